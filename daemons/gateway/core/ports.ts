@@ -1,0 +1,114 @@
+/** What the gateway's rules need of the world, as interfaces that io/ implements. */
+import type { Fault } from '#kit/fault.ts'
+
+/** Settings of one serial line, as the API and the state file keep them (docs/ARCHITECTURE.md, gateway). */
+export interface LineSettings {
+  /** Bits per second, any rate the driver takes (BOTHER). */
+  baud: number
+  data_bits: 5 | 6 | 7 | 8
+  parity: 'none' | 'odd' | 'even' | 'mark' | 'space'
+  stop_bits: 1 | 1.5 | 2
+  flow: 'none' | 'rtscts' | 'xonxoff'
+  rs485: Rs485Settings | null
+  low_latency: boolean
+}
+
+/** RS-485 direction control by the driver (TIOCSRS485). Delays in milliseconds. */
+export interface Rs485Settings {
+  enabled: boolean
+  delay_before_send_ms: number
+  delay_after_send_ms: number
+  rts_on_send: boolean
+  rx_during_tx: boolean
+}
+
+/** Counts the driver keeps (TIOCGICOUNT) since the line was opened; null where the driver keeps none. */
+export interface DriverCounts {
+  rx: number
+  tx: number
+  frame: number
+  overrun: number
+  parity: number
+  brk: number
+  buf_overrun: number
+}
+
+/** An open serial line. After `onGone` ran, or `close`, writes are refused with `line_closed`. */
+export interface Line {
+  /** What this driver cannot do, by feature name: rs485, low_latency, driver_counts, modem_lines. */
+  readonly unsupported: readonly string[]
+  /**
+   * Hands bytes to the driver; resolves once the driver has taken them all (not yet sent).
+   * @throws Fault `line_write_failed`, `line_closed`
+   */
+  write(bytes: Uint8Array): Promise<void>
+  /** Resolves when the transmitter has sent everything (TCSBRK); at once on a pty. */
+  drain(): Promise<void>
+  /** Throws away what was received and not yet read, and what waits to be sent. */
+  flush(): Promise<void>
+  /** One handler; bytes belong to the handler. `atUs`: CLOCK_MONOTONIC microseconds when they were read. */
+  onBytes(handler: (bytes: Uint8Array, atUs: number) => void): void
+  /** One handler; runs once when the device is lost or reading fails. */
+  onGone(handler: (fault: Fault) => void): void
+  /** Stops and resumes reading, so that a slow consumer slows the line and loses nothing in this process. */
+  pause(): void
+  resume(): void
+  driverCounts(): DriverCounts | null
+  close(): Promise<void>
+}
+
+/** Opens lines. */
+export interface LineOpener {
+  /** @throws Fault `line_absent` (no such device), `line_busy` (locked by another), `line_refused` (ioctl, errno in details) */
+  open(path: string, settings: LineSettings): Promise<Line>
+}
+
+/** A line the system has, found by udev. */
+export interface FoundLine {
+  path: string
+  /** Stable name below /dev/serial/by-id, where udev made one. */
+  byId: string | null
+  maker: string | null
+  product: string | null
+  serialNumber: string | null
+  vendorId: string | null
+  productId: string | null
+}
+
+/** Finds the lines of this machine. */
+export interface LineFinder {
+  list(): Promise<FoundLine[]>
+}
+
+/** Cuts a raw byte stream into frames. */
+export interface Framer {
+  feed(bytes: Uint8Array, atUs: number): void
+  /** One handler. `atUs` is the stamp of the frame's last byte; `cut` says the frame hit the size limit. */
+  onFrame(handler: (frame: Uint8Array, atUs: number, cut: boolean) => void): void
+  close(): void
+}
+
+/** Something that happened on a port: what webhooks, sockets and the page are told. */
+export interface PortEvent {
+  /** Device path, as configured. */
+  port: string
+  /** `frame`, `port`, `error` (`value`, `unit`, `control` come with points and outstations). */
+  event: string
+  /** Epoch milliseconds. */
+  timestamp: number
+  payload: unknown
+}
+
+/** Payload of `frame`: every frame seen or sent. */
+export interface FramePayload {
+  direction: 'rx' | 'tx'
+  /** CLOCK_MONOTONIC, microseconds, of the last byte read or the write. */
+  monotonicUs: number
+  /** Upper-case pairs, separated by spaces. */
+  hex: string
+  length: number
+  /** Protocol's reading of the frame; null for raw or where it does not decode. */
+  decoded: unknown
+  /** Why it does not decode; absent where it does. */
+  decodeError?: { code: string; message: string }
+}

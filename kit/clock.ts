@@ -1,0 +1,41 @@
+/** Time as a thing that is handed in: wall time, monotonic time and timers. */
+
+/** A timer that was set; cancelling twice, or after it ran, does nothing. */
+export interface Timer {
+  cancel(): void
+}
+
+/** The time of the world, or of a test. Durations come from `monotonicMs` only. */
+export interface Clock {
+  /** Wall time, whole milliseconds since 1970-01-01T00:00Z. May step. */
+  epochMs(): number
+  /** CLOCK_MONOTONIC in milliseconds with a fraction (microseconds kept). Never steps back. */
+  monotonicMs(): number
+  /** Runs once after `delayMs`, rounded up to whole milliseconds. A pending timer does not keep the process alive. */
+  after(delayMs: number, run: () => void): Timer
+  /** Runs every `periodMs` until cancelled. Does not keep the process alive. */
+  every(periodMs: number, run: () => void): Timer
+}
+
+/** The clock of the machine. */
+export const systemClock: Clock = {
+  epochMs: () => Date.now(),
+  monotonicMs: () => Number(process.hrtime.bigint() / 1000n) / 1000,
+  after(delayMs, run) {
+    const handle = setTimeout(run, Math.max(0, Math.ceil(delayMs)))
+    handle.unref()
+    return { cancel: () => clearTimeout(handle) }
+  },
+  every(periodMs, run) {
+    const handle = setInterval(run, periodMs)
+    handle.unref()
+    return { cancel: () => clearInterval(handle) }
+  },
+}
+
+/** Resolves after `delayMs` of the clock given. */
+export function wait(clock: Clock, delayMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    clock.after(delayMs, resolve)
+  })
+}

@@ -1,0 +1,71 @@
+/** What a daemon says of one HTTP route: path, who may, shapes, and what is done. */
+import type { Static, TSchema } from 'typebox'
+
+/** Who may call a route. `anyone` needs no credentials, `user` any valid ones, `admin` those of an administrator. */
+export type WhoMay = 'anyone' | 'user' | 'admin'
+
+/** Who calls, as the daemon's `identify` found it. */
+export interface Caller {
+  name: string
+  role: 'admin' | 'viewer'
+}
+
+/** What a handler is given. Bodies, parameters and queries are already checked against the schemas. */
+export interface Ask<Body = unknown, Params = Record<string, string>, Query = Record<string, unknown>> {
+  body: Body
+  params: Params
+  query: Query
+  /** Who calls; undefined only on routes for anyone. */
+  caller: Caller | undefined
+  /** The bearer token or ticket that was used, for logout; never log it. */
+  token: string | undefined
+  /** Address of the peer, without port. */
+  remoteAddress: string
+  /** Aborted when the client goes away. */
+  signal: AbortSignal
+}
+
+/** A reply other than 200 with JSON. */
+export class Reply {
+  readonly status: number
+  readonly body: unknown
+  readonly headers: Record<string, string>
+
+  /** @param body JSON value, or undefined for an empty body, or a Buffer or Readable for raw bytes (set content-type) */
+  constructor(status: number, body?: unknown, headers: Record<string, string> = {}) {
+    this.status = status
+    this.body = body
+    this.headers = headers
+  }
+}
+
+/** One route of a daemon's table in `api/routes.ts`. Schemas are validation, type and OpenAPI text at once. */
+export interface Route {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Fastify path, `/api/ports/:path/rest/tx`; parameters arrive decoded. */
+  path: string
+  who: WhoMay
+  summary: string
+  body?: TSchema
+  params?: TSchema
+  query?: TSchema
+  /** Shape of the 200 (or 201) reply, for OpenAPI; replies are not filtered through it. */
+  reply?: TSchema
+  handle: (ask: Ask<never, never, never>) => unknown
+}
+
+/** Types a route from its schemas; adds nothing at run time. */
+export function route<
+  Body extends TSchema = TSchema,
+  Params extends TSchema = TSchema,
+  Query extends TSchema = TSchema,
+>(
+  spec: Omit<Route, 'handle' | 'body' | 'params' | 'query'> & {
+    body?: Body
+    params?: Params
+    query?: Query
+    handle: (ask: Ask<Static<Body>, Static<Params>, Static<Query>>) => unknown
+  },
+): Route {
+  return spec as Route
+}
