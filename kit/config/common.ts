@@ -1,0 +1,148 @@
+/** The config tables that every daemon has: `http` and `log`. */
+import { type Static, Type } from 'typebox'
+import { Fault } from '#kit/fault.ts'
+import { parseListen } from './listen.ts'
+
+/**
+ * The `http` table. Every bound of the server is a key here.
+ * @param defaultPort the daemon's own port, 1..65535
+ */
+export function httpTable(defaultPort: number) {
+  return Type.Object(
+    {
+      ...addressKeys(defaultPort),
+      ...requestKeys(),
+      ...socketKeys(),
+      ...loginKeys(),
+    },
+    { additionalProperties: false, default: {}, description: 'the HTTP interface and its bounds' },
+  )
+}
+
+/** The `log` table. */
+export function logTable() {
+  return Type.Object(
+    {
+      level: Type.Enum(['error', 'warning', 'notice', 'info', 'debug'], {
+        default: 'notice',
+        description: 'least urgent lines that are written',
+      }),
+    },
+    { additionalProperties: false, default: {}, description: 'what is logged' },
+  )
+}
+
+/** The tables of every daemon, to be spread into its `config.ts`. */
+export function commonTables(defaultPort: number) {
+  return { http: httpTable(defaultPort), log: logTable() }
+}
+
+/** A checked `http` table. */
+export type HttpConfig = Static<ReturnType<typeof httpTable>>
+
+/** A checked `log` table. */
+export type LogConfig = Static<ReturnType<typeof logTable>>
+
+function addressKeys(defaultPort: number) {
+  return {
+    listen: Type.String({
+      default: `0.0.0.0:${defaultPort}`,
+      maxLength: 300,
+      description: 'address and port to listen on, HOST:PORT; port 0 takes a free one',
+      check: listenSentence,
+    }),
+    tls: Type.Boolean({
+      default: false,
+      description: 'HTTPS instead of HTTP; not there yet, true is refused',
+      check: (value: unknown) =>
+        value === true ? 'HTTPS is not there yet: leave it false and put a TLS proxy in front' : undefined,
+    }),
+    allowed_hosts: Type.Array(Type.String({ minLength: 1, maxLength: 253 }), {
+      default: [],
+      maxItems: 64,
+      description: 'names that a request may carry in Host, besides IP addresses and localhost; empty means any',
+    }),
+  }
+}
+
+function requestKeys() {
+  return {
+    body_bytes: Type.Integer({
+      default: 65_536,
+      minimum: 1024,
+      maximum: 16_777_216,
+      unit: 'bytes',
+      description: 'largest request body; more is answered 413',
+    }),
+    header_bytes: Type.Integer({
+      default: 16_384,
+      minimum: 4096,
+      maximum: 65_536,
+      unit: 'bytes',
+      description: 'largest request head, line and headers together; more is answered 431',
+    }),
+    headers_timeout_ms: milliseconds(10_000, 100, 300_000, 'time a client has to send its request head'),
+    request_timeout_ms: milliseconds(10_000, 100, 300_000, 'time a client has to send its whole request'),
+    keep_alive_ms: milliseconds(5000, 0, 600_000, 'time an idle connection is kept open'),
+    max_connections: count(256, 1, 65_536, 'connections open at once; further ones are closed'),
+  }
+}
+
+function socketKeys() {
+  return {
+    max_sockets: count(64, 0, 4096, 'WebSockets open at once; further ones are answered 503'),
+    socket_buffer_bytes: Type.Integer({
+      default: 1_048_576,
+      minimum: 16_384,
+      maximum: 67_108_864,
+      unit: 'bytes',
+      description: 'unsent bytes of one WebSocket before messages to it are dropped',
+    }),
+    socket_message_bytes: Type.Integer({
+      default: 65_536,
+      minimum: 128,
+      maximum: 1_048_576,
+      unit: 'bytes',
+      description: 'largest message a WebSocket client may send',
+    }),
+    socket_ping_ms: milliseconds(30_000, 100, 600_000, 'time between heartbeats; a client that misses one is closed'),
+    max_tickets: count(256, 1, 65_536, 'one-time tickets outstanding at once; the oldest is dropped'),
+    ticket_life_ms: milliseconds(30_000, 1000, 300_000, 'life of a one-time ticket'),
+  }
+}
+
+function loginKeys() {
+  return {
+    max_tokens: count(1024, 1, 65_536, 'login tokens alive at once; the oldest is dropped'),
+    password_workers: count(2, 1, 16, 'passwords hashed at once; each takes a core and 64 MiB at most'),
+    password_queue: count(32, 1, 1024, 'logins that wait for a password worker; further ones are answered 429'),
+    login_free_tries: count(5, 1, 100, 'wrong logins per address and per account before answers slow down'),
+    login_wait_ms: milliseconds(
+      1000,
+      1,
+      60_000,
+      'first wait after too many wrong logins; doubles with each further one',
+    ),
+    login_wait_max_ms: milliseconds(300_000, 1000, 86_400_000, 'longest wait after wrong logins'),
+    login_table: count(4096, 16, 1_048_576, 'addresses and accounts with wrong logins that are remembered'),
+  }
+}
+
+function milliseconds(byDefault: number, minimum: number, maximum: number, description: string) {
+  return Type.Integer({ default: byDefault, minimum, maximum, unit: 'ms', description })
+}
+
+function count(byDefault: number, minimum: number, maximum: number, description: string) {
+  return Type.Integer({ default: byDefault, minimum, maximum, description })
+}
+
+/** The sentence of a bad address, undefined for a good one. */
+function listenSentence(value: unknown): string | undefined {
+  try {
+    parseListen(String(value))
+    return undefined
+  } catch (fault) {
+    if (fault instanceof Fault) return fault.message
+    throw fault
+  }
+}
