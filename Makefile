@@ -1,0 +1,111 @@
+# What a person types here. Everything is incremental: a second call does what is left to do.
+# Needs Debian 12 or 13 with nodejs, npm, make, g++ and python3; only apt-get needs root.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+ARCH := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x64)
+STAMPS := build/stamps
+
+# npm runs on the system's Node: the pinned one lives in the folder that npm replaces.
+SYSTEM_PATH := $(PATH)
+export PATH := $(CURDIR)/node_modules/node-linux-$(ARCH)/bin:$(CURDIR)/node_modules/.bin:$(PATH)
+
+# Sources, so that nothing is made twice. Tests are no part of a bundle.
+sources = $(shell find $(1) -type f -not -path '*/test/*' -not -path '*/build/*' -not -path '*/prebuilds/*' 2>/dev/null)
+TS_SOURCES := $(filter %.ts,$(call sources,kit daemons native scripts))
+NATIVE_SOURCES := $(filter %.cc %.h %.gyp %.gypi,$(call sources,native)) $(wildcard scripts/build-native*)
+WEB_SOURCES := $(filter-out %.md,$(call sources,kit/web daemons/*/web)) scripts/bundle-web.ts
+
+.PHONY: help
+help: ## this list
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
+
+# --- what everything needs
+
+.PHONY: setup
+setup: $(STAMPS)/setup ## packages from npm, the pinned Node among them
+
+$(STAMPS)/setup: package-lock.json package.json .taprc scripts/is-installed.mjs
+	@mkdir -p $(@D)
+	@export PATH="$(SYSTEM_PATH)"; command -v node >/dev/null && command -v npm >/dev/null \
+	  || { echo 'nodejs and npm are missing: apt-get install nodejs npm make g++ python3' >&2; exit 1; }
+	@export PATH="$(SYSTEM_PATH)"; node scripts/is-installed.mjs \
+	  || npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >$(STAMPS)/npm.log 2>&1 \
+	  || { cat $(STAMPS)/npm.log >&2; exit 1; }
+	@node node_modules/tap/dist/esm/run.mjs build >$(STAMPS)/tap.log 2>&1 || { cat $(STAMPS)/tap.log >&2; exit 1; }
+	@touch $@
+
+.PHONY: build
+build: $(STAMPS)/native $(STAMPS)/bundles $(STAMPS)/web ## everything that runs, in build/
+
+$(STAMPS)/native: $(NATIVE_SOURCES) | $(STAMPS)/setup
+	@scripts/apt-setup.sh build
+	@scripts/build-native.sh
+	@touch $@
+
+# The addons come first: bundling copies them.
+$(STAMPS)/bundles: $(TS_SOURCES) package.json $(STAMPS)/native | $(STAMPS)/setup
+	@node scripts/bundle.ts
+	@touch $@
+
+$(STAMPS)/web: $(WEB_SOURCES) package.json | $(STAMPS)/setup
+	@node scripts/bundle-web.ts
+	@touch $@
+
+# --- running it
+
+.PHONY: demo
+demo: build ## everything with simulated hardware; prints the addresses to open
+	@exec build/plantroom demo
+
+# --- showing that it holds
+
+.PHONY: check
+check: $(STAMPS)/native ## format, types, layers, shape, docs, dead code, unit tests; under a minute
+	@node scripts/run-tests.ts checks unit
+
+.PHONY: static
+static: $(STAMPS)/setup ## the checks alone, without tests
+	@node scripts/run-tests.ts checks
+
+.PHONY: e2e
+e2e: build ## drives the real bundles over their real interfaces
+	@node scripts/run-tests.ts e2e
+
+.PHONY: test
+test: ## sets everything up and runs every check and test
+	@scripts/apt-setup.sh build test || echo 'going on without: tests that need them are skipped, each with its reason'
+	@$(MAKE) build
+	@node scripts/run-tests.ts checks unit e2e
+
+.PHONY: bench
+bench: bench-gateway ## every measurement
+
+.PHONY: bench-gateway
+bench-gateway: build ## the gateway against its peers; results in docs/bench
+	@scripts/apt-setup.sh bench
+	@node scripts/bench/gateway.ts
+
+.PHONY: system-test
+system-test: deb ## boots the units for real in a container of Debian trixie (needs root)
+	@scripts/apt-setup.sh system-test
+	@scripts/system-test.sh
+
+.PHONY: fresh-test
+fresh-test: ## make demo and make test in empty Debian 12 and 13 (needs root, about 15 minutes)
+	@scripts/apt-setup.sh system-test
+	@scripts/fresh-machine-test.sh bookworm trixie
+
+# --- handing it over
+
+.PHONY: deb
+deb: build ## build/plantroom_<version>_<arch>.deb
+	@scripts/build-deb.sh
+
+.PHONY: clean
+clean: ## removes what was made, keeps node_modules
+	@rm -rf build native/*/build native/*/prebuilds

@@ -1,0 +1,71 @@
+#!/bin/sh
+# Installs the Debian packages that one or more purposes need: build, test, bench, system-test.
+#
+#   scripts/apt-setup.sh build test     installs what is missing; silent when nothing is
+#   scripts/apt-setup.sh --list test    prints the purpose's packages, one a line
+#
+# Uses root, or sudo without a password; else prints the command to run and ends with 3. Ends with 4 when apt failed.
+set -u
+
+packages_of() {
+  case $1 in
+    build) echo g++ make python3 ;;
+    # Peers that nobody here wrote, and a browser for the pages.
+    test)
+      echo g++ make python3 curl openssl socat mbpoll libmodbus-dev pkg-config chromium fonts-dejavu-core tshark python3-serial \
+        ser2net g++-aarch64-linux-gnu qemu-user-static libc6-arm64-cross
+      ;;
+    bench) echo socat ser2net ;;
+    system-test) echo mmdebstrap systemd-container curl dpkg-dev ;;
+    *)
+      echo "unknown purpose '$1': build, test, bench, system-test" >&2
+      exit 2
+      ;;
+  esac
+}
+
+if [ "${1:-}" = --list ]; then
+  packages_of "${2:-}" | tr ' ' '\n'
+  exit 0
+fi
+
+wanted=
+for purpose in "$@"; do
+  packages=$(packages_of "$purpose") || exit 2
+  wanted="$wanted $packages"
+done
+
+missing=
+for package in $(printf '%s\n' $wanted | sort -u); do
+  case $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) in
+    installed) ;;
+    *) missing="$missing $package" ;;
+  esac
+done
+[ -n "$missing" ] || exit 0
+
+# Another apt may be at work (unattended upgrades on a fresh machine): wait for it, ten minutes at most.
+apt='apt-get -qq -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0'
+if [ "$(id -u)" = 0 ]; then
+  as_root=
+elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+  as_root='sudo -n'
+else
+  echo "missing Debian packages; run:" >&2
+  echo "    sudo apt-get update && sudo apt-get install -y --no-install-recommends$missing" >&2
+  exit 3
+fi
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+install() {
+  # Wireshark asks whether users may capture; ser2net and friends ask nothing but may want to start.
+  $as_root env DEBIAN_FRONTEND=noninteractive $apt install -y --no-install-recommends $missing >"$log" 2>&1 </dev/null
+}
+echo "installing Debian packages:$missing"
+# The list of packages may be old or empty: update once, only when it is needed.
+if install; then exit 0; fi
+if $as_root $apt update >"$log" 2>&1 </dev/null && install; then exit 0; fi
+tail -n 20 "$log" >&2
+echo "apt-get could not install:$missing" >&2
+exit 4

@@ -1,0 +1,118 @@
+/**
+ * Makes what runs: one ESM file per daemon and one for the command line, each with its source map, the addons beside
+ * them, and the `plantroom` command.
+ *
+ *     build/plantroom            the command: runs the pinned Node on plantroom.mjs
+ *     build/<daemon>.mjs         one daemon with everything it needs, but for addons
+ *     build/native/<addon>/...   the addons
+ *     build/web/<daemon>/        the pages (scripts/bundle-web.ts)
+ */
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join, relative } from 'node:path'
+import { build, type Plugin } from 'esbuild'
+import { serialportPlugin } from './bundle-serialport.ts'
+import { isMain } from './is-main.ts'
+
+/** Where a bundle goes and what it is made of; both paths absolute. */
+export interface BundleJob {
+  entry: string
+  outfile: string
+}
+
+/** CommonJS packages in an ESM file call `require` for Node's modules and look at `__dirname`. */
+const BANNER = [
+  "import { createRequire as bundleRequire } from 'node:module'",
+  "import { fileURLToPath as bundlePath } from 'node:url'",
+  "import { dirname as bundleFolder } from 'node:path'",
+  'const require = bundleRequire(import.meta.url)',
+  'const __filename = bundlePath(import.meta.url)',
+  'const __dirname = bundleFolder(__filename)',
+].join('\n')
+
+/** Bundles one entry for the pinned Node. Resolves to the number of bytes written; rejects with esbuild's own report. */
+export async function bundleFile(root: string, { entry, outfile }: BundleJob): Promise<number> {
+  const result = await build({
+    entryPoints: [entry],
+    outfile,
+    absWorkingDir: root,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node24',
+    banner: { js: BANNER },
+    sourcemap: 'linked',
+    legalComments: 'none',
+    keepNames: true,
+    logLevel: 'silent',
+    metafile: true,
+    external: ['*.node'],
+    plugins: [nativePlugin(root), serialportPlugin(root)],
+  })
+  return result.metafile.outputs[relative(root, outfile)]?.bytes ?? 0
+}
+
+/** The bundles of a checkout: every `daemons/<name>/main.ts`, and the command line. */
+export function bundleJobs(root: string): BundleJob[] {
+  const daemons = existsSync(join(root, 'daemons')) ? readdirSync(join(root, 'daemons')) : []
+  const jobs = daemons.map((name) => ({
+    entry: join(root, 'daemons', name, 'main.ts'),
+    outfile: join(root, 'build', `${name}.mjs`),
+  }))
+  jobs.push({ entry: join(root, 'scripts/plantroom.ts'), outfile: join(root, 'build/plantroom.mjs') })
+  return jobs.filter((job) => existsSync(job.entry))
+}
+
+/**
+ * In a bundle `import.meta.url` is the bundle's own. Files in `native/<addon>/` get back their place, as a path below
+ * the bundle's folder, so that they find their prebuilds the same way in a checkout and beside a bundle.
+ */
+function nativePlugin(root: string): Plugin {
+  return {
+    name: 'native',
+    setup(esbuild) {
+      esbuild.onLoad({ filter: /\.ts$/ }, ({ path }) => {
+        const place = relative(root, path)
+        if (!place.startsWith('native/')) return undefined
+        const source = readFileSync(path, 'utf8')
+        const moved = `new URL(${JSON.stringify(`./${place}`)}, import.meta.url)`
+        const contents = source
+          .replaceAll('import.meta.url', `${moved}.href`)
+          .replaceAll('import.meta.dirname', `bundleFolder(bundlePath(${moved}))`)
+        return { contents: `declare const bundleFolder: any, bundlePath: any;${contents}`, loader: 'ts' }
+      })
+    },
+  }
+}
+
+/** Copies `native/<addon>/prebuilds/` to `build/native/<addon>/prebuilds/`. */
+function copyAddons(root: string): void {
+  for (const addon of readdirSync(join(root, 'native'))) {
+    const from = join(root, 'native', addon, 'prebuilds')
+    if (existsSync(from)) cpSync(from, join(root, 'build/native', addon, 'prebuilds'), { recursive: true })
+  }
+}
+
+/** The command: beside an installed Node it uses that one, in a checkout the pinned one of node_modules. */
+const COMMAND = `#!/bin/sh
+# Runs the Plantroom command line on the Node it was made for.
+here=$(dirname "$(readlink -f "$0")")
+case $(uname -m) in aarch64 | arm64) arch=arm64 ;; *) arch=x64 ;; esac
+for node in "$here/node" "$here/../node_modules/node-linux-$arch/bin/node"; do
+  [ -x "$node" ] && exec "$node" "$here/plantroom.mjs" "$@"
+done
+echo "plantroom: no Node for $arch beside $here; run make build" >&2
+exit 1
+`
+
+if (isMain(import.meta)) {
+  const root = dirname(import.meta.dirname)
+  mkdirSync(join(root, 'build'), { recursive: true })
+  const jobs = bundleJobs(root)
+  const sizes = await Promise.all(jobs.map((job) => bundleFile(root, job)))
+  if (process.argv.includes('--sizes')) {
+    for (const [index, job] of jobs.entries()) console.log(basename(job.outfile), sizes[index])
+  }
+  copyAddons(root)
+  writeFileSync(join(root, 'build/plantroom'), COMMAND)
+  chmodSync(join(root, 'build/plantroom'), 0o755)
+}

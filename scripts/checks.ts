@@ -1,0 +1,67 @@
+/** Runs the checks that are no tests: format, types, layers, shape, docs, dead code, scripts, lock. */
+import { spawn } from 'node:child_process'
+import { globSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** How one check went. `output` is what it printed, both streams in the order they came. */
+export interface CheckResult {
+  name: string
+  ok: boolean
+  output: string
+  ms: number
+}
+
+/** Seconds for one check. */
+const CHECK_S = 120
+
+/** Runs all of them, two at a time, in the order of the list. `root` is the checkout. */
+export async function runChecks(root: string): Promise<CheckResult[]> {
+  const waiting = checksOf(root)
+  const results: CheckResult[] = []
+  async function work(): Promise<void> {
+    for (let next = waiting.shift(); next; next = waiting.shift()) results.push(await runCheck(root, next))
+  }
+  await Promise.all([work(), work()])
+  return results
+}
+
+interface Check {
+  name: string
+  file: string
+  args: string[]
+}
+
+function checksOf(root: string): Check[] {
+  const bin = (path: string) => join(root, 'node_modules', path)
+  const script = (name: string) => ({ name, file: process.execPath, args: [join(root, `scripts/check-${name}.ts`)] })
+  const shellScripts = globSync('{scripts,.ci}/**/{*.sh,run}', { cwd: root })
+  return [
+    { name: 'dead code', file: process.execPath, args: [bin('knip/bin/knip.js'), '--no-progress'] },
+    { name: 'format and lint', file: bin('.bin/biome'), args: ['check', '--error-on-warnings', '--colors=off'] },
+    { name: 'types', file: bin('.bin/tsc'), args: ['-p', '.', '--pretty', 'false'] },
+    script('layers'),
+    script('shape'),
+    script('docs'),
+    { name: 'lock', file: process.execPath, args: [join(root, 'scripts/complete-lock.ts')] },
+    ...shellScripts.map((path) => ({ name: `sh -n ${path}`, file: 'bash', args: ['-n', path] })),
+  ]
+}
+
+function runCheck(root: string, { name, file, args }: Check): Promise<CheckResult> {
+  const started = performance.now()
+  return new Promise((resolve) => {
+    const child = spawn(file, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], timeout: CHECK_S * 1000 })
+    let output = ''
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        output += text
+      })
+    }
+    const done = (ok: boolean) => resolve({ name, ok, output, ms: performance.now() - started })
+    child.on('error', (error) => {
+      output += error.message
+      done(false)
+    })
+    child.on('close', (code) => done(code === 0))
+  })
+}
