@@ -115,7 +115,7 @@ function loginKeys() {
   return {
     max_tokens: count(1024, 1, 65_536, 'login tokens alive at once; the oldest is dropped'),
     password_workers: count(2, 1, 16, 'passwords hashed at once; each takes a core and 64 MiB at most'),
-    password_queue: count(32, 1, 1024, 'logins that wait for a password worker; further ones are answered 429'),
+    password_queue: count(32, 1, 1024, 'logins that wait for a password worker; further ones are answered 503'),
     login_free_tries: count(5, 1, 100, 'wrong logins per address and per account before answers slow down'),
     login_wait_ms: milliseconds(
       1000,
