@@ -1,0 +1,157 @@
+/** The list of webhooks of one port: what is kept of each, and how a list is changed. */
+import { Fault } from '#kit/fault.ts'
+import { headerFaults, type WebhookFieldFault } from './webhook-headers.ts'
+import type { WebhookLimits } from './webhook-keys.ts'
+
+/** One webhook as it is kept in the port's record. `secret` and the values of `headers` are credentials: never log them. */
+export interface WebhookRecord {
+  /** Opaque, unique over all ports. */
+  id: string
+  url: string
+  /** Event names that are sent; empty means all. */
+  events: string[]
+  /** Key of the signature; null for none. */
+  secret: string | null
+  headers: Record<string, string>
+  enabled: boolean
+}
+
+/** Body of an update. What is absent stays; `secret: null` removes the secret. */
+export interface WebhookChange {
+  url?: string
+  events?: string[]
+  secret?: string | null
+  headers?: Record<string, string>
+  enabled?: boolean
+}
+
+/** Body of a new webhook. */
+export type NewWebhook = WebhookChange & { url: string }
+
+/** What a change is measured against. */
+export interface WebhookRules {
+  limits: WebhookLimits
+  /** @throws Fault where the address is one that webhooks may not reach */
+  checkTarget(url: URL): void
+}
+
+/**
+ * The list with one more webhook at its end.
+ * @throws Fault `bad_fields` (details.fields), `too_many_webhooks`
+ */
+export function addWebhook(
+  list: readonly WebhookRecord[],
+  body: NewWebhook,
+  rules: WebhookRules,
+  id: string,
+): WebhookRecord[] {
+  const most = rules.limits.per_port
+  if (list.length >= most)
+    throw new Fault('too_many_webhooks', `The port has ${list.length} webhooks; webhooks.per_port allows ${most}.`)
+  const record: WebhookRecord = { id, url: body.url, events: [], secret: null, headers: {}, enabled: true }
+  return [...list, amended(record, body, rules)]
+}
+
+/**
+ * The list with one webhook changed.
+ * @throws Fault `unknown_webhook`, `bad_fields` (details.fields)
+ */
+export function changeWebhook(
+  list: readonly WebhookRecord[],
+  id: string,
+  change: WebhookChange,
+  rules: WebhookRules,
+): WebhookRecord[] {
+  const before = requireWebhook(list, id)
+  const after = amended(before, change, rules)
+  return list.map((record) => (record === before ? after : record))
+}
+
+/** The list without one webhook. @throws Fault `unknown_webhook` */
+export function removeWebhook(list: readonly WebhookRecord[], id: string): WebhookRecord[] {
+  const gone = requireWebhook(list, id)
+  return list.filter((record) => record !== gone)
+}
+
+/** @throws Fault `unknown_webhook` */
+export function requireWebhook(list: readonly WebhookRecord[], id: string): WebhookRecord {
+  const record = list.find((candidate) => candidate.id === id)
+  if (!record) throw new Fault('unknown_webhook', 'The port has no webhook of this id. It may have been deleted.')
+  return record
+}
+
+/** Whether a webhook is sent an event of this name (interface document A, Events 1). */
+export function wantsEvent(record: WebhookRecord, event: string): boolean {
+  return record.enabled && (record.events.length === 0 || record.events.includes(event))
+}
+
+function amended(record: WebhookRecord, change: WebhookChange, rules: WebhookRules): WebhookRecord {
+  const faults = changeFaults(change, rules)
+  if (faults.length > 0) throw badFields(faults)
+  return {
+    id: record.id,
+    url: change.url ?? record.url,
+    events: change.events ?? record.events,
+    secret: change.secret === undefined ? record.secret : change.secret,
+    headers: change.headers ?? record.headers,
+    enabled: change.enabled ?? record.enabled,
+  }
+}
+
+function changeFaults(change: WebhookChange, rules: WebhookRules): WebhookFieldFault[] {
+  const { url, events, secret, headers } = change
+  return [
+    ...(url === undefined ? [] : urlFaults(url, rules)),
+    ...(events === undefined ? [] : eventFaults(events, rules.limits)),
+    ...(secret === undefined || secret === null ? [] : secretFaults(secret, rules.limits)),
+    ...(headers === undefined ? [] : headerFaults(headers, rules.limits)),
+  ]
+}
+
+function urlFaults(text: string, rules: WebhookRules): WebhookFieldFault[] {
+  const fault = (message: string) => [{ field: 'url', message }]
+  const most = rules.limits.url_length
+  if (text.length > most) return fault(`has ${text.length} characters, at most ${most} are taken`)
+  // URL() would quietly drop line breaks and outer spaces: the address kept is then not the one that was checked.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  if (/[\x00-\x20\x7F]/.test(text)) return fault('has a space or a control character')
+  const url = URL.parse(text)
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
+    return fault('is no address of a target: http://host/path or https://host/path is expected')
+  // A list answer and a log line may show the address; headers are where credentials are expected.
+  if (url.username !== '' || url.password !== '')
+    return fault('holds a user name or password: send them in headers, as Authorization')
+  try {
+    rules.checkTarget(url)
+    return []
+  } catch (error) {
+    if (error instanceof Fault) return fault(error.message)
+    throw error
+  }
+}
+
+function eventFaults(events: string[], limits: WebhookLimits): WebhookFieldFault[] {
+  if (events.length > limits.events)
+    return [{ field: 'events', message: `has ${events.length} names, at most ${limits.events} are taken` }]
+  return events.flatMap((name, index) =>
+    name.length >= 1 && name.length <= 64
+      ? []
+      : [{ field: `events[${index}]`, message: `has ${name.length} characters, 1 to 64 are expected` }],
+  )
+}
+
+function secretFaults(secret: string, limits: WebhookLimits): WebhookFieldFault[] {
+  if (secret === '')
+    return [{ field: 'secret', message: 'is empty: leave it out to keep the secret, send null to remove it' }]
+  if (secret.length > limits.secret_length)
+    return [{ field: 'secret', message: `has ${secret.length} characters, at most ${limits.secret_length} are taken` }]
+  return []
+}
+
+/** The shape in which the HTTP layer answers faults of a body's fields: all at once, each with its name. */
+function badFields(fields: WebhookFieldFault[]): Fault {
+  const sentences = fields.slice(0, 3).map(({ field, message }) => `${field}: ${message}`)
+  const more = fields.length - sentences.length
+  const sentence = sentences.join('; ') + (more > 0 ? `; and ${more} more` : '')
+  return new Fault('bad_fields', sentence, { details: { fields } })
+}

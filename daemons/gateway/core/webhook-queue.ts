@@ -1,0 +1,166 @@
+/** The queue of one webhook target: order kept, bounded, one delivery at a time, one retry. */
+import type { Clock } from '#kit/clock.ts'
+import { attemptDelivery, type WebhookOutcome } from './webhook-attempt.ts'
+import type { WebhookLimits } from './webhook-keys.ts'
+import type { WebhookRecord } from './webhook-list.ts'
+import { createLogGate, type LogGate } from './webhook-log-gate.ts'
+import type { WebhookLog, WebhookSender } from './webhook-ports.ts'
+import { createWaitingLine, type Outgoing, type WaitingLine } from './webhook-waiting.ts'
+
+/** Counts since the daemon started; every event taken is delivered, failed or dropped, or still queued. */
+export interface WebhookCounters {
+  delivered: number
+  /** Failed on the retry too. */
+  failed: number
+  /** Never tried to the end: queue full, webhook disabled or deleted, daemon stopped. */
+  dropped: number
+  /** Second attempts. */
+  retried: number
+  /** Held now, the one under way included. */
+  queued: number
+}
+
+/** What a reader is told of a target. */
+export interface WebhookState {
+  counters: WebhookCounters
+  /** The newest failed attempt, `at` in epoch milliseconds; `status` null when no answer came. */
+  lastError: { at: number; message: string; status: number | null } | null
+  /** Epoch milliseconds. */
+  lastDeliveredAt: number | null
+}
+
+/** What all queues share. */
+export interface QueueParts {
+  sender: WebhookSender
+  clock: Clock
+  log: WebhookLog
+  limits: WebhookLimits
+}
+
+/**
+ * Events for one target. They go out in the order they came, each tried at most twice; a slow target fills its own
+ * queue and nothing else. Whether an event is wanted is judged by the caller of `push`.
+ */
+export class WebhookQueue {
+  readonly #parts: QueueParts
+  readonly #port: string
+  readonly #waiting: WaitingLine
+  readonly #counters = { delivered: 0, failed: 0, dropped: 0, retried: 0 }
+  readonly #failures: LogGate
+  readonly #drops: LogGate
+  #record: WebhookRecord
+  #stopper = new AbortController()
+  #dropReason = ''
+  #lastError: WebhookState['lastError'] = null
+  #lastDeliveredAt: number | null = null
+  #isRunning = false
+  #isUnderWay = false
+  #idleWaiters: (() => void)[] = []
+
+  constructor(parts: QueueParts, port: string, record: WebhookRecord) {
+    this.#parts = parts
+    this.#port = port
+    this.#record = record
+    this.#waiting = createWaitingLine(parts.limits)
+    this.#failures = this.#gate('webhook_failed')
+    this.#drops = this.#gate('webhook_dropped')
+  }
+
+  /** Takes an event; the oldest that wait are dropped where the bounds ask for it. Sends nothing in the caller's turn. */
+  push(outgoing: Outgoing): void {
+    const dropped = this.#waiting.add(outgoing)
+    if (dropped > 0) this.#countDropped(dropped, { event: outgoing.event, reason: 'queue full, the oldest go' })
+    if (this.#isRunning || this.#waiting.length() === 0) return
+    this.#isRunning = true
+    // The bus comes first: opening a connection takes a while, so it is not done in the turn that read a frame.
+    this.#parts.clock.after(0, () => void this.#run())
+  }
+
+  /** Counts an event that could not even be queued. */
+  lose(event: string, reason: string): void {
+    this.#countDropped(1, { event, reason })
+  }
+
+  /** Address, headers and secret from now on: the next attempt uses them, also for events that wait and for retries. */
+  setRecord(record: WebhookRecord): void {
+    this.#record = record
+  }
+
+  /** Drops what waits and gives up what is under way. Events pushed later are sent. */
+  drop(reason: string): void {
+    this.#dropReason = reason
+    this.#stopper.abort()
+    this.#stopper = new AbortController()
+    let dropped = 0
+    while (this.#waiting.take()) dropped += 1
+    if (dropped > 0) this.#countDropped(dropped, { reason })
+    this.#failures.close()
+    this.#drops.close()
+  }
+
+  /** Resolves when nothing waits and nothing is under way. */
+  async whenIdle(): Promise<void> {
+    if (this.#isRunning) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve))
+  }
+
+  state(): WebhookState {
+    const queued = this.#waiting.length() + (this.#isUnderWay ? 1 : 0)
+    return {
+      counters: { ...this.#counters, queued },
+      lastError: this.#lastError,
+      lastDeliveredAt: this.#lastDeliveredAt,
+    }
+  }
+
+  /** Sends what waits, one after another. Never rejects: attempts end in outcomes. */
+  async #run(): Promise<void> {
+    for (let outgoing = this.#waiting.take(); outgoing; outgoing = this.#waiting.take()) {
+      this.#isUnderWay = true
+      await this.#deliver(outgoing, this.#stopper.signal)
+      this.#isUnderWay = false
+    }
+    this.#isRunning = false
+    for (const resolve of this.#idleWaiters.splice(0)) resolve()
+  }
+
+  /** Interface document A, Events 5: a failed delivery is retried once, then logged and dropped. */
+  async #deliver(outgoing: Outgoing, stop: AbortSignal): Promise<void> {
+    let outcome = await this.#attempt(outgoing, stop, false)
+    if (!outcome.isDelivered && !stop.aborted) {
+      this.#counters.retried += 1
+      outcome = await this.#attempt(outgoing, stop, true)
+    }
+    if (outcome.isDelivered) {
+      this.#counters.delivered += 1
+      this.#lastDeliveredAt = this.#parts.clock.epochMs()
+    } else if (stop.aborted) {
+      this.#countDropped(1, { event: outgoing.event, reason: this.#dropReason })
+    } else {
+      this.#counters.failed += 1
+      this.#failures.note({ event: outgoing.event, status: outcome.status, reason: outcome.message })
+    }
+  }
+
+  async #attempt(outgoing: Outgoing, stop: AbortSignal, isFresh: boolean): Promise<WebhookOutcome> {
+    const { url, headers, secret } = this.#record
+    const parts = { ...this.#parts, timeoutMs: this.#parts.limits.timeout_ms }
+    const outcome = await attemptDelivery(parts, { url, headers, secret, ...outgoing, isFresh }, stop)
+    if (!outcome.isDelivered && !stop.aborted)
+      this.#lastError = { at: parts.clock.epochMs(), message: outcome.message, status: outcome.status }
+    return outcome
+  }
+
+  #countDropped(count: number, facts: Record<string, unknown>): void {
+    this.#counters.dropped += count
+    this.#drops.note(facts, count)
+  }
+
+  /** Only the origin of the address is logged: path and query of many services are credentials. */
+  #gate(event: string): LogGate {
+    const { clock, limits, log } = this.#parts
+    return createLogGate(clock, limits.log_every_ms, (count, facts) => {
+      const target = URL.parse(this.#record.url)?.origin
+      log.warning(event, { port: this.#port, webhook: this.#record.id, target, count, ...facts })
+    })
+  }
+}

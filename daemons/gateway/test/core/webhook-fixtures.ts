@@ -1,0 +1,69 @@
+/** What the tests of webhooks share: limits, records, a sender that does as it is told, a log that is read. */
+import { Value } from 'typebox/value'
+import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
+import { type WebhookLimits, webhookKeys } from '../../core/webhook-keys.ts'
+import type { WebhookRecord } from '../../core/webhook-list.ts'
+import type { WebhookAnswer, WebhookRequest } from '../../core/webhook-ports.ts'
+import type { Outgoing } from '../../core/webhook-waiting.ts'
+
+/** Every bound at its default, but for those given. */
+export function limitsWith(changes: Partial<WebhookLimits> = {}): WebhookLimits {
+  return { ...(Value.Default(webhookKeys, {}) as WebhookLimits), ...changes }
+}
+
+export function hook(changes: Partial<WebhookRecord> = {}): WebhookRecord {
+  return { id: 'a', url: 'http://target/x', events: [], secret: null, headers: {}, enabled: true, ...changes }
+}
+
+export function outgoing(name: string, size = 2): Outgoing {
+  return { port: '/dev/ttyUSB0', event: name, body: new Uint8Array(size) }
+}
+
+/** What a target does with one request: answers a status, breaks off, hangs, or answers and never ends its body. */
+export type Deed = number | 'breaks' | 'hangs' | 'endless'
+
+/** Does the deeds in order, then answers 200. */
+export function fakeSender(...deeds: Deed[]) {
+  const requests: WebhookRequest[] = []
+  const aborted: string[] = []
+  let underWay = 0
+  let mostUnderWay = 0
+  return {
+    requests,
+    aborted,
+    events: () => requests.map(({ event }) => event),
+    mostUnderWay: () => mostUnderWay,
+    isClosed: false,
+    async send(request: WebhookRequest, signal: AbortSignal): Promise<WebhookAnswer> {
+      requests.push(request)
+      mostUnderWay = Math.max(mostUnderWay, ++underWay)
+      const deed = deeds.shift() ?? 200
+      signal.addEventListener('abort', () => {
+        aborted.push(request.event)
+        underWay -= 1
+      })
+      if (deed === 'hangs') return await new Promise(() => {})
+      if (deed === 'endless') return { status: 200, done: new Promise(() => {}) }
+      await Promise.resolve()
+      underWay -= 1
+      if (deed === 'breaks') throw new Error('socket hang up')
+      return { status: deed, done: Promise.resolve() }
+    },
+    close() {
+      this.isClosed = true
+    },
+  }
+}
+
+export interface LoggedLine {
+  event: string
+  facts: Record<string, unknown>
+}
+
+/** The parts that queues share, all in the hands of the test. */
+export function queueParts(sender: ReturnType<typeof fakeSender>, changes: Partial<WebhookLimits> = {}) {
+  const lines: LoggedLine[] = []
+  const clock: FakeClock = fakeClock()
+  const log = { warning: (event: string, facts: Record<string, unknown>) => void lines.push({ event, facts }) }
+  return { sender, clock, log, lines, limits: limitsWith(changes) }
+}
