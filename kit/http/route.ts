@@ -46,11 +46,15 @@ export interface Route {
   path: string
   who: WhoMay
   summary: string
+  /** Takes a one-time `?ticket=` in place of the header: for what a browser opens by address, such as a download. */
+  ticket?: boolean
   body?: TSchema
   params?: TSchema
   query?: TSchema
   /** Shape of the 200 (or 201) reply, for OpenAPI; replies are not filtered through it. */
   reply?: TSchema
+  /** Content type of the reply where it is not JSON, for OpenAPI. */
+  replyType?: string
   handle: (ask: Ask<never, never, never>) => unknown
 }
 

@@ -1,0 +1,113 @@
+/** Passwords: kept as argon2id, computed off the main thread, few at a time. */
+import { type Argon2Parameters, argon2, randomBytes, timingSafeEqual } from 'node:crypto'
+import { promisify } from 'node:util'
+import { Fault } from '#kit/fault.ts'
+
+const derive = promisify<'argon2id', Argon2Parameters, Buffer>(argon2)
+
+/** What one hash costs. Memory in KiB. */
+interface Cost {
+  memory: number
+  passes: number
+  parallelism: number
+}
+
+/** @source OWASP Password Storage Cheat Sheet, argon2id: 19 MiB, two passes, one lane */
+const COST: Cost = { memory: 19_456, passes: 2, parallelism: 1 }
+
+/** A hash string comes from a file: what it asks for is held within these, or one line could take the machine. */
+const MOST: Cost = { memory: 65_536, passes: 10, parallelism: 4 }
+
+const SALT_BYTES = 16
+const HASH_BYTES = 32
+
+/** PHC string: `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>`, base64 without padding. */
+const PHC = /^\$argon2id\$v=19\$m=(\d{1,9}),t=(\d{1,9}),p=(\d{1,9})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
+
+/** A hash that no password has, for users that do not exist: their refusal takes as long as any. */
+const DECOY = phcOf(COST, randomBytes(SALT_BYTES), randomBytes(HASH_BYTES))
+
+/** @returns a PHC string with a new salt */
+export async function hashPassword(text: string): Promise<string> {
+  const salt = randomBytes(SALT_BYTES)
+  const hash = await derive('argon2id', { message: messageOf(text), nonce: salt, tagLength: HASH_BYTES, ...COST })
+  return phcOf(COST, salt, hash)
+}
+
+/**
+ * @param stored PHC string; undefined for a user that does not exist: takes as long, and is never right
+ * @throws Fault `bad_password_hash` where the string is none of ours, or asks for more than the bounds
+ */
+export async function verifyPassword(text: string, stored: string | undefined): Promise<boolean> {
+  const { cost, salt, hash } = parsePhc(stored ?? DECOY)
+  const found = await derive('argon2id', { message: messageOf(text), nonce: salt, tagLength: hash.length, ...cost })
+  return timingSafeEqual(found, hash) && stored !== undefined
+}
+
+/** Hashing with a bound on how much of the machine strangers may use for it. */
+export interface Passwords {
+  /** @throws Fault `busy` */
+  hash(text: string): Promise<string>
+  /** As `verifyPassword`. @throws Fault `busy`, `bad_password_hash` */
+  verify(text: string, stored: string | undefined): Promise<boolean>
+}
+
+/**
+ * @param by `workers` computed at once, `queue` waiting behind them (config `http.password_workers`, `http.password_queue`)
+ */
+export function createPasswords(by: { workers: number; queue: number }): Passwords {
+  let running = 0
+  const waiting: (() => void)[] = []
+
+  async function bounded<Result>(run: () => Promise<Result>): Promise<Result> {
+    if (running < by.workers) running++
+    else {
+      if (waiting.length >= by.queue)
+        throw new Fault('busy', `${waiting.length} logins are waiting already`, { details: { retryAfterMs: 1000 } })
+      await new Promise<void>((resolve) => waiting.push(resolve))
+    }
+    try {
+      return await run()
+    } finally {
+      const next = waiting.shift()
+      // The place passes on directly, so that nobody slips in between.
+      if (next) next()
+      else running--
+    }
+  }
+
+  return {
+    hash: (text) => bounded(() => hashPassword(text)),
+    verify: (text, stored) => bounded(() => verifyPassword(text, stored)),
+  }
+}
+
+/** The same letters typed on another keyboard may be composed otherwise. @source RFC 8265, 4.2.2 */
+function messageOf(text: string): Buffer {
+  return Buffer.from(text.normalize('NFC'))
+}
+
+function parsePhc(text: string): { cost: Cost; salt: Buffer; hash: Buffer } {
+  const [, memory, passes, parallelism, salt, hash] = PHC.exec(text) ?? []
+  if (salt === undefined || hash === undefined)
+    throw new Fault('bad_password_hash', 'a stored password is no argon2id string of version 19')
+  const cost = { memory: Number(memory), passes: Number(passes), parallelism: Number(parallelism) }
+  const isWithin =
+    cost.memory <= MOST.memory &&
+    cost.passes <= MOST.passes &&
+    cost.parallelism <= MOST.parallelism &&
+    cost.passes >= 1 &&
+    cost.parallelism >= 1 &&
+    cost.memory >= 8 * cost.parallelism
+  if (!isWithin)
+    throw new Fault('bad_password_hash', `a stored password asks for m=${memory},t=${passes},p=${parallelism}`)
+  return { cost, salt: Buffer.from(salt, 'base64'), hash: Buffer.from(hash, 'base64') }
+}
+
+function phcOf({ memory, passes, parallelism }: Cost, salt: Buffer, hash: Buffer): string {
+  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${unpadded(salt)}$${unpadded(hash)}`
+}
+
+function unpadded(bytes: Buffer): string {
+  return bytes.toString('base64').replace(/=+$/, '')
+}

@@ -1,0 +1,56 @@
+/** Waits that grow with wrong tries, and end. */
+import type { Clock } from '#kit/clock.ts'
+
+/** Bounds of one table of wrong tries. */
+export interface SlowDownBounds {
+  clock: Clock
+  /** Wrong tries before the first wait. */
+  freeTries: number
+  /** First wait; doubles with each further wrong try. */
+  waitMs: number
+  /** Longest wait. Twice this long without a try, a key is forgotten. */
+  waitMaxMs: number
+  /** Keys remembered; the one that has been quiet longest makes room. */
+  table: number
+}
+
+/** Tries of one kind of key: addresses, or accounts. */
+export interface SlowDown {
+  /** Milliseconds until this key may try again; 0 for now. */
+  check(key: string): number
+  /** Counts a wrong try. */
+  failed(key: string): void
+  /** Forgets what this key did wrong. */
+  succeeded(key: string): void
+}
+
+/** Makes an empty table. */
+export function createSlowDown({ clock, freeTries, waitMs, waitMaxMs, table }: SlowDownBounds): SlowDown {
+  // Quiet longest first.
+  const tries = new Map<string, { wrong: number; lastMs: number }>()
+
+  function recall(key: string) {
+    const found = tries.get(key)
+    if (!found || clock.monotonicMs() - found.lastMs < 2 * waitMaxMs) return found
+    tries.delete(key)
+    return undefined
+  }
+
+  return {
+    check(key) {
+      const found = recall(key)
+      if (!found || found.wrong < freeTries) return 0
+      // 2 ** 1024 is Infinity, which the least of the two takes care of.
+      const wholeMs = Math.min(waitMaxMs, waitMs * 2 ** (found.wrong - freeTries))
+      return Math.max(0, Math.ceil(found.lastMs + wholeMs - clock.monotonicMs()))
+    },
+    failed(key) {
+      const wrong = (recall(key)?.wrong ?? 0) + 1
+      tries.delete(key)
+      const quietest = tries.keys().next()
+      if (tries.size >= table && !quietest.done) tries.delete(quietest.value)
+      tries.set(key, { wrong, lastMs: clock.monotonicMs() })
+    },
+    succeeded: (key) => void tries.delete(key),
+  }
+}

@@ -1,0 +1,95 @@
+/** Values checked against TypeBox schemas: defaults filled in, every fault found, each with its field and a sentence. */
+import { Ajv, type ValidateFunction } from 'ajv'
+import type { Static, TSchema } from 'typebox'
+import { Fault } from '#kit/fault.ts'
+import { withDefaults } from './defaults.ts'
+import type { JsonSchema } from './json-schema.ts'
+import { type FieldFault, fieldFaults } from './sentences.ts'
+
+/** Faults beyond this many are counted, not listed: a 64 KiB body can hold ten thousand. */
+const MOST_LISTED = 32
+
+/**
+ * Fastify's and ajv's defaults repaired: nothing is removed, nothing in a JSON body is coerced, all faults at once.
+ * `ownProperties` keeps names such as `constructor` from being found on the prototype; `strict` is off because
+ * schemas carry our own words (`unit`, `check`).
+ */
+const settings = { allErrors: true, verbose: true, ownProperties: true, strict: false, useDefaults: false } as const
+const strictAjv = withFormats(new Ajv({ ...settings, coerceTypes: false }))
+/** Query strings and path parameters are text by nature: they are read as their declared type. */
+const textAjv = withFormats(new Ajv({ ...settings, coerceTypes: 'array' }))
+
+/** What a check found: the value with its defaults, and the faults (empty when it fits). */
+export interface Checked {
+  value: unknown
+  faults: FieldFault[]
+}
+
+/**
+ * Prepares a check of one schema.
+ * @param from where the value comes from: `json` is taken as it is, `text` (query, path) is read as the declared type
+ * @param prefix put before the name of each field: `settings.`, `?`, `:`
+ * @returns the check; it fills defaults into the value it is given
+ */
+export function createCheck(schema: TSchema, from: 'json' | 'text' = 'json', prefix = ''): (value: unknown) => Checked {
+  const plain = closedRecords(structuredCloneOf(schema))
+  let validate: ValidateFunction | undefined
+  return (given) => {
+    // Compiled at the first use: a daemon has a hundred shapes, and a start should not wait for them all.
+    validate ??= (from === 'json' ? strictAjv : textAjv).compile(plain)
+    const value = withDefaults(plain, given)
+    if (validate(value)) return { value, faults: [] }
+    return { value, faults: fieldFaults(validate.errors ?? [], prefix) }
+  }
+}
+
+/**
+ * The same as a function that gives the value typed, or throws.
+ * @throws Fault `bad_fields` with `details.fields`
+ */
+export function createReader<Schema extends TSchema>(schema: Schema, prefix = ''): (value: unknown) => Static<Schema> {
+  const check = createCheck(schema, 'json', prefix)
+  return (given) => {
+    const { value, faults } = check(given)
+    if (faults.length > 0) throw fieldsFault(faults)
+    return value as Static<Schema>
+  }
+}
+
+/** The faults of a form as one Fault `bad_fields`: the sentences for people, `details.fields` for a program. */
+export function fieldsFault(faults: readonly FieldFault[]): Fault {
+  const listed = faults.slice(0, MOST_LISTED)
+  const sentences = listed
+    .slice(0, 3)
+    .map(({ field, message }) => (field === '' ? `the body ${message}` : `${field} ${message}`))
+  const more = faults.length - sentences.length
+  const sentence = sentences.join('; ') + (more > 0 ? `; and ${more} more` : '')
+  return new Fault('bad_fields', sentence, { details: { fields: listed } })
+}
+
+function withFormats(ajv: Ajv): Ajv {
+  return ajv.addFormat('password', true).addFormat('byte', true)
+}
+
+/** TypeBox schemas carry hidden marks of their own; ajv and the sentences read plain JSON Schema. */
+function structuredCloneOf(schema: TSchema): JsonSchema {
+  return JSON.parse(JSON.stringify(schema))
+}
+
+/**
+ * TypeBox writes a record as the pattern `^.*$`, whose dot matches no line break: a name with one would be let
+ * through with any value. Records are closed, so that such a name is refused.
+ */
+function closedRecords(schema: JsonSchema): JsonSchema {
+  const parts = [
+    ...(schema.anyOf ?? []),
+    ...(schema.oneOf ?? []),
+    ...(schema.allOf ?? []),
+    ...Object.values(schema.properties ?? {}),
+    ...Object.values(schema.patternProperties ?? {}),
+    ...(schema.items ? [schema.items] : []),
+  ]
+  for (const part of parts) closedRecords(part)
+  if (schema.patternProperties) schema.additionalProperties ??= false
+  return schema
+}

@@ -1,0 +1,105 @@
+/** Faults and unexpected errors as replies: one table from code to status, one shape of body. */
+import { randomUUID } from 'node:crypto'
+import { Fault } from '#kit/fault.ts'
+import type { Log } from '#kit/log.ts'
+import { Reply } from './route.ts'
+
+/** Status of each fault that the kit itself throws towards a client. A daemon adds its own. */
+const KIT_STATUS: Readonly<Record<string, number>> = {
+  bad_base64: 400,
+  bad_fields: 400,
+  bad_hex: 400,
+  bad_http: 400,
+  bad_json: 400,
+  bad_target: 400,
+  bad_url: 400,
+  not_a_socket: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  foreign_host: 403,
+  foreign_origin: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  request_timeout: 408,
+  body_too_large: 413,
+  url_too_long: 414,
+  unsupported_media_type: 415,
+  upgrade_required: 426,
+  slow_down: 429,
+  head_too_large: 431,
+  unknown_method: 501,
+  busy: 503,
+  stopping: 503,
+  too_many_sockets: 503,
+  store_write_failed: 507,
+}
+
+/** Which request an error belongs to, for the log. */
+export interface RequestFacts {
+  method: string
+  /** Path without the query: a query may hold a ticket. */
+  path: string
+}
+
+/** Turns whatever was thrown into a reply. */
+export type AnswerError = (error: unknown, facts: RequestFacts) => Reply
+
+/**
+ * @param faultStatus the daemon's own codes and their status; a code in no table is answered as `internal`
+ */
+export function createAnswerError(log: Log, faultStatus: Readonly<Record<string, number>>): AnswerError {
+  const statusOf: ReadonlyMap<string, number> = new Map(Object.entries({ ...KIT_STATUS, ...faultStatus }))
+  return (error, facts) => {
+    const fault = error instanceof Fault ? error : faultOfFastify(error)
+    const status = fault && statusOf.get(fault.code)
+    return fault && status !== undefined ? replyOf(fault, status) : internalReply(log, error, facts)
+  }
+}
+
+/** `{error, message, ...details}`, with the headers that the status asks for. */
+function replyOf(fault: Fault, status: number): Reply {
+  const headers: Record<string, string> = {}
+  if (status === 401) headers['www-authenticate'] = 'Bearer'
+  const waitMs = fault.details?.retryAfterMs
+  if (typeof waitMs === 'number') headers['retry-after'] = String(Math.max(1, Math.ceil(waitMs / 1000)))
+  return new Reply(status, { ...fault.details, error: fault.code, message: fault.message }, headers)
+}
+
+/** Nothing of the error goes out but the number under which the log has it. */
+function internalReply(log: Log, error: unknown, facts: RequestFacts): Reply {
+  const id = randomUUID()
+  const thrown = error instanceof Error ? error : new Error(`thrown without an Error: ${typeof error}`)
+  // A Fault that comes here has a code that stands in no table, which is a mistake as well.
+  log.error('internal_error', { id, ...facts, error: thrown })
+  const message = `this request met a fault of the program; the log has it under ${id}`
+  return new Reply(500, { error: 'internal', message, id })
+}
+
+/** What Fastify itself refuses, in our words; undefined for errors that are not Fastify's. */
+function faultOfFastify(error: unknown): Fault | undefined {
+  if (!(error instanceof Error)) return undefined
+  const { code } = error as NodeJS.ErrnoException
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new Fault('body_too_large', 'the body is larger than this server takes')
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new Fault(
+        'unsupported_media_type',
+        'the body has no type known here, expected Content-Type: application/json',
+      )
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new Fault('bad_http', 'the body is not as long as its Content-Length says')
+    case 'FST_ERR_BAD_URL':
+      return new Fault(
+        'bad_url',
+        'the path has a percent sign that is not followed by the two hex digits of UTF-8 text',
+      )
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return new Fault('url_too_long', 'a part of the path is longer than this server takes')
+    // The client went away in the middle of its body: nobody is there to read the reply.
+    case 'ECONNRESET':
+      return new Fault('bad_http', 'the connection ended before the body did')
+    default:
+      return undefined
+  }
+}

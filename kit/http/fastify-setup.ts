@@ -1,0 +1,46 @@
+/** Fastify with our bounds and without its defaults that do not suit us. */
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { HttpConfig } from '#kit/config/common.ts'
+import { readJson } from './json.ts'
+
+/** A device path of 4096 characters, each percent-encoded, still fits a path parameter. The head's size bounds it before. */
+const LONGEST_PARAMETER = 4096
+
+/**
+ * A Fastify that reads JSON strictly, bounds what a client may send and how long it may take, and leaves logging to us.
+ * @param frameworkErrors answers what Fastify refuses before any hook runs, such as a broken percent-encoding
+ */
+export function createFastify(
+  config: HttpConfig,
+  frameworkErrors: (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply,
+): FastifyInstance {
+  const requestTimeout = config.request_timeout_ms
+  // Node refuses a head that may take longer than the whole request.
+  const headersTimeout = Math.min(config.headers_timeout_ms, requestTimeout)
+  const app = fastify({
+    logger: false,
+    bodyLimit: config.body_bytes,
+    routerOptions: { maxParamLength: LONGEST_PARAMETER },
+    requestTimeout,
+    // Fastify reads 0 as "not given", Node as "for ever".
+    keepAliveTimeout: Math.max(1, config.keep_alive_ms),
+    http: {
+      headersTimeout,
+      maxHeaderSize: config.header_bytes,
+      // Node looks for late clients only this often; its 30 s would make the timeouts above mean little.
+      connectionsCheckingInterval: Math.max(20, Math.min(1000, headersTimeout / 4)),
+    },
+    frameworkErrors,
+  }) as unknown as FastifyInstance
+  app.server.maxConnections = config.max_connections
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, bytes, done) => {
+    try {
+      // Programs that name the type of a body they do not send are common; an empty body is none.
+      done(null, bytes.length === 0 ? undefined : readJson(bytes as Buffer))
+    } catch (fault) {
+      done(fault as Error)
+    }
+  })
+  return app
+}

@@ -1,0 +1,71 @@
+/** From a request to a route's `handle` and back: everything is checked first, then asked, then answered. */
+import { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { TSchema } from 'typebox'
+import { createCheck, fieldsFault } from './check.ts'
+import { type Ask, Reply, type Route } from './route.ts'
+import type { FieldFault } from './sentences.ts'
+import type { Recognized } from './who-may.ts'
+
+/** Serves one route. The caller was recognized before the body was read. */
+export type Serve = (request: FastifyRequest, reply: FastifyReply, by: Recognized) => Promise<unknown>
+
+/** @returns what answers the route: parameters, query and body are checked together, so that all faults come at once */
+export function createServe(route: Route): Serve {
+  const checkParams = route.params && createCheck(route.params, 'text', ':')
+  const checkQuery = createCheck(route.query ?? NOTHING, 'text', '?')
+  const checkBody = createCheck(route.body ?? NOTHING)
+  return async (request, reply, by) => {
+    const faults: FieldFault[] = []
+    const take = (checked: { value: unknown; faults: FieldFault[] }) => {
+      faults.push(...checked.faults)
+      return checked.value
+    }
+    const params = checkParams ? take(checkParams(request.params)) : request.params
+    const query = take(checkQuery(queryOf(route, request)))
+    const wantsBody = route.body !== undefined || request.body !== undefined
+    const body = wantsBody ? take(checkBody(request.body)) : undefined
+    if (faults.length > 0) throw fieldsFault(faults)
+    const ask = { ...askOf(request, reply, by), body, params, query }
+    return answer(reply, await route.handle(ask as Ask<never, never, never>))
+  }
+}
+
+/** A route without a body or query schema takes an empty one: unknown names are refused here as everywhere. */
+const NOTHING = { type: 'object', properties: {}, additionalProperties: false } as TSchema
+
+function queryOf(route: Route, request: FastifyRequest): unknown {
+  const query = { ...(request.query as Record<string, unknown>) }
+  if (route.ticket) delete query.ticket
+  return query
+}
+
+function askOf(request: FastifyRequest, reply: FastifyReply, { caller, token }: Recognized) {
+  let gone: AbortController | undefined
+  return {
+    caller,
+    token,
+    remoteAddress: request.ip,
+    // Few handlers wait for anything, so the signal is made when it is asked for.
+    get signal() {
+      if (!gone) {
+        const controller = new AbortController()
+        const whenClosed = () => reply.raw.writableFinished || controller.abort()
+        if (reply.raw.destroyed) controller.abort()
+        else reply.raw.once('close', whenClosed)
+        gone = controller
+      }
+      return gone.signal
+    },
+  }
+}
+
+/** Sends a handler's result: a Reply as it says, nothing as 204, anything else as 200 with JSON. */
+export function answer(reply: FastifyReply, result: unknown): FastifyReply {
+  const { status, body, headers } =
+    result instanceof Reply ? result : new Reply(result === undefined ? 204 : 200, result)
+  reply.code(status).headers(headers)
+  if (body === undefined) return reply.send()
+  if (body instanceof Uint8Array || body instanceof Readable) return reply.send(body)
+  return reply.type('application/json; charset=utf-8').send(JSON.stringify(body))
+}

@@ -1,0 +1,110 @@
+/** WebSockets: who may open one, how much may wait in it, and how a dead peer is noticed. */
+import fastifyWebsocket from '@fastify/websocket'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { WebSocket } from 'ws'
+import type { Clock } from '#kit/clock.ts'
+import type { HttpConfig } from '#kit/config/common.ts'
+import { Fault } from '#kit/fault.ts'
+import type { Log } from '#kit/log.ts'
+import { isOwnOrigin } from '../net/origin.ts'
+import type { Metrics } from './metrics.ts'
+import type { Caller, WhoMay } from './route.ts'
+import { createSocket, type ServedSocket, type Socket } from './socket.ts'
+import { type Recognizer, recognize } from './who-may.ts'
+
+/** One socket path of a daemon. */
+export interface SocketRoute {
+  path: string
+  who: WhoMay
+  /**
+   * Runs once for each socket; sets `onMessage` before it returns, or what the client says at once is lost.
+   * @param caller the very object that `identify` or the ticket gave; undefined only where anyone may
+   */
+  open: (socket: Socket, caller: Caller | undefined) => void
+}
+
+/** What sockets need of the server's options. */
+export interface SocketNeeds extends Recognizer {
+  log: Log
+  clock: Clock
+  config: HttpConfig
+  metrics: Metrics
+  sockets?: readonly SocketRoute[]
+}
+
+/** Close codes of RFC 6455, 7.4.1. */
+const GOING_AWAY = 1001
+const TRY_AGAIN_LATER = 1013
+
+/** Loads the plugin where there are sockets at all; `addRoutes` belongs into a scope that is registered after. */
+export function addSockets(app: FastifyInstance, needs: SocketNeeds): { addRoutes(scope: FastifyInstance): void } {
+  const routes = needs.sockets ?? []
+  if (routes.length === 0) return { addRoutes() {} }
+  const open = new Set<ServedSocket>()
+  app.register(fastifyWebsocket, {
+    options: { maxPayload: needs.config.socket_message_bytes, perMessageDeflate: false, clientTracking: false },
+    errorHandler: (error, socket) => {
+      needs.log.debug('socket_fault', { error })
+      socket.terminate()
+    },
+    preClose: (done) => {
+      for (const socket of open) socket.close(GOING_AWAY, 'the server stops')
+      done()
+    },
+  })
+  const heartbeat = needs.clock.every(needs.config.socket_ping_ms, () => {
+    for (const socket of open) socket.beat()
+  })
+  app.addHook('onClose', async () => {
+    heartbeat.cancel()
+    for (const socket of open) socket.terminate()
+  })
+  needs.metrics.gauge({ name: 'sockets_open', help: 'WebSockets open' }, () => [{ labels: {}, value: open.size }])
+  const dropped = needs.metrics.counter({
+    name: 'socket_messages_dropped_total',
+    help: 'Messages not sent because too much waited in their socket',
+  })
+  return {
+    addRoutes: (scope) => {
+      for (const route of routes) addRoute(scope, { route, open, needs, onDropped: () => dropped.add() })
+    },
+  }
+}
+
+interface At {
+  route: SocketRoute
+  open: Set<ServedSocket>
+  needs: SocketNeeds
+  onDropped: () => void
+}
+
+function addRoute(scope: FastifyInstance, { route, open, needs, onDropped }: At): void {
+  const callers = new WeakMap<FastifyRequest, Caller>()
+  scope.route({
+    method: 'GET',
+    url: route.path,
+    // Everything that can refuse stands before the upgrade, so that the refusal is a plain HTTP reply.
+    onRequest: async (request) => {
+      if (!request.ws) throw new Fault('upgrade_required', 'this path is a WebSocket, expected an Upgrade')
+      const { authorization, origin, host } = request.headers
+      if (!isOwnOrigin(origin, host))
+        throw new Fault('foreign_origin', 'sockets are not opened for pages of other sites')
+      const { ticket } = request.query as Record<string, unknown>
+      const claim = { who: route.who, authorization, remoteAddress: request.ip }
+      const { caller } = await recognize(needs, typeof ticket === 'string' ? { ...claim, ticket } : claim)
+      if (caller) callers.set(request, caller)
+      if (open.size >= needs.config.max_sockets)
+        throw new Fault('too_many_sockets', `${open.size} sockets are open, and no more are allowed`)
+    },
+    handler: () => undefined,
+    wsHandler: (bare: WebSocket, request: FastifyRequest) => {
+      const bufferBytes = needs.config.socket_buffer_bytes
+      const socket = createSocket(bare, { bufferBytes, log: needs.log, onDropped })
+      // Upgrades that were let in side by side may be one too many together.
+      if (open.size >= needs.config.max_sockets) return socket.close(TRY_AGAIN_LATER, 'too many sockets')
+      open.add(socket)
+      bare.once('close', () => open.delete(socket))
+      socket.run(() => route.open(socket, callers.get(request)))
+    },
+  })
+}

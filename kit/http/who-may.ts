@@ -1,0 +1,56 @@
+/** Who may call a route: credentials in, a caller or a refusal out. */
+import { Fault } from '#kit/fault.ts'
+import { bearerOf } from '../auth/bearer.ts'
+import type { Caller, WhoMay } from './route.ts'
+
+/** What a daemon is asked to recognize a caller by. */
+export interface Credentials {
+  /** The Authorization header as sent. */
+  authorization: string | undefined
+  /** Address of the peer, without port. */
+  remoteAddress: string
+}
+
+/** Given by the daemon: who these credentials belong to, undefined where to nobody. May throw a Fault, such as a wait. */
+export type Identify = (credentials: Credentials) => Caller | undefined | Promise<Caller | undefined>
+
+/** Who was recognized, and by which token or ticket. */
+export interface Recognized {
+  caller: Caller | undefined
+  token: string | undefined
+}
+
+/** What `recognize` needs of a request. */
+export interface Claim extends Credentials {
+  who: WhoMay
+  /** A one-time ticket from the query, on routes that take one. */
+  ticket?: string | undefined
+}
+
+/** How a server recognizes its callers. `takeTicket` is the `take` of a ticket store. */
+export interface Recognizer {
+  identify: Identify
+  takeTicket?: ((ticket: string) => Caller | undefined) | undefined
+}
+
+/**
+ * Recognizes the caller and holds the route's rule against it. Routes for anyone look at no credentials, so that
+ * a stale token does not keep its owner from signing in.
+ * @throws Fault `unauthorized`, `forbidden`
+ */
+export async function recognize(by: Recognizer, claim: Claim): Promise<Recognized> {
+  const { who, ticket, authorization, remoteAddress } = claim
+  if (who === 'anyone') return { caller: undefined, token: undefined }
+  const isTicket = authorization === undefined && ticket !== undefined
+  const caller = isTicket ? by.takeTicket?.(ticket) : await by.identify({ authorization, remoteAddress })
+  if (!caller) throw new Fault('unauthorized', refusal(isTicket, authorization))
+  if (who === 'admin' && caller.role !== 'admin')
+    throw new Fault('forbidden', `this needs an administrator, and ${caller.name} is signed in as ${caller.role}`)
+  return { caller, token: isTicket ? ticket : bearerOf(authorization) }
+}
+
+function refusal(isTicket: boolean, authorization: string | undefined): string {
+  if (isTicket) return 'the ticket is not known: each is good once and for a short time'
+  if (authorization === undefined) return 'credentials are missing: send Authorization: Bearer <token>'
+  return 'the credentials are not valid, or no longer: sign in again'
+}

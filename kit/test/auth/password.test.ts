@@ -1,0 +1,48 @@
+/** Tests of auth/password.ts. */
+import t from 'tap'
+import { createPasswords, hashPassword, verifyPassword } from '../../auth/password.ts'
+
+t.test('keeps a password as an argon2id PHC string with a salt of its own', async (t) => {
+  const [one, other] = await Promise.all([hashPassword('geheim 1'), hashPassword('geheim 1')])
+  t.match(one, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/)
+  t.not(one, other)
+  t.equal(await verifyPassword('geheim 1', one), true)
+  t.equal(await verifyPassword('geheim 2', one), false)
+})
+
+t.test('takes the cost from the stored string, and agrees with the reference program', async (t) => {
+  // phc-winner-argon2, src/test.c, argon2id: password "password", salt "somesalt", t=2, m=2^16, p=1.
+  const stored = '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHApl8ArZWb2GRPPc'
+  t.equal(await verifyPassword('password', stored), true)
+  t.equal(await verifyPassword('passworD', stored), false)
+})
+
+t.test('is never right for a user that does not exist', async (t) => {
+  t.equal(await verifyPassword('', undefined), false)
+})
+
+t.test('takes composed and decomposed letters for the same', async (t) => {
+  t.equal(await verifyPassword('Zu\u0308rich', await hashPassword('Z\u00fcrich')), true)
+})
+
+t.test('refuses stored strings that are damaged or ask for too much', async (t) => {
+  const rest = '$c29tZXNhbHRzb21lc2FsdA$RdescudvJCsgt3ub+b7AoYYX'
+  const damaged = ['', 'plain', `$argon2i$v=19$m=8,t=1,p=1${rest}`, '$argon2id$v=19$m=8,t=1,p=1$$']
+  const greedy = ['m=65537,t=2,p=1', 'm=19456,t=11,p=1', 'm=19456,t=2,p=5', 'm=7,t=2,p=1', 'm=8,t=0,p=1', 'm=8,t=1,p=0']
+  for (const stored of [...damaged, ...greedy.map((cost) => `$argon2id$v=19$${cost}${rest}`)])
+    await t.rejects(verifyPassword('x', stored), { code: 'bad_password_hash' }, stored)
+})
+
+t.test('computes as many at once as there are workers, and refuses what the queue does not hold', async (t) => {
+  const passwords = createPasswords({ workers: 1, queue: 2 })
+  const taken = ['a', 'b', 'c'].map((text) => passwords.hash(text))
+  await t.rejects(passwords.verify('d', undefined), { code: 'busy', details: { retryAfterMs: 1000 } })
+  const hashes = await Promise.all(taken)
+  t.equal(await passwords.verify('b', hashes[1]), true)
+})
+
+t.test('goes on after a failure', async (t) => {
+  const passwords = createPasswords({ workers: 1, queue: 1 })
+  await t.rejects(passwords.verify('x', 'damaged'), { code: 'bad_password_hash' })
+  t.equal(await passwords.verify('x', undefined), false)
+})

@@ -1,0 +1,81 @@
+/** Tests of auth/tokens.ts and auth/bearer.ts. */
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { bearerOf } from '../../auth/bearer.ts'
+import { createTokenStore } from '../../auth/tokens.ts'
+
+const HOUR_MS = 3_600_000
+const anna = { name: 'anna' }
+const bert = { name: 'bert' }
+
+function store(kind: 'sliding' | 'absolute' = 'sliding', max = 100) {
+  const clock = fakeClock()
+  return { clock, tokens: createTokenStore<{ name: string }>({ clock, lifeMs: 12 * HOUR_MS, kind, max }) }
+}
+
+t.test('A.authentication.2 a sliding token lives twelve hours from its last use', async (t) => {
+  const { clock, tokens } = store()
+  const token = tokens.issue(anna)
+  t.match(token, /^[A-Za-z0-9_-]{43}$/)
+  for (let i = 0; i < 3; i++) {
+    clock.advance(12 * HOUR_MS - 1)
+    t.equal(tokens.use(token), anna)
+  }
+  clock.advance(12 * HOUR_MS)
+  t.equal(tokens.isAlive(token), false)
+  t.equal(tokens.use(token), undefined)
+})
+
+t.test('an absolute token lives from its issue, however much it is used', async (t) => {
+  const { clock, tokens } = store('absolute')
+  const token = tokens.issue(anna)
+  clock.advance(11 * HOUR_MS)
+  t.equal(tokens.use(token), anna)
+  clock.advance(HOUR_MS)
+  t.equal(tokens.use(token), undefined)
+})
+
+t.test('looking whether a token is alive is no use of it', async (t) => {
+  const { clock, tokens } = store()
+  const token = tokens.issue(anna)
+  clock.advance(11 * HOUR_MS)
+  t.equal(tokens.isAlive(token), true)
+  clock.advance(HOUR_MS)
+  t.equal(tokens.use(token), undefined)
+})
+
+t.test('wall time that steps does not touch a token', async (t) => {
+  const { clock, tokens } = store()
+  const token = tokens.issue(anna)
+  clock.stepEpoch(365 * 24 * HOUR_MS)
+  t.equal(tokens.use(token), anna)
+})
+
+t.test('ends one token, or all of a user', async (t) => {
+  const { tokens } = store()
+  const [one, two, other] = [tokens.issue(anna), tokens.issue(anna), tokens.issue(bert)]
+  tokens.revoke(one)
+  t.equal(tokens.use(one), undefined)
+  tokens.revokeAll('anna')
+  t.equal(tokens.use(two), undefined)
+  t.equal(tokens.use(other), bert)
+})
+
+t.test('makes room by the longest idle token of whoever holds most', async (t) => {
+  const { tokens } = store('sliding', 3)
+  const berts = tokens.issue(bert)
+  const [one, two] = [tokens.issue(anna), tokens.issue(anna)]
+  tokens.use(one)
+  const three = tokens.issue(anna)
+  t.same(
+    [berts, one, two, three].map((token) => tokens.isAlive(token)),
+    [true, true, false, true],
+  )
+})
+
+t.test('reads the bearer token of a header, and nothing else', async (t) => {
+  t.equal(bearerOf('Bearer abc-._~+/='), 'abc-._~+/=')
+  t.equal(bearerOf('bearer  abc'), 'abc')
+  for (const bad of [undefined, '', 'Bearer', 'Bearer ', 'Bearer a b', 'Basic YTpi', `Bearer ${'x'.repeat(513)}`])
+    t.equal(bearerOf(bad), undefined)
+})
