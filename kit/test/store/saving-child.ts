@@ -1,0 +1,22 @@
+/** Saves counting values until it is killed; tells each number once it was acknowledged. Started by whole-file.test.ts. */
+import { writeSync } from 'node:fs'
+import type { Log } from '#kit/log.ts'
+import { createStore } from '#kit/store.ts'
+
+const [folder = '', first = '1'] = process.argv.slice(2)
+const store = createStore({
+  folder,
+  name: 'x',
+  // Long enough to be more than one write to the disk.
+  check: (value) => value as { n: number; filler: string },
+  initial: () => ({ n: 0, filler: '' }),
+  // The log itself would double the time a start takes, and there are 200 starts.
+  log: { error() {} } as unknown as Log,
+})
+await store.load()
+const filler = 'x'.repeat(20_000)
+writeSync(1, 'saving\n')
+for (let n = Number(first); ; n++) {
+  await store.save({ n, filler })
+  writeSync(1, `${n}\n`)
+}

@@ -1,0 +1,87 @@
+/** A process that is killed while it saves, 200 times; and a disk that is full. */
+import { spawn, spawnSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { t } from 'tap'
+import { silentLog } from '#kit/log.ts'
+import { createStore } from '#kit/store.ts'
+
+const KILLS = 200
+const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
+
+function load(folder: string) {
+  const check = (value: unknown) => {
+    const { n, filler } = value as { n: number; filler: string }
+    if (!Number.isInteger(n) || filler.length !== 20_000) throw new Error('half a file')
+    return { n, filler }
+  }
+  return createStore({ folder, name: 'x', check, initial: () => ({ n: 0, filler: '' }), log: silentLog }).load()
+}
+
+/** Starts a saver that goes on from a number, kills it in the middle, and gives the last number it was sure of. */
+function killWhileSaving(folder: string, first: number, afterMs: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [here('saving-child.ts'), folder, String(first)], {
+      env: {},
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let told = ''
+    child.stdout.on('data', (chunk) => {
+      if (told === '') setTimeout(() => child.kill('SIGKILL'), afterMs)
+      told += chunk
+    })
+    child.on('error', reject)
+    child.on('close', (_, signal) => {
+      if (signal !== 'SIGKILL') reject(new Error(`the saver ended by itself: ${told.slice(-200)}`))
+      // The last line may be torn; whole ones were acknowledged.
+      const numbers = told.split('\n').slice(1, -1).map(Number)
+      resolve(numbers.at(-1) ?? first - 1)
+    })
+  })
+}
+
+t.test(`loses no acknowledged value in ${KILLS} kills while saving`, { timeout: 60_000 }, async (t) => {
+  const folder = join(t.testdir(), 'state')
+  let sure = 0
+  let kills = 0
+  /** Two at a time, each with a folder of its own, since the machine has two cores. */
+  async function lane(name: string): Promise<void> {
+    let acknowledged = 0
+    while (kills < KILLS) {
+      const afterMs = (kills++ * 7) % 37
+      acknowledged = await killWhileSaving(`${folder}-${name}`, acknowledged + 1, afterMs)
+      const { n } = await load(`${folder}-${name}`)
+      if (n !== acknowledged && n !== acknowledged + 1)
+        t.fail(`kill ${kills}: file holds ${n}, ${acknowledged} was acknowledged`)
+      acknowledged = n
+    }
+    sure += acknowledged
+    const files = readdirSync(`${folder}-${name}`).filter((file) => file.includes('damaged'))
+    t.same(files, [], 'nothing was damaged')
+  }
+  await Promise.all([lane('a'), lane('b')])
+  t.ok(sure > KILLS, `${sure} values were saved meanwhile`)
+})
+
+/** Why there can be no small disk here, or false. */
+function noSmallDisk(): string | false {
+  const probe = spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', '-o', 'size=64k', 'none', '/mnt'])
+  return probe.status === 0 ? false : 'needs root and a mount namespace of its own (unshare -m)'
+}
+
+t.test('keeps the old file on a disk that is full', { skip: noSmallDisk() }, async (t) => {
+  const folder = t.testdir({ disk: {} })
+  const script = `mount -t tmpfs -o size=64k none "$1" && exec "$2" "$3" "$1"`
+  const disk = join(folder, 'disk')
+  const command = ['-m', 'sh', '-c', script, 'sh', disk, process.execPath, here('full-disk-child.ts')]
+  const ran = spawnSync('unshare', command, { encoding: 'utf8', env: { PATH: process.env.PATH } })
+  t.equal(ran.stderr, '')
+  t.same(JSON.parse(ran.stdout), {
+    code: 'store_write_failed',
+    says: true,
+    value: { n: 1 },
+    files: ['x.json'],
+    afterwards: { n: 3 },
+  })
+})
