@@ -167,7 +167,7 @@ function standardError(): LogStream {
  * Whether a descriptor is the journal. The variable alone does not tell: children whose output goes elsewhere inherit it.
  * @source systemd.exec(5), $JOURNAL_STREAM
  */
-function isJournal(fd: number): boolean {
+export function isJournal(fd: number): boolean {
   const stream = process.env.JOURNAL_STREAM
   if (stream === undefined) return false
   const { dev, ino } = fstatSync(fd)

@@ -1,0 +1,73 @@
+/** The arguments every daemon takes, and where its files are when none are given. */
+import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { Fault } from '#kit/fault.ts'
+
+/** What a daemon was started with. */
+export interface DaemonArguments {
+  configFile: string
+  /** Whether the file was named, and must therefore be there. */
+  isConfigNamed: boolean
+  stateFolder: string
+  /** `key=VALUE` texts, `--listen` among them. */
+  sets: string[]
+  wants: 'run' | 'help' | 'version'
+}
+
+/** Who asks: name and place in the world. */
+export interface DaemonPlace {
+  name: string
+  env: NodeJS.ProcessEnv
+}
+
+/** Reads a daemon's arguments. @throws Fault `bad_usage` for what is unknown or lacks its value */
+export function readArguments(argv: readonly string[], place: DaemonPlace): DaemonArguments {
+  const { values } = parseStrict(argv)
+  const sets = [...(values.set ?? [])]
+  // A JSON string is a TOML string: quoted, so that no address is taken for a number or a date.
+  if (values.listen !== undefined) sets.push(`http.listen=${JSON.stringify(values.listen)}`)
+  return {
+    configFile: resolve(values.config ?? `/etc/plantroom/${place.name}.toml`),
+    isConfigNamed: values.config !== undefined,
+    stateFolder: resolve(values.state ?? stateFolderOf(place)),
+    sets,
+    wants: values.help ? 'help' : values.version ? 'version' : 'run',
+  }
+}
+
+/** The help of a daemon. */
+export function helpOf(name: string, title: string, defaultPort: number): string {
+  return `plantroom ${name} - ${title}
+
+  --config FILE        settings; default /etc/plantroom/${name}.toml, which may be missing
+  --state DIR          what the API changes; default $STATE_DIRECTORY, else /var/lib/plantroom/${name}
+  --listen HOST:PORT   same as --set http.listen=...; default port ${defaultPort}, port 0 takes a free one
+  --set key=VALUE      one setting, may repeat; VALUE is TOML, a bare word is a string; wins over the file
+  --help, --version
+
+Runs until SIGTERM or SIGINT. Exit codes: 0 stopped as told, 1 failed, 2 wrong usage or settings, 70 a mistake in the program.
+`
+}
+
+/** systemd gives a list when the unit names several folders; the first is the daemon's. */
+function stateFolderOf({ name, env }: DaemonPlace): string {
+  return env.STATE_DIRECTORY?.split(':')[0] || `/var/lib/plantroom/${name}`
+}
+
+function parseStrict(argv: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...argv],
+      options: {
+        config: { type: 'string' },
+        state: { type: 'string' },
+        listen: { type: 'string' },
+        set: { type: 'string', multiple: true },
+        help: { type: 'boolean', short: 'h' },
+        version: { type: 'boolean' },
+      },
+    })
+  } catch (error) {
+    throw new Fault('bad_usage', (error as Error).message, { cause: error })
+  }
+}

@@ -1,0 +1,46 @@
+/** The smallest daemon, as a process of its own for daemon.test.ts: one TCP server, and ways to go wrong by name. */
+import { createServer } from 'node:net'
+import { Type } from 'typebox'
+import { commonTables } from '#kit/config/common.ts'
+import { parseListen } from '#kit/config/listen.ts'
+import { Fault } from '#kit/fault.ts'
+import { daemon } from '#kit/run/daemon.ts'
+
+const config = Type.Object({
+  ...commonTables(3999),
+  small: Type.Object({ trouble: Type.String({ default: '', description: 'what goes wrong' }) }),
+})
+
+const small = daemon({
+  name: 'small',
+  title: 'A small daemon',
+  defaultPort: 3999,
+  config,
+  async assemble({ config, parts, log, clock }) {
+    const server = createServer()
+    const { trouble } = config.small
+    const { host, port } = parseListen(config.http.listen)
+    parts.add({
+      name: 'server',
+      start: () => new Promise((resolve) => server.listen(port, host, resolve)),
+      stop: () => new Promise((resolve) => server.close(() => resolve())),
+    })
+    parts.add({
+      name: 'trouble',
+      start() {
+        if (trouble === 'start') throw new Fault('small_trouble', 'the line is cut')
+        if (trouble === 'part') parts.own(Promise.reject(new Error('it broke')), 'pump')
+        if (trouble === 'throw') clock.after(1, () => JSON.parse('{'))
+        if (trouble === 'child') log.notice('seen', { NOTIFY_SOCKET: process.env.NOTIFY_SOCKET ?? 'nothing' })
+      },
+      stop: () => (trouble === 'stop' || trouble === 'hang' ? new Promise(() => {}) : undefined),
+      stopDeadlineMs: trouble === 'hang' ? 60_000 : 50,
+    })
+    return {
+      status: () => 'all is well',
+      url: () => `http://127.0.0.1:${(server.address() as { port: number }).port}`,
+    }
+  },
+})
+
+process.exit(await small.run(process.argv.slice(2)))
