@@ -29,6 +29,8 @@ export interface HttpServerOptions {
   takeTicket?: (ticket: string) => Caller | undefined
   routes: readonly Route[]
   sockets?: readonly SocketRoute[]
+  /** Whether a socket may stay open, asked at each heartbeat: a token may have died or been revoked. */
+  isStillSignedIn?: (caller: Caller) => boolean
   /** Folder of the built pages, read once at the start. */
   web?: { folder: string }
   /** Status of the daemon's own fault codes. */

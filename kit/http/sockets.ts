@@ -12,6 +12,8 @@ import type { Caller, WhoMay } from './route.ts'
 import { createSocket, type ServedSocket, type Socket } from './socket.ts'
 import { type Recognizer, recognize } from './who-may.ts'
 
+export type { Socket } from './socket.ts'
+
 /** One socket path of a daemon. */
 export interface SocketRoute {
   path: string
@@ -30,17 +32,20 @@ export interface SocketNeeds extends Recognizer {
   config: HttpConfig
   metrics: Metrics
   sockets?: readonly SocketRoute[]
+  /** Asked of each open socket at each heartbeat, with the very caller it was opened by: false closes it. */
+  isStillSignedIn?: (caller: Caller) => boolean
 }
 
 /** Close codes of RFC 6455, 7.4.1. */
 const GOING_AWAY = 1001
+const POLICY = 1008
 const TRY_AGAIN_LATER = 1013
 
 /** Loads the plugin where there are sockets at all; `addRoutes` belongs into a scope that is registered after. */
 export function addSockets(app: FastifyInstance, needs: SocketNeeds): { addRoutes(scope: FastifyInstance): void } {
   const routes = needs.sockets ?? []
   if (routes.length === 0) return { addRoutes() {} }
-  const open = new Set<ServedSocket>()
+  const open = new Map<ServedSocket, Caller | undefined>()
   app.register(fastifyWebsocket, {
     options: { maxPayload: needs.config.socket_message_bytes, perMessageDeflate: false, clientTracking: false },
     errorHandler: (error, socket) => {
@@ -48,16 +53,19 @@ export function addSockets(app: FastifyInstance, needs: SocketNeeds): { addRoute
       socket.terminate()
     },
     preClose: (done) => {
-      for (const socket of open) socket.close(GOING_AWAY, 'the server stops')
+      for (const socket of open.keys()) socket.close(GOING_AWAY, 'the server stops')
       done()
     },
   })
   const heartbeat = needs.clock.every(needs.config.socket_ping_ms, () => {
-    for (const socket of open) socket.beat()
+    for (const [socket, caller] of open) {
+      if (caller && needs.isStillSignedIn?.(caller) === false) socket.close(POLICY, 'signed out')
+      else socket.beat()
+    }
   })
   app.addHook('onClose', async () => {
     heartbeat.cancel()
-    for (const socket of open) socket.terminate()
+    for (const socket of open.keys()) socket.terminate()
   })
   needs.metrics.gauge({ name: 'sockets_open', help: 'WebSockets open' }, () => [{ labels: {}, value: open.size }])
   const dropped = needs.metrics.counter({
@@ -73,7 +81,7 @@ export function addSockets(app: FastifyInstance, needs: SocketNeeds): { addRoute
 
 interface At {
   route: SocketRoute
-  open: Set<ServedSocket>
+  open: Map<ServedSocket, Caller | undefined>
   needs: SocketNeeds
   onDropped: () => void
 }
@@ -102,9 +110,10 @@ function addRoute(scope: FastifyInstance, { route, open, needs, onDropped }: At)
       const socket = createSocket(bare, { bufferBytes, log: needs.log, onDropped })
       // Upgrades that were let in side by side may be one too many together.
       if (open.size >= needs.config.max_sockets) return socket.close(TRY_AGAIN_LATER, 'too many sockets')
-      open.add(socket)
+      const caller = callers.get(request)
+      open.set(socket, caller)
       bare.once('close', () => open.delete(socket))
-      socket.run(() => route.open(socket, callers.get(request)))
+      socket.run(() => route.open(socket, caller))
     },
   })
 }

@@ -12,7 +12,7 @@ t.test('keeps a password as an argon2id PHC string with a salt of its own', asyn
 
 t.test('takes the cost from the stored string, and agrees with the reference program', async (t) => {
   // phc-winner-argon2, src/test.c, argon2id: password "password", salt "somesalt", t=2, m=2^16, p=1.
-  const stored = '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHApl8ArZWb2GRPPc'
+  const stored = '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc'
   t.equal(await verifyPassword('password', stored), true)
   t.equal(await verifyPassword('passworD', stored), false)
 })
