@@ -44,7 +44,7 @@ build: $(STAMPS)/native $(STAMPS)/bundles $(STAMPS)/web ## everything that runs,
 
 $(STAMPS)/native: $(NATIVE_SOURCES) | $(STAMPS)/setup
 	@scripts/apt-setup.sh build
-	@scripts/build-native.sh
+	@node scripts/build-native.ts >$(STAMPS)/native.log || { cat $(STAMPS)/native.log >&2; exit 1; }
 	@touch $@
 
 # The addons come first: bundling copies them.

@@ -1,5 +1,5 @@
 /**
- * Makes what runs: one ESM file per daemon and one for the command line, each with its source map, the addons beside
+ * Makes what runs: one ESM file per daemon and one each for the command line and the demo, with source maps, the addons beside
  * them, and the `plantroom` command.
  *
  *     build/plantroom            the command: runs the pinned Node on plantroom.mjs
@@ -7,9 +7,9 @@
  *     build/native/<addon>/...   the addons
  *     build/web/<daemon>/        the pages (scripts/bundle-web.ts)
  */
-import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
-import { build, type Plugin } from 'esbuild'
+import { build } from 'esbuild'
 import { serialportPlugin } from './bundle-serialport.ts'
 import { isMain } from './is-main.ts'
 
@@ -46,7 +46,7 @@ export async function bundleFile(root: string, { entry, outfile }: BundleJob): P
     logLevel: 'silent',
     metafile: true,
     external: ['*.node'],
-    plugins: [nativePlugin(root), serialportPlugin(root)],
+    plugins: [serialportPlugin()],
   })
   return result.metafile.outputs[relative(root, outfile)]?.bytes ?? 0
 }
@@ -58,33 +58,12 @@ export function bundleJobs(root: string): BundleJob[] {
     entry: join(root, 'daemons', name, 'main.ts'),
     outfile: join(root, 'build', `${name}.mjs`),
   }))
-  jobs.push({ entry: join(root, 'scripts/plantroom.ts'), outfile: join(root, 'build/plantroom.mjs') })
+  for (const name of ['plantroom', 'demo'])
+    jobs.push({ entry: join(root, `scripts/${name}.ts`), outfile: join(root, `build/${name}.mjs`) })
   return jobs.filter((job) => existsSync(job.entry))
 }
 
-/**
- * In a bundle `import.meta.url` is the bundle's own. Files in `native/<addon>/` get back their place, as a path below
- * the bundle's folder, so that they find their prebuilds the same way in a checkout and beside a bundle.
- */
-function nativePlugin(root: string): Plugin {
-  return {
-    name: 'native',
-    setup(esbuild) {
-      esbuild.onLoad({ filter: /\.ts$/ }, ({ path }) => {
-        const place = relative(root, path)
-        if (!place.startsWith('native/')) return undefined
-        const source = readFileSync(path, 'utf8')
-        const moved = `new URL(${JSON.stringify(`./${place}`)}, import.meta.url)`
-        const contents = source
-          .replaceAll('import.meta.url', `${moved}.href`)
-          .replaceAll('import.meta.dirname', `bundleFolder(bundlePath(${moved}))`)
-        return { contents: `declare const bundleFolder: any, bundlePath: any;${contents}`, loader: 'ts' }
-      })
-    },
-  }
-}
-
-/** Copies `native/<addon>/prebuilds/` to `build/native/<addon>/prebuilds/`. */
+/** Copies `native/<addon>/prebuilds/` to `build/native/<addon>/prebuilds/`, where native/load.ts looks. */
 function copyAddons(root: string): void {
   for (const addon of readdirSync(join(root, 'native'))) {
     const from = join(root, 'native', addon, 'prebuilds')

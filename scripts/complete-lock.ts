@@ -49,7 +49,7 @@ export function lockFaults(lock: Lock, manifest: Manifest): string[] {
 
 /** The lock with the missing entries added and its root lists as in package.json. */
 export function completed(lock: Lock, manifest: Manifest): Lock {
-  const packages = { ...lock.packages, '': { ...lock.packages[''], ...manifest } }
+  const packages: Lock['packages'] = { ...lock.packages, '': { ...lock.packages[''], ...manifest } }
   for (const { path, entry } of missingEntries(lock)) packages[path] = entry
   const order = Object.keys(packages).sort((a, b) => a.localeCompare(b, 'en'))
   return { ...lock, packages: Object.fromEntries(order.map((path) => [path, packages[path] as LockEntry])) }

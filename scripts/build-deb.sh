@@ -1,0 +1,80 @@
+#!/bin/sh
+# Packs what make build made: build/plantroom_<version>_<arch>.deb. The same sources give the same bytes.
+#
+#   scripts/build-deb.sh [ARCH]    amd64 or arm64; default this machine's
+set -eu
+cd "$(dirname "$0")/.."
+
+arch=${1:-$(dpkg --print-architecture)}
+case $arch in
+  amd64) node_arch=x64 ;;
+  arm64) node_arch=arm64 ;;
+  *) echo "no package for '$arch': amd64 or arm64" >&2; exit 2 ;;
+esac
+node=node_modules/node-linux-$node_arch/bin/node
+[ -x "$node" ] || { echo "the pinned Node for $node_arch is not installed here: build on that architecture" >&2; exit 1; }
+version=$(node -p 'require("./package.json").version')
+deb=build/plantroom_${version}_${arch}.deb
+
+if [ -e "$deb" ] && [ -z "$(find build/stamps scripts/build-deb.sh scripts/deb scripts/default-toml.ts systemd daemons/*/config.ts \
+  -type f -newer "$deb" | head -n 1)" ]; then
+  exit 0
+fi
+
+# Times inside the package: those of the last change, so that a rebuild gives the same file.
+if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
+  SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || stat -c %Y package-lock.json)
+fi
+export SOURCE_DATE_EPOCH
+umask 022
+
+tree=$(mktemp -d build/deb.XXXXXX)
+trap 'rm -rf "$tree"' EXIT
+lib=$tree/usr/lib/plantroom
+mkdir -p "$tree/DEBIAN" "$tree/usr/bin" "$lib" "$tree/etc/plantroom" "$tree/usr/lib/systemd/system" \
+  "$tree/usr/share/doc/plantroom"
+chmod 755 "$tree"
+
+install -m 755 build/plantroom "$lib/plantroom"
+ln -s ../lib/plantroom/plantroom "$tree/usr/bin/plantroom"
+install -m 755 "$node" "$lib/node"
+install -m 644 build/*.mjs "$lib/"
+cp -R build/web "$lib/web"
+for addon in build/native/*/; do
+  from=prebuilds/linux-$node_arch
+  mkdir -p "$lib/native/$(basename "$addon")/$from"
+  install -m 644 "$addon$from"/*.node "$lib/native/$(basename "$addon")/$from/"
+done
+install -m 644 docs/CHANGELOG.md node_modules/node-linux-$node_arch/LICENSE "$tree/usr/share/doc/plantroom/"
+
+for unit in systemd/*.service; do
+  daemon=$(basename "$unit" .service)
+  daemon=${daemon#plantroom-}
+  install -m 644 "$unit" "$tree/usr/lib/systemd/system/"
+  node scripts/default-toml.ts "$daemon" >"$tree/etc/plantroom/$daemon.toml"
+  echo "/etc/plantroom/$daemon.toml" >>"$tree/DEBIAN/conffiles"
+done
+
+units=$(cd systemd && echo *.service)
+for script in postinst prerm postrm; do
+  sed "s/@UNITS@/$units/" "scripts/deb/$script" >"$tree/DEBIAN/$script"
+  chmod 755 "$tree/DEBIAN/$script"
+done
+cat >"$tree/DEBIAN/control" <<CONTROL
+Package: plantroom
+Version: $version
+Architecture: $arch
+Maintainer: Plantroom <root@localhost>
+Section: net
+Priority: optional
+Installed-Size: $(du -sk "$tree" | cut -f 1)
+Depends: libc6 (>= 2.36), libstdc++6, init-system-helpers (>= 1.51), udev
+Recommends: systemd
+Description: the daemons behind a building
+ Drives the serial field buses of a plant room and offers them over HTTP,
+ webhooks and WebSocket, with a page for people.
+CONTROL
+find "$tree" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
+dpkg-deb --root-owner-group -Zxz -z3 --build "$tree" "$deb.new" >/dev/null
+mv "$deb.new" "$deb"
+echo "$deb $(stat -c %s "$deb") bytes"

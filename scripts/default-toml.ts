@@ -1,0 +1,49 @@
+/**
+ * Prints a daemon's settings file as the package installs it: every key, commented out, with its default.
+ *
+ *     node scripts/default-toml.ts gateway
+ */
+import { pathToFileURL } from 'node:url'
+import type { TObject } from 'typebox'
+import { expectedText } from '#kit/config/expectation.ts'
+import { tablesOf } from '#kit/config/load.ts'
+import { isMain } from './is-main.ts'
+
+/** TOML with every key of the schema as a comment: meaning, what is allowed, `key = default`. Lines of 100 at most. */
+export function defaultToml(name: string, schema: TObject): string {
+  const lines = [`# Settings of plantroom-${name}. After a change: systemctl restart plantroom-${name}`]
+  lines.push('# Each key stands here with its default; remove the # to change one.')
+  for (const [table, { properties, description }] of Object.entries(tablesOf(schema))) {
+    lines.push('', ...(description ? wrapped(description) : []), `[${table}]`)
+    for (const [key, property] of Object.entries(properties)) {
+      lines.push('', ...wrapped(property.description ?? ''), ...wrapped(`Allowed: ${expectedText(property)}.`))
+      lines.push(`#${key} = ${tomlOf(property.default)}`)
+    }
+  }
+  return `${lines.join('\n')}\n`
+}
+
+/** A default as TOML: texts as JSON strings, which TOML reads the same, lists one entry a line where they are long. */
+function tomlOf(value: unknown): string {
+  if (value === undefined || value === null) return '""'
+  if (!Array.isArray(value)) return JSON.stringify(value)
+  const flat = `[${value.map(tomlOf).join(', ')}]`
+  return flat.length <= 80 ? flat : `[\n${value.map((entry) => `#  ${tomlOf(entry)},`).join('\n')}\n#]`
+}
+
+/** Comment lines of at most 100 characters. */
+function wrapped(text: string): string[] {
+  const lines: string[] = []
+  for (const word of text.split(/\s+/)) {
+    const last = lines.at(-1)
+    if (last === undefined || last.length + word.length + 1 > 100) lines.push(`# ${word}`)
+    else lines[lines.length - 1] = `${last} ${word}`
+  }
+  return lines
+}
+
+if (isMain(import.meta)) {
+  const name = process.argv[2] ?? ''
+  const { config } = await import(pathToFileURL(`daemons/${name}/config.ts`).href)
+  process.stdout.write(defaultToml(name, config))
+}

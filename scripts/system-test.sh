@@ -1,0 +1,62 @@
+#!/bin/bash
+# Boots Debian trixie in a container of its own, installs the package there and shows that the unit holds its promises.
+# Needs root. Ends with 0 when every promise held; prints one line for each.
+#
+#   scripts/system-test.sh [PACKAGE]    default: what make deb made
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly suite=trixie
+readonly work=build/system-test
+readonly root=$work/$suite
+# Seconds for the container's whole life, boot and end included.
+readonly bound_s=180
+
+[ "$(id -u)" = 0 ] || { echo 'make system-test needs root: sudo make system-test' >&2; exit 3; }
+deb=${1:-$(ls -t build/plantroom_*_"$(dpkg --print-architecture)".deb | head -n 1)}
+mkdir -p "$work"
+
+# The system is made once and never written to again: the container writes to an overlay in memory.
+if [ ! -e "$root/etc/debian_version" ]; then
+  echo "making a Debian $suite below $work (once)"
+  # Mirrors, proxies and their certificates are this machine's business: its own apt settings are used.
+  apt-config dump | grep '^Acquire' >"$work/apt.conf" || true
+  rm -rf "$root" "$root.new"
+  mmdebstrap --quiet --variant=minbase --include=systemd-sysv,udev,curl,procps,init-system-helpers \
+    --aptopt="$work/apt.conf" "$suite" "$root.new" >"$work/mmdebstrap.log" 2>&1 \
+    || { cat "$work/mmdebstrap.log" >&2; exit 1; }
+  mv "$root.new" "$root"
+fi
+
+bed=$(mktemp -d "$work/bed.XXXXXX")
+container=
+cleanup() {
+  if [ -n "$container" ] && kill -0 "$container" 2>/dev/null; then
+    kill -TERM "$container" 2>/dev/null || true
+    wait "$container" 2>/dev/null || true
+  fi
+  rm -rf "$bed"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+cp "$deb" "$bed/plantroom.deb"
+cp scripts/system-test/*.sh "$bed/"
+touch "$bed/log"
+
+# Cgroups version 2 whatever the host has: systemd 257 takes nothing else. No registration: the host may run no systemd.
+SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 timeout --kill-after=10 "$bound_s" systemd-nspawn --quiet --boot \
+  --register=no --keep-unit --private-network --machine="plantroom-test-$$" \
+  --directory="$root" --volatile=overlay --bind="$PWD/$bed:/bed" --link-journal=no \
+  --bind-ro="$PWD/scripts/system-test/plantroom-system-test.service:/etc/systemd/system/plantroom-system-test.service" \
+  systemd.wants=plantroom-system-test.service </dev/null >"$bed/console" 2>&1 &
+container=$!
+code=0
+wait "$container" || code=$?
+container=
+cat "$bed/log"
+if [ "$code" != 0 ]; then
+  [ "$code" != 124 ] || echo "not done after $bound_s s" >&2
+  [ -s "$bed/log" ] || tail -n 40 "$bed/console" >&2
+  exit 1
+fi

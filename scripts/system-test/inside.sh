@@ -1,0 +1,128 @@
+#!/bin/bash
+# Inside the container, as root: installs the package, then holds the unit to its promises one by one.
+set -uo pipefail
+
+readonly unit=plantroom-gateway.service
+readonly url=http://127.0.0.1:3132
+failed=0
+
+show() { systemctl show --value --property "$1" "$unit"; }
+
+# promise SENTENCE COMMAND...: runs it and says whether it held.
+promise() {
+  local sentence=$1 started=$EPOCHREALTIME
+  shift
+  if "$@" >/tmp/seen 2>&1; then
+    printf 'ok      %s (%d ms)\n' "$sentence" $(((${EPOCHREALTIME/./} - ${started/./}) / 1000))
+  else
+    failed=$((failed + 1))
+    echo "FAILED  $sentence"
+    sed 's/^/            /' /tmp/seen
+    journalctl --no-pager --quiet --lines=15 --unit "$unit" | sed 's/^/            /'
+  fi
+}
+
+# until_true SECONDS COMMAND...: tries every tenth of a second.
+until_true() {
+  local tries=$(($1 * 10))
+  shift
+  while ! "$@"; do
+    tries=$((tries - 1))
+    if [ "$tries" -le 0 ]; then echo "still not: $*"; return 1; fi
+    sleep 0.1
+  done
+}
+
+is_active() { [ "$(show ActiveState)" = active ]; }
+answers() { curl --silent --fail --max-time 2 --output /dev/null "$url/api/status"; }
+has_new_pid() { local pid; pid=$(show MainPID); [ "$pid" != 0 ] && [ "$pid" != "$1" ]; }
+
+installed_and_active() {
+  dpkg --install /bed/plantroom.deb && until_true 15 is_active && until_true 5 answers
+}
+started_by_notify() {
+  [ "$(show Type)" = notify ] && [ "$(show NotifyAccess)" = main ] && [ -n "$(show StatusText)" ]
+}
+runs_as_nobodys_user() {
+  local uid
+  uid=$(stat -c %u "/proc/$(show MainPID)")
+  echo "uid $uid"
+  [ "$(show DynamicUser)" = yes ] && [ "$uid" -ge 61184 ] && [ "$uid" -le 65519 ]
+}
+enabled_at_boot() { systemctl is-enabled "$unit"; }
+set_up() {
+  curl --silent --fail --show-error --max-time 10 --header 'content-type: application/json' \
+    --data '{"username":"admin","password":"a long enough one"}' "$url/api/setup"
+}
+is_set_up() {
+  curl --silent --fail --max-time 5 "$url/api/status" | tee /dev/stderr | grep --quiet '"setup": *"done"'
+}
+setup_outlives_a_restart() { systemctl restart "$unit" && until_true 10 answers && is_set_up; }
+state_is_its_own() {
+  local folder=/var/lib/private/plantroom/gateway
+  ls -lanR "$folder"
+  [ -L /var/lib/plantroom/gateway ] && [ -z "$(find "$folder" -perm /077 -not -type l)" ]
+}
+comes_back_after_sigkill() {
+  local pid
+  pid=$(show MainPID)
+  kill -KILL "$pid" && until_true 10 has_new_pid "$pid" && until_true 10 is_active && until_true 5 answers && is_set_up
+}
+comes_back_after_it_hangs() {
+  local pid
+  pid=$(show MainPID)
+  # Frozen: no ping reaches the watchdog (20 s in the unit).
+  kill -STOP "$pid" && until_true 40 has_new_pid "$pid" && until_true 10 is_active && until_true 5 answers
+}
+little_is_exposed() {
+  local level
+  level=$(systemd-analyze security --no-pager "$unit" | sed -nE 's/.*exposure level for .*: ([0-9.]+).*/\1/p')
+  echo "exposure $level"
+  awk -v level="$level" 'BEGIN { exit !(level != "" && level <= 2.0) }'
+}
+wrong_settings_do_not_loop() {
+  echo 'no_such_key = 1' >>/etc/plantroom/gateway.toml
+  systemctl restart "$unit"
+  sleep 3
+  local state restarts
+  state=$(show ActiveState) restarts=$(show NRestarts)
+  sed -i '$d' /etc/plantroom/gateway.toml
+  echo "state $state, $restarts restarts"
+  journalctl --no-pager --quiet --lines=5 --unit "$unit"
+  [ "$state" = failed ] && systemctl restart "$unit" && until_true 10 answers
+}
+stops_when_told() {
+  systemctl stop "$unit" && [ "$(show Result)" = success ] && [ "$(show ExecMainStatus)" = 0 ] && systemctl start "$unit"
+}
+reinstalls_over_itself() { dpkg --install /bed/plantroom.deb && until_true 15 answers && is_set_up; }
+remove_stops_and_keeps_state() {
+  dpkg --remove plantroom && ! answers && [ "$(show MainPID)" = 0 ] \
+    && [ -d /var/lib/private/plantroom/gateway ] && [ -e /etc/plantroom/gateway.toml ]
+}
+purge_leaves_nothing() {
+  dpkg --purge plantroom || return 1
+  local left
+  left=$(find / -xdev \( -path /proc -o -path /sys -o -path /bed -o -path /var/log -o -path /tmp -o -path /var/lib/dpkg \
+    -o -path /etc/systemd/system/plantroom-system-test.service -o -path /run/systemd/units \) \
+    -prune -o -iname '*plantroom*' -print)
+  echo "$left"
+  [ -z "$left" ]
+}
+
+promise 'the package installs, and the unit is active and answers' installed_and_active
+promise 'it is started under Type=notify, and says how it is' started_by_notify
+promise 'it runs as a user made for it (DynamicUser)' runs_as_nobodys_user
+promise 'it starts at every boot' enabled_at_boot
+promise 'its exposure is 2.0 or lower' little_is_exposed
+promise 'it is set up over HTTP' set_up
+promise 'what was set up outlives a restart' setup_outlives_a_restart
+promise 'nobody else reads its state' state_is_its_own
+promise 'after SIGKILL it comes back, with its state' comes_back_after_sigkill
+promise 'after SIGSTOP the watchdog brings it back' comes_back_after_it_hangs
+promise 'told to stop, it ends with 0' stops_when_told
+promise 'with wrong settings it fails once, says why, and does not loop' wrong_settings_do_not_loop
+promise 'an upgrade keeps its state' reinstalls_over_itself
+promise 'removal stops it and keeps state and settings' remove_stops_and_keeps_state
+promise 'purging leaves nothing' purge_leaves_nothing
+echo "$failed failed"
+[ "$failed" = 0 ]
