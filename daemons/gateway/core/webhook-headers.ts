@@ -41,7 +41,7 @@ export function headerFaults(headers: Readonly<Record<string, string>>, limits: 
     return [{ field: 'headers', message: `has ${entries.length} headers, at most ${limits.headers} are taken` }]
   const faults = entries.flatMap(([name, value]) => {
     const message = nameFault(name) ?? valueFault(value)
-    return message === undefined ? [] : [{ field: `headers.${name.slice(0, 128)}`, message }]
+    return message === undefined ? [] : [{ field: fieldOf(name), message }]
   })
   const names = new Set(entries.map(([name]) => name.toLowerCase()))
   if (names.size < entries.length)
@@ -64,6 +64,12 @@ export function headerText(text: string): string {
 function percentEncoded(byte: number): string {
   const isPlain = byte > 0x20 && byte < 0x7f && byte !== 0x25
   return isPlain ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`
+}
+
+/** Names as the HTTP layer writes the fields of a body. */
+function fieldOf(name: string): string {
+  const short = name.length > 64 ? `${name.slice(0, 64)}...` : name
+  return /^[\w-]+$/.test(short) ? `headers.${short}` : `headers[${JSON.stringify(short)}]`
 }
 
 function nameFault(name: string): string | undefined {

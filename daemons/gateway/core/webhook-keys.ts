@@ -29,7 +29,7 @@ function listKeys() {
   return {
     per_port: count(16, 1, 256, 'webhooks of one port'),
     total: count(128, 1, 4096, 'webhooks of all ports; each may have one delivery under way'),
-    url_length: count(2048, 64, 8192, 'characters of a target address'),
+    url_length: count(2048, 64, 2048, 'characters of a target address'),
     events: count(64, 1, 1024, 'names in the events list of one webhook'),
     headers: count(32, 0, 128, 'headers configured on one webhook'),
     header_bytes: bytes(4096, 256, 16_384, 'names and values of the headers of one webhook together'),

@@ -28,7 +28,7 @@ export interface WebhookAnswer {
 export interface WebhookSender {
   /**
    * Resolves with the head of the answer. When `signal` aborts, the connection is closed.
-   * @throws Fault `webhook_unreachable`, `webhook_target_refused`
+   * @throws Fault `webhook_unreachable`, `bad_target`
    */
   send(request: WebhookRequest, signal: AbortSignal): Promise<WebhookAnswer>
   /** Closes the connections that are kept. */

@@ -1,43 +1,7 @@
 import t from 'tap'
-import { Fault } from '#kit/fault.ts'
-import { createWebhookBook } from '../../core/webhook-book.ts'
-import { createWebhookDelivery } from '../../core/webhook-delivery.ts'
-import type { WebhookRecord } from '../../core/webhook-list.ts'
-import { fakeSender, queueParts } from './webhook-fixtures.ts'
+import { bookWith } from './webhook-fixtures.ts'
 
 const port = '/dev/ttyUSB0'
-
-function bookWith(changes: Parameters<typeof queueParts>[1] = {}) {
-  const sender = fakeSender()
-  const parts = queueParts(sender, changes)
-  const delivery = createWebhookDelivery(parts)
-  const lists = new Map<string, readonly WebhookRecord[]>([
-    [port, []],
-    ['/dev/ttyUSB1', []],
-  ])
-  const disk = { isFull: false }
-  const list = (path: string) => {
-    const found = lists.get(path)
-    if (!found) throw new Fault('unknown_port', `No port ${path}`)
-    return found
-  }
-  let ids = 0
-  const book = createWebhookBook({
-    keeper: {
-      list,
-      async change(path, apply) {
-        const next = apply(list(path))
-        if (disk.isFull) throw new Fault('store_write_failed', 'No space left.')
-        lists.set(path, next)
-      },
-    },
-    delivery,
-    rules: { limits: parts.limits, checkTarget() {} },
-    newId: () => `id${++ids}`,
-  })
-  const publish = () => delivery.publish({ port, event: 'frame', timestamp: 1, payload: 1 })
-  return { book, disk, sender, publish, clock: parts.clock }
-}
 
 const untouched = {
   counters: { delivered: 0, failed: 0, dropped: 0, retried: 0, queued: 0 },

@@ -1,6 +1,10 @@
 /** What the tests of webhooks share: limits, records, a sender that does as it is told, a log that is read. */
 import { Value } from 'typebox/value'
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
+import { Fault } from '#kit/fault.ts'
+import { parseTarget } from '#kit/net/target.ts'
+import { createWebhookBook } from '../../core/webhook-book.ts'
+import { createWebhookDelivery } from '../../core/webhook-delivery.ts'
 import { type WebhookLimits, webhookKeys } from '../../core/webhook-keys.ts'
 import type { WebhookRecord } from '../../core/webhook-list.ts'
 import type { WebhookAnswer, WebhookRequest } from '../../core/webhook-ports.ts'
@@ -66,4 +70,38 @@ export function queueParts(sender: ReturnType<typeof fakeSender>, changes: Parti
   const clock: FakeClock = fakeClock()
   const log = { warning: (event: string, facts: Record<string, unknown>) => void lines.push({ event, facts }) }
   return { sender, clock, log, lines, limits: limitsWith(changes) }
+}
+
+/** A book over lists in memory, for /dev/ttyUSB0 and /dev/ttyUSB1. `disk.isFull` makes every save fail. */
+export function bookWith(changes: Partial<WebhookLimits> = {}) {
+  const port = '/dev/ttyUSB0'
+  const sender = fakeSender()
+  const parts = queueParts(sender, changes)
+  const delivery = createWebhookDelivery(parts)
+  const lists = new Map<string, readonly WebhookRecord[]>([
+    [port, []],
+    ['/dev/ttyUSB1', []],
+  ])
+  const disk = { isFull: false }
+  const list = (path: string) => {
+    const found = lists.get(path)
+    if (!found) throw new Fault('unknown_port', `No port ${path}`)
+    return found
+  }
+  let ids = 0
+  const book = createWebhookBook({
+    keeper: {
+      list,
+      async change(path, apply) {
+        const next = apply(list(path))
+        if (disk.isFull) throw new Fault('store_write_failed', 'No space left.')
+        lists.set(path, next)
+      },
+    },
+    delivery,
+    rules: { limits: parts.limits, parseTarget },
+    newId: () => `id${++ids}`,
+  })
+  const publish = () => delivery.publish({ port, event: 'frame', timestamp: 1, payload: 1 })
+  return { book, disk, sender, publish, clock: parts.clock }
 }

@@ -1,0 +1,131 @@
+/** Sends webhook deliveries: one HTTP or HTTPS POST, nothing followed, the answer read within a bound. */
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import http from 'node:http'
+import https from 'node:https'
+import type { LookupFunction } from 'node:net'
+import tls from 'node:tls'
+import { Fault } from '#kit/fault.ts'
+import { signatureOf } from '#kit/net/signature.ts'
+import { parseTarget } from '#kit/net/target.ts'
+import { headerText } from '../core/webhook-headers.ts'
+import type { WebhookAnswer, WebhookRequest, WebhookSender } from '../core/webhook-ports.ts'
+
+/** What the sender needs. */
+export interface WebhookSenderParts {
+  /** Resolves names and refuses those that stand for an address webhooks may not reach: `lookupSafely` but in tests. */
+  lookup: LookupFunction
+  /** How long an unused connection is kept. */
+  idleMs: number
+  /** Bytes of an answer read before it is cut. */
+  responseBytes: number
+  /** PEM file of further certificate authorities; empty for none. */
+  caFile: string
+}
+
+/** Connections kept per target host; more are closed when their delivery is done. */
+const MOST_IDLE_PER_HOST = 4
+
+/** @throws Fault `ca_file_unreadable` */
+export function createWebhookSender(parts: WebhookSenderParts): WebhookSender {
+  // Made once: reading some 150 authorities for each connection would cost more than the connection.
+  const secureContext = trust(parts.caFile)
+  const fresh = { keepAlive: false, lookup: parts.lookup }
+  const kept = {
+    ...fresh,
+    keepAlive: parts.idleMs > 0,
+    timeout: parts.idleMs > 0 ? parts.idleMs : undefined,
+    maxFreeSockets: MOST_IDLE_PER_HOST,
+  }
+  const plain = { kept: new http.Agent(kept), fresh: new http.Agent(fresh) }
+  const secure = {
+    kept: new https.Agent({ ...kept, secureContext }),
+    fresh: new https.Agent({ ...fresh, secureContext }),
+  }
+
+  return {
+    async send(request, signal) {
+      // Kept lists may be older than the rule, and an address in place of a name is never looked up.
+      const url = parseTarget(request.url)
+      const isSecure = url.protocol === 'https:'
+      const agents = isSecure ? secure : plain
+      const agent = request.isFresh ? agents.fresh : agents.kept
+      const options = { method: 'POST', headers: deliveryHeaders(request), agent, signal }
+      const outgoing = isSecure ? https.request(url, options) : http.request(url, options)
+      return await exchange(outgoing, request.body, parts.responseBytes)
+    },
+    close() {
+      for (const agent of [plain.kept, plain.fresh, secure.kept, secure.fresh]) agent.destroy()
+    },
+  }
+}
+
+/**
+ * Headers of one delivery: the configured ones, then those of the interface document.
+ * @source interface document A, Events 2 and 3
+ */
+export function deliveryHeaders(request: WebhookRequest): Record<string, string> {
+  const { secret, body } = request
+  return {
+    ...request.headers,
+    'Content-Type': 'application/json',
+    'Content-Length': String(body.byteLength),
+    'X-Svc-Port': headerText(request.port),
+    'X-Svc-Event': headerText(request.event),
+    ...(secret === null ? {} : { 'X-Svc-Signature': signatureOf(body, secret) }),
+  }
+}
+
+function exchange(outgoing: http.ClientRequest, body: Uint8Array, responseBytes: number): Promise<WebhookAnswer> {
+  return new Promise((resolve, reject) => {
+    outgoing.on('response', (incoming) => {
+      resolve({ status: incoming.statusCode ?? 0, done: thrownAway(incoming, responseBytes) })
+    })
+    // After the answer's head these no longer matter: the promise is settled and the body's end is its own.
+    outgoing.on('error', (error) => reject(unreachable(error)))
+    outgoing.on('close', () => reject(new Fault('webhook_unreachable', 'the target closed without an answer')))
+    outgoing.end(body)
+  })
+}
+
+/** Resolves when the answer ended, broke off or was cut after `most` bytes. */
+function thrownAway(incoming: http.IncomingMessage, most: number): Promise<void> {
+  return new Promise((resolve) => {
+    let seen = 0
+    incoming.on('data', (chunk: Uint8Array) => {
+      seen += chunk.byteLength
+      if (seen > most) incoming.destroy()
+    })
+    // The status is known: a body that breaks off changes nothing, and 'close' follows.
+    incoming.on('error', () => {})
+    incoming.on('close', resolve)
+  })
+}
+
+/** Node tries every address of a name and then throws a group of errors that has no message of its own. */
+function unreachable(error: Error): Fault {
+  if (error instanceof Fault) return error
+  const errors: unknown[] = error instanceof AggregateError ? error.errors : [error]
+  const refused = errors.find((one) => one instanceof Fault)
+  if (refused) return refused
+  const sentence = errors.map((one) => (one instanceof Error ? one.message : String(one))).join('; ')
+  return new Fault('webhook_unreachable', sentence, { cause: error })
+}
+
+/** Node's own authorities, and those of the file; undefined where Node's own are enough. */
+function trust(caFile: string): tls.SecureContext | undefined {
+  if (caFile === '') return undefined
+  try {
+    return tls.createSecureContext({ ca: [...tls.getCACertificates('default'), ...certificatesOf(caFile)] })
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Fault('ca_file_unreadable', `webhooks.ca_file ${caFile} cannot be used: ${reason}.`, { cause: error })
+  }
+}
+
+/** Each is read here, since OpenSSL passes over text that holds no certificate without a word. */
+function certificatesOf(caFile: string): string[] {
+  const blocks = readFileSync(caFile, 'utf8').match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+  if (blocks.length === 0) throw new Error('it holds no PEM certificate')
+  return blocks.map((block) => new X509Certificate(block).toString())
+}
