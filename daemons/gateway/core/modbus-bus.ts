@@ -1,0 +1,300 @@
+/**
+ * One Modbus RTU line as master: one transaction at a time, silence before each, a proven reply or a Fault after it.
+ * Which reply may be believed is decided in wire/modbus-cut.ts, which unit may be asked in modbus-holds.ts.
+ */
+import type { Clock, Timer } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import type { SentRequest } from '../wire/modbus-reply.ts'
+import { openRequest } from '../wire/modbus-request.ts'
+import { silenceUs } from '../wire/modbus-timing.ts'
+import type { ModbusCounts } from './modbus-counts.ts'
+import { echoCheckOf } from './modbus-echo-check.ts'
+import { lineBusyFault, noReplyFault } from './modbus-faults.ts'
+import { createModbusHolds, type ModbusHolds } from './modbus-holds.ts'
+import { ModbusReceiver } from './modbus-receiver.ts'
+import { type ReplyWait, waitForReply } from './modbus-reply-wait.ts'
+import { createModbusRequests, type ModbusRequests, type Transaction } from './modbus-requests.ts'
+import { sendRequest } from './modbus-send.ts'
+import { type ModbusSettings, quarantineMs } from './modbus-settings.ts'
+import { awaitSilence } from './modbus-silence.ts'
+import { type BusEvent, type BusState, nextBusState } from './modbus-transaction-table.ts'
+import type { Line } from './ports.ts'
+
+export interface BusParts {
+  port: string
+  baud: number
+  clock: Clock
+  settings: ModbusSettings
+  counts: ModbusCounts
+  publish(event: string, payload: unknown): void
+}
+
+export class ModbusBus {
+  readonly #parts: BusParts
+  readonly #requests: ModbusRequests
+  readonly #holds: ModbusHolds
+  readonly #receiver: ModbusReceiver
+  readonly #gapMs: number
+  #state: BusState = 'closed'
+  #line: Line | undefined
+  #current: Transaction | undefined
+  #wait: ReplyWait | undefined
+  /** The one timer of the state the bus is in; `waiting` and `receiving` have theirs in the wait. */
+  #timer: Timer | undefined
+  /** Runs when bytes outside of a transaction have been followed by silence. */
+  #sweepTimer: Timer | undefined
+  /** When the last byte was seen or sent. */
+  #activeMs = 0
+
+  constructor(parts: BusParts) {
+    const { clock, settings, counts } = parts
+    this.#parts = parts
+    this.#gapMs = (settings.gap_us || silenceUs(parts)) / 1000
+    this.#holds = createModbusHolds(clock, quarantineMs(settings), () => this.#pump())
+    this.#receiver = new ModbusReceiver({
+      clock,
+      counts,
+      holds: this.#holds,
+      localEcho: settings.local_echo,
+      publish: parts.publish,
+    })
+    this.#requests = createModbusRequests({ ...parts, holds: this.#holds })
+  }
+
+  /** Requests that wait, and units held back, now. */
+  get gauges(): { waiting: number; unitsHeld: number } {
+    return { waiting: this.#requests.size, unitsHeld: this.#holds.size }
+  }
+
+  /** Nothing is sent for one response timeout: another program may have asked a unit just before. */
+  attach(line: Line): void {
+    this.#line = line
+    this.#receiver.forgetLine()
+    this.#activeMs = this.#parts.clock.monotonicMs()
+    this.#move('attached')
+    line.onBytes((bytes, atUs) => this.#onBytes(line, bytes, atUs))
+    this.#after(this.#parts.settings.response_timeout_ms, () => {
+      this.#move('settled')
+      this.#pump()
+    })
+  }
+
+  /** Fails what waits and what is out. The unit that was asked last owes its answer, also when the line comes back. */
+  detach(fault = new Fault('line_closed', `${this.#parts.port} was closed.`)): void {
+    const current = this.#current
+    if (current && this.#isOut()) this.#hold(current.sent)
+    this.#stopTimers()
+    this.#line = undefined
+    this.#current = undefined
+    this.#move('detached')
+    this.#receiver.endWithout(false)
+    current?.reject(fault)
+    this.#requests.clear(fault)
+  }
+
+  /**
+   * Sends a request when its turn comes.
+   * @param frame a whole request of a master, with its checksum
+   * @returns the proven reply, which may be an exception; null after a broadcast
+   * @throws Fault `modbus_timeout`, `modbus_bad_reply`, `modbus_expired`, `modbus_line_busy`, `modbus_send_timeout`, `queue_full`, `line_closed`
+   */
+  async exchange(frame: Uint8Array): Promise<Uint8Array | null> {
+    const sent = { frame, request: openRequest(frame) }
+    if (!this.#line) throw new Fault('line_closed', `${this.#parts.port} is not open, so nothing can be asked.`)
+    return await new Promise((resolve, reject) => {
+      this.#requests.add({ sent, sentAtMs: 0, resolve, reject })
+      this.#pump()
+    })
+  }
+
+  #move(event: BusEvent): void {
+    this.#state = nextBusState(this.#state, event)
+  }
+
+  #isOut(): boolean {
+    return this.#state === 'sending' || this.#state === 'waiting' || this.#state === 'receiving'
+  }
+
+  #after(delayMs: number, run: () => void): void {
+    this.#timer?.cancel()
+    this.#timer = this.#parts.clock.after(delayMs, run)
+  }
+
+  #stopTimers(): void {
+    this.#timer?.cancel()
+    this.#sweepTimer?.cancel()
+    this.#wait?.cancel()
+    this.#wait = undefined
+  }
+
+  #pump(): void {
+    if (this.#state !== 'idle') return
+    const next = this.#requests.next()
+    if (next) this.#start(next)
+  }
+
+  /** A frame that has begun to arrive is let end before the request goes out. */
+  #start(transaction: Transaction): void {
+    const { clock, counts, settings } = this.#parts
+    this.#current = transaction
+    this.#move('taken')
+    this.#timer?.cancel()
+    this.#timer = awaitSilence({
+      clock,
+      silentAtMs: () => this.#activeMs + (this.#receiver.pending > 0 ? settings.byte_gap_ms : this.#gapMs),
+      limitMs: settings.response_timeout_ms + settings.byte_gap_ms,
+      onSilent: () => this.#send(transaction),
+      onBusy: (waitedMs) => {
+        counts.lineBusy++
+        this.#giveUp(lineBusyFault(transaction.sent, waitedMs))
+      },
+    })
+  }
+
+  #send(transaction: Transaction): void {
+    const line = this.#line
+    if (!line) return
+    this.#stopTimers()
+    this.#receiver.discard()
+    this.#receiver.begin(transaction.sent)
+    this.#move('silent')
+    sendRequest({ ...this.#parts, line }, transaction.sent).then(
+      (atMs) => this.#onSent(transaction, atMs),
+      (fault) => this.#onNotSent(transaction, fault),
+    )
+  }
+
+  #onNotSent(transaction: Transaction, fault: Fault): void {
+    if (transaction !== this.#current || this.#state !== 'sending') return
+    this.#parts.counts.sendFailures++
+    this.#receiver.endWithout(false)
+    this.#hold(transaction.sent)
+    this.#giveUp(fault)
+  }
+
+  #onSent(transaction: Transaction, atMs: number): void {
+    if (transaction !== this.#current || this.#state !== 'sending') return
+    const { clock, settings } = this.#parts
+    transaction.sentAtMs = atMs
+    this.#activeMs = Math.max(this.#activeMs, atMs)
+    this.#receiver.markSent(atMs)
+    if (transaction.sent.request.unitId === 0) {
+      this.#move('sentToAll')
+      this.#after(atMs - clock.monotonicMs() + settings.turnaround_ms, () => this.#turned(transaction))
+      return
+    }
+    this.#move('sent')
+    this.#wait = waitForReply(
+      {
+        ...this.#parts,
+        gapMs: this.#gapMs,
+        receiver: this.#receiver,
+        onReply: (reply) => this.#answered(transaction, reply),
+        onNone: () => this.#onNone(transaction),
+      },
+      atMs,
+    )
+    if (this.#receiver.pending > 0) this.#look()
+  }
+
+  #turned(transaction: Transaction): void {
+    this.#parts.counts.broadcasts++
+    this.#receiver.take(true)
+    this.#receiver.endWithout(true)
+    this.#finish('turned', () => transaction.resolve(null))
+  }
+
+  #onBytes(line: Line, bytes: Uint8Array, atUs: number): void {
+    if (line !== this.#line || bytes.length === 0) return
+    this.#activeMs = this.#parts.clock.monotonicMs()
+    this.#receiver.feed(bytes, atUs)
+    if (this.#wait) this.#look()
+    else if (this.#state !== 'sending') this.#sweep()
+  }
+
+  #look(): void {
+    const wait = this.#wait
+    wait?.look()
+    if (wait === this.#wait) this.#move(this.#receiver.pending > 0 ? 'heard' : 'cleared')
+  }
+
+  /** Outside of a transaction nothing is expected: frames are late or stray, the rest is noise after a pause. */
+  #sweep(): void {
+    this.#receiver.take(false)
+    this.#sweepTimer?.cancel()
+    if (this.#receiver.pending === 0) return
+    this.#sweepTimer = this.#parts.clock.after(this.#parts.settings.byte_gap_ms, () => {
+      this.#receiver.take(true)
+      this.#receiver.discard()
+    })
+  }
+
+  #onNone(transaction: Transaction): void {
+    const { twin } = this.#receiver
+    this.#receiver.endWithout(true)
+    if (twin) this.#checkEcho(transaction, twin)
+    else this.#fail(transaction)
+  }
+
+  /**
+   * One frame came that is the request again: the unit's answer, or our echo and no answer. A read of the same place
+   * shows which, as its echo and its answer differ. Needed once at most after a line was opened.
+   * @see docs/decisions/042-local-echo.md
+   */
+  #checkEcho(transaction: Transaction, twin: Uint8Array): void {
+    const settle = () => this.#settleTwin(transaction, twin)
+    this.#parts.counts.echoChecks++
+    this.#move('givenUp')
+    this.#start({
+      sent: echoCheckOf(transaction.sent),
+      sentAtMs: 0,
+      resolve: settle,
+      reject: (fault) => (this.#line ? settle() : transaction.reject(fault)),
+    })
+  }
+
+  #settleTwin(transaction: Transaction, twin: Uint8Array): void {
+    const isReply = this.#receiver.echo === 'absent'
+    this.#receiver.settleTwin(transaction.sent, twin, isReply)
+    if (isReply) {
+      this.#parts.counts.replies++
+      transaction.resolve(twin)
+    } else this.#fail(transaction)
+  }
+
+  #answered(transaction: Transaction, reply: Uint8Array): void {
+    this.#parts.counts.replies++
+    this.#finish('answered', () => transaction.resolve(reply))
+  }
+
+  #fail(transaction: Transaction): void {
+    const waitedMs = Math.round(this.#parts.clock.monotonicMs() - transaction.sentAtMs)
+    const fault = noReplyFault(transaction.sent, waitedMs, this.#receiver.heard)
+    this.#parts.counts[fault.code === 'modbus_timeout' ? 'timeouts' : 'badReplies']++
+    this.#hold(transaction.sent)
+    this.#parts.publish('error', { code: fault.code, message: fault.message, ...fault.details })
+    if (transaction === this.#current) this.#giveUp(fault)
+    else transaction.reject(fault)
+  }
+
+  #hold(sent: SentRequest): void {
+    if (sent.request.unitId === 0) return
+    this.#parts.counts.holds++
+    this.#holds.owe(sent)
+  }
+
+  #giveUp(fault: Fault): void {
+    const transaction = this.#current
+    this.#finish('givenUp', () => transaction?.reject(fault))
+  }
+
+  /** Ends the transaction; what came behind the reply is swept first, then the next request has its turn. */
+  #finish(event: BusEvent, tell: () => void): void {
+    this.#stopTimers()
+    this.#current = undefined
+    this.#move(event)
+    tell()
+    this.#sweep()
+    this.#pump()
+  }
+}

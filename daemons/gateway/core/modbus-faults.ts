@@ -1,0 +1,81 @@
+/** What a Modbus request can fail with, in sentences. */
+import { Fault } from '#kit/fault.ts'
+import { exceptionName, functionName, modbusFunctions } from '../wire/modbus-functions.ts'
+import type { SentRequest } from '../wire/modbus-reply.ts'
+
+/** What was heard after a request, by counter name; `noiseBytes` in bytes, all else in frames. */
+export type Heard = Readonly<Record<string, number>>
+
+/** Counters that mean the unit may have spoken, and was not understood. A frame of another unit is none of them. */
+const rubbish = [
+  'crcErrors',
+  'wrongFunction',
+  'shortFrames',
+  'longFrames',
+  'mismatchedReplies',
+  'malformedFrames',
+  'noiseBytes',
+]
+
+/**
+ * No answer within the time: `modbus_timeout` where nothing of the unit was heard, `modbus_bad_reply` where bytes
+ * came that are no answer. `details`: unitId, fc, waitedMs, heard.
+ */
+export function noReplyFault(sent: SentRequest, waitedMs: number, heard: Heard): Fault {
+  const { unitId, fc } = sent.request
+  const isRubbish = rubbish.some((name) => heard[name])
+  const list = Object.entries(heard).map(([name, count]) => `${name} ${count}`)
+  const seen = list.length > 0 ? ` Heard meanwhile: ${list.join(', ')}.` : ''
+  const warning = modbusFunctions.get(fc)?.isWrite ? ' The write may have been carried out all the same.' : ''
+  const what = isRubbish ? 'gave no answer that holds' : 'did not answer'
+  return new Fault(
+    isRubbish ? 'modbus_bad_reply' : 'modbus_timeout',
+    `Unit ${unitId} ${what} to ${functionName(fc)} within ${waitedMs} ms.${seen}${warning}`,
+    { details: { unitId, fc, waitedMs, heard } },
+  )
+}
+
+/** The unit answered with an exception. `details`: unitId, fc, exceptionCode, exceptionName. */
+export function exceptionFault(sent: SentRequest, code: number): Fault {
+  const { unitId, fc } = sent.request
+  const name = exceptionName(code)
+  return new Fault('modbus_exception', `Unit ${unitId} answered ${functionName(fc)} with exception ${code}, ${name}.`, {
+    details: { unitId, fc, exceptionCode: code, exceptionName: name },
+  })
+}
+
+/** A request left the queue because its time was over. */
+export function expiredFault(sent: SentRequest, waitedMs: number, isHeld: boolean): Fault {
+  const { unitId, fc } = sent.request
+  const why = isHeld ? 'the unit is held back because it owes an answer' : 'the line was busy with other requests'
+  return new Fault('modbus_expired', `The request to unit ${unitId} waited ${waitedMs} ms and was not sent: ${why}.`, {
+    details: { unitId, fc, waitedMs },
+  })
+}
+
+/** The line was never silent long enough to send. */
+export function lineBusyFault(sent: SentRequest, waitedMs: number): Fault {
+  const { unitId, fc } = sent.request
+  return new Fault(
+    'modbus_line_busy',
+    `The line was not silent within ${waitedMs} ms, so nothing was sent to unit ${unitId}. Another master or noise is on it.`,
+    { details: { unitId, fc, waitedMs } },
+  )
+}
+
+/** The driver did not send the request. */
+export function sendFault(sent: SentRequest, waitedMs: number): Fault {
+  const { unitId, fc } = sent.request
+  return new Fault(
+    'modbus_send_timeout',
+    `The driver did not send the request to unit ${unitId} within ${waitedMs} ms; flow control may hold it back.`,
+    { details: { unitId, fc, waitedMs } },
+  )
+}
+
+/** Too many requests wait. */
+export function queueFullFault(port: string, waiting: number, retryAfterMs: number): Fault {
+  return new Fault('queue_full', `${waiting} requests wait for ${port}, as many as settings.queue allows.`, {
+    details: { retryAfterMs },
+  })
+}

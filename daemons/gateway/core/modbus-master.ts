@@ -1,0 +1,96 @@
+/** The protocol modbus-rtu as master: a request of the API becomes a transaction, its proven reply an answer. */
+import { Fault } from '#kit/fault.ts'
+import { type IdentificationObject, identifyRequestFrame, openIdentification } from '../wire/modbus-identification.ts'
+import { exceptionCode } from '../wire/modbus-reply.ts'
+import { type ModbusRequest, openRequest } from '../wire/modbus-request.ts'
+import type { Adapter, AdapterContext } from './adapter.ts'
+import { ModbusBus } from './modbus-bus.ts'
+import { modbusCounts } from './modbus-counts.ts'
+import { exceptionFault } from './modbus-faults.ts'
+import type { Exchange, ModbusPdu } from './modbus-pdu.ts'
+import { type RequestBody, requestOfBody } from './modbus-request-check.ts'
+import { type ModbusSettings, quarantineMs } from './modbus-settings.ts'
+
+/** Replies one identification may be spread over; 256 objects of 245 bytes fit in as many. */
+const MOST_IDENTIFICATION_REPLIES = 256
+
+/** What a request is answered with. `values`: 0 or 1 per bit, 0..65535 per register, objects for 43/14. */
+export interface ModbusAnswer {
+  unitId: number
+  fc: number
+  address: number
+  quantity: number
+  values: readonly number[] | readonly IdentificationObject[]
+}
+
+/** @param settings with every default filled in; `pdu` builds requests and reads values from proven replies */
+export function createModbusMaster(context: AdapterContext, settings: ModbusSettings, pdu: ModbusPdu): Adapter {
+  const counts = modbusCounts()
+  const { port, clock, publish } = context
+  const bus = new ModbusBus({ port, clock, publish, settings, counts, baud: context.lineSettings.baud })
+
+  /** Nothing but what was asked goes out, whatever built the frame. */
+  function exchangeFor(request: ModbusRequest): Exchange {
+    return async (frame) => {
+      const built = openRequest(frame)
+      if (!isSame(built, request))
+        throw new Fault(
+          'modbus_codec',
+          `the frame built for function ${request.fc} asks something else than the request`,
+        )
+      const reply = await bus.exchange(frame)
+      const code = reply && exceptionCode(reply)
+      if (code === null) return reply
+      counts.exceptions++
+      throw exceptionFault({ frame, request }, code)
+    }
+  }
+
+  /**
+   * Asks on while more follows, each time further on, so that a device cannot lead in a circle.
+   * @source Modbus Application Protocol V1.1b3, 6.21
+   */
+  async function identify(request: ModbusRequest): Promise<IdentificationObject[]> {
+    const objects: IdentificationObject[] = []
+    for (let asked = request, left = MOST_IDENTIFICATION_REPLIES; left > 0; left--) {
+      const reply = await exchangeFor(asked)(identifyRequestFrame(asked))
+      if (!reply) break
+      const found = openIdentification(reply)
+      objects.push(...found.objects)
+      if (found.nextObjectId === null) break
+      if (found.nextObjectId <= asked.address)
+        throw new Fault(
+          'modbus_bad_reply',
+          `Unit ${request.unitId} says more follows from object ${found.nextObjectId}, but was asked from ${asked.address} on.`,
+          { details: { unitId: request.unitId, fc: request.fc } },
+        )
+      asked = { ...asked, address: found.nextObjectId }
+    }
+    return objects
+  }
+
+  async function ask(body: RequestBody): Promise<ModbusAnswer> {
+    const request = requestOfBody(body)
+    const { unitId, fc, address, quantity } = request
+    const values = fc === 43 ? await identify(request) : await pdu.ask(request, exchangeFor(request))
+    return { unitId, fc, address, quantity, values }
+  }
+
+  return {
+    settings: { ...settings, quarantine_ms: quarantineMs(settings) },
+    attach: (line) => bus.attach(line),
+    detach: (fault) => bus.detach(fault),
+    async act(action, body) {
+      if (action === 'request') return await ask(body as RequestBody)
+      throw new Fault('wrong_protocol', `${port} speaks modbus-rtu, which has rest/request and no rest/${action}.`)
+    },
+    counters: () => ({ ...counts, ...bus.gauges }),
+  }
+}
+
+function isSame(built: ModbusRequest, asked: ModbusRequest): boolean {
+  const keys = ['unitId', 'fc', 'address', 'quantity', 'andMask', 'orMask', 'writeAddress'] as const
+  if (keys.some((key) => built[key] !== asked[key])) return false
+  const values = asked.values ?? []
+  return values.length === (built.values ?? []).length && values.every((value, at) => value === built.values?.[at])
+}

@@ -1,0 +1,242 @@
+/** What arrives on a Modbus line: cut, counted, told as `frame` events, the proven reply handed up. */
+import { hexOf } from '#kit/bytes/hex.ts'
+import type { Clock } from '#kit/clock.ts'
+import type { Fault } from '#kit/fault.ts'
+import { type Cut, flawOfJunk, type LocalEcho, mayBecomeReply, nextCut } from '../wire/modbus-cut.ts'
+import { type DecodedFrame, describeReply, describeRequest } from '../wire/modbus-describe.ts'
+import { flawFault, isPrefixOf, type ReplyFlaw, replyFlaw, type SentRequest } from '../wire/modbus-reply.ts'
+import { countOfFlaw, type ModbusCounts } from './modbus-counts.ts'
+import type { Heard } from './modbus-faults.ts'
+import type { ModbusHolds } from './modbus-holds.ts'
+import type { FramePayload } from './ports.ts'
+
+/** Bytes kept that are no frame yet; four of the longest frames. A line that babbles on loses the oldest, counted. */
+const BUFFER_BYTES = 1024
+
+export interface ReceiverParts {
+  clock: Clock
+  counts: ModbusCounts
+  holds: ModbusHolds
+  /** `auto`: learned. */
+  localEcho: 'auto' | 'present' | 'absent'
+  publish(event: string, payload: unknown): void
+}
+
+/** The bytes of one line. `begin` and `end` enclose each transaction; outside, all that comes is late, stray or noise. */
+export class ModbusReceiver {
+  readonly #parts: ReceiverParts
+  #bytes: Uint8Array = new Uint8Array(0)
+  #atUs = 0
+  #sent: SentRequest | undefined
+  #sentAtMs = 0
+  #isEchoSeen = false
+  #hasHeard = false
+  #twin: Uint8Array | undefined
+  #heard: Record<string, number> = {}
+  #echo: LocalEcho
+  /** The last answered request of each unit: a frame that answers it again was said twice. */
+  readonly #answered = new Map<number, SentRequest>()
+
+  constructor(parts: ReceiverParts) {
+    this.#parts = parts
+    this.#echo = parts.localEcho === 'auto' ? 'unknown' : parts.localEcho
+  }
+
+  /** Bytes that are no frame yet. */
+  get pending(): number {
+    return this.#bytes.length
+  }
+
+  get echo(): LocalEcho {
+    return this.#echo
+  }
+
+  /** A frame equal to the request, which is the reply or an echo of it. */
+  get twin(): Uint8Array | undefined {
+    return this.#twin
+  }
+
+  /** What came since `begin` and was not the reply. */
+  get heard(): Heard {
+    return this.#heard
+  }
+
+  /** The line was opened anew, perhaps with another adapter behind the same name: what was learned of it is void. */
+  forgetLine(): void {
+    this.#bytes = new Uint8Array(0)
+    if (this.#parts.localEcho === 'auto') this.#echo = 'unknown'
+  }
+
+  begin(sent: SentRequest): void {
+    this.#sent = sent
+    this.#isEchoSeen = false
+    this.#hasHeard = false
+    this.#twin = undefined
+    this.#heard = {}
+  }
+
+  /** The last bit of the request is out: answers are timed from here. */
+  markSent(atMs: number): void {
+    this.#sentAtMs = atMs
+  }
+
+  feed(bytes: Uint8Array, atUs: number): void {
+    const joined = new Uint8Array(this.#bytes.length + bytes.length)
+    joined.set(this.#bytes)
+    joined.set(bytes, this.#bytes.length)
+    this.#bytes = joined
+    this.#atUs = atUs
+    this.#hasHeard = true
+    if (joined.length > BUFFER_BYTES) this.#junk(this.#cutOff(joined.length - BUFFER_BYTES / 2))
+  }
+
+  /**
+   * Takes whole frames from what has arrived.
+   * @param isQuiet silence followed the last byte
+   * @returns the proven reply (an exception is one); what came behind it stays for the next call
+   */
+  take(isQuiet: boolean): Uint8Array | undefined {
+    for (let cut = this.#next(isQuiet); cut; cut = this.#next(isQuiet)) {
+      this.#cutOff(cut.skipped.length + cut.frame.length)
+      if (cut.skipped.length > 0) this.#junk(cut.skipped)
+      if (cut.kind === 'reply') return this.#reply(cut.frame)
+      this.#aside(cut)
+    }
+    return undefined
+  }
+
+  /** Whether what is there may still become the reply. */
+  mayBecomeReply(): boolean {
+    return this.#sent !== undefined && mayBecomeReply(this.#bytes, this.#sent)
+  }
+
+  /** Gives up bytes that came to no frame. */
+  discard(): void {
+    if (this.#bytes.length > 0) this.#junk(this.#cutOff(this.#bytes.length))
+  }
+
+  /** The transaction is over without a reply. @param isSent the request went out, so an echo would have been heard */
+  endWithout(isSent: boolean): void {
+    this.discard()
+    if (isSent && !this.#hasHeard) this.#learn('absent')
+    this.#sent = undefined
+  }
+
+  /** A twin turned out to be the reply, or an echo. */
+  settleTwin(sent: SentRequest, twin: Uint8Array, isReply: boolean): void {
+    this.#publish(twin, isReply ? describeReply(twin, 'reply', sent) : describeRequest(sent.request, 'echo'))
+    if (isReply) this.#answer(sent)
+    else this.#parts.counts.echoes++
+  }
+
+  #next(isQuiet: boolean): Cut | undefined {
+    const expecting = {
+      sent: this.#sent,
+      owed: this.#parts.holds.owed(),
+      echo: this.#echo,
+      isEchoSeen: this.#isEchoSeen,
+    }
+    return nextCut(this.#bytes, expecting, isQuiet)
+  }
+
+  #cutOff(length: number): Uint8Array {
+    const head = this.#bytes.slice(0, length)
+    this.#bytes = this.#bytes.slice(length)
+    return head
+  }
+
+  #reply(frame: Uint8Array): Uint8Array {
+    const sent = this.#sent as SentRequest
+    if (this.#twin) {
+      // What came first was the echo: a unit says a thing once.
+      this.settleTwin(sent, this.#twin, false)
+      this.#learn('present')
+    } else if (!this.#isEchoSeen && Object.keys(this.#heard).length === 0 && !isPrefixOf(frame, sent.frame)) {
+      this.#learn('absent')
+    }
+    const tookMs = Math.round((this.#parts.clock.monotonicMs() - this.#sentAtMs) * 1000) / 1000
+    this.#publish(frame, { ...describeReply(frame, 'reply', sent), tookMs })
+    this.#answer(sent)
+    this.#sent = undefined
+    return frame
+  }
+
+  #answer(sent: SentRequest): void {
+    this.#answered.set(sent.request.unitId, sent)
+    this.#parts.holds.answered(sent.request.unitId)
+  }
+
+  #aside(cut: Cut): void {
+    switch (cut.kind) {
+      case 'echo':
+        this.#ownEcho(cut.frame)
+        return
+      case 'twin':
+        this.#twin = cut.frame
+        this.#isEchoSeen = true
+        return
+      case 'late':
+        this.#late(cut.frame)
+        return
+      case 'stray':
+        this.#stray(cut.frame, cut.flaw)
+        return
+      default:
+        this.#junk(cut.frame)
+    }
+  }
+
+  #ownEcho(frame: Uint8Array): void {
+    const sent = this.#sent as SentRequest
+    this.#isEchoSeen = true
+    this.#parts.counts.echoes++
+    if (sent.request.unitId === 0 || replyFlaw(sent, frame)) this.#learn('present')
+    this.#publish(frame, describeRequest(sent.request, 'echo'))
+  }
+
+  #late(frame: Uint8Array): boolean {
+    const sent = this.#parts.holds.late(frame)
+    if (!sent) return false
+    this.#count('lateReplies')
+    this.#publish(frame, describeReply(frame, 'late', sent))
+    return true
+  }
+
+  #stray(frame: Uint8Array, flaw: ReplyFlaw | undefined): void {
+    const unitId = frame[0] ?? 0
+    const isOwn = this.#sent?.request.unitId === unitId
+    if (!isOwn && this.#late(frame)) return
+    const last = this.#answered.get(unitId)
+    if (!isOwn && last && !replyFlaw(last, frame)) this.#parts.holds.suspect(unitId)
+    this.#count(flaw ? countOfFlaw[flaw] : 'strayFrames')
+    const fault = flaw && flawFault(flaw, this.#sent, frame)
+    this.#publish(frame, describeReply(frame, 'stray'), fault)
+  }
+
+  #junk(bytes: Uint8Array): void {
+    const flaw = flawOfJunk(bytes, this.#sent)
+    if (!flaw) this.#count('noiseBytes', bytes.length)
+    else this.#count(countOfFlaw[flaw])
+    this.#publish(bytes, flaw ? null : { kind: 'noise' }, flaw && flawFault(flaw, this.#sent, bytes))
+  }
+
+  #count(name: keyof ModbusCounts, by = 1): void {
+    this.#parts.counts[name] += by
+    this.#heard[name] = (this.#heard[name] ?? 0) + by
+  }
+
+  #learn(echo: 'present' | 'absent'): void {
+    if (this.#parts.localEcho !== 'auto') return
+    // Once seen, an echo is reckoned with until the line is opened anew: noise may have covered one.
+    if (this.#echo !== 'present') this.#echo = echo
+  }
+
+  #publish(frame: Uint8Array, decoded: DecodedFrame | null, fault?: Fault): void {
+    this.#parts.counts.rxFrames++
+    const monotonicUs = Math.round(this.#atUs)
+    this.#parts.publish('frame', (): FramePayload => {
+      const payload: FramePayload = { direction: 'rx', monotonicUs, hex: hexOf(frame), length: frame.length, decoded }
+      return fault ? { ...payload, decodeError: { code: fault.code, message: fault.message } } : payload
+    })
+  }
+}

@@ -1,0 +1,56 @@
+/** One request on its way out: handed to the driver, told as an event, timed to its last bit. */
+import { hexOf } from '#kit/bytes/hex.ts'
+import type { Clock } from '#kit/clock.ts'
+import { faultOf } from '#kit/fault.ts'
+import { describeRequest } from '../wire/modbus-describe.ts'
+import type { SentRequest } from '../wire/modbus-reply.ts'
+import { wireUs } from '../wire/modbus-timing.ts'
+import type { ModbusCounts } from './modbus-counts.ts'
+import { sendFault } from './modbus-faults.ts'
+import type { ModbusSettings } from './modbus-settings.ts'
+import type { FramePayload, Line } from './ports.ts'
+
+export interface SendParts {
+  port: string
+  baud: number
+  clock: Clock
+  settings: ModbusSettings
+  counts: ModbusCounts
+  line: Line
+  publish(event: string, payload: unknown): void
+}
+
+/**
+ * @returns when the last bit is out, by the clock's monotonic milliseconds. A driver that drains early (a USB adapter,
+ *   a pty) does not shorten it below the time on the wire, so it may lie ahead.
+ * @throws Fault `modbus_send_timeout`, and what the line throws
+ */
+export async function sendRequest(parts: SendParts, sent: SentRequest): Promise<number> {
+  const { clock, counts, line, settings } = parts
+  const startMs = clock.monotonicMs()
+  const onWireMs = wireUs(parts, sent.frame.length) / 1000
+  counts.requests++
+  await new Promise<void>((resolve, reject) => {
+    const timer = clock.after(2 * onWireMs + settings.send_limit_ms, () => {
+      reject(sendFault(sent, Math.round(clock.monotonicMs() - startMs)))
+      // What the driver still holds must not go out later, when its reply would be taken for another.
+      line.flush().catch(() => {})
+    })
+    write(parts, sent)
+      .then(resolve, reject)
+      .finally(() => timer.cancel())
+  }).catch((error) => {
+    throw faultOf(error, 'line_write_failed', `${parts.port} took no bytes.`)
+  })
+  return Math.max(clock.monotonicMs(), startMs + onWireMs)
+}
+
+async function write({ clock, counts, line, publish }: SendParts, { frame, request }: SentRequest): Promise<void> {
+  await line.write(frame)
+  counts.txFrames++
+  const monotonicUs = Math.round(clock.monotonicMs() * 1000)
+  publish('frame', (): FramePayload => {
+    return { direction: 'tx', monotonicUs, hex: hexOf(frame), length: frame.length, decoded: describeRequest(request) }
+  })
+  await line.drain()
+}

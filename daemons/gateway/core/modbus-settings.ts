@@ -1,0 +1,84 @@
+/** Settings of modbus-rtu. */
+import { type Static, Type } from 'typebox'
+
+/** Keys of `settings` for `modbus-rtu`. */
+export const modbusSettings = Type.Object(
+  {
+    mode: Type.Enum(['master'], { default: 'master', description: 'master: asks units and hands up their answers' }),
+    response_timeout_ms: Type.Integer({
+      default: 300,
+      minimum: 10,
+      maximum: 60_000,
+      description: 'how long a unit may take to begin its answer, from the end of the request, ms',
+    }),
+    quarantine_ms: Type.Optional(
+      Type.Integer({
+        minimum: 100,
+        maximum: 600_000,
+        description:
+          'how long a unit that did not answer is asked nothing more, so that a late answer is not taken for another, ms; left out: the larger of 1000 and three response timeouts',
+      }),
+    ),
+    queue: Type.Integer({
+      default: 64,
+      minimum: 1,
+      maximum: 1024,
+      description: 'requests waiting before the next is refused',
+    }),
+    request_deadline_ms: Type.Integer({
+      default: 10_000,
+      minimum: 100,
+      maximum: 600_000,
+      description: 'how long a request may take in all, waiting and asking, ms',
+    }),
+    gap_us: Type.Integer({
+      default: 0,
+      minimum: 0,
+      maximum: 1_000_000,
+      description: 'silence before each request, microseconds; 0: 3.5 characters, 1750 above 19200 bits per second',
+    }),
+    byte_gap_ms: Type.Integer({
+      default: 100,
+      minimum: 5,
+      maximum: 10_000,
+      description: 'longest pause inside an answer, ms; generous, as USB adapters hand bytes on in pieces',
+    }),
+    quiet_ms: Type.Integer({
+      default: 20,
+      minimum: 2,
+      maximum: 1000,
+      description: 'silence after which an answer behind noise is taken, ms',
+    }),
+    reply_limit_ms: Type.Integer({
+      default: 2000,
+      minimum: 100,
+      maximum: 60_000,
+      description:
+        'how long an answer that has begun may take beyond the response timeout and its time on the wire, ms',
+    }),
+    send_limit_ms: Type.Integer({
+      default: 1000,
+      minimum: 100,
+      maximum: 60_000,
+      description: 'how long the driver may take to send a request beyond twice its time on the wire, ms',
+    }),
+    turnaround_ms: Type.Integer({
+      default: 100,
+      minimum: 0,
+      maximum: 10_000,
+      description: 'pause after a broadcast, in which units carry it out, ms',
+    }),
+    local_echo: Type.Enum(['auto', 'present', 'absent'], {
+      default: 'auto',
+      description: 'whether the adapter gives our own bytes back; auto: learned from the first transactions',
+    }),
+  },
+  { additionalProperties: false },
+)
+
+export type ModbusSettings = Static<typeof modbusSettings>
+
+/** How long a unit is held back after a request it did not answer. @see docs/decisions/041-late-replies.md */
+export function quarantineMs(settings: ModbusSettings): number {
+  return settings.quarantine_ms ?? Math.max(1000, 3 * settings.response_timeout_ms)
+}
