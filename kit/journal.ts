@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
-import { replaceFile } from './store/whole-file.ts'
+import { belongToFolder, replaceFile } from './store/whole-file.ts'
 
 /** What is recorded. Never a secret: a password that was changed is told, not shown. */
 export interface JournalNote {
@@ -163,6 +163,7 @@ function shortened(entry: JournalEntry): JournalEntry {
 async function append(path: string, text: string): Promise<void> {
   const file = await open(path, 'a', 0o600)
   try {
+    belongToFolder(path)
     await file.writeFile(text)
     await file.sync()
   } finally {

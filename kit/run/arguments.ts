@@ -27,7 +27,7 @@ export function readArguments(argv: readonly string[], place: DaemonPlace): Daem
   // A JSON string is a TOML string: quoted, so that no address is taken for a number or a date.
   if (values.listen !== undefined) sets.push(`http.listen=${JSON.stringify(values.listen)}`)
   return {
-    configFile: resolve(values.config ?? `/etc/plantroom/${place.name}.toml`),
+    configFile: resolve(values.config ?? configFileOf(place.name)),
     isConfigNamed: values.config !== undefined,
     stateFolder: resolve(values.state ?? stateFolderOf(place)),
     sets,
@@ -49,8 +49,13 @@ Runs until SIGTERM or SIGINT. Exit codes: 0 stopped as told, 1 failed, 2 wrong u
 `
 }
 
-/** systemd gives a list when the unit names several folders; the first is the daemon's. */
-function stateFolderOf({ name, env }: DaemonPlace): string {
+/** Where a daemon's settings are unless told otherwise. */
+export function configFileOf(name: string): string {
+  return `/etc/plantroom/${name}.toml`
+}
+
+/** Where a daemon's state is unless told otherwise. systemd may name several folders; the first is the daemon's. */
+export function stateFolderOf({ name, env }: DaemonPlace): string {
   return env.STATE_DIRECTORY?.split(':')[0] || `/var/lib/plantroom/${name}`
 }
 

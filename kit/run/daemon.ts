@@ -29,8 +29,6 @@ export interface AssembleContext<Config> {
 export interface Assembled {
   /** One line on how it is, for `systemctl status`. */
   status(): string
-  /** Where it listens, asked once all parts have started; logged as `listening`. */
-  url?(): string
   /** Default: healthy while the event loop turns. */
   isHealthy?(): boolean
 }
@@ -124,10 +122,7 @@ async function live<Schema extends TObject>(
       return parts.stop()
     })
     await startUnlessAsked(parts, end)
-    if (!end.isAsked()) {
-      if (assembled.url) log.notice('listening', { url: assembled.url() })
-      supervisor.ready()
-    }
+    if (!end.isAsked()) supervisor.ready()
     const code = await end.reached
     log.notice('stopped', { daemon: options.name, code })
     return code

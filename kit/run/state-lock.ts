@@ -1,8 +1,8 @@
 /** The lock on a state folder: one process at a time, let go by the kernel when its holder dies. */
-import { chownSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Fault } from '#kit/fault.ts'
+import { belongToFolder } from '#kit/store/whole-file.ts'
 
 /** A folder that is locked. */
 export interface StateLock {
@@ -26,7 +26,7 @@ export function lockState(folder: string): StateLock {
     database = new DatabaseSync(path, { timeout: 0 })
     // The journal in memory leaves no second file behind.
     database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
-    belongToFolder(folder, path)
+    belongToFolder(path)
   } catch (error) {
     database?.close()
     throw faultOfLock(folder, error)
@@ -42,11 +42,4 @@ function faultOfLock(folder: string, error: unknown): Fault {
   if ((error as { errcode?: number }).errcode === BUSY)
     return new Fault('state_locked', `${folder} is in use by a daemon that runs: stop that one first`, { cause: error })
   return new Fault('state_unusable', `the state folder ${folder} cannot be written`, { cause: error })
-}
-
-/** What root made for a daemon with a user of its own must be that user's to open. */
-function belongToFolder(folder: string, path: string): void {
-  if (process.geteuid?.() !== 0) return
-  const { uid, gid } = statSync(folder)
-  chownSync(path, uid, gid)
 }

@@ -1,6 +1,6 @@
 /** Files that are replaced whole: after a crash at any instant there is the old file or the new one, never a part. */
-import { existsSync } from 'node:fs'
-import { constants, copyFile, type FileHandle, link, mkdir, open, rename, rm, stat } from 'node:fs/promises'
+import { chownSync, existsSync, statSync } from 'node:fs'
+import { constants, copyFile, type FileHandle, link, mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /** The calls to the disk that a save makes, so that a test can make any of them fail. */
@@ -21,8 +21,8 @@ export interface ReplaceOptions {
 }
 
 /**
- * Replaces a file: temporary file beside it, fsync, rename, fsync of the folder. Mode 0600. What root writes belongs to
- * the owner of the folder, so that a daemon with a user of its own can read what the command line wrote for it.
+ * Replaces a file: temporary file beside it, fsync, rename, fsync of the folder. Mode 0600, owned by the
+ * folder's owner.
  * @throws the error of the call that failed; the old file is untouched then, and no temporary file is left
  */
 export async function replaceFile(
@@ -54,6 +54,16 @@ export async function makeFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
 }
 
+/**
+ * Gives a file that root made to the owner of its folder, so that a daemon with a user of its own can open what the
+ * command line wrote for it. Does nothing for anybody but root.
+ */
+export function belongToFolder(path: string): void {
+  if (process.geteuid?.() !== 0) return
+  const { uid, gid } = statSync(dirname(path))
+  chownSync(path, uid, gid)
+}
+
 /** Makes renames and new names in a folder durable. */
 export async function syncFolder(disk: Disk, folder: string): Promise<void> {
   const handle = await disk.open(folder, 'r')
@@ -68,10 +78,7 @@ async function writeSynced(disk: Disk, path: string, text: string | Uint8Array):
   const handle = await disk.open(path, 'w', 0o600)
   try {
     await handle.writeFile(text)
-    if (process.geteuid?.() === 0) {
-      const { uid, gid } = await stat(dirname(path))
-      await handle.chown(uid, gid)
-    }
+    belongToFolder(path)
     await handle.sync()
   } finally {
     await handle.close()

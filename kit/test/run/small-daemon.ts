@@ -1,8 +1,8 @@
 /** The smallest daemon, as a process of its own for daemon.test.ts: one TCP server, and ways to go wrong by name. */
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { Type } from 'typebox'
 import { commonTables } from '#kit/config/common.ts'
-import { parseListen } from '#kit/config/listen.ts'
+import { parseListen, urlOfListen } from '#kit/config/listen.ts'
 import { Fault } from '#kit/fault.ts'
 import { daemon } from '#kit/run/daemon.ts'
 
@@ -26,6 +26,12 @@ const small = daemon({
       stop: () => new Promise((resolve) => server.close(() => resolve())),
     })
     parts.add({
+      name: 'tell',
+      start: () =>
+        log.notice('listening', { url: urlOfListen({ host, port: (server.address() as AddressInfo).port }) }),
+      stop() {},
+    })
+    parts.add({
       name: 'trouble',
       start() {
         if (trouble === 'start') throw new Fault('small_trouble', 'the line is cut')
@@ -36,10 +42,7 @@ const small = daemon({
       stop: () => (trouble === 'stop' || trouble === 'hang' ? new Promise(() => {}) : undefined),
       stopDeadlineMs: trouble === 'hang' ? 60_000 : 50,
     })
-    return {
-      status: () => 'all is well',
-      url: () => `http://127.0.0.1:${(server.address() as { port: number }).port}`,
-    }
+    return { status: () => 'all is well' }
   },
 })
 
