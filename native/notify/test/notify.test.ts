@@ -1,0 +1,76 @@
+/** What arrives at a notification socket. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { notify } from '../index.ts'
+
+/** Node has no datagram sockets of the Unix kind; Python, which node-gyp needs anyway, has. */
+const RECEIVER = `
+import socket, sys
+name = sys.argv[1]
+receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+receiver.bind('\\0' + name[1:] if name[0] == '@' else name)
+print('bound', flush=True)
+while True:
+    print(receiver.recv(4096).decode(), flush=True)
+`
+
+async function receiver(t: Test, name: string): Promise<ChildProcess> {
+  const inherited = process.env.NOTIFY_SOCKET
+  const child = spawn('python3', ['-c', RECEIVER, name], { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(async () => {
+    if (inherited === undefined) delete process.env.NOTIFY_SOCKET
+    else process.env.NOTIFY_SOCKET = inherited
+    child.kill()
+    await once(child, 'exit')
+  })
+  if (child.stdout) await once(child.stdout, 'data')
+  process.env.NOTIFY_SOCKET = name
+  return child
+}
+
+async function nextText(child: ChildProcess): Promise<string> {
+  if (!child.stdout) return ''
+  const [bytes] = await once(child.stdout, 'data')
+  return String(bytes)
+}
+
+t.test('says false and sends nothing where systemd did not start us', (t) => {
+  const inherited = process.env.NOTIFY_SOCKET
+  delete process.env.NOTIFY_SOCKET
+  t.equal(notify('READY=1'), false)
+  if (inherited !== undefined) process.env.NOTIFY_SOCKET = inherited
+  t.end()
+})
+
+t.test('reaches a socket by path', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'notify-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const child = await receiver(t, join(folder, 'socket'))
+  t.equal(notify('READY=1\nSTATUS=2 ports open, 1 absent – ok'), true)
+  t.equal(await nextText(child), 'READY=1\nSTATUS=2 ports open, 1 absent – ok\n')
+})
+
+t.test('reaches an abstract socket', async (t) => {
+  const child = await receiver(t, `@plantroom-test-${process.pid}`)
+  t.equal(notify('WATCHDOG=1'), true)
+  t.equal(await nextText(child), 'WATCHDOG=1\n')
+})
+
+t.test('names call and errno where nobody listens', (t) => {
+  const inherited = process.env.NOTIFY_SOCKET
+  t.teardown(() => {
+    if (inherited === undefined) delete process.env.NOTIFY_SOCKET
+    else process.env.NOTIFY_SOCKET = inherited
+  })
+  process.env.NOTIFY_SOCKET = '/nonexistent/socket'
+  t.throws(() => notify('READY=1'), { code: 'ENOENT', syscall: 'connect', errno: 2 })
+  process.env.NOTIFY_SOCKET = `/${'x'.repeat(200)}`
+  t.throws(() => notify('READY=1'), { code: 'ENAMETOOLONG' })
+  process.env.NOTIFY_SOCKET = 'vsock:2:1234'
+  t.throws(() => notify('READY=1'), { code: 'EAFNOSUPPORT' })
+  t.end()
+})

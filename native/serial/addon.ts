@@ -1,0 +1,63 @@
+/** The addon's exports as TypeScript sees them; nothing outside this folder uses them. */
+import { loadAddon } from '../load.ts'
+
+/** Numbers the addon uses for parity. */
+export const PARITY = { none: 0, odd: 1, even: 2, mark: 3, space: 4 } as const
+
+/** First argument of an event: bytes read (their number), room to write, or lost (errno, 0 for a hang-up). */
+export const EVENT = { bytes: 0, writable: 1, lost: 2 } as const
+
+/** Settings in the addon's own flat form. */
+export interface NativeSettings {
+  baud: number
+  dataBits: number
+  parity: number
+  twoStops: boolean
+  rtscts: boolean
+  xon: boolean
+  xoff: boolean
+  xany: boolean
+  hupcl: boolean
+  markErrors: boolean
+  lowLatency: boolean
+  rs485Given: boolean
+  rs485Enabled: boolean
+  rtsOnSend: boolean
+  rxDuringTx: boolean
+  delayBeforeMs: number
+  delayAfterMs: number
+}
+
+/** An open terminal. Calls after `close` fail with ECANCELED. */
+export interface NativePort {
+  readonly path: string
+  /** Bits: 1 rs485, 2 low_latency, 4 driver_counts, 8 modem_lines. */
+  readonly unsupported: number
+  /** Once: events go to `onEvent(event, value, atUs)`; bytes lie at the start of `slab` until it returns. */
+  begin(slab: Uint8Array, onEvent: (event: number, value: number, atUs: number) => void): void
+  /** Asks for one more `bytes` event with at most that many. */
+  want(maxBytes: number): void
+  /** @returns bytes taken from `offset` on; @throws with errno and syscall */
+  write(bytes: Uint8Array, offset: number): number
+  awaitWritable(): void
+  outQueue(): number
+  counts(): number[] | undefined
+  configure(settings: NativeSettings): Promise<void>
+  baud(): Promise<number>
+  modem(): Promise<number>
+  setModem(bitsOn: number, bitsOff: number): Promise<void>
+  waitModem(bits: number): Promise<void>
+  setBreak(isOn: boolean): Promise<void>
+  lineStatus(): Promise<number>
+  flush(queue: number): Promise<void>
+  drain(): Promise<void>
+  close(): Promise<void>
+}
+
+interface SerialAddon {
+  open(path: string, settings: NativeSettings, lock: boolean, lockFolder: string): Promise<NativePort>
+  openPty(): NativePort
+}
+
+/** The addon, loaded once. */
+export const addon = loadAddon('serial') as SerialAddon

@@ -1,0 +1,20 @@
+{
+  "targets": [
+    {
+      "target_name": "serial",
+      "sources": [
+        "src/addon.cc",
+        "src/blocking.cc",
+        "src/failure.cc",
+        "src/job.cc",
+        "src/opening.cc",
+        "src/port.cc",
+        "src/pty.cc",
+        "src/settings.cc",
+        "src/uucp-lock.cc"
+      ],
+      "defines": ["NAPI_VERSION=9"],
+      "cflags_cc": ["-std=c++20", "-Wall", "-Wextra", "-Wno-unused-parameter", "-O2"]
+    }
+  ]
+}

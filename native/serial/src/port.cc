@@ -1,0 +1,252 @@
+/** Reads, writes and watches an open terminal on the event loop, without the thread pool. */
+#include "port.h"
+
+#include <asm/ioctls.h>
+#include <errno.h>
+#include <linux/serial.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "js.h"
+#include "settings.h"
+
+// A read this long may have left more behind; after a shorter one a second read would only say EAGAIN.
+static const ssize_t kLongRead = 1024;
+
+static double nowUs() {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec / 1000);
+}
+
+/** The environment ends (process exit, worker stopped) while the port is open. */
+static void onEnvironmentEnd(napi_async_cleanup_hook_handle handle, void* data) {
+  Port* port = static_cast<Port*>(data);
+  port->setClosing();
+  port->stopPolling();
+  port->closeDescriptors();
+}
+
+Port::Port(napi_env env) : env(env) {}
+
+Port::~Port() {
+  if (fd >= 0) closeDescriptors();
+}
+
+void Port::adopt(Opened opened, std::string path) {
+  fd = opened.fd;
+  deviceFd = opened.deviceFd;
+  unsupported = opened.unsupported;
+  isExclusive = opened.isExclusive;
+  lock = std::move(opened.lock);
+  devicePath = std::move(path);
+}
+
+napi_value Port::begin(napi_value slabValue, napi_value onEvent) {
+  void* data = nullptr;
+  napi_get_typedarray_info(env, slabValue, nullptr, &slabSize, &data, nullptr, nullptr);
+  slab = static_cast<uint8_t*>(data);
+  poll = new uv_poll_t;
+  poll->data = this;
+  uv_loop_t* loop = nullptr;
+  napi_get_uv_event_loop(env, &loop);
+  int status = uv_poll_init(loop, poll, fd);
+  if (status < 0) {
+    delete poll;
+    poll = nullptr;
+    return throwFailure(env, failedCall("epoll_ctl", -status), devicePath);
+  }
+  napi_create_reference(env, slabValue, 1, &slabRef);
+  napi_create_reference(env, onEvent, 1, &onEventRef);
+  napi_value name;
+  napi_create_string_utf8(env, "plantroom:serial", NAPI_AUTO_LENGTH, &name);
+  napi_async_init(env, nullptr, name, &context);
+  napi_add_async_cleanup_hook(env, onEnvironmentEnd, this, &cleanup);
+  arm();
+  return jsUndefined(env);
+}
+
+void Port::arm() {
+  int events = UV_DISCONNECT;
+  if (wanted > 0) events |= UV_READABLE;
+  if (wantsWritable) events |= UV_WRITABLE;
+  if (poll == nullptr || isLost || events == armed) return;
+  uv_poll_start(poll, events, onPoll);
+  armed = events;
+}
+
+/** Asks for one more event with at most that many bytes. Once it was given nothing is read until asked again. */
+napi_value Port::want(int64_t maxBytes) {
+  wanted = maxBytes < 0 ? 0 : static_cast<size_t>(maxBytes);
+  if (wanted > slabSize) wanted = slabSize;
+  // Turning the poll off costs two system calls at the next read: done only when bytes come that nobody wants.
+  if (wanted > 0 && !(armed & UV_READABLE)) arm();
+  return jsUndefined(env);
+}
+
+void Port::onPoll(uv_poll_t* handle, int status, int events) {
+  Port* port = static_cast<Port*>(handle->data);
+  if (status < 0) {
+    // libuv has stopped the handle on POLLERR; the read tells which error it is.
+    port->armed = 0;
+    events = UV_READABLE | UV_DISCONNECT;
+  }
+  if ((events & UV_WRITABLE) && port->wantsWritable) {
+    port->wantsWritable = false;
+    port->arm();
+    port->emit(Event::writable, 0, 0);
+  }
+  if (port->poll == nullptr || port->isLost) return;
+  if ((events & UV_READABLE) && port->wanted > 0) return port->readable();
+  if (events & UV_DISCONNECT) return port->lost(0);
+  if (events & UV_READABLE) port->arm();
+}
+
+void Port::readable() {
+  size_t length = 0;
+  int err = 0;
+  bool isEnd = false;
+  while (length < wanted) {
+    ssize_t n = ::read(fd, slab + length, wanted - length);
+    if (n > 0) {
+      length += static_cast<size_t>(n);
+      if (n < kLongRead) break;
+      continue;
+    }
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno != EAGAIN) err = errno;
+    isEnd = n == 0;
+    break;
+  }
+  double atUs = nowUs();
+  if (length > 0) {
+    wanted = 0;
+    emit(Event::bytes, static_cast<double>(length), atUs);
+  }
+  if (err != 0 || isEnd) return lost(err);
+  // After POLLERR nothing is armed any more; with nothing said by the read, ask again.
+  if (armed == 0) arm();
+}
+
+void Port::lost(int err) {
+  if (isLost || poll == nullptr) return;
+  isLost = true;
+  uv_poll_stop(poll);
+  armed = 0;
+  emit(Event::lost, err, nowUs());
+}
+
+void Port::emit(Event event, double value, double atUs) {
+  if (onEventRef == nullptr) return;
+  napi_handle_scope scope;
+  napi_open_handle_scope(env, &scope);
+  napi_value onEvent, receiver, result;
+  napi_get_reference_value(env, onEventRef, &onEvent);
+  napi_get_global(env, &receiver);
+  napi_value args[] = {jsNumber(env, static_cast<int>(event)), jsNumber(env, value), jsNumber(env, atUs)};
+  napi_status status = napi_make_callback(env, context, receiver, onEvent, 3, args, &result);
+  if (status == napi_pending_exception) {
+    napi_value error;
+    napi_get_and_clear_last_exception(env, &error);
+    napi_fatal_exception(env, error);
+  }
+  napi_close_handle_scope(env, scope);
+}
+
+/** Bytes the driver took at once, 0..all; the rest is the caller's to keep until it is writable again. */
+napi_value Port::write(napi_value bytes, size_t offset) {
+  void* data = nullptr;
+  size_t length = 0;
+  napi_get_typedarray_info(env, bytes, nullptr, &length, &data, nullptr, nullptr);
+  if (closing) return throwFailure(env, failedCall("write", ECANCELED), devicePath);
+  size_t at = offset;
+  while (at < length) {
+    ssize_t n = ::write(fd, static_cast<uint8_t*>(data) + at, length - at);
+    if (n > 0) {
+      at += static_cast<size_t>(n);
+      continue;
+    }
+    if (n < 0 && errno == EINTR) continue;
+    if (n == 0 || errno == EAGAIN) break;
+    return throwFailure(env, failedCall("write", errno), devicePath);
+  }
+  return jsNumber(env, static_cast<double>(at - offset));
+}
+
+napi_value Port::awaitWritable() {
+  if (!closing && !wantsWritable) {
+    wantsWritable = true;
+    arm();
+  }
+  return jsUndefined(env);
+}
+
+napi_value Port::outQueue() {
+  int waiting = 0;
+  if (closing) return throwFailure(env, failedCall("TIOCOUTQ", ECANCELED), devicePath);
+  if (ioctl(fd, TIOCOUTQ, &waiting) < 0) return throwFailure(env, failedCall("TIOCOUTQ", errno), devicePath);
+  return jsNumber(env, waiting);
+}
+
+/** [rx, tx, frame, overrun, parity, brk, buf_overrun, cts, dsr, rng, dcd], or undefined where the driver keeps none. */
+napi_value Port::counts() {
+  struct serial_icounter_struct now = {};
+  if (closing) return throwFailure(env, failedCall("TIOCGICOUNT", ECANCELED), devicePath);
+  if (ioctl(fd, TIOCGICOUNT, &now) < 0) {
+    if (isUnknownIoctl(errno)) return jsUndefined(env);
+    return throwFailure(env, failedCall("TIOCGICOUNT", errno), devicePath);
+  }
+  const int values[] = {now.rx,  now.tx,          now.frame, now.overrun, now.parity, now.brk,
+                        now.buf_overrun, now.cts, now.dsr,   now.rng,     now.dcd};
+  napi_value list;
+  napi_create_array(env, &list);
+  for (uint32_t i = 0; i < sizeof values / sizeof values[0]; i++)
+    napi_set_element(env, list, i, jsNumber(env, static_cast<unsigned>(values[i])));
+  return list;
+}
+
+/** What may go only once libuv has let go of the poll handle: we may be inside one of its callbacks. */
+struct Leftover {
+  napi_env env;
+  napi_async_context context;
+  napi_async_cleanup_hook_handle cleanup;
+};
+
+static void onPollClosed(uv_handle_t* handle) {
+  Leftover* left = static_cast<Leftover*>(handle->data);
+  napi_async_destroy(left->env, left->context);
+  napi_remove_async_cleanup_hook(left->cleanup);
+  delete left;
+  delete reinterpret_cast<uv_poll_t*>(handle);
+}
+
+void Port::stopPolling() {
+  if (poll == nullptr) return;
+  uv_poll_stop(poll);
+  poll->data = new Leftover{env, context, cleanup};
+  uv_close(reinterpret_cast<uv_handle_t*>(poll), onPollClosed);
+  poll = nullptr;
+  napi_delete_reference(env, std::exchange(onEventRef, nullptr));
+  napi_delete_reference(env, std::exchange(slabRef, nullptr));
+}
+
+Failure Port::closeDescriptors() {
+  // Else close() waits up to 30 s (closing_wait) for a transmitter that flow control holds.
+  if (fd >= 0 && deviceFd < 0) ioctl(fd, TCFLSH, TCIOFLUSH);
+  blocking.endAll();
+  std::lock_guard<std::mutex> guard(callMutex);
+  Failure failure;
+  if (fd >= 0) {
+    // Exclusive use belongs to the terminal, not to the descriptor: it would outlive us while another has it open.
+    if (isExclusive) ioctl(fd, TIOCNXCL);
+    if (::close(fd) < 0 && errno != EINTR) failure = failedCall("close", errno);
+    fd = -1;
+  }
+  if (deviceFd >= 0) ::close(deviceFd);
+  deviceFd = -1;
+  releaseUucpLock(&lock);
+  return failure;
+}

@@ -1,0 +1,76 @@
+/** The object that owns an open terminal: its descriptors, its poll handle, its lock, and the calls under way on it. */
+#pragma once
+
+#include <node_api.h>
+#include <uv.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "blocking.h"
+#include "failure.h"
+#include "opened.h"
+
+/** Kinds of event given to JavaScript. */
+enum class Event { bytes = 0, writable = 1, lost = 2 };
+
+class Port {
+ public:
+  explicit Port(napi_env env);
+  ~Port();
+
+  void adopt(Opened opened, std::string path);
+
+  napi_value begin(napi_value slab, napi_value onEvent);
+  napi_value want(int64_t maxBytes);
+  napi_value write(napi_value bytes, size_t offset);
+  napi_value awaitWritable();
+  napi_value outQueue();
+  napi_value counts();
+
+  /** Main thread: no event comes after this. */
+  void stopPolling();
+  /** Any thread, after stopPolling: throws away what waits, ends blocking calls, closes, unlocks. */
+  Failure closeDescriptors();
+
+  bool isClosing() const { return closing; }
+  void setClosing() { closing = true; }
+
+  const std::string& path() const { return devicePath; }
+
+  napi_env env;
+  /** Held by whoever runs an ioctl off the main thread; closing waits for it. */
+  std::mutex callMutex;
+  /** -1 once closed; off the main thread read it only with callMutex held. */
+  int fd = -1;
+  int unsupported = 0;
+  BlockingCalls blocking;
+
+ private:
+  static void onPoll(uv_poll_t* handle, int status, int events);
+  void readable();
+  void lost(int err);
+  void emit(Event event, double value, double atUs);
+  void arm();
+
+  std::string devicePath;
+  int deviceFd = -1;
+  bool isExclusive = false;
+  UucpLock lock;
+  std::atomic<bool> closing{false};
+
+  uv_poll_t* poll = nullptr;
+  int armed = 0;
+  size_t wanted = 0;
+  bool wantsWritable = false;
+  bool isLost = false;
+  uint8_t* slab = nullptr;
+  size_t slabSize = 0;
+  napi_ref slabRef = nullptr;
+  napi_ref onEventRef = nullptr;
+  napi_async_context context = nullptr;
+  napi_async_cleanup_hook_handle cleanup = nullptr;
+};
+

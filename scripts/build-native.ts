@@ -1,0 +1,93 @@
+/**
+ * Builds the addons: native/<addon>/prebuilds/linux-<arch>/<addon>.node, for this machine and, where the cross compiler
+ * is installed, for arm64 boards. An addon newer than its sources is left as it is.
+ *
+ *     node scripts/build-native.ts                 this machine's and, if it can, arm64
+ *     node scripts/build-native.ts --arch arm64    that one, and fails where it cannot
+ */
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { isMain } from './is-main.ts'
+
+/** Architectures we ship for, by Node's names. */
+export type Arch = 'x64' | 'arm64'
+
+/** Debian's cross compilers (g++-aarch64-linux-gnu, g++-x86-64-linux-gnu), by the architecture they build for. */
+const CROSS: Record<Arch, string> = { arm64: 'aarch64-linux-gnu', x64: 'x86_64-linux-gnu' }
+
+/** Where an addon's finished binary lies, below its own folder. */
+export function prebuildOf(root: string, addon: string, arch: Arch): string {
+  return join(root, 'native', addon, 'prebuilds', `linux-${arch}`, `${addon}.node`)
+}
+
+/** Folders of native/ with a binding.gyp, by name. */
+export function addonsOf(root: string): string[] {
+  return readdirSync(join(root, 'native')).filter((name) => existsSync(join(root, 'native', name, 'binding.gyp')))
+}
+
+/** True where the binary is there and no source is newer. */
+export function isFresh(root: string, addon: string, arch: Arch): boolean {
+  const binary = prebuildOf(root, addon, arch)
+  if (!existsSync(binary)) return false
+  const folder = join(root, 'native', addon)
+  const sources = readdirSync(join(folder, 'src')).map((name) => join(folder, 'src', name))
+  sources.push(join(folder, 'binding.gyp'))
+  const builtMs = statSync(binary).mtimeMs
+  return sources.every((source) => statSync(source).mtimeMs <= builtMs)
+}
+
+/** True where this machine has a compiler for that architecture. */
+export function canBuild(arch: Arch): boolean {
+  if (arch === process.arch) return true
+  return spawnSync(`${CROSS[arch]}-g++`, ['--version'], { stdio: 'ignore' }).status === 0
+}
+
+/** Compiles one addon and puts it in place by rename, so that a running process keeps the file it has open. */
+function buildAddon(root: string, addon: string, arch: Arch): void {
+  const folder = join(root, 'native', addon)
+  const cross = arch === process.arch ? {} : { CC: `${CROSS[arch]}-gcc`, CXX: `${CROSS[arch]}-g++` }
+  const nodeGyp = join(root, 'node_modules/node-gyp/bin/node-gyp.js')
+  // The headers are the same for both architectures: those of the Node we run.
+  const headers = join(root, 'node_modules', `node-linux-${process.arch}`)
+  const args = [nodeGyp, 'rebuild', `--arch=${arch}`, `--nodedir=${headers}`, '--jobs=max', '--silent']
+  const done = spawnSync(process.execPath, args, { cwd: folder, env: { ...process.env, ...cross }, encoding: 'utf8' })
+  if (done.status !== 0) throw new Error(`${addon} for ${arch} does not compile:\n${done.stdout}${done.stderr}`)
+  const binary = prebuildOf(root, addon, arch)
+  mkdirSync(dirname(binary), { recursive: true })
+  copyFileSync(join(folder, 'build/Release', `${addon}.node`), `${binary}.new`)
+  renameSync(`${binary}.new`, binary)
+  rmSync(join(folder, 'build'), { recursive: true, force: true })
+}
+
+/** Builds what is not fresh; says what it does, one line an addon. */
+function buildAll(root: string, arches: Arch[]): void {
+  for (const arch of arches) {
+    for (const addon of addonsOf(root)) {
+      if (isFresh(root, addon, arch)) continue
+      console.log(`native/${addon} for linux-${arch}`)
+      buildAddon(root, addon, arch)
+    }
+  }
+}
+
+function askedFor(args: string[]): Arch[] {
+  const asked = args.flatMap((arg, at) => (args[at - 1] === '--arch' ? [arg] : []))
+  const unknown = asked.find((arch) => arch !== 'x64' && arch !== 'arm64')
+  if (unknown !== undefined) throw new Error(`--arch ${unknown}: x64 or arm64`)
+  return asked as Arch[]
+}
+
+if (isMain(import.meta)) {
+  const asked = askedFor(process.argv.slice(2))
+  const own: Arch = process.arch === 'arm64' ? 'arm64' : 'x64'
+  const lacking = asked.find((arch) => !canBuild(arch))
+  try {
+    if (lacking !== undefined) throw new Error(`no compiler for ${lacking}: install g++-${CROSS[lacking]}`)
+    const arches = asked.length > 0 ? asked : [own, ...(own === 'x64' && canBuild('arm64') ? ['arm64' as const] : [])]
+    buildAll(dirname(import.meta.dirname), arches)
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error)
+    process.exitCode = 1
+  }
+}
