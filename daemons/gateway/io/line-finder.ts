@@ -1,0 +1,142 @@
+/** Finds the serial lines of this machine: what the kernel has in sysfs, and what udev knows of it. */
+import { readdir, readFile, realpath } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { type Clock, systemClock } from '#kit/clock.ts'
+import type { Log } from '#kit/log.ts'
+import { PlantroomBinding } from '#native/serial/index.ts'
+import type { FoundLine, LineFinder } from '../core/ports.ts'
+
+/** What udev says of one line. */
+interface UdevLine {
+  path: string
+  manufacturer?: string | undefined
+  serialNumber?: string | undefined
+  vendorId?: string | undefined
+  productId?: string | undefined
+}
+
+/** Where to look; all but the log have defaults. */
+export interface LineFinderOptions {
+  log: Log
+  clock?: Clock
+  /** Longest wait for udev in milliseconds; after that the answer is sysfs alone. */
+  udevMs?: number
+  /** Lists by udev; serialport's own, which runs udevadm. */
+  udev?: () => Promise<UdevLine[]>
+  sys?: string
+  dev?: string
+}
+
+/**
+ * @returns a finder that works without udev (a container has none). udev is asked again only when lines came or went:
+ * its listing walks the whole machine.
+ */
+export function createLineFinder(options: LineFinderOptions): LineFinder {
+  const { log, clock = systemClock, udevMs = 3000, sys = '/sys/class/tty', dev = '/dev' } = options
+  const udev = options.udev ?? (() => PlantroomBinding.list())
+  let known: UdevLine[] = []
+  let knownFor: string | undefined
+  let pending: Promise<void> | undefined
+
+  async function ask(seen: string): Promise<void> {
+    try {
+      known = await udev()
+      knownFor = seen
+    } catch (error) {
+      known = []
+      knownFor = seen
+      log.info('udev lists no lines', { reason: error instanceof Error ? error.message : String(error) })
+    }
+  }
+
+  /** Waits for udev, but no longer than `udevMs`; what is late serves the next call. */
+  async function refresh(seen: string): Promise<void> {
+    if (knownFor === seen) return
+    pending ??= ask(seen).finally(() => {
+      pending = undefined
+    })
+    await new Promise<void>((resolve) => {
+      const timer = clock.after(udevMs, resolve)
+      void pending?.then(() => {
+        timer.cancel()
+        resolve()
+      })
+    })
+  }
+
+  return {
+    async list() {
+      const [lines, links] = await Promise.all([kernelLines(sys, dev), stableNames(dev)])
+      await refresh(JSON.stringify([lines.map((line) => line.path), [...links]]))
+      return lines.map((line) => merged(line, links.get(line.path) ?? null, known))
+    },
+  }
+}
+
+function merged(line: FoundLine, byId: string | null, known: UdevLine[]): FoundLine {
+  const udev = known.find((entry) => entry.path === line.path)
+  return {
+    path: line.path,
+    byId,
+    maker: line.maker ?? udev?.manufacturer ?? null,
+    product: line.product,
+    serialNumber: line.serialNumber ?? udev?.serialNumber ?? null,
+    vendorId: line.vendorId ?? udev?.vendorId ?? null,
+    productId: line.productId ?? udev?.productId ?? null,
+  }
+}
+
+/** Terminals with a driver behind them, in natural order of their names. */
+async function kernelLines(sys: string, dev: string): Promise<FoundLine[]> {
+  const names = await readdir(sys).catch(() => [])
+  const found = await Promise.all(names.map((name) => kernelLine(join(sys, name), join(dev, name))))
+  return found.filter((line) => line !== null).sort((a, b) => a.path.localeCompare(b.path, 'en', { numeric: true }))
+}
+
+async function kernelLine(folder: string, path: string): Promise<FoundLine | null> {
+  // Consoles and ptys have no device.
+  const device = await realpath(join(folder, 'device')).catch(() => null)
+  if (device === null) return null
+  // The 8250 driver makes up to 32 ports and gives those without a chip type 0.
+  if ((await textOf(join(folder, 'type'))) === '0') return null
+  const usb = await usbDeviceOf(device)
+  const fact = (name: string) => (usb === null ? Promise.resolve(null) : textOf(join(usb, name)))
+  const [maker, product, serialNumber, vendorId, productId] = await Promise.all(
+    ['manufacturer', 'product', 'serial', 'idVendor', 'idProduct'].map(fact),
+  )
+  return {
+    path,
+    byId: null,
+    maker: maker ?? null,
+    product: product ?? null,
+    serialNumber: serialNumber ?? null,
+    vendorId: vendorId ?? null,
+    productId: productId ?? null,
+  }
+}
+
+/** The USB device a terminal sits on: the nearest folder above with an idVendor. */
+async function usbDeviceOf(device: string): Promise<string | null> {
+  for (let folder = device, depth = 0; depth < 5 && folder !== '/'; folder = dirname(folder), depth++) {
+    if ((await textOf(join(folder, 'idVendor'))) !== null) return folder
+  }
+  return null
+}
+
+async function textOf(file: string): Promise<string | null> {
+  const text = await readFile(file, 'utf8').catch(() => '')
+  return text.trim() === '' ? null : text.trim()
+}
+
+/** Device path to its name below /dev/serial/by-id. */
+async function stableNames(dev: string): Promise<Map<string, string>> {
+  const folder = join(dev, 'serial/by-id')
+  const names = await readdir(folder).catch(() => [])
+  const targets = await Promise.all(names.sort().map((name) => realpath(join(folder, name)).catch(() => null)))
+  const links = new Map<string, string>()
+  for (const [index, target] of targets.entries()) {
+    const path = target === null ? null : join(dev, basename(target))
+    if (path !== null && !links.has(path)) links.set(path, join(folder, names[index] ?? ''))
+  }
+  return links
+}
