@@ -4,7 +4,6 @@
  */
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
-import type { SentRequest } from '../wire/modbus-reply.ts'
 import { openRequest } from '../wire/modbus-request.ts'
 import { silenceUs } from '../wire/modbus-timing.ts'
 import type { ModbusCounts } from './modbus-counts.ts'
@@ -37,7 +36,10 @@ export class ModbusBus {
   readonly #gapMs: number
   #state: BusState = 'closed'
   #line: Line | undefined
+  /** The request that is out. */
   #current: Transaction | undefined
+  /** Goes before all that wait, for the sake of one that is not yet answered. */
+  #urgent: Transaction | undefined
   #wait: ReplyWait | undefined
   /** The one timer of the state the bus is in; `waiting` and `receiving` have theirs in the wait. */
   #timer: Timer | undefined
@@ -50,7 +52,7 @@ export class ModbusBus {
     const { clock, settings, counts } = parts
     this.#parts = parts
     this.#gapMs = (settings.gap_us || silenceUs(parts)) / 1000
-    this.#holds = createModbusHolds(clock, quarantineMs(settings), () => this.#pump())
+    this.#holds = createModbusHolds({ clock, counts, quarantineMs: quarantineMs(settings), onFree: () => this.#pump() })
     this.#receiver = new ModbusReceiver({
       clock,
       counts,
@@ -81,14 +83,15 @@ export class ModbusBus {
 
   /** Fails what waits and what is out. The unit that was asked last owes its answer, also when the line comes back. */
   detach(fault = new Fault('line_closed', `${this.#parts.port} was closed.`)): void {
-    const current = this.#current
-    if (current && this.#isOut()) this.#hold(current.sent)
+    const failed = [this.#current, this.#urgent]
+    if (this.#current) this.#holds.owe(this.#current.sent)
     this.#stopTimers()
     this.#line = undefined
     this.#current = undefined
+    this.#urgent = undefined
     this.#move('detached')
     this.#receiver.endWithout(false)
-    current?.reject(fault)
+    for (const transaction of failed) transaction?.reject(fault)
     this.#requests.clear(fault)
   }
 
@@ -111,10 +114,6 @@ export class ModbusBus {
     this.#state = nextBusState(this.#state, event)
   }
 
-  #isOut(): boolean {
-    return this.#state === 'sending' || this.#state === 'waiting' || this.#state === 'receiving'
-  }
-
   #after(delayMs: number, run: () => void): void {
     this.#timer?.cancel()
     this.#timer = this.#parts.clock.after(delayMs, run)
@@ -128,32 +127,43 @@ export class ModbusBus {
   }
 
   #pump(): void {
-    if (this.#state !== 'idle') return
-    const next = this.#requests.next()
-    if (next) this.#start(next)
+    if (this.#state === 'idle' && (this.#urgent || this.#requests.hasNext())) this.#awaitSilence()
   }
 
-  /** A frame that has begun to arrive is let end before the request goes out. */
-  #start(transaction: Transaction): void {
+  /**
+   * A frame that has begun to arrive is let end first. Which request goes is decided after the silence: what was
+   * heard meanwhile may hold a unit back.
+   */
+  #awaitSilence(): void {
     const { clock, counts, settings } = this.#parts
-    this.#current = transaction
-    this.#move('taken')
+    this.#move('wanted')
     this.#timer?.cancel()
     this.#timer = awaitSilence({
       clock,
       silentAtMs: () => this.#activeMs + (this.#receiver.pending > 0 ? settings.byte_gap_ms : this.#gapMs),
       limitMs: settings.response_timeout_ms + settings.byte_gap_ms,
-      onSilent: () => this.#send(transaction),
+      onSilent: () => this.#send(this.#next()),
       onBusy: (waitedMs) => {
+        const transaction = this.#next()
         counts.lineBusy++
-        this.#giveUp(lineBusyFault(transaction.sent, waitedMs))
+        this.#finish('givenUp', () => transaction?.reject(lineBusyFault(transaction.sent, waitedMs)))
       },
     })
   }
 
-  #send(transaction: Transaction): void {
+  #next(): Transaction | undefined {
+    const urgent = this.#urgent
+    this.#urgent = undefined
+    return urgent ?? this.#requests.next()
+  }
+
+  #send(transaction: Transaction | undefined): void {
     const line = this.#line
-    if (!line) return
+    if (!line || !transaction) {
+      this.#finish('givenUp')
+      return
+    }
+    this.#current = transaction
     this.#stopTimers()
     this.#receiver.discard()
     this.#receiver.begin(transaction.sent)
@@ -168,8 +178,8 @@ export class ModbusBus {
     if (transaction !== this.#current || this.#state !== 'sending') return
     this.#parts.counts.sendFailures++
     this.#receiver.endWithout(false)
-    this.#hold(transaction.sent)
-    this.#giveUp(fault)
+    this.#holds.owe(transaction.sent)
+    this.#finish('givenUp', () => transaction.reject(fault))
   }
 
   #onSent(transaction: Transaction, atMs: number): void {
@@ -244,13 +254,13 @@ export class ModbusBus {
   #checkEcho(transaction: Transaction, twin: Uint8Array): void {
     const settle = () => this.#settleTwin(transaction, twin)
     this.#parts.counts.echoChecks++
-    this.#move('givenUp')
-    this.#start({
+    this.#urgent = {
       sent: echoCheckOf(transaction.sent),
       sentAtMs: 0,
       resolve: settle,
       reject: (fault) => (this.#line ? settle() : transaction.reject(fault)),
-    })
+    }
+    this.#finish('givenUp')
   }
 
   #settleTwin(transaction: Transaction, twin: Uint8Array): void {
@@ -271,29 +281,18 @@ export class ModbusBus {
     const waitedMs = Math.round(this.#parts.clock.monotonicMs() - transaction.sentAtMs)
     const fault = noReplyFault(transaction.sent, waitedMs, this.#receiver.heard)
     this.#parts.counts[fault.code === 'modbus_timeout' ? 'timeouts' : 'badReplies']++
-    this.#hold(transaction.sent)
+    this.#holds.owe(transaction.sent)
     this.#parts.publish('error', { code: fault.code, message: fault.message, ...fault.details })
-    if (transaction === this.#current) this.#giveUp(fault)
+    if (transaction === this.#current) this.#finish('givenUp', () => transaction.reject(fault))
     else transaction.reject(fault)
   }
 
-  #hold(sent: SentRequest): void {
-    if (sent.request.unitId === 0) return
-    this.#parts.counts.holds++
-    this.#holds.owe(sent)
-  }
-
-  #giveUp(fault: Fault): void {
-    const transaction = this.#current
-    this.#finish('givenUp', () => transaction?.reject(fault))
-  }
-
   /** Ends the transaction; what came behind the reply is swept first, then the next request has its turn. */
-  #finish(event: BusEvent, tell: () => void): void {
+  #finish(event: BusEvent, tell?: () => void): void {
     this.#stopTimers()
     this.#current = undefined
     this.#move(event)
-    tell()
+    tell?.()
     this.#sweep()
     this.#pump()
   }

@@ -1,6 +1,7 @@
 /** Units that owe an answer, and how long each is asked nothing more. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import { replyFlaw, type SentRequest } from '../wire/modbus-reply.ts'
+import type { ModbusCounts } from './modbus-counts.ts'
 
 /** Requests kept per unit to know their late answers by; more than these only time out. */
 const OWED_KEPT = 8
@@ -14,7 +15,7 @@ interface Unit {
 }
 
 export interface ModbusHolds {
-  /** The unit did not answer: it is held from now, anew where it was held. */
+  /** The unit did not answer: it is held from now, anew where it was held. Of a broadcast nobody owes an answer. */
   owe(sent: SentRequest): void
   /** The unit said something twice or unasked: it is held, as the next answer could be the one before. */
   suspect(unitId: number): void
@@ -33,8 +34,15 @@ export interface ModbusHolds {
   readonly size: number
 }
 
-/** @param onFree a unit may be asked again */
-export function createModbusHolds(clock: Clock, quarantineMs: number, onFree: () => void): ModbusHolds {
+export interface HoldParts {
+  clock: Clock
+  counts: ModbusCounts
+  quarantineMs: number
+  /** A unit may be asked again. */
+  onFree(): void
+}
+
+export function createModbusHolds({ clock, counts, quarantineMs, onFree }: HoldParts): ModbusHolds {
   const units = new Map<number, Unit>()
 
   function unitOf(unitId: number): Unit {
@@ -45,6 +53,7 @@ export function createModbusHolds(clock: Clock, quarantineMs: number, onFree: ()
 
   /** What is owed is kept beyond the hold: a device that was too late twice may still answer the first request. */
   function hold(unit: Unit): void {
+    counts.holds++
     unit.timer?.cancel()
     unit.timer = clock.after(quarantineMs, () => {
       unit.timer = undefined
@@ -60,6 +69,7 @@ export function createModbusHolds(clock: Clock, quarantineMs: number, onFree: ()
 
   return {
     owe(sent) {
+      if (sent.request.unitId === 0) return
       const unit = unitOf(sent.request.unitId)
       unit.owed = [...unit.owed, sent].slice(-OWED_KEPT)
       unit.count++

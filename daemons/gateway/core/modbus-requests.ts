@@ -31,7 +31,9 @@ export interface ModbusRequests {
   readonly size: number
   /** Rejects the transaction with `queue_full` where too many wait, and with `modbus_expired` where it waited too long. */
   add(transaction: Transaction): void
-  /** The first whose unit may be asked. */
+  /** Whether one waits whose unit may be asked. */
+  hasNext(): boolean
+  /** Takes the first whose unit may be asked. */
   next(): Transaction | undefined
   clear(fault: Fault): void
 }
@@ -52,16 +54,18 @@ export function createModbusRequests(parts: RequestParts): ModbusRequests {
       reject(expiredFault(sent, Math.round(waitedMs), holds.isHeld(sent.request.unitId)))
     },
   })
+  const mayGo = ({ sent }: Transaction) => !holds.isHeld(sent.request.unitId)
   return {
     get size() {
       return queue.size
     },
+    hasNext: () => queue.has(mayGo),
     add(transaction) {
       if (queue.push(transaction)) return
       counts.queueFull++
       transaction.reject(queueFullFault(port, queue.size, settings.response_timeout_ms))
     },
-    next: () => queue.take(({ sent }) => !holds.isHeld(sent.request.unitId)),
+    next: () => queue.take(mayGo),
     clear(fault) {
       for (const transaction of queue.clear()) transaction.reject(fault)
     },

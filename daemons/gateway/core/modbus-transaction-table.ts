@@ -15,19 +15,19 @@ export type BusState = 'closed' | 'settling' | 'idle' | 'gap' | 'sending' | 'wai
 /**
  * - `attached`, `detached` the line was opened; closed or lost
  * - `settled` the time after opening is over
- * - `taken` a request left the queue
+ * - `wanted` a request waits that may go
  * - `silent` the line was silent for 3.5 characters
  * - `sent`, `sentToAll` the last bit of the request is out; of a broadcast
  * - `heard`, `cleared` bytes wait that may be an answer; what waited was none
  * - `answered` the answer is proven
  * - `turned` the turnaround delay is over
- * - `givenUp` no silence, not sent, or no answer in time
+ * - `givenUp` no silence, nothing left to send, not sent, or no answer in time
  */
 export type BusEvent =
   | 'attached'
   | 'detached'
   | 'settled'
-  | 'taken'
+  | 'wanted'
   | 'silent'
   | 'sent'
   | 'sentToAll'
@@ -41,7 +41,7 @@ export type BusEvent =
 export const busStateTable: Readonly<Record<BusState, Partial<Record<BusEvent, BusState>>>> = {
   closed: { attached: 'settling' },
   settling: { detached: 'closed', settled: 'idle' },
-  idle: { detached: 'closed', taken: 'gap' },
+  idle: { detached: 'closed', wanted: 'gap' },
   gap: { detached: 'closed', silent: 'sending', givenUp: 'idle' },
   sending: { detached: 'closed', sent: 'waiting', sentToAll: 'turnaround', givenUp: 'idle' },
   waiting: { detached: 'closed', heard: 'receiving', answered: 'idle', givenUp: 'idle' },

@@ -15,6 +15,8 @@ export interface TransactionQueue<Item> {
   readonly size: number
   /** @returns false where the queue is full */
   push(item: Item): boolean
+  /** Whether one waits that may go. */
+  has(mayGo: (item: Item) => boolean): boolean
   /** Takes the first that may go; those before it keep their place. */
   take(mayGo: (item: Item) => boolean): Item | undefined
   /** Empties the queue. */
@@ -50,6 +52,7 @@ export function createTransactionQueue<Item>(parts: TransactionQueueParts<Item>)
       waiting.push(entry)
       return true
     },
+    has: (mayGo) => waiting.some(({ item }) => mayGo(item)),
     take(mayGo) {
       const entry = waiting.find(({ item }) => mayGo(item))
       if (entry) remove(entry)
