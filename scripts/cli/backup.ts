@@ -1,0 +1,37 @@
+/** `plantroom backup`: the state of a daemon in one file. */
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { systemClock } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import { stateFolderOf } from '#kit/run/arguments.ts'
+import { exitCodes } from '#kit/run/exit-codes.ts'
+import { version } from '#kit/run/version.ts'
+import { packState } from './archive.ts'
+import { type Command, parseCommand, requireWords } from './command.ts'
+import { loadDaemon } from './daemons.ts'
+
+const form = 'backup DAEMON [--state DIR] FILE'
+
+/** Writes a backup, whether the daemon runs or not. */
+export const backup: Command = {
+  name: 'backup',
+  summary: 'put the state of a daemon into one file',
+  help: `plantroom ${form}
+
+Writes all that the API has set up, password hashes and webhook secrets among it, to FILE: a gzipped tar that only its
+owner can read. An older FILE is replaced once the new one is whole. The daemon may run.
+  --state DIR    default /var/lib/plantroom/<daemon>
+Exit codes: 0 written, 1 failed, 2 wrong usage.
+`,
+  async run(argv, world) {
+    const { values, positionals } = parseCommand(argv, { state: { type: 'string' } })
+    requireWords(positionals, 2, 2, form)
+    const [name = '', file = ''] = positionals
+    await loadDaemon(world.daemonsFolder, name)
+    const folder = resolve(values.state ?? stateFolderOf({ name, env: world.env }))
+    if (!existsSync(folder)) throw new Fault('backup_failed', `there is no state folder ${folder}`)
+    const count = await packState(folder, resolve(file), { daemon: name, version, at: systemClock.epochMs() })
+    world.out(`${count} files of ${name} are in ${resolve(file)}.\n`)
+    return exitCodes.fine
+  },
+}

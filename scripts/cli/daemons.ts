@@ -1,0 +1,34 @@
+/** The daemons that are there to be started: found, never listed by hand. */
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { Fault } from '#kit/fault.ts'
+import { nearestName } from '#kit/nearest.ts'
+import type { Daemon } from '#kit/run/daemon.ts'
+
+/** Bundles that lie beside the daemons and are none. */
+const NO_DAEMONS = ['plantroom', 'demo']
+
+/** Names of the daemons in a folder of bundles (`<name>.mjs`) or of sources (`<name>/main.ts`). */
+export function daemonNames(folder: string): string[] {
+  const names: string[] = []
+  for (const entry of readdirSync(folder)) {
+    if (entry.endsWith('.mjs') && !NO_DAEMONS.includes(entry.slice(0, -4))) names.push(entry.slice(0, -4))
+    else if (existsSync(join(folder, entry, 'main.ts'))) names.push(entry)
+  }
+  return names.sort()
+}
+
+/** Loads one daemon. @throws Fault `unknown_daemon` with those there are */
+export async function loadDaemon(folder: string, name: string): Promise<Daemon> {
+  const names = daemonNames(folder)
+  if (!names.includes(name)) {
+    const nearest = nearestName(name, names)
+    const hint = nearest === undefined ? `there are: ${names.join(', ') || 'none'}` : `did you mean ${nearest}?`
+    throw new Fault('unknown_daemon', `no daemon is called ${JSON.stringify(name)}; ${hint}`)
+  }
+  const bundle = join(folder, `${name}.mjs`)
+  const file = existsSync(bundle) ? bundle : join(folder, name, 'main.ts')
+  const { default: daemon } = (await import(pathToFileURL(file).href)) as { default: Daemon }
+  return daemon
+}

@@ -1,0 +1,60 @@
+/** Reads a new password: from a terminal without echo, or the first line of what is piped in. */
+import { Fault } from '#kit/fault.ts'
+
+const LONGEST_INPUT = 1024
+const CTRL_C = '\u0003'
+const CTRL_D = '\u0004'
+const DELETE = '\u007f'
+
+/** @throws Fault `password_not_read` when there is none, when both differ, or at Ctrl-C */
+export async function readPassword(question: string): Promise<string> {
+  if (!process.stdin.isTTY) return readFirstLine()
+  const first = await ask(`${question}: `)
+  const again = await ask('Once more: ')
+  if (first !== again) throw new Fault('password_not_read', 'the two are not the same')
+  return first
+}
+
+async function readFirstLine(): Promise<string> {
+  let text = ''
+  process.stdin.setEncoding('utf8')
+  for await (const chunk of process.stdin) {
+    text += chunk
+    if (text.includes('\n') || text.length > LONGEST_INPUT) break
+  }
+  const [line = ''] = text.split('\n')
+  if (line === '') throw new Fault('password_not_read', 'expected the password on standard input')
+  return line.replace(/\r$/, '')
+}
+
+/** One line of a terminal in raw mode: nothing is echoed, so the line is edited here. */
+function ask(question: string): Promise<string> {
+  const { stdin, stderr } = process
+  stderr.write(question)
+  stdin.setRawMode(true)
+  stdin.setEncoding('utf8')
+  stdin.resume()
+  return new Promise((resolve, reject) => {
+    let text = ''
+    let isEnded = false
+    function end(answer: () => void): void {
+      isEnded = true
+      stdin.off('data', onText)
+      stdin.setRawMode(false)
+      stdin.pause()
+      stderr.write('\n')
+      answer()
+    }
+    function onText(chunk: string): void {
+      for (const sign of chunk) {
+        if (isEnded) return
+        if (sign === '\r' || sign === '\n') end(() => resolve(text))
+        else if (sign === CTRL_C || sign === CTRL_D)
+          end(() => reject(new Fault('password_not_read', 'nothing was changed')))
+        else if (sign === DELETE || sign === '\b') text = [...text].slice(0, -1).join('')
+        else if (text.length < LONGEST_INPUT) text += sign
+      }
+    }
+    stdin.on('data', onText)
+  })
+}

@@ -1,0 +1,85 @@
+/** `plantroom password`: gives a user of a daemon a new password, for who is locked out and has the box at hand. */
+import { resolve } from 'node:path'
+import { hashPassword } from '#kit/auth/password.ts'
+import { createUsersFile, type UsersFile } from '#kit/auth/users-file.ts'
+import { type Clock, systemClock } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import { createJournal } from '#kit/journal.ts'
+import { createLog } from '#kit/log.ts'
+import { stateFolderOf } from '#kit/run/arguments.ts'
+import { exitCodes } from '#kit/run/exit-codes.ts'
+import { lockState } from '#kit/run/state-lock.ts'
+import { makeFolder } from '#kit/store/whole-file.ts'
+import { type Command, parseCommand, requireWords } from './command.ts'
+import { loadDaemon } from './daemons.ts'
+
+const form = 'password DAEMON [--state DIR] [--user NAME]'
+
+/** The same as the API asks of a new password. */
+const LEAST_CHARACTERS = 8
+const MOST_CHARACTERS = 256
+
+/** The journal is only added to here; its daemon cuts it to the length in its settings. */
+const JOURNAL_ENTRIES = 1_000_000
+
+/** Sets a password while the daemon is stopped, since a daemon that runs keeps its users in memory. */
+export const password: Command = {
+  name: 'password',
+  summary: 'give a user a new password while the daemon is stopped',
+  help: `plantroom ${form}
+
+Reads a new password from the terminal without echo, or one line from standard input, and writes it to the state of
+DAEMON. Without --user it is for the only user there is; where there is none, NAME (or admin) becomes the administrator.
+  --state DIR    default /var/lib/plantroom/<daemon>
+Exit codes: 0 changed, 1 the state cannot be written or the daemon runs, 2 wrong usage or password.
+`,
+  async run(argv, world) {
+    const { values, positionals } = parseCommand(argv, { state: { type: 'string' }, user: { type: 'string' } })
+    requireWords(positionals, 1, 1, form)
+    const [name = ''] = positionals
+    await loadDaemon(world.daemonsFolder, name)
+    const folder = resolve(values.state ?? stateFolderOf({ name, env: world.env }))
+    await makeFolder(folder)
+    const lock = lockState(folder)
+    try {
+      const log = createLog({ level: 'warning' })
+      const file = createUsersFile(folder, log)
+      const users = await file.load()
+      const username = usernameOf(users, values.user)
+      const text = checked(await world.readPassword(`New password for ${username}`))
+      await file.save(withPassword(users, username, await hashPassword(text), systemClock))
+      const journal = createJournal({ folder, clock: systemClock, log, maxEntries: JOURNAL_ENTRIES })
+      journal.record({ who: 'plantroom', from: 'console', what: 'password changed', target: username })
+      await journal.close()
+      world.out(`${username} of ${name} has a new password.\n`)
+      return exitCodes.fine
+    } finally {
+      lock.release()
+    }
+  },
+}
+
+function usernameOf({ users }: UsersFile, wanted: string | undefined): string {
+  const names = users.map(({ username }) => username)
+  if (users.length === 0) return wanted ?? 'admin'
+  if (wanted === undefined && users.length === 1) return names[0] ?? ''
+  if (wanted === undefined) throw new Fault('bad_usage', `say which user with --user; there are: ${names.join(', ')}`)
+  if (!names.includes(wanted))
+    throw new Fault('bad_usage', `there is no user ${JSON.stringify(wanted)}; there are: ${names.join(', ')}`)
+  return wanted
+}
+
+function checked(text: string): string {
+  if (text.length < LEAST_CHARACTERS || text.length > MOST_CHARACTERS)
+    throw new Fault(
+      'bad_usage',
+      `the password has ${text.length} characters, expected ${LEAST_CHARACTERS} to ${MOST_CHARACTERS}`,
+    )
+  return text
+}
+
+function withPassword(file: UsersFile, username: string, passwordHash: string, clock: Clock): UsersFile {
+  if (file.users.length === 0)
+    return { ...file, users: [{ username, role: 'admin', passwordHash, createdAt: clock.epochMs() }] }
+  return { ...file, users: file.users.map((user) => (user.username === username ? { ...user, passwordHash } : user)) }
+}

@@ -1,0 +1,137 @@
+/** `plantroom status`: how every daemon of this box is. */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { parseListen, urlOfListen } from '#kit/config/listen.ts'
+import { loadConfig } from '#kit/config/load.ts'
+import { Fault } from '#kit/fault.ts'
+import { configFileOf } from '#kit/run/arguments.ts'
+import { exitCodes } from '#kit/run/exit-codes.ts'
+import { type Command, parseCommand, requireWords, type World } from './command.ts'
+import { daemonNames, loadDaemon } from './daemons.ts'
+
+const form = 'status [DAEMON] [--config FILE] [--listen HOST:PORT] [--set key=VALUE]... [--json]'
+
+/** What is known of one daemon. */
+export interface DaemonStatus {
+  daemon: string
+  /** systemd's word: active, activating, failed, inactive; null where there is no unit. */
+  unit: string | null
+  /** Where its settings say it listens; null when they are refused. */
+  url: string | null
+  health: 'answers' | 'no answer' | 'wrong answer' | 'settings refused'
+  /** As it answers itself; null when it does not. */
+  version: string | null
+  name: string | null
+  uptimeMs: number | null
+}
+
+/** How long a daemon has to answer. */
+const ANSWER_MS = 2000
+
+/** Asks systemd and the daemon itself. */
+export const status: Command = {
+  name: 'status',
+  summary: 'state, address, health and version of every daemon on this box',
+  help: `plantroom ${form}
+
+Asks systemd for the unit, and the daemon itself at the address in its settings.
+  --config, --listen, --set    as the daemon was started with; need DAEMON
+  --json                       one JSON list
+Exit codes: 0 all answer, 2 wrong usage, 3 one does not answer.
+`,
+  async run(argv, world) {
+    const { values, positionals } = parseCommand(argv, {
+      config: { type: 'string' },
+      listen: { type: 'string' },
+      set: { type: 'string', multiple: true },
+      json: { type: 'boolean' },
+    })
+    requireWords(positionals, 0, 1, form)
+    const [only] = positionals
+    if (only === undefined && (values.config ?? values.set ?? values.listen) !== undefined)
+      throw new Fault('bad_usage', '--config, --listen and --set need the daemon they are for')
+    const sets = [...(values.set ?? [])]
+    if (values.listen !== undefined) sets.push(`http.listen=${JSON.stringify(values.listen)}`)
+    const names = only === undefined ? daemonNames(world.daemonsFolder) : [only]
+    const all = await Promise.all(names.map((name) => statusOf(world, name, values.config, sets)))
+    world.out(values.json ? `${JSON.stringify(all, null, 2)}\n` : tableOf(all))
+    return all.every(({ health }) => health === 'answers') ? exitCodes.fine : exitCodes.notRunning
+  },
+}
+
+async function statusOf(
+  world: World,
+  name: string,
+  config: string | undefined,
+  sets: readonly string[],
+): Promise<DaemonStatus> {
+  const { config: schema } = await loadDaemon(world.daemonsFolder, name)
+  const unit = await unitState(name)
+  const silent = { daemon: name, unit, version: null, name: null, uptimeMs: null }
+  try {
+    const file = config ?? configFileOf(name)
+    const { value } = await loadConfig({ schema, file, mustExist: config !== undefined, sets })
+    const url = urlOfListen(parseListen((value as { http: { listen: string } }).http.listen))
+    return { ...silent, url, ...(await ask(url)) }
+  } catch (error) {
+    if (!(error instanceof Fault && error.code === 'config_refused')) throw error
+    return { ...silent, url: null, health: 'settings refused' }
+  }
+}
+
+/** Asks `GET /api/status`, which needs no credentials. */
+async function ask(url: string): Promise<Pick<DaemonStatus, 'health'> & Partial<DaemonStatus>> {
+  let answer: Response
+  try {
+    answer = await fetch(`${url}/api/status`, { signal: AbortSignal.timeout(ANSWER_MS), redirect: 'error' })
+  } catch {
+    return { health: 'no answer' }
+  }
+  try {
+    const { version, name, uptimeMs } = (await answer.json()) as Record<string, unknown>
+    if (!answer.ok || typeof version !== 'string') return { health: 'wrong answer' }
+    return { health: 'answers', version, name: asText(name), uptimeMs: typeof uptimeMs === 'number' ? uptimeMs : null }
+  } catch {
+    return { health: 'wrong answer' } // something else listens there
+  }
+}
+
+function asText(value: unknown): string | null {
+  return typeof value === 'string' ? value : null
+}
+
+/** systemd's word on the unit; null where there is no systemd or no such unit. */
+async function unitState(name: string): Promise<string | null> {
+  const command = ['show', `plantroom-${name}.service`, '--property=LoadState,ActiveState']
+  try {
+    const { stdout } = await promisify(execFile)('systemctl', command, { timeout: ANSWER_MS })
+    const isLoaded = /^LoadState=loaded$/m.test(stdout)
+    return isLoaded ? (/^ActiveState=(.*)$/m.exec(stdout)?.[1] ?? null) : null
+  } catch {
+    return null // no systemctl, or no systemd that runs: the daemon's own answer counts
+  }
+}
+
+function tableOf(all: readonly DaemonStatus[]): string {
+  if (all.length === 0) return 'There is no daemon here.\n'
+  const rows = all.map(({ daemon, unit, url, health, version, uptimeMs }) => [
+    daemon,
+    unit ?? '-',
+    url ?? '-',
+    health,
+    version ?? '-',
+    uptimeMs === null ? '-' : durationText(uptimeMs),
+  ])
+  const table = [['daemon', 'unit', 'address', 'health', 'version', 'up'], ...rows]
+  const widths = (table[0] ?? []).map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0)))
+  const lineOf = (row: string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')
+  return table.map((row) => `${lineOf(row).trimEnd()}\n`).join('')
+}
+
+/** 3 d 4 h, 4 h 5 min, 5 min 6 s. */
+function durationText(ms: number): string {
+  const s = Math.floor(ms / 1000)
+  if (s >= 86_400) return `${Math.floor(s / 86_400)} d ${Math.floor((s % 86_400) / 3600)} h`
+  if (s >= 3600) return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`
+  return s >= 60 ? `${Math.floor(s / 60)} min ${s % 60} s` : `${s} s`
+}

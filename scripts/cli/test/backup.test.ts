@@ -1,0 +1,112 @@
+/** plantroom backup and restore: what goes in comes out, and nothing bad gets in. */
+import { execFileSync } from 'node:child_process'
+import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Test, t } from 'tap'
+import { lockState } from '#kit/run/state-lock.ts'
+import { backup } from '../backup.ts'
+import { restore } from '../restore.ts'
+import { runCommand } from './world.ts'
+
+const at = (t: Test, name: string) => join(t.testdirName, name)
+
+t.beforeEach(
+  (t) =>
+    void t.testdir({
+      state: { 'users.json': '{"version":1}', 'users.json.bak': '{}', 'x.json.tmp': 'half', sub: { a: 'A' } },
+    }),
+)
+
+const save = (t: Test, state = 'state') => runCommand(backup, ['small', '--state', at(t, state), at(t, 'b.tar.gz')])
+const put = (t: Test, state = 'state') => runCommand(restore, ['small', '--state', at(t, state), at(t, 'b.tar.gz')])
+
+t.test('puts everything back, and keeps what was there', async (t) => {
+  t.match(await save(t), { code: 0, out: /^3 files of small are in / })
+  t.equal((await stat(at(t, 'b.tar.gz'))).mode & 0o777, 0o600)
+  await writeFile(join(at(t, 'state'), 'users.json'), 'changed')
+  t.match(await put(t), {
+    code: 0,
+    out: /^3 files of small, backed up at .*, are in place\.\nWhat was there is in .*\.before-/,
+  })
+  t.equal(await readFile(join(at(t, 'state'), 'users.json'), 'utf8'), '{"version":1}')
+  t.equal(await readFile(join(at(t, 'state'), 'sub/a'), 'utf8'), 'A')
+  t.same((await readdir(at(t, 'state'))).sort(), ['sub', 'users.json', 'users.json.bak'])
+  const before = (await readdir(t.testdirName)).find((name) => name.startsWith('state.before-'))
+  t.equal(await readFile(join(at(t, before ?? ''), 'users.json'), 'utf8'), 'changed')
+})
+
+t.test('restores to a box that has no state yet', async (t) => {
+  await save(t)
+  t.match(await put(t, 'new'), { code: 0 })
+  t.equal(await readFile(join(at(t, 'new'), 'users.json'), 'utf8'), '{"version":1}')
+})
+
+t.test('restores behind a link, as systemd makes it for DynamicUser', async (t) => {
+  await save(t)
+  await mkdir(at(t, 'private'))
+  await symlink(at(t, 'private'), at(t, 'link'))
+  t.match(await put(t, 'link'), { code: 0 })
+  t.equal(await readFile(join(at(t, 'private'), 'users.json'), 'utf8'), '{"version":1}')
+})
+
+t.test('backs up while the daemon runs, and does not restore then', async (t) => {
+  const lock = lockState(at(t, 'state'))
+  t.match(await save(t), { code: 0 })
+  t.match(await put(t), { code: 'state_locked', err: /stop that one first/ })
+  lock.release()
+})
+
+t.test('replaces an older backup only by a whole new one', async (t) => {
+  await writeFile(at(t, 'b.tar.gz'), 'older')
+  t.match(await save(t, 'nowhere'), { code: 'backup_failed', err: /there is no state folder/ })
+  t.equal(await readFile(at(t, 'b.tar.gz'), 'utf8'), 'older')
+  t.match(await save(t), { code: 0 })
+})
+
+t.test('says so when the backup cannot be written', async (t) => {
+  const outcome = await runCommand(backup, ['small', '--state', at(t, 'state'), at(t, 'no/such/b.tar.gz')])
+  t.match(outcome, { code: 'backup_failed', err: /could not be written/ })
+})
+
+/** Packs a folder of files as if it were a backup. */
+function forge(t: Test, files: Record<string, string>, list?: object): void {
+  const folder = t.testdir({
+    forged: list ? { ...files, 'plantroom-backup.json': JSON.stringify(list) } : files,
+    state: {},
+  })
+  execFileSync('tar', ['-czf', at(t, 'b.tar.gz'), '-C', join(folder, 'forged'), '.'])
+}
+
+const list = (more: object) => ({ format: 1, daemon: 'small', version: '1', at: 1, files: [], ...more })
+const SHA_OF_A = '559aead08264d5795d3909718cdd05abd49572e84fe55590eef31a88a08fdffd'
+
+for (const [what, sentence, files, manifest] of [
+  ['has no list', /no backup of Plantroom/, { a: 'A' }, undefined],
+  ['is of another form', /another version/, {}, list({ format: 2 })],
+  ['is another daemon’s', /state of board, expected that of small/, {}, list({ daemon: 'board' })],
+  ['holds a file too many', /holds a, which its list does not name/, { a: 'A' }, list({})],
+  ['lacks a file', /lacks a/, {}, list({ files: [{ path: 'a', sizeBytes: 1, sha256: SHA_OF_A }] })],
+  ['was changed', /checksum differs/, { a: 'B' }, list({ files: [{ path: 'a', sizeBytes: 1, sha256: SHA_OF_A }] })],
+  [
+    'has damaged state',
+    /a\.json .* damaged/,
+    { 'a.json': 'A' },
+    list({ files: [{ path: 'a.json', sizeBytes: 1, sha256: SHA_OF_A }] }),
+  ],
+] as const)
+  t.test(`refuses a backup that ${what}, and leaves the state alone`, async (t) => {
+    forge(t, files, manifest)
+    await writeFile(join(at(t, 'state'), 'users.json'), 'mine')
+    t.match(await put(t), { code: 'bad_backup', err: sentence })
+    t.equal(await readFile(join(at(t, 'state'), 'users.json'), 'utf8'), 'mine')
+    t.same((await readdir(t.testdirName)).sort(), ['b.tar.gz', 'forged', 'state'])
+  })
+
+t.test('refuses links in a backup, and what is no archive', async (t) => {
+  const folder = t.testdir({ forged: { 'plantroom-backup.json': JSON.stringify(list({})) }, state: {} })
+  await symlink('/etc/passwd', join(folder, 'forged/link'))
+  execFileSync('tar', ['-czf', at(t, 'b.tar.gz'), '-C', join(folder, 'forged'), '.'])
+  t.match(await put(t), { code: 'bad_backup', err: /link is neither a file nor a folder/ })
+  await writeFile(at(t, 'b.tar.gz'), 'nonsense')
+  t.match(await put(t), { code: 'bad_backup', err: /no archive that tar can read/ })
+})

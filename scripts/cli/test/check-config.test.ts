@@ -1,0 +1,40 @@
+/** plantroom check-config. */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { t } from 'tap'
+import { checkConfig } from '../check-config.ts'
+import { runCommand } from './world.ts'
+
+t.test('says of every daemon that its settings are fine', async (t) => {
+  t.match(await runCommand(checkConfig, []), {
+    code: 0,
+    out: /^small: fine \(no \/etc\/plantroom\/small.toml, defaults\)\n$/,
+  })
+})
+
+t.test('prints every fault and ends with 2', async (t) => {
+  const file = join(t.testdir(), 'small.toml')
+  await writeFile(file, '[http]\nlisen = "x"\nbody_bytes = 1\n')
+  const { code, err } = await runCommand(checkConfig, ['small', '--config', file, '--set', 'log.level=loud'])
+  t.equal(code, 2)
+  t.match(err.split('\n'), [
+    /^small: http\.lisen .* line 2.*http\.listen$/,
+    /^small: http\.body_bytes .* line 3.*1024/,
+    /^small: log\.level \(command line\)/,
+    '',
+  ])
+})
+
+t.test('refuses a daemon that is not there, and names the nearest', async (t) => {
+  t.match(await runCommand(checkConfig, ['smal']), { code: 'unknown_daemon', err: /did you mean small\?/ })
+  t.match(await runCommand(checkConfig, ['xyz']), { code: 'unknown_daemon', err: /there are: small/ })
+})
+
+t.test('refuses wrong usage', async (t) => {
+  t.match(await runCommand(checkConfig, ['--config', 'x']), { code: 'bad_usage', err: /need the daemon/ })
+  t.match(await runCommand(checkConfig, ['--confg', 'x']), { code: 'bad_usage', err: /--confg/ })
+  t.match(await runCommand(checkConfig, ['small', 'big']), {
+    code: 'bad_usage',
+    err: /expected: plantroom check-config/,
+  })
+})

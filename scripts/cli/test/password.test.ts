@@ -1,0 +1,76 @@
+/** plantroom password. */
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Test, t } from 'tap'
+import { verifyPassword } from '#kit/auth/password.ts'
+import { createUsersFile } from '#kit/auth/users-file.ts'
+import { silentLog } from '#kit/log.ts'
+import { lockState } from '#kit/run/state-lock.ts'
+import { makeFolder } from '#kit/store/whole-file.ts'
+import { password } from '../password.ts'
+import { runCommand } from './world.ts'
+
+const GOOD = 'correct horse'
+const stateOf = (t: Test) => join(t.testdirName, 'state')
+const users = async (t: Test) => (await createUsersFile(stateOf(t), silentLog).load()).users
+
+async function keep(t: Test, ...names: string[]): Promise<void> {
+  await makeFolder(stateOf(t))
+  const list = names.map((username) => ({ username, role: 'viewer' as const, passwordHash: 'old', createdAt: 1 }))
+  await createUsersFile(stateOf(t), silentLog).save({ version: 1, users: list })
+}
+
+t.beforeEach((t) => void t.testdir())
+
+t.test('makes the administrator where there is no user yet', async (t) => {
+  t.match(await runCommand(password, ['small', '--state', stateOf(t)], GOOD), {
+    code: 0,
+    out: 'admin of small has a new password.\n',
+  })
+  const [admin] = await users(t)
+  t.match(admin, { username: 'admin', role: 'admin' })
+  t.equal(await verifyPassword(GOOD, admin?.passwordHash), true)
+  t.equal((await stat(join(stateOf(t), 'users.json'))).mode & 0o777, 0o600)
+})
+
+t.test('changes the only user without asking for a name, and nothing but the password', async (t) => {
+  await keep(t, 'ann')
+  t.match(await runCommand(password, ['small', '--state', stateOf(t)], GOOD), { code: 0 })
+  const [ann] = await users(t)
+  t.match(ann, { username: 'ann', role: 'viewer', createdAt: 1 })
+  t.equal(await verifyPassword(GOOD, ann?.passwordHash), true)
+})
+
+t.test('asks which of several, and takes the one that is named', async (t) => {
+  await keep(t, 'ann', 'bob')
+  t.match(await runCommand(password, ['small', '--state', stateOf(t)], GOOD), { code: 'bad_usage', err: /ann, bob/ })
+  t.match(await runCommand(password, ['small', '--state', stateOf(t), '--user', 'eve'], GOOD), { code: 'bad_usage' })
+  t.match(await runCommand(password, ['small', '--state', stateOf(t), '--user', 'bob'], GOOD), { code: 0 })
+  t.match(await users(t), [
+    { username: 'ann', passwordHash: 'old' },
+    { username: 'bob', passwordHash: /^\$argon2id/ },
+  ])
+})
+
+t.test('refuses a password that the API would refuse', async (t) => {
+  for (const text of ['short', 'x'.repeat(257)])
+    t.match(await runCommand(password, ['small', '--state', stateOf(t)], text), {
+      code: 'bad_usage',
+      err: /expected 8 to 256/,
+    })
+})
+
+t.test('refuses while the daemon runs', async (t) => {
+  await keep(t, 'ann')
+  const lock = lockState(stateOf(t))
+  t.match(await runCommand(password, ['small', '--state', stateOf(t)], GOOD), { code: 'state_locked' })
+  lock.release()
+})
+
+t.test('writes into the journal that it was done, and never the password', async (t) => {
+  await runCommand(password, ['small', '--state', stateOf(t)], GOOD)
+  const { readFile } = await import('node:fs/promises')
+  const text = await readFile(join(stateOf(t), 'journal.jsonl'), 'utf8')
+  t.match(JSON.parse(text), { who: 'plantroom', from: 'console', what: 'password changed', target: 'admin' })
+  t.notMatch(text, GOOD)
+})
