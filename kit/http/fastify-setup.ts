@@ -1,4 +1,5 @@
 /** Fastify with our bounds and without its defaults that do not suit us. */
+import type { Socket } from 'node:net'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { HttpConfig } from '#kit/config/common.ts'
 import { readJson } from './json.ts'
@@ -8,11 +9,15 @@ const LONGEST_PARAMETER = 4096
 
 /**
  * A Fastify that reads JSON strictly, bounds what a client may send and how long it may take, and leaves logging to us.
- * @param frameworkErrors answers what Fastify refuses before any hook runs, such as a broken percent-encoding
+ * @param answers to what Fastify refuses before any hook runs, such as a broken percent-encoding, and to what Node refuses
+ * before there is a request
  */
 export function createFastify(
   config: HttpConfig,
-  frameworkErrors: (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply,
+  answers: {
+    frameworkErrors: (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply
+    clientErrors: (error: NodeJS.ErrnoException, connection: Socket) => void
+  },
 ): FastifyInstance {
   const requestTimeout = config.request_timeout_ms
   // Node refuses a head that may take longer than the whole request.
@@ -30,7 +35,8 @@ export function createFastify(
       // Node looks for late clients only this often; its 30 s would make the timeouts above mean little.
       connectionsCheckingInterval: Math.max(20, Math.min(1000, headersTimeout / 4)),
     },
-    frameworkErrors,
+    frameworkErrors: answers.frameworkErrors,
+    clientErrorHandler: answers.clientErrors,
   }) as unknown as FastifyInstance
   app.server.maxConnections = config.max_connections
   app.removeAllContentTypeParsers()

@@ -71,10 +71,10 @@ const HEADERS = {
 /** Makes the server; nothing listens yet. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { config, log } = options
+  const pages = options.web ? loadPages(options.web.folder) : []
   const answerError = createAnswerError(log, options.faultStatus)
   const sendError = errorSender(answerError)
-  const app = createFastify(config, sendError)
-  app.server.on('clientError', answerClientError(answerError))
+  const app = createFastify(config, { frameworkErrors: sendError, clientErrors: answerClientError(answerError) })
   app.setErrorHandler(sendError)
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(HEADERS)
@@ -88,7 +88,6 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     sockets.addRoutes(scope)
     const routes = [...options.routes, ...kitRoutes(options)]
     addRoutes(scope, options, routes)
-    const pages = options.web ? loadPages(options.web.folder) : []
     addPages(scope, pages)
     const gets = [...pages, ...(options.sockets ?? [])].map(({ path }) => ({ method: 'GET', path }))
     refuseOtherMethods(scope, [...routes, ...gets])

@@ -1,0 +1,36 @@
+/** Tests of http/metrics.ts. */
+import t from 'tap'
+import { createMetrics } from '../../http/metrics.ts'
+
+t.test('counts, reads gauges when asked, and keeps two registries apart', async (t) => {
+  const metrics = createMetrics({ process: false })
+  const other = createMetrics({ process: false })
+  const frames = metrics.counter({ name: 'frames_total', help: 'Frames', labels: ['port'] })
+  other.counter({ name: 'frames_total', help: 'Frames', labels: ['port'] })
+  frames.add({ port: '/dev/ttyUSB0' })
+  frames.add({ port: '/dev/ttyUSB0' }, 2)
+  let queued = 3
+  metrics.gauge({ name: 'queue_length', help: 'Waiting' }, () => [{ labels: {}, value: queued }])
+  t.match(await metrics.text(), /plantroom_frames_total\{port="\/dev\/ttyUSB0"\} 3/)
+  queued = 5
+  t.match(await metrics.text(), /plantroom_queue_length 5/)
+  t.notMatch(await other.text(), /ttyUSB0/)
+})
+
+t.test('forgets the labels of what is gone', async (t) => {
+  const metrics = createMetrics({ process: false })
+  let ports = ['a', 'b']
+  const read = () => ports.map((port) => ({ labels: { port }, value: 7 }))
+  metrics.counts({ name: 'bytes_total', help: 'Bytes', labels: ['port'] }, read)
+  t.match(await metrics.text(), /bytes_total\{port="a"\} 7/)
+  ports = ['b']
+  const text = await metrics.text()
+  t.notMatch(text, /port="a"/)
+  t.match(text, /bytes_total\{port="b"\} 7/)
+})
+
+t.test('tells of the process where asked', async (t) => {
+  const text = await createMetrics({ process: true }).text()
+  t.match(text, /process_resident_memory_bytes \d+/)
+  t.match(text, /nodejs_eventloop_lag_seconds/)
+})

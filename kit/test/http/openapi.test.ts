@@ -1,0 +1,59 @@
+/** Tests of http/openapi.ts. */
+import t from 'tap'
+import { Type } from 'typebox'
+import { openApiOf } from '../../http/openapi.ts'
+import { echo } from './server-here.ts'
+
+const routes = [
+  echo,
+  {
+    method: 'GET' as const,
+    path: '/api/file/:name',
+    who: 'user' as const,
+    summary: 'A file',
+    ticket: true,
+    replyType: 'application/pcap',
+    handle: () => ({}),
+  },
+  {
+    method: 'GET' as const,
+    path: '/api/status',
+    who: 'anyone' as const,
+    summary: 'How it is',
+    reply: Type.Object({ ok: Type.Boolean() }),
+    handle: () => ({}),
+  },
+]
+// biome-ignore lint/suspicious/noExplicitAny: a document that is looked into at many places
+const description: any = JSON.parse(JSON.stringify(openApiOf({ title: 'T', version: '1', routes })))
+
+t.test('describes parameters, body and replies from the schemas that check them', async (t) => {
+  const operation = description.paths['/api/ports/{path}/echo'].post
+  t.match(operation.parameters, [
+    { name: 'path', in: 'path', required: true, schema: { type: 'string', maxLength: 4096 } },
+    { name: 'limit', in: 'query', required: false, schema: { type: 'integer', default: 10 } },
+  ])
+  t.match(operation.requestBody.content['application/json'].schema.properties.unitId, { minimum: 0, maximum: 247 })
+  t.same(Object.keys(operation.responses), ['400', '401', '403', '2XX', 'default'])
+  const status = description.paths['/api/status'].get
+  t.ok(status.responses['2XX'].content['application/json'].schema.properties.ok)
+})
+
+t.test('says who may', async (t) => {
+  t.same(description.paths['/api/ports/{path}/echo'].post.security, [{ token: [] }])
+  t.same(description.paths['/api/file/{name}'].get.security, [{ token: [] }, { ticket: [] }])
+  t.equal(description.paths['/api/status'].get.security, undefined)
+})
+
+t.test('names a parameter that has no schema, and a reply that is no JSON', async (t) => {
+  const { parameters, responses } = description.paths['/api/file/{name}'].get
+  t.same(parameters, [{ name: 'name', in: 'path', required: true, schema: { type: 'string' } }])
+  t.ok(responses['2XX'].content['application/pcap'])
+})
+
+t.test('gives every operation an id of its own', async (t) => {
+  const ids = Object.values<Record<string, { operationId: string }>>(description.paths).flatMap((path) =>
+    Object.values(path).map(({ operationId }) => operationId),
+  )
+  t.same(ids, ['post_api_ports_path_echo', 'get_api_file_name', 'get_api_status'])
+})

@@ -1,0 +1,251 @@
+/** Tests of http/sockets.ts, http/socket.ts and http/tickets.ts. */
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import t from 'tap'
+import { WebSocket } from 'ws'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { Fault } from '#kit/fault.ts'
+import { silentLog } from '#kit/log.ts'
+import type { Caller } from '../../http/route.ts'
+import type { HttpServerOptions } from '../../http/server.ts'
+import type { Socket, SocketRoute } from '../../http/sockets.ts'
+import { createTickets } from '../../http/tickets.ts'
+import { serve } from './server-here.ts'
+
+type Test = Parameters<typeof serve>[0]
+
+/** A server with one socket path; `opened` gives the next socket that was opened on it. */
+async function serveSockets(
+  t: Test,
+  options: Parameters<typeof serve>[1] & { open?: SocketRoute['open']; who?: SocketRoute['who'] } = {},
+) {
+  const clock = fakeClock()
+  const opened: ((at: { socket: Socket; caller: Caller | undefined }) => void)[] = []
+  const open: SocketRoute['open'] = (socket, caller) => {
+    options.open?.(socket, caller)
+    opened.shift()?.({ socket, caller })
+  }
+  const sockets = [{ path: '/ws', who: options.who ?? ('user' as const), open }]
+  const { open: _open, who: _who, ...rest } = options
+  const here = await serve(t, { clock, sockets, ...rest })
+  const next = () => new Promise<{ socket: Socket; caller: Caller | undefined }>((resolve) => opened.push(resolve))
+  const dial = (path = '/ws', headers: Record<string, string> = { authorization: 'Bearer viewer' }, settings = {}) => {
+    const client = new WebSocket(`${here.url.replace('http', 'ws')}${path}`, { headers, ...settings })
+    t.teardown(() => client.terminate())
+    return client
+  }
+  return { ...here, clock, next, dial }
+}
+
+/** What came of an upgrade: `open`, or the status and code of the refusal. */
+function outcome(client: WebSocket): Promise<unknown> {
+  return new Promise((resolve) => {
+    client.on('open', () => resolve('open'))
+    client.on('unexpected-response', (_, reply) => {
+      resolve(text(reply).then((body) => [reply.statusCode, JSON.parse(body).error]))
+    })
+    client.on('error', () => {})
+  })
+}
+
+const closed = (client: WebSocket) =>
+  new Promise<[number, string]>((resolve) => client.on('close', (code, reason) => resolve([code, String(reason)])))
+
+t.test('A.authentication.1 opens a socket for a bearer token and hands over its caller', async (t) => {
+  const { dial, next } = await serveSockets(t)
+  const opened = next()
+  t.equal(await outcome(dial()), 'open')
+  t.same((await opened).caller, { name: 'viewer-name', role: 'viewer' })
+})
+
+t.test('refuses before the upgrade, as plain HTTP', async (t) => {
+  const { dial, ask } = await serveSockets(t, { who: 'admin' })
+  t.same(await outcome(dial('/ws', {})), [401, 'unauthorized'])
+  t.same(await outcome(dial('/ws', { authorization: 'Bearer wrong' })), [401, 'unauthorized'])
+  t.same(await outcome(dial()), [403, 'forbidden'])
+  t.same(await outcome(dial('/ws?ticket=unknown', {})), [401, 'unauthorized'])
+  t.same(await outcome(dial('/elsewhere')), [404, 'not_found'])
+  t.same(await outcome(dial('/metrics')), [400, 'not_a_socket'])
+  const plain = await ask('/ws', { as: 'admin' })
+  t.same([plain.status, (await plain.json()).error], [426, 'upgrade_required'])
+  t.equal((await ask('/ws', { method: 'POST' })).status, 405)
+})
+
+t.test('refuses pages of other sites, and takes its own', async (t) => {
+  const { dial, port } = await serveSockets(t)
+  const authorization = 'Bearer viewer'
+  for (const origin of ['http://evil.example', `http://127.0.0.1:${port + 1}`, 'null'])
+    t.same(await outcome(dial('/ws', { authorization, origin })), [403, 'foreign_origin'], origin)
+  t.equal(await outcome(dial('/ws', { authorization, origin: `http://127.0.0.1:${port}` })), 'open')
+})
+
+t.test('takes a ticket once, and not after its life', async (t) => {
+  const clock = fakeClock()
+  const tickets = createTickets({ clock, lifeMs: 30_000, max: 8 })
+  const anna: Caller = { name: 'anna', role: 'viewer' }
+  const { dial, next } = await serveSockets(t, { clock, takeTicket: tickets.take })
+  const opened = next()
+  const ticket = tickets.issue(anna)
+  t.equal(await outcome(dial(`/ws?ticket=${ticket}`, {})), 'open')
+  t.equal((await opened).caller, anna)
+  t.same(await outcome(dial(`/ws?ticket=${ticket}`, {})), [401, 'unauthorized'])
+  const late = tickets.issue(anna)
+  clock.advance(30_000)
+  t.same(await outcome(dial(`/ws?ticket=${late}`, {})), [401, 'unauthorized'])
+})
+
+t.test('a refused page does not use the ticket up', async (t) => {
+  const tickets = createTickets({ clock: fakeClock(), lifeMs: 30_000, max: 8 })
+  const { dial } = await serveSockets(t, { takeTicket: tickets.take })
+  const ticket = tickets.issue({ name: 'anna', role: 'viewer' })
+  const evil = { origin: 'http://evil.example' }
+  t.same(await outcome(dial(`/ws?ticket=${ticket}`, evil)), [403, 'foreign_origin'])
+  t.ok(tickets.take(ticket))
+})
+
+t.test('the oldest ticket makes room', async (t) => {
+  const tickets = createTickets({ clock: fakeClock(), lifeMs: 30_000, max: 2 })
+  const anna: Caller = { name: 'anna', role: 'viewer' }
+  const [one, two, three] = [tickets.issue(anna), tickets.issue(anna), tickets.issue(anna)]
+  t.same([tickets.take(one), tickets.take(two), tickets.take(three)], [undefined, anna, anna])
+})
+
+t.test('carries text and bytes both ways', async (t) => {
+  const heard: (string | Uint8Array)[] = []
+  const open = (socket: Socket) =>
+    socket.onMessage((message) => {
+      heard.push(message)
+      socket.send(message)
+    })
+  const { dial } = await serveSockets(t, { open })
+  const client = dial()
+  await outcome(client)
+  const echoes: unknown[] = []
+  const both = new Promise<void>((resolve) => {
+    client.on('message', (data, isBinary) => {
+      echoes.push(isBinary ? [...(data as Buffer)] : String(data))
+      if (echoes.length === 2) resolve()
+    })
+  })
+  client.send('hello')
+  client.send(new Uint8Array([1, 2, 3]))
+  await both
+  t.same(echoes, ['hello', [1, 2, 3]])
+  t.same(heard, ['hello', new Uint8Array([1, 2, 3])])
+})
+
+t.test('drops what a slow client does not take, and never buffers beyond the bound', async (t) => {
+  const { dial, next, ask } = await serveSockets(t, { http: { socket_buffer_bytes: 100_000 } })
+  const opened = next()
+  const client = dial()
+  const { socket } = await opened
+  await outcome(client)
+  client.pause()
+  const chunk = 'x'.repeat(20_000)
+  const taken: boolean[] = []
+  for (let i = 0; i < 2000; i++) {
+    taken.push(socket.send(chunk))
+    if (socket.bufferedBytes > 110_000) return t.fail(`${socket.bufferedBytes} bytes wait`)
+    if (i % 50 === 0) await new Promise((resolve) => setImmediate(resolve))
+  }
+  t.ok(taken.includes(false))
+  t.match(await (await ask('/metrics', { as: 'viewer' })).text(), /socket_messages_dropped_total [1-9]/)
+  client.resume()
+})
+
+t.test('closes a peer that does not answer a ping, and keeps one that does', async (t) => {
+  const heard = Promise.withResolvers<unknown>()
+  const open = (socket: Socket) => socket.onMessage(heard.resolve)
+  const { clock, dial } = await serveSockets(t, { open })
+  const [alive, dead] = [dial(), dial('/ws', undefined, { autoPong: false })]
+  await Promise.all([outcome(alive), outcome(dead)])
+  const gone = closed(dead)
+  const pinged = new Promise((resolve) => alive.once('ping', resolve))
+  clock.advance(30_000)
+  await pinged
+  // What is sent behind the pong arrives behind it.
+  alive.send('behind the pong')
+  await heard.promise
+  clock.advance(30_000)
+  t.equal((await gone)[0], 1006)
+  t.equal(alive.readyState, WebSocket.OPEN)
+})
+
+t.test('closes a socket whose caller is no longer signed in', async (t) => {
+  let isSignedIn = true
+  const isStillSignedIn: HttpServerOptions['isStillSignedIn'] = () => isSignedIn
+  const { clock, dial } = await serveSockets(t, { isStillSignedIn })
+  const client = dial()
+  await outcome(client)
+  const gone = closed(client)
+  clock.advance(30_000)
+  isSignedIn = false
+  clock.advance(30_000)
+  t.same(await gone, [1008, 'signed out'])
+})
+
+t.test('refuses more sockets than allowed, and opens again when one closed', async (t) => {
+  const { dial, next } = await serveSockets(t, { http: { max_sockets: 1 } })
+  const opened = next()
+  const first = dial()
+  t.equal(await outcome(first), 'open')
+  t.same(await outcome(dial()), [503, 'too_many_sockets'])
+  const { socket } = await opened
+  const gone = new Promise((resolve) => socket.onClose(resolve))
+  first.close()
+  t.equal(await gone, 1005)
+  t.equal(socket.send('late'), false)
+  t.equal(await outcome(dial()), 'open')
+})
+
+t.test('closes a socket that says more at once than allowed', async (t) => {
+  const { dial } = await serveSockets(t, { http: { socket_message_bytes: 128 } })
+  const client = dial()
+  await outcome(client)
+  const gone = closed(client)
+  client.send('x'.repeat(129))
+  t.equal((await gone)[0], 1009)
+})
+
+t.test('a fault in a handler closes that socket alone, with a sentence that holds no secret', async (t) => {
+  const lines: string[] = []
+  const log = { ...silentLog, error: (event: string) => void lines.push(event) }
+  const open = (socket: Socket) =>
+    socket.onMessage((message) => {
+      if (message === 'fault') throw new Fault('bad_message', `the message is not known ${'\u00e4'.repeat(100)}`)
+      throw new Error('secret')
+    })
+  const { dial } = await serveSockets(t, { open, log })
+  const [one, other, third] = [dial(), dial(), dial()]
+  await Promise.all([outcome(one), outcome(other), outcome(third)])
+  const [goneOne, goneOther] = [closed(one), closed(other)]
+  one.send('fault')
+  other.send('error')
+  t.match(await goneOne, [1008, /^bad_message: the message is not known \u00e4+$/])
+  t.same(await goneOther, [1011, 'a fault of the program; the log has it'])
+  t.same(lines, ['socket_handler_failed'])
+  t.equal(third.readyState, WebSocket.OPEN)
+})
+
+t.test('tells sockets that the server stops', async (t) => {
+  const { dial, server } = await serveSockets(t)
+  const client = dial()
+  await outcome(client)
+  const gone = closed(client)
+  await server.close()
+  t.same(await gone, [1001, 'the server stops'])
+})
+
+t.test('outlives a client that upgrades and vanishes, or talks nonsense', async (t) => {
+  const { port, dial } = await serveSockets(t)
+  const head =
+    'GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n' +
+    'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: Bearer viewer\r\n\r\n'
+  for (const tail of ['', 'no frame at all', '\u00ff\u00ff\u00ff\u00ff']) {
+    const bare = connect(port, '127.0.0.1')
+    bare.write(`${head}${tail}`, 'latin1')
+    await new Promise((resolve) => bare.once('data', resolve))
+    bare.resetAndDestroy()
+  }
+  t.equal(await outcome(dial()), 'open')
+})
