@@ -112,3 +112,31 @@ export interface FramePayload {
   /** Why it does not decode; absent where it does. */
   decodeError?: { code: string; message: string }
 }
+
+/** Makes the framer that ends a frame by quiet on the line. */
+export type SilenceFramerMaker = (limits: { silenceMs: number; maxFrameBytes: number }) => Framer
+
+/** TCP clients of a raw line. What one sends goes to the line; what the line sends goes to all. */
+export interface RawSocketServer {
+  /** To every client. */
+  broadcast(bytes: Uint8Array): void
+  /** tcpClients now; tcpRefused (too many) and tcpCutOff (too slow) since it listens. */
+  counters(): Record<string, number>
+  close(): Promise<void>
+}
+
+/** How a raw socket server meets its line. */
+export interface RawSocketLine {
+  /** Resolves when the line took the bytes; that client is not read meanwhile. */
+  onBytes(bytes: Uint8Array): Promise<void>
+  /** A client is behind by more than its backlog: the line is to be read no further for now. */
+  pause(): void
+  /** Every client caught up, or the slow one was cut off. */
+  resume(): void
+}
+
+/** Opens a TCP server for a raw line. @throws Fault `tcp_port_taken` */
+export type RawSocketOpener = (
+  settings: { port: number; maxClients: number },
+  line: RawSocketLine,
+) => Promise<RawSocketServer>

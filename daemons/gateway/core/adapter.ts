@@ -1,0 +1,34 @@
+/** The seam between a port and the protocol that runs on its line. */
+import type { Clock } from '#kit/clock.ts'
+import type { Fault } from '#kit/fault.ts'
+import type { Line, LineSettings } from './ports.ts'
+
+/** What a port lends its adapter. */
+export interface AdapterContext {
+  /** Device path, as configured. */
+  port: string
+  lineSettings: LineSettings
+  clock: Clock
+  /** Tells webhooks, sockets and the page; never blocks. Event names are those of docs/GLOSSARY.md. */
+  publish(event: string, payload: unknown): void
+}
+
+/** One protocol on one line. Lives as long as its settings: a change of settings makes a new one. */
+export interface Adapter {
+  /** The line was opened; the adapter reads and writes it from now on. */
+  attach(line: Line): void
+  /**
+   * The line was closed or lost: what waits is failed at once with `fault`, or `line_closed` without one.
+   * A promise, where one is returned, resolves when what the adapter opened beside the line is closed.
+   */
+  detach(fault?: Fault): void | Promise<void>
+  /**
+   * Does one thing on the bus for a caller: `tx` (raw), `request` (modbus-rtu). The body is checked by the API's schema.
+   * @throws Fault `wrong_protocol` for an action this protocol has not
+   */
+  act(action: string, body: unknown): Promise<unknown>
+  /** Counts since the adapter was made, by kind. */
+  counters(): Record<string, number>
+  /** The protocol's settings with every default filled in. */
+  readonly settings: Readonly<Record<string, unknown>>
+}

@@ -1,0 +1,26 @@
+/** Counts the bytes of a line on their way through. */
+import type { Line } from './ports.ts'
+
+/** @param counts raised by each byte read, and by each byte the driver took */
+export function countedLine(line: Line, counts: { rxBytes: number; txBytes: number }): Line {
+  return {
+    unsupported: line.unsupported,
+    async write(bytes) {
+      await line.write(bytes)
+      counts.txBytes += bytes.length
+    },
+    drain: () => line.drain(),
+    flush: () => line.flush(),
+    onBytes(handler) {
+      line.onBytes((bytes, atUs) => {
+        counts.rxBytes += bytes.length
+        handler(bytes, atUs)
+      })
+    },
+    onGone: (handler) => line.onGone(handler),
+    pause: () => line.pause(),
+    resume: () => line.resume(),
+    driverCounts: () => line.driverCounts(),
+    close: () => line.close(),
+  }
+}

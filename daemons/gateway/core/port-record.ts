@@ -1,0 +1,24 @@
+/** What is kept of a port: its protocol, line, settings and webhooks. */
+import type { FoundLine, LineSettings } from './ports.ts'
+import type { WebhookRecord } from './webhook-list.ts'
+
+/** Protocols this gateway speaks. */
+export const protocols = ['raw', 'modbus-rtu'] as const
+export type Protocol = (typeof protocols)[number]
+
+/** One entry of ports.json. */
+export interface PortRecord {
+  path: string
+  protocol: Protocol
+  line: LineSettings
+  /** Keys of the protocol, every default filled in. */
+  settings: Record<string, unknown>
+  /** Whether it is opened at start. */
+  enabled: boolean
+  webhooks: WebhookRecord[]
+}
+
+/** Whether a configured path means this line, by device path or by stable name. */
+export function sameLine(path: string, line: FoundLine): boolean {
+  return path === line.path || path === line.byId
+}

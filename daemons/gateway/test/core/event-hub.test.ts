@@ -1,0 +1,42 @@
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { createEventHub } from '../../core/event-hub.ts'
+
+t.test('A.webhooks.1 hands every event of an adapter to every listener, with port, name and epoch ms', async (t) => {
+  const clock = fakeClock(1000)
+  const hub = createEventHub(clock, { history: 4 })
+  const first: unknown[] = []
+  const second: unknown[] = []
+  hub.subscribe((event) => first.push(event))
+  const leave = hub.subscribe((event) => second.push(event))
+  hub.publish('/dev/a', 'frame', { hex: '01' })
+  leave()
+  hub.publish('/dev/a', 'port', { state: 'open' })
+  t.match(first, [
+    { port: '/dev/a', event: 'frame', timestamp: 1000, payload: { hex: '01' } },
+    { event: 'port', payload: { state: 'open' } },
+  ])
+  t.equal(second.length, 1)
+})
+
+t.test('keeps the newest events of each port, oldest first, and no more than the bound', async (t) => {
+  const hub = createEventHub(fakeClock(), { history: 3 })
+  for (const number of [1, 2, 3, 4, 5]) hub.publish('/dev/a', 'frame', number)
+  hub.publish('/dev/b', 'frame', 9)
+  const numbers = (port: string, limit: number) => hub.recent(port, limit).map((event) => event.payload)
+  t.same(numbers('/dev/a', 10), [3, 4, 5])
+  t.same(numbers('/dev/a', 2), [4, 5])
+  t.same(numbers('/dev/b', 10), [9])
+  hub.forget('/dev/a')
+  t.same(numbers('/dev/a', 10), [])
+})
+
+t.test('makes a payload once, and only when somebody reads it', async (t) => {
+  const hub = createEventHub(fakeClock(), { history: 3 })
+  let made = 0
+  hub.publish('/dev/a', 'frame', () => ({ made: ++made }))
+  t.equal(made, 0)
+  t.equal(JSON.stringify(hub.recent('/dev/a', 1)[0]?.payload), '{"made":1}')
+  t.match(JSON.parse(JSON.stringify(hub.recent('/dev/a', 1)[0])), { payload: { made: 1 } })
+  t.equal(made, 1)
+})

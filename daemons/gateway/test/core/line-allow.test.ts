@@ -1,0 +1,36 @@
+import t from 'tap'
+import { createLineRule, serialLineGlobs } from '../../core/line-allow.ts'
+
+const check = createLineRule(serialLineGlobs)
+
+for (const path of ['/dev/ttyS0', '/dev/ttyUSB12', '/dev/ttyAMA0', '/dev/serial/by-id/usb-FTDI_FT232R-if00-port0'])
+  t.test(`allows ${path}`, async (t) => {
+    t.doesNotThrow(() => check(path))
+  })
+
+const refused = [
+  '/dev/sda',
+  '/dev/tty',
+  '/dev/pts/3',
+  '/dev/ttyUSB0/../sda',
+  '/dev/serial/by-id/../../sda',
+  '/dev/./ttyS0',
+  'ttyS0',
+  '/etc/passwd',
+  '/dev/serial/by-id/a/b',
+  '/dev/ttyS0\n',
+  '/dev/ttyS\x000',
+  `/dev/ttyS${'0'.repeat(5000)}`,
+  '',
+]
+for (const path of refused)
+  t.test(`refuses ${JSON.stringify(path.slice(0, 40))}`, async (t) => {
+    t.throws(() => check(path), { code: 'port_not_allowed' })
+  })
+
+t.test('allows what the installer allows, and dots in a pattern are dots', async (t) => {
+  const own = createLineRule(['/dev/pts/*', '/dev/tty.x'])
+  t.doesNotThrow(() => own('/dev/pts/3'))
+  t.throws(() => own('/dev/ttyUx'), { code: 'port_not_allowed' })
+  t.throws(() => own('/dev/ttyS0'), { message: /ports\.allow: \/dev\/pts/ })
+})

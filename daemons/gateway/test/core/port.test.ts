@@ -1,0 +1,113 @@
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { Fault } from '#kit/fault.ts'
+import type { Adapter } from '../../core/adapter.ts'
+import { createPort } from '../../core/port.ts'
+import { type FakeLine, fakeLine, fakeOpener, plainLine } from './fake-line.ts'
+
+function fakeAdapter() {
+  const seen: string[] = []
+  const adapter: Adapter = {
+    settings: {},
+    attach(line) {
+      seen.push('attach')
+      line.onBytes(() => {})
+    },
+    detach(fault) {
+      seen.push(fault ? `detach ${fault.code}` : 'detach')
+    },
+    act: async () => ({}),
+    counters: () => ({ rxFrames: 0 }),
+  }
+  return { adapter, seen }
+}
+
+function portOn(answers: (FakeLine | Fault)[]) {
+  const clock = fakeClock()
+  const events: unknown[] = []
+  const { adapter, seen } = fakeAdapter()
+  const opener = fakeOpener(() => answers.shift() ?? new Fault('line_absent', 'no such device'))
+  const port = createPort({
+    path: '/dev/ttyUSB0',
+    line: plainLine,
+    adapter,
+    opener,
+    clock,
+    retry: { firstMs: 500, maxMs: 2000 },
+    publish: (event, payload) => events.push({ event, payload }),
+  })
+  return { clock, events, opener, port, seen }
+}
+
+t.test('opens and tells so', async (t) => {
+  const { events, port } = portOn([fakeLine()])
+  t.equal(await port.open(), 'open')
+  t.match(events, [
+    { event: 'port', payload: { state: 'opening', previous: 'closed' } },
+    { event: 'port', payload: { state: 'open', previous: 'opening', fault: null } },
+  ])
+  t.same(port.life().unsupported, ['rs485'])
+})
+
+t.test('waits longer and longer for an absent device, never longer than the bound', async (t) => {
+  const { clock, opener, port } = portOn([])
+  t.equal(await port.open(), 'absent')
+  const waits: number[] = []
+  for (let round = 0; round < 4; round++) {
+    const nextTryAt = port.life().nextTryAt ?? 0
+    waits.push(nextTryAt - clock.epochMs())
+    await clock.run(nextTryAt - clock.epochMs())
+  }
+  t.same(waits, [500, 1000, 2000, 2000])
+  t.equal(opener.opened, 5)
+})
+
+t.test('comes back by itself when an unplugged device is plugged in again', async (t) => {
+  const first = fakeLine()
+  const second = fakeLine()
+  const { clock, port, seen } = portOn([first, new Fault('line_absent', 'no such device'), second])
+  await port.open()
+  first.vanish()
+  t.match(port.life(), { state: 'absent', fault: { code: 'line_gone' } })
+  await clock.run(500)
+  t.equal(port.life().state, 'absent')
+  await clock.run(1000)
+  t.match(port.life(), { state: 'open', fault: null, nextTryAt: null })
+  t.same(seen, ['attach', 'detach line_gone', 'attach'])
+  t.equal(first.isClosed, true)
+})
+
+t.test('a refused line is failed, with the reason, and is tried again', async (t) => {
+  const { clock, port } = portOn([new Fault('line_busy', 'held by pid 7'), fakeLine()])
+  t.equal(await port.open(), 'failed')
+  t.match(port.life(), { fault: { code: 'line_busy', message: 'held by pid 7' } })
+  await clock.run(500)
+  t.equal(port.life().state, 'open')
+})
+
+t.test('a closed port stays closed', async (t) => {
+  const { clock, opener, port } = portOn([])
+  await port.open()
+  await port.close()
+  await clock.run(60_000)
+  t.equal(opener.opened, 1)
+  t.match(port.life(), { state: 'closed', fault: null, nextTryAt: null })
+})
+
+t.test('a line that opens after the port was closed is given back', async (t) => {
+  const line = fakeLine()
+  const { port } = portOn([line])
+  const opening = port.open()
+  await port.close()
+  await opening
+  t.equal(line.isClosed, true)
+  t.equal(port.life().state, 'closed')
+})
+
+t.test('counts every byte read and every byte the driver took', async (t) => {
+  const line = fakeLine()
+  const { port } = portOn([line])
+  await port.open()
+  line.arrive(Uint8Array.of(1, 2, 3))
+  t.match(port.counters(), { rxBytes: 3, txBytes: 0, driver: null, rxFrames: 0 })
+})
