@@ -1,0 +1,131 @@
+/** Raw TCP to a line: accepts clients, keeps each within its backlog, cuts off one that stays behind. */
+import { createServer, type Server, type Socket } from 'node:net'
+import type { Clock, Timer } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import type { Log } from '#kit/log.ts'
+import type { RawSocketLine, RawSocketOpener, RawSocketServer } from '../core/ports.ts'
+
+/** Bounds of every raw TCP server; keys of the config table `raw_tcp`. */
+export interface RawSocketLimits {
+  /** Address to listen on. */
+  host: string
+  /** Bytes held for one client before the line is paused. */
+  backlogBytes: number
+  /** How long one client may hold up the line before it is cut off. */
+  slowClientMs: number
+}
+
+/** @returns an opener whose servers share the limits */
+export function createRawSocketOpener(deps: { limits: RawSocketLimits; clock: Clock; log: Log }): RawSocketOpener {
+  return async (settings, line) => {
+    const server = createServer({ noDelay: true, keepAlive: true, pauseOnConnect: true })
+    const clients = createClients(deps, settings, line)
+    server.on('connection', clients.accept)
+    await listening(server, deps.limits.host, settings.port)
+    return {
+      broadcast: clients.broadcast,
+      counters: clients.counters,
+      close: () => closed(server, clients.closeAll),
+    }
+  }
+}
+
+function createClients(
+  deps: { limits: RawSocketLimits; clock: Clock; log: Log },
+  settings: { port: number; maxClients: number },
+  line: RawSocketLine,
+): Pick<RawSocketServer, 'broadcast' | 'counters'> & { accept(socket: Socket): void; closeAll(): void } {
+  const sockets = new Set<Socket>()
+  const behind = new Map<Socket, Timer>()
+  let refused = 0
+  let cutOff = 0
+
+  function caughtUp(socket: Socket): void {
+    behind.get(socket)?.cancel()
+    if (behind.delete(socket) && behind.size === 0) line.resume()
+  }
+
+  function tooSlow(socket: Socket): void {
+    cutOff++
+    deps.log.warning('raw tcp client cut off', {
+      port: settings.port,
+      client: socket.remoteAddress,
+      waitedMs: deps.limits.slowClientMs,
+      heldBytes: socket.writableLength,
+    })
+    socket.destroy()
+  }
+
+  function fallsBehind(socket: Socket): void {
+    if (behind.has(socket)) return
+    if (behind.size === 0) line.pause()
+    behind.set(
+      socket,
+      deps.clock.after(deps.limits.slowClientMs, () => tooSlow(socket)),
+    )
+  }
+
+  function leave(socket: Socket): void {
+    sockets.delete(socket)
+    caughtUp(socket)
+  }
+
+  return {
+    accept(socket) {
+      if (sockets.size >= settings.maxClients) {
+        refused++
+        socket.destroy()
+        return
+      }
+      sockets.add(socket)
+      socket.on('close', () => leave(socket))
+      socket.on('error', () => socket.destroy())
+      socket.on('drain', () => caughtUp(socket))
+      socket.on('data', (bytes) => forward(socket, bytes, line))
+      socket.resume()
+    },
+    broadcast(bytes) {
+      for (const socket of sockets) {
+        socket.write(bytes)
+        if (socket.writableLength > deps.limits.backlogBytes) fallsBehind(socket)
+      }
+    },
+    counters: () => ({ tcpClients: sockets.size, tcpRefused: refused, tcpCutOff: cutOff }),
+    closeAll() {
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
+/** One write to the line at a time per client; the next is read when the line took the last. */
+function forward(socket: Socket, bytes: Uint8Array, line: RawSocketLine): void {
+  socket.pause()
+  line.onBytes(bytes).then(
+    () => socket.resume(),
+    () => socket.destroy(),
+  )
+}
+
+async function listening(server: Server, host: string, port: number): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(
+        new Fault(
+          'tcp_port_taken',
+          `TCP port ${port} cannot be opened for this line (${error.code ?? error.message}).`,
+          {
+            cause: error,
+          },
+        ),
+      ),
+    )
+    server.listen(port, host, resolve)
+  })
+}
+
+async function closed(server: Server, closeAll: () => void): Promise<void> {
+  await new Promise<void>((resolve) => {
+    server.close(() => resolve())
+    closeAll()
+  })
+}

@@ -1,0 +1,148 @@
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { Fault } from '#kit/fault.ts'
+import type { RawSocketLine } from '../../core/ports.ts'
+import { createRawAdapter, type RawWorld } from '../../core/raw-adapter.ts'
+import { fakeLine, plainLine } from './fake-line.ts'
+
+const settings = {
+  framing: 'delimiter',
+  silence_ms: 20,
+  delimiter_hex: '0A',
+  frame_bytes: 8,
+  length_offset: 0,
+  length_size: 1,
+  length_endian: 'big',
+  length_adjust: 0,
+  max_frame_bytes: 16,
+  queue: 2,
+  tcp_port: 0,
+  tcp_clients: 4,
+} as const
+
+function rawOn(changes: Partial<Record<keyof typeof settings, unknown>> = {}) {
+  const events: { event: string; payload: unknown }[] = []
+  const sockets: { line?: RawSocketLine; sent: Uint8Array[]; closed: number } = { sent: [], closed: 0 }
+  const world: RawWorld = {
+    silenceFramer: () => ({ feed: () => {}, onFrame: () => {}, close: () => {} }),
+    async openSockets(options, line) {
+      if (options.port === 1) throw new Fault('tcp_port_taken', 'TCP port 1 cannot be opened')
+      sockets.line = line
+      return {
+        broadcast: (bytes) => void sockets.sent.push(bytes),
+        counters: () => ({ tcpClients: 1 }),
+        close: async () => void sockets.closed++,
+      }
+    },
+  }
+  const adapter = createRawAdapter(
+    {
+      port: '/dev/ttyS0',
+      lineSettings: plainLine,
+      clock: fakeClock(),
+      publish: (event, payload) => events.push({ event, payload: typeof payload === 'function' ? payload() : payload }),
+    },
+    { ...settings, ...changes } as never,
+    world,
+  )
+  return { adapter, events, sockets }
+}
+
+t.test('A.raw sends base64 and spaced hex as they are, and says how many bytes', async (t) => {
+  const { adapter, events } = rawOn()
+  const line = fakeLine()
+  adapter.attach(line)
+  t.same(await adapter.act('tx', { data: 'AQL/' }), { sent: 3 })
+  t.same(await adapter.act('tx', { hex: '0D 0A' }), { sent: 2 })
+  t.same(
+    line.written.map((bytes) => [...bytes]),
+    [
+      [1, 2, 255],
+      [13, 10],
+    ],
+  )
+  t.match(events, [
+    { event: 'frame', payload: { direction: 'tx', hex: '01 02 FF', length: 3, decoded: null } },
+    { event: 'frame', payload: { direction: 'tx', hex: '0D 0A' } },
+  ])
+})
+
+const badBodies: [string, object, RegExp][] = [
+  ['neither', {}, /neither/],
+  ['both', { data: 'AQ==', hex: '01' }, /both/],
+  ['nothing to send', { hex: '' }, /0 bytes|hex/],
+  ['more than a frame', { hex: Array(17).fill('00').join(' ') }, /17 bytes.*16/],
+]
+for (const [title, body, sentence] of badBodies)
+  t.test(`A.raw refuses a body with ${title}`, async (t) => {
+    const { adapter } = rawOn()
+    adapter.attach(fakeLine())
+    await t.rejects(adapter.act('tx', body), { message: sentence })
+  })
+
+t.test('A.raw names the position of a wrong character', async (t) => {
+  const { adapter } = rawOn()
+  adapter.attach(fakeLine())
+  await t.rejects(adapter.act('tx', { hex: '01 0G' }), { code: 'bad_hex', message: /5/ })
+  await t.rejects(adapter.act('tx', { data: 'AQ*=' }), { code: 'bad_base64', message: /3/ })
+})
+
+t.test('publishes each frame seen, with its stamp, and says when one was cut', async (t) => {
+  const { adapter, events } = rawOn()
+  const line = fakeLine()
+  adapter.attach(line)
+  line.arrive(Uint8Array.of(1, 2), 5)
+  line.arrive(Uint8Array.of(10), 7)
+  line.arrive(new Uint8Array(16), 9)
+  t.match(events, [
+    { event: 'frame', payload: { direction: 'rx', hex: '01 02 0A', monotonicUs: 7 } },
+    { event: 'frame', payload: { length: 16, decodeError: { code: 'frame_cut' } } },
+  ])
+  t.match(adapter.counters(), { rxFrames: 2, cutFrames: 1 })
+})
+
+t.test('refuses to send on a closed line, and to do what raw has not', async (t) => {
+  const { adapter } = rawOn()
+  await t.rejects(adapter.act('tx', { hex: '01' }), { code: 'line_closed' })
+  await t.rejects(adapter.act('request', {}), { code: 'wrong_protocol', message: /rest\/request/ })
+})
+
+t.test('refuses a send when the bound of waiting ones is reached, and counts it', async (t) => {
+  const { adapter } = rawOn()
+  const line = fakeLine()
+  let release: () => void = () => {}
+  line.write = () => new Promise((resolve) => (release = resolve))
+  adapter.attach(line)
+  const first = adapter.act('tx', { hex: '01' })
+  const second = adapter.act('tx', { hex: '02' })
+  await t.rejects(adapter.act('tx', { hex: '03' }), { code: 'queue_full', details: { retryAfterMs: 1000 } })
+  t.match(adapter.counters(), { refusedSends: 1 })
+  release()
+  await first
+  void second.catch(() => {})
+})
+
+t.test('lends the line to TCP clients while it is open', async (t) => {
+  const { adapter, sockets } = rawOn({ tcp_port: 5000 })
+  const line = fakeLine()
+  adapter.attach(line)
+  await new Promise((resolve) => setImmediate(resolve))
+  await sockets.line?.onBytes(Uint8Array.of(9))
+  line.arrive(Uint8Array.of(8), 1)
+  t.same(line.written, [Uint8Array.of(9)])
+  t.same(sockets.sent, [Uint8Array.of(8)])
+  sockets.line?.pause()
+  t.equal(line.isPaused, true)
+  sockets.line?.resume()
+  t.equal(line.isPaused, false)
+  await adapter.detach()
+  t.equal(sockets.closed, 1)
+})
+
+t.test('says when its TCP port is taken, and serves the line all the same', async (t) => {
+  const { adapter, events } = rawOn({ tcp_port: 1 })
+  adapter.attach(fakeLine())
+  await new Promise((resolve) => setImmediate(resolve))
+  t.match(events, [{ event: 'error', payload: { code: 'tcp_port_taken' } }])
+  t.same(await adapter.act('tx', { hex: '01' }), { sent: 1 })
+})
