@@ -1,0 +1,72 @@
+/** `/ws`: live events for a page or an integration. */
+import { Type } from 'typebox'
+import type { Clock } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import { createReader } from '#kit/http/check.ts'
+import type { Socket } from '#kit/http/socket.ts'
+import type { SocketRoute } from '#kit/http/sockets.ts'
+import type { EventHub } from '../core/event-hub.ts'
+import { createFeed, type FeedLimits } from '../core/feed.ts'
+
+/** What a client may say. `subscribe` replaces what it asked for before. */
+const readSubscribe = createReader(
+  Type.Object(
+    {
+      type: Type.Literal('subscribe'),
+      port: Type.Optional(Type.String({ maxLength: 4096, description: 'device path; absent means every port' })),
+      events: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64, description: 'event names' })),
+      replay: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000, description: 'past events to begin with' })),
+    },
+    { additionalProperties: false },
+  ),
+)
+const readUnsubscribe = createReader(
+  Type.Object({ type: Type.Literal('unsubscribe') }, { additionalProperties: false }),
+)
+
+export interface LiveFeedParts {
+  hub: EventHub
+  clock: Clock
+  limits: FeedLimits
+}
+
+export function liveFeedRoute({ hub, clock, limits }: LiveFeedParts): SocketRoute {
+  return {
+    path: '/ws',
+    who: 'user',
+    open(socket: Socket) {
+      const feed = createFeed({ hub, clock, limits, sink: { send: (text) => socket.send(text) } })
+      socket.onMessage((data) => {
+        try {
+          hear(feed, String(data))
+        } catch (error) {
+          const fault = error instanceof Fault ? error : new Fault('bad_message', 'The message is not understood.')
+          socket.send(JSON.stringify({ type: 'error', error: fault.code, message: fault.message, ...fault.details }))
+        }
+      })
+      socket.onClose(() => feed.close())
+    },
+  }
+}
+
+function hear(feed: ReturnType<typeof createFeed>, text: string): void {
+  const message = parsed(text)
+  const type = (message as { type?: unknown } | null)?.type
+  if (type === 'subscribe') feed.subscribe(readSubscribe(message))
+  else if (type === 'unsubscribe') {
+    readUnsubscribe(message)
+    feed.unsubscribe()
+  } else throw new Fault('bad_message', `A message has type "subscribe" or "unsubscribe"; this one has ${shown(type)}.`)
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new Fault('bad_message', 'The message is no JSON.', { cause: error })
+  }
+}
+
+function shown(type: unknown): string {
+  return type === undefined ? 'none' : JSON.stringify(type).slice(0, 40)
+}

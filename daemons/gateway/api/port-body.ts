@@ -1,0 +1,56 @@
+/** Bodies and answers of the port routes. */
+import { Type } from 'typebox'
+import { createReader } from '#kit/http/check.ts'
+import { lineSettings } from '../core/line-settings.ts'
+import { type Protocol, protocols } from '../core/port-record.ts'
+import type { PortView } from '../core/port-registry.ts'
+import { settingsOfProtocol } from '../core/protocol-settings.ts'
+
+/** `:path` of every port route: the device path, percent-encoded. */
+export const portParams = Type.Object({
+  path: Type.String({ minLength: 1, maxLength: 4096, description: 'device path' }),
+})
+
+/** Body of PUT. `settings` is checked against the protocol's own keys. */
+export const portBody = Type.Object(
+  {
+    protocol: Type.Enum([...protocols]),
+    line: lineSettings,
+    settings: Type.Record(Type.String(), Type.Unknown(), { default: {}, description: 'keys of the protocol' }),
+  },
+  { additionalProperties: false },
+)
+
+/** Checks `settings` against the protocol's keys and fills its defaults. Each throws Fault `bad_fields`. */
+export const readSettings: Readonly<Record<Protocol, (value: unknown) => unknown>> = {
+  raw: createReader(settingsOfProtocol.raw, 'settings.'),
+  'modbus-rtu': createReader(settingsOfProtocol['modbus-rtu'], 'settings.'),
+}
+
+/**
+ * A port as every answer gives it: what was found, what is configured, how it is.
+ * Unknown is null, never 0. Instants are epoch milliseconds.
+ */
+export function portAnswer({ path, found, record, port }: PortView) {
+  const life = port?.life()
+  return {
+    path,
+    byId: found?.byId ?? null,
+    maker: found?.maker ?? null,
+    product: found?.product ?? null,
+    serialNumber: found?.serialNumber ?? null,
+    found: found !== null,
+    configured: record !== null,
+    state: life?.state ?? null,
+    stateSince: life?.stateSince ?? null,
+    fault: life?.fault ?? null,
+    nextTryAt: life?.nextTryAt ?? null,
+    enabled: record?.enabled ?? false,
+    protocol: record?.protocol ?? null,
+    line: record?.line ?? null,
+    settings: record?.settings ?? null,
+    counters: port?.counters() ?? null,
+    unsupported: life?.unsupported ?? [],
+    webhooks: record?.webhooks.length ?? 0,
+  }
+}

@@ -1,0 +1,104 @@
+/** Routes of ports: found, set up, opened, closed, forgotten, and the frames last seen. */
+import { Type } from 'typebox'
+import { type Route, route } from '#kit/http/route.ts'
+import type { EventHub } from '../core/event-hub.ts'
+import type { PortRegistry } from '../core/port-registry.ts'
+import { portAnswer, portBody, portParams, readSettings } from './port-body.ts'
+import type { Recorder } from './recorder.ts'
+
+export interface PortRouteParts {
+  registry: PortRegistry
+  hub: EventHub
+  recorder: Recorder
+  /** Events kept per port, the most that `frames` gives. */
+  history: number
+}
+
+export function portRoutes(parts: PortRouteParts): Route[] {
+  return [...readRoutes(parts), ...changeRoutes(parts), ...switchRoutes(parts)]
+}
+
+function readRoutes({ registry, hub, history }: PortRouteParts): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/ports',
+      who: 'user',
+      summary: 'Every line found on this machine or configured',
+      handle: async () => (await registry.list()).map(portAnswer),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/ports/:path',
+      who: 'user',
+      summary: 'One line: settings, state, counters, what its driver cannot do',
+      params: portParams,
+      handle: async ({ params }) => portAnswer(await registry.view(params.path)),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/ports/:path/frames',
+      who: 'user',
+      summary: 'The newest events of a port, oldest first',
+      params: portParams,
+      query: Type.Object(
+        { limit: Type.Integer({ default: 200, minimum: 1, maximum: history, description: 'events at most' }) },
+        { additionalProperties: false },
+      ),
+      handle: ({ params, query }) => {
+        registry.require(params.path)
+        return hub.recent(params.path, query.limit)
+      },
+    }),
+  ]
+}
+
+function changeRoutes({ registry, recorder }: PortRouteParts): Route[] {
+  return [
+    route({
+      method: 'PUT',
+      path: '/api/ports/:path',
+      who: 'admin',
+      summary: 'Set up a line; applied at once and saved',
+      params: portParams,
+      body: portBody,
+      async handle(ask) {
+        const { path } = ask.params
+        const { protocol, line } = ask.body
+        const settings = readSettings[protocol](ask.body.settings)
+        await registry.put(path, { protocol, line, settings: settings as Record<string, unknown> })
+        await recorder.changed(ask, 'port set up', path, { protocol, line, settings })
+        return portAnswer(await registry.view(path))
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/ports/:path',
+      who: 'admin',
+      summary: 'Close a line and forget its settings and webhooks',
+      params: portParams,
+      async handle(ask) {
+        await registry.remove(ask.params.path)
+        await recorder.changed(ask, 'port removed', ask.params.path)
+        return {}
+      },
+    }),
+  ]
+}
+
+function switchRoutes({ registry, recorder }: PortRouteParts): Route[] {
+  return (['open', 'close'] as const).map((act) =>
+    route({
+      method: 'POST',
+      path: `/api/ports/:path/${act}`,
+      who: 'admin',
+      summary: act === 'open' ? 'Open a line, now and after every start' : 'Close a line and leave it closed',
+      params: portParams,
+      async handle(ask) {
+        await registry.setEnabled(ask.params.path, act === 'open')
+        await recorder.changed(ask, act === 'open' ? 'port opened' : 'port closed', ask.params.path)
+        return portAnswer(await registry.view(ask.params.path))
+      },
+    }),
+  )
+}

@@ -1,0 +1,88 @@
+/** Routes that say how this box is: status for anyone, the rest for those signed in. */
+import { Type } from 'typebox'
+import type { Clock } from '#kit/clock.ts'
+import { type Route, route } from '#kit/http/route.ts'
+import type { Identity } from '../core/identity.ts'
+import type { SystemFacts } from '../core/system-facts.ts'
+import type { Users } from '../core/users.ts'
+import { nameText } from './name-text.ts'
+import type { Recorder } from './recorder.ts'
+
+export interface SystemRouteParts {
+  clock: Clock
+  version: string
+  users: Users
+  identity: Identity
+  facts(): Promise<SystemFacts>
+  journal: { list(query: { limit: number }): unknown }
+  recorder: Recorder
+}
+
+/** The product string of every answer that names it. */
+export const PRODUCT = 'Plantroom gateway'
+
+export function systemRoutes(parts: SystemRouteParts): Route[] {
+  const { clock, identity, recorder, users, version } = parts
+  const startedAt = clock.epochMs()
+  const startedMs = clock.monotonicMs()
+  const uptimeMs = () => Math.round(clock.monotonicMs() - startedMs)
+  const system = async () => ({
+    product: PRODUCT,
+    version,
+    name: identity.name(),
+    startedAt,
+    uptimeMs: uptimeMs(),
+    epochMs: clock.epochMs(),
+    ...(await parts.facts()),
+  })
+
+  return [
+    route({
+      method: 'GET',
+      path: '/api/status',
+      who: 'anyone',
+      summary: 'Liveness and whether an administrator is configured',
+      handle: () => ({
+        product: PRODUCT,
+        name: identity.name(),
+        version,
+        uptimeMs: uptimeMs(),
+        adminConfigured: users.isSetUp(),
+      }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/system',
+      who: 'user',
+      summary: 'System information and product strings',
+      handle: system,
+    }),
+    route({
+      method: 'PATCH',
+      path: '/api/system',
+      who: 'admin',
+      summary: 'Rename this gateway',
+      body: Type.Object({ name: nameText }, { additionalProperties: false }),
+      async handle(ask) {
+        await identity.rename(ask.body.name)
+        await recorder.changed(ask, 'gateway renamed', ask.body.name)
+        return await system()
+      },
+    }),
+    journalRoute(parts),
+  ]
+}
+
+function journalRoute({ journal }: SystemRouteParts): Route {
+  return route({
+    method: 'GET',
+    path: '/api/journal',
+    who: 'admin',
+    summary: 'Who changed or sent what, newest first',
+    query: Type.Object(
+      { limit: Type.Integer({ default: 100, minimum: 1, maximum: 1000, description: 'entries at most' }) },
+      { additionalProperties: false },
+    ),
+    handle: ({ query }) => journal.list(query),
+  })
+}

@@ -1,0 +1,208 @@
+/** The gateway put together: the only file that knows both io/ and api/. */
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { bearerOf } from '#kit/auth/bearer.ts'
+import { createLoginGuard } from '#kit/auth/login-guard.ts'
+import { createPasswords } from '#kit/auth/password.ts'
+import { createTokenStore } from '#kit/auth/tokens.ts'
+import { createMetrics } from '#kit/http/metrics.ts'
+import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
+import { createTickets } from '#kit/http/tickets.ts'
+import { createJournal } from '#kit/journal.ts'
+import { lookupSafely, parseTarget } from '#kit/net/target.ts'
+import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
+import { actionRoutes } from './api/action-routes.ts'
+import { faultStatus } from './api/fault-status.ts'
+import { liveFeedRoute } from './api/live-feed.ts'
+import { loginRoutes } from './api/login-routes.ts'
+import { measurePorts } from './api/port-metrics.ts'
+import { portRoutes } from './api/port-routes.ts'
+import { createRecorder } from './api/recorder.ts'
+import { PRODUCT, systemRoutes } from './api/system-routes.ts'
+import { webhookRoutes } from './api/webhook-routes.ts'
+import type { GatewayConfig } from './config.ts'
+import { createEventHub, type EventHub } from './core/event-hub.ts'
+import { createIdentity, type Identity } from './core/identity.ts'
+import { createLineRule } from './core/line-allow.ts'
+import { makeAdapter, type ProtocolWorld } from './core/make-adapter.ts'
+import { createPort } from './core/port.ts'
+import type { PortRecord } from './core/port-record.ts'
+import { createPortRegistry, type PortRegistry } from './core/port-registry.ts'
+import { createSessions, TOKEN_LIFE_MS } from './core/sessions.ts'
+import { createUsers, type Users } from './core/users.ts'
+import { createWebhookBook, type WebhookBook } from './core/webhook-book.ts'
+import { createWebhookDelivery, type WebhookDelivery } from './core/webhook-delivery.ts'
+import { createLineFinder } from './io/line-finder.ts'
+import { createModbusSerialPdu } from './io/modbus-serial-pdu.ts'
+import { createRawSocketOpener } from './io/raw-sockets.ts'
+import { createSerialOpener } from './io/serial-line.ts'
+import { createSilenceFramer } from './io/silence-framer.ts'
+import { createStateFiles, type StateFiles } from './io/state-files.ts'
+import { readSystemFacts } from './io/system-facts.ts'
+import { createWebhookSender } from './io/webhook-sender.ts'
+
+type Context = AssembleContext<GatewayConfig>
+
+/** Everything that lives as long as the daemon. */
+interface House {
+  users: Users
+  identity: Identity
+  hub: EventHub
+  registry: PortRegistry
+  webhooks: WebhookBook
+  delivery: WebhookDelivery
+}
+
+/** Loads what was kept, and adds the parts in the order they depend on each other. */
+export async function assemble(context: Context): Promise<Assembled> {
+  const { parts } = context
+  const files = createStateFiles(context.stateFolder, context.log)
+  const records = await files.ports.load()
+  const house = await furnish(context, files)
+  const { delivery, registry } = house
+  const server = await serverOf(context, house)
+
+  house.hub.subscribe((event) => delivery.publish(event))
+  parts.add({
+    name: 'webhooks',
+    start: () => {
+      for (const { path, webhooks } of records) delivery.setWebhooks(path, webhooks)
+    },
+    stop: () => delivery.close(),
+    stopDeadlineMs: context.config.webhooks.drain_ms + 1000,
+  })
+  parts.add({ name: 'ports', start: () => registry.start(records), stop: () => registry.stop() })
+  parts.add({ name: 'http', start: async () => void (await server.listen()), stop: () => server.close() })
+  return { status: () => statusLine(registry) }
+}
+
+async function furnish(context: Context, files: StateFiles): Promise<House> {
+  const { clock, config } = context
+  const hub = createEventHub(clock, { history: config.ports.history })
+  const users = createUsers(
+    {
+      clock,
+      passwords: createPasswords({ workers: config.http.password_workers, queue: config.http.password_queue }),
+      guard: createLoginGuard({
+        clock,
+        freeTries: config.http.login_free_tries,
+        waitMs: config.http.login_wait_ms,
+        waitMaxMs: config.http.login_wait_max_ms,
+        table: config.http.login_table,
+      }),
+      save: (list) => files.users.save(list),
+    },
+    await files.users.load(),
+  )
+  const identity = createIdentity(await files.identity.load(), (record) => files.identity.save(record))
+  const delivery = deliveryOf(context)
+  const registry = registryOf(context, files, hub, delivery)
+  const webhooks = webhooksOf(context, registry, delivery)
+  return { users, identity, hub, registry, webhooks, delivery }
+}
+
+function deliveryOf({ clock, config, log }: Context): WebhookDelivery {
+  const sender = createWebhookSender({
+    lookup: lookupSafely,
+    idleMs: config.webhooks.idle_ms,
+    responseBytes: config.webhooks.response_bytes,
+    caFile: config.webhooks.ca_file,
+  })
+  return createWebhookDelivery({ sender, clock, log, limits: config.webhooks })
+}
+
+function registryOf(context: Context, files: StateFiles, hub: EventHub, delivery: WebhookDelivery): PortRegistry {
+  const { clock, config, log } = context
+  const checkPath = createLineRule(config.ports.allow)
+  const opener = createSerialOpener({ log })
+  const world = worldOf(context)
+  const retry = { firstMs: config.ports.retry_first_ms, maxMs: config.ports.retry_max_ms }
+
+  function makePort(record: PortRecord) {
+    const { path, line } = record
+    const publish = (event: string, payload: unknown) => hub.publish(path, event, payload)
+    const adapter = makeAdapter(record, { port: path, lineSettings: line, clock, publish }, world)
+    return createPort({ path, line, adapter, opener, clock, retry, publish })
+  }
+
+  return createPortRegistry({
+    checkPath,
+    makePort,
+    save: (records) => files.ports.save(records),
+    finder: createLineFinder({ log }),
+    maxPorts: config.ports.max,
+    onRemoved(path) {
+      delivery.setWebhooks(path, [])
+      hub.forget(path)
+    },
+  })
+}
+
+function worldOf({ clock, config, log }: Context): ProtocolWorld {
+  const { host, backlog_bytes: backlogBytes, slow_client_ms: slowClientMs } = config.raw_tcp
+  return {
+    silenceFramer: createSilenceFramer,
+    openSockets: createRawSocketOpener({ limits: { host, backlogBytes, slowClientMs }, clock, log }),
+    modbusPdu: createModbusSerialPdu(),
+  }
+}
+
+function webhooksOf({ config }: Context, registry: PortRegistry, delivery: WebhookDelivery): WebhookBook {
+  return createWebhookBook({
+    keeper: {
+      list: (port) => registry.record(port).webhooks,
+      change: (port, apply) => registry.amend(port, (record) => ({ ...record, webhooks: apply(record.webhooks) })),
+    },
+    delivery,
+    rules: { limits: config.webhooks, parseTarget },
+    newId: randomUUID,
+  })
+}
+
+async function serverOf(context: Context, house: House): Promise<HttpServer> {
+  const { clock, config, log, stateFolder, version } = context
+  const { hub, identity, registry, users, webhooks } = house
+  const tokens = { clock, lifeMs: TOKEN_LIFE_MS, kind: 'sliding', max: config.http.max_tokens } as const
+  const sessions = createSessions(users, createTokenStore(tokens))
+  const lifeMs = config.http.ticket_life_ms
+  const tickets = createTickets({ clock, lifeMs, max: config.http.max_tickets })
+  const journal = createJournal({ folder: stateFolder, clock, log, maxEntries: config.journal.entries })
+  const recorder = createRecorder(journal)
+  const metrics = createMetrics({ process: true })
+  measurePorts(metrics, registry)
+  return createHttpServer({
+    log,
+    clock,
+    config: config.http,
+    identify({ authorization }) {
+      const token = bearerOf(authorization)
+      return token === undefined ? undefined : sessions.callerOf(token)
+    },
+    takeTicket: (ticket) => tickets.take(ticket),
+    routes: [
+      ...systemRoutes({ clock, version, users, identity, facts: readSystemFacts, journal, recorder }),
+      ...loginRoutes({
+        users,
+        sessions,
+        identity,
+        tickets: { issue: (caller) => tickets.issue(caller), lifeMs },
+        recorder,
+      }),
+      ...portRoutes({ registry, hub, recorder, history: config.ports.history }),
+      ...actionRoutes({ registry, recorder }),
+      ...webhookRoutes({ book: webhooks, journal }),
+    ],
+    sockets: [liveFeedRoute({ hub, clock, limits: { summaryMs: config.feed.summary_ms } })],
+    web: { folder: join(import.meta.dirname, 'web/gateway') },
+    faultStatus,
+    title: PRODUCT,
+    version,
+    metrics,
+  })
+}
+
+function statusLine(registry: PortRegistry): string {
+  const ports = registry.all()
+  const open = ports.filter((port) => port.life().state === 'open').length
+  return ports.length === 0 ? 'no lines are set up' : `${open} of ${ports.length} lines are open`
+}

@@ -1,0 +1,93 @@
+/** Every key of gateway.toml: type, default, range, unit and meaning. */
+import { type Static, Type } from 'typebox'
+import { commonTables } from '#kit/config/common.ts'
+import { serialLineGlobs } from './core/line-allow.ts'
+import { webhookKeys } from './core/webhook-keys.ts'
+
+/** The port the gateway listens on unless told otherwise. */
+export const DEFAULT_PORT = 3132
+
+const ports = Type.Object(
+  {
+    allow: Type.Array(Type.String({ pattern: '^/dev/', maxLength: 256 }), {
+      default: [...serialLineGlobs],
+      maxItems: 64,
+      description: 'device paths that may be a port; * stands for anything but a slash',
+    }),
+    max: Type.Integer({ default: 64, minimum: 1, maximum: 256, description: 'ports configured at once' }),
+    history: Type.Integer({
+      default: 500,
+      minimum: 1,
+      maximum: 10_000,
+      description: 'events kept per port for the page',
+    }),
+    retry_first_ms: Type.Integer({
+      default: 500,
+      minimum: 50,
+      maximum: 60_000,
+      unit: 'ms',
+      description: 'wait before an absent line is tried again; doubles with each try',
+    }),
+    retry_max_ms: Type.Integer({
+      default: 10_000,
+      minimum: 100,
+      maximum: 600_000,
+      unit: 'ms',
+      description: 'longest wait between tries',
+    }),
+  },
+  { additionalProperties: false, default: {}, description: 'which lines may be used, and how a lost one comes back' },
+)
+
+const rawTcp = Type.Object(
+  {
+    host: Type.String({ default: '0.0.0.0', maxLength: 253, description: 'address the raw TCP ports listen on' }),
+    backlog_bytes: Type.Integer({
+      default: 262_144,
+      minimum: 4096,
+      maximum: 16_777_216,
+      unit: 'bytes',
+      description: 'unsent bytes of one client before its line is read no further',
+    }),
+    slow_client_ms: Type.Integer({
+      default: 2000,
+      minimum: 10,
+      maximum: 600_000,
+      unit: 'ms',
+      description: 'how long one client may hold up a line before it is cut off',
+    }),
+  },
+  { additionalProperties: false, default: {}, description: 'TCP ports of raw lines' },
+)
+
+const feed = Type.Object(
+  {
+    summary_ms: Type.Integer({
+      default: 1000,
+      minimum: 50,
+      maximum: 60_000,
+      unit: 'ms',
+      description: 'how often a WebSocket client that is behind is told how much it missed',
+    }),
+  },
+  { additionalProperties: false, default: {}, description: 'live events over /ws' },
+)
+
+const journal = Type.Object(
+  {
+    entries: Type.Integer({
+      default: 10_000,
+      minimum: 100,
+      maximum: 1_000_000,
+      description: 'who changed or sent what: entries kept, the oldest go first',
+    }),
+  },
+  { additionalProperties: false, default: {}, description: 'the journal of changes' },
+)
+
+export const config = Type.Object(
+  { ...commonTables(DEFAULT_PORT), ports, raw_tcp: rawTcp, webhooks: webhookKeys, feed, journal },
+  { additionalProperties: false },
+)
+
+export type GatewayConfig = Static<typeof config>

@@ -1,0 +1,19 @@
+/** The adapter of a protocol, made from what is kept of a port. */
+import type { Adapter, AdapterContext } from './adapter.ts'
+import { createModbusMaster } from './modbus-master.ts'
+import type { ModbusPdu } from './modbus-pdu.ts'
+import type { ModbusSettings } from './modbus-settings.ts'
+import type { PortRecord } from './port-record.ts'
+import { createRawAdapter, type RawWorld } from './raw-adapter.ts'
+import type { RawSettings } from './raw-settings.ts'
+
+/** What the protocols need of the world beside the line. */
+export interface ProtocolWorld extends RawWorld {
+  modbusPdu: ModbusPdu
+}
+
+/** @param record its settings are checked and have every default */
+export function makeAdapter(record: PortRecord, context: AdapterContext, world: ProtocolWorld): Adapter {
+  if (record.protocol === 'raw') return createRawAdapter(context, record.settings as RawSettings, world)
+  return createModbusMaster(context, record.settings as ModbusSettings, world.modbusPdu)
+}

@@ -1,0 +1,111 @@
+/** What the API changes, on the disk: ports.json, users.json, identity.json in the state folder. */
+import { hostname } from 'node:os'
+import { type TSchema, Type } from 'typebox'
+import { createReader } from '#kit/http/check.ts'
+import type { Log } from '#kit/log.ts'
+import { createStore, type Store } from '#kit/store.ts'
+import type { IdentityRecord } from '../core/identity.ts'
+import { lineSettings } from '../core/line-settings.ts'
+import { type PortRecord, type Protocol, protocols } from '../core/port-record.ts'
+import { settingsOfProtocol } from '../core/protocol-settings.ts'
+import type { UserRecord } from '../core/users.ts'
+
+/** The version of each file's shape; a file of a later one is refused rather than half understood. */
+const VERSION = 1
+
+const strict = { additionalProperties: false }
+const webhook = Type.Object(
+  {
+    id: Type.String(),
+    url: Type.String(),
+    events: Type.Array(Type.String()),
+    secret: Type.Union([Type.String(), Type.Null()]),
+    headers: Type.Record(Type.String(), Type.String()),
+    enabled: Type.Boolean(),
+  },
+  strict,
+)
+const port = Type.Object(
+  {
+    path: Type.String(),
+    protocol: Type.Enum([...protocols]),
+    line: lineSettings,
+    settings: Type.Record(Type.String(), Type.Unknown()),
+    enabled: Type.Boolean(),
+    webhooks: Type.Array(webhook),
+  },
+  strict,
+)
+const user = Type.Object(
+  {
+    username: Type.String(),
+    role: Type.Enum(['admin', 'viewer']),
+    passwordHash: Type.String(),
+    createdAt: Type.Integer(),
+  },
+  strict,
+)
+
+/** The three files. */
+export interface StateFiles {
+  ports: Store<PortRecord[]>
+  users: Store<UserRecord[]>
+  identity: Store<IdentityRecord>
+}
+
+/** @param folder the daemon's state folder */
+export function createStateFiles(folder: string, log: Log): StateFiles {
+  const readPorts = createReader(fileOf({ ports: Type.Array(port) }))
+  const readUsers = createReader(fileOf({ users: Type.Array(user) }))
+  const readIdentity = createReader(fileOf({ name: Type.String({ minLength: 1 }) }))
+  const store = <File>(name: string, check: (value: unknown) => unknown, initial: () => File) =>
+    createStore<File>({ folder, name, log, check: (value) => check(value) as File, initial })
+  const ports = store('ports', readPorts, () => ({ version: VERSION, ports: [] as PortRecord[] }))
+  const users = store('users', readUsers, () => ({ version: VERSION, users: [] as UserRecord[] }))
+  const identity = store('identity', readIdentity, () => ({ version: VERSION, name: hostname() }))
+  return {
+    ports: mapped(
+      ports,
+      (file) => file.ports.map(withDefaults),
+      (list) => ({ version: VERSION, ports: list }),
+    ),
+    users: mapped(
+      users,
+      (file) => file.users,
+      (list) => ({ version: VERSION, users: list }),
+    ),
+    identity: mapped(
+      identity,
+      ({ name }) => ({ name }),
+      ({ name }) => ({ version: VERSION, name }),
+    ),
+  }
+}
+
+function fileOf(properties: Record<string, TSchema>) {
+  return Type.Object({ version: Type.Literal(VERSION), ...properties }, strict)
+}
+
+/** Keys that came with a newer version get their defaults. */
+function withDefaults(record: PortRecord): PortRecord {
+  return { ...record, settings: settingsReaders[record.protocol](record.settings) as Record<string, unknown> }
+}
+
+const settingsReaders: Readonly<Record<Protocol, (value: unknown) => unknown>> = {
+  raw: createReader(settingsOfProtocol.raw, 'settings.'),
+  'modbus-rtu': createReader(settingsOfProtocol['modbus-rtu'], 'settings.'),
+}
+
+function mapped<File, Value>(
+  store: Store<File>,
+  open: (file: File) => Value,
+  wrap: (value: Value) => File,
+): Store<Value> {
+  return {
+    load: async () => open(await store.load()),
+    save: (value) => store.save(wrap(value)),
+    get state() {
+      return store.state
+    },
+  }
+}

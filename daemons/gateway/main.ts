@@ -1,0 +1,6 @@
+/** The gateway as a process. */
+import { daemon } from '#kit/run/daemon.ts'
+import { assemble } from './assemble.ts'
+import { config, DEFAULT_PORT } from './config.ts'
+
+export default daemon({ name: 'gateway', title: 'Serial-bus gateway', defaultPort: DEFAULT_PORT, config, assemble })

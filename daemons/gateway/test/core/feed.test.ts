@@ -1,0 +1,66 @@
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { createEventHub } from '../../core/event-hub.ts'
+import { createFeed } from '../../core/feed.ts'
+
+function feedOn() {
+  const clock = fakeClock()
+  const hub = createEventHub(clock, { history: 10 })
+  const got: { type: string; payload?: unknown; dropped?: number }[] = []
+  const sink = { isFull: false, send: (text: string) => !sink.isFull && got.push(JSON.parse(text)) > 0 }
+  const feed = createFeed({ hub, clock, sink, limits: { summaryMs: 1000 } })
+  return { clock, feed, got, hub, sink }
+}
+
+t.test('sends what was asked for, by port and by event name', async (t) => {
+  const { feed, got, hub } = feedOn()
+  feed.subscribe({ port: '/dev/a', events: ['frame'] })
+  hub.publish('/dev/a', 'frame', 1)
+  hub.publish('/dev/a', 'port', 2)
+  hub.publish('/dev/b', 'frame', 3)
+  t.match(got, [{ type: 'event', port: '/dev/a', event: 'frame', payload: 1 }])
+  t.equal(got.length, 1)
+})
+
+t.test('begins with the past when asked to, and a new wish replaces the old', async (t) => {
+  const { feed, got, hub } = feedOn()
+  for (const number of [1, 2, 3]) hub.publish('/dev/a', 'frame', number)
+  feed.subscribe({ port: '/dev/a', replay: 2 })
+  t.same(
+    got.map((message) => message.payload),
+    [2, 3],
+  )
+  feed.subscribe({ port: '/dev/b' })
+  hub.publish('/dev/a', 'frame', 4)
+  t.equal(got.length, 2)
+})
+
+t.test('a listener that is behind loses events and is told how many, before any new one', async (t) => {
+  const { clock, feed, got, hub, sink } = feedOn()
+  feed.subscribe({})
+  sink.isFull = true
+  for (const number of [1, 2, 3]) hub.publish('/dev/a', 'frame', number)
+  await clock.run(1000)
+  sink.isFull = false
+  hub.publish('/dev/a', 'frame', 4)
+  t.same(got, [])
+  await clock.run(1000)
+  hub.publish('/dev/a', 'frame', 5)
+  t.match(got, [
+    { type: 'summary', dropped: 4 },
+    { type: 'event', payload: 5 },
+  ])
+})
+
+t.test('holds nothing after it is closed', async (t) => {
+  const { clock, feed, got, hub, sink } = feedOn()
+  feed.subscribe({})
+  sink.isFull = true
+  hub.publish('/dev/a', 'frame', 1)
+  feed.close()
+  sink.isFull = false
+  hub.publish('/dev/a', 'frame', 2)
+  await clock.run(5000)
+  t.same(got, [])
+  t.equal(clock.pending(), 0)
+})

@@ -1,0 +1,97 @@
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { Fault } from '#kit/fault.ts'
+import { createUsers, type UserRecord, type UsersParts } from '../../core/users.ts'
+
+function usersWith(records: UserRecord[] = [], changes: Partial<UsersParts> = {}) {
+  const saved: UserRecord[][] = []
+  const tried: string[] = []
+  const parts: UsersParts = {
+    clock: fakeClock(5000),
+    passwords: {
+      hash: async (password) => `hash of ${password}`,
+      verify: async (password, hash) => hash === `hash of ${password}`,
+    },
+    guard: {
+      attempt(remoteAddress, account) {
+        if (tried.length >= 3) throw new Fault('slow_down', 'wait', { details: { retryAfterMs: 4200 } })
+        const key = `${remoteAddress} ${account}`
+        tried.push(key)
+        return { succeeded: () => void tried.splice(tried.indexOf(key), 1) }
+      },
+    },
+    save: async (users) => void saved.push(users),
+    ...changes,
+  }
+  return { users: createUsers(parts, records), saved, tried }
+}
+
+const ada: UserRecord = { username: 'ada', role: 'admin', passwordHash: 'hash of open sesame', createdAt: 1 }
+const bob: UserRecord = { ...ada, username: 'bob', role: 'viewer' }
+const from = { remoteAddress: '10.0.0.7' }
+
+t.test('setup makes the first administrator once, and is refused afterwards', async (t) => {
+  const { users, saved } = usersWith()
+  t.equal(users.isSetUp(), false)
+  t.match(await users.setUp({ username: 'ada', password: 'open sesame' }), { username: 'ada', role: 'admin' })
+  t.match(saved, [[{ username: 'ada', passwordHash: 'hash of open sesame', createdAt: 5000 }]])
+  await t.rejects(users.setUp({ username: 'eve', password: 'x' }), { code: 'already_set_up' })
+})
+
+t.test('two setups at once make one administrator', async (t) => {
+  const { users, saved } = usersWith()
+  const results = await Promise.allSettled([
+    users.setUp({ username: 'ada', password: 'a' }),
+    users.setUp({ username: 'eve', password: 'e' }),
+  ])
+  t.same(
+    results.map((result) => result.status),
+    ['fulfilled', 'rejected'],
+  )
+  t.equal(saved.length, 1)
+})
+
+t.test('a setup that cannot be saved leaves the gateway without an administrator', async (t) => {
+  const { users } = usersWith([], { save: async () => Promise.reject(new Error('disk full')) })
+  await t.rejects(users.setUp({ username: 'ada', password: 'a' }))
+  t.equal(users.isSetUp(), false)
+})
+
+t.test('A.login accepts a body with only the password when exactly one user exists', async (t) => {
+  const { users } = usersWith([ada])
+  t.match(await users.signIn({ password: 'open sesame', ...from }), { username: 'ada' })
+})
+
+t.test('A.login wants the name when there are two users', async (t) => {
+  const { users } = usersWith([ada, bob])
+  await t.rejects(users.signIn({ password: 'open sesame', ...from }), { code: 'username_needed' })
+  t.match(await users.signIn({ username: 'bob', password: 'open sesame', ...from }), { role: 'viewer' })
+})
+
+t.test('a wrong name and a wrong password read the same', async (t) => {
+  const { users } = usersWith([ada])
+  const wrong = { code: 'wrong_login', message: 'The name or the password is wrong.' }
+  await t.rejects(users.signIn({ username: 'ada', password: 'x', ...from }), wrong)
+  await t.rejects(users.signIn({ username: 'eve', password: 'x', ...from }), wrong)
+})
+
+t.test('every try counts against its address and its account, whether the name exists or not', async (t) => {
+  const { users, tried } = usersWith([ada])
+  await t.rejects(users.signIn({ username: 'ada', password: 'x', ...from }))
+  await t.rejects(users.signIn({ password: 'x', ...from }))
+  await t.rejects(users.signIn({ username: 'eve', password: 'x', ...from }))
+  t.same(tried, ['10.0.0.7 ada', '10.0.0.7 ada', '10.0.0.7 eve'])
+  const right = users.signIn({ username: 'ada', password: 'open sesame', ...from })
+  await t.rejects(right, { code: 'slow_down', details: { retryAfterMs: 4200 } })
+})
+
+t.test('a right password takes back what its own try counted', async (t) => {
+  const { users, tried } = usersWith([ada])
+  await users.signIn({ username: 'ada', password: 'open sesame', ...from })
+  t.same(tried, [])
+})
+
+t.test('says that a gateway without users is to be set up', async (t) => {
+  const { users } = usersWith()
+  await t.rejects(users.signIn({ password: 'x', ...from }), { code: 'not_set_up' })
+})

@@ -1,0 +1,59 @@
+import { once } from 'node:events'
+import t from 'tap'
+import WebSocket from 'ws'
+import { openPty } from '#native/serial/index.ts'
+import { type RunningGateway, startGateway } from './running-gateway.ts'
+import { until } from './until.ts'
+
+const socketUrl = (gateway: RunningGateway, query = '') => `${gateway.url.replace('http', 'ws')}/ws${query}`
+
+function listen(socket: WebSocket) {
+  const got: { type: string; event?: string; port?: string; payload?: { hex?: string }; message?: string }[] = []
+  socket.on('message', (data) => got.push(JSON.parse(String(data))))
+  return got
+}
+
+/** Status of an upgrade that was refused. */
+async function refusal(url: string, options: WebSocket.ClientOptions = {}): Promise<number> {
+  const socket = new WebSocket(url, options)
+  const [, response] = await once(socket, 'unexpected-response')
+  socket.on('error', () => {})
+  socket.terminate()
+  return response.statusCode
+}
+
+t.test('A.authentication.1 /ws takes the header, tells what happens, and refuses who has no token', async (t) => {
+  const gateway = await startGateway(t)
+  const token = await gateway.setUp()
+  const device = openPty()
+  t.teardown(() => device.close())
+  const settings = { framing: 'delimiter', delimiter_hex: '0A' }
+  await gateway.call('PUT', gateway.portPath(device.path), { protocol: 'raw', settings })
+  t.equal(await refusal(socketUrl(gateway)), 401)
+  t.equal(await refusal(socketUrl(gateway), { headers: { authorization: 'Bearer nonsense' } }), 401)
+
+  const socket = new WebSocket(socketUrl(gateway), { headers: { authorization: `Bearer ${token}` } })
+  t.teardown(() => socket.terminate())
+  const got = listen(socket)
+  await once(socket, 'open')
+  socket.send(JSON.stringify({ type: 'subscribe', port: device.path, events: ['frame', 'port'], replay: 10 }))
+  await until('the past is told', () => got.some((message) => message.event === 'port'))
+  await device.write(Buffer.from('hi\n'))
+  await until('the frame is told', () => got.some((message) => message.payload?.hex === '68 69 0A'))
+  socket.send('{"type":"dance"}')
+  await until('the fault is told', () =>
+    got.some((message) => message.type === 'error' && message.message?.includes('dance')),
+  )
+})
+
+t.test('a ticket opens one socket, once, and a foreign page opens none', async (t) => {
+  const gateway = await startGateway(t)
+  await gateway.setUp()
+  const ticket = async () => (await gateway.call('POST', '/api/ticket')).body.ticket as string
+  const first = await ticket()
+  const socket = new WebSocket(socketUrl(gateway, `?ticket=${first}`), { origin: gateway.url })
+  await once(socket, 'open')
+  socket.terminate()
+  t.equal(await refusal(socketUrl(gateway, `?ticket=${first}`)), 401)
+  t.equal(await refusal(socketUrl(gateway, `?ticket=${await ticket()}`), { origin: 'http://evil.example' }), 403)
+})

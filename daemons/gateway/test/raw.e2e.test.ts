@@ -1,0 +1,169 @@
+import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+import t from 'tap'
+import { openPty, type Pty } from '#native/serial/index.ts'
+import { startGateway } from './running-gateway.ts'
+import { until } from './until.ts'
+
+const delimited = { protocol: 'raw', settings: { framing: 'delimiter', delimiter_hex: '0D 0A' } }
+
+/** What a device behind a pty heard. */
+function heardBy(pty: Pty): () => string {
+  let heard = ''
+  pty.onBytes((bytes) => (heard += Buffer.from(bytes).toString('latin1')))
+  return () => heard
+}
+
+t.test('bytes on a tty in, answers over HTTP out', async (t) => {
+  const gateway = await startGateway(t)
+  await gateway.setUp()
+  const device = openPty()
+  t.teardown(() => device.close())
+  const heard = heardBy(device)
+  const put = await gateway.call('PUT', gateway.portPath(device.path), delimited)
+  t.equal(put.status, 200, JSON.stringify(put.body))
+  t.match(put.body, {
+    path: device.path,
+    state: 'open',
+    protocol: 'raw',
+    line: { baud: 9600, data_bits: 8, parity: 'none', stop_bits: 1, flow: 'none', rs485: null, low_latency: false },
+    settings: { framing: 'delimiter', max_frame_bytes: 8192 },
+  })
+
+  t.match(await gateway.call('POST', gateway.portPath(device.path, '/rest/tx'), { hex: '50 49 4E 47 0D 0A' }), {
+    status: 200,
+    body: { sent: 6 },
+  })
+  t.match(await gateway.call('POST', gateway.portPath(device.path, '/rest/tx'), { data: 'UE9ORw==' }), {
+    body: { sent: 4 },
+  })
+  await until('the device heard both', () => heard() === 'PING\r\nPONG')
+
+  await device.write(Buffer.from('12.7 kg\r\n9'))
+  const frames = async () => {
+    const { body } = await gateway.call('GET', gateway.portPath(device.path, '/frames'))
+    return body.filter((event: { event: string }) => event.event === 'frame')
+  }
+  await until('the frame is there', async () => (await frames()).length === 3)
+  t.match((await frames())[2], {
+    port: device.path,
+    event: 'frame',
+    payload: { direction: 'rx', hex: '31 32 2E 37 20 6B 67 0D 0A', length: 9, decoded: null },
+  })
+  const view = await gateway.call('GET', gateway.portPath(device.path))
+  t.match(view.body.counters, { rxBytes: 10, txBytes: 10, rxFrames: 1, txFrames: 2 })
+  t.type(view.body.unsupported, Array)
+})
+
+t.test('every one of the 256 byte values passes unchanged both ways', async (t) => {
+  const gateway = await startGateway(t)
+  await gateway.setUp()
+  const device = openPty()
+  t.teardown(() => device.close())
+  let heard = Buffer.alloc(0)
+  device.onBytes((bytes) => (heard = Buffer.concat([heard, bytes])))
+  const all = Buffer.from(Array.from({ length: 256 }, (_, value) => value))
+  const settings = { framing: 'length', frame_bytes: 256 }
+  await gateway.call('PUT', gateway.portPath(device.path), { protocol: 'raw', settings })
+  await gateway.call('POST', gateway.portPath(device.path, '/rest/tx'), { data: all.toString('base64') })
+  await until('the device heard all', () => heard.length === 256)
+  t.same(heard, all)
+  await device.write(all)
+  await until('the frame is there', async () => {
+    const { body } = await gateway.call('GET', gateway.portPath(device.path, '/frames'))
+    return body.some((event: { payload: { direction: string; hex: string } }) => {
+      return event.payload.direction === 'rx' && event.payload.hex === hexOf(all)
+    })
+  })
+})
+
+t.test('a device that goes away is absent, and open again when it is back', async (t) => {
+  const gateway = await startGateway(t, { sets: ['ports.retry_first_ms=50', 'ports.retry_max_ms=100'] })
+  await gateway.setUp()
+  const device = openPty()
+  const { path } = device
+  await gateway.call('PUT', gateway.portPath(path), delimited)
+  const state = async () => (await gateway.call('GET', gateway.portPath(path))).body
+  await device.close()
+  await until('it is absent', async () => (await state()).state === 'absent')
+  t.match(await gateway.call('POST', gateway.portPath(path, '/rest/tx'), { hex: '01' }), {
+    status: 409,
+    body: { error: 'line_closed' },
+  })
+  const back = reopened(path)
+  t.teardown(() => back.close())
+  const heard = heardBy(back)
+  await until('it is open again', async () => (await state()).state === 'open')
+  await gateway.call('POST', gateway.portPath(path, '/rest/tx'), { hex: '41' })
+  await until('it hears again', () => heard() === 'A')
+  t.match(await state(), { fault: null, nextTryAt: null })
+})
+
+t.test('raw TCP reaches the line and hears it', async (t) => {
+  const gateway = await startGateway(t, { sets: ['raw_tcp.host=127.0.0.1'] })
+  await gateway.setUp()
+  const device = openPty()
+  t.teardown(() => device.close())
+  const heard = heardBy(device)
+  const port = await freePort()
+  await gateway.call('PUT', gateway.portPath(device.path), { ...delimited, settings: { tcp_port: port } })
+  const socket = connect(port, '127.0.0.1')
+  await once(socket, 'connect')
+  socket.write('ask')
+  await until('the device was asked', () => heard() === 'ask')
+  const answer = once(socket, 'data')
+  await device.write(Buffer.from('told'))
+  t.equal(String((await answer)[0]), 'told')
+  socket.destroy()
+})
+
+t.test('settings, ports and users are there again after a restart', async (t) => {
+  const first = await startGateway(t)
+  await first.setUp()
+  const device = openPty()
+  t.teardown(() => device.close())
+  await first.call('PUT', first.portPath(device.path), delimited)
+  await first.call('PATCH', '/api/system', { name: 'Plant room B2' })
+  const token = first.token()
+  t.equal(await first.stop(), 0)
+
+  const second = await startGateway(t, { stateFolder: first.stateFolder })
+  t.match(await second.call('GET', '/api/me', undefined, token), { status: 401 })
+  const login = await second.call('POST', '/api/login', { password: 'correct horse battery' })
+  t.equal(login.status, 200)
+  const ports = await second.call('GET', '/api/ports', undefined, login.body.token)
+  t.match(ports.body, [
+    { path: device.path, state: 'open', settings: { framing: 'delimiter', delimiter_hex: '0D 0A' } },
+  ])
+  t.match((await second.call('GET', '/api/status')).body, { name: 'Plant room B2', adminConfigured: true })
+})
+
+/** The kernel gives the lowest free number: others may take it first, so a few are tried and let go. */
+function reopened(path: string): Pty {
+  const others: Pty[] = []
+  for (let tries = 0; tries < 50; tries++) {
+    const pty = openPty()
+    if (pty.path === path) {
+      for (const other of others) void other.close()
+      return pty
+    }
+    others.push(pty)
+  }
+  throw new Error(`${path} was not given again`)
+}
+
+function hexOf(bytes: Buffer): string {
+  return bytes
+    .toString('hex')
+    .toUpperCase()
+    .replace(/..(?=.)/g, '$& ')
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address ? address.port : 0
+}

@@ -1,0 +1,146 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { openPty } from '#native/serial/index.ts'
+import { password, type RunningGateway, startGateway } from './running-gateway.ts'
+
+const run = promisify(execFile)
+
+interface Curled {
+  status: number
+  body: string
+}
+
+/** One request with curl, as an integrator types it. */
+async function curl(
+  gateway: RunningGateway,
+  method: string,
+  path: string,
+  options: { body?: unknown; token?: string },
+) {
+  const args = ['-sS', '-X', method, '-w', '\n%{http_code}', gateway.url + path]
+  if (options.token) args.push('-H', `Authorization: Bearer ${options.token}`)
+  if (options.body !== undefined) args.push('-H', 'Content-Type: application/json', '-d', JSON.stringify(options.body))
+  const { stdout } = await run('curl', args)
+  const cut = stdout.lastIndexOf('\n')
+  return { status: Number(stdout.slice(cut + 1)), body: stdout.slice(0, cut) } as Curled
+}
+
+t.test('A.endpoints every route answers curl, and nobody gets in without a token', async (t) => {
+  const gateway = await startGateway(t)
+  const device = openPty()
+  t.teardown(() => device.close())
+  const port = `/api/ports/${encodeURIComponent(device.path)}`
+  const target = { url: 'http://127.0.0.1:9/in' }
+  const asked = new Set<string>()
+
+  async function ask(route: string, path: string, expected: number, body?: unknown, token = gateway.token()) {
+    asked.add(route)
+    const [method = ''] = route.split(' ')
+    const answer = await curl(gateway, method, path, { body, token })
+    t.equal(answer.status, expected, `${method} ${path} ${answer.body.slice(0, 200)}`)
+    return answer.body === '' || !answer.body.startsWith('{') ? {} : JSON.parse(answer.body)
+  }
+
+  await ask('GET /api/status', '/api/status', 200, undefined, '')
+  await ask('POST /api/setup', '/api/setup', 201, { username: 'admin', password, name: 'Plant room' }, '')
+  await ask('POST /api/setup', '/api/setup', 409, { username: 'eve', password }, '')
+  const { token } = await ask('POST /api/login', '/api/login', 200, { password }, '')
+  const as = (route: string, path: string, expected: number, body?: unknown) => ask(route, path, expected, body, token)
+  await as('GET /api/me', '/api/me', 200)
+  await as('GET /api/system', '/api/system', 200)
+  await as('PATCH /api/system', '/api/system', 200, { name: 'Plant room B2' })
+  await as('POST /api/ticket', '/api/ticket', 200)
+  await as('GET /api/ports', '/api/ports', 200)
+  await as('PUT /api/ports/{path}', port, 200, { protocol: 'raw' })
+  await as('GET /api/ports/{path}', port, 200)
+  await as('GET /api/ports/{path}/frames', `${port}/frames?limit=10`, 200)
+  await as('POST /api/ports/{path}/close', `${port}/close`, 200)
+  await as('POST /api/ports/{path}/open', `${port}/open`, 200)
+  await as('POST /api/ports/{path}/rest/tx', `${port}/rest/tx`, 200, { hex: '01' })
+  await as('POST /api/ports/{path}/rest/request', `${port}/rest/request`, 409, {
+    unitId: 1,
+    fc: 3,
+    address: 0,
+    quantity: 1,
+  })
+  const hook = await as('POST /api/ports/{path}/webhooks', `${port}/webhooks`, 201, target)
+  await as('GET /api/ports/{path}/webhooks', `${port}/webhooks`, 200)
+  await as('PUT /api/ports/{path}/webhooks/{id}', `${port}/webhooks/${hook.id}`, 200, { enabled: false })
+  await as('POST /api/ports/{path}/webhooks/{id}/test', `${port}/webhooks/${hook.id}/test`, 200)
+  await as('DELETE /api/ports/{path}/webhooks/{id}', `${port}/webhooks/${hook.id}`, 204)
+  await as('GET /api/journal', '/api/journal', 200)
+  await as('GET /metrics', '/metrics', 200)
+  const description = await as('GET /api/openapi.json', '/api/openapi.json', 200)
+  await as('DELETE /api/ports/{path}', port, 200)
+  await as('POST /api/logout', '/api/logout', 200)
+
+  const paths = Object.entries(description.paths as Record<string, object>)
+  const described = paths.flatMap(([path, methods]) =>
+    Object.keys(methods).map((verb) => `${verb.toUpperCase()} ${path}`),
+  )
+  t.same([...asked].sort(), described.sort(), 'what was asked is what the description lists')
+  const open = ['GET /api/status', 'POST /api/setup', 'POST /api/login']
+  for (const route of described.filter((each) => !open.includes(each))) {
+    const [method = '', path = ''] = route.split(' ')
+    const { status } = await curl(gateway, method, path.replaceAll(/[{}]/g, ''), {})
+    t.equal(status, 401, `A.authentication.1 ${route} without a token`)
+  }
+  t.equal((await curl(gateway, 'GET', '/api/me', { token })).status, 401, 'a token that was ended is dead')
+})
+
+t.test('200 wrong sign-ins slow the guesser down, and the owner gets in again', async (t) => {
+  const gateway = await startGateway(t, { sets: ['http.login_wait_ms=1', 'http.login_wait_max_ms=1000'] })
+  await gateway.setUp()
+  const statuses = new Map<number, number>()
+  for (let tries = 0; tries < 200; tries++) {
+    const { status, headers, body } = await gateway.call('POST', '/api/login', { password: `guess ${tries}` }, null)
+    statuses.set(status, (statuses.get(status) ?? 0) + 1)
+    if (status === 429) t.ok(Number(headers.get('retry-after')) >= 1 && body.retryAfterMs > 0)
+  }
+  t.equal((statuses.get(401) ?? 0) + (statuses.get(429) ?? 0), 200)
+  t.ok((statuses.get(429) ?? 0) > 100, `most were not even tried: ${JSON.stringify([...statuses])}`)
+  let status = 429
+  for (let tries = 0; tries < 100 && status === 429; tries++) {
+    const answer = await gateway.call('POST', '/api/login', { password }, null)
+    status = answer.status
+    if (status === 429) await new Promise((resolve) => setTimeout(resolve, answer.body.retryAfterMs))
+  }
+  t.equal(status, 200)
+})
+
+t.test('bad input is answered with a sentence that names it', async (t) => {
+  const gateway = await startGateway(t)
+  await gateway.setUp()
+  const device = openPty()
+  t.teardown(() => device.close())
+  const port = gateway.portPath(device.path)
+  const cases: [string, string, unknown, number, RegExp][] = [
+    ['PUT', port, { protocol: 'raw', sped: 1 }, 400, /sped/],
+    ['PUT', port, { protocol: 'raw', line: { baud: '9600' } }, 400, /line\.baud/],
+    ['PUT', port, { protocol: 'raw', line: { parity: 'weird' } }, 400, /line\.parity/],
+    ['PUT', port, { protocol: 'raw', settings: { silence: 3 } }, 400, /settings\.silence/],
+    [
+      'PUT',
+      port,
+      { protocol: 'modbus-rtu', settings: { response_timeout_ms: -1 } },
+      400,
+      /settings\.response_timeout_ms/,
+    ],
+    ['PUT', port, { protocol: 'profibus' }, 400, /protocol/],
+    ['PUT', gateway.portPath('/dev/sda'), { protocol: 'raw' }, 403, /\/dev\/sda.*ports\.allow/],
+    ['PUT', gateway.portPath('/dev/pts/../sda'), { protocol: 'raw' }, 403, /\.\./],
+    ['GET', gateway.portPath('/dev/ttyUSB99'), undefined, 404, /\/dev\/ttyUSB99/],
+    ['POST', '/api/status', {}, 405, /GET/],
+    ['GET', '/api/nothing', undefined, 404, /./],
+  ]
+  for (const [method, path, body, status, sentence] of cases) {
+    const answer = await gateway.call(method, path, body)
+    t.equal(answer.status, status, `${method} ${path} ${JSON.stringify(answer.body)}`)
+    t.match(answer.body.message, sentence)
+    t.type(answer.body.error, 'string')
+  }
+  await gateway.call('PUT', port, { protocol: 'raw' })
+  const sent = await gateway.call('POST', `${port}/rest/tx`, { hex: '01 0Z' })
+  t.match(sent, { status: 400, body: { error: 'bad_hex', message: /5/ } })
+})
