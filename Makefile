@@ -98,7 +98,7 @@ system-test: deb ## boots the units for real in a container of Debian trixie (ne
 .PHONY: fresh-test
 fresh-test: ## make demo and make test in empty Debian 12 and 13 (needs root, about 15 minutes)
 	@scripts/apt-setup.sh system-test
-	@scripts/fresh-machine-test.sh bookworm trixie
+	@scripts/fresh-machine-test.sh
 
 # --- handing it over
 

@@ -22,6 +22,9 @@ const E2E_FILE_S = 180
 /** Seconds for all files of one kind together; past this the run is broken, not slow. */
 const RUN_S = 540
 
+/** Characters kept of what tests write to standard error; shown when something fails. */
+const MOST_STDERR = 20_000
+
 const root = dirname(import.meta.dirname)
 
 /** Test files of a kind below `folder`, as relative paths in a stable order. */
@@ -46,7 +49,7 @@ export async function runFiles(files: string[], folder: string, fileSeconds: num
   const child = spawn(process.execPath, args, {
     cwd: folder,
     env: testEnvironment(process.env),
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
   const stop = (signal: NodeJS.Signals) => {
@@ -61,6 +64,10 @@ export async function runFiles(files: string[], folder: string, fileSeconds: num
     stop('SIGKILL')
   }, RUN_S * 1000)
   child.stdout.setEncoding('utf8').on('data', write)
+  let said = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said = (said + text).slice(-MOST_STDERR)
+  })
   const code = await new Promise<number | null>((resolve, reject) => child.on('error', reject).on('close', resolve))
   clearTimeout(late)
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, interrupted)
@@ -69,6 +76,8 @@ export async function runFiles(files: string[], folder: string, fileSeconds: num
     tally.failed += 1
     tally.failures.push({ path: ['tap'], detail: `ended with ${code}` })
   }
+  if (tally.failed > 0 && said !== '')
+    tally.failures.push({ path: ['what the tests wrote to standard error'], detail: said })
   return tally
 }
 

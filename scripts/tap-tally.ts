@@ -9,6 +9,9 @@ export interface Failure {
   detail: string
 }
 
+/** What tap says of a file in which nothing was asked. */
+const EMPTY = 'no tests found'
+
 /** What was seen so far. A test is one titled test at the top of a file, whatever it asserts inside. */
 export interface Tally {
   passed: number
@@ -46,7 +49,7 @@ function watchFiles(root: Parser, tally: Tally): void {
   root.on('assert', (result) => {
     const isNew = tally.times.length > seenBefore
     if (!result.ok && tally.failed === failedBefore) fail(result.name, detailOf(result))
-    else if (result.ok && !isNew && result.skip)
+    else if (result.ok && !isNew && result.skip && result.skip !== EMPTY)
       tally.skipped.push({ title: result.name, reason: reasonOf(result.skip) })
     else if (result.ok && !isNew) fail(result.name, 'no test in this file')
     seenBefore = tally.times.length

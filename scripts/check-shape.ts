@@ -1,0 +1,76 @@
+/**
+ * Holds the house to its shape: every daemon has the same folders and files, one unit and one chapter; files
+ * are short; each file opens by saying what it owns.
+ *
+ *     node scripts/check-shape.ts [FOLDER]
+ */
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { isMain } from './is-main.ts'
+
+/** Lines a file may have. Functions are measured by biome (noExcessiveLinesPerFunction, useMaxParams). */
+const MOST_LINES = 300
+
+/** What every folder in daemons/ has. */
+const DAEMON_PARTS = ['main.ts', 'assemble.ts', 'config.ts', 'wire', 'core', 'io', 'api', 'web', 'test']
+/** What a daemon may have beside: the board's roles. */
+const DAEMON_MAY_HAVE = ['roles']
+
+/** Names that say nothing of what a file owns. */
+const EMPTY_NAMES = /^(utils?|helpers?|types|manager|misc|common-stuff|stuff|lib)\.ts$/
+
+/** Tables and generated text may be longer than a file: named here, with the reason. */
+const LONG_FILES: Readonly<Record<string, string>> = {}
+
+/** Every fault below `root`, one line each. */
+export function shapeFaults(root: string): string[] {
+  const files = globSync('{daemons,kit,native,scripts}/**/*.{ts,cc,h}', { cwd: root })
+    .filter((file) => !/(^|\/)(node_modules|build|prebuilds)\//.test(file))
+    .sort()
+  if (files.length === 0) return [`no source file found below ${root}: the check looks in the wrong place`]
+  return [...daemonFaults(root), ...files.flatMap((file) => fileFaults(root, file))]
+}
+
+function daemonFaults(root: string): string[] {
+  const folder = join(root, 'daemons')
+  const names = existsSync(folder) ? readdirSync(folder) : []
+  const faults = names.length === 0 ? ['daemons/ holds no daemon'] : []
+  for (const name of names) {
+    const has = readdirSync(join(folder, name))
+    for (const part of DAEMON_PARTS) if (!has.includes(part)) faults.push(`daemons/${name} has no ${part}`)
+    for (const part of has)
+      if (!DAEMON_PARTS.includes(part) && !DAEMON_MAY_HAVE.includes(part))
+        faults.push(`daemons/${name}/${part} is no part of a daemon`)
+    if (!existsSync(join(root, `systemd/plantroom-${name}.service`)))
+      faults.push(`daemons/${name} has no unit systemd/plantroom-${name}.service`)
+    if (!existsSync(join(root, `docs/${name}.md`))) faults.push(`daemons/${name} has no chapter docs/${name}.md`)
+    if (!globSync(`daemons/${name}/test/**/*.e2e.test.ts`, { cwd: root }).length)
+      faults.push(`daemons/${name} has no end-to-end test`)
+  }
+  const units = existsSync(join(root, 'systemd')) ? readdirSync(join(root, 'systemd')) : []
+  for (const unit of units) {
+    const name = /^plantroom-(.+)\.service$/.exec(unit)?.[1]
+    if (name !== undefined && !names.includes(name)) faults.push(`systemd/${unit} starts no daemon of this house`)
+  }
+  return faults
+}
+
+function fileFaults(root: string, file: string): string[] {
+  const text = readFileSync(join(root, file), 'utf8')
+  const lines = text.split('\n')
+  const faults: string[] = []
+  const count = lines.at(-1) === '' ? lines.length - 1 : lines.length
+  if (count > MOST_LINES && !(file in LONG_FILES))
+    faults.push(`${file} has ${count} lines, at most ${MOST_LINES} are allowed`)
+  if (EMPTY_NAMES.test(basename(file))) faults.push(`${file}: the name does not say what the file owns`)
+  // The titles in a test say what it is about.
+  if (!file.endsWith('.test.ts') && !/^(#!.*\n)?(\/\*|\/\/)/.test(text))
+    faults.push(`${file} does not open with a sentence on what it owns`)
+  return faults
+}
+
+if (isMain(import.meta)) {
+  const faults = shapeFaults(process.argv[2] ?? process.cwd())
+  for (const fault of faults) console.log(fault)
+  process.exitCode = faults.length > 0 ? 1 : 0
+}

@@ -1,0 +1,43 @@
+/** Finds what a source file imports, types included, and which file of the checkout is meant. */
+import { posix } from 'node:path'
+
+/** One import, export-from or import() of a file. */
+export interface Import {
+  /** As written: `./x.ts`, `#kit/fault.ts`, `node:fs`, `fastify`. */
+  specifier: string
+  /** Only types are taken; nothing of it runs. */
+  isType: boolean
+  /** 1-based. */
+  line: number
+}
+
+const FORM =
+  /(?:^|[;}\n])[ \t]*(?:import|export)\s+(type\s+)?(?:[\w*{][^'";]*?\sfrom\s*)?['"]([^'"\n]+)['"]|(typeof\s+)?\bimport\(\s*['"]([^'"\n]+)['"]\s*\)/g
+
+/** Every import of a source text, in its order. Texts in comments do not count. */
+export function importsOf(source: string): Import[] {
+  const code = withoutComments(source)
+  return [...code.matchAll(FORM)].map((match) => ({
+    specifier: match[2] ?? match[4] ?? '',
+    isType: match[1] !== undefined || match[3] !== undefined,
+    line: code.slice(0, match.index + match[0].length).split('\n').length,
+  }))
+}
+
+/** Path from the root of what a specifier in `file` means; undefined for packages and Node's modules. */
+export function targetOf(file: string, specifier: string): string | undefined {
+  if (specifier.startsWith('#')) return specifier.slice(1)
+  if (specifier.startsWith('.')) return posix.join(posix.dirname(file), specifier)
+  return undefined
+}
+
+/**
+ * Blanks comments and keeps line numbers. Strings, templates and patterns are stepped over, so that the `//` of an
+ * address in them is no comment.
+ */
+function withoutComments(source: string): string {
+  const parts = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|\/\*[\s\S]*?\*\/|\/\/[^\n]*/g
+  return source.replace(parts, (part) =>
+    part.startsWith('/*') || part.startsWith('//') ? part.replace(/[^\n]/g, ' ') : part,
+  )
+}

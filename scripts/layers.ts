@@ -1,0 +1,135 @@
+/** Which part of the house a file belongs to, and what each part may import. The arrow of docs/ARCHITECTURE.md as a table. */
+
+/** A place in the house. `unit` is the daemon or role, `part` its folder or file. */
+export interface Place {
+  part: Part
+  unit?: string
+}
+
+/** The parts, from left to right of the arrow. */
+export type Part =
+  | 'native'
+  | 'kit'
+  | 'kit/bytes'
+  | 'kit/web'
+  | 'wire'
+  | 'core'
+  | 'io'
+  | 'api'
+  | 'config'
+  | 'web'
+  | 'assemble'
+  | 'main'
+  | 'scripts'
+  | 'test'
+
+/** What a part may import: Node's modules, packages, and files of other parts of the same unit. */
+interface Rule {
+  /** Node's modules by name; `all`, or those listed. */
+  node: 'all' | string[]
+  /** npm packages; `all`, or those listed. */
+  packages: 'all' | string[]
+  parts: Part[]
+  /** Parts of which types alone may be taken. */
+  types?: Part[]
+  /** The only files of kit that may be imported for more than types, besides kit/bytes; all when absent. */
+  kitFiles?: string[]
+}
+
+/** The rules. What is not in the row is forbidden. */
+export const RULES: Record<Part, Rule> = {
+  native: { node: 'all', packages: 'all', parts: ['native'] },
+  'kit/bytes': { node: [], packages: [], parts: ['kit/bytes', 'kit'], kitFiles: ['kit/fault.ts'] },
+  kit: { node: 'all', packages: 'all', parts: ['kit', 'kit/bytes', 'native'] },
+  // Runs in a browser: what it takes from the rest must too.
+  'kit/web': {
+    node: [],
+    packages: ['preact', 'htm', '@preact/signals', 'uplot'],
+    parts: ['kit/web', 'kit/bytes'],
+    types: ['kit'],
+  },
+  wire: { node: [], packages: [], parts: ['wire', 'kit/bytes', 'kit'], kitFiles: ['kit/fault.ts'] },
+  core: {
+    node: ['node:events'],
+    packages: ['typebox'],
+    parts: ['core', 'wire', 'kit/bytes', 'kit'],
+    kitFiles: ['kit/clock.ts', 'kit/fault.ts'],
+  },
+  io: { node: 'all', packages: 'all', parts: ['io', 'core', 'wire', 'kit', 'kit/bytes', 'native'] },
+  api: { node: 'all', packages: 'all', parts: ['api', 'core', 'wire', 'kit', 'kit/bytes'] },
+  config: { node: [], packages: ['typebox'], parts: ['core', 'wire', 'kit', 'kit/bytes'] },
+  web: {
+    node: [],
+    packages: ['preact', 'htm', '@preact/signals', 'uplot'],
+    parts: ['web', 'kit/web', 'kit/bytes', 'wire'],
+    types: ['core', 'api', 'kit'],
+  },
+  assemble: {
+    node: 'all',
+    packages: 'all',
+    parts: ['assemble', 'config', 'api', 'io', 'core', 'wire', 'kit', 'kit/bytes'],
+  },
+  main: { node: [], packages: [], parts: ['assemble', 'config', 'kit'] },
+  scripts: { node: 'all', packages: 'all', parts: ['scripts', 'config', 'wire', 'kit', 'kit/bytes', 'native', 'main'] },
+  test: {
+    node: 'all',
+    packages: 'all',
+    parts: [
+      'test',
+      'native',
+      'kit',
+      'kit/bytes',
+      'kit/web',
+      'wire',
+      'core',
+      'io',
+      'api',
+      'config',
+      'web',
+      'assemble',
+      'main',
+      'scripts',
+    ],
+  },
+}
+
+/** Where a file of the checkout belongs; undefined when the house has no such place. */
+export function placeOf(path: string): Place | undefined {
+  const folders = path.split('/')
+  const [top, name] = folders
+  const isTest = folders.includes('test') || path.endsWith('.test.ts')
+  if (top === 'native' || top === 'scripts') return { part: isTest ? 'test' : top }
+  if (top === 'kit') {
+    if (isTest) return { part: 'test' }
+    return { part: name === 'bytes' ? 'kit/bytes' : name === 'web' ? 'kit/web' : 'kit' }
+  }
+  if (top !== 'daemons' || name === undefined) return undefined
+  const isRole = folders[2] === 'roles' && folders[3] !== undefined
+  const unit = isRole ? folders.slice(1, 4).join('/') : name
+  if (isTest) return { part: 'test', unit }
+  const within = folders[isRole ? 4 : 2] ?? ''
+  const part = within.replace(/\.ts$/, '')
+  const known = ['wire', 'core', 'io', 'api', 'config', 'web', 'assemble', 'main']
+  return known.includes(part) ? { part: part as Part, unit } : undefined
+}
+
+/** Why `file` may not import `target` (paths from the root), or undefined when it may. */
+export function faultOfImport(file: string, target: string, isType: boolean): string | undefined {
+  const from = placeOf(file)
+  const to = placeOf(target)
+  if (!from) return 'the file stands in no part of the house'
+  if (!to) return `${target} stands in no part of the house`
+  if (from.unit !== undefined && to.unit !== undefined && !isSameUnit(from.unit, to.unit))
+    return `${from.unit} may not know ${to.unit}`
+  const rule = RULES[from.part]
+  if (isType && rule.types?.includes(to.part)) return undefined
+  if (!rule.parts.includes(to.part)) return `${from.part} may not import ${to.part}`
+  if (to.part === 'kit' && !isType && rule.kitFiles && !rule.kitFiles.includes(target))
+    return `${from.part} may import ${rule.kitFiles.join(', ')} of kit, and types`
+  return undefined
+}
+
+/** A role is put together by its daemon, and may use what the daemon has for all roles. */
+function isSameUnit(one: string, other: string): boolean {
+  return one === other || one.startsWith(`${other}/`) || other.startsWith(`${one}/`)
+}

@@ -1,0 +1,97 @@
+import t, { type Test } from 'tap'
+import { layerFaults } from '../check-layers.ts'
+
+/** A small house in order; tests plant one fault each. */
+const house = {
+  kit: { 'fault.ts': 'export class Fault {}', 'clock.ts': 'export const clock = 1', bytes: { 'hex.ts': '' } },
+  native: { serial: { 'index.ts': "import fs from 'node:fs'" } },
+  daemons: {
+    one: {
+      wire: { 'code.ts': "import { Fault } from '#kit/fault.ts'\nimport '#kit/bytes/hex.ts'" },
+      core: { 'rule.ts': "import '../wire/code.ts'\nimport { clock } from '#kit/clock.ts'", 'ports.ts': '' },
+      io: { 'line.ts': "import '#native/serial/index.ts'\nimport type { x } from '../core/ports.ts'" },
+      api: { 'routes.ts': "import '../core/rule.ts'" },
+      'assemble.ts': "import './io/line.ts'\nimport './api/routes.ts'",
+    },
+    two: { core: { 'rule.ts': '' } },
+  },
+}
+
+/** Faults of the house with one file written anew. */
+function faultsWith(test: Test, path: string, text: string): string[] {
+  const steps = path.split('/')
+  const name = steps.pop() ?? ''
+  const changed: Record<string, unknown> = structuredClone(house)
+  let at = changed
+  for (const step of steps) at = at[step] as Record<string, unknown>
+  at[name] = text
+  return layerFaults(test.testdir(changed as typeof house))
+}
+
+t.test('finds nothing in a house in order', async (t) => {
+  t.same(layerFaults(t.testdir(house)), [])
+})
+
+t.test('fails when it sees no file at all', async (t) => {
+  t.match(layerFaults(t.testdir({ src: { 'a.ts': '' } })), [/no source file/])
+})
+
+const planted: [string, string, string, RegExp][] = [
+  ['refuses Node in wire', 'daemons/one/wire/code.ts', "import 'node:fs'", /wire may not touch Node/],
+  ['refuses a package in wire', 'daemons/one/wire/code.ts', "import 'fastify'", /wire may not import fastify/],
+  [
+    'refuses a clock in wire',
+    'daemons/one/wire/code.ts',
+    "import { c } from '#kit/clock.ts'",
+    /wire may import kit\/fault/,
+  ],
+  ['refuses Node in core', 'daemons/one/core/rule.ts', "import { x } from 'node:fs'", /core may not touch Node/],
+  ['allows events in core', 'daemons/one/core/rule.ts', "import { x } from 'node:events'", /^$/],
+  ['refuses io from core', 'daemons/one/core/rule.ts', "import '../io/line.ts'", /core may not import io/],
+  ['refuses io from api', 'daemons/one/api/routes.ts', "import '../io/line.ts'", /api may not import io/],
+  [
+    'refuses types of io in api',
+    'daemons/one/api/routes.ts',
+    "import type { x } from '../io/line.ts'",
+    /api may not import io/,
+  ],
+  ['refuses api from io', 'daemons/one/io/line.ts', "import '../api/routes.ts'", /io may not import api/],
+  [
+    'refuses native outside io',
+    'daemons/one/api/routes.ts',
+    "import '#native/serial/index.ts'",
+    /api may not import native/,
+  ],
+  ['refuses a daemon in kit', 'kit/fault.ts', "import '../daemons/one/core/rule.ts'", /kit may not import core/],
+  ['refuses another daemon', 'daemons/one/core/rule.ts', "import '../../two/core/rule.ts'", /one may not know two/],
+  ['refuses kit by a relative path', 'daemons/one/core/rule.ts', "import '../../../kit/clock.ts'", /#kit and #native/],
+  ['refuses a missing ending', 'daemons/one/core/rule.ts', "import './ports'", /ending is missing/],
+  ['refuses what is not there', 'daemons/one/core/rule.ts', "import './gone.ts'", /no such file/],
+  [
+    'sees an import() of a type',
+    'daemons/one/api/routes.ts',
+    "type T = import('../io/line.ts').T",
+    /api may not import io/,
+  ],
+  ['sees an export from', 'daemons/one/api/routes.ts', "export { x } from '../io/line.ts'", /api may not import io/],
+  ['sees an import over lines', 'daemons/one/api/routes.ts', "import {\n  a,\n} from '../io/line.ts'", /routes.ts:3: /],
+  ['is not misled by comments', 'daemons/one/wire/code.ts', "// import 'node:fs'\n/* import 'node:fs' */", /^$/],
+]
+
+for (const [title, path, text, expected] of planted)
+  t.test(title, async (t) => t.match(faultsWith(t, path, text).join('\n'), expected))
+
+t.test('refuses an index.ts outside an addon', async (t) => {
+  t.match(faultsWith(t, 'daemons/one/core/index.ts', ''), [/only the face of an addon/])
+})
+
+t.test('refuses a folder that the house has no place for', async (t) => {
+  t.match(faultsWith(t, 'daemons/one/helpers.ts', ''), [/no such place/])
+})
+
+t.test('finds a cycle, types included', async (t) => {
+  const faults = faultsWith(t, 'daemons/one/core/ports.ts', "import type { x } from './rule.ts'")
+  t.same(faults, [])
+  const folder = t.testdir({ kit: { 'a.ts': "import './b.ts'", 'b.ts': "import type { a } from './a.ts'" } })
+  t.same(layerFaults(folder), ['cycle: kit/a.ts -> kit/b.ts -> kit/a.ts'])
+})

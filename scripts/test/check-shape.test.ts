@@ -1,0 +1,71 @@
+import t from 'tap'
+import { shapeFaults } from '../check-shape.ts'
+
+const opening = '/** Owns something. */\n'
+
+/** A house with one daemon in order. */
+function house() {
+  return {
+    daemons: {
+      one: {
+        'main.ts': opening,
+        'assemble.ts': opening,
+        'config.ts': opening,
+        wire: { 'code.ts': opening },
+        core: {},
+        io: {},
+        api: {},
+        web: {},
+        test: { 'one.e2e.test.ts': '' },
+      } as Record<string, string | Record<string, string>>,
+    },
+    systemd: { 'plantroom-one.service': '' } as Record<string, string>,
+    docs: { 'one.md': '' } as Record<string, string>,
+  }
+}
+
+t.test('finds nothing in a house in order', async (t) => {
+  t.same(shapeFaults(t.testdir(house())), [])
+})
+
+t.test('fails when it sees no file at all', async (t) => {
+  t.match(shapeFaults(t.testdir({ src: {} })), [/no source file/])
+})
+
+t.test('misses a folder, a unit, a chapter and an end-to-end test', async (t) => {
+  const planted = house()
+  delete planted.daemons.one.api
+  planted.daemons.one.test = {}
+  planted.systemd = {}
+  planted.docs = {}
+  t.same(shapeFaults(t.testdir(planted)), [
+    'daemons/one has no api',
+    'daemons/one has no unit systemd/plantroom-one.service',
+    'daemons/one has no chapter docs/one.md',
+    'daemons/one has no end-to-end test',
+  ])
+})
+
+t.test('refuses a folder that other daemons do not have', async (t) => {
+  const planted = house()
+  planted.daemons.one.services = {}
+  t.same(shapeFaults(t.testdir(planted)), ['daemons/one/services is no part of a daemon'])
+})
+
+t.test('refuses a unit that starts nothing', async (t) => {
+  const planted = house()
+  planted.systemd['plantroom-two.service'] = ''
+  t.same(shapeFaults(t.testdir(planted)), ['systemd/plantroom-two.service starts no daemon of this house'])
+})
+
+t.test('refuses 301 lines, takes 300', async (t) => {
+  const planted = house()
+  planted.daemons.one.wire = { 'long.ts': opening + 'x\n'.repeat(300), 'full.ts': opening + 'x\n'.repeat(299) }
+  t.same(shapeFaults(t.testdir(planted)), ['daemons/one/wire/long.ts has 301 lines, at most 300 are allowed'])
+})
+
+t.test('refuses a name that says nothing and a file that opens without a word', async (t) => {
+  const planted = house()
+  planted.daemons.one.wire = { 'utils.ts': 'export const a = 1\n' }
+  t.match(shapeFaults(t.testdir(planted)), [/utils.ts: the name/, /utils.ts does not open/])
+})
