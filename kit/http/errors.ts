@@ -13,7 +13,6 @@ const KIT_STATUS: Readonly<Record<string, number>> = {
   bad_json: 400,
   bad_target: 400,
   bad_url: 400,
-  not_a_socket: 400,
   unauthorized: 401,
   forbidden: 403,
   foreign_host: 403,

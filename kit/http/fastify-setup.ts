@@ -1,4 +1,5 @@
 /** Fastify with our bounds and without its defaults that do not suit us. */
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { HttpConfig } from '#kit/config/common.ts'
@@ -9,12 +10,13 @@ const LONGEST_PARAMETER = 4096
 
 /**
  * A Fastify that reads JSON strictly, bounds what a client may send and how long it may take, and leaves logging to us.
- * @param answers to what Fastify refuses before any hook runs, such as a broken percent-encoding, and to what Node refuses
- * before there is a request
+ * @param by `frameworkErrors` answers what Fastify refuses before any hook runs, such as a broken percent-encoding;
+ * `clientErrors` what Node refuses before there is a request; `socketPaths` are the only ones that upgrade
  */
 export function createFastify(
   config: HttpConfig,
-  answers: {
+  by: {
+    socketPaths: ReadonlySet<string>
     frameworkErrors: (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply
     clientErrors: (error: NodeJS.ErrnoException, connection: Socket) => void
   },
@@ -32,11 +34,14 @@ export function createFastify(
     http: {
       headersTimeout,
       maxHeaderSize: config.header_bytes,
+      // Java's client asks every plain server for HTTP/2 (Upgrade: h2c). A server is free to answer as if it had not.
+      shouldUpgradeCallback: ({ url = '', headers }: IncomingMessage) =>
+        headers.upgrade?.toLowerCase() === 'websocket' && by.socketPaths.has(url.split('?', 1)[0] ?? ''),
       // Node looks for late clients only this often; its 30 s would make the timeouts above mean little.
       connectionsCheckingInterval: Math.max(20, Math.min(1000, headersTimeout / 4)),
     },
-    frameworkErrors: answers.frameworkErrors,
-    clientErrorHandler: answers.clientErrors,
+    frameworkErrors: by.frameworkErrors,
+    clientErrorHandler: by.clientErrors,
   }) as unknown as FastifyInstance
   app.server.maxConnections = config.max_connections
   app.removeAllContentTypeParsers()

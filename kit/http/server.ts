@@ -74,7 +74,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const pages = options.web ? loadPages(options.web.folder) : []
   const answerError = createAnswerError(log, options.faultStatus)
   const sendError = errorSender(answerError)
-  const app = createFastify(config, { frameworkErrors: sendError, clientErrors: answerClientError(answerError) })
+  const socketPaths = new Set(options.sockets?.map(({ path }) => path))
+  const clientErrors = answerClientError(answerError)
+  const app = createFastify(config, { frameworkErrors: sendError, clientErrors, socketPaths })
   app.setErrorHandler(sendError)
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(HEADERS)
@@ -106,7 +108,6 @@ function addRoutes(app: FastifyInstance, by: HttpServerOptions, routes: readonly
       url: route.path,
       // Before the body is read: who may not call a route does not get to send it 64 KiB.
       onRequest: async (request) => {
-        if (request.ws) throw new Fault('not_a_socket', 'this path is no WebSocket')
         const { authorization } = request.headers
         const { ticket } = request.query as Record<string, unknown>
         const claim = { who: route.who, authorization, remoteAddress: request.ip }

@@ -65,7 +65,6 @@ t.test('refuses before the upgrade, as plain HTTP', async (t) => {
   t.same(await outcome(dial()), [403, 'forbidden'])
   t.same(await outcome(dial('/ws?ticket=unknown', {})), [401, 'unauthorized'])
   t.same(await outcome(dial('/elsewhere')), [404, 'not_found'])
-  t.same(await outcome(dial('/metrics')), [400, 'not_a_socket'])
   const plain = await ask('/ws', { as: 'admin' })
   t.same([plain.status, (await plain.json()).error], [426, 'upgrade_required'])
   t.equal((await ask('/ws', { method: 'POST' })).status, 405)
@@ -234,6 +233,16 @@ t.test('tells sockets that the server stops', async (t) => {
   const gone = closed(client)
   await server.close()
   t.same(await gone, [1001, 'the server stops'])
+})
+
+t.test('answers a client that asks for another protocol as if it had not', async (t) => {
+  const { port, url } = await serveSockets(t)
+  for (const upgrade of ['h2c', 'websocket']) {
+    const bare = connect(port, '127.0.0.1')
+    const head = `Host: ${url.slice(7)}\r\nAuthorization: Bearer viewer\r\nUpgrade: ${upgrade}`
+    bare.write(`GET /metrics HTTP/1.1\r\n${head}\r\nConnection: close, Upgrade\r\n\r\n`)
+    t.match(await text(bare), /^HTTP\/1\.1 200 OK/, upgrade)
+  }
 })
 
 t.test('outlives a client that upgrades and vanishes, or talks nonsense', async (t) => {
