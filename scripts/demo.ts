@@ -107,7 +107,7 @@ function opened(undo: (() => unknown)[]): Pty {
 }
 
 async function setUpLines({ call }: Integration, { busPath, scalePath, sink }: Scene): Promise<void> {
-  await call('PUT', portPath(busPath), { protocol: 'modbus-rtu', line: { baud: 9600, parity: 'even' } })
+  await call('PUT', portPath(busPath), { protocol: 'modbus-rtu' })
   const framing = { framing: 'delimiter', delimiter_hex: '0D 0A' }
   await call('PUT', portPath(scalePath), { protocol: 'raw', settings: framing })
   await call('POST', `${portPath(scalePath)}/webhooks`, { url: sink.url, events: ['frame'], secret: 'demo secret' })
@@ -127,7 +127,7 @@ Plantroom demo: the gateway with simulated devices.
   Page       ${url}/
              name ${demoLogin.username}, password ${demoLogin.password}
 
-  ${busPath}   Modbus RTU, 9600 8E1: an energy meter (unit 1) and a relay board (unit 2), asked every 2 s
+  ${busPath}   Modbus RTU, 9600 8N1: an energy meter (unit 1) and a relay board (unit 2), asked every 2 s
   ${scalePath}   raw: a scale that reports every 2 s; its frames go to a webhook
 
 Try, in another terminal:

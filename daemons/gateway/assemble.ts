@@ -25,9 +25,9 @@ import { createEventHub, type EventHub } from './core/event-hub.ts'
 import { createIdentity, type Identity } from './core/identity.ts'
 import { createLineRule } from './core/line-allow.ts'
 import { makeAdapter, type ProtocolWorld } from './core/make-adapter.ts'
-import { createPort } from './core/port.ts'
+import { Port } from './core/port.ts'
 import type { PortRecord } from './core/port-record.ts'
-import { createPortRegistry, type PortRegistry } from './core/port-registry.ts'
+import { PortRegistry } from './core/port-registry.ts'
 import { createSessions, TOKEN_LIFE_MS } from './core/sessions.ts'
 import { createUsers, type Users } from './core/users.ts'
 import { createWebhookBook, type WebhookBook } from './core/webhook-book.ts'
@@ -122,10 +122,10 @@ function registryOf(context: Context, files: StateFiles, hub: EventHub, delivery
     const { path, line } = record
     const publish = (event: string, payload: unknown) => hub.publish(path, event, payload)
     const adapter = makeAdapter(record, { port: path, lineSettings: line, clock, publish }, world)
-    return createPort({ path, line, adapter, opener, clock, retry, publish })
+    return new Port({ path, line, adapter, opener, clock, retry, publish })
   }
 
-  return createPortRegistry({
+  return new PortRegistry({
     checkPath,
     makePort,
     save: (records) => files.ports.save(records),

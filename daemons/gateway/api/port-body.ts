@@ -49,7 +49,7 @@ export function portAnswer({ path, found, record, port }: PortView) {
     protocol: record?.protocol ?? null,
     line: record?.line ?? null,
     settings: record?.settings ?? null,
-    counters: port?.counters() ?? null,
+    counters: port ? { ...port.counters(), driver: port.driverCounts() } : null,
     unsupported: life?.unsupported ?? [],
     webhooks: record?.webhooks.length ?? 0,
   }

@@ -1,5 +1,6 @@
 /** What Prometheus is told of each port. Labels are the configured paths, at most `ports.max`. */
 import type { Metrics, Sample } from '#kit/http/metrics.ts'
+import type { Port } from '../core/port.ts'
 import type { PortRegistry } from '../core/port-registry.ts'
 
 /** @param metrics gains a gauge of what is open and the counters of every port, by kind */
@@ -13,7 +14,6 @@ export function measurePorts(metrics: Metrics, registry: PortRegistry): void {
   )
 }
 
-function samplesOf(port: ReturnType<PortRegistry['all']>[number]): Sample[] {
-  const { driver: _, ...counters } = port.counters()
-  return Object.entries(counters).map(([kind, value]) => ({ labels: { port: port.path, kind }, value: Number(value) }))
+function samplesOf(port: Port): Sample[] {
+  return Object.entries(port.counters()).map(([kind, value]) => ({ labels: { port: port.path, kind }, value }))
 }

@@ -4,7 +4,7 @@ import { createModbusMaster } from './modbus-master.ts'
 import type { ModbusPdu } from './modbus-pdu.ts'
 import type { ModbusSettings } from './modbus-settings.ts'
 import type { PortRecord } from './port-record.ts'
-import { createRawAdapter, type RawWorld } from './raw-adapter.ts'
+import { RawAdapter, type RawWorld } from './raw-adapter.ts'
 import type { RawSettings } from './raw-settings.ts'
 
 /** What the protocols need of the world beside the line. */
@@ -14,6 +14,6 @@ export interface ProtocolWorld extends RawWorld {
 
 /** @param record its settings are checked and have every default */
 export function makeAdapter(record: PortRecord, context: AdapterContext, world: ProtocolWorld): Adapter {
-  if (record.protocol === 'raw') return createRawAdapter(context, record.settings as RawSettings, world)
+  if (record.protocol === 'raw') return new RawAdapter(context, record.settings as RawSettings, world)
   return createModbusMaster(context, record.settings as ModbusSettings, world.modbusPdu)
 }

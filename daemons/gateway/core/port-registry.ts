@@ -32,125 +32,150 @@ interface Entry {
   port: Port
 }
 
-export interface PortRegistry {
-  /** Opens every port of the records that is enabled. */
-  start(records: PortRecord[]): Promise<void>
-  stop(): Promise<void>
-  list(): Promise<PortView[]>
-  /** @throws Fault `unknown_port` */
-  view(path: string): Promise<PortView>
-  /** The running port. @throws Fault `unknown_port` */
-  require(path: string): Port
-  record(path: string): PortRecord
-  /** Applied at once and saved; refused as a whole where the driver refuses a setting. */
-  put(path: string, settings: PortSettings): Promise<void>
-  remove(path: string): Promise<void>
-  setEnabled(path: string, isEnabled: boolean): Promise<void>
-  /** Changes a record that needs no new line, such as its webhooks, and saves. */
-  amend(path: string, change: (record: PortRecord) => PortRecord): Promise<void>
-  /** Every configured port. */
-  all(): Port[]
-}
-
 /** What PUT sets. */
 export type PortSettings = Pick<PortRecord, 'line'> & { protocol: Protocol; settings: Record<string, unknown> }
 
-export function createPortRegistry(parts: RegistryParts): PortRegistry {
-  const entries = new Map<string, Entry>()
-  let turn: Promise<unknown> = Promise.resolve()
+/** Holds every configured port from start to stop. */
+export class PortRegistry {
+  readonly #parts: RegistryParts
+  readonly #entries = new Map<string, Entry>()
+  #turn: Promise<unknown> = Promise.resolve()
 
-  /** Changes run one after another: two that cross would each save without the other. */
-  function inTurn<Result>(change: () => Promise<Result>): Promise<Result> {
-    const mine = turn.then(change)
-    turn = mine.catch(() => {})
-    return mine
+  constructor(parts: RegistryParts) {
+    this.#parts = parts
   }
 
-  function entryOf(path: string): Entry {
-    const entry = entries.get(path)
-    if (!entry) throw unknownPort(path)
-    return entry
+  /** Opens every port of the records that is enabled. */
+  async start(records: PortRecord[]): Promise<void> {
+    for (const record of records) this.#entries.set(record.path, { record, port: this.#parts.makePort(record) })
+    await Promise.all(this.#list().map((entry) => entry.record.enabled && entry.port.open()))
   }
 
-  async function save(path: string, record: PortRecord | undefined): Promise<void> {
-    const others = [...entries.values()].map((entry) => entry.record).filter((kept) => kept.path !== path)
-    await parts.save(record ? [...others, record] : others)
+  async stop(): Promise<void> {
+    await this.#turn
+    await Promise.all(this.all().map((port) => port.close()))
   }
 
-  async function put(path: string, settings: PortSettings): Promise<void> {
-    const before = entries.get(path)
-    if (!before && entries.size >= parts.maxPorts)
-      throw new Fault('too_many_ports', `${entries.size} ports are configured; ports.max allows ${parts.maxPorts}.`)
+  /** Every line that is configured or found. */
+  async list(): Promise<PortView[]> {
+    const found = await this.#parts.finder.list()
+    const paths = [...this.#entries.keys()]
+    const others = found.filter((line) => !paths.some((path) => sameLine(path, line)))
+    return [
+      ...this.#list().map((entry) => viewOf(entry, found)),
+      ...others.map((line) => ({ path: line.path, found: line, record: null, port: null })),
+    ]
+  }
+
+  /** @throws Fault `unknown_port` */
+  async view(path: string): Promise<PortView> {
+    const found = await this.#parts.finder.list()
+    const entry = this.#entries.get(path)
+    if (entry) return viewOf(entry, found)
+    const line = found.find((candidate) => sameLine(path, candidate))
+    if (!line) throw unknownPort(path)
+    return { path, found: line, record: null, port: null }
+  }
+
+  /** Every configured port. */
+  all(): Port[] {
+    return this.#list().map((entry) => entry.port)
+  }
+
+  /** The running port. @throws Fault `unknown_port` */
+  require(path: string): Port {
+    return this.#entry(path).port
+  }
+
+  /** What is kept of a port. @throws Fault `unknown_port` */
+  record(path: string): PortRecord {
+    return this.#entry(path).record
+  }
+
+  /**
+   * Applied at once and saved; refused as a whole where the driver refuses a setting.
+   * @throws Fault `port_not_allowed`, `too_many_ports`, `line_refused`, `line_not_tty`, `store_write_failed`
+   */
+  put(path: string, settings: PortSettings): Promise<void> {
+    this.#parts.checkPath(path)
+    return this.#inTurn(() => this.#put(path, settings))
+  }
+
+  /** Closes a port and forgets it. @throws Fault `unknown_port`, `store_write_failed` */
+  remove(path: string): Promise<void> {
+    return this.#inTurn(async () => {
+      const { port } = this.#entry(path)
+      await this.#save(path, undefined)
+      this.#entries.delete(path)
+      await port.close()
+      this.#parts.onRemoved(path)
+    })
+  }
+
+  /** Opens or closes a port, now and at every start. */
+  setEnabled(path: string, isEnabled: boolean): Promise<void> {
+    return this.#inTurn(async () => {
+      const entry = this.#entry(path)
+      const record = { ...entry.record, enabled: isEnabled }
+      await this.#save(path, record)
+      entry.record = record
+      await (isEnabled ? entry.port.open() : entry.port.close())
+    })
+  }
+
+  /** Changes a record that needs no new line, such as its webhooks, and saves. */
+  amend(path: string, change: (record: PortRecord) => PortRecord): Promise<void> {
+    return this.#inTurn(async () => {
+      const entry = this.#entry(path)
+      const record = change(entry.record)
+      await this.#save(path, record)
+      entry.record = record
+    })
+  }
+
+  async #put(path: string, settings: PortSettings): Promise<void> {
+    const { makePort, maxPorts } = this.#parts
+    const before = this.#entries.get(path)
+    if (!before && this.#entries.size >= maxPorts)
+      throw new Fault('too_many_ports', `${this.#entries.size} ports are configured; ports.max allows ${maxPorts}.`)
     const record: PortRecord = { webhooks: before?.record.webhooks ?? [], ...settings, path, enabled: true }
-    const port = parts.makePort(record)
+    const port = makePort(record)
     record.settings = { ...port.adapter.settings }
     await before?.port.close()
     try {
       await port.open()
       refuseWhatTheDriverRefused(port)
-      await save(path, record)
+      await this.#save(path, record)
     } catch (error) {
       await port.close()
       if (before?.record.enabled) await before.port.open()
       throw error
     }
-    entries.set(path, { record, port })
+    this.#entries.set(path, { record, port })
   }
 
-  async function setEnabled(path: string, enabled: boolean): Promise<void> {
-    const entry = entryOf(path)
-    const record = { ...entry.record, enabled }
-    await save(path, record)
-    entry.record = record
-    await (enabled ? entry.port.open() : entry.port.close())
+  /** Changes run one after another: two that cross would each save without the other. */
+  #inTurn<Result>(change: () => Promise<Result>): Promise<Result> {
+    const mine = this.#turn.then(change)
+    this.#turn = mine.catch(() => {})
+    return mine
   }
 
-  return {
-    async start(records) {
-      for (const record of records) entries.set(record.path, { record, port: parts.makePort(record) })
-      await Promise.all([...entries.values()].map((entry) => entry.record.enabled && entry.port.open()))
-    },
-    async stop() {
-      await turn
-      await Promise.all([...entries.values()].map((entry) => entry.port.close()))
-    },
-    async list() {
-      const found = await parts.finder.list()
-      const configured = [...entries.values()].map((entry) => viewOf(entry, found))
-      const others = found.filter((line) => ![...entries.keys()].some((path) => sameLine(path, line)))
-      return [...configured, ...others.map((line) => ({ path: line.path, found: line, record: null, port: null }))]
-    },
-    async view(path) {
-      const found = await parts.finder.list()
-      const entry = entries.get(path)
-      if (entry) return viewOf(entry, found)
-      const line = found.find((candidate) => sameLine(path, candidate))
-      if (!line) throw unknownPort(path)
-      return { path, found: line, record: null, port: null }
-    },
-    require: (path) => entryOf(path).port,
-    record: (path) => entryOf(path).record,
-    put(path, settings) {
-      parts.checkPath(path)
-      return inTurn(() => put(path, settings))
-    },
-    remove: (path) =>
-      inTurn(async () => {
-        const entry = entryOf(path)
-        await save(path, undefined)
-        entries.delete(path)
-        await entry.port.close()
-        parts.onRemoved(path)
-      }),
-    setEnabled: (path, isEnabled) => inTurn(() => setEnabled(path, isEnabled)),
-    amend: (path, change) =>
-      inTurn(async () => {
-        const entry = entryOf(path)
-        const record = change(entry.record)
-        await save(path, record)
-        entry.record = record
-      }),
-    all: () => [...entries.values()].map((entry) => entry.port),
+  async #save(path: string, record: PortRecord | undefined): Promise<void> {
+    const others = this.#list()
+      .map((entry) => entry.record)
+      .filter((kept) => kept.path !== path)
+    await this.#parts.save(record ? [...others, record] : others)
+  }
+
+  #list(): Entry[] {
+    return [...this.#entries.values()]
+  }
+
+  #entry(path: string): Entry {
+    const entry = this.#entries.get(path)
+    if (!entry) throw unknownPort(path)
+    return entry
   }
 }
 

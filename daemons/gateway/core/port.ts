@@ -29,110 +29,127 @@ export interface PortLife {
   unsupported: readonly string[]
 }
 
-export interface Port {
+/** A port begins in state `closed`. */
+export class Port {
   readonly path: string
   readonly adapter: Adapter
-  life(): PortLife
-  counters(): Record<string, number> & { driver: DriverCounts | null }
-  /** Opens, and keeps trying while the device is absent or refuses. @returns the state after the first try */
-  open(): Promise<PortState>
-  close(): Promise<void>
-}
+  readonly #parts: PortParts
+  readonly #backoff: ReturnType<typeof createBackoff>
+  readonly #bytes = { rxBytes: 0, txBytes: 0 }
+  #state: PortState = 'closed'
+  #stateSince: number
+  #fault: Fault | undefined
+  #line: Line | undefined
+  #retry: { timer: Timer; atEpochMs: number } | undefined
+  /** Numbers the attempts to open, so that one which was overtaken knows. */
+  #attempt = 0
 
-/** @returns a port in state `closed` */
-export function createPort(parts: PortParts): Port {
-  const { clock, path } = parts
-  const backoff = createBackoff(parts.retry)
-  const bytes = { rxBytes: 0, txBytes: 0 }
-  let state: PortState = 'closed'
-  let stateSince = clock.epochMs()
-  let fault: Fault | undefined
-  let line: Line | undefined
-  let retry: { timer: Timer; atEpochMs: number } | undefined
-  let attempt = 0
-
-  function move(event: PortStateEvent, why?: Fault): void {
-    const previous = state
-    state = nextPortState(state, event)
-    fault = why
-    if (state === previous) return
-    stateSince = clock.epochMs()
-    parts.publish('port', { state, previous, fault: why ? { code: why.code, message: why.message } : null })
+  constructor(parts: PortParts) {
+    this.path = parts.path
+    this.adapter = parts.adapter
+    this.#parts = parts
+    this.#backoff = createBackoff(parts.retry)
+    this.#stateSince = parts.clock.epochMs()
   }
 
-  function retryLater(): void {
-    const waitMs = backoff.next()
-    const timer = clock.after(waitMs, () => {
-      retry = undefined
-      move('retryDue', fault)
-      void tryOpen()
-    })
-    retry = { timer, atEpochMs: clock.epochMs() + waitMs }
-  }
-
-  function cancelRetry(): void {
-    retry?.timer.cancel()
-    retry = undefined
-  }
-
-  /** An attempt that was overtaken by a close gives its line back. */
-  async function tryOpen(): Promise<void> {
-    const mine = ++attempt
-    try {
-      const opened = await parts.opener.open(path, parts.line)
-      if (mine !== attempt || state !== 'opening') return await opened.close()
-      line = opened
-      backoff.reset()
-      opened.onGone(onGone)
-      parts.adapter.attach(countedLine(opened, bytes))
-      move('opened')
-    } catch (error) {
-      if (mine !== attempt || state !== 'opening') return
-      const why = faultOf(error, 'line_refused', `${path} could not be opened.`)
-      move(why.code === 'line_absent' ? 'notThere' : 'refused', why)
-      retryLater()
+  life(): PortLife {
+    return {
+      state: this.#state,
+      stateSince: this.#stateSince,
+      fault: shown(this.#fault),
+      nextTryAt: this.#retry?.atEpochMs ?? null,
+      unsupported: this.#line?.unsupported ?? [],
     }
   }
 
-  function onGone(why: Fault): void {
-    if (state !== 'open') return
-    const lost = line
-    line = undefined
-    move('gone', why)
-    void leave(lost, why)
-    retryLater()
+  /** Counts since the port was set up, by kind. */
+  counters(): Record<string, number> {
+    return { ...this.#bytes, ...this.adapter.counters() }
   }
 
-  async function leave(lost: Line | undefined, why?: Fault): Promise<void> {
-    await parts.adapter.detach(why)
+  /** The driver's own counts; null while it is not open, and where the driver keeps none. */
+  driverCounts(): DriverCounts | null {
+    return this.#line?.driverCounts() ?? null
+  }
+
+  /** Opens, and keeps trying while the device is absent or refuses. @returns the state after the first try */
+  async open(): Promise<PortState> {
+    if (this.#state === 'open' || this.#state === 'opening') return this.#state
+    this.#cancelRetry()
+    this.#move('openAsked')
+    await this.#tryOpen()
+    return this.#state
+  }
+
+  async close(): Promise<void> {
+    this.#cancelRetry()
+    this.#attempt++
+    const open = this.#line
+    this.#line = undefined
+    this.#move('closeAsked')
+    await this.#leave(open)
+  }
+
+  #move(event: PortStateEvent, why?: Fault): void {
+    const previous = this.#state
+    this.#state = nextPortState(previous, event)
+    this.#fault = why
+    if (this.#state === previous) return
+    this.#stateSince = this.#parts.clock.epochMs()
+    this.#parts.publish('port', { state: this.#state, previous, fault: shown(why) })
+  }
+
+  /** An attempt that was overtaken by a close gives its line back. */
+  async #tryOpen(): Promise<void> {
+    const mine = ++this.#attempt
+    const isOvertaken = () => mine !== this.#attempt || this.#state !== 'opening'
+    try {
+      const opened = await this.#parts.opener.open(this.path, this.#parts.line)
+      if (isOvertaken()) return await opened.close()
+      this.#line = opened
+      this.#backoff.reset()
+      opened.onGone((why) => this.#gone(why))
+      this.adapter.attach(countedLine(opened, this.#bytes))
+      this.#move('opened')
+    } catch (error) {
+      if (isOvertaken()) return
+      const why = faultOf(error, 'line_refused', `${this.path} could not be opened.`)
+      this.#move(why.code === 'line_absent' ? 'notThere' : 'refused', why)
+      this.#retryLater()
+    }
+  }
+
+  #gone(why: Fault): void {
+    if (this.#state !== 'open') return
+    const lost = this.#line
+    this.#line = undefined
+    this.#move('gone', why)
+    void this.#leave(lost, why)
+    this.#retryLater()
+  }
+
+  async #leave(lost: Line | undefined, why?: Fault): Promise<void> {
+    await this.adapter.detach(why)
     await lost?.close()
   }
 
-  return {
-    path,
-    adapter: parts.adapter,
-    life: () => ({
-      state,
-      stateSince,
-      fault: fault ? { code: fault.code, message: fault.message } : null,
-      nextTryAt: retry?.atEpochMs ?? null,
-      unsupported: line?.unsupported ?? [],
-    }),
-    counters: () => ({ ...bytes, ...parts.adapter.counters(), driver: line?.driverCounts() ?? null }) as never,
-    async open() {
-      if (state === 'open' || state === 'opening') return state
-      cancelRetry()
-      move('openAsked')
-      await tryOpen()
-      return state
-    },
-    async close() {
-      cancelRetry()
-      attempt++
-      const open = line
-      line = undefined
-      move('closeAsked')
-      await leave(open)
-    },
+  #retryLater(): void {
+    const { clock } = this.#parts
+    const waitMs = this.#backoff.next()
+    const timer = clock.after(waitMs, () => {
+      this.#retry = undefined
+      this.#move('retryDue', this.#fault)
+      void this.#tryOpen()
+    })
+    this.#retry = { timer, atEpochMs: clock.epochMs() + waitMs }
   }
+
+  #cancelRetry(): void {
+    this.#retry?.timer.cancel()
+    this.#retry = undefined
+  }
+}
+
+function shown(fault: Fault | undefined): PortLife['fault'] {
+  return fault ? { code: fault.code, message: fault.message } : null
 }

@@ -1,6 +1,6 @@
 /** The raw protocol: bytes to the line as they are, frames from it cut as the settings say. */
 import { bytesOfHex, hexOf } from '#kit/bytes/hex.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault, faultOf } from '#kit/fault.ts'
 import { bytesOfTransmit, type RawTransmit } from '../wire/raw.ts'
 import { type ContentFraming, createCutter } from '../wire/raw-cutter.ts'
 import type { Adapter, AdapterContext } from './adapter.ts'
@@ -13,100 +13,110 @@ export interface RawWorld {
   openSockets: RawSocketOpener
 }
 
-/** @param settings with every default filled in */
-export function createRawAdapter(context: AdapterContext, settings: RawSettings, world: RawWorld): Adapter {
-  const counts = { rxFrames: 0, txFrames: 0, cutFrames: 0, refusedSends: 0 }
-  let line: Line | undefined
-  let framer: Framer | undefined
-  let sockets: RawSocketServer | undefined
-  let opening: Promise<void> = Promise.resolve()
-  let waiting = 0
+/** Raw on one line; `settings` have every default filled in. */
+export class RawAdapter implements Adapter {
+  readonly settings: RawSettings
+  readonly #context: AdapterContext
+  readonly #world: RawWorld
+  readonly #counts = { rxFrames: 0, txFrames: 0, cutFrames: 0, refusedSends: 0 }
+  #line: Line | undefined
+  #framer: Framer | undefined
+  #sockets: RawSocketServer | undefined
+  /** Opening and closing of the TCP port, one after another. */
+  #turn: Promise<void> = Promise.resolve()
+  #waiting = 0
 
-  function seen(direction: 'rx' | 'tx', bytes: Uint8Array, monotonicUs: number, isCut = false): void {
-    context.publish('frame', () => payloadOf({ direction, bytes, monotonicUs, isCut }))
+  constructor(context: AdapterContext, settings: RawSettings, world: RawWorld) {
+    this.#context = context
+    this.settings = settings
+    this.#world = world
   }
 
-  function onFrame(bytes: Uint8Array, atUs: number, isCut: boolean): void {
-    counts.rxFrames++
-    if (isCut) counts.cutFrames++
-    seen('rx', bytes, atUs, isCut)
+  attach(line: Line): void {
+    const framer = createFramer(this.settings, this.#world.silenceFramer)
+    framer.onFrame((bytes, atUs, isCut) => this.#received(bytes, atUs, isCut))
+    this.#line = line
+    this.#framer = framer
+    line.onBytes((bytes, atUs) => {
+      this.#sockets?.broadcast(bytes)
+      framer.feed(bytes, atUs)
+    })
+    this.#turn = this.#turn.then(() => this.#openSockets())
   }
 
-  function openLine(): Line {
-    if (!line) throw new Fault('line_closed', `${context.port} is not open, so nothing can be sent.`)
-    return line
+  detach(): Promise<void> {
+    this.#line = undefined
+    this.#framer?.close()
+    this.#framer = undefined
+    this.#turn = this.#turn.then(async () => {
+      await this.#sockets?.close()
+      this.#sockets = undefined
+    })
+    return this.#turn
   }
 
-  /** Not reported before the driver has all of it: a frame that was not sent is not shown as sent. */
-  async function send(bytes: Uint8Array): Promise<void> {
-    await openLine().write(bytes)
-    counts.txFrames++
-    seen('tx', bytes, context.clock.monotonicMs() * 1000)
+  async act(action: string, body: unknown): Promise<unknown> {
+    if (action === 'tx') return await this.#transmit(body as RawTransmit)
+    throw new Fault('wrong_protocol', `${this.#context.port} speaks raw, which has rest/tx and no rest/${action}.`)
   }
 
-  async function transmit(body: RawTransmit): Promise<{ sent: number }> {
-    const bytes = bytesOfTransmit(body, settings.max_frame_bytes)
-    openLine()
-    if (waiting >= settings.queue) {
-      counts.refusedSends++
-      throw new Fault(
-        'queue_full',
-        `${waiting} sends wait for ${context.port}; settings.queue allows ${settings.queue}.`,
-        {
-          details: { retryAfterMs: 1000 },
-        },
-      )
+  counters(): Record<string, number> {
+    return { ...this.#counts, ...this.#sockets?.counters() }
+  }
+
+  #received(bytes: Uint8Array, atUs: number, isCut: boolean): void {
+    this.#counts.rxFrames++
+    if (isCut) this.#counts.cutFrames++
+    this.#context.publish('frame', () => payloadOf({ direction: 'rx', bytes, monotonicUs: atUs, isCut }))
+  }
+
+  async #transmit(body: RawTransmit): Promise<{ sent: number }> {
+    const { max_frame_bytes: maxBytes, queue } = this.settings
+    const bytes = bytesOfTransmit(body, maxBytes)
+    const line = this.#openLine()
+    if (this.#waiting >= queue) {
+      this.#counts.refusedSends++
+      const sentence = `${this.#waiting} sends wait for ${this.#context.port}; settings.queue allows ${queue}.`
+      throw new Fault('queue_full', sentence, { details: { retryAfterMs: 1000 } })
     }
-    waiting++
+    this.#waiting++
     try {
-      await send(bytes)
+      await this.#send(line, bytes)
     } finally {
-      waiting--
+      this.#waiting--
     }
     return { sent: bytes.length }
   }
 
-  async function openSockets(): Promise<void> {
-    if (settings.tcp_port === 0) return
-    try {
-      sockets = await world.openSockets(
-        { port: settings.tcp_port, maxClients: settings.tcp_clients },
-        { onBytes: send, pause: () => line?.pause(), resume: () => line?.resume() },
-      )
-    } catch (error) {
-      const fault =
-        error instanceof Fault ? error : new Fault('tcp_port_taken', `TCP port ${settings.tcp_port} cannot be opened.`)
-      context.publish('error', { code: fault.code, message: fault.message })
-    }
+  /** Not reported before the driver has all of it: a frame that was not sent is not shown as sent. */
+  async #send(line: Line, bytes: Uint8Array): Promise<void> {
+    await line.write(bytes)
+    this.#counts.txFrames++
+    const monotonicUs = this.#context.clock.monotonicMs() * 1000
+    this.#context.publish('frame', () => payloadOf({ direction: 'tx', bytes, monotonicUs, isCut: false }))
   }
 
-  return {
-    settings,
-    attach(opened) {
-      line = opened
-      framer = createFramer(settings, world.silenceFramer)
-      framer.onFrame(onFrame)
-      opened.onBytes((bytes, atUs) => {
-        sockets?.broadcast(bytes)
-        framer?.feed(bytes, atUs)
-      })
-      opening = opening.then(openSockets)
-    },
-    detach() {
-      line = undefined
-      framer?.close()
-      framer = undefined
-      opening = opening.then(async () => {
-        await sockets?.close()
-        sockets = undefined
-      })
-      return opening
-    },
-    async act(action, body) {
-      if (action === 'tx') return await transmit(body as RawTransmit)
-      throw new Fault('wrong_protocol', `${context.port} speaks raw, which has rest/tx and no rest/${action}.`)
-    },
-    counters: () => ({ ...counts, ...sockets?.counters() }),
+  #openLine(): Line {
+    if (!this.#line) throw new Fault('line_closed', `${this.#context.port} is not open, so nothing can be sent.`)
+    return this.#line
+  }
+
+  async #openSockets(): Promise<void> {
+    const { tcp_port: port, tcp_clients: maxClients } = this.settings
+    if (port === 0 || !this.#line) return
+    try {
+      this.#sockets = await this.#world.openSockets(
+        { port, maxClients },
+        {
+          onBytes: async (bytes) => await this.#send(this.#openLine(), bytes),
+          pause: () => this.#line?.pause(),
+          resume: () => this.#line?.resume(),
+        },
+      )
+    } catch (error) {
+      const { code, message } = faultOf(error, 'tcp_port_taken', `TCP port ${port} cannot be opened.`)
+      this.#context.publish('error', { code, message })
+    }
   }
 }
 

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
-import { createPort } from '../../core/port.ts'
+import { Port } from '../../core/port.ts'
 import type { PortRecord } from '../../core/port-record.ts'
-import { createPortRegistry, type RegistryParts } from '../../core/port-registry.ts'
+import { PortRegistry, type RegistryParts } from '../../core/port-registry.ts'
 import type { FoundLine } from '../../core/ports.ts'
 import { type FakeLine, fakeLine, fakeOpener, plainLine } from './fake-line.ts'
 
@@ -23,10 +23,10 @@ function registryWith(changes: { answers?: (FakeLine | Fault)[]; parts?: Partial
   const removed: string[] = []
   const answers = changes.answers ?? []
   const opener = fakeOpener(() => answers.shift() ?? fakeLine())
-  const registry = createPortRegistry({
+  const registry = new PortRegistry({
     checkPath: () => {},
     makePort: (record) =>
-      createPort({
+      new Port({
         path: record.path,
         line: record.line,
         adapter: {

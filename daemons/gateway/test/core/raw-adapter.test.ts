@@ -2,7 +2,7 @@ import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
 import type { RawSocketLine } from '../../core/ports.ts'
-import { createRawAdapter, type RawWorld } from '../../core/raw-adapter.ts'
+import { RawAdapter, type RawWorld } from '../../core/raw-adapter.ts'
 import { fakeLine, plainLine } from './fake-line.ts'
 
 const settings = {
@@ -35,7 +35,7 @@ function rawOn(changes: Partial<Record<keyof typeof settings, unknown>> = {}) {
       }
     },
   }
-  const adapter = createRawAdapter(
+  const adapter = new RawAdapter(
     {
       port: '/dev/ttyS0',
       lineSettings: plainLine,
@@ -110,16 +110,15 @@ t.test('refuses to send on a closed line, and to do what raw has not', async (t)
 t.test('refuses a send when the bound of waiting ones is reached, and counts it', async (t) => {
   const { adapter } = rawOn()
   const line = fakeLine()
-  let release: () => void = () => {}
-  line.write = () => new Promise((resolve) => (release = resolve))
+  const releases: (() => void)[] = []
+  line.write = () => new Promise((resolve) => releases.push(resolve))
   adapter.attach(line)
   const first = adapter.act('tx', { hex: '01' })
   const second = adapter.act('tx', { hex: '02' })
   await t.rejects(adapter.act('tx', { hex: '03' }), { code: 'queue_full', details: { retryAfterMs: 1000 } })
   t.match(adapter.counters(), { refusedSends: 1 })
-  release()
-  await first
-  void second.catch(() => {})
+  for (const release of releases) release()
+  t.same(await Promise.all([first, second]), [{ sent: 1 }, { sent: 1 }])
 })
 
 t.test('lends the line to TCP clients while it is open', async (t) => {
