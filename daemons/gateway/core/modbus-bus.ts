@@ -197,7 +197,6 @@ export class ModbusBus {
     this.#wait = waitForReply(
       {
         ...this.#parts,
-        gapMs: this.#gapMs,
         receiver: this.#receiver,
         onReply: (reply) => this.#answered(transaction, reply),
         onNone: () => this.#onNone(transaction),

@@ -2,7 +2,7 @@
 import { hexOf } from '#kit/bytes/hex.ts'
 import type { Clock } from '#kit/clock.ts'
 import type { Fault } from '#kit/fault.ts'
-import { type Cut, flawOfJunk, type LocalEcho, mayBecomeReply, nextCut } from '../wire/modbus-cut.ts'
+import { type Cut, flawOfJunk, type LocalEcho, nextCut } from '../wire/modbus-cut.ts'
 import { type DecodedFrame, describeReply, describeRequest } from '../wire/modbus-describe.ts'
 import { flawFault, isPrefixOf, type ReplyFlaw, replyFlaw, type SentRequest } from '../wire/modbus-reply.ts'
 import { countOfFlaw, type ModbusCounts } from './modbus-counts.ts'
@@ -103,11 +103,6 @@ export class ModbusReceiver {
       this.#aside(cut)
     }
     return undefined
-  }
-
-  /** Whether what is there may still become the reply. */
-  mayBecomeReply(): boolean {
-    return this.#sent !== undefined && mayBecomeReply(this.#bytes, this.#sent)
   }
 
   /** Gives up bytes that came to no frame. */

@@ -8,8 +8,6 @@ export interface ReplyWaitParts {
   clock: Clock
   settings: ModbusSettings
   baud: number
-  /** Silence between frames, milliseconds. */
-  gapMs: number
   receiver: ModbusReceiver
   /** The answer, proven; an exception is one. */
   onReply(reply: Uint8Array): void
@@ -59,14 +57,18 @@ export function waitForReply(parts: ReplyWaitParts, sentAtMs: number): ReplyWait
     timer = clock.after(LAST_LOOK_MS, onDeadline)
   }
 
-  /** An answer that has begun is waited for, byte by byte, up to its limit. */
+  /**
+   * Bytes that are no frame yet are waited on, up to the limit: an answer that has begun may go on, and one behind
+   * noise is not believed before silence has followed it.
+   */
   function onDeadline(): void {
-    const untilMs = receiver.mayBecomeReply() ? Math.min(lastByteMs + settings.byte_gap_ms, limitMs) : 0
+    const silentAtMs = lastByteMs + settings.byte_gap_ms
+    const untilMs = receiver.pending > 0 ? Math.min(silentAtMs, limitMs) : 0
     if (untilMs > clock.monotonicMs()) {
       timer = clock.after(untilMs - clock.monotonicMs(), lastLook)
       return
     }
-    if (take(true)) return
+    if (take(clock.monotonicMs() >= silentAtMs)) return
     cancel()
     parts.onNone()
   }
@@ -76,7 +78,7 @@ export function waitForReply(parts: ReplyWaitParts, sentAtMs: number): ReplyWait
     look() {
       lastByteMs = clock.monotonicMs()
       if (take(false) || receiver.pending === 0) return
-      quietTimer = clock.after(Math.max(settings.quiet_ms, parts.gapMs), () => void take(true))
+      quietTimer = clock.after(settings.byte_gap_ms, () => void take(true))
     },
   }
 }

@@ -41,13 +41,8 @@ export const modbusSettings = Type.Object(
       default: 100,
       minimum: 5,
       maximum: 10_000,
-      description: 'longest pause inside an answer, ms; generous, as USB adapters hand bytes on in pieces',
-    }),
-    quiet_ms: Type.Integer({
-      default: 20,
-      minimum: 2,
-      maximum: 1000,
-      description: 'silence after which an answer behind noise is taken, ms',
+      description:
+        'longest pause inside an answer, and the silence after which one behind noise is taken, ms; generous, as USB adapters hand bytes on in pieces',
     }),
     reply_limit_ms: Type.Integer({
       default: 2000,

@@ -83,23 +83,18 @@ function ownCut(bytes: Uint8Array, sent: SentRequest, expecting: Expecting): Hea
   const mayEcho = !expecting.isEchoSeen && (expecting.echo !== 'absent' || need === 'impossible')
   const isEcho = mayEcho && isPrefixOf(sent.frame, bytes)
   const isPartOfEcho = mayEcho && bytes.length < sent.frame.length && isPrefixOf(bytes, sent.frame)
+  // The echo first: with a zero behind it, as turning transmitters leave, it has a right checksum as a longer reply too.
+  if (isEcho) return { kind: isTwin(sent, expecting) ? 'twin' : 'echo', frame: bytes.subarray(0, sent.frame.length) }
   if (typeof need === 'number' && bytes.length >= need) {
     const frame = bytes.subarray(0, need)
-    if (!replyFlaw(sent, frame)) {
-      if (!mayEcho || !isPrefixOf(frame, sent.frame)) return { kind: 'reply', frame }
-      if (isEcho)
-        return { kind: isTwin(frame, sent, expecting) ? 'twin' : 'echo', frame: bytes.slice(0, sent.frame.length) }
-      if (!isPartOfEcho) return { kind: 'reply', frame }
-    }
+    if (!replyFlaw(sent, frame) && !isPartOfEcho) return { kind: 'reply', frame }
   }
-  if (isEcho) return { kind: 'echo', frame: bytes.subarray(0, sent.frame.length) }
-  if (isPartOfEcho || need === 'more' || (typeof need === 'number' && bytes.length < need)) return 'wait'
-  return 'junk'
+  return isPartOfEcho || need === 'more' || (typeof need === 'number' && bytes.length < need) ? 'wait' : 'junk'
 }
 
-/** A reply as long as the request and equal to it, on a line that may or may not have an echo. */
-function isTwin(frame: Uint8Array, sent: SentRequest, { echo }: Expecting): boolean {
-  return echo === 'unknown' && frame.length === sent.frame.length
+/** A request that would do as its own reply, on a line that may or may not have an echo. */
+function isTwin(sent: SentRequest, { echo }: Expecting): boolean {
+  return echo === 'unknown' && sent.request.unitId !== 0 && !replyFlaw(sent, sent.frame)
 }
 
 /** A whole frame with a right checksum that nobody asked for. */
@@ -131,15 +126,18 @@ function quietCut(bytes: Uint8Array, expecting: Expecting): Cut | undefined {
 }
 
 function quietAt(rest: Uint8Array, expecting: Expecting): Omit<Cut, 'skipped'> | undefined {
-  const { sent, owed, echo, isEchoSeen } = expecting
-  if (sent && sent.request.unitId !== 0 && !replyFlaw(sent, rest)) {
-    const mayEcho = !isEchoSeen && echo !== 'absent' && isPrefixOf(rest, sent.frame)
-    if (!mayEcho) return { kind: 'reply', frame: rest }
-    if (echo === 'unknown') return { kind: 'twin', frame: rest }
+  const { sent } = expecting
+  if (sent) {
+    const mayEcho = !expecting.isEchoSeen && expecting.echo !== 'absent'
+    if (mayEcho && isPrefixOf(sent.frame, rest))
+      return { kind: isTwin(sent, expecting) ? 'twin' : 'echo', frame: rest.subarray(0, sent.frame.length) }
+    if (sent.request.unitId !== 0 && !replyFlaw(sent, rest)) {
+      if (!mayEcho || !isPrefixOf(rest, sent.frame)) return { kind: 'reply', frame: rest }
+      // The beginning of an echo would do as the reply: believed only once the line is known to have no echo.
+      if (expecting.echo === 'unknown') return { kind: 'twin', frame: rest }
+    }
   }
-  if (sent && !isEchoSeen && isPrefixOf(sent.frame, rest))
-    return { kind: 'echo', frame: rest.subarray(0, sent.frame.length) }
-  for (const one of owed) {
+  for (const one of expecting.owed) {
     const need = replyLength(one, rest)
     if (typeof need !== 'number' || rest.length < need) continue
     const frame = rest.subarray(0, need)
@@ -150,15 +148,6 @@ function quietAt(rest: Uint8Array, expecting: Expecting): Omit<Cut, 'skipped'> |
   if (stray) return stray.flaw || !sent ? stray : undefined
   const isUnit = (rest[0] ?? 0) >= 1 && (rest[0] ?? 0) <= 247
   return isUnit && hasGoodCrc(rest) ? { kind: 'stray', frame: rest, flaw: sent && replyFlaw(sent, rest) } : undefined
-}
-
-/** Whether these bytes end in what may become the reply: worth waiting beyond the response timeout for. */
-export function mayBecomeReply(bytes: Uint8Array, sent: SentRequest): boolean {
-  for (let at = 0; at < bytes.length; at++) {
-    const need = replyLength(sent, bytes.subarray(at))
-    if (need === 'more' || (typeof need === 'number' && bytes.length - at < need)) return true
-  }
-  return false
 }
 
 /**
