@@ -1,0 +1,113 @@
+/** What the sources say that the docs must say too: routes, fault codes, settings, state tables. */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { TObject } from 'typebox'
+import { kitRoutes } from '#kit/http/kit-routes.ts'
+import type { Route } from '#kit/http/route.ts'
+
+/** One line of a daemon's interface. Sockets have the method `WS`. */
+export interface RouteFact {
+  method: string
+  path: string
+  who: string
+  summary: string
+}
+
+/** A fault code and the HTTP status it is answered with; undefined for those that no request meets. */
+export interface CodeFact {
+  code: string
+  status: number | undefined
+}
+
+/** A state table of `core/*-table.ts`: state, then event, then next state. */
+export interface TableFact {
+  file: string
+  name: string
+  table: Record<string, Record<string, string>>
+}
+
+/** Routes of one daemon, as its factories in `api/` make them, and those of every daemon. Sorted by path. */
+export async function routesOf(root: string, daemon: string): Promise<RouteFact[]> {
+  const found: RouteFact[] = kitRoutes(anything() as never).map(factOf)
+  for (const file of globSync(`daemons/${daemon}/api/*.ts`, { cwd: root }).sort()) {
+    const exported: Record<string, unknown> = await import(pathToFileURL(join(root, file)).href)
+    for (const [name, value] of Object.entries(exported)) {
+      if (typeof value !== 'function' || !/Routes?$/.test(name)) continue
+      // A factory needs its parts only when a request comes: here they are a stand-in that takes every question.
+      const made: unknown = value(anything(), anything(), anything(), anything())
+      for (const route of [made].flat()) if (isRoute(route)) found.push(factOf(route))
+    }
+  }
+  return found.sort((a, b) => a.path.localeCompare(b.path, 'en') || a.method.localeCompare(b.method, 'en'))
+}
+
+/** Every fault code of the sources: given to `Fault` or `faultOf` as text, or listed with a status. */
+export function codesOf(root: string): CodeFact[] {
+  const statusOf = new Map<string, number>()
+  const codes = new Set<string>()
+  for (const text of sourcesOf(root)) {
+    for (const [, code] of text.matchAll(/\bFault\(\s*'([a-z][a-z0-9_]*)'/g)) codes.add(code ?? '')
+    for (const [, code] of text.matchAll(/\bfaultOf\([^'`]*?,\s*'([a-z][a-z0-9_]*)'/g)) codes.add(code ?? '')
+    for (const [, table] of text.matchAll(/(?:KIT_STATUS|faultStatus)\b[^=;]*=\s*{([^}]*)}/g))
+      for (const [, code, status] of (table ?? '').matchAll(/\b([a-z][a-z0-9_]*): (\d{3}),/g)) {
+        codes.add(code ?? '')
+        statusOf.set(code ?? '', Number(status))
+      }
+  }
+  return [...codes].sort().map((code) => ({ code, status: statusOf.get(code) }))
+}
+
+/** Whether a code is made in the sources: written out, or put together as in `modbus_${flaw}`. */
+export function isCodeMade(root: string, code: string): boolean {
+  const written = new RegExp(`['"\`]${code}['"\`]|\\b${code}:`)
+  return sourcesOf(root).some((text) => {
+    if (written.test(text)) return true
+    const begun = [...text.matchAll(/`([a-z]+_)\$\{\w+\}`/g)].map(([, prefix]) => prefix ?? '')
+    return begun.some((prefix) => {
+      const rest = code.startsWith(prefix) ? code.slice(prefix.length) : ''
+      return rest !== '' && new RegExp(`['"]${rest}['"]|\\b${rest}:`).test(text)
+    })
+  })
+}
+
+/** A daemon's settings schema. */
+export async function settingsOf(root: string, daemon: string): Promise<TObject> {
+  const { config } = await import(pathToFileURL(join(root, `daemons/${daemon}/config.ts`)).href)
+  return config
+}
+
+/** Every state table below daemons/. */
+export async function tablesOf(root: string): Promise<TableFact[]> {
+  const found: TableFact[] = []
+  for (const file of globSync('daemons/**/core/*-table.ts', { cwd: root }).sort()) {
+    const exported: Record<string, unknown> = await import(pathToFileURL(join(root, file)).href)
+    for (const [name, value] of Object.entries(exported))
+      if (/Table$/.test(name) && typeof value === 'object' && value !== null)
+        found.push({ file, name, table: value as TableFact['table'] })
+  }
+  return found
+}
+
+function sourcesOf(root: string): string[] {
+  return globSync('{daemons,kit,native,scripts}/**/*.ts', { cwd: root })
+    .filter((file) => !/(^|\/)(node_modules|test)\/|\.test\.ts$/.test(file))
+    .map((file) => readFileSync(join(root, file), 'utf8'))
+}
+
+function isRoute(value: unknown): value is Route {
+  return typeof value === 'object' && value !== null && 'path' in value && 'who' in value
+}
+
+function factOf({ method, path, who, summary }: Partial<Route> & Pick<Route, 'path' | 'who'>): RouteFact {
+  return { method: method ?? 'WS', path, who, summary: summary ?? '' }
+}
+
+/** Takes every property, call and comparison, and is always itself. */
+function anything(): unknown {
+  const self: unknown = new Proxy(() => undefined, {
+    get: (_target, key) => (key === Symbol.toPrimitive ? () => 0 : key === Symbol.iterator ? () => [].values() : self),
+    apply: () => self,
+  })
+  return self
+}

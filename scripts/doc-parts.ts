@@ -1,0 +1,63 @@
+/** The generated parts of the docs, between marks: routes, settings, state tables. */
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { referenceOf } from '#kit/config/reference.ts'
+import { type RouteFact, routesOf, settingsOf, type TableFact, tablesOf } from './doc-facts.ts'
+
+/** `<!-- generated: routes gateway -->` up to `<!-- end -->`. */
+const PART = /(<!-- generated: (\w+)(?: ([\w-]+))? -->\n)([\s\S]*?)(<!-- end -->)/g
+
+/** Files whose generated parts are not what the sources say; `write` brings them up to date. */
+export async function staleParts(root: string, { write = false } = {}): Promise<string[]> {
+  const stale: string[] = []
+  for (const file of globSync('{docs/*.md,README.md}', { cwd: root }).sort()) {
+    const text = readFileSync(join(root, file), 'utf8')
+    const fresh = await withParts(root, text)
+    if (fresh === text) continue
+    stale.push(file)
+    if (write) writeFileSync(join(root, file), fresh)
+  }
+  return stale
+}
+
+async function withParts(root: string, text: string): Promise<string> {
+  let fresh = text
+  for (const [whole, head, kind, name, , foot] of text.matchAll(PART)) {
+    const made = await partOf(root, kind ?? '', name ?? '')
+    fresh = fresh.replace(whole, () => `${head}\n${made.trimEnd()}\n\n${foot}`)
+  }
+  return fresh
+}
+
+async function partOf(root: string, kind: string, name: string): Promise<string> {
+  if (kind === 'routes') return routeTable(await routesOf(root, name))
+  if (kind === 'settings') return referenceOf(await settingsOf(root, name))
+  if (kind === 'lifecycles') return (await tablesOf(root)).map(stateTable).join('\n')
+  throw new Error(`no part of the docs is called '${kind}'`)
+}
+
+function routeTable(routes: RouteFact[]): string {
+  const rows = routes.map(({ method, path, who, summary }) => `| ${method} | \`${path}\` | ${who} | ${summary} |`)
+  return ['| method | path | who | what it does |', '|---|---|---|---|', ...rows].join('\n')
+}
+
+/** One row a state, one column an event; an empty cell leaves the state as it is. */
+function stateTable({ file, name, table }: TableFact): string {
+  const events = [...new Set(Object.values(table).flatMap((row) => Object.keys(row)))]
+  const rows = Object.entries(table).map(
+    ([state, row]) => `| **${state}** | ${events.map((event) => row[event] ?? '').join(' | ')} |`,
+  )
+  const head = [`| state | ${events.join(' | ')} |`, `|---|${events.map(() => '---|').join('')}`]
+  return [
+    `## ${file
+      .replace(/^daemons\//, '')
+      .replace(/\/core\/|-table\.ts$/g, ' ')
+      .trim()}`,
+    '',
+    `From \`${file}\` (\`${name}\`).`,
+    '',
+    ...head,
+    ...rows,
+    '',
+  ].join('\n')
+}

@@ -1,0 +1,118 @@
+import t, { type Test } from 'tap'
+import { docFaults } from '../check-docs.ts'
+import { staleParts } from '../doc-parts.ts'
+import { strangerFaults } from '../strangers.ts'
+
+const routes = `import { Type } from 'typebox'
+import { route } from '#kit/http/route.ts'
+import { Fault } from '#kit/fault.ts'
+export const faultStatus = {
+  odd_thing: 409,
+}
+export function thingRoutes(parts) {
+  return [
+    route({ method: 'GET', path: '/api/things/:id', who: 'user', summary: 'One thing', handle: () => parts.one() }),
+    route({ method: 'PUT', path: '/api/things/:id', who: 'admin', summary: 'Change it', handle: () => {
+      throw new Fault('odd_thing', 'it is odd')
+    } }),
+  ]
+}
+`
+const config = `import { Type } from 'typebox'
+export const config = Type.Object({ things: Type.Object({ most: Type.Integer({ default: 3, minimum: 1, description: 'things at once' }) }) })
+`
+
+/** A house with one daemon, and docs that are in order once their generated parts are written. */
+function house() {
+  const errors = '| code | status |\n|---|---|\n| `odd_thing` | 409 | it is odd | make it even |\n'
+  return {
+    Makefile: 'build: ## builds\n',
+    'README.md': 'Start with `make build`.\n',
+    daemons: {
+      one: {
+        'config.ts': config,
+        api: { 'thing-routes.ts': routes },
+        core: { 'thing-table.ts': "export const thingTable = { off: { asked: 'on' }, on: {} }\n" },
+      },
+    },
+    docs: {
+      'ARCHITECTURE.md': '`daemons/one/config.ts`, `thingRoutes()`\n',
+      'GLOSSARY.md': '',
+      'INSTALL.md': 'Set `things.most`.\n',
+      'ERRORS.md': errors,
+      'CHANGELOG.md': '## Unreleased\n',
+      'LIFECYCLES.md': '<!-- generated: lifecycles -->\n<!-- end -->\n',
+      'one.md': [
+        'Ask `GET /api/things/:id`.',
+        '<!-- generated: routes one -->\n<!-- end -->',
+        '<!-- generated: settings one -->\n<!-- end -->\n',
+      ].join('\n\n'),
+    },
+  }
+}
+
+/** Faults of the house after one text in its docs was replaced. */
+async function faultsWith(t: Test, file: keyof ReturnType<typeof house>['docs'], from: string, to: string) {
+  const planted = house()
+  planted.docs[file] = planted.docs[file].replace(from, to)
+  const root = t.testdir(planted)
+  await staleParts(root, { write: true })
+  return await docFaults(root)
+}
+
+t.test('finds nothing in docs in order, and fresh parts stay as they are', async (t) => {
+  const root = t.testdir(house())
+  t.same(await staleParts(root, { write: true }), ['docs/LIFECYCLES.md', 'docs/one.md'])
+  t.same(await docFaults(root), [])
+})
+
+t.test('finds generated parts that are old', async (t) => {
+  t.match((await docFaults(t.testdir(house()))).join('\n'), /docs\/one\.md: generated parts are old/)
+})
+
+t.test('fails when it sees no docs at all', async (t) => {
+  t.match(await docFaults(t.testdir({ src: {} })), [/no docs found/])
+})
+
+const planted: [string, Parameters<typeof faultsWith>[1], string, string, RegExp][] = [
+  ['a path that is not there', 'ARCHITECTURE.md', 'one/config.ts', 'one/gone.ts', /gone\.ts` is not there/],
+  [
+    'a symbol that is defined nowhere',
+    'ARCHITECTURE.md',
+    'thingRoutes',
+    'goneRoutes',
+    /`goneRoutes\(\)` is defined nowhere/,
+  ],
+  ['a link that leads nowhere', 'ARCHITECTURE.md', '`daemons', '[x](gone.md) `daemons', /`gone\.md` is linked/],
+  ['a route that is none', 'one.md', 'GET /api/things/:id', 'DELETE /api/things/:id', /is no route/],
+  ['a setting that is none', 'INSTALL.md', 'things.most', 'things.least', /`things\.least` is no setting/],
+  ['a target that make has not', 'INSTALL.md', 'things.most', 'make coffee', /`make coffee` is no target/],
+  [
+    'a code that is made nowhere',
+    'ERRORS.md',
+    'odd_thing',
+    'even_thing',
+    /even_thing is made nowhere\n.*odd_thing is missing/,
+  ],
+  ['a status that is another', 'ERRORS.md', '| 409 |', '| 404 |', /odd_thing is answered with 409, not 404/],
+  [
+    'a chapter without its routes',
+    'one.md',
+    'generated: routes one',
+    'nothing',
+    /has no <!-- generated: routes one -->/,
+  ],
+  ['a changelog without a date', 'CHANGELOG.md', 'Unreleased', '1.0.0', /begins with '1\.0\.0'/],
+]
+
+for (const [title, file, from, to, expected] of planted)
+  t.test(`finds ${title}`, async (t) => t.match((await faultsWith(t, file, from, to)).join('\n'), expected))
+
+t.test('finds hosts of registries and paths of machines', async (t) => {
+  const host = ['registry', 'npmjs', 'org'].join('.')
+  const root = t.testdir({ 'a.md': `from https://${host}/x\n`, 'b.md': `see ${['', 'work', 'main'].join('/')}\n` })
+  t.same(strangerFaults(root).sort(), [
+    'a.md:1: names a package registry',
+    "b.md:1: names a path of somebody's machine",
+  ])
+})
