@@ -30,6 +30,7 @@ export class ModbusReceiver {
   #sent: SentRequest | undefined
   #sentAtMs = 0
   #isEchoSeen = false
+  #isAmidJunk = false
   #hasHeard = false
   #twin: Uint8Array | undefined
   #heard: Record<string, number> = {}
@@ -70,6 +71,7 @@ export class ModbusReceiver {
   begin(sent: SentRequest): void {
     this.#sent = sent
     this.#isEchoSeen = false
+    this.#isAmidJunk = false
     this.#hasHeard = false
     this.#twin = undefined
     this.#heard = {}
@@ -87,7 +89,9 @@ export class ModbusReceiver {
     this.#bytes = joined
     this.#atUs = atUs
     this.#hasHeard = true
-    if (joined.length > BUFFER_BYTES) this.#junk(this.#cutOff(joined.length - BUFFER_BYTES / 2))
+    if (joined.length <= BUFFER_BYTES) return
+    this.#junk(this.#cutOff(joined.length - BUFFER_BYTES / 2))
+    this.#isAmidJunk = true
   }
 
   /**
@@ -98,7 +102,10 @@ export class ModbusReceiver {
   take(isQuiet: boolean): Uint8Array | undefined {
     for (let cut = this.#next(isQuiet); cut; cut = this.#next(isQuiet)) {
       this.#cutOff(cut.skipped.length + cut.frame.length)
-      if (cut.skipped.length > 0) this.#junk(cut.skipped)
+      if (cut.skipped.length > 0) {
+        this.#junk(cut.skipped)
+        this.#isAmidJunk = true
+      }
       if (cut.kind === 'reply') return this.#reply(cut.frame)
       this.#aside(cut)
     }
@@ -130,6 +137,7 @@ export class ModbusReceiver {
       owed: this.#parts.holds.owed(),
       echo: this.#echo,
       isEchoSeen: this.#isEchoSeen,
+      isAmidJunk: this.#isAmidJunk,
     }
     return nextCut(this.#bytes, expecting, isQuiet)
   }

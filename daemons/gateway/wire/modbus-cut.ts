@@ -19,6 +19,8 @@ export interface Expecting {
   echo: LocalEcho
   /** The echo of the request that is out has been taken already. */
   isEchoSeen: boolean
+  /** Bytes were skipped that may have been a damaged frame, which may go on: a reply must be the last thing said. */
+  isAmidJunk: boolean
 }
 
 /**
@@ -50,6 +52,8 @@ const nothing = new Uint8Array(0)
 export function nextCut(bytes: Uint8Array, expecting: Expecting, isQuiet: boolean): Cut | undefined {
   if (bytes.length === 0) return undefined
   const atHead = headCut(bytes, expecting)
+  if (expecting.isAmidJunk && typeof atHead === 'object' && (atHead.kind === 'reply' || atHead.kind === 'twin'))
+    return isQuiet ? quietCut(bytes, expecting) : undefined
   if (atHead === 'junk') return noiseCut(bytes, expecting)
   if (atHead !== 'wait') return { ...atHead, skipped: nothing }
   return isQuiet ? quietCut(bytes, expecting) : undefined

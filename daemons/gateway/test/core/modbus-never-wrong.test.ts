@@ -111,7 +111,7 @@ function namingUnit(unitId: number): SimulatedUnit {
 
 t.test(
   'whatever the line does, a value handed up is the one meant for that request',
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async (t) => {
     let answers = 0
     let faults = 0

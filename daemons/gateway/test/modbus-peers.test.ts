@@ -1,0 +1,163 @@
+/** Peers nobody here wrote: libmodbus answers our master, mbpoll asks our simulated units, over pairs of ptys. */
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import { systemClock } from '#kit/clock.ts'
+import { createLog } from '#kit/log.ts'
+import { openPty, type Pty } from '#native/serial/index.ts'
+import { energyMeter } from '../../../scripts/sim/energy-meter.ts'
+import { simulateModbusLine, startModbusLine } from '../../../scripts/sim/modbus-device.ts'
+import { relayBoard } from '../../../scripts/sim/relay-board.ts'
+import type { Adapter } from '../core/adapter.ts'
+import { createModbusMaster } from '../core/modbus-master.ts'
+import { createModbusSerialPdu } from '../io/modbus-serial-pdu.ts'
+import { createSerialOpener } from '../io/serial-line.ts'
+import { plainLine } from './core/fake-line.ts'
+import { settingsWith } from './core/modbus-line.ts'
+
+const run = promisify(execFile)
+const lineSettings = { ...plainLine, baud: 19_200 }
+
+/** Two ptys whose far ends are tied together: a null modem. */
+function nullModem(t: Test): [Pty, Pty] {
+  const ends: [Pty, Pty] = [openPty(), openPty()]
+  ends[0].onBytes((bytes) => void ends[1].write(bytes).catch(() => {}))
+  ends[1].onBytes((bytes) => void ends[0].write(bytes).catch(() => {}))
+  t.teardown(() => Promise.all(ends.map((end) => end.close())))
+  return ends
+}
+
+async function masterOn(t: Test, path: string): Promise<Adapter> {
+  const opener = createSerialOpener({ log: createLog({ level: 'error' }) })
+  const line = await opener.open(path, lineSettings)
+  const settings = settingsWith({ response_timeout_ms: 1000 })
+  const context = { port: path, lineSettings, clock: systemClock, publish() {} }
+  const adapter = createModbusMaster(context, settings, createModbusSerialPdu())
+  adapter.attach(line)
+  t.teardown(async () => {
+    await adapter.detach()
+    await line.close()
+  })
+  return adapter
+}
+
+/** What of these is missing, as a reason to skip; false where all is there. */
+function missing(paths: readonly string[], packages: string): string | false {
+  return paths.every(existsSync) ? false : `needs ${packages} from apt`
+}
+
+const noLibmodbus = missing(['/usr/bin/cc', '/usr/include/modbus/modbus.h'], 'gcc and libmodbus-dev')
+const noMbpoll = missing(['/usr/bin/mbpoll'], 'mbpoll')
+
+/** Starts libmodbus as unit 17 at one end of a null modem. @returns the other end */
+async function libmodbusUnit(t: Test): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'libmodbus-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const program = join(folder, 'server')
+  const source = join(import.meta.dirname, 'peer/libmodbus-server.c')
+  await run('cc', ['-Wall', '-Werror', '-I/usr/include/modbus', '-o', program, source, '-lmodbus'])
+  const [ours, theirs] = nullModem(t)
+  const server = spawn(program, [theirs.path, '17'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(() => void server.kill())
+  await once(createInterface(server.stdout), 'line')
+  return ours.path
+}
+
+t.test(
+  'libmodbus as unit is read, written and refused as the standard says',
+  { timeout: 60_000, skip: noLibmodbus },
+  async (t) => {
+    const master = await masterOn(t, await libmodbusUnit(t))
+    const ask = (body: object) => master.act('request', { unitId: 17, ...body })
+
+    t.match(await ask({ fc: 1, address: 0, quantity: 10 }), { values: [1, 0, 0, 1, 0, 0, 1, 0, 0, 1] })
+    t.match(await ask({ fc: 2, address: 3, quantity: 2 }), { values: [1, 0] })
+    t.match(await ask({ fc: 3, address: 10, quantity: 3 }), { values: [30, 33, 36] })
+    t.match(await ask({ fc: 4, address: 99, quantity: 1 }), { values: [297] })
+    await ask({ fc: 5, address: 1, values: [1] })
+    await ask({ fc: 6, address: 1, values: [4711] })
+    await ask({ fc: 15, address: 20, values: [1, 1, 0, 1] })
+    await ask({ fc: 16, address: 20, values: [7, 8, 9] })
+    t.match(await ask({ fc: 1, address: 1, quantity: 1 }), { values: [1] })
+    t.match(await ask({ fc: 3, address: 1, quantity: 1 }), { values: [4711] })
+    t.match(await ask({ fc: 1, address: 20, quantity: 4 }), { values: [1, 1, 0, 1] })
+    await ask({ fc: 6, address: 4, values: [0x12] })
+    await ask({ fc: 22, address: 4, and_mask: 0xf2, or_mask: 0x25 })
+    t.match(await ask({ fc: 3, address: 4, quantity: 1 }), { values: [0x17] })
+    t.match(await ask({ fc: 23, address: 20, quantity: 3, write_address: 21, values: [500] }), { values: [7, 500, 9] })
+    await t.rejects(ask({ fc: 3, address: 99, quantity: 2 }), {
+      code: 'modbus_exception',
+      details: { exceptionCode: 2 },
+    })
+    await t.rejects(master.act('request', { unitId: 18, fc: 3, address: 0, quantity: 1 }), { code: 'modbus_timeout' })
+    t.match(master.counters(), { exceptions: 1, timeouts: 1, crcErrors: 0, noiseBytes: 0 })
+  },
+)
+
+t.test(
+  'many callers of a libmodbus unit each get their own registers',
+  { timeout: 60_000, skip: noLibmodbus },
+  async (t) => {
+    const master = await masterOn(t, await libmodbusUnit(t))
+    const asks = Array.from({ length: 24 }, (_, address) =>
+      master.act('request', { unitId: 17, fc: 3, address, quantity: 2 }),
+    )
+    for (const [address, answer] of (await Promise.all(asks)).entries())
+      t.match(answer, { values: [3 * address, 3 * address + 3] })
+  },
+)
+
+t.test(
+  'mbpoll as master reads the simulated meter and switches the simulated relays',
+  { timeout: 60_000 },
+  async (t) => {
+    const pty = openPty()
+    t.teardown(() => pty.close())
+    t.teardown(startModbusLine(pty))
+    const mbpoll = async (...words: string[]) => {
+      const { stdout } = await run('mbpoll', ['-m', 'rtu', '-b', '19200', '-P', 'none', '-0', '-1', ...words])
+      return stdout
+    }
+    const volts = await mbpoll('-a', '1', '-t', '3:float', '-B', '-r', '0', '-c', '3', pty.path)
+    t.match(volts, /\[0\]:\s+2(2[89]|3[0-2])/)
+    await mbpoll('-a', '2', '-t', '0', '-r', '2', pty.path, '1')
+    t.match(
+      await mbpoll('-a', '2', '-t', '0', '-r', '0', '-c', '4', pty.path),
+      /\[0\]:\s+0\s+\[1\]:\s+0\s+\[2\]:\s+1\s+\[3\]:\s+0/,
+    )
+  },
+)
+
+t.test('the demo line answers our master: both units, one line', { timeout: 60_000 }, async (t) => {
+  const pty = openPty()
+  t.teardown(() => pty.close())
+  t.teardown(
+    simulateModbusLine({ duplex: pty, clock: systemClock, units: [energyMeter(1, systemClock), relayBoard(2)] }),
+  )
+  const master = await masterOn(t, pty.path)
+  const [high, low] = (
+    (await master.act('request', { unitId: 1, fc: 4, address: 0, quantity: 2 })) as { values: number[] }
+  ).values
+  const view = new DataView(new ArrayBuffer(4))
+  view.setUint16(0, high ?? 0)
+  view.setUint16(2, low ?? 0)
+  t.ok(Math.abs(view.getFloat32(0) - 230) <= 2)
+  await master.act('request', { unitId: 2, fc: 5, address: 3, values: [true] })
+  t.match(await master.act('request', { unitId: 2, fc: 2, address: 0, quantity: 8 }), {
+    values: [0, 0, 0, 1, 0, 0, 0, 0],
+  })
+  t.match(await master.act('request', { unitId: 2, fc: 43, address: 0, quantity: 2 }), {
+    values: [
+      { id: 0, name: 'VendorName', value: 'Plantroom' },
+      {},
+      {},
+      {},
+      { name: 'ProductName', value: 'Relay board' },
+    ],
+  })
+})
