@@ -13,7 +13,7 @@ import { kitRoutes } from './kit-routes.ts'
 import type { Metrics } from './metrics.ts'
 import type { Caller, Route } from './route.ts'
 import { answer, createServe } from './route-handler.ts'
-import { addSockets, type SocketRoute } from './sockets.ts'
+import { addSockets, type SocketRoute, type Sockets } from './sockets.ts'
 import { addPages, loadPages } from './static-pages.ts'
 import { watchTraffic } from './traffic.ts'
 import { type Identify, type Recognized, recognize } from './who-may.ts'
@@ -51,13 +51,13 @@ export interface Listening {
 /** A server that was made and may be started once. */
 export interface HttpServer {
   listen(): Promise<Listening>
-  /** Ends idle connections at once, sockets with 1001, requests under way after `CLOSE_GRACE_MS`. */
+  /** Ends idle connections at once, sockets by a close with 1001, and after two seconds whatever is still open. */
   close(): Promise<void>
   /** @throws Fault `not_listening` */
   address(): Listening
 }
 
-/** Time that requests under way have to end when the server closes. */
+/** Time that requests under way, and sockets told to close, have to end. */
 const CLOSE_GRACE_MS = 2000
 
 /** Headers of every reply. Pages put their own rules in place of the strict ones. */
@@ -96,7 +96,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     done()
   })
   refuseUnknown(app)
-  return startable(app, options)
+  return startable(app, sockets, options)
 }
 
 function addRoutes(app: FastifyInstance, by: HttpServerOptions, routes: readonly Route[]): void {
@@ -160,7 +160,7 @@ function errorSender(answerError: AnswerError) {
   }
 }
 
-function startable(app: FastifyInstance, { config, clock, log }: HttpServerOptions): HttpServer {
+function startable(app: FastifyInstance, sockets: Sockets, { config, clock, log }: HttpServerOptions): HttpServer {
   let listening: Listening | undefined
   return {
     async listen() {
@@ -175,7 +175,10 @@ function startable(app: FastifyInstance, { config, clock, log }: HttpServerOptio
       return listening
     },
     async close() {
-      const force = clock.after(CLOSE_GRACE_MS, () => app.server.closeAllConnections())
+      const force = clock.after(CLOSE_GRACE_MS, () => {
+        app.server.closeAllConnections()
+        sockets.terminate()
+      })
       await app.close()
       force.cancel()
     },

@@ -41,10 +41,18 @@ const GOING_AWAY = 1001
 const POLICY = 1008
 const TRY_AGAIN_LATER = 1013
 
-/** Loads the plugin where there are sockets at all; `addRoutes` belongs into a scope that is registered after. */
-export function addSockets(app: FastifyInstance, needs: SocketNeeds): { addRoutes(scope: FastifyInstance): void } {
+/** The sockets of one server. */
+export interface Sockets {
+  /** Belongs into a scope that is registered after the plugin. */
+  addRoutes(scope: FastifyInstance): void
+  /** Ends those whose clients did not answer the close; ws would wait 30 s for them, and the server for ws. */
+  terminate(): void
+}
+
+/** Loads the plugin where there are sockets at all. */
+export function addSockets(app: FastifyInstance, needs: SocketNeeds): Sockets {
   const routes = needs.sockets ?? []
-  if (routes.length === 0) return { addRoutes() {} }
+  if (routes.length === 0) return { addRoutes() {}, terminate() {} }
   const open = new Map<ServedSocket, Caller | undefined>()
   app.register(fastifyWebsocket, {
     options: { maxPayload: needs.config.socket_message_bytes, perMessageDeflate: false, clientTracking: false },
@@ -63,16 +71,16 @@ export function addSockets(app: FastifyInstance, needs: SocketNeeds): { addRoute
       else socket.beat()
     }
   })
-  app.addHook('onClose', async () => {
-    heartbeat.cancel()
-    for (const socket of open.keys()) socket.terminate()
-  })
+  app.addHook('onClose', async () => heartbeat.cancel())
   needs.metrics.gauge({ name: 'sockets_open', help: 'WebSockets open' }, () => [{ labels: {}, value: open.size }])
   const dropped = needs.metrics.counter({
     name: 'socket_messages_dropped_total',
     help: 'Messages not sent because too much waited in their socket',
   })
   return {
+    terminate: () => {
+      for (const socket of open.keys()) socket.terminate()
+    },
     addRoutes: (scope) => {
       for (const route of routes) addRoute(scope, { route, open, needs, onDropped: () => dropped.add() })
     },

@@ -235,6 +235,17 @@ t.test('tells sockets that the server stops', async (t) => {
   t.same(await gone, [1001, 'the server stops'])
 })
 
+t.test('does not wait for a socket whose client does not answer the close', async (t) => {
+  const { clock, dial, server } = await serveSockets(t)
+  const client = dial()
+  await outcome(client)
+  client.pause()
+  const closing = server.close()
+  await clock.run(2000)
+  await closing
+  t.equal(client.readyState, WebSocket.OPEN)
+})
+
 t.test('answers a client that asks for another protocol as if it had not', async (t) => {
   const { port, url } = await serveSockets(t)
   for (const upgrade of ['h2c', 'websocket']) {
