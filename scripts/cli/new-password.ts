@@ -46,14 +46,17 @@ function ask(question: string): Promise<string> {
       answer()
     }
     function onText(chunk: string): void {
-      for (const sign of chunk) {
-        if (isEnded) return
+      const signs = [...chunk]
+      while (signs.length > 0 && !isEnded) {
+        const sign = signs.shift()
         if (sign === '\r' || sign === '\n') end(() => resolve(text))
         else if (sign === CTRL_C || sign === CTRL_D)
           end(() => reject(new Fault('password_not_read', 'nothing was changed')))
         else if (sign === DELETE || sign === '\b') text = [...text].slice(0, -1).join('')
         else if (text.length < LONGEST_INPUT) text += sign
       }
+      // What was typed or pasted ahead belongs to the next question.
+      if (signs.length > 0) stdin.unshift(signs.join(''))
     }
     stdin.on('data', onText)
   })
