@@ -1,0 +1,132 @@
+/** Resident memory of an idle gateway with four open lines: the real command, started, set up, asked a little, left alone. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { openPty, type Pty } from '#native/serial/index.ts'
+import { isMain } from '../is-main.ts'
+
+/** What the kernel says of the one process, in MB (10^6 bytes), as docs/decisions/072-idle-memory.md counts. */
+export interface IdleMemory {
+  /** VmRSS: the figure with the bound. */
+  rssMb: number
+  /** Of it: memory of the process's own. */
+  anonMb: number
+  /** Of it: touched pages of files, most of them Node's own program, which all daemons of a box share. */
+  fileMb: number
+  /** What ending the process would give back: shared pages are divided among those who share them. */
+  pssMb: number
+}
+
+/** What is measured; all have defaults. */
+export interface IdleMemoryOptions {
+  command?: string
+  ports?: number
+  /** How long it is left alone before it is measured. */
+  idleMs?: number
+}
+
+const COMMAND = join(import.meta.dirname, '../../build/plantroom')
+const START_MS = 20_000
+const BOUND_MB = 75
+/** The kernel's kB are KiB. */
+const MB_PER_KIB = 1024 / 1e6
+
+/** Starts `plantroom gateway`, opens raw lines on ptys, sends a few requests, waits, reads /proc, and ends it. */
+export async function measureIdleMemory(options: IdleMemoryOptions = {}): Promise<IdleMemory> {
+  const { command = COMMAND, ports = 4, idleMs = 10_000 } = options
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-memory-'))
+  const args = ['gateway', '--listen', '127.0.0.1:0', '--state', folder, '--set', 'ports.allow=["/dev/pts/*"]']
+  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  const devices: Pty[] = []
+  try {
+    const url = await listeningUrl(child)
+    for (let index = 0; index < ports; index++) devices.push(openPty())
+    await use(url, devices)
+    await sleep(idleMs)
+    return memoryOf(child.pid ?? 0)
+  } finally {
+    if (child.exitCode === null && child.signalCode === null) {
+      child.kill('SIGTERM')
+      await once(child, 'exit')
+    }
+    for (const device of devices) await device.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** What an installer does on the first day: sets it up, opens the page, configures the lines, looks at them. */
+async function use(url: string, devices: readonly Pty[]): Promise<void> {
+  const login = { username: 'admin', password: 'correct horse battery' }
+  await ask(url, 'POST', '/api/setup', { body: login })
+  const { token } = await ask<{ token: string }>(url, 'POST', '/api/login', { body: login })
+  for (const device of devices) {
+    const path = `/api/ports/${encodeURIComponent(device.path)}`
+    device.onBytes(() => {})
+    const view = await ask<{ state: string }>(url, 'PUT', path, { token, body: { protocol: 'raw' } })
+    if (view.state !== 'open') throw new Error(`${device.path} is ${view.state}, not open`)
+    await ask(url, 'POST', `${path}/rest/tx`, { token, body: { hex: '50 49 4E 47 0D 0A' } })
+    await device.write(Buffer.from('PONG\r\n'))
+    await ask(url, 'GET', `${path}/frames`, { token })
+  }
+  for (const path of ['/api/status', '/api/system', '/api/ports', '/api/me', '/metrics'])
+    await ask(url, 'GET', path, { token })
+}
+
+async function ask<Answer>(
+  url: string,
+  method: string,
+  path: string,
+  given: { token?: string; body?: unknown },
+): Promise<Answer> {
+  const response = await fetch(url + path, {
+    method,
+    headers: {
+      connection: 'close',
+      ...(given.token ? { authorization: `Bearer ${given.token}` } : {}),
+      ...(given.body ? { 'content-type': 'application/json' } : {}),
+    },
+    ...(given.body ? { body: JSON.stringify(given.body) } : {}),
+  })
+  const text = await response.text()
+  if (!response.ok) throw new Error(`${method} ${path} was answered ${response.status}: ${text}`)
+  return (response.headers.get('content-type')?.includes('json') ? JSON.parse(text) : text) as Answer
+}
+
+async function listeningUrl(child: ChildProcess): Promise<string> {
+  let output = ''
+  child.stderr?.setEncoding('utf8').on('data', (part) => (output += part))
+  const endMs = performance.now() + START_MS
+  while (performance.now() < endMs && child.exitCode === null) {
+    const url = /listening url=(\S+)/.exec(output)?.[1]
+    if (url) return url
+    await sleep(20)
+  }
+  throw new Error(`the gateway did not listen within ${START_MS} ms; it said:\n${output}`)
+}
+
+/** @source proc(5): status, smaps_rollup */
+function memoryOf(pid: number): IdleMemory {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8')
+  const mbOf = (text: string, key: string) => {
+    const kib = new RegExp(`^${key}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1]
+    if (kib === undefined) throw new Error(`/proc/${pid} does not tell ${key}`)
+    return Number(kib) * MB_PER_KIB
+  }
+  return {
+    rssMb: mbOf(status, 'VmRSS'),
+    anonMb: mbOf(status, 'RssAnon'),
+    fileMb: mbOf(status, 'RssFile'),
+    pssMb: mbOf(rollup, 'Pss'),
+  }
+}
+
+if (isMain(import.meta)) {
+  const { rssMb, anonMb, fileMb, pssMb } = await measureIdleMemory(process.argv[2] ? { command: process.argv[2] } : {})
+  const [rss, anon, file, pss] = [rssMb, anonMb, fileMb, pssMb].map((mb) => mb.toFixed(1))
+  console.log(`resident ${rss} MB (at most ${BOUND_MB}): own ${anon}, of files ${file}; proportional ${pss}`)
+  process.exitCode = rssMb <= BOUND_MB ? 0 : 1
+}
