@@ -114,7 +114,7 @@ t.test(
 
 t.test(
   'mbpoll as master reads the simulated meter and switches the simulated relays',
-  { timeout: 60_000 },
+  { timeout: 60_000, skip: noMbpoll },
   async (t) => {
     const pty = openPty()
     t.teardown(() => pty.close())
