@@ -35,12 +35,12 @@ export function noReplyFault(sent: SentRequest, waitedMs: number, heard: Heard):
   )
 }
 
-/** The unit answered with an exception. `details`: unitId, fc, exceptionCode, exceptionName. */
+/** The unit answered with an exception. `details`: unitId, fc, exception {code, name}. */
 export function exceptionFault(sent: SentRequest, code: number): Fault {
   const { unitId, fc } = sent.request
   const name = exceptionName(code)
   return new Fault('modbus_exception', `Unit ${unitId} answered ${functionName(fc)} with exception ${code}, ${name}.`, {
-    details: { unitId, fc, exceptionCode: code, exceptionName: name },
+    details: { unitId, fc, exception: { code, name } },
   })
 }
 

@@ -1,15 +1,11 @@
 /** Peers nobody here wrote: libmodbus answers our master, mbpoll asks our simulated units, over pairs of ptys. */
-import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { createLog } from '#kit/log.ts'
-import { openPty, type Pty } from '#native/serial/index.ts'
+import { openPty } from '#native/serial/index.ts'
 import { energyMeter } from '../../../scripts/sim/energy-meter.ts'
 import { simulateModbusLine, startModbusLine } from '../../../scripts/sim/modbus-device.ts'
 import { relayBoard } from '../../../scripts/sim/relay-board.ts'
@@ -19,18 +15,10 @@ import { createModbusSerialPdu } from '../io/modbus-serial-pdu.ts'
 import { createSerialOpener } from '../io/serial-line.ts'
 import { plainLine } from './core/fake-line.ts'
 import { settingsWith } from './core/modbus-line.ts'
+import { noLibmodbus, nullModem, startLibmodbus } from './peer/libmodbus.ts'
 
 const run = promisify(execFile)
 const lineSettings = { ...plainLine, baud: 19_200 }
-
-/** Two ptys whose far ends are tied together: a null modem. */
-function nullModem(t: Test): [Pty, Pty] {
-  const ends: [Pty, Pty] = [openPty(), openPty()]
-  ends[0].onBytes((bytes) => void ends[1].write(bytes).catch(() => {}))
-  ends[1].onBytes((bytes) => void ends[0].write(bytes).catch(() => {}))
-  t.teardown(() => Promise.all(ends.map((end) => end.close())))
-  return ends
-}
 
 async function masterOn(t: Test, path: string): Promise<Adapter> {
   const opener = createSerialOpener({ log: createLog({ level: 'error' }) })
@@ -46,33 +34,20 @@ async function masterOn(t: Test, path: string): Promise<Adapter> {
   return adapter
 }
 
-/** What of these is missing, as a reason to skip; false where all is there. */
-function missing(paths: readonly string[], packages: string): string | false {
-  return paths.every(existsSync) ? false : `needs ${packages} from apt`
-}
+const noMbpoll = existsSync('/usr/bin/mbpoll') ? false : 'needs mbpoll'
 
-const noLibmodbus = missing(['/usr/bin/cc', '/usr/include/modbus/modbus.h'], 'gcc and libmodbus-dev')
-const noMbpoll = missing(['/usr/bin/mbpoll'], 'mbpoll')
-
-/** Starts libmodbus as unit 17 at one end of a null modem. @returns the other end */
-async function libmodbusUnit(t: Test): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'libmodbus-'))
-  t.teardown(() => rmSync(folder, { recursive: true }))
-  const program = join(folder, 'server')
-  const source = join(import.meta.dirname, 'peer/libmodbus-server.c')
-  await run('cc', ['-Wall', '-Werror', '-I/usr/include/modbus', '-o', program, source, '-lmodbus'])
+/** Our master, and libmodbus as unit 17 at the other end of the line. */
+async function masterOfLibmodbus(t: Test): Promise<Adapter> {
   const [ours, theirs] = nullModem(t)
-  const server = spawn(program, [theirs.path, '17'], { stdio: ['ignore', 'pipe', 'inherit'] })
-  t.teardown(() => void server.kill())
-  await once(createInterface(server.stdout), 'line')
-  return ours.path
+  await startLibmodbus(t, theirs.path, 17)
+  return await masterOn(t, ours.path)
 }
 
 t.test(
   'libmodbus as unit is read, written and refused as the standard says',
   { timeout: 60_000, skip: noLibmodbus },
   async (t) => {
-    const master = await masterOn(t, await libmodbusUnit(t))
+    const master = await masterOfLibmodbus(t)
     const ask = (body: object) => master.act('request', { unitId: 17, ...body })
 
     t.match(await ask({ fc: 1, address: 0, quantity: 10 }), { values: [1, 0, 0, 1, 0, 0, 1, 0, 0, 1] })
@@ -92,7 +67,7 @@ t.test(
     t.match(await ask({ fc: 23, address: 20, quantity: 3, write_address: 21, values: [500] }), { values: [7, 500, 9] })
     await t.rejects(ask({ fc: 3, address: 99, quantity: 2 }), {
       code: 'modbus_exception',
-      details: { exceptionCode: 2 },
+      details: { exception: { code: 2 } },
     })
     await t.rejects(master.act('request', { unitId: 18, fc: 3, address: 0, quantity: 1 }), { code: 'modbus_timeout' })
     t.match(master.counters(), { exceptions: 1, timeouts: 1, crcErrors: 0, noiseBytes: 0 })
@@ -103,7 +78,7 @@ t.test(
   'many callers of a libmodbus unit each get their own registers',
   { timeout: 60_000, skip: noLibmodbus },
   async (t) => {
-    const master = await masterOn(t, await libmodbusUnit(t))
+    const master = await masterOfLibmodbus(t)
     const asks = Array.from({ length: 24 }, (_, address) =>
       master.act('request', { unitId: 17, fc: 3, address, quantity: 2 }),
     )

@@ -70,7 +70,7 @@ t.test('an exception has its code and name, and holds nobody back', async (t) =>
   const { askNow, count, frames } = await modbusLine({ units: [unit] })
   const { fault } = await askNow({ unitId: 7, fc: 3, address: 199, quantity: 2 })
   t.equal(fault?.code, 'modbus_exception')
-  t.match(fault?.details, { unitId: 7, fc: 3, exceptionCode: 2, exceptionName: 'Illegal Data Address' })
+  t.match(fault?.details, { unitId: 7, fc: 3, exception: { code: 2, name: 'Illegal Data Address' } })
   t.match(frames.at(-1)?.decoded, { kind: 'exception', exception: { code: 2, name: 'Illegal Data Address' } })
   t.equal(count('exceptions'), 1)
   t.equal(count('unitsHeld'), 0)
