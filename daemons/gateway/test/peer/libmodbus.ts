@@ -1,7 +1,7 @@
 /** A Modbus unit nobody here wrote: libmodbus on one end of a null modem made of two ptys. */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -20,19 +20,21 @@ export function nullModem(t: Test): [Pty, Pty] {
   return ends
 }
 
-/**
- * Starts a unit with a hundred coils, inputs and registers; register n holds 3 * n.
- * @returns false where there is no compiler or no libmodbus; a server that does not compile is an error
- */
-export async function startLibmodbus(t: Test, device: string, unitId: number): Promise<boolean> {
-  if (!['/usr/bin/cc', '/usr/include/modbus/modbus.h'].every((path) => existsSync(path))) return false
+/** Why there is no libmodbus here; undefined where there is one. */
+export const noLibmodbus = await run('sh', ['-c', 'command -v cc && pkg-config --exists libmodbus']).then(
+  () => undefined,
+  () => 'needs cc, pkg-config and libmodbus-dev',
+)
+
+/** Starts a unit with a hundred coils, inputs and registers; register n holds 3 * n. */
+export async function startLibmodbus(t: Test, device: string, unitId: number): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'libmodbus-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
   const program = join(folder, 'server')
+  const { stdout } = await run('pkg-config', ['--cflags', '--libs', 'libmodbus'])
   const source = join(import.meta.dirname, 'libmodbus-server.c')
-  await run('cc', ['-Wall', '-Werror', '-I/usr/include/modbus', '-o', program, source, '-lmodbus'])
+  await run('cc', ['-Wall', '-Werror', '-o', program, source, ...stdout.trim().split(/\s+/)])
   const server = spawn(program, [device, String(unitId)], { stdio: ['ignore', 'pipe', 'inherit'] })
   t.teardown(() => void server.kill())
   await once(createInterface(server.stdout), 'line')
-  return true
 }
