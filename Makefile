@@ -53,7 +53,7 @@ $(STAMPS)/bundles: $(TS_SOURCES) package.json $(STAMPS)/native | $(STAMPS)/setup
 	@touch $@
 
 $(STAMPS)/web: $(WEB_SOURCES) package.json | $(STAMPS)/setup
-	@node scripts/bundle-web.ts
+	@node scripts/bundle-web.ts >$(STAMPS)/web.log || { cat $(STAMPS)/web.log >&2; exit 1; }
 	@touch $@
 
 # --- running it

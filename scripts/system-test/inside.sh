@@ -55,7 +55,7 @@ set_up() {
     --data '{"username":"admin","password":"a long enough one"}' "$url/api/setup"
 }
 is_set_up() {
-  curl --silent --fail --max-time 5 "$url/api/status" | tee /dev/stderr | grep --quiet '"setup": *"done"'
+  curl --silent --fail --max-time 5 "$url/api/status" | tee /dev/stderr | grep --quiet '"adminConfigured": *true'
 }
 setup_outlives_a_restart() { systemctl restart "$unit" && until_true 10 answers && is_set_up; }
 state_is_its_own() {

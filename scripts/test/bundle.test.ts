@@ -1,0 +1,29 @@
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import t from 'tap'
+import { bundleFile, bundleJobs } from '../bundle.ts'
+
+const repository = join(import.meta.dirname, '../..')
+
+t.test('makes one file that runs alone, with CommonJS packages inside', async (t) => {
+  const entry = [
+    "import Fastify from 'fastify'",
+    "import pino from 'pino'",
+    'const app = Fastify()',
+    "app.get('/', async () => ({ level: pino({ enabled: false }).level }))",
+    "const reply = await app.inject('/')",
+    'console.log(reply.body)',
+  ].join('\n')
+  const folder = t.testdir({ 'main.ts': entry, away: {} })
+  const outfile = join(folder, 'away/main.mjs')
+  const bytes = await bundleFile(repository, { entry: join(folder, 'main.ts'), outfile })
+  t.ok(bytes > 100_000)
+  const { stdout, stderr } = spawnSync(process.execPath, [outfile], { encoding: 'utf8', cwd: '/' })
+  t.equal(stdout, '{"level":"silent"}\n', stderr)
+})
+
+t.test('finds every daemon and the command line', async (t) => {
+  const folder = t.testdir({ daemons: { one: { 'main.ts': '' }, two: {} }, scripts: { 'plantroom.ts': '' } })
+  const names = bundleJobs(folder).map(({ outfile }) => outfile.slice(folder.length + 1))
+  t.same(names, ['build/one.mjs', 'build/plantroom.mjs'])
+})
