@@ -13,6 +13,7 @@ import { lookupSafely, parseTarget } from '#kit/net/target.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
 import { actionRoutes } from './api/action-routes.ts'
 import { faultStatus } from './api/fault-status.ts'
+import { firstRunRoute } from './api/first-run-route.ts'
 import { liveFeedRoute } from './api/live-feed.ts'
 import { loginRoutes } from './api/login-routes.ts'
 import { measurePorts } from './api/port-metrics.ts'
@@ -179,8 +180,10 @@ async function serverOf(context: Context, house: House): Promise<HttpServer> {
       return token === undefined ? undefined : sessions.callerOf(token)
     },
     takeTicket: (ticket) => tickets.take(ticket),
+    isStillSignedIn: (caller) => sessions.isStillSignedIn(caller),
     routes: [
       ...systemRoutes({ clock, version, users, identity, facts: readSystemFacts, journal, recorder }),
+      firstRunRoute({ users, registry }),
       ...loginRoutes({
         users,
         sessions,

@@ -28,7 +28,6 @@ const KIT_STATUS: Readonly<Record<string, number>> = {
   head_too_large: 431,
   unknown_method: 501,
   busy: 503,
-  stopping: 503,
   too_many_sockets: 503,
   store_write_failed: 507,
 }

@@ -11,6 +11,8 @@ export interface Signed {
 export interface Tokens {
   issue(signed: Signed): string
   use(token: string): Signed | undefined
+  /** The same without counting as a use. */
+  isAlive(token: string): boolean
   revoke(token: string): void
 }
 
@@ -27,6 +29,8 @@ export interface Sessions {
   begin(user: UserRecord): SignInAnswer
   /** Who calls with this token; undefined where it is unknown, too old, or its user is gone. */
   callerOf(token: string): Signed | undefined
+  /** Whether the token stands by which `callerOf` found this caller: for sockets, which outlive their request. */
+  isStillSignedIn(caller: Signed): boolean
   end(token: string): void
 }
 
@@ -34,6 +38,7 @@ export interface Sessions {
 export const TOKEN_LIFE_MS = 12 * 60 * 60 * 1000
 
 export function createSessions(users: Users, tokens: Tokens): Sessions {
+  const tokenOf = new WeakMap<Signed, string>()
   return {
     begin(user) {
       const token = tokens.issue({ name: user.username, role: user.role })
@@ -42,7 +47,14 @@ export function createSessions(users: Users, tokens: Tokens): Sessions {
     callerOf(token) {
       const signed = tokens.use(token)
       const user = signed && users.find(signed.name)
-      return user && { name: user.username, role: user.role }
+      if (!user) return undefined
+      const caller = { name: user.username, role: user.role }
+      tokenOf.set(caller, token)
+      return caller
+    },
+    isStillSignedIn(caller) {
+      const token = tokenOf.get(caller)
+      return token !== undefined && tokens.isAlive(token) && users.find(caller.name)?.role === caller.role
     },
     end: (token) => tokens.revoke(token),
   }
