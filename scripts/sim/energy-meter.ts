@@ -1,5 +1,5 @@
 /** A simulated three-phase energy meter whose values move. */
-import type { Clock } from '../../kit/clock.ts'
+import type { Clock } from '#kit/clock.ts'
 import { type SimulatedUnit, simulatedUnit } from './modbus-unit.ts'
 
 /** Registers up to the last one simulated. */

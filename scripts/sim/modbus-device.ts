@@ -1,7 +1,8 @@
 /** Simulated Modbus RTU units that share one line, for the demo and for tests of whatever is master on it. */
+
+import { type Clock, systemClock, type Timer } from '#kit/clock.ts'
 import { hasGoodCrc } from '../../daemons/gateway/wire/modbus-crc.ts'
 import { type ModbusRequest, openRequest, requestLength } from '../../daemons/gateway/wire/modbus-request.ts'
-import { type Clock, systemClock, type Timer } from '../../kit/clock.ts'
 import { energyMeter } from './energy-meter.ts'
 import type { SimulatedUnit } from './modbus-unit.ts'
 import { relayBoard } from './relay-board.ts'

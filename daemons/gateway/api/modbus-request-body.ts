@@ -1,5 +1,5 @@
 /** Body of `rest/request`. What belongs together per function is checked in core/modbus-request-check.ts. */
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 
 const word = (description: string) => Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535, description }))
 
@@ -33,5 +33,3 @@ export const modbusRequestBody = Type.Object(
   },
   { additionalProperties: false },
 )
-
-export type ModbusRequestBody = Static<typeof modbusRequestBody>

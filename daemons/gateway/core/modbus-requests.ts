@@ -48,7 +48,8 @@ export function createModbusRequests(parts: RequestParts): ModbusRequests {
   const queue = createTransactionQueue<Transaction>({
     clock,
     limit: settings.queue,
-    waitMs: Math.max(1, settings.request_deadline_ms - askingMs),
+    // Whatever the deadline, one may wait for one other that is not answered.
+    waitMs: Math.max(2 * settings.response_timeout_ms, settings.request_deadline_ms - askingMs),
     onExpired({ sent, reject }, waitedMs) {
       counts.expired++
       reject(expiredFault(sent, Math.round(waitedMs), holds.isHeld(sent.request.unitId)))

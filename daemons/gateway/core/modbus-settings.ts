@@ -29,7 +29,8 @@ export const modbusSettings = Type.Object(
       default: 10_000,
       minimum: 100,
       maximum: 600_000,
-      description: 'how long a request may take in all, waiting and asking, ms',
+      description:
+        'how long a request may take in all, waiting and asking, ms; it may wait for two response timeouts in any case',
     }),
     gap_us: Type.Integer({
       default: 0,

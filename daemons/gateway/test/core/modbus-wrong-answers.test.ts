@@ -125,6 +125,15 @@ t.test('a request to a unit held back longer than its deadline expires with a se
   t.equal(line.count('expired'), 1)
 })
 
+t.test('a deadline shorter than a transaction still lets a request have its turn', async (t) => {
+  const line = await modbusLine({
+    units: [countingUnit(5)],
+    say: after(400),
+    settings: { request_deadline_ms: 100, response_timeout_ms: 500 },
+  })
+  t.strictSame((await line.askNow(read)).answer?.values, [0, 0])
+})
+
 for (const callers of [3, 24])
   t.test(`${callers} callers at once each get their own answer`, async (t) => {
     const units = [1, 2, 3].map((unitId) =>
