@@ -1,9 +1,10 @@
 /** One daemon as a process: arguments, settings, lock, parts, signals, exit code. */
 import type { Static, TObject } from 'typebox'
 import { type Clock, systemClock } from '#kit/clock.ts'
+import type { LogConfig } from '#kit/config/common.ts'
 import { loadConfig } from '#kit/config/load.ts'
 import { Fault, faultOf } from '#kit/fault.ts'
-import { createLog, isJournal, type Log, type LogLevel } from '#kit/log.ts'
+import { createLog, isJournal, type Log } from '#kit/log.ts'
 import { makeFolder } from '#kit/store/whole-file.ts'
 import { notify } from '#native/notify/index.ts'
 import { type DaemonArguments, helpOf, readArguments } from './arguments.ts'
@@ -79,7 +80,7 @@ async function run<Schema extends TObject>(options: DaemonOptions<Schema>, argv:
       mustExist: given.isConfigNamed,
       sets: given.sets,
     })
-    const log = createLog({ level: (config as { log: { level: LogLevel } }).log.level })
+    const log = createLog({ level: (config as { log: LogConfig }).log.level })
     return await live(options, given, config, log)
   } catch (error) {
     const fault = faultOf(error, 'start_failed', `could not start: ${error instanceof Error ? error.message : error}`)
