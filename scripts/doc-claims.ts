@@ -1,7 +1,7 @@
 /** What the docs claim and the sources must bear out: paths, symbols, routes, settings, codes. */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { isCodeMade } from './doc-facts.ts'
+import { type CodeFact, isCodeMade } from './doc-facts.ts'
 
 /** What is known, to hold claims against. */
 export interface Known {
@@ -87,7 +87,7 @@ export function errorRows(root: string): ErrorRow[] {
 }
 
 /** Faults of docs/ERRORS.md against the sources, both ways. */
-export function errorFaults(root: string, made: readonly { code: string; status: number | undefined }[]): string[] {
+export function errorFaults(root: string, made: readonly CodeFact[]): string[] {
   const rows = errorRows(root)
   const faults: string[] = []
   const statusOf = new Map(made.map(({ code, status }) => [code, status]))
@@ -95,11 +95,19 @@ export function errorFaults(root: string, made: readonly { code: string; status:
   for (const { code, status } of rows) {
     if (seen.has(code)) faults.push(`docs/ERRORS.md: ${code} stands there twice`)
     seen.add(code)
-    if (!statusOf.has(code) && !isCodeMade(root, code)) faults.push(`docs/ERRORS.md: ${code} is made nowhere`)
+    if (!statusOf.has(code) && !isCodeMade(root, code)) {
+      faults.push(`docs/ERRORS.md: ${code} is made nowhere`)
+      continue
+    }
     const expected = statusOf.get(code)
-    if (expected !== undefined && expected !== status)
-      faults.push(`docs/ERRORS.md: ${code} is answered with ${expected}, not ${status ?? '-'}`)
+    if (expected !== status)
+      faults.push(
+        `docs/ERRORS.md: ${code} is answered with ${expected ?? 'no status of its own'}, not ${status ?? '-'}`,
+      )
   }
-  for (const { code } of made) if (!seen.has(code)) faults.push(`docs/ERRORS.md: ${code} is missing`)
+  for (const { code, isListedOnly } of made) {
+    if (isListedOnly) faults.push(`${code} has a status and is made nowhere`)
+    else if (!seen.has(code)) faults.push(`docs/ERRORS.md: ${code} is missing`)
+  }
   return faults
 }

@@ -18,6 +18,8 @@ export interface RouteFact {
 export interface CodeFact {
   code: string
   status: number | undefined
+  /** A table gives it a status, and no source makes it. */
+  isListedOnly: boolean
 }
 
 /** A state table of `core/*-table.ts`: state, then event, then next state. */
@@ -45,22 +47,28 @@ export async function routesOf(root: string, daemon: string): Promise<RouteFact[
 /** Every fault code of the sources: given to `Fault` or `faultOf` as text, or listed with a status. */
 export function codesOf(root: string): CodeFact[] {
   const statusOf = new Map<string, number>()
-  const codes = new Set<string>()
+  const made = new Set<string>()
   for (const text of sourcesOf(root)) {
-    for (const [, code] of text.matchAll(/\bFault\(\s*'([a-z][a-z0-9_]*)'/g)) codes.add(code ?? '')
-    for (const [, code] of text.matchAll(/\bfaultOf\([^'`]*?,\s*'([a-z][a-z0-9_]*)'/g)) codes.add(code ?? '')
-    for (const [, table] of text.matchAll(/(?:KIT_STATUS|faultStatus)\b[^=;]*=\s*{([^}]*)}/g))
-      for (const [, code, status] of (table ?? '').matchAll(/\b([a-z][a-z0-9_]*): (\d{3}),/g)) {
-        codes.add(code ?? '')
+    for (const [, code] of text.matchAll(/\bFault\(\s*'([a-z][a-z0-9_]*)'/g)) made.add(code ?? '')
+    for (const [, code] of text.matchAll(/\bfaultOf\([^'`]*?,\s*'([a-z][a-z0-9_]*)'/g)) made.add(code ?? '')
+    for (const [, table] of text.matchAll(STATUS_TABLE))
+      for (const [, code, status] of (table ?? '').matchAll(/\b([a-z][a-z0-9_]*): (\d{3}),/g))
         statusOf.set(code ?? '', Number(status))
-      }
   }
-  return [...codes].sort().map((code) => ({ code, status: statusOf.get(code) }))
+  const codes = [...new Set([...made, ...statusOf.keys()])].sort()
+  return codes.map((code) => ({
+    code,
+    status: statusOf.get(code),
+    isListedOnly: !made.has(code) && !isCodeMade(root, code),
+  }))
 }
+
+/** A table from code to HTTP status, by the names it has in kit and in a daemon. */
+const STATUS_TABLE = /(?:KIT_STATUS|faultStatus)\b[^=;]*=\s*{([^}]*)}/g
 
 /** Whether a code is made in the sources: written out, or put together as in `modbus_${flaw}`. */
 export function isCodeMade(root: string, code: string): boolean {
-  const written = new RegExp(`['"\`]${code}['"\`]|\\b${code}:`)
+  const written = new RegExp(`['"\`]${code}['"\`]|\\b${code}:(?! \\d{3},)`)
   return sourcesOf(root).some((text) => {
     if (written.test(text)) return true
     const begun = [...text.matchAll(/`([a-z]+_)\$\{\w+\}`/g)].map(([, prefix]) => prefix ?? '')

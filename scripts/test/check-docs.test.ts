@@ -108,6 +108,14 @@ const planted: [string, Parameters<typeof faultsWith>[1], string, string, RegExp
 for (const [title, file, from, to, expected] of planted)
   t.test(`finds ${title}`, async (t) => t.match((await faultsWith(t, file, from, to)).join('\n'), expected))
 
+t.test('finds a status for a code that nothing makes', async (t) => {
+  const planted = house()
+  planted.daemons.one.api['thing-routes.ts'] = routes.replace('odd_thing: 409,', 'odd_thing: 409,\n  even_thing: 400,')
+  const root = t.testdir(planted)
+  await staleParts(root, { write: true })
+  t.same(await docFaults(root), ['even_thing has a status and is made nowhere'])
+})
+
 t.test('finds hosts of registries and paths of machines', async (t) => {
   const host = ['registry', 'npmjs', 'org'].join('.')
   const root = t.testdir({ 'a.md': `from https://${host}/x\n`, 'b.md': `see ${['', 'work', 'main'].join('/')}\n` })

@@ -70,7 +70,7 @@ const planted: [string, string, string, RegExp][] = [
   [
     'sees an import() of a type',
     'daemons/one/api/routes.ts',
-    "type T = import('../io/line.ts').T",
+    `type T = ${'import'}('../io/line.ts').T`,
     /api may not import io/,
   ],
   ['sees an export from', 'daemons/one/api/routes.ts', "export { x } from '../io/line.ts'", /api may not import io/],
