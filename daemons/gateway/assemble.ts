@@ -8,7 +8,7 @@ import { createTokenStore } from '#kit/auth/tokens.ts'
 import { createMetrics } from '#kit/http/metrics.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
 import { createTickets } from '#kit/http/tickets.ts'
-import { createJournal } from '#kit/journal.ts'
+import { createJournal, type Journal } from '#kit/journal.ts'
 import { lookupSafely, parseTarget } from '#kit/net/target.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
 import { actionRoutes } from './api/action-routes.ts'
@@ -61,9 +61,16 @@ export async function assemble(context: Context): Promise<Assembled> {
   const records = await files.ports.load()
   const house = await furnish(context, files)
   const { delivery, registry } = house
-  const server = await serverOf(context, house)
+  const journal = createJournal({
+    folder: context.stateFolder,
+    clock: context.clock,
+    log: context.log,
+    maxEntries: context.config.journal.entries,
+  })
+  const server = serverOf(context, house, journal)
 
   house.hub.subscribe((event) => delivery.publish(event))
+  parts.add({ name: 'journal', start: () => {}, stop: () => journal.close() })
   parts.add({
     name: 'webhooks',
     start: () => {
@@ -160,14 +167,13 @@ function webhooksOf({ config }: Context, registry: PortRegistry, delivery: Webho
   })
 }
 
-async function serverOf(context: Context, house: House): Promise<HttpServer> {
-  const { clock, config, log, stateFolder, version } = context
+function serverOf(context: Context, house: House, journal: Journal): HttpServer {
+  const { clock, config, log, version } = context
   const { hub, identity, registry, users, webhooks } = house
   const tokens = { clock, lifeMs: TOKEN_LIFE_MS, kind: 'sliding', max: config.http.max_tokens } as const
   const sessions = createSessions(users, createTokenStore(tokens))
   const lifeMs = config.http.ticket_life_ms
   const tickets = createTickets({ clock, lifeMs, max: config.http.max_tickets })
-  const journal = createJournal({ folder: stateFolder, clock, log, maxEntries: config.journal.entries })
   const recorder = createRecorder(journal)
   const metrics = createMetrics({ process: true })
   measurePorts(metrics, registry)

@@ -1,7 +1,6 @@
 /** The users a daemon keeps: users.json in its state folder, which the command line can also write. */
 import { type Static, Type } from 'typebox'
-import { Value } from 'typebox/value'
-import { Fault } from '#kit/fault.ts'
+import { createReader } from '#kit/http/check.ts'
 import type { Log } from '#kit/log.ts'
 import { createStore, type Store } from '#kit/store.ts'
 
@@ -34,15 +33,7 @@ export function createUsersFile(folder: string, log: Log): Store<UsersFile> {
     folder,
     name: 'users',
     log,
-    check: usersFileOf,
+    check: createReader(usersFile),
     initial: () => ({ version: 1 as const, users: [] }),
   })
-}
-
-function usersFileOf(value: unknown): UsersFile {
-  if (!Value.Check(usersFile, value)) {
-    const [first] = Value.Errors(usersFile, value)
-    throw new Fault('bad_users_file', `users.json is of another shape: ${first?.instancePath || '/'} ${first?.message}`)
-  }
-  return value
 }

@@ -1,6 +1,7 @@
 /** What the API changes, on the disk: ports.json, users.json, identity.json in the state folder. */
 import { hostname } from 'node:os'
 import { type TSchema, Type } from 'typebox'
+import { createUsersFile } from '#kit/auth/users-file.ts'
 import { createReader } from '#kit/http/check.ts'
 import type { Log } from '#kit/log.ts'
 import { createStore, type Store } from '#kit/store.ts'
@@ -11,7 +12,7 @@ import { settingsOfProtocol } from '../core/protocol-settings.ts'
 import type { UserRecord } from '../core/users.ts'
 
 /** The version of each file's shape; a file of a later one is refused rather than half understood. */
-const VERSION = 1
+const VERSION = 1 as const
 
 const strict = { additionalProperties: false }
 const webhook = Type.Object(
@@ -36,16 +37,6 @@ const port = Type.Object(
   },
   strict,
 )
-const user = Type.Object(
-  {
-    username: Type.String(),
-    role: Type.Enum(['admin', 'viewer']),
-    passwordHash: Type.String(),
-    createdAt: Type.Integer(),
-  },
-  strict,
-)
-
 /** The three files. */
 export interface StateFiles {
   ports: Store<PortRecord[]>
@@ -56,12 +47,10 @@ export interface StateFiles {
 /** @param folder the daemon's state folder */
 export function createStateFiles(folder: string, log: Log): StateFiles {
   const readPorts = createReader(fileOf({ ports: Type.Array(port) }))
-  const readUsers = createReader(fileOf({ users: Type.Array(user) }))
   const readIdentity = createReader(fileOf({ name: Type.String({ minLength: 1 }) }))
   const store = <File>(name: string, check: (value: unknown) => unknown, initial: () => File) =>
     createStore<File>({ folder, name, log, check: (value) => check(value) as File, initial })
   const ports = store('ports', readPorts, () => ({ version: VERSION, ports: [] as PortRecord[] }))
-  const users = store('users', readUsers, () => ({ version: VERSION, users: [] as UserRecord[] }))
   const identity = store('identity', readIdentity, () => ({ version: VERSION, name: hostname() }))
   return {
     ports: mapped(
@@ -70,7 +59,7 @@ export function createStateFiles(folder: string, log: Log): StateFiles {
       (list) => ({ version: VERSION, ports: list }),
     ),
     users: mapped(
-      users,
+      createUsersFile(folder, log),
       (file) => file.users,
       (list) => ({ version: VERSION, users: list }),
     ),
