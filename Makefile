@@ -9,6 +9,8 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 
 ARCH := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x64)
 STAMPS := build/stamps
+# Made once more when the cross compiler has come: then there are addons for arm64 boards too.
+NATIVE := $(STAMPS)/native$(if $(shell command -v aarch64-linux-gnu-g++ 2>/dev/null),-arm64)
 
 # npm runs on the system's Node: the pinned one lives in the folder that npm replaces.
 SYSTEM_PATH := $(PATH)
@@ -28,6 +30,7 @@ help: ## this list
 
 .PHONY: setup
 setup: $(STAMPS)/setup ## packages from npm, the pinned Node among them
+	@:
 
 $(STAMPS)/setup: package-lock.json package.json .taprc scripts/is-installed.mjs
 	@mkdir -p $(@D)
@@ -40,15 +43,16 @@ $(STAMPS)/setup: package-lock.json package.json .taprc scripts/is-installed.mjs
 	@touch $@
 
 .PHONY: build
-build: $(STAMPS)/native $(STAMPS)/bundles $(STAMPS)/web ## everything that runs, in build/
+build: $(NATIVE) $(STAMPS)/bundles $(STAMPS)/web ## everything that runs, in build/
+	@:
 
-$(STAMPS)/native: $(NATIVE_SOURCES) | $(STAMPS)/setup
+$(NATIVE): $(NATIVE_SOURCES) | $(STAMPS)/setup
 	@scripts/apt-setup.sh build
 	@node scripts/build-native.ts >$(STAMPS)/native.log || { cat $(STAMPS)/native.log >&2; exit 1; }
 	@touch $@
 
 # The addons come first: bundling copies them.
-$(STAMPS)/bundles: $(TS_SOURCES) package.json $(STAMPS)/native | $(STAMPS)/setup
+$(STAMPS)/bundles: $(TS_SOURCES) package.json $(NATIVE) | $(STAMPS)/setup
 	@node scripts/bundle.ts
 	@touch $@
 
@@ -65,7 +69,7 @@ demo: build ## everything with simulated hardware; prints the addresses to open
 # --- showing that it holds
 
 .PHONY: check
-check: $(STAMPS)/native ## format, types, layers, shape, docs, dead code, unit tests; under a minute
+check: $(NATIVE) ## format, types, layers, shape, docs, dead code, unit tests; under a minute
 	@node scripts/run-tests.ts checks unit
 
 .PHONY: static
