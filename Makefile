@@ -24,7 +24,7 @@ WEB_SOURCES := $(filter-out %.md,$(call sources,kit/web daemons/*/web)) scripts/
 
 .PHONY: help
 help: ## this list
-	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
+	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
 # --- what everything needs
 
