@@ -1,0 +1,25 @@
+/** The icons of the pages as inline SVG: nothing is loaded, nothing is referenced by URL. */
+import { h, type VNode } from 'preact'
+
+const PATHS = {
+  ports: 'M3.5 4.5h9v4a4 4 0 0 1-4 4h-1a4 4 0 0 1-4-4zM6 4.5v-3M10 4.5v-3M8 12.5v2.5',
+  hook: 'M1.5 8h9M7.5 5l3 3-3 3M14 2.5v11',
+  system:
+    'M5.5 4.5h5a1 1 0 0 1 1 1v5a1 1 0 0 1-1 1h-5a1 1 0 0 1-1-1v-5a1 1 0 0 1 1-1zM6.5 1.5v3M9.5 1.5v3M6.5 11.5v3M9.5 11.5v3M1.5 6.5h3M1.5 9.5h3M11.5 6.5h3M11.5 9.5h3',
+  settings:
+    'M1.5 5h6.5M12.5 5h2M1.5 11h2M8 11h6.5M8 5a2.2 2.2 0 1 0 4.4 0 2.2 2.2 0 1 0-4.4 0M3.600 11a2.2 2.2 0 1 0 4.4 0 2.2 2.2 0 1 0-4.4 0',
+  pause: 'M5.5 3.5v9M10.5 3.5v9',
+  play: 'M5 3.2v9.6L12.500 8z',
+  search: 'M2.5 7a4.5 4.5 0 1 0 9 0 4.5 4.5 0 1 0-9 0M10.4 10.4l3.6 3.6',
+  back: 'M10 3 5 8l5 5',
+  plus: 'M8 3v10M3 8h10',
+  close: 'M4 4l8 8M12 4l-8 8',
+} as const
+
+/** Names of the icons there are. */
+export type IconName = keyof typeof PATHS
+
+/** One icon, always beside a word or inside something with an `aria-label`. */
+export function icon(name: IconName): VNode {
+  return h('svg', { class: 'i', viewBox: '0 0 16 16', 'aria-hidden': 'true' }, h('path', { d: PATHS[name] }))
+}

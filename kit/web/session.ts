@@ -1,0 +1,42 @@
+/** Who is signed in on this page: the token, kept for the life of the tab, and the waiting for a new one. */
+import { signal } from '@preact/signals'
+
+const KEY = 'plantroom.token'
+
+/**
+ * The bearer token; null when nobody is signed in. It lives in sessionStorage: a reload keeps it, a closed tab
+ * forgets it, other tabs never see it (docs/decisions/061-token-in-session-storage.md).
+ */
+export const token = signal<string | null>(typeof sessionStorage === 'undefined' ? null : sessionStorage.getItem(KEY))
+
+/** True while the daemon refuses the token that was good before: the dialog over the page asks again. */
+export const isSignedOut = signal(false)
+
+let waiting: (() => void)[] = []
+
+/** Takes a token; what waited for one goes on. */
+export function signIn(fresh: string): void {
+  sessionStorage.setItem(KEY, fresh)
+  token.value = fresh
+  isSignedOut.value = false
+  const ready = waiting
+  waiting = []
+  for (const go of ready) go()
+}
+
+/** Forgets the token: the sign-in page comes up. What waited for a token is dropped with the page it belonged to. */
+export function signOut(): void {
+  sessionStorage.removeItem(KEY)
+  waiting = []
+  isSignedOut.value = false
+  token.value = null
+}
+
+/** Asks the reader to sign in again, over the page; resolves when they did. */
+export function signedInAgain(refused: string | null): Promise<void> {
+  if (token.value !== refused && token.value !== null) return Promise.resolve()
+  isSignedOut.value = true
+  return new Promise((resolve) => {
+    waiting.push(resolve)
+  })
+}

@@ -1,0 +1,87 @@
+/** What every page wears: name plate, navigation, banner, toasts, keys and the way past them. */
+import type { VNode } from 'preact'
+import { contact, isLost, tryNow } from './contact.ts'
+import { type Child, html } from './html.ts'
+import { type IconName, icon } from './icon.ts'
+import { KeysDialog } from './keys.ts'
+import { type Lit, lamp } from './lamp.ts'
+import { now, zone } from './now.ts'
+import { age, timeOf } from './numbers.ts'
+import { Toasts } from './toast.ts'
+
+/** The engraved label: what this box is, its name and its address. */
+export interface PlateFacts {
+  role: string
+  name: string
+  address: string
+}
+
+/** One entry of the navigation; at most five at the top level. */
+export interface Entry {
+  href: string
+  label: string
+  icon?: IconName
+  isHere: boolean
+  /** A count, or nothing. */
+  count?: string
+  lit?: Lit
+  litWord?: string
+  sub?: Entry[]
+}
+
+/** What the shell is told. */
+export interface ShellFacts {
+  plate: PlateFacts
+  entries: Entry[]
+  /** The state of everything in a few words, for the phone's bar. */
+  state?: { lit: Lit; words: string }
+  footer: Child
+  children?: Child
+}
+
+/** The engraved label alone. */
+export function plate({ role, name, address }: PlateFacts): VNode {
+  return html`<div class="plate"><small>${role}</small><b>${name}</b><span class="mono">${address}</span></div>`
+}
+
+/** Plate, navigation and page. */
+export function Shell({ plate: facts, entries, state, footer, children }: ShellFacts): VNode {
+  return html`<div class=${isLost.value ? 'frame lost' : 'frame'}>
+    <a class="skip btn primary" href="#main" onClick=${skip}>To the page</a>
+    <header class="bar">${plate(facts)}
+      ${state ? html`<div class="bar-state">${lamp(state.lit)}${state.words}</div>` : null}</header>
+    <nav class="rail" aria-label="Pages">${entries.map(entry)}<footer>${footer}</footer></nav>
+    <div class="page">
+      <${Banner} role=${facts.role.toLowerCase()} />
+      <main class=${isLost.value ? 'main stale' : 'main'} id="main" tabindex="-1">${children}</main>
+    </div>
+    <${Toasts} /><${KeysDialog} />
+  </div>`
+}
+
+function entry(facts: Entry): VNode {
+  const current = facts.isHere ? (facts.sub?.some((each) => each.isHere) ? 'true' : 'page') : undefined
+  const behind = facts.lit ? lamp(facts.lit, facts.litWord ?? true) : null
+  return html`<a href=${facts.href} aria-current=${current} key=${facts.href}>
+      ${facts.icon ? icon(facts.icon) : null}<span class="grow">${facts.label}</span>
+      ${facts.count ? html`<span class="faint small">${facts.count}</span>` : behind}</a>
+    ${facts.sub?.length ? html`<div class="sub">${facts.sub.map(entry)}</div>` : null}`
+}
+
+/** The address is the page's place, so the jump is made by hand and leaves it as it is. */
+function skip(event: Event): void {
+  event.preventDefault()
+  document.getElementById('main')?.focus()
+}
+
+/** Contact lost: since when, how old the values are, when it is tried again. Comes back by itself. */
+function Banner({ role }: { role: string }): VNode | null {
+  const { isLost: lost, lastGoodAt, nextTryAt } = contact.value
+  if (!lost) return null
+  const nextMs = nextTryAt - now.value
+  const next = nextMs > 500 ? `Next try in ${age(Math.ceil(nextMs / 1000) * 1000)}.` : 'Trying now.'
+  return html`<section class="banner" data-s="warn" aria-label="Contact">${lamp('warn')}
+    <span><b role="alert">No contact with this ${role}</b><b> for ${age(Math.max(1000, now.value - lastGoodAt))}.</b>
+      ${` Values are from ${timeOf(lastGoodAt, zone.value)}. ${next}`}</span>
+    <button class="btn" type="button" onClick=${tryNow}>Try now</button></section>`
+}

@@ -1,0 +1,60 @@
+/** Signing in: the page before everything, and the dialog over a page whose token has run out. */
+import type { VNode } from 'preact'
+import { Act } from './button.ts'
+import { call } from './call.ts'
+import { Dialog } from './dialog.ts'
+import { input, refusal } from './field.ts'
+import { type Form, useForm } from './form.ts'
+import { type Child, html } from './html.ts'
+import { isSignedOut, signIn, signOut } from './session.ts'
+
+interface Login {
+  token: string
+}
+
+/** Name and password; the name may stay empty where there is one user only. */
+function fields(form: Form): VNode {
+  return html`${input({ form, name: 'username', label: 'User name', autocomplete: 'username', first: true, kind: 'wide' })}
+    ${input({ form, name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', kind: 'wide' })}`
+}
+
+async function login(form: Form): Promise<void> {
+  const { username, password } = form.values.value
+  const body = username === '' ? { password } : { username, password }
+  const answer = await call<Login>('POST /api/login', body, { isSignIn: true })
+  signIn(answer.token)
+}
+
+/** The sign-in page. @param plate the name plate, so that nobody signs in to the wrong box */
+export function SignIn({ plate, footer }: { plate: Child; footer?: Child }): VNode {
+  const form = useForm({ username: '', password: '' })
+  function submit(event: Event): void {
+    event.preventDefault()
+    void form.submit(() => login(form))
+  }
+  return html`<main class="alone" id="main"><div class="alone-in">${plate}
+    <form class="panel" onSubmit=${submit} novalidate><div class="in stack">
+      <h1>Sign in</h1>${fields(form)}${refusal(form)}
+      <${Act} kind="primary" type="submit" waits=${form.isBusy.value}>Sign in</${Act}>
+    </div></form><p class="faint small">${footer}</p></div></main>`
+}
+
+/** Asks for the password again over the page, which stays as it is with everything typed. */
+export function SignedOut(): VNode | null {
+  return isSignedOut.value ? html`<${Again} />` : null
+}
+
+function Again(): VNode {
+  const form = useForm({ username: '', password: '' })
+  function submit(event: Event): void {
+    event.preventDefault()
+    void form.submit(() => login(form))
+  }
+  return html`<${Dialog} title="Sign in again">
+    <form onSubmit=${submit} novalidate class="again"><div class="stack">
+      <p class="soft">Twelve hours without use, or a restart, ended the session. What you typed on the page is kept.</p>
+      ${fields(form)}${refusal(form)}</div>
+      <footer><button class="btn quiet" type="button" onClick=${signOut}>Leave page</button>
+      <${Act} kind="primary" type="submit" waits=${form.isBusy.value}>Sign in</${Act}></footer></form>
+  </${Dialog}>`
+}
