@@ -1,0 +1,138 @@
+/** Bundles the pages of a daemon: a script and a style sheet for all of them, a part for each page that is fetched when opened. */
+import { globSync } from 'node:fs'
+import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { basename, dirname, join, sep } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { build, type Metafile, type Plugin } from 'esbuild'
+import { isMain } from './is-main.ts'
+
+/** What a page may weigh as it goes over the wire: script and style of all pages, its own part, and what that part needs. */
+const MOST_GZIP_BYTES = 40_000
+
+/** What to bundle. */
+export interface WebBundle {
+  /** Daemon whose `daemons/<daemon>/web/main.ts` and `main.css` are bundled. */
+  daemon: string
+  /** Folder that is emptied and filled: `index.html`, `app-<hash>.js`, `app-<hash>.css`, `part-<hash>.js`, `icon.svg`, source maps. */
+  outDir: string
+}
+
+/** What one page weighs. */
+export interface PageWeight {
+  /** Source file of the page's own part; that of the entry for the first page. */
+  page: string
+  gzipBytes: number
+}
+
+/** The page itself: no script and no style in it, so the strictest content security policy holds. */
+function pageOf(title: string, names: { js: string; css: string }): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">
+<meta name="theme-color" content="#f1f3f1" media="(prefers-color-scheme: light)">
+<meta name="theme-color" content="#0b0f0f" media="(prefers-color-scheme: dark)">
+<title>${title}</title>
+<link rel="icon" href="icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="${names.css}">
+<script type="module" src="${names.js}"></script>
+</head>
+<body class="app"><noscript>This page is drawn by a script, and this browser runs none. The same can be done over HTTP: /api/openapi.json.</noscript></body>
+</html>
+`
+}
+
+/** Indentation inside templates is for those who read the source; htm drops it anyway, after it was sent. */
+const outdented: Plugin = {
+  name: 'outdented',
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]web[\\/][\w-]+\.ts$/ }, async ({ path }) => {
+      const text = await readFile(path, 'utf8')
+      return { contents: text.replaceAll(/\n[ \t]+/g, '\n'), loader: 'ts' }
+    })
+  },
+}
+
+/**
+ * Bundles, minified, with source maps.
+ * @returns the pages with their gzip sizes, heaviest first
+ * @throws Error when one is over 40 kB gzip
+ */
+export async function bundleWeb({ daemon, outDir }: WebBundle): Promise<PageWeight[]> {
+  await rm(outDir, { recursive: true, force: true })
+  await mkdir(outDir, { recursive: true })
+  const root = dirname(import.meta.dirname)
+  const from = join(root, 'daemons', daemon, 'web')
+  const { metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: [join(from, 'main.ts'), join(from, 'main.css')],
+    outdir: outDir,
+    bundle: true,
+    splitting: true,
+    minify: true,
+    sourcemap: true,
+    metafile: true,
+    format: 'esm',
+    target: ['chrome111', 'firefox115', 'safari16.4'],
+    entryNames: 'app-[hash]',
+    chunkNames: 'part-[hash]',
+    legalComments: 'none',
+    logLevel: 'warning',
+    plugins: [outdented],
+  })
+  const js = outputOf(metafile, `daemons/${daemon}/web/main.ts`)
+  const css = outputOf(metafile, `daemons/${daemon}/web/main.css`)
+  await copyFile(join(root, 'kit/web/icon.svg'), join(outDir, 'icon.svg'))
+  await writeFile(join(outDir, 'index.html'), pageOf(`Plantroom ${daemon}`, { js: basename(js), css: basename(css) }))
+  return await weigh(metafile, root, { js, css })
+}
+
+function outputOf(metafile: Metafile, entry: string): string {
+  const found = Object.entries(metafile.outputs).find(([, output]) => output.entryPoint === entry)
+  if (!found) throw new Error(`esbuild wrote nothing for ${entry}`)
+  return found[0]
+}
+
+/** A page is the entry and one part that it fetches, each with everything they import. */
+async function weigh(
+  metafile: Metafile,
+  root: string,
+  { js, css }: { js: string; css: string },
+): Promise<PageWeight[]> {
+  const parts = Object.values(metafile.outputs).flatMap(({ imports }) => imports.filter(isFetched))
+  const pages = [...new Set([js, ...parts.map((part) => part.path)])].map(async (part) => {
+    const needed = new Set([css, ...needs(metafile, js), ...needs(metafile, part)])
+    const sizes = await Promise.all(
+      [...needed].map(async (path) => gzipSync(await readFile(join(root, path)), { level: 9 }).length),
+    )
+    const gzipBytes = sizes.reduce((sum, size) => sum + size, 0)
+    return { page: metafile.outputs[part]?.entryPoint ?? part, gzipBytes }
+  })
+  const weights = (await Promise.all(pages)).sort((a, b) => b.gzipBytes - a.gzipBytes)
+  const heavy = weights.find((weight) => weight.gzipBytes > MOST_GZIP_BYTES)
+  if (heavy)
+    throw new Error(`${heavy.page} weighs ${heavy.gzipBytes} bytes gzip, at most ${MOST_GZIP_BYTES} are allowed`)
+  return weights
+}
+
+function isFetched({ kind }: { kind: string }): boolean {
+  return kind === 'dynamic-import'
+}
+
+function needs(metafile: Metafile, path: string, seen = new Set<string>()): Set<string> {
+  if (seen.has(path)) return seen
+  seen.add(path)
+  for (const each of metafile.outputs[path]?.imports ?? [])
+    if (each.kind === 'import-statement') needs(metafile, each.path, seen)
+  return seen
+}
+
+if (isMain(import.meta)) {
+  const root = dirname(import.meta.dirname)
+  for (const entry of globSync('daemons/*/web/main.ts', { cwd: root })) {
+    const daemon = entry.split(sep)[1] ?? ''
+    const weights = await bundleWeb({ daemon, outDir: join(root, 'build/web', daemon) })
+    for (const { page, gzipBytes } of weights) process.stdout.write(`${page} ${gzipBytes} bytes gzip\n`)
+  }
+}
