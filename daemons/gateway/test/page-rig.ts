@@ -1,0 +1,115 @@
+/** A real browser on the gateway's pages: what it asks for, what it complains about, what axe finds, and its pictures. */
+import { existsSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import axe from 'axe-core'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Test } from 'tap'
+
+/** Debian's browser; nothing is downloaded. */
+const CHROMIUM = '/usr/bin/chromium'
+
+/** Why the pages cannot be tried here; false when they can. */
+export const noBrowser: string | false = existsSync(CHROMIUM)
+  ? false
+  : `${CHROMIUM} is missing: apt-get install chromium`
+
+const ARGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+const PICTURES = join(import.meta.dirname, '../../../docs/img')
+const SIZES = [
+  { name: 'desk', width: 1280, height: 800 },
+  { name: 'phone', width: 390, height: 844 },
+] as const
+const SCHEMES = ['light', 'dark'] as const
+
+/** A page under test. */
+export interface Rig {
+  page: Page
+  /** Requests that went anywhere but to the gateway. */
+  strangers: string[]
+  /** What the browser complained about: errors in scripts, refused by the content security policy, failed to load. */
+  complaints: string[]
+  /** Runs axe in light and dark at desk and phone width, and takes pictures where they are wanted. */
+  audit(t: Test, name: string): Promise<void>
+  /** Without contact, and with it again. */
+  offline(is: boolean): Promise<void>
+}
+
+/** Opens a browser on `url`; closed with the test. */
+export async function openRig(t: Test, url: string): Promise<Rig> {
+  const browser: Browser = await chromium.launch({ executablePath: CHROMIUM, headless: true, args: ARGS })
+  t.teardown(() => browser.close())
+  const context = await browser.newContext({ viewport: SIZES[0], colorScheme: 'light', reducedMotion: 'reduce' })
+  context.setDefaultTimeout(10_000)
+  const page = await context.newPage()
+  const strangers: string[] = []
+  const complaints: string[] = []
+  const host = new URL(url).host
+  let isOffline = false
+  page.on('request', (request) => {
+    if (new URL(request.url()).host !== host) strangers.push(request.url())
+  })
+  page.on('pageerror', (error) => complaints.push(`${error}`))
+  page.on('console', (message) => {
+    const text = message.text()
+    // A refused login, and everything while there is no contact, is what the page is there to show.
+    const isShown = /status of (400|401|403|404|409|422|429|502|504)/.test(text)
+    if (message.type() === 'error' && !isOffline && !isShown) complaints.push(text)
+  })
+  await page.goto(url)
+  return {
+    page,
+    strangers,
+    complaints,
+    audit: (test, name) => auditPage(page, test, name),
+    async offline(is) {
+      isOffline = true
+      await context.setOffline(is)
+      if (!is) await page.locator('.banner').waitFor({ state: 'detached' })
+      isOffline = is
+    },
+  }
+}
+
+async function auditPage(page: Page, t: Test, name: string): Promise<void> {
+  const isPictured = process.env.PLANTROOM_PICTURES === '1'
+  if (isPictured) await page.locator('.toast').waitFor({ state: 'detached' })
+  for (const size of SIZES) {
+    for (const scheme of SCHEMES) {
+      await page.setViewportSize(size)
+      await page.emulateMedia({ colorScheme: scheme })
+      const found = await violations(page)
+      t.same(found, [], `${name}, ${size.name}, ${scheme}: axe finds nothing`)
+      t.ok(await fits(page), `${name}, ${size.name}: nothing stands out at the side`)
+      if (isPictured) await picture(page, `${name}-${size.name}-${scheme}`)
+    }
+  }
+  await page.setViewportSize(SIZES[0])
+  await page.emulateMedia({ colorScheme: 'light' })
+}
+
+async function violations(page: Page): Promise<string[]> {
+  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe.source)
+  return (await page.evaluate(async () => {
+    const runner = (window as unknown as { axe: typeof axe }).axe
+    const { violations: found } = await runner.run(document, { resultTypes: ['violations'] })
+    return found.map((each) => `${each.id}: ${each.nodes.map((node) => node.html.slice(0, 160)).join(' | ')}`)
+  })) as string[]
+}
+
+async function fits(page: Page): Promise<boolean> {
+  return (await page.evaluate('document.documentElement.scrollWidth <= innerWidth')) as boolean
+}
+
+async function picture(page: Page, name: string): Promise<void> {
+  mkdirSync(PICTURES, { recursive: true })
+  await page.screenshot({ path: join(PICTURES, `${name}.png`), animations: 'disabled' })
+}

@@ -1,0 +1,64 @@
+/** Tests of what hands type: bytes, lists, headers, settings. */
+import t from 'tap'
+import { createForm } from '#kit/web/form.ts'
+import { bodyOf, valuesOf } from '../../web/port-fields.ts'
+import { loadsOf, ratesOf, withSample } from '../../web/rates.ts'
+import { headersOf, headersText, hexOfText, listOf, namesOf } from '../../web/typed.ts'
+
+const line = {
+  baud: 9600,
+  data_bits: 8,
+  parity: 'none',
+  stop_bits: 1,
+  flow: 'none',
+  rs485: null,
+  low_latency: false,
+} as const
+const blank = { path: '/dev/ttyUSB0', protocol: null, line: null, settings: null, counters: null } as never
+
+t.test('reads text as bytes, numbers in any of their spellings, and headers one a line', async (t) => {
+  t.equal(hexOfText('P\r\n'), '50 0D 0A')
+  t.equal(hexOfText('°'), 'C2 B0')
+  t.same(listOf('1, 0x1F on off soon'), [1, 31, 1, 0, 'soon'])
+  t.same(namesOf('frame, error frame'), ['frame', 'error'])
+  const headers = { Authorization: 'Basic YTpi', 'X-Site': 'B2: north' }
+  t.same(headersOf(headersText(headers)), headers)
+  t.same(headersOf('alone'), { alone: '' })
+})
+
+t.test('sends what is shown, numbers as numbers, and leaves out what is empty', async (t) => {
+  const form = createForm(valuesOf(blank))
+  form.set('line.baud', 'quick')
+  form.set('settings.response_timeout_ms', '500')
+  const body = bodyOf(form)
+  t.equal(body.protocol, 'modbus-rtu')
+  t.match(body.line, { baud: 'quick', data_bits: 8, parity: 'none', stop_bits: 1, rs485: null })
+  t.equal(body.settings.response_timeout_ms, 500)
+  t.notOk('quarantine_ms' in body.settings)
+  t.notOk('silence_ms' in body.settings, 'settings of another protocol stay out')
+})
+
+t.test('fills the form from what is set up, and gives the same back', async (t) => {
+  const rs485 = {
+    enabled: true,
+    delay_before_send_ms: 1,
+    delay_after_send_ms: 2,
+    rts_on_send: true,
+    rx_during_tx: false,
+  }
+  const settings = { framing: 'delimiter', delimiter_hex: '0D 0A', tcp_port: 4001 }
+  const port = { ...(blank as object), protocol: 'raw', line: { ...line, rs485 }, settings } as never
+  const body = bodyOf(createForm(valuesOf(port)))
+  t.same(body.line, { ...line, rs485 })
+  t.match(body.settings, settings)
+})
+
+t.test('makes rates from counters, and begins anew when they went back', async (t) => {
+  const port = (rxBytes: number) => ({ ...(blank as object), line, counters: { rxBytes, txBytes: 0 } }) as never
+  let samples = withSample([], port(0), 0)
+  samples = withSample(samples, port(960), 2000)
+  t.same(ratesOf(samples, ['rxBytes']), [480])
+  t.same(loadsOf(samples, port(960)), [50])
+  samples = withSample(samples, port(10), 4000)
+  t.same(ratesOf(samples, ['rxBytes']), [])
+})

@@ -1,0 +1,178 @@
+/** First run: password, name, lines, done. Nothing is kept before the last button. */
+import type { VNode } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { Act } from '#kit/web/button.ts'
+import { sentenceOf } from '#kit/web/call.ts'
+import { input, refusal, toggle } from '#kit/web/field.ts'
+import { type Form, useForm } from '#kit/web/form.ts'
+import { html } from '#kit/web/html.ts'
+import { lamp, say } from '#kit/web/lamp.ts'
+import { goTo } from '#kit/web/route.ts'
+import { signIn } from '#kit/web/session.ts'
+import { plate } from '#kit/web/shell.ts'
+import { Toasts } from '#kit/web/toast.ts'
+import { api, type Port } from './api.ts'
+import { isSettingUp, lookAtPorts, plateFacts, status } from './state.ts'
+import { deviceOf, nameOf, protocolNames } from './words.ts'
+
+/** The API has the last word; this one spares the way back from the last step to the first. */
+const LEAST_PASSWORD = 8
+const STEPS = ['Password', 'Name', 'Lines', 'Done']
+
+/** What became of a line. */
+interface Outcome {
+  path: string
+  fault: string | null
+}
+
+/** The four steps. */
+export function FirstRun(): VNode {
+  const form = useForm({ username: 'admin', password: '', isShown: false, name: status.value?.name ?? '' })
+  const [step, setStep] = useState(0)
+  const [lines, setLines] = useState<Port[] | string | null>(null)
+  const [outcomes, setOutcomes] = useState<Outcome[]>([])
+  useEffect(() => {
+    isSettingUp.value = true
+    void findLines().then(setLines)
+  }, [])
+
+  useEffect(() => focusStep(), [step])
+
+  async function finish(): Promise<void> {
+    const { username, password, name } = form.values.value
+    const body = { username: String(username), password: String(password), name: String(name).trim() || undefined }
+    const isMade = await form.submit(async () => signIn((await api.setup(body)).token))
+    if (!isMade) return setStep(stepOfFault(form))
+    const known = Array.isArray(lines) ? lines : []
+    setOutcomes(await setUpLines(known, form))
+    await lookAtPorts()
+    setStep(3)
+  }
+  function next(event: Event): void {
+    event.preventDefault()
+    if (step === 0 && !isGoodStart(form)) return
+    if (step < 2) setStep(step + 1)
+    else if (step === 2) void finish()
+    else leave(outcomes)
+  }
+
+  const labels = [
+    'Go on',
+    'Go on',
+    'Set up gateway',
+    outcomes.length > 0 ? `Open ${nameOf(outcomes[0]?.path ?? '')}` : 'To the ports',
+  ]
+  return html`<main class="alone" id="main"><div class="alone-in wide">${plate(plateFacts())}
+    <form class="panel" onSubmit=${next} novalidate><div class="in stack">
+      <ol class="steps">${STEPS.map((name, at) => html`<li key=${name} data-s=${at < step ? 'ok' : undefined} aria-current=${at === step ? 'step' : undefined}>${name}</li>`)}</ol>
+      ${stepBody({ step, form, lines, outcomes })}${refusal(form)}
+      <div class="acts between">${step === 1 || step === 2 ? html`<button class="btn quiet" type="button" onClick=${() => setStep(step - 1)}>Back</button>` : html`<span></span>`}
+        <${Act} kind="primary" type="submit" waits=${form.isBusy.value}>${labels[step]}</${Act}></div>
+    </div></form></div><${Toasts} /></main>`
+}
+
+/** The first field of a step has the focus, so that Enter goes on; on a step without fields its button has it. */
+function focusStep(): void {
+  const first = document.querySelector<HTMLElement>('form input[type=text], form input[type=password], form select')
+  const place = first ?? document.querySelector<HTMLElement>('form .btn.primary')
+  place?.focus()
+}
+
+async function findLines(): Promise<Port[] | string> {
+  try {
+    return (await api.linesForSetup()).lines
+  } catch (thrown) {
+    return sentenceOf(thrown)
+  }
+}
+
+function isGoodStart(form: Form): boolean {
+  const { username, password } = form.values.value
+  const faults: Record<string, string> = {}
+  if (String(username).trim() === '') faults.username = 'A name is needed to sign in with.'
+  const length = String(password).length
+  if (length < LEAST_PASSWORD)
+    faults.password = `The password has ${length} characters, at least ${LEAST_PASSWORD} are needed.`
+  form.faults.value = faults
+  const first = Object.keys(faults)[0]
+  if (first) document.getElementById(`${form.id}-${first}`)?.focus()
+  return first === undefined
+}
+
+function stepOfFault(form: Form): number {
+  if ('username' in form.faults.value || 'password' in form.faults.value) return 0
+  return 'name' in form.faults.value ? 1 : 2
+}
+
+/** A line that is refused does not hold up the others; it says why on the last step. */
+async function setUpLines(lines: readonly Port[], form: Form): Promise<Outcome[]> {
+  const outcomes: Outcome[] = []
+  for (const { path } of lines) {
+    const protocol = form.values.value[path]
+    if (typeof protocol !== 'string' || protocol === '') continue
+    try {
+      await api.setUpPort(path, { protocol, line: {}, settings: {} })
+      outcomes.push({ path, fault: null })
+    } catch (thrown) {
+      outcomes.push({ path, fault: sentenceOf(thrown) })
+    }
+  }
+  return outcomes
+}
+
+function leave(outcomes: readonly Outcome[]): void {
+  isSettingUp.value = false
+  if (status.value) status.value = { ...status.value, adminConfigured: true }
+  const first = outcomes[0]
+  if (first) goTo('port', first.path)
+  else goTo('ports')
+}
+
+interface StepFacts {
+  step: number
+  form: Form
+  lines: Port[] | string | null
+  outcomes: readonly Outcome[]
+}
+
+function stepBody({ step, form, lines, outcomes }: StepFacts): VNode {
+  if (step === 0)
+    return html`<h1>Who looks after this gateway?</h1><p class="soft">This makes the first administrator.</p>
+      ${input({ form, name: 'username', label: 'User name', autocomplete: 'username', kind: 'wide', first: true })}
+      ${input({ form, name: 'password', label: 'Password', type: form.values.value.isShown ? 'text' : 'password', autocomplete: 'new-password', hint: 'At least 8 characters.', kind: 'wide' })}
+      ${toggle({ form, name: 'isShown', label: 'Show password' })}`
+  if (step === 1)
+    return html`<h1>What is it called?</h1>
+      ${input({ form, name: 'name', label: 'Name', kind: 'wide', first: true, hint: 'Stands on the plate of every page, so that nobody works on the wrong box: Plant room B2.' })}`
+  if (step === 2) return html`<h1>What is on its lines?</h1>${linesBody(lines, form)}`
+  return html`<h1>Done</h1>${doneBody(outcomes)}`
+}
+
+function linesBody(lines: Port[] | string | null, form: Form): VNode {
+  if (lines === null) return say('busy', 'Looking for lines', 'This usually takes less than a second.')
+  if (typeof lines === 'string')
+    return say('warn', 'The lines could not be listed', `${lines} They can be set up on their own pages.`)
+  if (lines.length === 0)
+    return say('off', 'No serial line found', 'Plug one in at any time: it appears under Ports, and is set up there.')
+  return html`<p class="soft">They start with 9600 baud, 8 data bits, no parity. Each line's page has the rest.</p>
+    <ul class="pick">${lines.map(
+      (
+        line,
+      ) => html`<li key=${line.path}><div><b>${nameOf(line.path)}</b><span class="small soft">${deviceOf(line) || line.path}</span></div>
+      <div class="input"><select aria-label=${`Protocol of ${nameOf(line.path)}`} value=${String(form.values.value[line.path] ?? '')}
+        onChange=${(event: Event) => form.set(line.path, (event.target as HTMLSelectElement).value)}>
+        <option value="">Closed</option>${Object.entries(protocolNames).map(([value, name]) => html`<option value=${value}>${name}</option>`)}</select></div></li>`,
+    )}</ul>`
+}
+
+function doneBody(outcomes: readonly Outcome[]): VNode {
+  return html`<p class="soft">This page is at <span class="mono">${location.host}</span>. Keep the password: it is stored only as a hash.</p>
+    ${
+      outcomes.length === 0
+        ? html`<p>No line is set up yet. Each one is set up under Ports.</p>`
+        : html`<ul class="pick">${outcomes.map(
+            ({ path, fault }) => html`<li key=${path}><div><b>${lamp(fault ? 'fault' : 'ok', true)} ${nameOf(path)}</b>
+            <span class="small soft">${fault ?? 'set up and being opened'}</span></div></li>`,
+          )}</ul>`
+    }`
+}

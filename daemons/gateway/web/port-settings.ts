@@ -1,0 +1,125 @@
+/** The settings of one port: protocol, line, and what the protocol asks for. Applied at once and saved. */
+import type { VNode } from 'preact'
+import { Act } from '#kit/web/button.ts'
+import { choice, input, refusal, segments, toggle } from '#kit/web/field.ts'
+import { type Form, useForm } from '#kit/web/form.ts'
+import { html } from '#kit/web/html.ts'
+import { icon } from '#kit/web/icon.ts'
+import { useKeys } from '#kit/web/keys.ts'
+import { say } from '#kit/web/lamp.ts'
+import { goTo, linkTo } from '#kit/web/route.ts'
+import { toast } from '#kit/web/toast.ts'
+import { api, type Port } from './api.ts'
+import { bodyOf, lineFields, type PortField, type ProtocolName, protocolFields, valuesOf } from './port-fields.ts'
+import { isAdmin, lookAtPorts, portAt, ports } from './state.ts'
+import { deviceOf, nameOf, protocolNames } from './words.ts'
+
+/** The settings page; drawn once the line is known, because the form begins with what is set up. */
+export function PortSettings({ path }: { path: string }): VNode {
+  const port = portAt(path)
+  if (ports.value === null)
+    return alone(say('busy', 'Asking the gateway for this line', 'This usually takes less than a second.'))
+  if (!isAdmin.value) return alone(say('off', 'Only an administrator changes settings', 'Sign in as one to go on.'))
+  return html`<${Settings} port=${port ?? blankPort(path)} />`
+}
+
+function alone(words: VNode): VNode {
+  return html`<h1 class="sr">Settings</h1><section class="panel">${words}</section>`
+}
+
+/** A line the system did not list can be set up as well; the gateway says whether it may be used. */
+function blankPort(path: string): Port {
+  return {
+    path,
+    byId: null,
+    maker: null,
+    product: null,
+    serialNumber: null,
+    found: false,
+    configured: false,
+    state: null,
+    stateSince: null,
+    fault: null,
+    nextTryAt: null,
+    enabled: false,
+    protocol: null,
+    line: null,
+    settings: null,
+    counters: null,
+    unsupported: [],
+    webhooks: 0,
+  }
+}
+
+function Settings({ port }: { port: Port }): VNode {
+  const form = useForm(valuesOf(port), port.configured ? 'edit' : 'new')
+  const name = nameOf(port.path)
+  useKeys(`Settings of ${name}`, [{ key: 'Enter', what: 'in a field: saves', run: () => false }])
+
+  async function save(): Promise<void> {
+    const saved = await api.setUpPort(port.path, bodyOf(form))
+    form.settle(valuesOf(saved))
+    await lookAtPorts()
+  }
+  async function submit(event: Event): Promise<void> {
+    event.preventDefault()
+    if (!(await form.submit(save))) return
+    toast(`${name} is set up.`)
+    goTo('port', port.path)
+  }
+
+  const protocol = String(form.values.value.protocol) as ProtocolName
+  return html`<div class="head"><a class="btn quiet icon" href=${linkTo('port', port.path)} aria-label=${`Back to ${name}`}>${icon('back')}</a>
+      <h1>${port.configured ? `Settings of ${name}` : `Set up ${name}`}</h1><p class="meta mono">${deviceOf(port) || port.path}</p></div>
+    <form class="panel settings" onSubmit=${(event: Event) => void submit(event)} novalidate><div class="in stack">
+      <section class="group"><h2>Protocol</h2>${protocolChoice(form, protocol)}</section>
+      <section class="group"><h2>Line</h2><div class="form">${drawn(lineFields, form)}</div></section>
+      <section class="group"><h2>${protocolNames[protocol]}</h2><div class="form">${drawn(common(protocol), form)}</div>${rare(protocol, form)}</section>
+      ${refusal(form)}</div>
+      <footer class="save"><p class="small soft">${consequence(port)}</p><div class="acts">
+        <a class="btn quiet" href=${linkTo('port', port.path)}>Discard</a>
+        <${Act} kind="primary" type="submit" waits=${form.isBusy.value}>${port.configured ? 'Save and reopen' : 'Save and open'}</${Act}></div></footer>
+    </form>`
+}
+
+function protocolChoice(form: Form, protocol: ProtocolName): VNode {
+  return segments({
+    label: 'Protocol',
+    name: 'protocol',
+    value: protocol,
+    options: Object.entries(protocolNames),
+    choose: (value) => form.set('protocol', value),
+  })
+}
+
+function common(protocol: ProtocolName): readonly PortField[] {
+  return protocolFields[protocol].filter((field) => !field.rare)
+}
+
+/** What most never change; open by itself when one of it was refused. */
+function rare(protocol: ProtocolName, form: Form): VNode {
+  const fields = protocolFields[protocol].filter((field) => field.rare)
+  const isRefused = fields.some((field) => field.name in form.faults.value)
+  return html`<details open=${isRefused || undefined}><summary>Limits and timing</summary>
+    <p class="small soft">A field left empty takes the gateway's default.</p><div class="form">${drawn(fields, form)}</div></details>`
+}
+
+function drawn(fields: readonly PortField[], form: Form): VNode[] {
+  return fields.filter((field) => field.when?.(form.values.value) ?? true).map((field) => drawnField(field, form))
+}
+
+function drawnField(field: PortField, form: Form): VNode {
+  const facts = { form, name: field.name, label: field.label, hint: field.hint }
+  if (field.kind === 'toggle') return toggle({ ...facts, kind: 'wide' })
+  if (field.kind === 'choice') return choice({ ...facts, options: field.options ?? [] })
+  const options = field.options?.map(([value]) => value)
+  return input({ ...facts, unit: field.unit, type: field.kind, options, mono: field.kind === 'text' })
+}
+
+/** What a save will do, before it does. */
+function consequence(port: Port): string {
+  if (!port.configured) return 'The line is opened at once, now and after every start.'
+  return port.state === 'open'
+    ? 'The line is closed and opened again; requests that wait are refused.'
+    : 'Applied at once and saved.'
+}

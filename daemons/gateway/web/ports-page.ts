@@ -1,0 +1,124 @@
+/** Ports: which line needs me. The verdict over all of them, then one row each, bad ones on top. */
+import type { VNode } from 'preact'
+import { input } from '#kit/web/field.ts'
+import { useForm } from '#kit/web/form.ts'
+import { type Child, html } from '#kit/web/html.ts'
+import { useKeys } from '#kit/web/keys.ts'
+import { lamp, say, verdict } from '#kit/web/lamp.ts'
+import { daemonNow, zone } from '#kit/web/now.ts'
+import { count, fixed, UNKNOWN } from '#kit/web/numbers.ts'
+import { goTo, linkTo } from '#kit/web/route.ts'
+import type { Port } from './api.ts'
+import { loadsOf, steady } from './rates.ts'
+import { isAdmin, ports, samples } from './state.ts'
+import { judgePorts, sortPorts } from './verdicts.ts'
+import { deviceOf, nameOf, setupOf, stateOf } from './words.ts'
+
+/** The page of all lines. */
+export function PortsPage(): VNode {
+  const known = ports.value
+  useKeys('Ports', [
+    { key: 'ArrowDown', what: 'next line', run: () => walk(1) },
+    { key: 'ArrowUp', what: 'line before', run: () => walk(-1) },
+    { key: 'Enter', what: 'opens the line', run: () => false },
+    { key: 'n', what: 'sets up the line', run: setUpChosen },
+  ])
+  if (!known) {
+    const wait = say('busy', 'Asking the gateway for its lines', 'This usually takes less than a second.')
+    return html`<div class="head"><h1>Ports</h1></div><section class="panel">${wait}</section>`
+  }
+  const judged = judgePorts(known, { nowMs: daemonNow(), zone: zone.value })
+  return html`<h1 class="sr">Ports</h1>${verdict(judged)}
+    ${known.length === 0 ? empty() : table(sortPorts(known))}
+    ${isAdmin.value ? html`<${OtherPath} />` : null}`
+}
+
+/** For a line the system does not list: set up by its path. */
+function OtherPath(): VNode {
+  const form = useForm({ path: '' })
+  function submit(event: Event): void {
+    event.preventDefault()
+    const path = String(form.values.value.path).trim()
+    if (path !== '') goTo('port', path, 'settings')
+  }
+  return html`<details class="other"><summary>A line that is not listed</summary>
+    <form class="name-row" onSubmit=${submit} novalidate>
+      ${input({ form, name: 'path', label: 'Device path', mono: true, placeholder: '/dev/ttyS4', kind: 'most', hint: 'The gateway says whether it may be used.' })}
+      <button class="btn" type="submit">Set up</button></form></details>`
+}
+
+function empty(): VNode {
+  const text =
+    'Plug a USB serial adapter in and it appears here within seconds. Built-in ports appear when the system lists them under /dev.'
+  return html`<section class="panel">${say('off', 'No serial line', text)}</section>`
+}
+
+function table(sorted: readonly Port[]): VNode {
+  return html`<section class="panel" aria-label="Lines"><table class="table fold lines">
+    <thead><tr><th><span class="sr">State</span></th><th>Line</th><th>Set up as</th><th>State</th>
+      <th class="n">Load</th><th class="n">Frames</th><th class="n">Line errors</th></tr></thead>
+    <tbody>${sorted.map((port) => row(port))}</tbody></table></section>`
+}
+
+function row(port: Port): VNode {
+  const { lit, word } = stateOf(port, daemonNow(), zone.value)
+  const device = deviceOf(port)
+  const isOld = port.state === 'absent'
+  const href = port.configured || !isAdmin.value ? linkTo('port', port.path) : linkTo('port', port.path, 'settings')
+  const setup = setupOf(port)
+  const act = port.configured || !isAdmin.value ? null : html`<span class="todo">Set up</span>`
+  return html`<tr class=${isOld ? 'stale' : ''} key=${port.path} onClick=${(event: Event) => follow(event, href)}>
+    <td class="lit">${lamp(lit)}</td>
+    <td class="name"><a href=${href} data-path=${port.path}><b>${nameOf(port.path)}</b></a>
+      <span class="under">${device || port.path}</span></td>
+    <td class=${setup ? 'setup' : 'setup faint'}>${setup ?? act ?? 'not set up'}</td>
+    <td class=${isOld ? 'state age' : 'state'} data-s=${lit}>${word}</td>
+    <td class="n load">${load(port)}</td>
+    <td class="n wide">${count(frames(port))}</td>
+    <td class="n wide">${errors(port)}</td></tr>`
+}
+
+function load(port: Port): Child {
+  const percent = port.state === 'open' ? steady(loadsOf(samples.value.get(port.path) ?? [], port)) : null
+  return percent === null
+    ? html`<span class="faint">${UNKNOWN}</span>`
+    : html`${fixed(percent, 0)} <span class="unit">%</span>`
+}
+
+function frames({ counters }: Port): number | null {
+  return counters ? (counters.rxFrames ?? 0) + (counters.txFrames ?? 0) : null
+}
+
+/** Framing, parity and overruns as the driver counts them; `n/a` where it counts nothing. */
+function errors({ counters, state }: Port): string {
+  if (state !== 'open' || !counters) return UNKNOWN
+  const driver = counters.driver
+  return driver ? count(driver.frame + driver.parity + driver.overrun + driver.buf_overrun) : 'n/a'
+}
+
+/** The whole row can be pressed; a link inside it goes its own way. */
+function follow(event: Event, href: string): void {
+  if (event.target instanceof Element && event.target.closest('a')) return
+  if (getSelection()?.toString()) return
+  location.hash = href
+}
+
+function links(): HTMLElement[] {
+  return [...document.querySelectorAll<HTMLElement>('.lines td.name a')]
+}
+
+function walk(step: number): boolean {
+  const all = links()
+  const at = all.indexOf(document.activeElement as HTMLElement)
+  const next = all[at < 0 ? (step > 0 ? 0 : all.length - 1) : Math.min(all.length - 1, Math.max(0, at + step))]
+  next?.focus()
+  return next !== undefined
+}
+
+function setUpChosen(): boolean {
+  const path = (document.activeElement as HTMLElement | null)?.dataset.path
+  const spare = path ?? ports.value?.find((port) => !port.configured)?.path
+  if (spare === undefined || !isAdmin.value) return false
+  goTo('port', spare, 'settings')
+  return true
+}

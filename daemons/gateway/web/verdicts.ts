@@ -1,0 +1,170 @@
+/** The sentence over the numbers: what is the case with all lines, and with one. */
+import type { Judgement, Lit } from '#kit/web/lamp.ts'
+import { age, count, listed, many, sinceText } from '#kit/web/numbers.ts'
+import type { Port } from './api.ts'
+import type { Unit } from './bus.ts'
+import { nameOf } from './words.ts'
+
+/** When it is, for sentences with times in them. */
+export interface When {
+  nowMs: number
+  zone?: string
+}
+
+/** Lines that need somebody, worst first: refused, absent, being opened. */
+function needy(ports: readonly Port[]): Port[] {
+  const order = ['failed', 'absent', 'opening']
+  return ports
+    .filter((port) => port.configured && port.state !== null && order.includes(port.state))
+    .sort((a, b) => order.indexOf(a.state ?? '') - order.indexOf(b.state ?? ''))
+}
+
+/** Bad lines on top, then open ones, closed ones, and what is not set up. */
+export function sortPorts(ports: readonly Port[]): Port[] {
+  const order = ['failed', 'absent', 'opening', 'open', 'closed']
+  const rank = (port: Port): number => (port.configured ? order.indexOf(port.state ?? 'closed') : order.length)
+  return ports.toSorted((a, b) => rank(a) - rank(b) || a.path.localeCompare(b.path))
+}
+
+/** Everything in a few words, for the phone's bar. */
+export function shortVerdict(ports: readonly Port[]): { lit: Lit; words: string } {
+  const wanted = ports.filter((port) => port.configured && port.state !== 'closed')
+  const open = wanted.filter((port) => port.state === 'open').length
+  const worst = needy(ports)[0]
+  const lit =
+    worst === undefined
+      ? open > 0
+        ? 'ok'
+        : 'off'
+      : worst.state === 'failed'
+        ? 'fault'
+        : worst.state === 'absent'
+          ? 'warn'
+          : 'busy'
+  return { lit, words: wanted.length === 0 ? 'no line runs' : `${open} of ${wanted.length} lines` }
+}
+
+/** The verdict over all lines. */
+export function judgePorts(ports: readonly Port[], when: When): Judgement {
+  const configured = ports.filter((port) => port.configured)
+  const wanted = configured.filter((port) => port.state !== 'closed')
+  const open = wanted.filter((port) => port.state === 'open')
+  const bad = needy(ports)
+  const first = bad[0]
+  if (ports.length === 0) return { lit: 'off', sentence: 'No serial line was found on this machine.' }
+  if (configured.length === 0)
+    return {
+      lit: 'off',
+      sentence: `${many(ports.length, 'line')} found, none is set up.`,
+      why: 'Set one up to see what is on it.',
+    }
+  if (!first) {
+    if (open.length === 0)
+      return { lit: 'off', sentence: `${configured.length === 1 ? 'The line is' : 'All lines are'} closed.` }
+    const sentence = open.length === 1 ? `${nameOf(open[0]?.path ?? '')} runs.` : `All ${open.length} lines run.`
+    return { lit: 'ok', sentence, why: spareText(ports, configured) }
+  }
+  const lead = `${open.length} of ${many(wanted.length, 'line')} ${open.length === 1 ? 'runs' : 'run'}.`
+  const rest =
+    bad.length > 1 ? ` So ${bad.length === 2 ? 'does one more need' : `do ${bad.length - 1} more need`} a look.` : ''
+  return {
+    lit: litOf(first),
+    sentence: `${lead} ${stateSentence(first, when)}`,
+    why: `${whyOf(first, when)}${rest}`.trim(),
+  }
+}
+
+function litOf(port: Port): Lit {
+  return port.state === 'failed' ? 'fault' : port.state === 'absent' ? 'warn' : 'busy'
+}
+
+function spareText(ports: readonly Port[], configured: readonly Port[]): string {
+  const closed = configured.filter((port) => port.state === 'closed').length
+  const spare = ports.length - configured.length
+  const parts = [closed > 0 && `${count(closed)} closed`, spare > 0 && `${count(spare)} not set up`].filter(Boolean)
+  return parts.length > 0 ? `${parts.join(', ')}.` : ''
+}
+
+function stateSentence(port: Port, { nowMs, zone }: When): string {
+  const name = nameOf(port.path)
+  if (port.state === 'failed') return `${name} will not open.`
+  if (port.state === 'absent') return `${name} is absent since ${sinceText(port.stateSince ?? nowMs, nowMs, zone)}.`
+  return `${name} is being opened.`
+}
+
+function whyOf(port: Port, { nowMs }: When): string {
+  const inMs = port.nextTryAt === null ? null : port.nextTryAt - nowMs
+  const next = inMs !== null && inMs > 0 ? `Tried again in ${age(Math.max(1000, inMs))}.` : ''
+  return `${port.fault?.message ?? ''} ${next}`.trim()
+}
+
+/** The verdict over one line; `units` are those seen in the last minute. */
+export function judgePort(port: Port, units: readonly Unit[], when: When): Judgement {
+  const name = nameOf(port.path)
+  if (!port.configured)
+    return { lit: 'off', sentence: `${name} is not set up.`, why: 'Nothing is read from it and nothing sent.' }
+  if (port.state === 'closed')
+    return { lit: 'off', sentence: `${name} is closed.`, why: 'Nothing is read from it and nothing sent.' }
+  if (port.state === 'absent') return { lit: 'gone', sentence: stateSentence(port, when), why: whyOf(port, when) }
+  if (port.state === 'failed')
+    return {
+      lit: 'fault',
+      sentence: port.fault?.message ?? stateSentence(port, when),
+      why: whyOf({ ...port, fault: null }, when),
+    }
+  if (port.state === 'opening') return { lit: 'busy', sentence: stateSentence(port, when) }
+  return port.protocol === 'modbus-rtu' ? judgeUnits(units) : judgeRaw(port, when)
+}
+
+function judgeRaw(port: Port, { nowMs }: When): Judgement {
+  const name = nameOf(port.path)
+  const frames = (port.counters?.rxFrames ?? 0) + (port.counters?.txFrames ?? 0)
+  const lost = (port.counters?.driver?.overrun ?? 0) + (port.counters?.driver?.buf_overrun ?? 0)
+  if (lost > 0)
+    return {
+      lit: 'warn',
+      sentence: `${name} lost ${many(lost, 'byte')} in the driver.`,
+      why: 'The machine was too slow to fetch them.',
+    }
+  if (frames === 0) {
+    const openFor = age(Math.max(1000, nowMs - (port.stateSince ?? nowMs)))
+    return { lit: 'ok', sentence: `${name} is open. Nothing was received or sent yet.`, why: `Open for ${openFor}.` }
+  }
+  return { lit: 'ok', sentence: `${name} is open and its bytes are read.` }
+}
+
+function judgeUnits(units: readonly Unit[]): Judgement {
+  const bad = units.filter((unit) => !unit.isWell)
+  const well = units.length - bad.length
+  const first = bad[0]
+  if (units.length === 0) return { lit: 'ok', sentence: 'The line is open. No unit was asked in the last minute.' }
+  if (!first) return { ...judgeWell(units), lit: units.some((unit) => unit.exceptions > 0) ? 'warn' : 'ok' }
+  const others = well === 0 ? '' : well === 1 ? ' The other one is well.' : ` The other ${well} units are well.`
+  if (first.late > 0 && first.lateMs !== null && bad.length === 1)
+    return {
+      lit: 'warn',
+      sentence: `Unit ${first.unit} answers too late.${others}`,
+      why: `Its replies came up to ${Math.round(first.lateMs)}\u202fms after the question and were thrown away.`,
+    }
+  const names = listed(bad.map((unit) => String(unit.unit)))
+  const sentence = bad.length === 1 ? `Unit ${names} does not answer.` : `Units ${names} do not answer.`
+  const why = `${many(
+    bad.reduce((all, unit) => all + unit.misses, 0),
+    'question',
+  )} without a reply in the last minute.`
+  return { lit: well === 0 ? 'fault' : 'warn', sentence: `${sentence}${others}`, why }
+}
+
+function judgeWell(units: readonly Unit[]): Omit<Judgement, 'lit'> {
+  const refusing = units.filter((unit) => unit.exceptions > 0)
+  const first = refusing[0]
+  if (first) {
+    const who =
+      refusing.length === 1
+        ? `Unit ${first.unit} refuses`
+        : `Units ${listed(refusing.map((unit) => String(unit.unit)))} refuse`
+    return { sentence: `${who} some questions with an exception.`, why: 'The log names the exception at each.' }
+  }
+  if (units.length === 1) return { sentence: `Unit ${units[0]?.unit} answers.` }
+  return { sentence: `All ${units.length} units answer.` }
+}
