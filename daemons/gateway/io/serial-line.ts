@@ -113,11 +113,15 @@ function lineOver(stream: SerialStream, port: PlantroomPort, path: string): Line
     async flush() {
       requireOpen()
       isDropping = true
-      while (stream.read() !== null);
-      isDropping = false
-      await port.flush().catch((error: CallError) => {
-        throw writeFaultOf(error, path)
-      })
+      try {
+        await port.flush()
+        // What the poll handed up before the driver's queue was emptied waits in the stream when that is paused.
+        while (stream.read() !== null);
+      } catch (error) {
+        throw writeFaultOf(error as CallError, path)
+      } finally {
+        isDropping = false
+      }
     },
     onBytes(handler) {
       const isFirst = onBytes === undefined

@@ -1,41 +1,39 @@
 /** What arrives at a notification socket. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { notify } from '../index.ts'
 
 /** Node has no datagram sockets of the Unix kind; Python, which node-gyp needs anyway, has. */
 const RECEIVER = `
-import socket, sys
+import json, socket, sys
 name = sys.argv[1]
 receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 receiver.bind('\\0' + name[1:] if name[0] == '@' else name)
-print('bound', flush=True)
+print(json.dumps('bound'), flush=True)
 while True:
-    print(receiver.recv(4096).decode(), flush=True)
+    print(json.dumps(receiver.recv(4096).decode()), flush=True)
 `
 
-async function receiver(t: Test, name: string): Promise<ChildProcess> {
+/** Starts a receiver and points NOTIFY_SOCKET at it. @returns the next text it received */
+async function receiver(t: Test, name: string): Promise<() => Promise<string>> {
   const inherited = process.env.NOTIFY_SOCKET
   const child = spawn('python3', ['-c', RECEIVER, name], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+  const nextText = async () => JSON.parse((await lines.next()).value ?? 'null')
   t.teardown(async () => {
     if (inherited === undefined) delete process.env.NOTIFY_SOCKET
     else process.env.NOTIFY_SOCKET = inherited
     child.kill()
     await once(child, 'exit')
   })
-  if (child.stdout) await once(child.stdout, 'data')
+  t.equal(await nextText(), 'bound')
   process.env.NOTIFY_SOCKET = name
-  return child
-}
-
-async function nextText(child: ChildProcess): Promise<string> {
-  if (!child.stdout) return ''
-  const [bytes] = await once(child.stdout, 'data')
-  return String(bytes)
+  return nextText
 }
 
 t.test('says false and sends nothing where systemd did not start us', (t) => {
@@ -49,15 +47,15 @@ t.test('says false and sends nothing where systemd did not start us', (t) => {
 t.test('reaches a socket by path', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'notify-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
-  const child = await receiver(t, join(folder, 'socket'))
+  const nextText = await receiver(t, join(folder, 'socket'))
   t.equal(notify('READY=1\nSTATUS=2 ports open, 1 absent – ok'), true)
-  t.equal(await nextText(child), 'READY=1\nSTATUS=2 ports open, 1 absent – ok\n')
+  t.equal(await nextText(), 'READY=1\nSTATUS=2 ports open, 1 absent – ok')
 })
 
 t.test('reaches an abstract socket', async (t) => {
-  const child = await receiver(t, `@plantroom-test-${process.pid}`)
+  const nextText = await receiver(t, `@plantroom-test-${process.pid}`)
   t.equal(notify('WATCHDOG=1'), true)
-  t.equal(await nextText(child), 'WATCHDOG=1\n')
+  t.equal(await nextText(), 'WATCHDOG=1')
 })
 
 t.test('names call and errno where nobody listens', (t) => {

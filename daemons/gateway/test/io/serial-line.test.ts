@@ -1,4 +1,5 @@
 /** Lines over ptys, as the gateway's core sees them. */
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -105,6 +106,12 @@ t.test('slows the line while paused and loses nothing', async (t) => {
   t.ok(Buffer.concat(pieces).equals(bytes))
 })
 
+/** Waits until bytes can be read from the device; the kernel moves them from end to end in its own time. */
+function arrived(path: string): void {
+  const wait = 'import os, select, sys; select.select([os.open(sys.argv[1], os.O_RDONLY | os.O_NOCTTY)], [], [], 10)'
+  execFileSync('python3', ['-c', wait, path])
+}
+
 t.test('throws away what came while paused, when flushed', async (t) => {
   const { pty, line } = await bench(t)
   const seen: number[] = []
@@ -116,6 +123,7 @@ t.test('throws away what came while paused, when flushed', async (t) => {
   })
   line.pause()
   await pty.write(Uint8Array.of(1, 1, 1))
+  arrived(pty.path)
   await line.flush()
   line.resume()
   await pty.write(Uint8Array.of(2))
