@@ -29,6 +29,4 @@ export interface Adapter {
   act(action: string, body: unknown): Promise<unknown>
   /** Counts since the adapter was made, by kind. */
   counters(): Record<string, number>
-  /** The protocol's settings with every default filled in. */
-  readonly settings: Readonly<Record<string, unknown>>
 }

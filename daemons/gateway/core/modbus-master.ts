@@ -9,7 +9,7 @@ import { modbusCounts } from './modbus-counts.ts'
 import { exceptionFault } from './modbus-faults.ts'
 import type { Exchange, ModbusPdu } from './modbus-pdu.ts'
 import { type RequestBody, requestOfBody } from './modbus-request-check.ts'
-import { type ModbusSettings, quarantineMs } from './modbus-settings.ts'
+import type { ModbusSettings } from './modbus-settings.ts'
 
 /** Replies one identification may be spread over; 256 objects of 245 bytes fit in as many. */
 const MOST_IDENTIFICATION_REPLIES = 256
@@ -77,7 +77,6 @@ export function createModbusMaster(context: AdapterContext, settings: ModbusSett
   }
 
   return {
-    settings: { ...settings, quarantine_ms: quarantineMs(settings) },
     attach: (line) => bus.attach(line),
     detach: (fault) => bus.detach(fault),
     async act(action, body) {

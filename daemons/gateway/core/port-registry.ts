@@ -140,7 +140,6 @@ export class PortRegistry {
       throw new Fault('too_many_ports', `${this.#entries.size} ports are configured; ports.max allows ${maxPorts}.`)
     const record: PortRecord = { webhooks: before?.record.webhooks ?? [], ...settings, path, enabled: true }
     const port = makePort(record)
-    record.settings = { ...port.adapter.settings }
     await before?.port.close()
     try {
       await port.open()

@@ -15,7 +15,7 @@ export interface RawWorld {
 
 /** Raw on one line; `settings` have every default filled in. */
 export class RawAdapter implements Adapter {
-  readonly settings: RawSettings
+  readonly #settings: RawSettings
   readonly #context: AdapterContext
   readonly #world: RawWorld
   readonly #counts = { rxFrames: 0, txFrames: 0, cutFrames: 0, refusedSends: 0 }
@@ -28,12 +28,12 @@ export class RawAdapter implements Adapter {
 
   constructor(context: AdapterContext, settings: RawSettings, world: RawWorld) {
     this.#context = context
-    this.settings = settings
+    this.#settings = settings
     this.#world = world
   }
 
   attach(line: Line): void {
-    const framer = createFramer(this.settings, this.#world.silenceFramer)
+    const framer = createFramer(this.#settings, this.#world.silenceFramer)
     framer.onFrame((bytes, atUs, isCut) => this.#received(bytes, atUs, isCut))
     this.#line = line
     this.#framer = framer
@@ -71,7 +71,7 @@ export class RawAdapter implements Adapter {
   }
 
   async #transmit(body: RawTransmit): Promise<{ sent: number }> {
-    const { max_frame_bytes: maxBytes, queue } = this.settings
+    const { max_frame_bytes: maxBytes, queue } = this.#settings
     const bytes = bytesOfTransmit(body, maxBytes)
     const line = this.#openLine()
     if (this.#waiting >= queue) {
@@ -102,7 +102,7 @@ export class RawAdapter implements Adapter {
   }
 
   async #openSockets(): Promise<void> {
-    const { tcp_port: port, tcp_clients: maxClients } = this.settings
+    const { tcp_port: port, tcp_clients: maxClients } = this.#settings
     if (port === 0 || !this.#line) return
     try {
       this.#sockets = await this.#world.openSockets(

@@ -1,7 +1,8 @@
 /** What the API asks of a Modbus line, answered by simulated units. */
 import t from 'tap'
 import { simulatedUnit } from '../../../../scripts/sim/modbus-unit.ts'
-import { modbusLine } from './modbus-line.ts'
+import { quarantineMs } from '../../core/modbus-settings.ts'
+import { modbusLine, settingsWith } from './modbus-line.ts'
 
 function board() {
   const coils = Array.from({ length: 40 }, (_, at) => at % 2)
@@ -110,8 +111,8 @@ t.test('another action is refused by the name of the protocol', async (t) => {
   await t.rejects(adapter.act('tx', { hex: '00' }), { code: 'wrong_protocol' })
 })
 
-t.test('the settings are told with the quarantine that holds', async (t) => {
-  t.equal((await modbusLine()).adapter.settings.quarantine_ms, 1000)
-  t.equal((await modbusLine({ settings: { response_timeout_ms: 500 } })).adapter.settings.quarantine_ms, 1500)
-  t.equal((await modbusLine({ settings: { quarantine_ms: 200 } })).adapter.settings.quarantine_ms, 200)
+t.test('the quarantine is the larger of a second and three response timeouts, unless it is set', async (t) => {
+  t.equal(quarantineMs(settingsWith({})), 1000)
+  t.equal(quarantineMs(settingsWith({ response_timeout_ms: 500 })), 1500)
+  t.equal(quarantineMs(settingsWith({ quarantine_ms: 200 })), 200)
 })

@@ -30,7 +30,6 @@ function registryWith(changes: { answers?: (FakeLine | Fault)[]; parts?: Partial
         path: record.path,
         line: record.line,
         adapter: {
-          settings: { ...record.settings, filled: true },
           attach: () => {},
           detach: () => {},
           act: async () => ({}),
@@ -65,11 +64,12 @@ t.test('a configured line and the line found are one, by path and by stable name
   }
 })
 
-t.test('setting a port up opens it and saves it with every default', async (t) => {
+t.test('setting a port up opens it and saves what was set, not what follows from it', async (t) => {
   const { registry, saved } = registryWith()
   await registry.put('/dev/ttyS0', wish)
   t.equal(registry.require('/dev/ttyS0').life().state, 'open')
-  t.match(saved, [[{ path: '/dev/ttyS0', enabled: true, webhooks: [], settings: { queue: 3, filled: true } }]])
+  const record = { path: '/dev/ttyS0', ...wish, enabled: true, webhooks: [] }
+  t.same(saved, [[record]])
 })
 
 t.test('a setting that the driver refuses changes nothing: the line runs on as it was', async (t) => {

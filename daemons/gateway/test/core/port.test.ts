@@ -8,7 +8,6 @@ import { type FakeLine, fakeLine, fakeOpener, plainLine } from './fake-line.ts'
 function fakeAdapter() {
   const seen: string[] = []
   const adapter: Adapter = {
-    settings: {},
     attach(line) {
       seen.push('attach')
       line.onBytes(() => {})
