@@ -106,19 +106,15 @@ function lineOver(stream: SerialStream, port: PlantroomPort, path: string): Line
     async drain() {
       requireOpen()
       await lastWrite
-      await port.drain().catch((error: CallError) => {
-        throw writeFaultOf(error, path)
-      })
+      await told(port.drain(), path)
     },
     async flush() {
       requireOpen()
       isDropping = true
       try {
-        await port.flush()
+        await told(port.flush(), path)
         // What the poll handed up before the driver's queue was emptied waits in the stream when that is paused.
         while (stream.read() !== null);
-      } catch (error) {
-        throw writeFaultOf(error as CallError, path)
       } finally {
         isDropping = false
       }
@@ -146,6 +142,12 @@ function lineOver(stream: SerialStream, port: PlantroomPort, path: string): Line
 function writeOf(stream: SerialStream, bytes: Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(bytes, undefined, (error) => (error ? reject(error) : resolve()))
+  })
+}
+
+async function told(call: Promise<void>, path: string): Promise<void> {
+  await call.catch((error: CallError) => {
+    throw writeFaultOf(error, path)
   })
 }
 

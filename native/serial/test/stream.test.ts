@@ -1,6 +1,6 @@
 /** Bytes through serialport's stream and parsers over the binding, on ptys. */
-import { DelimiterParser } from '@serialport/parser-delimiter'
 import { SerialPortStream } from '@serialport/stream'
+import { DelimiterParser } from 'serialport'
 import t, { type Test } from 'tap'
 import { openPty, PlantroomBinding, type Pty } from '../index.ts'
 
