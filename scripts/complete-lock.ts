@@ -5,6 +5,9 @@
  * which is how builds for other systems (darwin, win32, musl) go missing. Such a package is never installed on
  * Debian, so its entry needs a version, a system and a processor, and no checksum.
  *
+ * And it takes `engines` off optional packages: npm leaves such a package out when the Node that npm itself runs on is
+ * too old for it, without a word, though it is the pinned Node that will run it (Debian 12: npm runs on Node 18).
+ *
  *     node scripts/complete-lock.ts           says what is missing, ends with 1 when something is
  *     node scripts/complete-lock.ts --write   adds it
  */
@@ -17,6 +20,7 @@ interface LockEntry {
   cpu?: string[] | string
   os?: string[] | string
   libc?: string[]
+  engines?: Record<string, string>
   dev?: boolean
   optional?: boolean
   link?: boolean
@@ -40,17 +44,24 @@ export function lockFaults(lock: Lock, manifest: Manifest): string[] {
   const bare = Object.entries(lock.packages)
     .filter(([path, entry]) => path !== '' && !entry.link && !entry.integrity && !isForeign(entry))
     .map(([path]) => `${path} has no checksum`)
+  const picky = Object.entries(lock.packages)
+    .filter(([, entry]) => entry.optional && entry.engines)
+    .map(([path]) => `${path} is optional and names the Node it wants`)
   const root = lock.packages[''] ?? {}
   const apart = (['dependencies', 'devDependencies', 'optionalDependencies'] as const)
     .filter((kind) => JSON.stringify(sorted(root[kind])) !== JSON.stringify(sorted(manifest[kind])))
     .map((kind) => `${kind} of the lock and of package.json differ`)
-  return [...missing, ...bare, ...apart]
+  return [...missing, ...bare, ...picky, ...apart]
 }
 
 /** The lock with the missing entries added and its root lists as in package.json. */
 export function completed(lock: Lock, manifest: Manifest): Lock {
   const packages: Lock['packages'] = { ...lock.packages, '': { ...lock.packages[''], ...manifest } }
   for (const { path, entry } of missingEntries(lock)) packages[path] = entry
+  for (const [path, entry] of Object.entries(packages)) {
+    const { engines: _, ...rest } = entry
+    if (entry.optional) packages[path] = rest
+  }
   const order = Object.keys(packages).sort((a, b) => a.localeCompare(b, 'en'))
   return { ...lock, packages: Object.fromEntries(order.map((path) => [path, packages[path] as LockEntry])) }
 }

@@ -45,3 +45,10 @@ t.test('refuses a package for this system without a checksum', async (t) => {
 t.test('refuses a lock whose lists are not those of package.json', async (t) => {
   t.same(lockFaults(lock(), { dependencies: { a: '2.0.0' } }), ['dependencies of the lock and of package.json differ'])
 })
+
+t.test('takes the wanted Node off an optional package, which npm would leave out for it', async (t) => {
+  const entry = { version: '1.0.0', integrity: 'x', optional: true, engines: { node: '>=22' } }
+  const picky = lock({ 'node_modules/b': entry })
+  t.same(lockFaults(picky, manifest), ['node_modules/b is optional and names the Node it wants'])
+  t.same(lockFaults(completed(picky, manifest), manifest), [])
+})
