@@ -20,7 +20,7 @@ export const faultStatus: Readonly<Record<string, number>> = {
   modbus_bad_reply: 502,
   modbus_codec: 502,
   modbus_exception: 502,
-  line_lost: 503,
+  line_gone: 503,
   line_write_failed: 503,
   modbus_line_busy: 503,
   modbus_send_timeout: 503,

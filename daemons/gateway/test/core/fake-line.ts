@@ -44,7 +44,7 @@ export function fakeLine(): FakeLine {
       isClosed = true
     },
     arrive: (bytes, atUs = 0) => onBytes(bytes, atUs),
-    vanish: () => onGone(new Fault('line_lost', 'the device is gone')),
+    vanish: () => onGone(new Fault('line_gone', 'the device is gone')),
     get isClosed() {
       return isClosed
     },
