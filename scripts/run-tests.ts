@@ -26,6 +26,7 @@ const RUN_S = 540
 const MOST_STDERR = 20_000
 
 const root = dirname(import.meta.dirname)
+const TAP = join(root, 'node_modules/tap/dist/esm/run.mjs')
 
 /** Test files of a kind below `folder`, as relative paths in a stable order. */
 export function testFiles(folder: string, kind: 'unit' | 'e2e'): string[] {
@@ -41,10 +42,12 @@ export function testEnvironment(inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv
   return Object.fromEntries(Object.entries(inherited).filter(([name]) => !isManagers(name)))
 }
 
-/** Runs test files under tap. Rejects when tap cannot be started; a run past its time counts as one failure. */
-export async function runFiles(files: string[], folder: string, fileSeconds: number): Promise<Tally> {
+/**
+ * Runs test files under tap, in `folder`. Rejects when it cannot be started; a run past its time counts as one failure.
+ * @param tap the script that is run in tap's place by our own tests: two taps in one checkout share its .tap folder
+ */
+export async function runFiles(files: string[], folder: string, fileSeconds: number, tap = TAP): Promise<Tally> {
   const { tally, write, end } = createTally()
-  const tap = join(root, 'node_modules/tap/dist/esm/run.mjs')
   const args = [tap, '--reporter=tap', `--jobs=${JOBS}`, `--timeout=${fileSeconds}`, ...files]
   const child = spawn(process.execPath, args, {
     cwd: folder,

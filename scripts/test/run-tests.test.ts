@@ -1,44 +1,92 @@
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { report, runFiles, sum, tallyOfChecks, testEnvironment, testFiles } from '../run-tests.ts'
+import { createTally } from '../tap-tally.ts'
 
-const suite = `import t from 'tap'
-t.test('holds', async (t) => t.ok(true))
-t.test('breaks', async (t) => { await t.test('inside', async (t) => t.equal(1, 2, 'one is two')) })
-t.test('waits for mbpoll', { skip: 'mbpoll is not installed' }, async () => {})
+/** What tap 21 prints for a file with a test that holds, one that breaks inside, and one that is skipped. */
+const mixed = `TAP version 14
+1..1
+# Subtest: a.test.ts
+    # Subtest: holds
+        ok 1 - should be equal
+        1..1
+    ok 1 - holds # time=3.7ms
+    # Subtest: breaks
+        # Subtest: inside
+            not ok 1 - one is two
+              ---
+              at:
+                fileName: a.test.ts
+                lineNumber: 3
+              diff: |
+                -2
+                +1
+              ...
+            1..1
+        not ok 1 - inside # time=2ms
+        1..1
+    not ok 2 - breaks # time=24.7ms
+    ok 3 - waits for mbpoll # SKIP mbpoll is not installed
+    1..3
+not ok 1 - a.test.ts # time=51ms
 `
 
-/** Runs the files given as text; tap is started for real, in a folder of its own. */
-async function run(test: Test, files: Record<string, string>, fileSeconds = 20) {
-  const folder = test.testdir(files)
-  return await runFiles(Object.keys(files), folder, fileSeconds)
+/** The tally of what a tap prints, given as text. */
+function tallyOf(text: string) {
+  const { tally, write, end } = createTally()
+  write(text)
+  end()
+  return tally
+}
+
+/** Runs a script in tap's place. */
+async function runInstead(test: Test, script: string) {
+  const folder = test.testdir({ 'tap.mjs': script })
+  return await runFiles(['a.test.ts'], folder, 20, join(folder, 'tap.mjs'))
 }
 
 t.test('counts titled tests, and names what failed and what was skipped', async (t) => {
-  const tally = await run(t, { 'a.test.ts': suite })
+  const tally = tallyOf(mixed)
   t.same([tally.passed, tally.failed, tally.skipped.length], [1, 1, 1])
-  const lines = report(tally)
-  t.match(lines[0], /a\.test\.ts > breaks > inside > one is two$/)
-  t.match(lines.at(-2), /^skipped .*a\.test\.ts: waits for mbpoll \(mbpoll is not installed\)$/)
-  t.equal(lines.at(-1), '1 passed, 1 failed, 1 skipped')
+  t.same(report(tally), [
+    'FAILED a.test.ts > breaks > inside > one is two',
+    '    at a.test.ts:3',
+    '    -2',
+    '    +1',
+    'skipped a.test.ts: waits for mbpoll (mbpoll is not installed)',
+    '1 passed, 1 failed, 1 skipped',
+  ])
 })
 
 t.test('counts a file that dies after its tests as a failure', async (t) => {
-  const tally = await run(t, {
-    'a.test.ts': "import t from 'tap'\nt.test('holds', async (t) => t.ok(1))\nt.teardown(() => process.exit(3))",
-  })
+  const text =
+    '# Subtest: a.test.ts\n    ok 1 - holds\n    1..1\nnot ok 1 - a.test.ts\n  ---\n  exitCode: 3\n  ...\n1..1\n'
+  const tally = tallyOf(text)
   t.same([tally.passed, tally.failed], [1, 1])
+  t.same(report(tally).slice(0, 2), ['FAILED a.test.ts', '    exitCode: 3'])
 })
 
-t.test('counts a file without tests as a failure', async (t) => {
-  const tally = await run(t, { 'a.test.ts': "import 'tap'", 'b.test.ts': 'const x = 1' })
-  t.same([tally.passed, tally.failed], [0, 2])
+t.test('counts a file without tests as a failure, and a file that skips itself as skipped', async (t) => {
+  const empty = tallyOf('ok 1 - a.test.ts # SKIP no tests found\n1..1\n')
+  t.same([empty.passed, empty.failed, empty.skipped.length], [0, 1, 0])
+  const skipped = tallyOf('ok 1 - a.test.ts # SKIP needs root\n1..1\n')
+  t.same([skipped.passed, skipped.failed, skipped.skipped.length], [0, 0, 1])
 })
 
 t.test('counts a file that hangs as a failure', async (t) => {
-  const hanging = "import t from 'tap'\nt.test('hangs', () => new Promise(() => setInterval(() => {}, 1000)))"
-  const tally = await run(t, { 'a.test.ts': hanging }, 1)
-  t.equal(tally.passed, 0)
-  t.ok(tally.failed >= 1)
+  const tally = tallyOf('not ok 1 - timeout!\n  ---\n  expired: a.test.ts\n  ...\n1..1\n')
+  t.same(report(tally), ['FAILED timeout!', '    expired: "a.test.ts"', '0 passed, 1 failed'])
+})
+
+t.test('counts a tap that ends badly without a word as a failure, with what it wrote', async (t) => {
+  const tally = await runInstead(t, "console.error('out of memory'); process.exitCode = 9")
+  t.equal(tally.failed, 1)
+  t.match(report(tally).join('\n'), /FAILED tap\n {4}ended with 9[\s\S]*out of memory/)
+})
+
+t.test('reads what the tap that it runs prints', async (t) => {
+  const tally = await runInstead(t, `process.stdout.write(${JSON.stringify(mixed)}); process.exitCode = 1`)
+  t.same([tally.passed, tally.failed, tally.skipped.length], [1, 1, 1])
 })
 
 t.test('ends with the closing line alone', async (t) => {
