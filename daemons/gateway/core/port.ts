@@ -43,6 +43,8 @@ export class Port {
   #retry: { timer: Timer; atEpochMs: number } | undefined
   /** Numbers the attempts to open, so that one which was overtaken knows. */
   #attempt = 0
+  /** The attempt that began last. Never rejects. */
+  #opening: Promise<void> = Promise.resolve()
 
   constructor(parts: PortParts) {
     this.path = parts.path
@@ -77,17 +79,21 @@ export class Port {
     if (this.#state === 'open' || this.#state === 'opening') return this.#state
     this.#cancelRetry()
     this.#move('openAsked')
-    await this.#tryOpen()
+    this.#opening = this.#tryOpen()
+    await this.#opening
     return this.#state
   }
 
+  /** Resolves when the line is free: an attempt to open that is under way still holds it, and the next would find it busy. */
   async close(): Promise<void> {
+    const opening = this.#opening
     this.#cancelRetry()
     this.#attempt++
     const open = this.#line
     this.#line = undefined
     this.#move('closeAsked')
     await this.#leave(open)
+    await opening
   }
 
   #move(event: PortStateEvent, why?: Fault): void {
@@ -113,6 +119,8 @@ export class Port {
       this.#move('opened')
     } catch (error) {
       if (isOvertaken()) return
+      await this.#giveUp()
+      if (isOvertaken()) return
       const why = faultOf(error, 'line_refused', `${this.path} could not be opened.`)
       this.#move(why.code === 'line_absent' ? 'notThere' : 'refused', why)
       this.#retryLater()
@@ -124,13 +132,30 @@ export class Port {
     const lost = this.#line
     this.#line = undefined
     this.#move('gone', why)
-    void this.#leave(lost, why)
+    void this.#leave(lost, why).catch((error) => this.#tell(error))
     this.#retryLater()
   }
 
+  /** An adapter that cannot let go must not keep the line from being closed. */
   async #leave(lost: Line | undefined, why?: Fault): Promise<void> {
-    await this.adapter.detach(why)
-    await lost?.close()
+    try {
+      await this.adapter.detach(why)
+    } finally {
+      await lost?.close()
+    }
+  }
+
+  /** The adapter would not have the line: it is given back, so that the next try does not find it busy. */
+  async #giveUp(): Promise<void> {
+    const refused = this.#line
+    this.#line = undefined
+    if (refused) await this.#leave(refused).catch((error) => this.#tell(error))
+  }
+
+  /** Nobody waits for this: the line is gone already, and its loss must not take the other ports along. */
+  #tell(error: unknown): void {
+    const { code, message } = faultOf(error, 'line_lost', `${this.path} was not closed as it should be.`)
+    this.#parts.publish('error', { code, message })
   }
 
   #retryLater(): void {
@@ -139,7 +164,7 @@ export class Port {
     const timer = clock.after(waitMs, () => {
       this.#retry = undefined
       this.#move('retryDue', this.#fault)
-      void this.#tryOpen()
+      this.#opening = this.#tryOpen()
     })
     this.#retry = { timer, atEpochMs: clock.epochMs() + waitMs }
   }

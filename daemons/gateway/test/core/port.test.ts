@@ -21,10 +21,11 @@ function fakeAdapter() {
   return { adapter, seen }
 }
 
-function portOn(answers: (FakeLine | Fault)[]) {
+function portOn(answers: (FakeLine | Fault)[], own: Partial<Adapter> = {}) {
   const clock = fakeClock()
   const events: unknown[] = []
-  const { adapter, seen } = fakeAdapter()
+  const { adapter: plain, seen } = fakeAdapter()
+  const adapter = { ...plain, ...own }
   const opener = fakeOpener(() => answers.shift() ?? new Fault('line_absent', 'no such device'))
   const port = new Port({
     path: '/dev/ttyUSB0',
@@ -101,6 +102,43 @@ t.test('a line that opens after the port was closed is given back', async (t) =>
   await opening
   t.equal(line.isClosed, true)
   t.equal(port.life().state, 'closed')
+})
+
+t.test('is closed only when the attempt to open it has let go of the line', async (t) => {
+  const order: string[] = []
+  const line = { ...fakeLine(), close: async () => void order.push('line given back') }
+  const { port } = portOn([line])
+  const opening = port.open()
+  await port.close().then(() => order.push('closed'))
+  await opening
+  t.same(order, ['line given back', 'closed'])
+})
+
+t.test('an adapter that refuses the line leaves it free for the next try', async (t) => {
+  const lines = [fakeLine(), fakeLine()]
+  let isBroken = true
+  const { clock, port } = portOn([...lines], {
+    attach() {
+      if (isBroken) throw new Error('cannot have it')
+    },
+  })
+  t.equal(await port.open(), 'failed')
+  t.equal(lines[0]?.isClosed, true)
+  isBroken = false
+  await clock.run(500)
+  t.match(port.life(), { state: 'open', fault: null })
+})
+
+t.test('an adapter that cannot let go of a lost line is told of, and the line is closed all the same', async (t) => {
+  const line = fakeLine()
+  const { clock, events, port } = portOn([line], {
+    detach: async () => Promise.reject(new Fault('line_lost', 'cannot let go')),
+  })
+  await port.open()
+  line.vanish()
+  await clock.run(0)
+  t.equal(line.isClosed, true)
+  t.match(events.at(-1), { event: 'error', payload: { code: 'line_lost', message: 'cannot let go' } })
 })
 
 t.test('counts every byte read and every byte the driver took', async (t) => {
