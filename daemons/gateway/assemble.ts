@@ -24,7 +24,7 @@ import { webhookRoutes } from './api/webhook-routes.ts'
 import type { GatewayConfig } from './config.ts'
 import { createEventHub, type EventHub } from './core/event-hub.ts'
 import { createIdentity, type Identity } from './core/identity.ts'
-import { createLineRule } from './core/line-allow.ts'
+import { createLineRule, openerOfAllowed } from './core/line-allow.ts'
 import { makeAdapter, type ProtocolWorld } from './core/make-adapter.ts'
 import { Port } from './core/port.ts'
 import type { PortRecord } from './core/port-record.ts'
@@ -122,7 +122,7 @@ function deliveryOf({ clock, config, log }: Context): WebhookDelivery {
 function registryOf(context: Context, files: StateFiles, hub: EventHub, delivery: WebhookDelivery): PortRegistry {
   const { clock, config, log } = context
   const checkPath = createLineRule(config.ports.allow)
-  const opener = createSerialOpener({ log })
+  const opener = openerOfAllowed(checkPath, createSerialOpener({ log }))
   const world = worldOf(context)
   const retry = { firstMs: config.ports.retry_first_ms, maxMs: config.ports.retry_max_ms }
 

@@ -1,5 +1,6 @@
 /** Which device paths may be a port at all. */
 import { Fault } from '#kit/fault.ts'
+import type { LineOpener } from './ports.ts'
 
 /** The kernel's serial tty classes and udev's stable names. `*` stands for anything but a slash. */
 export const serialLineGlobs: readonly string[] = [
@@ -44,6 +45,20 @@ export function createLineRule(globs: readonly string[]): (path: string) => void
         'port_not_allowed',
         `${shown(path)} is not among the lines this gateway may use. They are set by ports.allow: ${globs.join(', ')}.`,
       )
+  }
+}
+
+/**
+ * The same opener for paths that the rule allows: a port that was kept from before `ports.allow` was narrowed, or that
+ * came with a restored backup, is held to it like a new one.
+ * @returns an opener that throws Fault `port_not_allowed` too
+ */
+export function openerOfAllowed(checkPath: (path: string) => void, opener: LineOpener): LineOpener {
+  return {
+    async open(path, settings) {
+      checkPath(path)
+      return await opener.open(path, settings)
+    },
   }
 }
 

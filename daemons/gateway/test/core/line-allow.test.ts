@@ -1,5 +1,6 @@
 import t from 'tap'
-import { createLineRule, serialLineGlobs } from '../../core/line-allow.ts'
+import { createLineRule, openerOfAllowed, serialLineGlobs } from '../../core/line-allow.ts'
+import { fakeLine, fakeOpener, plainLine } from './fake-line.ts'
 
 const check = createLineRule(serialLineGlobs)
 
@@ -33,4 +34,13 @@ t.test('allows what the installer allows, and dots in a pattern are dots', async
   t.doesNotThrow(() => own('/dev/pts/3'))
   t.throws(() => own('/dev/ttyUx'), { code: 'port_not_allowed' })
   t.throws(() => own('/dev/ttyS0'), { message: /ports\.allow: \/dev\/pts/ })
+})
+
+t.test('a kept port whose path is no longer allowed is not opened', async (t) => {
+  const opener = fakeOpener(() => fakeLine())
+  const allowed = openerOfAllowed(check, opener)
+  await t.rejects(allowed.open('/dev/pts/3', plainLine), { code: 'port_not_allowed' })
+  t.equal(opener.opened, 0)
+  await allowed.open('/dev/ttyS0', plainLine)
+  t.equal(opener.opened, 1)
 })
