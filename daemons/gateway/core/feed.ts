@@ -66,7 +66,8 @@ export function createFeed(parts: { hub: EventHub; clock: Clock; sink: FeedSink;
       const names = wish.events && new Set(wish.events)
       const isWanted = (event: PortEvent) =>
         (wish.port === undefined || event.port === wish.port) && (!names || names.has(event.event))
-      if (wish.port !== undefined && wish.replay)
+      // A listener that is behind gets no past: it could ask for it again and again, at the cost of everybody else.
+      if (wish.port !== undefined && wish.replay && dropped === 0)
         for (const event of hub.recent(wish.port, wish.replay).filter(isWanted)) pass(event)
       leave = hub.subscribe((event) => {
         if (isWanted(event)) pass(event)

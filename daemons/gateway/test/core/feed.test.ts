@@ -52,6 +52,22 @@ t.test('a listener that is behind loses events and is told how many, before any 
   ])
 })
 
+t.test('a listener that is behind is not given the past, however often it asks', async (t) => {
+  const { clock, feed, got, hub, sink } = feedOn()
+  const recent = t.capture(hub, 'recent', hub.recent)
+  hub.publish('/dev/a', 'frame', 1)
+  feed.subscribe({ port: '/dev/a' })
+  sink.isFull = true
+  hub.publish('/dev/a', 'frame', 2)
+  for (let times = 0; times < 5; times++) feed.subscribe({ port: '/dev/a', replay: 10 })
+  t.equal(recent().length, 0)
+  sink.isFull = false
+  await clock.run(1000)
+  t.same(got, [{ type: 'summary', dropped: 1 }])
+  feed.subscribe({ port: '/dev/a', replay: 10 })
+  t.equal(got.length, 3)
+})
+
 t.test('holds nothing after it is closed', async (t) => {
   const { clock, feed, got, hub, sink } = feedOn()
   feed.subscribe({})
