@@ -52,11 +52,9 @@ interface End {
 function endOf(framing: ContentFraming, bytes: Uint8Array, maxBytes: number): End | undefined {
   const known = knownEnd(framing, bytes)
   if (known !== undefined && known < 1) return { length: 1, isCut: true }
-  if (known !== undefined && known > maxBytes) {
-    return framing.mode === 'length_field' ? { length: 1, isCut: true } : { length: maxBytes, isCut: true }
-  }
-  if (known !== undefined && known <= bytes.length) return { length: known, isCut: false }
-  return bytes.length >= maxBytes && known === undefined ? { length: maxBytes, isCut: true } : undefined
+  if (known !== undefined && known > maxBytes && framing.mode === 'length_field') return { length: 1, isCut: true }
+  if (known !== undefined && known <= Math.min(bytes.length, maxBytes)) return { length: known, isCut: false }
+  return bytes.length >= maxBytes ? { length: maxBytes, isCut: true } : undefined
 }
 
 /** @returns length of the first frame, 0 where it cannot be right, undefined while it is unknown */

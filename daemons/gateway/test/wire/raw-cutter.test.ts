@@ -6,6 +6,7 @@ const bytes = (...values: number[]) => Uint8Array.from(values)
 const framings: ContentFraming[] = [
   { mode: 'delimiter', delimiter: bytes(13, 10) },
   { mode: 'length', length: 3 },
+  { mode: 'length', length: 100 },
   { mode: 'length_field', offset: 1, size: 2, endian: 'big', adjust: 3 },
   { mode: 'length_field', offset: 0, size: 1, endian: 'little', adjust: 0 },
 ]
@@ -63,6 +64,15 @@ t.test('hands on a frame that never ends in pieces that say so', async (t) => {
     ],
   )
   t.equal(held, 22)
+})
+
+t.test('cuts a fixed length beyond the bound only where the bound is reached', async (t) => {
+  const { frames, held } = cut({ mode: 'length', length: 100 }, [new Uint8Array(10), new Uint8Array(60)])
+  t.same(
+    frames.map((frame) => [frame.bytes.length, frame.isCut]),
+    [[64, true]],
+  )
+  t.equal(held, 6)
 })
 
 t.test('loses no byte, keeps their order and holds no more than the bound, however reads fall', async (t) => {
