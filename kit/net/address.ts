@@ -82,10 +82,15 @@ const CLASSES: readonly (readonly [AddressClass, Network])[] = (
   ] as const
 ).map(([name, text]) => [name, networkOfTable(text)])
 
-/** NAT64 (RFC 6052), IPv4-compatible (RFC 4291, 2.5.5.1) and 6to4 (RFC 3056) with the place of the IPv4 inside. */
+/**
+ * NAT64 (RFC 6052, and a building's own prefix by RFC 8215 where it is a /96), IPv4-translated (RFC 2765, 2.1),
+ * IPv4-compatible (RFC 4291, 2.5.5.1) and 6to4 (RFC 3056) with the place of the IPv4 inside.
+ */
 function innerV4(address: Address): Address | undefined {
   if (address.length === 4) return undefined
   if (startsWith(address, [0x00, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0])) return address.slice(12)
+  if (startsWith(address, [0x00, 0x64, 0xff, 0x9b, 0, 1])) return address.slice(12)
+  if (startsWith(address, [0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0])) return address.slice(12)
   if (startsWith(address, [0x20, 0x02])) return address.slice(2, 6)
   const isCompatible = startsWith(address, new Array(12).fill(0)) && address.subarray(12, 15).some((byte) => byte !== 0)
   return isCompatible ? address.slice(12) : undefined
