@@ -69,7 +69,7 @@ function lineOver(stream: SerialStream, port: PlantroomPort, path: string): Line
   let isToldGone = false
   let isDropping = false
   let lastWrite: Promise<unknown> = Promise.resolve()
-  const atOpen = port.counts()
+  const atOpen = countsOf(port)
 
   function tellGone(): void {
     if (gone === undefined || onGone === undefined || isToldGone) return
@@ -134,7 +134,7 @@ function lineOver(stream: SerialStream, port: PlantroomPort, path: string): Line
     },
     pause: () => void stream.pause(),
     resume: () => void stream.resume(),
-    driverCounts: () => (port.isOpen ? since(atOpen, port.counts()) : null),
+    driverCounts: () => (port.isOpen ? since(atOpen, countsOf(port)) : null),
     close: () => port.close(),
   }
 }
@@ -158,6 +158,15 @@ function writeFaultOf(error: CallError, path: string): Fault {
     cause: error,
     details: { ioctl: error.syscall, errno: error.errno },
   })
+}
+
+/** A device that was unplugged a moment ago answers EIO before its loss is told: nothing is known of it, and that is no fault. */
+function countsOf(port: PlantroomPort): IcounterCounts | null {
+  try {
+    return port.counts()
+  } catch {
+    return null
+  }
 }
 
 /** Counts since the line was opened; the driver's are 32 bits wide and wrap. */

@@ -165,6 +165,15 @@ t.test('tells it while paused, with a write under way, and to a handler that cam
   t.equal(fault.code, 'line_gone')
 })
 
+t.test('has no counts of a device that is gone and not yet told of', async (t) => {
+  const { pty, line } = await bench(t)
+  const closing = pty.close()
+  // The far end closes on another thread while this turn lasts, so that the loss cannot be told in between.
+  for (let times = 0; times < 20_000; times++) if (line.driverCounts() !== null) t.fail('a pty keeps no counts')
+  await closing
+  t.equal(line.driverCounts(), null)
+})
+
 t.test('says nothing of a device lost after close', async (t) => {
   const { pty, line } = await bench(t)
   line.onGone(() => t.fail('told'))
