@@ -66,6 +66,7 @@ export function startContact(ask: () => Promise<void>, everyMs: number): void {
   document.addEventListener('visibilitychange', () => {
     if (!document.hidden) wake()
   })
+  addEventListener('online', wake)
   void turn()
 }
 

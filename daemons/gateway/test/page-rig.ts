@@ -28,6 +28,7 @@ const SIZES = [
   { name: 'desk', width: 1280, height: 800 },
   { name: 'phone', width: 390, height: 844 },
 ] as const
+const isPictured = process.env.PLANTROOM_PICTURES === '1'
 const SCHEMES = ['light', 'dark'] as const
 
 /** A page under test. */
@@ -39,6 +40,8 @@ export interface Rig {
   complaints: string[]
   /** Runs axe in light and dark at desk and phone width, and takes pictures where they are wanted. */
   audit(t: Test, name: string): Promise<void>
+  /** Waits until no toast stands in the picture; nothing where no pictures are taken. */
+  calm(): Promise<void>
   /** Without contact, and with it again. */
   offline(is: boolean): Promise<void>
 }
@@ -69,6 +72,7 @@ export async function openRig(t: Test, url: string): Promise<Rig> {
     page,
     strangers,
     complaints,
+    calm: () => calm(page),
     audit: (test, name) => auditPage(page, test, name),
     async offline(is) {
       isOffline = true
@@ -79,9 +83,12 @@ export async function openRig(t: Test, url: string): Promise<Rig> {
   }
 }
 
-async function auditPage(page: Page, t: Test, name: string): Promise<void> {
-  const isPictured = process.env.PLANTROOM_PICTURES === '1'
+async function calm(page: Page): Promise<void> {
   if (isPictured) await page.locator('.toast').waitFor({ state: 'detached' })
+}
+
+async function auditPage(page: Page, t: Test, name: string): Promise<void> {
+  await calm(page)
   for (const size of SIZES) {
     for (const scheme of SCHEMES) {
       await page.setViewportSize(size)

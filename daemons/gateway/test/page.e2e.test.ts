@@ -1,5 +1,6 @@
 /** The gateway's pages in a real browser, against the real gateway, from the first run to the loss of contact. */
 import { once } from 'node:events'
+import { rmSync, symlinkSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
@@ -11,12 +12,18 @@ import { type RunningGateway, startGateway } from './running-gateway.ts'
 import { until } from './until.ts'
 
 const PASSWORD = 'ladder and torch'
+const SPARES = 8
+
+/** A simulated device under a name of its own. */
+interface Device extends Pty {
+  unplug(): Promise<void>
+}
 
 /** What the story is told with. */
 interface Stage extends Rig {
   gateway: RunningGateway
-  bus: Pty
-  scale: Pty
+  bus: Device
+  scale: Device
   /** Bytes the raw device was sent. */
   heard: number[]
   sink: { url: string; bodies: string[] }
@@ -43,20 +50,42 @@ const scenes: [string, (t: Test, stage: Stage) => Promise<void>][] = [
 ]
 
 async function build(t: Test): Promise<Stage> {
-  const bus = openPty()
-  const scale = openPty()
+  // Numbers that were just freed may be waited for by another test's gateway: those are taken and left alone.
+  const spares = Array.from({ length: SPARES }, () => openPty())
+  const bus = plugIn('meters')
+  const scale = plugIn('scale')
   const heard: number[] = []
   scale.onBytes((bytes) => heard.push(...bytes))
   const stopUnits = startModbusLine(bus)
   const sink = await openSink()
   t.teardown(async () => {
     stopUnits()
-    await Promise.all([bus.close(), scale.close()])
+    await Promise.all([bus.unplug(), scale.unplug(), ...spares.map((spare) => spare.close())])
     sink.server.close()
   })
-  const gateway = await startGateway(t)
+  const gateway = await startGateway(t, { sets: ['ports.allow=["/dev/shm/*"]'] })
   const rig = await openRig(t, gateway.url)
   return { ...rig, gateway, bus, scale, heard, sink }
+}
+
+/**
+ * A pty behind a link: a gateway that waits for /dev/pts/3 to come back would take whatever gets that number next, also
+ * the pty of another test.
+ */
+function plugIn(name: string): Device {
+  const pty = openPty()
+  const path = `/dev/shm/${name}-${process.pid}`
+  symlinkSync(pty.path, path)
+  return {
+    path,
+    onBytes: (handler) => pty.onBytes(handler),
+    write: (bytes) => pty.write(bytes),
+    close: () => pty.close(),
+    async unplug() {
+      rmSync(path, { force: true })
+      await pty.close()
+    },
+  }
 }
 
 async function openSink(): Promise<{ url: string; bodies: string[]; server: Server }> {
@@ -117,7 +146,8 @@ async function setUpLine(t: Test, { page, bus, audit }: Stage): Promise<void> {
   await page.locator('.chip', { hasText: 'open' }).waitFor()
 }
 
-async function askBus(t: Test, { page, audit }: Stage): Promise<void> {
+async function askBus(t: Test, { page, audit, calm }: Stage): Promise<void> {
+  await calm()
   const send = page.getByRole('button', { name: 'Send', exact: true })
   await page.getByLabel('Function', { exact: true }).selectOption('4')
   await page.getByLabel('Count', { exact: true }).fill('4')
@@ -215,10 +245,11 @@ async function ports(t: Test, { page, bus, audit }: Stage): Promise<void> {
   await page.keyboard.press('g')
   await page.keyboard.press('p')
   await page.getByText('All 2 lines run.').waitFor()
+  await page.locator('#main:focus').waitFor()
   await page.keyboard.press('ArrowDown')
-  t.match(await page.evaluate('document.activeElement.dataset.path'), /^\/dev\/pts\//, 'arrows walk the lines')
+  t.match(await page.evaluate('document.activeElement.dataset.path'), /^\/dev\/shm\//, 'arrows walk the lines')
   await audit(t, 'ports')
-  await bus.close()
+  await bus.unplug()
   await page.getByText('1 of 2 lines runs.').waitFor()
   await page.locator('tr.stale', { hasText: nameOf(bus) }).waitFor()
   await audit(t, 'ports-absent')
@@ -240,8 +271,7 @@ async function wrongPassword(t: Test, { page, audit }: Stage): Promise<void> {
 async function signedOut(t: Test, { page, scale, gateway, audit }: Stage): Promise<void> {
   await page.evaluate(`location.hash = '#/port/${encodeURIComponent(scale.path)}'`)
   await page.getByLabel('Bytes to send').fill('AA BB CC')
-  const token = (await page.evaluate("sessionStorage.getItem('plantroom.token')")) as string
-  await gateway.call('POST', '/api/logout', undefined, token)
+  await gateway.call('POST', '/api/logout', undefined, await tokenOf(page))
   await page.getByRole('heading', { name: 'Sign in again' }).waitFor()
   await audit(t, 'signed-out')
   const dialog = page.getByRole('dialog')
@@ -261,7 +291,11 @@ async function contactLost(t: Test, { page, offline, audit }: Stage): Promise<vo
   t.notOk(await page.getByRole('button', { name: 'Send' }).isDisabled(), 'controls are back')
 }
 
-function nameOf(pty: Pty): string {
+async function tokenOf(page: Page): Promise<string> {
+  return (await page.evaluate("sessionStorage.getItem('plantroom.token')")) as string
+}
+
+function nameOf(pty: Device): string {
   return pty.path.replace('/dev/', '')
 }
 

@@ -59,6 +59,8 @@ export async function lookAtSystem(): Promise<void> {
   aheadMs.value = (askedAt + Date.now()) / 2 - answer.epochMs
   zone.value = answer.timeZone
   system.value = answer
+  // The plate of the sign-in page has its name from the status.
+  if (status.value) status.value = { ...status.value, name: answer.name }
 }
 
 /** Reads the lines now: after every change the hand made, and every two seconds. */
