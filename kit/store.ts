@@ -118,8 +118,9 @@ async function readState<T>(options: StoreOptions<T>, path: string): Promise<{ v
   const backup = await readChecked(`${path}.bak`, options.check)
   if (!backup.isGood) {
     if (main.damage === undefined && backup.damage === undefined) return { value: options.initial(), state: 'initial' }
-    const sentence = `${path} is damaged and there is no good backup beside it: put a backup back with plantroom restore, or move ${path} and its .bak away to start afresh`
-    throw new Fault('store_damaged', sentence, { cause: main.damage ?? backup.damage })
+    const damage = main.damage ?? backup.damage
+    const sentence = `${path} is damaged (${reasonOf(damage)}) and there is no good backup beside it: put a backup back with plantroom restore, or move ${path} and its .bak away to start afresh`
+    throw new Fault('store_damaged', sentence, { cause: damage })
   }
   if (main.damage === undefined) {
     log.error('state file missing, its backup is used', { file: path })
@@ -146,10 +147,24 @@ async function readChecked<T>(path: string, check: (value: unknown) => T): Promi
     })
   }
   try {
-    return { isGood: true, value: check(JSON.parse(text)) }
+    return { isGood: true, value: check(parsed(text)) }
   } catch (damage) {
     return { isGood: false, damage }
   }
+}
+
+/** @throws Fault `store_damaged` with the place alone: the parser's own sentence quotes what stands there, such as a secret */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    const place = /position \d+/.exec((error as Error).message)?.[0]
+    throw new Fault('store_damaged', place === undefined ? 'it is no JSON' : `it is no JSON at ${place}`)
+  }
+}
+
+function reasonOf(damage: unknown): string {
+  return damage instanceof Error ? damage.message : String(damage)
 }
 
 /** 20251121T015200Z: sorts, and is a file name everywhere. */

@@ -115,6 +115,17 @@ t.test('refuses to start afresh over a damaged file without a good backup, every
   t.same(await at.files(), ['x.json', 'x.json.bak'])
 })
 
+t.test('says what is wrong with a damaged file, and quotes nothing of it', async (t) => {
+  const at = storeIn(t)
+  await at.write('x.json', '{"m": 2}')
+  await t.rejects(at.open().load(), { message: /x\.json is damaged \(expected \{n: number\}\) and/ })
+  await at.write('x.json', '{"n": 2, "secret": hunter2}')
+  await t.rejects(at.open().load(), { message: /is damaged \(it is no JSON[^"]*\) and/ })
+  await at.write('x.json.bak', '{"n": 1}')
+  await at.open().load()
+  t.notMatch(at.lines.join(), /hunt|secret/)
+})
+
 t.test('removes what a crash left behind', async (t) => {
   const at = storeIn(t)
   await at.write('x.json.tmp', '{"n": 9}')
