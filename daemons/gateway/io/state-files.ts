@@ -2,6 +2,7 @@
 import { hostname } from 'node:os'
 import { type TSchema, Type } from 'typebox'
 import { createUsersFile } from '#kit/auth/users-file.ts'
+import { Fault, faultOf } from '#kit/fault.ts'
 import { createReader } from '#kit/http/check.ts'
 import type { Log } from '#kit/log.ts'
 import { createStore, type Store } from '#kit/store.ts'
@@ -46,7 +47,12 @@ export interface StateFiles {
 
 /** @param folder the daemon's state folder */
 export function createStateFiles(folder: string, log: Log): StateFiles {
-  const readPorts = createReader(fileOf({ ports: Type.Array(port) }))
+  const readFile: (value: unknown) => unknown = createReader(fileOf({ ports: Type.Array(port) }))
+  // Settings are part of the check: a file whose settings nobody understands is as damaged as any, and its backup is used.
+  const readPorts = (value: unknown) => {
+    const file = readFile(value) as { ports: PortRecord[] }
+    return { version: VERSION, ports: file.ports.map(withDefaults) }
+  }
   const readIdentity = createReader(fileOf({ name: Type.String({ minLength: 1 }) }))
   const store = <File>(name: string, check: (value: unknown) => unknown, initial: () => File) =>
     createStore<File>({ folder, name, log, check: (value) => check(value) as File, initial })
@@ -55,7 +61,7 @@ export function createStateFiles(folder: string, log: Log): StateFiles {
   return {
     ports: mapped(
       ports,
-      (file) => file.ports.map(withDefaults),
+      (file) => file.ports,
       (list) => ({ version: VERSION, ports: list }),
     ),
     users: mapped(
@@ -75,9 +81,14 @@ function fileOf(properties: Record<string, TSchema>) {
   return Type.Object({ version: Type.Literal(VERSION), ...properties }, strict)
 }
 
-/** Keys that came with a newer version get their defaults. */
+/** Keys that came with a newer version get their defaults. @throws Fault `bad_fields` that names the port */
 function withDefaults(record: PortRecord): PortRecord {
-  return { ...record, settings: settingsReaders[record.protocol](record.settings) as Record<string, unknown> }
+  try {
+    return { ...record, settings: settingsReaders[record.protocol](record.settings) as Record<string, unknown> }
+  } catch (cause) {
+    const { code, message } = faultOf(cause, 'bad_fields', 'its settings are not understood')
+    throw new Fault(code, `${record.path}: ${message}`, { cause })
+  }
 }
 
 const settingsReaders: Readonly<Record<Protocol, (value: unknown) => unknown>> = {

@@ -1,0 +1,44 @@
+/** The state files of the gateway: what is read back, and what is refused. */
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Test, t } from 'tap'
+import { silentLog } from '#kit/log.ts'
+import type { PortRecord } from '../../core/port-record.ts'
+import { createStateFiles } from '../../io/state-files.ts'
+
+const line = { baud: 9600, data_bits: 8, parity: 'none', stop_bits: 1, flow: 'none', rs485: null, low_latency: false }
+const fileWith = (settings: object) =>
+  JSON.stringify({
+    version: 1,
+    ports: [{ path: '/dev/ttyUSB0', protocol: 'raw', line, settings, enabled: true, webhooks: [] }],
+  })
+
+function filesOf(t: Test, files: Record<string, string>) {
+  const folder = t.testdir()
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+  return { folder, ports: createStateFiles(folder, silentLog).ports }
+}
+
+t.test('fills in settings that came with a newer version', async (t) => {
+  const { ports } = filesOf(t, { 'ports.json': fileWith({ queue: 7 }) })
+  const [record] = await ports.load()
+  t.match(record?.settings, { queue: 7, framing: 'silence', silence_ms: 20 })
+})
+
+t.test('takes a file with a setting out of its range for damaged, and its backup in place of it', async (t) => {
+  const { folder, ports } = filesOf(t, {
+    'ports.json': fileWith({ queue: 1_000_000_000 }),
+    'ports.json.bak': fileWith({ queue: 7 }),
+  })
+  const [record] = (await ports.load()) as [PortRecord]
+  t.equal(record.settings.queue, 7)
+  t.match(readdirSync(folder).join(), /ports\.json\.damaged-/)
+})
+
+t.test('names file, port and key of a setting that is refused', async (t) => {
+  const { ports } = filesOf(t, { 'ports.json': fileWith({ queue: -1 }) })
+  await t.rejects(ports.load(), {
+    code: 'store_damaged',
+    message: /ports\.json is damaged \(\/dev\/ttyUSB0: settings\.queue is -1, expected/,
+  })
+})
