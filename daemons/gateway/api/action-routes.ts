@@ -1,7 +1,9 @@
 /** Routes that act on a bus: raw transmit and Modbus request. */
 import { Type } from 'typebox'
+import { Fault } from '#kit/fault.ts'
 import { type Route, route } from '#kit/http/route.ts'
 import type { PortRegistry } from '../core/port-registry.ts'
+import { faultStatus } from './fault-status.ts'
 import { modbusRequestBody } from './modbus-request-body.ts'
 import { portParams } from './port-body.ts'
 import type { Recorder } from './recorder.ts'
@@ -25,8 +27,10 @@ export function actionRoutes({ registry, recorder }: { registry: PortRegistry; r
       params: portParams,
       body: transmitBody,
       async handle(ask) {
-        const answer = await registry.require(ask.params.path).adapter.act('tx', ask.body)
-        await recorder.changed(ask, 'bytes sent', ask.params.path, answer)
+        const { path } = ask.params
+        const tell = (detail: unknown) => recorder.changed(ask, 'bytes sent', path, detail)
+        const answer = await orTold(registry.require(path).adapter.act('tx', ask.body), tell)
+        await tell(answer)
         return answer
       },
     }),
@@ -38,12 +42,27 @@ export function actionRoutes({ registry, recorder }: { registry: PortRegistry; r
       params: portParams,
       body: modbusRequestBody,
       async handle(ask) {
-        const answer = await registry.require(ask.params.path).adapter.act('request', ask.body)
-        if (isWrite(ask.body)) await recorder.changed(ask, 'modbus write', ask.params.path, ask.body)
+        const { path } = ask.params
+        const tell = async (detail: unknown) => {
+          if (isWrite(ask.body)) await recorder.changed(ask, 'modbus write', path, detail)
+        }
+        const told = (failed: object) => tell({ ...ask.body, ...failed })
+        const answer = await orTold(registry.require(path).adapter.act('request', ask.body), told)
+        await tell(ask.body)
         return answer
       },
     }),
   ]
+}
+
+/** What failed on the bus, a timeout above all, may have reached the device: it is told with its fault, and thrown on. */
+async function orTold(acting: Promise<unknown>, tell: (failed: { error: string }) => Promise<void>): Promise<unknown> {
+  try {
+    return await acting
+  } catch (error) {
+    if (error instanceof Fault && (faultStatus[error.code] ?? 0) >= 500) await tell({ error: error.code })
+    throw error
+  }
 }
 
 /** Reads are asked by the thousand and change nothing: they are not journalled. */

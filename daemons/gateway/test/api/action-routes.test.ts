@@ -1,0 +1,44 @@
+import t from 'tap'
+import { Fault } from '#kit/fault.ts'
+import { serve } from '#kit/test/http/server-here.ts'
+import { actionRoutes } from '../../api/action-routes.ts'
+import { faultStatus } from '../../api/fault-status.ts'
+import type { PortRegistry } from '../../core/port-registry.ts'
+
+/** The action routes over a port whose bus does what `act` says; `told` is what the journal got. */
+async function routesOver(t: Parameters<typeof serve>[0], act: () => Promise<unknown>) {
+  const told: unknown[] = []
+  const registry = { require: () => ({ adapter: { act } }) } as unknown as PortRegistry
+  const recorder = { changed: async (_asker: unknown, ...entry: unknown[]) => void told.push(entry) }
+  const { ask } = await serve(t, { routes: actionRoutes({ registry, recorder }), faultStatus })
+  const post = (action: string, json: unknown) =>
+    ask(`/api/ports/%2Fdev%2FttyUSB0/rest/${action}`, { method: 'POST', as: 'admin', json })
+  return { told, post }
+}
+
+const write = { unitId: 1, fc: 6, address: 2, values: [3] }
+
+t.test('a write is in the journal, a read is not', async (t) => {
+  const { told, post } = await routesOver(t, async () => ({ sent: 1 }))
+  await post('request', { unitId: 1, fc: 3, address: 2, quantity: 1 })
+  t.same(told, [])
+  await post('request', write)
+  await post('tx', { hex: '41' })
+  t.same(told, [
+    ['modbus write', '/dev/ttyUSB0', write],
+    ['bytes sent', '/dev/ttyUSB0', { sent: 1 }],
+  ])
+})
+
+t.test('what may have reached the device in spite of a fault is in the journal with it', async (t) => {
+  const { told, post } = await routesOver(t, () => Promise.reject(new Fault('modbus_timeout', 'no answer')))
+  t.equal((await post('request', write)).status, 504)
+  t.equal((await post('request', { unitId: 1, fc: 3, address: 2, quantity: 1 })).status, 504)
+  t.same(told, [['modbus write', '/dev/ttyUSB0', { ...write, error: 'modbus_timeout' }]])
+})
+
+t.test('what was refused before it was sent is not in the journal', async (t) => {
+  const { told, post } = await routesOver(t, () => Promise.reject(new Fault('line_closed', 'not open')))
+  t.equal((await post('tx', { hex: '41' })).status, 409)
+  t.same(told, [])
+})
