@@ -28,13 +28,15 @@ export function goTo(...words: string[]): void {
   location.hash = linkTo(...words)
 }
 
-/** Follows the address bar. A new page starts at its top with the focus on its title, as a loaded page would. */
+/** Follows the address bar. A new page starts at its top with the focus on it, unless a hand was quicker. */
 export function startRoute(): void {
   addEventListener('hashchange', () => {
     place.value = read()
     requestAnimationFrame(() => {
       scrollTo(0, 0)
-      document.getElementById('main')?.focus({ preventScroll: true })
+      const main = document.getElementById('main')
+      const isInside = main?.contains(document.activeElement) && main !== document.activeElement
+      if (!isInside) main?.focus({ preventScroll: true })
     })
   })
 }
