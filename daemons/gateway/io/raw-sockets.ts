@@ -108,7 +108,8 @@ function forward(socket: Socket, bytes: Uint8Array, line: RawSocketLine): void {
 
 async function listening(server: Server, host: string, port: number): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) =>
+    // Stays for good: a connection that cannot be accepted (no memory, no descriptor) comes here too, and is only that one's loss.
+    server.on('error', (error: NodeJS.ErrnoException) =>
       reject(
         new Fault(
           'tcp_port_taken',

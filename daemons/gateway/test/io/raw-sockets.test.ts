@@ -1,5 +1,6 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { createLog } from '#kit/log.ts'
@@ -53,6 +54,23 @@ t.test('what a client sends goes to the line, what the line sends goes to every 
   const heard = clients.map((socket) => once(socket, 'data'))
   server.broadcast(Buffer.from('hello'))
   t.same((await Promise.all(heard)).map(String), ['hello', 'hello'])
+  await server.close()
+})
+
+t.test('connections that cannot be accepted do not end the server', async (t) => {
+  const servers: Server[] = []
+  const note = (message: unknown) => void servers.push((message as { server: Server }).server)
+  subscribe('tracing:net.server.listen:asyncStart', note)
+  const { got, port, server } = await openOn()
+  unsubscribe('tracing:net.server.listen:asyncStart', note)
+  const own = servers.find((one) => (one.address() as AddressInfo | null)?.port === port)
+  for (let times = 0; times < 3; times++) own?.emit('error', new Error('accept ENOBUFS'))
+  t.ok(own)
+  const socket = await client(port)
+  socket.write('a')
+  await until(() => got.length > 0)
+  t.equal(Buffer.concat(got).toString(), 'a')
+  socket.destroy()
   await server.close()
 })
 
