@@ -45,8 +45,9 @@ export function createLoginGuard(bounds: SlowDownBounds): LoginGuard {
         throw new Fault('slow_down', `too many wrong logins: try again in ${Math.ceil(waitMs / 1000)} s`, {
           details: { retryAfterMs: waitMs },
         })
-      addresses.failed(from)
-      accounts.failed(name)
+      // One address adds no more than its free tries to the account: it is slowed down itself by then, and would
+      // otherwise keep the owner waiting at every other address, for as long as it likes.
+      if (addresses.failed(from) <= bounds.freeTries) accounts.failed(name)
       return {
         succeeded() {
           addresses.succeeded(from)

@@ -18,8 +18,8 @@ export interface SlowDownBounds {
 export interface SlowDown {
   /** Milliseconds until this key may try again; 0 for now. */
   check(key: string): number
-  /** Counts a wrong try. */
-  failed(key: string): void
+  /** Counts a wrong try. @returns wrong tries of this key so far */
+  failed(key: string): number
   /** Forgets what this key did wrong. */
   succeeded(key: string): void
 }
@@ -50,6 +50,7 @@ export function createSlowDown({ clock, freeTries, waitMs, waitMaxMs, table }: S
       const quietest = tries.keys().next()
       if (tries.size >= table && !quietest.done) tries.delete(quietest.value)
       tries.set(key, { wrong, lastMs: clock.monotonicMs() })
+      return wrong
     },
     succeeded: (key) => void tries.delete(key),
   }

@@ -84,6 +84,13 @@ t.test('a stranger who keeps guessing does not keep the owner out', async (t) =>
   t.equal(tryWrong(guard, '192.0.2.1', 'anna'), 0)
 })
 
+t.test('one address that keeps guessing does not keep the owner out of an address never seen before', async (t) => {
+  const by = bounds()
+  const guard = createLoginGuard(by)
+  for (let waitMs = 0; waitMs < 60_000; waitMs = tryWrong(guard, '198.51.100.7', 'anna')) by.clock.advance(waitMs)
+  t.equal(tryWrong(guard, '203.0.113.1', 'anna'), 0)
+})
+
 t.test('forgets a key that was quiet for twice the longest wait', async (t) => {
   const by = bounds()
   const slow = createSlowDown(by)
