@@ -3,6 +3,7 @@ import { lookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import { Fault } from '#kit/fault.ts'
 import { type AddressClass, classOf, parseAddress } from './address.ts'
+import { createSharedLookup } from './shared-lookup.ts'
 
 /** Longest URL that is taken. */
 const LONGEST = 2048
@@ -46,7 +47,7 @@ export function parseTarget(text: string): URL {
  * @throws to its callback Fault `bad_target`, or the resolver's own error
  */
 export const lookupSafely: LookupFunction = (hostname, options, callback) => {
-  lookup(hostname, { ...options, all: true }, (error, addresses) => {
+  sharedLookup(hostname, { ...options, all: true }, (error, addresses) => {
     if (error) return callback(error, '', 0)
     for (const { address } of addresses) {
       const sentence = forbiddenSentence(address)
@@ -58,6 +59,8 @@ export const lookupSafely: LookupFunction = (hostname, options, callback) => {
     else callback(null, first.address, first.family)
   })
 }
+
+const sharedLookup = createSharedLookup((hostname, options, answered) => lookup(hostname, options, answered))
 
 function forbiddenSentence(host: string): string | undefined {
   const address = parseAddress(host)
