@@ -154,7 +154,7 @@ export class Port {
 
   /** Nobody waits for this: the line is gone already, and its loss must not take the other ports along. */
   #tell(error: unknown): void {
-    const { code, message } = faultOf(error, 'line_lost', `${this.path} was not closed as it should be.`)
+    const { code, message } = faultOf(error, 'line_gone', `${this.path} was not closed as it should be.`)
     this.#parts.publish('error', { code, message })
   }
 

@@ -132,13 +132,13 @@ t.test('an adapter that refuses the line leaves it free for the next try', async
 t.test('an adapter that cannot let go of a lost line is told of, and the line is closed all the same', async (t) => {
   const line = fakeLine()
   const { clock, events, port } = portOn([line], {
-    detach: async () => Promise.reject(new Fault('line_lost', 'cannot let go')),
+    detach: async () => Promise.reject(new Fault('line_gone', 'cannot let go')),
   })
   await port.open()
   line.vanish()
   await clock.run(0)
   t.equal(line.isClosed, true)
-  t.match(events.at(-1), { event: 'error', payload: { code: 'line_lost', message: 'cannot let go' } })
+  t.match(events.at(-1), { event: 'error', payload: { code: 'line_gone', message: 'cannot let go' } })
 })
 
 t.test('counts every byte read and every byte the driver took', async (t) => {
