@@ -47,7 +47,7 @@ const rawTcp = Type.Object(
       minimum: 4096,
       maximum: 16_777_216,
       unit: 'bytes',
-      description: 'unsent bytes of one client before its line is read no further',
+      description: 'bytes held for one client before its line is read no further, and from it before it is',
     }),
     slow_client_ms: Type.Integer({
       default: 2000,

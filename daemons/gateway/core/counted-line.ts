@@ -5,10 +5,10 @@ import type { Line } from './ports.ts'
 export function countedLine(line: Line, counts: { rxBytes: number; txBytes: number }): Line {
   return {
     unsupported: line.unsupported,
-    async write(bytes) {
-      await line.write(bytes)
-      counts.txBytes += bytes.length
-    },
+    write: (bytes) =>
+      line.write(bytes).then(() => {
+        counts.txBytes += bytes.length
+      }),
     drain: () => line.drain(),
     flush: () => line.flush(),
     onBytes(handler) {

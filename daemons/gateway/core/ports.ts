@@ -127,7 +127,7 @@ export interface RawSocketServer {
 
 /** How a raw socket server meets its line. */
 export interface RawSocketLine {
-  /** Resolves when the line took the bytes; that client is not read meanwhile. */
+  /** Resolves when the line took the bytes. @throws Fault `line_closed`, at once or later */
   onBytes(bytes: Uint8Array): Promise<void>
   /** A client is behind by more than its backlog: the line is to be read no further for now. */
   pause(): void

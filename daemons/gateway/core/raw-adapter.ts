@@ -89,11 +89,12 @@ export class RawAdapter implements Adapter {
   }
 
   /** Not reported before the driver has all of it: a frame that was not sent is not shown as sent. */
-  async #send(line: Line, bytes: Uint8Array): Promise<void> {
-    await line.write(bytes)
-    this.#counts.txFrames++
-    const monotonicUs = this.#context.clock.monotonicMs() * 1000
-    this.#context.publish('frame', () => payloadOf({ direction: 'tx', bytes, monotonicUs, isCut: false }))
+  #send(line: Line, bytes: Uint8Array): Promise<void> {
+    return line.write(bytes).then(() => {
+      this.#counts.txFrames++
+      const monotonicUs = this.#context.clock.monotonicMs() * 1000
+      this.#context.publish('frame', () => payloadOf({ direction: 'tx', bytes, monotonicUs, isCut: false }))
+    })
   }
 
   #openLine(): Line {
@@ -108,7 +109,7 @@ export class RawAdapter implements Adapter {
       this.#sockets = await this.#world.openSockets(
         { port, maxClients },
         {
-          onBytes: async (bytes) => await this.#send(this.#openLine(), bytes),
+          onBytes: (bytes) => this.#send(this.#openLine(), bytes),
           pause: () => this.#line?.pause(),
           resume: () => this.#line?.resume(),
         },

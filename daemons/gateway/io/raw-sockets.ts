@@ -9,7 +9,7 @@ import type { RawSocketLine, RawSocketOpener, RawSocketServer } from '../core/po
 export interface RawSocketLimits {
   /** Address to listen on. */
   host: string
-  /** Bytes held for one client before the line is paused. */
+  /** Bytes held for one client before the line is paused, and of one client before it is. */
   backlogBytes: number
   /** How long one client may hold up the line before it is cut off. */
   slowClientMs: number
@@ -81,7 +81,7 @@ function createClients(
       socket.on('close', () => leave(socket))
       socket.on('error', () => socket.destroy())
       socket.on('drain', () => caughtUp(socket))
-      socket.on('data', (bytes) => forward(socket, bytes, line))
+      socket.on('data', forwarder(socket, line, deps.limits.backlogBytes))
       socket.resume()
     },
     broadcast(bytes) {
@@ -97,13 +97,26 @@ function createClients(
   }
 }
 
-/** One write to the line at a time per client; the next is read when the line took the last. */
-function forward(socket: Socket, bytes: Uint8Array, line: RawSocketLine): void {
-  socket.pause()
-  line.onBytes(bytes).then(
-    () => socket.resume(),
-    () => socket.destroy(),
-  )
+/**
+ * What a client sends goes to the line in order. The client is read no further while the line has more than the backlog
+ * of its bytes still to take: pausing for each read would cost more than the read.
+ */
+function forwarder(socket: Socket, line: RawSocketLine, backlogBytes: number): (bytes: Uint8Array) => void {
+  let heldBytes = 0
+  const letGo = () => void socket.destroy()
+  return (bytes) => {
+    heldBytes += bytes.length
+    if (heldBytes > backlogBytes) socket.pause()
+    const taken = () => {
+      heldBytes -= bytes.length
+      if (socket.isPaused() && heldBytes <= backlogBytes) socket.resume()
+    }
+    try {
+      line.onBytes(bytes).then(taken, letGo)
+    } catch {
+      letGo() // the line closed this very moment; its clients are let go with it
+    }
+  }
 }
 
 async function listening(server: Server, host: string, port: number): Promise<void> {

@@ -23,7 +23,7 @@ export function createSerialOpener({ log }: { log: Log }): LineOpener {
       const stream = new SerialPortStream({ binding: PlantroomBinding, autoOpen: false, ...optionsOf(path, settings) })
       const port = await opened(stream)
       log.info('line opened', { path, baud: settings.baud, unsupported: port.unsupported.join(',') })
-      return lineOver(stream, port, path)
+      return new SerialLine(stream, port, path)
     },
   }
 }
@@ -61,88 +61,112 @@ function opened(stream: SerialStream): Promise<PlantroomPort> {
   })
 }
 
-/** The line over an open port. A lost device closes the port by itself; `close` may be called any number of times. */
-function lineOver(stream: SerialStream, port: PlantroomPort, path: string): Line {
-  let onBytes: ((bytes: Uint8Array, atUs: number) => void) | undefined
-  let onGone: ((fault: Fault) => void) | undefined
-  let gone: Fault | undefined
-  let isToldGone = false
-  let isDropping = false
-  let lastWrite: Promise<unknown> = Promise.resolve()
-  const atOpen = countsOf(port)
+/**
+ * The line over an open port. Writes go through the stream; reads come straight from the binding, as the stream's own
+ * reading costs four objects and a turn of the queue for each piece (docs/decisions/071-raw-path.md). A lost device
+ * closes the port by itself; `close` may be called any number of times.
+ */
+class SerialLine implements Line {
+  readonly unsupported: readonly string[]
+  readonly #stream: SerialStream
+  readonly #port: PlantroomPort
+  readonly #path: string
+  readonly #atOpen: IcounterCounts | null
+  #onGone: ((fault: Fault) => void) | undefined
+  #gone: Fault | undefined
+  #isToldGone = false
+  #isDropping = false
+  /** Its writer is told when it fails; here it only marks the end of what was written. */
+  #lastWrite = Promise.resolve()
 
-  function tellGone(): void {
-    if (gone === undefined || onGone === undefined || isToldGone) return
-    isToldGone = true
-    onGone(gone)
+  constructor(stream: SerialStream, port: PlantroomPort, path: string) {
+    this.unsupported = port.unsupported
+    this.#stream = stream
+    this.#port = port
+    this.#path = path
+    this.#atOpen = countsOf(port)
+    // A failed write also comes as an `error` event of the stream; its writer is told by the write itself.
+    stream.on('error', () => undefined)
+    port.channel.onLost((error) => this.#lose(error))
   }
 
-  function lose(error: Error): void {
-    if (gone !== undefined || !port.isOpen) return
-    gone = new Fault('line_gone', `${path} is gone: the device was unplugged or its driver hung up.`, { cause: error })
+  write(bytes: Uint8Array): Promise<void> {
+    if (!this.#port.isOpen) return Promise.reject(this.#closed())
+    this.#lastWrite = new Promise((resolve, reject) => {
+      this.#stream.write(bytes, undefined, (error) => (error ? reject(this.#refused(error as CallError)) : resolve()))
+    })
+    return this.#lastWrite
+  }
+
+  async drain(): Promise<void> {
+    this.#requireOpen()
+    await this.#lastWrite.catch(() => undefined)
+    await told(this.#port.drain(), this.#path)
+  }
+
+  async flush(): Promise<void> {
+    this.#requireOpen()
+    this.#isDropping = true
+    try {
+      await told(this.#port.flush(), this.#path)
+    } finally {
+      this.#isDropping = false
+    }
+  }
+
+  onBytes(handler: (bytes: Uint8Array, atUs: number) => void): void {
+    this.#port.channel.listen((bytes, atUs) => {
+      if (!this.#isDropping && this.#port.isOpen) handler(bytes, atUs)
+    })
+  }
+
+  onGone(handler: (fault: Fault) => void): void {
+    this.#onGone = handler
+    if (this.#gone !== undefined) void this.#port.close().then(this.#tellGone, this.#tellGone)
+  }
+
+  pause(): void {
+    this.#port.channel.pause()
+  }
+
+  resume(): void {
+    this.#port.channel.resume()
+  }
+
+  driverCounts(): DriverCounts | null {
+    return this.#port.isOpen ? since(this.#atOpen, countsOf(this.#port)) : null
+  }
+
+  close(): Promise<void> {
+    return this.#port.close()
+  }
+
+  #tellGone = (): void => {
+    if (this.#gone === undefined || this.#onGone === undefined || this.#isToldGone) return
+    this.#isToldGone = true
+    this.#onGone(this.#gone)
+  }
+
+  #lose(cause: Error): void {
+    if (this.#gone !== undefined || !this.#port.isOpen) return
+    const sentence = `${this.#path} is gone: the device was unplugged or its driver hung up.`
+    this.#gone = new Fault('line_gone', sentence, { cause })
     // The descriptors go at once: the device node is freed only when nobody has it open.
-    port.close().then(tellGone, tellGone)
+    this.#port.close().then(this.#tellGone, this.#tellGone)
   }
 
-  // A failed write also comes as an `error` event of the stream; its writer is told by the write itself.
-  stream.on('error', () => undefined)
-  port.channel.onLost(lose)
-
-  function requireOpen(): void {
-    if (!port.isOpen) throw new Fault('line_closed', `${path} is closed, so nothing can be sent.`, { cause: gone })
+  #closed(): Fault {
+    return new Fault('line_closed', `${this.#path} is closed, so nothing can be sent.`, { cause: this.#gone })
   }
 
-  return {
-    unsupported: port.unsupported,
-    async write(bytes) {
-      requireOpen()
-      const written = writeOf(stream, bytes)
-      lastWrite = written.catch(() => undefined)
-      await written.catch((error: CallError) => {
-        if (error.code === 'EIO' || error.code === 'ENXIO' || error.code === 'ENODEV') lose(error)
-        throw writeFaultOf(error, path)
-      })
-    },
-    async drain() {
-      requireOpen()
-      await lastWrite
-      await told(port.drain(), path)
-    },
-    async flush() {
-      requireOpen()
-      isDropping = true
-      try {
-        await told(port.flush(), path)
-        // What the poll handed up before the driver's queue was emptied waits in the stream when that is paused.
-        while (stream.read() !== null);
-      } finally {
-        isDropping = false
-      }
-    },
-    onBytes(handler) {
-      const isFirst = onBytes === undefined
-      onBytes = handler
-      if (isFirst) {
-        stream.on('data', (bytes: Buffer) => {
-          if (!isDropping && port.isOpen) onBytes?.(bytes, port.lastReadAtUs)
-        })
-      }
-    },
-    onGone(handler) {
-      onGone = handler
-      if (gone !== undefined) void port.close().then(tellGone, tellGone)
-    },
-    pause: () => void stream.pause(),
-    resume: () => void stream.resume(),
-    driverCounts: () => (port.isOpen ? since(atOpen, countsOf(port)) : null),
-    close: () => port.close(),
+  #requireOpen(): void {
+    if (!this.#port.isOpen) throw this.#closed()
   }
-}
 
-function writeOf(stream: SerialStream, bytes: Uint8Array): Promise<void> {
-  return new Promise((resolve, reject) => {
-    stream.write(bytes, undefined, (error) => (error ? reject(error) : resolve()))
-  })
+  #refused(error: CallError): Fault {
+    if (error.code === 'EIO' || error.code === 'ENXIO' || error.code === 'ENODEV') this.#lose(error)
+    return writeFaultOf(error, this.#path)
+  }
 }
 
 async function told(call: Promise<void>, path: string): Promise<void> {

@@ -2,19 +2,28 @@
 import { InterByteTimeoutParser } from '@serialport/parser-inter-byte-timeout'
 import type { Framer, SilenceFramerMaker } from '../core/ports.ts'
 
-/** Bytes a read hands over at once: a marker stands for one such chunk. */
+/** Stands for whatever came; the parser only keeps the time. */
 const MARKER = Buffer.of(0)
 
+/** Part of the silence in which further bytes are not told to the parser; an end is seen up to that much later. */
+const SLACK = 1 / 8
+
 /**
- * The parser copies every byte on its own (measured: docs/decisions/070-silence-framing.md), so it is given one
- * marker byte a chunk and says when the quiet came; the chunks themselves stay whole here, at most
- * `maxFrameBytes` of them.
+ * The parser copies every byte on its own and sets a timer at every write (measured:
+ * docs/decisions/070-silence-framing.md). So it is given a marker now and then and says when quiet may have come; the
+ * chunks stay whole here, at most `maxFrameBytes` of them, and their own stamps decide what belongs to a frame: bytes
+ * that were read late but far apart are two frames, however late the parser's timer is.
  */
 export const createSilenceFramer: SilenceFramerMaker = ({ silenceMs, maxFrameBytes }): Framer => {
-  const parser = new InterByteTimeoutParser({ interval: silenceMs, maxBufferSize: maxFrameBytes })
+  const parser = new InterByteTimeoutParser({
+    interval: Math.ceil(silenceMs * (1 + SLACK)),
+    maxBufferSize: maxFrameBytes,
+  })
+  const silenceUs = silenceMs * 1000
   let chunks: Uint8Array[] = []
   let heldBytes = 0
   let lastAtUs = 0
+  let remindedAtUs = Number.NEGATIVE_INFINITY
   let handler: (frame: Uint8Array, atUs: number, cut: boolean) => void = () => {}
 
   function emit(isCut: boolean): void {
@@ -25,23 +34,33 @@ export const createSilenceFramer: SilenceFramerMaker = ({ silenceMs, maxFrameByt
     handler(frame, lastAtUs, isCut)
   }
 
-  parser.on('data', () => emit(false))
+  parser.on('data', () => {
+    remindedAtUs = Number.NEGATIVE_INFINITY
+    emit(false)
+  })
 
-  function hold(bytes: Uint8Array, atUs: number): void {
+  function hold(bytes: Uint8Array): void {
     chunks.push(bytes)
     heldBytes += bytes.length
-    lastAtUs = atUs
     if (heldBytes >= maxFrameBytes) emit(true)
+  }
+
+  function remind(atUs: number): void {
+    if (heldBytes === 0 || atUs - remindedAtUs < silenceUs * SLACK) return
+    remindedAtUs = atUs
+    parser.write(MARKER)
   }
 
   return {
     feed(bytes, atUs) {
+      if (atUs - lastAtUs >= silenceUs) emit(false)
+      lastAtUs = atUs
       for (let at = 0; at < bytes.length; ) {
         const end = at + Math.min(bytes.length - at, maxFrameBytes - heldBytes)
-        hold(bytes.subarray(at, end), atUs)
+        hold(bytes.subarray(at, end))
         at = end
       }
-      if (heldBytes > 0) parser.write(MARKER)
+      remind(atUs)
     },
     onFrame(onFrame) {
       handler = onFrame

@@ -26,6 +26,15 @@ t.test('quiet on the line ends a frame, which holds every byte since the last an
   framer.close()
 })
 
+t.test('bytes read late but far apart are two frames, whatever the timer says', async (t) => {
+  const { framer, frames } = framerWith({ silenceMs: 5, maxFrameBytes: 100 })
+  framer.feed(Uint8Array.of(1), 10_000)
+  framer.feed(Uint8Array.of(2), 14_999)
+  framer.feed(Uint8Array.of(3), 19_999)
+  t.same(frames, [{ hex: '0102', atUs: 14_999, cut: false }])
+  framer.close()
+})
+
 t.test('a frame that goes on beyond the bound is handed on in pieces that say so', async (t) => {
   const { framer, frames } = framerWith({ silenceMs: 5, maxFrameBytes: 4 })
   framer.feed(Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8, 9), 10)
