@@ -86,7 +86,7 @@ export async function assemble(context: Context): Promise<Assembled> {
 
 async function furnish(context: Context, files: StateFiles): Promise<House> {
   const { clock, config } = context
-  const hub = createEventHub(clock, { history: config.ports.history })
+  const hub = createEventHub(clock, { history: config.ports.history, historyBytes: config.ports.history_bytes })
   const users = createUsers(
     {
       clock,
@@ -128,7 +128,8 @@ function registryOf(context: Context, files: StateFiles, hub: EventHub, delivery
 
   function makePort(record: PortRecord) {
     const { path, line } = record
-    const publish = (event: string, payload: unknown) => hub.publish(path, event, payload)
+    const publish = (event: string, payload: unknown, sizeBytes?: number) =>
+      hub.publish(path, event, payload, sizeBytes)
     const adapter = makeAdapter(record, { port: path, lineSettings: line, clock, publish }, world)
     return new Port({ path, line, adapter, opener, clock, retry, publish })
   }

@@ -21,6 +21,13 @@ const ports = Type.Object(
       maximum: 10_000,
       description: 'events kept per port for the page',
     }),
+    history_bytes: Type.Integer({
+      default: 1_048_576,
+      minimum: 65_536,
+      maximum: 67_108_864,
+      unit: 'bytes',
+      description: 'bytes of raw frames kept per port for the page',
+    }),
     retry_first_ms: Type.Integer({
       default: 500,
       minimum: 50,

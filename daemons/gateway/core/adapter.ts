@@ -10,7 +10,7 @@ export interface AdapterContext {
   lineSettings: LineSettings
   clock: Clock
   /** Tells webhooks, sockets and the page; never blocks. Event names are those of docs/GLOSSARY.md. */
-  publish(event: string, payload: unknown): void
+  publish(event: string, payload: unknown, sizeBytes?: number): void
 }
 
 /** One protocol on one line. Lives as long as its settings: a change of settings makes a new one. */

@@ -8,14 +8,17 @@ export type EventListener = (event: PortEvent) => void
 export interface EventHubLimits {
   /** Events kept per port for a page that is opened later. */
   history: number
+  /** Bytes of frames kept per port; the newest event is kept whatever its size. */
+  historyBytes: number
 }
 
 export interface EventHub {
   /**
    * @param payload a plain value, or a function that makes it when the first listener or reader asks
    *   (a busy raw line would spend more on hex text than on its bytes)
+   * @param sizeBytes what keeping the event holds; left out for what is small
    */
-  publish(port: string, event: string, payload: unknown): void
+  publish(port: string, event: string, payload: unknown, sizeBytes?: number): void
   /** @returns a function that ends the subscription */
   subscribe(listener: EventListener): () => void
   /** The newest `limit` events kept of a port, oldest first. */
@@ -30,16 +33,16 @@ export function createEventHub(clock: Clock, limits: EventHubLimits): EventHub {
   const kept = new Map<string, Ring>()
 
   function newRing(port: string): Ring {
-    const ring = createRing(limits.history)
+    const ring = new Ring(limits)
     kept.set(port, ring)
     return ring
   }
 
   return {
-    publish(port, event, payload) {
+    publish(port, event, payload, sizeBytes = 0) {
       const entry = new Published(port, event, clock.epochMs(), payload)
       const ring = kept.get(port) ?? newRing(port)
-      ring.add(entry)
+      ring.add(entry, sizeBytes)
       for (const listener of listeners) listener(entry)
     },
     subscribe(listener) {
@@ -79,22 +82,45 @@ class Published implements PortEvent {
   }
 }
 
-interface Ring {
-  add(entry: PortEvent): void
-  newest(limit: number): PortEvent[]
-}
+/** Stands where an event was let go, so that nothing of it is held. */
+const nothing: PortEvent = { port: '', event: '', timestamp: 0, payload: null }
 
-function createRing(size: number): Ring {
-  const slots: PortEvent[] = []
-  let nextSlot = 0
-  return {
-    add(entry) {
-      slots[nextSlot] = entry
-      nextSlot = (nextSlot + 1) % size
-    },
-    newest(limit) {
-      const ordered = slots.length < size ? slots : [...slots.slice(nextSlot), ...slots.slice(0, nextSlot)]
-      return ordered.slice(Math.max(0, ordered.length - limit))
-    },
+/** The newest events of one port within both bounds. */
+class Ring {
+  readonly #limits: EventHubLimits
+  readonly #entries: PortEvent[] = []
+  readonly #sizes: number[] = []
+  #first = 0
+  #length = 0
+  #heldBytes = 0
+
+  constructor(limits: EventHubLimits) {
+    this.#limits = limits
+  }
+
+  add(entry: PortEvent, sizeBytes: number): void {
+    const { history, historyBytes } = this.#limits
+    if (this.#length === history) this.#dropOldest()
+    const slot = (this.#first + this.#length) % history
+    this.#entries[slot] = entry
+    this.#sizes[slot] = sizeBytes
+    this.#length++
+    this.#heldBytes += sizeBytes
+    while (this.#heldBytes > historyBytes && this.#length > 1) this.#dropOldest()
+  }
+
+  newest(limit: number): PortEvent[] {
+    const count = Math.min(limit, this.#length)
+    const from = this.#first + this.#length - count
+    return Array.from({ length: count }, (_, at) => this.#entries[(from + at) % this.#limits.history]).filter(
+      (entry) => entry !== undefined,
+    )
+  }
+
+  #dropOldest(): void {
+    this.#heldBytes -= this.#sizes[this.#first] ?? 0
+    this.#entries[this.#first] = nothing
+    this.#first = (this.#first + 1) % this.#limits.history
+    this.#length--
   }
 }

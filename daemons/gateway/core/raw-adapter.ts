@@ -1,6 +1,7 @@
 /** The raw protocol: bytes to the line as they are, frames from it cut as the settings say. */
 import { bytesOfHex, hexOf } from '#kit/bytes/hex.ts'
 import { Fault, faultOf } from '#kit/fault.ts'
+import { wireUs } from '../wire/modbus-timing.ts'
 import { bytesOfTransmit, type RawTransmit } from '../wire/raw.ts'
 import { type ContentFraming, createCutter } from '../wire/raw-cutter.ts'
 import type { Adapter, AdapterContext } from './adapter.ts'
@@ -18,13 +19,17 @@ export class RawAdapter implements Adapter {
   readonly #settings: RawSettings
   readonly #context: AdapterContext
   readonly #world: RawWorld
-  readonly #counts = { rxFrames: 0, txFrames: 0, cutFrames: 0, refusedSends: 0 }
+  readonly #counts = { rxFrames: 0, txFrames: 0, cutFrames: 0, refusedSends: 0, sendTimeouts: 0 }
   #line: Line | undefined
   #framer: Framer | undefined
   #sockets: RawSocketServer | undefined
   /** Opening and closing of the TCP port, one after another. */
   #turn: Promise<void> = Promise.resolve()
+  /** Sends of `rest/tx` that the driver has not taken, and the bytes of all that it has not. */
   #waiting = 0
+  #heldBytes = 0
+  /** How often what waited was thrown away: a send from before was not sent, whatever the line says. */
+  #thrownAway = 0
 
   constructor(context: AdapterContext, settings: RawSettings, world: RawWorld) {
     this.#context = context
@@ -67,7 +72,8 @@ export class RawAdapter implements Adapter {
   #received(bytes: Uint8Array, atUs: number, isCut: boolean): void {
     this.#counts.rxFrames++
     if (isCut) this.#counts.cutFrames++
-    this.#context.publish('frame', () => payloadOf({ direction: 'rx', bytes, monotonicUs: atUs, isCut }))
+    const payload = () => payloadOf({ direction: 'rx', bytes, monotonicUs: atUs, isCut })
+    this.#context.publish('frame', payload, bytes.length)
   }
 
   async #transmit(body: RawTransmit): Promise<{ sent: number }> {
@@ -81,20 +87,57 @@ export class RawAdapter implements Adapter {
     }
     this.#waiting++
     try {
-      await this.#send(line, bytes)
+      await this.#sendWithin(line, bytes)
     } finally {
       this.#waiting--
     }
     return { sent: bytes.length }
   }
 
+  /**
+   * A line that takes nothing (flow control, a far end that hangs) must not send it later, when nobody expects it: what
+   * waits is thrown away, and everyone who waits is told.
+   */
+  #sendWithin(line: Line, bytes: Uint8Array): Promise<void> {
+    const { clock, lineSettings, port } = this.#context
+    const wireMs = wireUs(lineSettings, this.#heldBytes + bytes.length) / 1000
+    const limitMs = Math.round(2 * wireMs + this.#settings.send_limit_ms)
+    return new Promise((resolve, reject) => {
+      const timer = clock.after(limitMs, () => {
+        this.#counts.sendTimeouts++
+        this.#thrownAway++
+        const sentence = `The driver of ${port} did not take ${bytes.length} bytes within ${limitMs} ms; flow control may hold the line. What waited was thrown away.`
+        reject(new Fault('send_timeout', sentence, { details: { waitedMs: limitMs } }))
+        line.flush().catch(() => {}) // a line that is gone has nothing left to throw away
+      })
+      this.#send(line, bytes)
+        .then(resolve, reject)
+        .finally(() => timer.cancel())
+    })
+  }
+
   /** Not reported before the driver has all of it: a frame that was not sent is not shown as sent. */
   #send(line: Line, bytes: Uint8Array): Promise<void> {
-    return line.write(bytes).then(() => {
-      this.#counts.txFrames++
-      const monotonicUs = this.#context.clock.monotonicMs() * 1000
-      this.#context.publish('frame', () => payloadOf({ direction: 'tx', bytes, monotonicUs, isCut: false }))
-    })
+    const thrownAway = this.#thrownAway
+    this.#heldBytes += bytes.length
+    return line.write(bytes).then(
+      () => {
+        this.#heldBytes -= bytes.length
+        if (thrownAway !== this.#thrownAway)
+          throw new Fault(
+            'send_timeout',
+            `${this.#context.port} took nothing for too long; what waited was thrown away.`,
+          )
+        this.#counts.txFrames++
+        const monotonicUs = this.#context.clock.monotonicMs() * 1000
+        const payload = () => payloadOf({ direction: 'tx', bytes, monotonicUs, isCut: false })
+        this.#context.publish('frame', payload, bytes.length)
+      },
+      (fault) => {
+        this.#heldBytes -= bytes.length
+        throw fault
+      },
+    )
   }
 
   #openLine(): Line {

@@ -49,6 +49,12 @@ export const rawSettings = Type.Object(
       maximum: 1024,
       description: 'sends waiting before the next is refused',
     }),
+    send_limit_ms: Type.Integer({
+      default: 2000,
+      minimum: 100,
+      maximum: 600_000,
+      description: 'how long the driver may take to take a send beyond twice its time on the wire, ms',
+    }),
     tcp_port: Type.Integer({ default: 0, minimum: 0, maximum: 65_535, description: 'raw TCP to the line; 0 is off' }),
     tcp_clients: Type.Integer({ default: 4, minimum: 1, maximum: 64, description: 'TCP clients at once' }),
   },

@@ -4,7 +4,7 @@ import { createEventHub } from '../../core/event-hub.ts'
 
 t.test('A.webhooks.1 hands every event of an adapter to every listener, with port, name and epoch ms', async (t) => {
   const clock = fakeClock(1000)
-  const hub = createEventHub(clock, { history: 4 })
+  const hub = createEventHub(clock, { history: 4, historyBytes: 1000 })
   const first: unknown[] = []
   const second: unknown[] = []
   hub.subscribe((event) => first.push(event))
@@ -20,7 +20,7 @@ t.test('A.webhooks.1 hands every event of an adapter to every listener, with por
 })
 
 t.test('keeps the newest events of each port, oldest first, and no more than the bound', async (t) => {
-  const hub = createEventHub(fakeClock(), { history: 3 })
+  const hub = createEventHub(fakeClock(), { history: 3, historyBytes: 1000 })
   for (const number of [1, 2, 3, 4, 5]) hub.publish('/dev/a', 'frame', number)
   hub.publish('/dev/b', 'frame', 9)
   const numbers = (port: string, limit: number) => hub.recent(port, limit).map((event) => event.payload)
@@ -31,8 +31,19 @@ t.test('keeps the newest events of each port, oldest first, and no more than the
   t.same(numbers('/dev/a', 10), [])
 })
 
+t.test('keeps no more bytes of a port than the bound, but always its newest event', async (t) => {
+  const hub = createEventHub(fakeClock(), { history: 10, historyBytes: 1000 })
+  const kept = () => hub.recent('/dev/a', 10).map((event) => event.payload)
+  for (const number of [1, 2, 3]) hub.publish('/dev/a', 'frame', number, 400)
+  t.same(kept(), [2, 3])
+  hub.publish('/dev/a', 'port', 4)
+  t.same(kept(), [2, 3, 4])
+  hub.publish('/dev/a', 'frame', 5, 5000)
+  t.same(kept(), [5])
+})
+
 t.test('makes a payload once, and only when somebody reads it', async (t) => {
-  const hub = createEventHub(fakeClock(), { history: 3 })
+  const hub = createEventHub(fakeClock(), { history: 3, historyBytes: 1000 })
   let made = 0
   hub.publish('/dev/a', 'frame', () => ({ made: ++made }))
   t.equal(made, 0)

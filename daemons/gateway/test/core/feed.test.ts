@@ -5,7 +5,7 @@ import { createFeed } from '../../core/feed.ts'
 
 function feedOn() {
   const clock = fakeClock()
-  const hub = createEventHub(clock, { history: 10 })
+  const hub = createEventHub(clock, { history: 10, historyBytes: 1000 })
   const got: { type: string; payload?: unknown; dropped?: number }[] = []
   const sink = { isFull: false, send: (text: string) => !sink.isFull && got.push(JSON.parse(text)) > 0 }
   const feed = createFeed({ hub, clock, sink, limits: { summaryMs: 1000 } })

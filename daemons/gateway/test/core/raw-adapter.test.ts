@@ -16,12 +16,14 @@ const settings = {
   length_adjust: 0,
   max_frame_bytes: 16,
   queue: 2,
+  send_limit_ms: 1000,
   tcp_port: 0,
   tcp_clients: 4,
 } as const
 
 function rawOn(changes: Partial<Record<keyof typeof settings, unknown>> = {}) {
   const events: { event: string; payload: unknown }[] = []
+  const clock = fakeClock()
   const sockets: { line?: RawSocketLine; sent: Uint8Array[]; closed: number } = { sent: [], closed: 0 }
   const world: RawWorld = {
     silenceFramer: () => ({ feed: () => {}, onFrame: () => {}, close: () => {} }),
@@ -39,13 +41,13 @@ function rawOn(changes: Partial<Record<keyof typeof settings, unknown>> = {}) {
     {
       port: '/dev/ttyS0',
       lineSettings: plainLine,
-      clock: fakeClock(),
+      clock,
       publish: (event, payload) => events.push({ event, payload: typeof payload === 'function' ? payload() : payload }),
     },
     { ...settings, ...changes } as never,
     world,
   )
-  return { adapter, events, sockets }
+  return { adapter, clock, events, sockets }
 }
 
 t.test('A.raw sends base64 and spaced hex as they are, and says how many bytes', async (t) => {
@@ -119,6 +121,33 @@ t.test('refuses a send when the bound of waiting ones is reached, and counts it'
   t.match(adapter.counters(), { refusedSends: 1 })
   for (const release of releases) release()
   t.same(await Promise.all([first, second]), [{ sent: 1 }, { sent: 1 }])
+})
+
+t.test('a line that takes nothing is given up, and what waited is never sent', async (t) => {
+  const { adapter, clock, events } = rawOn()
+  const line = fakeLine()
+  const takes: (() => void)[] = []
+  let flushed = 0
+  line.write = () => new Promise((resolve) => takes.push(resolve))
+  line.flush = async () => {
+    flushed++
+    for (const take of takes) take() // as a driver does: what it threw away is no longer waited for
+  }
+  adapter.attach(line)
+  const first = adapter.act('tx', { hex: '01 02' })
+  const second = adapter.act('tx', { hex: '03' })
+  const both = Promise.allSettled([first, second])
+  await clock.run(1005)
+  const fault = { code: 'send_timeout', message: /thrown away/ }
+  t.match(await both, [
+    { status: 'rejected', reason: fault },
+    { status: 'rejected', reason: fault },
+  ])
+  t.equal(flushed, 1)
+  t.same(events, [], 'nothing is shown as sent')
+  t.match(adapter.counters(), { sendTimeouts: 1, txFrames: 0 })
+  line.write = async () => {}
+  t.same(await adapter.act('tx', { hex: '04' }), { sent: 1 })
 })
 
 t.test('lends the line to TCP clients while it is open', async (t) => {
