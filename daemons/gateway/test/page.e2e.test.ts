@@ -1,23 +1,18 @@
 /** The gateway's pages in a real browser, against the real gateway, from the first run to the loss of contact. */
 import { once } from 'node:events'
-import { rmSync, symlinkSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { openPty, type Pty } from '#native/serial/index.ts'
+import { openPty } from '#native/serial/index.ts'
 import { startModbusLine } from '../../../scripts/sim/modbus-device.ts'
+import { type Device, plugIn } from './named-pty.ts'
 import { noBrowser, openRig, type Rig } from './page-rig.ts'
 import { type RunningGateway, startGateway } from './running-gateway.ts'
 import { until } from './until.ts'
 
 const PASSWORD = 'ladder and torch'
 const SPARES = 8
-
-/** A simulated device under a name of its own. */
-interface Device extends Pty {
-  unplug(): Promise<void>
-}
 
 /** What the story is told with. */
 interface Stage extends Rig {
@@ -66,26 +61,6 @@ async function build(t: Test): Promise<Stage> {
   const gateway = await startGateway(t, { sets: ['ports.allow=["/dev/shm/*"]'] })
   const rig = await openRig(t, gateway.url)
   return { ...rig, gateway, bus, scale, heard, sink }
-}
-
-/**
- * A pty behind a link: a gateway that waits for /dev/pts/3 to come back would take whatever gets that number next, also
- * the pty of another test.
- */
-function plugIn(name: string): Device {
-  const pty = openPty()
-  const path = `/dev/shm/${name}-${process.pid}`
-  symlinkSync(pty.path, path)
-  return {
-    path,
-    onBytes: (handler) => pty.onBytes(handler),
-    write: (bytes) => pty.write(bytes),
-    close: () => pty.close(),
-    async unplug() {
-      rmSync(path, { force: true })
-      await pty.close()
-    },
-  }
 }
 
 async function openSink(): Promise<{ url: string; bodies: string[]; server: Server }> {

@@ -1,14 +1,15 @@
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import t from 'tap'
-import { openPty, type Pty } from '#native/serial/index.ts'
+import { openPty } from '#native/serial/index.ts'
+import { type Device, plugIn } from './named-pty.ts'
 import { startGateway } from './running-gateway.ts'
 import { until } from './until.ts'
 
 const delimited = { protocol: 'raw', settings: { framing: 'delimiter', delimiter_hex: '0D 0A' } }
 
 /** What a device behind a pty heard. */
-function heardBy(pty: Pty): () => string {
+function heardBy(pty: Pick<Device, 'onBytes'>): () => string {
   let heard = ''
   pty.onBytes((bytes) => (heard += Buffer.from(bytes).toString('latin1')))
   return () => heard
@@ -78,23 +79,24 @@ t.test('every one of the 256 byte values passes unchanged both ways', async (t) 
 })
 
 t.test('a device that goes away is absent, and open again when it is back', async (t) => {
-  const gateway = await startGateway(t, { sets: ['ports.retry_first_ms=50', 'ports.retry_max_ms=100'] })
+  const sets = ['ports.retry_first_ms=50', 'ports.retry_max_ms=100', 'ports.allow=["/dev/shm/*"]']
+  const gateway = await startGateway(t, { sets })
   await gateway.setUp()
-  const device = openPty()
-  const { path } = device
-  await gateway.call('PUT', gateway.portPath(path), delimited)
-  const state = async () => (await gateway.call('GET', gateway.portPath(path))).body
-  await device.close()
+  const device = plugIn('comes-and-goes')
+  t.teardown(() => device.unplug())
+  await gateway.call('PUT', gateway.portPath(device.path), delimited)
+  const state = async () => (await gateway.call('GET', gateway.portPath(device.path))).body
+  t.match(await state(), { state: 'open' })
+  await device.unplug()
   await until('it is absent', async () => (await state()).state === 'absent')
-  t.match(await gateway.call('POST', gateway.portPath(path, '/rest/tx'), { hex: '01' }), {
+  t.match(await gateway.call('POST', gateway.portPath(device.path, '/rest/tx'), { hex: '01' }), {
     status: 409,
     body: { error: 'line_closed' },
   })
-  const back = reopened(path)
-  t.teardown(() => back.close())
-  const heard = heardBy(back)
+  device.replug()
+  const heard = heardBy(device)
   await until('it is open again', async () => (await state()).state === 'open')
-  await gateway.call('POST', gateway.portPath(path, '/rest/tx'), { hex: '41' })
+  await gateway.call('POST', gateway.portPath(device.path, '/rest/tx'), { hex: '41' })
   await until('it hears again', () => heard() === 'A')
   t.match(await state(), { fault: null, nextTryAt: null })
 })
@@ -137,20 +139,6 @@ t.test('settings, ports and users are there again after a restart', async (t) =>
   ])
   t.match((await second.call('GET', '/api/status')).body, { name: 'Plant room B2', adminConfigured: true })
 })
-
-/** The kernel gives the lowest free number: others may take it first, so a few are tried and let go. */
-function reopened(path: string): Pty {
-  const others: Pty[] = []
-  for (let tries = 0; tries < 50; tries++) {
-    const pty = openPty()
-    if (pty.path === path) {
-      for (const other of others) void other.close()
-      return pty
-    }
-    others.push(pty)
-  }
-  throw new Error(`${path} was not given again`)
-}
 
 function hexOf(bytes: Buffer): string {
   return bytes
