@@ -6,7 +6,7 @@ import type { Framer, SilenceFramerMaker } from '../core/ports.ts'
 const MARKER = Buffer.of(0)
 
 /** Part of the silence in which further bytes are not told to the parser; an end is seen up to that much later. */
-const SLACK = 1 / 8
+const SLACK = 1 / 4
 
 /**
  * The parser copies every byte on its own and sets a timer at every write (measured:
