@@ -91,11 +91,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     const routes = [...options.routes, ...kitRoutes(options)]
     addRoutes(scope, options, routes)
     addPages(scope, pages)
-    const gets = [...pages, ...(options.sockets ?? [])].map(({ path }) => ({ method: 'GET', path }))
+    const gets = (options.sockets ?? []).map(({ path }) => ({ method: 'GET', path }))
     refuseOtherMethods(scope, [...routes, ...gets])
     done()
   })
-  refuseUnknown(app)
+  refuseUnknown(app, new Set(pages.map(({ path }) => path)))
   return startable(app, sockets, options)
 }
 
@@ -132,21 +132,25 @@ function refuseOtherMethods(app: FastifyInstance, routes: readonly { method: str
       method: app.supportedMethods.filter((method) => !has.includes(method)),
       url,
       // No Access-Control headers: pages of other sites get nothing here.
-      onRequest: async (request, reply) => {
-        reply.header('allow', allow)
-        if (request.method === 'OPTIONS') return reply.code(204).send()
-        throw new Fault('method_not_allowed', `${request.method} is not known on this path, only ${allow}`)
-      },
+      onRequest: async (request, reply) => refuseMethod(request, reply, allow),
       handler: () => undefined,
     })
   }
 }
 
-function refuseUnknown(app: FastifyInstance): void {
-  app.addHook('onRequest', async (request) => {
+function refuseMethod(request: FastifyRequest, reply: FastifyReply, allow: string): FastifyReply {
+  reply.header('allow', allow)
+  if (request.method === 'OPTIONS') return reply.code(204).send()
+  throw new Fault('method_not_allowed', `${request.method} is not known on this path, only ${allow}`)
+}
+
+/** Pages are told apart here: routes that refuse six methods for each of sixty files would be 1 MB. */
+function refuseUnknown(app: FastifyInstance, pagePaths: ReadonlySet<string>): void {
+  app.addHook('onRequest', async (request, reply) => {
     if (!request.is404) return
     if (!app.supportedMethods.includes(request.method))
       throw new Fault('unknown_method', `the method ${request.method} is not known to this server`)
+    if (pagePaths.has(request.url.split('?', 1)[0] ?? '')) return refuseMethod(request, reply, 'GET, HEAD, OPTIONS')
     throw new Fault('not_found', 'nothing is served under this path')
   })
   app.setNotFoundHandler(() => undefined)

@@ -1,8 +1,8 @@
-/** The built pages, held in memory: what was read at the start is what is served until the end. */
+/** The built pages, held in memory, compressed: what was read at the start is what is served until the end. */
 import { createHash } from 'node:crypto'
 import { type Dirent, readdirSync, readFileSync } from 'node:fs'
 import { extname, join, relative, sep } from 'node:path'
-import { gzipSync } from 'node:zlib'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Fault } from '#kit/fault.ts'
 
@@ -11,15 +11,10 @@ export interface Page {
   path: string
   type: string
   cacheControl: string
-  plain: Coded
-  /** Where compressing pays. */
-  gzip: Coded | undefined
-}
-
-/** A file's bytes in one content coding; each coding has a tag of its own, as it must. */
-interface Coded {
-  bytes: Buffer
   etag: string
+  /** The only copy: as it is, or by gzip where that pays. Who takes no gzip is rare, and has it unpacked for him. */
+  bytes: Buffer
+  isPacked: boolean
 }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -86,8 +81,9 @@ function loadPage(folder: string, file: string): Page {
     path: `/${name.replace(/(^|\/)index\.html$/, '$1')}`,
     type: TYPES[extension] ?? 'application/octet-stream',
     cacheControl: HASHED.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache',
-    plain: { bytes, etag: `"${hash}"` },
-    gzip: pays ? { bytes: gzipSync(bytes, { level: 9 }), etag: `"${hash}.gz"` } : undefined,
+    etag: hash,
+    bytes: pays ? gzipSync(bytes, { level: 9 }) : bytes,
+    isPacked: pays,
   }
 }
 
@@ -98,11 +94,13 @@ export function addPages(app: FastifyInstance, pages: readonly Page[]): void {
 
 function sendPage(page: Page, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const takesGzip = /(^|,)\s*gzip\s*(;\s*q=(?!0(\.0*)?\s*(,|$))|,|$)/i.test(request.headers['accept-encoding'] ?? '')
-  const coded = (takesGzip && page.gzip) || page.plain
-  reply.headers(PAGE_HEADERS).header('cache-control', page.cacheControl).header('etag', coded.etag).type(page.type)
-  if (isKnown(request.headers['if-none-match'], coded.etag)) return reply.code(304).send()
-  if (coded !== page.plain) reply.header('content-encoding', 'gzip')
-  return reply.send(coded.bytes)
+  const sendsGzip = takesGzip && page.isPacked
+  // Each content coding has a tag of its own, as it must.
+  const etag = sendsGzip ? `"${page.etag}.gz"` : `"${page.etag}"`
+  reply.headers(PAGE_HEADERS).header('cache-control', page.cacheControl).header('etag', etag).type(page.type)
+  if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send()
+  if (sendsGzip) reply.header('content-encoding', 'gzip')
+  return reply.send(page.isPacked && !sendsGzip ? gunzipSync(page.bytes) : page.bytes)
 }
 
 /** Whether the client has this very content. Tags are compared weakly, as RFC 9110, 13.1.2 has it. */
