@@ -38,9 +38,14 @@ export function createWebhookSender(parts: WebhookSenderParts): WebhookSender {
     maxFreeSockets: MOST_IDLE_PER_HOST,
   }
   const plain = { kept: new http.Agent(kept), fresh: new http.Agent(fresh) }
-  const secure = {
-    kept: new https.Agent({ ...kept, secureContext }),
-    fresh: new https.Agent({ ...fresh, secureContext }),
+  let secure: { kept: https.Agent; fresh: https.Agent } | undefined
+  // Made with the first https target: most lines have none, and TLS is 5 MB that they need not hold.
+  function secureAgents() {
+    secure ??= {
+      kept: new https.Agent({ ...kept, secureContext }),
+      fresh: new https.Agent({ ...fresh, secureContext }),
+    }
+    return secure
   }
 
   return {
@@ -48,14 +53,14 @@ export function createWebhookSender(parts: WebhookSenderParts): WebhookSender {
       // Kept lists may be older than the rule, and an address in place of a name is never looked up.
       const url = parseTarget(request.url)
       const isSecure = url.protocol === 'https:'
-      const agents = isSecure ? secure : plain
+      const agents = isSecure ? secureAgents() : plain
       const agent = request.isFresh ? agents.fresh : agents.kept
       const options = { method: 'POST', headers: deliveryHeaders(request), agent, signal }
       const outgoing = isSecure ? https.request(url, options) : http.request(url, options)
       return await exchange(outgoing, request.body, parts.responseBytes)
     },
     close() {
-      for (const agent of [plain.kept, plain.fresh, secure.kept, secure.fresh]) agent.destroy()
+      for (const agent of [plain.kept, plain.fresh, secure?.kept, secure?.fresh]) agent?.destroy()
     },
   }
 }
