@@ -9,6 +9,7 @@ import { makeFolder } from '#kit/store/whole-file.ts'
 import { notify } from '#native/notify/index.ts'
 import { type DaemonArguments, helpOf, readArguments } from './arguments.ts'
 import { exitCodes } from './exit-codes.ts'
+import { sweepMemory } from './memory-sweep.ts'
 import { createParts, type Parts } from './parts.ts'
 import { lockState } from './state-lock.ts'
 import { createSupervisor } from './supervisor.ts'
@@ -124,7 +125,9 @@ async function live<Schema extends TObject>(
     })
     await startUnlessAsked(parts, end)
     if (!end.isAsked()) supervisor.ready()
+    const sweep = sweepMemory(clock)
     const code = await end.reached
+    sweep.cancel()
     log.notice('stopped', { daemon: options.name, code })
     return code
   } finally {
