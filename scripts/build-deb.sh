@@ -39,7 +39,7 @@ install -m 755 build/plantroom "$lib/plantroom"
 ln -s ../lib/plantroom/plantroom "$tree/usr/bin/plantroom"
 install -m 755 "$node" "$lib/node"
 for daemon in daemons/*/; do install -m 644 "build/$(basename "$daemon").mjs" "$lib/"; done
-install -m 644 build/plantroom.mjs "$lib/"
+install -m 644 build/plantroom.mjs build/commands.mjs "$lib/"
 cp -R build/web "$lib/web"
 for addon in build/native/*/; do
   from=prebuilds/linux-$node_arch

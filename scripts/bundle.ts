@@ -3,6 +3,7 @@
  * them, and the `plantroom` command.
  *
  *     build/plantroom            the command: runs the pinned Node on plantroom.mjs
+ *     build/commands.mjs         what the command can besides starting a daemon
  *     build/<daemon>.mjs         one daemon with everything it needs, but for addons
  *     build/native/<addon>/...   the addons
  *     build/web/<daemon>/        the pages (scripts/bundle-web.ts)
@@ -10,6 +11,7 @@
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { build } from 'esbuild'
+import { builtinsPlugin, sparingPlugin, typeboxPlugin } from './bundle-lean.ts'
 import { serialportPlugin } from './bundle-serialport.ts'
 import { isMain } from './is-main.ts'
 
@@ -21,12 +23,9 @@ export interface BundleJob {
 
 /** CommonJS packages in an ESM file call `require` for Node's modules and look at `__dirname`. */
 const BANNER = [
-  "import { createRequire as bundleRequire } from 'node:module'",
-  "import { fileURLToPath as bundlePath } from 'node:url'",
-  "import { dirname as bundleFolder } from 'node:path'",
-  'const require = bundleRequire(import.meta.url)',
-  'const __filename = bundlePath(import.meta.url)',
-  'const __dirname = bundleFolder(__filename)',
+  "const require = process.getBuiltinModule('node:module').createRequire(import.meta.url)",
+  'const __filename = import.meta.filename',
+  'const __dirname = import.meta.dirname',
 ].join('\n')
 
 /** Bundles one entry for the pinned Node. Resolves to the number of bytes written; rejects with esbuild's own report. */
@@ -42,11 +41,12 @@ export async function bundleFile(root: string, { entry, outfile }: BundleJob): P
     banner: { js: BANNER },
     sourcemap: 'linked',
     legalComments: 'none',
-    keepNames: true,
+    // A daemon holds its text and its names as long as it lives; the source map tells what stood where.
+    minify: true,
     logLevel: 'silent',
     metafile: true,
     external: ['*.node'],
-    plugins: [serialportPlugin()],
+    plugins: [serialportPlugin(), builtinsPlugin(), typeboxPlugin(), sparingPlugin()],
   })
   return result.metafile.outputs[relative(root, outfile)]?.bytes ?? 0
 }
@@ -58,8 +58,8 @@ export function bundleJobs(root: string): BundleJob[] {
     entry: join(root, 'daemons', name, 'main.ts'),
     outfile: join(root, 'build', `${name}.mjs`),
   }))
-  for (const name of ['plantroom', 'demo'])
-    jobs.push({ entry: join(root, `scripts/${name}.ts`), outfile: join(root, `build/${name}.mjs`) })
+  for (const name of ['plantroom', 'cli/commands', 'demo'])
+    jobs.push({ entry: join(root, `scripts/${name}.ts`), outfile: join(root, `build/${basename(name)}.mjs`) })
   return jobs.filter((job) => existsSync(job.entry))
 }
 
@@ -71,13 +71,26 @@ function copyAddons(root: string): void {
   }
 }
 
+/**
+ * How Node is run: with the collection that kit/run/memory-sweep.ts asks for; and compiling for speed what is really
+ * in use, not what a start uses, since the compilers alone are 9 MB. docs/decisions/072-idle-memory.md has the figures.
+ */
+const NODE_FLAGS = [
+  '--expose-gc',
+  '--invocation-count-for-feedback-allocation=30',
+  '--invocation-count-for-maglev=4000',
+  '--invocation-count-for-turbofan=40000',
+].join(' ')
+
 /** The command: beside an installed Node it uses that one, in a checkout the pinned one of node_modules. */
 const COMMAND = `#!/bin/sh
 # Runs the Plantroom command line on the Node it was made for.
 here=$(dirname "$(readlink -f "$0")")
+# Hashing a password takes 19 MiB; with a fixed threshold the C library gives them back.
+export MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072
 case $(uname -m) in aarch64 | arm64) arch=arm64 ;; *) arch=x64 ;; esac
 for node in "$here/node" "$here/../node_modules/node-linux-$arch/bin/node"; do
-  [ -x "$node" ] && exec "$node" "$here/plantroom.mjs" "$@"
+  [ -x "$node" ] && exec "$node" ${NODE_FLAGS} "$here/plantroom.mjs" "$@"
 done
 echo "plantroom: no Node for $arch beside $here; run make build" >&2
 exit 1

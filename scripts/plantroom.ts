@@ -6,43 +6,45 @@ import { Fault } from '#kit/fault.ts'
 import { nearestName } from '#kit/nearest.ts'
 import { exitCodes } from '#kit/run/exit-codes.ts'
 import { version } from '#kit/run/version.ts'
-import { backup } from './cli/backup.ts'
-import { checkConfig } from './cli/check-config.ts'
 import type { Command, World } from './cli/command.ts'
 import { daemonNames, loadDaemon } from './cli/daemons.ts'
-import { readPassword } from './cli/new-password.ts'
-import { password } from './cli/password.ts'
-import { restore } from './cli/restore.ts'
-import { status } from './cli/status.ts'
 
 /** Sources are run beside `daemons/`, bundles lie in one folder. */
 const isSource = import.meta.filename.endsWith('.ts')
+
+/** Loaded when it is asked for: a daemon keeps for its whole life what the command line loads to start it. */
+async function load<Module>(source: string, bundle: string): Promise<Module> {
+  return (await import(pathToFileURL(join(import.meta.dirname, isSource ? source : bundle)).href)) as Module
+}
 
 const demo: Command = {
   name: 'demo',
   summary: 'start everything with simulated hardware',
   help: '',
   async run(argv) {
-    const file = join(import.meta.dirname, isSource ? 'demo.ts' : 'demo.mjs')
-    if (!existsSync(file)) throw new Fault('bad_usage', 'the demo is part of a checkout, not of the installed package')
-    const { default: program } = (await import(pathToFileURL(file).href)) as {
-      default: { run(argv: readonly string[]): Promise<number> }
-    }
+    if (!existsSync(join(import.meta.dirname, isSource ? 'demo.ts' : 'demo.mjs')))
+      throw new Fault('bad_usage', 'the demo is part of a checkout, not of the installed package')
+    const { default: program } = await load<{ default: { run(argv: readonly string[]): Promise<number> } }>(
+      'demo.ts',
+      'demo.mjs',
+    )
     return program.run(argv)
   },
 }
 
-const commands = [status, checkConfig, password, backup, restore, demo]
+function loadCli(): Promise<typeof import('./cli/commands.ts')> {
+  return load('cli/commands.ts', 'commands.mjs')
+}
 
 const world: World = {
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
   daemonsFolder: isSource ? join(import.meta.dirname, '../daemons') : import.meta.dirname,
   env: process.env,
-  readPassword,
+  readPassword: async (question) => (await loadCli()).readPassword(question),
 }
 
-function help(): string {
+function help(commands: readonly Command[]): string {
   const daemons = daemonNames(world.daemonsFolder)
   const lines = [
     'plantroom - the daemons behind a building',
@@ -65,21 +67,22 @@ function help(): string {
 async function main([name, ...rest]: readonly string[]): Promise<number> {
   if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
     const write = name === undefined ? world.err : world.out
-    write(help())
+    write(help([...(await loadCli()).commands, demo]))
     return name === undefined ? exitCodes.refused : exitCodes.fine
   }
   if (name === '--version') {
     world.out(`${version}\n`)
     return exitCodes.fine
   }
+  const daemons = daemonNames(world.daemonsFolder)
+  if (daemons.includes(name)) return (await loadDaemon(world.daemonsFolder, name)).run(rest)
+  const commands = [...(await loadCli()).commands, demo]
   const command = commands.find((candidate) => candidate.name === name)
   if (command && command.help !== '' && (rest.includes('--help') || rest.includes('-h'))) {
     world.out(command.help)
     return exitCodes.fine
   }
   if (command) return command.run(rest, world)
-  const daemons = daemonNames(world.daemonsFolder)
-  if (daemons.includes(name)) return (await loadDaemon(world.daemonsFolder, name)).run(rest)
   const nearest = nearestName(name, [...commands.map((known) => known.name), ...daemons])
   const hint = nearest === undefined ? 'plantroom --help lists what there is' : `did you mean ${nearest}?`
   throw new Fault('bad_usage', `there is no command ${JSON.stringify(name)} in this installation; ${hint}`)
@@ -88,11 +91,16 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
 /** Faults that mean that nothing was done, since what was asked for makes no sense. */
 const refusals = ['bad_usage', 'unknown_daemon', 'config_refused', 'password_not_read', 'bad_backup']
 
+/** By its name: each bundle has a class `Fault` of its own. */
+function isFault(error: unknown): error is Fault {
+  return error instanceof Fault || (error instanceof Error && error.name === 'Fault' && 'code' in error)
+}
+
 async function mainWithSentences(argv: readonly string[]): Promise<number> {
   try {
     return await main(argv)
   } catch (error) {
-    if (!(error instanceof Fault)) {
+    if (!isFault(error)) {
       world.err(`plantroom: ${error instanceof Error ? error.stack : error}\n`)
       return exitCodes.crashed
     }

@@ -7,7 +7,7 @@ import { nearestName } from '#kit/nearest.ts'
 import type { Daemon } from '#kit/run/daemon.ts'
 
 /** Bundles that lie beside the daemons and are none. */
-const NO_DAEMONS = ['plantroom', 'demo']
+const NO_DAEMONS = ['plantroom', 'commands', 'demo']
 
 /** Names of the daemons in a folder of bundles (`<name>.mjs`) or of sources (`<name>/main.ts`). */
 export function daemonNames(folder: string): string[] {

@@ -1,0 +1,52 @@
+/** What a bundle does not load. */
+import { execFileSync } from 'node:child_process'
+import { dirname, join } from 'node:path'
+import t, { type Test } from 'tap'
+import { bundleFile } from '../bundle.ts'
+
+const ROOT = dirname(dirname(import.meta.dirname))
+
+/** What a program prints when it runs from a bundle. */
+async function outputOf(t: Test, program: string): Promise<string> {
+  const folder = t.testdir({ daemons: { 'main.ts': program } })
+  const outfile = join(folder, 'out.mjs')
+  await bundleFile(ROOT, { entry: join(folder, 'daemons/main.ts'), outfile })
+  return execFileSync(process.execPath, [outfile], { encoding: 'utf8', env: {} })
+}
+
+t.test("a bundle that serves HTTP loads neither Node's fetch nor TLS", async (t) => {
+  const said = await outputOf(
+    t,
+    `import { createServer } from 'node:http'
+     import https from 'node:https'
+     const has = (name: string) => process.moduleLoadList.some((loaded: string) => loaded.endsWith(name))
+     createServer()
+     console.log(has(' http'), has('undici/undici'), has(' tls'))
+     new https.Agent()
+     console.log(has(' tls'))`,
+  )
+  t.equal(said, 'true false false\ntrue\n')
+})
+
+t.test('schemas by TypeBox work without the rest of TypeBox', async (t) => {
+  const program = `import { Type } from 'typebox'
+    console.log(JSON.stringify(Type.Object({ a: Type.Integer({ minimum: 1 }) })))`
+  t.equal(
+    await outputOf(t, program),
+    '{"type":"object","required":["a"],"properties":{"a":{"type":"integer","minimum":1}}}\n',
+  )
+})
+
+t.test('what of a package was left out is not missed by the rest of it', async (t) => {
+  const said = await outputOf(
+    t,
+    `import pino from 'pino'
+     import { Counter, Registry } from 'prom-client'
+     import modbusSerial from 'modbus-serial'
+     const registry = new Registry()
+     new Counter({ name: 'x', help: 'x', registers: [registry] }).inc()
+     pino({ base: null, timestamp: false }, { write: (line: string) => console.log(line.trim()) }).info('hello')
+     console.log((await registry.metrics()).includes('x 1'), typeof modbusSerial.default)`,
+  )
+  t.equal(said, '{"level":30,"msg":"hello"}\ntrue function\n')
+})
