@@ -8,7 +8,7 @@
  *     build/native/<addon>/...   the addons
  *     build/web/<daemon>/        the pages (scripts/bundle-web.ts)
  */
-import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { build } from 'esbuild'
 import { builtinsPlugin, sparingPlugin, typeboxPlugin } from './bundle-lean.ts'
@@ -63,11 +63,22 @@ export function bundleJobs(root: string): BundleJob[] {
   return jobs.filter((job) => existsSync(job.entry))
 }
 
-/** Copies `native/<addon>/prebuilds/` to `build/native/<addon>/prebuilds/`, where native/load.ts looks. */
+/**
+ * Copies `native/<addon>/prebuilds/` to `build/native/<addon>/prebuilds/`, where native/load.ts looks. Each file takes
+ * its place by renaming: one that is written over while a daemon has it mapped ends that daemon.
+ */
 function copyAddons(root: string): void {
   for (const addon of readdirSync(join(root, 'native'))) {
     const from = join(root, 'native', addon, 'prebuilds')
-    if (existsSync(from)) cpSync(from, join(root, 'build/native', addon, 'prebuilds'), { recursive: true })
+    if (!existsSync(from)) continue
+    for (const file of readdirSync(from, { recursive: true, encoding: 'utf8' }).filter((name) =>
+      name.endsWith('.node'),
+    )) {
+      const to = join(root, 'build/native', addon, 'prebuilds', file)
+      mkdirSync(dirname(to), { recursive: true })
+      copyFileSync(join(from, file), `${to}.new`)
+      renameSync(`${to}.new`, to)
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 /** The bridges between TCP and a line that are measured: socat, ser2net, and the gateway's raw port. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,8 +16,6 @@ export interface Bridge {
 export interface BenchGateway {
   /** Puts the device on a raw TCP port. @returns the port */
   addLine(device: string): Promise<number>
-  /** Resident memory, megabytes of 1 000 000 bytes. */
-  residentMb(): number
   stop(): Promise<void>
 }
 
@@ -102,10 +100,6 @@ export async function startGateway(root: string): Promise<BenchGateway> {
       const port = await call('PUT', `${url}/api/ports/${encodeURIComponent(device)}`, body, token)
       if (port.state !== 'open') throw new Error(`${device} is ${port.state}: ${JSON.stringify(port.fault)}`)
       return tcp_port
-    },
-    residentMb() {
-      const [, kilobytes] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? []
-      return (Number(kilobytes) * 1024) / 1e6
     },
     async stop() {
       await end(child)
