@@ -12,8 +12,8 @@ packages_of() {
     build) echo g++ make python3 ;;
     # Peers that nobody here wrote, and a browser for the pages.
     test)
-      echo g++ make python3 curl openssl socat mbpoll libmodbus-dev pkg-config chromium fonts-dejavu-core tshark python3-serial \
-        ser2net g++-aarch64-linux-gnu qemu-user-static libc6-arm64-cross
+      echo g++ make python3 curl openssl socat mbpoll libmodbus-dev pkg-config chromium fonts-dejavu-core python3-serial \
+        g++-aarch64-linux-gnu qemu-user-static libc6-arm64-cross
       ;;
     bench) echo socat ser2net ;;
     system-test) echo mmdebstrap systemd-container curl dpkg-dev ;;

@@ -115,6 +115,11 @@ export function many(value: number, one: string, more = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : more}`
 }
 
+/** `Both lines`, `All 5 lines`: the whole of two or more. */
+export function whole(value: number, more: string): string {
+  return value === 2 ? `Both ${more}` : `All ${count(value)} ${more}`
+}
+
 /** `a`, `a and b`, `a, b and c`; after `most` names the rest is counted. */
 export function listed(names: string[], most = 3): string {
   const shown = names.length > most ? [...names.slice(0, most - 1), `${names.length - most + 1} more`] : names

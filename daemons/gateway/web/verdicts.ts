@@ -1,6 +1,6 @@
 /** The sentence over the numbers: what is the case with all lines, and with one. */
 import type { Judgement, Lit } from '#kit/web/lamp.ts'
-import { age, count, listed, many, sinceText } from '#kit/web/numbers.ts'
+import { age, count, listed, many, sinceText, whole } from '#kit/web/numbers.ts'
 import type { Port } from './api.ts'
 import type { Unit } from './bus.ts'
 import { nameOf } from './words.ts'
@@ -61,7 +61,7 @@ export function judgePorts(ports: readonly Port[], when: When): Judgement {
   if (!first) {
     if (open.length === 0)
       return { lit: 'off', sentence: `${configured.length === 1 ? 'The line is' : 'All lines are'} closed.` }
-    const sentence = open.length === 1 ? `${nameOf(open[0]?.path ?? '')} runs.` : `All ${open.length} lines run.`
+    const sentence = open.length === 1 ? `${nameOf(open[0]?.path ?? '')} runs.` : `${whole(open.length, 'lines')} run.`
     return { lit: 'ok', sentence, why: spareText(ports, configured) }
   }
   const lead = `${open.length} of ${many(wanted.length, 'line')} ${open.length === 1 ? 'runs' : 'run'}.`
@@ -166,5 +166,5 @@ function judgeWell(units: readonly Unit[]): Omit<Judgement, 'lit'> {
     return { sentence: `${who} some questions with an exception.`, why: 'The log names the exception at each.' }
   }
   if (units.length === 1) return { sentence: `Unit ${units[0]?.unit} answers.` }
-  return { sentence: `All ${units.length} units answer.` }
+  return { sentence: `${whole(units.length, 'units')} answer.` }
 }

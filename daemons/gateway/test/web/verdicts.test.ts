@@ -87,7 +87,7 @@ t.test('puts the bad lines on top', async (t) => {
 t.test('names the unit and only the cause that was seen', async (t) => {
   const judge = (...units: Unit[]) => judgePort(port(), units, when)
   t.match(judge(), { lit: 'ok', sentence: /No unit was asked/ })
-  t.match(judge(unit(), unit({ unit: 2 })), { lit: 'ok', sentence: 'All 2 units answer.' })
+  t.match(judge(unit(), unit({ unit: 2 })), { lit: 'ok', sentence: 'Both units answer.' })
   const silent = unit({ unit: 17, isWell: false, misses: 3, answers: 0 })
   t.match(judge(unit(), silent), { lit: 'warn', sentence: 'Unit 17 does not answer. The other one is well.' })
   t.match(judge(silent), { lit: 'fault' }, 'nobody answers')
