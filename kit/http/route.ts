@@ -46,6 +46,8 @@ export interface Route {
   path: string
   who: WhoMay
   summary: string
+  /** Taken only under a name of this box itself: for what may be done before anybody can sign in. */
+  ownHostOnly?: boolean
   /** Takes a one-time `?ticket=` in place of the header: for what a browser opens by address, such as a download. */
   ticket?: boolean
   body?: TSchema

@@ -1,11 +1,12 @@
 /** The one HTTP server of a daemon: its routes, sockets and pages behind the same bounds, checks and error bodies. */
+import { hostname } from 'node:os'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '#kit/clock.ts'
 import type { HttpConfig } from '#kit/config/common.ts'
 import { parseListen, urlOfListen } from '#kit/config/listen.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
-import { isHostAllowed } from '../net/origin.ts'
+import { isHostAllowed, isOwnHost } from '../net/origin.ts'
 import { answerClientError } from './client-errors.ts'
 import { type AnswerError, createAnswerError } from './errors.ts'
 import { createFastify } from './fastify-setup.ts'
@@ -108,7 +109,12 @@ function addRoutes(app: FastifyInstance, by: HttpServerOptions, routes: readonly
       url: route.path,
       // Before the body is read: who may not call a route does not get to send it 64 KiB.
       onRequest: async (request) => {
-        const { authorization } = request.headers
+        const { authorization, host } = request.headers
+        if (route.ownHostOnly && !isOwnHost(host, hostname(), by.config.allowed_hosts))
+          throw new Fault(
+            'foreign_host',
+            `this is done under the box's address or its name, ${hostname()}; other names go into http.allowed_hosts`,
+          )
         const { ticket } = request.query as Record<string, unknown>
         const claim = { who: route.who, authorization, remoteAddress: request.ip }
         const takesTicket = route.ticket === true && typeof ticket === 'string'

@@ -10,9 +10,26 @@ import { isIP } from 'node:net'
 export function isHostAllowed(host: string | undefined, allowed: readonly string[]): boolean {
   if (allowed.length === 0) return true
   const name = hostName(host)
+  return name !== undefined && (isAddress(name) || allowed.some((one) => one.toLowerCase() === name))
+}
+
+/**
+ * Whether a request speaks to this box under a name that can be its own: an address, `localhost`, the machine's own name
+ * with any domain behind it, or one of those allowed. Where nobody has signed in yet, this keeps away a page that has
+ * bent a name of its own to this box's address; it cannot know what the box is called.
+ * @param hostname what the machine calls itself
+ */
+export function isOwnHost(host: string | undefined, hostname: string, allowed: readonly string[]): boolean {
+  const name = hostName(host)
   if (name === undefined) return false
+  const [label] = name.split('.')
+  const [own] = hostname.toLowerCase().split('.')
+  return isAddress(name) || (label === own && own !== '') || allowed.some((one) => one.toLowerCase() === name)
+}
+
+function isAddress(name: string): boolean {
   const bare = name.startsWith('[') ? name.slice(1, -1) : name
-  return isIP(bare) !== 0 || name === 'localhost' || allowed.some((one) => one.toLowerCase() === name)
+  return isIP(bare) !== 0 || name === 'localhost'
 }
 
 /**

@@ -14,6 +14,7 @@ export function firstRunRoute({ users, registry }: { users: Users; registry: Por
     method: 'GET',
     path: '/api/setup',
     who: 'anyone',
+    ownHostOnly: true,
     summary: 'Lines found, for the first run; only until there is an administrator',
     async handle() {
       if (users.isSetUp())

@@ -27,6 +27,7 @@ function setupRoute({ users, sessions, identity, recorder }: LoginRouteParts): R
     method: 'POST',
     path: '/api/setup',
     who: 'anyone',
+    ownHostOnly: true,
     summary: 'Make the first administrator; works once',
     body: Type.Object(
       { username, password: newPassword, name: Type.Optional(nameText) },

@@ -145,3 +145,14 @@ t.test('bad input is answered with a sentence that names it', async (t) => {
   const sent = await gateway.call('POST', `${port}/rest/tx`, { hex: '01 0Z' })
   t.match(sent, { status: 400, body: { error: 'bad_hex', message: /5/ } })
 })
+
+t.test('a page that bent its own name to this box cannot make itself the administrator', async (t) => {
+  const gateway = await startGateway(t)
+  const body = JSON.stringify({ username: 'eve', password })
+  const bent = ['-H', 'Host: rebound.example', '-H', 'Content-Type: application/json']
+  for (const more of [[], ['-d', body]]) {
+    const { stdout } = await run('curl', ['-sS', ...bent, ...more, `${gateway.url}/api/setup`])
+    t.match(JSON.parse(stdout), { error: 'foreign_host', message: /allowed_hosts/ })
+  }
+  t.match(await gateway.call('GET', '/api/status'), { body: { adminConfigured: false } })
+})

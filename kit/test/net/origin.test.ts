@@ -1,6 +1,6 @@
 /** Tests of net/origin.ts. */
 import t from 'tap'
-import { isHostAllowed, isOwnOrigin } from '../../net/origin.ts'
+import { isHostAllowed, isOwnHost, isOwnOrigin } from '../../net/origin.ts'
 
 t.test('an empty list allows every Host', async (t) => {
   t.equal(isHostAllowed('evil.example', []), true)
@@ -27,6 +27,22 @@ t.test('a list allows its names, addresses and localhost, with or without port',
     'x/plant.example',
   ])
     t.equal(isHostAllowed(host, allowed), false, String(host))
+})
+
+t.test('a box is spoken to by its address, its own name with any domain, or a name it was given', async (t) => {
+  for (const host of [
+    '10.0.0.1:3132',
+    '[fd00::1]',
+    'localhost',
+    'GW-B2',
+    'gw-b2.local:3132',
+    'gw-b2.plant.example',
+    'meters.example',
+  ])
+    t.equal(isOwnHost(host, 'gw-b2', ['meters.example']), true, host)
+  for (const host of [undefined, '', 'evil.example', 'x.gw-b2.local', 'gw-b2x.local', 'a@gw-b2'])
+    t.equal(isOwnHost(host, 'gw-b2', []), false, String(host))
+  t.equal(isOwnHost('.example', '', []), false, 'a machine without a name has none')
 })
 
 t.test('an Origin is own where host and port are those of Host', async (t) => {
