@@ -51,7 +51,9 @@ function buildAddon(root: string, addon: string, arch: Arch): void {
   // The headers are the same for both architectures: those of the Node we run.
   const headers = join(root, 'node_modules', `node-linux-${process.arch}`)
   const args = [nodeGyp, 'rebuild', `--arch=${arch}`, `--nodedir=${headers}`, '--jobs=max', '--silent']
-  const done = spawnSync(process.execPath, args, { cwd: folder, env: { ...process.env, ...cross }, encoding: 'utf8' })
+  // node-gyp heeds npm's own settings, which `npm test` hands down, more than its arguments.
+  const env = { ...process.env, ...cross, npm_config_nodedir: headers }
+  const done = spawnSync(process.execPath, args, { cwd: folder, env, encoding: 'utf8' })
   if (done.status !== 0) throw new Error(`${addon} for ${arch} does not compile:\n${done.stdout}${done.stderr}`)
   const binary = prebuildOf(root, addon, arch)
   mkdirSync(dirname(binary), { recursive: true })
