@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Type } from 'typebox'
 import { Fault } from '#kit/fault.ts'
+import { holds } from '#kit/test/holds.ts'
 import { createCheck, createReader } from '../../http/check.ts'
 
 const closed = { additionalProperties: false }
@@ -119,7 +120,10 @@ t.test('puts its prefix before each field', async (t) => {
 })
 
 t.test('throws nothing but its Fault, whatever it is given', async (t) => {
-  fc.assert(fc.property(fc.jsonValue({ maxDepth: 5 }), (value) => void faultsOf(value)))
+  holds(
+    t,
+    fc.property(fc.jsonValue({ maxDepth: 5 }), (value) => void faultsOf(value)),
+  )
   const near = fc.record(
     {
       framing: fc.jsonValue(),
@@ -130,6 +134,8 @@ t.test('throws nothing but its Fault, whatever it is given', async (t) => {
     },
     { requiredKeys: [] },
   )
-  fc.assert(fc.property(near, (value) => void faultsOf(value)))
-  t.pass()
+  holds(
+    t,
+    fc.property(near, (value) => void faultsOf(value)),
+  )
 })

@@ -2,12 +2,14 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { Fault } from '#kit/fault.ts'
+import { holds } from '#kit/test/holds.ts'
 import { readJson } from '../../http/json.ts'
 
 const read = (text: string) => readJson(Buffer.from(text))
 
 t.test('reads what JSON.parse reads', async (t) => {
-  fc.assert(
+  holds(
+    t,
     fc.property(fc.json({ maxDepth: 6 }), fc.nat(3), (text, spaces) => {
       const spaced = JSON.stringify(JSON.parse(text), null, spaces)
       // fast-check makes keys such as __proto__ on purpose.
@@ -50,7 +52,8 @@ t.test('throws nothing but its Fault, and takes nothing that JSON.parse refuses'
       return error instanceof Fault && error.code === 'bad_json' ? false : error instanceof SyntaxError ? false : error
     }
   }
-  fc.assert(
+  holds(
+    t,
     fc.property(texts, (text) => {
       const [ours, theirs] = [outcome(() => read(text)), outcome(() => JSON.parse(text))]
       // Stricter only where a name stands twice.
@@ -58,8 +61,10 @@ t.test('throws nothing but its Fault, and takes nothing that JSON.parse refuses'
     }),
     { numRuns: 2000 },
   )
-  fc.assert(fc.property(fc.uint8Array(), (bytes) => outcome(() => readJson(bytes)) !== undefined))
-  t.pass()
+  holds(
+    t,
+    fc.property(fc.uint8Array(), (bytes) => outcome(() => readJson(bytes)) !== undefined),
+  )
 })
 
 t.test('names the place, what was expected and what was found', async (t) => {

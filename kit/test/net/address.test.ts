@@ -1,6 +1,7 @@
 /** Tests of net/address.ts. */
 import fc from 'fast-check'
 import t from 'tap'
+import { holds } from '#kit/test/holds.ts'
 import { classOf, isWithin, networkOf, parseAddress, parseNetwork } from '../../net/address.ts'
 
 t.test('reads addresses of both families, in brackets and with a zone', async (t) => {
@@ -67,13 +68,19 @@ t.test('counts IPv6 by its /64', async (t) => {
 })
 
 t.test('never throws, and reads back every address', async (t) => {
-  fc.assert(fc.property(fc.string(), (text) => void [parseAddress(text), parseNetwork(text), networkOf(text)]))
-  fc.assert(fc.property(fc.ipV4(), (text) => parseAddress(text)?.join('.') === text))
-  fc.assert(
+  holds(
+    t,
+    fc.property(fc.string(), (text) => void [parseAddress(text), parseNetwork(text), networkOf(text)]),
+  )
+  holds(
+    t,
+    fc.property(fc.ipV4(), (text) => parseAddress(text)?.join('.') === text),
+  )
+  holds(
+    t,
     fc.property(fc.ipV6(), (text) => {
       const address = parseAddress(text)
       return address?.length === 16 || address?.length === 4
     }),
   )
-  t.pass()
 })

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
 import t from 'tap'
 import { Fault } from '#kit/fault.ts'
+import { holds } from '#kit/test/holds.ts'
 import { lookupSafely, parseTarget } from '../../net/target.ts'
 
 t.test('takes targets inside the building and outside', async (t) => {
@@ -45,7 +46,8 @@ t.test('refuses addresses that are not for targets, however they are written', a
 
 t.test('throws nothing but its Fault', async (t) => {
   const urls = fc.oneof(fc.string(), fc.webUrl(), fc.webUrl({ validSchemes: ['http', 'ftp'], withFragments: true }))
-  fc.assert(
+  holds(
+    t,
     fc.property(urls, (text) => {
       try {
         parseTarget(text)
@@ -54,12 +56,12 @@ t.test('throws nothing but its Fault', async (t) => {
       }
     }),
   )
-  t.pass()
 })
 
 t.test('lets no link-local address through in decimal, octal or hex', async (t) => {
   const linkLocal = fc.nat(65_535).map((low) => 0xa9fe0000 + low)
-  fc.assert(
+  holds(
+    t,
     fc.property(linkLocal, fc.constantFrom(10, 8, 16), (address, base) => {
       const written = { 10: String(address), 8: `0${address.toString(8)}`, 16: `0x${address.toString(16)}` }[base]
       t.throws(() => parseTarget(`http://${written}/`))

@@ -9,16 +9,9 @@ import { silentLog } from '#kit/log.ts'
 import { openPty, type Pty } from '#native/serial/index.ts'
 import type { Line, LineSettings } from '../../core/ports.ts'
 import { createSerialOpener } from '../../io/serial-line.ts'
+import { plainLine } from '../core/fake-line.ts'
 
-const SETTINGS: LineSettings = {
-  baud: 9600,
-  data_bits: 8,
-  parity: 'none',
-  stop_bits: 1,
-  flow: 'none',
-  rs485: null,
-  low_latency: false,
-}
+const SETTINGS: LineSettings = plainLine
 
 const opener = createSerialOpener({ log: silentLog })
 

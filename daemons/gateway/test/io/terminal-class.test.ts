@@ -9,9 +9,8 @@ import { requireTerminal } from '../../io/terminal-class.ts'
 t.test('lets a pty and a UART pass', async (t) => {
   const pty = openPty()
   t.teardown(() => pty.close())
-  await requireTerminal(pty.path)
-  if (existsSync('/dev/ttyS0') && existsSync('/sys/class/tty/ttyS0')) await requireTerminal('/dev/ttyS0')
-  t.pass()
+  await t.resolves(requireTerminal(pty.path))
+  if (existsSync('/dev/ttyS0') && existsSync('/sys/class/tty/ttyS0')) await t.resolves(requireTerminal('/dev/ttyS0'))
 })
 
 t.test('refuses files, folders, and devices of other classes, by whatever name', async (t) => {

@@ -4,16 +4,9 @@ import { createForm } from '#kit/web/form.ts'
 import { bodyOf, valuesOf } from '../../web/port-fields.ts'
 import { loadsOf, ratesOf, withSample } from '../../web/rates.ts'
 import { headersOf, headersText, hexOfText, listOf, namesOf } from '../../web/typed.ts'
+import { plainLine } from '../core/fake-line.ts'
 
-const line = {
-  baud: 9600,
-  data_bits: 8,
-  parity: 'none',
-  stop_bits: 1,
-  flow: 'none',
-  rs485: null,
-  low_latency: false,
-} as const
+const line = plainLine
 const blank = { path: '/dev/ttyUSB0', protocol: null, line: null, settings: null, counters: null } as never
 
 t.test('reads text as bytes, numbers in any of their spellings, and headers one a line', async (t) => {

@@ -4,19 +4,12 @@ import type { Port } from '../../web/api.ts'
 import type { Unit } from '../../web/bus.ts'
 import { judgePort, judgePorts, shortVerdict, sortPorts } from '../../web/verdicts.ts'
 import { framingOf, nameOf } from '../../web/words.ts'
+import { plainLine } from '../core/fake-line.ts'
 
 const when = { nowMs: Date.UTC(2031, 2, 9, 14, 0), zone: 'UTC' }
 
 function port(over: Partial<Port> = {}): Port {
-  const line = {
-    baud: 9600,
-    data_bits: 8,
-    parity: 'none',
-    stop_bits: 1,
-    flow: 'none',
-    rs485: null,
-    low_latency: false,
-  } as const
+  const line = plainLine
   const plain: Port = {
     path: '/dev/ttyUSB0',
     byId: null,

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { bytesOfHex, hexOf } from '#kit/bytes/hex.ts'
 import { Fault } from '#kit/fault.ts'
+import { holds, holdsLater } from '#kit/test/holds.ts'
 import { type SimulatedUnit, simulatedUnit } from '../../../../scripts/sim/modbus-unit.ts'
 import { createModbusSerialPdu } from '../../io/modbus-serial-pdu.ts'
 import { crc16, hasGoodCrc, sealed } from '../../wire/modbus-crc.ts'
@@ -124,11 +125,12 @@ t.test('what modbus-serial builds is opened as what was asked, and what it reads
     const decoded = describeReply(reply, 'reply', sent)
     if (values.length > 0 && request.fc <= 4) t.strictSame(decoded.values, values)
   })
-  await fc.assert(property, { numRuns: 150 })
+  await holdsLater(t, property, { numRuns: 150 })
 })
 
 t.test('no truncation of a request or a reply passes for the whole', async (t) => {
-  await fc.assert(
+  await holdsLater(
+    t,
     fc.asyncProperty(anyRequest, async (request) => {
       const unit = wholeUnit(request.unitId)
       const { frame } = await overPeer(request, (frame) => unit.answer(openRequest(frame)))
@@ -144,7 +146,8 @@ t.test('no truncation of a request or a reply passes for the whole', async (t) =
 })
 
 t.test('no changed bit of a reply passes', async (t) => {
-  await fc.assert(
+  await holdsLater(
+    t,
     fc.asyncProperty(anyRequest, fc.nat(), async (request, at) => {
       const unit = wholeUnit(request.unitId)
       const { frame } = await overPeer(request, (frame) => unit.answer(openRequest(frame)))
@@ -158,7 +161,8 @@ t.test('no changed bit of a reply passes', async (t) => {
 })
 
 t.test('echoed fields of 5, 6, 15, 16 and 22 must be those asked, with a right checksum too', async (t) => {
-  await fc.assert(
+  await holdsLater(
+    t,
     fc.asyncProperty(anyRequest, fc.integer({ min: 2, max: 5 }), async (request, at) => {
       if (![5, 6, 15, 16, 22].includes(request.fc)) return
       const unit = wholeUnit(request.unitId)
@@ -189,7 +193,8 @@ t.test('random bytes throw only Faults, whatever opens them', async (t) => {
     (random) => describeReply(random, 'stray'),
     (random) => nextCut(random, { sent, owed: [], echo: 'unknown', isEchoSeen: false, isAmidJunk: false }, true),
   ]
-  fc.assert(
+  holds(
+    t,
     fc.property(bytes, (random) => {
       for (const open of openers) {
         try {
@@ -201,13 +206,13 @@ t.test('random bytes throw only Faults, whatever opens them', async (t) => {
     }),
     { numRuns: 1000 },
   )
-  t.pass()
 })
 
 t.test('whatever arrives, cutting goes on until the bytes are used up or more are awaited', async (t) => {
   const request = { unitId: 5, fc: 4, address: 0, quantity: 2 }
   const sent = { frame: bytesOfHex('05 04 00 00 00 02 71 8F'), request }
-  fc.assert(
+  holds(
+    t,
     fc.property(fc.uint8Array({ maxLength: 400 }), fc.boolean(), (random, isQuiet) => {
       let left = random
       for (;;) {
@@ -224,7 +229,6 @@ t.test('whatever arrives, cutting goes on until the bytes are used up or more ar
     }),
     { numRuns: 500 },
   )
-  t.pass()
 })
 
 t.test('7 an exception is five bytes of the same unit and function', async (t) => {
