@@ -56,6 +56,15 @@ export function createReader<Schema extends TSchema>(schema: Schema, prefix = ''
   }
 }
 
+/** A reader for each schema of a table: what stands under one key is read by the schema of another's choice. */
+export function createReaders<Name extends string>(
+  schemas: Readonly<Record<Name, TSchema>>,
+  prefix: string,
+): Readonly<Record<Name, (value: unknown) => unknown>> {
+  const readers = Object.entries<TSchema>(schemas).map(([name, schema]) => [name, createReader(schema, prefix)])
+  return Object.fromEntries(readers)
+}
+
 /** The faults of a form as one Fault `bad_fields`: the sentences for people, `details.fields` for a program. */
 export function fieldsFault(faults: readonly FieldFault[]): Fault {
   const listed = faults.slice(0, MOST_LISTED)

@@ -1,8 +1,8 @@
 /** Bodies and answers of the port routes. */
 import { Type } from 'typebox'
-import { createReader } from '#kit/http/check.ts'
+import { createReaders } from '#kit/http/check.ts'
 import { lineSettings } from '../core/line-settings.ts'
-import { type Protocol, protocols } from '../core/port-record.ts'
+import { protocols } from '../core/port-record.ts'
 import type { PortView } from '../core/port-registry.ts'
 import { settingsOfProtocol } from '../core/protocol-settings.ts'
 
@@ -22,10 +22,7 @@ export const portBody = Type.Object(
 )
 
 /** Checks `settings` against the protocol's keys and fills its defaults. Each throws Fault `bad_fields`. */
-export const readSettings: Readonly<Record<Protocol, (value: unknown) => unknown>> = {
-  raw: createReader(settingsOfProtocol.raw, 'settings.'),
-  'modbus-rtu': createReader(settingsOfProtocol['modbus-rtu'], 'settings.'),
-}
+export const readSettings = createReaders(settingsOfProtocol, 'settings.')
 
 /**
  * A port as every answer gives it: what was found, what is configured, how it is.

@@ -3,12 +3,12 @@ import { hostname } from 'node:os'
 import { type TSchema, Type } from 'typebox'
 import { createUsersFile } from '#kit/auth/users-file.ts'
 import { Fault, faultOf } from '#kit/fault.ts'
-import { createReader } from '#kit/http/check.ts'
+import { createReader, createReaders } from '#kit/http/check.ts'
 import type { Log } from '#kit/log.ts'
 import { createStore, type Store } from '#kit/store.ts'
 import type { IdentityRecord } from '../core/identity.ts'
 import { lineSettings } from '../core/line-settings.ts'
-import { type PortRecord, type Protocol, protocols } from '../core/port-record.ts'
+import { type PortRecord, protocols } from '../core/port-record.ts'
 import { settingsOfProtocol } from '../core/protocol-settings.ts'
 import type { UserRecord } from '../core/users.ts'
 
@@ -38,6 +38,7 @@ const port = Type.Object(
   },
   strict,
 )
+
 /** The three files. */
 export interface StateFiles {
   ports: Store<PortRecord[]>
@@ -91,10 +92,7 @@ function withDefaults(record: PortRecord): PortRecord {
   }
 }
 
-const settingsReaders: Readonly<Record<Protocol, (value: unknown) => unknown>> = {
-  raw: createReader(settingsOfProtocol.raw, 'settings.'),
-  'modbus-rtu': createReader(settingsOfProtocol['modbus-rtu'], 'settings.'),
-}
+const settingsReaders = createReaders(settingsOfProtocol, 'settings.')
 
 function mapped<File, Value>(
   store: Store<File>,
