@@ -44,7 +44,7 @@ export interface Line {
   write(bytes: Uint8Array): Promise<void>
   /** Resolves when the transmitter has sent everything (TCSBRK); at once on a pty. */
   drain(): Promise<void>
-  /** Throws away what was received and not yet read, and what waits to be sent. */
+  /** Throws away what was received and not yet read, and what waits to be sent: those writes fail with `line_write_failed`. */
   flush(): Promise<void>
   /** One handler; bytes belong to the handler. `atUs`: CLOCK_MONOTONIC microseconds when they were read. */
   onBytes(handler: (bytes: Uint8Array, atUs: number) => void): void

@@ -28,8 +28,6 @@ export class RawAdapter implements Adapter {
   /** Sends of `rest/tx` that the driver has not taken, and the bytes of all that it has not. */
   #waiting = 0
   #heldBytes = 0
-  /** How often what waited was thrown away: a send from before was not sent, whatever the line says. */
-  #thrownAway = 0
 
   constructor(context: AdapterContext, settings: RawSettings, world: RawWorld) {
     this.#context = context
@@ -105,7 +103,6 @@ export class RawAdapter implements Adapter {
     return new Promise((resolve, reject) => {
       const timer = clock.after(limitMs, () => {
         this.#counts.sendTimeouts++
-        this.#thrownAway++
         const sentence = `The driver of ${port} did not take ${bytes.length} bytes within ${limitMs} ms; flow control may hold the line. What waited was thrown away.`
         reject(new Fault('send_timeout', sentence, { details: { waitedMs: limitMs } }))
         line.flush().catch(() => {}) // a line that is gone has nothing left to throw away
@@ -118,16 +115,10 @@ export class RawAdapter implements Adapter {
 
   /** Not reported before the driver has all of it: a frame that was not sent is not shown as sent. */
   #send(line: Line, bytes: Uint8Array): Promise<void> {
-    const thrownAway = this.#thrownAway
     this.#heldBytes += bytes.length
     return line.write(bytes).then(
       () => {
         this.#heldBytes -= bytes.length
-        if (thrownAway !== this.#thrownAway)
-          throw new Fault(
-            'send_timeout',
-            `${this.#context.port} took nothing for too long; what waited was thrown away.`,
-          )
         this.#counts.txFrames++
         const monotonicUs = this.#context.clock.monotonicMs() * 1000
         const payload = () => payloadOf({ direction: 'tx', bytes, monotonicUs, isCut: false })

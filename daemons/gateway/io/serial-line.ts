@@ -76,6 +76,8 @@ class SerialLine implements Line {
   #gone: Fault | undefined
   #isToldGone = false
   #isDropping = false
+  /** A write from before a flush was thrown away by it. */
+  #flushes = 0
   /** Its writer is told when it fails; here it only marks the end of what was written. */
   #lastWrite = Promise.resolve()
 
@@ -92,8 +94,14 @@ class SerialLine implements Line {
 
   write(bytes: Uint8Array): Promise<void> {
     if (!this.#port.isOpen) return Promise.reject(this.#closed())
+    const flushes = this.#flushes
     this.#lastWrite = new Promise((resolve, reject) => {
-      this.#stream.write(bytes, undefined, (error) => (error ? reject(this.#refused(error as CallError)) : resolve()))
+      this.#stream.write(bytes, undefined, (error) => {
+        if (error) reject(this.#refused(error as CallError))
+        // The stream would take no write after one that failed, so the binding ends what it threw away as if written.
+        else if (flushes !== this.#flushes) reject(this.#thrownAway())
+        else resolve()
+      })
     })
     return this.#lastWrite
   }
@@ -107,6 +115,7 @@ class SerialLine implements Line {
   async flush(): Promise<void> {
     this.#requireOpen()
     this.#isDropping = true
+    this.#flushes++
     try {
       await told(this.#port.flush(), this.#path)
     } finally {
@@ -157,6 +166,13 @@ class SerialLine implements Line {
 
   #closed(): Fault {
     return new Fault('line_closed', `${this.#path} is closed, so nothing can be sent.`, { cause: this.#gone })
+  }
+
+  #thrownAway(): Fault {
+    return new Fault(
+      'line_write_failed',
+      `What waited to be sent to ${this.#path} was thrown away before the driver took it.`,
+    )
   }
 
   #requireOpen(): void {

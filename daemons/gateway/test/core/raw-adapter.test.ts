@@ -126,22 +126,21 @@ t.test('refuses a send when the bound of waiting ones is reached, and counts it'
 t.test('a line that takes nothing is given up, and what waited is never sent', async (t) => {
   const { adapter, clock, events } = rawOn()
   const line = fakeLine()
-  const takes: (() => void)[] = []
+  const fails: ((fault: Fault) => void)[] = []
   let flushed = 0
-  line.write = () => new Promise((resolve) => takes.push(resolve))
+  line.write = () => new Promise((_, reject) => fails.push(reject))
   line.flush = async () => {
     flushed++
-    for (const take of takes) take() // as a driver does: what it threw away is no longer waited for
+    for (const fail of fails) fail(new Fault('line_write_failed', 'thrown away'))
   }
   adapter.attach(line)
   const first = adapter.act('tx', { hex: '01 02' })
   const second = adapter.act('tx', { hex: '03' })
   const both = Promise.allSettled([first, second])
   await clock.run(1005)
-  const fault = { code: 'send_timeout', message: /thrown away/ }
   t.match(await both, [
-    { status: 'rejected', reason: fault },
-    { status: 'rejected', reason: fault },
+    { status: 'rejected', reason: { code: 'send_timeout', message: /thrown away/ } },
+    { status: 'rejected', reason: { code: 'line_write_failed', message: /thrown away/ } },
   ])
   t.equal(flushed, 1)
   t.same(events, [], 'nothing is shown as sent')

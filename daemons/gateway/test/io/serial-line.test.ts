@@ -124,6 +124,17 @@ t.test('throws away what came while paused, when flushed', async (t) => {
   t.same(seen, [2])
 })
 
+t.test('a write that a flush threw away has failed, and the next one goes out', async (t) => {
+  const { pty, line } = await bench(t)
+  const big = line.write(new Uint8Array(200_000))
+  const failed = t.rejects(big, { code: 'line_write_failed', message: /thrown away/ })
+  await line.flush()
+  await failed
+  const heard = new Promise<void>((resolve) => pty.onBytes((bytes) => bytes.includes(7) && resolve()))
+  await line.write(Uint8Array.of(7))
+  await heard
+})
+
 t.test('tells once that the device is gone, and refuses writes from then on', async (t) => {
   const { pty, line } = await bench(t)
   line.onBytes(() => undefined)
