@@ -1,6 +1,7 @@
 /** The seam between a port and the protocol that runs on its line. */
 import type { Clock } from '#kit/clock.ts'
 import type { Fault } from '#kit/fault.ts'
+import type { AdapterFaces } from './adapter-faces.ts'
 import type { Line, LineSettings } from './ports.ts'
 
 /** What a port lends its adapter. */
@@ -15,6 +16,8 @@ export interface AdapterContext {
 
 /** One protocol on one line. Lives as long as its settings: a change of settings makes a new one. */
 export interface Adapter {
+  /** What it has beside its actions; read it by `requireFace`. */
+  readonly faces?: AdapterFaces
   /** The line was opened; the adapter reads and writes it from now on. */
   attach(line: Line): void
   /**

@@ -4,8 +4,10 @@
  */
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
+import { exceptionCode } from '../wire/modbus-reply.ts'
 import { openRequest } from '../wire/modbus-request.ts'
 import { silenceUs } from '../wire/modbus-timing.ts'
+import type { AskHow, MasterHooks } from './modbus-ask.ts'
 import type { ModbusCounts } from './modbus-counts.ts'
 import { echoCheckOf } from './modbus-echo-check.ts'
 import { lineBusyFault, noReplyFault } from './modbus-faults.ts'
@@ -26,6 +28,7 @@ export interface BusParts {
   settings: ModbusSettings
   counts: ModbusCounts
   publish(event: string, payload: unknown): void
+  onReply?: MasterHooks['onReply']
 }
 
 export class ModbusBus {
@@ -38,8 +41,6 @@ export class ModbusBus {
   #line: Line | undefined
   /** The request that is out. */
   #current: Transaction | undefined
-  /** Goes before all that wait, for the sake of one that is not yet answered. */
-  #urgent: Transaction | undefined
   #wait: ReplyWait | undefined
   /** The one timer of the state the bus is in; `waiting` and `receiving` have theirs in the wait. */
   #timer: Timer | undefined
@@ -83,29 +84,23 @@ export class ModbusBus {
 
   /** Fails what waits and what is out. The unit that was asked last owes its answer, also when the line comes back. */
   detach(fault = new Fault('line_closed', `${this.#parts.port} was closed.`)): void {
-    const failed = [this.#current, this.#urgent]
-    if (this.#current) this.#holds.owe(this.#current.sent)
+    const failed = this.#current
+    if (failed) this.#holds.owe(failed.sent)
     this.#stopTimers()
     this.#line = undefined
     this.#current = undefined
-    this.#urgent = undefined
     this.#move('detached')
     this.#receiver.endWithout(false)
-    for (const transaction of failed) transaction?.reject(fault)
+    failed?.reject(fault)
     this.#requests.clear(fault)
   }
 
-  /**
-   * Sends a request when its turn comes.
-   * @param frame a whole request of a master, with its checksum
-   * @returns the proven reply, which may be an exception; null after a broadcast
-   * @throws Fault `modbus_timeout`, `modbus_bad_reply`, `modbus_expired`, `modbus_line_busy`, `modbus_send_timeout`, `queue_full`, `line_closed`
-   */
-  async exchange(frame: Uint8Array): Promise<Uint8Array | null> {
+  /** As `ModbusAsker` has it. */
+  async exchange(frame: Uint8Array, how: AskHow): Promise<Uint8Array | null> {
     const sent = { frame, request: openRequest(frame) }
     if (!this.#line) throw new Fault('line_closed', `${this.#parts.port} is not open, so nothing can be asked.`)
     return await new Promise((resolve, reject) => {
-      this.#requests.add({ sent, sentAtMs: 0, resolve, reject })
+      this.#requests.add({ sent, sentAtMs: 0, resolve, reject }, how)
       this.#pump()
     })
   }
@@ -127,7 +122,7 @@ export class ModbusBus {
   }
 
   #pump(): void {
-    if (this.#state === 'idle' && (this.#urgent || this.#requests.hasNext())) this.#awaitSilence()
+    if (this.#state === 'idle' && this.#requests.hasNext()) this.#awaitSilence()
   }
 
   /**
@@ -142,19 +137,13 @@ export class ModbusBus {
       clock,
       silentAtMs: () => this.#activeMs + (this.#receiver.pending > 0 ? settings.byte_gap_ms : this.#gapMs),
       limitMs: settings.response_timeout_ms + settings.byte_gap_ms,
-      onSilent: () => this.#send(this.#next()),
+      onSilent: () => this.#send(this.#requests.next()),
       onBusy: (waitedMs) => {
-        const transaction = this.#next()
+        const transaction = this.#requests.next()
         counts.lineBusy++
         this.#finish('givenUp', () => transaction?.reject(lineBusyFault(transaction.sent, waitedMs)))
       },
     })
-  }
-
-  #next(): Transaction | undefined {
-    const urgent = this.#urgent
-    this.#urgent = undefined
-    return urgent ?? this.#requests.next()
   }
 
   #send(transaction: Transaction | undefined): void {
@@ -253,27 +242,33 @@ export class ModbusBus {
   #checkEcho(transaction: Transaction, twin: Uint8Array): void {
     const settle = () => this.#settleTwin(transaction, twin)
     this.#parts.counts.echoChecks++
-    this.#urgent = {
+    this.#requests.addUrgent({
       sent: echoCheckOf(transaction.sent),
       sentAtMs: 0,
       resolve: settle,
       reject: (fault) => (this.#line ? settle() : transaction.reject(fault)),
-    }
+    })
     this.#finish('givenUp')
   }
 
   #settleTwin(transaction: Transaction, twin: Uint8Array): void {
     const isReply = this.#receiver.echo === 'absent'
     this.#receiver.settleTwin(transaction.sent, twin, isReply)
-    if (isReply) {
-      this.#parts.counts.replies++
-      transaction.resolve(twin)
-    } else this.#fail(transaction)
+    if (isReply) this.#replied(transaction, twin)
+    else this.#fail(transaction)
   }
 
   #answered(transaction: Transaction, reply: Uint8Array): void {
-    this.#parts.counts.replies++
-    this.#finish('answered', () => transaction.resolve(reply))
+    this.#finish('answered', () => this.#replied(transaction, reply))
+  }
+
+  #replied({ resolve, sent, sentAtMs }: Transaction, reply: Uint8Array): void {
+    const { clock, counts, onReply } = this.#parts
+    counts.replies++
+    if (exceptionCode(reply) !== null) counts.exceptions++
+    const atMs = clock.monotonicMs()
+    onReply?.({ request: sent.request, reply, tookMs: Math.max(0, atMs - sentAtMs), atMs })
+    resolve(reply)
   }
 
   #fail(transaction: Transaction): void {

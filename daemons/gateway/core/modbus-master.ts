@@ -4,6 +4,7 @@ import { type IdentificationObject, identifyRequestFrame, openIdentification } f
 import { exceptionCode } from '../wire/modbus-reply.ts'
 import { type ModbusRequest, openRequest } from '../wire/modbus-request.ts'
 import type { Adapter, AdapterContext } from './adapter.ts'
+import type { AskHow, MasterHooks, ModbusAsker } from './modbus-ask.ts'
 import { ModbusBus } from './modbus-bus.ts'
 import { modbusCounts } from './modbus-counts.ts'
 import { exceptionFault } from './modbus-faults.ts'
@@ -23,14 +24,27 @@ export interface ModbusAnswer {
   values: readonly number[] | readonly IdentificationObject[]
 }
 
+/** The adapter, and what the other parts of the gateway ask its line by. */
+export interface ModbusMaster extends Adapter {
+  readonly asker: ModbusAsker
+}
+
+/** Somebody waits for the answer to a request of the API. */
+const asOperator: AskHow = { priority: 'operator' }
+
 /** @param settings with every default filled in; `pdu` builds requests and reads values from proven replies */
-export function createModbusMaster(context: AdapterContext, settings: ModbusSettings, pdu: ModbusPdu): Adapter {
+export function createModbusMaster(
+  context: AdapterContext,
+  settings: ModbusSettings,
+  pdu: ModbusPdu,
+  hooks: MasterHooks = {},
+): ModbusMaster {
   const counts = modbusCounts()
   const { port, clock, publish } = context
-  const bus = new ModbusBus({ port, clock, publish, settings, counts, baud: context.lineSettings.baud })
+  const bus = new ModbusBus({ port, clock, publish, settings, counts, baud: context.lineSettings.baud, ...hooks })
 
   /** Nothing but what was asked goes out, whatever built the frame. */
-  function exchangeFor(request: ModbusRequest): Exchange {
+  function exchangeFor(request: ModbusRequest, how: AskHow): Exchange {
     return async (frame) => {
       const built = openRequest(frame)
       if (!isSame(built, request))
@@ -38,10 +52,9 @@ export function createModbusMaster(context: AdapterContext, settings: ModbusSett
           'modbus_codec',
           `the frame built for function ${request.fc} asks something else than the request`,
         )
-      const reply = await bus.exchange(frame)
+      const reply = await bus.exchange(frame, how)
       const code = reply && exceptionCode(reply)
       if (code === null) return reply
-      counts.exceptions++
       throw exceptionFault({ frame, request }, code)
     }
   }
@@ -53,7 +66,7 @@ export function createModbusMaster(context: AdapterContext, settings: ModbusSett
   async function identify(request: ModbusRequest): Promise<IdentificationObject[]> {
     const objects: IdentificationObject[] = []
     for (let asked = request, left = MOST_IDENTIFICATION_REPLIES; left > 0; left--) {
-      const reply = await exchangeFor(asked)(identifyRequestFrame(asked))
+      const reply = await exchangeFor(asked, asOperator)(identifyRequestFrame(asked))
       if (!reply) break
       const found = openIdentification(reply)
       objects.push(...found.objects)
@@ -69,14 +82,20 @@ export function createModbusMaster(context: AdapterContext, settings: ModbusSett
     return objects
   }
 
+  const asker: ModbusAsker = {
+    exchange: (frame, how) => bus.exchange(frame, how),
+    ask: (request, how) => pdu.ask(request, exchangeFor(request, how)),
+  }
+
   async function ask(body: RequestBody): Promise<ModbusAnswer> {
     const request = requestOfBody(body)
     const { unitId, fc, address, quantity } = request
-    const values = fc === 43 ? await identify(request) : await pdu.ask(request, exchangeFor(request))
+    const values = fc === 43 ? await identify(request) : await asker.ask(request, asOperator)
     return { unitId, fc, address, quantity, values }
   }
 
   return {
+    asker,
     attach: (line) => bus.attach(line),
     detach: (fault) => bus.detach(fault),
     async act(action, body) {

@@ -25,6 +25,13 @@ export const modbusSettings = Type.Object(
       maximum: 1024,
       description: 'requests waiting before the next is refused',
     }),
+    queue_reserve: Type.Integer({
+      default: 8,
+      minimum: 0,
+      maximum: 256,
+      description:
+        'places of the queue that polls leave free to operators, and background work to polls and to operators each',
+    }),
     request_deadline_ms: Type.Integer({
       default: 10_000,
       minimum: 100,

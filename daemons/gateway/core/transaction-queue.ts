@@ -1,68 +1,70 @@
-/** Requests that wait for one line: bounded, in order of arrival, each for a bounded time. */
+/** Requests that wait for one line: bounded, by priority, in order of arrival, each for a bounded time. */
 import type { Clock, Timer } from '#kit/clock.ts'
 
-export interface TransactionQueueParts<Item> {
+export interface TransactionQueueParts<Priority extends string, Item> {
   clock: Clock
-  /** Most that wait at once. */
-  limit: number
-  /** How long one may wait. */
-  waitMs: number
+  /** How many may wait in all, at most, with one more of a priority. The keys in their order are the order of turns. */
+  limits: Readonly<Record<Priority, number>>
   /** One waited too long; it has left the queue. */
   onExpired(item: Item, waitedMs: number): void
 }
 
-export interface TransactionQueue<Item> {
+/** One that waits. */
+export interface Waiting<Priority, Item> {
+  readonly item: Item
+  readonly priority: Priority
+  /** Since when, by the monotonic clock. */
+  readonly sinceMs: number
+}
+
+export interface TransactionQueue<Priority extends string, Item> {
   readonly size: number
-  /** @returns false where the queue is full */
-  push(item: Item): boolean
-  /** Whether one waits that may go. */
-  has(mayGo: (item: Item) => boolean): boolean
-  /** Takes the first that may go; those before it keep their place. */
-  take(mayGo: (item: Item) => boolean): Item | undefined
-  /** Empties the queue. */
+  /** @param waitMs how long it may wait. @returns false where there is no room for one of its priority */
+  push(item: Item, priority: Priority, waitMs: number): boolean
+  /** Those of one priority in order of arrival. What is taken while one looks is not shown again. */
+  lane(priority: Priority): Iterable<Waiting<Priority, Item>>
+  /** It has its turn, or is wanted no more. */
+  take(waiting: Waiting<Priority, Item>): Item
+  /** Empties the queue. @returns what waited, in the order of turns */
   clear(): Item[]
 }
 
-interface Waiting<Item> {
-  item: Item
-  timer: Timer
-}
+export function createTransactionQueue<Priority extends string, Item>(
+  parts: TransactionQueueParts<Priority, Item>,
+): TransactionQueue<Priority, Item> {
+  type Entry = Waiting<Priority, Item>
+  const { clock, limits } = parts
+  const lanes = new Map((Object.keys(limits) as Priority[]).map((priority) => [priority, new Map<Entry, Timer>()]))
+  const laneOf = (priority: Priority) => lanes.get(priority) as Map<Entry, Timer>
+  let size = 0
 
-export function createTransactionQueue<Item>(parts: TransactionQueueParts<Item>): TransactionQueue<Item> {
-  const { clock, limit, waitMs } = parts
-  let waiting: Waiting<Item>[] = []
-
-  function remove(entry: Waiting<Item>): void {
-    entry.timer.cancel()
-    waiting = waiting.filter((other) => other !== entry)
+  function take(entry: Entry): Item {
+    const lane = laneOf(entry.priority)
+    lane.get(entry)?.cancel()
+    if (lane.delete(entry)) size--
+    return entry.item
   }
 
   return {
     get size() {
-      return waiting.length
+      return size
     },
-    push(item) {
-      if (waiting.length >= limit) return false
-      const sinceMs = clock.monotonicMs()
+    push(item, priority, waitMs) {
+      if (size >= limits[priority]) return false
+      const entry: Entry = { item, priority, sinceMs: clock.monotonicMs() }
       const timer = clock.after(waitMs, () => {
-        remove(entry)
-        parts.onExpired(item, clock.monotonicMs() - sinceMs)
+        take(entry)
+        parts.onExpired(item, clock.monotonicMs() - entry.sinceMs)
       })
-      const entry = { item, timer }
-      waiting.push(entry)
+      laneOf(priority).set(entry, timer)
+      size++
       return true
     },
-    has: (mayGo) => waiting.some(({ item }) => mayGo(item)),
-    take(mayGo) {
-      const entry = waiting.find(({ item }) => mayGo(item))
-      if (entry) remove(entry)
-      return entry?.item
-    },
+    lane: (priority) => laneOf(priority).keys(),
+    take,
     clear() {
-      const items = waiting.map(({ item }) => item)
-      for (const entry of waiting) entry.timer.cancel()
-      waiting = []
-      return items
+      const entries = [...lanes.values()].flatMap((lane) => [...lane.keys()])
+      return entries.map(take)
     },
   }
 }

@@ -4,7 +4,8 @@ import { Fault } from '#kit/fault.ts'
 import { simulateModbusLine, type Utterance } from '../../../../scripts/sim/modbus-device.ts'
 import type { SimulatedUnit } from '../../../../scripts/sim/modbus-unit.ts'
 import type { Adapter } from '../../core/adapter.ts'
-import { createModbusMaster, type ModbusAnswer } from '../../core/modbus-master.ts'
+import type { MasterHooks } from '../../core/modbus-ask.ts'
+import { createModbusMaster, type ModbusAnswer, type ModbusMaster } from '../../core/modbus-master.ts'
 import { type ModbusSettings, modbusSettings } from '../../core/modbus-settings.ts'
 import type { FramePayload } from '../../core/ports.ts'
 import { createModbusSerialPdu } from '../../io/modbus-serial-pdu.ts'
@@ -17,7 +18,7 @@ export type Outcome = { answer: ModbusAnswer; fault?: undefined } | { answer?: u
 export interface ModbusLine {
   clock: FakeClock
   line: FakeLine
-  adapter: Adapter
+  adapter: ModbusMaster
   /** Payloads of `frame` and `error` events, in order. */
   frames: FramePayload[]
   errors: Record<string, unknown>[]
@@ -34,6 +35,7 @@ export interface ModbusLineSetup {
   units?: readonly SimulatedUnit[]
   say?(reply: Uint8Array, request: ModbusRequest): readonly Utterance[]
   hasEcho?: boolean
+  hooks?: MasterHooks
 }
 
 /** Every default of the schema, and what the test wants otherwise. */
@@ -65,6 +67,7 @@ export async function modbusLine(setup: ModbusLineSetup = {}): Promise<ModbusLin
     },
     settings,
     createModbusSerialPdu(),
+    setup.hooks,
   )
   connectUnits(line, clock, setup)
   adapter.attach(line)
