@@ -16,6 +16,8 @@ export interface AskHow {
   priority: Priority
   /** How long it may take in all, waiting and asking; left out: `settings.request_deadline_ms`. It may wait for two response timeouts in any case. */
   deadlineMs?: number
+  /** Who may withdraw it while it waits. */
+  owner?: object
 }
 
 /** A proven reply, whoever asked for it. */
@@ -46,6 +48,12 @@ export interface ModbusAsker {
    * @throws Fault `modbus_exception`, `modbus_codec`, and what `exchange` throws
    */
   ask(request: ModbusRequest, how: AskHow): Promise<readonly number[]>
+}
+
+/** For those who ask on behalf of somebody that may leave. */
+export interface ModbusWithdrawals {
+  /** Fails what waits for this owner with `modbus_withdrawn`. What is out runs to its end. */
+  withdraw(owner: object): void
 }
 
 /** What a master tells the part that polls, and asks of it. */

@@ -100,9 +100,14 @@ export class ModbusBus {
     const sent = { frame, request: openRequest(frame) }
     if (!this.#line) throw new Fault('line_closed', `${this.#parts.port} is not open, so nothing can be asked.`)
     return await new Promise((resolve, reject) => {
-      this.#requests.add({ sent, sentAtMs: 0, resolve, reject }, how)
+      this.#requests.add({ sent, sentAtMs: 0, owner: how.owner, resolve, reject }, how)
       this.#pump()
     })
+  }
+
+  /** As `ModbusWithdrawals` has it. */
+  withdraw(owner: object): void {
+    this.#requests.withdraw(owner)
   }
 
   #move(event: BusEvent): void {

@@ -53,6 +53,14 @@ export function expiredFault(sent: SentRequest, waitedMs: number, isHeld: boolea
   })
 }
 
+/** Whoever asked is gone. */
+export function withdrawnFault(sent: SentRequest): Fault {
+  const { unitId, fc } = sent.request
+  return new Fault('modbus_withdrawn', `The request to unit ${unitId} was not sent: who asked it has left.`, {
+    details: { unitId, fc },
+  })
+}
+
 /** The line was never silent long enough to send. */
 export function lineBusyFault(sent: SentRequest, waitedMs: number): Fault {
   const { unitId, fc } = sent.request

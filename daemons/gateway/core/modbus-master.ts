@@ -4,7 +4,7 @@ import { type IdentificationObject, identifyRequestFrame, openIdentification } f
 import { exceptionCode } from '../wire/modbus-reply.ts'
 import { type ModbusRequest, openRequest } from '../wire/modbus-request.ts'
 import type { Adapter, AdapterContext } from './adapter.ts'
-import type { AskHow, MasterHooks, ModbusAsker } from './modbus-ask.ts'
+import type { AskHow, MasterHooks, ModbusAsker, ModbusWithdrawals } from './modbus-ask.ts'
 import { ModbusBus } from './modbus-bus.ts'
 import { modbusCounts } from './modbus-counts.ts'
 import { exceptionFault } from './modbus-faults.ts'
@@ -26,7 +26,7 @@ export interface ModbusAnswer {
 
 /** The adapter, and what the other parts of the gateway ask its line by. */
 export interface ModbusMaster extends Adapter {
-  readonly asker: ModbusAsker
+  readonly asker: ModbusAsker & ModbusWithdrawals
 }
 
 /** Somebody waits for the answer to a request of the API. */
@@ -82,8 +82,9 @@ export function createModbusMaster(
     return objects
   }
 
-  const asker: ModbusAsker = {
+  const asker: ModbusMaster['asker'] = {
     exchange: (frame, how) => bus.exchange(frame, how),
+    withdraw: (owner) => bus.withdraw(owner),
     ask: (request, how) => pdu.ask(request, exchangeFor(request, how)),
   }
 

@@ -5,7 +5,7 @@ import type { SentRequest } from '../wire/modbus-reply.ts'
 import { wireUs } from '../wire/modbus-timing.ts'
 import { type AskHow, type Priority, priorities } from './modbus-ask.ts'
 import type { ModbusCounts } from './modbus-counts.ts'
-import { expiredFault, queueFullFault } from './modbus-faults.ts'
+import { expiredFault, queueFullFault, withdrawnFault } from './modbus-faults.ts'
 import type { ModbusHolds } from './modbus-holds.ts'
 import type { ModbusSettings } from './modbus-settings.ts'
 import { createTransactionQueue, type Waiting } from './transaction-queue.ts'
@@ -15,6 +15,8 @@ export interface Transaction {
   sent: SentRequest
   /** When its last bit was out. */
   sentAtMs: number
+  /** Who may withdraw it while it waits. */
+  owner?: object | undefined
   resolve(reply: Uint8Array | null): void
   reject(fault: Fault): void
 }
@@ -38,6 +40,8 @@ export interface ModbusRequests {
   hasNext(): boolean
   /** Takes the one whose turn it is. */
   next(): Transaction | undefined
+  /** Rejects with `modbus_withdrawn` what waits for this owner. */
+  withdraw(owner: object): void
   clear(fault: Fault): void
 }
 
@@ -90,6 +94,12 @@ export function createModbusRequests(parts: RequestParts): ModbusRequests {
       const transaction = urgent ?? (waiting && queue.take(waiting))
       urgent = undefined
       return transaction
+    },
+    withdraw(owner) {
+      const left = priorities.flatMap((priority) =>
+        [...queue.lane(priority)].filter(({ item }) => item.owner === owner),
+      )
+      for (const waiting of left) queue.take(waiting).reject(withdrawnFault(waiting.item.sent))
     },
     clear(fault) {
       const failed = [...(urgent ? [urgent] : []), ...queue.clear()]
