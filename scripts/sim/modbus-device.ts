@@ -1,9 +1,12 @@
 /** Simulated Modbus RTU units that share one line, for the demo and for tests of whatever is master on it. */
 
 import { type Clock, systemClock, type Timer } from '#kit/clock.ts'
-import { hasGoodCrc } from '../../daemons/gateway/wire/modbus-crc.ts'
+import { Fault } from '#kit/fault.ts'
+import { hasGoodCrc, sealed } from '../../daemons/gateway/wire/modbus-crc.ts'
 import { type ModbusRequest, openRequest, requestLength } from '../../daemons/gateway/wire/modbus-request.ts'
+import { climateSensor } from './climate-sensor.ts'
 import { energyMeter } from './energy-meter.ts'
+import { fanDrive } from './fan-drive.ts'
 import type { SimulatedUnit } from './modbus-unit.ts'
 import { relayBoard } from './relay-board.ts'
 
@@ -19,12 +22,19 @@ export interface Utterance {
   bytes: Uint8Array
 }
 
+/** A unit that may say something else than its plain reply, of which scripts/sim/unit-faults.ts makes some. */
+export interface UnitOnLine extends SimulatedUnit {
+  say?(reply: Uint8Array, request: ModbusRequest): readonly Utterance[]
+}
+
 export interface ModbusLineParts {
   duplex: Duplex
-  units: readonly SimulatedUnit[]
+  units: readonly UnitOnLine[]
   clock: Clock
   /** What is said instead of the plain reply: later, in pieces, damaged, not at all. Left out: the reply at once. */
   say?(reply: Uint8Array, request: ModbusRequest): readonly Utterance[]
+  /** Replies come after the time that request and reply are on a wire of so many bits per second. Left out: at once. */
+  baud?: number
   /** The adapter gives the master's bytes back. */
   hasEcho?: boolean
 }
@@ -32,9 +42,15 @@ export interface ModbusLineParts {
 /** Silence after which bytes that are no request are forgotten. */
 const FORGET_MS = 50
 
-/** An energy meter (unit 1) and a relay board (unit 2) on one line. @returns stops them */
+const ILLEGAL_VALUE = 3
+
+/** Bits of a character with its start, parity and stop bits. */
+const CHARACTER_BITS = 11
+
+/** An energy meter (unit 1), a relay board (2), a climate sensor (3) and a drive (4) on one line. @returns stops them */
 export function startModbusLine(duplex: Duplex, clock: Clock = systemClock): () => void {
-  return simulateModbusLine({ duplex, clock, units: [energyMeter(1, clock), relayBoard(2)] })
+  const units = [energyMeter(1, clock), relayBoard(2), climateSensor(3, clock), fanDrive(4, clock)]
+  return simulateModbusLine({ duplex, clock, units })
 }
 
 /** Units answer what is addressed to them; a broadcast is carried out by all. @returns stops them */
@@ -62,8 +78,7 @@ export function simulateModbusLine(parts: ModbusLineParts): () => void {
     }
   }
 
-  function utter(utterances: readonly Utterance[]): void {
-    let delayMs = 0
+  function utter(utterances: readonly Utterance[], delayMs: number): void {
     for (const { afterMs, bytes } of utterances) {
       delayMs += afterMs
       if (delayMs === 0) void write(bytes)
@@ -72,12 +87,25 @@ export function simulateModbusLine(parts: ModbusLineParts): () => void {
   }
 
   function hear(frame: Uint8Array): void {
-    const request = openRequest(frame)
+    const request = opened(frame)
+    if (request === null) refuse(frame)
+    else carryOut(request, frame.length)
+  }
+
+  function carryOut(request: ModbusRequest, requestBytes: number): void {
     for (const unit of units) {
       if (request.unitId !== 0 && request.unitId !== unit.unitId) continue
       const reply = unit.answer(request)
-      if (request.unitId !== 0) utter(parts.say?.(reply, request) ?? [{ afterMs: 0, bytes: reply }])
+      if (request.unitId === 0) continue
+      const said = (unit.say ?? parts.say)?.(reply, request) ?? [{ afterMs: 0, bytes: reply }]
+      utter(said, onWireMs(requestBytes + reply.length, parts.baud))
     }
+  }
+
+  /** A request that contradicts itself is answered as one with an illegal value. */
+  function refuse([unitId = 0, fc = 0]: Uint8Array): void {
+    const isHere = units.some((unit) => unit.unitId === unitId)
+    if (isHere) void write(sealed([unitId, fc | 0x80, ILLEGAL_VALUE]))
   }
 
   duplex.onBytes((bytes) => {
@@ -98,6 +126,20 @@ export function simulateModbusLine(parts: ModbusLineParts): () => void {
     forget?.cancel()
     for (const timer of timers) timer.cancel()
   }
+}
+
+/** @returns null for one whose checksum is right, and its content is not */
+function opened(frame: Uint8Array): ModbusRequest | null {
+  try {
+    return openRequest(frame)
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'modbus_malformed') return null
+    throw error
+  }
+}
+
+function onWireMs(characters: number, baud: number | undefined): number {
+  return baud === undefined ? 0 : (characters * CHARACTER_BITS * 1000) / baud
 }
 
 /** The first whole request with a right checksum, and where it ends. */

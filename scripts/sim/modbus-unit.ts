@@ -3,16 +3,25 @@ import { sealed } from '../../daemons/gateway/wire/modbus-crc.ts'
 import { MEI_IDENTIFY, modbusFunctions } from '../../daemons/gateway/wire/modbus-functions.ts'
 import type { ModbusRequest } from '../../daemons/gateway/wire/modbus-request.ts'
 
-/** What a unit has. A table that is left out is not there: its functions answer exception 1. */
+/**
+ * What a unit has. A table that is left out is not there: its functions answer exception 1. A hole in a table is an
+ * address that is not there: exception 2.
+ */
 export interface UnitTables {
   unitId: number
   /** 0 or 1 each. */
   coils?: number[]
   discreteInputs?: readonly number[]
-  /** 0..65535 each. */
-  holding?: number[]
+  /** 0..65535 each; a function makes them anew for each request, so that values move. */
+  holding?: number[] | (() => number[])
   /** Made anew for each request, so that values move. */
   input?: () => readonly number[]
+  /** Most registers in one request; more answers exception 3. Left out: what a frame holds. */
+  maxWords?: number
+  /** Whether a holding register takes a write; left out: every one does. A refused write answers exception 2. */
+  isWritable?(address: number): boolean
+  /** Told of each write that was carried out, after it. */
+  wrote?(table: 'coils' | 'holding', address: number, values: readonly number[]): void
   /** Texts of device identification, from object 0 on. */
   identity?: readonly string[]
 }
@@ -57,22 +66,22 @@ function dataOf(tables: UnitTables, request: ModbusRequest): number[] {
     case 'readBits':
       return counted(packed(part(request.fc === 1 ? tables.coils : tables.discreteInputs, request)))
     case 'readWords':
-      return counted(part(request.fc === 3 ? tables.holding : tables.input?.(), request).flatMap(bytesOfWord))
+      return words(tables, request.fc === 3 ? holdingOf(tables) : tables.input?.(), request)
     case 'writeBit':
-      write(tables.coils, address, values)
+      write(tables, 'coils', address, values)
       return [...bytesOfWord(address), values[0] ? 0xff : 0, 0]
     case 'writeWord':
-      write(tables.holding, address, values)
+      write(tables, 'holding', address, values)
       return [...bytesOfWord(address), ...bytesOfWord(values[0] ?? 0)]
     case 'writeBits':
     case 'writeWords':
-      write(request.fc === 15 ? tables.coils : tables.holding, address, values)
+      write(tables, request.fc === 15 ? 'coils' : 'holding', address, values)
       return [...bytesOfWord(address), ...bytesOfWord(quantity)]
     case 'maskWord':
       return masked(tables, request)
     case 'readWriteWords':
-      write(tables.holding, request.writeAddress ?? 0, values)
-      return counted(part(tables.holding, request).flatMap(bytesOfWord))
+      write(tables, 'holding', request.writeAddress ?? 0, values)
+      return words(tables, holdingOf(tables), request)
     case 'identify':
       return identified(tables.identity, request)
     default:
@@ -80,24 +89,41 @@ function dataOf(tables: UnitTables, request: ModbusRequest): number[] {
   }
 }
 
+function holdingOf({ holding }: UnitTables): number[] | undefined {
+  return typeof holding === 'function' ? holding() : holding
+}
+
+function words(tables: UnitTables, table: readonly number[] | undefined, request: ModbusRequest): number[] {
+  if (request.quantity > (tables.maxWords ?? Number.POSITIVE_INFINITY)) throw new Refusal(ILLEGAL_VALUE)
+  return counted(part(table, request).flatMap(bytesOfWord))
+}
+
 function part(table: readonly number[] | undefined, { address, quantity }: ModbusRequest): readonly number[] {
   if (!table) throw new Refusal(ILLEGAL_FUNCTION)
   if (quantity < 1) throw new Refusal(ILLEGAL_VALUE)
-  if (address + quantity > table.length) throw new Refusal(ILLEGAL_ADDRESS)
+  if (!isThere(table, address, quantity)) throw new Refusal(ILLEGAL_ADDRESS)
   return table.slice(address, address + quantity)
 }
 
-function write(table: number[] | undefined, address: number, values: readonly number[]): void {
+function write(tables: UnitTables, name: 'coils' | 'holding', address: number, values: readonly number[]): void {
+  const table = name === 'coils' ? tables.coils : holdingOf(tables)
   if (!table) throw new Refusal(ILLEGAL_FUNCTION)
-  if (address + values.length > table.length) throw new Refusal(ILLEGAL_ADDRESS)
+  const takes = name === 'coils' || values.every((_, at) => tables.isWritable?.(address + at) ?? true)
+  if (!takes || !isThere(table, address, values.length)) throw new Refusal(ILLEGAL_ADDRESS)
   table.splice(address, values.length, ...values)
+  tables.wrote?.(name, address, values)
+}
+
+function isThere(table: readonly number[], address: number, quantity: number): boolean {
+  for (let at = address; at < address + quantity; at++) if (table[at] === undefined) return false
+  return true
 }
 
 /** @source Modbus Application Protocol V1.1b3, 6.16 */
-function masked({ holding }: UnitTables, request: ModbusRequest): number[] {
+function masked(tables: UnitTables, request: ModbusRequest): number[] {
   const { address, andMask = 0, orMask = 0 } = request
-  const [now = 0] = part(holding, request)
-  write(holding, address, [((now & andMask) | (orMask & ~andMask)) & 0xffff])
+  const [now = 0] = part(holdingOf(tables), request)
+  write(tables, 'holding', address, [((now & andMask) | (orMask & ~andMask)) & 0xffff])
   return [...bytesOfWord(address), ...bytesOfWord(andMask), ...bytesOfWord(orMask)]
 }
 

@@ -88,7 +88,7 @@ t.test(
 )
 
 t.test(
-  'mbpoll as master reads the simulated meter and switches the simulated relays',
+  'mbpoll as master reads the simulated units and switches the simulated relays',
   { timeout: 60_000, skip: noMbpoll },
   async (t) => {
     const pty = openPty()
@@ -99,7 +99,11 @@ t.test(
       return stdout
     }
     const volts = await mbpoll('-a', '1', '-t', '3:float', '-B', '-r', '0', '-c', '3', pty.path)
-    t.match(volts, /\[0\]:\s+2(2[89]|3[0-2])/)
+    t.match(volts, /\[0\]:\s+2(2[6-9]|3[0-4])/)
+    const climate = await mbpoll('-a', '3', '-t', '3', '-r', '1', '-c', '2', pty.path)
+    t.match(climate, /\[1\]:\s+(19|2[0-4])\d\s+\[2\]:\s+(3[89]|4\d|50)\d/)
+    await mbpoll('-a', '4', '-t', '4', '-r', '8193', pty.path, '4000')
+    t.match(await mbpoll('-a', '4', '-t', '4', '-r', '8193', '-c', '1', pty.path), /\[8193\]:\s+4000/)
     await mbpoll('-a', '2', '-t', '0', '-r', '2', pty.path, '1')
     t.match(
       await mbpoll('-a', '2', '-t', '0', '-r', '0', '-c', '4', pty.path),
@@ -121,7 +125,7 @@ t.test('the demo line answers our master: both units, one line', { timeout: 60_0
   const view = new DataView(new ArrayBuffer(4))
   view.setUint16(0, high ?? 0)
   view.setUint16(2, low ?? 0)
-  t.ok(Math.abs(view.getFloat32(0) - 230) <= 2)
+  t.ok(Math.abs(view.getFloat32(0) - 230) <= 4)
   await master.act('request', { unitId: 2, fc: 5, address: 3, values: [true] })
   t.match(await master.act('request', { unitId: 2, fc: 2, address: 0, quantity: 8 }), {
     values: [0, 0, 0, 1, 0, 0, 0, 0],
