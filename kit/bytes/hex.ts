@@ -9,7 +9,8 @@ export function hexOf(bytes: Uint8Array): string {
 }
 
 /**
- * Reads hex pairs, upper or lower case, with or without spaces between pairs.
+ * Reads hex pairs, upper or lower case, with one space or more between pairs. Pairs that run together are refused: a
+ * digit lost in the middle of them would shift every byte after it, and still be sent.
  * @throws Fault `bad_hex` naming the position (from 1) and the character; `details.position` holds it too
  */
 export function bytesOfHex(text: string): Uint8Array {
@@ -20,6 +21,7 @@ export function bytesOfHex(text: string): Uint8Array {
       at++
       continue
     }
+    if (at > 0 && text[at - 1] !== ' ') throw apart(text, at)
     bytes[length++] = (digitAt(text, at) << 4) | digitAt(text, at + 1)
     at += 2
   }
@@ -27,6 +29,12 @@ export function bytesOfHex(text: string): Uint8Array {
 }
 
 const PAIRS = Array.from({ length: 256 }, (_, byte) => byte.toString(16).toUpperCase().padStart(2, '0'))
+
+/** What follows a pair and is no space: a digit too many, or no digit at all. */
+function apart(text: string, at: number): Fault {
+  digitAt(text, at)
+  return bad(at + 1, `${JSON.stringify(text[at])} at position ${at + 1} follows a pair without a space between`)
+}
 
 function digitAt(text: string, at: number): number {
   const sign = text.codePointAt(at)

@@ -17,8 +17,8 @@ t.test('reads back what it wrote', async () => {
   )
 })
 
-t.test('reads lower case, no spaces and many spaces', async (t) => {
-  t.same([...bytesOfHex('01abFF')], [1, 0xab, 0xff])
+t.test('reads lower case and many spaces', async (t) => {
+  t.same([...bytesOfHex('01 ab FF')], [1, 0xab, 0xff])
   t.same([...bytesOfHex('  01  ab ')], [1, 0xab])
   t.same([...bytesOfHex('')], [])
 })
@@ -34,6 +34,15 @@ t.test('names the character that is no digit and its position', async (t) => {
   t.throws(() => bytesOfHex('0 1'), { message: /" " at position 2/ })
   t.throws(() => bytesOfHex('01\n02'), { message: /"\\n" at position 3/ })
   t.throws(() => bytesOfHex('😀'), { message: /"😀" at position 1/ })
+})
+
+t.test('refuses pairs that run together, where the second begins', async (t) => {
+  t.throws(() => bytesOfHex('01ab FF'), {
+    code: 'bad_hex',
+    message: /"a" at position 3 follows a pair without a space/,
+    details: { position: 3 },
+  })
+  t.throws(() => bytesOfHex('01 abF'), { message: /"F" at position 6 follows/ })
 })
 
 t.test('refuses half a pair at the end', async (t) => {
