@@ -91,6 +91,18 @@ wrong_settings_do_not_loop() {
   journalctl --no-pager --quiet --lines=5 --unit "$unit"
   [ "$state" = failed ] && systemctl restart "$unit" && until_true 10 answers
 }
+# Where Modbus TCP is expected; any listener shows the right.
+listens_on_port_502() {
+  printf '[http]\nlisten = "127.0.0.1:502"\n' >/run/gateway-502.toml
+  mkdir -p /run/systemd/system/plantroom-gateway.service.d
+  printf '[Service]\nExecStart=\nExecStart=/usr/bin/plantroom gateway --config /run/gateway-502.toml\n' \
+    >/run/systemd/system/plantroom-gateway.service.d/port.conf
+  systemctl daemon-reload && systemctl restart "$unit"
+  until_true 10 curl --silent --fail --output /dev/null http://127.0.0.1:502/api/status
+  local code=$?
+  rm -r /run/systemd/system/plantroom-gateway.service.d /run/gateway-502.toml
+  systemctl daemon-reload && systemctl restart "$unit" && until_true 10 answers && return "$code"
+}
 stops_when_told() {
   systemctl stop "$unit" && [ "$(show Result)" = success ] && [ "$(show ExecMainStatus)" = 0 ] && systemctl start "$unit"
 }
@@ -119,6 +131,7 @@ promise 'what was set up outlives a restart' setup_outlives_a_restart
 promise 'nobody else reads its state' state_is_its_own
 promise 'after SIGKILL it comes back, with its state' comes_back_after_sigkill
 promise 'after SIGSTOP the watchdog brings it back' comes_back_after_it_hangs
+promise 'it may listen where Modbus TCP is expected, port 502' listens_on_port_502
 promise 'told to stop, it ends with 0' stops_when_told
 promise 'with wrong settings it fails once, says why, and does not loop' wrong_settings_do_not_loop
 promise 'an upgrade keeps its state' reinstalls_over_itself
