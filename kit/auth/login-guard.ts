@@ -7,6 +7,8 @@ import { createSlowDown, type SlowDownBounds } from './slow-down.ts'
 export interface LoginAttempt {
   /** Clears what was counted against the address and the account. */
   succeeded(): void
+  /** The password was not looked at after all: this attempt alone is no longer counted. */
+  abandoned(): void
 }
 
 /** Stands before the password is looked at. */
@@ -47,12 +49,17 @@ export function createLoginGuard(bounds: SlowDownBounds): LoginGuard {
         })
       // One address adds no more than its free tries to the account: it is slowed down itself by then, and would
       // otherwise keep the owner waiting at every other address, for as long as it likes.
-      if (addresses.failed(from) <= bounds.freeTries) accounts.failed(name)
+      const countsForAccount = addresses.failed(from) <= bounds.freeTries
+      if (countsForAccount) accounts.failed(name)
       return {
         succeeded() {
           addresses.succeeded(from)
           accounts.succeeded(name)
           settle(name, from)
+        },
+        abandoned() {
+          addresses.unfailed(from)
+          if (countsForAccount) accounts.unfailed(name)
         },
       }
     },

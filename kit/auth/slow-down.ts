@@ -20,6 +20,8 @@ export interface SlowDown {
   check(key: string): number
   /** Counts a wrong try. @returns wrong tries of this key so far */
   failed(key: string): number
+  /** Takes one try back that was counted and never looked at. */
+  unfailed(key: string): void
   /** Forgets what this key did wrong. */
   succeeded(key: string): void
 }
@@ -51,6 +53,12 @@ export function createSlowDown({ clock, freeTries, waitMs, waitMaxMs, table }: S
       if (tries.size >= table && !quietest.done) tries.delete(quietest.value)
       tries.set(key, { wrong, lastMs: clock.monotonicMs() })
       return wrong
+    },
+    unfailed(key) {
+      const found = tries.get(key)
+      if (!found) return
+      if (found.wrong > 1) found.wrong--
+      else tries.delete(key)
     },
     succeeded: (key) => void tries.delete(key),
   }

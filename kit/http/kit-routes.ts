@@ -1,10 +1,17 @@
 /** The routes that every daemon has: its own description, and its measurements. */
+import type { Fence } from './fence.ts'
 import type { Metrics } from './metrics.ts'
 import { openApiOf } from './openapi.ts'
 import { Reply, type Route } from './route.ts'
 
 /** @returns `GET /api/openapi.json` over the routes given and these two, and `GET /metrics` */
-export function kitRoutes(of: { title: string; version: string; routes: readonly Route[]; metrics: Metrics }): Route[] {
+export function kitRoutes(of: {
+  title: string
+  version: string
+  routes: readonly Route[]
+  metrics: Metrics
+  fence?: Fence
+}): Route[] {
   let description: unknown
   const own: Route[] = [
     {
@@ -23,8 +30,15 @@ export function kitRoutes(of: { title: string; version: string; routes: readonly
       who: 'user',
       summary: 'Counts and gauges, Prometheus text',
       replyType: 'text/plain',
-      handle: async () =>
-        new Reply(200, Buffer.from(await of.metrics.text()), { 'content-type': of.metrics.contentType }),
+      async handle({ caller }) {
+        const { fence } = of
+        // Whole and by the library's own hand for all but the few that are held to a part of it.
+        const isWhole = !fence || !caller?.only
+        const text = await (isWhole
+          ? of.metrics.text()
+          : of.metrics.textOf((labels) => fence.showsSample(caller, labels)))
+        return new Reply(200, Buffer.from(text), { 'content-type': of.metrics.contentType })
+      },
     },
   ]
   return own

@@ -29,6 +29,8 @@ export interface Metrics {
     boundsS: number[],
   ): { observe(labels: Record<string, string | number>, seconds: number): void }
   text(): Promise<string>
+  /** Those measurements alone whose labels `shows` lets through. */
+  textOf(shows: (labels: Readonly<Record<string, unknown>>) => boolean): Promise<string>
   contentType: string
 }
 
@@ -70,6 +72,40 @@ export function createMetrics(options: { process: boolean }): Metrics {
       return { observe: (labels, seconds) => histogram.observe(labels, seconds) }
     },
     text: () => registry.metrics(),
+    async textOf(shows) {
+      const metrics = (await registry.getMetricsAsJSON()) as unknown as Measured[]
+      return metrics.map((metric) => textOfMetric(metric, shows)).join('')
+    },
     contentType: registry.contentType,
   }
+}
+
+/** One metric as prom-client gives it; `metricName` where a value has another name, as the buckets of a histogram do. */
+interface Measured {
+  name: string
+  help: string
+  type: string
+  values: { value: number; labels: Record<string, unknown>; metricName?: string }[]
+}
+
+/** @source Prometheus exposition formats, text format 0.0.4 */
+function textOfMetric({ name, help, type, values }: Measured, shows: (labels: Record<string, unknown>) => boolean) {
+  const lines = values
+    .filter(({ labels }) => shows(labels))
+    .map(({ value, labels, metricName = name }) => {
+      const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escaped(String(text), true)}"`)
+      return `${metricName}${pairs.length > 0 ? `{${pairs.join(',')}}` : ''} ${numberText(value)}\n`
+    })
+  if (lines.length === 0) return ''
+  return `# HELP ${name} ${escaped(help, false)}\n# TYPE ${name} ${type}\n${lines.join('')}`
+}
+
+function numberText(value: number): string {
+  if (value === Number.POSITIVE_INFINITY) return '+Inf'
+  return value === Number.NEGATIVE_INFINITY ? '-Inf' : String(value)
+}
+
+function escaped(text: string, isLabel: boolean): string {
+  const plain = text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
+  return isLabel ? plain.replaceAll('"', '\\"') : plain
 }

@@ -2,7 +2,9 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
+import { plainAddress } from '../net/address.ts'
 import { createCheck, fieldsFault } from './check.ts'
+import type { LongAnswers } from './long-answers.ts'
 import { type Ask, Reply, type Route } from './route.ts'
 import type { FieldFault } from './sentences.ts'
 import type { Recognized } from './who-may.ts'
@@ -11,7 +13,7 @@ import type { Recognized } from './who-may.ts'
 export type Serve = (request: FastifyRequest, reply: FastifyReply, by: Recognized) => Promise<unknown>
 
 /** @returns what answers the route: parameters, query and body are checked together, so that all faults come at once */
-export function createServe(route: Route): Serve {
+export function createServe(route: Route, longAnswers: LongAnswers): Serve {
   const checkParams = route.params && createCheck(route.params, 'text', ':')
   const checkQuery = createCheck(route.query ?? NOTHING, 'text', '?')
   const checkBody = createCheck(route.body ?? NOTHING)
@@ -27,7 +29,9 @@ export function createServe(route: Route): Serve {
     const body = wantsBody ? take(checkBody(request.body)) : undefined
     if (faults.length > 0) throw fieldsFault(faults)
     const ask = { ...askOf(request, reply, by), body, params, query }
-    return answer(reply, await route.handle(ask as Ask<never, never, never>))
+    const result = await route.handle(ask as Ask<never, never, never>)
+    if (by.caller && result instanceof Reply && result.body instanceof Readable) longAnswers.add(by.caller, reply.raw)
+    return answer(reply, result)
   }
 }
 
@@ -45,7 +49,7 @@ function askOf(request: FastifyRequest, reply: FastifyReply, { caller, token }: 
   return {
     caller,
     token,
-    remoteAddress: request.ip,
+    remoteAddress: plainAddress(request.ip),
     // Few handlers wait for anything, so the signal is made when it is asked for.
     get signal() {
       if (!gone) {

@@ -8,6 +8,10 @@ export type WhoMay = 'anyone' | 'user' | 'admin'
 export interface Caller {
   name: string
   role: 'admin' | 'viewer'
+  /** A program with a key of its own rather than a person who signed in. */
+  isKey?: boolean
+  /** The only things it may see and touch, such as device paths; absent: everything its role allows. */
+  only?: readonly string[]
 }
 
 /** What a handler is given. Bodies, parameters and queries are already checked against the schemas. */

@@ -6,11 +6,14 @@ import type { HttpConfig } from '#kit/config/common.ts'
 import { parseListen, urlOfListen } from '#kit/config/listen.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
+import { plainAddress } from '../net/address.ts'
 import { isHostAllowed, isOwnHost } from '../net/origin.ts'
 import { answerClientError } from './client-errors.ts'
 import { type AnswerError, createAnswerError } from './errors.ts'
 import { createFastify } from './fastify-setup.ts'
+import type { Fence, Place } from './fence.ts'
 import { kitRoutes } from './kit-routes.ts'
+import { createLongAnswers, type LongAnswers } from './long-answers.ts'
 import type { Metrics } from './metrics.ts'
 import type { Caller, Route } from './route.ts'
 import { answer, createServe } from './route-handler.ts'
@@ -30,7 +33,9 @@ export interface HttpServerOptions {
   takeTicket?: (ticket: string) => Caller | undefined
   routes: readonly Route[]
   sockets?: readonly SocketRoute[]
-  /** Whether a socket may stay open, asked at each heartbeat: a token may have died or been revoked. */
+  /** Holds some callers to less than their role. */
+  fence?: Fence
+  /** Whether a socket or a long answer may go on, asked at each heartbeat: a token may have died or been revoked. */
   isStillSignedIn?: (caller: Caller) => boolean
   /** Folder of the built pages, read once at the start. */
   web?: { folder: string }
@@ -54,6 +59,8 @@ export interface HttpServer {
   listen(): Promise<Listening>
   /** Ends idle connections at once, sockets by a close with 1001, and after two seconds whatever is still open. */
   close(): Promise<void>
+  /** Ends at once what `isStillSignedIn` says no to: after a password, a role or a key was changed. */
+  endSignedOut(): void
   /** @throws Fault `not_listening` */
   address(): Listening
 }
@@ -86,24 +93,31 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   })
   watchTraffic(app, options)
   const sockets = addSockets(app, options)
+  const longAnswers = createLongAnswers((caller) => options.isStillSignedIn?.(caller) ?? true)
+  const heartbeat = options.clock.every(config.socket_ping_ms, longAnswers.endSignedOut)
+  app.addHook('onClose', async () => heartbeat.cancel())
   // The sockets' plugin sees only routes that are added after it was loaded, hence a scope of its own.
   app.register((scope, _options, done) => {
     sockets.addRoutes(scope)
     const routes = [...options.routes, ...kitRoutes(options)]
-    addRoutes(scope, options, routes)
+    addRoutes(scope, options, { routes, longAnswers })
     addPages(scope, pages)
     const gets = (options.sockets ?? []).map(({ path }) => ({ method: 'GET', path }))
     refuseOtherMethods(scope, [...routes, ...gets])
     done()
   })
   refuseUnknown(app, new Set(pages.map(({ path }) => path)))
-  return startable(app, sockets, options)
+  return startable(app, { sockets, longAnswers }, options)
 }
 
-function addRoutes(app: FastifyInstance, by: HttpServerOptions, routes: readonly Route[]): void {
+function addRoutes(
+  app: FastifyInstance,
+  by: HttpServerOptions,
+  { routes, longAnswers }: { routes: readonly Route[]; longAnswers: LongAnswers },
+): void {
   const recognized = new WeakMap<FastifyRequest, Recognized>()
   for (const route of routes) {
-    const serve = createServe(route)
+    const serve = createServe(route, longAnswers)
     app.route({
       method: route.method,
       url: route.path,
@@ -116,13 +130,18 @@ function addRoutes(app: FastifyInstance, by: HttpServerOptions, routes: readonly
             `this is done under the box's address or its name, ${hostname()}; other names go into http.allowed_hosts`,
           )
         const { ticket } = request.query as Record<string, unknown>
-        const claim = { who: route.who, authorization, remoteAddress: request.ip }
+        const claim = { who: route.who, authorization, place: placeOf(route, request) }
         const takesTicket = route.ticket === true && typeof ticket === 'string'
         recognized.set(request, await recognize(by, takesTicket ? { ...claim, ticket } : claim))
       },
       handler: (request, reply) => serve(request, reply, recognized.get(request) ?? NOBODY),
     })
   }
+}
+
+function placeOf({ method, path }: Route, request: FastifyRequest): Place {
+  const params = request.params as Record<string, string>
+  return { method, path, params, remoteAddress: plainAddress(request.ip) }
 }
 
 const NOBODY: Recognized = { caller: undefined, token: undefined }
@@ -170,7 +189,11 @@ function errorSender(answerError: AnswerError) {
   }
 }
 
-function startable(app: FastifyInstance, sockets: Sockets, { config, clock, log }: HttpServerOptions): HttpServer {
+function startable(
+  app: FastifyInstance,
+  { sockets, longAnswers }: { sockets: Sockets; longAnswers: LongAnswers },
+  { config, clock, log }: HttpServerOptions,
+): HttpServer {
   let listening: Listening | undefined
   return {
     async listen() {
@@ -191,6 +214,10 @@ function startable(app: FastifyInstance, sockets: Sockets, { config, clock, log 
       })
       await app.close()
       force.cancel()
+    },
+    endSignedOut() {
+      sockets.closeSignedOut()
+      longAnswers.endSignedOut()
     },
     address() {
       if (!listening) throw new Fault('not_listening', 'the server does not listen yet')

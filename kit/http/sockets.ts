@@ -6,6 +6,7 @@ import type { Clock } from '#kit/clock.ts'
 import type { HttpConfig } from '#kit/config/common.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
+import { plainAddress } from '../net/address.ts'
 import { isOwnOrigin } from '../net/origin.ts'
 import type { Metrics } from './metrics.ts'
 import type { Caller, WhoMay } from './route.ts'
@@ -45,6 +46,8 @@ const TRY_AGAIN_LATER = 1013
 export interface Sockets {
   /** Belongs into a scope that is registered after the plugin. */
   addRoutes(scope: FastifyInstance): void
+  /** Closes those whose caller is signed in no longer. */
+  closeSignedOut(): void
   /** Ends those whose clients did not answer the close; ws would wait 30 s for them, and the server for ws. */
   terminate(): void
 }
@@ -52,7 +55,7 @@ export interface Sockets {
 /** Loads the plugin where there are sockets at all. */
 export function addSockets(app: FastifyInstance, needs: SocketNeeds): Sockets {
   const routes = needs.sockets ?? []
-  if (routes.length === 0) return { addRoutes() {}, terminate() {} }
+  if (routes.length === 0) return { addRoutes() {}, closeSignedOut() {}, terminate() {} }
   const open = new Map<ServedSocket, Caller | undefined>()
   app.register(fastifyWebsocket, {
     options: { maxPayload: needs.config.socket_message_bytes, perMessageDeflate: false, clientTracking: false },
@@ -65,11 +68,13 @@ export function addSockets(app: FastifyInstance, needs: SocketNeeds): Sockets {
       done()
     },
   })
+  const isSignedOut = (caller: Caller | undefined) => caller && needs.isStillSignedIn?.(caller) === false
+  const closeSignedOut = () => {
+    for (const [socket, caller] of open) if (isSignedOut(caller)) socket.close(POLICY, 'signed out')
+  }
   const heartbeat = needs.clock.every(needs.config.socket_ping_ms, () => {
-    for (const [socket, caller] of open) {
-      if (caller && needs.isStillSignedIn?.(caller) === false) socket.close(POLICY, 'signed out')
-      else socket.beat()
-    }
+    closeSignedOut()
+    for (const [socket, caller] of open) if (!isSignedOut(caller)) socket.beat()
   })
   app.addHook('onClose', async () => heartbeat.cancel())
   needs.metrics.gauge({ name: 'sockets_open', help: 'WebSockets open' }, () => [{ labels: {}, value: open.size }])
@@ -78,6 +83,7 @@ export function addSockets(app: FastifyInstance, needs: SocketNeeds): Sockets {
     help: 'Messages not sent because too much waited in their socket',
   })
   return {
+    closeSignedOut,
     terminate: () => {
       for (const socket of open.keys()) socket.terminate()
     },
@@ -106,7 +112,8 @@ function addRoute(scope: FastifyInstance, { route, open, needs, onDropped }: At)
       if (!isOwnOrigin(origin, host))
         throw new Fault('foreign_origin', 'sockets are not opened for pages of other sites')
       const { ticket } = request.query as Record<string, unknown>
-      const claim = { who: route.who, authorization, remoteAddress: request.ip }
+      const place = { method: 'GET', path: route.path, params: {}, remoteAddress: plainAddress(request.ip) }
+      const claim = { who: route.who, authorization, place }
       const { caller } = await recognize(needs, typeof ticket === 'string' ? { ...claim, ticket } : claim)
       if (caller) callers.set(request, caller)
       if (open.size >= needs.config.max_sockets)

@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
+import { plainAddress } from '../net/address.ts'
 import type { Metrics } from './metrics.ts'
 
 /** One line for connections turned away is written at most this often. */
@@ -24,7 +25,7 @@ export function watchTraffic(app: FastifyInstance, { log, clock, metrics }: Need
       path: request.url.split('?', 1)[0],
       status: reply.statusCode,
       tookMs: Math.round(reply.elapsedTime),
-      from: request.ip,
+      from: plainAddress(request.ip),
     })
   })
   const turnedAway = metrics.counter({

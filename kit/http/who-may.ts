@@ -1,6 +1,7 @@
 /** Who may call a route: credentials in, a caller or a refusal out. */
 import { Fault } from '#kit/fault.ts'
 import { bearerOf } from '../auth/bearer.ts'
+import type { Fence, Place } from './fence.ts'
 import type { Caller, WhoMay } from './route.ts'
 
 /** What a daemon is asked to recognize a caller by. */
@@ -21,8 +22,9 @@ export interface Recognized {
 }
 
 /** What `recognize` needs of a request. */
-export interface Claim extends Credentials {
+export interface Claim extends Pick<Credentials, 'authorization'> {
   who: WhoMay
+  place: Place
   /** A one-time ticket from the query, on routes that take one. */
   ticket?: string | undefined
 }
@@ -31,22 +33,36 @@ export interface Claim extends Credentials {
 export interface Recognizer {
   identify: Identify
   takeTicket?: ((ticket: string) => Caller | undefined) | undefined
+  /** Holds some callers to less than their role. */
+  fence?: Fence | undefined
 }
 
 /**
  * Recognizes the caller and holds the route's rule against it. Routes for anyone look at no credentials, so that
  * a stale token does not keep its owner from signing in.
- * @throws Fault `unauthorized`, `forbidden`
+ * @throws Fault `unauthorized`, `forbidden`, and what `identify` and the fence throw
  */
 export async function recognize(by: Recognizer, claim: Claim): Promise<Recognized> {
-  const { who, ticket, authorization, remoteAddress } = claim
+  const { who, ticket, authorization, place } = claim
   if (who === 'anyone') return { caller: undefined, token: undefined }
   const isTicket = authorization === undefined && ticket !== undefined
-  const caller = isTicket ? by.takeTicket?.(ticket) : await by.identify({ authorization, remoteAddress })
+  const caller = isTicket
+    ? by.takeTicket?.(ticket)
+    : await by.identify({ authorization, remoteAddress: place.remoteAddress })
   if (!caller) throw new Fault('unauthorized', refusal(isTicket, authorization))
+  try {
+    checkRole(who, caller)
+    by.fence?.check(caller, place)
+  } catch (fault) {
+    if (fault instanceof Fault) by.fence?.refused(caller, place, fault)
+    throw fault
+  }
+  return { caller, token: isTicket ? ticket : bearerOf(authorization) }
+}
+
+function checkRole(who: WhoMay, caller: Caller): void {
   if (who === 'admin' && caller.role !== 'admin')
     throw new Fault('forbidden', `this needs an administrator, and ${caller.name} is signed in as ${caller.role}`)
-  return { caller, token: isTicket ? ticket : bearerOf(authorization) }
 }
 
 function refusal(isTicket: boolean, authorization: string | undefined): string {

@@ -28,6 +28,11 @@ export function parseAddress(text: string): Address | undefined {
   return family === 6 ? unmapped(bytesOfV6(bare.split('%', 1)[0] ?? '')) : undefined
 }
 
+/** A peer's address as people write it: an IPv4 one that came in on a socket for both families without its `::ffff:`. */
+export function plainAddress(text: string): string {
+  return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(text)?.[1] ?? text
+}
+
 /** Reads `10.0.0.0/8`, `fd00::/8`, or a lone address as a range of one. Bits behind the prefix have to be zero. */
 export function parseNetwork(text: string): Network | undefined {
   const [host = '', length, ...rest] = text.split('/')

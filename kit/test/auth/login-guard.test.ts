@@ -108,3 +108,19 @@ t.test('remembers no more keys than its table holds', async (t) => {
   slow.failed('c')
   t.equal(slow.check('a'), 0)
 })
+
+t.test('an attempt whose password was never looked at is given back, and only that one', async (t) => {
+  const guard = createLoginGuard(bounds())
+  for (let i = 0; i < 50; i++) guard.attempt('192.0.2.1', 'anna').abandoned()
+  for (let i = 0; i < 4; i++) t.equal(tryWrong(guard, '192.0.2.1', 'anna'), 0)
+  guard.attempt('192.0.2.1', 'anna').abandoned()
+  t.equal(tryWrong(guard, '192.0.2.1', 'anna'), 0)
+  t.equal(tryWrong(guard, '192.0.2.1', 'anna'), 1000)
+  t.equal(tryWrong(guard, '203.0.113.1', 'anna'), 1000, 'the account has its five wrong ones as well')
+})
+
+t.test('giving back what was forgotten meanwhile changes nothing', async (t) => {
+  const slow = createSlowDown(bounds())
+  slow.unfailed('a')
+  t.equal(slow.failed('a'), 1)
+})

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
-import { classOf, isWithin, networkOf, parseAddress, parseNetwork } from '../../net/address.ts'
+import { classOf, isWithin, networkOf, parseAddress, parseNetwork, plainAddress } from '../../net/address.ts'
 
 t.test('reads addresses of both families, in brackets and with a zone', async (t) => {
   t.same(parseAddress('192.168.1.20'), new Uint8Array([192, 168, 1, 20]))
@@ -83,4 +83,10 @@ t.test('never throws, and reads back every address', async (t) => {
       return address?.length === 16 || address?.length === 4
     }),
   )
+})
+
+t.test('a peer on a socket for both families is shown by its IPv4 address', async (t) => {
+  t.equal(plainAddress('::ffff:192.0.2.7'), '192.0.2.7')
+  t.equal(plainAddress('::FFFF:192.0.2.7'), '192.0.2.7')
+  for (const same of ['192.0.2.7', '2001:db8::1', '::1', '', 'fe80::1%eth0']) t.equal(plainAddress(same), same)
 })
