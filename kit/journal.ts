@@ -4,26 +4,8 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
+import { createJournalList, type JournalEntry, type JournalNote, type JournalQuery } from './journal-list.ts'
 import { belongToFolder, replaceFile } from './store/whole-file.ts'
-
-/** What is recorded. Never a secret: a password that was changed is told, not shown. */
-export interface JournalNote {
-  /** User name, key name, or `plantroom` for the command line. */
-  who: string
-  /** Address of the peer, or `console`. */
-  from: string
-  /** What was done, in a word or two: `port changed`, `bytes sent`. */
-  what: string
-  /** What it was done to. */
-  target?: string
-  /** Further facts, plain JSON; shortened beyond 2 kB. */
-  detail?: unknown
-}
-
-/** A note with its time, epoch ms. */
-export interface JournalEntry extends JournalNote {
-  at: number
-}
 
 /** How a journal is made. */
 export interface JournalOptions {
@@ -33,14 +15,18 @@ export interface JournalOptions {
   log: Log
   /** Entries that are kept; the oldest go first. */
   maxEntries: number
+  /** Refusals among them; the oldest refusal makes room for a new one. Default: as many as entries. */
+  maxRefusals?: number
 }
 
 /** The journal of one daemon. */
 export interface Journal {
   /** Takes a note; it is on the list at once and on the disk soon after. Never throws and never waits for the disk. */
   record(note: JournalNote): void
-  /** Newest first, at most `limit`; with `before`, those older than that instant (epoch ms). */
-  list(query: { limit: number; before?: number }): JournalEntry[]
+  /** Newest first. */
+  list(query: JournalQuery): JournalEntry[]
+  /** Everything that is kept, oldest first, as JSON lines of at most some hundred entries at a time. */
+  lines(): Generator<string>
   /** Notes that are on the list and could not be written to the disk. */
   unwritten(): number
   /** Resolves when everything that can be written is written. */
@@ -50,36 +36,39 @@ export interface Journal {
 const FILE = 'journal.jsonl'
 const LONGEST_DETAIL = 2048
 const LONGEST_TEXT = 512
+const LINES_AT_ONCE = 200
 
 /** Opens the journal of a folder. Reads the file that is there; a line torn by a crash is dropped, the rest stays. */
 export function createJournal(options: JournalOptions): Journal {
-  const { clock, log, maxEntries } = options
+  const { clock, log, maxEntries, maxRefusals = maxEntries } = options
   mkdirSync(options.folder, { recursive: true, mode: 0o700 })
   const path = join(options.folder, FILE)
-  const entries = readEntries(path, options)
-  /** Lines the file holds, those beyond `maxEntries` too: it is cut only now and then, not at each note. */
-  let linesInFile = entries.length
-  /** Notes at the end of the list that the file lacks. */
-  let waiting = 0
+  const file = readEntries(path, log)
+  const list = createJournalList({ maxEntries, maxRefusals }, file.entries)
+  /** Lines the file holds, those no longer kept too: it is cut only now and then, not at each note. */
+  let linesInFile = file.lines
+  /** The last entry that was handed to the disk. */
+  let handedSeq = list.lastSeq()
   let unwritten = 0
   let writing: Promise<void> | undefined
 
   async function writeAll(): Promise<void> {
-    while (waiting > 0) {
-      const batch = entries.slice(-waiting)
-      waiting = 0
+    while (handedSeq < list.lastSeq()) {
+      const batch = list.after(handedSeq)
+      handedSeq = list.lastSeq()
       await writeBatch(batch)
     }
     writing = undefined
   }
 
-  async function writeBatch(batch: JournalEntry[]): Promise<void> {
+  async function writeBatch(batch: readonly JournalEntry[]): Promise<void> {
     try {
       // After a failure the file may lack notes that the list has: it is written whole, and nothing is missing.
       if (unwritten > 0 || linesInFile + batch.length > maxEntries * 2) {
-        const kept = entries.slice()
+        const kept = list.all()
         await replaceFile(path, linesOf(kept))
         linesInFile = kept.length
+        handedSeq = Math.max(handedSeq, kept.at(-1)?.seq ?? 0)
       } else {
         await append(path, linesOf(batch))
         linesInFile += batch.length
@@ -88,34 +77,30 @@ export function createJournal(options: JournalOptions): Journal {
       unwritten = 0
     } catch (fault) {
       if (unwritten === 0) log.error('journal cannot be written, notes are kept in memory', { file: path, fault })
-      unwritten = Math.min(entries.length, unwritten + batch.length)
+      unwritten = Math.min(maxEntries, unwritten + batch.length)
     }
   }
 
   return {
     record(note) {
-      entries.push(shortened({ at: clock.epochMs(), ...note }))
-      if (entries.length > maxEntries) entries.shift()
-      waiting = Math.min(waiting + 1, entries.length)
+      list.add(shortened({ seq: list.lastSeq() + 1, at: clock.epochMs(), ...note }))
       // Notes of one turn of the loop share one write and one fsync.
       writing ??= Promise.resolve().then(writeAll)
     },
-    list({ limit, before }) {
-      const newest: JournalEntry[] = []
-      for (let at = entries.length - 1; at >= 0 && newest.length < limit; at--) {
-        const entry = entries[at] as JournalEntry
-        if (before === undefined || entry.at < before) newest.push(entry)
-      }
-      return newest
+    list: (query) => list.find(query),
+    *lines() {
+      const kept = list.all()
+      for (let from = 0; from < kept.length; from += LINES_AT_ONCE)
+        yield linesOf(kept.slice(from, from + LINES_AT_ONCE))
     },
     unwritten: () => unwritten,
     close: async () => writing,
   }
 }
 
-/** The newest entries of a file; what does not read as an entry is told and left out. */
-function readEntries(path: string, { log, maxEntries }: JournalOptions): JournalEntry[] {
-  if (!existsSync(path)) return []
+/** The entries of a file; what does not read as one is told and left out. `lines` counts those too. */
+function readEntries(path: string, log: Log): { entries: JournalEntry[]; lines: number } {
+  if (!existsSync(path)) return { entries: [], lines: 0 }
   const bytes = readFileSync(path)
   const whole = bytes.subarray(0, bytes.lastIndexOf(0x0a) + 1)
   if (whole.length < bytes.length) {
@@ -124,17 +109,23 @@ function readEntries(path: string, { log, maxEntries }: JournalOptions): Journal
     log.warning('journal ended in a torn line, which is dropped', { file: path })
   }
   const lines = whole.toString('utf8').split('\n').slice(0, -1)
-  const entries = lines.slice(-maxEntries).map(entryOf)
-  const good = entries.filter((entry) => entry !== undefined)
-  if (good.length < entries.length)
-    log.warning('journal has lines that do not read', { file: path, lines: entries.length - good.length })
-  return good
+  const entries: JournalEntry[] = []
+  for (const line of lines) {
+    const entry = entryOf(line, (entries.at(-1)?.seq ?? 0) + 1)
+    if (entry) entries.push(entry)
+  }
+  const bad = lines.length - entries.length
+  if (bad > 0) log.warning('journal has lines that do not read', { file: path, lines: bad })
+  return { entries, lines: lines.length }
 }
 
-function entryOf(line: string): JournalEntry | undefined {
+/** @param nextSeq for an entry without a number, or with one that does not come next: a restored file, an older version */
+function entryOf(line: string, nextSeq: number): JournalEntry | undefined {
   try {
     const entry = JSON.parse(line) as JournalEntry
-    return typeof entry?.at === 'number' && typeof entry.what === 'string' ? entry : undefined
+    if (typeof entry?.at !== 'number' || typeof entry.what !== 'string') return undefined
+    const { seq, ...rest } = entry
+    return { seq: Number.isSafeInteger(seq) && seq >= nextSeq ? seq : nextSeq, ...rest }
   } catch {
     return undefined
   }
@@ -146,9 +137,10 @@ function linesOf(entries: readonly JournalEntry[]): string {
 
 /** Texts come from callers that may be hostile: a line has a bound, and so has the file. */
 function shortened(entry: JournalEntry): JournalEntry {
-  const { at, target } = entry
+  const { seq, at, target, isRefusal } = entry
   const detail = JSON.stringify(entry.detail)
   return {
+    seq,
     at,
     who: entry.who.slice(0, LONGEST_TEXT),
     from: entry.from.slice(0, LONGEST_TEXT),
@@ -157,6 +149,7 @@ function shortened(entry: JournalEntry): JournalEntry {
     ...(detail === undefined
       ? {}
       : { detail: detail.length > LONGEST_DETAIL ? `${detail.slice(0, LONGEST_DETAIL)}...` : JSON.parse(detail) }),
+    ...(isRefusal && { isRefusal }),
   }
 }
 

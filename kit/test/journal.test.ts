@@ -8,13 +8,13 @@ import { createLog } from '#kit/log.ts'
 
 const START = 1_900_000_000_000
 
-function journalIn(t: Test, maxEntries = 100) {
+function journalIn(t: Test, maxEntries = 100, maxRefusals = maxEntries) {
   const folder = t.testdirName
   const file = join(folder, 'journal.jsonl')
   const clock = fakeClock(START)
   const lines: string[] = []
   const log = createLog({ level: 'debug', journal: true, stream: { write: (line) => lines.push(line) } })
-  const open = () => createJournal({ folder, clock, log, maxEntries })
+  const open = () => createJournal({ folder, clock, log, maxEntries, maxRefusals })
   return { open, clock, lines, file, text: () => readFile(file, 'utf8') }
 }
 
@@ -29,12 +29,12 @@ t.test('lists the newest first, with time', async (t) => {
   clock.advance(5)
   journal.record(note('bytes sent'))
   t.same(journal.list({ limit: 10 }), [
-    { at: START + 5, ...note('bytes sent') },
-    { at: START, ...note('port changed'), target: '/dev/ttyS0', detail: { baud: 9600 } },
+    { seq: 2, at: START + 5, ...note('bytes sent') },
+    { seq: 1, at: START, ...note('port changed'), target: '/dev/ttyS0', detail: { baud: 9600 } },
   ])
   t.same(journal.list({ limit: 1 }).length, 1)
   t.same(
-    journal.list({ limit: 10, before: START + 5 }).map(({ what }) => what),
+    journal.list({ limit: 10, before: 2 }).map(({ what }) => what),
     ['port changed'],
   )
   await journal.close()
@@ -125,4 +125,71 @@ t.test('goes on in memory while the disk refuses, says so once, and writes all o
   await journal.close()
   t.equal(journal.unwritten(), 0)
   t.equal(open().list({ limit: 10 }).length, 3)
+})
+
+t.test('pages by number: entries of one millisecond are each seen once, over restarts too', async (t) => {
+  const { open } = journalIn(t)
+  for (const run of ['a', 'b']) {
+    const journal = open()
+    for (let n = 0; n < 5; n++) journal.record(note(`${run}${n}`))
+    await journal.close()
+  }
+  const journal = open()
+  const seen: string[] = []
+  let before: number | undefined
+  for (let page = 0; page < 4; page++) {
+    const entries = journal.list({ limit: 3, ...(before === undefined ? {} : { before }) })
+    seen.push(...entries.map(({ what }) => what))
+    before = entries.at(-1)?.seq
+  }
+  t.same(seen, ['b4', 'b3', 'b2', 'b1', 'b0', 'a4', 'a3', 'a2', 'a1', 'a0'])
+})
+
+t.test('numbers what an older version wrote, and what a restored file repeats', async (t) => {
+  const { open, file } = journalIn(t)
+  const lines = [{}, { seq: 7 }, { seq: 7 }, { seq: 3 }, { seq: 'x' }, { seq: -1 }]
+  await writeFile(
+    file,
+    lines.map((line) => `${JSON.stringify({ at: 1, who: 'a', from: 'b', what: 'c', ...line })}\n`).join(''),
+  )
+  const journal = open()
+  t.same(
+    journal.list({ limit: 10 }).map(({ seq }) => seq),
+    [11, 10, 9, 8, 7, 1],
+  )
+})
+
+t.test('refusals push out refusals and no changes, in memory and in the file', async (t) => {
+  const { open } = journalIn(t, 20, 5)
+  const journal = open()
+  for (let n = 0; n < 10; n++) journal.record(note(`change ${n}`))
+  for (let n = 0; n < 200; n++) {
+    journal.record({ ...note(`refusal ${n}`), isRefusal: true })
+    if (n % 7 === 0) await journal.close()
+  }
+  await journal.close()
+  for (const list of [journal, open()]) {
+    const all = list.list({ limit: 100 }).map(({ what }) => what)
+    t.equal(all.filter((what) => what.startsWith('change')).length, 10)
+    t.same(all.slice(0, 5), ['refusal 199', 'refusal 198', 'refusal 197', 'refusal 196', 'refusal 195'])
+    t.equal(all.length, 15)
+  }
+})
+
+t.test('gives all of it as lines, oldest first, and not what comes while it does', async (t) => {
+  const { open } = journalIn(t, 1000)
+  const journal = open()
+  for (let n = 0; n < 450; n++) journal.record(note(`note ${n}`))
+  let text = ''
+  let parts = 0
+  for (const part of journal.lines()) {
+    text += part
+    parts++
+    journal.record(note('meanwhile'))
+  }
+  const entries = text.trimEnd().split('\n')
+  t.same([entries.length, parts], [450, 3])
+  t.match(JSON.parse(entries[0] ?? ''), { seq: 1, what: 'note 0' })
+  t.match(JSON.parse(entries.at(-1) ?? ''), { seq: 450 })
+  await journal.close()
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { JournalNote } from '#kit/journal.ts'
+import type { JournalNote } from '#kit/journal-list.ts'
 import { serve } from '#kit/test/http/server-here.ts'
 import { webhookRoutes } from '../../api/webhook-routes.ts'
 import { bookWith } from '../core/webhook-fixtures.ts'

@@ -1,0 +1,51 @@
+/** The entries of a journal in memory. */
+import t from 'tap'
+import { createJournalList, type JournalEntry } from '#kit/journal-list.ts'
+
+const entry = (seq: number, facts: Partial<JournalEntry> = {}): JournalEntry => ({
+  seq,
+  at: 5,
+  who: 'ann',
+  from: '192.0.2.1',
+  what: 'port set up',
+  ...facts,
+})
+
+function listOf(...entries: JournalEntry[]) {
+  return createJournalList({ maxEntries: 5, maxRefusals: 2 }, entries)
+}
+
+const seqs = (entries: readonly JournalEntry[]) => entries.map(({ seq }) => seq)
+
+t.test('finds by a part of who or of what, whatever the case, newest first', async (t) => {
+  const list = listOf(
+    entry(1),
+    entry(2, { who: 'key:Pump' }),
+    entry(3, { what: 'Port removed', who: 'bob' }),
+    entry(4, { what: 'bytes sent', who: 'key:pump' }),
+  )
+  t.same(seqs(list.find({ limit: 9, who: 'PUMP' })), [4, 2])
+  t.same(seqs(list.find({ limit: 9, what: 'port' })), [3, 2, 1])
+  t.same(seqs(list.find({ limit: 1, what: 'port', before: 3 })), [2])
+  t.same(seqs(list.find({ limit: 9, who: 'bob', what: 'sent' })), [])
+})
+
+t.test('keeps of too many the newest, and of the refusals no more than its bound', async (t) => {
+  const refusal = { isRefusal: true } as const
+  const list = listOf(entry(1), entry(2, refusal), entry(3, refusal), entry(4, refusal), entry(5), entry(6), entry(7))
+  t.same(seqs(list.all()), [3, 4, 5, 6, 7])
+  list.add(entry(8, refusal))
+  t.same(seqs(list.all()), [4, 5, 6, 7, 8])
+  list.add(entry(9))
+  t.same(seqs(list.all()), [5, 6, 7, 8, 9])
+  list.add(entry(10, refusal))
+  t.same(seqs(list.all()), [6, 7, 8, 9, 10])
+})
+
+t.test('tells what came after a number, and the last number even when nothing is kept', async (t) => {
+  const list = listOf(entry(3), entry(4))
+  t.same(seqs(list.after(3)), [4])
+  t.same(seqs(list.after(4)), [])
+  t.equal(list.lastSeq(), 4)
+  t.equal(listOf().lastSeq(), 0)
+})
