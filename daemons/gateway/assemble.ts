@@ -1,9 +1,6 @@
 /** The gateway put together: the only file that knows both io/ and api/. */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
-import { bearerOf } from '#kit/auth/bearer.ts'
-import { createLoginGuard } from '#kit/auth/login-guard.ts'
-import { createPasswords } from '#kit/auth/password.ts'
 import { createTokenStore } from '#kit/auth/tokens.ts'
 import { createMetrics } from '#kit/http/metrics.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
@@ -14,12 +11,16 @@ import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
 import { actionRoutes } from './api/action-routes.ts'
 import { faultStatus } from './api/fault-status.ts'
 import { firstRunRoute } from './api/first-run-route.ts'
+import { createGate } from './api/gate.ts'
+import { journalRoutes } from './api/journal-routes.ts'
+import { keyRoutes } from './api/key-routes.ts'
 import { liveFeedRoute } from './api/live-feed.ts'
 import { loginRoutes } from './api/login-routes.ts'
 import { measurePorts } from './api/port-metrics.ts'
 import { portRoutes } from './api/port-routes.ts'
 import { createRecorder } from './api/recorder.ts'
 import { PRODUCT, systemRoutes } from './api/system-routes.ts'
+import { userRoutes } from './api/user-routes.ts'
 import { webhookRoutes } from './api/webhook-routes.ts'
 import type { GatewayConfig } from './config.ts'
 import { createEventHub, type EventHub } from './core/event-hub.ts'
@@ -29,12 +30,13 @@ import { makeAdapter, type ProtocolWorld } from './core/make-adapter.ts'
 import { Port } from './core/port.ts'
 import type { PortRecord } from './core/port-record.ts'
 import { PortRegistry } from './core/port-registry.ts'
+import { createRefusals, type Refusals } from './core/refusals.ts'
 import { createSessions, TOKEN_LIFE_MS } from './core/sessions.ts'
-import { createUsers, type Users } from './core/users.ts'
 import { createWebhookBook, type WebhookBook } from './core/webhook-book.ts'
 import { createWebhookDelivery, type WebhookDelivery } from './core/webhook-delivery.ts'
 import { createLineFinder } from './io/line-finder.ts'
 import { createModbusSerialPdu } from './io/modbus-serial-pdu.ts'
+import { openPeople, type People } from './io/people.ts'
 import { createRawSocketOpener } from './io/raw-sockets.ts'
 import { createSerialOpener } from './io/serial-line.ts'
 import { createSilenceFramer } from './io/silence-framer.ts'
@@ -46,7 +48,7 @@ type Context = AssembleContext<GatewayConfig>
 
 /** Everything that lives as long as the daemon. */
 interface House {
-  users: Users
+  people: People
   identity: Identity
   hub: EventHub
   registry: PortRegistry
@@ -54,59 +56,64 @@ interface House {
   delivery: WebhookDelivery
 }
 
+/** What the server writes of those who call. */
+interface Records {
+  journal: Journal
+  refusals: Refusals
+}
+
 /** Loads what was kept, and adds the parts in the order they depend on each other. */
 export async function assemble(context: Context): Promise<Assembled> {
   const { parts } = context
   const files = createStateFiles(context.stateFolder, context.log)
-  const records = await files.ports.load()
+  const ports = await files.ports.load()
   const house = await furnish(context, files)
-  const { delivery, registry } = house
-  const journal = createJournal({
-    folder: context.stateFolder,
-    clock: context.clock,
-    log: context.log,
-    maxEntries: context.config.journal.entries,
-  })
-  const server = serverOf(context, house, journal)
+  const { delivery, people, registry } = house
+  const records = recordsOf(context)
+  const server = serverOf(context, house, records)
+  // What a new role or password ended, or a removal, is over now, and not at the next heartbeat.
+  people.list.onChange(() => server.endSignedOut())
+  people.keys.onRemoved(() => server.endSignedOut())
 
   house.hub.subscribe((event) => delivery.publish(event))
-  parts.add({ name: 'journal', start: () => {}, stop: () => journal.close() })
+  parts.add({ name: 'journal', start: () => {}, stop: () => closeRecords(records) })
+  parts.add({ name: 'keys', start: () => {}, stop: () => people.keys.close() })
   parts.add({
     name: 'webhooks',
     start: () => {
-      for (const { path, webhooks } of records) delivery.setWebhooks(path, webhooks)
+      for (const { path, webhooks } of ports) delivery.setWebhooks(path, webhooks)
     },
     stop: () => delivery.close(),
     stopDeadlineMs: context.config.webhooks.drain_ms + 1000,
   })
-  parts.add({ name: 'ports', start: () => registry.start(records), stop: () => registry.stop() })
+  parts.add({ name: 'ports', start: () => registry.start(ports), stop: () => registry.stop() })
   parts.add({ name: 'http', start: async () => void (await server.listen()), stop: () => server.close() })
   return { status: () => statusLine(registry) }
 }
 
 async function furnish(context: Context, files: StateFiles): Promise<House> {
-  const { clock, config } = context
+  const { clock, config, log } = context
+  const limits = { users: config.users.max, keys: config.keys.max, keySaveMs: config.keys.save_ms }
+  const people = await openPeople({ clock, log, http: config.http, limits }, files)
   const hub = createEventHub(clock, { history: config.ports.history, historyBytes: config.ports.history_bytes })
-  const users = createUsers(
-    {
-      clock,
-      passwords: createPasswords({ workers: config.http.password_workers, queue: config.http.password_queue }),
-      guard: createLoginGuard({
-        clock,
-        freeTries: config.http.login_free_tries,
-        waitMs: config.http.login_wait_ms,
-        waitMaxMs: config.http.login_wait_max_ms,
-        table: config.http.login_table,
-      }),
-      save: (list) => files.users.save(list),
-    },
-    await files.users.load(),
-  )
   const identity = createIdentity(await files.identity.load(), (record) => files.identity.save(record))
   const delivery = deliveryOf(context)
   const registry = registryOf(context, files, hub, delivery)
   const webhooks = webhooksOf(context, registry, delivery)
-  return { users, identity, hub, registry, webhooks, delivery }
+  return { people, identity, hub, registry, webhooks, delivery }
+}
+
+function recordsOf({ clock, config, log, stateFolder }: Context): Records {
+  const { entries, refusals, refused_ms: quietMs, refused_groups: maxGroups } = config.journal
+  const bounds = { maxEntries: entries, maxRefusals: Math.min(refusals, Math.ceil(entries / 2)) }
+  const journal = createJournal({ folder: stateFolder, clock, log, ...bounds })
+  const record = journal.record.bind(journal)
+  return { journal, refusals: createRefusals({ clock, record, quietMs, maxGroups }) }
+}
+
+async function closeRecords({ journal, refusals }: Records): Promise<void> {
+  refusals.close()
+  await journal.close()
 }
 
 function deliveryOf({ clock, config, log }: Context): WebhookDelivery {
@@ -168,28 +175,24 @@ function webhooksOf({ config }: Context, registry: PortRegistry, delivery: Webho
   })
 }
 
-function serverOf(context: Context, house: House, journal: Journal): HttpServer {
+function serverOf(context: Context, house: House, { journal, refusals }: Records): HttpServer {
   const { clock, config, log, version } = context
-  const { hub, identity, registry, users, webhooks } = house
+  const { hub, identity, people, registry, webhooks } = house
+  const { book, keys, list, users } = people
   const tokens = { clock, lifeMs: TOKEN_LIFE_MS, kind: 'sliding', max: config.http.max_tokens } as const
-  const sessions = createSessions(users, createTokenStore(tokens))
+  const sessions = createSessions(list, createTokenStore(tokens))
   const lifeMs = config.http.ticket_life_ms
   const tickets = createTickets({ clock, lifeMs, max: config.http.max_tickets })
   const recorder = createRecorder(journal)
   const metrics = createMetrics({ process: true })
   measurePorts(metrics, registry)
-  return createHttpServer({
+  const server = createHttpServer({
     log,
     clock,
     config: config.http,
-    identify({ authorization }) {
-      const token = bearerOf(authorization)
-      return token === undefined ? undefined : sessions.callerOf(token)
-    },
-    takeTicket: (ticket) => tickets.take(ticket),
-    isStillSignedIn: (caller) => sessions.isStillSignedIn(caller),
+    ...createGate({ sessions, keys, takeTicket: tickets.take, refusals }),
     routes: [
-      ...systemRoutes({ clock, version, users, identity, facts: readSystemFacts, journal, recorder }),
+      ...systemRoutes({ clock, version, users, identity, facts: readSystemFacts, recorder }),
       firstRunRoute({ users, registry }),
       ...loginRoutes({
         users,
@@ -197,7 +200,12 @@ function serverOf(context: Context, house: House, journal: Journal): HttpServer 
         identity,
         tickets: { issue: (caller) => tickets.issue(caller), lifeMs },
         recorder,
+        refusals,
+        endSignedOut: () => server.endSignedOut(),
       }),
+      ...userRoutes({ book, sessions, recorder }),
+      ...keyRoutes({ keys, clock, checkPath: createLineRule(config.ports.allow), recorder }),
+      ...journalRoutes({ journal, clock }),
       ...portRoutes({ registry, hub, recorder, history: config.ports.history }),
       ...actionRoutes({ registry, recorder }),
       ...webhookRoutes({ book: webhooks, journal }),
@@ -209,6 +217,7 @@ function serverOf(context: Context, house: House, journal: Journal): HttpServer 
     version,
     metrics,
   })
+  return server
 }
 
 function statusLine(registry: PortRegistry): string {

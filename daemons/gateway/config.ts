@@ -80,6 +80,25 @@ const feed = Type.Object(
   { additionalProperties: false, default: {}, description: 'live events over /ws' },
 )
 
+const users = Type.Object(
+  { max: Type.Integer({ default: 64, minimum: 1, maximum: 1024, description: 'users at once' }) },
+  { additionalProperties: false, default: {}, description: 'people who sign in' },
+)
+
+const keys = Type.Object(
+  {
+    max: Type.Integer({ default: 64, minimum: 1, maximum: 1024, description: 'API keys at once, expired ones too' }),
+    save_ms: Type.Integer({
+      default: 60_000,
+      minimum: 1000,
+      maximum: 86_400_000,
+      unit: 'ms',
+      description: 'how often at most the last use of keys is written to the disk',
+    }),
+  },
+  { additionalProperties: false, default: {}, description: 'keys of programs' },
+)
+
 const journal = Type.Object(
   {
     entries: Type.Integer({
@@ -88,12 +107,31 @@ const journal = Type.Object(
       maximum: 1_000_000,
       description: 'who changed or sent what: entries kept, the oldest go first',
     }),
+    refusals: Type.Integer({
+      default: 1000,
+      minimum: 10,
+      maximum: 100_000,
+      description: 'entries about those turned away that are kept, so that strangers push out no changes',
+    }),
+    refused_ms: Type.Integer({
+      default: 600_000,
+      minimum: 1000,
+      maximum: 86_400_000,
+      unit: 'ms',
+      description: 'how often at most one network or key that is turned away is told again, with a count',
+    }),
+    refused_groups: Type.Integer({
+      default: 64,
+      minimum: 1,
+      maximum: 4096,
+      description: 'networks and keys turned away that are counted apart; further ones are counted together',
+    }),
   },
   { additionalProperties: false, default: {}, description: 'the journal of changes' },
 )
 
 export const config = Type.Object(
-  { ...commonTables(DEFAULT_PORT), ports, raw_tcp: rawTcp, webhooks: webhookKeys, feed, journal },
+  { ...commonTables(DEFAULT_PORT), ports, raw_tcp: rawTcp, webhooks: webhookKeys, feed, users, keys, journal },
   { additionalProperties: false },
 )
 

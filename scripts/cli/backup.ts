@@ -18,8 +18,8 @@ export const backup: Command = {
   summary: 'put the state of a daemon into one file',
   help: `plantroom ${form}
 
-Writes all that the API has set up, password hashes and webhook secrets among it, to FILE: a gzipped tar that only its
-owner can read. An older FILE is replaced once the new one is whole. The daemon may run.
+Writes all that the API has set up, hashes of passwords and API keys and webhook secrets among it, to FILE: a gzipped
+tar that only its owner can read. An older FILE is replaced once the new one is whole. The daemon may run.
   --state DIR    default /var/lib/plantroom/<daemon>
 Exit codes: 0 written, 1 failed, 2 wrong usage.
 `,

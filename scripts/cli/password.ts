@@ -1,6 +1,8 @@
 /** `plantroom password`: gives a user of a daemon a new password, for who is locked out and has the box at hand. */
 import { resolve } from 'node:path'
+import { Value } from 'typebox/value'
 import { hashPassword } from '#kit/auth/password.ts'
+import { userName } from '#kit/auth/user-name.ts'
 import { createUsersFile, type UsersFile } from '#kit/auth/users-file.ts'
 import { type Clock, systemClock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
@@ -18,6 +20,9 @@ const form = 'password DAEMON [--state DIR] [--user NAME]'
 /** The same as the API asks of a new password. */
 const LEAST_CHARACTERS = 8
 const MOST_CHARACTERS = 256
+
+/** The same as the API asks of a new name. */
+const isUserName = (text: string) => Value.Check(userName, text)
 
 /** The journal is only added to here; its daemon cuts it to the length in its settings. */
 const JOURNAL_ENTRIES = 1_000_000
@@ -61,7 +66,14 @@ Exit codes: 0 changed, 1 the state cannot be written or the daemon runs, 2 wrong
 
 function usernameOf({ users }: UsersFile, wanted: string | undefined): string {
   const names = users.map(({ username }) => username)
-  if (users.length === 0) return wanted ?? 'admin'
+  if (users.length === 0) {
+    if (wanted !== undefined && !isUserName(wanted))
+      throw new Fault(
+        'bad_usage',
+        `${JSON.stringify(wanted)} is no user name; expected Latin letters and digits, single . _ - @ + or blanks between`,
+      )
+    return wanted ?? 'admin'
+  }
   if (wanted === undefined && users.length === 1) return names[0] ?? ''
   if (wanted === undefined) throw new Fault('bad_usage', `say which user with --user; there are: ${names.join(', ')}`)
   if (!names.includes(wanted))

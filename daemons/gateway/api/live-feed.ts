@@ -3,10 +3,12 @@ import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { createReader } from '#kit/http/check.ts'
+import type { Caller } from '#kit/http/route.ts'
 import type { Socket } from '#kit/http/socket.ts'
 import type { SocketRoute } from '#kit/http/sockets.ts'
 import type { EventHub } from '../core/event-hub.ts'
 import { createFeed, type FeedLimits } from '../core/feed.ts'
+import { type Fenced, notYourPort, seesPort } from '../core/key-fence.ts'
 
 /** What a client may say. `subscribe` replaces what it asked for before. */
 const readSubscribe = createReader(
@@ -34,11 +36,12 @@ export function liveFeedRoute({ hub, clock, limits }: LiveFeedParts): SocketRout
   return {
     path: '/ws',
     who: 'user',
-    open(socket: Socket) {
-      const feed = createFeed({ hub, clock, limits, sink: { send: (text) => socket.send(text) } })
+    open(socket: Socket, caller: Caller | undefined) {
+      const mayHear = (port: string) => seesPort(caller ?? NOBODY, port)
+      const feed = createFeed({ hub, clock, limits, mayHear, sink: { send: (text) => socket.send(text) } })
       socket.onMessage((data) => {
         try {
-          hear(feed, String(data))
+          hear(feed, String(data), caller ?? NOBODY)
         } catch (error) {
           const fault = error instanceof Fault ? error : new Fault('bad_message', 'The message is not understood.')
           socket.send(JSON.stringify({ type: 'error', error: fault.code, message: fault.message, ...fault.details }))
@@ -49,11 +52,17 @@ export function liveFeedRoute({ hub, clock, limits }: LiveFeedParts): SocketRout
   }
 }
 
-function hear(feed: ReturnType<typeof createFeed>, text: string): void {
+/** Sees no port; the route lets nobody in who is not known. */
+const NOBODY: Fenced = { name: 'nobody', only: [] }
+
+function hear(feed: ReturnType<typeof createFeed>, text: string, caller: Fenced): void {
   const message = parsed(text)
   const type = (message as { type?: unknown } | null)?.type
-  if (type === 'subscribe') feed.subscribe(readSubscribe(message))
-  else if (type === 'unsubscribe') {
+  if (type === 'subscribe') {
+    const wish = readSubscribe(message)
+    if (wish.port !== undefined && !seesPort(caller, wish.port)) throw notYourPort(caller)
+    feed.subscribe(wish)
+  } else if (type === 'unsubscribe') {
     readUnsubscribe(message)
     feed.unsubscribe()
   } else throw new Fault('bad_message', `A message has type "subscribe" or "unsubscribe"; this one has ${shown(type)}.`)

@@ -1,7 +1,11 @@
 /** Routes of setup, sign-in and the tickets a browser needs. */
 import { Type } from 'typebox'
+import { newPassword, userName } from '#kit/auth/user-name.ts'
+import { Fault } from '#kit/fault.ts'
 import { type Caller, Reply, type Route, route } from '#kit/http/route.ts'
+import { networkOf } from '#kit/net/address.ts'
 import type { Identity } from '../core/identity.ts'
+import type { Refusals } from '../core/refusals.ts'
 import type { Sessions } from '../core/sessions.ts'
 import type { Users } from '../core/users.ts'
 import { nameText } from './name-text.ts'
@@ -13,10 +17,10 @@ export interface LoginRouteParts {
   identity: Identity
   tickets: { issue(caller: Caller): string; lifeMs: number }
   recorder: Recorder
+  refusals: Refusals
+  /** Ends at once what a dead token had open. */
+  endSignedOut(): void
 }
-
-const username = nameText
-const newPassword = Type.String({ minLength: 8, maxLength: 256, description: '8 to 256 characters' })
 
 export function loginRoutes(parts: LoginRouteParts): Route[] {
   return [setupRoute(parts), loginRoute(parts), ...sessionRoutes(parts)]
@@ -30,7 +34,7 @@ function setupRoute({ users, sessions, identity, recorder }: LoginRouteParts): R
     ownHostOnly: true,
     summary: 'Make the first administrator; works once',
     body: Type.Object(
-      { username, password: newPassword, name: Type.Optional(nameText) },
+      { username: userName, password: newPassword, name: Type.Optional(nameText) },
       { additionalProperties: false },
     ),
     async handle(ask) {
@@ -42,7 +46,7 @@ function setupRoute({ users, sessions, identity, recorder }: LoginRouteParts): R
   })
 }
 
-function loginRoute({ users, sessions, recorder }: LoginRouteParts): Route {
+function loginRoute({ users, sessions, recorder, refusals }: LoginRouteParts): Route {
   return route({
     method: 'POST',
     path: '/api/login',
@@ -56,14 +60,26 @@ function loginRoute({ users, sessions, recorder }: LoginRouteParts): Route {
       { additionalProperties: false },
     ),
     async handle(ask) {
-      const user = await users.signIn({ ...ask.body, remoteAddress: ask.remoteAddress })
-      await recorder.changed({ ...ask, caller: { name: user.username } }, 'signed in')
-      return sessions.begin(user)
+      const { remoteAddress: from } = ask
+      try {
+        const user = await users.signIn({ ...ask.body, remoteAddress: from })
+        await recorder.changed({ ...ask, caller: { name: user.username } }, 'signed in')
+        return sessions.begin(user)
+      } catch (error) {
+        // A name that nobody has is not told: people type their password there.
+        const who = users.meant(ask.body.username)?.username ?? 'nobody'
+        if (error instanceof Fault && TURNED_AWAY.has(error.code))
+          refusals.add({ group: networkOf(from), who, from, what: 'sign-in refused', detail: { error: error.code } })
+        throw error
+      }
     },
   })
 }
 
-function sessionRoutes({ sessions, tickets }: LoginRouteParts): Route[] {
+/** Faults of somebody who may be guessing. */
+const TURNED_AWAY: ReadonlySet<string> = new Set(['wrong_login', 'slow_down'])
+
+function sessionRoutes({ sessions, tickets, endSignedOut }: LoginRouteParts): Route[] {
   return [
     route({
       method: 'POST',
@@ -72,6 +88,7 @@ function sessionRoutes({ sessions, tickets }: LoginRouteParts): Route[] {
       summary: 'End this token',
       handle({ token }) {
         if (token !== undefined) sessions.end(token)
+        endSignedOut()
         return {}
       },
     }),
@@ -79,8 +96,14 @@ function sessionRoutes({ sessions, tickets }: LoginRouteParts): Route[] {
       method: 'GET',
       path: '/api/me',
       who: 'user',
-      summary: 'Current user',
-      handle: ({ caller }) => ({ username: caller?.name, role: caller?.role }),
+      summary: 'Current user, or the key that asks',
+      handle: ({ caller }) =>
+        caller && {
+          username: caller.name,
+          role: caller.role,
+          isKey: caller.isKey ?? false,
+          ports: caller.only ?? null,
+        },
     }),
     route({
       method: 'POST',

@@ -2,6 +2,7 @@
 import { Type } from 'typebox'
 import { type Route, route } from '#kit/http/route.ts'
 import type { EventHub } from '../core/event-hub.ts'
+import { seesPort } from '../core/key-fence.ts'
 import type { PortRegistry } from '../core/port-registry.ts'
 import { portAnswer, portBody, portParams, readSettings } from './port-body.ts'
 import type { Recorder } from './recorder.ts'
@@ -25,7 +26,8 @@ function readRoutes({ registry, hub, history }: PortRouteParts): Route[] {
       path: '/api/ports',
       who: 'user',
       summary: 'Every line found on this machine or configured',
-      handle: async () => (await registry.list()).map(portAnswer),
+      handle: async ({ caller }) =>
+        (await registry.list()).filter(({ path }) => seesPort(caller ?? {}, path)).map(portAnswer),
     }),
     route({
       method: 'GET',

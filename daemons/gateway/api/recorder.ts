@@ -14,7 +14,7 @@ export interface Recorder {
 
 /** What the recorder needs of the journal. */
 export interface JournalEntryTaker {
-  record(entry: { who: string; from: string; what: string; target?: string; detail?: unknown }): void | Promise<void>
+  record(entry: { who: string; from: string; what: string; target?: string; detail?: unknown }): void
 }
 
 export function createRecorder(journal: JournalEntryTaker): Recorder {

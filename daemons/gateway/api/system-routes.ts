@@ -14,7 +14,6 @@ export interface SystemRouteParts {
   users: Users
   identity: Identity
   facts(): Promise<SystemFacts>
-  journal: { list(query: { limit: number }): unknown }
   recorder: Recorder
 }
 
@@ -69,20 +68,5 @@ export function systemRoutes(parts: SystemRouteParts): Route[] {
         return await system()
       },
     }),
-    journalRoute(parts),
   ]
-}
-
-function journalRoute({ journal }: SystemRouteParts): Route {
-  return route({
-    method: 'GET',
-    path: '/api/journal',
-    who: 'admin',
-    summary: 'Who changed or sent what, newest first',
-    query: Type.Object(
-      { limit: Type.Integer({ default: 100, minimum: 1, maximum: 1000, description: 'entries at most' }) },
-      { additionalProperties: false },
-    ),
-    handle: ({ query }) => journal.list(query),
-  })
 }

@@ -24,9 +24,16 @@ export interface FeedLimits {
 
 /**
  * A slow listener loses messages and is told how many: `{type: 'summary', dropped}`. Nothing is kept for it.
- * @param hub listened to from `subscribe` until `close`
+ * Of ports that are not its own it hears nothing, whatever it asks for: past or present.
  */
-export function createFeed(parts: { hub: EventHub; clock: Clock; sink: FeedSink; limits: FeedLimits }) {
+export function createFeed(parts: {
+  hub: EventHub
+  clock: Clock
+  sink: FeedSink
+  limits: FeedLimits
+  /** Whether this listener may hear of a port. */
+  mayHear: (port: string) => boolean
+}) {
   const { hub, sink } = parts
   let leave: (() => void) | undefined
   let dropped = 0
@@ -65,7 +72,9 @@ export function createFeed(parts: { hub: EventHub; clock: Clock; sink: FeedSink;
       unsubscribe()
       const names = wish.events && new Set(wish.events)
       const isWanted = (event: PortEvent) =>
-        (wish.port === undefined || event.port === wish.port) && (!names || names.has(event.event))
+        (wish.port === undefined || event.port === wish.port) &&
+        (!names || names.has(event.event)) &&
+        parts.mayHear(event.port)
       // A listener that is behind gets no past: it could ask for it again and again, at the cost of everybody else.
       if (wish.port !== undefined && wish.replay && dropped === 0)
         for (const event of hub.recent(wish.port, wish.replay).filter(isWanted)) pass(event)

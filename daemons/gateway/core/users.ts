@@ -1,40 +1,43 @@
 /** Who may sign in: the first administrator, sign-in, and what slows a guesser down. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
-
-export type Role = 'admin' | 'viewer'
-
-/** One entry of users.json. */
-export interface UserRecord {
-  username: string
-  role: Role
-  /** argon2id as a PHC string. */
-  passwordHash: string
-  /** Epoch milliseconds. */
-  createdAt: number
-}
+import type { UserList, UserRecord } from './user-list.ts'
 
 /** Password hashing, off the main thread. */
 export interface Passwords {
+  /** @throws Fault `busy` */
   hash(password: string): Promise<string>
-  /** @param hash undefined for a name that does not exist: takes as long, and is never right */
+  /**
+   * @param hash undefined for a name that does not exist: takes as long, and is never right
+   * @throws Fault `busy`
+   */
   verify(password: string, hash: string | undefined): Promise<boolean>
 }
 
 /** Stands before every password and slows a guesser down, by address and by account. */
 export interface LoginGuard {
   /**
-   * Counts as a failure until `succeeded` takes it back, so that tries at once cannot slip by.
+   * Counts as a failure until it says otherwise, so that tries at once cannot slip by.
    * @throws Fault `slow_down` (details.retryAfterMs)
    */
-  attempt(remoteAddress: string, account: string): { succeeded(): void }
+  attempt(remoteAddress: string, account: string): { succeeded(): void; abandoned(): void }
 }
 
 export interface UsersParts {
   clock: Clock
   passwords: Passwords
   guard: LoginGuard
-  save(users: UserRecord[]): Promise<void>
+  list: UserList
+}
+
+/** One try of a password. */
+export interface PasswordTry {
+  /** The name as typed. */
+  account: string
+  /** Whose password it has to be; undefined for nobody's. */
+  user: UserRecord | undefined
+  password: string
+  remoteAddress: string
 }
 
 export interface Users {
@@ -43,30 +46,29 @@ export interface Users {
   setUp(first: { username: string; password: string }): Promise<UserRecord>
   /**
    * @param login without `username` it means the only user
-   * @throws Fault `wrong_login`, `username_needed`, `slow_down` (details.retryAfterMs), `not_set_up`
+   * @throws Fault `wrong_login`, `username_needed`, `slow_down` (details.retryAfterMs), `not_set_up`, `busy`
    */
   signIn(login: { username?: string; password: string; remoteAddress: string }): Promise<UserRecord>
-  find(username: string): UserRecord | undefined
+  /** Whom a login means, whether its password is right or not: for the journal. */
+  meant(username: string | undefined): UserRecord | undefined
+  /** Whether a password is right; counts against its address and its account until it is. @throws Fault `slow_down`, `busy` */
+  isRight(tried: PasswordTry): Promise<boolean>
 }
 
-/** @param records what was kept */
-export function createUsers(parts: UsersParts, records: UserRecord[]): Users {
-  let users = records
+export function createUsers(parts: UsersParts): Users {
+  const { clock, guard, list, passwords } = parts
   let settingUp = false
 
   async function setUp(first: { username: string; password: string }): Promise<UserRecord> {
-    if (users.length > 0 || settingUp)
-      throw new Fault('already_set_up', 'This gateway has its administrator already. Sign in instead.')
+    if (list.all().length > 0 || settingUp) throw alreadySetUp()
     settingUp = true
     try {
-      const user: UserRecord = {
-        username: first.username,
-        role: 'admin',
-        passwordHash: await parts.passwords.hash(first.password),
-        createdAt: parts.clock.epochMs(),
-      }
-      await parts.save([user])
-      users = [user]
+      const passwordHash = await passwords.hash(first.password)
+      const user: UserRecord = { username: first.username, role: 'admin', passwordHash, createdAt: clock.epochMs() }
+      await list.change((users) => {
+        if (users.length > 0) throw alreadySetUp()
+        return [user]
+      })
       return user
     } finally {
       settingUp = false
@@ -75,24 +77,45 @@ export function createUsers(parts: UsersParts, records: UserRecord[]): Users {
 
   /** Interface document 2, part A, Login: with exactly one user the name may be left out. */
   function meant(username: string | undefined): UserRecord | undefined {
-    if (username !== undefined) return users.find((user) => user.username === username)
-    if (users.length === 1) return users[0]
-    throw new Fault('username_needed', `There are ${users.length} users. Say which one signs in with username.`)
+    if (username !== undefined) return list.find(username)
+    return list.all().length === 1 ? list.all()[0] : undefined
+  }
+
+  async function isRight({ account, user, password, remoteAddress }: PasswordTry): Promise<boolean> {
+    const attempt = guard.attempt(remoteAddress, account)
+    let isMatch = false
+    try {
+      isMatch = await passwords.verify(password, user?.passwordHash)
+    } catch (error) {
+      // It was never looked at, so it was no wrong one: too many at once must not lock their owners out.
+      attempt.abandoned()
+      throw error
+    }
+    if (isMatch) attempt.succeeded()
+    return isMatch
   }
 
   return {
-    isSetUp: () => users.length > 0,
+    isSetUp: () => list.all().length > 0,
     setUp,
-    find: (username) => users.find((user) => user.username === username),
+    meant,
+    isRight,
     async signIn({ username, password, remoteAddress }) {
-      if (users.length === 0)
+      if (list.all().length === 0)
         throw new Fault('not_set_up', 'This gateway has no administrator yet. Open its page, or POST /api/setup.')
       const user = meant(username)
-      const attempt = parts.guard.attempt(remoteAddress, user?.username ?? username ?? '')
-      const isRight = await parts.passwords.verify(password, user?.passwordHash)
-      if (!user || !isRight) throw new Fault('wrong_login', 'The name or the password is wrong.')
-      attempt.succeeded()
+      if (!user && username === undefined)
+        throw new Fault('username_needed', 'There is more than one user here. Say which one signs in with username.')
+      const account = user?.username ?? username ?? ''
+      const isSignedIn = await isRight({ account, user, password, remoteAddress })
+      // A user who was changed or removed meanwhile is not the one whose password was right.
+      if (!user || !isSignedIn || list.find(user.username) !== user)
+        throw new Fault('wrong_login', 'The name or the password is wrong.')
       return user
     },
   }
+}
+
+function alreadySetUp(): Fault {
+  return new Fault('already_set_up', 'This gateway has its administrator already. Sign in instead.')
 }

@@ -1,4 +1,4 @@
-/** What the API changes, on the disk: ports.json, users.json, identity.json in the state folder. */
+/** What the API changes, on the disk: ports.json, users.json, keys.json, identity.json in the state folder. */
 import { hostname } from 'node:os'
 import { type TSchema, Type } from 'typebox'
 import { createUsersFile } from '#kit/auth/users-file.ts'
@@ -6,11 +6,12 @@ import { Fault, faultOf } from '#kit/fault.ts'
 import { createReader, createReaders } from '#kit/http/check.ts'
 import type { Log } from '#kit/log.ts'
 import { createStore, type Store } from '#kit/store.ts'
+import type { KeyRecord } from '../core/api-keys.ts'
 import type { IdentityRecord } from '../core/identity.ts'
 import { lineSettings } from '../core/line-settings.ts'
 import { type PortRecord, protocols } from '../core/port-record.ts'
 import { settingsOfProtocol } from '../core/protocol-settings.ts'
-import type { UserRecord } from '../core/users.ts'
+import type { UserRecord } from '../core/user-list.ts'
 
 /** The version of each file's shape; a file of a later one is refused rather than half understood. */
 const VERSION = 1 as const
@@ -39,10 +40,28 @@ const port = Type.Object(
   strict,
 )
 
-/** The three files. */
+const instant = Type.Union([Type.Integer(), Type.Null()])
+const key = Type.Object(
+  {
+    id: Type.String({ pattern: '^[0-9a-f]{16}$' }),
+    name: Type.String(),
+    role: Type.Enum(['admin', 'viewer']),
+    ports: Type.Union([Type.Array(Type.String()), Type.Null()]),
+    createdAt: Type.Integer(),
+    createdBy: Type.String(),
+    expiresAt: instant,
+    lastUsedAt: instant,
+    // The length is part of the shape: two of unequal length cannot be compared in constant time.
+    secretHash: Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' }),
+  },
+  strict,
+)
+
+/** The four files. */
 export interface StateFiles {
   ports: Store<PortRecord[]>
   users: Store<UserRecord[]>
+  keys: Store<KeyRecord[]>
   identity: Store<IdentityRecord>
 }
 
@@ -54,10 +73,12 @@ export function createStateFiles(folder: string, log: Log): StateFiles {
     const file = readFile(value) as { ports: PortRecord[] }
     return { version: VERSION, ports: file.ports.map(withDefaults) }
   }
+  const readKeys = createReader(fileOf({ keys: Type.Array(key) }))
   const readIdentity = createReader(fileOf({ name: Type.String({ minLength: 1 }) }))
   const store = <File>(name: string, check: (value: unknown) => unknown, initial: () => File) =>
     createStore<File>({ folder, name, log, check: (value) => check(value) as File, initial })
   const ports = store('ports', readPorts, () => ({ version: VERSION, ports: [] as PortRecord[] }))
+  const keys = store('keys', readKeys, () => ({ version: VERSION, keys: [] as KeyRecord[] }))
   const identity = store('identity', readIdentity, () => ({ version: VERSION, name: hostname() }))
   return {
     ports: mapped(
@@ -69,6 +90,11 @@ export function createStateFiles(folder: string, log: Log): StateFiles {
       createUsersFile(folder, log),
       (file) => file.users,
       (list) => ({ version: VERSION, users: list }),
+    ),
+    keys: mapped(
+      keys,
+      (file) => file.keys,
+      (list) => ({ version: VERSION, keys: list }),
     ),
     identity: mapped(
       identity,

@@ -74,3 +74,12 @@ t.test('writes into the journal that it was done, and never the password', async
   t.match(JSON.parse(text), { who: 'plantroom', from: 'console', what: 'password changed', target: 'admin' })
   t.notMatch(text, GOOD)
 })
+
+t.test('makes no administrator of a name that the API would refuse', async (t) => {
+  for (const name of ['__proto__', 'key:pump', ' ada', '\u0430dmin'])
+    t.match(await runCommand(password, ['small', '--state', stateOf(t), '--user', name], GOOD), {
+      code: 'bad_usage',
+      err: /no user name/,
+    })
+  t.same(await users(t), [])
+})

@@ -3,12 +3,12 @@ import { fakeClock } from '#kit/clock-fake.ts'
 import { createEventHub } from '../../core/event-hub.ts'
 import { createFeed } from '../../core/feed.ts'
 
-function feedOn() {
+function feedOn(mayHear = (_port: string) => true) {
   const clock = fakeClock()
   const hub = createEventHub(clock, { history: 10, historyBytes: 1000 })
   const got: { type: string; payload?: unknown; dropped?: number }[] = []
   const sink = { isFull: false, send: (text: string) => !sink.isFull && got.push(JSON.parse(text)) > 0 }
-  const feed = createFeed({ hub, clock, sink, limits: { summaryMs: 1000 } })
+  const feed = createFeed({ hub, clock, sink, limits: { summaryMs: 1000 }, mayHear })
   return { clock, feed, got, hub, sink }
 }
 
@@ -79,4 +79,16 @@ t.test('holds nothing after it is closed', async (t) => {
   await clock.run(5000)
   t.same(got, [])
   t.equal(clock.pending(), 0)
+})
+
+t.test('a listener hears nothing of ports that are not its own, neither past nor present', async (t) => {
+  const { feed, got, hub } = feedOn((port) => port === '/dev/a')
+  for (const port of ['/dev/a', '/dev/b']) hub.publish(port, 'frame', `past of ${port}`)
+  feed.subscribe({ port: '/dev/b', replay: 10 })
+  hub.publish('/dev/b', 'frame', 'now')
+  t.same(got, [])
+  feed.subscribe({})
+  for (const port of ['/dev/a', '/dev/b', '/dev/a/b', '']) hub.publish(port, 'frame', port)
+  t.match(got, [{ port: '/dev/a' }])
+  t.equal(got.length, 1)
 })

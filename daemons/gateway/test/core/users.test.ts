@@ -1,9 +1,13 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
-import { createUsers, type UserRecord, type UsersParts } from '../../core/users.ts'
+import { createUserList, type UserRecord } from '../../core/user-list.ts'
+import { createUsers, type UsersParts } from '../../core/users.ts'
 
-function usersWith(records: UserRecord[] = [], changes: Partial<UsersParts> = {}) {
+function usersWith(
+  records: UserRecord[] = [],
+  { save, ...changes }: Partial<UsersParts> & { save?: () => Promise<void> } = {},
+) {
   const saved: UserRecord[][] = []
   const tried: string[] = []
   const parts: UsersParts = {
@@ -17,13 +21,14 @@ function usersWith(records: UserRecord[] = [], changes: Partial<UsersParts> = {}
         if (tried.length >= 3) throw new Fault('slow_down', 'wait', { details: { retryAfterMs: 4200 } })
         const key = `${remoteAddress} ${account}`
         tried.push(key)
-        return { succeeded: () => void tried.splice(tried.indexOf(key), 1) }
+        const takeBack = () => void tried.splice(tried.indexOf(key), 1)
+        return { succeeded: takeBack, abandoned: takeBack }
       },
     },
-    save: async (users) => void saved.push(users),
+    list: createUserList(records, save ?? (async (users) => void saved.push(users))),
     ...changes,
   }
-  return { users: createUsers(parts, records), saved, tried }
+  return { users: createUsers(parts), list: parts.list, saved, tried }
 }
 
 const ada: UserRecord = { username: 'ada', role: 'admin', passwordHash: 'hash of open sesame', createdAt: 1 }
@@ -94,4 +99,38 @@ t.test('a right password takes back what its own try counted', async (t) => {
 t.test('says that a gateway without users is to be set up', async (t) => {
   const { users } = usersWith()
   await t.rejects(users.signIn({ password: 'x', ...from }), { code: 'not_set_up' })
+})
+
+t.test('names that differ by case alone are the same user', async (t) => {
+  const { users } = usersWith([ada, bob])
+  t.match(await users.signIn({ username: 'ADA', password: 'open sesame', ...from }), { username: 'ada' })
+})
+
+t.test('a try whose password was never looked at is not held against anybody', async (t) => {
+  const passwords = {
+    hash: async () => '',
+    verify: async () => Promise.reject(new Fault('busy', '32 logins are waiting already')),
+  }
+  const { users, tried } = usersWith([ada], { passwords })
+  for (let times = 0; times < 10; times++)
+    await t.rejects(users.signIn({ password: 'open sesame', ...from }), { code: 'busy' })
+  t.same(tried, [])
+})
+
+t.test('a password that was changed while it was checked lets nobody in', async (t) => {
+  const checking = Promise.withResolvers<boolean>()
+  const passwords = { hash: async () => '', verify: () => checking.promise }
+  const { users, list } = usersWith([ada], { passwords })
+  const signingIn = users.signIn({ password: 'open sesame', ...from })
+  await list.change(() => [{ ...ada, passwordHash: 'another' }])
+  checking.resolve(true)
+  await t.rejects(signingIn, { code: 'wrong_login' })
+})
+
+t.test('a stranger is not told how many users there are', async (t) => {
+  const { users } = usersWith([ada, bob])
+  await t.rejects(users.signIn({ password: 'x', ...from }), {
+    code: 'username_needed',
+    message: 'There is more than one user here. Say which one signs in with username.',
+  })
 })

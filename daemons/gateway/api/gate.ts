@@ -1,0 +1,73 @@
+/** Who calls: a token of a user or the key of a program, what it may, and the journal's note of those turned away. */
+import { looksLikeApiKey, parseApiKey } from '#kit/auth/api-key.ts'
+import { bearerOf } from '#kit/auth/bearer.ts'
+import { Fault } from '#kit/fault.ts'
+import type { Fence } from '#kit/http/fence.ts'
+import type { Caller } from '#kit/http/route.ts'
+import type { Credentials } from '#kit/http/who-may.ts'
+import { networkOf } from '#kit/net/address.ts'
+import type { ApiKeys } from '../core/api-keys.ts'
+import { checkKey, seesPort } from '../core/key-fence.ts'
+import type { Refusals } from '../core/refusals.ts'
+import type { Sessions } from '../core/sessions.ts'
+
+export interface GateParts {
+  sessions: Pick<Sessions, 'callerOf' | 'isStillSignedIn'>
+  keys: Pick<ApiKeys, 'callerOf' | 'isLive' | 'nameOf'>
+  /** `take` of the ticket store. */
+  takeTicket(ticket: string): Caller | undefined
+  refusals: Refusals
+}
+
+/** What the server asks of the gateway about its callers. */
+export interface Gate {
+  identify(credentials: Credentials): Caller | undefined
+  takeTicket(ticket: string): Caller | undefined
+  isStillSignedIn(caller: Caller): boolean
+  fence: Fence
+}
+
+export function createGate({ sessions, keys, takeTicket, refusals }: GateParts): Gate {
+  const isStillSignedIn = (caller: Caller) => (caller.isKey ? keys.isLive(caller) : sessions.isStillSignedIn(caller))
+
+  /** A key's text never leaves this function; its id is no secret. */
+  function callerOfKey(text: string, from: string): Caller | undefined {
+    const key = parseApiKey(text)
+    const turnedAway = (error: string) => {
+      const who = (key && keys.nameOf(key.id)) ?? 'nobody'
+      refusals.add({ group: `${who} ${networkOf(from)}`, who, from, what: 'key refused', detail: { error } })
+    }
+    try {
+      const caller = key && keys.callerOf(key)
+      if (!caller) turnedAway('unauthorized')
+      return caller
+    } catch (error) {
+      if (error instanceof Fault) turnedAway(error.code)
+      throw error
+    }
+  }
+
+  return {
+    identify({ authorization, remoteAddress }) {
+      const token = bearerOf(authorization)
+      if (token === undefined) return undefined
+      return looksLikeApiKey(token) ? callerOfKey(token, remoteAddress) : sessions.callerOf(token)
+    },
+    // A ticket is worth no more than the sign-in or the key it was given to, and dies with it.
+    takeTicket(ticket) {
+      const caller = takeTicket(ticket)
+      return caller && isStillSignedIn(caller) ? caller : undefined
+    },
+    isStillSignedIn,
+    fence: {
+      check: checkKey,
+      showsSample: (caller, { port }) => !caller.only || (typeof port === 'string' && seesPort(caller, port)),
+      refused(caller, { method, path, params, remoteAddress: from }, { code }) {
+        if (!caller.isKey) return
+        const target = params.path === undefined ? {} : { target: params.path }
+        const detail = { error: code, route: `${method} ${path}` }
+        refusals.add({ group: caller.name, who: caller.name, from, what: 'key refused', ...target, detail })
+      },
+    },
+  }
+}

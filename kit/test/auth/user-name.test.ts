@@ -1,0 +1,50 @@
+/** Tests of auth/user-name.ts. */
+import t from 'tap'
+import { newPassword, userName } from '../../auth/user-name.ts'
+import { createCheck } from '../../http/check.ts'
+
+const isName = (text: string) => createCheck(userName)(text).faults.length === 0
+
+t.test('takes names as people in Europe have them', async (t) => {
+  for (const name of [
+    'a',
+    'ada',
+    'Jürgen',
+    'plant-room.2',
+    'Ada Lovelace',
+    'ada@example.org',
+    'Łukasz',
+    'x'.repeat(64),
+  ])
+    t.equal(isName(name), true, name)
+})
+
+t.test('refuses names that hide something, or stand for something else', async (t) => {
+  const bad = ['', ' ada', 'ada ', 'a  b', 'x'.repeat(65), '__proto__', 'key:pump', '-x', 'x/y', 'a\nb', 'a\u0000b']
+  const lookAlikes = [
+    '\u0430dmin',
+    'adm\u0131n',
+    'admin\u200B',
+    '\u202Enimda',
+    'ａdmin',
+    'adm\u0456n',
+    'ad\u0301min',
+    '𝐚dmin',
+  ]
+  for (const name of [...bad, ...lookAlikes]) t.equal(isName(name), false, JSON.stringify(name))
+})
+
+t.test('a hostile name is refused in linear time', async (t) => {
+  const name = `${'a'.repeat(50_000)}!`
+  const startMs = performance.now()
+  t.equal(isName(name), false)
+  t.ok(performance.now() - startMs < 1000)
+})
+
+t.test('a password has 8 to 256 characters', async (t) => {
+  const check = createCheck(newPassword)
+  t.same(
+    [7, 8, 256, 257].map((length) => check('x'.repeat(length)).faults.length),
+    [1, 0, 0, 1],
+  )
+})
