@@ -36,6 +36,7 @@ import { createWebhookBook, type WebhookBook } from './core/webhook-book.ts'
 import { createWebhookDelivery, type WebhookDelivery } from './core/webhook-delivery.ts'
 import { createLineFinder } from './io/line-finder.ts'
 import { createModbusSerialPdu } from './io/modbus-serial-pdu.ts'
+import { createModbusTcpOpener } from './io/modbus-tcp-server.ts'
 import { openPeople, type People } from './io/people.ts'
 import { createRawSocketOpener } from './io/raw-sockets.ts'
 import { createSerialOpener } from './io/serial-line.ts'
@@ -156,10 +157,22 @@ function registryOf(context: Context, files: StateFiles, hub: EventHub, delivery
 
 function worldOf({ clock, config, log }: Context): ProtocolWorld {
   const { host, backlog_bytes: backlogBytes, slow_client_ms: slowClientMs } = config.raw_tcp
+  const tcp = config.modbus_tcp
   return {
     silenceFramer: createSilenceFramer,
     openSockets: createRawSocketOpener({ limits: { host, backlogBytes, slowClientMs }, clock, log }),
     modbusPdu: createModbusSerialPdu(),
+    openModbusTcp: createModbusTcpOpener({
+      limits: {
+        host: tcp.host,
+        backlogBytes: tcp.backlog_bytes,
+        slowClientMs: tcp.slow_client_ms,
+        idleMs: tcp.idle_ms,
+      },
+      clock,
+      log,
+    }),
+    retry: { firstMs: config.ports.retry_first_ms, maxMs: config.ports.retry_max_ms },
   }
 }
 

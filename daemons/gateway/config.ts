@@ -2,6 +2,7 @@
 import { type Static, Type } from 'typebox'
 import { commonTables } from '#kit/config/common.ts'
 import { serialLineGlobs } from './core/line-allow.ts'
+import { modbusTcpKeys } from './core/modbus-tcp-keys.ts'
 import { webhookKeys } from './core/webhook-keys.ts'
 
 /** The port the gateway listens on unless told otherwise. */
@@ -131,7 +132,17 @@ const journal = Type.Object(
 )
 
 export const config = Type.Object(
-  { ...commonTables(DEFAULT_PORT), ports, raw_tcp: rawTcp, webhooks: webhookKeys, feed, users, keys, journal },
+  {
+    ...commonTables(DEFAULT_PORT),
+    ports,
+    raw_tcp: rawTcp,
+    modbus_tcp: modbusTcpKeys,
+    webhooks: webhookKeys,
+    feed,
+    users,
+    keys,
+    journal,
+  },
   { additionalProperties: false },
 )
 

@@ -32,4 +32,6 @@ export interface Adapter {
   act(action: string, body: unknown): Promise<unknown>
   /** Counts since the adapter was made, by kind. */
   counters(): Record<string, number>
+  /** What is wrong beside the line while it is open, such as a TCP port that is taken. */
+  fault?(): Fault | undefined
 }

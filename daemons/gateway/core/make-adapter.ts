@@ -3,17 +3,19 @@ import type { Adapter, AdapterContext } from './adapter.ts'
 import { createModbusMaster } from './modbus-master.ts'
 import type { ModbusPdu } from './modbus-pdu.ts'
 import type { ModbusSettings } from './modbus-settings.ts'
+import { type ModbusTcpWorld, withModbusTcp } from './modbus-tcp.ts'
 import type { PortRecord } from './port-record.ts'
 import { RawAdapter, type RawWorld } from './raw-adapter.ts'
 import type { RawSettings } from './raw-settings.ts'
 
 /** What the protocols need of the world beside the line. */
-export interface ProtocolWorld extends RawWorld {
+export interface ProtocolWorld extends RawWorld, ModbusTcpWorld {
   modbusPdu: ModbusPdu
 }
 
 /** @param record its settings are checked and have every default */
 export function makeAdapter(record: PortRecord, context: AdapterContext, world: ProtocolWorld): Adapter {
   if (record.protocol === 'raw') return new RawAdapter(context, record.settings as RawSettings, world)
-  return createModbusMaster(context, record.settings as ModbusSettings, world.modbusPdu)
+  const settings = record.settings as ModbusSettings
+  return withModbusTcp(createModbusMaster(context, settings, world.modbusPdu), { ...world, ...context, settings })
 }

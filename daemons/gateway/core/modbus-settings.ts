@@ -75,6 +75,19 @@ export const modbusSettings = Type.Object(
       default: 'auto',
       description: 'whether the adapter gives our own bytes back; auto: learned from the first transactions',
     }),
+    tcp_port: Type.Integer({
+      default: 0,
+      minimum: 0,
+      maximum: 65_535,
+      description: 'Modbus TCP to the units of the line, without login; 0 is off, 502 is usual',
+    }),
+    tcp_clients: Type.Integer({ default: 8, minimum: 1, maximum: 64, description: 'Modbus TCP clients at once' }),
+    tcp_pipeline: Type.Integer({
+      default: 16,
+      minimum: 1,
+      maximum: 64,
+      description: 'requests of one Modbus TCP client that may be unanswered before it is read no further',
+    }),
   },
   { additionalProperties: false },
 )

@@ -23,7 +23,7 @@ export interface PortParts {
 export interface PortLife {
   state: PortState
   stateSince: number
-  /** Why it is absent or failed. */
+  /** Why it is absent or failed; of one that is open, what is wrong beside the line. */
   fault: { code: string; message: string } | null
   nextTryAt: number | null
   unsupported: readonly string[]
@@ -58,7 +58,7 @@ export class Port {
     return {
       state: this.#state,
       stateSince: this.#stateSince,
-      fault: shown(this.#fault),
+      fault: shown(this.#fault ?? (this.#state === 'open' ? this.adapter.fault?.() : undefined)),
       nextTryAt: this.#retry?.atEpochMs ?? null,
       unsupported: this.#line?.unsupported ?? [],
     }

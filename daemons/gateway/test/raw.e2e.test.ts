@@ -1,7 +1,8 @@
 import { once } from 'node:events'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import t from 'tap'
 import { openPty } from '#native/serial/index.ts'
+import { freePort } from './free-port.ts'
 import { type Device, plugIn } from './named-pty.ts'
 import { startGateway } from './running-gateway.ts'
 import { until } from './until.ts'
@@ -145,13 +146,4 @@ function hexOf(bytes: Buffer): string {
     .toString('hex')
     .toUpperCase()
     .replace(/..(?=.)/g, '$& ')
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address ? address.port : 0
 }

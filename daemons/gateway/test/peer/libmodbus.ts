@@ -26,14 +26,20 @@ export const noLibmodbus = await run('sh', ['-c', 'command -v cc && pkg-config -
   () => 'needs cc, pkg-config and libmodbus-dev',
 )
 
-/** Starts a unit with a hundred coils, inputs and registers; register n holds 3 * n. */
-export async function startLibmodbus(t: Test, device: string, unitId: number): Promise<void> {
+/** Compiles a program of this folder. @returns its path; gone with the test */
+export async function compileLibmodbus(t: Test, name: 'libmodbus-server' | 'libmodbus-client'): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'libmodbus-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
-  const program = join(folder, 'server')
+  const program = join(folder, name)
   const { stdout } = await run('pkg-config', ['--cflags', '--libs', 'libmodbus'])
-  const source = join(import.meta.dirname, 'libmodbus-server.c')
+  const source = join(import.meta.dirname, `${name}.c`)
   await run('cc', ['-Wall', '-Werror', '-o', program, source, ...stdout.trim().split(/\s+/)])
+  return program
+}
+
+/** Starts a unit with a hundred coils, inputs and registers; register n holds 3 * n. */
+export async function startLibmodbus(t: Test, device: string, unitId: number): Promise<void> {
+  const program = await compileLibmodbus(t, 'libmodbus-server')
   const server = spawn(program, [device, String(unitId)], { stdio: ['ignore', 'pipe', 'inherit'] })
   t.teardown(() => void server.kill())
   await once(createInterface(server.stdout), 'line')

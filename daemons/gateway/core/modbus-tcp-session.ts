@@ -1,0 +1,201 @@
+/** One client of a line's Modbus TCP server: its requests go to the bus, their replies back in the order asked. */
+import { type Fault, faultOf } from '#kit/fault.ts'
+import { createMbapCutter, type MbapMessage, mbapException, mbapFrame } from '../wire/mbap.ts'
+import { sealed } from '../wire/modbus-crc.ts'
+import { modbusFunctions } from '../wire/modbus-functions.ts'
+import { refusalOf } from '../wire/modbus-refusal.ts'
+import type { ModbusAsker, ModbusWithdrawals } from './modbus-ask.ts'
+import type { TcpClient, TcpPeer } from './modbus-tcp-ports.ts'
+
+/** Counters of the clients of one line: those there are now, else one per request. */
+export function modbusTcpCounts() {
+  return {
+    tcpClients: 0,
+    tcpRequests: 0,
+    /** Of these, writes handed to the bus: the journal has none of them (docs/decisions/088-modbus-tcp.md). */
+    tcpWrites: 0,
+    /** Answered by an exception that is the gateway's own and not the unit's. */
+    tcpGatewayExceptions: 0,
+    /** Never sent, as their client had left. */
+    tcpWithdrawn: 0,
+  }
+}
+
+export type ModbusTcpCounts = ReturnType<typeof modbusTcpCounts>
+
+export interface SessionParts {
+  asker: Pick<ModbusAsker, 'exchange'> & ModbusWithdrawals
+  peer: TcpPeer
+  counts: ModbusTcpCounts
+  /** Requests of one client that may be unanswered at once; `settings.tcp_pipeline`. */
+  pipeline: number
+  publish(event: string, payload: unknown): void
+}
+
+/** A request, and its reply once it has one; null where there will be none. */
+interface Slot {
+  message: MbapMessage
+  frame: Uint8Array
+  reply?: Uint8Array | null
+}
+
+const DEVICE_FAILURE = 4
+const DEVICE_BUSY = 6
+const GATEWAY_PATH = 10
+const NO_RESPONSE = 11
+
+/** What a client is told of a fault of the line. @source Modbus Application Protocol V1.1b3, 7 */
+const exceptionOfFault: Readonly<Record<string, number>> = {
+  modbus_timeout: NO_RESPONSE,
+  modbus_bad_reply: NO_RESPONSE,
+  modbus_unit_silent: NO_RESPONSE,
+  queue_full: DEVICE_BUSY,
+  modbus_expired: DEVICE_BUSY,
+  line_closed: GATEWAY_PATH,
+  line_gone: GATEWAY_PATH,
+  line_write_failed: GATEWAY_PATH,
+  modbus_line_busy: GATEWAY_PATH,
+  modbus_send_timeout: GATEWAY_PATH,
+}
+
+/**
+ * Requests to one unit go to the bus one after another: a write never overtakes the read that was asked before it, and
+ * who asks much takes turns with the others. Units are asked side by side, so that a dead one holds up no other; the
+ * replies keep the order of the requests all the same.
+ */
+export class ModbusTcpSession implements TcpClient {
+  readonly #parts: SessionParts
+  readonly #cutter = createMbapCutter()
+  /** What is unanswered, and what is answered behind it, in the order asked. */
+  readonly #slots: Slot[] = []
+  /** What waits behind the one request of each unit that is at the bus. */
+  readonly #behind = new Map<number, Slot[]>()
+  #isPaused = false
+  #isClosed = false
+  /** The stream is out of step: no more is taken from it. */
+  #broken: Fault | undefined
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts
+    parts.counts.tcpClients++
+  }
+
+  get waiting(): number {
+    return this.#slots.length
+  }
+
+  onBytes(bytes: Uint8Array): void {
+    if (this.#broken) return
+    this.#cutter.feed(bytes)
+    this.#take()
+  }
+
+  /** What waits is withdrawn. A request that is out runs to its end: a write may have been carried out already. */
+  onClosed(): void {
+    this.#isClosed = true
+    this.#parts.counts.tcpClients--
+    for (const behind of this.#behind.values()) this.#parts.counts.tcpWithdrawn += behind.length
+    this.#behind.clear()
+    this.#parts.asker.withdraw(this)
+  }
+
+  #take(): void {
+    const { peer, pipeline } = this.#parts
+    while (this.#slots.length < pipeline) {
+      const message = this.#next()
+      if (!message) break
+      this.#accept(message)
+    }
+    const mustPause = this.#broken !== undefined || this.#slots.length >= pipeline
+    if (mustPause && !this.#isPaused) peer.pause()
+    if (!mustPause && this.#isPaused) peer.resume()
+    this.#isPaused = mustPause
+    // What was asked before the stream went wrong is still answered.
+    if (this.#broken && this.#slots.length === 0) peer.end('malformed', this.#broken.message)
+  }
+
+  #next(): MbapMessage | undefined {
+    if (this.#broken) return undefined
+    try {
+      return this.#cutter.next()
+    } catch (error) {
+      this.#broken = faultOf(error, 'mbap_length', 'the stream is no Modbus TCP')
+      return undefined
+    }
+  }
+
+  #accept(message: MbapMessage): void {
+    const slot: Slot = { message, frame: sealed(message.body) }
+    this.#parts.counts.tcpRequests++
+    this.#slots.push(slot)
+    const refusal = refusalOf(slot.frame)
+    if (refusal === null) this.#line(slot)
+    else {
+      this.#refuse(slot, refusal)
+      this.#flush()
+    }
+  }
+
+  #line(slot: Slot): void {
+    const unitId = unitOf(slot)
+    const behind = this.#behind.get(unitId)
+    if (behind) behind.push(slot)
+    else {
+      this.#behind.set(unitId, [])
+      this.#ask(slot)
+    }
+  }
+
+  #ask(slot: Slot): void {
+    const { asker, counts } = this.#parts
+    const isWrite = modbusFunctions.get(slot.message.body[1] ?? 0)?.isWrite === true
+    if (isWrite) counts.tcpWrites++
+    asker.exchange(slot.frame, { priority: isWrite ? 'operator' : 'poll', owner: this }).then(
+      (reply) => {
+        slot.reply = reply && mbapFrame({ ...slot.message, body: reply.subarray(0, -2) })
+        this.#settled(slot)
+      },
+      (error) => {
+        this.#failed(slot, error)
+        this.#settled(slot)
+      },
+    )
+  }
+
+  /** A broadcast that was not sent is refused like any other request: silence would say that it was. */
+  #failed(slot: Slot, error: unknown): void {
+    const fault = faultOf(error, 'modbus_tcp_failed', 'A request over Modbus TCP failed for a reason nobody foresaw.')
+    if (fault.code === 'modbus_withdrawn') {
+      this.#parts.counts.tcpWithdrawn++
+      return
+    }
+    if (fault.code === 'modbus_tcp_failed') this.#parts.publish('error', { code: fault.code, message: fault.message })
+    this.#refuse(slot, exceptionOfFault[fault.code] ?? DEVICE_FAILURE)
+  }
+
+  #refuse(slot: Slot, code: number): void {
+    this.#parts.counts.tcpGatewayExceptions++
+    slot.reply = mbapException(slot.message, code)
+  }
+
+  #settled(slot: Slot): void {
+    if (this.#isClosed) return
+    const unitId = unitOf(slot)
+    const next = this.#behind.get(unitId)?.shift()
+    if (next) this.#ask(next)
+    else this.#behind.delete(unitId)
+    this.#flush()
+    this.#take()
+  }
+
+  #flush(): void {
+    for (let first = this.#slots[0]; first?.reply !== undefined; first = this.#slots[0]) {
+      this.#slots.shift()
+      if (first.reply) this.#parts.peer.send(first.reply)
+    }
+  }
+}
+
+function unitOf({ message }: Slot): number {
+  return message.body[0] ?? 0
+}

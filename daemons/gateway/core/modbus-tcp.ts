@@ -1,0 +1,67 @@
+/** A Modbus RTU line that Modbus TCP clients may ask too. */
+import type { Clock } from '#kit/clock.ts'
+import type { Adapter } from './adapter.ts'
+import type { BackoffLimits } from './backoff.ts'
+import type { ModbusMaster } from './modbus-master.ts'
+import type { ModbusSettings } from './modbus-settings.ts'
+import type { LetGo, TcpServerOpener } from './modbus-tcp-ports.ts'
+import { ModbusTcpSession, modbusTcpCounts } from './modbus-tcp-session.ts'
+import { createListening } from './tcp-listening.ts'
+
+/** What the server needs of the world. */
+export interface ModbusTcpWorld {
+  openModbusTcp: TcpServerOpener
+  /** Waits between tries to open a TCP port that is taken. */
+  retry: BackoffLimits
+}
+
+export interface ModbusTcpParts extends ModbusTcpWorld {
+  clock: Clock
+  settings: Pick<ModbusSettings, 'tcp_port' | 'tcp_clients' | 'tcp_pipeline'>
+  publish(event: string, payload: unknown): void
+}
+
+const countOfLetGo = {
+  full: 'tcpRefused',
+  malformed: 'tcpMalformed',
+  slow: 'tcpCutOff',
+  idle: 'tcpIdle',
+} as const satisfies Record<LetGo, string>
+
+/** @returns the master with a TCP port that is open while its line is; the master itself where `tcp_port` is 0 */
+export function withModbusTcp(master: ModbusMaster, parts: ModbusTcpParts): Adapter {
+  const { clock, publish, retry, settings } = parts
+  if (settings.tcp_port === 0) return master
+  const counts = { tcpRefused: 0, tcpMalformed: 0, tcpCutOff: 0, tcpIdle: 0, ...modbusTcpCounts() }
+  const listening = createListening({
+    clock,
+    retry,
+    onFault: ({ code, message }) => publish('error', { code, message }),
+    open: () =>
+      parts.openModbusTcp(
+        { port: settings.tcp_port, maxClients: settings.tcp_clients },
+        {
+          onLetGo(why) {
+            counts[countOfLetGo[why]]++
+          },
+          onClient: (peer) =>
+            new ModbusTcpSession({ asker: master.asker, peer, counts, pipeline: settings.tcp_pipeline, publish }),
+        },
+      ),
+  })
+  return {
+    ...(master.faces && { faces: master.faces }),
+    attach(line) {
+      master.attach(line)
+      listening.start()
+    },
+    /** The line first: clients are told that it is closed before they are let go. */
+    async detach(fault) {
+      await master.detach(fault)
+      await listening.stop()
+    },
+    act: (action, body) => master.act(action, body),
+    counters: () => ({ ...master.counters(), ...counts }),
+    fault: () => listening.fault,
+  }
+}

@@ -1,0 +1,189 @@
+/** TCP servers for Modbus lines: accepts clients, keeps each within its bounds, lets go of those that stay behind. */
+import { createServer, type Server, type Socket } from 'node:net'
+import type { Clock, Timer } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import type { Log } from '#kit/log.ts'
+import type { LetGo, TcpClient, TcpHouse, TcpPeer, TcpServerOpener } from '../core/modbus-tcp-ports.ts'
+import { createLogGate } from '../core/webhook-log-gate.ts'
+
+/** Bounds of every Modbus TCP server; keys of the config table `modbus_tcp`. */
+export interface ModbusTcpLimits {
+  /** Address to listen on. */
+  host: string
+  /** Bytes of replies held for one client before it is read no further. */
+  backlogBytes: number
+  /** How long a client may be behind by more than its backlog before it is cut off. */
+  slowClientMs: number
+  /** How long a client may ask nothing before it is let go; 0 is for ever. */
+  idleMs: number
+}
+
+/** A client's host that vanished is noticed by probes after this long, and then every so often. */
+const KEEP_ALIVE_MS = 30_000
+
+/** Least of `modbus_tcp.backlog_bytes`: Node tells that a socket has drained only where as much had waited. */
+const HIGH_WATER_BYTES = 16_384
+
+/** Clients let go may come back at once, for ever: the log says so this often. */
+const LOG_EVERY_MS = 10_000
+
+export interface ModbusTcpServerParts {
+  limits: ModbusTcpLimits
+  clock: Clock
+  log: Log
+}
+
+/** @returns an opener whose servers share the limits */
+export function createModbusTcpOpener(parts: ModbusTcpServerParts): TcpServerOpener {
+  return async ({ port, maxClients }, house) => {
+    const options = { noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS }
+    const server = createServer({ ...options, pauseOnConnect: true, highWaterMark: HIGH_WATER_BYTES })
+    const clients = new Set<Connection>()
+    const gate = createLogGate(parts.clock, LOG_EVERY_MS, (times, facts) =>
+      parts.log.warning('modbus tcp clients let go', { port, times, ...facts }),
+    )
+    const letGo: TellLetGo = (why, detail, socket) => {
+      house.onLetGo(why)
+      if (why !== 'idle') gate.note({ why, detail, client: socket.remoteAddress })
+    }
+    server.on('connection', (socket) => {
+      if (clients.size >= maxClients) {
+        letGo('full', `${maxClients} clients are connected, as many as settings.tcp_clients allows`, socket)
+        socket.destroy()
+        return
+      }
+      const client = new Connection(socket, parts, letGo)
+      clients.add(client)
+      client.open(house, () => clients.delete(client))
+    })
+    await listening(server, parts.limits.host, port)
+    const idle = watchIdle(parts, clients)
+    return {
+      async close() {
+        idle?.cancel()
+        await closed(server, clients)
+        gate.close()
+      },
+    }
+  }
+}
+
+type TellLetGo = (why: LetGo, detail: string, socket: Socket) => void
+
+/** One client's socket. It is read while its session wants more and its replies are taken. */
+class Connection implements TcpPeer {
+  readonly #socket: Socket
+  readonly #parts: ModbusTcpServerParts
+  readonly #letGo: TellLetGo
+  #client: TcpClient | undefined
+  #isPaused = false
+  /** Runs while more waits for the client than may. */
+  #slow: Timer | undefined
+  #activeMs: number
+
+  constructor(socket: Socket, parts: ModbusTcpServerParts, letGo: TellLetGo) {
+    this.#socket = socket
+    this.#parts = parts
+    this.#letGo = letGo
+    this.#activeMs = parts.clock.monotonicMs()
+  }
+
+  open(house: TcpHouse, onClosed: () => void): void {
+    const socket = this.#socket
+    const client = house.onClient(this)
+    this.#client = client
+    socket.on('data', (bytes: Buffer) => {
+      this.#activeMs = this.#parts.clock.monotonicMs()
+      client.onBytes(bytes)
+    })
+    // Who has said all it will say is gone: a Modbus client keeps its connection both ways.
+    socket.on('end', () => socket.destroy())
+    socket.on('error', () => socket.destroy())
+    socket.on('drain', () => this.#caughtUp())
+    socket.on('close', () => {
+      this.#slow?.cancel()
+      onClosed()
+      client.onClosed()
+    })
+    this.#flow()
+  }
+
+  send(bytes: Uint8Array): void {
+    const socket = this.#socket
+    if (!socket.writable) return
+    this.#activeMs = this.#parts.clock.monotonicMs()
+    socket.write(bytes)
+    if (socket.writableLength <= this.#parts.limits.backlogBytes || this.#slow) return
+    this.#slow = this.#parts.clock.after(this.#parts.limits.slowClientMs, () => {
+      this.#letGo('slow', `${socket.writableLength} bytes of replies were not taken`, socket)
+      socket.destroy()
+    })
+    this.#flow()
+  }
+
+  pause(): void {
+    this.#isPaused = true
+    this.#flow()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#flow()
+  }
+
+  end(why: LetGo, detail: string): void {
+    if (!this.#socket.writable) return
+    this.#letGo(why, detail, this.#socket)
+    this.#socket.destroySoon()
+  }
+
+  /** @returns since when it has neither asked nor been answered; undefined while it waits for an answer */
+  get idleSinceMs(): number | undefined {
+    return this.#client?.waiting === 0 ? this.#activeMs : undefined
+  }
+
+  destroy(): void {
+    this.#socket.destroy()
+  }
+
+  #caughtUp(): void {
+    this.#slow?.cancel()
+    this.#slow = undefined
+    this.#flow()
+  }
+
+  #flow(): void {
+    if (this.#isPaused || this.#slow) this.#socket.pause()
+    else this.#socket.resume()
+  }
+}
+
+function watchIdle({ clock, limits }: ModbusTcpServerParts, clients: ReadonlySet<Connection>): Timer | undefined {
+  const { idleMs } = limits
+  if (idleMs === 0) return undefined
+  return clock.every(Math.max(1, Math.round(idleMs / 8)), () => {
+    for (const client of clients) {
+      const sinceMs = client.idleSinceMs
+      if (sinceMs !== undefined && clock.monotonicMs() - sinceMs >= idleMs)
+        client.end('idle', `nothing was asked for ${idleMs} ms`)
+    }
+  })
+}
+
+async function listening(server: Server, host: string, port: number): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    // Stays for good: a connection that cannot be accepted (no memory, no descriptor) comes here too, and is only that one's loss.
+    server.on('error', (error: NodeJS.ErrnoException) => {
+      const sentence = `TCP port ${port} cannot be opened for this line (${error.code ?? error.message}).`
+      reject(new Fault('tcp_port_taken', sentence, { cause: error }))
+    })
+    server.listen(port, host, resolve)
+  })
+}
+
+async function closed(server: Server, clients: ReadonlySet<Connection>): Promise<void> {
+  await new Promise<void>((resolve) => {
+    server.close(() => resolve())
+    for (const client of clients) client.destroy()
+  })
+}

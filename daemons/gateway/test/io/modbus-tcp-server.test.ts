@@ -1,0 +1,201 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { createLog } from '#kit/log.ts'
+import type { LetGo, TcpPeer } from '../../core/modbus-tcp-ports.ts'
+import { createModbusTcpOpener, type ModbusTcpLimits } from '../../io/modbus-tcp-server.ts'
+import { freePort } from '../free-port.ts'
+
+interface Seen {
+  peer: TcpPeer
+  got: Buffer
+  waiting: number
+  closed: number
+}
+
+async function serverOn(t: Test, options: Partial<ModbusTcpLimits> & { maxClients?: number } = {}) {
+  const clock = fakeClock()
+  const seen: Seen[] = []
+  const letGo: LetGo[] = []
+  const { maxClients = 4, ...limits } = options
+  const open = createModbusTcpOpener({
+    clock,
+    log: createLog({ level: 'error' }),
+    limits: { host: '127.0.0.1', backlogBytes: 16_384, slowClientMs: 2000, idleMs: 60_000, ...limits },
+  })
+  const port = await freePort()
+  const house = {
+    onLetGo: (why: LetGo) => void letGo.push(why),
+    onClient(peer: TcpPeer) {
+      const one: Seen = { peer, got: Buffer.alloc(0), waiting: 0, closed: 0 }
+      seen.push(one)
+      return {
+        get waiting() {
+          return one.waiting
+        },
+        onBytes(bytes: Uint8Array) {
+          one.got = Buffer.concat([one.got, bytes])
+        },
+        onClosed: () => void one.closed++,
+      }
+    },
+  }
+  const server = await open({ port, maxClients }, house)
+  t.teardown(() => server.close())
+  return { clock, house, letGo, open, port, seen, server }
+}
+
+async function client(t: Test, port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  return socket
+}
+
+async function until(isTrue: () => boolean): Promise<void> {
+  for (let turn = 0; turn < 20_000 && !isTrue(); turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** Replies until the client is behind by more than its backlog. */
+function fill(one: Seen | undefined): void {
+  for (let sent = 0; sent < 40_000_000; sent += 65_536) one?.peer.send(Buffer.alloc(65_536))
+}
+
+t.test('carries bytes both ways, for each client its own', async (t) => {
+  const { port, seen } = await serverOn(t)
+  const sockets = [await client(t, port), await client(t, port)]
+  await until(() => seen.length === 2)
+  sockets[0]?.write('ab')
+  sockets[1]?.write('cd')
+  await until(() => seen.every(({ got }) => got.length === 2))
+  t.strictSame(seen.map(({ got }) => String(got)).sort(), ['ab', 'cd'])
+  const told = once(sockets[0] as Socket, 'data')
+  seen.find(({ got }) => String(got) === 'ab')?.peer.send(Buffer.from('xyz'))
+  t.equal(String((await told)[0]), 'xyz')
+})
+
+t.test('one client more than may be is turned away and counted', async (t) => {
+  const { letGo, port, seen } = await serverOn(t, { maxClients: 1 })
+  await client(t, port)
+  await until(() => seen.length === 1)
+  const second = await client(t, port)
+  await once(second, 'close')
+  t.strictSame(letGo, ['full'])
+  t.equal(seen.length, 1)
+})
+
+t.test('is not read while its session wants nothing more', async (t) => {
+  const { port, seen } = await serverOn(t)
+  const socket = await client(t, port)
+  await until(() => seen.length === 1)
+  seen[0]?.peer.pause()
+  socket.write('later')
+  await until(() => false)
+  t.equal(seen[0]?.got.length, 0)
+  seen[0]?.peer.resume()
+  await until(() => seen[0]?.got.length === 5)
+  t.equal(String(seen[0]?.got), 'later')
+})
+
+t.test('a client that takes no replies is read no further, then cut off', async (t) => {
+  const { clock, letGo, port, seen } = await serverOn(t)
+  const slow = await client(t, port)
+  slow.pause()
+  await until(() => seen.length === 1)
+  fill(seen[0])
+  slow.write('more')
+  await until(() => false)
+  t.equal(seen[0]?.got.length, 0)
+  t.strictSame(letGo, [])
+  clock.advance(2000)
+  await until(() => seen[0]?.closed === 1)
+  t.strictSame(letGo, ['slow'])
+  t.equal(seen[0]?.closed, 1)
+})
+
+t.test('a client that catches up in time is read on', async (t) => {
+  const { clock, letGo, port, seen } = await serverOn(t)
+  const socket = await client(t, port)
+  socket.pause()
+  await until(() => seen.length === 1)
+  fill(seen[0])
+  socket.write('more')
+  socket.resume()
+  await until(() => seen[0]?.got.length === 4)
+  clock.advance(5000)
+  t.strictSame(letGo, [])
+  t.equal(String(seen[0]?.got), 'more')
+})
+
+t.test('a client that asks nothing is let go after its time, one that waits for an answer is not', async (t) => {
+  const { clock, letGo, port, seen } = await serverOn(t)
+  await client(t, port)
+  await client(t, port)
+  await until(() => seen.length === 2)
+  const [idle, waiting] = seen as [Seen, Seen]
+  waiting.waiting = 1
+  clock.advance(59_000)
+  t.strictSame(letGo, [])
+  clock.advance(10_000)
+  await until(() => idle.closed === 1)
+  t.strictSame(letGo, ['idle'])
+  t.equal(waiting.closed, 0)
+  waiting.waiting = 0
+  clock.advance(60_000)
+  await until(() => waiting.closed === 1)
+  t.strictSame(letGo, ['idle', 'idle'])
+})
+
+t.test('idle_ms 0 lets nobody go', async (t) => {
+  const { clock, letGo, port, seen } = await serverOn(t, { idleMs: 0 })
+  await client(t, port)
+  await until(() => seen.length === 1)
+  clock.advance(1_000_000_000)
+  t.strictSame(letGo, [])
+})
+
+t.test('who is let go gets what was sent to it first', async (t) => {
+  const { letGo, port, seen } = await serverOn(t)
+  const socket = await client(t, port)
+  await until(() => seen.length === 1)
+  let got = ''
+  socket.on('data', (bytes) => (got += bytes))
+  seen[0]?.peer.send(Buffer.from('the last reply'))
+  seen[0]?.peer.end('malformed', 'the protocol id is 5')
+  seen[0]?.peer.end('malformed', 'the protocol id is 5')
+  await once(socket, 'close')
+  t.equal(got, 'the last reply')
+  t.strictSame(letGo, ['malformed'])
+  seen[0]?.peer.send(Buffer.from('nobody hears this'))
+})
+
+t.test('who closes its side, or resets, is gone', async (t) => {
+  const { port, seen } = await serverOn(t)
+  const [one, other] = [await client(t, port), await client(t, port)]
+  await until(() => seen.length === 2)
+  one.end()
+  other.resetAndDestroy()
+  await until(() => seen.every(({ closed }) => closed === 1))
+  t.strictSame(
+    seen.map(({ closed }) => closed),
+    [1, 1],
+  )
+})
+
+t.test('a port that is taken is said so; closing frees it and ends every client', async (t) => {
+  const { house, open, port, seen, server } = await serverOn(t)
+  await t.rejects(open({ port, maxClients: 1 }, house), {
+    code: 'tcp_port_taken',
+    message: new RegExp(`${port}.*EADDRINUSE`),
+  })
+  const socket = await client(t, port)
+  await until(() => seen.length === 1)
+  const gone = once(socket, 'close')
+  await server.close()
+  await gone
+  t.equal(seen[0]?.closed, 1)
+  const again = await open({ port, maxClients: 1 }, house)
+  await again.close()
+})

@@ -1,0 +1,53 @@
+/** A Modbus TCP client that says whatever a test wants, on a bare socket. */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import type { Test } from 'tap'
+import { bytesOfHex, hexOf } from '#kit/bytes/hex.ts'
+import { createMbapCutter, mbapFrame } from '../../wire/mbap.ts'
+import { until } from '../until.ts'
+
+/** A reply: its transaction id, and unit, function and data in hex. */
+export type Told = readonly [transactionId: number, hex: string]
+
+export interface MbapClient {
+  socket: Socket
+  /** Replies in the order they came. */
+  told: Told[]
+  isClosed(): boolean
+  /** Unit, function and data in hex. */
+  ask(transactionId: number, hex: string): void
+  /** Asks, and waits for one more reply. */
+  exchange(hex: string): Promise<string>
+}
+
+/** Connects to 127.0.0.1; ended with the test. */
+export async function dialMbap(t: Test, port: number): Promise<MbapClient> {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+  t.teardown(() => socket.destroy())
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  const told: Told[] = []
+  const cutter = createMbapCutter()
+  let isClosed = false
+  socket.on('close', () => {
+    isClosed = true
+  })
+  socket.on('data', (bytes: Buffer) => {
+    cutter.feed(bytes)
+    for (let next = cutter.next(); next; next = cutter.next()) told.push([next.transactionId, hexOf(next.body)])
+  })
+  const ask = (transactionId: number, hex: string) =>
+    void socket.write(mbapFrame({ transactionId, body: bytesOfHex(hex) }))
+  return {
+    socket,
+    told,
+    isClosed: () => isClosed,
+    ask,
+    async exchange(hex) {
+      const before = told.length
+      ask(before & 0xffff, hex)
+      await until(`a reply to ${hex}`, () => told.length > before)
+      return told[before]?.[1] ?? ''
+    },
+  }
+}

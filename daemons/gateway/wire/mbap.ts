@@ -1,0 +1,97 @@
+/** Modbus TCP: requests cut from a client's stream, replies with their header. */
+import { Fault } from '#kit/fault.ts'
+import { wordAt } from './modbus-crc.ts'
+
+/** One message. What stands behind its header is what RTU puts between silence and checksum. */
+export interface MbapMessage {
+  /** 0..65535, chosen by the client; its reply bears it again. */
+  transactionId: number
+  /** Unit, function code, data: 2..254 bytes. */
+  body: Uint8Array
+}
+
+/** Transaction id, protocol id, length of what follows. @source Modbus Messaging on TCP/IP V1.0b, 3.1.3 */
+const HEAD_BYTES = 6
+
+/** Unit and the shortest PDU, a function code alone. */
+const LEAST_LENGTH = 2
+
+/** Unit and the longest PDU. @source Modbus Application Protocol V1.1b3, 4.1: 253 bytes */
+const MOST_LENGTH = 254
+
+/** Cuts one client's stream into messages. */
+export interface MbapCutter {
+  /** More of the stream; bytes that are not yet taken are kept, so what is fed at once bounds what is held. */
+  feed(bytes: Uint8Array): void
+  /**
+   * The next whole message; its body is a view that stays as it is.
+   * @returns undefined where more bytes must come first
+   * @throws Fault `mbap_protocol`, `mbap_length`: there is no way back into step, so the stream is of no more use
+   */
+  next(): MbapMessage | undefined
+  /** Bytes that are kept. */
+  readonly heldBytes: number
+}
+
+/** @source Modbus Messaging on TCP/IP V1.0b, 3.1.3 and 4.4.2.2 */
+export function createMbapCutter(): MbapCutter {
+  let held: Uint8Array = new Uint8Array(0)
+  return {
+    get heldBytes() {
+      return held.length
+    },
+    feed(bytes) {
+      held = held.length === 0 ? bytes : joined(held, bytes)
+    },
+    next() {
+      checkHead(held)
+      if (held.length < HEAD_BYTES) return undefined
+      const end = HEAD_BYTES + wordAt(held, 4)
+      if (held.length < end) return undefined
+      const message = { transactionId: wordAt(held, 0), body: held.subarray(HEAD_BYTES, end) }
+      held = held.subarray(end)
+      return message
+    },
+  }
+}
+
+/** Each field is judged as soon as it is there: what is no Modbus is not waited for. */
+function checkHead(head: Uint8Array): void {
+  if (head.length < 4) return
+  const protocol = wordAt(head, 2)
+  if (protocol !== 0) throw new Fault('mbap_protocol', `the protocol id is ${protocol}, that of Modbus is 0`)
+  if (head.length < HEAD_BYTES) return
+  const length = wordAt(head, 4)
+  if (length < LEAST_LENGTH || length > MOST_LENGTH)
+    throw new Fault('mbap_length', `the length field is ${length}, expected ${LEAST_LENGTH} to ${MOST_LENGTH}`)
+}
+
+function joined(head: Uint8Array, tail: Uint8Array): Uint8Array {
+  const whole = new Uint8Array(head.length + tail.length)
+  whole.set(head)
+  whole.set(tail, head.length)
+  return whole
+}
+
+/**
+ * A message as it goes over TCP.
+ * @param body 2..254 bytes; copied
+ */
+export function mbapFrame({ transactionId, body }: MbapMessage): Uint8Array {
+  const frame = new Uint8Array(HEAD_BYTES + body.length)
+  frame[0] = transactionId >>> 8
+  frame[1] = transactionId & 0xff
+  frame[5] = body.length
+  frame.set(body, HEAD_BYTES)
+  return frame
+}
+
+/**
+ * The reply that refuses a request.
+ * @param code exception code, 1..255
+ * @source Modbus Application Protocol V1.1b3, 7
+ */
+export function mbapException({ transactionId, body }: MbapMessage, code: number): Uint8Array {
+  const [unitId = 0, fc = 0] = body
+  return mbapFrame({ transactionId, body: Uint8Array.of(unitId, fc | 0x80, code) })
+}
