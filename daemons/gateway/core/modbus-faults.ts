@@ -31,7 +31,7 @@ export function noReplyFault(sent: SentRequest, waitedMs: number, heard: Heard):
   return new Fault(
     isRubbish ? 'modbus_bad_reply' : 'modbus_timeout',
     `Unit ${unitId} ${what} to ${functionName(fc)} within ${waitedMs} ms.${seen}${warning}`,
-    { details: { unitId, fc, waitedMs, heard } },
+    { details: { unitId, fc, waitedMs, heard: { ...heard } } },
   )
 }
 
