@@ -69,7 +69,7 @@ function running(of: { child: ChildProcess; output: () => string; stateFolder: s
     })
     const text = await response.text()
     const isJson = response.headers.get('content-type')?.includes('json')
-    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text }
+    return { status: response.status, headers: response.headers, body: isJson && text !== '' ? JSON.parse(text) : text }
   }
   return {
     url: of.url,

@@ -1,0 +1,110 @@
+import { once } from 'node:events'
+import t, { type Test } from 'tap'
+import WebSocket from 'ws'
+import { openPty } from '#native/serial/index.ts'
+import { password, type RunningGateway, startGateway } from './running-gateway.ts'
+import { until } from './until.ts'
+import { callers, type Outcome, socketRow, socketSource, type Who, whoMay } from './who-may.ts'
+
+type Tokens = Record<Who, string | null>
+
+/** One gateway with two ports, and everybody who may knock at it. */
+async function crowd(t: Test) {
+  const gateway = await startGateway(t)
+  const admin = await gateway.setUp()
+  const [device, other] = [openPty(), openPty()]
+  t.teardown(() => Promise.all([device.close(), other.close()]))
+  for (const { path } of [device, other]) await gateway.call('PUT', gateway.portPath(path), { protocol: 'raw' })
+  await gateway.call('POST', '/api/users', { username: 'viewer', password, role: 'viewer' })
+  const signIn = async () => (await gateway.call('POST', '/api/login', { username: 'viewer', password })).body.token
+  const [viewer, deadToken] = [await signIn(), await signIn()]
+  await gateway.call('POST', '/api/logout', undefined, deadToken)
+  const key = async (name: string, facts: object) =>
+    (await gateway.call('POST', '/api/keys', { name, role: 'admin', ...facts })).body.key as string
+  const expiredKey = await key('expired', { expiresAt: Date.now() + 500 })
+  const tokens: Tokens = {
+    nobody: null,
+    viewer,
+    admin,
+    viewerKey: await key('viewer', { role: 'viewer' }),
+    adminKey: await key('admin', {}),
+    ownPortKey: await key('own', { ports: [device.path] }),
+    ownPortViewerKey: await key('own viewer', { ports: [device.path], role: 'viewer' }),
+    otherPortKey: await key('other', { ports: [other.path] }),
+    expiredKey,
+    deadToken,
+  }
+  await until(
+    'the key expires',
+    async () => (await gateway.call('GET', '/api/me', undefined, expiredKey)).status === 401,
+  )
+  return { gateway, tokens, device, other }
+}
+
+/** What an unknown field brings: everything that lets it in answers 400 to it and does nothing. */
+async function knock(gateway: RunningGateway, route: string, path: string, token: string | null): Promise<Outcome> {
+  const [method = ''] = route.split(' ')
+  const isRead = method === 'GET'
+  const { status, body } = isRead
+    ? await gateway.call('GET', `${path}?nonsense=1`, undefined, token)
+    : await gateway.call(method, path, { nonsense: 1 }, token)
+  return status === 400 && body.error === 'bad_fields' ? 'in' : (`${status} ${body.error}` as Outcome)
+}
+
+type Crowd = Awaited<ReturnType<typeof crowd>>
+
+t.test('A.authentication', async (t) => {
+  const all = await crowd(t)
+  await t.test('every route lets in who may, and nobody else', (t) => everyRoute(t, all))
+  await t.test('the WebSocket does the same, by header and by ticket', (t) => everySocket(t, all))
+})
+
+async function everyRoute(t: Test, { gateway, tokens, device }: Crowd): Promise<void> {
+  const { body } = await gateway.call('GET', '/api/openapi.json')
+  const described = Object.entries(body.paths as Record<string, object>).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  )
+  const listed = whoMay.map(([route]) => route)
+  t.same(listed.toSorted(), described.sort(), 'each route has its row in who-may.ts, once')
+  for (const [route, row, source] of whoMay) {
+    const path = (route.split(' ')[1] ?? '')
+      .replace('{path}', encodeURIComponent(device.path))
+      .replaceAll(/\{\w+\}/g, 'unknown')
+    const outcomes = await Promise.all(
+      callers.map(async (who) => [who, await knock(gateway, route, path, tokens[who])]),
+    )
+    t.same(Object.fromEntries(outcomes), row, `${route} - ${source}`)
+    if (!route.startsWith('GET ')) continue
+    const heads = await Promise.all(
+      callers.map(async (who) => (await gateway.call('HEAD', `${path}?nonsense=1`, undefined, tokens[who])).status),
+    )
+    const statuses = callers.map((who) => (row[who] === 'in' ? 400 : Number(row[who].slice(0, 3))))
+    t.same(heads, statuses, `HEAD ${path} as its GET`)
+  }
+  t.equal((await gateway.call('GET', gateway.portPath(device.path))).body.configured, true, 'nothing was done')
+}
+
+/** `in` where the socket opens, else the refusal. */
+async function dial(gateway: RunningGateway, query: string, token: string | null): Promise<Outcome> {
+  const headers = token === null ? {} : { authorization: `Bearer ${token}` }
+  const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/ws${query}`, { headers })
+  socket.on('error', () => {})
+  const opened = once(socket, 'open').then(() => 'in' as const)
+  const refused = once(socket, 'unexpected-response').then(async ([, response]) => {
+    const { error } = JSON.parse(String(Buffer.concat(await response.toArray())))
+    return `${response.statusCode} ${error}` as Outcome
+  })
+  const outcome = await Promise.race([opened, refused])
+  socket.terminate()
+  return outcome
+}
+
+async function everySocket(t: Test, { gateway, tokens }: Crowd): Promise<void> {
+  for (const who of callers) {
+    t.equal(await dial(gateway, '', tokens[who]), socketRow[who], `${who} - ${socketSource}`)
+    if (socketRow[who] !== 'in') continue
+    const { body } = await gateway.call('POST', '/api/ticket', undefined, tokens[who])
+    t.equal(await dial(gateway, `?ticket=${body.ticket}`, null), 'in', `${who} by ticket`)
+    t.equal(await dial(gateway, `?ticket=${body.ticket}`, null), '401 unauthorized', 'once')
+  }
+}

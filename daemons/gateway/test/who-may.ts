@@ -1,0 +1,109 @@
+/** Who may call what: the table that who-may.e2e.test.ts holds the real gateway to. */
+
+/** Everybody who knocks. Keys: for all ports, for the port that is asked about, or for another one. */
+export const callers = [
+  'nobody',
+  'viewer',
+  'admin',
+  'viewerKey',
+  'adminKey',
+  'ownPortKey',
+  'ownPortViewerKey',
+  'otherPortKey',
+  'expiredKey',
+  'deadToken',
+] as const
+export type Who = (typeof callers)[number]
+
+/** `in`: let through, to where the request itself is looked at. Or the status and code of the refusal. */
+export type Outcome =
+  | 'in'
+  | '401 unauthorized'
+  | '401 key_expired'
+  | '403 forbidden'
+  | '403 not_for_keys'
+  | '403 not_your_port'
+
+type Row = Readonly<Record<Who, Outcome>>
+
+const IN = 'in'
+const VIEWER = '403 forbidden'
+const NO_KEYS = '403 not_for_keys'
+const OTHER = '403 not_your_port'
+const strangers = { nobody: '401 unauthorized', expiredKey: '401 key_expired', deadToken: '401 unauthorized' } as const
+
+/** Without credentials, and whatever credentials are sent. */
+const anyone = Object.fromEntries(callers.map((who) => [who, IN])) as Row
+const people: Row = {
+  ...strangers,
+  viewer: IN,
+  admin: IN,
+  viewerKey: NO_KEYS,
+  adminKey: NO_KEYS,
+  ownPortKey: NO_KEYS,
+  ownPortViewerKey: NO_KEYS,
+  otherPortKey: NO_KEYS,
+}
+const administrators: Row = { ...people, viewer: VIEWER, viewerKey: VIEWER, ownPortViewerKey: VIEWER }
+const boxRead: Row = { ...people, viewerKey: IN, adminKey: IN }
+const boxChange: Row = { ...administrators, adminKey: IN }
+/** Tells of all ports, and of its own alone to a key with a list; or of no port. */
+const filtered: Row = { ...boxRead, ownPortKey: IN, ownPortViewerKey: IN, otherPortKey: IN }
+const portRead: Row = { ...filtered, otherPortKey: OTHER }
+const portChange: Row = { ...boxChange, ownPortKey: IN, otherPortKey: OTHER }
+
+/** Where a row comes from: the line of the interface document (part A), or the sentence of the gateway's own rules. */
+const marked = 'Authentication 1: all routes need a token, except those marked none'
+const reads = 'Authentication 3: read endpoints need any authenticated user'
+const changes = 'Authentication 3: mutating methods need an admin token'
+const asTable = (auth: string) => `Endpoints: the table says ${auth}`
+const rolesRule = (text: string) => `Login, roles: ${text}`
+const ownSignIn = rolesRule('what ends or proves a sign-in is its owner’s, viewer or not')
+const noSelf = rolesRule('a key never manages users or keys')
+
+/** Route, row, and where that is written. */
+export const whoMay: readonly (readonly [string, Row, string])[] = [
+  ['GET /api/status', anyone, asTable('none')],
+  ['POST /api/login', anyone, asTable('none')],
+  ['GET /api/setup', anyone, rolesRule('first start: there is nobody who could sign in')],
+  ['POST /api/setup', anyone, rolesRule('POST /api/setup works once, then 409')],
+
+  ['GET /api/me', filtered, asTable('token')],
+  ['POST /api/me/password', people, ownSignIn],
+  ['POST /api/logout', people, ownSignIn],
+  ['POST /api/ticket', filtered, rolesRule('a browser, which cannot set the header, gets a one-time ticket')],
+  ['GET /api/openapi.json', filtered, reads],
+  ['GET /metrics', filtered, `${reads}; the house guards /metrics like any read`],
+
+  ['GET /api/system', boxRead, asTable('token')],
+  ['PATCH /api/system', boxChange, changes],
+  ['GET /api/journal', boxChange, rolesRule('for administrators: it tells who did what')],
+  ['GET /api/journal/export', boxChange, rolesRule('for administrators: it tells who did what')],
+
+  ['GET /api/users', administrators, `${rolesRule('GET/POST/PATCH/DELETE /api/users (admin)')}; ${noSelf}`],
+  ['POST /api/users', administrators, `${changes}; ${noSelf}`],
+  ['PATCH /api/users/{username}', administrators, `${changes}; ${noSelf}`],
+  ['DELETE /api/users/{username}', administrators, `${changes}; ${noSelf}`],
+  ['GET /api/keys', administrators, `${rolesRule('/api/keys, admin only')}; ${noSelf}`],
+  ['POST /api/keys', administrators, `${changes}; ${noSelf}`],
+  ['DELETE /api/keys/{id}', administrators, `${changes}; ${noSelf}`],
+
+  ['GET /api/ports', filtered, reads],
+  ['GET /api/ports/{path}', portRead, reads],
+  ['PUT /api/ports/{path}', portChange, changes],
+  ['DELETE /api/ports/{path}', portChange, changes],
+  ['POST /api/ports/{path}/open', portChange, changes],
+  ['POST /api/ports/{path}/close', portChange, changes],
+  ['GET /api/ports/{path}/frames', portRead, reads],
+  ['POST /api/ports/{path}/rest/tx', portChange, asTable('admin')],
+  ['POST /api/ports/{path}/rest/request', portChange, asTable('admin')],
+  ['GET /api/ports/{path}/webhooks', portChange, asTable('admin')],
+  ['POST /api/ports/{path}/webhooks', portChange, asTable('admin')],
+  ['PUT /api/ports/{path}/webhooks/{id}', portChange, asTable('admin')],
+  ['DELETE /api/ports/{path}/webhooks/{id}', portChange, asTable('admin')],
+  ['POST /api/ports/{path}/webhooks/{id}/test', portChange, changes],
+]
+
+/** The WebSocket, which no description lists. */
+export const socketRow: Row = filtered
+export const socketSource = marked
