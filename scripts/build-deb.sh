@@ -41,6 +41,7 @@ install -m 755 "$node" "$lib/node"
 for daemon in daemons/*/; do install -m 644 "build/$(basename "$daemon").mjs" "$lib/"; done
 install -m 644 build/plantroom.mjs build/commands.mjs "$lib/"
 cp -R build/web "$lib/web"
+cp -R build/templates "$lib/templates"
 for addon in build/native/*/; do
   from=prebuilds/linux-$node_arch
   mkdir -p "$lib/native/$(basename "$addon")/$from"

@@ -6,9 +6,20 @@
  *     build/commands.mjs         what the command can besides starting a daemon
  *     build/<daemon>.mjs         one daemon with everything it needs, but for addons
  *     build/native/<addon>/...   the addons
+ *     build/templates/<daemon>/  data that a daemon reads when somebody asks for it
  *     build/web/<daemon>/        the pages (scripts/bundle-web.ts)
  */
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { build } from 'esbuild'
 import { builtinsPlugin, sparingPlugin, typeboxPlugin } from './bundle-lean.ts'
@@ -82,6 +93,16 @@ function copyAddons(root: string): void {
   }
 }
 
+/** Copies `daemons/<name>/templates/` as it is, without what was there before: a template may have been renamed. */
+function copyTemplates(root: string): void {
+  for (const name of readdirSync(join(root, 'daemons'))) {
+    const from = join(root, 'daemons', name, 'templates')
+    const to = join(root, 'build/templates', name)
+    rmSync(to, { recursive: true, force: true })
+    if (existsSync(from)) cpSync(from, to, { recursive: true })
+  }
+}
+
 /**
  * How Node is run: with the collection that kit/run/memory-sweep.ts asks for; and compiling for speed what is really
  * in use, not what a start uses, since the compilers alone are 9 MB. docs/decisions/072-idle-memory.md has the figures.
@@ -116,6 +137,7 @@ if (isMain(import.meta)) {
     for (const [index, job] of jobs.entries()) console.log(basename(job.outfile), sizes[index])
   }
   copyAddons(root)
+  copyTemplates(root)
   writeFileSync(join(root, 'build/plantroom'), COMMAND)
   chmodSync(join(root, 'build/plantroom'), 0o755)
 }

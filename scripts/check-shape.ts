@@ -13,8 +13,8 @@ const MOST_LINES = 300
 
 /** What every folder in daemons/ has. */
 const DAEMON_PARTS = ['main.ts', 'assemble.ts', 'config.ts', 'wire', 'core', 'io', 'api', 'web', 'test']
-/** What a daemon may have beside: the board's roles. */
-const DAEMON_MAY_HAVE = ['roles']
+/** What a daemon may have beside: the board's roles, and data that it reads when somebody asks for it. */
+const DAEMON_MAY_HAVE = ['roles', 'templates']
 
 /** Names that say nothing of what a file owns. */
 const EMPTY_NAMES = /^(utils?|helpers?|types|manager|misc|common-stuff|stuff|lib)\.ts$/

@@ -16,10 +16,13 @@ import { journalRoutes } from './api/journal-routes.ts'
 import { keyRoutes } from './api/key-routes.ts'
 import { liveFeedRoute } from './api/live-feed.ts'
 import { loginRoutes } from './api/login-routes.ts'
+import { measurePoints } from './api/point-metrics.ts'
+import { pointRoutes } from './api/point-routes.ts'
 import { measurePorts } from './api/port-metrics.ts'
 import { portRoutes } from './api/port-routes.ts'
 import { createRecorder } from './api/recorder.ts'
 import { PRODUCT, systemRoutes } from './api/system-routes.ts'
+import { templateRoutes } from './api/template-routes.ts'
 import { userRoutes } from './api/user-routes.ts'
 import { webhookRoutes } from './api/webhook-routes.ts'
 import type { GatewayConfig } from './config.ts'
@@ -27,6 +30,8 @@ import { createEventHub, type EventHub } from './core/event-hub.ts'
 import { createIdentity, type Identity } from './core/identity.ts'
 import { createLineRule, openerOfAllowed } from './core/line-allow.ts'
 import { makeAdapter, type ProtocolWorld } from './core/make-adapter.ts'
+import { createPointBook, type PointBook } from './core/point-book.ts'
+import type { TemplateLibrary } from './core/point-template.ts'
 import { Port } from './core/port.ts'
 import type { PortRecord } from './core/port-record.ts'
 import { PortRegistry } from './core/port-registry.ts'
@@ -43,6 +48,7 @@ import { createSerialOpener } from './io/serial-line.ts'
 import { createSilenceFramer } from './io/silence-framer.ts'
 import { createStateFiles, type StateFiles } from './io/state-files.ts'
 import { readSystemFacts } from './io/system-facts.ts'
+import { createTemplateFiles } from './io/template-files.ts'
 import { createWebhookSender } from './io/webhook-sender.ts'
 
 type Context = AssembleContext<GatewayConfig>
@@ -54,6 +60,8 @@ interface House {
   hub: EventHub
   registry: PortRegistry
   webhooks: WebhookBook
+  points: PointBook
+  templates: TemplateLibrary
   delivery: WebhookDelivery
 }
 
@@ -101,7 +109,9 @@ async function furnish(context: Context, files: StateFiles): Promise<House> {
   const delivery = deliveryOf(context)
   const registry = registryOf(context, files, hub, delivery)
   const webhooks = webhooksOf(context, registry, delivery)
-  return { people, identity, hub, registry, webhooks, delivery }
+  const templates = createTemplateFiles(join(import.meta.dirname, 'templates/gateway'))
+  const points = pointsOf(context, registry, templates)
+  return { people, identity, hub, registry, webhooks, points, templates, delivery }
 }
 
 function recordsOf({ clock, config, log, stateFolder }: Context): Records {
@@ -188,9 +198,22 @@ function webhooksOf({ config }: Context, registry: PortRegistry, delivery: Webho
   })
 }
 
+function pointsOf({ config }: Context, registry: PortRegistry, templates: TemplateLibrary): PointBook {
+  return createPointBook({
+    keeper: {
+      port: (path) => registry.require(path),
+      list: (path) => registry.record(path).points,
+      change: (path, apply) => registry.amend(path, (record) => ({ ...record, points: apply(record.points) })),
+      total: () => registry.all().reduce((sum, { path }) => sum + registry.record(path).points.length, 0),
+    },
+    templates,
+    limits: config.points,
+  })
+}
+
 function serverOf(context: Context, house: House, { journal, refusals }: Records): HttpServer {
   const { clock, config, log, version } = context
-  const { hub, identity, people, registry, webhooks } = house
+  const { hub, identity, people, points, registry, templates, webhooks } = house
   const { book, keys, list, users } = people
   const tokens = { clock, lifeMs: TOKEN_LIFE_MS, kind: 'sliding', max: config.http.max_tokens } as const
   const sessions = createSessions(list, createTokenStore(tokens))
@@ -199,6 +222,7 @@ function serverOf(context: Context, house: House, { journal, refusals }: Records
   const recorder = createRecorder(journal)
   const metrics = createMetrics({ process: true })
   measurePorts(metrics, registry)
+  measurePoints(metrics, registry)
   const server = createHttpServer({
     log,
     clock,
@@ -221,6 +245,8 @@ function serverOf(context: Context, house: House, { journal, refusals }: Records
       ...journalRoutes({ journal, clock }),
       ...portRoutes({ registry, hub, recorder, history: config.ports.history }),
       ...actionRoutes({ registry, recorder }),
+      ...pointRoutes({ book: points, recorder, maxPoints: config.points.max }),
+      ...templateRoutes({ templates }),
       ...webhookRoutes({ book: webhooks, journal }),
     ],
     sockets: [liveFeedRoute({ hub, clock, limits: { summaryMs: config.feed.summary_ms } })],

@@ -68,6 +68,19 @@ const rawTcp = Type.Object(
   { additionalProperties: false, default: {}, description: 'TCP ports of raw lines' },
 )
 
+const points = Type.Object(
+  {
+    max: Type.Integer({ default: 500, minimum: 1, maximum: 5000, description: 'points of one port' }),
+    total: Type.Integer({
+      default: 4000,
+      minimum: 1,
+      maximum: 50_000,
+      description: 'points of all ports; each holds about 1 kB',
+    }),
+  },
+  { additionalProperties: false, default: {}, description: 'how many values of devices are read' },
+)
+
 const feed = Type.Object(
   {
     summary_ms: Type.Integer({
@@ -137,6 +150,7 @@ export const config = Type.Object(
     ports,
     raw_tcp: rawTcp,
     modbus_tcp: modbusTcpKeys,
+    points,
     webhooks: webhookKeys,
     feed,
     users,

@@ -55,6 +55,8 @@ export interface Route {
   /** Takes a one-time `?ticket=` in place of the header: for what a browser opens by address, such as a download. */
   ticket?: boolean
   body?: TSchema
+  /** Largest body, where it is larger than `http.body_bytes`: for a list that is sent whole. */
+  bodyBytes?: number
   params?: TSchema
   query?: TSchema
   /** Shape of the 200 (or 201) reply, for OpenAPI; replies are not filtered through it. */

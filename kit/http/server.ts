@@ -121,6 +121,7 @@ function addRoutes(
     app.route({
       method: route.method,
       url: route.path,
+      bodyLimit: Math.max(by.config.body_bytes, route.bodyBytes ?? 0),
       // Before the body is read: who may not call a route does not get to send it 64 KiB.
       onRequest: async (request) => {
         const { authorization, host } = request.headers

@@ -1,9 +1,11 @@
 /** What a protocol has beside its actions, for the routes that only some protocols can serve. */
 import { Fault } from '#kit/fault.ts'
+import type { PointsFace } from './points-face.ts'
 import type { UnitsFace } from './unit-view.ts'
 
 /** Faces of an adapter; a protocol, or a mode of it, leaves out what it has not. */
 export interface AdapterFaces {
+  points?: PointsFace
   units?: UnitsFace
 }
 

@@ -2,6 +2,7 @@
 import type { Adapter, AdapterContext } from './adapter.ts'
 import { createModbusMaster } from './modbus-master.ts'
 import type { ModbusPdu } from './modbus-pdu.ts'
+import { createModbusPoints, withPoints } from './modbus-points.ts'
 import type { ModbusSettings } from './modbus-settings.ts'
 import { type ModbusTcpWorld, withModbusTcp } from './modbus-tcp.ts'
 import type { PortRecord } from './port-record.ts'
@@ -17,5 +18,7 @@ export interface ProtocolWorld extends RawWorld, ModbusTcpWorld {
 export function makeAdapter(record: PortRecord, context: AdapterContext, world: ProtocolWorld): Adapter {
   if (record.protocol === 'raw') return new RawAdapter(context, record.settings as RawSettings, world)
   const settings = record.settings as ModbusSettings
-  return withModbusTcp(createModbusMaster(context, settings, world.modbusPdu), { ...world, ...context, settings })
+  const points = createModbusPoints(context, settings, record.points)
+  const master = createModbusMaster(context, settings, world.modbusPdu, points.hooks)
+  return withModbusTcp(withPoints(master, points, master.asker), { ...world, ...context, settings })
 }

@@ -71,6 +71,26 @@ export const modbusSettings = Type.Object(
       maximum: 10_000,
       description: 'pause after a broadcast, in which units carry it out, ms',
     }),
+    merge_gap: Type.Integer({
+      default: 8,
+      minimum: 0,
+      maximum: 124,
+      description:
+        'registers that no point asks for, read along to save a request; for coils and inputs sixteen times as many',
+    }),
+    merge_registers: Type.Integer({
+      default: 125,
+      minimum: 1,
+      maximum: 125,
+      description: 'registers that one read of points asks for at most; for coils and inputs sixteen times as many',
+    }),
+    stale_after_ms: Type.Optional(
+      Type.Integer({
+        minimum: 100,
+        maximum: 604_800_000,
+        description: 'age at which the value of a point is stale, ms; left out: three of its poll intervals',
+      }),
+    ),
     local_echo: Type.Enum(['auto', 'present', 'absent'], {
       default: 'auto',
       description: 'whether the adapter gives our own bytes back; auto: learned from the first transactions',

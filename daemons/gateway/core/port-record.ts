@@ -1,4 +1,5 @@
-/** What is kept of a port: its protocol, line, settings and webhooks. */
+/** What is kept of a port: its protocol, line, settings, points and webhooks. */
+import type { PointDefinition } from './point-record.ts'
 import type { FoundLine, LineSettings } from './ports.ts'
 import type { WebhookRecord } from './webhook-list.ts'
 
@@ -15,6 +16,8 @@ export interface PortRecord {
   settings: Record<string, unknown>
   /** Whether it is opened at start. */
   enabled: boolean
+  /** Of modbus-rtu; they rest while the port speaks another protocol. */
+  points: PointDefinition[]
   webhooks: WebhookRecord[]
 }
 

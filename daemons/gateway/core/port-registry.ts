@@ -138,7 +138,8 @@ export class PortRegistry {
     const before = this.#entries.get(path)
     if (!before && this.#entries.size >= maxPorts)
       throw new Fault('too_many_ports', `${this.#entries.size} ports are configured; ports.max allows ${maxPorts}.`)
-    const record: PortRecord = { webhooks: before?.record.webhooks ?? [], ...settings, path, enabled: true }
+    const { webhooks = [], points = [] } = before?.record ?? {}
+    const record: PortRecord = { webhooks, points, ...settings, path, enabled: true }
     const port = makePort(record)
     await before?.port.close()
     try {

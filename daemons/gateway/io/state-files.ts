@@ -9,6 +9,8 @@ import { createStore, type Store } from '#kit/store.ts'
 import type { KeyRecord } from '../core/api-keys.ts'
 import type { IdentityRecord } from '../core/identity.ts'
 import { lineSettings } from '../core/line-settings.ts'
+import { refuseBadPoints } from '../core/point-check.ts'
+import { pointDefinition } from '../core/point-record.ts'
 import { type PortRecord, protocols } from '../core/port-record.ts'
 import { settingsOfProtocol } from '../core/protocol-settings.ts'
 import type { UserRecord } from '../core/user-list.ts'
@@ -35,6 +37,7 @@ const port = Type.Object(
     line: lineSettings,
     settings: Type.Record(Type.String(), Type.Unknown()),
     enabled: Type.Boolean(),
+    points: Type.Array(pointDefinition, { default: [] }),
     webhooks: Type.Array(webhook),
   },
   strict,
@@ -108,9 +111,10 @@ function fileOf(properties: Record<string, TSchema>) {
   return Type.Object({ version: Type.Literal(VERSION), ...properties }, strict)
 }
 
-/** Keys that came with a newer version get their defaults. @throws Fault `bad_fields` that names the port */
+/** Keys that came with a newer version get their defaults; points fit together. @throws Fault `bad_fields` that names the port */
 function withDefaults(record: PortRecord): PortRecord {
   try {
+    refuseBadPoints(record.points)
     return { ...record, settings: settingsReaders[record.protocol](record.settings) as Record<string, unknown> }
   } catch (cause) {
     const { code, message } = faultOf(cause, 'bad_fields', 'its settings are not understood')

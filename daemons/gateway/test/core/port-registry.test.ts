@@ -68,7 +68,7 @@ t.test('setting a port up opens it and saves what was set, not what follows from
   const { registry, saved } = registryWith()
   await registry.put('/dev/ttyS0', wish)
   t.equal(registry.require('/dev/ttyS0').life().state, 'open')
-  const record = { path: '/dev/ttyS0', ...wish, enabled: true, webhooks: [] }
+  const record = { path: '/dev/ttyS0', ...wish, enabled: true, points: [], webhooks: [] }
   t.same(saved, [[record]])
 })
 

@@ -1,0 +1,38 @@
+/** Bodies and parameters of the point routes. */
+import { type TSchema, Type } from 'typebox'
+import { type PointDefinition, pointDefinition, pointName, unitNumber } from '../core/point-record.ts'
+import { portParams } from './port-body.ts'
+
+/** Body of PUT: the table whole. */
+export const pointTableBody = Type.Object({ points: Type.Array(pointDefinition) }, { additionalProperties: false })
+
+/** Body of POST: a device by its template. */
+export const newDeviceBody = Type.Object(
+  {
+    template: Type.String({ minLength: 1, maxLength: 64, description: 'id of a template' }),
+    unitId: unitNumber,
+    prefix: Type.Optional(
+      Type.String({ maxLength: 48, pattern: '^(?:[^\\s\\p{C}][^\\p{C}]*)?$', description: 'put before each name' }),
+    ),
+    pollMs: Type.Optional(
+      Type.Integer({ minimum: 100, maximum: 86_400_000, description: "ms; left out: the template's own" }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+/** Body of PATCH: any fields of a point; what is left out stays, so nothing has a default. */
+export const pointChangeBody = Type.Unsafe<Partial<PointDefinition>>({
+  type: 'object',
+  properties: Object.fromEntries(Object.entries(pointDefinition.properties).map(withoutDefault)),
+  additionalProperties: false,
+})
+
+/** `:path` and `:name`. */
+export const pointParams = Type.Object({ ...portParams.properties, name: pointName })
+
+function withoutDefault([key, schema]: [string, TSchema]): [string, object] {
+  const plain = JSON.parse(JSON.stringify(schema))
+  delete plain.default
+  return [key, plain]
+}

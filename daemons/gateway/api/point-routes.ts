@@ -1,0 +1,93 @@
+/** Routes of points: values, and which there are. */
+import { Reply, type Route, route } from '#kit/http/route.ts'
+import type { PointBook } from '../core/point-book.ts'
+import { newDeviceBody, pointChangeBody, pointParams, pointTableBody } from './point-body.ts'
+import { portParams } from './port-body.ts'
+import type { Recorder } from './recorder.ts'
+
+export interface PointRouteParts {
+  book: PointBook
+  recorder: Recorder
+  /** Points of one port at most: what PUT takes is bound by it. */
+  maxPoints: number
+}
+
+/** What one definition with all its fields may have as JSON, most of the time far less. */
+const POINT_BYTES = 1024
+
+export function pointRoutes(parts: PointRouteParts): Route[] {
+  return [...tableRoutes(parts), ...singleRoutes(parts)]
+}
+
+function tableRoutes({ book, recorder, maxPoints }: PointRouteParts): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/ports/:path/points',
+      who: 'user',
+      summary: 'Every point of a port: value, quality, age; and how polling goes',
+      params: portParams,
+      handle: ({ params }) => book.list(params.path),
+    }),
+    route({
+      method: 'PUT',
+      path: '/api/ports/:path/points',
+      who: 'admin',
+      summary: 'Replace the points of a port; applied at once and saved',
+      params: portParams,
+      body: pointTableBody,
+      bodyBytes: maxPoints * POINT_BYTES,
+      async handle(ask) {
+        const { path } = ask.params
+        const answer = await book.replace(path, ask.body.points)
+        await recorder.changed(ask, 'points replaced', path, { points: ask.body.points.length })
+        return answer
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/api/ports/:path/points',
+      who: 'admin',
+      summary: "Add a device: its template's points",
+      params: portParams,
+      body: newDeviceBody,
+      async handle(ask) {
+        const { path } = ask.params
+        const answer = await book.add(path, ask.body)
+        await recorder.changed(ask, 'points added', path, ask.body)
+        return new Reply(201, answer)
+      },
+    }),
+  ]
+}
+
+function singleRoutes({ book, recorder }: PointRouteParts): Route[] {
+  return [
+    route({
+      method: 'PATCH',
+      path: '/api/ports/:path/points/:name',
+      who: 'admin',
+      summary: 'Change fields of one point',
+      params: pointParams,
+      body: pointChangeBody,
+      async handle(ask) {
+        const { path, name } = ask.params
+        const answer = await book.change(path, name, ask.body)
+        await recorder.changed(ask, 'point changed', path, { name, ...ask.body })
+        return answer
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/ports/:path/points/:name',
+      who: 'admin',
+      summary: 'Remove one point',
+      params: pointParams,
+      async handle(ask) {
+        const { path, name } = ask.params
+        await book.remove(path, name)
+        await recorder.changed(ask, 'point removed', path, { name })
+      },
+    }),
+  ]
+}

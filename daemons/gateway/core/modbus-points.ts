@@ -1,0 +1,101 @@
+/** Points on a Modbus line: what is read of them refreshes their values, whoever asked, and a poller asks in time. */
+import { Fault } from '#kit/fault.ts'
+import { exceptionCode } from '../wire/modbus-reply.ts'
+import { bitsOf, wordsOf } from '../wire/modbus-request.ts'
+import type { Adapter, AdapterContext } from './adapter.ts'
+import type { MasterHooks, SeenReply } from './modbus-ask.ts'
+import type { ModbusSettings } from './modbus-settings.ts'
+import { PointPoller, type PollAsker } from './point-poller.ts'
+import type { PointDefinition } from './point-record.ts'
+import { PointTable, type ReadValues } from './point-table.ts'
+import type { PointsFace } from './points-face.ts'
+
+/** Points of one port, between its adapter and its line. */
+export interface ModbusPoints {
+  readonly face: PointsFace
+  /** For the master, or for whoever listens to another. */
+  readonly hooks: Required<MasterHooks>
+  /** The line is open. @param asker polls by it; left out where another master asks */
+  start(asker?: PollAsker): void
+  stop(fault?: Fault): void
+  counters(): Record<string, number>
+}
+
+/** @param settings with every default; `points` are checked */
+export function createModbusPoints(
+  { clock, port, publish }: Pick<AdapterContext, 'clock' | 'port' | 'publish'>,
+  settings: ModbusSettings,
+  points: readonly PointDefinition[],
+): ModbusPoints {
+  const table = new PointTable({ clock, staleAfterMs: settings.stale_after_ms, publish })
+  const poller = new PointPoller({
+    clock,
+    limits: { mergeGap: settings.merge_gap, mergeRegisters: settings.merge_registers },
+    window: windowOf(settings),
+    onFailed: (failed, event, fault) => table.fail(failed, event, fault),
+  })
+
+  function set(definitions: readonly PointDefinition[]): void {
+    table.set(definitions)
+    poller.set(definitions)
+  }
+
+  set(points)
+  return {
+    face: { set, list: () => table.list(), polling: () => poller.view() },
+    hooks: {
+      onReply(seen) {
+        const read = valuesOf(seen)
+        if (read) table.take(read, seen.atMs)
+      },
+      idleMs: () => poller.idleMs(),
+    },
+    start(asker) {
+      if (asker) poller.start(asker)
+    },
+    stop(fault = new Fault('line_closed', `${port} is not open, so nothing is read.`)) {
+      poller.stop()
+      table.failAll(fault)
+    },
+    counters: () => poller.counts(),
+  }
+}
+
+/** The adapter with its points: they begin when its line is open, and end before it goes. */
+export function withPoints<Adapting extends Adapter>(
+  adapter: Adapting,
+  points: ModbusPoints,
+  asker?: PollAsker,
+): Adapting {
+  return {
+    ...adapter,
+    faces: { ...adapter.faces, points: points.face },
+    attach(line) {
+      adapter.attach(line)
+      points.start(asker)
+    },
+    detach(fault) {
+      points.stop(fault)
+      return adapter.detach(fault)
+    },
+    counters: () => ({ ...adapter.counters(), ...points.counters() }),
+  }
+}
+
+/**
+ * A part of the queue, so that what is due goes in order of its instants, and not in order of arrival with what others
+ * ask; what a dead unit holds up leaves room for the rest.
+ */
+function windowOf({ queue, queue_reserve: reserve }: ModbusSettings): number {
+  return Math.max(1, Math.min(Math.floor(queue / 4), queue - reserve))
+}
+
+/** What a reply tells of coils, inputs or registers; undefined where nothing was read. Function 23 reads what 3 reads. */
+function valuesOf({ request, reply }: SeenReply): ReadValues | undefined {
+  const { unitId, fc, address, quantity } = request
+  if (exceptionCode(reply) !== null) return undefined
+  const data = reply.subarray(3, -2)
+  if (fc === 1 || fc === 2) return { unitId, fc, address, values: bitsOf(data, quantity) }
+  if (fc === 3 || fc === 4) return { unitId, fc, address, values: wordsOf(data, quantity) }
+  return fc === 23 ? { unitId, fc: 3, address, values: wordsOf(data, quantity) } : undefined
+}

@@ -1,0 +1,153 @@
+/** What can be done with the points of all ports: list, replace, add a device, change, remove. */
+import { Fault } from '#kit/fault.ts'
+import { type AdapterFaces, requireFace } from './adapter-faces.ts'
+import { badPoints, refuseBadPoints } from './point-check.ts'
+import type { PointDefinition } from './point-record.ts'
+import type { TemplateLibrary } from './point-template.ts'
+import type { PointsFace, PointView, PollingView } from './points-face.ts'
+
+/** What the book needs of the registry. Every operation throws Fault `unknown_port` where the port is not configured. */
+export interface PointKeeper {
+  port(path: string): { path: string; adapter: { readonly faces?: AdapterFaces } }
+  list(path: string): readonly PointDefinition[]
+  /** Keeps what `apply` makes of the points. @throws Fault `store_write_failed`, and what `apply` throws */
+  change(path: string, apply: (points: readonly PointDefinition[]) => PointDefinition[]): Promise<void>
+  /** Points of all ports. */
+  total(): number
+}
+
+export interface PointBookParts {
+  keeper: PointKeeper
+  templates: TemplateLibrary
+  /** Keys `points.max` of one port and `points.total` of all. */
+  limits: { max: number; total: number }
+}
+
+/** A device by its template. */
+export interface NewDevice {
+  template: string
+  unitId: number
+  /** Put before each name. */
+  prefix?: string
+  /** In place of the template's own. */
+  pollMs?: number
+}
+
+export interface PointList {
+  points: PointView[]
+  polling: PollingView
+}
+
+/** Every operation throws Fault `unknown_port`, and `wrong_protocol` where the port has no points. */
+export interface PointBook {
+  list(port: string): PointList
+  /** @throws Fault `bad_fields`, `too_many_points`, `store_write_failed` */
+  replace(port: string, points: PointDefinition[]): Promise<PointList>
+  /** @throws Fault `unknown_template`, `point_exists`, `bad_fields`, `too_many_points`, `store_write_failed` */
+  add(port: string, device: NewDevice): Promise<PointList>
+  /** @throws Fault `unknown_point`, `bad_fields`, `store_write_failed` */
+  change(port: string, name: string, change: Partial<PointDefinition>): Promise<PointView>
+  /** @throws Fault `unknown_point`, `store_write_failed` */
+  remove(port: string, name: string): Promise<void>
+}
+
+/** Longest name of a point. */
+const NAME_LENGTH = 64
+
+export function createPointBook({ keeper, templates, limits }: PointBookParts): PointBook {
+  const faceOf = (port: string): PointsFace => requireFace(keeper.port(port), 'points')
+
+  function listed(port: string): PointList {
+    const face = faceOf(port)
+    return { points: face.list(), polling: face.polling() }
+  }
+
+  /** The line reads by the new points only once they are safe. */
+  async function applied(
+    port: string,
+    apply: (points: readonly PointDefinition[]) => PointDefinition[],
+  ): Promise<void> {
+    faceOf(port)
+    await keeper.change(port, (before) => {
+      const after = apply(before)
+      refuseBadPoints(after)
+      refuseBeyond(after.length, keeper.total() - before.length + after.length)
+      return after
+    })
+    // Meanwhile the port may have been given another protocol; its points then wait in its record.
+    keeper.port(port).adapter.faces?.points?.set(keeper.list(port))
+  }
+
+  function refuseBeyond(count: number, total: number): void {
+    if (count > limits.max)
+      throw new Fault('too_many_points', `The port would have ${count} points; points.max allows ${limits.max}.`)
+    if (total > limits.total)
+      throw new Fault('too_many_points', `There would be ${total} points; points.total allows ${limits.total}.`)
+  }
+
+  return {
+    list: listed,
+    async replace(port, points) {
+      await applied(port, () => points)
+      return listed(port)
+    },
+    async add(port, device) {
+      faceOf(port)
+      const added = pointsOf(device, await templates.list())
+      await applied(port, (before) => {
+        const names = new Set(before.map(({ name }) => name))
+        const twice = added.filter(({ name }) => names.has(name)).map(({ name }) => name)
+        if (twice.length > 0)
+          throw new Fault('point_exists', `The port has a point "${twice[0]}" already; give the device a prefix.`, {
+            details: { names: twice },
+          })
+        return [...before, ...added]
+      })
+      return listed(port)
+    },
+    async change(port, name, change) {
+      await applied(port, (before) => {
+        const at = indexOf(before, name)
+        return before.map((point, index) => (index === at ? { ...point, ...change } : point))
+      })
+      const after = change.name ?? name
+      const view = faceOf(port)
+        .list()
+        .find((point) => point.name === after)
+      if (!view) throw unknownPoint(after)
+      return view
+    },
+    remove: (port, name) => applied(port, (before) => before.toSpliced(indexOf(before, name), 1)),
+  }
+}
+
+function pointsOf(device: NewDevice, templates: Awaited<ReturnType<TemplateLibrary['list']>>): PointDefinition[] {
+  const { prefix = '', unitId, pollMs } = device
+  const template = templates.find(({ id }) => id === device.template)
+  if (!template) throw new Fault('unknown_template', `There is no template ${device.template}.`)
+  const tooLong = template.points.find(({ name }) => prefix.length + name.length > NAME_LENGTH)
+  if (tooLong)
+    throw badPoints([
+      {
+        field: 'prefix',
+        message: `has ${prefix.length} characters; with "${tooLong.name}" that is over ${NAME_LENGTH}`,
+      },
+    ])
+  return template.points.map((point) => ({
+    ...point,
+    name: prefix + point.name,
+    pollMs: pollMs ?? point.pollMs,
+    unitId,
+    template: template.id,
+  }))
+}
+
+function indexOf(points: readonly PointDefinition[], name: string): number {
+  const at = points.findIndex((point) => point.name === name)
+  if (at < 0) throw unknownPoint(name)
+  return at
+}
+
+function unknownPoint(name: string): Fault {
+  return new Fault('unknown_point', `The port has no point "${name}".`)
+}

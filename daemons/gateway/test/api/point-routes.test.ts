@@ -1,0 +1,153 @@
+import t from 'tap'
+import { serve } from '#kit/test/http/server-here.ts'
+import { faultStatus } from '../../api/fault-status.ts'
+import { pointRoutes } from '../../api/point-routes.ts'
+import { bookOf } from '../core/point-fixtures.ts'
+
+async function servePoints(t: Parameters<typeof serve>[0], setup: Parameters<typeof bookOf>[0] = {}) {
+  const told: unknown[] = []
+  const { book, kept } = bookOf(setup)
+  const recorder = { changed: async (_asker: unknown, ...entry: unknown[]) => void told.push(entry) }
+  const routes = pointRoutes({ book, recorder, maxPoints: setup.limits?.max ?? 10 })
+  const { ask } = await serve(t, { routes, faultStatus })
+  const as = async (role: string | undefined, method: string, path: string, json?: unknown) => {
+    const reply = await ask(path, { method, ...(role && { as: role }), json })
+    const text = await reply.text()
+    return { status: reply.status, body: text === '' ? undefined : JSON.parse(text) }
+  }
+  const asAdmin = (method: string, path: string, json?: unknown) => as('admin', method, path, json)
+  return { as, asAdmin, kept, told }
+}
+
+const here = '/api/ports/bus/points'
+const plain = { name: 'a', unitId: 1, fc: 3, address: 0, type: 'u16' }
+
+t.test('A.points a table is put, listed, changed, added to and removed from', async (t) => {
+  const { asAdmin, told } = await servePoints(t)
+  t.same(await asAdmin('GET', here), {
+    status: 200,
+    body: { points: [], polling: { reads: 0, pointsPerRead: null, periodSlipMs: null, overruns: 0 } },
+  })
+  const put = await asAdmin('PUT', here, { points: [plain] })
+  t.equal(put.status, 200)
+  t.same(put.body.points, [
+    {
+      name: 'a',
+      unitId: 1,
+      fc: 3,
+      address: 0,
+      type: 'u16',
+      wordOrder: 'big',
+      byteOrder: 'big',
+      bit: null,
+      length: null,
+      scale: 1,
+      offset: 0,
+      noValue: [],
+      unit: null,
+      decimals: null,
+      pollMs: 10_000,
+      deadband: 0,
+      template: null,
+      value: null,
+      text: null,
+      quality: 'unknown',
+      ageMs: null,
+      changedAt: null,
+      readAt: null,
+      fault: null,
+    },
+  ])
+  const added = await asAdmin('POST', here, { template: 'meter', unitId: 7, prefix: 'cellar ' })
+  t.match(added, { status: 201, body: { points: [{ name: 'a' }, { name: 'cellar volts', unitId: 7 }, {}] } })
+  t.match(await asAdmin('PATCH', `${here}/cellar%20volts`, { deadband: 2, unit: null }), {
+    status: 200,
+    body: { name: 'cellar volts', deadband: 2, unit: null, pollMs: 5000 },
+  })
+  t.same(await asAdmin('DELETE', `${here}/a`), { status: 204, body: undefined })
+  t.match((await asAdmin('GET', here)).body.points, [{ name: 'cellar volts' }, { name: 'cellar amperes' }])
+  t.same(told, [
+    ['points replaced', 'bus', { points: 1 }],
+    ['points added', 'bus', { template: 'meter', unitId: 7, prefix: 'cellar ' }],
+    ['point changed', 'bus', { name: 'cellar volts', deadband: 2, unit: null }],
+    ['point removed', 'bus', { name: 'a' }],
+  ])
+})
+
+t.test('every fault of a table is told at once, by the path of its field', async (t) => {
+  const { asAdmin, kept } = await servePoints(t)
+  const shape = await asAdmin('PUT', here, {
+    points: [plain, { ...plain, name: '', address: 70_000, typ: 'u16' }, { ...plain, unitId: 0, fc: 5 }],
+  })
+  t.match(shape, { status: 400, body: { error: 'bad_fields' } })
+  t.strictSame(shape.body.fields.map(({ field }: { field: string }) => field).sort(), [
+    'points[1].address',
+    'points[1].name',
+    'points[1].typ',
+    'points[2].fc',
+    'points[2].unitId',
+  ])
+  const together = await asAdmin('PUT', here, {
+    points: [
+      { ...plain, type: 'f64', address: 65_533 },
+      { ...plain, fc: 1 },
+    ],
+  })
+  t.strictSame(together.body.fields.map(({ field }: { field: string }) => field).sort(), [
+    'points[0].address',
+    'points[1].name',
+    'points[1].type',
+  ])
+  t.same(kept.get('bus'), [])
+})
+
+t.test('what is not there, or is there already, has its status', async (t) => {
+  const { asAdmin } = await servePoints(t, { limits: { max: 3, total: 20 } })
+  const status = async (method: string, path: string, json?: unknown) => {
+    const { status, body } = await asAdmin(method, path, json)
+    return `${status} ${body.error}`
+  }
+  await asAdmin('POST', here, { template: 'meter', unitId: 7 })
+  t.equal(await status('POST', here, { template: 'meter', unitId: 8 }), '409 point_exists')
+  t.equal(await status('POST', here, { template: 'meter', unitId: 8, prefix: 'b ' }), '409 too_many_points')
+  t.equal(await status('POST', here, { template: 'nothing', unitId: 8 }), '404 unknown_template')
+  t.equal(await status('POST', here, { template: 'meter' }), '400 bad_fields')
+  t.equal(await status('PATCH', `${here}/none`, { scale: 2 }), '404 unknown_point')
+  t.equal(await status('PATCH', `${here}/volts`, { scale: 0 }), '400 bad_fields')
+  t.equal(await status('PATCH', `${here}/volts`, { sclae: 2 }), '400 bad_fields')
+  t.equal(await status('DELETE', `${here}/none`), '404 unknown_point')
+  t.equal(await status('GET', '/api/ports/raw/points'), '409 wrong_protocol')
+  t.equal(await status('GET', '/api/ports/none/points'), '404 unknown_port')
+})
+
+t.test('a table as large as points.max allows is taken, though it is larger than other bodies', async (t) => {
+  const { asAdmin } = await servePoints(t, { limits: { max: 500, total: 600 } })
+  const points = Array.from({ length: 500 }, (_, address) => ({
+    ...plain,
+    address,
+    name: `${address}`.padStart(64, 'x'),
+    wordOrder: 'big',
+    byteOrder: 'big',
+    bit: null,
+    length: null,
+    unit: 'kilowatt hours',
+    template: 'maker-and-model',
+  }))
+  t.ok(JSON.stringify({ points }).length > 65_536)
+  t.equal((await asAdmin('PUT', here, { points })).status, 200)
+})
+
+t.test('A.auth.3 everybody signed in reads, administrators alone change', async (t) => {
+  const { as } = await servePoints(t)
+  const calls = [
+    ['GET', here],
+    ['PUT', here, { points: [] }],
+    ['POST', here, { template: 'meter', unitId: 1 }],
+    ['PATCH', `${here}/volts`, {}],
+    ['DELETE', `${here}/volts`],
+  ] as const
+  for (const [method, path, json] of calls) {
+    t.equal((await as(undefined, method, path, json)).status, 401, `${method} by nobody`)
+    t.equal((await as('viewer', method, path, json)).status, method === 'GET' ? 200 : 403, `${method} by a viewer`)
+  }
+})

@@ -1,0 +1,81 @@
+import t from 'tap'
+import { Fault } from '#kit/fault.ts'
+import { bookOf } from './point-fixtures.ts'
+import { point } from './points.ts'
+
+t.test('the table is replaced whole, on the line and in what is kept', async (t) => {
+  const { book, kept, table } = bookOf()
+  const { points, polling } = await book.replace('bus', [point('a'), point('b', { address: 1 })])
+  t.match(points, [
+    { name: 'a', quality: 'unknown' },
+    { name: 'b', quality: 'unknown' },
+  ])
+  t.equal(polling.overruns, 0)
+  t.match(kept.get('bus'), [{ name: 'a' }, { name: 'b' }])
+  t.equal(table.list().length, 2)
+  t.equal(book.list('bus').points.length, 2)
+})
+
+t.test("a device is added by its template, with a prefix and an interval of the installer's", async (t) => {
+  const { book, kept } = bookOf()
+  await book.add('bus', { template: 'meter', unitId: 7 })
+  await book.add('bus', { template: 'meter', unitId: 8, prefix: 'cellar ', pollMs: 500 })
+  t.match(kept.get('bus'), [
+    { name: 'volts', unitId: 7, template: 'meter', pollMs: 5000, unit: 'V' },
+    { name: 'amperes', unitId: 7, address: 6 },
+    { name: 'cellar volts', unitId: 8, pollMs: 500 },
+    { name: 'cellar amperes', unitId: 8 },
+  ])
+  await t.rejects(book.add('bus', { template: 'meter', unitId: 9 }), {
+    code: 'point_exists',
+    message: /"volts" already; give the device a prefix/,
+    details: { names: ['volts', 'amperes'] },
+  })
+  await t.rejects(book.add('bus', { template: 'metre', unitId: 9 }), { code: 'unknown_template' })
+  const prefix = 'x'.repeat(58)
+  await t.rejects(book.add('bus', { template: 'meter', unitId: 9, prefix }), {
+    code: 'bad_fields',
+    details: { fields: [{ field: 'prefix', message: /with "amperes"/ }] },
+  })
+  t.equal(kept.get('bus')?.length, 4)
+})
+
+t.test('one point is changed, also its name, or removed', async (t) => {
+  const { book, kept } = bookOf()
+  await book.replace('bus', [point('a'), point('b', { address: 1 })])
+  t.match(await book.change('bus', 'a', { name: 'c', scale: 0.5 }), { name: 'c', scale: 0.5, quality: 'unknown' })
+  t.match(kept.get('bus'), [{ name: 'c', scale: 0.5, address: 0 }, { name: 'b' }])
+  await t.rejects(book.change('bus', 'a', {}), { code: 'unknown_point' })
+  await t.rejects(book.change('bus', 'c', { name: 'b' }), { code: 'bad_fields', message: /is "b", as is that of/ })
+  await book.remove('bus', 'c')
+  t.match(kept.get('bus'), [{ name: 'b' }])
+  await t.rejects(book.remove('bus', 'c'), { code: 'unknown_point' })
+})
+
+t.test('points beyond what a port or all ports may have are refused', async (t) => {
+  const { book, kept } = bookOf({ limits: { max: 3, total: 4 } })
+  const points = (count: number) => Array.from({ length: count }, (_, at) => point(`p${at}`, { address: at }))
+  await t.rejects(book.replace('bus', points(4)), { code: 'too_many_points', message: /points\.max allows 3/ })
+  await t.rejects(book.replace('bus', points(3)), {
+    code: 'too_many_points',
+    message: /5 points; points\.total allows 4/,
+  })
+  t.same(kept.get('bus'), [])
+  await book.replace('bus', points(2))
+  await book.replace('bus', points(2))
+})
+
+t.test('what could not be saved is not read', async (t) => {
+  const { book, table } = bookOf({ saving: () => Promise.reject(new Fault('store_write_failed', 'full')) })
+  await t.rejects(book.replace('bus', [point('a')]), { code: 'store_write_failed' })
+  t.same(table.list(), [])
+})
+
+t.test('a port without points says so, and one that is not there too', async (t) => {
+  const { book, kept } = bookOf()
+  t.throws(() => book.list('raw'), { code: 'wrong_protocol' })
+  await t.rejects(book.replace('raw', [point('a')]), { code: 'wrong_protocol' })
+  await t.rejects(book.add('raw', { template: 'meter', unitId: 1 }), { code: 'wrong_protocol' })
+  t.same(kept.get('raw'), [])
+  t.throws(() => book.list('nowhere'), { code: 'unknown_port' })
+})

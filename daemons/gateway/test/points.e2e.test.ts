@@ -1,0 +1,120 @@
+/** Points of the real gateway, on a unit that nobody here wrote. */
+import t, { type Test } from 'tap'
+import { noLibmodbus, nullModem, startLibmodbus } from './peer/libmodbus.ts'
+import { password, type RunningGateway, startGateway } from './running-gateway.ts'
+import { until } from './until.ts'
+
+const skip = noLibmodbus ?? false
+const modbus = { protocol: 'modbus-rtu', line: { baud: 19_200 } }
+
+/** A port on a libmodbus unit 17 whose register n holds 3 * n. */
+async function busOf(t: Test, options: Parameters<typeof startGateway>[1] = {}) {
+  const [ours, theirs] = nullModem(t)
+  await startLibmodbus(t, theirs.path, 17)
+  const gateway = await startGateway(t, options)
+  await gateway.setUp()
+  t.equal((await gateway.call('PUT', gateway.portPath(ours.path), modbus)).status, 200)
+  return { gateway, path: ours.path, points: pointsOf(gateway, ours.path) }
+}
+
+function pointsOf(gateway: RunningGateway, path: string) {
+  return async () => (await gateway.call('GET', gateway.portPath(path, '/points'))).body
+}
+
+const register = (address: number, keys: object = {}) => ({
+  name: `r${address}`,
+  unitId: 17,
+  fc: 3,
+  address,
+  type: 'u16',
+  pollMs: 200,
+  ...keys,
+})
+
+t.test('A.points values of a libmodbus unit are right while others read it at once', { skip }, async (t) => {
+  const { gateway, path, points } = await busOf(t)
+  const table = [
+    ...Array.from({ length: 20 }, (_, at) => register(at)),
+    register(30, { type: 'u32', scale: 0.001 }),
+    register(40, { name: 'low bit', type: 'bit', bit: 0 }),
+    register(50, { name: 'not there', address: 5000 }),
+  ]
+  t.equal((await gateway.call('PUT', gateway.portPath(path, '/points'), { points: table })).status, 200)
+  const asked = Array.from({ length: 12 }, (_, at) =>
+    gateway.call('POST', gateway.portPath(path, '/rest/request'), { unitId: 17, fc: 3, address: 60 + at, quantity: 4 }),
+  )
+  const isRead = async () => (await points()).points.every(({ quality }: { quality: string }) => quality !== 'unknown')
+  await until('every point was read', isRead)
+  for (const [at, answer] of (await Promise.all(asked)).entries())
+    t.match(answer, { status: 200, body: { values: [0, 1, 2, 3].map((more) => 3 * (60 + at + more)) } })
+  const { points: found, polling } = await points()
+  for (const [at, point] of found.slice(0, 20).entries())
+    t.match(point, { value: 3 * at, quality: 'good', fault: null })
+  t.match(found[20], { value: (90 * 65_536 + 93) / 1000, quality: 'good' })
+  t.match(found[21], { value: false, text: 'off' })
+  t.match(found[22], { value: null, quality: 'bad', fault: { code: 'modbus_exception' } })
+  t.equal(polling.reads, 3)
+  t.equal(polling.pointsPerRead, 7.67)
+  const { body: metrics } = await gateway.call('GET', '/metrics')
+  t.match(metrics, `plantroom_point_value{port="${path}",name="r7",unit=""} 21`)
+})
+
+t.test('a value that an operator writes and reads is told as an event', { skip }, async (t) => {
+  const { gateway, path, points } = await busOf(t)
+  await gateway.call('PUT', gateway.portPath(path, '/points'), { points: [register(10, { pollMs: 86_400_000 })] })
+  await until('it was read', async () => (await points()).points[0].value === 30)
+  const ask = (body: object) => gateway.call('POST', gateway.portPath(path, '/rest/request'), { unitId: 17, ...body })
+  await ask({ fc: 6, address: 10, values: [444] })
+  await ask({ fc: 3, address: 8, quantity: 5 })
+  t.match((await points()).points[0], { value: 444, quality: 'good' })
+  const { body: events } = await gateway.call('GET', gateway.portPath(path, '/frames'))
+  const values = events.filter(({ event }: { event: string }) => event === 'value')
+  t.match(values.at(-1).payload, { name: 'r10', unitId: 17, value: 444, previous: 30, quality: 'good' })
+})
+
+t.test(
+  'points live through a restart and a change of the port, and are changed without opening it anew',
+  { skip },
+  async (t) => {
+    const stateFolder = t.testdir()
+    const { gateway, path, points } = await busOf(t, { stateFolder })
+    const at = (rest: string) => gateway.portPath(path, rest)
+    await gateway.call('PUT', at('/points'), { points: [register(10)] })
+    const { body: before } = await gateway.call('GET', at(''))
+    t.equal((await gateway.call('PATCH', at('/points/r10'), { name: 'cold water', scale: 0.1 })).status, 200)
+    await until('it is read anew', async () => (await points()).points[0].value === 3)
+    const { body: after } = await gateway.call('GET', at(''))
+    t.equal(after.stateSince, before.stateSince, 'the line stayed open')
+    await gateway.call('PUT', at(''), { ...modbus, settings: { merge_gap: 0 } })
+    t.match(await points(), { points: [{ name: 'cold water', scale: 0.1 }] })
+    await gateway.stop()
+    const again = await startGateway(t, { stateFolder })
+    const login = await again.call('POST', '/api/login', { password })
+    await until('it is read after the restart', async () => {
+      const { points: found } = (await again.call('GET', again.portPath(path, '/points'), undefined, login.body.token))
+        .body
+      return found[0].name === 'cold water' && found[0].value === 3
+    })
+  },
+)
+
+t.test('A.templates a device is added by its template, with the source of its registers', async (t) => {
+  const gateway = await startGateway(t)
+  await gateway.setUp()
+  const { status, body: templates } = await gateway.call('GET', '/api/templates/modbus')
+  t.equal(status, 200)
+  t.ok(templates.length > 0)
+  for (const { source, points, line } of templates) {
+    t.ok(source.title && source.revision && source.note)
+    t.ok(points.length > 0 && line.baud > 0)
+  }
+  const [ours] = nullModem(t)
+  await gateway.call('PUT', gateway.portPath(ours.path), modbus)
+  const added = await gateway.call('POST', gateway.portPath(ours.path, '/points'), {
+    template: 'eastron-sdm120',
+    unitId: 3,
+    prefix: 'flat 1 ',
+  })
+  t.equal(added.status, 201)
+  t.match(added.body.points[0], { name: 'flat 1 voltage', unitId: 3, template: 'eastron-sdm120', unit: 'V' })
+})
