@@ -54,6 +54,7 @@ export function fakeClock(startEpochMs = 1_900_000_000_000): FakeClock {
     epochMs: () => Math.floor(epochOffsetMs + nowMs),
     monotonicMs: () => nowMs,
     after: (delayMs, run) => set(delayMs, run),
+    soon: (run) => set(0, run),
     every: (periodMs, run) => set(periodMs, run, periodMs),
     advance(ms) {
       const untilMs = nowMs + ms

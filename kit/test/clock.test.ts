@@ -1,4 +1,6 @@
 /** The clock of the machine, and the one that tests move. */
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { t } from 'tap'
 import { systemClock, wait } from '#kit/clock.ts'
 import { fakeClock } from '#kit/clock-fake.ts'
@@ -20,6 +22,33 @@ t.test('the machine’s clock counts on and runs what was set, unless cancelled'
   clearInterval(keepAlive)
   t.ok(systemClock.monotonicMs() > before)
   t.ok(Number.isInteger(systemClock.epochMs()))
+})
+
+t.test('what runs soon runs after input that lies ready was read, unless cancelled', async (t) => {
+  systemClock.soon(() => t.fail('was cancelled')).cancel()
+  const begun = systemClock.soon(() => t.fail('was cancelled'))
+  await new Promise((resolve) => setImmediate(resolve))
+  begun.cancel()
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  const [accepted] = (await once(server, 'connection')) as [Socket]
+  for (let times = 0; times < 20; times++) {
+    const told: string[] = []
+    accepted.once('data', () => told.push('read'))
+    client.write('x')
+    // A process that stalls: the byte lies ready when it goes on.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
+    await new Promise<void>((resolve) => {
+      systemClock.soon(() => {
+        told.push('soon')
+        resolve()
+      })
+    })
+    t.same(told, ['read', 'soon'])
+  }
+  client.destroy()
+  server.close()
 })
 
 t.test('the fake clock runs timers in order of their time, each at its own instant', async (t) => {

@@ -12,23 +12,28 @@ export interface SilenceParts {
 }
 
 /**
- * Waits for silence. A timer is set even where the line was silent for long: between it and the send, input that lies
- * in the driver is read, so that an old reply is never found behind a new request.
+ * Waits for silence. Even where the line was silent for long, input that lies in the driver is read before the send, so
+ * that an old reply is never found behind a new request.
  */
 export function awaitSilence(parts: SilenceParts): Timer {
   const { clock } = parts
   const sinceMs = clock.monotonicMs()
-  let timer = again()
+  let timer = next()
 
-  function again(): Timer {
-    return clock.after(Math.max(1, parts.silentAtMs() - clock.monotonicMs()), look)
+  function next(): Timer {
+    const leftMs = parts.silentAtMs() - clock.monotonicMs()
+    return leftMs > 0 ? clock.after(leftMs, waitOn) : clock.soon(look)
   }
 
   function look(): void {
-    const waitedMs = clock.monotonicMs() - sinceMs
     if (clock.monotonicMs() >= parts.silentAtMs()) parts.onSilent()
-    else if (waitedMs >= parts.limitMs) parts.onBusy(Math.round(waitedMs))
-    else timer = again()
+    else waitOn()
+  }
+
+  function waitOn(): void {
+    const waitedMs = clock.monotonicMs() - sinceMs
+    if (waitedMs >= parts.limitMs && clock.monotonicMs() < parts.silentAtMs()) parts.onBusy(Math.round(waitedMs))
+    else timer = next()
   }
 
   return { cancel: () => timer.cancel() }

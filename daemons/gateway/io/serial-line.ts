@@ -19,11 +19,11 @@ type SerialStream = SerialPortStream<typeof PlantroomBinding>
 export function createSerialOpener({ log }: { log: Log }): LineOpener {
   return {
     async open(path, settings) {
-      await requireTerminal(path)
+      const { isPty } = await requireTerminal(path)
       const stream = new SerialPortStream({ binding: PlantroomBinding, autoOpen: false, ...optionsOf(path, settings) })
       const port = await opened(stream)
       log.info('line opened', { path, baud: settings.baud, unsupported: port.unsupported.join(',') })
-      return new SerialLine(stream, port, path)
+      return new SerialLine(stream, port, { path, isPty })
     },
   }
 }
@@ -71,6 +71,7 @@ class SerialLine implements Line {
   readonly #stream: SerialStream
   readonly #port: PlantroomPort
   readonly #path: string
+  readonly #isPty: boolean
   readonly #atOpen: IcounterCounts | null
   #onGone: ((fault: Fault) => void) | undefined
   #gone: Fault | undefined
@@ -81,11 +82,12 @@ class SerialLine implements Line {
   /** Its writer is told when it fails; here it only marks the end of what was written. */
   #lastWrite = Promise.resolve()
 
-  constructor(stream: SerialStream, port: PlantroomPort, path: string) {
+  constructor(stream: SerialStream, port: PlantroomPort, at: { path: string; isPty: boolean }) {
     this.unsupported = port.unsupported
     this.#stream = stream
     this.#port = port
-    this.#path = path
+    this.#path = at.path
+    this.#isPty = at.isPty
     this.#atOpen = countsOf(port)
     // A failed write also comes as an `error` event of the stream; its writer is told by the write itself.
     stream.on('error', () => undefined)
@@ -109,7 +111,8 @@ class SerialLine implements Line {
   async drain(): Promise<void> {
     this.#requireOpen()
     await this.#lastWrite.catch(() => undefined)
-    await told(this.#port.drain(), this.#path)
+    // Nothing is on its way in a pty; asking costs a thread of the pool (docs/decisions/089-modbus-speed.md).
+    if (!this.#isPty) await told(this.#port.drain(), this.#path)
   }
 
   async flush(): Promise<void> {

@@ -42,7 +42,7 @@ async function lineOf(t: Test, setup: Setup = {}) {
   )
   t.teardown(simulateModbusLine({ duplex: pty, clock: systemClock, units, say: setup.say }))
   const tcpPort = setup.tcpPort ?? (await freePort())
-  const settings = { tcp_port: tcpPort, response_timeout_ms: 100, ...setup.settings }
+  const settings = { tcp_port: tcpPort, response_timeout_ms: 1000, ...setup.settings }
   const put = await gateway.call('PUT', gateway.portPath(pty.path), {
     protocol: 'modbus-rtu',
     line: { baud: 115_200 },
@@ -150,7 +150,7 @@ t.test('a broadcast reaches every unit and is answered with nothing', async (t) 
 })
 
 t.test('a dead unit costs its own client its time, and no other client a reply', async (t) => {
-  const { tcpPort, view } = await lineOf(t)
+  const { tcpPort, view } = await lineOf(t, { settings: { response_timeout_ms: 500 } })
   const [stubborn, other] = [await dialMbap(t, tcpPort), await dialMbap(t, tcpPort)]
   let isDone = false
   const asksTheDead = (async () => {
