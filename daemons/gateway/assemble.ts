@@ -23,6 +23,7 @@ import { portRoutes } from './api/port-routes.ts'
 import { createRecorder } from './api/recorder.ts'
 import { PRODUCT, systemRoutes } from './api/system-routes.ts'
 import { templateRoutes } from './api/template-routes.ts'
+import { unitRoutes } from './api/unit-routes.ts'
 import { userRoutes } from './api/user-routes.ts'
 import { webhookRoutes } from './api/webhook-routes.ts'
 import type { GatewayConfig } from './config.ts'
@@ -247,6 +248,7 @@ function serverOf(context: Context, house: House, { journal, refusals }: Records
       ...actionRoutes({ registry, recorder }),
       ...pointRoutes({ book: points, recorder, maxPoints: config.points.max }),
       ...templateRoutes({ templates }),
+      ...unitRoutes({ registry }),
       ...webhookRoutes({ book: webhooks, journal }),
     ],
     sockets: [liveFeedRoute({ hub, clock, limits: { summaryMs: config.feed.summary_ms } })],

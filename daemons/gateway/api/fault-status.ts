@@ -41,6 +41,7 @@ export const faultStatus: Readonly<Record<string, number>> = {
   line_write_failed: 503,
   modbus_line_busy: 503,
   modbus_send_timeout: 503,
+  modbus_unit_silent: 503,
   send_timeout: 503,
   modbus_expired: 504,
   modbus_timeout: 504,

@@ -3,7 +3,7 @@ import type { Metrics, Sample } from '#kit/http/metrics.ts'
 import type { Port } from '../core/port.ts'
 import type { PortRegistry } from '../core/port-registry.ts'
 
-/** @param metrics gains a gauge of what is open and the counters of every port, by kind */
+/** @param metrics gains gauges of what is open and of units by state, and the counters of every port, by kind */
 export function measurePorts(metrics: Metrics, registry: PortRegistry): void {
   metrics.gauge({ name: 'port_open', help: '1 while the line is open', labels: ['port'] }, () =>
     registry.all().map((port) => ({ labels: { port: port.path }, value: port.life().state === 'open' ? 1 : 0 })),
@@ -12,6 +12,18 @@ export function measurePorts(metrics: Metrics, registry: PortRegistry): void {
     { name: 'port_events_total', help: 'bytes, frames and faults of a line, by kind', labels: ['port', 'kind'] },
     () => registry.all().flatMap(samplesOf),
   )
+  metrics.gauge({ name: 'port_units', help: 'units of a Modbus line, by state', labels: ['port', 'state'] }, () =>
+    registry.all().flatMap(unitSamplesOf),
+  )
+}
+
+/**
+ * Units by state, not by number: 64 lines of 247 units each would be tens of thousands of series, and a mistaken client
+ * makes any of them. Which unit it is stands in `GET /api/ports/:path/units`.
+ */
+function unitSamplesOf(port: Port): Sample[] {
+  const states = Object.entries(port.adapter.faces?.units?.states() ?? {})
+  return states.map(([state, value]) => ({ labels: { port: port.path, state }, value }))
 }
 
 function samplesOf(port: Port): Sample[] {

@@ -18,6 +18,8 @@ export interface AskHow {
   deadlineMs?: number
   /** Who may withdraw it while it waits. */
   owner?: object
+  /** Goes to a silent unit too, in a gap, and is a probe of it: for a scan, which asks each unit once. */
+  evenSilent?: boolean
 }
 
 /** A proven reply, whoever asked for it. */
@@ -37,8 +39,8 @@ export interface ModbusAsker {
    * Sends a request when its turn comes.
    * @param frame a whole request of a master, with its checksum
    * @returns the proven reply, which may be an exception; null after a broadcast
-   * @throws Fault `modbus_timeout`, `modbus_bad_reply`, `modbus_expired`, `modbus_line_busy`, `modbus_send_timeout`,
-   *   `queue_full`, `line_closed`, and what opening the frame throws
+   * @throws Fault `modbus_timeout`, `modbus_bad_reply`, `modbus_unit_silent`, `modbus_expired`, `modbus_withdrawn`,
+   *   `modbus_line_busy`, `modbus_send_timeout`, `queue_full`, `line_closed`, and what opening the frame throws
    */
   exchange(frame: Uint8Array, how: AskHow): Promise<Uint8Array | null>
   /**
@@ -60,6 +62,9 @@ export interface ModbusWithdrawals {
 export interface MasterHooks {
   /** After each proven reply, before whoever asked is told. Must be quick and not throw. */
   onReply?(seen: SeenReply): void
-  /** Milliseconds until the next poll is due, 0 where one is overdue, Infinity where nothing is polled. */
+  /**
+   * Milliseconds until the next poll is due that does not wait already, 0 where one is overdue, Infinity where nothing
+   * is polled. What may cost a whole timeout goes only where that many are left.
+   */
   idleMs?(): number
 }

@@ -4,22 +4,25 @@
  */
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
-import { exceptionCode } from '../wire/modbus-reply.ts'
 import { openRequest } from '../wire/modbus-request.ts'
 import { silenceUs } from '../wire/modbus-timing.ts'
 import type { AskHow, MasterHooks } from './modbus-ask.ts'
 import type { ModbusCounts } from './modbus-counts.ts'
-import { echoCheckOf } from './modbus-echo-check.ts'
-import { lineBusyFault, noReplyFault } from './modbus-faults.ts'
+import { checkTwin } from './modbus-echo-check.ts'
+import { lineBusyFault } from './modbus-faults.ts'
 import { createModbusHolds, type ModbusHolds } from './modbus-holds.ts'
-import { ModbusReceiver } from './modbus-receiver.ts'
+import { createModbusOutcomes, type ModbusOutcomes } from './modbus-outcomes.ts'
+import { ModbusReceiver, type Twin } from './modbus-receiver.ts'
 import { type ReplyWait, waitForReply } from './modbus-reply-wait.ts'
-import { createModbusRequests, type ModbusRequests, type Transaction } from './modbus-requests.ts'
+import { createModbusRequests, type ModbusRequests } from './modbus-requests.ts'
 import { sendRequest } from './modbus-send.ts'
 import { type ModbusSettings, quarantineMs } from './modbus-settings.ts'
 import { awaitSilence } from './modbus-silence.ts'
+import type { Transaction } from './modbus-transaction.ts'
 import { type BusEvent, type BusState, nextBusState } from './modbus-transaction-table.ts'
+import { ModbusUnits } from './modbus-units.ts'
 import type { Line } from './ports.ts'
+import type { UnitsFace } from './unit-view.ts'
 
 export interface BusParts {
   port: string
@@ -28,13 +31,15 @@ export interface BusParts {
   settings: ModbusSettings
   counts: ModbusCounts
   publish(event: string, payload: unknown): void
-  onReply?: MasterHooks['onReply']
+  hooks: MasterHooks
 }
 
 export class ModbusBus {
   readonly #parts: BusParts
   readonly #requests: ModbusRequests
   readonly #holds: ModbusHolds
+  readonly #units: ModbusUnits
+  readonly #outcomes: ModbusOutcomes
   readonly #receiver: ModbusReceiver
   readonly #gapMs: number
   #state: BusState = 'closed'
@@ -54,19 +59,24 @@ export class ModbusBus {
     this.#parts = parts
     this.#gapMs = (settings.gap_us || silenceUs(parts)) / 1000
     this.#holds = createModbusHolds({ clock, counts, quarantineMs: quarantineMs(settings), onFree: () => this.#pump() })
-    this.#receiver = new ModbusReceiver({
-      clock,
-      counts,
-      holds: this.#holds,
-      localEcho: settings.local_echo,
-      publish: parts.publish,
-    })
-    this.#requests = createModbusRequests({ ...parts, holds: this.#holds })
+    this.#units = new ModbusUnits({ ...parts, onSilent: (unitId, fault) => this.#requests.clearUnit(unitId, fault) })
+    const shared = { ...parts, ...parts.hooks, holds: this.#holds, units: this.#units }
+    this.#receiver = new ModbusReceiver({ ...shared, localEcho: settings.local_echo })
+    this.#outcomes = createModbusOutcomes(shared)
+    this.#requests = createModbusRequests({ ...shared, gapMs: this.#gapMs, onReady: () => this.#pump() })
   }
 
   /** Requests that wait, and units held back, now. */
   get gauges(): { waiting: number; unitsHeld: number } {
     return { waiting: this.#requests.size, unitsHeld: this.#holds.size }
+  }
+
+  /** Units asked since this was made. */
+  get units(): UnitsFace {
+    return {
+      list: () => this.#units.list((unitId) => this.#holds.heldForMs(unitId)),
+      states: () => this.#units.states(),
+    }
   }
 
   /** Nothing is sent for one response timeout: another program may have asked a unit just before. */
@@ -86,6 +96,7 @@ export class ModbusBus {
   detach(fault = new Fault('line_closed', `${this.#parts.port} was closed.`)): void {
     const failed = this.#current
     if (failed) this.#holds.owe(failed.sent)
+    this.#units.lineClosed()
     this.#stopTimers()
     this.#line = undefined
     this.#current = undefined
@@ -100,7 +111,7 @@ export class ModbusBus {
     const sent = { frame, request: openRequest(frame) }
     if (!this.#line) throw new Fault('line_closed', `${this.#parts.port} is not open, so nothing can be asked.`)
     return await new Promise((resolve, reject) => {
-      this.#requests.add({ sent, sentAtMs: 0, owner: how.owner, resolve, reject }, how)
+      this.#requests.add({ sent, how, sentAtMs: 0, resolve, reject })
       this.#pump()
     })
   }
@@ -146,7 +157,8 @@ export class ModbusBus {
       onBusy: (waitedMs) => {
         const transaction = this.#requests.next()
         counts.lineBusy++
-        this.#finish('givenUp', () => transaction?.reject(lineBusyFault(transaction.sent, waitedMs)))
+        const tell = () => transaction && this.#requests.giveUp(transaction, lineBusyFault(transaction.sent, waitedMs))
+        this.#finish('givenUp', tell)
       },
     })
   }
@@ -161,6 +173,7 @@ export class ModbusBus {
     this.#stopTimers()
     this.#receiver.discard()
     this.#receiver.begin(transaction.sent)
+    this.#units.sent(transaction)
     this.#move('silent')
     sendRequest({ ...this.#parts, line }, transaction.sent).then(
       (atMs) => this.#onSent(transaction, atMs),
@@ -170,9 +183,8 @@ export class ModbusBus {
 
   #onNotSent(transaction: Transaction, fault: Fault): void {
     if (transaction !== this.#current || this.#state !== 'sending') return
-    this.#parts.counts.sendFailures++
     this.#receiver.endWithout(false)
-    this.#holds.owe(transaction.sent)
+    this.#outcomes.notSent(transaction)
     this.#finish('givenUp', () => transaction.reject(fault))
   }
 
@@ -235,55 +247,25 @@ export class ModbusBus {
   #onNone(transaction: Transaction): void {
     const { twin } = this.#receiver
     this.#receiver.endWithout(true)
-    if (twin) this.#checkEcho(transaction, twin)
+    if (twin) this.#checkTwin(transaction, twin)
     else this.#fail(transaction)
   }
 
-  /**
-   * One frame came that is the request again: the unit's answer, or our echo and no answer. A read of the same place
-   * shows which, as its echo and its answer differ. Needed once at most after a line was opened.
-   * @see docs/decisions/042-local-echo.md
-   */
-  #checkEcho(transaction: Transaction, twin: Uint8Array): void {
-    const settle = () => this.#settleTwin(transaction, twin)
+  #checkTwin(transaction: Transaction, twin: Twin): void {
+    const parts = { outcomes: this.#outcomes, receiver: this.#receiver, requests: this.#requests }
     this.#parts.counts.echoChecks++
-    this.#requests.addUrgent({
-      sent: echoCheckOf(transaction.sent),
-      sentAtMs: 0,
-      resolve: settle,
-      reject: (fault) => (this.#line ? settle() : transaction.reject(fault)),
-    })
+    checkTwin({ ...parts, isOpen: () => this.#line !== undefined }, transaction, twin)
     this.#finish('givenUp')
   }
 
-  #settleTwin(transaction: Transaction, twin: Uint8Array): void {
-    const isReply = this.#receiver.echo === 'absent'
-    this.#receiver.settleTwin(transaction.sent, twin, isReply)
-    if (isReply) this.#replied(transaction, twin)
-    else this.#fail(transaction)
-  }
-
   #answered(transaction: Transaction, reply: Uint8Array): void {
-    this.#finish('answered', () => this.#replied(transaction, reply))
-  }
-
-  #replied({ resolve, sent, sentAtMs }: Transaction, reply: Uint8Array): void {
-    const { clock, counts, onReply } = this.#parts
-    counts.replies++
-    if (exceptionCode(reply) !== null) counts.exceptions++
-    const atMs = clock.monotonicMs()
-    onReply?.({ request: sent.request, reply, tookMs: Math.max(0, atMs - sentAtMs), atMs })
-    resolve(reply)
+    const atMs = this.#parts.clock.monotonicMs()
+    this.#finish('answered', () => this.#outcomes.replied(transaction, reply, atMs))
   }
 
   #fail(transaction: Transaction): void {
-    const waitedMs = Math.round(this.#parts.clock.monotonicMs() - transaction.sentAtMs)
-    const fault = noReplyFault(transaction.sent, waitedMs, this.#receiver.heard)
-    this.#parts.counts[fault.code === 'modbus_timeout' ? 'timeouts' : 'badReplies']++
-    this.#holds.owe(transaction.sent)
-    this.#parts.publish('error', { code: fault.code, message: fault.message, ...fault.details })
-    if (transaction === this.#current) this.#finish('givenUp', () => transaction.reject(fault))
-    else transaction.reject(fault)
+    const fault = this.#outcomes.missed(transaction, this.#receiver.heard)
+    this.#finish('givenUp', () => transaction.reject(fault))
   }
 
   /** Ends the transaction; what came behind the reply is swept first, then the next request has its turn. */

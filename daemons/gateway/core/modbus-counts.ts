@@ -27,6 +27,8 @@ export function modbusCounts() {
     sendFailures: 0,
     lineBusy: 0,
     queueFull: 0,
+    refusedSilent: 0,
+    scanUnanswered: 0,
     expired: 0,
     holds: 0,
   }

@@ -44,6 +44,19 @@ export function exceptionFault(sent: SentRequest, code: number): Fault {
   })
 }
 
+/** Polls and background work do not go to a unit that is silent. `details`: unitId, nextTryAt, retryAfterMs. */
+export function unitSilentFault(
+  unitId: number,
+  { misses, retryInMs, nextTryEpochMs }: { misses: number; retryInMs: number; nextTryEpochMs: number },
+): Fault {
+  const when = retryInMs > 0 ? `in ${Math.ceil(retryInMs)} ms` : 'as soon as the line has room'
+  return new Fault(
+    'modbus_unit_silent',
+    `Unit ${unitId} left its last ${misses} requests without an answer that holds, so it was not asked; it is tried again ${when}.`,
+    { details: { unitId, nextTryAt: nextTryEpochMs, retryAfterMs: Math.ceil(retryInMs) } },
+  )
+}
+
 /** A request left the queue because its time was over. */
 export function expiredFault(sent: SentRequest, waitedMs: number, isHeld: boolean): Fault {
   const { unitId, fc } = sent.request

@@ -6,17 +6,34 @@ import type { ModbusCounts } from './modbus-counts.ts'
 /** Requests kept per unit to know their late answers by; more than these only time out. */
 const OWED_KEPT = 8
 
+/** A request that was given up. */
+interface Owed extends SentRequest {
+  /** When its last bit was out; undefined where that is not known. */
+  sentAtMs: number | undefined
+}
+
 interface Unit {
   /** Requests given up since the unit last answered. */
-  owed: SentRequest[]
+  owed: Owed[]
   /** How many were given up, those not kept too. */
   count: number
   timer: Timer | undefined
+  untilMs: number
+}
+
+/** A late answer. */
+export interface LateReply {
+  sent: SentRequest
+  /** From the end of the request; null where that cannot be known. */
+  tookMs: number | null
 }
 
 export interface ModbusHolds {
-  /** The unit did not answer: it is held from now, anew where it was held. Of a broadcast nobody owes an answer. */
-  owe(sent: SentRequest): void
+  /**
+   * The unit did not answer: it is held from now, anew where it was held. Of a broadcast nobody owes an answer.
+   * @param sentAtMs when the last bit of the request was out; left out where it is not known
+   */
+  owe(sent: SentRequest, sentAtMs?: number): void
   /** The unit said something twice or unasked: it is held, as the next answer could be the one before. */
   suspect(unitId: number): void
   /** The unit answered what it was asked. */
@@ -24,10 +41,12 @@ export interface ModbusHolds {
   /**
    * A late answer was seen. The unit is free once it owes none: after two requests without answer, the first late
    * answer does not say which of the two it is for.
-   * @returns the request it answers
+   * @returns the request it answers; after two without answer that may be the other
    */
-  late(frame: Uint8Array): SentRequest | undefined
+  late(frame: Uint8Array): LateReply | undefined
   isHeld(unitId: number): boolean
+  /** How long the unit is held yet, milliseconds; undefined where it is not. */
+  heldForMs(unitId: number): number | undefined
   /** What units held now may still answer. */
   owed(): readonly SentRequest[]
   /** How many units are held now. */
@@ -46,7 +65,7 @@ export function createModbusHolds({ clock, counts, quarantineMs, onFree }: HoldP
   const units = new Map<number, Unit>()
 
   function unitOf(unitId: number): Unit {
-    const unit = units.get(unitId) ?? { owed: [], count: 0, timer: undefined }
+    const unit = units.get(unitId) ?? { owed: [], count: 0, timer: undefined, untilMs: 0 }
     units.set(unitId, unit)
     return unit
   }
@@ -55,6 +74,7 @@ export function createModbusHolds({ clock, counts, quarantineMs, onFree }: HoldP
   function hold(unit: Unit): void {
     counts.holds++
     unit.timer?.cancel()
+    unit.untilMs = clock.monotonicMs() + quarantineMs
     unit.timer = clock.after(quarantineMs, () => {
       unit.timer = undefined
       onFree()
@@ -68,10 +88,10 @@ export function createModbusHolds({ clock, counts, quarantineMs, onFree }: HoldP
   }
 
   return {
-    owe(sent) {
+    owe(sent, sentAtMs) {
       if (sent.request.unitId === 0) return
       const unit = unitOf(sent.request.unitId)
-      unit.owed = [...unit.owed, sent].slice(-OWED_KEPT)
+      unit.owed = [...unit.owed, { ...sent, sentAtMs }].slice(-OWED_KEPT)
       unit.count++
       hold(unit)
     },
@@ -84,12 +104,17 @@ export function createModbusHolds({ clock, counts, quarantineMs, onFree }: HoldP
       const unit = units.get(unitId)
       const sent = unit?.owed.find((one) => !replyFlaw(one, frame))
       if (!unit || !sent) return undefined
+      const isCertain = unit.count === 1
       unit.owed = unit.owed.filter((one) => one !== sent)
       unit.count--
       if (unit.count === 0) free(unitId, unit)
-      return sent
+      return { sent, tookMs: isCertain && sent.sentAtMs !== undefined ? clock.monotonicMs() - sent.sentAtMs : null }
     },
     isHeld: (unitId) => units.get(unitId)?.timer !== undefined,
+    heldForMs(unitId) {
+      const unit = units.get(unitId)
+      return unit?.timer && Math.max(0, unit.untilMs - clock.monotonicMs())
+    },
     owed: () => [...units.values()].flatMap((unit) => (unit.timer ? unit.owed : [])),
     get size() {
       return [...units.values()].filter((unit) => unit.timer).length

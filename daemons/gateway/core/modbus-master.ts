@@ -41,7 +41,7 @@ export function createModbusMaster(
 ): ModbusMaster {
   const counts = modbusCounts()
   const { port, clock, publish } = context
-  const bus = new ModbusBus({ port, clock, publish, settings, counts, baud: context.lineSettings.baud, ...hooks })
+  const bus = new ModbusBus({ port, clock, publish, settings, counts, baud: context.lineSettings.baud, hooks })
 
   /** Nothing but what was asked goes out, whatever built the frame. */
   function exchangeFor(request: ModbusRequest, how: AskHow): Exchange {
@@ -97,6 +97,7 @@ export function createModbusMaster(
 
   return {
     asker,
+    faces: { units: bus.units },
     attach: (line) => bus.attach(line),
     detach: (fault) => bus.detach(fault),
     async act(action, body) {

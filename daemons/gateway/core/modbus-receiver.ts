@@ -7,7 +7,7 @@ import { type DecodedFrame, describeReply, describeRequest } from '../wire/modbu
 import { flawFault, isPrefixOf, type ReplyFlaw, replyFlaw, type SentRequest } from '../wire/modbus-reply.ts'
 import { countOfFlaw, type ModbusCounts } from './modbus-counts.ts'
 import type { Heard } from './modbus-faults.ts'
-import type { ModbusHolds } from './modbus-holds.ts'
+import type { LateReply, ModbusHolds } from './modbus-holds.ts'
 import type { FramePayload } from './ports.ts'
 
 /** Bytes kept that are no frame yet; four of the longest frames. A line that babbles on loses the oldest, counted. */
@@ -17,9 +17,21 @@ export interface ReceiverParts {
   clock: Clock
   counts: ModbusCounts
   holds: ModbusHolds
+  units: {
+    /** A frame failed its checksum while the unit was asked. */
+    damaged(unitId: number): void
+    /** The unit answered a request that was given up. */
+    late(unitId: number, reply: LateReply): void
+  }
   /** `auto`: learned. */
   localEcho: 'auto' | 'present' | 'absent'
   publish(event: string, payload: unknown): void
+}
+
+/** A frame equal to the request, and when it was there, by the monotonic clock. */
+export interface Twin {
+  frame: Uint8Array
+  atMs: number
 }
 
 /** The bytes of one line. `begin` and `end` enclose each transaction; outside, all that comes is late, stray or noise. */
@@ -32,7 +44,7 @@ export class ModbusReceiver {
   #isEchoSeen = false
   #isAmidJunk = false
   #hasHeard = false
-  #twin: Uint8Array | undefined
+  #twin: Twin | undefined
   #heard: Record<string, number> = {}
   #echo: LocalEcho
   /** The last answered request of each unit: a frame that answers it again was said twice. */
@@ -53,7 +65,7 @@ export class ModbusReceiver {
   }
 
   /** A frame equal to the request, which is the reply or an echo of it. */
-  get twin(): Uint8Array | undefined {
+  get twin(): Twin | undefined {
     return this.#twin
   }
 
@@ -152,7 +164,7 @@ export class ModbusReceiver {
     const sent = this.#sent as SentRequest
     if (this.#twin) {
       // What came first was the echo: a unit says a thing once.
-      this.settleTwin(sent, this.#twin, false)
+      this.settleTwin(sent, this.#twin.frame, false)
       this.#learn('present')
     } else if (!this.#isEchoSeen && Object.keys(this.#heard).length === 0 && !isPrefixOf(frame, sent.frame)) {
       this.#learn('absent')
@@ -175,7 +187,7 @@ export class ModbusReceiver {
         this.#ownEcho(cut.frame)
         return
       case 'twin':
-        this.#twin = cut.frame
+        this.#twin = { frame: cut.frame, atMs: this.#parts.clock.monotonicMs() }
         this.#isEchoSeen = true
         return
       case 'late':
@@ -198,10 +210,11 @@ export class ModbusReceiver {
   }
 
   #late(frame: Uint8Array): boolean {
-    const sent = this.#parts.holds.late(frame)
-    if (!sent) return false
+    const late = this.#parts.holds.late(frame)
+    if (!late) return false
     this.#count('lateReplies')
-    this.#publish(frame, describeReply(frame, 'late', sent))
+    this.#publish(frame, describeReply(frame, 'late', late.sent))
+    this.#parts.units.late(frame[0] ?? 0, late)
     return true
   }
 
@@ -220,6 +233,7 @@ export class ModbusReceiver {
     const flaw = flawOfJunk(bytes, this.#sent)
     if (!flaw) this.#count('noiseBytes', bytes.length)
     else this.#count(countOfFlaw[flaw])
+    if (flaw === 'crc' && this.#sent) this.#parts.units.damaged(this.#sent.request.unitId)
     this.#publish(bytes, flaw ? null : { kind: 'noise' }, flaw && flawFault(flaw, this.#sent, bytes))
   }
 

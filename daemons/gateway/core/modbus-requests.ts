@@ -1,25 +1,16 @@
-/** Modbus requests that wait for their turn: by priority, in order of arrival, but for units held back. */
+/** Modbus requests that wait for their turn: who may come to wait, for how long, and who leaves without one. */
 import type { Clock } from '#kit/clock.ts'
 import type { Fault } from '#kit/fault.ts'
-import type { SentRequest } from '../wire/modbus-reply.ts'
 import { wireUs } from '../wire/modbus-timing.ts'
-import { type AskHow, type Priority, priorities } from './modbus-ask.ts'
+import { type AskHow, type MasterHooks, type Priority, priorities } from './modbus-ask.ts'
 import type { ModbusCounts } from './modbus-counts.ts'
 import { expiredFault, queueFullFault, withdrawnFault } from './modbus-faults.ts'
 import type { ModbusHolds } from './modbus-holds.ts'
 import type { ModbusSettings } from './modbus-settings.ts'
-import { createTransactionQueue, type Waiting } from './transaction-queue.ts'
-
-/** One request on its way. `resolve` with null: a broadcast, which has no reply. */
-export interface Transaction {
-  sent: SentRequest
-  /** When its last bit was out. */
-  sentAtMs: number
-  /** Who may withdraw it while it waits. */
-  owner?: object | undefined
-  resolve(reply: Uint8Array | null): void
-  reject(fault: Fault): void
-}
+import type { Transaction } from './modbus-transaction.ts'
+import { createModbusTurns, type ModbusTurns } from './modbus-turns.ts'
+import type { ModbusUnits } from './modbus-units.ts'
+import { createTransactionQueue, type TransactionQueue } from './transaction-queue.ts'
 
 export interface RequestParts {
   port: string
@@ -28,12 +19,20 @@ export interface RequestParts {
   settings: ModbusSettings
   counts: ModbusCounts
   holds: ModbusHolds
+  units: ModbusUnits
+  gapMs: number
+  idleMs?: MasterHooks['idleMs']
+  /** One that waited may have its turn now. */
+  onReady(): void
 }
 
 export interface ModbusRequests {
   readonly size: number
-  /** Rejects the transaction with `queue_full` where too many wait, and with `modbus_expired` where it waited too long. */
-  add(transaction: Transaction, how: AskHow): void
+  /**
+   * Rejects the transaction with `queue_full` where too many wait, with `modbus_unit_silent` where its unit is asked no
+   * more, and with `modbus_expired` where it waited too long.
+   */
+  add(transaction: Transaction): void
   /** Goes before all that wait, for the sake of one that is not yet answered. */
   addUrgent(transaction: Transaction): void
   /** Whether one waits that may go. */
@@ -42,11 +41,18 @@ export interface ModbusRequests {
   next(): Transaction | undefined
   /** Rejects with `modbus_withdrawn` what waits for this owner. */
   withdraw(owner: object): void
+  /** One whose turn it was is not sent. */
+  giveUp(transaction: Transaction, fault: Fault): void
+  /** Polls and background work for a unit that is silent are not to wait. */
+  clearUnit(unitId: number, fault: Fault): void
   clear(fault: Fault): void
 }
 
 /** Longest request, for the time it takes on the wire. */
 const LONGEST_BYTES = 256
+
+/** By which timers of whole milliseconds lengthen a transaction. */
+const TIMERS_MS = 3
 
 /** Each priority leaves so many places free to those above it; one place it has in any case. */
 function limitsOf({ queue, queue_reserve: reserve }: ModbusSettings): Record<Priority, number> {
@@ -55,56 +61,92 @@ function limitsOf({ queue, queue_reserve: reserve }: ModbusSettings): Record<Pri
 }
 
 export function createModbusRequests(parts: RequestParts): ModbusRequests {
-  const { clock, counts, holds, port, settings } = parts
-  /** What a transaction takes at most until its answer begins; a request leaves early enough for it. */
-  const askingMs = wireUs(parts, LONGEST_BYTES) / 1000 + settings.response_timeout_ms
+  const { clock, counts, holds, port, settings, units } = parts
   let urgent: Transaction | undefined
   const queue = createTransactionQueue<Priority, Transaction>({
     clock,
     limits: limitsOf(settings),
-    onExpired({ sent, reject }, waitedMs) {
+    onExpired(transaction, waitedMs) {
       counts.expired++
-      reject(expiredFault(sent, Math.round(waitedMs), holds.isHeld(sent.request.unitId)))
+      const { sent } = transaction
+      leave(transaction, expiredFault(sent, Math.round(waitedMs), holds.isHeld(sent.request.unitId)))
     },
   })
+  const turns = turnsOf(parts, queue)
 
-  function first(): Waiting<Priority, Transaction> | undefined {
+  function leave(transaction: Transaction, fault: Fault): void {
+    units.left(transaction)
+    transaction.reject(fault)
+  }
+
+  function leaveAll(isLike: (one: Transaction) => boolean, faultOf: (one: Transaction) => Fault): void {
     for (const priority of priorities)
-      for (const waiting of queue.lane(priority)) if (!holds.isHeld(waiting.item.sent.request.unitId)) return waiting
-    return undefined
+      for (const one of queue.lane(priority)) if (isLike(one.item)) leave(queue.take(one), faultOf(one.item))
   }
 
   return {
     get size() {
       return queue.size
     },
-    hasNext: () => urgent !== undefined || first() !== undefined,
-    add(transaction, { priority, deadlineMs = settings.request_deadline_ms }) {
-      // Whatever the deadline, one may wait for one other that is not answered.
-      const waitMs = Math.max(2 * settings.response_timeout_ms, deadlineMs - askingMs)
-      if (queue.push(transaction, priority, waitMs)) return
+    giveUp: leave,
+    hasNext: () => urgent !== undefined || turns.pick() !== undefined,
+    add(transaction) {
+      const refusal = units.refusal(transaction)
+      if (refusal) {
+        counts.refusedSilent++
+        transaction.reject(refusal)
+        return
+      }
+      if (queue.push(transaction, transaction.how.priority, waitMsOf(parts, transaction.how))) return
       counts.queueFull++
-      transaction.reject(queueFullFault(port, queue.size, settings.response_timeout_ms))
+      leave(transaction, queueFullFault(port, queue.size, settings.response_timeout_ms))
     },
     addUrgent(transaction) {
       urgent = transaction
     },
     next() {
-      const waiting = urgent ? undefined : first()
-      const transaction = urgent ?? (waiting && queue.take(waiting))
+      const one = urgent ? undefined : turns.pick()
+      if (one) turns.taken(one)
+      const transaction = urgent ?? (one && queue.take(one))
       urgent = undefined
       return transaction
     },
     withdraw(owner) {
-      const left = priorities.flatMap((priority) =>
-        [...queue.lane(priority)].filter(({ item }) => item.owner === owner),
+      leaveAll(
+        ({ how }) => how.owner === owner,
+        ({ sent }) => withdrawnFault(sent),
       )
-      for (const waiting of left) queue.take(waiting).reject(withdrawnFault(waiting.item.sent))
+    },
+    clearUnit(unitId, fault) {
+      leaveAll(
+        ({ how, sent }) => sent.request.unitId === unitId && how.priority !== 'operator' && !how.evenSilent,
+        () => fault,
+      )
     },
     clear(fault) {
+      turns.stop()
       const failed = [...(urgent ? [urgent] : []), ...queue.clear()]
       urgent = undefined
-      for (const transaction of failed) transaction.reject(fault)
+      for (const transaction of failed) leave(transaction, fault)
     },
   }
+}
+
+/** How long it may wait so that it can be answered within its deadline; for one other that is not answered, in any case. */
+function waitMsOf(parts: RequestParts, { deadlineMs = parts.settings.request_deadline_ms }: AskHow): number {
+  const { response_timeout_ms: timeoutMs } = parts.settings
+  const askingMs = wireUs(parts, LONGEST_BYTES) / 1000 + timeoutMs
+  return Math.max(2 * timeoutMs, deadlineMs - askingMs)
+}
+
+function turnsOf(parts: RequestParts, queue: TransactionQueue<Priority, Transaction>): ModbusTurns {
+  const { gapMs, holds, settings } = parts
+  return createModbusTurns({
+    ...parts,
+    queue,
+    isHeld: (unitId) => holds.isHeld(unitId),
+    idleMs: parts.idleMs ?? (() => Number.POSITIVE_INFINITY),
+    costMs: ({ sent }) => gapMs + wireUs(parts, sent.frame.length) / 1000 + settings.response_timeout_ms + TIMERS_MS,
+    backgroundWaitMs: settings.background_wait_ms,
+  })
 }

@@ -39,6 +39,38 @@ export const modbusSettings = Type.Object(
       description:
         'how long a request may take in all, waiting and asking, ms; it may wait for two response timeouts in any case',
     }),
+    breaker_failures: Type.Integer({
+      default: 3,
+      minimum: 1,
+      maximum: 1000,
+      description:
+        'requests in a row without an answer after which a unit is silent: polls and background work for it are refused at once until it is tried again',
+    }),
+    breaker_retry_ms: Type.Integer({
+      default: 10_000,
+      minimum: 100,
+      maximum: 3_600_000,
+      description: 'after which time a silent unit is tried again; doubles with each try, ms',
+    }),
+    breaker_retry_max_ms: Type.Integer({
+      default: 60_000,
+      minimum: 100,
+      maximum: 3_600_000,
+      description: 'longest time between tries of a silent unit, ms',
+    }),
+    background_wait_ms: Type.Integer({
+      default: 5000,
+      minimum: 100,
+      maximum: 600_000,
+      description:
+        'how long background work, and what asks a unit that did not answer, waits for a gap between polls before it goes all the same, ms',
+    }),
+    slow_unit_ms: Type.Integer({
+      default: 300_000,
+      minimum: 1000,
+      maximum: 86_400_000,
+      description: 'how long a unit counts as slow after an answer that came too late, ms',
+    }),
     gap_us: Type.Integer({
       default: 0,
       minimum: 0,

@@ -92,7 +92,7 @@ export interface Framer {
 export interface PortEvent {
   /** Device path, as configured. */
   port: string
-  /** `frame`, `port`, `error` (`value`, `unit`, `control` come with points and outstations). */
+  /** `frame`, `unit`, `port`, `error` (`value`, `control` come with points and outstations). */
   event: string
   /** Epoch milliseconds. */
   timestamp: number

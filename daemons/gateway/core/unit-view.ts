@@ -1,16 +1,8 @@
 /** What a reader is told of the units of a Modbus line. Instants are epoch milliseconds; unknown is null, never 0. */
+import type { LatencyView } from './unit-latency.ts'
+import type { UnitState } from './unit-state-table.ts'
 
-/**
- * - `unknown` not asked since the line was opened, or not to the end
- * - `well` answers in time
- * - `slow` answers, but late replies were seen not long ago
- * - `failing` did not answer the last time, or not often enough since
- * - `silent` did not answer so often that polls and background work are held back
- * - `probing` is silent, and is being asked whether it is back
- */
-export type UnitState = 'unknown' | 'well' | 'slow' | 'failing' | 'silent' | 'probing'
-
-/** One unit that was asked since the adapter was made. */
+/** One unit that was asked, or that a scan found, since the adapter was made. */
 export interface UnitView {
   unitId: number
   state: UnitState
@@ -26,9 +18,9 @@ export interface UnitView {
   lateReplies: number
   lastReplyAt: number | null
   lastError: { code: string; message: string; at: number } | null
-  /** From the end of a request to the end of its reply; p50 and p95 are bounds of the histogram. */
-  latencyMs: { last: number; p50: number; p95: number; max: number } | null
-  /** Replies that took at most `leMs`, each with all before; null: any time. */
+  /** From the end of a request to the end of its reply, late ones too. */
+  latencyMs: LatencyView | null
+  /** Replies that took at most `leMs`, those of the bounds before it too; null: all. */
   histogram: { leMs: number | null; count: number }[]
   /** Until when it is asked nothing, as it owes an answer. */
   heldUntil: number | null
@@ -36,7 +28,17 @@ export interface UnitView {
   nextTryAt: number | null
 }
 
+/** Payload of `unit`: its state changed. */
+export interface UnitPayload {
+  unitId: number
+  state: UnitState
+  previous: UnitState
+  message: string
+}
+
 /** The units of a line, by number. */
 export interface UnitsFace {
   list(): UnitView[]
+  /** How many are in each state; none of a state: left out. */
+  states(): Partial<Record<UnitState, number>>
 }

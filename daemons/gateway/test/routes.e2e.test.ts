@@ -66,6 +66,7 @@ t.test('A.endpoints every route answers curl, and nobody gets in without a token
     address: 0,
     quantity: 1,
   })
+  await ask('GET /api/ports/{path}/units', `${port}/units`, 409)
   const hook = await ask('POST /api/ports/{path}/webhooks', `${port}/webhooks`, 201, target)
   await ask('GET /api/ports/{path}/webhooks', `${port}/webhooks`, 200)
   await ask('PUT /api/ports/{path}/webhooks/{id}', `${port}/webhooks/${hook.id}`, 200, { enabled: false })

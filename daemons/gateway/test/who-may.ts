@@ -97,6 +97,7 @@ export const whoMay: readonly (readonly [string, Row, string])[] = [
   ['GET /api/ports/{path}/frames', portRead, reads],
   ['POST /api/ports/{path}/rest/tx', portChange, asTable('admin')],
   ['POST /api/ports/{path}/rest/request', portChange, asTable('admin')],
+  ['GET /api/ports/{path}/units', portRead, reads],
   ['GET /api/ports/{path}/webhooks', portChange, asTable('admin')],
   ['POST /api/ports/{path}/webhooks', portChange, asTable('admin')],
   ['PUT /api/ports/{path}/webhooks/{id}', portChange, asTable('admin')],

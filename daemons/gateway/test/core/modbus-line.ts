@@ -8,6 +8,7 @@ import type { MasterHooks } from '../../core/modbus-ask.ts'
 import { createModbusMaster, type ModbusAnswer, type ModbusMaster } from '../../core/modbus-master.ts'
 import { type ModbusSettings, modbusSettings } from '../../core/modbus-settings.ts'
 import type { FramePayload } from '../../core/ports.ts'
+import type { UnitPayload } from '../../core/unit-view.ts'
 import { createModbusSerialPdu } from '../../io/modbus-serial-pdu.ts'
 import type { ModbusRequest } from '../../wire/modbus-request.ts'
 import { type FakeLine, fakeLine, plainLine } from './fake-line.ts'
@@ -22,6 +23,8 @@ export interface ModbusLine {
   /** Payloads of `frame` and `error` events, in order. */
   frames: FramePayload[]
   errors: Record<string, unknown>[]
+  /** Payloads of other events, by name. */
+  told: { unit: UnitPayload[] }
   /** Asks; what it came to is there once the clock has run. */
   ask(body: object): { outcome: Outcome | undefined }
   /** Asks, and runs the clock until the answer is there. */
@@ -36,6 +39,7 @@ export interface ModbusLineSetup {
   say?(reply: Uint8Array, request: ModbusRequest): readonly Utterance[]
   hasEcho?: boolean
   hooks?: MasterHooks
+  clock?: FakeClock
 }
 
 /** Every default of the schema, and what the test wants otherwise. */
@@ -49,10 +53,11 @@ export function settingsWith(settings: Partial<ModbusSettings> = {}): ModbusSett
 
 /** The line is open and settled: the next request goes out at once. */
 export async function modbusLine(setup: ModbusLineSetup = {}): Promise<ModbusLine> {
-  const clock = fakeClock()
+  const clock = setup.clock ?? fakeClock()
   const line = fakeLine()
   const frames: FramePayload[] = []
   const errors: Record<string, unknown>[] = []
+  const told: ModbusLine['told'] = { unit: [] }
   const settings = settingsWith(setup.settings)
   const adapter = createModbusMaster(
     {
@@ -62,6 +67,7 @@ export async function modbusLine(setup: ModbusLineSetup = {}): Promise<ModbusLin
       publish(event, payload) {
         const made = typeof payload === 'function' ? payload() : payload
         if (event === 'frame') frames.push(made)
+        else if (event === 'unit') told.unit.push(made)
         else errors.push(made)
       },
     },
@@ -78,6 +84,7 @@ export async function modbusLine(setup: ModbusLineSetup = {}): Promise<ModbusLin
     adapter,
     frames,
     errors,
+    told,
     ask: (body) => ask(adapter, body),
     async askNow(body) {
       const asked = ask(adapter, body)

@@ -1,0 +1,242 @@
+/** The units of one Modbus line: what became of what they were asked, and which of them are asked no more for now. */
+import type { Clock } from '#kit/clock.ts'
+import type { Fault } from '#kit/fault.ts'
+import { exceptionCode } from '../wire/modbus-reply.ts'
+import { exceptionFault, unitSilentFault } from './modbus-faults.ts'
+import type { LateReply } from './modbus-holds.ts'
+import type { ModbusSettings } from './modbus-settings.ts'
+import type { Transaction } from './modbus-transaction.ts'
+import { UnitBreaker } from './unit-breaker.ts'
+import { createUnitLatency, type UnitLatency } from './unit-latency.ts'
+import { unitSentence } from './unit-sentence.ts'
+import type { UnitState } from './unit-state-table.ts'
+import type { UnitPayload, UnitView } from './unit-view.ts'
+
+export interface ModbusUnitsParts {
+  clock: Clock
+  settings: ModbusSettings
+  publish(event: string, payload: unknown): void
+  /** A unit is silent, or stays so: polls and background work for it are not to wait. */
+  onSilent(unitId: number, fault: Fault): void
+}
+
+/** Told of each late reply. */
+export type LateListener = (unitId: number, reply: LateReply) => void
+
+type UnitCounts = Pick<
+  UnitView,
+  'requests' | 'replies' | 'exceptions' | 'timeouts' | 'crcErrors' | 'badReplies' | 'lateReplies'
+>
+
+interface Unit {
+  readonly unitId: number
+  readonly breaker: UnitBreaker
+  readonly latency: UnitLatency
+  readonly counts: UnitCounts
+  lastReplyEpochMs: number | null
+  lastError: UnitView['lastError']
+  /** Since when it is to be asked and was not, over all requests that waited. */
+  wantedSinceMs: number | undefined
+}
+
+/** At most one entry per unit number, 1 to 247. Background work makes none before the unit has answered. */
+export class ModbusUnits {
+  readonly #parts: ModbusUnitsParts
+  readonly #units = new Map<number, Unit>()
+  /** Units that left their last request unanswered. */
+  readonly #suspects = new Set<number>()
+  readonly #lateListeners = new Set<LateListener>()
+  /** Whose probe waits: one at a time, so that many dead units do not fill the queue with what waits for a gap. */
+  #probed: Unit | undefined
+
+  constructor(parts: ModbusUnitsParts) {
+    this.#parts = parts
+  }
+
+  get hasSuspects(): boolean {
+    return this.#suspects.size > 0
+  }
+
+  /** It left its last request unanswered: the next may cost a whole timeout too. */
+  isSuspect(unitId: number): boolean {
+    return this.#suspects.has(unitId)
+  }
+
+  isSilent(unitId: number): boolean {
+    return this.#units.get(unitId)?.breaker.isOpen ?? false
+  }
+
+  /** Nobody is known there, so that no answer is no fault. */
+  isNobody({ how, sent }: Transaction): boolean {
+    return how.priority === 'background' && !this.#units.has(sent.request.unitId)
+  }
+
+  /** Since when somebody wants to ask it, by the monotonic clock. */
+  wantedSinceMs(unitId: number): number {
+    return this.#units.get(unitId)?.wantedSinceMs ?? Number.POSITIVE_INFINITY
+  }
+
+  /** How many are in each state now. */
+  states(): Partial<Record<UnitState, number>> {
+    const found: Partial<Record<UnitState, number>> = {}
+    for (const { breaker } of this.#units.values()) found[breaker.state] = (found[breaker.state] ?? 0) + 1
+    return found
+  }
+
+  /**
+   * A request is to come to wait. Of those that silent units hold back one may, once the next try is due: the probe.
+   * @returns why it may not, Fault `modbus_unit_silent`; undefined where it may
+   */
+  refusal({ how: { evenSilent, priority }, sent }: Transaction): Fault | undefined {
+    const unit = this.#units.get(sent.request.unitId)
+    if (!unit || priority === 'operator') return undefined
+    const { retryInMs, state } = unit.breaker
+    const isRefused = retryInMs !== undefined && (retryInMs > 0 || this.#probed !== undefined || state === 'probing')
+    if (isRefused && !evenSilent) return this.#silentFault(unit, retryInMs)
+    if (retryInMs !== undefined) this.#probed ??= unit
+    if (this.#suspects.has(unit.unitId)) unit.wantedSinceMs ??= this.#parts.clock.monotonicMs()
+    return undefined
+  }
+
+  /** A request that waited for this unit leaves without being sent. */
+  left({ how, sent }: Transaction): void {
+    const unit = this.#units.get(sent.request.unitId)
+    if (unit === this.#probed && how.priority !== 'operator') this.#probed = undefined
+  }
+
+  sent(transaction: Transaction): void {
+    const { unitId } = transaction.sent.request
+    const unit = this.isNobody(transaction) ? undefined : this.#of(unitId)
+    if (!unit) return
+    unit.counts.requests++
+    if (unit === this.#probed) this.#probed = undefined
+    unit.wantedSinceMs = undefined
+    unit.breaker.sent()
+  }
+
+  /** @param tookMs from the end of the request to the end of the reply */
+  replied({ sent }: Transaction, reply: Uint8Array, tookMs: number): void {
+    const unit = this.#alive(sent.request.unitId)
+    unit.counts.replies++
+    unit.latency.add(tookMs)
+    const code = exceptionCode(reply)
+    if (code !== null) {
+      unit.counts.exceptions++
+      this.#blame(unit, exceptionFault(sent, code))
+    }
+    unit.breaker.answered()
+  }
+
+  late(unitId: number, reply: LateReply): void {
+    const unit = this.#alive(unitId)
+    unit.counts.lateReplies++
+    if (reply.tookMs !== null) unit.latency.add(reply.tookMs)
+    unit.breaker.late()
+    for (const listener of this.#lateListeners) listener(unitId, reply)
+  }
+
+  /** A late reply proves a unit, too. @returns ends the listening */
+  onLate(listener: LateListener): () => void {
+    this.#lateListeners.add(listener)
+    return () => void this.#lateListeners.delete(listener)
+  }
+
+  /** No proven reply came. @param fault `modbus_timeout` or `modbus_bad_reply` */
+  missed(transaction: Transaction, fault: Fault): void {
+    if (this.isNobody(transaction)) return
+    const unit = this.#of(transaction.sent.request.unitId)
+    if (!unit) return
+    unit.counts[fault.code === 'modbus_timeout' ? 'timeouts' : 'badReplies']++
+    this.#blame(unit, fault)
+    this.#suspects.add(unit.unitId)
+    unit.breaker.missed()
+    const { retryInMs } = unit.breaker
+    if (retryInMs !== undefined) this.#parts.onSilent(unit.unitId, this.#silentFault(unit, retryInMs))
+  }
+
+  /** A request did not reach the line. */
+  notSent({ sent }: Transaction): void {
+    this.#units.get(sent.request.unitId)?.breaker.undecided()
+  }
+
+  /** A frame failed its checksum while this unit was asked. */
+  damaged(unitId: number): void {
+    const unit = this.#units.get(unitId)
+    if (unit) unit.counts.crcErrors++
+  }
+
+  lineClosed(): void {
+    this.#suspects.clear()
+    this.#probed = undefined
+    for (const unit of this.#units.values()) {
+      unit.wantedSinceMs = undefined
+      unit.breaker.lineClosed()
+    }
+  }
+
+  /** @param heldForMs how long a unit is in quarantine yet; undefined where it is not */
+  list(heldForMs: (unitId: number) => number | undefined): UnitView[] {
+    const nowMs = this.#parts.clock.epochMs()
+    const at = (inMs: number | undefined) => (inMs === undefined ? null : Math.ceil(nowMs + inMs))
+    const units = [...this.#units.values()].sort((a, b) => a.unitId - b.unitId)
+    return units.map(({ unitId, breaker, counts, latency, lastError, lastReplyEpochMs }) => ({
+      unitId,
+      state: breaker.state,
+      stateSince: breaker.sinceEpochMs,
+      ...counts,
+      lastReplyAt: lastReplyEpochMs,
+      lastError,
+      latencyMs: latency.view(),
+      histogram: latency.histogram(),
+      heldUntil: at(heldForMs(unitId)),
+      nextTryAt: at(breaker.retryInMs),
+    }))
+  }
+
+  #of(unitId: number): Unit | undefined {
+    return unitId === 0 ? undefined : (this.#units.get(unitId) ?? this.#newUnit(unitId))
+  }
+
+  /** It said something proven. Background work that finds a unit has asked it once. */
+  #alive(unitId: number): Unit {
+    let unit = this.#units.get(unitId)
+    if (!unit) {
+      unit = this.#newUnit(unitId)
+      unit.counts.requests++
+    }
+    unit.lastReplyEpochMs = this.#parts.clock.epochMs()
+    this.#suspects.delete(unitId)
+    return unit
+  }
+
+  #newUnit(unitId: number): Unit {
+    const { clock, publish, settings } = this.#parts
+    const unit: Unit = {
+      unitId,
+      breaker: new UnitBreaker({
+        clock,
+        settings,
+        onState(state, previous) {
+          const message = unitSentence(unitId, { state, previous, settings })
+          publish('unit', { unitId, state, previous, message } satisfies UnitPayload)
+        },
+      }),
+      latency: createUnitLatency(),
+      counts: { requests: 0, replies: 0, exceptions: 0, timeouts: 0, crcErrors: 0, badReplies: 0, lateReplies: 0 },
+      lastReplyEpochMs: null,
+      lastError: null,
+      wantedSinceMs: undefined,
+    }
+    this.#units.set(unitId, unit)
+    return unit
+  }
+
+  #blame(unit: Unit, { code, message }: Fault): void {
+    unit.lastError = { code, message, at: this.#parts.clock.epochMs() }
+  }
+
+  #silentFault({ unitId, breaker }: Unit, retryInMs: number): Fault {
+    const nextTryEpochMs = Math.ceil(this.#parts.clock.epochMs() + retryInMs)
+    return unitSilentFault(unitId, { misses: breaker.missesInRow, retryInMs, nextTryEpochMs })
+  }
+}

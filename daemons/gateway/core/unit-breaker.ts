@@ -1,0 +1,121 @@
+/**
+ * Whether a unit may be asked again and again. One that left several requests in a row unanswered is silent: each
+ * further request would cost its line a whole timeout. It is tried again after waits that double.
+ */
+import type { Clock } from '#kit/clock.ts'
+import { createBackoff } from './backoff.ts'
+import type { ModbusSettings } from './modbus-settings.ts'
+import { nextUnitState, type UnitEvent, type UnitState } from './unit-state-table.ts'
+
+export interface UnitBreakerParts {
+  clock: Clock
+  settings: ModbusSettings
+  /** Not told of a probe: it is over within one timeout, and what comes of it is told. */
+  onState(state: UnitState, previous: UnitState): void
+}
+
+export class UnitBreaker {
+  readonly #parts: UnitBreakerParts
+  readonly #backoff: ReturnType<typeof createBackoff>
+  #state: UnitState = 'unknown'
+  #sinceEpochMs: number
+  /** A probe that fails leaves the unit silent since it became so. */
+  #silentSinceEpochMs = 0
+  /** The last state that was told. */
+  #told: UnitState = 'unknown'
+  #missesInRow = 0
+  #answersInRow = 0
+  #lateMs = Number.NEGATIVE_INFINITY
+  #nextTryMs = 0
+
+  constructor(parts: UnitBreakerParts) {
+    const { breaker_retry_ms: firstMs, breaker_retry_max_ms: maxMs } = parts.settings
+    this.#parts = parts
+    this.#backoff = createBackoff({ firstMs, maxMs: Math.max(firstMs, maxMs) })
+    this.#sinceEpochMs = parts.clock.epochMs()
+  }
+
+  get state(): UnitState {
+    return this.#state
+  }
+
+  /** Since when it is in its state, epoch milliseconds; a probe that fails does not count. */
+  get sinceEpochMs(): number {
+    return this.#sinceEpochMs
+  }
+
+  get missesInRow(): number {
+    return this.#missesInRow
+  }
+
+  get isOpen(): boolean {
+    return this.#state === 'silent' || this.#state === 'probing'
+  }
+
+  /** Milliseconds until polls and background work may try it again; undefined where nothing is held back. */
+  get retryInMs(): number | undefined {
+    return this.isOpen ? Math.max(0, this.#nextTryMs - this.#parts.clock.monotonicMs()) : undefined
+  }
+
+  /** A request goes out to it. */
+  sent(): void {
+    this.#move('probed')
+  }
+
+  answered(): void {
+    const { breaker_failures: failures, slow_unit_ms: slowMs } = this.#parts.settings
+    this.#answersInRow++
+    this.#heal()
+    this.#move('answered')
+    if (this.#answersInRow >= failures) this.#move('recovered')
+    if (this.#parts.clock.monotonicMs() - this.#lateMs >= slowMs) this.#move('calmed')
+  }
+
+  late(): void {
+    this.#lateMs = this.#parts.clock.monotonicMs()
+    this.#heal()
+    this.#move('late')
+  }
+
+  missed(): void {
+    const { clock, settings } = this.#parts
+    const isDue = !this.isOpen || clock.monotonicMs() >= this.#nextTryMs
+    this.#missesInRow++
+    this.#answersInRow = 0
+    this.#move(this.#state !== 'probing' && this.#missesInRow >= settings.breaker_failures ? 'gaveUp' : 'missed')
+    // An operator who tries in between does not put off the next try.
+    if (this.isOpen && isDue) this.#nextTryMs = clock.monotonicMs() + this.#backoff.next()
+  }
+
+  /** The request never reached the line, so it says nothing of the unit. */
+  undecided(): void {
+    this.#move('undecided')
+  }
+
+  lineClosed(): void {
+    this.#heal()
+    this.#answersInRow = 0
+    this.#lateMs = Number.NEGATIVE_INFINITY
+    this.#move('lineClosed')
+    // That the line was closed is an event of the port.
+    this.#told = this.#state
+  }
+
+  #heal(): void {
+    this.#missesInRow = 0
+    this.#backoff.reset()
+  }
+
+  #move(event: UnitEvent): void {
+    const next = nextUnitState(this.#state, event)
+    if (next === this.#state) return
+    if (this.#state === 'silent') this.#silentSinceEpochMs = this.#sinceEpochMs
+    const isStillSilent = this.#state === 'probing' && next === 'silent'
+    this.#sinceEpochMs = isStillSilent ? this.#silentSinceEpochMs : this.#parts.clock.epochMs()
+    this.#state = next
+    if (event === 'lineClosed' || next === 'probing' || next === this.#told) return
+    const previous = this.#told
+    this.#told = next
+    this.#parts.onState(next, previous)
+  }
+}

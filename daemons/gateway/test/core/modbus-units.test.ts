@@ -1,0 +1,114 @@
+/** What a Modbus line knows of its units. */
+import t from 'tap'
+import { ask, askNow, silence, unit, unitLine } from './modbus-unit-line.ts'
+
+t.test('a unit that answers is well, with its counts and its times', async (t) => {
+  const { on } = await unitLine()
+  for (let n = 0; n < 4; n++) await askNow(on, 'poll')
+  await askNow(on, 'poll', 1, 99)
+  const view = unit(on)
+  t.match(view, {
+    state: 'well',
+    requests: 5,
+    replies: 5,
+    exceptions: 1,
+    timeouts: 0,
+    crcErrors: 0,
+    badReplies: 0,
+    lateReplies: 0,
+    lastReplyAt: on.clock.epochMs(),
+    lastError: { code: 'modbus_exception', message: /Illegal Data Address/, at: on.clock.epochMs() },
+    heldUntil: null,
+    nextTryAt: null,
+  })
+  t.ok((view?.latencyMs?.last ?? 0) > 0 && (view?.latencyMs?.max ?? 0) < 20)
+  t.equal(view?.histogram.at(-1)?.count, 5)
+  t.strictSame(
+    on.adapter.faces?.units?.list().map(({ unitId }) => unitId),
+    [1],
+    'a unit that nobody asked is not there',
+  )
+})
+
+t.test('units are listed by number, and a broadcast is none', async (t) => {
+  const { on } = await unitLine()
+  await askNow(on, 'operator', 2)
+  await askNow(on, 'operator', 1)
+  await on.askNow({ unitId: 0, fc: 6, address: 0, values: [1] })
+  t.strictSame(
+    on.adapter.faces?.units?.list().map(({ unitId, state }) => [unitId, state]),
+    [
+      [1, 'well'],
+      [2, 'well'],
+    ],
+  )
+})
+
+t.test('a late reply proves a unit: it is slow, and not held back', async (t) => {
+  const { on, far } = await unitLine({ settings: { breaker_failures: 1 } })
+  far.delayMs = 450
+  const asked = ask(on, 'poll')
+  await on.clock.run(330)
+  t.equal(asked.came, 'modbus_timeout')
+  t.equal(unit(on)?.state, 'silent')
+  t.not(unit(on)?.heldUntil, null)
+  await on.clock.run(300)
+  t.match(unit(on), { state: 'slow', lateReplies: 1, replies: 0, timeouts: 1, nextTryAt: null, heldUntil: null })
+  t.ok(Math.abs((unit(on)?.latencyMs?.max ?? 0) - 445) < 2, 'how long it took is known, to set the timeout by')
+  far.delayMs = 5
+  t.equal(await askNow(on, 'poll'), 10)
+  t.equal(unit(on)?.state, 'slow')
+  await on.clock.run(300_000)
+  await askNow(on, 'poll')
+  t.equal(unit(on)?.state, 'well')
+  t.match(on.told.unit.slice(1), [
+    { state: 'slow', previous: 'silent', message: /longer than 300 ms/ },
+    { state: 'well', previous: 'slow', message: /in time for 300 s/ },
+  ])
+})
+
+t.test('a unit that failed is well once it answered as often as makes it silent', async (t) => {
+  const { on, far } = await unitLine()
+  far.isDead = true
+  await askNow(on, 'poll')
+  far.isDead = false
+  const states: unknown[] = []
+  for (let n = 0; n < 3; n++) {
+    await askNow(on, 'poll')
+    states.push(unit(on)?.state)
+  }
+  t.strictSame(states, ['failing', 'failing', 'well'])
+})
+
+t.test('answers that do not hold count as bad replies, and damaged ones for the unit asked', async (t) => {
+  const { on } = await unitLine({ say: (bytes) => [{ afterMs: 1, bytes: bytes.with(4, (bytes[4] ?? 0) ^ 1) }] })
+  t.equal(await askNow(on, 'poll'), 'modbus_bad_reply')
+  t.match(unit(on), { state: 'failing', badReplies: 1, crcErrors: 1, timeouts: 0 })
+  for (let n = 0; n < 2; n++) await askNow(on, 'poll')
+  t.equal(unit(on)?.state, 'silent', 'it costs the line as much as one that says nothing')
+})
+
+t.test('background work neither lists nor blames a number that nobody uses', async (t) => {
+  const { on } = await unitLine()
+  t.equal(await askNow(on, 'background', 9), 'modbus_timeout')
+  t.equal(unit(on, 9), undefined)
+  t.strictSame(on.errors, [])
+  t.strictSame([on.count('timeouts'), on.count('scanUnanswered')], [0, 1])
+  t.equal(await askNow(on, 'background', 1), 10)
+  t.match(unit(on, 1), { state: 'well', requests: 1, replies: 1 })
+})
+
+t.test('a line that is closed makes every unit unknown, and keeps what was counted', async (t) => {
+  const both = await unitLine()
+  const { on } = both
+  await silence(both)
+  const told = on.told.unit.length
+  await on.adapter.detach()
+  t.match(unit(on), { state: 'unknown', timeouts: 3, nextTryAt: null })
+  t.equal(on.told.unit.length, told, 'the port says that it was closed')
+  on.adapter.attach(on.line)
+  both.far.isDead = false
+  await on.clock.run(400)
+  t.equal(await askNow(on, 'poll'), 10)
+  t.match(on.told.unit.at(-1), { state: 'well', previous: 'unknown' })
+})
