@@ -1,7 +1,7 @@
 /** Bundles the pages of a daemon: a script and a style sheet for all of them, a part for each page that is fetched when opened. */
 import { globSync } from 'node:fs'
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { basename, dirname, join, sep } from 'node:path'
+import { basename, dirname, join, relative, sep } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { build, type Metafile, type Plugin } from 'esbuild'
 import { isMain } from './is-main.ts'
@@ -43,15 +43,50 @@ function pageOf(title: string, names: { js: string; css: string }): string {
 `
 }
 
-/** Indentation inside templates is for those who read the source; htm drops it anyway, after it was sent. */
-const outdented: Plugin = {
-  name: 'outdented',
-  setup({ onLoad }) {
-    onLoad({ filter: /[\\/]web[\\/][\w-]+\.ts$/ }, async ({ path }) => {
-      const text = await readFile(path, 'utf8')
-      return { contents: text.replaceAll(/\n[ \t]+/g, '\n'), loader: 'ts' }
-    })
-  },
+/**
+ * Indentation inside templates is for those who read the source; htm drops it anyway, after it was sent. And each part
+ * names what the first page has loaded already: esbuild puts into one file what the same parts need, and without that
+ * the pages would come as dozens of small files that compress badly.
+ */
+function prepared(base: ReadonlySet<string>, parts: ReadonlySet<string>): Plugin {
+  const needs = [...base].map((path) => `import ${JSON.stringify(path)}\n`).join('')
+  return {
+    name: 'prepared',
+    setup({ onLoad }) {
+      onLoad({ filter: /[\\/]web[\\/][\w-]+\.ts$/ }, async ({ path }) => {
+        const text = await readFile(path, 'utf8')
+        return { contents: (parts.has(path) ? needs : '') + text.replaceAll(/\n[ \t]+/g, '\n'), loader: 'ts' }
+      })
+    },
+  }
+}
+
+/** Our own modules that the first page loads, and those that are fetched later. */
+async function readShape(root: string, main: string): Promise<{ base: Set<string>; parts: Set<string> }> {
+  const { metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: [main],
+    bundle: true,
+    write: false,
+    metafile: true,
+  })
+  const base = new Set<string>()
+  const parts = new Set<string>()
+  function walk(path: string): void {
+    if (base.has(path)) return
+    base.add(path)
+    for (const each of metafile.inputs[path]?.imports ?? []) if (each.kind === 'import-statement') walk(each.path)
+  }
+  for (const { imports } of Object.values(metafile.inputs))
+    for (const each of imports) if (each.kind === 'dynamic-import') parts.add(join(root, each.path))
+  const first = relative(root, main).replaceAll(sep, '/')
+  walk(first)
+  base.delete(first)
+  return { base: new Set([...base].filter(isOurs).map((path) => join(root, path))), parts }
+}
+
+function isOurs(path: string): boolean {
+  return !path.includes('node_modules')
 }
 
 /**
@@ -64,6 +99,7 @@ export async function bundleWeb({ daemon, outDir }: WebBundle): Promise<PageWeig
   await mkdir(outDir, { recursive: true })
   const root = dirname(import.meta.dirname)
   const from = join(root, 'daemons', daemon, 'web')
+  const { base, parts } = await readShape(root, join(from, 'main.ts'))
   const { metafile } = await build({
     absWorkingDir: root,
     entryPoints: [join(from, 'main.ts'), join(from, 'main.css')],
@@ -79,7 +115,7 @@ export async function bundleWeb({ daemon, outDir }: WebBundle): Promise<PageWeig
     chunkNames: 'part-[hash]',
     legalComments: 'none',
     logLevel: 'warning',
-    plugins: [outdented],
+    plugins: [prepared(base, parts)],
   })
   const js = outputOf(metafile, `daemons/${daemon}/web/main.ts`)
   const css = outputOf(metafile, `daemons/${daemon}/web/main.css`)

@@ -31,7 +31,7 @@ function figure(facts: FigureFacts): VNode {
 }
 
 /** A small line without scale: only whether it is calm. Drawn from zero to the highest value seen. */
-function spark(history: readonly number[] | undefined): VNode {
+export function spark(history: readonly number[] | undefined): VNode {
   if (!history || history.length < 2) return html`<span></span>`
   const top = Math.max(...history, 1e-9)
   const step = 64 / (history.length - 1)

@@ -1,9 +1,6 @@
 /** Letter keys: each page says what it understands, `?` shows it, and inside fields they rest. */
 import { signal } from '@preact/signals'
-import type { VNode } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { Dialog } from './dialog.ts'
-import { html } from './html.ts'
 
 /** One key of a page. */
 export interface Key {
@@ -15,9 +12,12 @@ export interface Key {
 }
 
 const OFF = 'plantroom.keys-off'
-const layers: { title: string; keys: () => Key[] }[] = []
-const isShown = signal(false)
-const areOff = signal(typeof localStorage !== 'undefined' && localStorage.getItem(OFF) === '1')
+/** What the parts that are drawn understand; later ones are asked first. */
+export const layers: { title: string; keys: () => Key[] }[] = []
+/** True while the list of keys is shown. */
+export const areShown = signal(false)
+/** True while letter keys rest. */
+export const areOff = signal(typeof localStorage !== 'undefined' && localStorage.getItem(OFF) === '1')
 let pendingG = 0
 
 /** How long the letter after `g` may take. */
@@ -55,7 +55,7 @@ function onKey(event: KeyboardEvent): void {
   }
   if (isTyping(event.target) || isPressing(event)) return
   if (event.key === '?') {
-    isShown.value = true
+    areShown.value = true
     event.preventDefault()
     return
   }
@@ -74,28 +74,9 @@ export function startKeys(): void {
   addEventListener('keydown', onKey)
 }
 
-const NAMES: Record<string, string> = { ' ': 'Space', ArrowUp: '↑', ArrowDown: '↓' }
-
-function switchKeys(): void {
+/** Switches letter keys off for this browser, or on again. */
+export function switchKeys(): void {
   areOff.value = !areOff.value
   if (areOff.value) localStorage.setItem(OFF, '1')
   else localStorage.removeItem(OFF)
-}
-
-/** The list of keys, under `?`. */
-export function KeysDialog(): VNode | null {
-  if (!isShown.value) return null
-  const close = (): void => {
-    isShown.value = false
-  }
-  const caps = (key: string): VNode[] => key.split(/(?<=\S) /).map((each) => html`<kbd>${NAMES[each] ?? each}</kbd> `)
-  return html`<${Dialog} title="Keys" close=${close}>
-    ${layers.map(
-      (layer) => html`<section class="keys" key=${layer.title}><h3>${layer.title}</h3>
-        <dl>${layer.keys().map((key) => html`<div><dt>${caps(key.key)}</dt><dd>${key.what}</dd></div>`)}</dl></section>`,
-    )}
-    <div><label class="switch"><input type="checkbox" role="switch" checked=${!areOff.value} onChange=${switchKeys} />
-      Letter keys</label></div>
-    <footer><button class="btn" type="button" onClick=${close}>Close keys</button></footer>
-  </${Dialog}>`
 }

@@ -3,11 +3,14 @@ import type { VNode } from 'preact'
 import { contact, isLost, tryNow } from './contact.ts'
 import { type Child, html } from './html.ts'
 import { type IconName, icon } from './icon.ts'
-import { KeysDialog } from './keys.ts'
+import { areShown } from './keys.ts'
 import { type Lit, lamp } from './lamp.ts'
+import { lazy } from './lazy.ts'
 import { now, zone } from './now.ts'
 import { age, timeOf } from './numbers.ts'
 import { Toasts } from './toast.ts'
+
+const KeysDialog = lazy(async () => (await import('./keys-dialog.ts')).KeysDialog)
 
 /** The engraved label: what this box is, its name and its address. */
 export interface PlateFacts {
@@ -55,7 +58,7 @@ export function Shell({ plate: facts, entries, state, footer, children }: ShellF
       <${Banner} role=${facts.role.toLowerCase()} />
       <main class=${isLost.value ? 'main stale' : 'main'} id="main" tabindex="-1">${children}</main>
     </div>
-    <${Toasts} /><${KeysDialog} />
+    <${Toasts} />${areShown.value ? html`<${KeysDialog} />` : null}
   </div>`
 }
 

@@ -6,7 +6,7 @@ import { Dialog } from './dialog.ts'
 import { input, refusal } from './field.ts'
 import { type Form, useForm } from './form.ts'
 import { type Child, html } from './html.ts'
-import { isSignedOut, signIn, signOut } from './session.ts'
+import { signIn, signOut } from './session.ts'
 
 interface Login {
   token: string
@@ -40,11 +40,7 @@ export function SignIn({ plate, footer }: { plate: Child; footer?: Child }): VNo
 }
 
 /** Asks for the password again over the page, which stays as it is with everything typed. */
-export function SignedOut(): VNode | null {
-  return isSignedOut.value ? html`<${Again} />` : null
-}
-
-function Again(): VNode {
+export function SignedOut(): VNode {
   const form = useForm({ username: '', password: '' })
   function submit(event: Event): void {
     event.preventDefault()

@@ -83,16 +83,6 @@ export interface Delivery {
   tookMs: number
 }
 
-/** One line of the journal. */
-export interface JournalEntry {
-  at: number
-  who: string
-  from: string
-  what: string
-  target?: string
-  detail?: unknown
-}
-
 /** Answer of a Modbus request. */
 export interface ModbusAnswer {
   unitId: number
@@ -114,12 +104,13 @@ const BUS_ANSWER_MS = 60_000
 /** Two tries of five seconds and the ways there and back. */
 const TEST_ANSWER_MS = 15_000
 
-function port(path: string, rest = ''): `/${string}` {
+/** Route of a port: the device percent-encoded. */
+export function portRoute(path: string, rest = ''): `/${string}` {
   return `/api/ports/${encodeURIComponent(path)}${rest}`
 }
 
 function hook(path: string, id: string | number, rest = ''): `/${string}` {
-  return port(path, `/webhooks/${encodeURIComponent(String(id))}${rest}`)
+  return portRoute(path, `/webhooks/${encodeURIComponent(String(id))}${rest}`)
 }
 
 /** Every call the pages make. */
@@ -132,18 +123,17 @@ export const api = {
   me: () => call<Me>('GET /api/me'),
   system: () => call<System>('GET /api/system'),
   rename: (name: string) => call<System>('PATCH /api/system', { name }),
-  journal: (limit: number) => call<JournalEntry[]>(`GET /api/journal?limit=${limit}`),
   ports: () => call<Port[]>('GET /api/ports'),
-  setUpPort: (path: string, body: PortBody) => call<Port>(`PUT ${port(path)}`, body),
-  removePort: (path: string) => call<object>(`DELETE ${port(path)}`),
-  switchPort: (path: string, act: 'open' | 'close') => call<Port>(`POST ${port(path, `/${act}`)}`),
+  setUpPort: (path: string, body: PortBody) => call<Port>(`PUT ${portRoute(path)}`, body),
+  removePort: (path: string) => call<object>(`DELETE ${portRoute(path)}`),
+  switchPort: (path: string, act: 'open' | 'close') => call<Port>(`POST ${portRoute(path, `/${act}`)}`),
   transmit: (path: string, hex: string) =>
-    call<{ sent: number }>(`POST ${port(path, '/rest/tx')}`, { hex }, { answerMs: BUS_ANSWER_MS }),
+    call<{ sent: number }>(`POST ${portRoute(path, '/rest/tx')}`, { hex }, { answerMs: BUS_ANSWER_MS }),
   request: (path: string, body: object) =>
-    call<ModbusAnswer>(`POST ${port(path, '/rest/request')}`, body, { answerMs: BUS_ANSWER_MS }),
-  frames: (path: string, limit: number) => call<PortEvent[]>(`GET ${port(path, `/frames?limit=${limit}`)}`),
-  webhooks: (path: string) => call<Webhook[]>(`GET ${port(path, '/webhooks')}`),
-  addWebhook: (path: string, body: object) => call<Webhook>(`POST ${port(path, '/webhooks')}`, body),
+    call<ModbusAnswer>(`POST ${portRoute(path, '/rest/request')}`, body, { answerMs: BUS_ANSWER_MS }),
+  frames: (path: string, limit: number) => call<PortEvent[]>(`GET ${portRoute(path, `/frames?limit=${limit}`)}`),
+  webhooks: (path: string) => call<Webhook[]>(`GET ${portRoute(path, '/webhooks')}`),
+  addWebhook: (path: string, body: object) => call<Webhook>(`POST ${portRoute(path, '/webhooks')}`, body),
   changeWebhook: (path: string, id: string | number, body: object) => call<Webhook>(`PUT ${hook(path, id)}`, body),
   removeWebhook: (path: string, id: string | number) => call<void>(`DELETE ${hook(path, id)}`),
   testWebhook: (path: string, id: string | number) =>

@@ -2,25 +2,39 @@
 import type { VNode } from 'preact'
 import { isLost } from '#kit/web/contact.ts'
 import { html } from '#kit/web/html.ts'
+import type { IconName } from '#kit/web/icon.ts'
 import { useKeys } from '#kit/web/keys.ts'
 import { say } from '#kit/web/lamp.ts'
 import { lazy } from '#kit/web/lazy.ts'
 import { daemonNow, zone } from '#kit/web/now.ts'
 import { age } from '#kit/web/numbers.ts'
 import { goTo, linkTo, place } from '#kit/web/route.ts'
-import { token } from '#kit/web/session.ts'
+import { isSignedOut, token } from '#kit/web/session.ts'
 import { type Entry, plate, Shell } from '#kit/web/shell.ts'
-import { SignedOut, SignIn } from '#kit/web/sign-in.ts'
 import { isSettingUp, plateFacts, ports, status, system } from './state.ts'
 import { shortVerdict, sortPorts } from './verdicts.ts'
 import { nameOf, stateOf } from './words.ts'
 
+const SignIn = lazy(async () => (await import('#kit/web/sign-in.ts')).SignIn)
+const SignedOut = lazy(async () => (await import('#kit/web/sign-in.ts')).SignedOut)
 const FirstRun = lazy(async () => (await import('./first-run.ts')).FirstRun)
 const PortsPage = lazy(async () => (await import('./ports-page.ts')).PortsPage)
 const PortPage = lazy(async () => (await import('./port-page.ts')).PortPage)
 const PortSettings = lazy(async () => (await import('./port-settings.ts')).PortSettings)
+const PointsPage = lazy(async () => (await import('./points-page.ts')).PointsPage)
+const ScanPage = lazy(async () => (await import('./scan-page.ts')).ScanPage)
 const WebhooksPage = lazy(async () => (await import('./webhooks-page.ts')).WebhooksPage)
+const UsersPage = lazy(async () => (await import('./users-page.ts')).UsersPage)
+const JournalPage = lazy(async () => (await import('./journal-page.ts')).JournalPage)
 const SystemPage = lazy(async () => (await import('./system-page.ts')).SystemPage)
+
+/** Pages beside Ports, by the word in the address. */
+const TITLES: Readonly<Record<string, string>> = {
+  webhooks: 'Webhooks',
+  users: 'Users',
+  journal: 'Journal',
+  system: 'System',
+}
 
 /** Lines listed under Ports; the rest is on the page. */
 const MOST_SUB = 8
@@ -46,6 +60,8 @@ function Signed(): VNode {
     { key: '?', what: 'shows these keys', run: () => false },
     { key: 'g p', what: 'Ports', run: () => go('ports') },
     { key: 'g w', what: 'Webhooks', run: () => go('webhooks') },
+    { key: 'g u', what: 'Users', run: () => go('users') },
+    { key: 'g j', what: 'Journal', run: () => go('journal') },
     { key: 'g s', what: 'System', run: () => go('system') },
     { key: '/', what: 'filter', run: focusFilter },
   ])
@@ -55,7 +71,7 @@ function Signed(): VNode {
   return html`<${Shell} plate=${plateFacts()} entries=${entries()} footer=${footer()}
       state=${ports.value ? shortVerdict(ports.value) : undefined}>
       ${page(place.value)}</${Shell}>
-    <${SignedOut} />`
+    ${isSignedOut.value ? html`<${SignedOut} />` : null}`
 }
 
 function go(name: string): undefined {
@@ -70,19 +86,25 @@ function focusFilter(): boolean {
   return button !== null
 }
 
-function page([name = 'ports', first, second]: string[]): VNode {
-  if (name === 'port' && first !== undefined)
-    return second === 'settings'
-      ? html`<${PortSettings} path=${first} key=${`settings ${first}`} />`
-      : html`<${PortPage} path=${first} key=${first} />`
+function page([name = 'ports', first, second, ...rest]: string[]): VNode {
+  if (name === 'port' && first !== undefined) return portPage(first, second, rest)
   if (name === 'webhooks') return html`<${WebhooksPage} port=${first} id=${second} />`
+  if (name === 'users') return html`<${UsersPage} what=${first} which=${second} />`
+  if (name === 'journal') return html`<${JournalPage} />`
   if (name === 'system') return html`<${SystemPage} />`
   return html`<${PortsPage} />`
 }
 
+function portPage(path: string, part: string | undefined, [what, which]: string[]): VNode {
+  if (part === 'settings') return html`<${PortSettings} path=${path} key=${`settings ${path}`} />`
+  if (part === 'points') return html`<${PointsPage} path=${path} what=${what} which=${which} key=${`points ${path}`} />`
+  if (part === 'scan') return html`<${ScanPage} path=${path} key=${`scan ${path}`} />`
+  return html`<${PortPage} path=${path} key=${path} />`
+}
+
 function pageTitle([name = 'ports', first]: string[]): string {
   if (name === 'port' && first !== undefined) return nameOf(first)
-  return { webhooks: 'Webhooks', system: 'System' }[name] ?? 'Ports'
+  return TITLES[name] ?? 'Ports'
 }
 
 function entries(): Entry[] {
@@ -98,24 +120,23 @@ function entries(): Entry[] {
       return { href: linkTo('port', port.path), label: nameOf(port.path), isHere, lit, litWord: word }
     })
   const hooks = known?.reduce((all, port) => all + port.webhooks, 0)
-  const isOther = name === 'webhooks' || name === 'system'
+  const portsEntry: Entry = {
+    href: linkTo('ports'),
+    label: 'Ports',
+    icon: 'ports',
+    isHere: !(name in TITLES),
+    count: known ? String(known.length) : '',
+    sub,
+  }
   return [
-    {
-      href: linkTo('ports'),
-      label: 'Ports',
-      icon: 'ports',
-      isHere: !isOther,
-      count: known ? String(known.length) : '',
-      sub,
-    },
-    {
-      href: linkTo('webhooks'),
-      label: 'Webhooks',
-      icon: 'hook',
-      isHere: name === 'webhooks',
-      count: hooks ? String(hooks) : '',
-    },
-    { href: linkTo('system'), label: 'System', icon: 'system', isHere: name === 'system' },
+    portsEntry,
+    ...Object.entries(TITLES).map(([word, label]) => ({
+      href: linkTo(word),
+      label,
+      icon: (word === 'webhooks' ? 'hook' : word) as IconName,
+      isHere: name === word,
+      count: word === 'webhooks' && hooks ? String(hooks) : '',
+    })),
   ]
 }
 

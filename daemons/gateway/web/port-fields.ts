@@ -1,22 +1,9 @@
 /** The fields of a port's settings: one table from which the form is drawn, filled and read. */
 import { type Form, typedNumber, type Values } from '#kit/web/form.ts'
 import type { Port, PortBody } from './api.ts'
-
-/** How a field is drawn, and how its value is read. */
-export interface PortField {
-  /** Dotted name as the API spells it: its faults come under the same name. */
-  name: string
-  label: string
-  kind: 'number' | 'text' | 'choice' | 'toggle'
-  unit?: string
-  hint?: string
-  /** Suggestions of a number, or the choices: value and label. */
-  options?: readonly (readonly [value: string, label: string])[]
-  /** Shown only when it matters. */
-  when?: (values: Values) => boolean
-  /** In the part that most never open. */
-  rare?: boolean
-}
+import { modbusFields } from './modbus-fields.ts'
+import type { PortField } from './port-field.ts'
+import { blocksOf, blocksText, listOf } from './typed.ts'
 
 const bauds = ['1200', '2400', '4800', '9600', '19200', '38400', '57600', '115200', '230400', '460800', '921600']
 const same = (words: readonly string[]): (readonly [string, string])[] => words.map((word) => [word, word])
@@ -146,48 +133,7 @@ export const protocolFields: Readonly<Record<'raw' | 'modbus-rtu', readonly Port
     { name: 'settings.max_frame_bytes', label: 'Longest frame', kind: 'number', unit: 'bytes', rare: true },
     { name: 'settings.queue', label: 'Sends waiting', kind: 'number', hint: 'More are refused', rare: true },
   ],
-  'modbus-rtu': [
-    {
-      name: 'settings.response_timeout_ms',
-      label: 'Reply within',
-      kind: 'number',
-      unit: 'ms',
-      hint: 'From the end of the question to the first byte.',
-    },
-    {
-      name: 'settings.quarantine_ms',
-      label: 'Late replies within',
-      kind: 'number',
-      unit: 'ms',
-      hint: 'A silent unit is asked nothing more for so long. Empty: chosen from the reply time.',
-    },
-    { name: 'settings.request_deadline_ms', label: 'Whole request within', kind: 'number', unit: 'ms', rare: true },
-    { name: 'settings.queue', label: 'Requests waiting', kind: 'number', hint: 'More are refused', rare: true },
-    {
-      name: 'settings.gap_us',
-      label: 'Gap before a request',
-      kind: 'number',
-      unit: 'µs',
-      hint: '0 is 3.5 characters',
-      rare: true,
-    },
-    { name: 'settings.byte_gap_ms', label: 'Pause inside a reply', kind: 'number', unit: 'ms', rare: true },
-    { name: 'settings.quiet_ms', label: 'Silence behind noise', kind: 'number', unit: 'ms', rare: true },
-    { name: 'settings.reply_limit_ms', label: 'Longest reply', kind: 'number', unit: 'ms', rare: true },
-    { name: 'settings.send_limit_ms', label: 'Longest send', kind: 'number', unit: 'ms', rare: true },
-    { name: 'settings.turnaround_ms', label: 'Pause after a broadcast', kind: 'number', unit: 'ms', rare: true },
-    {
-      name: 'settings.local_echo',
-      label: 'Own bytes heard',
-      kind: 'choice',
-      options: [
-        ['auto', 'Found out'],
-        ['present', 'Always'],
-        ['absent', 'Never'],
-      ],
-      rare: true,
-    },
-  ],
+  'modbus-rtu': modbusFields,
 }
 
 /** A protocol one may choose. */
@@ -219,7 +165,8 @@ function firstOf(field: PortField): string | boolean {
 function fill(values: Values, prefix: string, facts: object): void {
   for (const [name, value] of Object.entries(facts)) {
     const key = `${prefix}.${name}`
-    if (typeof value === 'object' && value !== null) fill(values, key, value)
+    if (Array.isArray(value)) values[key] = typeof value[0] === 'object' ? blocksText(value) : value.join(', ')
+    else if (typeof value === 'object' && value !== null) fill(values, key, value)
     else if (typeof value === 'boolean') values[key] = value
     else if (value !== null && value !== undefined) values[key] = String(value)
   }
@@ -228,12 +175,20 @@ function fill(values: Values, prefix: string, facts: object): void {
 /** Numbers that are chosen from a list and still numbers to the API. */
 const NUMBER_CHOICES = ['line.data_bits', 'line.stop_bits', 'settings.length_size']
 
-/** The body of the save: what is shown for this protocol, empty numbers left out so that the gateway's defaults hold. */
-export function bodyOf(form: Form): PortBody {
+/**
+ * The body of the save: what is shown for this protocol, empty numbers left out so that the gateway's defaults hold.
+ * Settings the form does not know stay as they are.
+ */
+export function bodyOf(form: Form, port: Port): PortBody {
   const values = form.values.value
   const protocol = values.protocol as ProtocolName
-  const body: PortBody = { protocol, line: {}, settings: {} }
-  for (const field of [...lineFields, ...protocolFields[protocol]]) {
+  const fields = protocolFields[protocol]
+  const known = new Set(fields.map(({ name }) => name.split('.')[1]))
+  const others = Object.entries(port.protocol === protocol ? (port.settings ?? {}) : {}).filter(
+    ([name]) => !known.has(name),
+  )
+  const body: PortBody = { protocol, line: {}, settings: Object.fromEntries(others) }
+  for (const field of [...lineFields, ...fields]) {
     if (field.name.startsWith('line.rs485') || values[field.name] === '') continue
     const [group, name] = field.name.split('.') as ['line' | 'settings', string]
     body[group][name] = readField(field, values)
@@ -249,5 +204,7 @@ function rs485Of(values: Values): Record<string, unknown> {
 
 function readField(field: PortField, values: Values): unknown {
   const value = values[field.name]
+  if (field.kind === 'numbers') return listOf(String(value))
+  if (field.kind === 'blocks') return blocksOf(String(value))
   return field.kind === 'number' || NUMBER_CHOICES.includes(field.name) ? typedNumber(value) : value
 }

@@ -1,7 +1,7 @@
 /** The settings of one port: protocol, line, and what the protocol asks for. Applied at once and saved. */
 import type { VNode } from 'preact'
 import { Act } from '#kit/web/button.ts'
-import { choice, input, refusal, segments, toggle } from '#kit/web/field.ts'
+import { area, choice, input, refusal, segments, toggle } from '#kit/web/field.ts'
 import { type Form, useForm } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
 import { icon } from '#kit/web/icon.ts'
@@ -10,7 +10,8 @@ import { say } from '#kit/web/lamp.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
 import { toast } from '#kit/web/toast.ts'
 import { api, type Port } from './api.ts'
-import { bodyOf, lineFields, type PortField, type ProtocolName, protocolFields, valuesOf } from './port-fields.ts'
+import type { PortField } from './port-field.ts'
+import { bodyOf, lineFields, type ProtocolName, protocolFields, valuesOf } from './port-fields.ts'
 import { isAdmin, lookAtPorts, portAt, ports } from './state.ts'
 import { deviceOf, nameOf, protocolNames } from './words.ts'
 
@@ -57,7 +58,7 @@ function Settings({ port }: { port: Port }): VNode {
   useKeys(`Settings of ${name}`, [{ key: 'Enter', what: 'in a field: saves', run: () => false }])
 
   async function save(): Promise<void> {
-    const saved = await api.setUpPort(port.path, bodyOf(form))
+    const saved = await api.setUpPort(port.path, bodyOf(form, port))
     form.settle(valuesOf(saved))
     await lookAtPorts()
   }
@@ -97,8 +98,9 @@ function common(protocol: ProtocolName): readonly PortField[] {
 }
 
 /** What most never change; open by itself when one of it was refused. */
-function rare(protocol: ProtocolName, form: Form): VNode {
+function rare(protocol: ProtocolName, form: Form): VNode | null {
   const fields = protocolFields[protocol].filter((field) => field.rare)
+  if (!fields.some((field) => field.when?.(form.values.value) ?? true)) return null
   const isRefused = fields.some((field) => field.name in form.faults.value)
   return html`<details open=${isRefused || undefined}><summary>Limits and timing</summary>
     <p class="small soft">A field left empty takes the gateway's default.</p><div class="form">${drawn(fields, form)}</div></details>`
@@ -112,8 +114,16 @@ function drawnField(field: PortField, form: Form): VNode {
   const facts = { form, name: field.name, label: field.label, hint: field.hint }
   if (field.kind === 'toggle') return toggle({ ...facts, kind: 'wide' })
   if (field.kind === 'choice') return choice({ ...facts, options: field.options ?? [] })
+  if (field.kind === 'blocks') return area({ ...facts, rows: 3, kind: 'wide', placeholder: field.placeholder })
   const options = field.options?.map(([value]) => value)
-  return input({ ...facts, unit: field.unit, type: field.kind, options, mono: field.kind === 'text' })
+  return input({
+    ...facts,
+    unit: field.unit,
+    type: field.kind === 'number' ? 'number' : 'text',
+    options,
+    mono: field.kind === 'text',
+    placeholder: field.placeholder,
+  })
 }
 
 /** What a save will do, before it does. */

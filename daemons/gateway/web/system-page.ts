@@ -1,22 +1,19 @@
 /** System: is this box well. Each part asks for itself and fails for itself. */
 import type { VNode } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
 import { Act } from '#kit/web/button.ts'
-import { sentenceOf } from '#kit/web/call.ts'
 import { input, refusal } from '#kit/web/field.ts'
 import { figures } from '#kit/web/figure.ts'
 import { useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { type Judgement, say, verdict } from '#kit/web/lamp.ts'
 import { aheadMs, daemonNow, zone } from '#kit/web/now.ts'
-import { age, bytesText, dateOf, fixed, many, sinceText, timeOf } from '#kit/web/numbers.ts'
+import { age, bytesText, dateOf, fixed, many, timeOf } from '#kit/web/numbers.ts'
+import { linkTo } from '#kit/web/route.ts'
 import { signOut } from '#kit/web/session.ts'
 import { toast } from '#kit/web/toast.ts'
-import { api, type JournalEntry, type System } from './api.ts'
+import { api, type System } from './api.ts'
 import { forget, isAdmin, lookAtSystem, me, system } from './state.ts'
-import { nameOf } from './words.ts'
 
-const JOURNAL_SHOWN = 50
 /** A browser and a gateway that differ by more than this do not agree on the time. */
 const CLOCK_APART_MS = 5000
 /** Below this share of free memory the box is short of it. */
@@ -28,9 +25,9 @@ export function SystemPage(): VNode {
   if (!facts)
     return html`<div class="head"><h1>System</h1></div><section class="panel">${say('busy', 'Asking the gateway how it is', 'This usually takes less than a second.')}</section>`
   return html`<h1 class="sr">System</h1>${verdict(judge(facts))}${figures(boxFigures(facts), 'box')}
-    <div class="pair"><div class="stack">${isAdmin.value ? html`<${Name} name=${facts.name} />` : null}${addresses(facts)}</div>
-      <div class="stack">${about(facts)}<${Account} /></div></div>
-    ${isAdmin.value ? html`<${Journal} />` : null}`
+    <div class="pair"><div class="stack">${isAdmin.value ? html`<${Name} name=${facts.name} />` : null}${addresses(facts)}<${Account} /></div>
+      <div class="stack">${connection()}${about(facts)}</div></div>
+`
 }
 
 function judge(facts: System): Judgement {
@@ -90,7 +87,20 @@ function about(facts: System): VNode {
     ['Kernel', html`<span class="mono">${facts.kernel}</span>`],
     ['Node', facts.node.replace(/^v/, '')],
     ['Started', started],
+    ...(isAdmin.value
+      ? [['Journal', html`<a href=${linkTo('journal')}>who changed or sent what</a>`] as [string, Child]]
+      : []),
   ])}</section>`
+}
+
+/** What this page itself came over: the one thing about encryption that the page has seen. */
+function connection(): VNode {
+  const isSecure = location.protocol === 'https:'
+  const text = isSecure
+    ? 'This page came encrypted.'
+    : 'HTTPS is not set up on this gateway: passwords and frames cross the network as they are. Keep it inside the plant network.'
+  return html`<section class="panel" aria-label="Certificate"><header><h2>Certificate</h2></header>
+    ${say(isSecure ? 'ok' : 'off', isSecure ? 'HTTPS' : 'Plain HTTP', text)}</section>`
 }
 
 function addresses(facts: System): VNode {
@@ -126,29 +136,6 @@ function Account(): VNode {
   }
   return html`<section class="panel" aria-label="Signed in"><header><h2>Signed in</h2></header><div class="in account">
     <span><b>${me.value?.username}</b> <span class="faint">${me.value?.role === 'admin' ? 'administrator' : 'viewer'}</span></span>
-    <button class="btn" type="button" onClick=${() => void leave()}>Sign out</button></div></section>`
-}
-
-function Journal(): VNode {
-  const [entries, setEntries] = useState<JournalEntry[] | string | null>(null)
-  useEffect(() => {
-    void api.journal(JOURNAL_SHOWN).then(setEntries, (thrown: unknown) => setEntries(sentenceOf(thrown)))
-  }, [])
-  return html`<section class="panel" aria-label="Journal"><header><h2>Journal</h2><span class="faint">who changed or sent what, newest first</span></header>${journalBody(entries)}</section>`
-}
-
-function journalBody(entries: JournalEntry[] | string | null): VNode {
-  if (entries === null) return say('busy', 'Asking for the journal', `The newest ${JOURNAL_SHOWN} entries.`)
-  if (typeof entries === 'string') return say('fault', 'The journal could not be read', entries)
-  if (entries.length === 0)
-    return say('off', 'Nothing yet', 'Every change, and everything sent to a line, appears here.')
-  return html`<table class="table fold journal"><thead><tr><th>When</th><th>What</th><th>On</th><th>Who</th><th>From</th></tr></thead>
-    <tbody>${entries.map(entryRow)}</tbody></table>`
-}
-
-function entryRow(entry: JournalEntry): VNode {
-  const target = entry.target ?? ''
-  return html`<tr key=${`${entry.at} ${entry.what} ${target}`}><td class="when">${sinceText(entry.at, daemonNow(), zone.value)}</td>
-    <td class="name"><b>${entry.what}</b></td><td class="setup">${target.startsWith('/dev/') ? nameOf(target) : target}</td>
-    <td class="state">${entry.who}</td><td class="wide mono faint">${entry.from}</td></tr>`
+    <div class="acts"><a class="btn" href=${linkTo('users', 'password')}>Own password</a>
+      <button class="btn" type="button" onClick=${() => void leave()}>Sign out</button></div></div></section>`
 }

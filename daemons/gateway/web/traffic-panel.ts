@@ -1,6 +1,7 @@
 /** The traffic of a port with everything one does to it: strip, log, filter, pause, and the console under it. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
+import { copyText } from '#kit/web/copy.ts'
 import { isFed } from '#kit/web/feed.ts'
 import { focusOnce, segments } from '#kit/web/field.ts'
 import { html } from '#kit/web/html.ts'
@@ -10,7 +11,6 @@ import { say } from '#kit/web/lamp.ts'
 import { lazy } from '#kit/web/lazy.ts'
 import { aheadMs, daemonNow } from '#kit/web/now.ts'
 import { count, many } from '#kit/web/numbers.ts'
-import { toast } from '#kit/web/toast.ts'
 import type { Port } from './api.ts'
 import { busStrip } from './bus-strip.ts'
 import { chosenHex, Log, walkLog } from './log-part.ts'
@@ -18,6 +18,7 @@ import { isAdmin } from './state.ts'
 import type { Show, Traffic } from './traffic.ts'
 import { bitsPerByte, nameOf } from './words.ts'
 
+const CaptureRow = lazy(async () => (await import('./capture-row.ts')).CaptureRow)
 /** Fetched for those who may send; the log does not wait for it. */
 const Console = lazy(async () => (await import('./console.ts')).Console)
 
@@ -36,6 +37,7 @@ export interface TrafficPanelProps {
 /** The panel. */
 export function TrafficPanel({ port, traffic }: TrafficPanelProps): VNode {
   const [isFiltering, setFiltering] = useState(false)
+  const [isCapturing, setCapturing] = useState(false)
   useTrafficKeys(port, traffic)
   const paused = traffic.pause.value
   const toMs = paused ? paused.atMs - aheadMs.value : daemonNow()
@@ -44,7 +46,8 @@ export function TrafficPanel({ port, traffic }: TrafficPanelProps): VNode {
   const fullMs = isModbus ? Number(port.settings?.response_timeout_ms ?? 300) : 300
   const names = isModbus ? (['gateway', 'units'] as const) : (['sent', 'received'] as const)
   return html`<section class="panel traffic" aria-label="Traffic">
-    ${header(traffic, isFiltering, setFiltering)}
+    ${header(traffic, { isFiltering, setFiltering, isCapturing, setCapturing })}
+    ${isCapturing ? html`<${CaptureRow} port=${port} close=${() => setCapturing(false)} />` : null}
     ${isFiltering || traffic.filter.value ? html`<${FilterRow} traffic=${traffic} close=${() => setFiltering(false)} />` : null}
     ${busStrip(traffic.frozen.value, Math.max(toMs, newestAt(traffic)), msPerByte, names)}
     ${traffic.frozen.value.length === 0 ? quiet(port) : shown(traffic, fullMs, !isModbus)}
@@ -54,8 +57,22 @@ export function TrafficPanel({ port, traffic }: TrafficPanelProps): VNode {
       <button class="btn quiet" type="button" onClick=${traffic.togglePause}>Go on</button></div>`
         : null
     }
-    ${isAdmin.value ? html`<footer><${Console} port=${port} key=${port.protocol} /></footer>` : null}
+    ${footer(port, isModbus)}
   </section>`
+}
+
+/** What one sends from; who may not, or cannot in this mode, reads why. */
+function footer(port: Port, isModbus: boolean): VNode {
+  const mode = isModbus ? String(port.settings?.mode ?? 'master') : ''
+  const why =
+    mode === 'listen'
+      ? 'This line only listens: another master asks its units.'
+      : mode === 'slave'
+        ? 'This line is a unit: it answers its master and asks nothing.'
+        : 'An administrator asks the line from here.'
+  if (mode === 'listen' || mode === 'slave' || !isAdmin.value)
+    return html`<footer><p class="small faint">${why}</p></footer>`
+  return html`<footer><${Console} port=${port} key=${port.protocol} /></footer>`
 }
 
 /** Clocks differ by a little: the newest frame is never in the future. */
@@ -63,7 +80,15 @@ function newestAt(traffic: Traffic): number {
   return traffic.frozen.value.at(-1)?.at ?? 0
 }
 
-function header(traffic: Traffic, isFiltering: boolean, setFiltering: (is: boolean) => void): VNode {
+interface HeaderFacts {
+  isFiltering: boolean
+  setFiltering: (is: boolean) => void
+  isCapturing: boolean
+  setCapturing: (is: boolean) => void
+}
+
+function header(traffic: Traffic, facts: HeaderFacts): VNode {
+  const { isFiltering, setFiltering, isCapturing, setCapturing } = facts
   const isPaused = traffic.pause.value !== null
   const toggleErrors = (): void => {
     traffic.errorsOnly.value = !traffic.errorsOnly.value
@@ -73,6 +98,7 @@ function header(traffic: Traffic, isFiltering: boolean, setFiltering: (is: boole
     ${segments({ label: 'Show', name: 'show', value: traffic.show.value, options: SHOWS, choose: (show) => choose(traffic, show) })}
     <div class="acts"><button class="btn quiet icon" type="button" aria-label="Filter" data-filter aria-expanded=${isFiltering}
         onClick=${() => setFiltering(true)}>${icon('search')}</button>
+      <button class="btn quiet" type="button" disabled=${isCapturing} onClick=${() => setCapturing(true)}>Capture</button>
       <button class="btn quiet" type="button" aria-pressed=${traffic.errorsOnly.value} onClick=${toggleErrors}>Errors <kbd>e</kbd></button>
       <button class="btn hold" type="button" aria-pressed=${isPaused} onClick=${traffic.togglePause}>
         ${icon(isPaused ? 'play' : 'pause')}${isPaused ? 'Go on' : 'Pause'} <kbd>space</kbd></button></div></header>`
@@ -154,16 +180,6 @@ function focusConsole(): boolean {
 function copy(): boolean {
   const hex = chosenHex()
   if (hex === null || hex === '') return false
-  void copyText(hex)
+  void copyText(hex, `${hex.split(' ').length} bytes copied.`)
   return true
-}
-
-/** The clipboard is for pages over HTTPS only; over HTTP the bytes are said, and can be marked by hand. */
-async function copyText(hex: string): Promise<void> {
-  try {
-    await navigator.clipboard.writeText(hex)
-    toast(`${hex.split(' ').length} bytes copied.`)
-  } catch {
-    toast('This browser copies only over HTTPS. The bytes can be marked by hand.')
-  }
 }

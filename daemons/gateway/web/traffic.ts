@@ -13,6 +13,9 @@ const QUEUE = 1000
 /** The log grows at most this often. */
 const DRAW_MS = 100
 
+/** Events that are lines of the log. */
+const LOGGED = ['frame', 'error', 'port']
+
 /** How frames are written. */
 export type Show = 'both' | 'decoded' | 'bytes'
 
@@ -32,6 +35,8 @@ export interface Traffic {
   /** Events that came since the pause. */
   readonly missed: ReadonlySignal<number>
   togglePause(): void
+  /** Hands on the events that are no line of the log: values and units. Returns what ends it. */
+  onOther(hear: (event: PortEvent) => void): () => void
   close(): void
 }
 
@@ -44,6 +49,7 @@ export function createTraffic(port: string): Traffic {
   const filter = signal('')
   const errorsOnly = signal(false)
   const frozen = computed(() => pause.value?.rows ?? rows.value)
+  const others = new Set<(event: PortEvent) => void>()
   let queue: PortEvent[] = []
   let leftOut = 0
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -66,6 +72,10 @@ export function createTraffic(port: string): Traffic {
   }
 
   function hear(message: FeedMessage): void {
+    if (message.type === 'event' && !LOGGED.includes(message.event)) {
+      for (const tell of others) tell(message)
+      return
+    }
     if (message.type === 'event') queue.push(message)
     else if (message.type === 'summary') leftOut += message.dropped
     if (queue.length > QUEUE) {
@@ -87,6 +97,10 @@ export function createTraffic(port: string): Traffic {
     missed: computed(() => (pause.value ? taken.value - pause.value.taken : 0)),
     togglePause() {
       pause.value = pause.value ? null : { rows: rows.value, atMs: now.peek(), taken: taken.value }
+    },
+    onOther(tell) {
+      others.add(tell)
+      return () => others.delete(tell)
     },
     close() {
       clearTimeout(timer)

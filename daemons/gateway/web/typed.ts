@@ -42,3 +42,42 @@ export function headersText(headers: Readonly<Record<string, string>>): string {
     .map(([name, value]) => `${name}: ${value}`)
     .join('\n')
 }
+
+/** Tables of registers by the words people type. */
+const TABLE_WORDS: Readonly<Record<string, string>> = {
+  coils: 'coils',
+  discrete: 'discrete_inputs',
+  holding: 'holding_registers',
+  input: 'input_registers',
+}
+
+/** One block of registers a line: `holding 0 100` or `holding 0 100 = 0`. What is not understood stays text, for the API to name. */
+export function blocksOf(text: string): { table: string; address: unknown; quantity: unknown; initial: unknown }[] {
+  const lines = text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter(Boolean)
+  return lines.map((line) => {
+    const [place = '', initial] = line.split('=')
+    const [table = '', address = '', quantity = '1'] = place.trim().split(/[\s,;]+/)
+    return {
+      table: TABLE_WORDS[table] ?? table,
+      address: typedNumber(address),
+      quantity: typedNumber(quantity),
+      initial: initial === undefined ? null : typedNumber(initial.trim()),
+    }
+  })
+}
+
+/** Blocks as they are typed. */
+export function blocksText(
+  blocks: readonly { table?: string; address?: number; quantity?: number; initial?: number | null }[],
+): string {
+  const wordOf = (table: string): string => Object.entries(TABLE_WORDS).find(([, name]) => name === table)?.[0] ?? table
+  return blocks
+    .map(({ table = '', address, quantity, initial }) => {
+      const place = `${wordOf(table)} ${address} ${quantity}`
+      return initial === null || initial === undefined ? place : `${place} = ${initial}`
+    })
+    .join('\n')
+}

@@ -1,8 +1,7 @@
 /** The sentence over the numbers: what is the case with all lines, and with one. */
 import type { Judgement, Lit } from '#kit/web/lamp.ts'
-import { age, count, listed, many, sinceText, whole } from '#kit/web/numbers.ts'
+import { age, count, many, sinceText, whole } from '#kit/web/numbers.ts'
 import type { Port } from './api.ts'
-import type { Unit } from './bus.ts'
 import { nameOf } from './words.ts'
 
 /** When it is, for sentences with times in them. */
@@ -85,86 +84,17 @@ function spareText(ports: readonly Port[], configured: readonly Port[]): string 
   return parts.length > 0 ? `${parts.join(', ')}.` : ''
 }
 
-function stateSentence(port: Port, { nowMs, zone }: When): string {
+/** A line that does not run, in a sentence. */
+export function stateSentence(port: Port, { nowMs, zone }: When): string {
   const name = nameOf(port.path)
   if (port.state === 'failed') return `${name} will not open.`
   if (port.state === 'absent') return `${name} is absent since ${sinceText(port.stateSince ?? nowMs, nowMs, zone)}.`
   return `${name} is being opened.`
 }
 
-function whyOf(port: Port, { nowMs }: When): string {
+/** What was refused, and when it is tried again. */
+export function whyOf(port: Port, { nowMs }: When): string {
   const inMs = port.nextTryAt === null ? null : port.nextTryAt - nowMs
   const next = inMs !== null && inMs > 0 ? `Tried again in ${age(Math.max(1000, inMs))}.` : ''
   return `${port.fault?.message ?? ''} ${next}`.trim()
-}
-
-/** The verdict over one line; `units` are those seen in the last minute. */
-export function judgePort(port: Port, units: readonly Unit[], when: When): Judgement {
-  const name = nameOf(port.path)
-  if (!port.configured)
-    return { lit: 'off', sentence: `${name} is not set up.`, why: 'Nothing is read from it and nothing sent.' }
-  if (port.state === 'closed')
-    return { lit: 'off', sentence: `${name} is closed.`, why: 'Nothing is read from it and nothing sent.' }
-  if (port.state === 'absent') return { lit: 'gone', sentence: stateSentence(port, when), why: whyOf(port, when) }
-  if (port.state === 'failed')
-    return {
-      lit: 'fault',
-      sentence: port.fault?.message ?? stateSentence(port, when),
-      why: whyOf({ ...port, fault: null }, when),
-    }
-  if (port.state === 'opening') return { lit: 'busy', sentence: stateSentence(port, when) }
-  return port.protocol === 'modbus-rtu' ? judgeUnits(units) : judgeRaw(port, when)
-}
-
-function judgeRaw(port: Port, { nowMs }: When): Judgement {
-  const name = nameOf(port.path)
-  const frames = (port.counters?.rxFrames ?? 0) + (port.counters?.txFrames ?? 0)
-  const lost = (port.counters?.driver?.overrun ?? 0) + (port.counters?.driver?.buf_overrun ?? 0)
-  if (lost > 0)
-    return {
-      lit: 'warn',
-      sentence: `${name} lost ${many(lost, 'byte')} in the driver.`,
-      why: 'The machine was too slow to fetch them.',
-    }
-  if (frames === 0) {
-    const openFor = age(Math.max(1000, nowMs - (port.stateSince ?? nowMs)))
-    return { lit: 'ok', sentence: `${name} is open. Nothing was received or sent yet.`, why: `Open for ${openFor}.` }
-  }
-  return { lit: 'ok', sentence: `${name} is open and its bytes are read.` }
-}
-
-function judgeUnits(units: readonly Unit[]): Judgement {
-  const bad = units.filter((unit) => !unit.isWell)
-  const well = units.length - bad.length
-  const first = bad[0]
-  if (units.length === 0) return { lit: 'ok', sentence: 'The line is open. No unit was asked in the last minute.' }
-  if (!first) return { ...judgeWell(units), lit: units.some((unit) => unit.exceptions > 0) ? 'warn' : 'ok' }
-  const others = well === 0 ? '' : well === 1 ? ' The other one is well.' : ` The other ${well} units are well.`
-  if (first.late > 0 && first.lateMs !== null && bad.length === 1)
-    return {
-      lit: 'warn',
-      sentence: `Unit ${first.unit} answers too late.${others}`,
-      why: `Its replies came up to ${Math.round(first.lateMs)}\u202fms after the question and were thrown away.`,
-    }
-  const names = listed(bad.map((unit) => String(unit.unit)))
-  const sentence = bad.length === 1 ? `Unit ${names} does not answer.` : `Units ${names} do not answer.`
-  const why = `${many(
-    bad.reduce((all, unit) => all + unit.misses, 0),
-    'question',
-  )} without a reply in the last minute.`
-  return { lit: well === 0 ? 'fault' : 'warn', sentence: `${sentence}${others}`, why }
-}
-
-function judgeWell(units: readonly Unit[]): Omit<Judgement, 'lit'> {
-  const refusing = units.filter((unit) => unit.exceptions > 0)
-  const first = refusing[0]
-  if (first) {
-    const who =
-      refusing.length === 1
-        ? `Unit ${first.unit} refuses`
-        : `Units ${listed(refusing.map((unit) => String(unit.unit)))} refuse`
-    return { sentence: `${who} some questions with an exception.`, why: 'The log names the exception at each.' }
-  }
-  if (units.length === 1) return { sentence: `Unit ${units[0]?.unit} answers.` }
-  return { sentence: `${whole(units.length, 'units')} answer.` }
 }

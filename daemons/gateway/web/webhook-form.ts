@@ -17,6 +17,16 @@ import { headersOf, headersText, namesOf } from './typed.ts'
 import { Test } from './webhook-test.ts'
 import { nameOf } from './words.ts'
 
+/** What happens on lines, by the names of the events. */
+const EVENTS: readonly (readonly [name: string, what: string])[] = [
+  ['frame', 'every frame'],
+  ['value', 'a point changed'],
+  ['unit', 'a unit fell silent or came back'],
+  ['control', 'a master wrote to this line'],
+  ['port', 'the line opened, closed or is gone'],
+  ['error', 'something went wrong'],
+]
+
 /** The form of a webhook, or of a new one. */
 export function WebhookForm({ hook }: { hook?: Hook }): VNode {
   const lines = (ports.value ?? []).filter((port) => port.configured)
@@ -47,7 +57,7 @@ export function WebhookForm({ hook }: { hook?: Hook }): VNode {
       ${lines.length === 0 ? html`<p>No line is set up yet, so there are no events. Set one up under Ports first.</p>` : null}
       ${hook ? html`<p class="small soft">Events of ${nameOf(hook.port)}</p>` : choice({ form, name: 'port', label: 'Events of', options: lineChoice })}
       ${input({ form, name: 'url', label: 'Address', mono: true, placeholder: 'https://bms.example/in', first: !hook, hint: 'Every event is posted there as JSON. Redirects are not followed.' })}
-      ${input({ form, name: 'events', label: 'Events', placeholder: 'all', hint: 'Names: frame, port, error. Empty means all.' })}
+      ${eventChoice(form)}
       ${toggle({ form, name: 'isSigned', label: 'Sign deliveries', hint: 'HMAC-SHA-256 of the body, in X-Svc-Signature.' })}
       ${isSigned ? input({ form, name: 'secret', label: 'Secret', type: 'password', autocomplete: 'new-password', hint: hook?.hasSecret ? 'Set. Type a new one to replace it.' : 'Not set. The receiver needs the same one.' }) : null}
       ${area({ form, name: 'headers', label: 'Headers', rows: 2, placeholder: 'Authorization: Basic …', hint: 'One a line, name and value.' })}
@@ -56,6 +66,25 @@ export function WebhookForm({ hook }: { hook?: Hook }): VNode {
     <footer class="save">${hook ? html`<${Removal} hook=${hook} /><${Test} hook=${hook} tell=${setTested} />` : null}
       <${Act} kind="primary" type="submit" waits=${form.isBusy.value || lines.length === 0}>${hook ? 'Save' : 'Add webhook'}</${Act}></footer>
   </form>`
+}
+
+/** Events to tick; none ticked means all. Names of others may be in it as well and stay. */
+function eventChoice(form: Form): VNode {
+  const names = namesOf(String(form.values.value.events))
+  const toggleName = (name: string): void =>
+    form.set('events', (names.includes(name) ? names.filter((each) => each !== name) : [...names, name]).join(', '))
+  const others = names.filter((name) => !EVENTS.some(([each]) => each === name))
+  const fault = form.faults.value.events
+  return html`<fieldset class="ticks"><legend>Events</legend>${fault ? html`<p class="small" data-s="fault">${fault}</p>` : null}${[
+    ...EVENTS,
+    ...others.map((name) => [name, 'another event'] as const),
+  ].map(
+    ([
+      name,
+      what,
+    ]) => html`<label key=${name}><input type="checkbox" checked=${names.includes(name)} onChange=${() => toggleName(name)} />
+      <span><b>${name}</b> <span class="faint">${what}</span></span></label>`,
+  )}<p class="small faint">${names.length === 0 ? 'None ticked: every event is posted.' : 'Only those ticked are posted.'}</p></fieldset>`
 }
 
 function valuesOf(hook: Hook | undefined, port: string | undefined): Values {

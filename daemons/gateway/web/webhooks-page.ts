@@ -1,15 +1,15 @@
 /** Webhooks: does what happens here arrive there. A row a target, the form beside it. */
 import type { VNode } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
-import { CallFault, NoContact } from '#kit/web/call.ts'
+import { useState } from 'preact/hooks'
 import { html } from '#kit/web/html.ts'
-import { icon } from '#kit/web/icon.ts'
 import { useKeys } from '#kit/web/keys.ts'
 import { lamp, say, verdict } from '#kit/web/lamp.ts'
+import { useLook } from '#kit/web/look.ts'
 import { daemonNow, zone } from '#kit/web/now.ts'
 import { count, listed } from '#kit/web/numbers.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
 import { toast } from '#kit/web/toast.ts'
+import { matches, Tools } from '#kit/web/tools.ts'
 import { deliveryOf, type Hook, hooks, judgeHooks, lookAtHooks, targetOf } from './hook-state.ts'
 import { isAdmin, ports } from './state.ts'
 import { WebhookForm } from './webhook-form.ts'
@@ -22,7 +22,11 @@ const LOOK_HOOKS_MS = 2000
 /** The page. @param port and @param id the webhook whose form is open; id `new` for a new one */
 export function WebhooksPage({ port, id }: { port?: string; id?: string }): VNode {
   const [filter, setFilter] = useState('')
-  useHooks()
+  useLook(
+    async () => (isAdmin.value ? lookAtHooks() : undefined),
+    LOOK_HOOKS_MS,
+    String(ports.value === null || !isAdmin.value),
+  )
   const known = hooks.value
   const chosen = known?.find((hook) => hook.port === port && String(hook.id) === id)
   const isNew = port === 'new'
@@ -35,34 +39,12 @@ export function WebhooksPage({ port, id }: { port?: string; id?: string }): VNod
       ${say('off', 'Only administrators see webhooks', 'They hold addresses and headers of other systems.')}</section>`
   if (!known)
     return html`<div class="head"><h1>Webhooks</h1></div><section class="panel">${say('busy', 'Asking the gateway for its webhooks', 'One question for each line that has some.')}</section>`
-  const shown = known.filter((hook) => `${hook.url} ${hook.port}`.toLowerCase().includes(filter.toLowerCase()))
+  const shown = known.filter((hook) => matches(`${hook.url} ${hook.port}`, filter))
   const form = isNew || chosen ? html`<${WebhookForm} hook=${chosen} key=${isNew ? 'new' : `${port} ${id}`} />` : null
   return html`<h1 class="sr">Webhooks</h1>${verdict(judgeHooks(known))}
-    <div class=${form ? 'cols with-form' : ''}><section class="panel" aria-label="Targets">${tools(filter, setFilter, isNew)}
+    <div class=${form ? 'cols with-form' : ''}><section class="panel" aria-label="Targets"><${Tools} filter=${filter} setFilter=${setFilter} label="Filter targets">
+        <a class=${isNew ? 'btn' : 'btn primary'} href=${linkTo('webhooks', 'new')}>New webhook</a></${Tools}>
       ${known.length === 0 ? empty() : table(shown, filter, chosen, known.length)}</section>${form}</div>`
-}
-
-/** Asks while the page is shown. What fails for lack of contact is said by the banner. */
-function useHooks(): void {
-  useEffect(() => {
-    async function ask(): Promise<void> {
-      try {
-        if (!document.hidden && isAdmin.value) await lookAtHooks()
-      } catch (thrown) {
-        if (!(thrown instanceof NoContact) && !(thrown instanceof CallFault)) throw thrown
-      }
-    }
-    void ask()
-    const timer = setInterval(() => void ask(), LOOK_HOOKS_MS)
-    return () => clearInterval(timer)
-  }, [ports.value === null, isAdmin.value])
-}
-
-function tools(filter: string, setFilter: (text: string) => void, isNew: boolean): VNode {
-  const onInput = (event: InputEvent): void => setFilter((event.target as HTMLInputElement).value)
-  return html`<header class="tools"><div class="input">${icon('search')}<input type="text" data-filter aria-label="Filter targets" placeholder="Filter"
-      value=${filter} onInput=${onInput} autocomplete="off" /></div>
-    <div class="acts"><a class=${isNew ? 'btn' : 'btn primary'} href=${linkTo('webhooks', 'new')}>New webhook</a></div></header>`
 }
 
 function empty(): VNode {

@@ -3,7 +3,7 @@ import t from 'tap'
 import { createForm } from '#kit/web/form.ts'
 import { bodyOf, valuesOf } from '../../web/port-fields.ts'
 import { loadsOf, ratesOf, withSample } from '../../web/rates.ts'
-import { headersOf, headersText, hexOfText, listOf, namesOf } from '../../web/typed.ts'
+import { blocksOf, blocksText, headersOf, headersText, hexOfText, listOf, namesOf } from '../../web/typed.ts'
 import { plainLine } from '../core/fake-line.ts'
 
 const line = plainLine
@@ -23,7 +23,7 @@ t.test('sends what is shown, numbers as numbers, and leaves out what is empty', 
   const form = createForm(valuesOf(blank))
   form.set('line.baud', 'quick')
   form.set('settings.response_timeout_ms', '500')
-  const body = bodyOf(form)
+  const body = bodyOf(form, blank)
   t.equal(body.protocol, 'modbus-rtu')
   t.match(body.line, { baud: 'quick', data_bits: 8, parity: 'none', stop_bits: 1, rs485: null })
   t.equal(body.settings.response_timeout_ms, 500)
@@ -41,9 +41,35 @@ t.test('fills the form from what is set up, and gives the same back', async (t) 
   }
   const settings = { framing: 'delimiter', delimiter_hex: '0D 0A', tcp_port: 4001 }
   const port = { ...(blank as object), protocol: 'raw', line: { ...line, rs485 }, settings } as never
-  const body = bodyOf(createForm(valuesOf(port)))
+  const body = bodyOf(createForm(valuesOf(port)), port)
   t.same(body.line, { ...line, rs485 })
   t.match(body.settings, settings)
+})
+
+t.test('keeps settings it does not know, as long as the protocol stays', async (t) => {
+  const port = { ...(blank as object), protocol: 'raw', line, settings: { framing: 'silence', later: [1] } } as never
+  const form = createForm(valuesOf(port))
+  t.same(bodyOf(form, port).settings.later, [1])
+  form.set('protocol', 'modbus-rtu')
+  t.notOk('later' in bodyOf(form, port).settings)
+})
+
+t.test('reads the registers of a slave one block a line, and gives the same back', async (t) => {
+  const settings = {
+    mode: 'slave',
+    slave_units: [1, 2],
+    slave_blocks: [
+      { table: 'holding_registers', address: 0, quantity: 100, initial: 0 },
+      { table: 'discrete_inputs', address: 16, quantity: 8, initial: null },
+    ],
+  }
+  const port = { ...(blank as object), protocol: 'modbus-rtu', line, settings } as never
+  t.match(bodyOf(createForm(valuesOf(port)), port).settings, settings)
+  t.equal(blocksText(settings.slave_blocks), 'holding 0 100 = 0\ndiscrete 16 8')
+  t.same(blocksOf('holding x\n\nfiles 1 2'), [
+    { table: 'holding_registers', address: 'x', quantity: 1, initial: null },
+    { table: 'files', address: 1, quantity: 2, initial: null },
+  ])
 })
 
 t.test('makes rates from counters, and begins anew when they went back', async (t) => {

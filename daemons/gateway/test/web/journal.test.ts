@@ -1,0 +1,36 @@
+/** Tests of the journal as the page reads it. */
+import t from 'tap'
+import { factsOf, type JournalEntry, merged, PAGE, queryOf } from '../../web/journal.ts'
+
+function entry(at: number, over: Partial<JournalEntry> = {}): JournalEntry {
+  return { at, who: 'zoe', from: '10.0.0.4', what: 'port set up', ...over }
+}
+
+t.test('puts pages together without gaps and without doubles', async (t) => {
+  const twice = merged([entry(3), entry(2)], [entry(2), entry(1)])
+  t.same(
+    twice.map(({ at }) => at),
+    [3, 2, 1],
+  )
+  const atOnce = merged([entry(2)], [entry(2, { what: 'port opened' })])
+  t.equal(atOnce.length, 2, 'two acts at one instant are both told')
+})
+
+t.test('asks for what is looked for, and for what is older', async (t) => {
+  t.equal(queryOf({ who: '', what: '' }), `limit=${PAGE}`)
+  t.equal(queryOf({ who: 'zoe', what: 'port set up' }, 7), `limit=${PAGE}&who=zoe&what=port+set+up&before=7`)
+})
+
+t.test('tells an entry in full, details by name', async (t) => {
+  const detail = { line: { baud: 9600, rs485: null }, units: [1, 2], none: [] }
+  t.same(factsOf(entry(1, { target: '/dev/ttyUSB0', detail }), '14:00'), [
+    ['Exactly at', '14:00'],
+    ['From', '10.0.0.4'],
+    ['On', '/dev/ttyUSB0'],
+    ['line.baud', '9600'],
+    ['line.rs485', 'null'],
+    ['units', '1, 2'],
+    ['none', 'none'],
+  ])
+  t.same(factsOf(entry(1, { detail: 'short' }), '14:00').at(-1), ['Detail', 'short'])
+})

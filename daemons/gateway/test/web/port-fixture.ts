@@ -1,0 +1,31 @@
+/** A port and an instant for tests of what the pages say. */
+import type { Port } from '../../web/api.ts'
+import { plainLine } from '../core/fake-line.ts'
+
+/** Two in the afternoon. */
+export const when = { nowMs: Date.UTC(2031, 2, 9, 14, 0), zone: 'UTC' }
+
+/** An open Modbus line; `over` is what matters to the test. */
+export function port(over: Partial<Port> = {}): Port {
+  const plain: Port = {
+    path: '/dev/ttyUSB0',
+    byId: null,
+    maker: null,
+    product: null,
+    serialNumber: null,
+    found: true,
+    configured: true,
+    state: 'open',
+    stateSince: when.nowMs - 60_000,
+    fault: null,
+    nextTryAt: null,
+    enabled: true,
+    protocol: 'modbus-rtu',
+    line: { ...plainLine },
+    settings: {},
+    counters: {},
+    unsupported: [],
+    webhooks: 0,
+  }
+  return { ...plain, ...over }
+}

@@ -1,0 +1,82 @@
+/** Tests of the sentence over one line. */
+import t from 'tap'
+import type { Unit } from '../../web/bus.ts'
+import type { BusUnit } from '../../web/bus-api.ts'
+import { longerWait } from '../../web/port-remedy.ts'
+import { judgePort } from '../../web/port-verdict.ts'
+import { unitViews } from '../../web/unit-view.ts'
+import { port, when } from './port-fixture.ts'
+import { busUnit, seenUnit } from './unit-fixture.ts'
+
+const judge = (bus: BusUnit[], seen: Unit[] = []) => judgePort(port(), unitViews(bus, seen), when)
+
+t.test('says that nobody was asked, or that all answer', async (t) => {
+  t.match(judge([]), { lit: 'ok', sentence: /No unit was asked/ })
+  t.match(judge([busUnit({ state: 'unknown' })]), { lit: 'ok', sentence: /No unit was asked/ })
+  t.match(judge([busUnit()]), { lit: 'ok', sentence: 'Unit 1 answers.' })
+  t.match(judge([busUnit(), busUnit({ unitId: 2 })]), { lit: 'ok', sentence: 'Both units answer.' })
+  const refusing = seenUnit({ exceptions: 1 })
+  t.match(judge([busUnit()], [refusing]), { lit: 'warn', sentence: 'Unit 1 refuses some questions with an exception.' })
+})
+
+t.test('names the silent unit, how often it was asked in vain, and when it is asked again', async (t) => {
+  const silent = busUnit({ unitId: 17, state: 'silent', nextTryAt: when.nowMs + 5000 })
+  const seen = seenUnit({ unit: 17, isWell: false, misses: 3 })
+  t.match(judge([busUnit(), silent], [seen]), {
+    lit: 'warn',
+    sentence: 'Unit 17 does not answer. The other one is well.',
+    why: 'No reply began within 300\u202fms, 3 times in the last minute. It is asked again at 14:00:05.',
+  })
+  t.match(judge([silent]), { lit: 'fault', sentence: 'Unit 17 does not answer.' }, 'nobody answers')
+  const more = [18, 19].map((unitId) => busUnit({ unitId, state: 'silent' }))
+  t.match(judge([busUnit(), busUnit({ unitId: 2 }), silent, ...more]), {
+    sentence: 'Units 17, 18 and 19 do not answer. The other 2 are well.',
+  })
+})
+
+t.test('names the worst unit and counts the rest', async (t) => {
+  const units = [busUnit(), busUnit({ unitId: 17, state: 'slow' }), busUnit({ unitId: 21, state: 'silent' })]
+  t.match(judge(units), { lit: 'warn', sentence: 'Unit 21 does not answer. 1 more is not well.' })
+  t.match(judge([busUnit({ state: 'probing' })]), { lit: 'busy', sentence: 'Unit 1 is being asked again.' })
+  const failing = busUnit({ state: 'failing', lastError: { code: 'modbus_crc', message: 'Checksum.', at: 1 } })
+  t.match(judge([failing]), { lit: 'warn', sentence: 'Unit 1 missed a question.', why: 'Checksum.' })
+})
+
+t.test('says how late a unit is, and how long the line would have to wait', async (t) => {
+  const slow = busUnit({ unitId: 17, state: 'slow', lateReplies: 3 })
+  const seen = seenUnit({ unit: 17, isWell: false, late: 3, lateMs: 412 })
+  t.match(judge([busUnit(), slow], [seen]), {
+    lit: 'warn',
+    sentence: 'Unit 17 answers too late. The other one is well.',
+    why: /up to 412\u202fms after the question; this line waits 300\u202fms/,
+  })
+  t.same(longerWait(port(), unitViews([slow], [seen])), { unitId: 17, waitMs: 500 })
+  const patient = port({ settings: { response_timeout_ms: 600 } })
+  t.equal(longerWait(patient, unitViews([slow], [seen])), null, 'what it waits now is enough for what was seen')
+  t.equal(longerWait(port(), unitViews([slow], [])), null, 'no remedy without a time that was seen')
+  const far = seenUnit({ unit: 17, late: 1, lateMs: 59_000 })
+  t.equal(longerWait(port(), unitViews([slow], [far])), null, 'none beyond what the gateway takes')
+})
+
+t.test('judges by the frames where the gateway counts no units', async (t) => {
+  const late = seenUnit({ unit: 17, isWell: false, late: 1, lateMs: 412 })
+  const listening = port({ settings: { mode: 'listen' } })
+  t.match(judgePort(listening, unitViews(null, [late]), when), { sentence: 'Unit 17 answers too late.' })
+  const silent = seenUnit({ unit: 17, isWell: false, misses: 1 })
+  t.match(judgePort(listening, unitViews(null, [silent]), when), { sentence: 'Unit 17 does not answer.' })
+  t.match(judgePort(listening, unitViews(null, [seenUnit()]), when), {
+    sentence: 'Unit 1 is heard answering another master.',
+  })
+})
+
+t.test('says whether a master is heard on a line that is a unit itself', async (t) => {
+  const slave = port({ settings: { mode: 'slave', slave_units: [3] } })
+  t.match(judgePort(slave, [], when), { sentence: 'Unit 3 waits for a master. None has asked yet.' })
+  const heard = port({ settings: { mode: 'slave', slave_units: [3, 4] }, counters: { rxFrames: 9 } })
+  t.match(judgePort(heard, [], when), { sentence: 'A master is heard; units 3 and 4 answer it.' })
+})
+
+t.test('says what the driver refused', async (t) => {
+  const failed = port({ state: 'failed', fault: { code: 'line_busy', message: '/dev/ttyUSB0 is in use.' } })
+  t.match(judgePort(failed, [], when), { lit: 'fault', sentence: '/dev/ttyUSB0 is in use.' })
+})

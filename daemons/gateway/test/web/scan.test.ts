@@ -1,0 +1,55 @@
+/** Tests of what the page says of a scan. */
+import t from 'tap'
+import type { ScanJob } from '../../web/bus-api.ts'
+import { foundText, judgeScan, progressOf } from '../../web/scan.ts'
+import { when } from './port-fixture.ts'
+
+function job(over: Partial<ScanJob> = {}): ScanJob {
+  const plain: ScanJob = {
+    state: 'running',
+    from: 1,
+    to: 247,
+    fc: 3,
+    address: 0,
+    asked: 84,
+    total: 247,
+    current: 85,
+    found: [],
+    startedAt: when.nowMs,
+    endedAt: null,
+    etaMs: 52_000,
+    fault: null,
+  }
+  return { ...plain, ...over }
+}
+
+const unit = { unitId: 17, tookMs: 20, exception: null }
+
+t.test('says who is asked, how many answered and how long it takes', async (t) => {
+  t.match(judgeScan(job({ found: [unit] }), when), {
+    lit: 'busy',
+    sentence: 'Asking unit 85. 1 unit answered so far.',
+    why: '84 of 247 asked. 52\u202fs to go.',
+  })
+  t.equal(progressOf(job()), 84 / 247)
+  t.equal(progressOf(job({ asked: 0, total: 0 })), 0)
+})
+
+t.test('says how it ended', async (t) => {
+  t.match(judgeScan(null, when), { lit: 'off', sentence: 'No scan was run yet.' })
+  t.match(judgeScan(job({ state: 'done', endedAt: when.nowMs, found: [unit] }), when), {
+    lit: 'ok',
+    sentence: '1 unit answered.',
+    why: 'Units 1 to 247 at 14:00.',
+  })
+  t.match(judgeScan(job({ state: 'done' }), when), { lit: 'warn', why: /rate, parity and wiring/ })
+  t.match(judgeScan(job({ state: 'cancelled' }), when), { sentence: 'Stopped after 84 of 247. No unit answered.' })
+  const fault = { code: 'line_closed', message: 'The line was closed.' }
+  t.match(judgeScan(job({ state: 'failed', fault }), when), { lit: 'fault', sentence: 'The line was closed.' })
+})
+
+t.test('an exception is an answer too', async (t) => {
+  t.equal(foundText(unit), 'answered')
+  const exception = { code: 2, name: 'illegal data address' }
+  t.equal(foundText({ ...unit, exception }), 'answered with exception 02: illegal data address')
+})

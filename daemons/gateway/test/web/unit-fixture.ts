@@ -1,0 +1,42 @@
+/** Units for tests of what the pages say of them. */
+import type { Unit } from '../../web/bus.ts'
+import type { BusUnit } from '../../web/bus-api.ts'
+
+/** Unit 1, well, as the gateway counts it. */
+export function busUnit(over: Partial<BusUnit> = {}): BusUnit {
+  const plain: BusUnit = {
+    unitId: 1,
+    state: 'well',
+    stateSince: null,
+    requests: 10,
+    replies: 10,
+    exceptions: 0,
+    timeouts: 0,
+    crcErrors: 0,
+    badReplies: 0,
+    lateReplies: 0,
+    lastReplyAt: null,
+    lastError: null,
+    latencyMs: { last: 20, p50: 20, p95: 30, max: 40 },
+    histogram: [],
+    heldUntil: null,
+    nextTryAt: null,
+  }
+  return { ...plain, ...over }
+}
+
+/** Unit 1, well, as the frames of the last minute show it. */
+export function seenUnit(over: Partial<Unit> = {}): Unit {
+  const plain: Unit = {
+    unit: 1,
+    answers: 1,
+    misses: 0,
+    late: 0,
+    exceptions: 0,
+    isWell: true,
+    middleMs: 20,
+    history: [20],
+    lateMs: null,
+  }
+  return { ...plain, ...over }
+}

@@ -1,0 +1,53 @@
+/** Tests of one unit as the page shows it. */
+import t from 'tap'
+import { barsOf, unitFacts } from '../../web/unit-facts.ts'
+import { replyMs, type UnitView, unitLit, unitViews, unitWord } from '../../web/unit-view.ts'
+import { when } from './port-fixture.ts'
+import { busUnit, seenUnit } from './unit-fixture.ts'
+
+function view(...args: Parameters<typeof unitViews>): UnitView {
+  const [first] = unitViews(...args)
+  if (!first) throw new Error('no unit')
+  return first
+}
+
+t.test('takes the state from the gateway and the times from the frames', async (t) => {
+  const both = view([busUnit()], [seenUnit({ middleMs: 33 })])
+  t.equal(replyMs(both), 33)
+  t.equal(replyMs(view([busUnit()], [])), 20)
+  t.equal(replyMs(view([busUnit({ latencyMs: null })], [])), null, 'unknown is null, never 0')
+})
+
+t.test('says a state in shape and word', async (t) => {
+  const silent = view([busUnit({ state: 'silent', nextTryAt: when.nowMs + 1000 })], [])
+  t.equal(unitLit(silent), 'fault')
+  t.equal(unitWord(silent, when), 'silent, asked at 14:00:01')
+  const past = view([busUnit({ state: 'silent', nextTryAt: when.nowMs - 1, stateSince: when.nowMs - 1000 })], [])
+  t.equal(unitWord(past, when), 'silent since 13:59', 'an instant that has passed is not announced')
+  const refusing = view([busUnit()], [seenUnit({ exceptions: 2 })])
+  t.equal(unitLit(refusing), 'warn')
+  t.equal(unitWord(refusing, when), '2 refused')
+})
+
+t.test('lists what was counted, without what never happened', async (t) => {
+  const facts = Object.fromEntries(unitFacts(busUnit({ timeouts: 2, heldUntil: when.nowMs + 1500 }), when))
+  t.same(facts, {
+    Requests: '10',
+    Replies: '10',
+    'Without reply': '2',
+    'Last reply': 'none yet',
+    'Held back': '1\u202fs more',
+  })
+})
+
+t.test('makes bars of cumulative counts, empty ones at the ends left out', async (t) => {
+  const cumulative = [0, 4, 4, 6, 6]
+  const bounds = [5, 10, 20, 50, null]
+  const bars = barsOf(bounds.map((leMs, at) => ({ leMs, count: cumulative[at] ?? 0 })))
+  t.same(bars, [
+    { fromMs: 5, toMs: 10, count: 4, share: 1 },
+    { fromMs: 10, toMs: 20, count: 0, share: 0 },
+    { fromMs: 20, toMs: 50, count: 2, share: 0.5 },
+  ])
+  t.same(barsOf([{ leMs: null, count: 0 }]), [])
+})

@@ -1,0 +1,134 @@
+/** Journal: who changed or sent what, when, and from where. Newest first; what is older is fetched by request. */
+import type { VNode } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { Act } from '#kit/web/button.ts'
+import { sentenceOf } from '#kit/web/call.ts'
+import { download } from '#kit/web/download.ts'
+import { type Child, html } from '#kit/web/html.ts'
+import { say } from '#kit/web/lamp.ts'
+import { useLook } from '#kit/web/look.ts'
+import { daemonNow, zone } from '#kit/web/now.ts'
+import { dateOf, many, timeOf } from '#kit/web/numbers.ts'
+import { toast } from '#kit/web/toast.ts'
+import { filterInput, Tools } from '#kit/web/tools.ts'
+import { factsOf, type JournalEntry, journalApi, merged, PAGE } from './journal.ts'
+import { isAdmin, me } from './state.ts'
+import { nameOf } from './words.ts'
+
+const LOOK_JOURNAL_MS = 5000
+/** A filter is asked when the hand rests. */
+const REST_MS = 300
+
+/** The page. */
+export function JournalPage(): VNode {
+  if (me.value && !isAdmin.value)
+    return html`<div class="head"><h1>Journal</h1></div><section class="panel">
+      ${say('off', 'Only administrators see the journal', 'It names people and the addresses they came from.')}</section>`
+  return html`<${Known} />`
+}
+
+function Known(): VNode {
+  const [what, setWhat] = useState('')
+  const [who, setWho] = useState('')
+  const filter = { what: useRested(what), who: useRested(who) }
+  const about = JSON.stringify(filter)
+  const [known, setKnown] = useState<{ of: string; entries: JournalEntry[]; isWhole: boolean } | null>(null)
+  const [opened, setOpened] = useState<string | null>(null)
+  const [isBusy, setBusy] = useState(false)
+
+  const { refused } = useLook(
+    async () => {
+      const newest = await journalApi.list(filter)
+      setKnown((before) => {
+        if (before?.of !== about) return { of: about, entries: newest, isWhole: newest.length < PAGE }
+        return { ...before, entries: merged(newest, before.entries) }
+      })
+    },
+    LOOK_JOURNAL_MS,
+    about,
+  )
+  async function older(): Promise<void> {
+    const last = known?.entries.at(-1)
+    if (!known || !last) return
+    setBusy(true)
+    try {
+      const more = await journalApi.list(filter, last.at)
+      setKnown({ ...known, entries: merged(known.entries, more), isWhole: more.length < PAGE })
+    } catch (thrown) {
+      toast(sentenceOf(thrown))
+    }
+    setBusy(false)
+  }
+  const entries = known?.entries ?? null
+  return html`<div class="head"><h1>Journal</h1><span class="faint small later">who changed or sent what, newest first</span></div>
+    <section class="panel" aria-label="Entries"><${Tools} filter=${what} setFilter=${setWhat} label="Filter by what was done" placeholder="What"
+        more=${filterInput({ filter: who, setFilter: setWho, label: 'Filter by who did it', placeholder: 'Who' })}>
+        <${Act} run=${() => void save()}>Export</${Act}></${Tools}>
+      ${body(entries, refused, filter.what || filter.who, { opened, setOpened })}
+      ${
+        entries && entries.length > 0
+          ? html`<footer class="account"><span class="small faint">${many(entries.length, 'entry', 'entries')}${known?.isWhole ? ', all there are' : ''}</span>
+        ${known?.isWhole ? null : html`<${Act} waits=${isBusy} run=${() => void older()}>Older</${Act}>`}</footer>`
+          : null
+      }</section>`
+}
+
+/** A text once it has not changed for a moment. */
+function useRested(text: string): string {
+  const [rested, setRested] = useState(text)
+  useEffect(() => {
+    const timer = setTimeout(() => setRested(text.trim()), REST_MS)
+    return () => clearTimeout(timer)
+  }, [text])
+  return rested
+}
+
+async function save(): Promise<void> {
+  try {
+    await download('/api/journal/export')
+    toast('The whole journal is being saved, one JSON object a line.')
+  } catch (thrown) {
+    toast(sentenceOf(thrown))
+  }
+}
+
+interface Opening {
+  opened: string | null
+  setOpened: (key: string | null) => void
+}
+
+function body(entries: JournalEntry[] | null, refused: string | null, filter: string, opening: Opening): Child {
+  if (entries === null) {
+    if (refused !== null) return say('fault', 'The journal could not be read', refused)
+    return say('busy', 'Asking for the journal', `The newest ${PAGE} entries.`)
+  }
+  if (entries.length === 0)
+    return filter === ''
+      ? say('off', 'Nothing yet', 'Every change, and everything sent to a line, appears here.')
+      : say('off', `Nothing matches ${filter}`, 'Acts are named like port set up, people and keys by their names.')
+  return html`<table class="table fold journal"><thead><tr><th>When</th><th>What</th><th>On</th><th>Who</th><th>From</th></tr></thead>
+    <tbody>${entries.flatMap((entry) => rows(entry, opening))}</tbody></table>`
+}
+
+function rows(entry: JournalEntry, { opened, setOpened }: Opening): VNode[] {
+  const target = entry.target ?? ''
+  const key = `${entry.at} ${entry.who} ${entry.what} ${target}`
+  const isOpen = opened === key
+  const toggle = (): void => setOpened(isOpen ? null : key)
+  const isToday = dateOf(entry.at, zone.value) === dateOf(daemonNow(), zone.value)
+  const when = `${isToday ? '' : `${dateOf(entry.at, zone.value)} `}${timeOf(entry.at, zone.value)}`
+  const row = html`<tr key=${key} onClick=${toggle} class=${isOpen ? 'chosen' : ''}><td class="when">${when}</td>
+    <td class="name"><button class="link" type="button" aria-expanded=${isOpen} onClick=${(event: Event) => {
+      event.stopPropagation()
+      toggle()
+    }}><b>${entry.what}</b></button></td><td class="setup">${target.startsWith('/dev/') ? nameOf(target) : target}</td>
+    <td class="state">${entry.who}</td><td class="wide mono faint">${entry.from}</td></tr>`
+  if (!isOpen) return [row]
+  const facts = factsOf(entry, timeOf(entry.at, zone.value, 'ms'))
+  return [
+    row,
+    html`<tr key=${`${key} facts`} class="facts"><td colspan="5"><dl>${facts.map(
+      ([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`,
+    )}</dl></td></tr>`,
+  ]
+}

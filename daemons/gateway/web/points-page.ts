@@ -1,0 +1,184 @@
+/** The points of one line: values that change, how old they are, and everything one does with them. */
+import type { VNode } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { openFeed } from '#kit/web/feed.ts'
+import { type Child, html } from '#kit/web/html.ts'
+import { icon } from '#kit/web/icon.ts'
+import { useKeys } from '#kit/web/keys.ts'
+import { lamp, say, verdict } from '#kit/web/lamp.ts'
+import { lazy } from '#kit/web/lazy.ts'
+import { useLook } from '#kit/web/look.ts'
+import { daemonNow } from '#kit/web/now.ts'
+import { age, count } from '#kit/web/numbers.ts'
+import { goTo, linkTo } from '#kit/web/route.ts'
+import { Tools } from '#kit/web/tools.ts'
+import type { Port } from './api.ts'
+import { ageCell, valueCell } from './point-cells.ts'
+import {
+  createPointTable,
+  judgePoints,
+  matchingPoints,
+  type PointTable,
+  qualityLits,
+  qualityWords,
+  type Shown,
+} from './points.ts'
+import { isAdmin, LOOK_MS, portAt, ports } from './state.ts'
+import { nameOf } from './words.ts'
+
+const TemplatePicker = lazy(async () => (await import('./template-picker.ts')).TemplatePicker)
+const PointForm = lazy(async () => (await import('./point-form.ts')).PointForm)
+
+/** What the page is told. `what`: `new`, `templates`, `point` or nothing; `which` the unit a device is added as, or the open point. */
+export interface PointsPageProps {
+  path: string
+  what?: string
+  which?: string
+}
+
+/** The page. */
+export function PointsPage({ path, what, which }: PointsPageProps): VNode {
+  const port = portAt(path)
+  if (!port) {
+    const words =
+      ports.value === null
+        ? say('busy', 'Asking the gateway for this line', 'This usually takes less than a second.')
+        : say('off', 'This gateway has no such line', path)
+    return html`<h1 class="sr">Points</h1><section class="panel">${words}</section>`
+  }
+  return html`<${Known} port=${port} what=${what} which=${which} key=${port.path} />`
+}
+
+function Known({ port, what, which }: { port: Port; what?: string; which?: string }): VNode {
+  const [table] = useState<PointTable>(() => createPointTable(port.path))
+  const [filter, setFilter] = useState('')
+  const look = useLook(table.look, LOOK_MS, port.path)
+  useEffect(() => {
+    const hear: Parameters<typeof openFeed>[1] = (message) => {
+      if (message.type === 'event') table.hear(message)
+    }
+    const feed = openFeed({ port: port.path, events: ['value'] }, hear, () => {})
+    return () => {
+      feed.close()
+      table.close()
+    }
+  }, [port.path])
+  usePointKeys(port)
+  const rows = table.rows.value
+  const form = formOf({ port, rows, what, which, again: look.again })
+  const name = nameOf(port.path)
+  return html`<div class="head"><a class="btn quiet icon" href=${linkTo('port', port.path)} aria-label=${`Back to ${name}`}>${icon('back')}</a><h1>Points of ${name}</h1></div>
+    ${rows ? verdict(judgePoints(rows, table.polling.value, table.behind.value, port.state === 'open')) : null}
+    <div class=${form ? 'cols with-form' : ''}><section class="panel" aria-label="Points">
+      ${rows && rows.length > 0 ? tools(port, filter, setFilter, form !== null) : null}
+      ${body({ port, rows, refused: look.refused, filter, which: what === 'point' ? which : undefined })}</section>${form}</div>`
+}
+
+function usePointKeys(port: Port): void {
+  const open = (...words: string[]): undefined => {
+    if (isAdmin.value) goTo('port', port.path, 'points', ...words)
+    return undefined
+  }
+  useKeys('Points', [
+    { key: 'n', what: 'adds a device', run: () => open('templates') },
+    { key: 'a', what: 'adds a point by hand', run: () => open('new') },
+    { key: 'e', what: 'edits the one with the focus', run: edit },
+    { key: 'ArrowDown', what: 'next point', run: () => walk(1) },
+    { key: 'ArrowUp', what: 'point before', run: () => walk(-1) },
+  ])
+}
+
+function links(): HTMLElement[] {
+  return [...document.querySelectorAll<HTMLElement>('.point-rows td.name a')]
+}
+
+function walk(step: number): boolean {
+  const all = links()
+  const at = all.indexOf(document.activeElement as HTMLElement)
+  const next = all[at < 0 ? (step > 0 ? 0 : all.length - 1) : Math.min(all.length - 1, Math.max(0, at + step))]
+  next?.focus()
+  return next !== undefined
+}
+
+function edit(): boolean {
+  const all = links()
+  const chosen = all.find((link) => link === document.activeElement) ?? all[0]
+  chosen?.click()
+  return chosen !== undefined
+}
+
+function tools(port: Port, filter: string, setFilter: (text: string) => void, isBeside: boolean): VNode {
+  const acts = isAdmin.value
+    ? html`<a class="btn" href=${linkTo('port', port.path, 'points', 'new')}>Add point</a>
+      <a class=${isBeside ? 'btn' : 'btn primary'} href=${linkTo('port', port.path, 'points', 'templates')}>Add device</a>`
+    : html`<span class="small faint">An administrator changes points.</span>`
+  return html`<${Tools} filter=${filter} setFilter=${setFilter} label="Filter points" placeholder="voltage, unit 17, old">${acts}</${Tools}>`
+}
+
+interface FormFacts {
+  port: Port
+  rows: readonly Shown[] | null
+  what?: string
+  which?: string
+  again: () => Promise<void>
+}
+
+function formOf({ port, rows, what, which, again }: FormFacts): VNode | null {
+  if (rows === null) return null
+  if (what === 'point') {
+    const point = rows.find((row) => row.name === which)
+    return point
+      ? html`<${PointForm} port=${port} point=${point} rows=${rows} again=${again} key=${`point ${which}`} />`
+      : null
+  }
+  if (!isAdmin.value) return null
+  if (what === 'templates')
+    return html`<${TemplatePicker} port=${port} rows=${rows} unitId=${which} again=${again} key=${`device ${which}`} />`
+  return what === 'new' ? html`<${PointForm} port=${port} rows=${rows} again=${again} key="new" />` : null
+}
+
+interface BodyFacts {
+  port: Port
+  rows: readonly Shown[] | null
+  refused: string | null
+  filter: string
+  which?: string
+}
+
+function body({ port, rows, refused, filter, which }: BodyFacts): Child {
+  if (rows === null) {
+    if (refused !== null) return say('fault', 'The points could not be read', refused)
+    return say('busy', 'Asking for the points of this line', 'This usually takes less than a second.')
+  }
+  if (rows.length === 0) return empty(port)
+  const shown = matchingPoints(rows, filter)
+  if (shown.length === 0) return say('off', `No point matches ${filter}`, `${count(rows.length)} are hidden.`)
+  return html`<table class="table fold point-rows"><thead><tr><th><span class="sr">Quality</span></th><th>Name</th><th class="n wide">Unit</th><th class="wide">Register</th>
+      <th class="n wide">Every</th><th class="n">Value</th><th class="n">Age</th></tr></thead>
+    <tbody>${shown.map((row) => pointRow(port, row, row.name === which))}</tbody></table>`
+}
+
+function empty(port: Port): VNode {
+  const text =
+    'A point is a named value of a unit, read again and again: 230.6 V on register 0 of unit 1. Many devices are known by heart; any register can be added by hand.'
+  const acts = html`<div class="acts start"><a class="btn primary" href=${linkTo('port', port.path, 'points', 'templates')}>Pick a device</a>
+    <a class="btn" href=${linkTo('port', port.path, 'points', 'new')}>Add point by hand</a></div>`
+  return say('off', 'No points', text, isAdmin.value ? acts : html`<span>An administrator adds them.</span>`)
+}
+
+const TABLES: Readonly<Record<number, string>> = { 1: 'coil', 2: 'discrete', 3: 'holding', 4: 'input' }
+
+function pointRow(port: Port, row: Shown, isChosen: boolean): VNode {
+  const href = linkTo('port', port.path, 'points', 'point', row.name)
+  const isOdd = row.quality === 'bad' || row.quality === 'stale'
+  const note = row.fault?.message ?? qualityWords[row.quality]
+  const follow = (event: Event): void => {
+    if (!(event.target instanceof Element && event.target.closest('a'))) location.hash = href
+  }
+  return html`<tr key=${row.name} class=${`${isChosen ? 'chosen' : ''} ${row.quality === 'stale' ? 'old-row' : ''}`} onClick=${follow}>
+    <td class="lit">${lamp(qualityLits[row.quality], qualityWords[row.quality])}</td>
+    <td class="name"><a href=${href} aria-current=${isChosen || undefined}>${row.name}</a>${isOdd ? html`<span class="under" data-s=${qualityLits[row.quality]}>${note}</span>` : null}</td>
+    <td class="n wide">${row.unitId}</td><td class="wide faint">${TABLES[row.fc]} ${row.address}${row.bit === null ? '' : `.${row.bit}`} ${row.type}</td>
+    <td class="n wide faint">${age(row.pollMs, 1)}</td>${valueCell(row)}${ageCell(row, daemonNow(), false)}
+    <td class="setup narrow-only">${isOdd ? '' : `unit ${row.unitId}`}</td></tr>`
+}

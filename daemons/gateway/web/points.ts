@@ -1,0 +1,198 @@
+/** The points of one line as the page shows them: the table asked for, the values told in between, what changed. */
+import { type Signal, signal } from '@preact/signals'
+import type { Judgement, Lit } from '#kit/web/lamp.ts'
+import { age, listed, many, THIN, UNKNOWN, whole } from '#kit/web/numbers.ts'
+import { matches } from '#kit/web/tools.ts'
+import type { PortEvent } from '../core/ports.ts'
+import {
+  type Point,
+  type PointDefinition,
+  type Polling,
+  pointsApi,
+  type Quality,
+  type ValueTold,
+} from './points-api.ts'
+
+/** A point and how often its value changed while the page looked. */
+export interface Shown extends Point {
+  changes: number
+}
+
+/** Values step at most this often. */
+const STEP_MS = 250
+
+/** The points of one line. */
+export interface PointTable {
+  /** Null until the first answer. */
+  readonly rows: Signal<readonly Shown[] | null>
+  readonly polling: Signal<Polling | null>
+  /** Reads that fell behind since the page looked first. */
+  readonly behind: Signal<number>
+  /** Asks for everything. */
+  look(): Promise<void>
+  /** Takes an event of the line; only `value` changes anything. */
+  hear(event: Pick<PortEvent, 'event' | 'payload'>): void
+  close(): void
+}
+
+/** @param path of the line */
+export function createPointTable(path: string): PointTable {
+  const rows: PointTable['rows'] = signal(null)
+  const polling: PointTable['polling'] = signal(null)
+  const behind = signal(0)
+  let firstOverruns: number | null = null
+  let told: ValueTold[] = []
+  let timer: ReturnType<typeof setTimeout> | undefined
+
+  function step(): void {
+    timer = undefined
+    const news = told
+    told = []
+    if (rows.value) rows.value = withValues(rows.value, news)
+  }
+
+  return {
+    rows,
+    polling,
+    behind,
+    async look() {
+      const answer = await pointsApi.points(path)
+      rows.value = withTable(rows.value, answer.points)
+      polling.value = answer.polling
+      // The gateway counts from zero again when the line's settings were changed.
+      if (firstOverruns === null || answer.polling.overruns < firstOverruns) firstOverruns = answer.polling.overruns
+      behind.value = answer.polling.overruns - firstOverruns
+    },
+    hear(event) {
+      if (event.event !== 'value') return
+      told.push(event.payload as ValueTold)
+      timer ??= setTimeout(step, STEP_MS)
+    },
+    close() {
+      clearTimeout(timer)
+    },
+  }
+}
+
+/** The table as it was asked for; a value that differs from the one shown counts as a change. */
+export function withTable(before: readonly Shown[] | null, points: readonly Point[]): Shown[] {
+  const known = new Map(before?.map((row) => [row.name, row]))
+  return points.map((point) => {
+    const row = known.get(point.name)
+    const isNew = row !== undefined && row.value !== point.value
+    return { ...point, changes: (row?.changes ?? 0) + (isNew ? 1 : 0) }
+  })
+}
+
+/** What was told since the last step. What is older than what is shown changes nothing: a feed that begins again tells the past. */
+export function withValues(rows: readonly Shown[], news: readonly ValueTold[]): readonly Shown[] {
+  const newest = new Map<string, ValueTold>()
+  for (const value of news) newest.set(value.name, value)
+  return rows.map((row) => {
+    const value = newest.get(row.name)
+    if (!value || value.unitId !== row.unitId || (value.readAt ?? 0) < (row.readAt ?? 0)) return row
+    const isNew = value.value !== row.value
+    const { text, quality, readAt } = value
+    return { ...row, value: value.value, text, quality, readAt, changes: row.changes + (isNew ? 1 : 0) }
+  })
+}
+
+/** Those that hold every word: name, `unit 17`, unit of measure, quality, template. */
+export function matchingPoints(rows: readonly Shown[], filter: string): readonly Shown[] {
+  if (filter.trim() === '') return rows
+  return rows.filter((row) => {
+    const numbers = filter.match(/\bunit (\d+)/i)
+    if (numbers && Number(numbers[1]) !== row.unitId) return false
+    return matches(
+      `${row.name} unit ${row.unitId} ${row.unit ?? ''} ${row.quality} ${qualityWords[row.quality]} ${row.template ?? ''}`,
+      filter,
+    )
+  })
+}
+
+/** What is kept of a point, without what was read of it. */
+export function definitionOf({
+  value,
+  text,
+  quality,
+  ageMs,
+  changedAt,
+  readAt,
+  fault,
+  ...rest
+}: Point): PointDefinition {
+  const { changes, ...definition } = rest as PointDefinition & { changes?: number }
+  return definition
+}
+
+/** The value as people write it: narrow spaces for thousands, true minus, `on` and `off`. */
+export function valueText({ value, text, type }: Pick<Point, 'value' | 'text' | 'type'>): string {
+  if (value === null || text === null) return UNKNOWN
+  if (typeof value === 'boolean') return value ? 'on' : 'off'
+  if (type === 'string' || !/^-?\d+(\.\d+)?$/.test(text)) return text
+  const [integer = '', fraction] = text.replace('-', '').split('.')
+  const grouped = integer.replace(/\B(?=(\d{3})+$)/g, THIN)
+  return `${text.startsWith('-') ? '\u2212' : ''}${fraction === undefined ? grouped : `${grouped}.${fraction}`}`
+}
+
+/** Lamps of the qualities. */
+export const qualityLits: Readonly<Record<Quality, Lit>> = { good: 'ok', stale: 'warn', bad: 'fault', unknown: 'off' }
+/** What the qualities are called. */
+export const qualityWords: Readonly<Record<Quality, string>> = {
+  good: 'good',
+  stale: 'old',
+  bad: 'no value',
+  unknown: 'not read yet',
+}
+
+/** How old a value is; `–` before the first. Fresh ones have one decimal. */
+export function ageOf({ readAt }: Point, nowMs: number): string {
+  return readAt === null ? UNKNOWN : age(Math.max(0, nowMs - readAt), 1)
+}
+
+/** Longest slip of the grid that is not worth a word, ms. */
+const SLIP_MS = 1000
+
+/** The verdict over the points of a line. @param behind reads that fell behind since the page looked first */
+export function judgePoints(
+  rows: readonly Point[],
+  polling: Polling | null,
+  behind: number,
+  isOpen: boolean,
+): Judgement {
+  if (rows.length === 0) return { lit: 'off', sentence: 'This line has no points.' }
+  if (!isOpen)
+    return { lit: 'off', sentence: 'The line is not open, so no point is read.', why: 'Values are those read last.' }
+  const bad = rows.filter(({ quality }) => quality === 'bad' || quality === 'stale')
+  const unread = rows.filter(({ quality }) => quality === 'unknown').length
+  const first = bad[0]
+  const reads = polling ? `${many(polling.reads, 'read')} for ${many(rows.length, 'point')}.` : ''
+  if (first) return { lit: bad.length === rows.length ? 'fault' : 'warn', ...badWords(bad, rows.length) }
+  if (behind > 0)
+    return {
+      lit: 'warn',
+      sentence: `Polling falls behind: ${many(behind, 'read')} left out since this page was opened.`,
+      why: 'More is asked than the line carries. Ask less often, or raise its rate.',
+    }
+  const slipMs = polling?.periodSlipMs ?? 0
+  if (slipMs > SLIP_MS)
+    return { lit: 'warn', sentence: `Reads come up to ${age(slipMs, 1)} off their time.`, why: reads }
+  if (unread === rows.length) return { lit: 'busy', sentence: 'The first values are being read.', why: reads }
+  if (unread > 0)
+    return { lit: 'busy', sentence: `${rows.length - unread} of ${many(rows.length, 'point')} are read.`, why: reads }
+  return {
+    lit: 'ok',
+    sentence: rows.length === 1 ? `${rows[0]?.name} is read.` : `${whole(rows.length, 'points')} are read.`,
+    why: reads,
+  }
+}
+
+function badWords(bad: readonly Point[], all: number): Omit<Judgement, 'lit'> {
+  const units = [...new Set(bad.map(({ unitId }) => unitId))].sort((a, b) => a - b)
+  const who = units.length === 1 ? `unit ${units[0]}` : `units ${listed(units.map(String))}`
+  const sentence =
+    bad.length === 1
+      ? `${bad[0]?.name} has no fresh value.`
+      : `${bad.length} of ${many(all, 'point')} have no fresh value.`
+  return { sentence, why: `${bad.find(({ fault }) => fault)?.fault?.message ?? ''} All of ${who}.`.trim() }
+}

@@ -1,0 +1,134 @@
+/** Scan: who is on this line. One unit id after the other is asked, behind everything else. */
+import type { VNode } from 'preact'
+import { useState } from 'preact/hooks'
+import { Act } from '#kit/web/button.ts'
+import { CallFault, sentenceOf } from '#kit/web/call.ts'
+import { choice, input, refusal } from '#kit/web/field.ts'
+import { typedNumber, useForm } from '#kit/web/form.ts'
+import { type Child, html } from '#kit/web/html.ts'
+import { icon } from '#kit/web/icon.ts'
+import { lamp, say, verdict } from '#kit/web/lamp.ts'
+import { useLook } from '#kit/web/look.ts'
+import { daemonNow, zone } from '#kit/web/now.ts'
+import { fixed } from '#kit/web/numbers.ts'
+import { linkTo } from '#kit/web/route.ts'
+import { toast } from '#kit/web/toast.ts'
+import type { Port } from './api.ts'
+import { busApi, type ScanJob } from './bus-api.ts'
+import { foundText, judgeScan, progressOf } from './scan.ts'
+import { isAdmin, portAt, ports } from './state.ts'
+import { nameOf } from './words.ts'
+
+/** A scan moves a few units a second. */
+const LOOK_SCAN_MS = 1000
+
+/** The page. */
+export function ScanPage({ path }: { path: string }): VNode {
+  const port = portAt(path)
+  if (!port) {
+    const words =
+      ports.value === null
+        ? say('busy', 'Asking the gateway for this line', 'This usually takes less than a second.')
+        : say('off', 'This gateway has no such line', path)
+    return html`<h1 class="sr">Scan</h1><section class="panel">${words}</section>`
+  }
+  return html`<${Known} port=${port} key=${port.path} />`
+}
+
+function Known({ port }: { port: Port }): VNode {
+  const [job, setJob] = useState<ScanJob | null | undefined>(undefined)
+  const look = useLook(
+    async () => {
+      try {
+        setJob(await busApi.scan(port.path))
+      } catch (thrown) {
+        if (!(thrown instanceof CallFault && thrown.code === 'no_scan')) throw thrown
+        setJob(null)
+      }
+    },
+    LOOK_SCAN_MS,
+    port.path,
+  )
+  const name = nameOf(port.path)
+  return html`<div class="head"><a class="btn quiet icon" href=${linkTo('port', port.path)} aria-label=${`Back to ${name}`}>${icon('back')}</a><h1>Scan ${name}</h1></div>
+    ${look.refused !== null && job === undefined ? html`<section class="panel">${say('fault', 'The scan could not be read', look.refused)}</section>` : null}
+    ${job === undefined ? null : verdict(judgeScan(job, { nowMs: daemonNow(), zone: zone.value }))}
+    ${job?.state === 'running' ? html`<${Running} port=${port} job=${job} setJob=${setJob} />` : null}
+    ${job !== undefined && job?.state !== 'running' && isAdmin.value ? html`<${Start} port=${port} last=${job} setJob=${setJob} />` : null}
+    ${job !== undefined && !isAdmin.value && job?.state !== 'running' ? html`<p class="soft">An administrator starts a scan: it asks every unit on the line something.</p>` : null}
+    ${job ? found(port, job) : null}`
+}
+
+interface StepProps {
+  port: Port
+  job: ScanJob
+  setJob: (job: ScanJob) => void
+}
+
+function Running({ port, job, setJob }: StepProps): VNode {
+  const [isBusy, setBusy] = useState(false)
+  async function cancel(): Promise<void> {
+    setBusy(true)
+    try {
+      setJob(await busApi.cancelScan(port.path))
+    } catch (thrown) {
+      toast(sentenceOf(thrown))
+    }
+    setBusy(false)
+  }
+  return html`<section class="panel" aria-label="Progress"><div class="in stack"><progress aria-label="Asked so far" value=${progressOf(job)} max="1"></progress>
+    ${isAdmin.value ? html`<div><${Act} waits=${isBusy} run=${() => void cancel()}>Stop scan</${Act}></div>` : null}</div></section>`
+}
+
+const FUNCTIONS = [
+  ['3', 'Read holding register'],
+  ['4', 'Read input register'],
+  ['1', 'Read coil'],
+  ['2', 'Read discrete input'],
+] as const
+
+function Start({ port, last, setJob }: { port: Port; last: ScanJob | null; setJob: (job: ScanJob) => void }): VNode {
+  const form = useForm({
+    from: String(last?.from ?? 1),
+    to: String(last?.to ?? 247),
+    fc: String(last?.fc ?? 3),
+    address: String(last?.address ?? 0),
+  })
+  async function start(): Promise<void> {
+    const { from, to, fc, address } = form.values.value
+    setJob(
+      await busApi.startScan(port.path, {
+        from: typedNumber(from),
+        to: typedNumber(to),
+        fc: Number(fc),
+        address: typedNumber(address),
+      }),
+    )
+  }
+  function submit(event: Event): void {
+    event.preventDefault()
+    void form.submit(start)
+  }
+  const isOpen = port.state === 'open'
+  const waitMs = Number(port.settings?.response_timeout_ms ?? 300)
+  const hint = isOpen
+    ? `An id nobody has takes ${waitMs}\u202fms. An exception is an answer too: somebody is there.`
+    : 'The line is not open, so nobody can be asked.'
+  return html`<form class="panel dense" aria-label="New scan" onSubmit=${submit} novalidate><div class="in stack"><div class="form">
+      ${input({ form, name: 'from', label: 'From unit', type: 'number' })}${input({ form, name: 'to', label: 'To unit', type: 'number' })}
+      ${choice({ form, name: 'fc', label: 'Asked', options: FUNCTIONS })}${input({ form, name: 'address', label: 'At address', type: 'number' })}</div>
+      ${refusal(form)}</div>
+    <footer class="save"><p class="small soft grow">${hint}</p><${Act} kind="primary" type="submit" waits=${form.isBusy.value || !isOpen}>${last ? 'Scan again' : 'Start scan'}</${Act}></footer></form>`
+}
+
+function found(port: Port, job: ScanJob): Child {
+  if (job.found.length === 0) return null
+  return html`<section class="panel" aria-label="Found"><header><h2>Found</h2></header><table class="table fold"><thead><tr><th><span class="sr">State</span></th><th>Unit</th><th>Answer</th><th class="n">Took</th><th><span class="sr">Acts</span></th></tr></thead>
+    <tbody>${job.found.map(
+      (
+        unit,
+      ) => html`<tr key=${unit.unitId}><td class="lit">${lamp(unit.exception ? 'warn' : 'ok')}</td><td class="name"><b>Unit ${unit.unitId}</b></td>
+        <td class="setup">${foundText(unit)}</td><td class="n wide">${fixed(unit.tookMs, 0)} <span class="unit">ms</span></td>
+        <td class="n act">${isAdmin.value ? html`<a class="btn" href=${linkTo('port', port.path, 'points', 'templates', String(unit.unitId))}>Add points</a>` : null}</td></tr>`,
+    )}</tbody></table></section>`
+}
