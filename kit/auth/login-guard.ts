@@ -26,6 +26,8 @@ export interface LoginGuard {
 export function createLoginGuard(bounds: SlowDownBounds): LoginGuard {
   const addresses = createSlowDown(bounds)
   const accounts = createSlowDown(bounds)
+  // Each account at each address: signing in as oneself wipes out nothing that was guessed at others.
+  const pairs = createSlowDown(bounds)
   // From where each account was last signed in to: a stranger who keeps guessing must not keep its owner out.
   const homes = new Map<string, string>()
 
@@ -41,8 +43,9 @@ export function createLoginGuard(bounds: SlowDownBounds): LoginGuard {
       const from = networkOf(remoteAddress)
       // A name may be 64 KiB long; its first part is enough to count by.
       const name = account.slice(0, 128)
+      const pair = `${from} ${name}`
       const isHome = homes.get(name) === from
-      const waitMs = Math.max(addresses.check(from), isHome ? 0 : accounts.check(name))
+      const waitMs = Math.max(addresses.check(from), isHome ? pairs.check(pair) : accounts.check(name))
       if (waitMs > 0)
         throw new Fault('slow_down', `too many wrong logins: try again in ${Math.ceil(waitMs / 1000)} s`, {
           details: { retryAfterMs: waitMs },
@@ -51,15 +54,18 @@ export function createLoginGuard(bounds: SlowDownBounds): LoginGuard {
       // otherwise keep the owner waiting at every other address, for as long as it likes.
       const countsForAccount = addresses.failed(from) <= bounds.freeTries
       if (countsForAccount) accounts.failed(name)
+      pairs.failed(pair)
       return {
         succeeded() {
           addresses.succeeded(from)
           accounts.succeeded(name)
+          pairs.succeeded(pair)
           settle(name, from)
         },
         abandoned() {
           addresses.unfailed(from)
           if (countsForAccount) accounts.unfailed(name)
+          pairs.unfailed(pair)
         },
       }
     },

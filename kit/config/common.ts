@@ -106,7 +106,12 @@ function socketKeys() {
       description: 'largest message a WebSocket client may send',
     }),
     socket_ping_ms: milliseconds(30_000, 100, 600_000, 'time between heartbeats; a client that misses one is closed'),
-    max_tickets: count(256, 1, 65_536, 'one-time tickets outstanding at once; the oldest is dropped'),
+    max_tickets: count(
+      256,
+      1,
+      65_536,
+      'one-time tickets outstanding at once; the oldest of whoever holds most is dropped',
+    ),
     ticket_life_ms: milliseconds(30_000, 1000, 300_000, 'life of a one-time ticket'),
   }
 }

@@ -43,8 +43,7 @@ const ERROR = {
 
 function operationOf(route: Route): unknown {
   const refusals = ['400']
-  if (route.who !== 'anyone') refusals.push('401')
-  if (route.who === 'admin') refusals.push('403')
+  if (route.who !== 'anyone') refusals.push('401', '403')
   const type = route.replyType ?? 'application/json'
   return {
     operationId: operationId(route),
@@ -70,7 +69,7 @@ function refusal(status: string): unknown {
   const words: Record<string, string> = {
     '400': 'not what was expected',
     '401': 'no valid credentials',
-    '403': 'not allowed for this user',
+    '403': 'not allowed for this user or key',
     default: 'refused, or failed',
   }
   return {

@@ -5,7 +5,10 @@ import type { Caller } from './route.ts'
 
 /** A store of tickets in memory. */
 export interface Tickets<Who extends Caller> {
-  /** A new ticket for this caller, 32 random bytes in base64url. The oldest makes room where there are too many. */
+  /**
+   * A new ticket for this caller, 32 random bytes in base64url. Where there are too many, the oldest of whoever holds
+   * most makes room: a program that asks for them for ever keeps no other from his page.
+   */
   issue(caller: Who): string
   /** The caller, once; undefined for a ticket that is unknown, used or too old. */
   take(ticket: string): Who | undefined
@@ -20,16 +23,17 @@ export function createTickets<Who extends Caller>(by: { clock: Clock; lifeMs: nu
   // In order of issue, so the oldest stand first. A lookup by the whole random text tells a guesser nothing by its time.
   const outstanding = new Map<string, { caller: Who; issuedMs: number }>()
 
-  function dropOld(): void {
+  function makeRoom(): void {
     for (const [ticket, { issuedMs }] of outstanding) {
-      if (outstanding.size < max && clock.monotonicMs() - issuedMs < lifeMs) return
+      if (clock.monotonicMs() - issuedMs < lifeMs) break
       outstanding.delete(ticket)
     }
+    while (outstanding.size >= max) outstanding.delete(oldestOfGreediest(outstanding))
   }
 
   return {
     issue(caller) {
-      dropOld()
+      makeRoom()
       const ticket = randomBytes(32).toString('base64url')
       outstanding.set(ticket, { caller, issuedMs: clock.monotonicMs() })
       return ticket
@@ -40,4 +44,12 @@ export function createTickets<Who extends Caller>(by: { clock: Clock; lifeMs: nu
       return found && clock.monotonicMs() - found.issuedMs < lifeMs ? found.caller : undefined
     },
   }
+}
+
+function oldestOfGreediest(outstanding: ReadonlyMap<string, { caller: Caller }>): string {
+  const held = new Map<string, number>()
+  for (const { caller } of outstanding.values()) held.set(caller.name, (held.get(caller.name) ?? 0) + 1)
+  const most = Math.max(...held.values())
+  for (const [ticket, { caller }] of outstanding) if (held.get(caller.name) === most) return ticket
+  return ''
 }

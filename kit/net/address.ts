@@ -28,8 +28,12 @@ export function parseAddress(text: string): Address | undefined {
   return family === 6 ? unmapped(bytesOfV6(bare.split('%', 1)[0] ?? '')) : undefined
 }
 
-/** A peer's address as people write it: an IPv4 one that came in on a socket for both families without its `::ffff:`. */
-export function plainAddress(text: string): string {
+/**
+ * A peer's address as people write it: an IPv4 one that came in on a socket for both families without its `::ffff:`.
+ * @param text undefined where the peer has gone already
+ */
+export function plainAddress(text: string | undefined): string {
+  if (text === undefined) return ''
   return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(text)?.[1] ?? text
 }
 

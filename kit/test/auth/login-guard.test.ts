@@ -124,3 +124,19 @@ t.test('giving back what was forgotten meanwhile changes nothing', async (t) => 
   slow.unfailed('a')
   t.equal(slow.failed('a'), 1)
 })
+
+t.test(
+  'who signs in as himself between guesses at another is slowed down, also at that one’s own address',
+  async (t) => {
+    const by = bounds()
+    const guard = createLoginGuard(by)
+    const from = '192.0.2.1'
+    guard.attempt(from, 'anna').succeeded()
+    let guesses = 0
+    for (let times = 0; times < 100; times++) {
+      if (tryWrong(guard, from, 'anna') === 0) guesses++
+      guard.attempt(from, 'viewer').succeeded()
+    }
+    t.equal(guesses, 5)
+  },
+)

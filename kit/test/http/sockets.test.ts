@@ -102,6 +102,17 @@ t.test('a refused page does not use the ticket up', async (t) => {
   t.ok(tickets.take(ticket))
 })
 
+t.test('who holds most tickets makes room for the others', async (t) => {
+  const tickets = createTickets({ clock: fakeClock(), lifeMs: 30_000, max: 3 })
+  const bert = tickets.issue({ name: 'bert', role: 'viewer' })
+  const annas = Array.from({ length: 9 }, () => tickets.issue({ name: 'anna', role: 'admin' }))
+  t.equal(tickets.take(bert)?.name, 'bert')
+  t.same(
+    annas.map((ticket) => tickets.take(ticket) !== undefined),
+    [...new Array(7).fill(false), true, true],
+  )
+})
+
 t.test('the oldest ticket makes room', async (t) => {
   const tickets = createTickets({ clock: fakeClock(), lifeMs: 30_000, max: 2 })
   const anna: Caller = { name: 'anna', role: 'viewer' }

@@ -88,5 +88,6 @@ t.test('never throws, and reads back every address', async (t) => {
 t.test('a peer on a socket for both families is shown by its IPv4 address', async (t) => {
   t.equal(plainAddress('::ffff:192.0.2.7'), '192.0.2.7')
   t.equal(plainAddress('::FFFF:192.0.2.7'), '192.0.2.7')
+  t.equal(plainAddress(undefined), '')
   for (const same of ['192.0.2.7', '2001:db8::1', '::1', '', 'fe80::1%eth0']) t.equal(plainAddress(same), same)
 })
