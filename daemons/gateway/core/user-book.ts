@@ -1,7 +1,7 @@
 /** What an administrator does with users, and what every user does with his own password. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
-import type { Role, UserList, UserRecord } from './user-list.ts'
+import { type Role, refuseReserved, type UserList, type UserRecord } from './user-list.ts'
 import type { Passwords, PasswordTry } from './users.ts'
 
 /** A user as an administrator sees him. */
@@ -100,6 +100,7 @@ async function replace(list: UserList, username: string, wish: Partial<UserRecor
 }
 
 function refuseNew(list: UserList, username: string, maxUsers: number): void {
+  refuseReserved(username)
   const there = list.find(username)
   if (there)
     throw new Fault('user_exists', `There is a user ${there.username} already. Names differ by more than case.`)

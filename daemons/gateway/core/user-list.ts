@@ -1,4 +1,5 @@
 /** The users there are: found by name, changed one after another, and no change is made that was not saved. */
+import { Fault } from '#kit/fault.ts'
 
 export type Role = 'admin' | 'viewer'
 
@@ -24,6 +25,18 @@ export interface UserList {
   change(apply: (users: readonly UserRecord[]) => UserRecord[] | undefined): Promise<void>
   /** Runs after each change that was made. */
   onChange(handler: () => void): void
+}
+
+/** How the journal calls those who are no users. */
+const RESERVED: ReadonlySet<string> = new Set(['nobody', 'plantroom'])
+
+/** @throws Fault `user_exists` for a name that stands in the journal for something else */
+export function refuseReserved(username: string): void {
+  if (RESERVED.has(userKey(username)))
+    throw new Fault(
+      'user_exists',
+      `The journal writes ${userKey(username)} for those who are no users. Take another name.`,
+    )
 }
 
 /** What is equal for names that are the same: a telephone begins names with a capital, and no two users differ by case. */

@@ -1,7 +1,7 @@
 /** Who may sign in: the first administrator, sign-in, and what slows a guesser down. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
-import type { UserList, UserRecord } from './user-list.ts'
+import { refuseReserved, type UserList, type UserRecord } from './user-list.ts'
 
 /** Password hashing, off the main thread. */
 export interface Passwords {
@@ -42,7 +42,7 @@ export interface PasswordTry {
 
 export interface Users {
   isSetUp(): boolean
-  /** Makes the first administrator. @throws Fault `already_set_up` */
+  /** Makes the first administrator. @throws Fault `already_set_up`, `user_exists` for a reserved name */
   setUp(first: { username: string; password: string }): Promise<UserRecord>
   /**
    * @param login without `username` it means the only user
@@ -61,6 +61,7 @@ export function createUsers(parts: UsersParts): Users {
 
   async function setUp(first: { username: string; password: string }): Promise<UserRecord> {
     if (list.all().length > 0 || settingUp) throw alreadySetUp()
+    refuseReserved(first.username)
     settingUp = true
     try {
       const passwordHash = await passwords.hash(first.password)

@@ -68,7 +68,7 @@ function running(of: { child: ChildProcess; output: () => string; stateFolder: s
       body: body === undefined ? undefined : JSON.stringify(body),
     })
     const text = await response.text()
-    const isJson = response.headers.get('content-type')?.includes('json')
+    const isJson = response.headers.get('content-type')?.startsWith('application/json')
     return { status: response.status, headers: response.headers, body: isJson && text !== '' ? JSON.parse(text) : text }
   }
   return {

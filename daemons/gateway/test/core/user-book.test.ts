@@ -45,6 +45,12 @@ t.test('no two users differ by case alone, also when both are made at once', asy
   t.equal(list.all().length, 2)
 })
 
+t.test('nobody is called what the journal writes for those who are no users', async (t) => {
+  const { book } = bookOf([ada])
+  for (const username of ['nobody', 'Plantroom'])
+    await t.rejects(book.add({ username, password: 'x', role: 'viewer' }), { code: 'user_exists', message: /journal/ })
+})
+
 t.test('takes no more users than its bound', async (t) => {
   const { book } = bookOf([ada, bob], 2)
   const wish = { username: 'max', password: 'x', role: 'viewer' } as const

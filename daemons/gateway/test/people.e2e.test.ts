@@ -1,0 +1,268 @@
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import WebSocket from 'ws'
+import { openPty } from '#native/serial/index.ts'
+import { password, type RunningGateway, startGateway } from './running-gateway.ts'
+import { until } from './until.ts'
+
+const other = 'another battery staple'
+
+async function socketOf(t: Test, gateway: RunningGateway, token: string) {
+  const headers = { authorization: `Bearer ${token}` }
+  const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/ws`, { headers })
+  t.teardown(() => socket.terminate())
+  const got: { type: string; port?: string; error?: string }[] = []
+  socket.on('message', (data) => got.push(JSON.parse(String(data))))
+  const closed = new Promise((resolve) => socket.once('close', (code, why) => resolve(`${code} ${why}`)))
+  await once(socket, 'open')
+  return { closed, got, say: (message: object) => socket.send(JSON.stringify(message)) }
+}
+
+async function signIn(gateway: RunningGateway, username: string, secret = password) {
+  const answer = await gateway.call('POST', '/api/login', { username, password: secret }, null)
+  return { ...answer, token: answer.body.token as string }
+}
+
+t.test('A.login two users: each by name, and a body with only the password is answered clearly', async (t) => {
+  const gateway = await startGateway(t)
+  await gateway.setUp()
+  t.equal((await gateway.call('POST', '/api/login', { password }, null)).status, 200, 'one user')
+  const made = await gateway.call('POST', '/api/users', { username: 'Bob', password: other, role: 'viewer' })
+  t.match(made, { status: 201, body: { username: 'Bob', role: 'viewer', isLastAdmin: false, isYou: false } })
+  const nameless = await gateway.call('POST', '/api/login', { password }, null)
+  t.match(nameless, { status: 400, body: { error: 'username_needed' } })
+  t.equal((await signIn(gateway, 'bob', other)).status, 200, 'capitals do not count')
+  t.match(await gateway.call('POST', '/api/users', { username: 'BOB', password: other, role: 'admin' }), {
+    status: 409,
+    body: { error: 'user_exists' },
+  })
+  for (const username of ['__proto__', 'key:pump', '\u0430dmin', ' bob', 'x'.repeat(65)])
+    t.equal((await gateway.call('POST', '/api/users', { username, password: other, role: 'admin' })).status, 400)
+  t.notMatch(JSON.stringify((await gateway.call('GET', '/api/users')).body), /argon2|hash/i)
+})
+
+t.test('a new role, a new password and a removal end sign-ins, tickets and sockets at once', async (t) => {
+  const gateway = await startGateway(t)
+  const admin = await gateway.setUp()
+  await gateway.call('POST', '/api/users', { username: 'bob', password, role: 'viewer' })
+  const adminSocket = await socketOf(t, gateway, admin)
+  const changes: [string, string, unknown][] = [
+    ['PATCH', '/api/users/bob', { role: 'admin' }],
+    ['PATCH', '/api/users/bob', { password: other }],
+    ['DELETE', '/api/users/bob', undefined],
+  ]
+  for (const [index, [method, path, body]] of changes.entries()) {
+    const { token } = await signIn(gateway, 'bob', index < 2 ? password : other)
+    const { ticket } = (await gateway.call('POST', '/api/ticket', undefined, token)).body
+    const { closed } = await socketOf(t, gateway, token)
+    t.equal((await gateway.call(method, path, body)).status, 200)
+    t.equal(await closed, '1008 signed out', `${method} ${JSON.stringify(body)}`)
+    t.equal((await gateway.call('GET', '/api/me', undefined, token)).status, 401)
+    const late = new WebSocket(`${gateway.url.replace('http', 'ws')}/ws?ticket=${ticket}`)
+    late.on('error', () => {})
+    t.equal((await once(late, 'unexpected-response'))[1].statusCode, 401)
+    late.terminate()
+  }
+  adminSocket.say({ type: 'dance' })
+  await until('the administrator is still heard', () => adminSocket.got.some(({ error }) => error === 'bad_message'))
+})
+
+t.test('one changes one’s own password by the present one, and goes on with a new token', async (t) => {
+  const gateway = await startGateway(t)
+  const token = await gateway.setUp()
+  const elsewhere = (await signIn(gateway, 'admin')).token
+  const change = (current: string) => gateway.call('POST', '/api/me/password', { current, password: other })
+  t.match(await change('wrong'), { status: 403, body: { error: 'wrong_password' } })
+  t.match(await gateway.call('PATCH', '/api/users/admin', { password: other }), { body: { error: 'own_password' } })
+  const { status, body } = await change(password)
+  t.equal(status, 200)
+  for (const dead of [token, elsewhere]) t.equal((await gateway.call('GET', '/api/me', undefined, dead)).status, 401)
+  t.equal((await gateway.call('GET', '/api/me', undefined, body.token)).status, 200)
+  t.equal((await signIn(gateway, 'admin')).status, 401)
+  t.equal((await signIn(gateway, 'admin', other)).status, 200)
+  const guesses = []
+  for (let times = 0; times < 6; times++)
+    guesses.push(
+      (await gateway.call('POST', '/api/me/password', { current: 'guess', password: other }, body.token)).status,
+    )
+  t.same(guesses, [403, 403, 403, 403, 403, 429], 'guessing the present password is slowed down like a sign-in')
+})
+
+t.test('administrators who remove each other at the same time leave one', async (t) => {
+  const gateway = await startGateway(t)
+  await gateway.setUp()
+  const names = ['bob', 'eve', 'max']
+  for (const username of names) await gateway.call('POST', '/api/users', { username, password, role: 'admin' })
+  const tokens = await Promise.all(names.map(async (name) => (await signIn(gateway, name)).token))
+  const everybody = ['admin', ...names]
+  const attacks = tokens.flatMap((token) =>
+    everybody.flatMap((name) => [
+      gateway.call('DELETE', `/api/users/${name}`, undefined, token),
+      gateway.call('PATCH', `/api/users/${name}`, { role: 'viewer' }, token),
+    ]),
+  )
+  const statuses = new Set((await Promise.all(attacks)).map(({ status }) => status))
+  for (const status of statuses) t.ok([200, 401, 403, 404, 409].includes(status), String(status))
+  const { users } = JSON.parse(readFileSync(join(gateway.stateFolder, 'users.json'), 'utf8'))
+  t.equal(users.filter(({ role }: { role: string }) => role === 'admin').length, 1)
+})
+
+t.test('a key for one port sees and touches that port alone, by its very name', async (t) => {
+  const gateway = await startGateway(t)
+  await gateway.setUp()
+  const [mine, theirs] = [openPty(), openPty()]
+  t.teardown(() => Promise.all([mine.close(), theirs.close()]))
+  for (const { path } of [mine, theirs]) await gateway.call('PUT', gateway.portPath(path), { protocol: 'raw' })
+  const made = await gateway.call('POST', '/api/keys', { name: 'pump', role: 'admin', ports: [mine.path] })
+  t.match(made, { status: 201, body: { name: 'pump', key: /^plk_[0-9a-f]{16}_[\w-]{43}$/, state: 'live' } })
+  const { key } = made.body
+  const as = (method: string, path: string, body?: unknown) => gateway.call(method, path, body, key)
+  t.match(await as('GET', '/api/me'), { body: { username: 'key:pump', isKey: true, ports: [mine.path] } })
+
+  t.same(
+    (await as('GET', '/api/ports')).body.map(({ path }: { path: string }) => path),
+    [mine.path],
+  )
+  t.equal((await as('POST', gateway.portPath(mine.path, '/rest/tx'), { hex: '01' })).status, 200)
+  const name = theirs.path.split('/').at(-1)
+  const spellings = [
+    theirs.path,
+    `${mine.path}/../${name}`,
+    `/dev//pts/${name}`,
+    `/dev/./pts/${name}`,
+    `${theirs.path}/`,
+  ]
+  const encoded = spellings.map((path) => encodeURIComponent(path))
+  for (const path of [
+    ...encoded,
+    encodeURIComponent(encodeURIComponent(mine.path)),
+    encodeURIComponent(`${mine.path}\0`),
+  ])
+    t.match(await as('GET', `/api/ports/${path}`), { status: 403, body: { error: 'not_your_port' } }, path)
+  t.equal((await as('GET', `/api/ports/${theirs.path}`)).status, 404, 'slashes that are not encoded')
+
+  const metrics = (await as('GET', '/metrics')).body as string
+  t.match(metrics, `port="${mine.path}"`)
+  t.notMatch(metrics, `port="${theirs.path}"`)
+  t.notMatch(metrics, /http_request|process_/)
+
+  const { got, say } = await socketOf(t, gateway, key)
+  say({ type: 'subscribe', port: theirs.path, replay: 10 })
+  await until('it is refused', () => got.some(({ error }) => error === 'not_your_port'))
+  say({ type: 'subscribe' })
+  for (const { path } of [theirs, mine]) await gateway.call('POST', gateway.portPath(path, '/rest/tx'), { hex: '02' })
+  await until('its own port is heard', () => got.some(({ port }) => port === mine.path))
+  t.notOk(got.some(({ port }) => port === theirs.path))
+})
+
+t.test('a removed key is over at once, with its sockets', async (t) => {
+  const gateway = await startGateway(t)
+  await gateway.setUp()
+  const { body } = await gateway.call('POST', '/api/keys', { name: 'pump', role: 'viewer' })
+  const { closed } = await socketOf(t, gateway, body.key)
+  t.equal((await gateway.call('DELETE', `/api/keys/${body.id}`)).status, 200)
+  t.equal(await closed, '1008 signed out')
+  t.match(await gateway.call('GET', '/api/me', undefined, body.key), { status: 401, body: { error: 'unauthorized' } })
+})
+
+t.test('bad wishes for keys are answered with every fault at once', async (t) => {
+  const gateway = await startGateway(t)
+  await gateway.setUp()
+  const wish = { name: 'x', role: 'viewer' }
+  const { status, body } = await gateway.call('POST', '/api/keys', {
+    ...wish,
+    ports: ['/dev/pts/1', '/dev/sda', '/dev/pts/../sda'],
+    expiresAt: 1000,
+  })
+  t.equal(status, 400)
+  t.same(
+    body.fields.map(({ field }: { field: string }) => field),
+    ['ports[1]', 'ports[2]', 'expiresAt'],
+  )
+  const bad = [{ ports: [] }, { ports: 'all' }, { ports: new Array(65).fill('/dev/pts/1') }, { expiresAt: 1e300 }]
+  for (const facts of [...bad, { role: 'root' }, { name: '' }, { ports: ['/dev/pts/1', '/dev/pts/1'] }])
+    t.equal((await gateway.call('POST', '/api/keys', { ...wish, ...facts })).status, 400, JSON.stringify(facts))
+})
+
+t.test('A.authentication.2 a restart ends tokens and keeps keys and users; no key text lies anywhere', async (t) => {
+  const stateFolder = mkdtempSync(join(tmpdir(), 'people-'))
+  t.teardown(() => rmSync(stateFolder, { recursive: true, force: true }))
+  const sets = ['log.level="debug"']
+  const first = await startGateway(t, { stateFolder, sets })
+  const token = await first.setUp()
+  await first.call('POST', '/api/users', { username: 'bob', password, role: 'admin' })
+  const { body } = await first.call(
+    'POST',
+    '/api/keys',
+    { name: 'pump', role: 'admin' },
+    (await signIn(first, 'bob')).token,
+  )
+  await first.call('DELETE', '/api/users/bob')
+  await first.call('GET', '/api/me', undefined, body.key)
+  await first.call('GET', '/api/users', undefined, body.key)
+  await first.call('GET', `/api/me?ticket=${body.key}`, undefined, null)
+  await first.stop()
+  const second = await startGateway(t, { stateFolder, sets })
+  t.equal((await second.call('GET', '/api/me', undefined, token)).status, 401)
+  t.match(await second.call('GET', '/api/me', undefined, body.key), { body: { username: 'key:pump', role: 'admin' } })
+  const admin = (await signIn(second, 'admin')).token
+  const [kept] = (await second.call('GET', '/api/keys', undefined, admin)).body
+  t.match(kept, { name: 'pump', createdBy: 'bob', state: 'live' })
+  t.ok(kept.lastUsedAt >= kept.createdAt, 'the last use came over the restart')
+  await second.stop()
+
+  const secret = body.key.slice(21)
+  const files = readdirSync(stateFolder).filter((name) => statSync(join(stateFolder, name)).isFile())
+  t.ok(files.includes('keys.json') && files.includes('journal.jsonl'))
+  for (const name of files) t.notOk(readFileSync(join(stateFolder, name), 'utf8').includes(secret), name)
+  t.notOk((first.output() + second.output()).includes(secret), 'the log')
+  t.equal(statSync(join(stateFolder, 'keys.json')).mode & 0o777, 0o600)
+})
+
+t.test('the journal tells who did what and who was turned away, page by page and as a file', async (t) => {
+  const gateway = await startGateway(t, { sets: ['journal.entries=100', 'http.login_free_tries=100'] })
+  await gateway.setUp()
+  const { body } = await gateway.call('POST', '/api/keys', { name: 'pump', role: 'viewer' })
+  await gateway.call('POST', '/api/users', { username: 'bob', password, role: 'viewer' })
+  await gateway.call('PATCH', '/api/users/bob', { role: 'admin', password: other })
+  await gateway.call('DELETE', '/api/users/bob')
+  await gateway.call('GET', '/api/users', undefined, body.key)
+  await gateway.call('DELETE', `/api/keys/${body.id}`)
+  for (let times = 0; times < 30; times++)
+    await gateway.call('POST', '/api/login', { username: 'my secret pass', password: 'guess' }, null)
+
+  const entries = (await gateway.call('GET', '/api/journal')).body
+  t.match(entries.toReversed(), [
+    { seq: 1, who: 'admin', what: 'administrator made', from: '127.0.0.1' },
+    { who: 'admin', what: 'key made', target: 'pump', detail: { id: body.id, role: 'viewer' } },
+    { who: 'admin', what: 'user made', target: 'bob', detail: { role: 'viewer' } },
+    { who: 'admin', what: 'user changed', target: 'bob', detail: { role: 'admin', password: 'changed' } },
+    { who: 'admin', what: 'user removed', target: 'bob' },
+    { who: 'key:pump', what: 'key refused', detail: { error: 'forbidden', times: 1 }, isRefusal: true },
+    { who: 'admin', what: 'key removed', target: 'pump' },
+    { who: 'nobody', what: 'sign-in refused', detail: { error: 'wrong_login', times: 1 }, isRefusal: true },
+  ])
+  t.equal(entries.length, 8, 'thirty guesses are one entry until their time is over')
+  t.notMatch(JSON.stringify(entries), /secret|guess|battery|plk_/)
+
+  const page = async (query: string) => (await gateway.call('GET', `/api/journal?${query}`)).body
+  const first = await page('limit=3')
+  const second = await page(`limit=100&before=${first.at(-1).seq}`)
+  t.same([...first, ...second], entries)
+  t.equal((await page('who=PUMP')).length, 1)
+  t.equal((await page('what=user')).length, 3)
+  t.equal((await gateway.call('GET', '/api/journal?before=x')).status, 400)
+
+  const { ticket } = (await gateway.call('POST', '/api/ticket')).body
+  const file = await gateway.call('GET', `/api/journal/export?ticket=${ticket}`, undefined, null)
+  t.match(file.headers.get('content-disposition'), /attachment; filename="journal-\d{4}-\d\d-\d\d\.ndjson"/)
+  t.equal(file.headers.get('content-type'), 'application/x-ndjson; charset=utf-8')
+  const lines = (file.body as string).trimEnd().split('\n')
+  t.same(
+    lines.map((line) => JSON.parse(line)),
+    entries.toReversed(),
+  )
+})
