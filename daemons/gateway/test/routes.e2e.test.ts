@@ -67,6 +67,12 @@ t.test('A.endpoints every route answers curl, and nobody gets in without a token
     quantity: 1,
   })
   await ask('GET /api/ports/{path}/units', `${port}/units`, 409)
+  await ask('GET /api/templates/modbus', '/api/templates/modbus', 200)
+  await ask('GET /api/ports/{path}/points', `${port}/points`, 409)
+  await ask('PUT /api/ports/{path}/points', `${port}/points`, 409, { points: [] })
+  await ask('POST /api/ports/{path}/points', `${port}/points`, 409, { template: 'none', unitId: 1 })
+  await ask('PATCH /api/ports/{path}/points/{name}', `${port}/points/power`, 409, {})
+  await ask('DELETE /api/ports/{path}/points/{name}', `${port}/points/power`, 409)
   const hook = await ask('POST /api/ports/{path}/webhooks', `${port}/webhooks`, 201, target)
   await ask('GET /api/ports/{path}/webhooks', `${port}/webhooks`, 200)
   await ask('PUT /api/ports/{path}/webhooks/{id}', `${port}/webhooks/${hook.id}`, 200, { enabled: false })
