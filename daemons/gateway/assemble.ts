@@ -21,6 +21,7 @@ import { pointRoutes } from './api/point-routes.ts'
 import { measurePorts } from './api/port-metrics.ts'
 import { portRoutes } from './api/port-routes.ts'
 import { createRecorder } from './api/recorder.ts'
+import { registerRoutes } from './api/register-routes.ts'
 import { PRODUCT, systemRoutes } from './api/system-routes.ts'
 import { templateRoutes } from './api/template-routes.ts'
 import { unitRoutes } from './api/unit-routes.ts'
@@ -166,7 +167,7 @@ function registryOf(context: Context, files: StateFiles, hub: EventHub, delivery
   })
 }
 
-function worldOf({ clock, config, log }: Context): ProtocolWorld {
+function worldOf({ clock, config, log, version }: Context): ProtocolWorld {
   const { host, backlog_bytes: backlogBytes, slow_client_ms: slowClientMs } = config.raw_tcp
   const tcp = config.modbus_tcp
   return {
@@ -184,6 +185,7 @@ function worldOf({ clock, config, log }: Context): ProtocolWorld {
       log,
     }),
     retry: { firstMs: config.ports.retry_first_ms, maxMs: config.ports.retry_max_ms },
+    modbusIdentity: ['Plantroom', 'gateway', version],
   }
 }
 
@@ -249,6 +251,7 @@ function serverOf(context: Context, house: House, { journal, refusals }: Records
       ...pointRoutes({ book: points, recorder, maxPoints: config.points.max }),
       ...templateRoutes({ templates }),
       ...unitRoutes({ registry }),
+      ...registerRoutes({ registry, recorder }),
       ...webhookRoutes({ book: webhooks, journal }),
     ],
     sockets: [liveFeedRoute({ hub, clock, limits: { summaryMs: config.feed.summary_ms } })],

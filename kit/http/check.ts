@@ -56,13 +56,26 @@ export function createReader<Schema extends TSchema>(schema: Schema, prefix = ''
   }
 }
 
-/** A reader for each schema of a table: what stands under one key is read by the schema of another's choice. */
+/**
+ * A reader for each schema of a table: what stands under one key is read by the schema of another's choice.
+ * @param rest what no schema says, asked of values that fit theirs
+ */
 export function createReaders<Name extends string>(
   schemas: Readonly<Record<Name, TSchema>>,
   prefix: string,
+  rest: Readonly<Record<Name, (value: unknown) => FieldFault[]>>,
 ): Readonly<Record<Name, (value: unknown) => unknown>> {
-  const readers = Object.entries<TSchema>(schemas).map(([name, schema]) => [name, createReader(schema, prefix)])
+  const readers = (Object.keys(schemas) as Name[]).map((name) => {
+    const read = createReader(schemas[name], prefix)
+    return [name, (given: unknown) => provenBy(rest[name], read(given), prefix)]
+  })
   return Object.fromEntries(readers)
+}
+
+function provenBy(faultsOf: (value: unknown) => FieldFault[], value: unknown, prefix: string): unknown {
+  const faults = faultsOf(value).map(({ field, message }) => ({ field: prefix + field, message }))
+  if (faults.length > 0) throw fieldsFault(faults)
+  return value
 }
 
 /** The faults of a form as one Fault `bad_fields`: the sentences for people, `details.fields` for a program. */

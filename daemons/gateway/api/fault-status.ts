@@ -13,6 +13,7 @@ export const faultStatus: Readonly<Record<string, number>> = {
   unknown_point: 404,
   unknown_port: 404,
   unknown_template: 404,
+  unknown_registers: 404,
   unknown_user: 404,
   unknown_webhook: 404,
   already_set_up: 409,

@@ -4,7 +4,7 @@ import { createReaders } from '#kit/http/check.ts'
 import { lineSettings } from '../core/line-settings.ts'
 import { protocols } from '../core/port-record.ts'
 import type { PortView } from '../core/port-registry.ts'
-import { settingsOfProtocol } from '../core/protocol-settings.ts'
+import { settingsFaults, settingsOfProtocol } from '../core/protocol-settings.ts'
 
 /** `:path` of every port route: the device path, percent-encoded. */
 export const portParams = Type.Object({
@@ -22,7 +22,7 @@ export const portBody = Type.Object(
 )
 
 /** Checks `settings` against the protocol's keys and fills its defaults. Each throws Fault `bad_fields`. */
-export const readSettings = createReaders(settingsOfProtocol, 'settings.')
+export const readSettings = createReaders(settingsOfProtocol, 'settings.', settingsFaults)
 
 /**
  * A port as every answer gives it: what was found, what is configured, how it is.

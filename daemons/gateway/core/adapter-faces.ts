@@ -1,11 +1,13 @@
 /** What a protocol has beside its actions, for the routes that only some protocols can serve. */
 import { Fault } from '#kit/fault.ts'
 import type { PointsFace } from './points-face.ts'
+import type { RegistersFace } from './registers-face.ts'
 import type { UnitsFace } from './unit-view.ts'
 
 /** Faces of an adapter; a protocol, or a mode of it, leaves out what it has not. */
 export interface AdapterFaces {
   points?: PointsFace
+  registers?: RegistersFace
   units?: UnitsFace
 }
 

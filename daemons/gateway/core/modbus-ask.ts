@@ -27,8 +27,8 @@ export interface SeenReply {
   request: ModbusRequest
   /** The whole frame; may be an exception. */
   reply: Uint8Array
-  /** Milliseconds from the end of the request to the end of the reply. */
-  tookMs: number
+  /** Milliseconds from the end of the request to the end of the reply; null where both were overheard in one read. */
+  tookMs: number | null
   /** When the reply was proven, by the monotonic clock, milliseconds. */
   atMs: number
 }

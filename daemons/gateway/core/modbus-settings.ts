@@ -1,15 +1,22 @@
 /** Settings of modbus-rtu. */
 import { type Static, Type } from 'typebox'
+import { slaveKeys } from './modbus-slave-settings.ts'
 
 /** Keys of `settings` for `modbus-rtu`. */
 export const modbusSettings = Type.Object(
   {
-    mode: Type.Enum(['master'], { default: 'master', description: 'master: asks units and hands up their answers' }),
+    mode: Type.Enum(['master', 'slave', 'listen'], {
+      default: 'master',
+      description:
+        'master: asks units and hands up their answers; slave: serves registers to a master on the line; listen: hears requests and replies of others, and never sends. Keys of the other modes are kept and not used',
+    }),
+    ...slaveKeys,
     response_timeout_ms: Type.Integer({
       default: 300,
       minimum: 10,
       maximum: 60_000,
-      description: 'how long a unit may take to begin its answer, from the end of the request, ms',
+      description:
+        'how long a unit may take to begin its answer, from the end of the request, ms; slave: an answer that cannot go out within it is dropped; listen: no longer than the master on the line waits',
     }),
     quarantine_ms: Type.Optional(
       Type.Integer({

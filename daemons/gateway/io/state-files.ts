@@ -12,7 +12,7 @@ import { lineSettings } from '../core/line-settings.ts'
 import { refuseBadPoints } from '../core/point-check.ts'
 import { pointDefinition } from '../core/point-record.ts'
 import { type PortRecord, protocols } from '../core/port-record.ts'
-import { settingsOfProtocol } from '../core/protocol-settings.ts'
+import { settingsFaults, settingsOfProtocol } from '../core/protocol-settings.ts'
 import type { UserRecord } from '../core/user-list.ts'
 
 /** The version of each file's shape; a file of a later one is refused rather than half understood. */
@@ -122,7 +122,7 @@ function withDefaults(record: PortRecord): PortRecord {
   }
 }
 
-const settingsReaders = createReaders(settingsOfProtocol, 'settings.')
+const settingsReaders = createReaders(settingsOfProtocol, 'settings.', settingsFaults)
 
 function mapped<File, Value>(
   store: Store<File>,

@@ -64,6 +64,8 @@ function valuesOfReply(frame: Uint8Array, request: ModbusRequest | undefined): r
       return wordsOf(data, request?.quantity ?? data.length >> 1)
     case 'writeBit':
     case 'writeWord':
+    case 'writeBits':
+    case 'writeWords':
       return request?.values
     case 'identify':
       return request && openIdentification(frame).objects

@@ -4,7 +4,7 @@
  */
 import { Fault } from '#kit/fault.ts'
 import { hasGoodCrc, MAX_RTU_BYTES } from './modbus-crc.ts'
-import { modbusFunctions } from './modbus-functions.ts'
+import { MEI_IDENTIFY, modbusFunctions } from './modbus-functions.ts'
 import { anyReplyLength, replyFlaw, replyLength, type SentRequest } from './modbus-reply.ts'
 import { type ModbusRequest, openRequest, requestLength } from './modbus-request.ts'
 
@@ -166,7 +166,7 @@ function isNoIdentification(bytes: Uint8Array): boolean {
 
 function requestAt(bytes: Uint8Array): Extract<Piece, { kind: 'request' } | { kind: 'malformed' }> | 'wait' | 'junk' {
   const need = requestLength(bytes)
-  if (need === 'impossible' || isReadByAll(bytes)) return 'junk'
+  if (need === 'impossible' || isReadByAll(bytes) || isOtherMei(bytes)) return 'junk'
   if (need !== 'more' && need > MAX_RTU_BYTES) return 'junk'
   if (need === 'more' || bytes.length < need) return 'wait'
   const frame = bytes.subarray(0, need)
@@ -183,6 +183,11 @@ function opened(frame: Uint8Array): ModbusRequest | undefined {
     if (error instanceof Fault) return undefined
     throw error
   }
+}
+
+/** Function 43 with another type of MEI than identification: no length is known of it. */
+function isOtherMei([, fc, mei]: Uint8Array): boolean {
+  return fc === 43 && mei !== undefined && mei !== MEI_IDENTIFY
 }
 
 /** Unit 0 stands for all: they can write, and not answer a read. */
@@ -208,19 +213,22 @@ function strayAt(bytes: Uint8Array): Uint8Array | 'wait' | 'junk' {
   return hasGoodCrc(frame) ? frame : 'junk'
 }
 
-/** As any reply, but that registers come in pairs of bytes and a read gives something. */
+/** As any reply, but that registers come in pairs of bytes, a read gives something, and a coil is on or off. */
 function strayLength(bytes: Uint8Array): number | 'more' | 'impossible' {
-  const [, fc = 0, count] = bytes
+  const [, fc = 0, count, , high = 0, low = 0] = bytes
+  if (fc === 5 && (low !== 0 || (high !== 0 && high !== 0xff))) return 'impossible'
   const shape = modbusFunctions.get(fc)?.shape
   const isCounted = shape === 'readBits' || shape === 'readWords' || shape === 'readWriteWords'
   if (isCounted && (count === 0 || (shape !== 'readBits' && (count ?? 0) % 2 === 1))) return 'impossible'
+  if (isOtherMei(bytes)) return 'more'
   if (isNoIdentification(bytes)) return 'impossible'
   return anyReplyLength(bytes)
 }
 
 function isUnknownFunction(bytes: Uint8Array): boolean {
   const [unitId = 0, fc = 0] = bytes
-  return unitId <= 247 && (fc & 0x7f) !== 0 && !modbusFunctions.has(fc & 0x7f) && hasGoodCrc(bytes)
+  const isKnown = modbusFunctions.has(fc & 0x7f) && !isOtherMei(bytes)
+  return unitId <= 247 && (fc & 0x7f) !== 0 && !isKnown && bytes.length <= MAX_RTU_BYTES && hasGoodCrc(bytes)
 }
 
 function taken(piece: Piece, head: Head, before: Overheard, rules: OverhearRules): Step {

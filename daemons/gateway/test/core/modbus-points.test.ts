@@ -47,6 +47,7 @@ function adapterOf({ points, units, settings }: Setup) {
       openModbusTcp: () => Promise.reject(new Error('not here')),
       retry: { firstMs: 1000, maxMs: 1000 },
       modbusPdu: createModbusSerialPdu(),
+      modbusIdentity: ['', '', ''],
     },
   )
   let hear: (bytes: Uint8Array) => void = () => {}

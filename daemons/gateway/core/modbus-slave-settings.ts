@@ -1,0 +1,82 @@
+/** Keys of modbus-rtu for mode slave, and what they must be together. */
+import { type TSchema, Type } from 'typebox'
+import { type RegisterBlock, registerTables } from './register-map.ts'
+
+const block = Type.Object(
+  {
+    table: Type.Enum([...registerTables], { description: 'which table' }),
+    address: Type.Integer({ minimum: 0, maximum: 65_535, description: 'first address, counted from 0' }),
+    quantity: Type.Integer({ minimum: 1, maximum: 65_536, description: 'addresses served from there' }),
+    initial: Type.Union([Type.Integer({ minimum: 0, maximum: 65_535 }), Type.Null()], {
+      default: null,
+      description: 'what they hold at start; null: nothing, so that a read is exception 4 until they were written',
+    }),
+  },
+  { additionalProperties: false },
+)
+
+/** Taken over into the settings of modbus-rtu. */
+export const slaveKeys = {
+  slave_units: Type.Array(Type.Integer({ minimum: 1, maximum: 247 }), {
+    default: [1],
+    minItems: 1,
+    maxItems: 247,
+    uniqueItems: true,
+    description: 'slave: units served here; each has values of its own',
+  }),
+  slave_blocks: Type.Array(block, {
+    default: [],
+    maxItems: 64,
+    description: 'slave: addresses that every unit serves; any other is exception 2',
+  }),
+  slave_values_max: Type.Integer({
+    default: 65_536,
+    minimum: 1,
+    maximum: 1_048_576,
+    description: 'slave: coils and registers served in all, blocks times units; each takes 12 bytes of memory',
+  }),
+} satisfies Record<string, TSchema>
+
+/** What the check looks at. */
+export interface SlaveSettings {
+  slave_units: readonly number[]
+  slave_blocks: readonly RegisterBlock[]
+  slave_values_max: number
+}
+
+/** What no schema says. @returns a fault for each field, none where all is well */
+export function slaveSettingsFaults(settings: SlaveSettings): { field: string; message: string }[] {
+  const { slave_blocks: blocks, slave_units: units, slave_values_max: most } = settings
+  const faults = blocks.flatMap((one, at) => {
+    const message = beyondEnd(one) ?? notABit(one) ?? overlap(one, blocks.slice(0, at))
+    return message === undefined ? [] : [{ field: `slave_blocks[${at}]`, message }]
+  })
+  const served = units.length * blocks.reduce((sum, { quantity }) => sum + quantity, 0)
+  if (served > most) {
+    const message = `serve ${served} values over ${units.length} units; slave_values_max allows ${most}`
+    faults.push({ field: 'slave_blocks', message })
+  }
+  return faults
+}
+
+function beyondEnd({ address, quantity }: RegisterBlock): string | undefined {
+  if (address + quantity <= 65_536) return undefined
+  return `has ${quantity} addresses from ${address}, so that the last is ${address + quantity - 1}; 65535 is the end`
+}
+
+function notABit({ table, initial }: RegisterBlock): string | undefined {
+  const isBits = table === 'coils' || table === 'discrete_inputs'
+  return isBits && (initial ?? 0) > 1 ? `has initial ${initial}; ${table} hold 0 or 1` : undefined
+}
+
+function overlap(one: RegisterBlock, before: readonly RegisterBlock[]): string | undefined {
+  const at = before.findIndex(
+    (other) =>
+      other.table === one.table &&
+      one.address < other.address + other.quantity &&
+      other.address < one.address + one.quantity,
+  )
+  const other = before[at]
+  if (!other) return undefined
+  return `overlaps slave_blocks[${at}], which has ${other.table} ${other.address} to ${other.address + other.quantity - 1}`
+}

@@ -1,0 +1,235 @@
+/** The protocol modbus-rtu as slave: units of ours that a master on the line reads and writes. */
+import { hexOf } from '#kit/bytes/hex.ts'
+import { Fault } from '#kit/fault.ts'
+import { type DecodedFrame, describeReply } from '../wire/modbus-describe.ts'
+import { modbusFunctions } from '../wire/modbus-functions.ts'
+import type { Heard } from '../wire/modbus-overheard.ts'
+import { exceptionCode, isPrefixOf } from '../wire/modbus-reply.ts'
+import type { ModbusRequest } from '../wire/modbus-request.ts'
+import { wireUs } from '../wire/modbus-timing.ts'
+import type { Adapter, AdapterContext } from './adapter.ts'
+import { heardCounts, ModbusHearing } from './modbus-hearing.ts'
+import { OwnEcho } from './modbus-own-echo.ts'
+import { sendAnswer } from './modbus-send-answer.ts'
+import type { ModbusSettings } from './modbus-settings.ts'
+import { carryOut, type OwnUnit, refusalOf, type Written } from './modbus-slave-answer.ts'
+import type { FramePayload, Line } from './ports.ts'
+import { RegisterMap } from './register-map.ts'
+import { registersFace } from './registers-face.ts'
+
+/** A request to a unit of ours that is to be answered once the line is silent. */
+interface Asked {
+  frame: Uint8Array
+  endMs: number
+  /** Undefined where the frame is no request known here; `kind` says why. */
+  request: ModbusRequest | undefined
+  kind: 'request' | 'malformed' | 'unknown'
+}
+
+/** Payload of `control`: a master wrote. */
+export interface ControlPayload extends Written {
+  unitId: number
+  fc: number
+}
+
+/** Counts beside those of what is heard. */
+function slaveCounts() {
+  return {
+    ...heardCounts(),
+    txFrames: 0,
+    /** Requests to units of ours, broadcasts among them. */
+    asked: 0,
+    /** Answers sent, exceptions among them. */
+    answers: 0,
+    exceptionAnswers: 0,
+    /** Answers not sent, as the master spoke on or the time was over. */
+    droppedAnswers: 0,
+    sendFailures: 0,
+    echoes: 0,
+  }
+}
+
+/**
+ * @param settings with every default filled in
+ * @param identity texts of the basic identification: vendor, product code, revision
+ */
+export function createModbusSlave(
+  context: AdapterContext,
+  settings: ModbusSettings,
+  identity: readonly [string, string, string],
+): Adapter {
+  const slave = new ModbusSlave(context, settings, identity)
+  return {
+    faces: { registers: registersFace(slave.units) },
+    attach: (line) => slave.attach(line),
+    detach: () => slave.detach(),
+    act(action) {
+      const sentence = `${context.port} is a slave (settings.mode is slave), so rest/${action} is refused: it asks nobody.`
+      return Promise.reject(new Fault('wrong_protocol', sentence))
+    },
+    counters: () => ({ ...slave.counts }),
+  }
+}
+
+class ModbusSlave {
+  readonly counts = slaveCounts()
+  readonly units: ReadonlyMap<number, OwnUnit>
+  readonly #context: AdapterContext
+  readonly #settings: ModbusSettings
+  readonly #hearing: ModbusHearing
+  readonly #echo: OwnEcho
+  #line: Line | undefined
+  #asked: Asked | undefined
+  #isSending = false
+
+  constructor(context: AdapterContext, settings: ModbusSettings, identity: readonly [string, string, string]) {
+    const { clock, lineSettings, publish } = context
+    this.#context = context
+    this.#settings = settings
+    const objects = identity.map((value, id) => ({ id, value }))
+    this.units = new Map(
+      settings.slave_units.map((unitId) => [
+        unitId,
+        { map: new RegisterMap(settings.slave_blocks, clock), identity: objects },
+      ]),
+    )
+    this.#hearing = new ModbusHearing({
+      baud: lineSettings.baud,
+      clock,
+      settings,
+      counts: this.counts,
+      publish,
+      isOwn: (unitId) => this.units.has(unitId),
+      onHeard: (heard) => this.#heard(heard),
+      onPause: () => this.#paused(),
+    })
+    this.#echo = new OwnEcho({
+      clock,
+      localEcho: settings.local_echo,
+      limitMs: settings.byte_gap_ms,
+      onEcho: (frame, atUs) => this.#echoed(frame, atUs),
+      onBytes: (bytes, atUs) => this.#hearing.feed(bytes, atUs),
+    })
+  }
+
+  attach(line: Line): void {
+    this.#line = line
+    this.#hearing.reset()
+    this.#echo.reset()
+    line.onBytes((bytes, atUs) => {
+      if (line === this.#line) this.#echo.feed(bytes, atUs)
+    })
+  }
+
+  detach(): void {
+    this.#line = undefined
+    this.#asked = undefined
+    this.#isSending = false
+    this.#hearing.reset()
+    this.#echo.reset()
+  }
+
+  /** Whatever comes behind a request shows that its answer is no longer waited for. */
+  #heard(heard: Heard): void {
+    if (heard.kind === 'unanswered') return
+    this.#echo.heard(heard.kind === 'request')
+    const isSpoken = heard.kind !== 'noise' || heard.frame.some((byte) => byte !== 0 && byte <= 247)
+    if (isSpoken) this.#drop()
+    if (heard.kind === 'request') {
+      if (heard.sent.request.unitId === 0) this.#toAll(heard.sent.request)
+      else this.#ask({ kind: heard.kind, frame: heard.frame, endMs: heard.endMs, request: heard.sent.request })
+    } else if (heard.kind === 'malformed' || heard.kind === 'unknown') {
+      this.#ask({ kind: heard.kind, frame: heard.frame, endMs: heard.endMs, request: undefined })
+    }
+  }
+
+  #ask(asked: Asked): void {
+    const [unitId = 0, fc = 0] = asked.frame
+    if (!this.units.has(unitId) || fc > 0x7f) return
+    this.counts.asked++
+    this.#asked = asked
+  }
+
+  #drop(): void {
+    if (this.#asked) this.counts.droppedAnswers++
+    this.#asked = undefined
+  }
+
+  /** Every unit carries it out, none answers. @source Modbus over Serial Line V1.02, 2.1 */
+  #toAll(request: ModbusRequest): void {
+    this.counts.asked++
+    for (const [unitId, unit] of this.units) {
+      const { written } = carryOut(unit, { ...request, unitId })
+      if (written) this.#control(unitId, request.fc, written)
+    }
+  }
+
+  /** The silence behind the request is there: now the answer goes out, or never. */
+  #paused(): void {
+    const asked = this.#asked
+    const line = this.#line
+    if (!asked || !line) return
+    const isTalking = this.#hearing.pending.some((byte) => byte !== 0 && byte <= 247)
+    const waitedMs = this.#context.clock.monotonicMs() - asked.endMs
+    if (isTalking || this.#isSending || waitedMs > this.#settings.response_timeout_ms) {
+      this.#drop()
+      return
+    }
+    this.#asked = undefined
+    this.#answer(line, asked, this.#carriedOut(asked))
+  }
+
+  #carriedOut({ frame, kind, request }: Asked): Uint8Array {
+    const unit = this.units.get(frame[0] ?? 0)
+    if (!request || !unit) return refusalOf(frame, kind === 'malformed' ? 'malformed' : 'unknown')
+    const { reply, written } = carryOut(unit, request)
+    if (written) this.#control(request.unitId, request.fc, written)
+    return reply
+  }
+
+  #control(unitId: number, fc: number, written: Written): void {
+    this.#context.publish('control', { unitId, fc, ...written } satisfies ControlPayload)
+  }
+
+  #answer(line: Line, { frame, request }: Asked, reply: Uint8Array): void {
+    const { clock, lineSettings, port } = this.#context
+    const isTwin = reply.length === frame.length && isPrefixOf(frame, reply)
+    this.#echo.expect(reply, wireUs(lineSettings, reply.length) / 1000, isTwin)
+    this.#isSending = true
+    const onTaken = () => {
+      this.#isSending = false
+      this.counts.txFrames++
+      this.counts.answers++
+      if (exceptionCode(reply) !== null) this.counts.exceptionAnswers++
+      this.#tellSent(reply, describedAnswer(reply, frame, request))
+    }
+    const limitMs = this.#settings.send_limit_ms
+    sendAnswer({ clock, line, limitMs, onTaken, port, rate: lineSettings }, reply).catch((fault: Fault) => {
+      if (line !== this.#line) return
+      this.#isSending = false
+      this.counts.sendFailures++
+      this.#context.publish('error', { code: fault.code, message: fault.message })
+    })
+  }
+
+  #tellSent(reply: Uint8Array, decoded: DecodedFrame): void {
+    const monotonicUs = Math.round(this.#context.clock.monotonicMs() * 1000)
+    this.#context.publish('frame', (): FramePayload => {
+      return { direction: 'tx', monotonicUs, hex: hexOf(reply), length: reply.length, decoded }
+    })
+  }
+
+  #echoed(frame: Uint8Array, atUs: number): void {
+    this.counts.echoes++
+    this.counts.rxFrames++
+    this.#context.publish('frame', (): FramePayload => {
+      const decoded: DecodedFrame = { ...describeReply(frame, 'stray'), kind: 'echo' }
+      return { direction: 'rx', monotonicUs: Math.round(atUs), hex: hexOf(frame), length: frame.length, decoded }
+    })
+  }
+}
+
+function describedAnswer(reply: Uint8Array, frame: Uint8Array, request: ModbusRequest | undefined): DecodedFrame {
+  const isKnown = request !== undefined && modbusFunctions.has(request.fc)
+  return describeReply(reply, 'reply', isKnown ? { frame, request } : undefined)
+}
