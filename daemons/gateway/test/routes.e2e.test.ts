@@ -73,6 +73,9 @@ t.test('A.endpoints every route answers curl, and nobody gets in without a token
   await ask('POST /api/ports/{path}/points', `${port}/points`, 409, { template: 'none', unitId: 1 })
   await ask('PATCH /api/ports/{path}/points/{name}', `${port}/points/power`, 409, {})
   await ask('DELETE /api/ports/{path}/points/{name}', `${port}/points/power`, 409)
+  const served = { unitId: 1, table: 'coils', address: 0 }
+  await ask('PUT /api/ports/{path}/registers', `${port}/registers`, 409, { ...served, values: [1] })
+  await ask('GET /api/ports/{path}/registers', `${port}/registers?unitId=1&table=coils&address=0`, 409)
   const hook = await ask('POST /api/ports/{path}/webhooks', `${port}/webhooks`, 201, target)
   await ask('GET /api/ports/{path}/webhooks', `${port}/webhooks`, 200)
   await ask('PUT /api/ports/{path}/webhooks/{id}', `${port}/webhooks/${hook.id}`, 200, { enabled: false })
@@ -146,6 +149,20 @@ t.test('bad input is answered with a sentence that names it', async (t) => {
       { protocol: 'modbus-rtu', settings: { response_timeout_ms: -1 } },
       400,
       /settings\.response_timeout_ms/,
+    ],
+    [
+      'PUT',
+      port,
+      { protocol: 'modbus-rtu', settings: { slave_blocks: [{ table: 'coils', address: 65_535, quantity: 2 }] } },
+      400,
+      /settings\.slave_blocks\[0\] has 2 addresses from 65535, so that the last is 65536/,
+    ],
+    [
+      'PUT',
+      port,
+      { protocol: 'modbus-rtu', settings: { slave_blocks: [{ table: 'coil', address: 1, quantity: 2 }] } },
+      400,
+      /settings\.slave_blocks\[0\]\.table/,
     ],
     ['PUT', port, { protocol: 'profibus' }, 400, /protocol/],
     ['PUT', gateway.portPath('/dev/sda'), { protocol: 'raw' }, 403, /\/dev\/sda.*ports\.allow/],
