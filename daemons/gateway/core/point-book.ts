@@ -137,6 +137,7 @@ function pointsOf(device: NewDevice, templates: Awaited<ReturnType<TemplateLibra
     ...point,
     name: prefix + point.name,
     pollMs: pollMs ?? point.pollMs,
+    maxRegisters: point.maxRegisters ?? template.maxRegisters ?? null,
     unitId,
     template: template.id,
   }))

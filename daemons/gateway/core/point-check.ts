@@ -56,9 +56,11 @@ function faultsOf(point: TemplatePoint, path: string): PointFault[] {
   return faults
 }
 
-function checkPlace({ address, fc, type, length }: TemplatePoint, refuse: Refuse): void {
+function checkPlace({ address, fc, length, maxRegisters, type }: TemplatePoint, refuse: Refuse): void {
   const size = sizeOf({ type, length })
   if (address + size > 65_536) refuse('address', `is ${address}; with ${size} from there the last is beyond 65535`)
+  if (maxRegisters !== null && size > maxRegisters)
+    refuse('maxRegisters', `is ${maxRegisters}; the point alone has ${size}`)
   if (fc <= 2 && type !== 'bit') refuse('type', `is ${type}; coils and discrete inputs (fc 1 and 2) are of type bit`)
 }
 

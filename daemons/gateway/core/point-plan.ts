@@ -38,19 +38,22 @@ function blocksOf(group: readonly PointDefinition[], limits: PlanLimits, cuts: P
   const runs: PointDefinition[][] = []
   let run: PointDefinition[] = []
   let end = 0
+  let most = 0
   for (const point of inOrder(group)) {
     const [first = point] = run
-    const { maxGap, most } = reachOf(point.fc, limits)
+    const { maxGap, maxSpan } = reachOf(point, limits)
     const pointEnd = point.address + sizeOf(point)
-    const isNear = point.address - end <= maxGap && Math.max(end, pointEnd) - first.address <= most
+    const isNear = point.address - end <= maxGap && Math.max(end, pointEnd) - first.address <= Math.min(most, maxSpan)
     // What overlaps is in one read with what it overlaps, wherever it fits: two looks at one register.
     const isCut = point.address >= end && cuts.has(point)
     if (run.length === 0 || !isNear || isCut) {
       run = []
       runs.push(run)
       end = 0
+      most = maxSpan
     }
     run.push(point)
+    most = Math.min(most, maxSpan)
     end = Math.max(end, pointEnd)
   }
   return runs.map(blockOf)
@@ -64,10 +67,11 @@ function blockOf(points: readonly PointDefinition[]): ReadBlock {
   return { key: `${unitId} ${fc} ${address} ${quantity} ${periodMs}`, unitId, fc, address, quantity, periodMs, points }
 }
 
-function reachOf(fc: number, { mergeGap, mergeRegisters }: PlanLimits): { maxGap: number; most: number } {
+function reachOf({ fc, maxRegisters }: PointDefinition, limits: PlanLimits): { maxGap: number; maxSpan: number } {
   const most = modbusFunctions.get(fc)?.maxQuantity ?? 1
-  if (fc > 2) return { maxGap: mergeGap, most: Math.min(most, mergeRegisters) }
-  return { maxGap: mergeGap * BITS_OF_REGISTER, most: Math.min(most, mergeRegisters * BITS_OF_REGISTER) }
+  const registers = Math.min(limits.mergeRegisters, maxRegisters ?? limits.mergeRegisters)
+  const unit = fc <= 2 ? BITS_OF_REGISTER : 1
+  return { maxGap: limits.mergeGap * unit, maxSpan: Math.min(most, registers * unit) }
 }
 
 function inOrder(points: readonly PointDefinition[]): PointDefinition[] {

@@ -28,6 +28,10 @@ export const pointKeys = {
   byteOrder: Type.Enum([...orders], { default: 'big', description: 'which byte of a register comes first' }),
   bit: orNull(Type.Integer({ minimum: 0, maximum: 15 }), 'of type bit in a register: which one, 0 is the lowest'),
   length: orNull(Type.Integer({ minimum: 1, maximum: 125 }), 'of type string: registers'),
+  maxRegisters: orNull(
+    Type.Integer({ minimum: 1, maximum: 125 }),
+    'registers that its unit gives in one read at most; null: as many as its function may',
+  ),
   scale: Type.Number({
     default: 1,
     minimum: -1e12,

@@ -36,6 +36,9 @@ export const pointTemplate = Type.Object(
     source,
     line,
     unitId: unitNumber,
+    maxRegisters: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 125, description: 'registers that it gives in one read at most' }),
+    ),
     points: Type.Array(templatePoint, { minItems: 1, maxItems: 250 }),
   },
   strict,

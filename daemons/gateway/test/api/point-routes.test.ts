@@ -41,6 +41,7 @@ t.test('A.points a table is put, listed, changed, added to and removed from', as
       byteOrder: 'big',
       bit: null,
       length: null,
+      maxRegisters: null,
       scale: 1,
       offset: 0,
       noValue: [],

@@ -10,6 +10,12 @@ const wrong: [string, Partial<PointDefinition>, string, RegExp][] = [
     'address',
     /with 2 from there the last is beyond 65535/,
   ],
+  [
+    'more registers than its unit gives',
+    { type: 'f64', maxRegisters: 2 },
+    'maxRegisters',
+    /is 2; the point alone has 4/,
+  ],
   ['a number in coils', { fc: 1 }, 'type', /is u16; coils and discrete inputs/],
   ['a bit of a register without its number', { type: 'bit' }, 'bit', /is missing; .* 0 \(lowest\) to 15/],
   ['a bit number of a coil', { type: 'bit', fc: 2, bit: 3 }, 'bit', /is 3; a coil or discrete input is one bit/],

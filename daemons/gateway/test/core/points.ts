@@ -12,6 +12,7 @@ export function point(name: string, keys: Partial<PointDefinition> = {}): PointD
     byteOrder: 'big',
     bit: null,
     length: null,
+    maxRegisters: null,
     scale: 1,
     offset: 0,
     noValue: [],
