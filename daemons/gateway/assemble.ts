@@ -29,6 +29,7 @@ import { userRoutes } from './api/user-routes.ts'
 import { webhookRoutes } from './api/webhook-routes.ts'
 import type { GatewayConfig } from './config.ts'
 import { createEventHub, type EventHub } from './core/event-hub.ts'
+import { createHourCount } from './core/hour-count.ts'
 import { createIdentity, type Identity } from './core/identity.ts'
 import { createLineRule, openerOfAllowed } from './core/line-allow.ts'
 import { makeAdapter, type ProtocolWorld } from './core/make-adapter.ts'
@@ -148,10 +149,13 @@ function registryOf(context: Context, files: StateFiles, hub: EventHub, delivery
 
   function makePort(record: PortRecord) {
     const { path, line } = record
-    const publish = (event: string, payload: unknown, sizeBytes?: number) =>
+    const errors = createHourCount(clock)
+    function publish(event: string, payload: unknown, sizeBytes?: number) {
+      if (event === 'error') errors.add()
       hub.publish(path, event, payload, sizeBytes)
+    }
     const adapter = makeAdapter(record, { port: path, lineSettings: line, clock, publish }, world)
-    return new Port({ path, line, adapter, opener, clock, retry, publish })
+    return new Port({ path, line, adapter, opener, clock, retry, publish, errors })
   }
 
   return new PortRegistry({

@@ -2,6 +2,7 @@
 import { Type } from 'typebox'
 import { createReaders } from '#kit/http/check.ts'
 import { lineSettings } from '../core/line-settings.ts'
+import type { Port } from '../core/port.ts'
 import { protocols } from '../core/port-record.ts'
 import type { PortView } from '../core/port-registry.ts'
 import { settingsFaults, settingsOfProtocol } from '../core/protocol-settings.ts'
@@ -47,7 +48,17 @@ export function portAnswer({ path, found, record, port }: PortView) {
     line: record?.line ?? null,
     settings: record?.settings ?? null,
     counters: port ? { ...port.counters(), driver: port.driverCounts() } : null,
+    errorsLastHour: port?.errorsLastHour() ?? null,
+    units: port ? unitsOf(port) : null,
     unsupported: life?.unsupported ?? [],
     webhooks: record?.webhooks.length ?? 0,
   }
+}
+
+/** How many units were asked and how they do; null where a protocol knows none. What is in no list is failing or being tried again. */
+function unitsOf({ adapter }: Port) {
+  const states = adapter.faces?.units?.states()
+  if (!states) return null
+  const { well = 0, slow = 0, silent = 0, failing = 0, probing = 0 } = states
+  return { total: well + slow + silent + failing + probing, well, slow, silent }
 }

@@ -4,6 +4,7 @@ import { type Fault, faultOf } from '#kit/fault.ts'
 import type { Adapter } from './adapter.ts'
 import { type BackoffLimits, createBackoff } from './backoff.ts'
 import { countedLine } from './counted-line.ts'
+import type { HourCount } from './hour-count.ts'
 import { nextPortState, type PortState, type PortStateEvent } from './port-state-table.ts'
 import type { DriverCounts, Line, LineOpener, LineSettings } from './ports.ts'
 
@@ -17,6 +18,8 @@ export interface PortParts {
   /** Waits between tries to open a line that is absent or refused. */
   retry: BackoffLimits
   publish(event: string, payload: unknown): void
+  /** Events `error` of this port; left out where nobody counts them. */
+  errors?: Pick<HourCount, 'lastHour'>
 }
 
 /** What a reader is told of a port's life. Instants are epoch milliseconds. */
@@ -67,6 +70,11 @@ export class Port {
   /** Counts since the port was set up, by kind. */
   counters(): Record<string, number> {
     return { ...this.#bytes, ...this.adapter.counters() }
+  }
+
+  /** How often something went wrong within the last hour; null where nobody counts. */
+  errorsLastHour(): number | null {
+    return this.#parts.errors?.lastHour() ?? null
   }
 
   /** The driver's own counts; null while it is not open, and where the driver keeps none. */

@@ -35,6 +35,10 @@ export interface Port {
   line: LineSettings | null
   settings: Record<string, unknown> | null
   counters: Counters | null
+  /** Events `error` within the last hour. */
+  errorsLastHour: number | null
+  /** Units that were asked; null where the protocol knows none. */
+  units: { total: number; well: number; slow: number; silent: number } | null
   unsupported: string[]
   webhooks: number
 }

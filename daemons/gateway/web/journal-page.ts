@@ -33,7 +33,7 @@ function Known(): VNode {
   const filter = { what: useRested(what), who: useRested(who) }
   const about = JSON.stringify(filter)
   const [known, setKnown] = useState<{ of: string; entries: JournalEntry[]; isWhole: boolean } | null>(null)
-  const [opened, setOpened] = useState<string | null>(null)
+  const [opened, setOpened] = useState<number | null>(null)
   const [isBusy, setBusy] = useState(false)
 
   const { refused } = useLook(
@@ -52,7 +52,7 @@ function Known(): VNode {
     if (!known || !last) return
     setBusy(true)
     try {
-      const more = await journalApi.list(filter, last.at)
+      const more = await journalApi.list(filter, last.seq)
       setKnown({ ...known, entries: merged(known.entries, more), isWhole: more.length < PAGE })
     } catch (thrown) {
       toast(sentenceOf(thrown))
@@ -93,8 +93,8 @@ async function save(): Promise<void> {
 }
 
 interface Opening {
-  opened: string | null
-  setOpened: (key: string | null) => void
+  opened: number | null
+  setOpened: (seq: number | null) => void
 }
 
 function body(entries: JournalEntry[] | null, refused: string | null, filter: string, opening: Opening): Child {
@@ -112,13 +112,15 @@ function body(entries: JournalEntry[] | null, refused: string | null, filter: st
 
 function rows(entry: JournalEntry, { opened, setOpened }: Opening): VNode[] {
   const target = entry.target ?? ''
-  const key = `${entry.at} ${entry.who} ${entry.what} ${target}`
+  const key = entry.seq
   const isOpen = opened === key
   const toggle = (): void => setOpened(isOpen ? null : key)
   const isToday = dateOf(entry.at, zone.value) === dateOf(daemonNow(), zone.value)
   const when = `${isToday ? '' : `${dateOf(entry.at, zone.value)} `}${timeOf(entry.at, zone.value)}`
   const row = html`<tr key=${key} onClick=${toggle} class=${isOpen ? 'chosen' : ''}><td class="when">${when}</td>
-    <td class="name"><button class="link" type="button" aria-expanded=${isOpen} onClick=${(event: Event) => {
+    <td class="name" data-s=${entry.isRefusal ? 'warn' : undefined}><button class="link" type="button" aria-expanded=${isOpen} onClick=${(
+      event: Event,
+    ) => {
       event.stopPropagation()
       toggle()
     }}><b>${entry.what}</b></button></td><td class="setup">${target.startsWith('/dev/') ? nameOf(target) : target}</td>

@@ -3,12 +3,16 @@ import { call } from '#kit/web/call.ts'
 
 /** One line of the journal. */
 export interface JournalEntry {
+  /** Grows by each entry. */
+  seq: number
   at: number
   who: string
   from: string
   what: string
   target?: string
   detail?: unknown
+  /** Somebody was turned away. */
+  isRefusal?: true
 }
 
 /** What is looked for; empty means all. */
@@ -25,7 +29,7 @@ export const journalApi = {
   list: (filter: JournalFilter, before?: number) => call<JournalEntry[]>(`GET /api/journal?${queryOf(filter, before)}`),
 }
 
-/** The query of one page. @param before epoch ms: entries older than that */
+/** The query of one page. @param before `seq`: only entries before that one */
 export function queryOf({ who, what }: JournalFilter, before?: number): string {
   const query = new URLSearchParams({ limit: String(PAGE) })
   if (who !== '') query.set('who', who)
@@ -34,14 +38,10 @@ export function queryOf({ who, what }: JournalFilter, before?: number): string {
   return query.toString()
 }
 
-function keyOf(entry: JournalEntry): string {
-  return JSON.stringify([entry.at, entry.who, entry.from, entry.what, entry.target, entry.detail])
-}
-
 /** Newer entries before older ones, each once. */
 export function merged(newer: readonly JournalEntry[], older: readonly JournalEntry[]): JournalEntry[] {
-  const known = new Set(newer.map(keyOf))
-  return [...newer, ...older.filter((entry) => !known.has(keyOf(entry)))]
+  const known = new Set(newer.map(({ seq }) => seq))
+  return [...newer, ...older.filter((entry) => !known.has(entry.seq))]
 }
 
 /** Everything that is known of an entry, name and text. @param time when, to the millisecond */

@@ -6,6 +6,7 @@ import { useForm } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
 import { icon } from '#kit/web/icon.ts'
 import { linkTo } from '#kit/web/route.ts'
+import { signIn } from '#kit/web/session.ts'
 import { toast } from '#kit/web/toast.ts'
 import { usersApi } from './users-api.ts'
 
@@ -14,9 +15,10 @@ export function OwnPassword({ isBeside = false }: { isBeside?: boolean }): VNode
   const form = useForm({ current: '', password: '' })
   async function save(): Promise<void> {
     const { current, password } = form.values.value
-    await usersApi.changePassword({ current: String(current), password: String(password) })
+    const { token } = await usersApi.changePassword({ current: String(current), password: String(password) })
+    signIn(token)
     form.settle({ current: '', password: '' })
-    toast('Your password is changed.')
+    toast('Your password is changed. You are signed out everywhere else.')
   }
   function submit(event: Event): void {
     event.preventDefault()

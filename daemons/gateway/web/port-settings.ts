@@ -47,6 +47,8 @@ function blankPort(path: string): Port {
     line: null,
     settings: null,
     counters: null,
+    errorsLastHour: null,
+    units: null,
     unsupported: [],
     webhooks: 0,
   }

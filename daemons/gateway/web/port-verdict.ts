@@ -85,13 +85,15 @@ function capital(text: string): string {
 const VERBS: Readonly<Record<string, readonly [one: string, more: string]>> = {
   silent: ['does not answer', 'do not answer'],
   slow: ['answers too late', 'answer too late'],
-  failing: ['missed a question', 'missed some questions'],
+  failing: ['leaves questions open', 'leave questions open'],
+  never: ['has not answered yet', 'have not answered yet'],
   probing: ['is being asked again', 'are being asked again'],
 }
 
 function badSentence(same: readonly UnitView[]): string {
   const names = listed(same.map(({ unitId }) => String(unitId)))
-  const [one = '', more = ''] = VERBS[same[0]?.state ?? ''] ?? []
+  const isNever = same.every(({ bus, state }) => state === 'failing' && bus?.replies === 0)
+  const [one = '', more = ''] = VERBS[isNever ? 'never' : (same[0]?.state ?? '')] ?? []
   return same.length === 1 ? `Unit ${names} ${one}.` : `Units ${names} ${more}.`
 }
 

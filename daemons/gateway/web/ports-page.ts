@@ -56,7 +56,7 @@ function empty(): VNode {
 function table(sorted: readonly Port[]): VNode {
   return html`<section class="panel" aria-label="Lines"><table class="table fold lines">
     <thead><tr><th><span class="sr">State</span></th><th>Line</th><th>Set up as</th><th>State</th>
-      <th class="n">Load</th><th class="n">Frames</th><th class="n">Line errors</th></tr></thead>
+      <th class="n">Load</th><th class="n">Units</th><th class="n">Errors/h</th></tr></thead>
     <tbody>${sorted.map((port) => row(port))}</tbody></table></section>`
 }
 
@@ -74,8 +74,8 @@ function row(port: Port): VNode {
     <td class=${setup ? 'setup' : 'setup faint'}>${setup ?? act ?? 'not set up'}</td>
     <td class=${isOld ? 'state age' : 'state'} data-s=${lit}>${word}</td>
     <td class="n load">${load(port)}</td>
-    <td class="n wide">${count(frames(port))}</td>
-    <td class="n wide">${errors(port)}</td></tr>`
+    <td class="n wide">${units(port)}</td>
+    <td class="n wide" data-s=${port.errorsLastHour && port.state === 'open' ? 'warn' : undefined}>${errors(port)}</td></tr>`
 }
 
 function load(port: Port): Child {
@@ -85,15 +85,15 @@ function load(port: Port): Child {
     : html`${fixed(percent, 0)} <span class="unit">%</span>`
 }
 
-function frames({ counters }: Port): number | null {
-  return counters ? (counters.rxFrames ?? 0) + (counters.txFrames ?? 0) : null
+/** `6 of 8` units are well; nothing is known of a line that is not open, or of one whose protocol has no units. */
+function units(port: Port): Child {
+  if (port.state !== 'open' || !port.units || port.units.total === 0) return html`<span class="faint">${UNKNOWN}</span>`
+  return `${port.units.well} of ${port.units.total}`
 }
 
-/** Framing, parity and overruns as the driver counts them; `n/a` where it counts nothing. */
-function errors({ counters, state }: Port): string {
-  if (state !== 'open' || !counters) return UNKNOWN
-  const driver = counters.driver
-  return driver ? count(driver.frame + driver.parity + driver.overrun + driver.buf_overrun) : 'n/a'
+/** What went wrong within the last hour: replies that did not come, frames that were damaged, sends that were refused. */
+function errors({ errorsLastHour, configured, state }: Port): Child {
+  return configured && state !== 'closed' ? count(errorsLastHour) : html`<span class="faint">${UNKNOWN}</span>`
 }
 
 /** The whole row can be pressed; a link inside it goes its own way. */

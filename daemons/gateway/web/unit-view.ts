@@ -58,7 +58,7 @@ export function unitWord(view: UnitView, { nowMs, zone }: When): string {
     unknown: 'not asked yet',
     well: 'answers',
     slow: 'too late',
-    failing: 'missed some',
+    failing: bus?.replies === 0 ? 'no answer yet' : 'misses some',
     silent: 'silent',
     probing: 'asked again',
   }[state]

@@ -44,7 +44,9 @@ export const usersApi = {
   addUser: (body: object) => call<User>('POST /api/users', body),
   changeUser: (name: string, body: object) => call<User>(`PATCH ${user(name)}`, body),
   removeUser: (name: string) => call<object>(`DELETE ${user(name)}`),
-  changePassword: (body: { current: string; password: string }) => call<object>('POST /api/me/password', body),
+  /** Ends every sign-in of this user; the answer is a new one. */
+  changePassword: (body: { current: string; password: string }) =>
+    call<{ token: string }>('POST /api/me/password', body),
   keys: () => call<ApiKey[]>('GET /api/keys'),
   addKey: (body: KeyBody) => call<ApiKey & { key: string }>('POST /api/keys', body),
   removeKey: (id: string) => call<object>(`DELETE /api/keys/${encodeURIComponent(id)}`),

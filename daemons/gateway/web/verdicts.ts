@@ -10,19 +10,23 @@ export interface When {
   zone?: string
 }
 
-/** Lines that need somebody, worst first: refused, absent, being opened. */
+/** From the worst: refused, absent, open with units that are silent, being opened, well, closed. */
+const ORDER = ['failed', 'absent', 'ailing', 'opening', 'open', 'closed']
+
+function rankOf(port: Port): number {
+  if (!port.configured) return ORDER.length
+  const isAiling = port.state === 'open' && (port.units?.silent ?? 0) > 0
+  return ORDER.indexOf(isAiling ? 'ailing' : (port.state ?? 'closed'))
+}
+
+/** Lines that need somebody, worst first. */
 function needy(ports: readonly Port[]): Port[] {
-  const order = ['failed', 'absent', 'opening']
-  return ports
-    .filter((port) => port.configured && port.state !== null && order.includes(port.state))
-    .sort((a, b) => order.indexOf(a.state ?? '') - order.indexOf(b.state ?? ''))
+  return ports.filter((port) => rankOf(port) < ORDER.indexOf('open')).sort((a, b) => rankOf(a) - rankOf(b))
 }
 
 /** Bad lines on top, then open ones, closed ones, and what is not set up. */
 export function sortPorts(ports: readonly Port[]): Port[] {
-  const order = ['failed', 'absent', 'opening', 'open', 'closed']
-  const rank = (port: Port): number => (port.configured ? order.indexOf(port.state ?? 'closed') : order.length)
-  return ports.toSorted((a, b) => rank(a) - rank(b) || a.path.localeCompare(b.path))
+  return ports.toSorted((a, b) => rankOf(a) - rankOf(b) || a.path.localeCompare(b.path))
 }
 
 /** Everything in a few words, for the phone's bar. */
@@ -30,16 +34,7 @@ export function shortVerdict(ports: readonly Port[]): { lit: Lit; words: string 
   const wanted = ports.filter((port) => port.configured && port.state !== 'closed')
   const open = wanted.filter((port) => port.state === 'open').length
   const worst = needy(ports)[0]
-  const lit =
-    worst === undefined
-      ? open > 0
-        ? 'ok'
-        : 'off'
-      : worst.state === 'failed'
-        ? 'fault'
-        : worst.state === 'absent'
-          ? 'warn'
-          : 'busy'
+  const lit = worst === undefined ? (open > 0 ? 'ok' : 'off') : litOf(worst)
   return { lit, words: wanted.length === 0 ? 'no line runs' : `${open} of ${wanted.length} lines` }
 }
 
@@ -60,10 +55,11 @@ export function judgePorts(ports: readonly Port[], when: When): Judgement {
   if (!first) {
     if (open.length === 0)
       return { lit: 'off', sentence: `${configured.length === 1 ? 'The line is' : 'All lines are'} closed.` }
-    const sentence = open.length === 1 ? `${nameOf(open[0]?.path ?? '')} runs.` : `${whole(open.length, 'lines')} run.`
-    return { lit: 'ok', sentence, why: spareText(ports, configured) }
+    return { lit: 'ok', sentence: allRun(open), why: spareText(ports, configured) }
   }
-  const lead = `${open.length} of ${many(wanted.length, 'line')} ${open.length === 1 ? 'runs' : 'run'}.`
+  const isAll = open.length === wanted.length
+  const some = `${open.length} of ${many(wanted.length, 'line')} ${open.length === 1 ? 'runs' : 'run'}.`
+  const lead = isAll ? allRun(open) : some
   const rest =
     bad.length > 1 ? ` So ${bad.length === 2 ? 'does one more need' : `do ${bad.length - 1} more need`} a look.` : ''
   return {
@@ -73,8 +69,13 @@ export function judgePorts(ports: readonly Port[], when: When): Judgement {
   }
 }
 
+function allRun(open: readonly Port[]): string {
+  return open.length === 1 ? `${nameOf(open[0]?.path ?? '')} runs.` : `${whole(open.length, 'lines')} run.`
+}
+
 function litOf(port: Port): Lit {
-  return port.state === 'failed' ? 'fault' : port.state === 'absent' ? 'warn' : 'busy'
+  if (port.state === 'failed') return 'fault'
+  return port.state === 'opening' ? 'busy' : 'warn'
 }
 
 function spareText(ports: readonly Port[], configured: readonly Port[]): string {
@@ -89,6 +90,8 @@ export function stateSentence(port: Port, { nowMs, zone }: When): string {
   const name = nameOf(port.path)
   if (port.state === 'failed') return `${name} will not open.`
   if (port.state === 'absent') return `${name} is absent since ${sinceText(port.stateSince ?? nowMs, nowMs, zone)}.`
+  const silent = port.units?.silent ?? 0
+  if (port.state === 'open') return `${name}: ${many(silent, 'unit is', 'units are')} silent.`
   return `${name} is being opened.`
 }
 

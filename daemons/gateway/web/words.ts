@@ -45,7 +45,9 @@ export function stateOf(port: Port, nowMs: number, zone?: string): { lit: Lit; w
   if (!port.configured) return { lit: 'off', word: 'not set up' }
   switch (port.state) {
     case 'open':
-      return { lit: 'ok', word: 'open' }
+      return port.units?.silent
+        ? { lit: 'warn', word: `open, ${port.units.silent} silent` }
+        : { lit: 'ok', word: 'open' }
     case 'opening':
       return { lit: 'busy', word: 'opening' }
     case 'absent':

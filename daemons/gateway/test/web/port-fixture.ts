@@ -24,6 +24,8 @@ export function port(over: Partial<Port> = {}): Port {
     line: { ...plainLine },
     settings: {},
     counters: {},
+    errorsLastHour: 0,
+    units: null,
     unsupported: [],
     webhooks: 0,
   }

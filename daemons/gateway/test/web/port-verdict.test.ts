@@ -39,7 +39,8 @@ t.test('names the worst unit and counts the rest', async (t) => {
   t.match(judge(units), { lit: 'warn', sentence: 'Unit 21 does not answer. 1 more is not well.' })
   t.match(judge([busUnit({ state: 'probing' })]), { lit: 'busy', sentence: 'Unit 1 is being asked again.' })
   const failing = busUnit({ state: 'failing', lastError: { code: 'modbus_crc', message: 'Checksum.', at: 1 } })
-  t.match(judge([failing]), { lit: 'warn', sentence: 'Unit 1 missed a question.', why: 'Checksum.' })
+  t.match(judge([failing]), { lit: 'warn', sentence: 'Unit 1 leaves questions open.', why: 'Checksum.' })
+  t.match(judge([busUnit({ state: 'failing', replies: 0 })]), { sentence: 'Unit 1 has not answered yet.' })
 })
 
 t.test('says how late a unit is, and how long the line would have to wait', async (t) => {

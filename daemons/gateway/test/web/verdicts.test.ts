@@ -1,7 +1,7 @@
 /** Tests of the sentences over the numbers. */
 import t from 'tap'
 import { judgePorts, shortVerdict, sortPorts } from '../../web/verdicts.ts'
-import { framingOf, nameOf } from '../../web/words.ts'
+import { framingOf, nameOf, stateOf } from '../../web/words.ts'
 import { port, when } from './port-fixture.ts'
 
 t.test('says how many lines run and which one needs somebody', async (t) => {
@@ -22,6 +22,20 @@ t.test('says how many lines run and which one needs somebody', async (t) => {
     why: /TCSETS2: EINVAL\. So does one more need a look\./,
   })
   t.same(shortVerdict([port(), absent]), { lit: 'warn', words: '1 of 2 lines' })
+})
+
+t.test('a line that runs needs somebody when units on it are silent', async (t) => {
+  const ailing = port({ path: '/dev/ttyUSB1', units: { total: 8, well: 6, slow: 0, silent: 2 } })
+  t.match(judgePorts([port(), ailing], when), {
+    lit: 'warn',
+    sentence: 'Both lines run. ttyUSB1: 2 units are silent.',
+  })
+  t.same(
+    sortPorts([port(), ailing]).map(({ path }) => path),
+    ['/dev/ttyUSB1', '/dev/ttyUSB0'],
+  )
+  t.same(stateOf(ailing, when.nowMs, when.zone), { lit: 'warn', word: 'open, 2 silent' })
+  t.same(shortVerdict([port(), ailing]), { lit: 'warn', words: '2 of 2 lines' })
 })
 
 t.test('puts the bad lines on top', async (t) => {
