@@ -22,6 +22,7 @@ import { measurePorts } from './api/port-metrics.ts'
 import { portRoutes } from './api/port-routes.ts'
 import { createRecorder } from './api/recorder.ts'
 import { registerRoutes } from './api/register-routes.ts'
+import { scanRoutes } from './api/scan-routes.ts'
 import { PRODUCT, systemRoutes } from './api/system-routes.ts'
 import { templateRoutes } from './api/template-routes.ts'
 import { unitRoutes } from './api/unit-routes.ts'
@@ -256,6 +257,7 @@ function serverOf(context: Context, house: House, { journal, refusals }: Records
       ...templateRoutes({ templates }),
       ...unitRoutes({ registry }),
       ...registerRoutes({ registry, recorder }),
+      ...scanRoutes({ registry, recorder }),
       ...webhookRoutes({ book: webhooks, journal }),
     ],
     sockets: [liveFeedRoute({ hub, clock, limits: { summaryMs: config.feed.summary_ms } })],

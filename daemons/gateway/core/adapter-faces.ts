@@ -2,12 +2,14 @@
 import { Fault } from '#kit/fault.ts'
 import type { PointsFace } from './points-face.ts'
 import type { RegistersFace } from './registers-face.ts'
+import type { ScanFace } from './unit-scan.ts'
 import type { UnitsFace } from './unit-view.ts'
 
 /** Faces of an adapter; a protocol, or a mode of it, leaves out what it has not. */
 export interface AdapterFaces {
   points?: PointsFace
   registers?: RegistersFace
+  scan?: ScanFace
   units?: UnitsFace
 }
 

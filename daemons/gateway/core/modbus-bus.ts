@@ -20,7 +20,7 @@ import { type ModbusSettings, quarantineMs } from './modbus-settings.ts'
 import { awaitSilence } from './modbus-silence.ts'
 import type { Transaction } from './modbus-transaction.ts'
 import { type BusEvent, type BusState, nextBusState } from './modbus-transaction-table.ts'
-import { ModbusUnits } from './modbus-units.ts'
+import { ModbusUnits, type ProofListener } from './modbus-units.ts'
 import type { Line } from './ports.ts'
 import type { UnitsFace } from './unit-view.ts'
 
@@ -77,6 +77,15 @@ export class ModbusBus {
       list: () => this.#units.list((unitId) => this.#holds.heldForMs(unitId)),
       states: () => this.#units.states(),
     }
+  }
+
+  get isOpen(): boolean {
+    return this.#line !== undefined
+  }
+
+  /** Tells of each proven reply. @returns ends the telling */
+  onProof(listener: ProofListener): () => void {
+    return this.#units.onProof(listener)
   }
 
   /** Nothing is sent for one response timeout: another program may have asked a unit just before. */
@@ -254,7 +263,7 @@ export class ModbusBus {
   #checkTwin(transaction: Transaction, twin: Twin): void {
     const parts = { outcomes: this.#outcomes, receiver: this.#receiver, requests: this.#requests }
     this.#parts.counts.echoChecks++
-    checkTwin({ ...parts, isOpen: () => this.#line !== undefined }, transaction, twin)
+    checkTwin({ ...parts, isOpen: () => this.isOpen }, transaction, twin)
     this.#finish('givenUp')
   }
 

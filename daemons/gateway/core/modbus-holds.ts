@@ -24,6 +24,7 @@ interface Unit {
 /** A late answer. */
 export interface LateReply {
   sent: SentRequest
+  frame: Uint8Array
   /** From the end of the request; null where that cannot be known. */
   tookMs: number | null
 }
@@ -108,7 +109,11 @@ export function createModbusHolds({ clock, counts, quarantineMs, onFree }: HoldP
       unit.owed = unit.owed.filter((one) => one !== sent)
       unit.count--
       if (unit.count === 0) free(unitId, unit)
-      return { sent, tookMs: isCertain && sent.sentAtMs !== undefined ? clock.monotonicMs() - sent.sentAtMs : null }
+      return {
+        sent,
+        frame,
+        tookMs: isCertain && sent.sentAtMs !== undefined ? clock.monotonicMs() - sent.sentAtMs : null,
+      }
     },
     isHeld: (unitId) => units.get(unitId)?.timer !== undefined,
     heldForMs(unitId) {

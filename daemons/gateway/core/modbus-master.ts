@@ -11,6 +11,7 @@ import { exceptionFault } from './modbus-faults.ts'
 import type { Exchange, ModbusPdu } from './modbus-pdu.ts'
 import { type RequestBody, requestOfBody } from './modbus-request-check.ts'
 import type { ModbusSettings } from './modbus-settings.ts'
+import { UnitScan } from './unit-scan.ts'
 
 /** Replies one identification may be spread over; 256 objects of 245 bytes fit in as many. */
 const MOST_IDENTIFICATION_REPLIES = 256
@@ -59,29 +60,6 @@ export function createModbusMaster(
     }
   }
 
-  /**
-   * Asks on while more follows, each time further on, so that a device cannot lead in a circle.
-   * @source Modbus Application Protocol V1.1b3, 6.21
-   */
-  async function identify(request: ModbusRequest): Promise<IdentificationObject[]> {
-    const objects: IdentificationObject[] = []
-    for (let asked = request, left = MOST_IDENTIFICATION_REPLIES; left > 0; left--) {
-      const reply = await exchangeFor(asked, asOperator)(identifyRequestFrame(asked))
-      if (!reply) break
-      const found = openIdentification(reply)
-      objects.push(...found.objects)
-      if (found.nextObjectId === null) break
-      if (found.nextObjectId <= asked.address)
-        throw new Fault(
-          'modbus_bad_reply',
-          `Unit ${request.unitId} says more follows from object ${found.nextObjectId}, but was asked from ${asked.address} on.`,
-          { details: { unitId: request.unitId, fc: request.fc } },
-        )
-      asked = { ...asked, address: found.nextObjectId }
-    }
-    return objects
-  }
-
   const asker: ModbusMaster['asker'] = {
     exchange: (frame, how) => bus.exchange(frame, how),
     withdraw: (owner) => bus.withdraw(owner),
@@ -91,21 +69,59 @@ export function createModbusMaster(
   async function ask(body: RequestBody): Promise<ModbusAnswer> {
     const request = requestOfBody(body)
     const { unitId, fc, address, quantity } = request
-    const values = fc === 43 ? await identify(request) : await asker.ask(request, asOperator)
+    const values = fc === 43 ? await identify(request, exchangeFor) : await asker.ask(request, asOperator)
     return { unitId, fc, address, quantity, values }
   }
 
+  const scan = new UnitScan({
+    port,
+    clock,
+    settings,
+    asker,
+    isOpen: () => bus.isOpen,
+    onProof: (listener) => bus.onProof(listener),
+  })
+
   return {
     asker,
-    faces: { units: bus.units },
+    faces: { units: bus.units, scan },
     attach: (line) => bus.attach(line),
-    detach: (fault) => bus.detach(fault),
+    detach(fault) {
+      scan.lineClosed(fault)
+      bus.detach(fault)
+    },
     async act(action, body) {
       if (action === 'request') return await ask(body as RequestBody)
       throw new Fault('wrong_protocol', `${port} speaks modbus-rtu, which has rest/request and no rest/${action}.`)
     },
     counters: () => ({ ...counts, ...bus.gauges }),
   }
+}
+
+/**
+ * Asks on while more follows, each time further on, so that a device cannot lead in a circle.
+ * @source Modbus Application Protocol V1.1b3, 6.21
+ */
+async function identify(
+  request: ModbusRequest,
+  exchangeFor: (asked: ModbusRequest, how: AskHow) => Exchange,
+): Promise<IdentificationObject[]> {
+  const objects: IdentificationObject[] = []
+  for (let asked = request, left = MOST_IDENTIFICATION_REPLIES; left > 0; left--) {
+    const reply = await exchangeFor(asked, asOperator)(identifyRequestFrame(asked))
+    if (!reply) break
+    const found = openIdentification(reply)
+    objects.push(...found.objects)
+    if (found.nextObjectId === null) break
+    if (found.nextObjectId <= asked.address)
+      throw new Fault(
+        'modbus_bad_reply',
+        `Unit ${request.unitId} says more follows from object ${found.nextObjectId}, but was asked from ${asked.address} on.`,
+        { details: { unitId: request.unitId, fc: request.fc } },
+      )
+    asked = { ...asked, address: found.nextObjectId }
+  }
+  return objects
 }
 
 function isSame(built: ModbusRequest, asked: ModbusRequest): boolean {

@@ -72,6 +72,13 @@ export const modbusSettings = Type.Object(
       description:
         'how long background work, and what asks a unit that did not answer, waits for a gap between polls before it goes all the same, ms',
     }),
+    scan_tries: Type.Integer({
+      default: 5,
+      minimum: 1,
+      maximum: 100,
+      description:
+        'how often a scan asks for one unit on a line that has no place for it, background_wait_ms apart, before it fails',
+    }),
     slow_unit_ms: Type.Integer({
       default: 300_000,
       minimum: 1000,

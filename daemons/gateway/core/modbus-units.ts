@@ -20,8 +20,8 @@ export interface ModbusUnitsParts {
   onSilent(unitId: number, fault: Fault): void
 }
 
-/** Told of each late reply. */
-export type LateListener = (unitId: number, reply: LateReply) => void
+/** Told of each proven reply, in time or late. @param tookMs null where it is not known which request it answers */
+export type ProofListener = (unitId: number, frame: Uint8Array, tookMs: number | null) => void
 
 type UnitCounts = Pick<
   UnitView,
@@ -45,7 +45,7 @@ export class ModbusUnits {
   readonly #units = new Map<number, Unit>()
   /** Units that left their last request unanswered. */
   readonly #suspects = new Set<number>()
-  readonly #lateListeners = new Set<LateListener>()
+  readonly #proofListeners = new Set<ProofListener>()
   /** Whose probe waits: one at a time, so that many dead units do not fill the queue with what waits for a gap. */
   #probed: Unit | undefined
 
@@ -125,6 +125,7 @@ export class ModbusUnits {
       this.#blame(unit, exceptionFault(sent, code))
     }
     unit.breaker.answered()
+    this.#prove(unit.unitId, reply, tookMs)
   }
 
   late(unitId: number, reply: LateReply): void {
@@ -132,13 +133,13 @@ export class ModbusUnits {
     unit.counts.lateReplies++
     if (reply.tookMs !== null) unit.latency.add(reply.tookMs)
     unit.breaker.late()
-    for (const listener of this.#lateListeners) listener(unitId, reply)
+    this.#prove(unitId, reply.frame, reply.tookMs)
   }
 
-  /** A late reply proves a unit, too. @returns ends the listening */
-  onLate(listener: LateListener): () => void {
-    this.#lateListeners.add(listener)
-    return () => void this.#lateListeners.delete(listener)
+  /** @returns ends the telling */
+  onProof(listener: ProofListener): () => void {
+    this.#proofListeners.add(listener)
+    return () => void this.#proofListeners.delete(listener)
   }
 
   /** No proven reply came. @param fault `modbus_timeout` or `modbus_bad_reply` */
@@ -207,6 +208,10 @@ export class ModbusUnits {
     unit.lastReplyEpochMs = this.#parts.clock.epochMs()
     this.#suspects.delete(unitId)
     return unit
+  }
+
+  #prove(unitId: number, frame: Uint8Array, tookMs: number | null): void {
+    for (const listener of this.#proofListeners) listener(unitId, frame, tookMs)
   }
 
   #newUnit(unitId: number): Unit {

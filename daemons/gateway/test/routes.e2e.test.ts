@@ -76,6 +76,9 @@ t.test('A.endpoints every route answers curl, and nobody gets in without a token
   const served = { unitId: 1, table: 'coils', address: 0 }
   await ask('PUT /api/ports/{path}/registers', `${port}/registers`, 409, { ...served, values: [1] })
   await ask('GET /api/ports/{path}/registers', `${port}/registers?unitId=1&table=coils&address=0`, 409)
+  await ask('POST /api/ports/{path}/rest/scan', `${port}/rest/scan`, 409, {})
+  await ask('GET /api/ports/{path}/rest/scan', `${port}/rest/scan`, 409)
+  await ask('DELETE /api/ports/{path}/rest/scan', `${port}/rest/scan`, 409)
   const hook = await ask('POST /api/ports/{path}/webhooks', `${port}/webhooks`, 201, target)
   await ask('GET /api/ports/{path}/webhooks', `${port}/webhooks`, 200)
   await ask('PUT /api/ports/{path}/webhooks/{id}', `${port}/webhooks/${hook.id}`, 200, { enabled: false })
