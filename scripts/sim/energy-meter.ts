@@ -34,7 +34,7 @@ export function plantRoomLoad(seed: number): Load {
   const phase = seed % 7
   const compressor = { periodMs: 90_000, share: 0.6 }
   const watts = together(steady(265), swinging(18, 37_000, phase), switched(1450, compressor))
-  const vars = together(steady(60), switched(520, compressor))
+  const vars = together(steady(60), swinging(4, 23_000, phase), switched(520, compressor))
   const ripple = wave(1.4, 61_000, phase)
   const digit = jitter(0.3, 500, seed)
   const sway = wave(0.018, 47_000, phase)
