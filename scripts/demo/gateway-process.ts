@@ -1,8 +1,9 @@
 /** The gateway of the demo: the same program an installer runs, with its own state folder. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { freePort, LOOPBACK } from './free-port.ts'
+import { NAMED_LINES } from './named-line.ts'
 
 const START_MS = 20_000
 
@@ -15,14 +16,15 @@ export interface GatewayProcess {
 
 /** @param listen HOST:PORT; a port that is taken is replaced by a free one */
 export async function startGateway(settings: { stateFolder: string; listen: string }): Promise<GatewayProcess> {
-  const listen = (await isFree(settings.listen)) ? settings.listen : settings.listen.replace(/:\d+$/, ':0')
+  const listen = await withFreePort(settings.listen)
   const child = spawn(
     process.execPath,
     [
       join(import.meta.dirname, 'plantroom.mjs'),
       'gateway',
       ...['--listen', listen, '--state', settings.stateFolder, '--config', '/dev/null'],
-      ...['--set', 'ports.allow=["/dev/pts/*", "/dev/ttyUSB*", "/dev/ttyACM*", "/dev/serial/by-id/*"]'],
+      ...['--set', `ports.allow=["${NAMED_LINES}", "/dev/ttyUSB*", "/dev/ttyACM*", "/dev/serial/by-id/*"]`],
+      ...['--set', `modbus_tcp.host=${LOOPBACK}`],
     ],
     // A group of its own: Ctrl-C is for the demo, which stops the gateway in its turn.
     { stdio: ['ignore', 'pipe', 'pipe'], detached: true },
@@ -40,18 +42,11 @@ export async function startGateway(settings: { stateFolder: string; listen: stri
   }
 }
 
-async function isFree(listen: string): Promise<boolean> {
+/** As it was, or with port 0. An address that is not here stays: the gateway itself says so. */
+async function withFreePort(listen: string): Promise<string> {
   const [, host = '', port = '0'] = /^\[?(.*?)\]?:(\d+)$/.exec(listen) ?? []
-  const server = createServer()
-  try {
-    server.listen(Number(port), host)
-    await once(server, 'listening')
-    return true
-  } catch {
-    return false // taken or no such address: the gateway itself says which
-  } finally {
-    server.close()
-  }
+  const isFree = (await freePort(host, Number(port))) !== null
+  return isFree ? listen : listen.replace(/:\d+$/, ':0')
 }
 
 /** Keeps the end of what the gateway prints, for when it fails. */

@@ -1,0 +1,83 @@
+/** What stands while the demo runs: simulated lines, the gateway, and everything that is set up in it. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type ApiClient, portPath, setUpGateway } from './api-client.ts'
+import { LOOPBACK, wantedOrFree } from './free-port.ts'
+import { type GatewayProcess, startGateway } from './gateway-process.ts'
+import { cellarUnits, type DemoUnit, meterUnits, startCellar, startMeters } from './lines.ts'
+import { type NamedLine, openNamedLine } from './named-line.ts'
+import { startScale } from './scale.ts'
+import { openSink } from './sink.ts'
+
+/** Both sign in with the same password. */
+export const demoLogin = { admin: 'admin', viewer: 'viewer', password: 'plantroom' } as const
+
+/** The usual Modbus TCP port needs root; this one is its neighbour above. */
+const MODBUS_TCP_PORT = 1502
+
+export interface Scene {
+  gateway: GatewayProcess
+  meters: string
+  cellar: string
+  scale: string
+  /** Modbus TCP of the meters. */
+  tcpPort: number
+  /** Of a viewer, for the meters alone. */
+  apiKey: string
+}
+
+/** Each thing that was started says here how it is stopped; run from the last to the first. */
+export type Undo = (() => unknown)[]
+
+/** @param listen HOST:PORT of the gateway; a port that is taken is replaced by a free one */
+export async function buildScene(listen: string, undo: Undo): Promise<Scene> {
+  const stateFolder = await mkdtemp(join(tmpdir(), 'plantroom-demo-'))
+  undo.push(() => rm(stateFolder, { recursive: true, force: true }))
+  const meters = opened('meters', undo)
+  undo.push(startMeters(meters))
+  const cellar = opened('cellar', undo)
+  undo.push(startCellar(cellar))
+  const scale = opened('scale', undo)
+  undo.push(startScale(scale))
+  const sink = await openSink()
+  undo.push(() => sink.close())
+  const tcpPort = await wantedOrFree(LOOPBACK, MODBUS_TCP_PORT)
+  const gateway = await startGateway({ stateFolder, listen })
+  undo.push(() => gateway.stop())
+
+  const api = await setUpGateway(gateway.url, { username: demoLogin.admin, password: demoLogin.password })
+  await setUpBus(api, { path: meters.path, settings: { tcp_port: tcpPort } }, meterUnits)
+  await setUpBus(api, { path: cellar.path, settings: {} }, cellarUnits)
+  await setUpScale(api, scale.path, sink.url)
+  const apiKey = await letOthersIn(api, meters.path)
+  return { gateway, meters: meters.path, cellar: cellar.path, scale: scale.path, tcpPort, apiKey }
+}
+
+function opened(name: string, undo: Undo): NamedLine {
+  const line = openNamedLine(name)
+  undo.push(() => line.close())
+  return line
+}
+
+async function setUpBus(
+  { call }: ApiClient,
+  { path, settings }: { path: string; settings: object },
+  units: readonly DemoUnit[],
+): Promise<void> {
+  await call('PUT', portPath(path), { protocol: 'modbus-rtu', settings })
+  for (const unit of units) await call('POST', portPath(path, '/points'), unit)
+}
+
+async function setUpScale({ call }: ApiClient, path: string, webhookUrl: string): Promise<void> {
+  const framing = { framing: 'delimiter', delimiter_hex: '0D 0A' }
+  await call('PUT', portPath(path), { protocol: 'raw', settings: framing })
+  await call('POST', portPath(path, '/webhooks'), { url: webhookUrl, events: ['frame'], secret: 'demo secret' })
+}
+
+/** A viewer, and a key for a program that reads the meters. @returns the key */
+async function letOthersIn({ call }: ApiClient, metersPath: string): Promise<string> {
+  await call('POST', '/api/users', { username: demoLogin.viewer, password: demoLogin.password, role: 'viewer' })
+  const made = await call('POST', '/api/keys', { name: 'energy report', role: 'viewer', ports: [metersPath] })
+  return (made as { key: string }).key
+}

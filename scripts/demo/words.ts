@@ -1,0 +1,28 @@
+/** What the demo says once everything runs. */
+import { portPath } from './api-client.ts'
+import { LOOPBACK } from './free-port.ts'
+import { demoLogin, type Scene } from './scene.ts'
+
+/** Addresses, names and passwords, and commands ready to paste. */
+export function sceneWords({ gateway, meters, cellar, scale, tcpPort, apiKey }: Scene): string {
+  const { admin, password, viewer } = demoLogin
+  const mbpoll = `mbpoll -m tcp -p ${tcpPort} -0`
+  return `
+Plantroom demo: the gateway with simulated devices. Ctrl-C stops everything; nothing is kept.
+
+  Page     ${gateway.url}/
+           sign in as ${admin} or, to look only, as ${viewer}; password ${password}
+
+  ${meters}   Modbus RTU, all well: energy meter (1), relays (2), climate sensor (3), fan drive (4)
+  ${cellar}   Modbus RTU, trouble: unit 11 is dead, 12 has a bad cable, 13 answers late; see Units
+  ${scale}    raw: a scale that reports every 2 s, its frames go to a webhook; send it Z to zero it
+
+Try, in another terminal:
+  # every value of the meters, with the key of a program that may only read them
+  curl -s ${gateway.url}${portPath(meters, '/points')} -H 'authorization: Bearer ${apiKey}'
+  # the same meter's volts over Modbus TCP, and relay 3 on
+  ${mbpoll} -1 -a 1 -t 3:float -B -r 0 ${LOOPBACK}
+  ${mbpoll} -a 2 -t 0 -r 2 ${LOOPBACK} 1
+
+`
+}

@@ -1,0 +1,166 @@
+/** The demo as a person starts it, asked over its API, and ended by Ctrl-C. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+
+const run = promisify(execFile)
+const COMMAND = join(import.meta.dirname, '../../build/plantroom')
+const START_MS = 40_000
+/** Polls that have to come and fail before a unit is called silent. */
+const SILENT_MS = 30_000
+
+interface Demo {
+  url: string
+  said: string
+  child: ChildProcess
+  meters: string
+  cellar: string
+  // biome-ignore lint/suspicious/noExplicitAny: an answer is what a test looks into
+  get(path: string, bearer?: string): Promise<any>
+}
+
+const ASK_AGAIN_MS = 200
+
+/** Asks until it is true; the assertions after it say what was missing when it never is. */
+async function until(isTrue: () => boolean | Promise<boolean>, limitMs: number): Promise<void> {
+  const endMs = performance.now() + limitMs
+  while (!(await isTrue()) && performance.now() < endMs) await sleep(ASK_AGAIN_MS)
+}
+
+async function startDemo(t: Test, listen: string): Promise<Demo> {
+  const child = spawn(COMMAND, ['demo', '--listen', listen], { stdio: ['ignore', 'pipe', 'pipe'] })
+  t.teardown(() => void child.kill('SIGKILL'))
+  let said = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text) => {
+      said += text
+    })
+  await until(() => said.includes('relay 3 on\n') || child.exitCode !== null, START_MS)
+  const of = (pattern: RegExp) => pattern.exec(said)?.[1] ?? t.fail(`it said:\n${said}`).toString()
+  const url = of(/Page +(http:\S+)\//)
+  let token = ''
+  async function get(path: string, bearer = token) {
+    const response = await fetch(url + path, { headers: { authorization: `Bearer ${bearer}` } })
+    return await response.json()
+  }
+  token = await signIn(url, 'admin')
+  return { url, said, child, get, meters: of(/(\/dev\/shm\/meters\S*)/), cellar: of(/(\/dev\/shm\/cellar\S*)/) }
+}
+
+async function signIn(url: string, username: string): Promise<string> {
+  const response = await fetch(`${url}/api/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ username, password: 'plantroom' }),
+  })
+  return (await response.json()).token
+}
+
+const portPath = (path: string, rest: string) => `/api/ports/${encodeURIComponent(path)}${rest}`
+
+/** Every process below this one, by its number. */
+function descendants(pid: number): number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean)
+  return children.map(Number).flatMap((child) => [child, ...descendants(child)])
+}
+
+t.test(
+  'the demo shows live values and every kind of trouble, and leaves nothing behind',
+  { timeout: 120_000 },
+  async (t) => {
+    const demo = await startDemo(t, '127.0.0.1:0')
+
+    await t.test('the values of the healthy line are good and move', async (t) => {
+      const values = async () => {
+        const { points } = await demo.get(portPath(demo.meters, '/points'))
+        return points as { name: string; value: unknown; quality: string }[]
+      }
+      await until(async () => (await values()).every(({ quality }) => quality === 'good'), SILENT_MS)
+      const first = await values()
+      await until(async () => {
+        const now = await values()
+        return now.filter(({ value }, at) => value !== first[at]?.value).length >= 3
+      }, SILENT_MS)
+      t.ok(first.length > 10, `${first.length} points`)
+      const volts = first.find(({ name }) => /volt/i.test(name))?.value
+      t.ok(typeof volts === 'number' && volts > 226 && volts < 234, `${volts} V`)
+    })
+
+    await t.test('the cellar has a silent unit, a noisy one and a slow one', async (t) => {
+      type Unit = { unitId: number; state: string; crcErrors: number; replies: number; lateReplies: number }
+      let seen: Unit[] = []
+      const unit = (unitId: number) => seen.find((one) => one.unitId === unitId)
+      await until(async () => {
+        seen = await demo.get(portPath(demo.cellar, '/units'))
+        const [noisy, slow] = [unit(12), unit(13)]
+        return (
+          unit(11)?.state === 'silent' &&
+          (noisy?.crcErrors ?? 0) > 0 &&
+          (noisy?.replies ?? 0) > 0 &&
+          (slow?.lateReplies ?? 0) > 0
+        )
+      }, SILENT_MS)
+      t.equal(unit(11)?.replies, 0)
+      t.equal(unit(11)?.state, 'silent')
+      t.ok((unit(12)?.crcErrors ?? 0) > 0 && (unit(12)?.replies ?? 0) > 0, 'noise is counted, and answers come through')
+      t.ok((unit(13)?.lateReplies ?? 0) > 0)
+      const { points } = await demo.get(portPath(demo.cellar, '/points'))
+      const dead = points.filter((point: { unitId: number }) => point.unitId === 11)
+      t.ok(dead.length > 0 && dead.every((point: { value: unknown }) => point.value === null), 'unknown is null')
+    })
+
+    await t.test('each command it prints does what it says', async (t) => {
+      const commands = demo.said.split('\n').filter((line) => /^ {2}(curl|mbpoll) /.test(line))
+      t.equal(commands.length, 3)
+      for (const command of commands) {
+        if (command.startsWith('  mbpoll') && !existsSync('/usr/bin/mbpoll')) continue
+        const { stdout } = await run('sh', ['-c', command])
+        t.match(stdout, command.includes('curl') ? /"quality":"good"/ : /\[0\]:\s+2[23]\d|Written 1 references/)
+      }
+      const relays = async () => {
+        const { points } = await demo.get(portPath(demo.meters, '/points'))
+        return points
+          .filter((point: { name: string }) => /relay \d$/.test(point.name))
+          .map((point: { value: unknown }) => point.value)
+      }
+      if (!existsSync('/usr/bin/mbpoll')) return
+      await until(async () => (await relays())[2] === true, SILENT_MS)
+      t.same(await relays(), [false, false, true, false, false, false, false, false])
+    })
+
+    await t.test('the viewer signs in and may not change, the key sees its port alone', async (t) => {
+      const viewer = await signIn(demo.url, 'viewer')
+      t.equal((await demo.get('/api/users', viewer)).error, 'forbidden')
+      const key = /Bearer (\S+)'/.exec(demo.said)?.[1]
+      t.equal((await demo.get(portPath(demo.cellar, '/points'), key)).error, 'not_your_port')
+    })
+
+    await t.test('Ctrl-C ends it with 0, and nothing of it is left', async (t) => {
+      const pids = descendants(demo.child.pid ?? 0)
+      t.ok(pids.length > 0)
+      demo.child.kill('SIGINT')
+      const [code] = await once(demo.child, 'exit')
+      t.equal(code, 0)
+      t.same(
+        pids.filter((pid) => existsSync(`/proc/${pid}`)),
+        [],
+      )
+      t.notOk(existsSync(demo.meters) || existsSync(demo.cellar), 'the names of the lines are gone')
+    })
+  },
+)
+
+t.test('a second demo beside the first takes free ports and other names', { timeout: 120_000 }, async (t) => {
+  const first = await startDemo(t, '127.0.0.1:0')
+  const second = await startDemo(t, first.url.replace('http://', ''))
+  t.not(second.url, first.url)
+  t.not(second.meters, first.meters)
+  for (const { child } of [second, first]) {
+    child.kill('SIGTERM')
+    t.equal((await once(child, 'exit'))[0], 0)
+  }
+})
