@@ -11,8 +11,6 @@ export interface TokenStore<Who extends { name: string }> {
   /** The same without counting as a use: for what is open for long, such as a socket. */
   isAlive(token: string): boolean
   revoke(token: string): void
-  /** Ends every token of this user: after a new password, a new role, or a removal. */
-  revokeAll(name: string): void
 }
 
 /** How tokens live. */
@@ -73,9 +71,6 @@ export function createTokenStore<Who extends { name: string }>({
       return entry !== undefined && alive(entry)
     },
     revoke: (token) => void entries.delete(hashOf(token)),
-    revokeAll(name) {
-      for (const [hash, { caller }] of entries) if (caller.name === name) entries.delete(hash)
-    },
   }
 }
 

@@ -15,13 +15,14 @@ async function crowd(t: Test) {
   const [device, other] = [openPty(), openPty()]
   t.teardown(() => Promise.all([device.close(), other.close()]))
   for (const { path } of [device, other]) await gateway.call('PUT', gateway.portPath(path), { protocol: 'raw' })
+  const key = async (name: string, facts: object) =>
+    (await gateway.call('POST', '/api/keys', { name, role: 'admin', ...facts })).body.key as string
+  // Long enough for a busy machine to take the wish, and mostly over when the rest is there.
+  const expiredKey = await key('expired', { expiresAt: Date.now() + 1500 })
   await gateway.call('POST', '/api/users', { username: 'viewer', password, role: 'viewer' })
   const signIn = async () => (await gateway.call('POST', '/api/login', { username: 'viewer', password })).body.token
   const [viewer, deadToken] = [await signIn(), await signIn()]
   await gateway.call('POST', '/api/logout', undefined, deadToken)
-  const key = async (name: string, facts: object) =>
-    (await gateway.call('POST', '/api/keys', { name, role: 'admin', ...facts })).body.key as string
-  const expiredKey = await key('expired', { expiresAt: Date.now() + 500 })
   const tokens: Tokens = {
     nobody: null,
     viewer,
