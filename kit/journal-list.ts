@@ -12,9 +12,12 @@ export interface JournalNote {
   target?: string
   /** Further facts, plain JSON; shortened beyond 2 kB. */
   detail?: unknown
-  /** Somebody was turned away. Strangers cause these: they have a bound of their own. */
-  isRefusal?: true
+  /** What comes by the thousand, and would push out what was changed; absent: a change. */
+  kind?: JournalKind
 }
+
+/** Each has a bound of its own: somebody signed in, something was sent to a line, somebody was turned away. */
+export type JournalKind = 'sign-in' | 'sent' | 'refusal'
 
 /** A note with its number and its time. */
 export interface JournalEntry extends JournalNote {
@@ -51,31 +54,41 @@ export interface JournalList {
 }
 
 /**
- * Of the `maxEntries`, `maxRefusals` at most are refusals: who has himself turned away again and again pushes out what
- * is told of such as him, not what others changed.
+ * How much is kept. Of `maxEntries` each kind has `most` at most: who guesses at passwords pushes out what is told of
+ * such as him, a program that writes to a line each second what programs sent, and neither what people changed.
  */
-interface JournalBounds {
+export interface JournalBounds {
   maxEntries: number
-  maxRefusals: number
+  /** A kind without a figure is bounded by `maxEntries` alone. */
+  most?: Readonly<Partial<Record<JournalKind, number>>>
 }
 
 /** @param kept entries of the file, oldest first; more than the bounds allow may be there */
 export function createJournalList(bounds: JournalBounds, kept: readonly JournalEntry[]): JournalList {
   const entries = newestOf(kept, bounds)
-  let refusals = entries.filter(({ isRefusal }) => isRefusal).length
+  const counts = new Map<JournalKind, number>()
+  for (const { kind } of entries) count(kind, 1)
   let lastSeq = kept.at(-1)?.seq ?? 0
+
+  function count(kind: JournalKind | undefined, by: number): void {
+    if (kind) counts.set(kind, (counts.get(kind) ?? 0) + by)
+  }
 
   function drop(index: number): void {
     const [gone] = entries.splice(index, 1)
-    if (gone?.isRefusal) refusals--
+    count(gone?.kind, -1)
+  }
+
+  function isTooMany(kind: JournalKind | undefined): boolean {
+    return kind !== undefined && (counts.get(kind) ?? 0) > (bounds.most?.[kind] ?? bounds.maxEntries)
   }
 
   return {
     add(entry) {
       entries.push(entry)
       lastSeq = entry.seq
-      if (entry.isRefusal) refusals++
-      if (refusals > bounds.maxRefusals) drop(entries.findIndex(({ isRefusal }) => isRefusal))
+      count(entry.kind, 1)
+      if (isTooMany(entry.kind)) drop(entries.findIndex(({ kind }) => kind === entry.kind))
       if (entries.length > bounds.maxEntries) drop(0)
     },
     find({ limit, before = Number.POSITIVE_INFINITY, who, what }) {
@@ -99,13 +112,15 @@ export function createJournalList(bounds: JournalBounds, kept: readonly JournalE
   }
 }
 
-function newestOf(kept: readonly JournalEntry[], { maxEntries, maxRefusals }: JournalBounds): JournalEntry[] {
+function newestOf(kept: readonly JournalEntry[], { maxEntries, most = {} }: JournalBounds): JournalEntry[] {
   const newest: JournalEntry[] = []
-  let refusals = 0
+  const room = new Map(Object.entries(most))
   for (let at = kept.length - 1; at >= 0 && newest.length < maxEntries; at--) {
     const entry = kept[at]
-    if (!entry || (entry.isRefusal && refusals === maxRefusals)) continue
-    if (entry.isRefusal) refusals++
+    if (!entry) continue
+    const left = room.get(entry.kind ?? '')
+    if (left === 0) continue
+    if (left !== undefined) room.set(entry.kind ?? '', left - 1)
     newest.push(entry)
   }
   return newest.reverse()

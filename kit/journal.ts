@@ -4,19 +4,21 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
-import { createJournalList, type JournalEntry, type JournalNote, type JournalQuery } from './journal-list.ts'
+import {
+  createJournalList,
+  type JournalBounds,
+  type JournalEntry,
+  type JournalNote,
+  type JournalQuery,
+} from './journal-list.ts'
 import { belongToFolder, replaceFile } from './store/whole-file.ts'
 
 /** How a journal is made. */
-export interface JournalOptions {
+export interface JournalOptions extends JournalBounds {
   /** Exists, or is made. */
   folder: string
   clock: Clock
   log: Log
-  /** Entries that are kept; the oldest go first. */
-  maxEntries: number
-  /** Refusals among them; the oldest refusal makes room for a new one. Default: as many as entries. */
-  maxRefusals?: number
 }
 
 /** The journal of one daemon. */
@@ -40,11 +42,11 @@ const LINES_AT_ONCE = 200
 
 /** Opens the journal of a folder. Reads the file that is there; a line torn by a crash is dropped, the rest stays. */
 export function createJournal(options: JournalOptions): Journal {
-  const { clock, log, maxEntries, maxRefusals = maxEntries } = options
+  const { clock, log, maxEntries } = options
   mkdirSync(options.folder, { recursive: true, mode: 0o700 })
   const path = join(options.folder, FILE)
   const file = readEntries(path, log)
-  const list = createJournalList({ maxEntries, maxRefusals }, file.entries)
+  const list = createJournalList(options, file.entries)
   /** Lines the file holds, those no longer kept too: it is cut only now and then, not at each note. */
   let linesInFile = file.lines
   /** The last entry that was handed to the disk. */
@@ -137,7 +139,7 @@ function linesOf(entries: readonly JournalEntry[]): string {
 
 /** Texts come from callers that may be hostile: a line has a bound, and so has the file. */
 function shortened(entry: JournalEntry): JournalEntry {
-  const { seq, at, target, isRefusal } = entry
+  const { seq, at, target, kind } = entry
   const detail = JSON.stringify(entry.detail)
   return {
     seq,
@@ -149,7 +151,7 @@ function shortened(entry: JournalEntry): JournalEntry {
     ...(detail === undefined
       ? {}
       : { detail: detail.length > LONGEST_DETAIL ? `${detail.slice(0, LONGEST_DETAIL)}...` : JSON.parse(detail) }),
-    ...(isRefusal && { isRefusal }),
+    ...(kind && { kind }),
   }
 }
 

@@ -119,9 +119,18 @@ async function furnish(context: Context, files: StateFiles): Promise<House> {
 }
 
 function recordsOf({ clock, config, log, stateFolder }: Context): Records {
-  const { entries, refusals, refused_ms: quietMs, refused_groups: maxGroups } = config.journal
-  const bounds = { maxEntries: entries, maxRefusals: Math.min(refusals, Math.ceil(entries / 2)) }
-  const journal = createJournal({ folder: stateFolder, clock, log, ...bounds })
+  const {
+    entries: maxEntries,
+    refusals,
+    refused_ms: quietMs,
+    refused_groups: maxGroups,
+    sent,
+    sign_ins,
+  } = config.journal
+  // However small the journal is set, a quarter of it is for changes.
+  const share = (figure: number, parts: number) => Math.min(figure, Math.ceil(maxEntries / parts))
+  const most = { sent: share(sent, 2), refusal: share(refusals, 8), 'sign-in': share(sign_ins, 8) }
+  const journal = createJournal({ folder: stateFolder, clock, log, maxEntries, most })
   const record = journal.record.bind(journal)
   return { journal, refusals: createRefusals({ clock, record, quietMs, maxGroups }) }
 }

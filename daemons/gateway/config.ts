@@ -125,7 +125,19 @@ const journal = Type.Object(
       default: 1000,
       minimum: 10,
       maximum: 100_000,
-      description: 'entries about those turned away that are kept, so that strangers push out no changes',
+      description: 'entries about those turned away: kept at most, so that strangers push out no changes',
+    }),
+    sign_ins: Type.Integer({
+      default: 1000,
+      minimum: 10,
+      maximum: 100_000,
+      description: 'entries about sign-ins: kept at most',
+    }),
+    sent: Type.Integer({
+      default: 5000,
+      minimum: 10,
+      maximum: 500_000,
+      description: 'entries about what was sent to lines: kept at most, so that programs push out no changes',
     }),
     refused_ms: Type.Integer({
       default: 600_000,

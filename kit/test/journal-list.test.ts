@@ -12,7 +12,7 @@ const entry = (seq: number, facts: Partial<JournalEntry> = {}): JournalEntry => 
 })
 
 function listOf(...entries: JournalEntry[]) {
-  return createJournalList({ maxEntries: 5, maxRefusals: 2 }, entries)
+  return createJournalList({ maxEntries: 5, most: { refusal: 2 } }, entries)
 }
 
 const seqs = (entries: readonly JournalEntry[]) => entries.map(({ seq }) => seq)
@@ -30,8 +30,8 @@ t.test('finds by a part of who or of what, whatever the case, newest first', asy
   t.same(seqs(list.find({ limit: 9, who: 'bob', what: 'sent' })), [])
 })
 
-t.test('keeps of too many the newest, and of the refusals no more than its bound', async (t) => {
-  const refusal = { isRefusal: true } as const
+t.test('keeps of too many the newest, and of each kind no more than its bound', async (t) => {
+  const refusal = { kind: 'refusal' } as const
   const list = listOf(entry(1), entry(2, refusal), entry(3, refusal), entry(4, refusal), entry(5), entry(6), entry(7))
   t.same(seqs(list.all()), [3, 4, 5, 6, 7])
   list.add(entry(8, refusal))
@@ -48,4 +48,13 @@ t.test('tells what came after a number, and the last number even when nothing is
   t.same(seqs(list.after(4)), [])
   t.equal(list.lastSeq(), 4)
   t.equal(listOf().lastSeq(), 0)
+})
+
+t.test('kinds push out their own, and a kind without a bound pushes out the oldest', async (t) => {
+  const list = createJournalList({ maxEntries: 4, most: { sent: 1, refusal: 1 } }, [])
+  list.add(entry(1))
+  for (let seq = 2; seq < 100; seq++) list.add(entry(seq, { kind: seq % 2 ? 'sent' : 'refusal' }))
+  t.same(seqs(list.all()), [1, 98, 99])
+  for (let seq = 100; seq < 105; seq++) list.add(entry(seq, { kind: 'sign-in' }))
+  t.same(seqs(list.all()), [101, 102, 103, 104])
 })

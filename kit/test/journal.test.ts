@@ -8,13 +8,13 @@ import { createLog } from '#kit/log.ts'
 
 const START = 1_900_000_000_000
 
-function journalIn(t: Test, maxEntries = 100, maxRefusals = maxEntries) {
+function journalIn(t: Test, maxEntries = 100, refusal = maxEntries) {
   const folder = t.testdirName
   const file = join(folder, 'journal.jsonl')
   const clock = fakeClock(START)
   const lines: string[] = []
   const log = createLog({ level: 'debug', journal: true, stream: { write: (line) => lines.push(line) } })
-  const open = () => createJournal({ folder, clock, log, maxEntries, maxRefusals })
+  const open = () => createJournal({ folder, clock, log, maxEntries, most: { refusal } })
   return { open, clock, lines, file, text: () => readFile(file, 'utf8') }
 }
 
@@ -164,7 +164,7 @@ t.test('refusals push out refusals and no changes, in memory and in the file', a
   const journal = open()
   for (let n = 0; n < 10; n++) journal.record(note(`change ${n}`))
   for (let n = 0; n < 200; n++) {
-    journal.record({ ...note(`refusal ${n}`), isRefusal: true })
+    journal.record({ ...note(`refusal ${n}`), kind: 'refusal' })
     if (n % 7 === 0) await journal.close()
   }
   await journal.close()

@@ -6,7 +6,7 @@ import type { PortRegistry } from '../core/port-registry.ts'
 import { faultStatus } from './fault-status.ts'
 import { modbusRequestBody } from './modbus-request-body.ts'
 import { portParams } from './port-body.ts'
-import type { Recorder } from './recorder.ts'
+import type { SendRecorder } from './recorder.ts'
 
 /** Shape of `rest/tx`; wire/raw.ts reads it and names a wrong character by its position. */
 export const transmitBody = Type.Object(
@@ -17,7 +17,7 @@ export const transmitBody = Type.Object(
   { additionalProperties: false },
 )
 
-export function actionRoutes({ registry, recorder }: { registry: PortRegistry; recorder: Recorder }): Route[] {
+export function actionRoutes({ registry, recorder }: { registry: PortRegistry; recorder: SendRecorder }): Route[] {
   return [
     route({
       method: 'POST',
@@ -28,7 +28,7 @@ export function actionRoutes({ registry, recorder }: { registry: PortRegistry; r
       body: transmitBody,
       async handle(ask) {
         const { path } = ask.params
-        const tell = (detail: unknown) => recorder.changed(ask, 'bytes sent', path, detail)
+        const tell = (detail: unknown) => recorder.sent(ask, 'bytes sent', path, detail)
         const answer = await orTold(registry.require(path).adapter.act('tx', ask.body), tell)
         await tell(answer)
         return answer
@@ -44,7 +44,7 @@ export function actionRoutes({ registry, recorder }: { registry: PortRegistry; r
       async handle(ask) {
         const { path } = ask.params
         const tell = async (detail: unknown) => {
-          if (isWrite(ask.body)) await recorder.changed(ask, 'modbus write', path, detail)
+          if (isWrite(ask.body)) await recorder.sent(ask, 'modbus write', path, detail)
         }
         const told = (failed: object) => tell({ ...ask.body, ...failed })
         const answer = await orTold(registry.require(path).adapter.act('request', ask.body), told)

@@ -27,7 +27,7 @@ const entry = Type.Object({
   what: Type.String(),
   target: Type.Optional(Type.String()),
   detail: Type.Optional(Type.Unknown()),
-  isRefusal: Type.Optional(Type.Literal(true)),
+  kind: Type.Optional(Type.Enum(['sign-in', 'sent', 'refusal'], { description: 'absent: a change' })),
 })
 
 export function journalRoutes({ journal, clock }: { journal: Journal; clock: Clock }): Route[] {

@@ -9,14 +9,14 @@ import type { Refusals } from '../core/refusals.ts'
 import type { Sessions } from '../core/sessions.ts'
 import type { Users } from '../core/users.ts'
 import { nameText } from './name-text.ts'
-import type { Recorder } from './recorder.ts'
+import type { Recorder, SignInRecorder } from './recorder.ts'
 
 export interface LoginRouteParts {
   users: Users
   sessions: Sessions
   identity: Identity
   tickets: { issue(caller: Caller): string; lifeMs: number }
-  recorder: Recorder
+  recorder: Recorder & SignInRecorder
   refusals: Refusals
   /** Ends at once what a dead token had open. */
   endSignedOut(): void
@@ -63,7 +63,7 @@ function loginRoute({ users, sessions, recorder, refusals }: LoginRouteParts): R
       const { remoteAddress: from } = ask
       try {
         const user = await users.signIn({ ...ask.body, remoteAddress: from })
-        await recorder.changed({ ...ask, caller: { name: user.username } }, 'signed in')
+        await recorder.signedIn({ ...ask, caller: { name: user.username } }, 'signed in')
         return sessions.begin(user)
       } catch (error) {
         // A name that nobody has is not told: people type their password there.

@@ -14,7 +14,7 @@ export interface Refusal {
 }
 
 /** What the journal is told; `times` in the detail is how often it happened since the entry before. */
-export type RefusalNote = Omit<Refusal, 'group'> & { isRefusal: true }
+export type RefusalNote = Omit<Refusal, 'group'> & { kind: 'refusal' }
 
 export interface RefusalParts {
   clock: Clock
@@ -41,7 +41,7 @@ export function createRefusals({ clock, record, quietMs, maxGroups }: RefusalPar
       return
     }
     const { group: _, detail, ...note } = counted.last
-    record({ ...note, detail: { ...detail, times: counted.times }, isRefusal: true })
+    record({ ...note, detail: { ...detail, times: counted.times }, kind: 'refusal' })
     counted.times = 0
     counted.timer = clock.after(quietMs, () => tell(group))
   }

@@ -241,9 +241,9 @@ t.test('the journal tells who did what and who was turned away, page by page and
     { who: 'admin', what: 'user made', target: 'bob', detail: { role: 'viewer' } },
     { who: 'admin', what: 'user changed', target: 'bob', detail: { role: 'admin', password: 'changed' } },
     { who: 'admin', what: 'user removed', target: 'bob' },
-    { who: 'key:pump', what: 'key refused', detail: { error: 'forbidden', times: 1 }, isRefusal: true },
+    { who: 'key:pump', what: 'key refused', detail: { error: 'forbidden', times: 1 }, kind: 'refusal' },
     { who: 'admin', what: 'key removed', target: 'pump' },
-    { who: 'nobody', what: 'sign-in refused', detail: { error: 'wrong_login', times: 1 }, isRefusal: true },
+    { who: 'nobody', what: 'sign-in refused', detail: { error: 'wrong_login', times: 1 }, kind: 'refusal' },
   ])
   t.equal(entries.length, 8, 'thirty guesses are one entry until their time is over')
   t.notMatch(JSON.stringify(entries), /secret|guess|battery|plk_/)

@@ -9,7 +9,7 @@ import type { PortRegistry } from '../../core/port-registry.ts'
 async function routesOver(t: Parameters<typeof serve>[0], act: () => Promise<unknown>) {
   const told: unknown[] = []
   const registry = { require: () => ({ adapter: { act } }) } as unknown as PortRegistry
-  const recorder = { changed: async (_asker: unknown, ...entry: unknown[]) => void told.push(entry) }
+  const recorder = { sent: async (_asker: unknown, ...entry: unknown[]) => void told.push(entry) }
   const { ask } = await serve(t, { routes: actionRoutes({ registry, recorder }), faultStatus })
   const post = (action: string, json: unknown) =>
     ask(`/api/ports/%2Fdev%2FttyUSB0/rest/${action}`, { method: 'POST', as: 'admin', json })

@@ -16,7 +16,7 @@ const told = (notes: RefusalNote[]) => notes.map(({ from, detail }) => `${from} 
 t.test('the first is told at once, the rest as a count at the end of each quiet time', async (t) => {
   const { add, clock, told: notes } = refusalsOf()
   add('192.0.2.1')
-  t.match(notes, [{ what: 'sign-in refused', detail: { error: 'wrong_login', times: 1 }, isRefusal: true }])
+  t.match(notes, [{ what: 'sign-in refused', detail: { error: 'wrong_login', times: 1 }, kind: 'refusal' }])
   for (let times = 0; times < 500; times++) add('192.0.2.1')
   await clock.run(999)
   t.equal(notes.length, 1)
