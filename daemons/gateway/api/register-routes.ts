@@ -5,7 +5,7 @@ import { requireFace } from '../core/adapter-faces.ts'
 import type { PortRegistry } from '../core/port-registry.ts'
 import { registerTables } from '../core/register-map.ts'
 import { portParams } from './port-body.ts'
-import type { Recorder } from './recorder.ts'
+import type { SendRecorder } from './recorder.ts'
 
 const place = {
   unitId: Type.Integer({ minimum: 1, maximum: 247, description: 'one of settings.slave_units' }),
@@ -30,7 +30,7 @@ const valuesBody = Type.Object(
   { additionalProperties: false },
 )
 
-export function registerRoutes({ registry, recorder }: { registry: PortRegistry; recorder: Recorder }): Route[] {
+export function registerRoutes({ registry, recorder }: { registry: PortRegistry; recorder: SendRecorder }): Route[] {
   return [
     route({
       method: 'GET',
@@ -52,7 +52,7 @@ export function registerRoutes({ registry, recorder }: { registry: PortRegistry;
         const { path } = ask.params
         const { values, ...target } = ask.body
         const answer = requireFace(registry.require(path), 'registers').write(target, values)
-        await recorder.changed(ask, 'registers written', path, ask.body)
+        await recorder.sent(ask, 'registers written', path, ask.body)
         return answer
       },
     }),

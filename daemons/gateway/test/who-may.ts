@@ -99,6 +99,8 @@ export const whoMay: readonly (readonly [string, Row, string])[] = [
   ['POST /api/ports/{path}/rest/tx', portChange, asTable('admin')],
   ['POST /api/ports/{path}/rest/request', portChange, asTable('admin')],
   ['GET /api/ports/{path}/units', portRead, reads],
+  ['GET /api/ports/{path}/registers', portRead, reads],
+  ['PUT /api/ports/{path}/registers', portChange, changes],
   ['GET /api/ports/{path}/points', portRead, reads],
   ['PUT /api/ports/{path}/points', portChange, changes],
   ['POST /api/ports/{path}/points', portChange, changes],
