@@ -1,74 +1,14 @@
 /** Points on a Modbus line, by the adapter that a port gets. */
 import t from 'tap'
-import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
-import { simulateModbusLine } from '../../../../scripts/sim/modbus-device.ts'
-import { type SimulatedUnit, simulatedUnit } from '../../../../scripts/sim/modbus-unit.ts'
-import { requireFace } from '../../core/adapter-faces.ts'
-import { makeAdapter } from '../../core/make-adapter.ts'
-import type { ModbusSettings } from '../../core/modbus-settings.ts'
-import type { PointDefinition } from '../../core/point-record.ts'
+import { simulatedUnit } from '../../../../scripts/sim/modbus-unit.ts'
 import type { ValuePayload } from '../../core/points-face.ts'
-import { createModbusSerialPdu } from '../../io/modbus-serial-pdu.ts'
-import { fakeLine, plainLine } from './fake-line.ts'
-import { settingsWith } from './modbus-line.ts'
+import { sealed } from '../../wire/modbus-crc.ts'
 import { point } from './points.ts'
+import { type PointsLineSetup, pointsLine } from './points-line.ts'
 
-interface Setup {
-  points: PointDefinition[]
-  units: SimulatedUnit[]
-  settings?: Partial<ModbusSettings>
-}
-
-/** The adapter as a port has it, on a line in memory; not attached yet. */
-function adapterOf({ points, units, settings }: Setup) {
-  const clock: FakeClock = fakeClock()
-  const line = fakeLine()
+function adapterOf(setup: PointsLineSetup) {
   const told: ValuePayload[] = []
-  const path = '/dev/ttyTEST'
-  const adapter = makeAdapter(
-    {
-      path,
-      protocol: 'modbus-rtu',
-      line: plainLine,
-      settings: settingsWith(settings),
-      enabled: true,
-      points,
-      webhooks: [],
-    },
-    {
-      port: path,
-      lineSettings: { ...plainLine, baud: 19_200 },
-      clock,
-      publish: (event, payload) => void (event === 'value' && told.push(payload as ValuePayload)),
-    },
-    {
-      silenceFramer: () => ({ feed: () => {}, onFrame: () => {}, close: () => {} }),
-      openSockets: () => Promise.reject(new Error('not here')),
-      openModbusTcp: () => Promise.reject(new Error('not here')),
-      retry: { firstMs: 1000, maxMs: 1000 },
-      modbusPdu: createModbusSerialPdu(),
-      modbusIdentity: ['', '', ''],
-    },
-  )
-  let hear: (bytes: Uint8Array) => void = () => {}
-  const write = line.write.bind(line)
-  line.write = async (bytes) => {
-    await write(bytes)
-    hear(bytes)
-  }
-  simulateModbusLine({
-    clock,
-    units,
-    duplex: {
-      onBytes(handler) {
-        hear = handler
-      },
-      write: (bytes) => line.arrive(bytes, clock.monotonicMs() * 1000),
-    },
-  })
-  const face = requireFace({ path, adapter }, 'points')
-  const one = (name: string) => face.list().find((view) => view.name === name)
-  return { adapter, clock, face, line, one, told }
+  return { ...pointsLine({ ...setup, onValue: (payload) => void told.push(payload) }), told }
 }
 
 const holding = () => Array.from({ length: 50 }, (_, at) => 3 * at)
@@ -153,4 +93,29 @@ t.test('a line that is lost leaves values to grow old, and reads on when it is b
   adapter.attach(line)
   await clock.run(1500)
   t.match(one('a'), { value: 30, quality: 'good', fault: null })
+})
+
+t.test('where another master asks, points are refreshed by what is overheard, and nothing is sent', async (t) => {
+  const sent: Uint8Array[] = []
+  const { adapter, clock, line, one } = adapterOf({
+    points: [point('a', { address: 10 }), point('coil', { fc: 1, type: 'bit', address: 3 })],
+    units: [],
+    settings: { mode: 'listen' },
+    onSent: (frame) => void sent.push(frame),
+  })
+  adapter.attach(line)
+  const hear = async (...bytes: number[]) => {
+    line.arrive(sealed(bytes), clock.monotonicMs() * 1000)
+    await clock.run(50)
+  }
+  await clock.run(500)
+  await hear(1, 3, 0, 9, 0, 2)
+  await hear(1, 3, 4, 0, 1, 0, 2)
+  await hear(1, 1, 0, 0, 0, 8)
+  await hear(1, 1, 1, 0x08)
+  t.match(one('a'), { value: 2, quality: 'good' })
+  t.match(one('coil'), { value: true, quality: 'good' })
+  await clock.run(3000)
+  t.match(one('a'), { value: 2, quality: 'stale' })
+  t.same(sent, [])
 })
