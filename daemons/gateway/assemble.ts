@@ -9,6 +9,8 @@ import { createJournal, type Journal } from '#kit/journal.ts'
 import { lookupSafely, parseTarget } from '#kit/net/target.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
 import { actionRoutes } from './api/action-routes.ts'
+import { measureCaptures } from './api/capture-metrics.ts'
+import { captureRoute } from './api/capture-route.ts'
 import { faultStatus } from './api/fault-status.ts'
 import { firstRunRoute } from './api/first-run-route.ts'
 import { createGate } from './api/gate.ts'
@@ -29,6 +31,7 @@ import { unitRoutes } from './api/unit-routes.ts'
 import { userRoutes } from './api/user-routes.ts'
 import { webhookRoutes } from './api/webhook-routes.ts'
 import type { GatewayConfig } from './config.ts'
+import { type Captures, createCaptures } from './core/capture.ts'
 import { createEventHub, type EventHub } from './core/event-hub.ts'
 import { createHourCount } from './core/hour-count.ts'
 import { createIdentity, type Identity } from './core/identity.ts'
@@ -67,6 +70,7 @@ interface House {
   points: PointBook
   templates: TemplateLibrary
   delivery: WebhookDelivery
+  captures: Captures
 }
 
 /** What the server writes of those who call. */
@@ -100,7 +104,14 @@ export async function assemble(context: Context): Promise<Assembled> {
     stopDeadlineMs: context.config.webhooks.drain_ms + 1000,
   })
   parts.add({ name: 'ports', start: () => registry.start(ports), stop: () => registry.stop() })
-  parts.add({ name: 'http', start: async () => void (await server.listen()), stop: () => server.close() })
+  parts.add({
+    name: 'http',
+    start: async () => void (await server.listen()),
+    stop() {
+      house.captures.close()
+      return server.close()
+    },
+  })
   return { status: () => statusLine(registry) }
 }
 
@@ -111,11 +122,12 @@ async function furnish(context: Context, files: StateFiles): Promise<House> {
   const hub = createEventHub(clock, { history: config.ports.history, historyBytes: config.ports.history_bytes })
   const identity = createIdentity(await files.identity.load(), (record) => files.identity.save(record))
   const delivery = deliveryOf(context)
-  const registry = registryOf(context, files, hub, delivery)
+  const captures = capturesOf(context, hub)
+  const registry = registryOf(context, files, { hub, delivery, captures })
   const webhooks = webhooksOf(context, registry, delivery)
   const templates = createTemplateFiles(join(import.meta.dirname, 'templates/gateway'))
   const points = pointsOf(context, registry, templates)
-  return { people, identity, hub, registry, webhooks, points, templates, delivery }
+  return { people, identity, hub, registry, webhooks, points, templates, delivery, captures }
 }
 
 function recordsOf({ clock, config, log, stateFolder }: Context): Records {
@@ -150,7 +162,17 @@ function deliveryOf({ clock, config, log }: Context): WebhookDelivery {
   return createWebhookDelivery({ sender, clock, log, limits: config.webhooks })
 }
 
-function registryOf(context: Context, files: StateFiles, hub: EventHub, delivery: WebhookDelivery): PortRegistry {
+function capturesOf({ clock, config, log }: Context, hub: EventHub): Captures {
+  const onBrokenOff = (port: string) =>
+    log.warning('capture broken off', { port, backlogBytes: config.capture.backlog_bytes })
+  return createCaptures({ hub, clock, max: config.capture.max, onBrokenOff })
+}
+
+function registryOf(
+  context: Context,
+  files: StateFiles,
+  { hub, delivery, captures }: Pick<House, 'hub' | 'delivery' | 'captures'>,
+): PortRegistry {
   const { clock, config, log } = context
   const checkPath = createLineRule(config.ports.allow)
   const opener = openerOfAllowed(checkPath, createSerialOpener({ log }))
@@ -177,27 +199,19 @@ function registryOf(context: Context, files: StateFiles, hub: EventHub, delivery
     onRemoved(path) {
       delivery.setWebhooks(path, [])
       hub.forget(path)
+      captures.endOf(path)
     },
+    onOtherProtocol: (path) => captures.endOf(path),
   })
 }
 
 function worldOf({ clock, config, log, version }: Context): ProtocolWorld {
   const { host, backlog_bytes: backlogBytes, slow_client_ms: slowClientMs } = config.raw_tcp
-  const tcp = config.modbus_tcp
   return {
     silenceFramer: createSilenceFramer,
     openSockets: createRawSocketOpener({ limits: { host, backlogBytes, slowClientMs }, clock, log }),
     modbusPdu: createModbusSerialPdu(),
-    openModbusTcp: createModbusTcpOpener({
-      limits: {
-        host: tcp.host,
-        backlogBytes: tcp.backlog_bytes,
-        slowClientMs: tcp.slow_client_ms,
-        idleMs: tcp.idle_ms,
-      },
-      clock,
-      log,
-    }),
+    openModbusTcp: createModbusTcpOpener({ limits: config.modbus_tcp, clock, log }),
     retry: { firstMs: config.ports.retry_first_ms, maxMs: config.ports.retry_max_ms },
     modbusIdentity: ['Plantroom', 'gateway', version],
   }
@@ -230,7 +244,7 @@ function pointsOf({ config }: Context, registry: PortRegistry, templates: Templa
 
 function serverOf(context: Context, house: House, { journal, refusals }: Records): HttpServer {
   const { clock, config, log, version } = context
-  const { hub, identity, people, points, registry, templates, webhooks } = house
+  const { captures, hub, identity, people, points, registry, templates, webhooks } = house
   const { book, keys, list, users } = people
   const tokens = { clock, lifeMs: TOKEN_LIFE_MS, kind: 'sliding', max: config.http.max_tokens } as const
   const sessions = createSessions(list, createTokenStore(tokens))
@@ -240,6 +254,7 @@ function serverOf(context: Context, house: House, { journal, refusals }: Records
   const metrics = createMetrics({ process: true })
   measurePorts(metrics, registry)
   measurePoints(metrics, registry)
+  measureCaptures(metrics, captures)
   const server = createHttpServer({
     log,
     clock,
@@ -261,6 +276,7 @@ function serverOf(context: Context, house: House, { journal, refusals }: Records
       ...keyRoutes({ keys, clock, checkPath: createLineRule(config.ports.allow), recorder }),
       ...journalRoutes({ journal, clock }),
       ...portRoutes({ registry, hub, recorder, history: config.ports.history }),
+      captureRoute({ registry, captures, backlogBytes: config.capture.backlog_bytes }),
       ...actionRoutes({ registry, recorder }),
       ...pointRoutes({ book: points, recorder, maxPoints: config.points.max }),
       ...templateRoutes({ templates }),

@@ -1,6 +1,7 @@
 /** Every key of gateway.toml: type, default, range, unit and meaning. */
 import { type Static, Type } from 'typebox'
 import { commonTables } from '#kit/config/common.ts'
+import { captureKeys } from './core/capture-keys.ts'
 import { serialLineGlobs } from './core/line-allow.ts'
 import { modbusTcpKeys } from './core/modbus-tcp-keys.ts'
 import { webhookKeys } from './core/webhook-keys.ts'
@@ -165,6 +166,7 @@ export const config = Type.Object(
     points,
     webhooks: webhookKeys,
     feed,
+    capture: captureKeys,
     users,
     keys,
     journal,

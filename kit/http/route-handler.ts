@@ -70,6 +70,7 @@ export function answer(reply: FastifyReply, result: unknown): FastifyReply {
     result instanceof Reply ? result : new Reply(result === undefined ? 204 : 200, result)
   reply.code(status).headers(headers)
   if (body === undefined) return reply.send()
+  if (body instanceof Readable) reply.raw.once('close', () => body.destroy()) // the reply to a HEAD ends without it
   if (body instanceof Uint8Array || body instanceof Readable) return reply.send(body)
   return reply.type('application/json; charset=utf-8').send(JSON.stringify(body))
 }

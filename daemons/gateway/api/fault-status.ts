@@ -36,6 +36,7 @@ export const faultStatus: Readonly<Record<string, number>> = {
   line_not_tty: 422,
   line_refused: 422,
   queue_full: 429,
+  too_many_captures: 429,
   template_damaged: 500,
   modbus_bad_reply: 502,
   modbus_codec: 502,

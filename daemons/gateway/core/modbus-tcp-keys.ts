@@ -1,5 +1,5 @@
 /** Keys of the table `modbus_tcp` in gateway.toml. */
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 
 /** Bounds of every Modbus TCP port. */
 export const modbusTcpKeys = Type.Object(
@@ -34,3 +34,5 @@ export const modbusTcpKeys = Type.Object(
   },
   { additionalProperties: false, default: {}, description: 'Modbus TCP ports of Modbus lines' },
 )
+
+export type ModbusTcpLimits = Static<typeof modbusTcpKeys>

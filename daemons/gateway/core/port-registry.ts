@@ -17,6 +17,8 @@ export interface RegistryParts {
   maxPorts: number
   /** A port is gone for good: whatever was kept for it can go. */
   onRemoved(path: string): void
+  /** The protocol of a port is another from now on. */
+  onOtherProtocol(path: string): void
 }
 
 /** A port as a reader sees it: what is configured, what is found, or both. */
@@ -142,6 +144,7 @@ export class PortRegistry {
     const record: PortRecord = { webhooks, points, ...settings, path, enabled: true }
     const port = makePort(record)
     await before?.port.close()
+    if (before && before.record.protocol !== record.protocol) this.#parts.onOtherProtocol(path)
     try {
       await port.open()
       refuseWhatTheDriverRefused(port)

@@ -3,20 +3,9 @@ import { createServer, type Server, type Socket } from 'node:net'
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
+import type { ModbusTcpLimits } from '../core/modbus-tcp-keys.ts'
 import type { LetGo, TcpClient, TcpHouse, TcpPeer, TcpServerOpener } from '../core/modbus-tcp-ports.ts'
 import { createLogGate } from '../core/webhook-log-gate.ts'
-
-/** Bounds of every Modbus TCP server; keys of the config table `modbus_tcp`. */
-export interface ModbusTcpLimits {
-  /** Address to listen on. */
-  host: string
-  /** Bytes of replies held for one client before it is read no further. */
-  backlogBytes: number
-  /** How long a client may be behind by more than its backlog before it is cut off. */
-  slowClientMs: number
-  /** How long a client may ask nothing before it is let go; 0 is for ever. */
-  idleMs: number
-}
 
 /** A client's host that vanished is noticed by probes after this long, and then every so often. */
 const KEEP_ALIVE_MS = 30_000
@@ -113,8 +102,8 @@ class Connection implements TcpPeer {
     if (!socket.writable) return
     this.#activeMs = this.#parts.clock.monotonicMs()
     socket.write(bytes)
-    if (socket.writableLength <= this.#parts.limits.backlogBytes || this.#slow) return
-    this.#slow = this.#parts.clock.after(this.#parts.limits.slowClientMs, () => {
+    if (socket.writableLength <= this.#parts.limits.backlog_bytes || this.#slow) return
+    this.#slow = this.#parts.clock.after(this.#parts.limits.slow_client_ms, () => {
       this.#letGo('slow', `${socket.writableLength} bytes of replies were not taken`, socket)
       socket.destroy()
     })
@@ -159,7 +148,7 @@ class Connection implements TcpPeer {
 }
 
 function watchIdle({ clock, limits }: ModbusTcpServerParts, clients: ReadonlySet<Connection>): Timer | undefined {
-  const { idleMs } = limits
+  const idleMs = limits.idle_ms
   if (idleMs === 0) return undefined
   return clock.every(Math.max(1, Math.round(idleMs / 8)), () => {
     for (const client of clients) {

@@ -96,6 +96,7 @@ export const whoMay: readonly (readonly [string, Row, string])[] = [
   ['POST /api/ports/{path}/open', portChange, changes],
   ['POST /api/ports/{path}/close', portChange, changes],
   ['GET /api/ports/{path}/frames', portRead, reads],
+  ['GET /api/ports/{path}/capture.pcap', portRead, reads],
   ['POST /api/ports/{path}/rest/tx', portChange, asTable('admin')],
   ['POST /api/ports/{path}/rest/request', portChange, asTable('admin')],
   ['GET /api/ports/{path}/units', portRead, reads],

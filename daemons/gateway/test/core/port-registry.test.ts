@@ -21,6 +21,7 @@ const wish = { protocol: 'raw', line: plainLine, settings: { queue: 3 } } as con
 function registryWith(changes: { answers?: (FakeLine | Fault)[]; parts?: Partial<RegistryParts> } = {}) {
   const saved: PortRecord[][] = []
   const removed: string[] = []
+  const others: string[] = []
   const answers = changes.answers ?? []
   const opener = fakeOpener(() => answers.shift() ?? fakeLine())
   const registry = new PortRegistry({
@@ -44,9 +45,10 @@ function registryWith(changes: { answers?: (FakeLine | Fault)[]; parts?: Partial
     finder: { list: async () => [usb] },
     maxPorts: 2,
     onRemoved: (path) => void removed.push(path),
+    onOtherProtocol: (path) => void others.push(path),
     ...changes.parts,
   })
-  return { opener, registry, removed, saved }
+  return { opener, others, registry, removed, saved }
 }
 
 t.test('lists a line that was found and is not set up', async (t) => {
@@ -114,6 +116,15 @@ t.test('setting a port up again keeps its webhooks', async (t) => {
   await registry.amend('/dev/ttyS0', (record) => ({ ...record, webhooks: [hook] }))
   await registry.put('/dev/ttyS0', wish)
   t.match(registry.record('/dev/ttyS0').webhooks, [hook])
+})
+
+t.test('who follows a port is told when its protocol is another, and only then', async (t) => {
+  const { others, registry } = registryWith()
+  await registry.put('/dev/ttyS0', wish)
+  await registry.put('/dev/ttyS0', { ...wish, settings: { queue: 4 } })
+  t.same(others, [])
+  await registry.put('/dev/ttyS0', { ...wish, protocol: 'modbus-rtu' })
+  t.same(others, ['/dev/ttyS0'])
 })
 
 t.test('a closed port is remembered as closed, and opens no more at start', async (t) => {

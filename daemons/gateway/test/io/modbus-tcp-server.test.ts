@@ -3,8 +3,9 @@ import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { createLog } from '#kit/log.ts'
+import type { ModbusTcpLimits } from '../../core/modbus-tcp-keys.ts'
 import type { LetGo, TcpPeer } from '../../core/modbus-tcp-ports.ts'
-import { createModbusTcpOpener, type ModbusTcpLimits } from '../../io/modbus-tcp-server.ts'
+import { createModbusTcpOpener } from '../../io/modbus-tcp-server.ts'
 import { freePort } from '../free-port.ts'
 
 interface Seen {
@@ -22,7 +23,7 @@ async function serverOn(t: Test, options: Partial<ModbusTcpLimits> & { maxClient
   const open = createModbusTcpOpener({
     clock,
     log: createLog({ level: 'error' }),
-    limits: { host: '127.0.0.1', backlogBytes: 16_384, slowClientMs: 2000, idleMs: 60_000, ...limits },
+    limits: { host: '127.0.0.1', backlog_bytes: 16_384, slow_client_ms: 2000, idle_ms: 60_000, ...limits },
   })
   const port = await freePort()
   const house = {
@@ -149,7 +150,7 @@ t.test('a client that asks nothing is let go after its time, one that waits for 
 })
 
 t.test('idle_ms 0 lets nobody go', async (t) => {
-  const { clock, letGo, port, seen } = await serverOn(t, { idleMs: 0 })
+  const { clock, letGo, port, seen } = await serverOn(t, { idle_ms: 0 })
   await client(t, port)
   await until(() => seen.length === 1)
   clock.advance(1_000_000_000)
