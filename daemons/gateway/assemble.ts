@@ -36,7 +36,7 @@ import { createEventHub, type EventHub } from './core/event-hub.ts'
 import { createHourCount } from './core/hour-count.ts'
 import { createIdentity, type Identity } from './core/identity.ts'
 import { createLineRule, openerOfAllowed } from './core/line-allow.ts'
-import { makeAdapter, type ProtocolWorld } from './core/make-adapter.ts'
+import { makeAdapter } from './core/make-adapter.ts'
 import { createPointBook, type PointBook } from './core/point-book.ts'
 import type { TemplateLibrary } from './core/point-template.ts'
 import { Port } from './core/port.ts'
@@ -47,12 +47,9 @@ import { createSessions, TOKEN_LIFE_MS } from './core/sessions.ts'
 import { createWebhookBook, type WebhookBook } from './core/webhook-book.ts'
 import { createWebhookDelivery, type WebhookDelivery } from './core/webhook-delivery.ts'
 import { createLineFinder } from './io/line-finder.ts'
-import { createModbusSerialPdu } from './io/modbus-serial-pdu.ts'
-import { createModbusTcpOpener } from './io/modbus-tcp-server.ts'
 import { openPeople, type People } from './io/people.ts'
-import { createRawSocketOpener } from './io/raw-sockets.ts'
+import { createProtocolWorld } from './io/protocol-world.ts'
 import { createSerialOpener } from './io/serial-line.ts'
-import { createSilenceFramer } from './io/silence-framer.ts'
 import { createStateFiles, type StateFiles } from './io/state-files.ts'
 import { readSystemFacts } from './io/system-facts.ts'
 import { createTemplateFiles } from './io/template-files.ts'
@@ -173,11 +170,13 @@ function registryOf(
   files: StateFiles,
   { hub, delivery, captures }: Pick<House, 'hub' | 'delivery' | 'captures'>,
 ): PortRegistry {
-  const { clock, config, log } = context
+  const { clock, config, log, version } = context
   const checkPath = createLineRule(config.ports.allow)
   const opener = openerOfAllowed(checkPath, createSerialOpener({ log }))
-  const world = worldOf(context)
   const retry = { firstMs: config.ports.retry_first_ms, maxMs: config.ports.retry_max_ms }
+  const { host, backlog_bytes: backlogBytes, slow_client_ms: slowClientMs } = config.raw_tcp
+  const rawTcp = { host, backlogBytes, slowClientMs }
+  const world = createProtocolWorld({ clock, log, rawTcp, modbusTcp: config.modbus_tcp, retry, version })
 
   function makePort(record: PortRecord) {
     const { path, line } = record
@@ -203,18 +202,6 @@ function registryOf(
     },
     onOtherProtocol: (path) => captures.endOf(path),
   })
-}
-
-function worldOf({ clock, config, log, version }: Context): ProtocolWorld {
-  const { host, backlog_bytes: backlogBytes, slow_client_ms: slowClientMs } = config.raw_tcp
-  return {
-    silenceFramer: createSilenceFramer,
-    openSockets: createRawSocketOpener({ limits: { host, backlogBytes, slowClientMs }, clock, log }),
-    modbusPdu: createModbusSerialPdu(),
-    openModbusTcp: createModbusTcpOpener({ limits: config.modbus_tcp, clock, log }),
-    retry: { firstMs: config.ports.retry_first_ms, maxMs: config.ports.retry_max_ms },
-    modbusIdentity: ['Plantroom', 'gateway', version],
-  }
 }
 
 function webhooksOf({ config }: Context, registry: PortRegistry, delivery: WebhookDelivery): WebhookBook {

@@ -1,0 +1,39 @@
+/** What the protocols need of the world beside their lines, as this machine gives it. */
+import type { Clock } from '#kit/clock.ts'
+import type { Log } from '#kit/log.ts'
+import type { BackoffLimits } from '../core/backoff.ts'
+import type { ProtocolWorld } from '../core/make-adapter.ts'
+import type { ModbusTcpLimits } from '../core/modbus-tcp-keys.ts'
+import { createModbusSerialPdu } from './modbus-serial-pdu.ts'
+import { createModbusTcpOpener } from './modbus-tcp-server.ts'
+import { createRawSocketOpener, type RawSocketLimits } from './raw-sockets.ts'
+import { createSilenceFramer } from './silence-framer.ts'
+
+export interface ProtocolWorldParts {
+  clock: Clock
+  log: Log
+  rawTcp: RawSocketLimits
+  modbusTcp: ModbusTcpLimits
+  /** Waits between tries to open a TCP port that is taken. */
+  retry: BackoffLimits
+  /** Of this program; what a unit of ours answers as its revision. */
+  version: string
+}
+
+export function createProtocolWorld({
+  clock,
+  log,
+  rawTcp,
+  modbusTcp,
+  retry,
+  version,
+}: ProtocolWorldParts): ProtocolWorld {
+  return {
+    silenceFramer: createSilenceFramer,
+    openSockets: createRawSocketOpener({ limits: rawTcp, clock, log }),
+    modbusPdu: createModbusSerialPdu(),
+    openModbusTcp: createModbusTcpOpener({ limits: modbusTcp, clock, log }),
+    retry,
+    modbusIdentity: ['Plantroom', 'gateway', version],
+  }
+}
