@@ -118,7 +118,7 @@ function rows(entry: JournalEntry, { opened, setOpened }: Opening): VNode[] {
   const isToday = dateOf(entry.at, zone.value) === dateOf(daemonNow(), zone.value)
   const when = `${isToday ? '' : `${dateOf(entry.at, zone.value)} `}${timeOf(entry.at, zone.value)}`
   const row = html`<tr key=${key} onClick=${toggle} class=${isOpen ? 'chosen' : ''}><td class="when">${when}</td>
-    <td class="name" data-s=${entry.isRefusal ? 'warn' : undefined}><button class="link" type="button" aria-expanded=${isOpen} onClick=${(
+    <td class="name" data-s=${entry.kind === 'refusal' ? 'warn' : undefined}><button class="link" type="button" aria-expanded=${isOpen} onClick=${(
       event: Event,
     ) => {
       event.stopPropagation()

@@ -11,8 +11,8 @@ export interface JournalEntry {
   what: string
   target?: string
   detail?: unknown
-  /** Somebody was turned away. */
-  isRefusal?: true
+  /** Somebody signed in, something was sent to a line, somebody was turned away; absent: a change. */
+  kind?: 'sign-in' | 'sent' | 'refusal'
 }
 
 /** What is looked for; empty means all. */

@@ -50,7 +50,7 @@ export function UserForm({ user, again }: UserFormProps): VNode {
     <div class="in stack">
       ${user ? null : input({ form, name: 'username', label: 'User name', first: true })}
       ${user?.isLastAdmin ? html`<p class="small soft">The last administrator: neither removed nor made a viewer, because then nobody could change anything. Make another administrator first.</p>` : choice({ form, name: 'role', label: 'Role', options: ROLES, hint: 'A viewer reads everything but webhooks, users and the journal, and changes nothing.' })}
-      ${input({ form, name: 'password', label: user ? 'New password' : 'Password', type: 'password', autocomplete: 'new-password', hint: user ? 'Empty: stays as it is. A new one signs the user out everywhere.' : 'At least 8 characters.' })}
+      ${user?.isYou ? html`<p class="small soft">Your password is changed under <a href=${linkTo('users', 'password')}>Own password</a>, which asks for the present one.</p>` : input({ form, name: 'password', label: user ? 'New password' : 'Password', type: 'password', autocomplete: 'new-password', hint: user ? 'Empty: stays as it is. A new one signs the user out everywhere.' : 'At least 8 characters.' })}
       ${refusal(form)}</div>
     <footer class="save">${user && !user.isLastAdmin ? html`<${Removal} user=${user} again=${again} />` : null}
       <${Act} kind="primary" type="submit" waits=${form.isBusy.value || isSame}>${user ? 'Save' : 'Add user'}</${Act}></footer></form>`
