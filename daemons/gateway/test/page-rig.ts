@@ -42,12 +42,14 @@ export interface Rig {
   audit(t: Test, name: string): Promise<void>
   /** Waits until no toast stands in the picture; nothing where no pictures are taken. */
   calm(): Promise<void>
+  /** Goes to a page by the words of its address. */
+  visit(...words: string[]): Promise<void>
   /** Without contact, and with it again. */
   offline(is: boolean): Promise<void>
 }
 
-/** Opens a browser on `url`; closed with the test. */
-export async function openRig(t: Test, url: string): Promise<Rig> {
+/** Opens a browser on `url`, signed in where there is a token; closed with the test. */
+export async function openRig(t: Test, url: string, token?: string): Promise<Rig> {
   const browser: Browser = await chromium.launch({ executablePath: CHROMIUM, headless: true, args: ARGS })
   t.teardown(() => browser.close())
   const context = await browser.newContext({ viewport: SIZES[0], colorScheme: 'light', reducedMotion: 'reduce' })
@@ -64,15 +66,27 @@ export async function openRig(t: Test, url: string): Promise<Rig> {
   page.on('console', (message) => {
     const text = message.text()
     // A refused login, and everything while there is no contact, is what the page is there to show.
-    const isShown = /status of (400|401|403|404|409|422|429|502|504)/.test(text)
+    const isShown = /status of (400|401|403|404|409|422|429|502|503|504)/.test(text)
     if (message.type() === 'error' && !isOffline && !isShown) complaints.push(text)
   })
   await page.goto(url)
+  if (token) {
+    await page.evaluate((kept) => sessionStorage.setItem('plantroom.token', kept), token)
+    await page.reload()
+  }
   return {
     page,
     strangers,
     complaints,
     calm: () => calm(page),
+    async visit(...words) {
+      await page.evaluate(
+        (hash) => {
+          location.hash = hash
+        },
+        `#/${words.map(encodeURIComponent).join('/')}`,
+      )
+    },
     audit: (test, name) => auditPage(page, test, name),
     async offline(is) {
       isOffline = true

@@ -8,6 +8,7 @@ import { openPty } from '#native/serial/index.ts'
 import { startModbusLine } from '../../../scripts/sim/modbus-device.ts'
 import { type Device, plugIn } from './named-pty.ts'
 import { noBrowser, openRig, type Rig } from './page-rig.ts'
+import { play, type Scene } from './page-stage.ts'
 import { type RunningGateway, startGateway } from './running-gateway.ts'
 import { until } from './until.ts'
 
@@ -26,12 +27,10 @@ interface Stage extends Rig {
 
 t.test('the pages, from the first run to the loss of contact', { skip: noBrowser, timeout: 120_000 }, async (t) => {
   const stage = await build(t)
-  for (const [title, scene] of scenes) await t.test(title, (t) => scene(t, stage))
-  t.same(stage.strangers, [], 'nothing was asked of another host')
-  t.same(stage.complaints, [], 'the browser had nothing to complain about')
+  await play<Stage>(t, stage, scenes)
 })
 
-const scenes: [string, (t: Test, stage: Stage) => Promise<void>][] = [
+const scenes: Scene<Stage>[] = [
   ['sets the gateway up in four steps and keeps nothing before the last', firstRun],
   ['sets up a line by its path; a refused save says why at the field and gives it the focus', setUpLine],
   ['asks the bus and shows the answer, the frames, and the unit that is silent', askBus],
@@ -135,7 +134,7 @@ async function askBus(t: Test, { page, audit, calm }: Stage): Promise<void> {
   await send.click()
   await page.locator('.refusal').waitFor()
   await page.locator('.log li[data-s=fault]', { hasText: 'No reply within' }).waitFor()
-  await page.getByText('Unit 17 does not answer.').waitFor()
+  await page.getByText('Unit 17 has not answered yet.').waitFor()
   await audit(t, 'port')
   await page.locator('#main').focus()
   await page.keyboard.press('e')

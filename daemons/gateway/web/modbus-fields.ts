@@ -32,7 +32,6 @@ export const modbusFields: readonly PortField[] = [
     kind: 'number',
     unit: 'ms',
     hint: 'From the end of the question to the first byte.',
-    when: isMode('master', 'listen'),
   },
   {
     name: 'settings.quarantine_ms',
@@ -64,6 +63,14 @@ export const modbusFields: readonly PortField[] = [
     placeholder: 'holding 0 100 = 0\ninput 0 20',
     hint: 'One block a line: holding, input, coils or discrete, first address, how many, = value at the start. Without one a master is refused until it is written.',
     when: isSlave,
+  },
+  {
+    name: 'settings.slave_values_max',
+    label: 'Registers at most',
+    kind: 'number',
+    hint: 'All units together',
+    when: isSlave,
+    rare: true,
   },
   {
     name: 'settings.tcp_clients',

@@ -45,7 +45,13 @@ function judgeRaw(port: Port, { nowMs }: When): Judgement {
 function judgeSlave(port: Port): Judgement {
   const units = Array.isArray(port.settings?.slave_units) ? port.settings.slave_units.map(String) : []
   const who = units.length === 1 ? `Unit ${units[0]}` : `Units ${listed(units)}`
-  const asked = port.counters?.rxFrames ?? 0
+  const { asked = 0, rxFrames = 0 } = port.counters ?? {}
+  if (asked === 0 && rxFrames > 0)
+    return {
+      lit: 'warn',
+      sentence: `A master is heard, but it asks nothing of ${who.toLowerCase()}.`,
+      why: 'Look at the unit ids it asks.',
+    }
   if (asked === 0)
     return {
       lit: 'ok',
@@ -54,7 +60,7 @@ function judgeSlave(port: Port): Judgement {
     }
   return {
     lit: 'ok',
-    sentence: `A master is heard; ${who.toLowerCase()} ${units.length === 1 ? 'answers' : 'answer'} it.`,
+    sentence: `${who} ${units.length === 1 ? 'answers' : 'answer'} a master.`,
   }
 }
 

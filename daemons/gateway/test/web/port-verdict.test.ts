@@ -73,8 +73,14 @@ t.test('judges by the frames where the gateway counts no units', async (t) => {
 t.test('says whether a master is heard on a line that is a unit itself', async (t) => {
   const slave = port({ settings: { mode: 'slave', slave_units: [3] } })
   t.match(judgePort(slave, [], when), { sentence: 'Unit 3 waits for a master. None has asked yet.' })
-  const heard = port({ settings: { mode: 'slave', slave_units: [3, 4] }, counters: { rxFrames: 9 } })
-  t.match(judgePort(heard, [], when), { sentence: 'A master is heard; units 3 and 4 answer it.' })
+  const settings = { mode: 'slave', slave_units: [3, 4] }
+  const heard = port({ settings, counters: { rxFrames: 9, asked: 0 } })
+  t.match(judgePort(heard, [], when), {
+    lit: 'warn',
+    sentence: 'A master is heard, but it asks nothing of units 3 and 4.',
+  })
+  const asked = port({ settings, counters: { rxFrames: 9, asked: 2 } })
+  t.match(judgePort(asked, [], when), { lit: 'ok', sentence: 'Units 3 and 4 answer a master.' })
 })
 
 t.test('says what the driver refused', async (t) => {

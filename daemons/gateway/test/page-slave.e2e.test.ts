@@ -1,0 +1,70 @@
+/** A line that is a unit itself, on the page: set up, its registers set by hand, and read by a master. */
+import t, { type Test } from 'tap'
+import { sealed } from '../wire/modbus-crc.ts'
+import { noBrowser } from './page-rig.ts'
+import { openStage, play, type Scene, type Stage } from './page-stage.ts'
+import { until } from './until.ts'
+
+interface SlaveStage extends Stage {
+  /** Bytes the master at the other end received since it last asked. */
+  heard: number[]
+}
+
+t.test('a Modbus slave on the page', { skip: noBrowser, timeout: 120_000 }, async (t) => {
+  const stage = await openStage(t, 'slave', [])
+  const heard: number[] = []
+  stage.bus.onBytes((bytes) => heard.push(...bytes))
+  await play<SlaveStage>(t, { ...stage, heard }, scenes)
+})
+
+const scenes: Scene<SlaveStage>[] = [
+  ['is set up with the registers it serves; what is wrong with them stands at the field', setUp],
+  ['shows and sets registers, which a master then reads', registers],
+  ['says when it only listens', listen],
+]
+
+async function setUp(t: Test, { page, visit, bus, audit }: SlaveStage): Promise<void> {
+  await visit('port', bus.path, 'settings')
+  await page.getByLabel('This line is').selectOption('slave')
+  await page.getByLabel('Unit ids').fill('3')
+  await page.getByLabel('Registers it serves').fill('holding 0 4 = 7\nholding 2 8')
+  await page.getByRole('button', { name: 'Save and reopen' }).click()
+  await page.locator('.err').waitFor()
+  t.equal(await page.evaluate("document.activeElement.getAttribute('name')"), 'settings.slave_blocks')
+  await audit(t, 'port-settings-slave')
+  await page.getByLabel('Registers it serves').fill('holding 0 4 = 7\ninput 0 2')
+  await page.getByRole('button', { name: 'Save and reopen' }).click()
+  await page.getByText('Unit 3 waits for a master.').waitFor()
+  await page.getByText('it answers its master and asks nothing').waitFor()
+}
+
+async function registers(t: Test, { page, bus, heard, audit }: SlaveStage): Promise<void> {
+  const panel = page.getByRole('region', { name: 'Registers' })
+  await panel.locator('.values b', { hasText: '7' }).nth(3).waitFor()
+  await panel.getByLabel('From', { exact: true }).fill('1')
+  await panel.getByLabel('Set from there').fill('215, 0x10')
+  await panel.getByRole('button', { name: 'Set' }).click()
+  await panel.locator('.values b', { hasText: '215' }).waitFor()
+  await bus.write(sealed([3, 3, 0, 1, 0, 2]))
+  await until('the master is answered', () => heard.length >= 9)
+  t.same(heard.slice(0, 7), [3, 3, 4, 0, 215, 0, 16], 'what was set is what is served')
+  await page.getByText('Unit 3 answers a master.').waitFor()
+  await page.locator('.log li', { hasText: '215, 16' }).waitFor()
+  await panel.getByLabel('From', { exact: true }).fill('9')
+  await panel.getByText('Not served').waitFor()
+  await panel.getByLabel('From', { exact: true }).fill('0')
+  await panel.locator('.values b', { hasText: '215' }).waitFor()
+  await audit(t, 'port-slave')
+}
+
+async function listen(t: Test, { page, visit, bus }: SlaveStage): Promise<void> {
+  await visit('port', bus.path, 'settings')
+  await page.getByLabel('This line is').selectOption('listen')
+  await page.getByRole('button', { name: 'Save and reopen' }).click()
+  await page.getByText('This line only listens').waitFor()
+  await bus.write(sealed([5, 3, 0, 0, 0, 1]))
+  await bus.write(sealed([5, 3, 2, 0, 42]))
+  await page.locator('.log li', { hasText: '42' }).waitFor()
+  await page.locator('.units tr', { hasText: '5' }).locator('.how', { hasText: 'answers' }).waitFor()
+  t.equal(await page.getByRole('button', { name: 'Send' }).count(), 0)
+}

@@ -1,0 +1,53 @@
+/** A gateway that is set up, a Modbus line with simulated units, and a browser signed in as its administrator. */
+import type { Test } from 'tap'
+import { systemClock } from '#kit/clock.ts'
+import { simulateModbusLine, type UnitOnLine } from '../../../scripts/sim/modbus-device.ts'
+import { type Device, plugIn } from './named-pty.ts'
+import { openRig, type Rig } from './page-rig.ts'
+import { type RunningGateway, startGateway } from './running-gateway.ts'
+
+/** What a story is told with. */
+export interface Stage extends Rig {
+  gateway: RunningGateway
+  bus: Device
+  /** What the pages call the line. */
+  busName: string
+  /** Asks a unit over HTTP. @returns the status */
+  ask(unitId: number, body?: object): Promise<number>
+}
+
+/** One scene of a story. */
+export type Scene<On> = [title: string, play: (t: Test, stage: On) => Promise<void>]
+
+/** Builds it; everything ends with the test. @param settings of the line */
+export async function openStage(t: Test, name: string, units: readonly UnitOnLine[], settings = {}): Promise<Stage> {
+  const bus = plugIn(name)
+  const stopUnits = units.length > 0 ? simulateModbusLine({ duplex: bus, units, clock: systemClock }) : () => {}
+  t.teardown(async () => {
+    stopUnits()
+    await bus.unplug()
+  })
+  const gateway = await startGateway(t, { sets: ['ports.allow=["/dev/shm/*"]'] })
+  const token = await gateway.setUp()
+  const path = gateway.portPath(bus.path)
+  const body = { protocol: 'modbus-rtu', line: { baud: 19_200 }, settings }
+  t.equal((await gateway.call('PUT', path, body)).status, 200, 'the line is set up')
+  const rig = await openRig(t, gateway.url, token)
+  return {
+    ...rig,
+    gateway,
+    bus,
+    busName: bus.path.replace('/dev/', ''),
+    async ask(unitId, more = {}) {
+      const request = { unitId, fc: 4, address: 0, quantity: 2, ...more }
+      return (await gateway.call('POST', `${path}/rest/request`, request)).status
+    },
+  }
+}
+
+/** Plays the scenes of a story one after the other, in one browser. */
+export async function play<On extends Rig>(t: Test, stage: On, scenes: readonly Scene<On>[]): Promise<void> {
+  for (const [title, scene] of scenes) await t.test(title, (t) => scene(t, stage))
+  t.same(stage.strangers, [], 'nothing was asked of another host')
+  t.same(stage.complaints, [], 'the browser had nothing to complain about')
+}
