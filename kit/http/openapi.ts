@@ -1,6 +1,6 @@
 /** The OpenAPI 3.1 description of a route table. TypeBox schemas are JSON Schema 2020-12, which 3.1 takes as it is. */
 import type { TSchema } from 'typebox'
-import type { Route } from './route.ts'
+import { mayComeEmpty, type Route } from './route.ts'
 
 /** @source OpenAPI Specification 3.1.1 */
 export function openApiOf(of: { title: string; version: string; routes: readonly Route[] }): unknown {
@@ -51,7 +51,9 @@ function operationOf(route: Route): unknown {
     description: { anyone: 'For anyone.', user: 'For any user.', admin: 'For administrators.' }[route.who],
     ...(route.who === 'anyone' ? {} : { security: [{ token: [] }, ...(route.ticket ? [{ ticket: [] }] : [])] }),
     parameters: [...pathParameters(route), ...parameters(route.query, 'query')],
-    ...(route.body && { requestBody: { required: true, content: { 'application/json': { schema: route.body } } } }),
+    ...(route.body && {
+      requestBody: { required: !mayComeEmpty(route), content: { 'application/json': { schema: route.body } } },
+    }),
     responses: {
       '2XX': { description: 'done', content: { [type]: route.reply ? { schema: route.reply } : {} } },
       ...Object.fromEntries(refusals.map((status) => [status, refusal(status)])),

@@ -5,7 +5,7 @@ import type { TSchema } from 'typebox'
 import { plainAddress } from '../net/address.ts'
 import { createCheck, fieldsFault } from './check.ts'
 import type { LongAnswers } from './long-answers.ts'
-import { type Ask, Reply, type Route } from './route.ts'
+import { type Ask, mayComeEmpty, Reply, type Route } from './route.ts'
 import type { FieldFault } from './sentences.ts'
 import type { Recognized } from './who-may.ts'
 
@@ -17,6 +17,7 @@ export function createServe(route: Route, longAnswers: LongAnswers): Serve {
   const checkParams = route.params && createCheck(route.params, 'text', ':')
   const checkQuery = createCheck(route.query ?? NOTHING, 'text', '?')
   const checkBody = createCheck(route.body ?? NOTHING)
+  const nothingSent = mayComeEmpty(route) ? {} : undefined
   return async (request, reply, by) => {
     const faults: FieldFault[] = []
     const take = (checked: { value: unknown; faults: FieldFault[] }) => {
@@ -26,7 +27,7 @@ export function createServe(route: Route, longAnswers: LongAnswers): Serve {
     const params = checkParams ? take(checkParams(request.params)) : request.params
     const query = take(checkQuery(queryOf(route, request)))
     const wantsBody = route.body !== undefined || request.body !== undefined
-    const body = wantsBody ? take(checkBody(request.body)) : undefined
+    const body = wantsBody ? take(checkBody(request.body === undefined ? nothingSent : request.body)) : undefined
     if (faults.length > 0) throw fieldsFault(faults)
     const ask = { ...askOf(request, reply, by), body, params, query }
     const result = await route.handle(ask as Ask<never, never, never>)

@@ -81,3 +81,19 @@ export function route<
 ): Route {
   return spec as Route
 }
+
+/**
+ * Whether nothing at all may be sent in place of `{}`: a POST of which every field has a default or may be left out. Of a
+ * change (PUT, PATCH) a body that got lost on the way is rather named than taken for a wish to change nothing.
+ */
+export function mayComeEmpty({ method, body }: Route): boolean {
+  if (method !== 'POST' || body === undefined) return false
+  const { required = [], properties = {} } = body as ObjectSchema
+  return required.every((name) => properties[name]?.default !== undefined)
+}
+
+interface ObjectSchema {
+  /** TypeBox names fields with a default here too. */
+  required?: readonly string[]
+  properties?: Readonly<Record<string, { default?: unknown }>>
+}

@@ -49,6 +49,26 @@ t.test('refuses a broken percent-encoding in the path with 400', async (t) => {
     )
 })
 
+t.test('a POST whose fields may all be left out may come without a body, a change may not', async (t) => {
+  const free = Type.Object(
+    { limit: Type.Integer({ default: 7 }), note: Type.Optional(Type.String()) },
+    { additionalProperties: false },
+  )
+  const back: Route['handle'] = ({ body }) => body
+  const routes: Route[] = (['POST', 'PATCH'] as const).map((method) => {
+    return { method, path: '/api/free', who: 'anyone', summary: 'Test', body: free, handle: back }
+  })
+  const { ask } = await serve(t, { routes: [...routes, echo] })
+  t.same(await (await ask('/api/free', { method: 'POST' })).json(), { limit: 7 })
+  for (const init of [{ method: 'POST', json: null }, { method: 'POST', json: [] }, { method: 'PATCH' }])
+    t.equal((await ask('/api/free', init)).status, 400)
+  const reply = await ask(`/api/ports/${port}/echo`, { method: 'POST', as: 'admin' })
+  t.match((await reply.json()).fields, [{ message: 'is missing, expected an object' }], 'one field of it is required')
+  const { paths } = await (await ask('/api/openapi.json', { as: 'admin' })).json()
+  const isNeeded = (method: string) => paths['/api/free'][method].requestBody.required
+  t.same([isNeeded('post'), isNeeded('patch')], [false, true])
+})
+
 t.test('names every fault of parameters, query and body at once', async (t) => {
   const { ask } = await serve(t)
   const reply = await ask(`/api/ports/${port}/echo?limit=0&limt=1`, {
@@ -115,7 +135,7 @@ t.test('answers 404 for unknown paths whatever the body, and 501 for unknown met
 })
 
 t.test('answers bodies that are no JSON of the expected kind with a sentence', async (t) => {
-  const { ask } = await serve(t, { routes: [open(Type.Object({ a: Type.Optional(Type.Integer()) }))] })
+  const { ask } = await serve(t, { routes: [open(Type.Object({ a: Type.Integer() }))] })
   const send = async (type: string | undefined, body: string | Uint8Array<ArrayBuffer>) => {
     const headers: HeadersInit = type === undefined ? {} : { 'content-type': type }
     const reply = await ask('/api/open', { method: 'POST', headers, body: new Blob([body]) })
