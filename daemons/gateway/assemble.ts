@@ -174,8 +174,8 @@ function registryOf(
   const checkPath = createLineRule(config.ports.allow)
   const opener = openerOfAllowed(checkPath, createSerialOpener({ log }))
   const retry = { firstMs: config.ports.retry_first_ms, maxMs: config.ports.retry_max_ms }
-  const { host, backlog_bytes: backlogBytes, slow_client_ms: slowClientMs } = config.raw_tcp
-  const rawTcp = { host, backlogBytes, slowClientMs }
+  const { host, backlog_bytes: backlogBytes, slow_client_ms: slowClientMs, tell_ms: tellMs } = config.raw_tcp
+  const rawTcp = { host, backlogBytes, slowClientMs, tellMs }
   const world = createProtocolWorld({ clock, log, rawTcp, modbusTcp: config.modbus_tcp, retry, version })
 
   function makePort(record: PortRecord) {

@@ -65,6 +65,13 @@ const rawTcp = Type.Object(
       unit: 'ms',
       description: 'how long one client may hold up a line before it is cut off',
     }),
+    tell_ms: Type.Integer({
+      default: 5,
+      minimum: 1,
+      maximum: 100,
+      unit: 'ms',
+      description: 'how long bytes that passed between line and clients may wait before frames and counters show them',
+    }),
   },
   { additionalProperties: false, default: {}, description: 'TCP ports of raw lines' },
 )

@@ -4,8 +4,11 @@ import { loadAddon } from '../load.ts'
 /** Numbers the addon uses for parity. */
 export const PARITY = { none: 0, odd: 1, even: 2, mark: 3, space: 4 } as const
 
-/** First argument of an event: bytes read (their number), room to write, or lost (errno, 0 for a hang-up). */
-export const EVENT = { bytes: 0, writable: 1, lost: 2 } as const
+/** First argument of an event: bytes read (their number), room to write, lost (errno, 0 for a hang-up), notes to take. */
+export const EVENT = { bytes: 0, writable: 1, lost: 2, passed: 3 } as const
+
+/** Kinds of note about bytes that passed between the line and a socket, and the doubles of one note. */
+export const NOTE = { fromLine: 0, fromSocket: 1, behind: 2, ended: 3, size: 5 } as const
 
 /** Settings in the addon's own flat form. */
 export interface NativeSettings {
@@ -40,6 +43,22 @@ export interface NativePort {
   /** @returns bytes taken from `offset` on; @throws with errno and syscall */
   write(bytes: Uint8Array, offset: number): number
   awaitWritable(): void
+  /**
+   * Once, before `join`: notes (kind, socket, length, value, stamp) go here and are told by a `passed` event within
+   * `tellMs`, at once where a socket or the line did not take everything, or where room runs out.
+   */
+  beginPassing(notes: Float64Array, tellMs: number): void
+  /** Takes a copy of a connected socket's descriptor. @returns its id; @throws with errno and syscall */
+  join(socketFd: number): number
+  /** An id that left or ended is of no effect, here and below. */
+  leave(id: number): void
+  setReading(id: number, isReading: boolean): void
+  /** What the line sends goes to the socket at once, again, after it was behind. */
+  goDirect(id: number): void
+  /** While held, what sockets send is not written to the line at once. Held by itself when the line did not take all. */
+  holdPassing(isHeld: boolean): void
+  /** @returns notes since the last call; their bytes lie one after another at the start of `slab` until the next event */
+  takePassed(): number
   outQueue(): number
   counts(): number[] | undefined
   configure(settings: NativeSettings): Promise<void>

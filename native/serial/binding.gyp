@@ -8,6 +8,8 @@
         "src/failure.cc",
         "src/job.cc",
         "src/opening.cc",
+        "src/passing-calls.cc",
+        "src/passing.cc",
         "src/port.cc",
         "src/pty.cc",
         "src/settings.cc",

@@ -1,5 +1,6 @@
 /** Bytes in and out of one open terminal: reads that are asked for, writes kept in order, the loss told once. */
 import { EVENT, type NativePort } from './addon.ts'
+import { Passing } from './passing.ts'
 
 /** Most bytes one event hands over. The kernel keeps at most 4 KiB ready per terminal read, and we read in a loop. */
 const SLAB_BYTES = 65_536
@@ -44,11 +45,14 @@ interface PendingRead {
  */
 export class Channel {
   readonly native: NativePort
+  /** Sockets take part only while somebody listens. */
+  readonly passing: Passing
   isOpen = true
   lastReadAtUs = 0
   #slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
   #listener: ((bytes: Buffer, atUs: number) => void) | undefined
   #isPaused = false
+  #rests = 0
   #read: PendingRead | undefined
   #writes: PendingWrite[] = []
   #lost: CallError | undefined
@@ -57,6 +61,7 @@ export class Channel {
 
   constructor(native: NativePort) {
     this.native = native
+    this.passing = new Passing(native, this.#slab, (bytes, atUs) => this.#onPassed(bytes, atUs))
     native.begin(this.#slab, (event, value, atUs) => this.#onEvent(event, value, atUs))
   }
 
@@ -89,7 +94,19 @@ export class Channel {
 
   resume(): void {
     this.#isPaused = false
-    if (this.isOpen && this.#lost === undefined && this.#listener !== undefined) this.native.want(SLAB_BYTES)
+    this.#wantMore()
+  }
+
+  /** Nothing is read meanwhile, whether paused or not. */
+  async rest(during: () => Promise<void>): Promise<void> {
+    this.#rests++
+    if (this.isOpen) this.native.want(0)
+    try {
+      await during()
+    } finally {
+      this.#rests--
+      this.#wantMore()
+    }
   }
 
   /** Resolves once the driver has taken all bytes; `bytes` must not change until then. Writes keep their order. */
@@ -123,6 +140,7 @@ export class Channel {
   }
 
   #close(): Promise<void> {
+    this.passing.tell()
     this.isOpen = false
     const closed = this.native.close()
     this.#failPending((call) => this.#canceled(call))
@@ -147,6 +165,7 @@ export class Channel {
 
   #onEvent(event: number, value: number, atUs: number): void {
     if (event === EVENT.bytes) this.#onBytes(value, atUs)
+    else if (event === EVENT.passed) this.passing.tell()
     else if (event === EVENT.writable) this.#onWritable()
     else this.#onHangup(value)
   }
@@ -161,7 +180,17 @@ export class Channel {
       return
     }
     this.#listener?.(Buffer.from(this.#slab.subarray(0, length)), atUs)
-    if (!this.#isPaused && this.isOpen) this.native.want(SLAB_BYTES)
+    this.#wantMore()
+  }
+
+  #onPassed(bytes: Buffer, atUs: number): void {
+    this.lastReadAtUs = atUs
+    this.#listener?.(bytes, atUs)
+  }
+
+  #wantMore(): void {
+    const isWanted = !this.#isPaused && this.#rests === 0 && this.#listener !== undefined
+    if (isWanted && this.isOpen && this.#lost === undefined) this.native.want(SLAB_BYTES)
   }
 
   #onWritable(): void {

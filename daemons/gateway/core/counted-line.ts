@@ -20,6 +20,15 @@ export function countedLine(line: Line, counts: { rxBytes: number; txBytes: numb
     onGone: (handler) => line.onGone(handler),
     pause: () => line.pause(),
     resume: () => line.resume(),
+    pass: (socketFd, tellMs, handlers) =>
+      line.pass(socketFd, tellMs, {
+        ...handlers,
+        onBytes(bytes, taken, atUs) {
+          counts.txBytes += taken
+          handlers.onBytes(bytes, taken, atUs)
+        },
+      }),
+    settle: () => line.settle(),
     driverCounts: () => line.driverCounts(),
     close: () => line.close(),
   }

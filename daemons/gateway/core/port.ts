@@ -69,6 +69,7 @@ export class Port {
 
   /** Counts since the port was set up, by kind. */
   counters(): Record<string, number> {
+    this.#line?.settle()
     return { ...this.#bytes, ...this.adapter.counters() }
   }
 

@@ -53,8 +53,39 @@ export interface Line {
   /** Stops and resumes reading, so that a slow consumer slows the line and loses nothing in this process. */
   pause(): void
   resume(): void
+  /**
+   * Bytes pass between the line and a connected socket at once, in the order of all writes, and are told within
+   * `tellMs`. What was not taken at once is left to the handlers. Only while somebody has `onBytes`.
+   * @param socketFd its descriptor, of which a copy is taken
+   * @throws Fault `line_closed`
+   */
+  pass(socketFd: number, tellMs: number, handlers: PassedSocketHandlers): PassedSocket
+  /** Tells now what has passed and was not told yet. */
+  settle(): void
   driverCounts(): DriverCounts | null
   close(): Promise<void>
+}
+
+/** What a line tells of a socket it passes bytes to and from, in the order in which it happened. */
+export interface PassedSocketHandlers {
+  /**
+   * The socket sent these; the driver took the first `taken` of them at `atUs` (CLOCK_MONOTONIC). The rest is to be
+   * written before the handler returns, or is lost.
+   */
+  onBytes(bytes: Uint8Array, taken: number, atUs: number): void
+  /** It did not take `rest`, the end of what `onBytes` of the line had last. Nothing more goes to it until `goDirect`. */
+  onBehind(rest: Uint8Array): void
+  /** It ended (0) or failed (errno), and has left. */
+  onEnded(errno: number): void
+}
+
+/** A socket that a line passes bytes to and from. After it left or ended calls are of no effect. */
+export interface PassedSocket {
+  goDirect(): void
+  /** Stops and resumes reading from the socket. */
+  pause(): void
+  resume(): void
+  leave(): void
 }
 
 /** Opens lines. */
@@ -113,12 +144,9 @@ export interface FramePayload {
   decodeError?: { code: string; message: string }
 }
 
-/** Makes the framer that ends a frame by quiet on the line. */
-export type SilenceFramerMaker = (limits: { silenceMs: number; maxFrameBytes: number }) => Framer
-
 /** TCP clients of a raw line. What one sends goes to the line; what the line sends goes to all. */
 export interface RawSocketServer {
-  /** To every client. */
+  /** To every client that the line does not pass bytes to by itself. */
   broadcast(bytes: Uint8Array): void
   /** tcpClients now; tcpRefused (too many) and tcpCutOff (too slow) since it listens. */
   counters(): Record<string, number>
@@ -126,13 +154,14 @@ export interface RawSocketServer {
 }
 
 /** How a raw socket server meets its line. */
-export interface RawSocketLine {
-  /** Resolves when the line took the bytes. @throws Fault `line_closed`, at once or later */
-  onBytes(bytes: Uint8Array): Promise<void>
-  /** A client is behind by more than its backlog: the line is to be read no further for now. */
-  pause(): void
-  /** Every client caught up, or the slow one was cut off. */
-  resume(): void
+export interface RawSocketLine extends Pick<Line, 'pass' | 'settle' | 'pause' | 'resume'> {
+  /** A client sent these, and the line has them all. */
+  onPassed(bytes: Uint8Array, atUs: number): void
+  /**
+   * A client sent these, and the line has only the first `taken`. Resolves when it took the rest.
+   * @throws Fault `line_closed`, at once or later
+   */
+  onBytes(bytes: Uint8Array, taken: number): Promise<void>
 }
 
 /** Opens a TCP server for a raw line. @throws Fault `tcp_port_taken` */
@@ -140,3 +169,13 @@ export type RawSocketOpener = (
   settings: { port: number; maxClients: number },
   line: RawSocketLine,
 ) => Promise<RawSocketServer>
+
+/** Makes the framer that ends a frame by quiet on the line. */
+export type SilenceFramerMaker = (limits: SilenceLimits) => Framer
+
+/** `settle` hands up what was read and not told yet: a frame has not ended before. */
+export interface SilenceLimits {
+  silenceMs: number
+  maxFrameBytes: number
+  settle(): void
+}

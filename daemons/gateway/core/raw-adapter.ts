@@ -36,18 +36,20 @@ export class RawAdapter implements Adapter {
   }
 
   attach(line: Line): void {
-    const framer = createFramer(this.#settings, this.#world.silenceFramer)
+    const framer = createFramer(this.#settings, this.#world.silenceFramer, () => line.settle())
     framer.onFrame((bytes, atUs, isCut) => this.#received(bytes, atUs, isCut))
     this.#line = line
     this.#framer = framer
     line.onBytes((bytes, atUs) => {
       this.#sockets?.broadcast(bytes)
-      framer.feed(bytes, atUs)
+      // What comes while the port closes is counted, but ends no frame any more.
+      if (framer === this.#framer) framer.feed(bytes, atUs)
     })
     this.#turn = this.#turn.then(() => this.#openSockets())
   }
 
   detach(): Promise<void> {
+    this.#line?.settle()
     this.#line = undefined
     this.#framer?.close()
     this.#framer = undefined
@@ -114,21 +116,25 @@ export class RawAdapter implements Adapter {
   }
 
   /** Not reported before the driver has all of it: a frame that was not sent is not shown as sent. */
-  #send(line: Line, bytes: Uint8Array): Promise<void> {
-    this.#heldBytes += bytes.length
-    return line.write(bytes).then(
+  #send(line: Line, bytes: Uint8Array, taken = 0): Promise<void> {
+    const heldBytes = bytes.length - taken
+    this.#heldBytes += heldBytes
+    return line.write(bytes.subarray(taken)).then(
       () => {
-        this.#heldBytes -= bytes.length
-        this.#counts.txFrames++
-        const monotonicUs = this.#context.clock.monotonicMs() * 1000
-        const payload = () => payloadOf({ direction: 'tx', bytes, monotonicUs, isCut: false })
-        this.#context.publish('frame', payload, bytes.length)
+        this.#heldBytes -= heldBytes
+        this.#sent(bytes, this.#context.clock.monotonicMs() * 1000)
       },
       (fault) => {
-        this.#heldBytes -= bytes.length
+        this.#heldBytes -= heldBytes
         throw fault
       },
     )
+  }
+
+  #sent(bytes: Uint8Array, atUs: number): void {
+    this.#counts.txFrames++
+    const payload = () => payloadOf({ direction: 'tx', bytes, monotonicUs: atUs, isCut: false })
+    this.#context.publish('frame', payload, bytes.length)
   }
 
   #openLine(): Line {
@@ -143,7 +149,10 @@ export class RawAdapter implements Adapter {
       this.#sockets = await this.#world.openSockets(
         { port, maxClients },
         {
-          onBytes: (bytes) => this.#send(this.#openLine(), bytes),
+          onPassed: (bytes, atUs) => this.#sent(bytes, atUs),
+          onBytes: (bytes, taken) => this.#send(this.#openLine(), bytes, taken),
+          pass: (socketFd, tellMs, handlers) => this.#openLine().pass(socketFd, tellMs, handlers),
+          settle: () => this.#line?.settle(),
           pause: () => this.#line?.pause(),
           resume: () => this.#line?.resume(),
         },
@@ -155,9 +164,9 @@ export class RawAdapter implements Adapter {
   }
 }
 
-function createFramer(settings: RawSettings, silenceFramer: SilenceFramerMaker): Framer {
+function createFramer(settings: RawSettings, silenceFramer: SilenceFramerMaker, settle: () => void): Framer {
   if (settings.framing === 'silence')
-    return silenceFramer({ silenceMs: settings.silence_ms, maxFrameBytes: settings.max_frame_bytes })
+    return silenceFramer({ silenceMs: settings.silence_ms, maxFrameBytes: settings.max_frame_bytes, settle })
   const cutter = createCutter(contentFramingOf(settings), settings.max_frame_bytes)
   let handler: (frame: Uint8Array, atUs: number, cut: boolean) => void = () => {}
   return {

@@ -4,6 +4,7 @@ import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
 import type { RawSocketLine, RawSocketOpener, RawSocketServer } from '../core/ports.ts'
+import { RawClient } from './raw-client.ts'
 
 /** Bounds of every raw TCP server; keys of the config table `raw_tcp`. */
 export interface RawSocketLimits {
@@ -13,6 +14,8 @@ export interface RawSocketLimits {
   backlogBytes: number
   /** How long one client may hold up the line before it is cut off. */
   slowClientMs: number
+  /** How long bytes that passed between line and client may wait to be told. */
+  tellMs: number
 }
 
 /** @returns an opener whose servers share the limits */
@@ -35,88 +38,78 @@ function createClients(
   settings: { port: number; maxClients: number },
   line: RawSocketLine,
 ): Pick<RawSocketServer, 'broadcast' | 'counters'> & { accept(socket: Socket): void; closeAll(): void } {
-  const sockets = new Set<Socket>()
-  const behind = new Map<Socket, Timer>()
+  const { limits, clock, log } = deps
+  const clients = new Set<RawClient>()
+  const behind = new Map<RawClient, Timer>()
   let refused = 0
   let cutOff = 0
 
-  function caughtUp(socket: Socket): void {
-    behind.get(socket)?.cancel()
-    if (behind.delete(socket) && behind.size === 0) line.resume()
+  function caughtUp(client: RawClient): void {
+    behind.get(client)?.cancel()
+    if (behind.delete(client) && behind.size === 0) line.resume()
   }
 
-  function tooSlow(socket: Socket): void {
+  function tooSlow(client: RawClient): void {
     cutOff++
-    deps.log.warning('raw tcp client cut off', {
+    log.warning('raw tcp client cut off', {
       port: settings.port,
-      client: socket.remoteAddress,
-      waitedMs: deps.limits.slowClientMs,
-      heldBytes: socket.writableLength,
+      client: client.socket.remoteAddress,
+      waitedMs: limits.slowClientMs,
+      heldBytes: client.socket.writableLength,
     })
-    socket.destroy()
+    client.destroy()
   }
 
-  function fallsBehind(socket: Socket): void {
-    if (behind.has(socket)) return
+  function fallsBehind(client: RawClient): void {
+    if (behind.has(client)) return
     if (behind.size === 0) line.pause()
     behind.set(
-      socket,
-      deps.clock.after(deps.limits.slowClientMs, () => tooSlow(socket)),
+      client,
+      clock.after(limits.slowClientMs, () => tooSlow(client)),
     )
   }
 
-  function leave(socket: Socket): void {
-    sockets.delete(socket)
-    caughtUp(socket)
+  function join(socket: Socket): void {
+    const { backlogBytes, tellMs } = limits
+    const parts = { socket, line, backlogBytes, tellMs, onBehind: fallsBehind, onCaughtUp: caughtUp }
+    const client = new RawClient(parts, descriptorOf(socket))
+    clients.add(client)
+    socket.on('error', () => client.destroy())
+    socket.on('close', () => {
+      client.destroy()
+      clients.delete(client)
+      caughtUp(client)
+    })
   }
 
   return {
     accept(socket) {
-      if (sockets.size >= settings.maxClients) {
+      if (clients.size >= settings.maxClients) {
         refused++
         socket.destroy()
         return
       }
-      sockets.add(socket)
-      socket.on('close', () => leave(socket))
-      socket.on('error', () => socket.destroy())
-      socket.on('drain', () => caughtUp(socket))
-      socket.on('data', forwarder(socket, line, deps.limits.backlogBytes))
-      socket.resume()
-    },
-    broadcast(bytes) {
-      for (const socket of sockets) {
-        socket.write(bytes)
-        if (socket.writableLength > deps.limits.backlogBytes) fallsBehind(socket)
+      try {
+        join(socket)
+      } catch (error) {
+        refused++
+        log.warning('raw tcp client not taken', { port: settings.port, why: String(error) })
+        socket.destroy()
       }
     },
-    counters: () => ({ tcpClients: sockets.size, tcpRefused: refused, tcpCutOff: cutOff }),
+    broadcast(bytes) {
+      for (const client of clients) client.send(bytes)
+    },
+    counters: () => ({ tcpClients: clients.size, tcpRefused: refused, tcpCutOff: cutOff }),
     closeAll() {
-      for (const socket of sockets) socket.destroy()
+      for (const client of clients) client.destroy()
     },
   }
 }
 
-/**
- * What a client sends goes to the line in order. The client is read no further while the line has more than the backlog
- * of its bytes still to take: pausing for each read would cost more than the read.
- */
-function forwarder(socket: Socket, line: RawSocketLine, backlogBytes: number): (bytes: Uint8Array) => void {
-  let heldBytes = 0
-  const letGo = () => void socket.destroy()
-  return (bytes) => {
-    heldBytes += bytes.length
-    if (heldBytes > backlogBytes) socket.pause()
-    const taken = () => {
-      heldBytes -= bytes.length
-      if (socket.isPaused() && heldBytes <= backlogBytes) socket.resume()
-    }
-    try {
-      line.onBytes(bytes).then(taken, letGo)
-    } catch {
-      letGo() // the line closed this very moment; its clients are let go with it
-    }
-  }
+/** Node tells it of a socket that is open, though not in its types. */
+function descriptorOf(socket: Socket): number {
+  return (socket as Socket & { _handle?: { fd?: number } })._handle?.fd ?? -1
 }
 
 async function listening(server: Server, host: string, port: number): Promise<void> {

@@ -9,7 +9,7 @@ import {
   type PlantroomOpenOptions,
   type PlantroomPort,
 } from '#native/serial/index.ts'
-import type { DriverCounts, Line, LineOpener, LineSettings } from '../core/ports.ts'
+import type { DriverCounts, Line, LineOpener, LineSettings, PassedSocket, PassedSocketHandlers } from '../core/ports.ts'
 import { lineFaultOf } from './line-faults.ts'
 import { requireTerminal } from './terminal-class.ts'
 
@@ -76,7 +76,6 @@ class SerialLine implements Line {
   #onGone: ((fault: Fault) => void) | undefined
   #gone: Fault | undefined
   #isToldGone = false
-  #isDropping = false
   /** A write from before a flush was thrown away by it. */
   #flushes = 0
   /** Its writer is told when it fails; here it only marks the end of what was written. */
@@ -97,8 +96,12 @@ class SerialLine implements Line {
   write(bytes: Uint8Array): Promise<void> {
     if (!this.#port.isOpen) return Promise.reject(this.#closed())
     const flushes = this.#flushes
+    const { passing } = this.#port.channel
+    passing.tell()
+    passing.hold()
     this.#lastWrite = new Promise((resolve, reject) => {
       this.#stream.write(bytes, undefined, (error) => {
+        passing.release()
         if (error) reject(this.#refused(error as CallError))
         // The stream would take no write after one that failed, so the binding ends what it threw away as if written.
         else if (flushes !== this.#flushes) reject(this.#thrownAway())
@@ -117,19 +120,30 @@ class SerialLine implements Line {
 
   async flush(): Promise<void> {
     this.#requireOpen()
-    this.#isDropping = true
+    const { channel } = this.#port
+    channel.passing.tell()
+    channel.passing.hold()
     this.#flushes++
     try {
-      await told(this.#port.flush(), this.#path)
+      await channel.rest(() => told(this.#port.flush(), this.#path))
     } finally {
-      this.#isDropping = false
+      channel.passing.release()
     }
   }
 
   onBytes(handler: (bytes: Uint8Array, atUs: number) => void): void {
     this.#port.channel.listen((bytes, atUs) => {
-      if (!this.#isDropping && this.#port.isOpen) handler(bytes, atUs)
+      if (this.#port.isOpen) handler(bytes, atUs)
     })
+  }
+
+  pass(socketFd: number, tellMs: number, handlers: PassedSocketHandlers): PassedSocket {
+    this.#requireOpen()
+    return this.#port.channel.passing.join(socketFd, tellMs, handlers)
+  }
+
+  settle(): void {
+    if (this.#port.isOpen) this.#port.channel.passing.tell()
   }
 
   onGone(handler: (fault: Fault) => void): void {

@@ -14,7 +14,7 @@ const SLACK = 1 / 4
  * chunks stay whole here, at most `maxFrameBytes` of them, and their own stamps decide what belongs to a frame: bytes
  * that were read late but far apart are two frames, however late the parser's timer is.
  */
-export const createSilenceFramer: SilenceFramerMaker = ({ silenceMs, maxFrameBytes }): Framer => {
+export const createSilenceFramer: SilenceFramerMaker = ({ silenceMs, maxFrameBytes, settle }): Framer => {
   const parser = new InterByteTimeoutParser({
     interval: Math.ceil(silenceMs * (1 + SLACK)),
     maxBufferSize: maxFrameBytes,
@@ -24,6 +24,7 @@ export const createSilenceFramer: SilenceFramerMaker = ({ silenceMs, maxFrameByt
   let heldBytes = 0
   let lastAtUs = 0
   let remindedAtUs = Number.NEGATIVE_INFINITY
+  let isEnding = false
   let handler: (frame: Uint8Array, atUs: number, cut: boolean) => void = () => {}
 
   function emit(isCut: boolean): void {
@@ -35,8 +36,14 @@ export const createSilenceFramer: SilenceFramerMaker = ({ silenceMs, maxFrameByt
   }
 
   parser.on('data', () => {
+    const knownAtUs = lastAtUs
+    isEnding = true
+    settle()
+    isEnding = false
     remindedAtUs = Number.NEGATIVE_INFINITY
-    emit(false)
+    if (lastAtUs === knownAtUs) emit(false)
+    // More came meanwhile. The parser forgets what it is given before this handler returns.
+    else queueMicrotask(() => remind(lastAtUs))
   })
 
   function hold(bytes: Uint8Array): void {
@@ -46,7 +53,7 @@ export const createSilenceFramer: SilenceFramerMaker = ({ silenceMs, maxFrameByt
   }
 
   function remind(atUs: number): void {
-    if (heldBytes === 0 || atUs - remindedAtUs < silenceUs * SLACK) return
+    if (isEnding || heldBytes === 0 || atUs - remindedAtUs < silenceUs * SLACK) return
     remindedAtUs = atUs
     parser.write(MARKER)
   }

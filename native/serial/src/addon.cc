@@ -5,27 +5,13 @@
 #include <sys/ioctl.h>
 
 #include <memory>
+#include <vector>
 
+#include "call.h"
 #include "job.h"
-#include "js.h"
 #include "opening.h"
-#include "port.h"
+#include "passing-calls.h"
 #include "pty.h"
-
-/** A call's port, its JavaScript object and its first two arguments. */
-struct Call {
-  Port* port = nullptr;
-  napi_value self = nullptr;
-  napi_value args[2] = {};
-};
-
-static Call callOf(napi_env env, napi_callback_info info) {
-  Call call;
-  size_t count = 2;
-  napi_get_cb_info(env, info, &count, call.args, &call.self, nullptr);
-  napi_unwrap(env, call.self, reinterpret_cast<void**>(&call.port));
-  return call;
-}
 
 /** Runs one ioctl-like call on the pool while nobody closes the descriptor. */
 static napi_value portJob(napi_env env, const Call& call, const char* name, std::function<Failure(int fd)> work,
@@ -244,11 +230,8 @@ static napi_value Construct(napi_env env, napi_callback_info info) {
   return self;
 }
 
-#define METHOD(name, function) \
-  { name, nullptr, function, nullptr, nullptr, nullptr, napi_default, nullptr }
-
 NAPI_MODULE_INIT() {
-  const napi_property_descriptor methods[] = {
+  std::vector<napi_property_descriptor> methods = {
       METHOD("begin", Begin),
       METHOD("want", Want),
       METHOD("write", Write),
@@ -269,8 +252,8 @@ NAPI_MODULE_INIT() {
       {"unsupported", nullptr, nullptr, GetUnsupported, nullptr, nullptr, napi_enumerable, nullptr},
   };
   napi_value constructor;
-  napi_define_class(env, "Port", NAPI_AUTO_LENGTH, Construct, nullptr, sizeof methods / sizeof methods[0], methods,
-                    &constructor);
+  for (const napi_property_descriptor& method : passingCalls()) methods.push_back(method);
+  napi_define_class(env, "Port", NAPI_AUTO_LENGTH, Construct, nullptr, methods.size(), methods.data(), &constructor);
   napi_ref constructorRef;
   napi_create_reference(env, constructor, 1, &constructorRef);
   napi_set_instance_data(env, constructorRef, nullptr, nullptr);

@@ -5,22 +5,17 @@
 #include <errno.h>
 #include <linux/serial.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "clock.h"
 #include "js.h"
 #include "settings.h"
 
 // A read this long may have left more behind; after a shorter one a second read would only say EAGAIN.
 static const ssize_t kLongRead = 1024;
-
-static double nowUs() {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec / 1000);
-}
 
 /** The environment ends (process exit, worker stopped) while the port is open. */
 static void onEnvironmentEnd(napi_async_cleanup_hook_handle handle, void* data) {
@@ -65,6 +60,7 @@ napi_value Port::begin(napi_value slabValue, napi_value onEvent) {
   napi_create_string_utf8(env, "plantroom:serial", NAPI_AUTO_LENGTH, &name);
   napi_async_init(env, nullptr, name, &context);
   napi_add_async_cleanup_hook(env, onEnvironmentEnd, this, &cleanup);
+  passing.begin(loop, slab, slabSize);
   arm();
   return jsUndefined(env);
 }
@@ -106,11 +102,17 @@ void Port::onPoll(uv_poll_t* handle, int status, int events) {
 }
 
 void Port::readable() {
+  bool isPassed = passing.isActive();
+  // What is told here may close the line or ask for a rest.
+  if (isPassed && !passing.makeRoom()) return;
+  if (poll == nullptr || wanted == 0) return;
+  uint8_t* to = isPassed ? passing.end() : slab;
+  size_t most = isPassed ? std::min(wanted, passing.room()) : wanted;
   size_t length = 0;
   int err = 0;
   bool isEnd = false;
-  while (length < wanted) {
-    ssize_t n = ::read(fd, slab + length, wanted - length);
+  while (length < most) {
+    ssize_t n = ::read(fd, to + length, most - length);
     if (n > 0) {
       length += static_cast<size_t>(n);
       if (n < kLongRead) break;
@@ -122,7 +124,9 @@ void Port::readable() {
     break;
   }
   double atUs = nowUs();
-  if (length > 0) {
+  if (length > 0 && isPassed) {
+    passing.fromLine(length, atUs);
+  } else if (length > 0) {
     wanted = 0;
     emit(Event::bytes, static_cast<double>(length), atUs);
   }
@@ -134,6 +138,8 @@ void Port::readable() {
 void Port::lost(int err) {
   if (isLost || poll == nullptr) return;
   isLost = true;
+  passing.tell();
+  if (poll == nullptr) return;
   uv_poll_stop(poll);
   armed = 0;
   emit(Event::lost, err, nowUs());
@@ -225,6 +231,7 @@ static void onPollClosed(uv_handle_t* handle) {
 
 void Port::stopPolling() {
   if (poll == nullptr) return;
+  passing.stop();
   uv_poll_stop(poll);
   poll->data = new Leftover{env, context, cleanup};
   uv_close(reinterpret_cast<uv_handle_t*>(poll), onPollClosed);

@@ -12,9 +12,10 @@
 #include "blocking.h"
 #include "failure.h"
 #include "opened.h"
+#include "passing.h"
 
 /** Kinds of event given to JavaScript. */
-enum class Event { bytes = 0, writable = 1, lost = 2 };
+enum class Event { bytes = 0, writable = 1, lost = 2, passed = 3 };
 
 class Port {
  public:
@@ -38,6 +39,10 @@ class Port {
   bool isClosing() const { return closing; }
   void setClosing() { closing = true; }
 
+  /** Main thread: the descriptor is open and nobody is closing it. */
+  bool isUsable() const { return !closing && !isLost; }
+  void emit(Event event, double value, double atUs);
+
   const std::string& path() const { return devicePath; }
 
   napi_env env;
@@ -47,12 +52,13 @@ class Port {
   int fd = -1;
   int unsupported = 0;
   BlockingCalls blocking;
+  /** Main thread only. */
+  Passing passing{this};
 
  private:
   static void onPoll(uv_poll_t* handle, int status, int events);
   void readable();
   void lost(int err);
-  void emit(Event event, double value, double atUs);
   void arm();
 
   std::string devicePath;

@@ -39,6 +39,10 @@ export function fakeLine(): FakeLine {
     resume() {
       isPaused = false
     },
+    pass: () => {
+      throw new Fault('line_closed', 'a line in memory passes nothing to sockets')
+    },
+    settle: () => {},
     driverCounts: () => null,
     async close() {
       isClosed = true

@@ -150,13 +150,19 @@ t.test('a line that takes nothing is given up, and what waited is never sent', a
 })
 
 t.test('lends the line to TCP clients while it is open', async (t) => {
-  const { adapter, sockets } = rawOn({ tcp_port: 5000 })
+  const { adapter, events, sockets } = rawOn({ tcp_port: 5000 })
   const line = fakeLine()
   adapter.attach(line)
   await new Promise((resolve) => setImmediate(resolve))
-  await sockets.line?.onBytes(Uint8Array.of(9))
+  await sockets.line?.onBytes(Uint8Array.of(7, 9), 1)
+  sockets.line?.onPassed(Uint8Array.of(5), 77)
   line.arrive(Uint8Array.of(8), 1)
-  t.same(line.written, [Uint8Array.of(9)])
+  t.same(line.written, [Uint8Array.of(9)], 'what the driver has already is not written again')
+  t.match(
+    events.map(({ payload }) => payload),
+    [{ hex: '07 09' }, { hex: '05', monotonicUs: 77 }],
+    'each is shown as it was sent',
+  )
   t.same(sockets.sent, [Uint8Array.of(8)])
   sockets.line?.pause()
   t.equal(line.isPaused, true)
@@ -164,6 +170,17 @@ t.test('lends the line to TCP clients while it is open', async (t) => {
   t.equal(line.isPaused, false)
   await adapter.detach()
   t.equal(sockets.closed, 1)
+})
+
+t.test('tells what has passed before it lets the line go, and frames nothing after', async (t) => {
+  const { adapter, events } = rawOn()
+  const line = fakeLine()
+  line.settle = () => line.arrive(Uint8Array.of(1, 10), 5)
+  adapter.attach(line)
+  await adapter.detach()
+  line.arrive(Uint8Array.of(2, 10), 6)
+  t.match(events, [{ event: 'frame', payload: { hex: '01 0A' } }])
+  t.equal(events.length, 1)
 })
 
 t.test('says when its TCP port is taken, and serves the line all the same', async (t) => {

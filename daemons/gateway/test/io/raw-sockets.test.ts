@@ -1,127 +1,338 @@
+/** TCP clients on real lines over ptys; what a client is promised holds at any size and in any order of events. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Server, type Socket } from 'node:net'
-import t from 'tap'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { createLog } from '#kit/log.ts'
+import { silentLog } from '#kit/log.ts'
+import { openPty } from '#native/serial/index.ts'
+import type { RawSocketLine } from '../../core/ports.ts'
 import { createRawSocketOpener } from '../../io/raw-sockets.ts'
 import { freePort } from '../free-port.ts'
+import { createSerialOpener } from '../../io/serial-line.ts'
+import { plainLine } from '../core/fake-line.ts'
 
-async function openOn(limits: { backlogBytes?: number; maxClients?: number } = {}) {
+/** A server on a line that is open on a pty. `sent` and `heard` are what was told of bytes to and from the line. */
+async function openOn(t: Test, limits: { backlogBytes?: number; maxClients?: number } = {}) {
   const clock = fakeClock()
-  const got: Uint8Array[] = []
+  const pty = openPty()
+  const opened = await createSerialOpener({ log: silentLog }).open(pty.path, plainLine)
+  const sent: Uint8Array[] = []
+  const heard: Uint8Array[] = []
   const flow: string[] = []
+  const line: RawSocketLine = {
+    pass: (...given) => opened.pass(...given),
+    settle: () => opened.settle(),
+    onPassed: (bytes) => void sent.push(bytes),
+    async onBytes(bytes, taken) {
+      sent.push(bytes)
+      await opened.write(bytes.subarray(taken))
+    },
+    pause() {
+      flow.push('pause')
+      opened.pause()
+    },
+    resume() {
+      flow.push('resume')
+      opened.resume()
+    },
+  }
   const open = createRawSocketOpener({
     clock,
-    log: createLog({ level: 'error' }),
-    limits: { host: '127.0.0.1', backlogBytes: limits.backlogBytes ?? 1000, slowClientMs: 2000 },
+    log: silentLog,
+    limits: { host: '127.0.0.1', backlogBytes: limits.backlogBytes ?? 1000, slowClientMs: 2000, tellMs: 2 },
   })
   const port = await freePort()
-  const line = {
-    onBytes: async (bytes: Uint8Array) => void got.push(bytes),
-    pause: () => void flow.push('pause'),
-    resume: () => void flow.push('resume'),
+  const server = await open({ port, maxClients: limits.maxClients ?? 8 }, line)
+  opened.onBytes((bytes) => {
+    heard.push(bytes)
+    server.broadcast(bytes)
+  })
+  t.teardown(async () => {
+    await server.close()
+    await opened.close()
+    await pty.close()
+  })
+  const clients = () => server.counters().tcpClients ?? 0
+  /** Resolves when the server has it. */
+  async function client(): Promise<Socket> {
+    const before = clients()
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => undefined)
+    t.teardown(() => socket.destroy())
+    await once(socket, 'connect')
+    await until(() => clients() > before)
+    return socket
   }
-  const server = await open({ port, maxClients: limits.maxClients ?? 2 }, line)
-  return { clock, flow, got, line, open, port, server }
+  return { client, clients, clock, flow, heard, line, open, opened, port, pty, sent, server }
 }
 
-async function client(port: number): Promise<Socket> {
-  const socket = connect(port, '127.0.0.1')
-  await once(socket, 'connect')
-  return socket
+/** More than the kernel holds for a client that reads nothing. */
+const FILL_BYTES = 40 * 1_048_576
+
+async function until(isTrue: () => boolean, limitMs = 20_000): Promise<void> {
+  const endMs = performance.now() + limitMs
+  while (!isTrue()) {
+    if (performance.now() > endMs) throw new Error(`${isTrue}: not within ${limitMs} ms`)
+    await sleep(1)
+  }
 }
 
-async function until(isTrue: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 20_000 && !isTrue(); turn++) await new Promise((resolve) => setImmediate(resolve))
+/** What arrives there: how much, and all of it. */
+function heardBy(from: Socket | { onBytes(handler: (bytes: Buffer) => void): void }) {
+  const pieces: Buffer[] = []
+  const heard = { length: 0, bytes: () => Buffer.concat(pieces) }
+  const keep = (bytes: Buffer) => {
+    pieces.push(bytes)
+    heard.length += bytes.length
+  }
+  if ('onBytes' in from) from.onBytes(keep)
+  else from.on('data', keep)
+  return heard
 }
+
+/** Bytes that tell their own place; streams with other seeds differ. */
+function pattern(length: number, seed = 0): Buffer {
+  const bytes = Buffer.allocUnsafe(length)
+  for (let at = 0; at < length; at++) bytes[at] = ((at * 7) >> 2) + seed
+  return bytes
+}
+
+/** Sizes from 1 byte to some kilobytes, most of them small; the same for the same seed. */
+function* sizes(seed: number, total: number): Generator<number> {
+  let state = seed
+  for (let done = 0; done < total; ) {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
+    const size = Math.min(total - done, 1 + (state % (state % 7 === 0 ? 9000 : 300)))
+    done += size
+    yield size
+  }
+}
+
+const written = (socket: Socket, bytes: Uint8Array) =>
+  new Promise<void>((resolve) => socket.write(bytes, () => resolve()))
 
 t.test('what a client sends goes to the line, what the line sends goes to every client', async (t) => {
-  const { got, port, server } = await openOn()
-  const clients = [await client(port), await client(port)]
-  await until(() => server.counters().tcpClients === 2)
+  const { client, pty, sent } = await openOn(t)
+  const clients = [await client(), await client()]
+  const atLine = heardBy(pty)
   clients[0]?.write('ab')
-  await until(() => got.length > 0)
-  t.equal(Buffer.concat(got).toString(), 'ab')
-  const heard = clients.map((socket) => once(socket, 'data'))
-  server.broadcast(Buffer.from('hello'))
-  t.same((await Promise.all(heard)).map(String), ['hello', 'hello'])
-  await server.close()
+  await until(() => atLine.length === 2 && sent.length > 0)
+  t.equal(String(atLine.bytes()), 'ab')
+  t.equal(Buffer.concat(sent).toString(), 'ab')
+  const heard = clients.map((socket) => heardBy(socket))
+  await pty.write(Buffer.from('hello'))
+  await until(() => heard.every((one) => one.length === 5))
+  for (const one of heard) t.equal(String(one.bytes()), 'hello')
 })
 
 t.test('connections that cannot be accepted do not end the server', async (t) => {
   const servers: Server[] = []
   const note = (message: unknown) => void servers.push((message as { server: Server }).server)
   subscribe('tracing:net.server.listen:asyncStart', note)
-  const { got, port, server } = await openOn()
+  const { client, port, pty } = await openOn(t)
   unsubscribe('tracing:net.server.listen:asyncStart', note)
   const own = servers.find((one) => (one.address() as AddressInfo | null)?.port === port)
   for (let times = 0; times < 3; times++) own?.emit('error', new Error('accept ENOBUFS'))
   t.ok(own)
-  const socket = await client(port)
-  socket.write('a')
-  await until(() => got.length > 0)
-  t.equal(Buffer.concat(got).toString(), 'a')
-  socket.destroy()
-  await server.close()
+  const atLine = heardBy(pty)
+  ;(await client()).write('a')
+  await until(() => atLine.length > 0)
+  t.equal(String(atLine.bytes()), 'a')
 })
 
 t.test('one client more than the bound is refused and counted', async (t) => {
-  const { port, server } = await openOn({ maxClients: 1 })
-  await client(port)
-  await until(() => server.counters().tcpClients === 1)
-  const second = await client(port)
+  const { client, port, server } = await openOn(t, { maxClients: 1 })
+  await client()
+  const second = connect(port, '127.0.0.1')
   second.on('error', () => {})
   await once(second, 'close')
   t.match(server.counters(), { tcpClients: 1, tcpRefused: 1 })
-  await server.close()
+})
+
+t.test('a client whose line is gone is refused and counted', async (t) => {
+  const { opened, port, server } = await openOn(t)
+  await opened.close()
+  const late = connect(port, '127.0.0.1')
+  late.on('error', () => {})
+  await once(late, 'close')
+  t.match(server.counters(), { tcpClients: 0, tcpRefused: 1 })
 })
 
 t.test('a client that reads nothing holds the line up for its time, then is cut off', async (t) => {
-  const { clock, flow, port, server } = await openOn()
-  const slow = await client(port)
+  const { client, clients, clock, flow, pty, server } = await openOn(t)
+  const slow = await client()
   slow.pause()
-  slow.on('error', () => {})
-  await until(() => server.counters().tcpClients === 1)
-  for (let sent = 0; sent < 40_000_000 && flow.length === 0; sent += 65_536) server.broadcast(Buffer.alloc(65_536))
+  void fill(pty, () => flow.length > 0)
+  await until(() => flow.length > 0)
   t.same(flow, ['pause'])
   clock.advance(2000)
-  await until(() => server.counters().tcpClients === 0)
+  await until(() => clients() === 0)
   t.same(flow, ['pause', 'resume'])
   t.match(server.counters(), { tcpCutOff: 1 })
-  await server.close()
 })
 
-t.test('a client that catches up in time lets the line go on', async (t) => {
-  const { clock, flow, port, server } = await openOn()
-  const socket = await client(port)
+/** Sends until that is so; the last write may wait for a line that is held up. */
+async function fill(pty: { write(bytes: Uint8Array): Promise<void> }, isEnough: () => boolean): Promise<number> {
+  const bytes = pattern(FILL_BYTES)
+  let sentBytes = 0
+  for (; sentBytes < bytes.length && !isEnough(); sentBytes += 16_384)
+    await pty.write(bytes.subarray(sentBytes, sentBytes + 16_384)).catch(() => undefined)
+  return sentBytes
+}
+
+t.test('a client that catches up in time lets the line go on, and lacks nothing', async (t) => {
+  const { client, clock, flow, pty, server } = await openOn(t, { backlogBytes: 20_000 })
+  const socket = await client()
   socket.pause()
-  await until(() => server.counters().tcpClients === 1)
-  for (let sent = 0; sent < 40_000_000 && flow.length === 0; sent += 65_536) server.broadcast(Buffer.alloc(65_536))
+  const filled = fill(pty, () => flow.length > 0)
+  await until(() => flow.length > 0)
+  const atClient = heardBy(socket)
   socket.resume()
   await until(() => flow.length === 2)
   clock.advance(5000)
+  const sentBytes = await filled
+  await until(() => atClient.length === sentBytes)
   t.same(flow, ['pause', 'resume'])
+  t.ok(atClient.bytes().equals(pattern(sentBytes)))
   t.match(server.counters(), { tcpClients: 1, tcpCutOff: 0 })
-  await server.close()
+  await pty.write(Buffer.from('and on'))
+  await until(() => atClient.length === sentBytes + 6)
+  t.equal(String(atClient.bytes().subarray(-6)), 'and on')
 })
 
 t.test('a port that is taken is said so, with its number', async (t) => {
-  const { line, open, port, server } = await openOn()
+  const { line, open, port } = await openOn(t)
   await t.rejects(open({ port, maxClients: 1 }, line), {
     code: 'tcp_port_taken',
     message: new RegExp(`${port}.*EADDRINUSE`),
   })
-  await server.close()
 })
 
 t.test('a client whose bytes the line refuses is let go', async (t) => {
-  const { line, port, server } = await openOn()
+  const { client, clients, line } = await openOn(t)
   line.onBytes = async () => Promise.reject(new Error('the line is closed'))
-  const socket = await client(port)
-  socket.on('error', () => {})
-  socket.write('x')
-  await once(socket, 'close')
-  t.match(server.counters(), { tcpClients: 0 })
+  const socket = await client()
+  socket.resume()
+  // More than a pty holds while nobody reads it.
+  socket.write(Buffer.alloc(300_000))
+  await until(() => socket.closed && clients() === 0)
+  t.ok(socket.closed)
+  t.equal(clients(), 0)
+})
+
+t.test('a client that ends is closed, with what it sent before on the line', async (t) => {
+  const { client, clients, pty } = await openOn(t)
+  const atLine = heardBy(pty)
+  const socket = await client()
+  const closed = once(socket, 'close')
+  socket.resume()
+  socket.end('last')
+  await closed
+  await until(() => clients() === 0 && atLine.length >= 4)
+  t.equal(String(atLine.bytes()), 'last')
+  t.equal(clients(), 0)
+})
+
+for (const seed of [1, 2, 3])
+  t.test(
+    `random pieces both ways at once, many clients of any speed: nothing lost, nothing doubled (${seed})`,
+    async (t) => {
+      const total = 600_000
+      const { client, heard, pty, sent } = await openOn(t, { backlogBytes: 40_000 })
+      const readers = [await client(), await client(), await client(), await client()]
+      const atReaders = readers.map((socket) => heardBy(socket))
+      const stutter = readers
+        .slice(1)
+        .map((socket, at) => setInterval(() => (socket.isPaused() ? socket.resume() : socket.pause()), 3 + 4 * at))
+      const sender = await client()
+      const atSender = heardBy(sender)
+      const atDevice = heardBy(pty)
+      const [toLine, fromLine] = [pattern(total, seed), pattern(total, seed + 100)]
+      const device = async () => {
+        let at = 0
+        for (const size of sizes(seed, total)) {
+          await pty.write(fromLine.subarray(at, at + size))
+          at += size
+        }
+      }
+      const host = async () => {
+        let at = 0
+        for (const size of sizes(seed + 9, total)) {
+          await written(sender, toLine.subarray(at, at + size))
+          at += size
+          if (size % 11 === 0) await new Promise((resolve) => setImmediate(resolve))
+        }
+      }
+      await Promise.all([device(), host()])
+      await until(() => atDevice.length >= total && [atSender, ...atReaders].every((one) => one.length >= total))
+      for (const timer of stutter) clearInterval(timer)
+      t.ok(atDevice.bytes().equals(toLine), 'the device has what was sent')
+      for (const one of [atSender, ...atReaders])
+        t.ok(one.bytes().equals(fromLine), 'every client has what the line sent')
+      await sleep(20)
+      t.ok(Buffer.concat(heard).equals(fromLine), 'and each byte was told once')
+      t.ok(Buffer.concat(sent).equals(toLine))
+    },
+  )
+
+t.test('writes of the gateway and of clients keep whole and in order, also while the line takes little', async (t) => {
+  const { client, opened, pty } = await openOn(t)
+  const socket = await client()
+  const count = 400
+  const own: Promise<void>[] = []
+  // Each message says who it is from, its number, and fills up with both: one that another broke into does not match.
+  const message = (from: string, number: number) => `${from}${number}:${`${from}${number}.`.repeat(60)}\n`
+  for (let number = 0; number < count; number++) {
+    own.push(opened.write(Buffer.from(message('g', number))))
+    socket.write(message('c', number))
+    if (number % 7 === 0) await sleep(1)
+  }
+  const atDevice = heardBy(pty)
+  await Promise.all(own)
+  const all = (from: string) => Array.from({ length: count }, (_, number) => message(from, number))
+  const total = 2 * all('g').join('').length
+  await until(() => atDevice.length === total)
+  const lines = atDevice.bytes().toString().split('\n').slice(0, -1)
+  const of = (from: string) => lines.filter((line) => line.startsWith(from)).map((line) => `${line}\n`)
+  t.same(of('g'), all('g'), 'each of the gateway is whole and in its order')
+  t.equal(of('c').join(''), all('c').join(''), 'and each of the client')
+})
+
+t.test('a client that vanishes in the middle leaves the others what they are due', async (t) => {
+  const { client, clients, pty } = await openOn(t, { backlogBytes: 40_000 })
+  const stays = await client()
+  const atStays = heardBy(stays)
+  pty.onBytes(() => undefined)
+  const bytes = pattern(500_000)
+  for (let at = 0; at < bytes.length; at += 25_000) {
+    const vanishes = await client()
+    vanishes.write(pattern(3000))
+    const sending = pty.write(bytes.subarray(at, at + 25_000))
+    if (at % 50_000 === 0) vanishes.resetAndDestroy()
+    else vanishes.destroy()
+    await sending
+    await until(() => clients() === 1)
+  }
+  await until(() => atStays.length === bytes.length && clients() === 1)
+  t.ok(atStays.bytes().equals(bytes))
+  t.equal(clients(), 1)
+})
+
+t.test('a line that is pulled in the middle has told all that its clients have', async (t) => {
+  const { client, heard, opened, pty, server } = await openOn(t)
+  const socket = await client()
+  const atClient = heardBy(socket)
+  const gone = new Promise((resolve) => opened.onGone(resolve))
+  await pty.write(pattern(30_000))
+  const flood = setInterval(() => socket.write(pattern(2000)), 1)
+  await until(() => atClient.length > 0)
+  await pty.close()
+  await gone
+  clearInterval(flood)
   await server.close()
+  await until(() => socket.closed)
+  t.ok(Buffer.concat(heard).equals(atClient.bytes()))
+  t.ok(atClient.bytes().equals(pattern(30_000).subarray(0, atClient.length)))
 })

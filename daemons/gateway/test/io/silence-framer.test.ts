@@ -2,9 +2,9 @@ import { setTimeout as passed } from 'node:timers/promises'
 import t from 'tap'
 import { createSilenceFramer } from '../../io/silence-framer.ts'
 
-function framerWith(limits: { silenceMs: number; maxFrameBytes: number }) {
+function framerWith(limits: { silenceMs: number; maxFrameBytes: number }, settle = () => {}) {
   const frames: { hex: string; atUs: number; cut: boolean }[] = []
-  const framer = createSilenceFramer(limits)
+  const framer = createSilenceFramer({ ...limits, settle })
   framer.onFrame((frame, atUs, cut) => frames.push({ hex: Buffer.from(frame).toString('hex'), atUs, cut }))
   return { framer, frames }
 }
@@ -56,4 +56,24 @@ t.test('what is held when the line closes is handed on, and nothing after', asyn
   framer.close()
   t.match(frames, [{ hex: '01' }])
   t.equal(frames.length, 1)
+})
+
+t.test('a frame has not ended while more of it was read and not told yet', async (t) => {
+  const waiting: [number, number][] = [
+    [2, 10_100],
+    [3, 10_200],
+    [4, 19_000],
+  ]
+  const settle = () => {
+    const [byte, atUs] = waiting.shift() ?? []
+    if (byte !== undefined && atUs !== undefined) framer.feed(Uint8Array.of(byte), atUs)
+  }
+  const { framer, frames } = framerWith({ silenceMs: 5, maxFrameBytes: 100 }, settle)
+  framer.feed(Uint8Array.of(1), 10_000)
+  await framesOf(frames, 2)
+  t.same(frames, [
+    { hex: '010203', atUs: 10_200, cut: false },
+    { hex: '04', atUs: 19_000, cut: false },
+  ])
+  framer.close()
 })

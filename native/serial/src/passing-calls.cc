@@ -1,0 +1,66 @@
+/** What JavaScript sees of passing bytes between a terminal and sockets. */
+#include "passing-calls.h"
+
+#include "call.h"
+
+/** beginPassing(notes, tellMs) */
+static napi_value BeginPassing(napi_env env, napi_callback_info info) {
+  Call call = callOf(env, info);
+  void* data = nullptr;
+  size_t length = 0;
+  napi_get_typedarray_info(env, call.args[0], nullptr, &length, &data, nullptr, nullptr);
+  uint64_t tellMs = static_cast<uint64_t>(numberOf(env, call.args[1]));
+  call.port->passing.useNotes(static_cast<double*>(data), length / Passing::kNoteSize, tellMs);
+  return jsUndefined(env);
+}
+
+/** join(fd) -> id */
+static napi_value Join(napi_env env, napi_callback_info info) {
+  Call call = callOf(env, info);
+  uint32_t id = 0;
+  Failure failure = call.port->passing.join(static_cast<int>(numberOf(env, call.args[0])), &id);
+  return failure.failed() ? throwFailure(env, failure, call.port->path()) : jsNumber(env, id);
+}
+
+static uint32_t idOf(napi_env env, const Call& call) { return static_cast<uint32_t>(numberOf(env, call.args[0])); }
+
+static napi_value Leave(napi_env env, napi_callback_info info) {
+  Call call = callOf(env, info);
+  call.port->passing.leave(idOf(env, call));
+  return jsUndefined(env);
+}
+
+/** setReading(id, isReading) */
+static napi_value SetReading(napi_env env, napi_callback_info info) {
+  Call call = callOf(env, info);
+  call.port->passing.setReading(idOf(env, call), boolOf(env, call.args[1]));
+  return jsUndefined(env);
+}
+
+static napi_value GoDirect(napi_env env, napi_callback_info info) {
+  Call call = callOf(env, info);
+  call.port->passing.goDirect(idOf(env, call));
+  return jsUndefined(env);
+}
+
+static napi_value HoldPassing(napi_env env, napi_callback_info info) {
+  Call call = callOf(env, info);
+  call.port->passing.setHeld(boolOf(env, call.args[0]));
+  return jsUndefined(env);
+}
+
+static napi_value TakePassed(napi_env env, napi_callback_info info) {
+  return jsNumber(env, static_cast<double>(callOf(env, info).port->passing.take()));
+}
+
+std::vector<napi_property_descriptor> passingCalls() {
+  return {
+      METHOD("beginPassing", BeginPassing),
+      METHOD("join", Join),
+      METHOD("leave", Leave),
+      METHOD("setReading", SetReading),
+      METHOD("goDirect", GoDirect),
+      METHOD("holdPassing", HoldPassing),
+      METHOD("takePassed", TakePassed),
+  };
+}

@@ -1,0 +1,205 @@
+/** Reads and writes of sockets beside those of a terminal, and the notes of them. */
+#include "passing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "clock.h"
+#include "port.h"
+
+// With less room than one read of a terminal gives, what waits is told first.
+static const size_t kLeastRoom = 4096;
+
+/** Bytes a non-blocking call took, 0..length; `err` where it failed for another reason than being full. */
+template <typename Call>
+static size_t pushAll(const uint8_t* bytes, size_t length, int* err, Call call) {
+  size_t at = 0;
+  while (at < length) {
+    ssize_t n = call(bytes + at, length - at);
+    if (n > 0) {
+      at += static_cast<size_t>(n);
+      continue;
+    }
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno != EAGAIN) *err = errno;
+    break;
+  }
+  return at;
+}
+
+void Passing::begin(uv_loop_t* ownLoop, uint8_t* ownSlab, size_t ownSlabSize) {
+  loop = ownLoop;
+  slab = ownSlab;
+  slabSize = ownSlabSize;
+}
+
+void Passing::useNotes(double* ownNotes, size_t slots, uint64_t withinMs) {
+  notes = ownNotes;
+  noteSlots = slots;
+  tellMs = withinMs;
+  if (timer != nullptr || loop == nullptr) return;
+  timer = new uv_timer_t;
+  timer->data = this;
+  uv_timer_init(loop, timer);
+  uv_unref(reinterpret_cast<uv_handle_t*>(timer));
+}
+
+Failure Passing::join(int fd, uint32_t* id) {
+  if (timer == nullptr) return failedCall("fcntl", ECANCELED);
+  int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) return failedCall("fcntl", errno);
+  PassedSocket* socket = new PassedSocket{{}, this, ++lastId, copy, true, true};
+  int status = uv_poll_init(loop, &socket->poll, copy);
+  if (status < 0) {
+    ::close(copy);
+    delete socket;
+    return failedCall("epoll_ctl", -status);
+  }
+  socket->poll.data = socket;
+  uv_poll_start(&socket->poll, UV_READABLE, onSocket);
+  sockets.push_back(socket);
+  *id = socket->id;
+  return Failure{};
+}
+
+PassedSocket* Passing::find(uint32_t id) const {
+  auto found = std::find_if(sockets.begin(), sockets.end(), [id](PassedSocket* one) { return one->id == id; });
+  return found == sockets.end() ? nullptr : *found;
+}
+
+void Passing::leave(uint32_t id) {
+  if (PassedSocket* socket = find(id)) letGo(socket);
+}
+
+void Passing::setReading(uint32_t id, bool isReading) {
+  PassedSocket* socket = find(id);
+  if (socket == nullptr || socket->isReading == isReading) return;
+  socket->isReading = isReading;
+  if (isReading) uv_poll_start(&socket->poll, UV_READABLE, onSocket);
+  else uv_poll_stop(&socket->poll);
+}
+
+void Passing::goDirect(uint32_t id) {
+  if (PassedSocket* socket = find(id)) socket->isDirect = true;
+}
+
+size_t Passing::take() {
+  used = 0;
+  if (timer != nullptr) uv_timer_stop(timer);
+  return std::exchange(noteCount, 0);
+}
+
+void Passing::letGo(PassedSocket* socket) {
+  std::erase(sockets, socket);
+  socket->passing = nullptr;
+  uv_close(reinterpret_cast<uv_handle_t*>(&socket->poll),
+           [](uv_handle_t* handle) { delete static_cast<PassedSocket*>(handle->data); });
+  ::close(socket->fd);
+}
+
+void Passing::stop() {
+  while (!sockets.empty()) letGo(sockets.back());
+  noteCount = 0;
+  used = 0;
+  if (timer == nullptr) return;
+  uv_close(reinterpret_cast<uv_handle_t*>(std::exchange(timer, nullptr)),
+           [](uv_handle_t* handle) { delete reinterpret_cast<uv_timer_t*>(handle); });
+}
+
+void Passing::note(Note kind, uint32_t id, size_t length, double value, double atUs) {
+  double* to = notes + noteCount++ * kNoteSize;
+  to[0] = static_cast<double>(kind);
+  to[1] = id;
+  to[2] = static_cast<double>(length);
+  to[3] = value;
+  to[4] = atUs;
+}
+
+void Passing::tell() {
+  if (noteCount > 0) port->emit(Event::passed, 0, 0);
+}
+
+/** One read of the line makes a note for itself and at most one for each socket. */
+bool Passing::makeRoom() {
+  if (room() < kLeastRoom || noteCount + sockets.size() + 1 > noteSlots) tell();
+  return room() > 0 && noteCount + sockets.size() + 1 <= noteSlots;
+}
+
+void Passing::onTimer(uv_timer_t* handle) { static_cast<Passing*>(handle->data)->tell(); }
+
+void Passing::tellInTime(bool isUrgent) {
+  if (isUrgent) return tell();
+  if (!uv_is_active(reinterpret_cast<uv_handle_t*>(timer))) uv_timer_start(timer, onTimer, tellMs, 0);
+}
+
+void Passing::end(PassedSocket* socket, int err) {
+  note(Note::ended, socket->id, 0, err, 0);
+  letGo(socket);
+}
+
+void Passing::fromLine(size_t length, double atUs) {
+  const uint8_t* bytes = slab + used;
+  used += length;
+  note(Note::fromLine, 0, length, 0, atUs);
+  bool isUrgent = false;
+  for (size_t at = 0; at < sockets.size();) {
+    PassedSocket* socket = sockets[at];
+    int err = 0;
+    size_t sent = length;
+    if (socket->isDirect)
+      sent = pushAll(bytes, length, &err, [socket](const uint8_t* from, size_t size) {
+        return ::send(socket->fd, from, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+      });
+    if (err != 0) {
+      end(socket, err);
+      isUrgent = true;
+      continue;
+    }
+    if (sent < length) {
+      socket->isDirect = false;
+      note(Note::behind, socket->id, 0, static_cast<double>(length - sent), 0);
+      isUrgent = true;
+    }
+    at++;
+  }
+  tellInTime(isUrgent);
+}
+
+void Passing::onSocket(uv_poll_t* handle, int status, int events) {
+  PassedSocket* socket = static_cast<PassedSocket*>(handle->data);
+  if (socket->passing != nullptr) socket->passing->fromSocket(socket, status);
+}
+
+void Passing::fromSocket(PassedSocket* socket, int status) {
+  // What is told here may close the line, or let this socket go or rest.
+  if (!makeRoom() || socket->passing == nullptr || !socket->isReading) return;
+  uint8_t* bytes = slab + used;
+  ssize_t n = ::recv(socket->fd, bytes, room(), MSG_DONTWAIT);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+    // After a failed poll libuv watches no more; a socket without a word about why is of no use.
+    if (status < 0) {
+      end(socket, -status);
+      tell();
+    }
+    return;
+  }
+  if (n <= 0) {
+    end(socket, n == 0 ? 0 : errno);
+    return tell();
+  }
+  size_t length = static_cast<size_t>(n);
+  size_t taken = 0;
+  int err = 0;  // a failed write is left to JavaScript's own, which meets the same and says so
+  if (!isHeld && port->isUsable())
+    taken = pushAll(bytes, length, &err,
+                    [this](const uint8_t* from, size_t size) { return ::write(port->fd, from, size); });
+  if (taken < length) isHeld = true;
+  used += length;
+  note(Note::fromSocket, socket->id, length, static_cast<double>(taken), nowUs());
+  tellInTime(taken < length);
+}

@@ -1,0 +1,97 @@
+/**
+ * Passes bytes between a terminal and connected sockets within the event loop. JavaScript hears of them later, in
+ * batches of notes with the stamp of each read; what a non-blocking write did not take is left to it at once.
+ */
+#pragma once
+
+#include <uv.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "failure.h"
+
+class Passing;
+class Port;
+
+/** Kinds of note; NOTE in passing.ts. */
+enum class Note {
+  /** The line sent `length` bytes. */
+  fromLine = 0,
+  /** A socket sent `length` bytes, of which the terminal took the first `value`. */
+  fromSocket = 1,
+  /** A socket did not take the last `value` bytes of the note before. Nothing more goes to it from here. */
+  behind = 2,
+  /** A socket ended (`value` 0) or failed (errno) and was let go. */
+  ended = 3,
+};
+
+/** A copy of a socket's descriptor, and its poll. Freed when libuv lets go of the poll. */
+struct PassedSocket {
+  uv_poll_t poll;
+  /** Null once it was let go. */
+  Passing* passing;
+  uint32_t id;
+  int fd;
+  bool isReading;
+  bool isDirect;
+};
+
+class Passing {
+ public:
+  /** Doubles of a note: kind, socket, length, value, stamp in microseconds. */
+  static constexpr size_t kNoteSize = 5;
+
+  explicit Passing(Port* port) : port(port) {}
+
+  /** Where bytes and notes are put; both belong to JavaScript and outlive the polling. */
+  void begin(uv_loop_t* loop, uint8_t* slab, size_t slabSize);
+  void useNotes(double* notes, size_t slots, uint64_t tellMs);
+
+  /** Takes a copy of the descriptor. Line bytes go to it, and its bytes to the line, from now on. */
+  Failure join(int fd, uint32_t* id);
+  void leave(uint32_t id);
+  void setReading(uint32_t id, bool isReading);
+  void goDirect(uint32_t id);
+  /** While held, what sockets send is left to JavaScript: its own writes are not all taken yet. */
+  void setHeld(bool held) { isHeld = held; }
+  /** Notes since the last call; their bytes lie one after another in the slab until the next event. */
+  size_t take();
+  /** All sockets are let go; nothing is told any more. */
+  void stop();
+
+  bool isActive() const { return !sockets.empty() || noteCount > 0; }
+  /** Tells what waits where little room is left. @returns whether one more read has room */
+  bool makeRoom();
+  uint8_t* end() const { return slab + used; }
+  size_t room() const { return slabSize - used; }
+  /** Hands on what was just read to `end()`. */
+  void fromLine(size_t length, double atUs);
+  /** An event now, if there is anything to tell. */
+  void tell();
+
+ private:
+  static void onSocket(uv_poll_t* handle, int status, int events);
+  static void onTimer(uv_timer_t* handle);
+  void fromSocket(PassedSocket* socket, int status);
+  void note(Note kind, uint32_t id, size_t length, double value, double atUs);
+  void tellInTime(bool isUrgent);
+  void end(PassedSocket* socket, int err);
+  void letGo(PassedSocket* socket);
+  PassedSocket* find(uint32_t id) const;
+
+  Port* port;
+  uv_loop_t* loop = nullptr;
+  uv_timer_t* timer = nullptr;
+  std::vector<PassedSocket*> sockets;
+  uint32_t lastId = 0;
+  uint8_t* slab = nullptr;
+  size_t slabSize = 0;
+  size_t used = 0;
+  double* notes = nullptr;
+  size_t noteSlots = 0;
+  size_t noteCount = 0;
+  uint64_t tellMs = 0;
+  bool isHeld = false;
+};

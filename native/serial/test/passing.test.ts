@@ -1,0 +1,323 @@
+/** Bytes that pass between a line and sockets within the addon, and what is told of them. */
+import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { openPty, type PassedSocket, PlantroomBinding, type Pty } from '../index.ts'
+
+interface Told {
+  kind: 'line' | 'socket' | 'behind' | 'ended'
+  /** Bytes of the line, of a socket, or the rest that a socket did not take. */
+  bytes: Buffer
+  taken: number
+  atUs: number
+}
+
+interface Member {
+  /** The far end. */
+  client: Socket
+  /** The gateway's end, which Node neither reads nor writes. */
+  own: Socket
+  passed: PassedSocket
+  told: Told[]
+}
+
+/** A line that is open on a pty, and sockets that take part; what is told is kept in order. */
+async function bench(t: Test, { tellMs = 5 } = {}) {
+  const pty = openPty()
+  const { channel } = await PlantroomBinding.open({ path: pty.path, baudRate: 115_200 })
+  const told: Told[] = []
+  channel.listen((bytes, atUs) => told.push({ kind: 'line', bytes, taken: bytes.length, atUs }))
+  const server = createServer({ pauseOnConnect: true, noDelay: true }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(async () => {
+    await channel.close()
+    await pty.close()
+    server.close()
+  })
+
+  async function join(): Promise<Member> {
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    const [own] = (await once(server, 'connection')) as [Socket]
+    for (const socket of [client, own]) socket.on('error', () => undefined)
+    const mine: Told[] = []
+    const keep = (note: Told) => {
+      told.push(note)
+      mine.push(note)
+    }
+    const passed = channel.passing.join(descriptorOf(own), tellMs, {
+      onBytes: (bytes, taken, atUs) => keep({ kind: 'socket', bytes, taken, atUs }),
+      onBehind: (rest) => keep({ kind: 'behind', bytes: rest, taken: 0, atUs: 0 }),
+      onEnded: (errno) => keep({ kind: 'ended', bytes: Buffer.alloc(0), taken: errno, atUs: 0 }),
+    })
+    t.teardown(() => {
+      passed.leave()
+      own.destroy()
+      client.destroy()
+    })
+    return { client, own, passed, told: mine }
+  }
+  return { channel, join, pty, told }
+}
+
+function descriptorOf(socket: Socket): number {
+  return (socket as unknown as { _handle: { fd: number } })._handle.fd
+}
+
+async function until(isTrue: () => boolean, limitMs = 10_000): Promise<void> {
+  const endMs = performance.now() + limitMs
+  while (!isTrue()) {
+    if (performance.now() > endMs) throw new Error(`${isTrue}: not within ${limitMs} ms`)
+    await sleep(1)
+  }
+}
+
+/** What arrives there: how much, and all of it. */
+function heardBy(from: Socket | Pty) {
+  const pieces: Buffer[] = []
+  const heard = { length: 0, bytes: () => Buffer.concat(pieces) }
+  const keep = (bytes: Buffer) => {
+    pieces.push(bytes)
+    heard.length += bytes.length
+  }
+  if ('onBytes' in from) from.onBytes(keep)
+  else from.on('data', keep)
+  return heard
+}
+
+/** Bytes that tell their own place. */
+function pattern(length: number): Buffer {
+  const bytes = Buffer.allocUnsafe(length)
+  for (let at = 0; at < length; at++) bytes[at] = (at * 7) >> 3
+  return bytes
+}
+
+const bytesOf = (told: Told[], kind: Told['kind']) =>
+  Buffer.concat(told.filter((note) => note.kind === kind).map((note) => note.bytes))
+
+t.test('bytes are at the far end before they are told, and are told with the stamp of their read', async (t) => {
+  const { channel, join, pty, told } = await bench(t, { tellMs: 100 })
+  const { client } = await join()
+  const [atLine, atClient] = [heardBy(pty), heardBy(client)]
+  const beforeUs = Number(process.hrtime.bigint() / 1000n)
+  client.write('ask')
+  await until(() => atLine.length === 3)
+  await pty.write(Buffer.from('told'))
+  await until(() => atClient.length === 4)
+  const afterUs = Number(process.hrtime.bigint() / 1000n)
+  t.equal(told.length, 0, 'nothing is told within the time')
+  await sleep(20)
+  channel.passing.tell()
+  t.match(told, [
+    { kind: 'socket', bytes: Buffer.from('ask'), taken: 3 },
+    { kind: 'line', bytes: Buffer.from('told') },
+  ])
+  const [first = Number.NaN, second = Number.NaN] = told.map((note) => note.atUs)
+  t.ok(beforeUs <= first && first <= second && second <= afterUs, `${beforeUs} ${first} ${second} ${afterUs}`)
+})
+
+t.test('what passed is told by itself within its time', async (t) => {
+  const { join, told } = await bench(t, { tellMs: 10 })
+  const { client } = await join()
+  client.write('x')
+  await until(() => told.length > 0)
+  t.match(told, [{ kind: 'socket', taken: 1 }])
+})
+
+t.test('what the line sends goes to every socket, and is told once', async (t) => {
+  const { channel, join, pty, told } = await bench(t)
+  const members = [await join(), await join(), await join()]
+  const heard = members.map(({ client }) => heardBy(client))
+  await pty.write(pattern(200))
+  await until(() => heard.every((one) => one.length === 200))
+  for (const one of heard) t.same(one.bytes(), pattern(200))
+  channel.passing.tell()
+  t.same(bytesOf(told, 'line'), pattern(200))
+})
+
+t.test('reads of one line keep a stamp each, however they are told', async (t) => {
+  const { channel, join, pty, told } = await bench(t, { tellMs: 100 })
+  const heard = heardBy((await join()).client)
+  for (let piece = 1; piece <= 3; piece++) {
+    await pty.write(Buffer.of(piece))
+    await until(() => heard.length === piece)
+    await sleep(10)
+  }
+  channel.passing.tell()
+  t.same(
+    told.map((note) => [...note.bytes]),
+    [[1], [2], [3]],
+  )
+  const [first = 0, second = 0, third = 0] = told.map((note) => note.atUs)
+  t.ok(second - first >= 9000 && third - second >= 9000, `${first} ${second} ${third}`)
+})
+
+t.test('what a line does not take is left to the handler, and nothing of a socket overtakes it', async (t) => {
+  const { channel, join, pty, told } = await bench(t)
+  const { client, passed, told: mine } = await join()
+  const bytes = pattern(400_000)
+  // Until the far end reads, a pty holds some kilobytes.
+  client.write(bytes)
+  await until(() => mine.some((note) => note.taken < note.bytes.length))
+  passed.pause()
+  const left = () =>
+    mine.filter((note) => note.taken < note.bytes.length).map((note) => note.bytes.subarray(note.taken))
+  const writes: Promise<void>[] = []
+  let written = 0
+  const writeLeft = () => {
+    for (const rest of left().slice(written)) {
+      channel.passing.hold()
+      writes.push(channel.write(rest).then(() => channel.passing.release()))
+      written++
+    }
+  }
+  writeLeft()
+  passed.resume()
+  const heard = heardBy(pty)
+  while (heard.length < bytes.length) {
+    writeLeft()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  await Promise.all(writes)
+  t.ok(heard.bytes().equals(bytes))
+  t.ok(bytesOf(told, 'socket').equals(bytes), 'and each byte is told once')
+})
+
+t.test('while writes from here are not all taken, what a socket sends is left to the handler', async (t) => {
+  const { channel, join, pty, told } = await bench(t)
+  const { client } = await join()
+  const heard = heardBy(pty)
+  channel.passing.hold()
+  client.write('later')
+  await until(() => told.length > 0)
+  t.match(told, [{ kind: 'socket', bytes: Buffer.from('later'), taken: 0 }])
+  await channel.write(Buffer.from('first'))
+  channel.passing.release()
+  client.write('then')
+  await until(() => heard.length === 9)
+  t.equal(String(heard.bytes()), 'firstthen')
+})
+
+t.test('what a socket does not take is told at once and to the byte; it gets nothing more until it may', async (t) => {
+  const { channel, join, pty, told } = await bench(t)
+  const slow = await join()
+  const quick = await join()
+  const atQuick = heardBy(quick.client)
+  slow.client.pause()
+  const bytes = pattern(30_000_000)
+  let sent = 0
+  for (; sent < bytes.length && slow.told.length === 0; sent += 65_536)
+    await pty.write(bytes.subarray(sent, sent + 65_536))
+  const whole = Math.min(sent, bytes.length)
+  await until(() => atQuick.length === whole)
+  channel.passing.tell()
+  t.equal(slow.told.length, 1, 'once')
+  t.match(slow.told, [{ kind: 'behind' }])
+  const [behind] = slow.told
+  // The rest belongs to the line's bytes told just before; with what came after it makes up what the socket lacks.
+  const place = told.indexOf(behind as Told)
+  const lacking = Buffer.concat([behind?.bytes ?? Buffer.alloc(0), bytesOf(told.slice(place), 'line')])
+  const atSlow = heardBy(slow.client)
+  slow.client.resume()
+  await until(() => atSlow.length === whole - lacking.length)
+  t.ok(Buffer.concat([atSlow.bytes(), lacking]).equals(bytes.subarray(0, whole)))
+  slow.passed.goDirect()
+  await pty.write(Buffer.from('again'))
+  await until(() => String(atSlow.bytes().subarray(-5)) === 'again')
+  t.equal(atSlow.length, whole - lacking.length + 5)
+})
+
+t.test('a socket that ends has left, and one that is reset says why', async (t) => {
+  const { join, pty } = await bench(t)
+  const [ends, resets, stays] = [await join(), await join(), await join()]
+  ends.client.end('bye')
+  await until(() => ends.told.length === 2)
+  t.match(ends.told, [
+    { kind: 'socket', bytes: Buffer.from('bye') },
+    { kind: 'ended', taken: 0 },
+  ])
+  resets.client.resetAndDestroy()
+  await until(() => resets.told.length === 1)
+  t.match(resets.told, [{ kind: 'ended', taken: 104 }])
+  const heard = heardBy(stays.client)
+  await pty.write(Buffer.from('on'))
+  await until(() => heard.length === 2)
+  t.equal(String(heard.bytes()), 'on')
+})
+
+t.test('a socket that left hears nothing more, and may leave again', async (t) => {
+  const { channel, join, pty, told } = await bench(t)
+  const { client, passed } = await join()
+  const heard = heardBy(client)
+  client.write('x')
+  await until(() => told.length > 0)
+  passed.leave()
+  passed.leave()
+  passed.pause()
+  passed.resume()
+  passed.goDirect()
+  client.write('y')
+  await pty.write(Buffer.from('z'))
+  await until(() => told.length > 1)
+  channel.passing.tell()
+  t.match(told, [{ kind: 'socket' }, { kind: 'line', bytes: Buffer.from('z') }])
+  t.equal(told.length, 2)
+  t.equal(heard.length, 0)
+})
+
+t.test('handlers may let sockets go, and close the line, while they are told', async (t) => {
+  const { channel, join, pty } = await bench(t)
+  const first = await join()
+  let closing: Promise<void> | undefined
+  channel.listen(() => {
+    first.passed.leave()
+    closing = channel.close()
+  })
+  await pty.write(Buffer.from('x'))
+  await until(() => closing !== undefined)
+  await closing
+  t.throws(() => channel.passing.join(descriptorOf(first.own), 5, first as never), { code: 'ECANCELED' })
+})
+
+t.test('a line that is lost has told everything before', async (t) => {
+  const { channel, join, pty, told } = await bench(t, { tellMs: 100 })
+  const { client } = await join()
+  const heard = heardBy(client)
+  const lost = new Promise((resolve) => channel.onLost(resolve))
+  await pty.write(Buffer.from('last words'))
+  await until(() => heard.length === 10)
+  await pty.close()
+  await lost
+  t.equal(String(bytesOf(told, 'line')), 'last words')
+})
+
+t.test('refuses what is no descriptor, naming call and errno', async (t) => {
+  const { channel } = await bench(t)
+  t.throws(() => channel.passing.join(-1, 5, {} as never), { code: 'EBADF', syscall: 'fcntl', errno: 9 })
+})
+
+t.test('leaves no descriptor behind in 300 sockets that come and go in every way', async (t) => {
+  const { join, pty } = await bench(t)
+  pty.onBytes(() => undefined)
+  const held = () => readdirSync('/proc/self/fd').length
+  const ways: ((member: Member) => void)[] = [
+    ({ client }) => client.destroy(),
+    ({ client }) => client.resetAndDestroy(),
+    ({ passed }) => passed.leave(),
+    ({ client }) => client.end('x'),
+  ]
+  const before = held()
+  for (let count = 0; count < 300; count++) {
+    const member = await join()
+    member.client.write('x')
+    ways[count % ways.length]?.(member)
+    await pty.write(Buffer.of(count & 0xff))
+    if (count % ways.length !== 2) await until(() => member.told.some((note) => note.kind === 'ended'))
+    member.own.destroy()
+    member.client.destroy()
+    await once(member.own, 'close')
+  }
+  await until(() => held() === before)
+  t.equal(held(), before)
+})
