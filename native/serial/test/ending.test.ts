@@ -9,14 +9,23 @@ import t from 'tap'
 
 const FACE = new URL('../index.ts', import.meta.url).href
 
-/** Opens a line, reads, has a write blocked, and leaves all that as it is. */
+/** Opens a line, reads, has a write blocked and a socket joined with something to tell, and leaves all that as it is. */
 function leaving(lockFolder: string, last: string): string {
   return `
+    import { once } from 'node:events'
+    import { connect, createServer } from 'node:net'
     import { openPty, PlantroomBinding } from '${FACE}'
     const pty = openPty()
     const port = await PlantroomBinding.open({ path: pty.path, baudRate: 9600, lockFolder: '${lockFolder}' })
     void port.read(Buffer.alloc(8), 0, 8)
     void port.write(Buffer.alloc(1_000_000))
+    const server = createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const client = connect(server.address().port, '127.0.0.1')
+    const [socket] = await once(server, 'connection')
+    port.channel.passing.join(socket._handle.fd, 100, { onBytes() {}, onBehind() {}, onEnded() {} })
+    client.write('x')
+    await new Promise((resolve) => setTimeout(resolve, 20))
     ${last}
   `
 }
