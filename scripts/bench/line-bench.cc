@@ -5,6 +5,7 @@
  *   rtt PORT SIZE COUNT       TCP -> line -> echo -> TCP; microseconds at p50 and p99
  *   line-to-tcp PORT BYTES    MB/s, bytes written into the pty, read from TCP
  *   tcp-to-line PORT BYTES    MB/s, the other way
+ *   modbus PORT REGISTERS COUNT   Modbus TCP reads of holding registers a second, answered by a unit on the pty
  * Each byte stream carries a pattern and is compared: a bridge that loses or turns bytes fails.
  */
 #include <arpa/inet.h>
@@ -23,6 +24,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <thread>
 #include <vector>
 
@@ -174,6 +177,102 @@ static void throughput(int line, int port, size_t total, bool isFromLine) {
   else printf("{\"mbps\":%.2f}\n", total / tookUs);
 }
 
+/** @source Modbus over Serial Line V1.02, 6.2.2 */
+static uint16_t crcOf(const unsigned char* bytes, size_t length) {
+  uint16_t crc = 0xffff;
+  for (size_t at = 0; at < length; at++) {
+    crc ^= bytes[at];
+    for (int bit = 0; bit < 8; bit++) crc = static_cast<uint16_t>(crc & 1 ? crc >> 1 ^ 0xa001 : crc >> 1);
+  }
+  return crc;
+}
+
+/** What the unit holds in a register: differs from place to place, so that a reply of another place is seen. */
+static uint16_t registerAt(size_t address) { return static_cast<uint16_t>(address * 257 + 13); }
+
+static void putWord(unsigned char* to, size_t word) {
+  to[0] = static_cast<unsigned char>(word >> 8);
+  to[1] = static_cast<unsigned char>(word);
+}
+
+/** A unit that answers reads of holding registers at once, until the far end has been quiet or `isDone`. */
+static void unit(int line, const std::atomic<bool>* isDone) {
+  std::vector<unsigned char> held;
+  while (!*isDone) {
+    unsigned char bytes[256];
+    struct pollfd wait = {line, POLLIN, 0};
+    if (poll(&wait, 1, 50) <= 0) continue;
+    ssize_t n = read(line, bytes, sizeof bytes);
+    if (n <= 0) return;
+    held.insert(held.end(), bytes, bytes + n);
+    if (held.size() < 8) continue;
+    size_t address = held[2] << 8 | held[3], quantity = held[4] << 8 | held[5];
+    uint16_t crc = crcOf(held.data(), 6);
+    if (held[1] != 3 || quantity > 125 || held[6] != (crc & 0xff) || held[7] != crc >> 8) return;
+    std::vector<unsigned char> reply(5 + 2 * quantity);
+    reply[0] = held[0];
+    reply[1] = 3;
+    reply[2] = static_cast<unsigned char>(2 * quantity);
+    for (size_t at = 0; at < quantity; at++) putWord(&reply[3 + 2 * at], registerAt(address + at));
+    crc = crcOf(reply.data(), reply.size() - 2);
+    reply[reply.size() - 2] = static_cast<unsigned char>(crc);
+    reply[reply.size() - 1] = static_cast<unsigned char>(crc >> 8);
+    if (!writeAll(line, reply.data(), reply.size())) return;
+    held.erase(held.begin(), held.begin() + 8);
+  }
+}
+
+/** One read; the reply is compared whole. */
+static bool readRegisters(int tcp, size_t transaction, size_t quantity) {
+  size_t address = transaction % 1000;
+  unsigned char request[12] = {};
+  putWord(request, transaction);
+  request[5] = 6;
+  request[6] = 1;
+  request[7] = 3;
+  putWord(request + 8, address);
+  putWord(request + 10, quantity);
+  if (!writeAll(tcp, request, sizeof request)) return false;
+  std::vector<unsigned char> wanted(9 + 2 * quantity), got(wanted.size());
+  putWord(&wanted[0], transaction);
+  putWord(&wanted[4], 3 + 2 * quantity);
+  wanted[6] = 1;
+  wanted[7] = 3;
+  wanted[8] = static_cast<unsigned char>(2 * quantity);
+  for (size_t at = 0; at < quantity; at++) putWord(&wanted[9 + 2 * at], registerAt(address + at));
+  for (size_t have = 0; have < got.size();) {
+    ssize_t n = readSome(tcp, got.data() + have, got.size() - have);
+    if (n <= 0) return false;
+    have += static_cast<size_t>(n);
+  }
+  return got == wanted;
+}
+
+/** The first reads are not counted: a gateway lets the line rest after it was opened. */
+static void modbus(int line, int port, size_t quantity, size_t count) {
+  int tcp = dial(port);
+  if (tcp < 0) {
+    printf("{\"error\":\"no connection\"}\n");
+    return;
+  }
+  std::atomic<bool> isDone = false;
+  std::thread far(unit, line, &isDone);
+  const size_t warmUp = 20;
+  bool isRight = true;
+  double startUs = 0;
+  size_t done = 0;
+  for (; done < warmUp + count && isRight; done++) {
+    if (done == warmUp) startUs = nowUs();
+    isRight = readRegisters(tcp, done, quantity);
+  }
+  double tookUs = nowUs() - startUs;
+  isDone = true;
+  far.join();
+  close(tcp);
+  if (isRight) printf("{\"rps\":%.1f}\n", count / tookUs * 1e6);
+  else printf("{\"error\":\"no reply, or a wrong one, to read %zu\"}\n", done);
+}
+
 int main() {
   signal(SIGPIPE, SIG_IGN);  // a bridge that hangs up is an answer too
   char name[128], command[32];
@@ -186,6 +285,7 @@ int main() {
   while (fgets(text, sizeof text, stdin) != nullptr) {
     int count = sscanf(text, "%31s %d %zu %zu", command, &port, &a, &b);
     if (count == 4 && strcmp(command, "rtt") == 0) roundTrip(line, port, a, b);
+    else if (count == 4 && strcmp(command, "modbus") == 0) modbus(line, port, a, b);
     else if (count == 3) throughput(line, port, a, strcmp(command, "line-to-tcp") == 0);
     else printf("{\"error\":\"what?\"}\n");
     fflush(stdout);
