@@ -9,9 +9,9 @@ import { silentLog } from '#kit/log.ts'
 import { openPty } from '#native/serial/index.ts'
 import type { RawSocketLine } from '../../core/ports.ts'
 import { createRawSocketOpener } from '../../io/raw-sockets.ts'
-import { freePort } from '../free-port.ts'
 import { createSerialOpener } from '../../io/serial-line.ts'
 import { plainLine } from '../core/fake-line.ts'
+import { freePort } from '../free-port.ts'
 
 /** A server on a line that is open on a pty. `sent` and `heard` are what was told of bytes to and from the line. */
 async function openOn(t: Test, limits: { backlogBytes?: number; maxClients?: number } = {}) {
