@@ -101,7 +101,7 @@ const bytesOf = (told: Told[], kind: Told['kind']) =>
   Buffer.concat(told.filter((note) => note.kind === kind).map((note) => note.bytes))
 
 t.test('bytes are at the far end before they are told, and are told with the stamp of their read', async (t) => {
-  const { channel, join, pty, told } = await bench(t, { tellMs: 100 })
+  const { channel, join, pty, told } = await bench(t, { tellMs: 10_000 })
   const { client } = await join()
   const [atLine, atClient] = [heardBy(pty), heardBy(client)]
   const beforeUs = Number(process.hrtime.bigint() / 1000n)
@@ -141,7 +141,7 @@ t.test('what the line sends goes to every socket, and is told once', async (t) =
 })
 
 t.test('reads of one line keep a stamp each, however they are told', async (t) => {
-  const { channel, join, pty, told } = await bench(t, { tellMs: 100 })
+  const { channel, join, pty, told } = await bench(t, { tellMs: 10_000 })
   const heard = heardBy((await join()).client)
   for (let piece = 1; piece <= 3; piece++) {
     await pty.write(Buffer.of(piece))
@@ -274,7 +274,7 @@ t.test('handlers may let sockets go, and close the line, while they are told', a
 })
 
 t.test('a line that is lost has told everything before', async (t) => {
-  const { channel, join, pty, told } = await bench(t, { tellMs: 100 })
+  const { channel, join, pty, told } = await bench(t, { tellMs: 10_000 })
   const { client } = await join()
   const heard = heardBy(client)
   const lost = new Promise((resolve) => channel.onLost(resolve))
