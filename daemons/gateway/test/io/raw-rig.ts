@@ -1,0 +1,110 @@
+/** A raw TCP server on a real line over a pty, and what is needed to look at it. */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Test } from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { silentLog } from '#kit/log.ts'
+import { openPty } from '#native/serial/index.ts'
+import type { RawSocketLine } from '../../core/ports.ts'
+import { createRawSocketOpener } from '../../io/raw-sockets.ts'
+import { createSerialOpener } from '../../io/serial-line.ts'
+import { plainLine } from '../core/fake-line.ts'
+import { freePort } from '../free-port.ts'
+
+/** A server on a line that is open on a pty. `sent` and `heard` are what was told of bytes to and from the line. */
+export async function openOn(t: Test, limits: { backlogBytes?: number; maxClients?: number } = {}) {
+  const clock = fakeClock()
+  const pty = openPty()
+  const opened = await createSerialOpener({ log: silentLog }).open(pty.path, plainLine)
+  const sent: Uint8Array[] = []
+  const heard: Uint8Array[] = []
+  const flow: string[] = []
+  const line: RawSocketLine = {
+    pass: (...given) => opened.pass(...given),
+    settle: () => opened.settle(),
+    onPassed: (bytes) => void sent.push(bytes),
+    async onBytes(bytes, taken) {
+      sent.push(bytes)
+      await opened.write(bytes.subarray(taken))
+    },
+    pause() {
+      flow.push('pause')
+      opened.pause()
+    },
+    resume() {
+      flow.push('resume')
+      opened.resume()
+    },
+  }
+  const open = createRawSocketOpener({
+    clock,
+    log: silentLog,
+    limits: { host: '127.0.0.1', backlogBytes: limits.backlogBytes ?? 1000, slowClientMs: 2000, tellMs: 2 },
+  })
+  const port = await freePort()
+  const server = await open({ port, maxClients: limits.maxClients ?? 8 }, line)
+  opened.onBytes((bytes) => {
+    heard.push(bytes)
+    server.broadcast(bytes)
+  })
+  t.teardown(async () => {
+    await server.close()
+    await opened.close()
+    await pty.close()
+  })
+  const clients = () => server.counters().tcpClients ?? 0
+  /** Resolves when the server has it. */
+  async function client(): Promise<Socket> {
+    const before = clients()
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => undefined)
+    t.teardown(() => socket.destroy())
+    await once(socket, 'connect')
+    await until(() => clients() > before)
+    return socket
+  }
+  return { client, clients, clock, flow, heard, line, open, opened, port, pty, sent, server }
+}
+
+/** More than the kernel holds for a client that reads nothing. */
+export const FILL_BYTES = 40 * 1_048_576
+
+export async function until(isTrue: () => boolean, limitMs = 20_000): Promise<void> {
+  const endMs = performance.now() + limitMs
+  while (!isTrue()) {
+    if (performance.now() > endMs) throw new Error(`${isTrue}: not within ${limitMs} ms`)
+    await sleep(1)
+  }
+}
+
+/** What arrives there: how much, and all of it. */
+export function heardBy(from: Socket | { onBytes(handler: (bytes: Buffer) => void): void }) {
+  const pieces: Buffer[] = []
+  const heard = { length: 0, bytes: () => Buffer.concat(pieces) }
+  const keep = (bytes: Buffer) => {
+    pieces.push(bytes)
+    heard.length += bytes.length
+  }
+  if ('onBytes' in from) from.onBytes(keep)
+  else from.on('data', keep)
+  return heard
+}
+
+/** Bytes that tell their own place; streams with other seeds differ. */
+export function pattern(length: number, seed = 0): Buffer {
+  const bytes = Buffer.allocUnsafe(length)
+  for (let at = 0; at < length; at++) bytes[at] = ((at * 7) >> 2) + seed
+  return bytes
+}
+
+/** Sizes from 1 byte to some kilobytes, most of them small; the same for the same seed. */
+export function* sizes(seed: number, total: number): Generator<number> {
+  let state = seed
+  for (let done = 0; done < total; ) {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
+    const size = Math.min(total - done, 1 + (state % (state % 7 === 0 ? 9000 : 300)))
+    done += size
+    yield size
+  }
+}

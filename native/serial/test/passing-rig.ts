@@ -1,0 +1,102 @@
+/** A line on a pty with sockets that take part, and everything that is told of them. */
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Test } from 'tap'
+import { openPty, type PassedSocket, PlantroomBinding, type Pty } from '../index.ts'
+
+/** What was told of one read, or of a socket. */
+export interface Told {
+  kind: 'line' | 'socket' | 'behind' | 'ended'
+  /** Bytes of the line, of a socket, or the rest that a socket did not take. */
+  bytes: Buffer
+  taken: number
+  atUs: number
+}
+
+/** A socket that takes part. */
+export interface Member {
+  /** The far end. */
+  client: Socket
+  /** The gateway's end, which Node neither reads nor writes. */
+  own: Socket
+  passed: PassedSocket
+  told: Told[]
+}
+
+/** A line that is open on a pty, and sockets that take part; what is told is kept in order. */
+export async function bench(t: Test, { tellMs = 5 } = {}) {
+  const pty = openPty()
+  const { channel } = await PlantroomBinding.open({ path: pty.path, baudRate: 115_200 })
+  const told: Told[] = []
+  channel.listen((bytes, atUs) => told.push({ kind: 'line', bytes, taken: bytes.length, atUs }))
+  const server = createServer({ pauseOnConnect: true, noDelay: true }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(async () => {
+    await channel.close()
+    await pty.close()
+    server.close()
+  })
+
+  /** @param writeRest is given what the line did not take; left out, it is lost */
+  async function join(writeRest: (rest: Buffer) => void = () => {}): Promise<Member> {
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    const [own] = (await once(server, 'connection')) as [Socket]
+    for (const socket of [client, own]) socket.on('error', () => undefined)
+    const mine: Told[] = []
+    const keep = (note: Told) => {
+      told.push(note)
+      mine.push(note)
+    }
+    const passed = channel.passing.join(descriptorOf(own), tellMs, {
+      onBytes(bytes, taken, atUs) {
+        if (taken < bytes.length) writeRest(bytes.subarray(taken))
+        keep({ kind: 'socket', bytes, taken, atUs })
+      },
+      onBehind: (rest) => keep({ kind: 'behind', bytes: rest, taken: 0, atUs: 0 }),
+      onEnded: (errno) => keep({ kind: 'ended', bytes: Buffer.alloc(0), taken: errno, atUs: 0 }),
+    })
+    t.teardown(() => {
+      passed.leave()
+      own.destroy()
+      client.destroy()
+    })
+    return { client, own, passed, told: mine }
+  }
+  return { channel, join, pty, told }
+}
+
+export function descriptorOf(socket: Socket): number {
+  return (socket as unknown as { _handle: { fd: number } })._handle.fd
+}
+
+export async function until(isTrue: () => boolean, limitMs = 10_000): Promise<void> {
+  const endMs = performance.now() + limitMs
+  while (!isTrue()) {
+    if (performance.now() > endMs) throw new Error(`${isTrue}: not within ${limitMs} ms`)
+    await sleep(1)
+  }
+}
+
+/** What arrives there: how much, and all of it. */
+export function heardBy(from: Socket | Pty) {
+  const pieces: Buffer[] = []
+  const heard = { length: 0, bytes: () => Buffer.concat(pieces) }
+  const keep = (bytes: Buffer) => {
+    pieces.push(bytes)
+    heard.length += bytes.length
+  }
+  if ('onBytes' in from) from.onBytes(keep)
+  else from.on('data', keep)
+  return heard
+}
+
+/** Bytes that tell their own place. */
+export function pattern(length: number): Buffer {
+  const bytes = Buffer.allocUnsafe(length)
+  for (let at = 0; at < length; at++) bytes[at] = (at * 7) >> 3
+  return bytes
+}
+
+export const bytesOf = (told: Told[], kind: Told['kind']) =>
+  Buffer.concat(told.filter((note) => note.kind === kind).map((note) => note.bytes))
