@@ -57,6 +57,8 @@ t.test('A.endpoints every route answers curl, and nobody gets in without a token
   await ask('PUT /api/ports/{path}', port, 200, { protocol: 'raw' })
   await ask('GET /api/ports/{path}', port, 200)
   await ask('GET /api/ports/{path}/frames', `${port}/frames?limit=10`, 200)
+  // Of a line that is set up it has no end.
+  await ask('GET /api/ports/{path}/capture.pcap', '/api/ports/%2Fdev%2Fpts%2Fnone/capture.pcap', 404)
   await ask('POST /api/ports/{path}/close', `${port}/close`, 200)
   await ask('POST /api/ports/{path}/open', `${port}/open`, 200)
   await ask('POST /api/ports/{path}/rest/tx', `${port}/rest/tx`, 200, { hex: '01' })
