@@ -24,12 +24,6 @@ export interface ReplyWait {
 /** Longest reply, for the time it takes on the wire. */
 const LONGEST_BYTES = 256
 
-/**
- * Waited once more before a reply is called missing: after a stall of this process its timers run before its input
- * is read, and the reply may lie in the driver.
- */
-const LAST_LOOK_MS = 1
-
 /** @param sentAtMs when the last bit of the request is out; may lie ahead by its time on the wire */
 export function waitForReply(parts: ReplyWaitParts, sentAtMs: number): ReplyWait {
   const { clock, settings, receiver } = parts
@@ -53,8 +47,12 @@ export function waitForReply(parts: ReplyWaitParts, sentAtMs: number): ReplyWait
     return true
   }
 
+  /**
+   * Input is read once more before a reply is called missing: after a stall of this process its timers run before its
+   * input is read, and the reply may lie in the driver.
+   */
   function lastLook(): void {
-    timer = clock.after(LAST_LOOK_MS, onDeadline)
+    timer = clock.soon(onDeadline)
   }
 
   /**

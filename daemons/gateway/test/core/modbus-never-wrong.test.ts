@@ -1,11 +1,13 @@
-/** Lines that misbehave at random: a value that is handed up is the one the unit meant for that very request. */
+/** Lines that misbehave at random, asked with every priority: a value that is handed up is the one the unit meant for that very request. */
 import fc from 'fast-check'
 import t from 'tap'
 import type { Utterance } from '../../../../scripts/sim/modbus-device.ts'
 import type { SimulatedUnit } from '../../../../scripts/sim/modbus-unit.ts'
-import { sealed } from '../../wire/modbus-crc.ts'
+import { type Priority, priorities, type SeenReply } from '../../core/modbus-ask.ts'
+import { sealed, wordAt } from '../../wire/modbus-crc.ts'
+import { exceptionCode } from '../../wire/modbus-reply.ts'
 import type { ModbusRequest } from '../../wire/modbus-request.ts'
-import { modbusLine } from './modbus-line.ts'
+import { type ModbusLine, modbusLine } from './modbus-line.ts'
 
 /** How one request is answered. Answers come within the response timeout and the quarantine: 1300 ms in all. */
 interface Manner {
@@ -54,6 +56,7 @@ const manner: fc.Arbitrary<Manner> = fc.record({
 const asked = fc.record({
   unitId: fc.constantFrom(1, 1, 2),
   isWrite: fc.boolean(),
+  priority: fc.constantFrom(...priorities),
   waitMs: fc.oneof(
     { weight: 3, arbitrary: fc.constant(0) },
     { weight: 1, arbitrary: fc.integer({ min: 0, max: 1500 }) },
@@ -109,23 +112,46 @@ function namingUnit(unitId: number): SimulatedUnit {
   }
 }
 
+interface Outcome {
+  values?: readonly number[]
+  code?: string
+}
+
+function ask(on: ModbusLine, request: ModbusRequest, priority: Priority): { came?: Outcome } {
+  const told: { came?: Outcome } = {}
+  on.adapter.asker.ask(request, { priority }).then(
+    (values) => {
+      told.came = { values }
+    },
+    ({ code }) => {
+      told.came = { code }
+    },
+  )
+  return told
+}
+
 t.test(
   'whatever the line does, a value handed up is the one meant for that request',
   { timeout: 300_000 },
   async (t) => {
     let answers = 0
     let faults = 0
+    let refusals = 0
     const property = fc.asyncProperty(
       fc.array(asked, { minLength: 2, maxLength: 8 }),
       fc.array(manner, { minLength: 12, maxLength: 12 }),
       fc.boolean(),
-      async (asks, manners, hasEcho) => {
+      fc.constantFrom(0, 200, 1000, Number.POSITIVE_INFINITY),
+      async (asks, manners, hasEcho, idleMs) => {
         let turn = 0
         /** Addresses of writes that the unit answered with the right reply, whole. */
         const meant = new Set<number>()
+        const told: SeenReply[] = []
         const line = await modbusLine({
           units: [namingUnit(1), namingUnit(2)],
           hasEcho,
+          hooks: { idleMs: () => idleMs, onReply: (seen) => void told.push(seen) },
+          settings: { breaker_failures: 2, breaker_retry_ms: 1000 },
           say(reply, request) {
             const one = manners[turn++ % manners.length] as Manner
             if (one.how === 'plain') meant.add(request.address)
@@ -133,25 +159,32 @@ t.test(
           },
         })
         const outcomes = []
-        for (const [index, { unitId, isWrite, waitMs }] of asks.entries()) {
+        for (const [index, { unitId, isWrite, priority, waitMs }] of asks.entries()) {
           const address = 0x400 + index
-          const body = isWrite ? { unitId, fc: 6, address, values: [index] } : { unitId, fc: 3, address, quantity: 2 }
-          outcomes.push({ address, isWrite, index, asked: line.ask(body) })
+          const request = isWrite
+            ? { unitId, fc: 6, address, quantity: 1, values: [index] }
+            : { unitId, fc: 3, address, quantity: 2 }
+          outcomes.push({ address, isWrite, index, asked: ask(line, request, priority) })
           await line.clock.run(waitMs)
         }
         await line.clock.run(40_000)
+        // The read that tells an echo from an answer asks for one register, and is told of too.
+        for (const { reply, request } of told)
+          if (request.quantity === 2 && exceptionCode(reply) === null && wordAt(reply, 3) !== request.address)
+            throw new Error(`the points were told ${wordAt(reply, 3)}, meant was ${request.address}`)
         for (const { address, isWrite, index, asked } of outcomes) {
-          const outcome = asked.outcome
+          const outcome = asked.came
           if (!outcome) throw new Error('a request was never answered')
-          if (outcome.fault) {
+          if (!outcome.values) {
             faults++
+            if (outcome.code === 'modbus_unit_silent') refusals++
             continue
           }
           answers++
           const right = isWrite ? [index] : [address, 0xa5a5]
-          if (JSON.stringify(outcome.answer.values) !== JSON.stringify(right))
+          if (JSON.stringify(outcome.values) !== JSON.stringify(right))
             throw new Error(
-              `request ${index} got ${JSON.stringify(outcome.answer.values)}, meant was ${JSON.stringify(right)}`,
+              `request ${index} got ${JSON.stringify(outcome.values)}, meant was ${JSON.stringify(right)}`,
             )
           if (!meant.has(address)) throw new Error(`request ${index} was confirmed, but its unit did not`)
         }
@@ -159,8 +192,9 @@ t.test(
     )
     const runs = Number(process.env.PROPERTY_RUNS ?? 600)
     await fc.assert(property, { numRuns: runs })
-    t.comment(`${answers} answers, ${faults} faults`)
+    t.comment(`${answers} answers, ${faults} faults, ${refusals} of them refused`)
     t.ok(answers > runs, 'most requests are answered')
     t.ok(faults > runs / 4, 'many requests fail, so the property was put to the test')
+    t.ok(refusals > 0, 'units were silent')
   },
 )

@@ -1,0 +1,115 @@
+/** One line, many who ask, one unit that is dead: on the real bundle, with libmodbus as unit and mbpoll as a client. */
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import { openPty } from '#native/serial/index.ts'
+import type { UnitView } from '../core/unit-view.ts'
+import { freePort } from './free-port.ts'
+import { noLibmodbus, startLibmodbus } from './peer/libmodbus.ts'
+import { startGateway } from './running-gateway.ts'
+import { until } from './until.ts'
+
+const run = promisify(execFile)
+const skip = noLibmodbus ?? (existsSync('/usr/bin/mbpoll') ? false : 'needs mbpoll')
+
+const REQUEST_BYTES = 8
+
+/**
+ * Two ptys tied together, on which the far end hears what is for unit 17 alone. libmodbus takes whatever follows a
+ * request to another unit for that unit's answer: with a dead one beside it, it would swallow every other question.
+ */
+function filteredLine(t: Test) {
+  const [ours, theirs] = [openPty(), openPty()]
+  t.teardown(() => Promise.all([ours.close(), theirs.close()]))
+  theirs.onBytes((bytes) => void ours.write(bytes).catch(() => {}))
+  let held = Buffer.alloc(0)
+  ours.onBytes((bytes) => {
+    // All that is asked here are reads, which are of one length.
+    held = Buffer.concat([held, bytes])
+    for (; held.length >= REQUEST_BYTES; held = held.subarray(REQUEST_BYTES))
+      if (held[0] === 17) void theirs.write(held.subarray(0, REQUEST_BYTES)).catch(() => {})
+  })
+  return { ours, theirs }
+}
+
+/** libmodbus is unit 17, register n of it holds 3 * n; nobody is unit 18. Both have a point. */
+async function sharedLine(t: Test) {
+  const { ours, theirs } = filteredLine(t)
+  await startLibmodbus(t, theirs.path, 17)
+  const gateway = await startGateway(t, { sets: ['modbus_tcp.host=127.0.0.1'] })
+  await gateway.setUp()
+  const tcpPort = await freePort()
+  const settings = { tcp_port: tcpPort, response_timeout_ms: 200, quarantine_ms: 300, breaker_retry_ms: 1000 }
+  const call = (method: string, rest: string, body?: unknown) =>
+    gateway.call(method, gateway.portPath(ours.path, rest), body)
+  await call('PUT', '', { protocol: 'modbus-rtu', line: { baud: 19_200 }, settings })
+  const points = [17, 18].map((unitId) => ({
+    name: `p${unitId}`,
+    unitId,
+    fc: 3,
+    address: 10,
+    type: 'u16',
+    pollMs: 500,
+  }))
+  t.equal((await call('PUT', '/points', { points })).status, 200)
+  const unit = async (unitId: number): Promise<UnitView | undefined> =>
+    (await call('GET', '/units')).body.find((one: UnitView) => one.unitId === unitId)
+  return { call, tcpPort, unit }
+}
+
+t.test('while a dead unit is polled, operators, points and TCP clients get their values', { skip }, async (t) => {
+  const { call, tcpPort, unit } = await sharedLine(t)
+  await until('unit 18 is silent', async () => (await unit(18))?.state === 'silent')
+  const client = run('mbpoll', [
+    ...['-m', 'tcp', '-p', String(tcpPort), '-0', '-o', '5', '-l', '100', '-a', '17'],
+    ...['-t', '4', '-r', '30', '-c', '2', '127.0.0.1'],
+  ])
+  const tookMs: number[] = []
+  for (let address = 0; address < 40; address++) {
+    const sinceMs = performance.now()
+    const answer = await call('POST', '/rest/request', { unitId: 17, fc: 3, address, quantity: 2 })
+    tookMs.push(performance.now() - sinceMs)
+    t.match(answer, { status: 200, body: { values: [3 * address, 3 * address + 3] } })
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  client.child.kill('SIGINT')
+  const { stdout } = await client.catch((ended: { stdout: string }) => ended)
+  t.match(stdout, /\[30\]:\s+90\s+\[31\]:\s+93/)
+  t.comment(`the slowest answer took ${Math.max(...tookMs).toFixed(0)} ms`)
+  t.ok(Math.max(...tookMs) < 1500, 'nobody waited until something expired, on a busy machine either')
+  t.match(await unit(17), { state: 'well', timeouts: 0, crcErrors: 0, lateReplies: 0 })
+  t.match(await unit(18), { state: /silent|probing/, replies: 0, lastError: { code: 'modbus_timeout' } })
+  const [p17, p18] = (await call('GET', '/points')).body.points
+  t.match(p17, { value: 30, quality: 'good' })
+  t.match(p18, { value: null, quality: 'bad', fault: { code: 'modbus_unit_silent', message: /Unit 18/ } })
+})
+
+t.test('an operator reaches a silent unit at once, and each change of a unit is an event', { skip }, async (t) => {
+  const { call, unit } = await sharedLine(t)
+  await until('unit 18 is silent', async () => (await unit(18))?.state === 'silent')
+  t.match(await call('POST', '/rest/request', { unitId: 18, fc: 3, address: 0, quantity: 1 }), {
+    status: 504,
+    body: { error: 'modbus_timeout', unitId: 18 },
+  })
+  const events = (await call('GET', '/frames?limit=500')).body
+  const told = events.filter(({ event }: { event: string }) => event === 'unit')
+  t.match(
+    told.map(({ payload }: { payload: { unitId: number; state: string } }) => `${payload.unitId} ${payload.state}`),
+    ['17 well', '18 failing', '18 silent'],
+  )
+})
+
+t.test('a scan finds the one that is there while points are polled', { skip }, async (t) => {
+  const { call, unit } = await sharedLine(t)
+  await until('unit 18 is silent', async () => (await unit(18))?.state === 'silent')
+  t.match(await call('POST', '/rest/scan', { from: 15, to: 20 }), { status: 202, body: { state: 'running', total: 6 } })
+  const isOver = async () => (await call('GET', '/rest/scan')).body.state !== 'running'
+  await until('the scan is over', isOver, 40_000)
+  const { body: job } = await call('GET', '/rest/scan')
+  t.match(job, { state: 'done', asked: 6, found: [{ unitId: 17, exception: null }], fault: null })
+  t.strictSame(
+    (await call('GET', '/units')).body.map(({ unitId }: UnitView) => unitId),
+    [17, 18],
+  )
+})
