@@ -37,7 +37,7 @@ export interface ScanJob {
   asked: number
   total: number
   current: number | null
-  found: { unitId: number; tookMs: number; exception: { code: number; name: string } | null }[]
+  found: { unitId: number; tookMs: number | null; exception: { code: number; name: string } | null }[]
   startedAt: number
   endedAt: number | null
   etaMs: number | null
