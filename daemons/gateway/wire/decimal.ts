@@ -25,10 +25,11 @@ export function numberOf({ digits, exponent }: Decimal): number {
   return Number(`${digits}e${exponent}`)
 }
 
-/** Whether a double holds every digit of it. */
-export function isExact({ digits, exponent }: Decimal): boolean {
-  const { digits: shortest } = trimmed({ digits, exponent })
-  return shortest >= -MOST && shortest <= MOST
+/** Whether a double holds every digit of it. A whole number beyond 2^53 is not exact, whatever zeros it ends in. */
+export function isExact(decimal: Decimal): boolean {
+  const { digits, exponent } = trimmed(decimal)
+  const written = digits * 10n ** BigInt(Math.max(0, exponent))
+  return written >= -MOST && written <= MOST
 }
 
 /** Written out, without an exponent: `-12.5`, `18446744073709551615`. */

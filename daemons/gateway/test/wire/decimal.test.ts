@@ -37,4 +37,5 @@ t.test('what a double cannot hold digit by digit is not exact', async (t) => {
   t.ok(isExact({ digits: most, exponent: 0 }))
   t.notOk(isExact({ digits: most + 1n, exponent: 0 }))
   t.ok(isExact({ digits: most * 1000n, exponent: -3 }))
+  t.notOk(isExact({ digits: 3_882_596_557_873_507n, exponent: 3 }))
 })
