@@ -2,6 +2,7 @@
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
+import { createTurn } from './turn.ts'
 import { type Role, userKey } from './user-list.ts'
 
 /** One entry of keys.json. */
@@ -123,19 +124,10 @@ export function createApiKeys(parts: ApiKeyParts, records: readonly KeyRecord[])
   }
 }
 
-/** Changes run one after another: two that cross would each save without the other. */
-function createTurn() {
-  let turn: Promise<unknown> = Promise.resolve()
-  return <Result>(change: () => Promise<Result>): Promise<Result> => {
-    const mine = turn.then(change)
-    turn = mine.catch(() => {})
-    return mine
-  }
-}
-
 /** A key is used a hundred times a second; when it was used last is written once in a while. */
 function createUseSaver({ clock, limits, log }: ApiKeyParts, save: () => Promise<void>) {
   let timer: Timer | undefined
+  let writing = Promise.resolve()
 
   async function write(): Promise<void> {
     timer = undefined
@@ -149,9 +141,12 @@ function createUseSaver({ clock, limits, log }: ApiKeyParts, save: () => Promise
 
   return {
     happened(): void {
-      timer ??= clock.after(limits.saveMs, () => void write())
+      timer ??= clock.after(limits.saveMs, () => {
+        writing = write()
+      })
     },
     async close(): Promise<void> {
+      await writing
       if (!timer) return
       timer.cancel()
       await write()

@@ -1,5 +1,6 @@
 /** The users there are: found by name, changed one after another, and no change is made that was not saved. */
 import { Fault } from '#kit/fault.ts'
+import { createTurn } from './turn.ts'
 
 export type Role = 'admin' | 'viewer'
 
@@ -50,7 +51,7 @@ export function userKey(username: string): string {
  */
 export function createUserList(records: readonly UserRecord[], save: (users: UserRecord[]) => Promise<void>): UserList {
   let users = records
-  let turn: Promise<unknown> = Promise.resolve()
+  const inTurn = createTurn()
   const handlers: (() => void)[] = []
 
   async function change(apply: (users: readonly UserRecord[]) => UserRecord[] | undefined): Promise<void> {
@@ -67,11 +68,7 @@ export function createUserList(records: readonly UserRecord[], save: (users: Use
       const key = userKey(username)
       return users.find((user) => userKey(user.username) === key)
     },
-    change(apply) {
-      const mine = turn.then(() => change(apply))
-      turn = mine.catch(() => {})
-      return mine
-    },
+    change: (apply) => inTurn(() => change(apply)),
     onChange: (handler) => void handlers.push(handler),
   }
 }

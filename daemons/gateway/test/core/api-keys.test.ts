@@ -113,6 +113,15 @@ t.test('a thousand uses are one write, and none is lost at the end', async (t) =
   t.equal(saved.length, 3)
 })
 
+t.test('the end waits for a write that is under way', async (t) => {
+  const { clock, keys, saved } = keysOf()
+  await keys.make(wish, 'ada')
+  keys.callerOf(pump)
+  clock.advance(60_000)
+  await keys.close()
+  t.equal(saved.length, 2)
+})
+
 t.test('keys live on over a restart, whoever made them', async (t) => {
   const { keys, saved } = keysOf()
   await keys.make({ ...wish, ports: ['/dev/a'] }, 'somebody who is gone')
