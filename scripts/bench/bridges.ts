@@ -1,4 +1,4 @@
-/** The bridges between TCP and a line that are measured: socat, ser2net, and the gateway's raw port. */
+/** The bridges between TCP and a line that the gateway is measured against: socat, ser2net, mbusd. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -12,15 +12,8 @@ export interface Bridge {
   stop(): Promise<void>
 }
 
-/** A gateway that runs; lines are added one by one. */
-export interface BenchGateway {
-  /** Puts the device on a raw TCP port. @returns the port */
-  addLine(device: string): Promise<number>
-  stop(): Promise<void>
-}
-
 /** A TCP port that was free a moment ago. */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()
@@ -30,7 +23,8 @@ async function freePort(): Promise<number> {
   return address.port
 }
 
-async function end(child: ChildProcess): Promise<void> {
+/** Ends a process and waits for it. */
+export async function end(child: ChildProcess): Promise<void> {
   child.kill('SIGTERM')
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
 }
@@ -83,53 +77,17 @@ export async function startSer2net(device: string): Promise<Bridge> {
   }
 }
 
-/** The gateway as it is installed, with a state folder of its own. */
-export async function startGateway(root: string): Promise<BenchGateway> {
-  const state = mkdtempSync(join(tmpdir(), 'bench-gateway-'))
-  const args = ['gateway', '--config', '/dev/null', '--state', state, '--listen', '127.0.0.1:0']
-  const child = spawn(join(root, 'build/plantroom'), [...args, '--set', 'ports.allow=["/dev/pts/*"]'], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+/**
+ * mbusd from PATH or $MBUSD, with the least pause between requests that it takes (-R 1). Debian has no package of it.
+ * @returns undefined where there is none
+ */
+export async function startMbusd(device: string): Promise<Bridge | undefined> {
+  const program = process.env.MBUSD ?? 'mbusd'
+  const port = await freePort()
+  const line = ['-p', device, '-s', '115200', '-m', '8n1']
+  const child = spawn(program, ['-d', '-v0', '-L-', ...line, '-A', '127.0.0.1', '-P', String(port), '-R', '1'], {
+    stdio: 'ignore',
   })
-  const url = await urlOf(child)
-  const account = { username: 'bench', password: 'only for this measurement' }
-  const { token } = await call('POST', `${url}/api/setup`, account)
-  return {
-    async addLine(device) {
-      const tcp_port = await freePort()
-      const body = { protocol: 'raw', line: { baud: 115_200 }, settings: { tcp_port } }
-      const port = await call('PUT', `${url}/api/ports/${encodeURIComponent(device)}`, body, token)
-      if (port.state !== 'open') throw new Error(`${device} is ${port.state}: ${JSON.stringify(port.fault)}`)
-      return tcp_port
-    },
-    async stop() {
-      await end(child)
-      rmSync(state, { recursive: true, force: true })
-    },
-  }
-}
-
-async function urlOf(child: ChildProcess): Promise<string> {
-  let said = ''
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text: Buffer) => (said += text.toString()))
-  for (let waitedMs = 0; waitedMs < 20_000 && child.exitCode === null; waitedMs += 20) {
-    const [, url] = /listening url=(\S+)/.exec(said) ?? []
-    if (url !== undefined) return url
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-  throw new Error(`the gateway did not start:\n${said}`)
-}
-
-interface Answered {
-  token: string
-  state: string
-  fault: unknown
-}
-
-async function call(method: string, url: string, body: unknown, token?: string): Promise<Answered> {
-  const headers: Record<string, string> = { 'content-type': 'application/json' }
-  if (token !== undefined) headers.authorization = `Bearer ${token}`
-  const response = await fetch(url, { method, headers, body: JSON.stringify(body) })
-  const text = await response.text()
-  if (!response.ok) throw new Error(`${method} ${url} answers ${response.status}: ${text}`)
-  return JSON.parse(text)
+  const isThere = await Promise.race([once(child, 'spawn').then(() => true), once(child, 'error').then(() => false)])
+  return isThere ? { port, stop: () => end(child) } : undefined
 }

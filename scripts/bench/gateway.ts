@@ -1,14 +1,17 @@
 /**
- * Measures the gateway's raw TCP port against socat and ser2net, each on a pty of its own, in one run with the
- * programs taking turns; and its resident memory. Prints a table and adds it to docs/bench/gateway.md.
+ * Measures the gateway against socat, ser2net and mbusd, each on a pty of its own, in one run with the programs taking
+ * turns; then what many lines at full load cost, and its resident memory. Prints a table and adds it to
+ * docs/bench/gateway.md.
  *
  *     node scripts/bench/gateway.ts [--rounds N] [--print]     --print: leave docs/bench as it is
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, release } from 'node:os'
 import { dirname, join } from 'node:path'
-import { startGateway, startSer2net, startSocat } from './bridges.ts'
-import { compileHarness, type LineHarness, type Measured, startHarness } from './line-harness.ts'
+import { startMbusd, startSer2net, startSocat } from './bridges.ts'
+import { type FullLoad, measureFullLoad } from './full-load.ts'
+import { type BenchGateway, startGateway } from './gateway-process.ts'
+import { compileHarness, type Harness, type Measured, startHarness } from './line-harness.ts'
 import { measureIdleMemory } from './memory.ts'
 
 /** A figure of merit; `bound` is the ratio gateway.md asks for, against that rival. */
@@ -16,75 +19,106 @@ interface Figure {
   title: string
   /** Command of line-bench.cc, PORT filled in. */
   command: string
-  value: 'p50' | 'p99' | 'mbps'
-  unit: string
-  rival: 'socat' | 'ser2net'
-  bound: number
+  value: 'p50' | 'p99' | 'mbps' | 'rps'
+  rival: Rival
+  /** The gateway's port that is measured. */
+  ours: Ours
+  /** Left out where the figure is for information. */
+  bound?: number
 }
 
+const RIVALS = ['socat', 'ser2net', 'mbusd'] as const
+type Rival = (typeof RIVALS)[number]
+type Ours = 'raw' | 'modbus' | 'modbus, gap_us 1'
+
+const UNIT = { p50: 'us', p99: 'us', mbps: 'MB/s', rps: '/s' }
 const RTT = { 1: 'rtt PORT 1 5000', 64: 'rtt PORT 64 5000' }
+const TO_TCP = 'line-to-tcp PORT 8000000'
+const TO_LINE = 'tcp-to-line PORT 8000000'
+const READS = 'modbus PORT 10 300'
 const FIGURES: Figure[] = [
-  { title: 'round trip, 1 byte, p50', command: RTT[1], value: 'p50', unit: 'us', rival: 'socat', bound: 1.2 },
-  { title: 'round trip, 1 byte, p99', command: RTT[1], value: 'p99', unit: 'us', rival: 'ser2net', bound: 1 },
-  { title: 'round trip, 64 bytes, p50', command: RTT[64], value: 'p50', unit: 'us', rival: 'socat', bound: 1.2 },
-  { title: 'round trip, 64 bytes, p99', command: RTT[64], value: 'p99', unit: 'us', rival: 'ser2net', bound: 1 },
+  { title: 'round trip, 1 byte, p50', command: RTT[1], value: 'p50', ours: 'raw', rival: 'socat', bound: 1.2 },
+  { title: 'round trip, 1 byte, p99', command: RTT[1], value: 'p99', ours: 'raw', rival: 'ser2net', bound: 1 },
+  { title: 'round trip, 64 bytes, p50', command: RTT[64], value: 'p50', ours: 'raw', rival: 'socat', bound: 1.2 },
+  { title: 'round trip, 64 bytes, p99', command: RTT[64], value: 'p99', ours: 'raw', rival: 'ser2net', bound: 1 },
+  { title: 'line to TCP', command: TO_TCP, value: 'mbps', ours: 'raw', rival: 'ser2net', bound: 2 },
+  { title: 'TCP to line', command: TO_LINE, value: 'mbps', ours: 'raw', rival: 'ser2net', bound: 2 },
   {
-    title: 'line to TCP',
-    command: 'line-to-tcp PORT 8000000',
-    value: 'mbps',
-    unit: 'MB/s',
-    rival: 'ser2net',
-    bound: 2,
+    title: 'Modbus TCP, 10 registers, each at its quickest (-R 1; gap_us 1)',
+    command: READS,
+    value: 'rps',
+    ours: 'modbus, gap_us 1',
+    rival: 'mbusd',
+    bound: 10,
   },
   {
-    title: 'TCP to line',
-    command: 'tcp-to-line PORT 8000000',
-    value: 'mbps',
-    unit: 'MB/s',
-    rival: 'ser2net',
-    bound: 2,
+    title: 'Modbus TCP, 10 registers, with the silence of the standard (1.75 ms)',
+    command: READS,
+    value: 'rps',
+    ours: 'modbus',
+    rival: 'mbusd',
   },
 ]
 
 const MEMORY_MB = 75
 const MEMORY_LINES = 4
+const LOAD_LINES = 16
+const LOAD_SECONDS = 10
+const LOAD_CPU_PERCENT = 50
 
 /** A bridge under test with the harness on its line. */
 interface Contender {
-  name: string
+  name: Rival | Ours
   port: number
-  harness: LineHarness
+  harness: Harness
   stop(): Promise<void>
 }
 
-async function startContenders(root: string): Promise<Contender[]> {
-  const binary = compileHarness(root)
+/** The gateway's ports are those of one process, as an installer would have them. */
+async function startContenders(root: string, gateway: BenchGateway): Promise<Contender[]> {
+  const binary = compileHarness(root, 'line-bench')
+  const ofGateway = (settings: object, protocol = 'modbus-rtu') => {
+    return async (device: string) => ({
+      port: await gateway.addLine(device, { protocol, settings }),
+      stop: async () => {},
+    })
+  }
   const starts = {
     socat: startSocat,
     ser2net: startSer2net,
-    gateway: async (device: string) => {
-      const gateway = await startGateway(root)
-      return { port: await gateway.addLine(device), stop: gateway.stop }
-    },
+    mbusd: startMbusd,
+    raw: ofGateway({}, 'raw'),
+    modbus: ofGateway({}),
+    'modbus, gap_us 1': ofGateway({ gap_us: 1 }),
   }
   const contenders: Contender[] = []
   for (const [name, start] of Object.entries(starts)) {
     const harness = await startHarness(binary)
-    contenders.push({ name, harness, ...(await start(harness.device)) })
+    const [device = ''] = harness.devices
+    const bridge = await start(device)
+    if (bridge) contenders.push({ name: name as Contender['name'], harness, ...bridge })
+    else {
+      console.log(`${name} is not installed, row left out`)
+      harness.stop()
+    }
   }
   return contenders
 }
 
-/** Answers by command and contender, one of each round. The first round warms up and is dropped. */
-async function measure(contenders: Contender[], rounds: number): Promise<Map<string, Measured[]>> {
+/** Answers by contender and command, one of each round. The first round warms up and is dropped. */
+async function measure(contenders: Contender[], figures: Figure[], rounds: number): Promise<Map<string, Measured[]>> {
   const answers = new Map<string, Measured[]>()
-  const commands = [...new Set(FIGURES.map((figure) => figure.command))]
+  const commands = [...new Set(figures.map((figure) => figure.command))]
   for (let round = 0; round <= rounds; round++) {
     for (const command of commands) {
+      const isAsked = ({ name }: Contender) =>
+        figures.some(
+          (figure) => figure.command === command && (figure.ours === name || rivalsOf(figure).includes(name)),
+        )
+      const asked = contenders.filter(isAsked)
       // Nobody is always first: caches and the clock of the processor favour places.
-      const order = contenders.map((_, at) => contenders[(at + round) % contenders.length])
+      const order = [...asked.slice(round % asked.length), ...asked.slice(0, round % asked.length)]
       for (const contender of order) {
-        if (contender === undefined) continue
         const answer = await contender.harness.measure(command.replace('PORT', String(contender.port)))
         if (answer.error !== undefined) throw new Error(`${contender.name}, ${command}: ${answer.error}`)
         const key = `${contender.name} ${command}`
@@ -95,6 +129,11 @@ async function measure(contenders: Contender[], rounds: number): Promise<Map<str
   return answers
 }
 
+/** Who is shown beside the gateway. */
+function rivalsOf({ rival }: Figure): readonly (Rival | Ours)[] {
+  return rival === 'mbusd' ? ['mbusd'] : ['socat', 'ser2net']
+}
+
 function median(values: number[]): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
@@ -102,21 +141,63 @@ function median(values: number[]): number {
 
 /** One line of the table. A time must be at most the bound, a rate at least. */
 function rowOf(figure: Figure, answers: Map<string, Measured[]>): string {
+  const { title, value, bound, ours } = figure
   const seriesOf = (name: string) =>
-    (answers.get(`${name} ${figure.command}`) ?? []).map((one) => one[figure.value] ?? Number.NaN)
+    (answers.get(`${name} ${figure.command}`) ?? []).map((one) => one[value] ?? Number.NaN)
   const rival = seriesOf(figure.rival)
   // Round by round: the machine's speed drifts, and within a round it drifts for all alike.
-  const ratio = median(seriesOf('gateway').map((value, round) => value / (rival[round] ?? Number.NaN)))
-  const isMet = figure.value === 'mbps' ? ratio >= figure.bound : ratio <= figure.bound
-  const wanted = `${figure.value === 'mbps' ? '>=' : '<='} ${figure.bound} x ${figure.rival}`
-  const cells = ['socat', 'ser2net', 'gateway'].map((name) => `${median(seriesOf(name)).toFixed(1)} ${figure.unit}`)
-  return `| ${[figure.title, ...cells, ratio.toFixed(2), wanted, isMet ? 'yes' : 'no'].join(' | ')} |`
+  const ratio = median(seriesOf(ours).map((own, round) => own / (rival[round] ?? Number.NaN)))
+  const isRate = value === 'mbps' || value === 'rps'
+  const cellOf = (name: string) => {
+    const series = seriesOf(name)
+    return series.length === 0 ? '-' : `${median(series).toFixed(1)} ${UNIT[value]}`
+  }
+  const wanted = bound === undefined ? '-' : `${isRate ? '>=' : '<='} ${bound} x ${figure.rival}`
+  const met = bound === undefined ? '-' : yesOrNo(isRate ? ratio >= bound : ratio <= bound)
+  return tableRow([title, ...RIVALS.map(cellOf), cellOf(ours), ratio.toFixed(2), wanted, met])
 }
+
+const yesOrNo = (isMet: boolean) => (isMet ? 'yes' : 'no')
+const tableRow = (cells: string[]) => `| ${cells.join(' | ')} |`
+/** A row without rivals. */
+const ownRow = (title: string, value: string, [wanted, met]: [string, string]) =>
+  tableRow([title, '-', '-', '-', value, '-', wanted, met])
 
 async function memoryRow(): Promise<string> {
   const { rssMb } = await measureIdleMemory({ ports: MEMORY_LINES })
-  const met = rssMb <= MEMORY_MB ? 'yes' : 'no'
-  return `| resident memory, idle, ${MEMORY_LINES} lines | - | - | ${rssMb.toFixed(1)} MB | - | <= ${MEMORY_MB} MB | ${met} |`
+  const bound: [string, string] = [`<= ${MEMORY_MB} MB`, yesOrNo(rssMb <= MEMORY_MB)]
+  return ownRow(`resident memory, idle, ${MEMORY_LINES} lines`, `${rssMb.toFixed(1)} MB`, bound)
+}
+
+function loadRow(title: string, load: FullLoad): string {
+  const { bytes, cpuPercent, framesPerSecond, heardPerSecond, lost } = load
+  const heard = heardPerSecond === undefined ? '' : `, ${heardPerSecond.toFixed(0)} heard`
+  const value = `${cpuPercent.toFixed(1)} % of a core, ${lost} of ${bytes} bytes lost, ${framesPerSecond.toFixed(0)} frames/s${heard}`
+  const isMet = cpuPercent < LOAD_CPU_PERCENT && lost === 0
+  return ownRow(title, value, [`< ${LOAD_CPU_PERCENT} % of a core, none lost`, yesOrNo(isMet)])
+}
+
+async function loadRows(root: string): Promise<string[]> {
+  const loads = await measureFullLoad(root, LOAD_LINES, LOAD_SECONDS)
+  const title = `${LOAD_LINES} lines, 11520 bytes/s each way on each`
+  return loads.map((load, at) => loadRow(at === 0 ? title : `the same, every frame to a WebSocket`, load))
+}
+
+async function comparisonRows(root: string, rounds: number): Promise<string[]> {
+  const gateway = await startGateway(root)
+  const contenders = await startContenders(root, gateway)
+  try {
+    const isThere = (figure: Figure) => contenders.some(({ name }) => name === figure.rival)
+    const figures = FIGURES.filter(isThere)
+    const answers = await measure(contenders, figures, rounds)
+    return figures.map((figure) => rowOf(figure, answers))
+  } finally {
+    for (const contender of contenders) {
+      await contender.stop()
+      contender.harness.stop()
+    }
+    await gateway.stop()
+  }
 }
 
 function chapter(rows: string[], rounds: number): string {
@@ -126,8 +207,8 @@ function chapter(rows: string[], rounds: number): string {
     '',
     `${cpus().length} x ${cpu?.model ?? process.arch}, Linux ${release()}, Node ${process.version}; median of ${rounds} rounds.`,
     '',
-    '| what | socat | ser2net | gateway | ratio | wanted | met |',
-    '|---|---|---|---|---|---|---|',
+    tableRow(['what', ...RIVALS, 'gateway', 'ratio', 'wanted', 'met']),
+    '|---|---|---|---|---|---|---|---|',
     ...rows,
     '',
   ].join('\n')
@@ -135,32 +216,25 @@ function chapter(rows: string[], rounds: number): string {
 
 const HEAD = `# The gateway against its peers
 
-Made by \`make bench-gateway\`: raw TCP port against socat and ser2net (nodelay, chardelay off), each on a pty of its
-own, taking turns in one run. Figures are medians over the rounds, a ratio is the median of the ratios of each round; it
-counts only within its own run.
+Made by \`make bench-gateway\`: raw TCP port against socat and ser2net (nodelay, chardelay off), Modbus TCP port against
+mbusd (-R 1, from PATH or $MBUSD; 115200 baud for both), each on a pty of its own, taking turns in one run. Figures are
+medians over the rounds, a ratio is the median of the ratios of each round; it counts only within its own run. A pty has
+no wire: at 115200 baud the frames of the Modbus rows alone would take 3.2 ms.
 `
 
 function record(root: string, text: string): void {
   const file = join(root, 'docs/bench/gateway.md')
   mkdirSync(dirname(file), { recursive: true })
-  const before = existsSync(file) ? readFileSync(file, 'utf8') : HEAD
-  writeFileSync(file, `${before.trimEnd()}\n\n${text}`)
+  const before = existsSync(file) ? readFileSync(file, 'utf8') : ''
+  const chapters = before.slice(Math.max(0, before.indexOf('## ')))
+  writeFileSync(file, [HEAD, ...(chapters ? [`${chapters.trimEnd()}\n`] : []), text].join('\n'))
 }
 
 const root = join(import.meta.dirname, '../..')
 const at = process.argv.indexOf('--rounds')
 const rounds = at > 0 ? Number(process.argv[at + 1]) : 15
-const contenders = await startContenders(root)
-try {
-  const answers = await measure(contenders, rounds)
-  const rows = FIGURES.map((figure) => rowOf(figure, answers))
-  rows.push(await memoryRow())
-  const text = chapter(rows, rounds)
-  console.log(text)
-  if (!process.argv.includes('--print')) record(root, text)
-} finally {
-  for (const contender of contenders) {
-    await contender.stop()
-    contender.harness.stop()
-  }
-}
+const rows = await comparisonRows(root, rounds)
+rows.push(...(await loadRows(root)), await memoryRow())
+const text = chapter(rows, rounds)
+console.log(text)
+if (!process.argv.includes('--print')) record(root, text)

@@ -1,29 +1,24 @@
-/** The measuring program (line-bench.cc): compiled once, one process and one pty for each bridge under test. */
+/** The measuring programs (line-bench.cc, load-bench.cc): compiled once; each process owns one pty or more. */
 import { execFileSync, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
-/** What one measurement gives: times in microseconds, or megabytes a second, or why there is no number. */
-export interface Measured {
-  p50?: number
-  p99?: number
-  mbps?: number
-  error?: string
-}
+/** What one measurement gives, by name: times in microseconds, rates, counts; or why there is no number. */
+export type Measured = Record<string, number> & { error?: string }
 
-export interface LineHarness {
-  /** Device end of its pty. */
-  device: string
-  /** Sends one command (see line-bench.cc) and resolves to the answer. */
+export interface Harness {
+  /** Device ends of its ptys. */
+  devices: string[]
+  /** Sends one command (see the program) and resolves to the answer. */
   measure(command: string): Promise<Measured>
   stop(): void
 }
 
 /** Compiles the program where its source is newer. @returns its path */
-export function compileHarness(root: string): string {
-  const source = join(root, 'scripts/bench/line-bench.cc')
-  const binary = join(root, 'build/bench/line-bench')
+export function compileHarness(root: string, name: 'line-bench' | 'load-bench'): string {
+  const source = join(root, `scripts/bench/${name}.cc`)
+  const binary = join(root, 'build/bench', name)
   if (!existsSync(binary) || statSync(binary).mtimeMs < statSync(source).mtimeMs) {
     mkdirSync(join(root, 'build/bench'), { recursive: true })
     execFileSync('g++', ['-O2', '-std=c++20', source, '-o', binary, '-lutil', '-lpthread'], { stdio: 'inherit' })
@@ -31,17 +26,19 @@ export function compileHarness(root: string): string {
   return binary
 }
 
-/** Starts it and waits for the name of its pty. */
-export async function startHarness(binary: string): Promise<LineHarness> {
-  const child = spawn(binary, { stdio: ['pipe', 'pipe', 'inherit'] })
-  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+/** Starts it and waits for the names of its ptys. */
+export async function startHarness(binary: string, lines = 1): Promise<Harness> {
+  const child = spawn(binary, [String(lines)], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const output = createInterface(child.stdout)[Symbol.asyncIterator]()
   const nextLine = async () => {
-    const { value, done } = await lines.next()
-    if (done) throw new Error('line-bench has ended')
+    const { value, done } = await output.next()
+    if (done) throw new Error(`${binary} has ended`)
     return value
   }
+  const devices: string[] = []
+  while (devices.length < lines) devices.push(await nextLine())
   return {
-    device: await nextLine(),
+    devices,
     async measure(command) {
       child.stdin.write(`${command}\n`)
       return JSON.parse(await nextLine())

@@ -1,0 +1,94 @@
+/** The gateway under measurement: the real command, set up, with lines added one by one. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import WebSocket from 'ws'
+import { end, freePort } from './bridges.ts'
+
+/** A gateway that runs. */
+export interface BenchGateway {
+  /** Puts the device on a TCP port. @param body protocol and settings of the port, `tcp_port` left out; raw without */
+  addLine(device: string, body?: { protocol: string; settings: object }): Promise<number>
+  counters(device: string): Promise<Record<string, number>>
+  /** Subscribes to every frame. @returns the number heard so far */
+  listen(): Promise<() => number>
+  /** Processor time it has used, all threads. */
+  cpuSeconds(): number
+  stop(): Promise<void>
+}
+
+/** Ticks of utime and stime, on every Linux we know. @source proc(5), sysconf(_SC_CLK_TCK) */
+const TICKS_PER_SECOND = 100
+
+/** The gateway as it is installed, with a state folder of its own. */
+export async function startGateway(root: string): Promise<BenchGateway> {
+  const state = mkdtempSync(join(tmpdir(), 'bench-gateway-'))
+  const args = ['gateway', '--config', '/dev/null', '--state', state, '--listen', '127.0.0.1:0']
+  const child = spawn(join(root, 'build/plantroom'), [...args, '--set', 'ports.allow=["/dev/pts/*"]'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const url = await urlOf(child)
+  const account = { username: 'bench', password: 'only for this measurement' }
+  const { token } = await call('POST', `${url}/api/setup`, { body: account })
+  const portUrl = (device: string) => `${url}/api/ports/${encodeURIComponent(device)}`
+  const sockets: WebSocket[] = []
+  return {
+    async addLine(device, { protocol, settings } = { protocol: 'raw', settings: {} }) {
+      const tcp_port = await freePort()
+      const body = { protocol, line: { baud: 115_200 }, settings: { ...settings, tcp_port } }
+      const port = await call('PUT', portUrl(device), { body, token })
+      if (port.state !== 'open') throw new Error(`${device} is ${port.state}: ${JSON.stringify(port.fault)}`)
+      return tcp_port
+    },
+    counters: async (device) => (await call('GET', portUrl(device), { token })).counters,
+    async listen() {
+      let heard = 0
+      const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`, { headers: { authorization: `Bearer ${token}` } })
+      sockets.push(socket)
+      await once(socket, 'open')
+      socket.on('message', () => heard++)
+      socket.send(JSON.stringify({ type: 'subscribe', events: ['frame'] }))
+      return () => heard
+    },
+    cpuSeconds() {
+      const [, numbers = ''] = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')
+      const [userTicks, systemTicks] = numbers.split(' ').slice(11, 13).map(Number)
+      return ((userTicks ?? 0) + (systemTicks ?? 0)) / TICKS_PER_SECOND
+    },
+    async stop() {
+      for (const socket of sockets) socket.terminate()
+      await end(child)
+      rmSync(state, { recursive: true, force: true })
+    },
+  }
+}
+
+async function urlOf(child: ChildProcess): Promise<string> {
+  let said = ''
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text: Buffer) => (said += text.toString()))
+  for (let waitedMs = 0; waitedMs < 20_000 && child.exitCode === null; waitedMs += 20) {
+    const [, url] = /listening url=(\S+)/.exec(said) ?? []
+    if (url !== undefined) return url
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  throw new Error(`the gateway did not start:\n${said}`)
+}
+
+interface Answered {
+  token: string
+  state: string
+  fault: unknown
+  counters: Record<string, number>
+}
+
+async function call(method: string, url: string, given: { body?: object; token?: string }): Promise<Answered> {
+  const { body, token } = given
+  const headers: Record<string, string> = body ? { 'content-type': 'application/json' } : {}
+  if (token !== undefined) headers.authorization = `Bearer ${token}`
+  const response = await fetch(url, { method, headers, ...(body && { body: JSON.stringify(body) }) })
+  const text = await response.text()
+  if (!response.ok) throw new Error(`${method} ${url} answers ${response.status}: ${text}`)
+  return JSON.parse(text)
+}
