@@ -21,6 +21,15 @@ export interface ModbusTcpParts extends ModbusTcpWorld {
   publish(event: string, payload: unknown): void
 }
 
+/** Only a master has units that a client could ask. @returns a fault for `tcp_port` in any other mode */
+export function tcpSettingsFaults({
+  mode,
+  tcp_port: port,
+}: Pick<ModbusSettings, 'mode' | 'tcp_port'>): { field: string; message: string }[] {
+  if (mode === 'master' || port === 0) return []
+  return [{ field: 'tcp_port', message: `is ${port}; Modbus TCP needs mode master and not ${mode}; 0 turns it off` }]
+}
+
 const countOfLetGo = {
   full: 'tcpRefused',
   malformed: 'tcpMalformed',

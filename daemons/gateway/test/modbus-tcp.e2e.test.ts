@@ -212,6 +212,17 @@ t.test('a TCP port that is taken is the fault of the port, which works, and open
   t.equal(await client.exchange('01 03 00 00 00 01'), '01 03 02 00 64')
 })
 
+t.test('mode listen with a TCP port is refused by the name of the field, and the port runs on', async (t) => {
+  const { gateway, path, tcpPort } = await lineOf(t)
+  const settings = { mode: 'listen', tcp_port: tcpPort }
+  t.match(await gateway.call('PUT', gateway.portPath(path), { protocol: 'modbus-rtu', settings }), {
+    status: 400,
+    body: { error: 'bad_fields', fields: [{ field: 'settings.tcp_port', message: /mode master/ }] },
+  })
+  const client = await dialMbap(t, tcpPort)
+  t.equal(await client.exchange('01 03 00 00 00 01'), '01 03 02 00 64')
+})
+
 t.test('the TCP port closes with the line and opens with it', async (t) => {
   const { gateway, path, tcpPort } = await lineOf(t)
   const client = await dialMbap(t, tcpPort)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
 import { createModbusMaster } from '../../core/modbus-master.ts'
-import { withModbusTcp } from '../../core/modbus-tcp.ts'
+import { tcpSettingsFaults, withModbusTcp } from '../../core/modbus-tcp.ts'
 import type { TcpHouse } from '../../core/modbus-tcp-ports.ts'
 import { createModbusSerialPdu } from '../../io/modbus-serial-pdu.ts'
 import { mbapFrame } from '../../wire/mbap.ts'
@@ -102,4 +102,12 @@ t.test('who is let go is counted by why', async (t) => {
   for (const why of ['full', 'full', 'malformed', 'slow', 'idle', 'idle', 'idle'] as const) tcp.house?.onLetGo(why)
   t.match(adapter.counters(), { tcpRefused: 2, tcpMalformed: 1, tcpCutOff: 1, tcpIdle: 3 })
   await adapter.detach()
+})
+
+t.test('a TCP port needs mode master: the other modes have no units to ask', async (t) => {
+  for (const mode of ['slave', 'listen'] as const) {
+    t.match(tcpSettingsFaults({ mode, tcp_port: 502 }), [{ field: 'tcp_port', message: new RegExp(`502.*${mode}`) }])
+    t.strictSame(tcpSettingsFaults({ mode, tcp_port: 0 }), [])
+  }
+  t.strictSame(tcpSettingsFaults({ mode: 'master', tcp_port: 502 }), [])
 })
