@@ -107,8 +107,8 @@ function isRoute(value: unknown): value is Route {
   return typeof value === 'object' && value !== null && 'path' in value && 'who' in value
 }
 
-function factOf({ method, path, who, summary }: Partial<Route> & Pick<Route, 'path' | 'who'>): RouteFact {
-  return { method: method ?? 'WS', path, who, summary: summary ?? '' }
+function factOf({ method, path, who, summary }: Partial<Route> & Pick<Route, 'path' | 'who' | 'summary'>): RouteFact {
+  return { method: method ?? 'WS', path, who, summary }
 }
 
 /** Takes every property, call and comparison, and is always itself. */

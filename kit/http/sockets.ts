@@ -19,6 +19,8 @@ export type { Socket } from './socket.ts'
 export interface SocketRoute {
   path: string
   who: WhoMay
+  /** What it tells and takes, for the table of routes in the docs. */
+  summary: string
   /**
    * Runs once for each socket; sets `onMessage` before it returns, or what the client says at once is lost.
    * @param caller the very object that `identify` or the ticket gave; undefined only where anyone may

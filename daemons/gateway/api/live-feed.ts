@@ -7,7 +7,7 @@ import type { Caller } from '#kit/http/route.ts'
 import type { Socket } from '#kit/http/socket.ts'
 import type { SocketRoute } from '#kit/http/sockets.ts'
 import type { EventHub } from '../core/event-hub.ts'
-import { createFeed, type FeedLimits } from '../core/feed.ts'
+import { createFeed, type FeedLimits, type FeedSink } from '../core/feed.ts'
 import { type Fenced, notYourPort, seesPort } from '../core/key-fence.ts'
 
 /** What a client may say. `subscribe` replaces what it asked for before. */
@@ -36,9 +36,16 @@ export function liveFeedRoute({ hub, clock, limits }: LiveFeedParts): SocketRout
   return {
     path: '/ws',
     who: 'user',
+    summary: 'Live events, by port and event name; a client that does not keep up gets their count',
     open(socket: Socket, caller: Caller | undefined) {
       const mayHear = (port: string) => seesPort(caller ?? NOBODY, port)
-      const feed = createFeed({ hub, clock, limits, mayHear, sink: { send: (text) => socket.send(text) } })
+      const sink: FeedSink = {
+        send: (text) => socket.send(text),
+        get hasCaughtUp() {
+          return socket.bufferedBytes === 0
+        },
+      }
+      const feed = createFeed({ hub, clock, limits, mayHear, sink })
       socket.onMessage((data) => {
         try {
           hear(feed, String(data), caller ?? NOBODY)

@@ -7,6 +7,8 @@ import type { PortEvent } from './ports.ts'
 export interface FeedSink {
   /** @returns false where the listener is too far behind and the message was not taken */
   send(text: string): boolean
+  /** Everything sent so far has been taken. */
+  readonly hasCaughtUp: boolean
 }
 
 /** What a listener asks for; absent means all. */
@@ -42,7 +44,8 @@ export function createFeed(parts: {
   function tellWhatWasDropped(): void {
     summary = undefined
     if (dropped === 0) return
-    if (sink.send(JSON.stringify({ type: 'summary', dropped }))) dropped = 0
+    // Not as soon as it fits: who reads nothing would be sent summaries until they fill what events could not.
+    if (sink.hasCaughtUp && sink.send(JSON.stringify({ type: 'summary', dropped }))) dropped = 0
     else summaryLater()
   }
 

@@ -57,3 +57,50 @@ t.test('a ticket opens one socket, once, and a foreign page opens none', async (
   t.equal(await refusal(socketUrl(gateway, `?ticket=${first}`)), 401)
   t.equal(await refusal(socketUrl(gateway, `?ticket=${await ticket()}`), { origin: 'http://evil.example' }), 403)
 })
+
+t.test('a ticket that is too old opens none', async (t) => {
+  const gateway = await startGateway(t, { sets: ['http.ticket_life_ms=1000'] })
+  await gateway.setUp()
+  const { ticket } = (await gateway.call('POST', '/api/ticket')).body
+  await new Promise((resolve) => setTimeout(resolve, 1100))
+  t.equal(await refusal(socketUrl(gateway, `?ticket=${ticket}`)), 401)
+})
+
+t.test('a listener hears the port and the events it asked for, and no others', async (t) => {
+  const gateway = await startGateway(t)
+  const token = await gateway.setUp()
+  const [device, other] = [openPty(), openPty()]
+  t.teardown(() => Promise.all([device.close(), other.close()]))
+  const settings = { framing: 'delimiter', delimiter_hex: '0A' }
+  for (const { path } of [device, other])
+    await gateway.call('PUT', gateway.portPath(path), { protocol: 'raw', settings })
+  const listener = async (wish: object) => {
+    const socket = new WebSocket(socketUrl(gateway), { headers: { authorization: `Bearer ${token}` } })
+    t.teardown(() => socket.terminate())
+    const got = listen(socket)
+    await once(socket, 'open')
+    socket.send(JSON.stringify({ type: 'subscribe', ...wish }))
+    // Answered in order: once the fault is told, the wish has been heard.
+    socket.send('{"type":"nonsense"}')
+    await until('the wish is heard', () => got.some(({ type }) => type === 'error'))
+    return { got, socket }
+  }
+  const own = await listener({ port: device.path, events: ['frame'] })
+  const states = await listener({ events: ['port'] })
+  const all = await listener({})
+  await other.write(Buffer.from('b\n'))
+  await until('the other frame is told', () => all.got.some(({ payload }) => payload?.hex === '62 0A'))
+  await gateway.call('POST', gateway.portPath(other.path, '/close'))
+  await device.write(Buffer.from('a\n'))
+  await until('the frame is told', () => own.got.some(({ event }) => event === 'frame'))
+  await until('all of it is told', () => all.got.some(({ payload }) => payload?.hex === '61 0A'))
+  const heard = ({ got }: { got: ReturnType<typeof listen> }) =>
+    got.filter(({ type }) => type === 'event').map(({ port, event }) => [port, event])
+  t.strictSame(heard(own), [[device.path, 'frame']])
+  t.strictSame(heard(states), [[other.path, 'port']])
+  t.strictSame(heard(all), [
+    [other.path, 'frame'],
+    [other.path, 'port'],
+    [device.path, 'frame'],
+  ])
+})

@@ -30,7 +30,7 @@ async function fenced(t: Parameters<typeof serve>[0]) {
     if (name === 'free') return { name, role: 'admin' }
     return name === 'admin' || name === 'viewer' ? { name, role: name, only: ['/dev/a'] } : undefined
   }
-  const sockets = [{ path: '/ws', who: 'user' as const, open: () => {} }]
+  const sockets = [{ path: '/ws', who: 'user' as const, summary: 'Test', open: () => {} }]
   const here = await serve(t, { fence, metrics, identify, sockets, faultStatus: { foreign: 403 }, routes: [echo] })
   const at = (path: string, as = 'admin') =>
     here.ask(`/api/ports/${path}/echo`, { method: 'POST', as, json: { unitId: 1 } })

@@ -23,7 +23,7 @@ async function endless(t: Test) {
       return new Reply(200, source, { 'content-type': 'application/octet-stream' })
     },
   }
-  const sockets = [{ path: '/ws', who: 'user' as const, open: () => {} }]
+  const sockets = [{ path: '/ws', who: 'user' as const, summary: 'Test', open: () => {} }]
   const here = await serve(t, { clock, sockets, routes: [download], isStillSignedIn: () => state.isIn })
   const reader = (await here.ask('/api/capture', { as: 'viewer' })).body?.getReader()
   const read = async () => new TextDecoder().decode((await reader?.read())?.value)

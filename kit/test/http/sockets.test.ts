@@ -25,7 +25,7 @@ async function serveSockets(
     options.open?.(socket, caller)
     opened.shift()?.({ socket, caller })
   }
-  const sockets = [{ path: '/ws', who: options.who ?? ('user' as const), open }]
+  const sockets = [{ path: '/ws', who: options.who ?? ('user' as const), summary: 'Test', open }]
   const { open: _open, who: _who, ...rest } = options
   const here = await serve(t, { clock, sockets, ...rest })
   const next = () => new Promise<{ socket: Socket; caller: Caller | undefined }>((resolve) => opened.push(resolve))

@@ -7,7 +7,11 @@ function feedOn(mayHear = (_port: string) => true) {
   const clock = fakeClock()
   const hub = createEventHub(clock, { history: 10, historyBytes: 1000 })
   const got: { type: string; payload?: unknown; dropped?: number }[] = []
-  const sink = { isFull: false, send: (text: string) => !sink.isFull && got.push(JSON.parse(text)) > 0 }
+  const sink = {
+    isFull: false,
+    hasCaughtUp: true,
+    send: (text: string) => !sink.isFull && got.push(JSON.parse(text)) > 0,
+  }
   const feed = createFeed({ hub, clock, sink, limits: { summaryMs: 1000 }, mayHear })
   return { clock, feed, got, hub, sink }
 }
@@ -50,6 +54,21 @@ t.test('a listener that is behind loses events and is told how many, before any 
     { type: 'summary', dropped: 4 },
     { type: 'event', payload: 5 },
   ])
+})
+
+t.test('a listener is told what it missed once it has taken what waited, and only once', async (t) => {
+  const { clock, feed, got, hub, sink } = feedOn()
+  feed.subscribe({})
+  sink.isFull = true
+  hub.publish('/dev/a', 'frame', 1)
+  // Room for a summary, and none for an event.
+  Object.assign(sink, { isFull: false, hasCaughtUp: false })
+  await clock.run(5000)
+  hub.publish('/dev/a', 'frame', 2)
+  t.same(got, [])
+  sink.hasCaughtUp = true
+  await clock.run(1000)
+  t.same(got, [{ type: 'summary', dropped: 2 }])
 })
 
 t.test('a listener that is behind is not given the past, however often it asks', async (t) => {

@@ -1,0 +1,145 @@
+/** A listener that reads nothing: what it costs the gateway, and the others. */
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { openPty } from '#native/serial/index.ts'
+import { type RunningGateway, startGateway } from './running-gateway.ts'
+import { until } from './until.ts'
+
+/** Bytes of one frame on the line; its event is three times as long. */
+const FRAME_BYTES = 8192
+const MESSAGES = 10_000
+/** Frames written before every listener that reads has them: what lies in between is no listener's fault. */
+const BATCH = 10
+
+/** Unsent bytes of one socket, as the test sets them. */
+const BUFFER_BYTES = 1_048_576
+
+/** Messages before, which all listeners read: so much garbage has moved the resident memory where it stays. */
+const BEFORE = 6000
+
+/** What garbage may still move it by. Kept for the one that reads nothing, the messages would be 240 MB. */
+const MARGIN_MB = 80
+
+interface Message {
+  type: string
+  dropped?: number
+  payload?: { hex: string }
+}
+
+/** A WebSocket on a bare TCP socket, which may stop reading. */
+async function dial(t: Test, gateway: RunningGateway) {
+  const { hostname, port } = new URL(gateway.url)
+  const socket = connect(Number(port), hostname)
+  t.teardown(() => socket.destroy())
+  await once(socket, 'connect')
+  const head = ['GET /ws HTTP/1.1', `Host: ${hostname}:${port}`, 'Connection: Upgrade', 'Upgrade: websocket']
+  const keys = ['Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==']
+  socket.write([...head, ...keys, `Authorization: Bearer ${gateway.token()}`, '', ''].join('\r\n'))
+  const [reply] = await once(socket, 'data')
+  t.match(String(reply), /^HTTP\/1\.1 101 /)
+  socket.write(masked(JSON.stringify({ type: 'subscribe', events: ['frame'] })))
+  return { socket, messages: reader(socket) }
+}
+
+/** A text message of a client; one under 126 bytes. The mask is all zeros. */
+function masked(text: string): Buffer {
+  return Buffer.concat([Buffer.of(0x81, 0x80 | text.length, 0, 0, 0, 0), Buffer.from(text)])
+}
+
+/** Takes whole messages from what the server says. */
+function reader(socket: Socket): Message[] {
+  const messages: Message[] = []
+  let held = Buffer.alloc(0)
+  socket.on('data', (bytes: Buffer) => {
+    held = Buffer.concat([held, bytes])
+    for (;;) {
+      const short = (held[1] ?? 0) & 0x7f
+      const from = short === 127 ? 10 : short === 126 ? 4 : 2
+      if (held.length < from) return
+      const length = short === 127 ? Number(held.readBigUInt64BE(2)) : short === 126 ? held.readUInt16BE(2) : short
+      if (held.length < from + length) return
+      if (((held[0] ?? 0) & 0x0f) === 1) messages.push(JSON.parse(String(held.subarray(from, from + length))))
+      held = held.subarray(from + length)
+    }
+  })
+  return messages
+}
+
+/** The number that a frame of this test begins with. */
+function numberOf({ payload }: Message): number {
+  return Number.parseInt((payload?.hex ?? '').slice(0, 11).replaceAll(' ', ''), 16)
+}
+
+function residentMb(pid: number): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+}
+
+t.test(
+  'a listener that reads nothing costs its bound, and no other listener a message',
+  { timeout: 180_000 },
+  async (t) => {
+    const sets = [`http.socket_buffer_bytes=${BUFFER_BYTES}`, 'http.socket_ping_ms=600000', 'feed.summary_ms=100']
+    const gateway = await startGateway(t, { sets })
+    await gateway.setUp()
+    const device = openPty()
+    t.teardown(() => device.close())
+    const settings = { framing: 'length', frame_bytes: FRAME_BYTES, max_frame_bytes: FRAME_BYTES }
+    await gateway.call('PUT', gateway.portPath(device.path), { protocol: 'raw', settings })
+    const [good, other, slow] = [await dial(t, gateway), await dial(t, gateway), await dial(t, gateway)]
+    const residents: number[] = []
+    let written = 0
+
+    async function say(count: number): Promise<void> {
+      for (const until_ = written + count; written < until_; ) {
+        const frames = Array.from({ length: Math.min(BATCH, until_ - written) }, () => {
+          const frame = Buffer.alloc(FRAME_BYTES, 0x55)
+          frame.writeUInt32BE(written++)
+          return frame
+        })
+        await device.write(Buffer.concat(frames))
+        await until(
+          `listeners have ${written} messages`,
+          () => [good, other].every((one) => one.messages.length >= written),
+          60_000,
+        )
+        residents.push(residentMb(gateway.pid))
+      }
+    }
+
+    await say(BEFORE)
+    await until('the slow one has them too', () => slow.messages.length === BEFORE)
+    slow.socket.pause()
+    const from = residents.length
+    await say(MESSAGES)
+
+    const total = BEFORE + MESSAGES
+    for (const { messages } of [good, other])
+      t.strictSame(
+        [messages.length, messages.findIndex((one, at) => one.type !== 'event' || numberOf(one) !== at)],
+        [total, -1],
+        'every message, in order, and nothing dropped',
+      )
+    const [before, meanwhile] = [Math.max(...residents.slice(0, from)), Math.max(...residents.slice(from))]
+    t.comment(`resident: ${before.toFixed(1)} MB while all read, ${meanwhile.toFixed(1)} MB while one did not`)
+    t.ok(meanwhile < before + MARGIN_MB, `${MESSAGES} messages of 24 kB went unread`)
+
+    slow.socket.resume()
+    await until('the slow one is told what it missed', () => slow.messages.some(({ type }) => type === 'summary'))
+    const at = slow.messages.findIndex(({ type }) => type === 'summary')
+    t.equal(
+      slow.messages.findIndex((one, n) => n < at && numberOf(one) !== n),
+      -1,
+      'what it got is in order, without a hole',
+    )
+    t.equal(at + (slow.messages[at]?.dropped ?? 0), total, 'what it got and what it missed is all there was')
+    t.ok((slow.messages[at]?.dropped ?? 0) > MESSAGES / 4, `${slow.messages[at]?.dropped} were dropped`)
+    await say(10)
+    await until('it hears on', () => slow.messages.length === at + 11)
+    t.strictSame(
+      slow.messages.slice(at + 1).map(numberOf),
+      Array.from({ length: 10 }, (_, n) => total + n),
+    )
+  },
+)
