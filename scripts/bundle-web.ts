@@ -107,7 +107,7 @@ export async function bundleWeb({ daemon, outDir }: WebBundle): Promise<PageWeig
     bundle: true,
     splitting: true,
     minify: true,
-    sourcemap: true,
+    sourcemap: 'external',
     metafile: true,
     format: 'esm',
     target: ['chrome111', 'firefox115', 'safari16.4'],

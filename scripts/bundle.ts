@@ -112,6 +112,8 @@ const NODE_FLAGS = [
   '--invocation-count-for-feedback-allocation=30',
   '--invocation-count-for-maglev=4000',
   '--invocation-count-for-turbofan=40000',
+  '--bytecode-old-age=2',
+  '--flush-baseline-code',
 ].join(' ')
 
 /** The command: beside an installed Node it uses that one, in a checkout the pinned one of node_modules. */
