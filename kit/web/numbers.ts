@@ -21,6 +21,11 @@ export function fixed(value: number | null | undefined, decimals: number): strin
   return value < 0 && !isZero ? MINUS + text : text
 }
 
+/** Milliseconds on a bus, without decimals; what took less than one says so. */
+export function msText(ms: number | null | undefined): string {
+  return ms !== null && ms !== undefined && ms < 0.5 ? '<1' : fixed(ms, 0)
+}
+
 /** Bits per second as installers write them: `9600`, but `115 200`. */
 export function baudText(baud: number): string {
   return baud < 10_000 ? String(baud) : count(baud)

@@ -106,7 +106,7 @@ function body(entries: JournalEntry[] | null, refused: string | null, filter: st
     return filter === ''
       ? say('off', 'Nothing yet', 'Every change, and everything sent to a line, appears here.')
       : say('off', `Nothing matches ${filter}`, 'Acts are named like port set up, people and keys by their names.')
-  return html`<table class="table fold journal"><thead><tr><th>When</th><th>What</th><th>On</th><th>Who</th><th>From</th></tr></thead>
+  return html`<table class="table fold no-lit journal"><thead><tr><th>When</th><th>What</th><th>On</th><th>Who</th><th>From</th></tr></thead>
     <tbody>${entries.flatMap((entry) => rows(entry, opening))}</tbody></table>`
 }
 

@@ -69,10 +69,10 @@ function bodyOf(form: Form, lines: readonly string[]): KeyBody {
 }
 
 function ShownOnce({ made }: { made: ApiKey & { key: string } }): VNode {
-  const mark = (event: FocusEvent): void => (event.target as HTMLInputElement).select()
+  const mark = (event: FocusEvent): void => (event.target as HTMLTextAreaElement).select()
   return html`<section class="panel" aria-label="New API key">${head(`Key of ${made.name}`)}
     <div class="in stack"><p>This is the only time it is shown. The gateway keeps a hash of it alone.</p>
-      <div class="field"><label for="made-key">Key</label><div class="input"><input id="made-key" class="mono" readonly value=${made.key} onFocus=${mark} /></div>
+      <div class="field"><label for="made-key">Key</label><div class="input"><textarea id="made-key" class="mono" rows="2" readonly value=${made.key} onFocus=${mark}></textarea></div>
         <p>Sent as <span class="mono">Authorization: Bearer …</span></p></div></div>
     <footer class="save"><button class="btn" type="button" onClick=${() => void copyText(made.key, `The key of ${made.name} is copied.`)}>Copy key</button>
       <a class="btn primary" href=${linkTo('users')}>I have kept it</a></footer></section>`

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { html } from '#kit/web/html.ts'
 import { type Lit, lamp } from '#kit/web/lamp.ts'
 import { zone } from '#kit/web/now.ts'
-import { count, fixed, timeOf } from '#kit/web/numbers.ts'
+import { count, msText, timeOf } from '#kit/web/numbers.ts'
 import type { Row } from './frame-row.ts'
 import type { Show } from './traffic.ts'
 
@@ -49,14 +49,9 @@ class Line extends Component<LineProps> {
       <span class="who">${row.unit ?? ''}</span>
       ${isBytes ? html`<span class="what hex">${row.hex}</span>` : words(row)}
       ${show === 'both' ? html`<span class="hex">${row.hex}</span>` : null}
-      ${row.tookMs === null ? html`<span></span>` : html`<span class="ms" style=${{ '--took': `${took}%` }}>${tookText(row.tookMs)}</span>`}
+      ${row.tookMs === null ? html`<span></span>` : html`<span class="ms" style=${{ '--took': `${took}%` }}>${`${msText(row.tookMs)}\u202fms`}</span>`}
     </li>`
   }
-}
-
-/** Reply times stand without decimals; what took less than one says so. */
-function tookText(tookMs: number): string {
-  return tookMs < 0.5 ? '<1\u202fms' : `${fixed(tookMs, 0)}\u202fms`
 }
 
 /** Only what is wrong tints its line. */

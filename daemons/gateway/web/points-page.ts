@@ -71,7 +71,7 @@ function Known({ port, what, which }: { port: Port; what?: string; which?: strin
     ${rows ? verdict(judgePoints(rows, table.polling.value, table.behind.value, port.state === 'open')) : null}
     <div class=${form ? 'cols with-form' : ''}><section class="panel" aria-label="Points">
       ${rows && rows.length > 0 ? tools(port, filter, setFilter, form !== null) : null}
-      ${body({ port, rows, refused: look.refused, filter, which: what === 'point' ? which : undefined })}</section>${form}</div>`
+      ${body({ port, rows, refused: look.refused, filter, which: what === 'point' ? which : undefined, isBeside: form !== null })}</section>${form}</div>`
 }
 
 function usePointKeys(port: Port): void {
@@ -143,27 +143,34 @@ interface BodyFacts {
   refused: string | null
   filter: string
   which?: string
+  /** A form stands beside it, with the buttons of its own. */
+  isBeside: boolean
 }
 
-function body({ port, rows, refused, filter, which }: BodyFacts): Child {
+function body({ port, rows, refused, filter, which, isBeside }: BodyFacts): Child {
   if (rows === null) {
     if (refused !== null) return say('fault', 'The points could not be read', refused)
     return say('busy', 'Asking for the points of this line', 'This usually takes less than a second.')
   }
-  if (rows.length === 0) return empty(port)
+  if (rows.length === 0) return empty(port, isBeside)
   const shown = matchingPoints(rows, filter)
   if (shown.length === 0) return say('off', `No point matches ${filter}`, `${count(rows.length)} are hidden.`)
-  return html`<table class="table fold point-rows"><thead><tr><th><span class="sr">Quality</span></th><th>Name</th><th class="n wide">Unit</th><th class="wide">Register</th>
+  return html`<table class="table fold point-rows"><thead><tr><th><span class="sr">Quality</span></th><th>Name</th><th class="narrow-only"></th><th class="n wide">Unit</th><th class="wide">Register</th>
       <th class="n wide">Every</th><th class="n">Value</th><th class="n">Age</th></tr></thead>
     <tbody>${shown.map((row) => pointRow(port, row, row.name === which))}</tbody></table>`
 }
 
-function empty(port: Port): VNode {
+function empty(port: Port, isBeside: boolean): VNode {
   const text =
     'A point is a named value of a unit, read again and again: 230.6 V on register 0 of unit 1. Many devices are known by heart; any register can be added by hand.'
   const acts = html`<div class="acts start"><a class="btn primary" href=${linkTo('port', port.path, 'points', 'templates')}>Pick a device</a>
     <a class="btn" href=${linkTo('port', port.path, 'points', 'new')}>Add point by hand</a></div>`
-  return say('off', 'No points', text, isAdmin.value ? acts : html`<span>An administrator adds them.</span>`)
+  return say(
+    'off',
+    'No points',
+    text,
+    isBeside ? null : isAdmin.value ? acts : html`<span>An administrator adds them.</span>`,
+  )
 }
 
 const TABLES: Readonly<Record<number, string>> = { 1: 'coil', 2: 'discrete', 3: 'holding', 4: 'input' }
@@ -177,8 +184,8 @@ function pointRow(port: Port, row: Shown, isChosen: boolean): VNode {
   }
   return html`<tr key=${row.name} class=${`${isChosen ? 'chosen' : ''} ${row.quality === 'stale' ? 'old-row' : ''}`} onClick=${follow}>
     <td class="lit">${lamp(qualityLits[row.quality], qualityWords[row.quality])}</td>
-    <td class="name"><a href=${href} aria-current=${isChosen || undefined}>${row.name}</a>${isOdd ? html`<span class="under" data-s=${qualityLits[row.quality]}>${note}</span>` : null}</td>
+    <td class="name"><a href=${href} aria-current=${isChosen || undefined}>${row.name}</a>${isOdd ? html`<span class="under desk-only" data-s=${qualityLits[row.quality]}>${note}</span>` : null}</td>
+    <td class="setup narrow-only" data-s=${isOdd ? qualityLits[row.quality] : undefined}>${isOdd ? note : `unit ${row.unitId}`}</td>
     <td class="n wide">${row.unitId}</td><td class="wide faint">${TABLES[row.fc]} ${row.address}${row.bit === null ? '' : `.${row.bit}`} ${row.type}</td>
-    <td class="n wide faint">${age(row.pollMs, 1)}</td>${valueCell(row)}${ageCell(row, daemonNow(), false)}
-    <td class="setup narrow-only">${isOdd ? '' : `unit ${row.unitId}`}</td></tr>`
+    <td class="n wide faint">${age(row.pollMs, 1)}</td>${valueCell(row)}${ageCell(row, daemonNow(), false)}</tr>`
 }

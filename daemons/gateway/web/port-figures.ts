@@ -1,6 +1,6 @@
 /** The six figures of a port: what matters on a Modbus line, and what matters on a raw one. */
 import type { FigureFacts } from '#kit/web/figure.ts'
-import { baudText, count, fixed, UNKNOWN } from '#kit/web/numbers.ts'
+import { baudText, count, fixed, msText, UNKNOWN } from '#kit/web/numbers.ts'
 import type { Counters, Port } from './api.ts'
 import { quantile, type Unit } from './bus.ts'
 import { loadsOf, ratesOf, type Sample, steady } from './rates.ts'
@@ -17,10 +17,8 @@ export function portFigures(port: Port, samples: readonly Sample[], units: reado
     history: loads,
   }
   const counters: Counters = port.counters ?? {}
-  const own =
-    port.protocol === 'modbus-rtu'
-      ? modbus(counters, isOpen ? samples : [], units)
-      : raw(counters, isOpen ? samples : [])
+  const looks = isOpen ? samples : []
+  const own = port.protocol === 'modbus-rtu' ? ofMode(port, counters, looks, units) : raw(counters, looks)
   const facts = driver(port, counters)
   return port.protocol === 'modbus-rtu'
     ? [load, ...own, checksums(counters), facts.lost]
@@ -49,21 +47,62 @@ function raw(counters: Counters, samples: readonly Sample[]): FigureFacts[] {
   ]
 }
 
-function modbus(counters: Counters, samples: readonly Sample[], units: readonly Unit[]): FigureFacts[] {
+function ofMode(port: Port, counters: Counters, samples: readonly Sample[], units: readonly Unit[]): FigureFacts[] {
+  const mode = String(port.settings?.mode ?? 'master')
+  if (mode === 'slave') return slave(counters, samples)
+  return mode === 'listen' ? listener(counters, samples, units) : modbus(counters, samples, units)
+}
+
+/** What a master wants of us, and how often it is refused. */
+function slave(counters: Counters, samples: readonly Sample[]): FigureFacts[] {
+  const refused = counters.exceptionAnswers ?? 0
+  const exceptions: FigureFacts = {
+    name: 'Exceptions',
+    value: count(counters.exceptionAnswers),
+    note: 'answered to the master',
+  }
+  if (refused > 0) exceptions.lit = 'warn'
+  return [
+    rate(samples, ['asked'], { name: 'Asked', unit: '/s', note: `${count(counters.asked)} in all` }),
+    rate(samples, ['answers'], { name: 'Answered', unit: '/s', note: `${count(counters.answers)} in all` }),
+    exceptions,
+  ]
+}
+
+/** What passes between another master and its units. */
+function listener(counters: Counters, samples: readonly Sample[], units: readonly Unit[]): FigureFacts[] {
+  const unknown = counters.unknownFrames ?? 0
+  const odd: FigureFacts = {
+    name: 'Unknown frames',
+    value: count(counters.unknownFrames),
+    note: 'no function of Modbus',
+  }
+  if (unknown > 0) odd.lit = 'warn'
+  return [
+    rate(samples, ['rxFrames'], { name: 'Frames', unit: '/s', note: `${count(counters.rxFrames)} in all` }),
+    replies(units),
+    odd,
+  ]
+}
+
+function replies(units: readonly Unit[]): FigureFacts {
   const times = units.flatMap((unit) => unit.history)
-  const middle = quantile(times, 0.5)
   const most = quantile(times, 0.99)
+  return {
+    name: 'Reply, middle',
+    value: msText(quantile(times, 0.5)),
+    unit: 'ms',
+    note: most === null ? 'none for 1\u202fmin' : `99\u202f% within ${msText(most)}\u202fms`,
+    history: times.slice(-30),
+  }
+}
+
+function modbus(counters: Counters, samples: readonly Sample[], units: readonly Unit[]): FigureFacts[] {
   const misses = units.reduce((all, unit) => all + unit.misses, 0)
   const guilty = units.filter((unit) => unit.misses > 0)
   return [
     rate(samples, ['requests'], { name: 'Requests', unit: '/s', note: `${count(counters.requests)} in all` }),
-    {
-      name: 'Reply, middle',
-      value: fixed(middle, 0),
-      unit: 'ms',
-      note: most === null ? 'none for 1\u202fmin' : `99\u202f% within ${fixed(most, 0)}\u202fms`,
-      history: times.slice(-30),
-    },
+    replies(units),
     {
       name: 'Timeouts',
       // The log hears of it before the counters are asked again.

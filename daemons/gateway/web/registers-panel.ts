@@ -113,6 +113,6 @@ function Write({ port, form, again }: { port: Port; form: Form; again: () => Pro
     event.preventDefault()
     void form.submit(save)
   }
-  return html`<form onSubmit=${submit} novalidate aria-label="Set values"><footer class="stack"><div class="console">${input({ form, name: 'values', label: 'Set from there', kind: 'more', placeholder: '215, 0x10' })}
+  return html`<form onSubmit=${submit} novalidate aria-label="Set values"><footer class="in stack"><div class="console">${input({ form, name: 'values', label: 'Set from there', kind: 'more', placeholder: '215, 0x10' })}
     <${Act} type="submit" waits=${form.isBusy.value}>Set</${Act}></div>${refusal(form)}</footer></form>`
 }

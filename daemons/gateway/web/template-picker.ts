@@ -100,8 +100,8 @@ function Chosen({ port, rows, unitId, again, template, back }: ChosenProps): VNo
 }
 
 function sourceText({ source }: Template): VNode {
-  const words = [source.title, source.revision, source.note].filter(Boolean).join(', ')
-  return html`Source: ${words}${source.url ? html`<br /><span class="mono">${source.url}</span>` : null}`
+  const words = [source.title, source.revision].filter(Boolean).join(', ')
+  return html`Source: ${words}. ${source.note}${source.url ? html`<br /><span class="mono">${source.url}</span>` : null}`
 }
 
 /** A device comes with other line settings than this line has: that is the first thing to look at. */

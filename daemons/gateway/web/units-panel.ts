@@ -5,7 +5,7 @@ import { spark } from '#kit/web/figure.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { lamp, say } from '#kit/web/lamp.ts'
 import { daemonNow, zone } from '#kit/web/now.ts'
-import { count, fixed } from '#kit/web/numbers.ts'
+import { count, msText } from '#kit/web/numbers.ts'
 import { linkTo } from '#kit/web/route.ts'
 import type { Port } from './api.ts'
 import type { BusUnit } from './bus-api.ts'
@@ -45,7 +45,7 @@ function empty(isListening: boolean, refused: string | null): VNode {
 }
 
 function rows(units: readonly UnitView[], opened: number | null, setOpened: (unit: number | null) => void): VNode {
-  return html`<table class="table tight units"><thead class="sr"><tr><th>State</th><th>Unit</th><th>How it does</th><th>Reply times</th><th>Usual reply</th></tr></thead>
+  return html`<table class="table tight units"><colgroup><col class="c1" /><col class="c2" /><col /><col class="c4" /><col class="c5" /></colgroup><thead class="sr"><tr><th>State</th><th>Unit</th><th>How it does</th><th>Reply times</th><th>Usual reply</th></tr></thead>
     <tbody>${units.flatMap((view) => {
       const isOpen = view.unitId === opened
       return unitRow(view, isOpen, () => setOpened(isOpen ? null : view.unitId))
@@ -62,7 +62,7 @@ function unitRow(view: UnitView, isOpen: boolean, toggle: () => void): Child[] {
   const row = html`<tr key=${view.unitId} class=${isOpen ? 'chosen' : ''} onClick=${view.bus ? toggle : undefined}>
     <td class="lit">${lamp(lit, true)}</td><td class="n id">${id}</td><td class="how">${word}</td>
     <td class="sparks">${spark(view.seen?.history.slice(-20))}</td>
-    <td class="n ms">${fixed(took, 0)}${took === null ? '' : html` <span class="unit">ms</span>`}</td></tr>`
+    <td class="n ms">${msText(took)}${took === null ? '' : html` <span class="unit">ms</span>`}</td></tr>`
   return isOpen && view.bus ? [row, factsRow(view.bus)] : [row]
 }
 
@@ -71,8 +71,8 @@ function factsRow(unit: BusUnit): VNode {
   const latency = unit.latencyMs
   if (latency)
     facts.push(
-      ['Reply, 95 % within', `${fixed(latency.p95, 0)}\u202fms`],
-      ['Longest reply', `${fixed(latency.max, 0)}\u202fms`],
+      ['Reply, 95 % within', `${msText(latency.p95)}\u202fms`],
+      ['Longest reply', `${msText(latency.max)}\u202fms`],
     )
   return html`<tr key=${`${unit.unitId} facts`} class="facts"><td colspan="5"><dl>${facts.map(
     ([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`,

@@ -90,7 +90,7 @@ function userTable(users: User[] | null, refused: string | null, filter: string,
   if (users === null) return refused === null ? null : say('fault', 'The users could not be read', refused)
   const shown = users.filter((user) => matches(`${user.username} ${roleNames[user.role]}`, filter))
   if (shown.length === 0) return say('off', `No user matches ${filter}`, 'Esc in the filter shows all again.')
-  return html`<table class="table fold rows"><thead><tr><th>Name</th><th>Role</th><th class="n wide">Since</th></tr></thead>
+  return html`<table class="table fold rows no-lit"><thead><tr><th>Name</th><th>Role</th><th class="n wide">Since</th></tr></thead>
     <tbody>${shown.map((user) => userRow(user, user.username === which))}</tbody></table>`
 }
 

@@ -54,7 +54,7 @@ function empty(): VNode {
 function table(shown: readonly Hook[], filter: string, chosen: Hook | undefined, all: number): VNode {
   if (shown.length === 0) return say('off', `No target matches ${filter}`, `${count(all)} are hidden.`)
   return html`<table class="table fold hooks"><thead><tr><th><span class="sr">State</span></th><th>Target</th><th>Events</th>
-      <th>Delivery</th><th class="n">Delivered</th><th class="n">Dropped</th></tr></thead>
+      <th>Delivery</th><th class="n wide">Delivered</th><th class="n">Dropped</th></tr></thead>
     <tbody>${shown.map((hook) => row(hook, hook === chosen))}</tbody></table>`
 }
 
