@@ -1,4 +1,5 @@
 /** A Modbus line on the page: how its units do, and what to do about the worst. */
+import { readFile } from 'node:fs/promises'
 import t, { type Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { energyMeter } from '../../../scripts/sim/energy-meter.ts'
@@ -26,6 +27,8 @@ t.test('a Modbus line on the page', { skip: noBrowser, timeout: 120_000 }, async
 const scenes: Scene<BusStage>[] = [
   ['says that a unit answers too late, and what is known of it', lateUnit],
   ['has the remedy beside the verdict, and takes it back', remedy],
+  ['scans for units, leads from one to its device, and can be stopped', scan],
+  ['captures what the line says into a file that Wireshark opens', capture],
   ['names a unit that is silent, here and on the page of all lines', silentUnit],
 ]
 
@@ -53,14 +56,54 @@ async function remedy(t: Test, { page, gateway, bus }: BusStage): Promise<void> 
   t.equal(await page.locator('.toast').count(), 0)
 }
 
+async function scan(t: Test, { page, visit, bus, audit }: BusStage): Promise<void> {
+  await page.getByRole('link', { name: 'Scan', exact: true }).click()
+  await page.getByText('No scan was run yet.').waitFor()
+  await page.getByLabel('To unit').fill('300')
+  await page.getByRole('button', { name: 'Start scan' }).click()
+  await page.locator('.err').waitFor()
+  t.equal(await page.evaluate("document.activeElement.getAttribute('name')"), 'to')
+  await page.getByLabel('To unit').fill('4')
+  await page.getByRole('button', { name: 'Start scan' }).click()
+  await page.getByText('2 units answered.').waitFor()
+  await page.locator('tr', { hasText: 'Unit 2' }).waitFor()
+  await page.getByLabel('To unit').fill('247')
+  await page.getByRole('button', { name: 'Scan again' }).click()
+  await page.getByText(/^Asking unit \d+\. 2 units answered so far\.$/).waitFor()
+  await audit(t, 'scan')
+  await page.getByRole('button', { name: 'Stop scan' }).click()
+  await page.getByText(/^Stopped after \d+ of 247\. 2 units answered\.$/).waitFor()
+  await page.locator('tr', { hasText: 'Unit 1' }).getByRole('link', { name: 'Add points' }).click()
+  await page.getByRole('heading', { name: 'What is unit 1?' }).waitFor()
+  await visit('port', bus.path)
+}
+
+async function capture(t: Test, { page, ask, audit }: BusStage): Promise<void> {
+  await page.getByRole('button', { name: 'Capture', exact: true }).click()
+  await page.getByText(/^Capturing for .* no frame yet$/).waitFor()
+  t.equal(await ask(1), 200)
+  await page.getByText(/^Capturing for .*\d\sB$/).waitFor()
+  await page.getByText('Live in Wireshark').click()
+  await audit(t, 'port-capture')
+  const saving = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Save capture' }).click()
+  const saved = await saving
+  t.match(saved.suggestedFilename(), /^shm-bus-.*\.pcap$/)
+  const file = await readFile(await saved.path())
+  const magic = [0xa1b2c3d4, 0xa1b23c4d]
+  t.ok(magic.includes(file.readUInt32LE(0)) || magic.includes(file.readUInt32BE(0)), 'it is a capture')
+  t.ok(file.includes(Buffer.from([1, 4, 0, 0, 0, 2])), 'the question is in it')
+  t.equal(await page.getByRole('button', { name: 'Capture', exact: true }).isDisabled(), false)
+}
+
 async function silentUnit(t: Test, { page, visit, ask, bus, kitchen, busName }: BusStage): Promise<void> {
   kitchen.isDead = true
   await ask(1)
   for (let asked = 0; asked < 3; asked++) t.equal(await ask(17), 504)
-  await page.getByText('Unit 17 does not answer. The other one is well.').waitFor()
+  await page.getByText('Unit 17 does not answer. The other 2 are well.').waitFor()
   await page.locator('.units .how', { hasText: 'silent, asked at' }).waitFor()
   await visit('ports')
   await page.getByText(`${busName} runs. ${busName}: 1 unit is silent.`).waitFor()
-  await page.locator('.lines tr', { hasText: '1 of 2' }).waitFor()
+  await page.locator('.lines tr', { hasText: '2 of 3' }).waitFor()
   await visit('port', bus.path)
 }

@@ -10,7 +10,7 @@ import { icon } from '#kit/web/icon.ts'
 import { lamp, say, verdict } from '#kit/web/lamp.ts'
 import { useLook } from '#kit/web/look.ts'
 import { daemonNow, zone } from '#kit/web/now.ts'
-import { fixed } from '#kit/web/numbers.ts'
+import { msText } from '#kit/web/numbers.ts'
 import { linkTo } from '#kit/web/route.ts'
 import { toast } from '#kit/web/toast.ts'
 import type { Port } from './api.ts'
@@ -128,7 +128,7 @@ function found(port: Port, job: ScanJob): Child {
       (
         unit,
       ) => html`<tr key=${unit.unitId}><td class="lit">${lamp(unit.exception ? 'warn' : 'ok')}</td><td class="name"><b>Unit ${unit.unitId}</b></td>
-        <td class="setup">${foundText(unit)}</td><td class="n wide">${fixed(unit.tookMs, 0)} <span class="unit">ms</span></td>
+        <td class="setup">${foundText(unit)}</td><td class="n wide">${msText(unit.tookMs)}${unit.tookMs === null ? '' : html` <span class="unit">ms</span>`}</td>
         <td class="n act">${isAdmin.value ? html`<a class="btn" href=${linkTo('port', port.path, 'points', 'templates', String(unit.unitId))}>Add points</a>` : null}</td></tr>`,
     )}</tbody></table></section>`
 }
