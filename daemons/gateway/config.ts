@@ -4,6 +4,7 @@ import { commonTables } from '#kit/config/common.ts'
 import { captureKeys } from './core/capture-keys.ts'
 import { serialLineGlobs } from './core/line-allow.ts'
 import { modbusTcpKeys } from './core/modbus-tcp-keys.ts'
+import { MOST_POINTS } from './core/point-record.ts'
 import { webhookKeys } from './core/webhook-keys.ts'
 
 /** The port the gateway listens on unless told otherwise. */
@@ -78,7 +79,7 @@ const rawTcp = Type.Object(
 
 const points = Type.Object(
   {
-    max: Type.Integer({ default: 500, minimum: 1, maximum: 5000, description: 'points of one port' }),
+    max: Type.Integer({ default: 500, minimum: 1, maximum: MOST_POINTS, description: 'points of one port' }),
     total: Type.Integer({
       default: 4000,
       minimum: 1,

@@ -4,6 +4,7 @@ import type { Static, TSchema } from 'typebox'
 import { Fault } from '#kit/fault.ts'
 import { withDefaults } from './defaults.ts'
 import type { JsonSchema } from './json-schema.ts'
+import { longLists } from './long-lists.ts'
 import { type FieldFault, fieldFaults } from './sentences.ts'
 
 /** Faults beyond this many are counted, not listed: a 64 KiB body can hold ten thousand. */
@@ -35,6 +36,9 @@ export function createCheck(schema: TSchema, from: 'json' | 'text' = 'json', pre
   const plain = closedRecords(structuredCloneOf(schema))
   let validate: ValidateFunction | undefined
   return (given) => {
+    const long = longLists(plain, given)
+    if (long.length > 0)
+      return { value: given, faults: long.map(({ field, message }) => ({ field: prefix + field, message })) }
     // Compiled at the first use: a daemon has a hundred shapes, and a start should not wait for them all.
     validate ??= (from === 'json' ? strictAjv : textAjv).compile(plain)
     const value = withDefaults(plain, given)

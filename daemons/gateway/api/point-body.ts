@@ -1,10 +1,13 @@
 /** Bodies and parameters of the point routes. */
 import { type TSchema, Type } from 'typebox'
-import { type PointDefinition, pointDefinition, pointName, unitNumber } from '../core/point-record.ts'
+import { MOST_POINTS, type PointDefinition, pointDefinition, pointName, unitNumber } from '../core/point-record.ts'
 import { portParams } from './port-body.ts'
 
-/** Body of PUT: the table whole. */
-export const pointTableBody = Type.Object({ points: Type.Array(pointDefinition) }, { additionalProperties: false })
+/** Body of PUT: the table whole. Of how many a port may have, `points.max` says the rest. */
+export const pointTableBody = Type.Object(
+  { points: Type.Array(pointDefinition, { maxItems: MOST_POINTS }) },
+  { additionalProperties: false },
+)
 
 /** Body of POST: a device by its template. */
 export const newDeviceBody = Type.Object(

@@ -13,6 +13,9 @@ export const pointName = Type.String({
   description: 'name on its port, 1 to 64 characters, no blank at either end',
 })
 
+/** Points of one port at most, whatever `points.max` is set to. */
+export const MOST_POINTS = 5000
+
 /** A unit's own number. */
 export const unitNumber = Type.Integer({ minimum: 1, maximum: 247, description: 'unit 1 to 247' })
 
