@@ -1,19 +1,25 @@
 /** Points of the real gateway, on a unit that nobody here wrote. */
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
+import { freePort } from './free-port.ts'
 import { noLibmodbus, nullModem, startLibmodbus } from './peer/libmodbus.ts'
 import { password, type RunningGateway, startGateway } from './running-gateway.ts'
 import { until } from './until.ts'
 
+const run = promisify(execFile)
 const skip = noLibmodbus ?? false
+const noMbpoll = existsSync('/usr/bin/mbpoll') ? skip : 'needs mbpoll'
 const modbus = { protocol: 'modbus-rtu', line: { baud: 19_200 } }
 
 /** A port on a libmodbus unit 17 whose register n holds 3 * n. */
-async function busOf(t: Test, options: Parameters<typeof startGateway>[1] = {}) {
+async function busOf(t: Test, options: Parameters<typeof startGateway>[1] = {}, settings: object = {}) {
   const [ours, theirs] = nullModem(t)
   await startLibmodbus(t, theirs.path, 17)
   const gateway = await startGateway(t, options)
   await gateway.setUp()
-  t.equal((await gateway.call('PUT', gateway.portPath(ours.path), modbus)).status, 200)
+  t.equal((await gateway.call('PUT', gateway.portPath(ours.path), { ...modbus, settings })).status, 200)
   return { gateway, path: ours.path, points: pointsOf(gateway, ours.path) }
 }
 
@@ -58,6 +64,27 @@ t.test('A.points values of a libmodbus unit are right while others read it at on
   const { body: metrics } = await gateway.call('GET', '/metrics')
   t.match(metrics, `plantroom_point_value{port="${path}",name="r7",unit=""} 21`)
 })
+
+t.test(
+  'points keep their values, and are refreshed, while mbpoll reads over Modbus TCP',
+  { skip: noMbpoll },
+  async (t) => {
+    const tcpPort = await freePort()
+    const { gateway, path, points } = await busOf(t, { sets: ['modbus_tcp.host=127.0.0.1'] }, { tcp_port: tcpPort })
+    const table = [...Array.from({ length: 8 }, (_, at) => register(at)), register(70, { pollMs: 86_400_000 })]
+    await gateway.call('PUT', gateway.portPath(path, '/points'), { points: table })
+    await until('it was read', async () => (await points()).points[8].value === 210)
+    const mbpoll = (...args: string[]) =>
+      run('mbpoll', ['-m', 'tcp', '-p', String(tcpPort), '-0', '-1', '-a', '17', '-t', '4', ...args])
+    await mbpoll('-r', '70', '127.0.0.1', '9')
+    for (let times = 0; times < 10; times++) {
+      const [{ stdout }, told] = await Promise.all([mbpoll('-r', '60', '-c', '20', '127.0.0.1'), points()])
+      t.match(stdout, /\[60\]:\s+180[\s\S]*\[69\]:\s+207[\s\S]*\[70\]:\s+9\b/)
+      for (const [at, point] of told.points.slice(0, 8).entries()) t.match(point, { value: 3 * at, quality: 'good' })
+    }
+    t.match((await points()).points[8], { value: 9, quality: 'good' }, 'what mbpoll read refreshed it')
+  },
+)
 
 t.test('a value that an operator writes and reads is told as an event', { skip }, async (t) => {
   const { gateway, path, points } = await busOf(t)
