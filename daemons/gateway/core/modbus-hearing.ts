@@ -6,12 +6,17 @@ import { flawOfJunk } from '../wire/modbus-cut.ts'
 import { type DecodedFrame, describeReply, describeRequest } from '../wire/modbus-describe.ts'
 import { functionName } from '../wire/modbus-functions.ts'
 import type { Heard } from '../wire/modbus-overheard.ts'
-import { exceptionCode, flawFault } from '../wire/modbus-reply.ts'
+import { exceptionCode, flawFault, type ReplyFlaw, replyFlaw, type SentRequest } from '../wire/modbus-reply.ts'
 import { openRequest } from '../wire/modbus-request.ts'
-import { gapMsOf, ModbusTap } from '../wire/modbus-tap.ts'
+import { ModbusTap } from '../wire/modbus-tap.ts'
+import { gapMsOf } from '../wire/modbus-timing.ts'
 import { countOfFlaw, type ModbusCounts, modbusCounts } from './modbus-counts.ts'
+import { noReplyFault } from './modbus-faults.ts'
 import { type ModbusSettings, quarantineMs } from './modbus-settings.ts'
 import type { FramePayload } from './ports.ts'
+
+/** Anything heard; to be unanswered is no frame. */
+export type HeardFrame = Exclude<Heard, { kind: 'unanswered' }>
 
 export interface HearingParts {
   baud: number
@@ -22,7 +27,9 @@ export interface HearingParts {
   /** Units whose requests are answered here. */
   isOwn(unitId: number): boolean
   /** After its event was published. */
-  onHeard(heard: Heard): void
+  onHeard(heard: HeardFrame): void
+  /** A request was left unanswered. @param fault `modbus_timeout`, or `modbus_bad_reply` where something came */
+  onMissed(sent: SentRequest, fault: Fault): void
   /** The silence between frames has passed since the last byte. */
   onPause(): void
 }
@@ -64,6 +71,8 @@ export class ModbusHearing {
   #silence: Timer | undefined
   /** Runs when the reply to the request that is out must have begun. */
   #due: Timer | undefined
+  /** What came since the last request and was not its reply, by counter name. */
+  #meanwhile: Record<string, number> = {}
 
   constructor(parts: HearingParts) {
     const { baud, isOwn, settings } = parts
@@ -134,17 +143,23 @@ export class ModbusHearing {
   }
 
   #tell(heard: readonly Heard[]): void {
+    const { counts, onHeard, onMissed } = this.#parts
     for (const one of heard) {
-      if (one.kind === 'unanswered') this.#parts.counts[one.isDisturbed ? 'badReplies' : 'timeouts']++
-      else this.#tellFrame(one)
-      this.#parts.onHeard(one)
+      if (one.kind === 'unanswered') {
+        const fault = noReplyFault(one.sent, one.waitedMs, this.#meanwhile)
+        counts[fault.code === 'modbus_timeout' ? 'timeouts' : 'badReplies']++
+        onMissed(one.sent, fault)
+      } else {
+        this.#tellFrame(one)
+        onHeard(one)
+      }
     }
   }
 
-  #tellFrame(heard: Exclude<Heard, { kind: 'unanswered' }>): void {
+  #tellFrame(heard: HeardFrame): void {
     const { counts, publish } = this.#parts
     const { frame } = heard
-    const fault = flawOf(heard)
+    const fault = faultOfFrame(heard)
     counts.rxFrames++
     this.#count(heard)
     const monotonicUs = Math.round(heard.endMs * 1000)
@@ -155,41 +170,42 @@ export class ModbusHearing {
     })
   }
 
-  #count(heard: Exclude<Heard, { kind: 'unanswered' }>): void {
+  #count(heard: HeardFrame): void {
     const { counts } = this.#parts
-    switch (heard.kind) {
-      case 'request':
-        counts[heard.sent.request.unitId === 0 ? 'broadcasts' : 'requests']++
-        return
-      case 'reply':
-        counts.replies++
-        if (exceptionCode(heard.frame) !== null) counts.exceptions++
-        return
-      case 'late':
-        counts.lateReplies++
-        return
-      case 'malformed':
-        counts.malformedFrames++
-        return
-      case 'stray':
-        counts.strayFrames++
-        return
-      case 'unknown':
-        counts.unknownFrames++
-        return
-      default: {
-        const flaw = flawOfJunk(heard.frame, heard.sent)
-        if (flaw) counts[countOfFlaw[flaw] as keyof HeardCounts]++
-        else counts.noiseBytes += heard.frame.length
-      }
+    if (heard.kind === 'request') {
+      counts[heard.sent.request.unitId === 0 ? 'broadcasts' : 'requests']++
+      this.#meanwhile = {}
+    } else if (heard.kind === 'reply') {
+      counts.replies++
+      if (exceptionCode(heard.frame) !== null) counts.exceptions++
+    } else {
+      const name = countOf(heard)
+      const by = name === 'noiseBytes' ? heard.frame.length : 1
+      counts[name] += by
+      this.#meanwhile[name] = (this.#meanwhile[name] ?? 0) + by
     }
   }
 }
 
-/** Why a frame does not decode. */
-function flawOf(heard: Exclude<Heard, { kind: 'unanswered' }>): Fault | undefined {
-  if (heard.kind === 'noise') {
-    const flaw = flawOfJunk(heard.frame, heard.sent)
+function countOf(heard: Exclude<HeardFrame, { kind: 'request' | 'reply' }>): keyof HeardCounts {
+  if (heard.kind === 'late') return 'lateReplies'
+  if (heard.kind === 'malformed') return 'malformedFrames'
+  if (heard.kind === 'unknown') return 'unknownFrames'
+  const flaw = flawOfHeard(heard)
+  if (flaw) return countOfFlaw[flaw] as keyof HeardCounts
+  return heard.kind === 'stray' ? 'strayFrames' : 'noiseBytes'
+}
+
+/** What a stray, or junk, is as a reply to the request that is out. */
+export function flawOfHeard(heard: Extract<Heard, { kind: 'stray' | 'noise' }>): ReplyFlaw | undefined {
+  if (heard.kind === 'noise') return flawOfJunk(heard.frame, heard.sent)
+  return heard.sent && replyFlaw(heard.sent, heard.frame)
+}
+
+/** Why a frame does not decode, or what is wrong with it. */
+function faultOfFrame(heard: HeardFrame): Fault | undefined {
+  if (heard.kind === 'noise' || heard.kind === 'stray') {
+    const flaw = flawOfHeard(heard)
     return flaw && flawFault(flaw, heard.sent, heard.frame)
   }
   if (heard.kind !== 'malformed') return undefined
@@ -201,7 +217,7 @@ function flawOf(heard: Exclude<Heard, { kind: 'unanswered' }>): Fault | undefine
   }
 }
 
-function decodedOf(heard: Exclude<Heard, { kind: 'unanswered' }>, fault: Fault | undefined): DecodedFrame | null {
+function decodedOf(heard: HeardFrame, fault: Fault | undefined): DecodedFrame | null {
   switch (heard.kind) {
     case 'request':
       return describeRequest(heard.sent.request)

@@ -3,12 +3,11 @@ import { hexOf } from '#kit/bytes/hex.ts'
 import { Fault } from '#kit/fault.ts'
 import { type DecodedFrame, describeReply } from '../wire/modbus-describe.ts'
 import { modbusFunctions } from '../wire/modbus-functions.ts'
-import type { Heard } from '../wire/modbus-overheard.ts'
 import { exceptionCode, isPrefixOf } from '../wire/modbus-reply.ts'
 import type { ModbusRequest } from '../wire/modbus-request.ts'
 import { wireUs } from '../wire/modbus-timing.ts'
 import type { Adapter, AdapterContext } from './adapter.ts'
-import { heardCounts, ModbusHearing } from './modbus-hearing.ts'
+import { type HeardFrame, heardCounts, ModbusHearing } from './modbus-hearing.ts'
 import { OwnEcho } from './modbus-own-echo.ts'
 import { sendAnswer } from './modbus-send-answer.ts'
 import type { ModbusSettings } from './modbus-settings.ts'
@@ -101,6 +100,8 @@ class ModbusSlave {
       publish,
       isOwn: (unitId) => this.units.has(unitId),
       onHeard: (heard) => this.#heard(heard),
+      // Other units are their master's business.
+      onMissed: () => {},
       onPause: () => this.#paused(),
     })
     this.#echo = new OwnEcho({
@@ -130,8 +131,7 @@ class ModbusSlave {
   }
 
   /** Whatever comes behind a request shows that its answer is no longer waited for. */
-  #heard(heard: Heard): void {
-    if (heard.kind === 'unanswered') return
+  #heard(heard: HeardFrame): void {
     this.#echo.heard(heard.kind === 'request')
     const isSpoken = heard.kind !== 'noise' || heard.frame.some((byte) => byte !== 0 && byte <= 247)
     if (isSpoken) this.#drop()

@@ -23,6 +23,9 @@ export interface ModbusUnitsParts {
 /** Told of each proven reply, in time or late. @param tookMs null where it is not known which request it answers */
 export type ProofListener = (unitId: number, frame: Uint8Array, tookMs: number | null) => void
 
+/** What of a request counts here. */
+export type Asking = Pick<Transaction, 'how' | 'sent'>
+
 type UnitCounts = Pick<
   UnitView,
   'requests' | 'replies' | 'exceptions' | 'timeouts' | 'crcErrors' | 'badReplies' | 'lateReplies'
@@ -67,7 +70,7 @@ export class ModbusUnits {
   }
 
   /** Nobody is known there, so that no answer is no fault. */
-  isNobody({ how, sent }: Transaction): boolean {
+  isNobody({ how, sent }: Asking): boolean {
     return how.priority === 'background' && !this.#units.has(sent.request.unitId)
   }
 
@@ -87,7 +90,7 @@ export class ModbusUnits {
    * A request is to come to wait. Of those that silent units hold back one may, once the next try is due: the probe.
    * @returns why it may not, Fault `modbus_unit_silent`; undefined where it may
    */
-  refusal({ how: { evenSilent, priority }, sent }: Transaction): Fault | undefined {
+  refusal({ how: { evenSilent, priority }, sent }: Asking): Fault | undefined {
     const unit = this.#units.get(sent.request.unitId)
     if (!unit || priority === 'operator') return undefined
     const { retryInMs, state } = unit.breaker
@@ -99,12 +102,12 @@ export class ModbusUnits {
   }
 
   /** A request that waited for this unit leaves without being sent. */
-  left({ how, sent }: Transaction): void {
+  left({ how, sent }: Asking): void {
     const unit = this.#units.get(sent.request.unitId)
     if (unit === this.#probed && how.priority !== 'operator') this.#probed = undefined
   }
 
-  sent(transaction: Transaction): void {
+  sent(transaction: Asking): void {
     const { unitId } = transaction.sent.request
     const unit = this.isNobody(transaction) ? undefined : this.#of(unitId)
     if (!unit) return
@@ -114,11 +117,11 @@ export class ModbusUnits {
     unit.breaker.sent()
   }
 
-  /** @param tookMs from the end of the request to the end of the reply */
-  replied({ sent }: Transaction, reply: Uint8Array, tookMs: number): void {
+  /** @param tookMs from the end of the request to the end of the reply; null where it is not known */
+  replied({ sent }: Asking, reply: Uint8Array, tookMs: number | null): void {
     const unit = this.#alive(sent.request.unitId)
     unit.counts.replies++
-    unit.latency.add(tookMs)
+    if (tookMs !== null) unit.latency.add(tookMs)
     const code = exceptionCode(reply)
     if (code !== null) {
       unit.counts.exceptions++
@@ -143,7 +146,7 @@ export class ModbusUnits {
   }
 
   /** No proven reply came. @param fault `modbus_timeout` or `modbus_bad_reply` */
-  missed(transaction: Transaction, fault: Fault): void {
+  missed(transaction: Asking, fault: Fault): void {
     if (this.isNobody(transaction)) return
     const unit = this.#of(transaction.sent.request.unitId)
     if (!unit) return
@@ -156,7 +159,7 @@ export class ModbusUnits {
   }
 
   /** A request did not reach the line. */
-  notSent({ sent }: Transaction): void {
+  notSent({ sent }: Asking): void {
     this.#units.get(sent.request.unitId)?.breaker.undecided()
   }
 

@@ -21,6 +21,8 @@ export function unitSentence(unitId: number, { state, previous, settings }: Unit
     case 'failing':
       return `${unit} left a request without an answer that holds.`
     case 'silent':
+      if (settings.mode === 'listen')
+        return `${unit} left ${settings.breaker_failures} requests in a row without an answer that holds.`
       return `${unit} left ${settings.breaker_failures} requests in a row without an answer that holds. Polls and background work wait until it answers a probe.`
     default:
       return `${unit} is ${state}.`

@@ -32,8 +32,6 @@ interface Outstanding {
 export interface Overheard {
   /** The request that may be answered now. */
   readonly out?: Outstanding
-  /** Junk was heard since that request. */
-  readonly isDisturbed: boolean
   /** Requests without a reply, whose replies may still come. */
   readonly owed: readonly { readonly sent: SentRequest; readonly untilMs: number }[]
   /** The last thing heard ended a transaction: what comes next is a request. */
@@ -41,7 +39,7 @@ export interface Overheard {
 }
 
 /** Nothing was heard yet. */
-export const heardNothing: Overheard = { isDisturbed: false, owed: [], isInStep: false }
+export const heardNothing: Overheard = { owed: [], isInStep: false }
 
 /**
  * One thing heard.
@@ -49,18 +47,19 @@ export const heardNothing: Overheard = { isDisturbed: false, owed: [], isInStep:
  * - `reply` to the request before it, proven; an exception is one. `tookMs` is null where both came in one read
  * - `late` fits a request that was given up: never the answer to another
  * - `malformed` a request whose parts contradict each other
- * - `stray` a whole reply that answers nothing known
+ * - `stray` a whole reply that answers nothing known; `sent` is the request that was out
  * - `unknown` a whole frame of a function not known here
- * - `noise` bytes that are no frame; `sent` is the request that was out
+ * - `noise` bytes that are no frame; `sent` as before
  * - `unanswered` no frame, but the end of waiting for one
  */
 export type Heard =
   | { kind: 'request'; frame: Uint8Array; endMs: number; sent: SentRequest }
   | { kind: 'reply'; frame: Uint8Array; endMs: number; sent: SentRequest; tookMs: number | null }
   | { kind: 'late'; frame: Uint8Array; endMs: number; sent: SentRequest }
-  | { kind: 'malformed' | 'stray' | 'unknown'; frame: Uint8Array; endMs: number }
-  | { kind: 'noise'; frame: Uint8Array; endMs: number; sent: SentRequest | undefined }
-  | { kind: 'unanswered'; sent: SentRequest; isDisturbed: boolean; waitedMs: number }
+  | { kind: 'malformed'; frame: Uint8Array; endMs: number }
+  | { kind: 'unknown'; frame: Uint8Array; endMs: number }
+  | { kind: 'stray' | 'noise'; frame: Uint8Array; endMs: number; sent: SentRequest | undefined }
+  | { kind: 'unanswered'; sent: SentRequest; waitedMs: number }
 
 /** A step over one frame: what it was, what ended with it, and what is known behind it. */
 export interface Step {
@@ -103,14 +102,13 @@ export function afterTime(before: Overheard, nowMs: number, rules: OverhearRules
 }
 
 function givenUp(before: Overheard, nowMs: number, rules: OverhearRules): { heard: Heard[]; next: Overheard } {
-  const { out, isDisturbed } = before
+  const { out } = before
   if (!out) return { heard: [], next: before }
   const waitedMs = Math.round(Math.min(nowMs - out.endMs, rules.replyMs))
   const owed = before.owed.filter(({ untilMs }) => untilMs > nowMs).slice(1 - MOST_OWED)
   return {
-    heard: [{ kind: 'unanswered', sent: out.sent, isDisturbed, waitedMs }],
+    heard: [{ kind: 'unanswered', sent: out.sent, waitedMs }],
     next: {
-      isDisturbed: false,
       isInStep: false,
       owed: [...owed, { sent: out.sent, untilMs: out.endMs + rules.replyMs + rules.oweMs }],
     },
@@ -244,7 +242,7 @@ function taken(piece: Piece, head: Head, before: Overheard, rules: OverhearRules
     return {
       length,
       heard: [...heard, { kind: 'request', frame, endMs, sent }],
-      next: { owed: next.owed, isDisturbed: false, isInStep: isDone, ...(!isDone && { out }) },
+      next: { owed: next.owed, isInStep: isDone, ...(!isDone && { out }) },
     }
   }
   if (piece.kind === 'stray') return { length, ...strayed(frame, endMs, before) }
@@ -255,7 +253,7 @@ function taken(piece: Piece, head: Head, before: Overheard, rules: OverhearRules
 
 /** A reply that would also do for a request given up shortly before may be that one's: it is believed for neither. */
 function answered(frame: Uint8Array, endMs: number, { owed }: Overheard, out: Outstanding): Omit<Step, 'length'> {
-  const next = { owed, isDisturbed: false, isInStep: true }
+  const next = { owed, isInStep: true }
   const rival = owed.find((one) => one.untilMs > endMs && !isSame(one.sent, out.sent) && !replyFlaw(one.sent, frame))
   if (rival) return { heard: [{ kind: 'late', frame, endMs, sent: rival.sent }], next }
   const tookMs = endMs > out.endMs ? Math.round((endMs - out.endMs) * 1000) / 1000 : null
@@ -265,10 +263,9 @@ function answered(frame: Uint8Array, endMs: number, { owed }: Overheard, out: Ou
 /** A unit that owed one answer has given it; where it owed more, which one it was is not known. */
 function strayed(frame: Uint8Array, endMs: number, heardBefore: Overheard): Omit<Step, 'length'> {
   const unitId = frame[0] ?? 0
-  const isDisturbed = heardBefore.isDisturbed || heardBefore.out?.sent.request.unitId === unitId
-  const before = { ...heardBefore, isDisturbed, isInStep: false }
+  const before = { ...heardBefore, isInStep: false }
   const fitting = before.owed.find((one) => one.untilMs > endMs && !replyFlaw(one.sent, frame))
-  if (!fitting) return { heard: [{ kind: 'stray', frame, endMs }], next: before }
+  if (!fitting) return { heard: [{ kind: 'stray', frame, endMs, sent: before.out?.sent }], next: before }
   const ofUnit = before.owed.filter((one) => one.sent.request.unitId === unitId)
   const owed = ofUnit.length === 1 ? before.owed.filter((one) => one !== fitting) : before.owed
   return { heard: [{ kind: 'late', frame, endMs, sent: fitting.sent }], next: { ...before, owed } }

@@ -13,7 +13,7 @@ import {
   type Step,
   stepOver,
 } from './modbus-overheard.ts'
-import { type LineRate, silenceUs, wireUs } from './modbus-timing.ts'
+import { type LineRate, wireUs } from './modbus-timing.ts'
 
 /** Rules of the line, and its rate. `gapMs`: silence between frames. */
 export interface TapRules extends OverhearRules, LineRate {
@@ -168,7 +168,7 @@ export class ModbusTap {
     const endMs = this.#atMsOf(length - 1)
     const sent = this.#state.out?.sent
     const frame = this.#cutOff(length)
-    if (!frame.every(isGlitch)) this.#state = { ...this.#state, isInStep: false, isDisturbed: sent !== undefined }
+    if (!frame.every(isGlitch)) this.#state = { ...this.#state, isInStep: false }
     return { kind: 'noise', frame, endMs, sent }
   }
 
@@ -195,9 +195,4 @@ export class ModbusTap {
 /** Bytes that turning transmitters leave: no frame begins so, and none is damaged by them. */
 function isGlitch(byte: number | undefined): boolean {
   return byte === 0 || (byte ?? 0) > 247
-}
-
-/** The silence between frames of this line, ms. @param gapUs as set; 0: by the rate */
-export function gapMsOf(rate: LineRate, gapUs: number): number {
-  return (gapUs || silenceUs(rate)) / 1000
 }

@@ -23,3 +23,8 @@ export function wireUs({ baud }: LineRate, bytes: number): number {
 export function silenceUs(rate: LineRate): number {
   return rate.baud > FIXED_GAP_ABOVE_BAUD ? FIXED_GAP_US : wireUs(rate, 3.5)
 }
+
+/** Milliseconds of silence between frames. @param gapUs as set; 0: by the rate */
+export function gapMsOf(rate: LineRate, gapUs: number): number {
+  return (gapUs || silenceUs(rate)) / 1000
+}

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { holdsLater } from '#kit/test/holds.ts'
+import { requireFace } from '../../core/adapter-faces.ts'
 import type { SeenReply } from '../../core/modbus-ask.ts'
 import { createModbusListener } from '../../core/modbus-listener.ts'
 import { sealed } from '../../wire/modbus-crc.ts'
@@ -110,6 +111,40 @@ t.test('the same request again is asked again, and its reply believed', async (t
   say(frameOf(write))
   await clock.run(10)
   t.match(seen, [{ request: write, tookMs: 10 }])
+})
+
+t.test('each unit has its own counts and state; a dead one is seen to be dead', async (t) => {
+  const { say, clock, adapter, events } = listener()
+  for (let turn = 0; turn < 4; turn++) {
+    say(frameOf(asked))
+    await clock.run(10)
+    say(turn === 2 ? sealed([3, 0x83, 2]) : replyOf(asked, 1))
+    await clock.run(10)
+    say(frameOf({ ...asked, unitId: 4 }))
+    await clock.run(400)
+  }
+  t.match(requireFace({ path: 'p', adapter }, 'units').list(), [
+    { unitId: 3, state: 'well', requests: 4, replies: 4, exceptions: 1, timeouts: 0, latencyMs: { last: 10 } },
+    {
+      unitId: 4,
+      state: 'silent',
+      requests: 4,
+      replies: 0,
+      timeouts: 4,
+      nextTryAt: null,
+      heldUntil: null,
+      lastError: { code: 'modbus_timeout', message: /Unit 4 did not answer .* within 300 ms/ },
+    },
+  ])
+  t.match(
+    events.filter(({ event }) => event === 'unit').map(({ payload }) => payload),
+    [
+      { unitId: 3, state: 'well' },
+      { unitId: 4, state: 'failing' },
+      { unitId: 4, state: 'silent', message: 'Unit 4 left 3 requests in a row without an answer that holds.' },
+    ],
+  )
+  t.equal(events.filter(({ event }) => event === 'error').length, 4)
 })
 
 t.test('2.1 a broadcast has no reply and is no timeout', async (t) => {
