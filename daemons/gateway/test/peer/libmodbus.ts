@@ -1,6 +1,5 @@
 /** A Modbus unit nobody here wrote: libmodbus on one end of a null modem made of two ptys. */
 import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,11 +12,35 @@ const run = promisify(execFile)
 
 /** Two ptys whose far ends are tied together. */
 export function nullModem(t: Test): [Pty, Pty] {
-  const ends: [Pty, Pty] = [openPty(), openPty()]
-  ends[0].onBytes((bytes) => void ends[1].write(bytes).catch(() => {}))
-  ends[1].onBytes((bytes) => void ends[0].write(bytes).catch(() => {}))
+  const { ends } = sharedLine(t, 2)
+  return ends as [Pty, Pty]
+}
+
+/** A line with several ends: what one says, all others hear. */
+export interface SharedLine {
+  ends: Pty[]
+  /** Bytes that came from each end. */
+  said: number[]
+  /** All ends hear it, and none said it. */
+  inject(bytes: Uint8Array): void
+}
+
+export function sharedLine(t: Test, count: number): SharedLine {
+  const ends = Array.from({ length: count }, () => openPty())
+  const said = ends.map(() => 0)
+  const hear = (bytes: Uint8Array, listeners: Pty[]) => {
+    for (const end of listeners) void end.write(bytes).catch(() => {})
+  }
+  for (const [index, end] of ends.entries())
+    end.onBytes((bytes) => {
+      said[index] = (said[index] ?? 0) + bytes.length
+      hear(
+        bytes,
+        ends.filter((other) => other !== end),
+      )
+    })
   t.teardown(() => Promise.all(ends.map((end) => end.close())))
-  return ends
+  return { ends, said, inject: (bytes) => hear(bytes, ends) }
 }
 
 /** Why there is no libmodbus here; undefined where there is one. */
@@ -39,8 +62,46 @@ export async function compileLibmodbus(t: Test, name: 'libmodbus-server' | 'libm
 
 /** Starts a unit with a hundred coils, inputs and registers; register n holds 3 * n. */
 export async function startLibmodbus(t: Test, device: string, unitId: number): Promise<void> {
-  const program = await compileLibmodbus(t, 'libmodbus-server')
-  const server = spawn(program, [device, String(unitId)], { stdio: ['ignore', 'pipe', 'inherit'] })
-  t.teardown(() => void server.kill())
-  await once(createInterface(server.stdout), 'line')
+  await started(t, await compiled(t, 'libmodbus-server.c'), [device, String(unitId)])
+}
+
+/** What libmodbus as master was told: values, or its own sentence. */
+export interface MasterAnswer {
+  values?: number[]
+  error?: string
+}
+
+/** Starts a master. @returns asks; numbers as libmodbus-master.c has them, after unit and function */
+export async function startLibmodbusMaster(
+  t: Test,
+  device: string,
+  timeoutMs = 1000,
+): Promise<(unitId: number, fc: number, ...numbers: number[]) => Promise<MasterAnswer>> {
+  const program = await compiled(t, 'libmodbus-master.c')
+  const { child, lines } = await started(t, program, [device, String(timeoutMs)])
+  return async (...numbers) => {
+    child.stdin?.write(`${numbers.join(' ')}\n`)
+    const { value } = await lines.next()
+    const text = String(value)
+    return text.startsWith('=') ? { values: text.split(' ').slice(1).map(Number) } : { error: text.slice(2) }
+  }
+}
+
+async function compiled(t: Test, source: string): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'libmodbus-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const program = join(folder, 'program')
+  const { stdout } = await run('pkg-config', ['--cflags', '--libs', 'libmodbus'])
+  const file = join(import.meta.dirname, source)
+  await run('cc', ['-Wall', '-Werror', '-o', program, file, ...stdout.trim().split(/\s+/)])
+  return program
+}
+
+/** Resolves once the program has said its first line, that it is ready. */
+async function started(t: Test, program: string, words: string[]) {
+  const child = spawn(program, words, { stdio: ['pipe', 'pipe', 'inherit'] })
+  t.teardown(() => void child.kill())
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+  await lines.next()
+  return { child, lines }
 }
