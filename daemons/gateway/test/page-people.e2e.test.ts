@@ -132,7 +132,7 @@ async function viewer(t: Test, { page, bus, visit, audit }: Stage): Promise<void
   await page.getByText('Only an administrator changes settings').waitFor()
   await visit('users')
   await page.getByText('night shift may read everything and change nothing.').waitFor()
-  await audit(t, 'users-viewer')
+  await audit(t, 'users-viewer', 'unpictured')
   await visit('journal')
   await page.getByText('Only administrators see the journal').waitFor()
   await visit('webhooks')

@@ -38,8 +38,8 @@ export interface Rig {
   strangers: string[]
   /** What the browser complained about: errors in scripts, refused by the content security policy, failed to load. */
   complaints: string[]
-  /** Runs axe in light and dark at desk and phone width, and takes pictures where they are wanted. */
-  audit(t: Test, name: string): Promise<void>
+  /** Runs axe at the desk in light and on the phone in dark, looks for what stands out, and takes pictures where they are wanted. */
+  audit(t: Test, name: string, kind?: 'unpictured'): Promise<void>
   /** Waits until no toast stands in the picture; nothing where no pictures are taken. */
   calm(): Promise<void>
   /** Goes to a page by the words of its address. */
@@ -87,7 +87,7 @@ export async function openRig(t: Test, url: string, token?: string): Promise<Rig
         `#/${words.map(encodeURIComponent).join('/')}`,
       )
     },
-    audit: (test, name) => auditPage(page, test, name),
+    audit: (test, name, kind) => auditPage(page, test, name, isPictured && kind !== 'unpictured'),
     async offline(is) {
       isOffline = true
       await context.setOffline(is)
@@ -101,16 +101,17 @@ async function calm(page: Page): Promise<void> {
   if (isPictured) await page.locator('.toast').waitFor({ state: 'detached' })
 }
 
-async function auditPage(page: Page, t: Test, name: string): Promise<void> {
+async function auditPage(page: Page, t: Test, name: string, isTaken: boolean): Promise<void> {
   await calm(page)
   for (const size of SIZES) {
     for (const scheme of SCHEMES) {
       await page.setViewportSize(size)
       await page.emulateMedia({ colorScheme: scheme })
-      const found = await violations(page)
-      t.same(found, [], `${name}, ${size.name}, ${scheme}: axe finds nothing`)
+      // Contrast hangs on the scheme and overlaps on the width: two of the four show all of both.
+      if (isTaken || (size.name === 'desk') === (scheme === 'light'))
+        t.same(await violations(page), [], `${name}, ${size.name}, ${scheme}: axe finds nothing`)
       t.ok(await fits(page), `${name}, ${size.name}: nothing stands out at the side`)
-      if (isPictured) await picture(page, `${name}-${size.name}-${scheme}`)
+      if (isTaken) await picture(page, `${name}-${size.name}-${scheme}`)
     }
   }
   await page.setViewportSize(SIZES[0])

@@ -210,7 +210,7 @@ async function system(t: Test, { page, audit }: Stage): Promise<void> {
   await page.locator('.journal td', { hasText: 'port set up' }).first().waitFor()
   await page.locator('.journal .link', { hasText: 'port set up' }).first().click()
   await page.locator('.facts dd', { hasText: '127.0.0.1' }).waitFor()
-  await audit(t, 'journal')
+  await audit(t, 'journal', 'unpictured')
   await page.locator('#main').focus()
   await page.keyboard.press('g')
   await page.keyboard.press('s')

@@ -2,14 +2,14 @@
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { type Child, html } from '#kit/web/html.ts'
-import { say } from '#kit/web/lamp.ts'
+import { lamp, say } from '#kit/web/lamp.ts'
 import { useLook } from '#kit/web/look.ts'
 import { daemonNow } from '#kit/web/now.ts'
 import { count } from '#kit/web/numbers.ts'
 import { linkTo } from '#kit/web/route.ts'
 import type { Port } from './api.ts'
 import { ageCell, valueCell } from './point-cells.ts'
-import { createPointTable, type PointTable, type Shown } from './points.ts'
+import { createPointTable, judgePoints, type PointTable, type Shown } from './points.ts'
 import { isAdmin, LOOK_MS } from './state.ts'
 import type { Traffic } from './traffic.ts'
 
@@ -32,7 +32,7 @@ export function PointsPart({ port, traffic }: { port: Port; traffic: Traffic }):
   const note = rows && rows.length > MOST ? `${MOST} of ${count(rows.length)}` : ''
   const act = rows && rows.length > 0 ? html`<a class="btn quiet" href=${all}>All</a>` : null
   return html`<section class="panel" aria-label="Points"><header><h2>Points</h2><span class="faint grow">${note}</span><div class="acts">${act}</div></header>
-    ${body(rows, refused, port)}</section>`
+    ${body(rows, refused, port)}${rows && rows.length > 0 ? odd(rows, table, port) : null}</section>`
 }
 
 function body(rows: readonly Shown[] | null, refused: string | null, port: Port): Child {
@@ -49,6 +49,12 @@ function body(rows: readonly Shown[] | null, refused: string | null, port: Port)
   const shown = [...rows].sort((a, b) => rank(a) - rank(b)).slice(0, MOST)
   return html`<table class="table tight points"><thead class="sr"><tr><th>Name</th><th>Value</th><th>Age</th></tr></thead>
     <tbody>${shown.map((row) => html`<tr key=${row.name} class=${row.quality === 'stale' ? 'stale' : ''}><td class="point-name">${row.name}</td>${valueCell(row)}${ageCell(row, daemonNow())}</tr>`)}</tbody></table>`
+}
+
+/** What is wrong with the reading of points stands under them; that all is well says nobody's name twice. */
+function odd(rows: readonly Shown[], table: PointTable, port: Port): VNode | null {
+  const { lit, sentence } = judgePoints(rows, table.polling.value, table.behind.value, port.state === 'open')
+  return lit === 'warn' || lit === 'fault' ? html`<p class="foot small odd">${lamp(lit)} ${sentence}</p>` : null
 }
 
 /** What is not well stands first; the rest stays in the order of the table. */

@@ -52,7 +52,7 @@ function Known({ port }: { port: Port }): VNode {
       setTraffic(null)
     }
   }, [port.path, port.configured])
-  const [bus, refused] = useUnits(port)
+  const [bus, refused] = useUnits(port, traffic)
   const seen = traffic ? unitsOf(traffic.rows.value, daemonNow() - JUDGED_MS) : []
   const units = unitViews(bus, seen)
   const judged = judgePort(port, units, { nowMs: daemonNow(), zone: zone.value })
@@ -63,16 +63,18 @@ function Known({ port }: { port: Port }): VNode {
 }
 
 /** What the gateway counts of each unit; null where there is nothing of the kind, or nothing yet. */
-function useUnits(port: Port): [bus: readonly BusUnit[] | null, refused: string | null] {
+function useUnits(port: Port, traffic: Traffic | null): [bus: readonly BusUnit[] | null, refused: string | null] {
   const [bus, setBus] = useState<readonly BusUnit[] | null>(null)
   const hasUnits = port.protocol === 'modbus-rtu' && modeOf(port) === 'master'
-  const { refused } = useLook(
+  const { refused, again } = useLook(
     async () => {
       if (hasUnits) setBus(await busApi.units(port.path))
     },
     LOOK_MS,
     `${port.path} ${hasUnits} ${port.state}`,
   )
+  // A unit that changes its state says so at once.
+  useEffect(() => traffic?.onOther(({ event }) => event === 'unit' && void again()), [traffic])
   return [hasUnits ? bus : null, refused]
 }
 
