@@ -120,6 +120,49 @@ t.test('raw TCP reaches the line and hears it', async (t) => {
   socket.destroy()
 })
 
+t.test(
+  'a device that goes away takes its TCP clients along; they reach it when it is back, and each byte is counted',
+  async (t) => {
+    const sets = [
+      'raw_tcp.host=127.0.0.1',
+      'ports.retry_first_ms=50',
+      'ports.retry_max_ms=100',
+      'ports.allow=["/dev/shm/*"]',
+    ]
+    const gateway = await startGateway(t, { sets })
+    await gateway.setUp()
+    const device = plugIn('tcp-comes-and-goes')
+    t.teardown(() => device.unplug())
+    const tcp_port = await freePort()
+    await gateway.call('PUT', gateway.portPath(device.path), { ...delimited, settings: { tcp_port } })
+    const view = async () => (await gateway.call('GET', gateway.portPath(device.path))).body
+    async function client() {
+      const socket = connect(tcp_port, '127.0.0.1').on('error', () => undefined)
+      t.teardown(() => socket.destroy())
+      await once(socket, 'connect')
+      let heard = 0
+      socket.on('data', (bytes) => (heard += bytes.length))
+      return { socket, heard: () => heard }
+    }
+    const first = await client()
+    const heard = heardBy(device)
+    const sent = 'x'.repeat(50_000)
+    first.socket.write(sent)
+    await device.write(Buffer.from(sent))
+    await until('all is at both ends', () => heard().length === sent.length && first.heard() === sent.length)
+    t.match((await view()).counters, { rxBytes: sent.length, txBytes: sent.length, tcpClients: 1 })
+    await device.unplug()
+    await until('the client is let go', () => first.socket.closed)
+    device.replug()
+    await until('it is open again', async () => (await view()).state === 'open')
+    const again = await client()
+    await until('the client is taken', async () => (await view()).counters.tcpClients === 1)
+    await device.write(Buffer.from('back'))
+    await until('the client hears it', () => again.heard() === 4)
+    t.match((await view()).counters, { rxBytes: sent.length + 4 })
+  },
+)
+
 t.test('settings, ports and users are there again after a restart', async (t) => {
   const first = await startGateway(t)
   await first.setUp()
