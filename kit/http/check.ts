@@ -33,13 +33,14 @@ export interface Checked {
  * @returns the check; it fills defaults into the value it is given
  */
 export function createCheck(schema: TSchema, from: 'json' | 'text' = 'json', prefix = ''): (value: unknown) => Checked {
-  const plain = closedRecords(structuredCloneOf(schema))
+  let plain: JsonSchema | undefined
   let validate: ValidateFunction | undefined
   return (given) => {
+    // Copied and compiled at the first use: a daemon has a hundred shapes, of which most are never asked for.
+    plain ??= closedRecords(structuredCloneOf(schema))
     const long = longLists(plain, given)
     if (long.length > 0)
       return { value: given, faults: long.map(({ field, message }) => ({ field: prefix + field, message })) }
-    // Compiled at the first use: a daemon has a hundred shapes, and a start should not wait for them all.
     validate ??= (from === 'json' ? strictAjv : textAjv).compile(plain)
     const value = withDefaults(plain, given)
     if (validate(value)) return { value, faults: [] }

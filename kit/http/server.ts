@@ -18,7 +18,7 @@ import type { Metrics } from './metrics.ts'
 import type { Caller, Route } from './route.ts'
 import { answer, createServe } from './route-handler.ts'
 import { addSockets, type SocketRoute, type Sockets } from './sockets.ts'
-import { addPages, loadPages } from './static-pages.ts'
+import { loadPages, type Page, sendPage } from './static-pages.ts'
 import { watchTraffic } from './traffic.ts'
 import { type Identify, type Recognized, recognize } from './who-may.ts'
 
@@ -101,12 +101,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     sockets.addRoutes(scope)
     const routes = [...options.routes, ...kitRoutes(options)]
     addRoutes(scope, options, { routes, longAnswers })
-    addPages(scope, pages)
     const gets = (options.sockets ?? []).map(({ path }) => ({ method: 'GET', path }))
     refuseOtherMethods(scope, [...routes, ...gets])
     done()
   })
-  refuseUnknown(app, new Set(pages.map(({ path }) => path)))
+  answerUnknown(app, new Map(pages.map((page) => [page.path, page])))
   return startable(app, { sockets, longAnswers }, options)
 }
 
@@ -170,14 +169,19 @@ function refuseMethod(request: FastifyRequest, reply: FastifyReply, allow: strin
   throw new Fault('method_not_allowed', `${request.method} is not known on this path, only ${allow}`)
 }
 
-/** Pages are told apart here: routes that refuse six methods for each of sixty files would be 1 MB. */
-function refuseUnknown(app: FastifyInstance, pagePaths: ReadonlySet<string>): void {
+/**
+ * What no route answers. Pages are among it: a route for each of sixty files, those that refuse other methods too, would
+ * be 2 MB.
+ */
+function answerUnknown(app: FastifyInstance, pages: ReadonlyMap<string, Page>): void {
   app.addHook('onRequest', async (request, reply) => {
     if (!request.is404) return
     if (!app.supportedMethods.includes(request.method))
       throw new Fault('unknown_method', `the method ${request.method} is not known to this server`)
-    if (pagePaths.has(request.url.split('?', 1)[0] ?? '')) return refuseMethod(request, reply, 'GET, HEAD, OPTIONS')
-    throw new Fault('not_found', 'nothing is served under this path')
+    const page = pages.get(request.url.split('?', 1)[0] ?? '')
+    if (!page) throw new Fault('not_found', 'nothing is served under this path')
+    if (request.method === 'GET' || request.method === 'HEAD') return sendPage(page, request, reply.code(200))
+    return refuseMethod(request, reply, 'GET, HEAD, OPTIONS')
   })
   app.setNotFoundHandler(() => undefined)
 }

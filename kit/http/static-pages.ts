@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { type Dirent, readdirSync, readFileSync } from 'node:fs'
 import { extname, join, relative, sep } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Fault } from '#kit/fault.ts'
 
 /** One file under the path it is served by. */
@@ -96,12 +96,8 @@ function exactly(view: Buffer): Buffer {
   return bytes
 }
 
-/** Adds a route for each page; HEAD comes with it. */
-export function addPages(app: FastifyInstance, pages: readonly Page[]): void {
-  for (const page of pages) app.get(page.path, (request, reply) => sendPage(page, request, reply))
-}
-
-function sendPage(page: Page, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+/** Answers a GET or HEAD with a page. */
+export function sendPage(page: Page, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const takesGzip = /(^|,)\s*gzip\s*(;\s*q=(?!0(\.0*)?\s*(,|$))|,|$)/i.test(request.headers['accept-encoding'] ?? '')
   const sendsGzip = takesGzip && page.isPacked
   // Each content coding has a tag of its own, as it must.

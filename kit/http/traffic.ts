@@ -17,7 +17,7 @@ export function watchTraffic(app: FastifyInstance, { log, clock, metrics }: Need
     BOUNDS_S,
   )
   app.addHook('onResponse', async (request, reply) => {
-    const route = request.is404 ? 'unknown' : (request.routeOptions.url ?? 'unknown')
+    const route = request.is404 ? unrouted(reply.statusCode) : (request.routeOptions.url ?? 'unknown')
     const method = app.supportedMethods.includes(request.method) ? request.method : 'other'
     durations.observe({ method, route, status: `${Math.floor(reply.statusCode / 100)}xx` }, reply.elapsedTime / 1000)
     log.info('request', {
@@ -45,4 +45,9 @@ interface Needs {
   log: Log
   clock: Clock
   metrics: Metrics
+}
+
+/** Pages have no routes: all of them are one label. */
+function unrouted(status: number): string {
+  return status < 400 ? 'page' : 'unknown'
 }

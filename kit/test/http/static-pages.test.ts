@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
+import { createMetrics } from '../../http/metrics.ts'
 import { serve } from './server-here.ts'
 
 const html = `<!doctype html><title>Page</title><p>${'text '.repeat(400)}</p>`
@@ -84,11 +85,13 @@ t.test('compresses text for clients that take it, under a tag of its own', async
 t.test('serves what was read at the start and nothing else', async (t) => {
   const folder = folderOf(t)
   writeFileSync(join(folder, '../outside.txt'), 'no')
+  writeFileSync(join(folder, 'app.js.map'), '{}')
   const { port } = await serve(t, { web: { folder } })
   writeFileSync(join(folder, 'late.txt'), 'no')
   for (const path of [
     '/late.txt',
     '/.hidden',
+    '/app.js.map',
     '/../outside.txt',
     '/%2e%2e/outside.txt',
     '/..%2foutside.txt',
@@ -98,6 +101,17 @@ t.test('serves what was read at the start and nothing else', async (t) => {
     t.equal((await get(port, path)).status, 404, path)
   t.match(await get(port, '/', {}, 'POST'), { status: 405, headers: { allow: 'GET, HEAD, OPTIONS' } })
   t.match(await get(port, '/', {}, 'HEAD'), { status: 200, headers: { 'content-length': String(html.length) } })
+})
+
+t.test('counts requests for pages under one label, and for what is not there under another', async (t) => {
+  const metrics = createMetrics({ process: false })
+  const { port } = await serve(t, { web: { folder: folderOf(t) }, metrics })
+  await get(port, '/')
+  await get(port, '/page-2XQ7PLWB.js')
+  await get(port, '/nothing')
+  const text = await metrics.text()
+  t.match(text, /request_duration_seconds_count\{method="GET",route="page",status="2xx"\} 2/)
+  t.match(text, /request_duration_seconds_count\{method="GET",route="unknown",status="4xx"\} 1/)
 })
 
 t.test('does not start without its pages', async (t) => {
