@@ -1,8 +1,10 @@
 /** A unit of ours, as a master on the line finds it: when it answers, and when it is silent. */
+import fc from 'fast-check'
 import t from 'tap'
 import { hexOf } from '#kit/bytes/hex.ts'
+import { holdsLater } from '#kit/test/holds.ts'
 import { sealed } from '../../wire/modbus-crc.ts'
-import { frameOf, replyOf } from '../wire/modbus-talk.ts'
+import { anyTransaction, frameOf, pieces, replyOf } from '../wire/modbus-talk.ts'
 import { body, request, slave } from './modbus-slave-line.ts'
 
 t.test('2.5.1 a wrong checksum is never answered, whatever byte is wrong', async (t) => {
@@ -167,4 +169,48 @@ t.test('a closed line is answered no more, and its registers stay', async (t) =>
   t.equal(line.written.length, 0)
   t.equal(clock.pending(), 0)
   t.strictSame(adapter.faces?.registers?.read({ unitId: 7, table: 'coils', address: 0, quantity: 1 }).values, [1])
+})
+
+t.test('whatever others say, in whatever pieces, with whatever noise, no unit of ours speaks', async (t) => {
+  const turn = fc.record({
+    talk: anyTransaction.filter(({ request }) => request.unitId !== 7 && request.unitId !== 8),
+    sizes: fc.array(fc.integer({ min: 1, max: 90 }), { minLength: 1, maxLength: 4 }),
+    noise: fc.uint8Array({ maxLength: 9 }),
+    waitMs: fc.nat(300),
+  })
+  const law = fc.asyncProperty(fc.array(turn, { maxLength: 8 }), async (turns) => {
+    const { say, line, clock } = slave()
+    for (const { talk, sizes, noise, waitMs } of turns) {
+      for (const piece of pieces(talk.frame, sizes)) say(piece)
+      await clock.run(waitMs)
+      if (talk.reply) for (const piece of pieces(talk.reply, sizes)) say(piece)
+      say(noise)
+      await clock.run(waitMs)
+    }
+    await clock.run(2000)
+    t.strictSame(line.written, [])
+    t.equal(clock.pending(), 0)
+  })
+  await holdsLater(t, law)
+})
+
+t.test('each answer is to a request that was said whole, however it was damaged before', async (t) => {
+  const turn = fc.record({
+    talk: anyTransaction,
+    flip: fc.option(fc.record({ at: fc.nat(300), by: fc.integer({ min: 1, max: 255 }) })),
+    waitMs: fc.integer({ min: 5, max: 300 }),
+  })
+  const law = fc.asyncProperty(fc.array(turn, { maxLength: 8 }), async (turns) => {
+    const { say, line, clock } = slave()
+    for (const { talk, flip, waitMs } of turns) {
+      const good = frameOf({ ...talk.request, unitId: 7 })
+      const before = line.written.length
+      say(flip ? good.map((byte, at) => (at === flip.at % good.length ? byte ^ flip.by : byte)) : good)
+      await clock.run(waitMs)
+      const answers = line.written.slice(before)
+      t.ok(answers.length <= 1)
+      for (const answer of answers) t.strictSame([flip, answer[0], (answer[1] ?? 0) & 0x7f], [null, 7, good[1]])
+    }
+  })
+  await holdsLater(t, law)
 })
