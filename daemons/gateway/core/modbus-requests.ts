@@ -22,6 +22,8 @@ export interface RequestParts {
   units: ModbusUnits
   gapMs: number
   idleMs?: MasterHooks['idleMs']
+  /** Since when nothing is out, by the monotonic clock. */
+  freeSinceMs(): number
   /** One that waited may have its turn now. */
   onReady(): void
 }

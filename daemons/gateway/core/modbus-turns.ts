@@ -25,6 +25,8 @@ export interface ModbusTurnsParts {
   costMs(transaction: Transaction): number
   /** As `MasterHooks` has it. */
   idleMs(): number
+  /** Since when nothing is out, by the monotonic clock. */
+  freeSinceMs(): number
   backgroundWaitMs: number
   /** One that waited for a gap may have its turn. */
   onReady(): void
@@ -75,6 +77,16 @@ export function createModbusTurns(parts: ModbusTurnsParts): ModbusTurns {
     return longest
   }
 
+  /**
+   * Who writes without pause asks again while the line is silent for its gap, and would keep polls away for ever. A poll
+   * that waited too long goes before operators who all came when nothing was out: they wait for one transaction, too.
+   */
+  function starvedPoll(operator: One): One | undefined {
+    if (operator.sinceMs < parts.freeSinceMs()) return undefined
+    const poll = first('poll', ({ item }) => !units.isSuspect(item.sent.request.unitId))
+    return poll && waitedMs(poll) >= backgroundWaitMs ? poll : undefined
+  }
+
   function lookAgain(one: One, idleMs: number): void {
     const overdueMs = backgroundWaitMs - waitedMs(one)
     timer = clock.after(Math.max(1, Math.min(overdueMs, Math.max(LOOK_MS, idleMs))), parts.onReady)
@@ -83,7 +95,7 @@ export function createModbusTurns(parts: ModbusTurnsParts): ModbusTurns {
   function pick(): One | undefined {
     timer?.cancel()
     const operator = first('operator', () => true)
-    if (operator) return operator
+    if (operator) return starvedPoll(operator) ?? operator
     const hasWaiters = units.hasSuspects || first('background', () => true) !== undefined
     if (!hasWaiters) return first('poll', () => true)
     const idleMs = parts.idleMs()

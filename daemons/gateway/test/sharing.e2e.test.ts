@@ -55,12 +55,15 @@ async function sharedLine(t: Test) {
   t.equal((await call('PUT', '/points', { points })).status, 200)
   const unit = async (unitId: number): Promise<UnitView | undefined> =>
     (await call('GET', '/units')).body.find((one: UnitView) => one.unitId === unitId)
-  return { call, tcpPort, unit }
+  const metrics = async (): Promise<string> => (await gateway.call('GET', '/metrics')).body
+  return { call, metrics, tcpPort, unit }
 }
 
 t.test('while a dead unit is polled, operators, points and TCP clients get their values', { skip }, async (t) => {
-  const { call, tcpPort, unit } = await sharedLine(t)
+  const { call, metrics, tcpPort, unit } = await sharedLine(t)
   await until('unit 18 is silent', async () => (await unit(18))?.state === 'silent')
+  t.match(await metrics(), /port_units\{port="[^"]+",state="well"\} 1/)
+  t.match(await metrics(), /port_units\{port="[^"]+",state="(silent|probing)"\} 1/)
   const client = run('mbpoll', [
     ...['-m', 'tcp', '-p', String(tcpPort), '-0', '-o', '5', '-l', '100', '-a', '17'],
     ...['-t', '4', '-r', '30', '-c', '2', '127.0.0.1'],

@@ -185,3 +185,35 @@ t.test('where nothing is polled in a rhythm, a unit that failed once waits for n
   t.equal(sent(), 2, 'in order of arrival, as any other')
   t.ok(Object.keys(cameMs).length > 20)
 })
+
+t.test('who writes without pause does not keep polls away for ever', async (t) => {
+  const { on, ask, cameMs } = await busyLine(() => Number.POSITIVE_INFINITY)
+  let isWriting = true
+  let writes = 0
+  async function write(): Promise<void> {
+    while (isWriting) {
+      await on.adapter.asker.ask({ unitId: 1, fc: 3, address: 0, quantity: 2 }, { priority: 'operator' })
+      writes++
+    }
+  }
+  void write()
+  await on.clock.run(100)
+  for (const address of [1, 2, 3]) ask(address, { priority: 'poll' })
+  await on.clock.run(4800)
+  t.strictSame(cameMs, {}, 'operators go first')
+  await on.clock.run(900)
+  t.strictSame(Object.keys(cameMs), ['1', '2', '3'], 'after background_wait_ms they have turns in between')
+  t.ok(writes > 80)
+  isWriting = false
+})
+
+t.test('an operator who came while a transaction was out goes next, however long polls waited', async (t) => {
+  const { on, ask } = await busyLine(() => Number.POSITIVE_INFINITY)
+  ask(0, { priority: 'operator' })
+  let address = 50
+  // Two at a time: there is always one that came during the transaction of the other.
+  on.clock.every(50, () => ask(address++, { priority: 'operator', deadlineMs: 60_000 }))
+  ask(1, { priority: 'poll', deadlineMs: 60_000 })
+  await on.clock.run(8000)
+  t.notOk(on.line.written.some((frame) => frame[3] === 1))
+})
