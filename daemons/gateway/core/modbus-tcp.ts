@@ -66,8 +66,11 @@ export function withModbusTcp(master: ModbusMaster, parts: ModbusTcpParts): Adap
     },
     /** The line first: clients are told that it is closed before they are let go. */
     async detach(fault) {
-      await master.detach(fault)
-      await listening.stop()
+      try {
+        await master.detach(fault)
+      } finally {
+        await listening.stop()
+      }
     },
     act: (action, body) => master.act(action, body),
     counters: () => ({ ...master.counters(), ...counts }),
