@@ -1,102 +1,8 @@
-/** Modbus TCP to a line, on the real bundle. */
-import { execFile } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
-import { promisify } from 'node:util'
-import t, { type Test } from 'tap'
-import { systemClock } from '#kit/clock.ts'
-import { openPty } from '#native/serial/index.ts'
-import { type ModbusLineParts, simulateModbusLine } from '../../../scripts/sim/modbus-device.ts'
-import { simulatedUnit } from '../../../scripts/sim/modbus-unit.ts'
-import { freePort } from './free-port.ts'
-import { compileLibmodbus, noLibmodbus } from './peer/libmodbus.ts'
+/** Modbus TCP to a line, on the real bundle: what a client is answered. */
+import t from 'tap'
+import { hexByte, lineOf } from './modbus-tcp-rig.ts'
 import { dialMbap } from './peer/mbap-client.ts'
-import { startGateway } from './running-gateway.ts'
 import { until } from './until.ts'
-
-const run = promisify(execFile)
-const noMbpoll = existsSync('/usr/bin/mbpoll') ? false : 'needs mbpoll'
-
-interface Setup {
-  units?: number[]
-  say?: ModbusLineParts['say']
-  settings?: object
-  sets?: string[]
-  tcpPort?: number
-}
-
-/** A line with Modbus TCP to simulated units. Register n of unit u holds 100 * u + n. */
-async function lineOf(t: Test, setup: Setup = {}) {
-  const gateway = await startGateway(t, { sets: ['modbus_tcp.host=127.0.0.1', ...(setup.sets ?? [])] })
-  await gateway.setUp()
-  const pty = openPty()
-  t.teardown(() => pty.close())
-  const units = (setup.units ?? [1, 2]).map((unitId) =>
-    simulatedUnit({
-      unitId,
-      holding: Array.from({ length: 100 }, (_, address) => 100 * unitId + address),
-      coils: Array.from({ length: 16 }, () => 0),
-      identity: ['Plantroom', `unit ${unitId}`, '1.0'],
-    }),
-  )
-  t.teardown(simulateModbusLine({ duplex: pty, clock: systemClock, units, say: setup.say }))
-  const tcpPort = setup.tcpPort ?? (await freePort())
-  const settings = { tcp_port: tcpPort, response_timeout_ms: 1000, ...setup.settings }
-  const put = await gateway.call('PUT', gateway.portPath(pty.path), {
-    protocol: 'modbus-rtu',
-    line: { baud: 115_200 },
-    settings,
-  })
-  t.equal(put.status, 200)
-  const view = async () => (await gateway.call('GET', gateway.portPath(pty.path))).body
-  const ask = (body: object) => gateway.call('POST', gateway.portPath(pty.path, '/rest/request'), body)
-  return { ask, gateway, path: pty.path, tcpPort, view }
-}
-
-t.test('mbpoll reads and writes a unit of the line over Modbus TCP', { skip: noMbpoll }, async (t) => {
-  const { tcpPort, view } = await lineOf(t)
-  const mbpoll = async (...args: string[]) =>
-    (await run('mbpoll', ['-m', 'tcp', '-p', String(tcpPort), '-0', '-1', '-o', '5', ...args])).stdout
-  t.match(await mbpoll('-a', '2', '-t', '4', '-r', '10', '-c', '3', '127.0.0.1'), /210[\s\S]*211[\s\S]*212/)
-  t.match(await mbpoll('-a', '2', '-t', '4', '-r', '20', '127.0.0.1', '4711'), /Written 1 references/)
-  t.match(await mbpoll('-a', '2', '-t', '4', '-r', '20', '-c', '1', '127.0.0.1'), /4711/)
-  t.match(await mbpoll('-a', '2', '-t', '0', '-r', '3', '127.0.0.1', '1', '1'), /Written 2 references/)
-  t.match(
-    await mbpoll('-a', '2', '-t', '0', '-r', '2', '-c', '4', '127.0.0.1'),
-    /\[2\]:\s+0[\s\S]*\[3\]:\s+1[\s\S]*\[4\]:\s+1/,
-  )
-  await t.rejects(mbpoll('-a', '2', '-t', '4', '-r', '500', '127.0.0.1'), /Illegal data address/)
-  t.match((await view()).counters, { tcpClients: 0, tcpRequests: 6, tcpWrites: 2 })
-})
-
-t.test('libmodbus and REST at once each get their own values', { skip: noLibmodbus, timeout: 120_000 }, async (t) => {
-  const { ask, tcpPort, view } = await lineOf(t, { units: [1, 2, 3], settings: { gap_us: 100 } })
-  const client = await compileLibmodbus(t, 'libmodbus-client')
-  const clients = Promise.all(
-    [1, 2].map((unit) => run(client, [String(tcpPort), String(unit), '200']).catch((error) => error)),
-  )
-  let isDone = false
-  const rest = (async () => {
-    let asked = 0
-    for (; !isDone; asked++) {
-      const address = asked % 50
-      const answer = await ask({ unitId: 3, fc: 3, address, quantity: 4 })
-      const wanted = Array.from({ length: 4 }, (_, n) => 300 + address + n)
-      if (answer.status !== 200 || `${answer.body.values}` !== `${wanted}`)
-        return `request ${asked}: ${answer.status} ${JSON.stringify(answer.body)}`
-    }
-    return asked
-  })()
-  const told = await clients
-  isDone = true
-  t.strictSame(
-    told.map(({ stdout }) => stdout),
-    ['all right\n', 'all right\n'],
-  )
-  t.ok(Number(await rest) > 10, `REST was right ${await rest} times meanwhile`)
-  t.match((await view()).counters, { timeouts: 0, crcErrors: 0, tcpClients: 0 })
-})
 
 t.test('pipelined requests are answered in order, with their transaction ids', async (t) => {
   const { tcpPort } = await lineOf(t, { settings: { tcp_pipeline: 4 } })
@@ -193,52 +99,6 @@ t.test('a client that leaves withdraws what waits; nothing of it goes out later'
   await new Promise((resolve) => setTimeout(resolve, 300))
   t.match((await view()).counters, { requests: 1, tcpWithdrawn: 9 })
 })
-
-t.test('a TCP port that is taken is the fault of the port, which works, and opens it once it is free', async (t) => {
-  const tcpPort = await freePort()
-  const squatter = createServer().listen(tcpPort, '127.0.0.1')
-  await once(squatter, 'listening')
-  const sets = ['ports.retry_first_ms=50', 'ports.retry_max_ms=100']
-  const { ask, view } = await lineOf(t, { tcpPort, sets })
-  await until('its fault is told', async () => (await view()).fault !== null)
-  t.match(await view(), {
-    state: 'open',
-    fault: { code: 'tcp_port_taken', message: new RegExp(`${tcpPort}.*EADDRINUSE`) },
-  })
-  t.match(await ask({ unitId: 1, fc: 3, address: 0, quantity: 1 }), { status: 200, body: { values: [100] } })
-  squatter.close()
-  await until('its fault is gone', async () => (await view()).fault === null)
-  const client = await dialMbap(t, tcpPort)
-  t.equal(await client.exchange('01 03 00 00 00 01'), '01 03 02 00 64')
-})
-
-t.test('mode listen with a TCP port is refused by the name of the field, and the port runs on', async (t) => {
-  const { gateway, path, tcpPort } = await lineOf(t)
-  const settings = { mode: 'listen', tcp_port: tcpPort }
-  t.match(await gateway.call('PUT', gateway.portPath(path), { protocol: 'modbus-rtu', settings }), {
-    status: 400,
-    body: { error: 'bad_fields', fields: [{ field: 'settings.tcp_port', message: /mode master/ }] },
-  })
-  const client = await dialMbap(t, tcpPort)
-  t.equal(await client.exchange('01 03 00 00 00 01'), '01 03 02 00 64')
-})
-
-t.test('the TCP port closes with the line and opens with it', async (t) => {
-  const { gateway, path, tcpPort } = await lineOf(t)
-  const client = await dialMbap(t, tcpPort)
-  t.equal(await client.exchange('01 03 00 00 00 01'), '01 03 02 00 64')
-  await gateway.call('POST', gateway.portPath(path, '/close'))
-  await until('it is let go', client.isClosed)
-  const [error] = await once(connect(tcpPort, '127.0.0.1'), 'error')
-  t.equal(error.code, 'ECONNREFUSED')
-  await gateway.call('POST', gateway.portPath(path, '/open'))
-  const again = await dialMbap(t, tcpPort)
-  t.equal(await again.exchange('01 03 00 00 00 01'), '01 03 02 00 64')
-})
-
-function hexByte(value: number): string {
-  return value.toString(16).toUpperCase().padStart(2, '0')
-}
 
 function text(words: string): string {
   return [...Buffer.from(words)].map(hexByte).join(' ')
