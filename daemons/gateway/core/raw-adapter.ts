@@ -1,17 +1,21 @@
 /** The raw protocol: bytes to the line as they are, frames from it cut as the settings say. */
 import { bytesOfHex, hexOf } from '#kit/bytes/hex.ts'
-import { Fault, faultOf } from '#kit/fault.ts'
+import { Fault } from '#kit/fault.ts'
 import { wireUs } from '../wire/modbus-timing.ts'
 import { bytesOfTransmit, type RawTransmit } from '../wire/raw.ts'
 import { type ContentFraming, createCutter } from '../wire/raw-cutter.ts'
 import type { Adapter, AdapterContext } from './adapter.ts'
+import type { BackoffLimits } from './backoff.ts'
 import type { FramePayload, Framer, Line, RawSocketOpener, RawSocketServer, SilenceFramerMaker } from './ports.ts'
 import type { RawSettings } from './raw-settings.ts'
+import { createListening, type Listening } from './tcp-listening.ts'
 
 /** What the raw adapter needs of the world beside the line. */
 export interface RawWorld {
   silenceFramer: SilenceFramerMaker
   openSockets: RawSocketOpener
+  /** Waits between tries to open a TCP port that is taken. */
+  retry: BackoffLimits
 }
 
 /** Raw on one line; `settings` have every default filled in. */
@@ -23,8 +27,8 @@ export class RawAdapter implements Adapter {
   #line: Line | undefined
   #framer: Framer | undefined
   #sockets: RawSocketServer | undefined
-  /** Opening and closing of the TCP port, one after another. */
-  #turn: Promise<void> = Promise.resolve()
+  /** The TCP port; undefined where there is none. */
+  readonly #listening: Listening | undefined
   /** Sends of `rest/tx` that the driver has not taken, and the bytes of all that it has not. */
   #waiting = 0
   #heldBytes = 0
@@ -33,6 +37,13 @@ export class RawAdapter implements Adapter {
     this.#context = context
     this.#settings = settings
     this.#world = world
+    if (settings.tcp_port !== 0)
+      this.#listening = createListening({
+        clock: context.clock,
+        retry: world.retry,
+        onFault: ({ code, message }) => context.publish('error', { code, message }),
+        open: () => this.#openSockets(),
+      })
   }
 
   attach(line: Line): void {
@@ -45,19 +56,19 @@ export class RawAdapter implements Adapter {
       // What comes while the port closes is counted, but ends no frame any more.
       if (framer === this.#framer) framer.feed(bytes, atUs)
     })
-    this.#turn = this.#turn.then(() => this.#openSockets())
+    this.#listening?.start()
   }
 
-  detach(): Promise<void> {
+  async detach(): Promise<void> {
     this.#line?.settle()
     this.#line = undefined
     this.#framer?.close()
     this.#framer = undefined
-    this.#turn = this.#turn.then(async () => {
-      await this.#sockets?.close()
-      this.#sockets = undefined
-    })
-    return this.#turn
+    await this.#listening?.stop()
+  }
+
+  fault(): Fault | undefined {
+    return this.#listening?.fault
   }
 
   async act(action: string, body: unknown): Promise<unknown> {
@@ -142,24 +153,25 @@ export class RawAdapter implements Adapter {
     return this.#line
   }
 
-  async #openSockets(): Promise<void> {
+  async #openSockets(): Promise<{ close(): Promise<void> }> {
     const { tcp_port: port, tcp_clients: maxClients } = this.#settings
-    if (port === 0 || !this.#line) return
-    try {
-      this.#sockets = await this.#world.openSockets(
-        { port, maxClients },
-        {
-          onPassed: (bytes, atUs) => this.#sent(bytes, atUs),
-          onBytes: (bytes, taken) => this.#send(this.#openLine(), bytes, taken),
-          pass: (socketFd, tellMs, handlers) => this.#openLine().pass(socketFd, tellMs, handlers),
-          settle: () => this.#line?.settle(),
-          pause: () => this.#line?.pause(),
-          resume: () => this.#line?.resume(),
-        },
-      )
-    } catch (error) {
-      const { code, message } = faultOf(error, 'tcp_port_taken', `TCP port ${port} cannot be opened.`)
-      this.#context.publish('error', { code, message })
+    const sockets = await this.#world.openSockets(
+      { port, maxClients },
+      {
+        onPassed: (bytes, atUs) => this.#sent(bytes, atUs),
+        onBytes: (bytes, taken) => this.#send(this.#openLine(), bytes, taken),
+        pass: (socketFd, tellMs, handlers) => this.#openLine().pass(socketFd, tellMs, handlers),
+        settle: () => this.#line?.settle(),
+        pause: () => this.#line?.pause(),
+        resume: () => this.#line?.resume(),
+      },
+    )
+    this.#sockets = sockets
+    return {
+      close: async () => {
+        await sockets.close()
+        this.#sockets = undefined
+      },
     }
   }
 }

@@ -24,11 +24,16 @@ const settings = {
 function rawOn(changes: Partial<Record<keyof typeof settings, unknown>> = {}) {
   const events: { event: string; payload: unknown }[] = []
   const clock = fakeClock()
-  const sockets: { line?: RawSocketLine; sent: Uint8Array[]; closed: number } = { sent: [], closed: 0 }
+  const sockets: { line?: RawSocketLine; sent: Uint8Array[]; closed: number; isTaken: boolean } = {
+    sent: [],
+    closed: 0,
+    isTaken: false,
+  }
   const world: RawWorld = {
+    retry: { firstMs: 500, maxMs: 1000 },
     silenceFramer: () => ({ feed: () => {}, onFrame: () => {}, close: () => {} }),
     async openSockets(options, line) {
-      if (options.port === 1) throw new Fault('tcp_port_taken', 'TCP port 1 cannot be opened')
+      if (sockets.isTaken) throw new Fault('tcp_port_taken', `TCP port ${options.port} cannot be opened`)
       sockets.line = line
       return {
         broadcast: (bytes) => void sockets.sent.push(bytes),
@@ -183,10 +188,29 @@ t.test('tells what has passed before it lets the line go, and frames nothing aft
   t.equal(events.length, 1)
 })
 
-t.test('says when its TCP port is taken, and serves the line all the same', async (t) => {
-  const { adapter, events } = rawOn({ tcp_port: 1 })
+t.test('says that its TCP port is taken while it is, serves the line all the same, and tries again', async (t) => {
+  const { adapter, clock, events, sockets } = rawOn({ tcp_port: 5000 })
+  sockets.isTaken = true
   adapter.attach(fakeLine())
-  await new Promise((resolve) => setImmediate(resolve))
+  await clock.run(3000)
   t.match(events, [{ event: 'error', payload: { code: 'tcp_port_taken' } }])
+  t.equal(events.length, 1, 'told once, however often it is tried')
+  t.match(adapter.fault(), { code: 'tcp_port_taken' })
   t.same(await adapter.act('tx', { hex: '01' }), { sent: 1 })
+  sockets.isTaken = false
+  await clock.run(1000)
+  t.ok(sockets.line, 'it is open now')
+  t.equal(adapter.fault(), undefined)
+})
+
+t.test('gives its TCP port back when the line closes while it was being tried', async (t) => {
+  const { adapter, clock, sockets } = rawOn({ tcp_port: 5000 })
+  sockets.isTaken = true
+  adapter.attach(fakeLine())
+  await clock.run(700)
+  await adapter.detach()
+  sockets.isTaken = false
+  await clock.run(5000)
+  t.equal(sockets.line, undefined)
+  t.equal(adapter.fault(), undefined)
 })
