@@ -65,6 +65,7 @@ const MEMORY_LINES = 4
 const LOAD_LINES = 16
 const LOAD_SECONDS = 10
 const LOAD_CPU_PERCENT = 50
+const RIVAL_TRIES = 3
 
 /** A bridge under test with the harness on its line. */
 interface Contender {
@@ -119,14 +120,25 @@ async function measure(contenders: Contender[], figures: Figure[], rounds: numbe
       // Nobody is always first: caches and the clock of the processor favour places.
       const order = [...asked.slice(round % asked.length), ...asked.slice(0, round % asked.length)]
       for (const contender of order) {
-        const answer = await contender.harness.measure(command.replace('PORT', String(contender.port)))
-        if (answer.error !== undefined) throw new Error(`${contender.name}, ${command}: ${answer.error}`)
+        const answer = await ask(contender, command)
         const key = `${contender.name} ${command}`
         if (round > 0) answers.set(key, [...(answers.get(key) ?? []), answer])
       }
     }
   }
   return answers
+}
+
+/** A rival that fails (mbusd does, on a busy machine) is asked again; the gateway is not. */
+async function ask({ name, port, harness }: Contender, command: string): Promise<Measured> {
+  const isRival = RIVALS.some((rival) => rival === name)
+  for (let triesLeft = isRival ? RIVAL_TRIES : 1; ; triesLeft--) {
+    const answer = await harness.measure(command.replace('PORT', String(port)))
+    if (answer.error === undefined) return answer
+    const sentence = `${name}, ${command}: ${answer.error}`
+    if (triesLeft === 1) throw new Error(sentence)
+    console.log(sentence)
+  }
 }
 
 /** Who is shown beside the gateway. */
