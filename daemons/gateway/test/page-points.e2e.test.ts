@@ -112,7 +112,10 @@ async function deadUnit(t: Test, { page, meter, bus, visit, audit, calm }: Point
   await calm()
   meter.isDead = true
   await page.getByText(/have no fresh value\.$/).waitFor()
-  await page.locator('.under[data-s=warn]').first().waitFor()
+  await page
+    .locator('.under[data-s=warn]', { hasText: /^unit 1 (is silent|did not answer)$/ })
+    .first()
+    .waitFor()
   await audit(t, 'points-old')
   await visit('port', bus.path)
   await page.getByText('Unit 1 does not answer.').waitFor()

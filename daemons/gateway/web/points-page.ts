@@ -16,6 +16,7 @@ import type { Port } from './api.ts'
 import { ageCell, valueCell } from './point-cells.ts'
 import {
   createPointTable,
+  faultText,
   judgePoints,
   matchingPoints,
   type PointTable,
@@ -178,7 +179,7 @@ const TABLES: Readonly<Record<number, string>> = { 1: 'coil', 2: 'discrete', 3: 
 function pointRow(port: Port, row: Shown, isChosen: boolean): VNode {
   const href = linkTo('port', port.path, 'points', 'point', row.name)
   const isOdd = row.quality === 'bad' || row.quality === 'stale'
-  const note = row.fault?.message ?? qualityWords[row.quality]
+  const note = faultText(row)
   const follow = (event: Event): void => {
     if (!(event.target instanceof Element && event.target.closest('a'))) location.hash = href
   }

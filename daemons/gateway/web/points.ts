@@ -145,6 +145,13 @@ export const qualityWords: Readonly<Record<Quality, string>> = {
   unknown: 'not read yet',
 }
 
+/** What a table has room for of why a value is not fresh; the whole sentence stands over it and at the point. */
+export function faultText({ fault, quality, unitId }: Point): string {
+  if (fault?.code === 'modbus_unit_silent') return `unit ${unitId} is silent`
+  if (fault?.code === 'modbus_timeout') return `unit ${unitId} did not answer`
+  return fault?.message ?? qualityWords[quality]
+}
+
 /** How old a value is; `–` before the first. Fresh ones have one decimal. */
 export function ageOf({ readAt }: Point, nowMs: number): string {
   return readAt === null ? UNKNOWN : age(Math.max(0, nowMs - readAt), 1)

@@ -1,6 +1,6 @@
 /** The six figures of a port: what matters on a Modbus line, and what matters on a raw one. */
 import type { FigureFacts } from '#kit/web/figure.ts'
-import { baudText, count, fixed, msText, UNKNOWN } from '#kit/web/numbers.ts'
+import { baudText, count, fixed, many, msText, UNKNOWN } from '#kit/web/numbers.ts'
 import type { Counters, Port } from './api.ts'
 import { quantile, type Unit } from './bus.ts'
 import { loadsOf, ratesOf, type Sample, steady } from './rates.ts'
@@ -121,7 +121,7 @@ function checksums(counters: Counters): FigureFacts {
   return {
     name: 'Checksum errors',
     value: count(wrong),
-    note: `of ${count(counters.rxFrames)} frames`,
+    note: `of ${many(counters.rxFrames ?? 0, 'frame')}`,
     lit: wrong ? 'warn' : undefined,
   }
 }

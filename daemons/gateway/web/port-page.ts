@@ -65,7 +65,7 @@ function Known({ port }: { port: Port }): VNode {
 /** What the gateway counts of each unit; null where there is nothing of the kind, or nothing yet. */
 function useUnits(port: Port, traffic: Traffic | null): [bus: readonly BusUnit[] | null, refused: string | null] {
   const [bus, setBus] = useState<readonly BusUnit[] | null>(null)
-  const hasUnits = port.protocol === 'modbus-rtu' && modeOf(port) === 'master'
+  const hasUnits = port.protocol === 'modbus-rtu' && modeOf(port) !== 'slave'
   const { refused, again } = useLook(
     async () => {
       if (hasUnits) setBus(await busApi.units(port.path))

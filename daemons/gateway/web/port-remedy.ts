@@ -47,6 +47,7 @@ const LONGEST_WAIT_MS = 60_000
 
 /** For a unit that answers too late: how long the line should wait, a good seventh more than was seen, in steps of 100 ms. Null without one. */
 export function longerWait(port: Port, units: readonly UnitView[]): { unitId: number; waitMs: number } | null {
+  if ((port.settings?.mode ?? 'master') !== 'master') return null
   const slow = units.filter(({ state }) => state === 'slow')
   const first = slow.toSorted((a, b) => (lateOf(b) ?? 0) - (lateOf(a) ?? 0))[0]
   const lateMs = first ? lateOf(first) : null

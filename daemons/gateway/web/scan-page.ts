@@ -127,7 +127,7 @@ function found(port: Port, job: ScanJob): Child {
     <tbody>${job.found.map(
       (
         unit,
-      ) => html`<tr key=${unit.unitId}><td class="lit">${lamp(unit.exception ? 'warn' : 'ok')}</td><td class="name"><b>Unit ${unit.unitId}</b></td>
+      ) => html`<tr key=${unit.unitId}><td class="lit">${lamp('ok')}</td><td class="name"><b>Unit ${unit.unitId}</b></td>
         <td class="setup">${foundText(unit)}</td><td class="n wide">${msText(unit.tookMs)}${unit.tookMs === null ? '' : html` <span class="unit">ms</span>`}</td>
         <td class="n act">${isAdmin.value ? html`<a class="btn" href=${linkTo('port', port.path, 'points', 'templates', String(unit.unitId))}>Add points</a>` : null}</td></tr>`,
     )}</tbody></table></section>`

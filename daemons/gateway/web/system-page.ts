@@ -66,7 +66,7 @@ function boxFigures(facts: System): Parameters<typeof figures>[0] {
       note: `machine ${age(facts.systemUptimeMs, 2)}`,
     },
     {
-      name: 'Memory of the gateway',
+      name: 'Memory used',
       value: bytesText(memory.rssBytes),
       note: `${bytesText(memory.freeBytes)} of ${bytesText(memory.totalBytes)} free`,
     },

@@ -44,12 +44,11 @@ export function TrafficPanel({ port, traffic }: TrafficPanelProps): VNode {
   const msPerByte = port.line ? (bitsPerByte(port.line) * 1000) / port.line.baud : 1
   const isModbus = port.protocol === 'modbus-rtu'
   const fullMs = isModbus ? Number(port.settings?.response_timeout_ms ?? 300) : 300
-  const names = isModbus ? (['gateway', 'units'] as const) : (['sent', 'received'] as const)
   return html`<section class="panel traffic" aria-label="Traffic">
     ${header(traffic, { isFiltering, setFiltering, isCapturing, setCapturing })}
     ${isCapturing ? html`<${CaptureRow} port=${port} close=${() => setCapturing(false)} />` : null}
     ${isFiltering || traffic.filter.value ? html`<${FilterRow} traffic=${traffic} close=${() => setFiltering(false)} />` : null}
-    ${busStrip(traffic.frozen.value, Math.max(toMs, newestAt(traffic)), msPerByte, names)}
+    ${busStrip(traffic.frozen.value, Math.max(toMs, newestAt(traffic)), msPerByte, sidesOf(port))}
     ${traffic.frozen.value.length === 0 ? quiet(port) : shown(traffic, fullMs, !isModbus)}
     ${
       paused
@@ -73,6 +72,13 @@ function footer(port: Port, isModbus: boolean): VNode {
   if (mode === 'listen' || mode === 'slave' || !isAdmin.value)
     return html`<footer><p class="small faint">${why}</p></footer>`
   return html`<footer><${Console} port=${port} key=${port.protocol} /></footer>`
+}
+
+/** Who speaks in the upper row of the strip, and who in the lower. */
+function sidesOf({ protocol, settings }: Port): readonly [string, string] {
+  if (protocol !== 'modbus-rtu') return ['sent', 'received']
+  if (settings?.mode === 'slave') return ['master', 'gateway']
+  return [settings?.mode === 'listen' ? 'master' : 'gateway', 'units']
 }
 
 /** Clocks differ by a little: the newest frame is never in the future. */

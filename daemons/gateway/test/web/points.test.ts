@@ -3,6 +3,7 @@ import t from 'tap'
 import {
   ageOf,
   definitionOf,
+  faultText,
   judgePoints,
   matchingPoints,
   type Shown,
@@ -70,6 +71,15 @@ t.test('writes values as people do, unknown as a dash', async (t) => {
   t.equal(valueText(point({ value: null, text: null })), '–')
   t.equal(ageOf(point({ readAt: null }), 5000), '–')
   t.equal(ageOf(point(), 5000), '4\u202fs')
+})
+
+t.test('says shortly why a value is not fresh', async (t) => {
+  const of = (code: string) =>
+    faultText(point({ unitId: 17, quality: 'stale', fault: { code, message: 'All of it.' } }))
+  t.equal(of('modbus_unit_silent'), 'unit 17 is silent')
+  t.equal(of('modbus_timeout'), 'unit 17 did not answer')
+  t.equal(of('modbus_exception'), 'All of it.')
+  t.equal(faultText(point({ quality: 'stale' })), 'old')
 })
 
 t.test('finds points by name, unit and quality', async (t) => {
