@@ -49,7 +49,7 @@ async function registers(t: Test, { page, bus, heard, audit }: SlaveStage): Prom
   await until('the master is answered', () => heard.length >= 9)
   t.same(heard.slice(0, 7), [3, 3, 4, 0, 215, 0, 16], 'what was set is what is served')
   await page.getByText('Unit 3 answers a master.').waitFor()
-  await page.locator('.log li', { hasText: '215, 16' }).waitFor()
+  await page.locator('.log li b', { hasText: '215, 16' }).waitFor()
   await panel.getByLabel('From', { exact: true }).fill('9')
   await panel.getByText('Not served').waitFor()
   await panel.getByLabel('From', { exact: true }).fill('0')
@@ -64,7 +64,7 @@ async function listen(t: Test, { page, visit, bus }: SlaveStage): Promise<void> 
   await page.getByText('This line only listens').waitFor()
   await bus.write(sealed([5, 3, 0, 0, 0, 1]))
   await bus.write(sealed([5, 3, 2, 0, 42]))
-  await page.locator('.log li', { hasText: '42' }).waitFor()
-  await page.locator('.units tr', { hasText: '5' }).locator('.how', { hasText: 'answers' }).waitFor()
+  await page.locator('.log li b', { hasText: /^42$/ }).waitFor()
+  await page.locator('.units .id', { hasText: /^5$/ }).waitFor()
   t.equal(await page.getByRole('button', { name: 'Send' }).count(), 0)
 }
