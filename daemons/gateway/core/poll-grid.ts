@@ -21,8 +21,14 @@ export interface Due {
   overruns: number
 }
 
-/** Between the first instants of two reads, so that they do not all come due together. */
-const SPREAD_MS = 100
+/** Between the first instants of two reads, so that others find a place between them. */
+const SPREAD_MS = 20
+
+/**
+ * In which part of the shortest period all first instants lie. The rest stays free in one piece: what a dead unit costs
+ * has room there, and nowhere between reads that lie evenly.
+ */
+const SPREAD_SHARE = 1 / 4
 
 /** Holds one entry a read of the plan. */
 export class PollGrid {
@@ -40,10 +46,10 @@ export class PollGrid {
     this.#entries.clear()
   }
 
-  /** Reads that stay keep their instants; new ones begin now, one after another, within the shortest period. */
+  /** Reads that stay keep their instants; new ones begin now, one soon after another. */
   set(blocks: readonly ReadBlock[], nowMs: number): void {
     const shortestMs = Math.min(...blocks.map(({ periodMs }) => periodMs))
-    const spreadMs = Math.min(SPREAD_MS, Math.floor(shortestMs / blocks.length))
+    const spreadMs = Math.min(SPREAD_MS, Math.floor((SPREAD_SHARE * shortestMs) / blocks.length))
     for (const [at, entry] of this.#replace(blocks).entries()) entry.dueMs = nowMs + at * spreadMs
   }
 

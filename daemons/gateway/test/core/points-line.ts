@@ -1,6 +1,6 @@
 /** A Modbus port with points on a line in memory, made as the gateway makes it. */
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
-import { simulateModbusLine } from '../../../../scripts/sim/modbus-device.ts'
+import { type ModbusLineParts, simulateModbusLine } from '../../../../scripts/sim/modbus-device.ts'
 import type { SimulatedUnit } from '../../../../scripts/sim/modbus-unit.ts'
 import { requireFace } from '../../core/adapter-faces.ts'
 import { makeAdapter } from '../../core/make-adapter.ts'
@@ -15,13 +15,16 @@ export interface PointsLineSetup {
   points: PointDefinition[]
   units: SimulatedUnit[]
   settings?: Partial<ModbusSettings>
+  baud?: number
+  /** What is said instead of the plain reply. */
+  say?: ModbusLineParts['say']
   onValue?(payload: ValuePayload): void
   /** A request went out. */
   onSent?(frame: Uint8Array, atMs: number): void
 }
 
 /** The adapter as a port has it; not attached yet. `onValue` is told of each event `value`. */
-export function pointsLine({ points, units, settings, onSent, onValue }: PointsLineSetup) {
+export function pointsLine({ baud = 19_200, points, units, say, settings, onSent, onValue }: PointsLineSetup) {
   const clock: FakeClock = fakeClock()
   const line = fakeLine()
   const path = '/dev/ttyTEST'
@@ -37,7 +40,7 @@ export function pointsLine({ points, units, settings, onSent, onValue }: PointsL
     },
     {
       port: path,
-      lineSettings: { ...plainLine, baud: 19_200 },
+      lineSettings: { ...plainLine, baud },
       clock,
       publish: (event, payload) => void (event === 'value' && onValue?.(payload as ValuePayload)),
     },
@@ -58,6 +61,7 @@ export function pointsLine({ points, units, settings, onSent, onValue }: PointsL
   simulateModbusLine({
     clock,
     units,
+    say,
     duplex: {
       onBytes(handler) {
         hear = handler
