@@ -25,6 +25,8 @@ export interface Adapter {
    * A promise, where one is returned, resolves when what the adapter opened beside the line is closed.
    */
   detach(fault?: Fault): void | Promise<void>
+  /** It was detached and will not be attached again: from now on it tells nothing. */
+  end?(): void
   /**
    * Does one thing on the bus for a caller: `tx` (raw), `request` (modbus-rtu). The body is checked by the API's schema.
    * @throws Fault `wrong_protocol` for an action this protocol has not

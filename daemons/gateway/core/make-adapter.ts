@@ -1,5 +1,6 @@
 /** The adapter of a protocol, made from what is kept of a port. */
 import type { Adapter, AdapterContext } from './adapter.ts'
+import type { ModbusDebts } from './modbus-debts.ts'
 import { createModbusListener } from './modbus-listener.ts'
 import { createModbusMaster } from './modbus-master.ts'
 import type { ModbusPdu } from './modbus-pdu.ts'
@@ -14,6 +15,8 @@ import type { RawSettings } from './raw-settings.ts'
 /** What the protocols need of the world beside the line. */
 export interface ProtocolWorld extends RawWorld, ModbusTcpWorld {
   modbusPdu: ModbusPdu
+  /** What units of a line owe to the adapter it had before. */
+  modbusDebts(path: string): ModbusDebts
   /** What our units say of themselves: vendor, product code, revision. */
   modbusIdentity: readonly [string, string, string]
 }
@@ -25,6 +28,7 @@ export function makeAdapter(record: PortRecord, context: AdapterContext, world: 
   if (settings.mode === 'slave') return createModbusSlave(context, settings, world.modbusIdentity)
   const points = createModbusPoints(context, settings, record.points)
   if (settings.mode === 'listen') return withPoints(createModbusListener(context, settings, points.hooks), points)
-  const master = createModbusMaster(context, settings, world.modbusPdu, points.hooks)
+  const hooks = { ...points.hooks, debts: world.modbusDebts(record.path) }
+  const master = createModbusMaster(context, settings, world.modbusPdu, hooks)
   return withModbusTcp(withPoints(master, points, master.asker), { ...world, ...context, settings })
 }

@@ -1,5 +1,6 @@
 /** How the parts of the gateway ask a Modbus RTU line of which it is master. */
 import type { ModbusRequest } from '../wire/modbus-request.ts'
+import type { ModbusDebts } from './modbus-debts.ts'
 
 /**
  * Whose request goes first; within one priority, who came first.
@@ -58,8 +59,9 @@ export interface ModbusWithdrawals {
   withdraw(owner: object): void
 }
 
-/** What a master tells the part that polls, and asks of it. */
+/** What a master tells the part that polls, and asks of it; and what is known of its line from before. */
 export interface MasterHooks {
+  readonly debts?: ModbusDebts
   /** After each proven reply, before whoever asked is told. Must be quick and not throw. */
   onReply?(seen: SeenReply): void
   /**

@@ -16,7 +16,7 @@ import { ModbusReceiver, type Twin } from './modbus-receiver.ts'
 import { type ReplyWait, waitForReply } from './modbus-reply-wait.ts'
 import { createModbusRequests, type ModbusRequests } from './modbus-requests.ts'
 import { sendRequest } from './modbus-send.ts'
-import { type ModbusSettings, quarantineMs } from './modbus-settings.ts'
+import type { ModbusSettings } from './modbus-settings.ts'
 import { awaitSilence } from './modbus-silence.ts'
 import type { Transaction } from './modbus-transaction.ts'
 import { type BusEvent, type BusState, nextBusState } from './modbus-transaction-table.ts'
@@ -57,10 +57,10 @@ export class ModbusBus {
   #freeSinceMs = 0
 
   constructor(parts: BusParts) {
-    const { clock, settings, counts } = parts
+    const { settings } = parts
     this.#parts = parts
     this.#gapMs = (settings.gap_us || silenceUs(parts)) / 1000
-    this.#holds = createModbusHolds({ clock, counts, quarantineMs: quarantineMs(settings), onFree: () => this.#pump() })
+    this.#holds = createModbusHolds({ ...parts, onFree: () => this.#pump() })
     this.#units = new ModbusUnits({ ...parts, onSilent: (unitId, fault) => this.#requests.clearUnit(unitId, fault) })
     const shared = { ...parts, ...parts.hooks, holds: this.#holds, units: this.#units }
     this.#receiver = new ModbusReceiver({ ...shared, localEcho: settings.local_echo })
@@ -98,6 +98,7 @@ export class ModbusBus {
   /** Nothing is sent for one response timeout: another program may have asked a unit just before. */
   attach(line: Line): void {
     this.#line = line
+    this.#holds.adopt(this.#parts.hooks.debts?.take(this) ?? [])
     this.#receiver.forgetLine()
     this.#activeMs = this.#parts.clock.monotonicMs()
     this.#move('attached')
@@ -112,6 +113,7 @@ export class ModbusBus {
   detach(fault = new Fault('line_closed', `${this.#parts.port} was closed.`)): void {
     const failed = this.#current
     if (failed) this.#holds.owe(failed.sent)
+    this.#parts.hooks.debts?.leave(this, this.#holds.held())
     this.#units.lineClosed()
     this.#stopTimers()
     this.#line = undefined

@@ -2,23 +2,30 @@
 import type { Clock, Timer } from '#kit/clock.ts'
 import { replyFlaw, type SentRequest } from '../wire/modbus-reply.ts'
 import type { ModbusCounts } from './modbus-counts.ts'
+import { type ModbusSettings, quarantineMs } from './modbus-settings.ts'
 
 /** Requests kept per unit to know their late answers by; more than these only time out. */
 const OWED_KEPT = 8
 
 /** A request that was given up. */
-interface Owed extends SentRequest {
+export interface Owed extends SentRequest {
   /** When its last bit was out; undefined where that is not known. */
   sentAtMs: number | undefined
 }
 
 interface Unit {
   /** Requests given up since the unit last answered. */
-  owed: Owed[]
+  owed: readonly Owed[]
   /** How many were given up, those not kept too. */
   count: number
   timer: Timer | undefined
+  /** By the monotonic clock. */
   untilMs: number
+}
+
+/** A unit that is held, for whoever has its line next. */
+export interface HeldUnit extends Omit<Unit, 'timer'> {
+  unitId: number
 }
 
 /** A late answer. */
@@ -32,7 +39,8 @@ export interface LateReply {
 export interface ModbusHolds {
   /**
    * The unit did not answer: it is held from now, anew where it was held. Of a broadcast nobody owes an answer.
-   * @param sentAtMs when the last bit of the request was out; left out where it is not known
+   * @param sentAtMs when the last bit of the request was out; left out where that is not known, or where the answer was
+   *   not waited for: then it may be on its way for that time too
    */
   owe(sent: SentRequest, sentAtMs?: number): void
   /** The unit said something twice or unasked: it is held, as the next answer could be the one before. */
@@ -46,6 +54,10 @@ export interface ModbusHolds {
    */
   late(frame: Uint8Array): LateReply | undefined
   isHeld(unitId: number): boolean
+  /** Those held now. */
+  held(): HeldUnit[]
+  /** Units that another adapter of this line held: they owe what they owed. */
+  adopt(units: readonly HeldUnit[]): void
   /** How long the unit is held yet, milliseconds; undefined where it is not. */
   heldForMs(unitId: number): number | undefined
   /** What units held now may still answer. */
@@ -57,12 +69,13 @@ export interface ModbusHolds {
 export interface HoldParts {
   clock: Clock
   counts: ModbusCounts
-  quarantineMs: number
+  settings: ModbusSettings
   /** A unit may be asked again. */
   onFree(): void
 }
 
-export function createModbusHolds({ clock, counts, quarantineMs, onFree }: HoldParts): ModbusHolds {
+export function createModbusHolds(parts: HoldParts): ModbusHolds {
+  const { clock, counts, onFree, settings } = parts
   const units = new Map<number, Unit>()
 
   function unitOf(unitId: number): Unit {
@@ -72,11 +85,11 @@ export function createModbusHolds({ clock, counts, quarantineMs, onFree }: HoldP
   }
 
   /** What is owed is kept beyond the hold: a device that was too late twice may still answer the first request. */
-  function hold(unit: Unit): void {
+  function hold(unit: Unit, forMs = quarantineMs(settings)): void {
     counts.holds++
     unit.timer?.cancel()
-    unit.untilMs = clock.monotonicMs() + quarantineMs
-    unit.timer = clock.after(quarantineMs, () => {
+    unit.untilMs = clock.monotonicMs() + forMs
+    unit.timer = clock.after(forMs, () => {
       unit.timer = undefined
       onFree()
     })
@@ -94,7 +107,7 @@ export function createModbusHolds({ clock, counts, quarantineMs, onFree }: HoldP
       const unit = unitOf(sent.request.unitId)
       unit.owed = [...unit.owed, { ...sent, sentAtMs }].slice(-OWED_KEPT)
       unit.count++
-      hold(unit)
+      hold(unit, quarantineMs(settings) + (sentAtMs === undefined ? settings.response_timeout_ms : 0))
     },
     suspect: (unitId) => hold(unitOf(unitId)),
     answered(unitId) {
@@ -115,6 +128,15 @@ export function createModbusHolds({ clock, counts, quarantineMs, onFree }: HoldP
         tookMs: isCertain && sent.sentAtMs !== undefined ? clock.monotonicMs() - sent.sentAtMs : null,
       }
     },
+    held: () => [...units].flatMap(heldOf),
+    adopt(held) {
+      for (const { unitId, owed, count, untilMs } of held) {
+        const unit = unitOf(unitId)
+        unit.owed = [...new Set([...unit.owed, ...owed])].slice(-OWED_KEPT)
+        unit.count = Math.max(unit.count, count, unit.owed.length)
+        hold(unit, Math.max(unit.timer ? unit.untilMs : 0, untilMs) - clock.monotonicMs())
+      }
+    },
     isHeld: (unitId) => units.get(unitId)?.timer !== undefined,
     heldForMs(unitId) {
       const unit = units.get(unitId)
@@ -125,4 +147,8 @@ export function createModbusHolds({ clock, counts, quarantineMs, onFree }: HoldP
       return [...units.values()].filter((unit) => unit.timer).length
     },
   }
+}
+
+function heldOf([unitId, { owed, count, timer, untilMs }]: [number, Unit]): HeldUnit[] {
+  return timer ? [{ unitId, owed, count, untilMs }] : []
 }

@@ -14,10 +14,12 @@ import type { PointsFace } from './points-face.ts'
 export interface ModbusPoints {
   readonly face: PointsFace
   /** For the master, or for whoever listens to another. */
-  readonly hooks: Required<MasterHooks>
+  readonly hooks: Required<Omit<MasterHooks, 'debts'>>
   /** The line is open. @param asker polls by it; left out where another master asks */
   start(asker?: PollAsker): void
   stop(fault?: Fault): void
+  /** After `stop`, for good: values no longer grow old here. */
+  end(): void
   counters(): Record<string, number>
 }
 
@@ -57,6 +59,7 @@ export function createModbusPoints(
       poller.stop()
       table.failAll(fault)
     },
+    end: () => table.close(),
     counters: () => poller.counts(),
   }
 }
@@ -77,6 +80,10 @@ export function withPoints<Adapting extends Adapter>(
     detach(fault) {
       points.stop(fault)
       return adapter.detach(fault)
+    },
+    end() {
+      points.end()
+      adapter.end?.()
     },
     counters: () => ({ ...adapter.counters(), ...points.counters() }),
   }

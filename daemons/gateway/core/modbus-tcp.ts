@@ -72,6 +72,7 @@ export function withModbusTcp(master: ModbusMaster, parts: ModbusTcpParts): Adap
         await listening.stop()
       }
     },
+    end: () => master.end?.(),
     act: (action, body) => master.act(action, body),
     counters: () => ({ ...master.counters(), ...counts }),
     fault: () => listening.fault,

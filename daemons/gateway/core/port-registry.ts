@@ -110,6 +110,7 @@ export class PortRegistry {
       await this.#save(path, undefined)
       this.#entries.delete(path)
       await port.close()
+      port.end()
       this.#parts.onRemoved(path)
     })
   }
@@ -151,10 +152,12 @@ export class PortRegistry {
       await this.#save(path, record)
     } catch (error) {
       await port.close()
+      port.end()
       if (before?.record.enabled) await before.port.open()
       throw error
     }
     this.#entries.set(path, { record, port })
+    before?.port.end()
   }
 
   /** Changes run one after another: two that cross would each save without the other. */

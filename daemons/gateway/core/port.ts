@@ -105,6 +105,11 @@ export class Port {
     await opening
   }
 
+  /** After `close`: another port has its place, or none. */
+  end(): void {
+    this.adapter.end?.()
+  }
+
   #move(event: PortStateEvent, why?: Fault): void {
     const previous = this.#state
     this.#state = nextPortState(previous, event)

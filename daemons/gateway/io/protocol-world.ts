@@ -3,6 +3,7 @@ import type { Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import type { BackoffLimits } from '../core/backoff.ts'
 import type { ProtocolWorld } from '../core/make-adapter.ts'
+import { createModbusDebts } from '../core/modbus-debts.ts'
 import type { ModbusTcpLimits } from '../core/modbus-tcp-keys.ts'
 import { createModbusSerialPdu } from './modbus-serial-pdu.ts'
 import { createModbusTcpOpener } from './modbus-tcp-server.ts'
@@ -34,6 +35,7 @@ export function createProtocolWorld({
     modbusPdu: createModbusSerialPdu(),
     openModbusTcp: createModbusTcpOpener({ limits: modbusTcp, clock, log }),
     retry,
+    modbusDebts: createModbusDebts(clock),
     modbusIdentity: ['Plantroom', 'gateway', version],
   }
 }

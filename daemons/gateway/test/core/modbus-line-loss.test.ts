@@ -52,6 +52,25 @@ t.test('the answer to a request that was out when the line was lost is late when
   t.equal(count('lateReplies'), 1)
 })
 
+t.test(
+  '041 a unit that was being asked when the line closed is held for response timeout and quarantine',
+  async (t) => {
+    const { adapter, ask, clock, line } = await modbusLine({
+      units: counting(),
+      say: (bytes) => [{ afterMs: 1250, bytes }],
+    })
+    ask({ ...read, fc: 4 })
+    await clock.run(10)
+    await adapter.detach()
+    adapter.attach(line)
+    const second = ask({ ...read, fc: 4 })
+    await clock.run(1260)
+    t.equal(second.outcome, undefined, 'the answer to the request before is for nobody')
+    await clock.run(2000)
+    t.not(second.outcome?.answer?.values[0], 0)
+  },
+)
+
 t.test('nothing is sent for one response timeout after opening: another program may have asked before', async (t) => {
   const { adapter, ask, clock, line } = await modbusLine({ units: counting() })
   await adapter.detach()

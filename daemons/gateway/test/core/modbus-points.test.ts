@@ -119,3 +119,18 @@ t.test('where another master asks, points are refreshed by what is overheard, an
   t.match(one('a'), { value: 2, quality: 'stale' })
   t.same(sent, [])
 })
+
+t.test('a port that is set up anew, or removed, tells no more of the values it had', async (t) => {
+  const { adapter, clock, line, told } = adapterOf({
+    points: [point('a', { address: 10 })],
+    units: [simulatedUnit({ unitId: 1, holding: holding() })],
+  })
+  adapter.attach(line)
+  await clock.run(1500)
+  await adapter.detach()
+  adapter.end?.()
+  await clock.run(60_000)
+  t.match(told, [{ value: 30, quality: 'good' }])
+  t.equal(told.length, 1)
+  t.equal(clock.pending(), 0)
+})

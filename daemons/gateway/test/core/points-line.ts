@@ -4,6 +4,7 @@ import { type ModbusLineParts, simulateModbusLine } from '../../../../scripts/si
 import type { SimulatedUnit } from '../../../../scripts/sim/modbus-unit.ts'
 import { requireFace } from '../../core/adapter-faces.ts'
 import { makeAdapter } from '../../core/make-adapter.ts'
+import { createModbusDebts } from '../../core/modbus-debts.ts'
 import type { ModbusSettings } from '../../core/modbus-settings.ts'
 import type { PointDefinition } from '../../core/point-record.ts'
 import type { ValuePayload } from '../../core/points-face.ts'
@@ -50,6 +51,7 @@ export function pointsLine({ baud = 19_200, points, units, say, settings, onSent
       openModbusTcp: () => Promise.reject(new Error('not here')),
       retry: { firstMs: 1000, maxMs: 1000 },
       modbusPdu: createModbusSerialPdu(),
+      modbusDebts: createModbusDebts(clock),
       modbusIdentity: ['', '', ''],
     },
   )

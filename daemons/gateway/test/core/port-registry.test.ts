@@ -18,6 +18,9 @@ const usb: FoundLine = {
 }
 const wish = { protocol: 'raw', line: plainLine, settings: { queue: 3 } } as const
 
+/** Paths of ports whose adapters were ended for good. */
+const ended: string[] = []
+
 function registryWith(changes: { answers?: (FakeLine | Fault)[]; parts?: Partial<RegistryParts> } = {}) {
   const saved: PortRecord[][] = []
   const removed: string[] = []
@@ -35,6 +38,7 @@ function registryWith(changes: { answers?: (FakeLine | Fault)[]; parts?: Partial
           detach: () => {},
           act: async () => ({}),
           counters: () => ({}),
+          end: () => void ended.push(record.path),
         },
         opener,
         clock: fakeClock(),
@@ -172,4 +176,16 @@ t.test('changes that cross are applied one after another, none is lost', async (
     saved.map((records) => records.map((record) => record.path)),
     [['/dev/ttyS0'], ['/dev/ttyS0', '/dev/ttyS1']],
   )
+})
+
+t.test('an adapter is ended once another has its place, or the port is gone; not while it may come back', async (t) => {
+  ended.length = 0
+  const { registry } = registryWith()
+  await registry.put('/dev/ttyS0', wish)
+  await registry.setEnabled('/dev/ttyS0', false)
+  t.same(ended, [])
+  await registry.put('/dev/ttyS0', wish)
+  t.same(ended, ['/dev/ttyS0'])
+  await registry.remove('/dev/ttyS0')
+  t.same(ended, ['/dev/ttyS0', '/dev/ttyS0'])
 })
