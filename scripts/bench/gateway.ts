@@ -3,10 +3,12 @@
  * turns; then what many lines at full load cost, and its resident memory. Prints a table and adds it to
  * docs/bench/gateway.md.
  *
- *     node scripts/bench/gateway.ts [--rounds N] [--print]     --print: leave docs/bench as it is
+ *     node scripts/bench/gateway.ts [--rounds N] [--note TEXT] [--print]
+ *
+ * --note: under which conditions it ran; --print: leave docs/bench as it is
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { cpus, release } from 'node:os'
+import { cpus, loadavg, release } from 'node:os'
 import { dirname, join } from 'node:path'
 import { startMbusd, startSer2net, startSocat } from './bridges.ts'
 import { type FullLoad, measureFullLoad } from './full-load.ts'
@@ -17,7 +19,7 @@ import { measureIdleMemory } from './memory.ts'
 /** A figure of merit; `bound` is the ratio gateway.md asks for, against that rival. */
 interface Figure {
   title: string
-  /** Command of line-bench.cc, PORT filled in. */
+  /** Command of line-bench.cc, PORT and COUNT to be filled in. */
   command: string
   value: 'p50' | 'p99' | 'mbps' | 'rps'
   rival: Rival
@@ -35,7 +37,7 @@ const UNIT = { p50: 'us', p99: 'us', mbps: 'MB/s', rps: '/s' }
 const RTT = { 1: 'rtt PORT 1 5000', 64: 'rtt PORT 64 5000' }
 const TO_TCP = 'line-to-tcp PORT 8000000'
 const TO_LINE = 'tcp-to-line PORT 8000000'
-const READS = 'modbus PORT 10 300'
+const READS = 'modbus PORT 10 COUNT'
 const FIGURES: Figure[] = [
   { title: 'round trip, 1 byte, p50', command: RTT[1], value: 'p50', ours: 'raw', rival: 'socat', bound: 1.2 },
   { title: 'round trip, 1 byte, p99', command: RTT[1], value: 'p99', ours: 'raw', rival: 'ser2net', bound: 1 },
@@ -66,6 +68,9 @@ const LOAD_LINES = 16
 const LOAD_SECONDS = 10
 const LOAD_CPU_PERCENT = 50
 const RIVAL_TRIES = 3
+/** Each is asked for about half a second. */
+const READ_COUNT = 300
+const QUICK_READ_COUNT = 4000
 
 /** A bridge under test with the harness on its line. */
 interface Contender {
@@ -132,8 +137,10 @@ async function measure(contenders: Contender[], figures: Figure[], rounds: numbe
 /** A rival that fails (mbusd does, on a busy machine) is asked again; the gateway is not. */
 async function ask({ name, port, harness }: Contender, command: string): Promise<Measured> {
   const isRival = RIVALS.some((rival) => rival === name)
+  const count = name === 'modbus, gap_us 1' ? QUICK_READ_COUNT : READ_COUNT
+  const filledIn = command.replace('PORT', String(port)).replace('COUNT', String(count))
   for (let triesLeft = isRival ? RIVAL_TRIES : 1; ; triesLeft--) {
-    const answer = await harness.measure(command.replace('PORT', String(port)))
+    const answer = await harness.measure(filledIn)
     if (answer.error === undefined) return answer
     const sentence = `${name}, ${command}: ${answer.error}`
     if (triesLeft === 1) throw new Error(sentence)
@@ -212,18 +219,26 @@ async function comparisonRows(root: string, rounds: number): Promise<string[]> {
   }
 }
 
-function chapter(rows: string[], rounds: number): string {
+/** @param load of the machine by others, before the run */
+function chapter(rows: string[], rounds: number, load: number): string {
   const [cpu] = cpus()
+  const note = optionOf('--note')
   return [
     `## ${new Date().toISOString().slice(0, 10)}`,
     '',
     `${cpus().length} x ${cpu?.model ?? process.arch}, Linux ${release()}, Node ${process.version}; median of ${rounds} rounds.`,
+    `Load of the machine before the run ${load.toFixed(1)}${note ? `; ${note}` : ''}.`,
     '',
     tableRow(['what', ...RIVALS, 'gateway', 'ratio', 'wanted', 'met']),
     '|---|---|---|---|---|---|---|---|',
     ...rows,
     '',
   ].join('\n')
+}
+
+function optionOf(name: string): string | undefined {
+  const at = process.argv.indexOf(name)
+  return at > 0 ? process.argv[at + 1] : undefined
 }
 
 const HEAD = `# The gateway against its peers
@@ -243,10 +258,10 @@ function record(root: string, text: string): void {
 }
 
 const root = join(import.meta.dirname, '../..')
-const at = process.argv.indexOf('--rounds')
-const rounds = at > 0 ? Number(process.argv[at + 1]) : 15
+const rounds = Number(optionOf('--rounds') ?? 15)
+const [load = Number.NaN] = loadavg()
 const rows = await comparisonRows(root, rounds)
 rows.push(...(await loadRows(root)), await memoryRow())
-const text = chapter(rows, rounds)
+const text = chapter(rows, rounds, load)
 console.log(text)
 if (!process.argv.includes('--print')) record(root, text)
