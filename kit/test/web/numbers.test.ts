@@ -1,6 +1,6 @@
 /** Tests of numbers, ages and times as pages write them. */
 import t from 'tap'
-import { age, baudText, bytesText, count, fixed, listed, many, sinceText, timeOf } from '#kit/web/numbers.ts'
+import { age, baudText, bytesText, count, fixed, listed, many, msText, sinceText, timeOf } from '#kit/web/numbers.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -10,6 +10,13 @@ t.test('writes numbers the same in every country', async (t) => {
   t.equal(fixed(-12, 1), '\u221212.0')
   t.equal(fixed(-0.04, 1), '0.0', 'nothing has no sign')
   t.equal(fixed(1234.5, 1), '1\u202f234.5')
+})
+
+t.test('a reply time under half a millisecond says so', async (t) => {
+  t.equal(msText(0.2), '<1')
+  t.equal(msText(0.6), '1')
+  t.equal(msText(1412.2), '1\u202f412')
+  t.equal(msText(null), '–')
 })
 
 t.test('says that a value is unknown instead of 0', async (t) => {
