@@ -9,8 +9,11 @@ import { noBrowser } from './page-rig.ts'
 import { openStage, play, type Scene, type Stage } from './page-stage.ts'
 import { until } from './until.ts'
 
+/** Long enough for a unit simulated on a busy machine. */
+const WAIT_MS = 600
 /** Later than the line waits, sooner than its quarantine ends. */
-const LATE_MS = 410
+const LATE_MS = 850
+const settings = { response_timeout_ms: WAIT_MS, quarantine_ms: 1200 }
 
 interface BusStage extends Stage {
   kitchen: UnitFaults
@@ -20,7 +23,7 @@ t.test('a Modbus line on the page', { skip: noBrowser, timeout: 120_000 }, async
   const kitchen: UnitFaults = { late: { afterMs: LATE_MS, chance: 1 } }
   const clock = systemClock
   const late = withFaults({ unit: energyMeter(17, clock), faults: kitchen, clock, seed: 17 })
-  const stage = await openStage(t, 'bus', [energyMeter(1, clock), relayBoard(2), late])
+  const stage = await openStage(t, 'bus', [energyMeter(1, clock), relayBoard(2), late], settings)
   await play<BusStage>(t, { ...stage, kitchen }, scenes)
 })
 
@@ -41,7 +44,7 @@ async function lateUnit(t: Test, { page, visit, ask, bus, audit }: BusStage): Pr
   await page.getByText('Unit 17 answers too late. The other 2 are well.').waitFor()
   await page.getByRole('button', { name: /^Unit 17, too late/ }).click()
   await page.locator('.facts div', { hasText: 'Late replies' }).locator('dd', { hasText: '1' }).waitFor()
-  await page.locator('.bars div', { hasText: 'to 500' }).waitFor()
+  await page.locator('.bars div', { hasText: 'to 1000' }).waitFor()
   await audit(t, 'port-units')
   await page.getByRole('button', { name: /^Unit 17/ }).click()
 }
@@ -56,7 +59,7 @@ async function remedy(t: Test, { page, gateway, bus }: BusStage): Promise<void> 
   await until('the line waits longer', async () => (await waitMs()) === offeredMs)
   await page.locator('.toast', { hasText: `waits ${offeredMs}` }).waitFor()
   await page.getByRole('button', { name: 'Undo' }).click()
-  await until('the line waits as before', async () => (await waitMs()) === 300)
+  await until('the line waits as before', async () => (await waitMs()) === WAIT_MS)
   t.equal(await page.locator('.toast').count(), 0)
 }
 

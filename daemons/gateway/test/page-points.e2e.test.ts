@@ -17,7 +17,7 @@ t.test('points on the page', { skip: noBrowser, timeout: 120_000 }, async (t) =>
   const clock = systemClock
   const meter: UnitFaults = {}
   const unit = withFaults({ unit: energyMeter(1, clock), faults: meter, clock, seed: 1 })
-  const stage = await openStage(t, 'meters', [unit], { response_timeout_ms: 100, breaker_retry_ms: 1000 })
+  const stage = await openStage(t, 'meters', [unit], { response_timeout_ms: 250, breaker_retry_ms: 1000 })
   const { gateway, bus } = stage
   const names = async () =>
     (await gateway.call('GET', gateway.portPath(bus.path, '/points'))).body.points.map(
