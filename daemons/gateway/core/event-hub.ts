@@ -2,8 +2,14 @@
 import type { Clock } from '#kit/clock.ts'
 import type { PortEvent } from './ports.ts'
 
+/** An event as those who listen get it. */
+export interface ToldEvent extends PortEvent {
+  /** The event as a message of the live feed. However many ask while it is handed out, it is made once for all. */
+  readonly message: string
+}
+
 /** A listener must be quick and must not throw: it queues, it does not send. */
-export type EventListener = (event: PortEvent) => void
+export type EventListener = (event: ToldEvent) => void
 
 export interface EventHubLimits {
   /** Events kept per port for a page that is opened later. */
@@ -22,7 +28,7 @@ export interface EventHub {
   /** @returns a function that ends the subscription */
   subscribe(listener: EventListener): () => void
   /** The newest `limit` events kept of a port, oldest first. */
-  recent(port: string, limit: number): PortEvent[]
+  recent(port: string, limit: number): ToldEvent[]
   /** Forgets what is kept of a port. */
   forget(port: string): void
 }
@@ -43,7 +49,7 @@ export function createEventHub(clock: Clock, limits: EventHubLimits): EventHub {
       const entry = new Published(port, event, clock.epochMs(), payload)
       const ring = kept.get(port) ?? newRing(port)
       ring.add(entry, sizeBytes)
-      for (const listener of listeners) listener(entry)
+      if (listeners.size > 0) entry.tell(listeners)
     },
     subscribe(listener) {
       listeners.add(listener)
@@ -55,12 +61,15 @@ export function createEventHub(clock: Clock, limits: EventHubLimits): EventHub {
 }
 
 /** An event whose payload is made when it is first read. A class: a busy line makes thousands of these a second. */
-class Published implements PortEvent {
+class Published implements ToldEvent {
   readonly port: string
   readonly event: string
   readonly timestamp: number
   #payload: unknown
   #isMade: boolean
+  /** Held while the event is handed out, and no longer: the ring keeps events, and three times their bytes is too much. */
+  #message: string | undefined
+  #isOut = false
 
   constructor(port: string, event: string, timestamp: number, payload: unknown) {
     this.port = port
@@ -76,6 +85,21 @@ class Published implements PortEvent {
     return this.#payload
   }
 
+  get message(): string {
+    if (this.#message !== undefined) return this.#message
+    const { port, event, timestamp, payload } = this
+    const message = JSON.stringify({ type: 'event', port, event, timestamp, payload })
+    if (this.#isOut) this.#message = message
+    return message
+  }
+
+  tell(listeners: Iterable<EventListener>): void {
+    this.#isOut = true
+    for (const listener of listeners) listener(this)
+    this.#isOut = false
+    this.#message = undefined
+  }
+
   toJSON(): PortEvent {
     const { port, event, timestamp, payload } = this
     return { port, event, timestamp, payload }
@@ -83,12 +107,12 @@ class Published implements PortEvent {
 }
 
 /** Stands where an event was let go, so that nothing of it is held. */
-const nothing: PortEvent = { port: '', event: '', timestamp: 0, payload: null }
+const nothing: ToldEvent = { port: '', event: '', timestamp: 0, payload: null, message: '' }
 
 /** The newest events of one port within both bounds. */
 class Ring {
   readonly #limits: EventHubLimits
-  readonly #entries: PortEvent[] = []
+  readonly #entries: ToldEvent[] = []
   readonly #sizes: number[] = []
   #first = 0
   #length = 0
@@ -98,7 +122,7 @@ class Ring {
     this.#limits = limits
   }
 
-  add(entry: PortEvent, sizeBytes: number): void {
+  add(entry: ToldEvent, sizeBytes: number): void {
     const { history, historyBytes } = this.#limits
     if (this.#length === history) this.#dropOldest()
     const slot = (this.#first + this.#length) % history
@@ -109,7 +133,7 @@ class Ring {
     while (this.#heldBytes > historyBytes && this.#length > 1) this.#dropOldest()
   }
 
-  newest(limit: number): PortEvent[] {
+  newest(limit: number): ToldEvent[] {
     const count = Math.min(limit, this.#length)
     const from = this.#first + this.#length - count
     return Array.from({ length: count }, (_, at) => this.#entries[(from + at) % this.#limits.history]).filter(

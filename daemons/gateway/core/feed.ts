@@ -1,7 +1,6 @@
 /** One listener of the live feed: what it wants of the events, and what happens when it cannot keep up. */
 import type { Clock, Timer } from '#kit/clock.ts'
-import type { EventHub } from './event-hub.ts'
-import type { PortEvent } from './ports.ts'
+import type { EventHub, ToldEvent } from './event-hub.ts'
 
 /** Where a feed's messages go. */
 export interface FeedSink {
@@ -53,13 +52,12 @@ export function createFeed(parts: {
     summary ??= parts.clock.after(parts.limits.summaryMs, tellWhatWasDropped)
   }
 
-  function pass(event: PortEvent): void {
+  function pass(event: ToldEvent): void {
     if (dropped > 0) {
       dropped++ // order is kept: first the summary, then new events
       return
     }
-    const { port, event: name, timestamp, payload } = event
-    if (sink.send(JSON.stringify({ type: 'event', port, event: name, timestamp, payload }))) return
+    if (sink.send(event.message)) return
     dropped++
     summaryLater()
   }
@@ -74,7 +72,7 @@ export function createFeed(parts: {
     subscribe(wish: FeedWish): void {
       unsubscribe()
       const names = wish.events && new Set(wish.events)
-      const isWanted = (event: PortEvent) =>
+      const isWanted = (event: ToldEvent) =>
         (wish.port === undefined || event.port === wish.port) &&
         (!names || names.has(event.event)) &&
         parts.mayHear(event.port)

@@ -1,11 +1,11 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { createEventHub } from '../../core/event-hub.ts'
+import { createEventHub, type EventHub } from '../../core/event-hub.ts'
 import { createFeed } from '../../core/feed.ts'
 
-function feedOn(mayHear = (_port: string) => true) {
+function feedOn(mayHear = (_port: string) => true, of?: EventHub) {
   const clock = fakeClock()
-  const hub = createEventHub(clock, { history: 10, historyBytes: 1000 })
+  const hub = of ?? createEventHub(clock, { history: 10, historyBytes: 1000 })
   const got: { type: string; payload?: unknown; dropped?: number }[] = []
   const sink = {
     isFull: false,
@@ -110,4 +110,25 @@ t.test('a listener hears nothing of ports that are not its own, neither past nor
   for (const port of ['/dev/a', '/dev/b', '/dev/a/b', '']) hub.publish(port, 'frame', port)
   t.match(got, [{ port: '/dev/a' }])
   t.equal(got.length, 1)
+})
+
+t.test('an event is put into words once for all who listen, and not at all where nobody wants it', async (t) => {
+  const { feed, hub, got } = feedOn()
+  let made = 0
+  const payload = { toJSON: () => ++made }
+  hub.publish('/dev/a', 'frame', payload)
+  t.equal(made, 0, 'nobody listens')
+  const others = [1, 2, 3].map(() => feedOn(undefined, hub))
+  for (const one of [feed, ...others.map((other) => other.feed)]) one.subscribe({ port: '/dev/a' })
+  const fenced = feedOn((port) => port === '/dev/b', hub)
+  fenced.feed.subscribe({})
+  hub.publish('/dev/b', 'frame', payload)
+  t.equal(made, 1, 'one who hears of the other port')
+  hub.publish('/dev/a', 'frame', payload)
+  t.equal(made, 2, 'four who hear of this one')
+  t.same(
+    [got, fenced.got, ...others.map((other) => other.got)].map((heard) => heard.map(({ payload }) => payload)),
+    [[2], [1], [2], [2], [2]],
+  )
+  t.equal(JSON.parse(hub.recent('/dev/a', 1)[0]?.message ?? '').payload, 3, 'kept with nothing but its payload')
 })
