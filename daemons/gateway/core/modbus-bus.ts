@@ -53,8 +53,6 @@ export class ModbusBus {
   #sweepTimer: Timer | undefined
   /** When the last byte was seen or sent. */
   #activeMs = 0
-  /** When the last transaction ended. */
-  #freeSinceMs = 0
 
   constructor(parts: BusParts) {
     const { settings } = parts
@@ -65,12 +63,7 @@ export class ModbusBus {
     const shared = { ...parts, ...parts.hooks, holds: this.#holds, units: this.#units }
     this.#receiver = new ModbusReceiver({ ...shared, localEcho: settings.local_echo })
     this.#outcomes = createModbusOutcomes(shared)
-    this.#requests = createModbusRequests({
-      ...shared,
-      gapMs: this.#gapMs,
-      freeSinceMs: () => this.#freeSinceMs,
-      onReady: () => this.#pump(),
-    })
+    this.#requests = createModbusRequests({ ...shared, gapMs: this.#gapMs, onReady: () => this.#pump() })
   }
 
   /** Requests that wait, and units held back, now. */
@@ -290,7 +283,6 @@ export class ModbusBus {
   #finish(event: BusEvent, tell?: () => void): void {
     this.#stopTimers()
     this.#current = undefined
-    this.#freeSinceMs = this.#parts.clock.monotonicMs()
     this.#move(event)
     tell?.()
     this.#sweep()

@@ -9,6 +9,7 @@ import { PointPoller, type PollAsker } from './point-poller.ts'
 import type { PointDefinition } from './point-record.ts'
 import { PointTable, type ReadValues } from './point-table.ts'
 import type { PointsFace } from './points-face.ts'
+import { pointPlacesOf } from './queue-places.ts'
 
 /** Points of one port, between its adapter and its line. */
 export interface ModbusPoints {
@@ -33,7 +34,7 @@ export function createModbusPoints(
   const poller = new PointPoller({
     clock,
     limits: { mergeGap: settings.merge_gap, mergeRegisters: settings.merge_registers },
-    window: windowOf(settings),
+    window: pointPlacesOf(settings),
     onFailed: (failed, event, fault) => table.fail(failed, event, fault),
   })
 
@@ -87,14 +88,6 @@ export function withPoints<Adapting extends Adapter>(
     },
     counters: () => ({ ...adapter.counters(), ...points.counters() }),
   }
-}
-
-/**
- * A part of the queue, so that what is due goes in order of its instants, and not in order of arrival with what others
- * ask; what a dead unit holds up leaves room for the rest.
- */
-function windowOf({ queue, queue_reserve: reserve }: ModbusSettings): number {
-  return Math.max(1, Math.min(Math.floor(queue / 4), queue - reserve))
 }
 
 /** What a reply tells of coils, inputs or registers; undefined where nothing was read. Function 23 reads what 3 reads. */

@@ -10,6 +10,7 @@ import type { ModbusSettings } from './modbus-settings.ts'
 import type { Transaction } from './modbus-transaction.ts'
 import { createModbusTurns, type ModbusTurns } from './modbus-turns.ts'
 import type { ModbusUnits } from './modbus-units.ts'
+import { ownPlacesOf, placesOf, pointPlacesOf } from './queue-places.ts'
 import { createTransactionQueue, type TransactionQueue } from './transaction-queue.ts'
 
 export interface RequestParts {
@@ -22,8 +23,6 @@ export interface RequestParts {
   units: ModbusUnits
   gapMs: number
   idleMs?: MasterHooks['idleMs']
-  /** Since when nothing is out, by the monotonic clock. */
-  freeSinceMs(): number
   /** One that waited may have its turn now. */
   onReady(): void
 }
@@ -56,10 +55,12 @@ const LONGEST_BYTES = 256
 /** By which timers of whole milliseconds lengthen a transaction. */
 const TIMERS_MS = 3
 
-/** Each priority leaves so many places free to those above it; one place it has in any case. */
-function limitsOf({ queue, queue_reserve: reserve }: ModbusSettings): Record<Priority, number> {
-  const leaving = (places: number) => Math.max(1, queue - places)
-  return { operator: queue, poll: leaving(reserve), background: leaving(2 * reserve) }
+/** A poll of somebody else leaves the places that points have not taken yet. */
+function leavingOf({ owner, priority }: AskHow, polls: Iterable<{ item: Transaction }>, ofPoints: number): number {
+  if (!owner || priority !== 'poll') return 0
+  let left = ofPoints
+  for (const { item } of polls) if (!item.how.owner) left--
+  return Math.max(0, left)
 }
 
 export function createModbusRequests(parts: RequestParts): ModbusRequests {
@@ -67,7 +68,8 @@ export function createModbusRequests(parts: RequestParts): ModbusRequests {
   let urgent: Transaction | undefined
   const queue = createTransactionQueue<Priority, Transaction>({
     clock,
-    limits: limitsOf(settings),
+    limits: placesOf(settings),
+    own: ownPlacesOf(settings),
     onExpired(transaction, waitedMs) {
       counts.expired++
       const { sent } = transaction
@@ -99,7 +101,9 @@ export function createModbusRequests(parts: RequestParts): ModbusRequests {
         transaction.reject(refusal)
         return
       }
-      if (queue.push(transaction, transaction.how.priority, waitMsOf(parts, transaction.how))) return
+      const { how } = transaction
+      const leaving = leavingOf(how, queue.lane('poll'), pointPlacesOf(settings))
+      if (queue.push(transaction, how.priority, waitMsOf(parts, how), leaving)) return
       counts.queueFull++
       leave(transaction, queueFullFault(port, queue.size, settings.response_timeout_ms))
     },
@@ -150,5 +154,6 @@ function turnsOf(parts: RequestParts, queue: TransactionQueue<Priority, Transact
     idleMs: parts.idleMs ?? (() => Number.POSITIVE_INFINITY),
     costMs: ({ sent }) => gapMs + wireUs(parts, sent.frame.length) / 1000 + settings.response_timeout_ms + TIMERS_MS,
     backgroundWaitMs: settings.background_wait_ms,
+    operatorRow: settings.operator_row,
   })
 }

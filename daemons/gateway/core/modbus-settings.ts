@@ -37,7 +37,14 @@ export const modbusSettings = Type.Object(
       minimum: 0,
       maximum: 256,
       description:
-        'places of the queue that polls leave free to operators, and background work to polls and to operators each',
+        'places of the queue that polls leave free to operators, and background work to polls and to operators each; as many polls find a place even where operators fill the queue',
+    }),
+    operator_row: Type.Integer({
+      default: 4,
+      minimum: 1,
+      maximum: 1000,
+      description:
+        'requests of operators in a row that go before a poll that waits; then it has a turn, so that who writes without pause does not keep polls away',
     }),
     request_deadline_ms: Type.Integer({
       default: 10_000,

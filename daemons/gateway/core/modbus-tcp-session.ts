@@ -29,6 +29,8 @@ export interface SessionParts {
   counts: ModbusTcpCounts
   /** Requests of one client that may be unanswered at once; `settings.tcp_pipeline`. */
   pipeline: number
+  /** How many of them are at the bus at once. */
+  places: number
   publish(event: string, payload: unknown): void
 }
 
@@ -60,16 +62,19 @@ const exceptionOfFault: Readonly<Record<string, number>> = {
 
 /**
  * Requests to one unit go to the bus one after another: a write never overtakes the read that was asked before it, and
- * who asks much takes turns with the others. Units are asked side by side, so that a dead one holds up no other; the
- * replies keep the order of the requests all the same.
+ * who asks much takes turns with the others. Units are asked side by side, as many as the client has places, so that a
+ * dead one holds up no other; the replies keep the order of the requests all the same.
  */
 export class ModbusTcpSession implements TcpClient {
   readonly #parts: SessionParts
   readonly #cutter = createMbapCutter()
   /** What is unanswered, and what is answered behind it, in the order asked. */
   readonly #slots: Slot[] = []
-  /** What waits behind the one request of each unit that is at the bus. */
+  /** What waits behind the one request of each unit that is at the bus, or is next. */
   readonly #behind = new Map<number, Slot[]>()
+  /** First of their units: they go to the bus when there is a place. */
+  readonly #ready: Slot[] = []
+  #atBus = 0
   #isPaused = false
   #isClosed = false
   /** The stream is out of step: no more is taken from it. */
@@ -94,7 +99,8 @@ export class ModbusTcpSession implements TcpClient {
   onClosed(): void {
     this.#isClosed = true
     this.#parts.counts.tcpClients--
-    for (const behind of this.#behind.values()) this.#parts.counts.tcpWithdrawn += behind.length
+    for (const behind of [this.#ready, ...this.#behind.values()]) this.#parts.counts.tcpWithdrawn += behind.length
+    this.#ready.length = 0
     this.#behind.clear()
     this.#parts.asker.withdraw(this)
   }
@@ -142,12 +148,22 @@ export class ModbusTcpSession implements TcpClient {
     if (behind) behind.push(slot)
     else {
       this.#behind.set(unitId, [])
+      this.#ready.push(slot)
+      this.#askNext()
+    }
+  }
+
+  #askNext(): void {
+    while (this.#atBus < this.#parts.places) {
+      const slot = this.#ready.shift()
+      if (!slot) return
       this.#ask(slot)
     }
   }
 
   #ask(slot: Slot): void {
     const { asker, counts } = this.#parts
+    this.#atBus++
     const isWrite = modbusFunctions.get(slot.message.body[1] ?? 0)?.isWrite === true
     if (isWrite) counts.tcpWrites++
     asker.exchange(slot.frame, { priority: isWrite ? 'operator' : 'poll', owner: this }).then(
@@ -180,10 +196,12 @@ export class ModbusTcpSession implements TcpClient {
 
   #settled(slot: Slot): void {
     if (this.#isClosed) return
+    this.#atBus--
     const unitId = unitOf(slot)
     const next = this.#behind.get(unitId)?.shift()
-    if (next) this.#ask(next)
+    if (next) this.#ready.push(next)
     else this.#behind.delete(unitId)
+    this.#askNext()
     this.#flush()
     this.#take()
   }

@@ -6,6 +6,7 @@ import type { ModbusMaster } from './modbus-master.ts'
 import type { ModbusSettings } from './modbus-settings.ts'
 import type { LetGo, TcpServerOpener } from './modbus-tcp-ports.ts'
 import { ModbusTcpSession, modbusTcpCounts } from './modbus-tcp-session.ts'
+import { clientPlacesOf } from './queue-places.ts'
 import { createListening } from './tcp-listening.ts'
 
 /** What the server needs of the world. */
@@ -17,7 +18,7 @@ export interface ModbusTcpWorld {
 
 export interface ModbusTcpParts extends ModbusTcpWorld {
   clock: Clock
-  settings: Pick<ModbusSettings, 'tcp_port' | 'tcp_clients' | 'tcp_pipeline'>
+  settings: Pick<ModbusSettings, 'tcp_port' | 'tcp_clients' | 'tcp_pipeline' | 'queue' | 'queue_reserve'>
   publish(event: string, payload: unknown): void
 }
 
@@ -54,7 +55,14 @@ export function withModbusTcp(master: ModbusMaster, parts: ModbusTcpParts): Adap
             counts[countOfLetGo[why]]++
           },
           onClient: (peer) =>
-            new ModbusTcpSession({ asker: master.asker, peer, counts, pipeline: settings.tcp_pipeline, publish }),
+            new ModbusTcpSession({
+              asker: master.asker,
+              peer,
+              counts,
+              pipeline: settings.tcp_pipeline,
+              places: clientPlacesOf(settings),
+              publish,
+            }),
         },
       ),
   })

@@ -1,5 +1,6 @@
 /**
- * Whose turn it is on a Modbus line. Operators first, then polls. What may cost a whole timeout (a unit that left its
+ * Whose turn it is on a Modbus line. Operators first, then polls; of many operators in a row, a poll that waits has one
+ * turn in between. What may cost a whole timeout (a unit that left its
  * last request unanswered) and background work go into gaps between polls, so that a dead unit does not move the polls
  * of the others; after `background_wait_ms` they go all the same, in turn with polls.
  */
@@ -25,9 +26,9 @@ export interface ModbusTurnsParts {
   costMs(transaction: Transaction): number
   /** As `MasterHooks` has it. */
   idleMs(): number
-  /** Since when nothing is out, by the monotonic clock. */
-  freeSinceMs(): number
   backgroundWaitMs: number
+  /** How many operators go in a row before one that waits behind them. */
+  operatorRow: number
   /** One that waited for a gap may have its turn. */
   onReady(): void
 }
@@ -44,23 +45,17 @@ export interface ModbusTurns {
 const LOOK_MS = 20
 
 export function createModbusTurns(parts: ModbusTurnsParts): ModbusTurns {
-  const { backgroundWaitMs, clock, isHeld, queue, units } = parts
+  const { backgroundWaitMs, clock, isHeld, operatorRow, queue, units } = parts
   let timer: Timer | undefined
   /** The last turn was one that had waited for a gap in vain: a poll is next, where one waits. */
   let wasOverdue = false
-
-  const unitOf = ({ item }: One) => item.sent.request.unitId
+  let operatorsInRow = 0
+  /** The last poll was not one of points. */
+  let wasOwned = false
 
   function first(priority: Priority, willDo: (one: One) => boolean): One | undefined {
     for (const one of queue.lane(priority)) if (!isHeld(unitOf(one)) && willDo(one)) return one
     return undefined
-  }
-
-  /** Where polls have no rhythm to keep, only what is known to be silent waits for a gap. */
-  function needsGap(one: One, idleMs: number): boolean {
-    if (one.priority !== 'poll') return one.priority === 'background'
-    const unitId = unitOf(one)
-    return units.isSuspect(unitId) && (idleMs !== Number.POSITIVE_INFINITY || units.isSilent(unitId))
   }
 
   function waitedMs(one: One): number {
@@ -72,19 +67,9 @@ export function createModbusTurns(parts: ModbusTurnsParts): ModbusTurns {
     let longest = first('background', () => true)
     if (!units.hasSuspects) return longest
     for (const one of queue.lane('poll'))
-      if (needsGap(one, idleMs) && !isHeld(unitOf(one)) && (!longest || waitedMs(one) > waitedMs(longest)))
+      if (needsGap(one, idleMs, units) && !isHeld(unitOf(one)) && (!longest || waitedMs(one) > waitedMs(longest)))
         longest = one
     return longest
-  }
-
-  /**
-   * Who writes without pause asks again while the line is silent for its gap, and would keep polls away for ever. A poll
-   * that waited too long goes before operators who all came when nothing was out: they wait for one transaction, too.
-   */
-  function starvedPoll(operator: One): One | undefined {
-    if (operator.sinceMs < parts.freeSinceMs()) return undefined
-    const poll = first('poll', ({ item }) => !units.isSuspect(item.sent.request.unitId))
-    return poll && waitedMs(poll) >= backgroundWaitMs ? poll : undefined
   }
 
   function lookAgain(one: One, idleMs: number): void {
@@ -92,28 +77,56 @@ export function createModbusTurns(parts: ModbusTurnsParts): ModbusTurns {
     timer = clock.after(Math.max(1, Math.min(overdueMs, Math.max(LOOK_MS, idleMs))), parts.onReady)
   }
 
-  function pick(): One | undefined {
-    timer?.cancel()
-    const operator = first('operator', () => true)
-    if (operator) return starvedPoll(operator) ?? operator
+  /** The next poll: those of points and those of others take turns, so that neither waits behind many of the other. */
+  function nextPoll(willDo: (one: One) => boolean): One | undefined {
+    return first('poll', (one) => isOwned(one) !== wasOwned && willDo(one)) ?? first('poll', willDo)
+  }
+
+  /** @param isGap what may cost a whole timeout may go now, where it fits before the next poll */
+  function belowOperators(isGap: boolean): One | undefined {
     const hasWaiters = units.hasSuspects || first('background', () => true) !== undefined
-    if (!hasWaiters) return first('poll', () => true)
+    if (!hasWaiters) return nextPoll(() => true)
     const idleMs = parts.idleMs()
-    const poll = first('poll', (one) => !needsGap(one, idleMs))
+    const poll = nextPoll((one) => !needsGap(one, idleMs, units))
     const waiter = longestWaiter(idleMs)
     if (!waiter) return poll
     const isOverdue = waitedMs(waiter) >= backgroundWaitMs
     if (poll) return isOverdue && !wasOverdue ? waiter : poll
-    if (isOverdue || idleMs >= parts.costMs(waiter.item)) return waiter
-    lookAgain(waiter, idleMs)
+    if (isOverdue || (isGap && idleMs >= parts.costMs(waiter.item))) return waiter
+    if (isGap) lookAgain(waiter, idleMs)
     return undefined
+  }
+
+  function pick(): One | undefined {
+    timer?.cancel()
+    const operator = first('operator', () => true)
+    if (!operator) return belowOperators(true)
+    return (operatorsInRow >= operatorRow ? belowOperators(false) : undefined) ?? operator
   }
 
   return {
     pick,
     taken(one) {
-      wasOverdue = needsGap(one, parts.idleMs()) && waitedMs(one) >= backgroundWaitMs
+      operatorsInRow = one.priority === 'operator' ? operatorsInRow + 1 : 0
+      if (one.priority === 'poll') wasOwned = isOwned(one)
+      wasOverdue = needsGap(one, parts.idleMs(), units) && waitedMs(one) >= backgroundWaitMs
     },
     stop: () => timer?.cancel(),
   }
+}
+
+function unitOf({ item }: One): number {
+  return item.sent.request.unitId
+}
+
+/** Somebody else's than the points of the line. */
+function isOwned({ item }: One): boolean {
+  return item.how.owner !== undefined
+}
+
+/** Where polls have no rhythm to keep, only what is known to be silent waits for a gap. */
+function needsGap(one: One, idleMs: number, units: ModbusTurnsParts['units']): boolean {
+  if (one.priority !== 'poll') return one.priority === 'background'
+  const unitId = unitOf(one)
+  return units.isSuspect(unitId) && (idleMs !== Number.POSITIVE_INFINITY || units.isSilent(unitId))
 }

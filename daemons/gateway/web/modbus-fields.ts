@@ -106,6 +106,14 @@ export const modbusFields: readonly PortField[] = [
     rare: true,
   },
   {
+    name: 'settings.operator_row',
+    label: 'By hand in a row',
+    kind: 'number',
+    hint: 'Then a point that waits is read',
+    when: isMaster,
+    rare: true,
+  },
+  {
     name: 'settings.breaker_failures',
     label: 'Misses until silent',
     kind: 'number',

@@ -20,7 +20,7 @@ interface Asked {
 }
 
 /** A session between a client and a bus that the test speaks for. */
-function sessionHere(options: { pipeline?: number } = {}) {
+function sessionHere(options: { pipeline?: number; places?: number } = {}) {
   const sent: string[] = []
   const flow: string[] = []
   const asked: Asked[] = []
@@ -52,6 +52,7 @@ function sessionHere(options: { pipeline?: number } = {}) {
     peer,
     counts,
     pipeline: options.pipeline ?? 16,
+    places: options.places ?? 16,
     publish: (event, payload) => void events.push([event, payload]),
   })
   const ask = (transactionId: number, hex: string) =>
@@ -260,4 +261,29 @@ t.test('a failure that nobody foresaw is told as an event, and to the client as 
   await settled()
   t.strictSame(sent, ['00 01 00 00 00 03 01 83 04'])
   t.match(events, [['error', { code: 'modbus_tcp_failed' }]])
+})
+
+t.test('a client has so many requests at the bus and no more, whatever units it asks', async (t) => {
+  const { ask, asked, counts, sent, session } = sessionHere({ places: 2 })
+  for (let unit = 1; unit <= 4; unit++) ask(unit, `0${unit} ${READ}`)
+  ask(5, `01 ${READ}`)
+  t.strictSame(
+    asked.map(({ hex }) => hex.slice(0, 2)),
+    ['01', '02'],
+  )
+  asked[1]?.reply('02 03 02 00 02')
+  await settled()
+  asked[0]?.reply('01 03 02 00 01')
+  await settled()
+  t.strictSame(
+    asked.map(({ hex }) => hex.slice(0, 2)),
+    ['01', '02', '03', '04'],
+    'units that waited go before the next request of one that was asked',
+  )
+  t.equal(sent.length, 2)
+  session.onClosed()
+  t.equal(counts.tcpWithdrawn, 1)
+  asked[2]?.reply('03 03 02 00 03')
+  await settled()
+  t.equal(asked.length, 4, 'what waits is not sent for one that left')
 })

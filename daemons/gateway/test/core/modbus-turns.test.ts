@@ -186,34 +186,55 @@ t.test('where nothing is polled in a rhythm, a unit that failed once waits for n
   t.ok(Object.keys(cameMs).length > 20)
 })
 
-t.test('who writes without pause does not keep polls away for ever', async (t) => {
-  const { on, ask, cameMs } = await busyLine(() => Number.POSITIVE_INFINITY)
-  let isWriting = true
-  let writes = 0
-  async function write(): Promise<void> {
-    while (isWriting) {
-      await on.adapter.asker.ask({ unitId: 1, fc: 3, address: 0, quantity: 2 }, { priority: 'operator' })
-      writes++
+t.test('who asks without pause, alone or with others, leaves polls a turn behind operator_row of them', async (t) => {
+  for (const many of [1, 2, 20]) {
+    const { on, ask, cameMs } = await busyLine(() => Number.POSITIVE_INFINITY)
+    let isAsking = true
+    async function operator(): Promise<void> {
+      while (isAsking)
+        await on.adapter.asker.ask({ unitId: 1, fc: 3, address: 0, quantity: 2 }, { priority: 'operator' })
     }
+    for (let n = 0; n < many; n++) void operator()
+    await on.clock.run(100)
+    const from = on.line.written.length
+    for (const address of [1, 2, 3]) ask(address, { priority: 'poll' })
+    await on.clock.run(1500)
+    t.strictSame(Object.keys(cameMs), ['1', '2', '3'], `${many} at once`)
+    const order = on.line.written.slice(from).map((frame) => (frame[3] === 0 ? 'o' : 'p'))
+    t.match(order.join(''), /^o{0,4}poooopoooopoooo/)
+    isAsking = false
   }
-  void write()
-  await on.clock.run(100)
-  for (const address of [1, 2, 3]) ask(address, { priority: 'poll' })
-  await on.clock.run(4800)
-  t.strictSame(cameMs, {}, 'operators go first')
-  await on.clock.run(900)
-  t.strictSame(Object.keys(cameMs), ['1', '2', '3'], 'after background_wait_ms they have turns in between')
-  t.ok(writes > 80)
-  isWriting = false
 })
 
-t.test('an operator who came while a transaction was out goes next, however long polls waited', async (t) => {
+t.test(
+  'one operator waits for one transaction, and for one poll where operators had so many turns before',
+  async (t) => {
+    const { on, ask } = await busyLine(() => Number.POSITIVE_INFINITY)
+    for (let address = 1; address < 20; address++) ask(address, { priority: 'poll', deadlineMs: 60_000 })
+    await on.clock.run(10)
+    for (let address = 50; address < 54; address++) ask(address, { priority: 'operator' })
+    await on.clock.run(300)
+    t.strictSame(
+      on.line.written.map((frame) => frame[3]),
+      [1, 50, 51, 52, 53, 2],
+    )
+  },
+)
+
+t.test('polls find places where operators fill the queue, and TCP clients leave those of points', async (t) => {
   const { on, ask } = await busyLine(() => Number.POSITIVE_INFINITY)
-  ask(0, { priority: 'operator' })
-  let address = 50
-  // Two at a time: there is always one that came during the transaction of the other.
-  on.clock.every(50, () => ask(address++, { priority: 'operator', deadlineMs: 60_000 }))
-  ask(1, { priority: 'poll', deadlineMs: 60_000 })
-  await on.clock.run(8000)
-  t.notOk(on.line.written.some((frame) => frame[3] === 1))
+  const full = () => on.count('queueFull')
+  const owner = {}
+  for (let n = 0; n < 70; n++) ask(n, { priority: 'poll', owner })
+  t.equal(on.count('waiting'), 40, 'of 64 places 8 are for operators, 16 for points')
+  t.equal(full(), 30)
+  for (let n = 0; n < 20; n++) ask(n, { priority: 'poll' })
+  t.equal(full(), 34, '16 points find a place')
+  for (let n = 0; n < 70; n++) ask(n, { priority: 'operator' })
+  t.equal(on.count('waiting'), 64)
+  await on.clock.run(30_000)
+  for (let n = 0; n < 70; n++) ask(n, { priority: 'operator' })
+  const before = full()
+  for (let n = 0; n < 10; n++) ask(n, { priority: 'poll' })
+  t.equal(full() - before, 2, 'operators fill the queue; 8 polls wait all the same')
 })

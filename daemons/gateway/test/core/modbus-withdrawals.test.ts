@@ -34,7 +34,8 @@ t.test('what waits for an owner that left is never sent, what others asked is', 
   )
   t.strictSame(
     on.line.written.map((frame) => frame[3]),
-    [0, 1, 3],
+    [0, 3, 1],
+    'polls of points and those of others take turns',
   )
   t.equal(on.count('waiting'), 0)
 })
