@@ -64,6 +64,8 @@ export interface MasterHooks {
   readonly debts?: ModbusDebts
   /** After each proven reply, before whoever asked is told. Must be quick and not throw. */
   onReply?(seen: SeenReply): void
+  /** After a broadcast was sent and units had time to carry it out. Must be quick and not throw. */
+  onBroadcast?(request: ModbusRequest): void
   /**
    * Milliseconds until the next poll is due that does not wait already, 0 where one is overdue, Infinity where nothing
    * is polled. What may cost a whole timeout goes only where that many are left.

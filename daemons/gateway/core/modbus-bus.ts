@@ -224,10 +224,9 @@ export class ModbusBus {
   }
 
   #turned(transaction: Transaction): void {
-    this.#parts.counts.broadcasts++
     this.#receiver.take(true)
     this.#receiver.endWithout(true)
-    this.#finish('turned', () => transaction.resolve(null))
+    this.#finish('turned', () => this.#outcomes.turned(transaction))
   }
 
   #onBytes(line: Line, bytes: Uint8Array, atUs: number): void {

@@ -15,12 +15,15 @@ export interface OutcomeParts {
   holds: ModbusHolds
   units: ModbusUnits
   onReply?: MasterHooks['onReply']
+  onBroadcast?: MasterHooks['onBroadcast']
   publish(event: string, payload: unknown): void
 }
 
 export interface ModbusOutcomes {
   /** A proven reply. @param atMs when its end was there, by the monotonic clock. */
   replied(transaction: Transaction, reply: Uint8Array, atMs: number): void
+  /** A broadcast is out, and its turnaround delay over. */
+  turned(transaction: Transaction): void
   /** No proven reply within the time. @returns what whoever asked is to be told */
   missed(transaction: Transaction, heard: Heard): Fault
   /** The line did not take it, or not for certain. */
@@ -38,6 +41,11 @@ export function createModbusOutcomes(parts: OutcomeParts): ModbusOutcomes {
       units.replied(transaction, reply, tookMs)
       parts.onReply?.({ request, reply, tookMs, atMs })
       transaction.resolve(reply)
+    },
+    turned(transaction) {
+      counts.broadcasts++
+      parts.onBroadcast?.(transaction.sent.request)
+      transaction.resolve(null)
     },
     missed(transaction, heard) {
       const { sent, sentAtMs } = transaction

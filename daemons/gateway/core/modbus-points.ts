@@ -1,7 +1,7 @@
 /** Points on a Modbus line: what is read of them refreshes their values, whoever asked, and a poller asks in time. */
 import { Fault } from '#kit/fault.ts'
 import { exceptionCode } from '../wire/modbus-reply.ts'
-import { bitsOf, wordsOf } from '../wire/modbus-request.ts'
+import { bitsOf, type ModbusRequest, wordsOf } from '../wire/modbus-request.ts'
 import type { Adapter, AdapterContext } from './adapter.ts'
 import type { MasterHooks, SeenReply } from './modbus-ask.ts'
 import type { ModbusSettings } from './modbus-settings.ts'
@@ -10,6 +10,7 @@ import type { PointDefinition } from './point-record.ts'
 import { PointTable, type ReadValues } from './point-table.ts'
 import type { PointsFace } from './points-face.ts'
 import { pointPlacesOf } from './queue-places.ts'
+import { writtenPlace } from './written-place.ts'
 
 /** Points of one port, between its adapter and its line. */
 export interface ModbusPoints {
@@ -35,6 +36,7 @@ export function createModbusPoints(
     clock,
     limits: { mergeGap: settings.merge_gap, mergeRegisters: settings.merge_registers },
     window: pointPlacesOf(settings),
+    rereadMs: settings.reread_ms,
     onFailed: (failed, event, fault) => table.fail(failed, event, fault),
   })
 
@@ -43,14 +45,23 @@ export function createModbusPoints(
     poller.set(definitions)
   }
 
+  /** An answer says that it was carried out; after a broadcast nobody says, and all units are looked at. */
+  function written(request: ModbusRequest): void {
+    const place = writtenPlace(request)
+    if (place) poller.readAgain(place)
+  }
+
   set(points)
   return {
     face: { set, list: () => table.list(), polling: () => poller.view() },
     hooks: {
       onReply(seen) {
+        if (exceptionCode(seen.reply) !== null) return
         const read = valuesOf(seen)
         if (read) table.take(read, seen.atMs)
+        written(seen.request)
       },
+      onBroadcast: written,
       idleMs: () => poller.idleMs(),
     },
     start(asker) {
@@ -90,10 +101,9 @@ export function withPoints<Adapting extends Adapter>(
   }
 }
 
-/** What a reply tells of coils, inputs or registers; undefined where nothing was read. Function 23 reads what 3 reads. */
+/** What a reply, no exception, tells of coils, inputs or registers; undefined where nothing was read. Function 23 reads what 3 reads. */
 function valuesOf({ request, reply }: SeenReply): ReadValues | undefined {
   const { unitId, fc, address, quantity } = request
-  if (exceptionCode(reply) !== null) return undefined
   const data = reply.subarray(3, -2)
   if (fc === 1 || fc === 2) return { unitId, fc, address, values: bitsOf(data, quantity) }
   if (fc === 3 || fc === 4) return { unitId, fc, address, values: wordsOf(data, quantity) }

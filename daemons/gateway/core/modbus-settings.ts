@@ -137,6 +137,13 @@ export const modbusSettings = Type.Object(
       maximum: 125,
       description: 'registers that one read of points asks for at most; for coils and inputs sixteen times as many',
     }),
+    reread_ms: Type.Integer({
+      default: 250,
+      minimum: 0,
+      maximum: 60_000,
+      description:
+        'points that a write touched are read again at once, but not sooner than this after they last were for that reason, ms; 0: never',
+    }),
     stale_after_ms: Type.Optional(
       Type.Integer({
         minimum: 100,

@@ -6,12 +6,15 @@ import { PlanCuts, type PlanLimits, planReads } from './point-plan.ts'
 import type { PointDefinition } from './point-record.ts'
 import type { PollingView } from './points-face.ts'
 import { type GridEntry, PollGrid } from './poll-grid.ts'
+import type { WrittenPlace } from './written-place.ts'
 
 export interface PollerParts {
   clock: Clock
   limits: PlanLimits
   /** Reads handed to the bus at once; the others wait here, in order of their instants. */
   window: number
+  /** Between two reads of the same for the sake of writes; 0: writes are not followed. */
+  rereadMs: number
   /** A read came to nothing. `refused`: the unit answered that it has no such value. */
   onFailed(points: readonly PointDefinition[], event: 'refused' | 'unanswered', fault: Fault): void
 }
@@ -28,11 +31,11 @@ const PASSES: readonly number[] = [5, 6, 10, 11]
 export class PointPoller {
   readonly #parts: PollerParts
   readonly #grid = new PollGrid()
-  readonly #counts = { pollReads: 0, pollFailures: 0, pollOverruns: 0, pollSplits: 0 }
+  readonly #counts = { pollReads: 0, pollFailures: 0, pollOverruns: 0, pollSplits: 0, pollRereads: 0 }
   #points: readonly PointDefinition[] = []
   #cuts = new PlanCuts()
   /** Due, and not yet handed to the bus: one for each read at most. */
-  #waiting: { entry: GridEntry; dueMs: number }[] = []
+  #waiting: { entry: GridEntry; dueMs: number | undefined }[] = []
   /** From one `start` to the next `stop`. `outside`: reads handed to the bus and not yet answered. */
   #run: { asker: PollAsker; outside: number } | undefined
   #timer: Timer | undefined
@@ -66,6 +69,17 @@ export class PointPoller {
     this.#arm()
   }
 
+  /**
+   * Something was written: whoever wrote it sees it without waiting for the next instant of the grid, which stays what
+   * it is. Not within the call: the line is between two transactions.
+   */
+  readAgain(place: WrittenPlace): void {
+    const { clock, rereadMs } = this.#parts
+    if (!this.#run || rereadMs === 0) return
+    this.#grid.readAgain(place, clock.monotonicMs(), rereadMs)
+    this.#arm()
+  }
+
   /** Milliseconds until the next read is due, 0 where one waits, Infinity where nothing is polled. */
   idleMs(): number {
     if (!this.#run) return Number.POSITIVE_INFINITY
@@ -84,8 +98,8 @@ export class PointPoller {
   }
 
   /**
-   * Since it was made: reads sent, those that failed, instants left out since the read before was still out, and merged
-   * reads that a unit refused and that are two since.
+   * Since it was made: reads sent, those that failed, instants left out since the read before was still out, merged
+   * reads that a unit refused and that are two since, and reads beside the grid for the sake of a write.
    */
   counts(): Record<string, number> {
     return { ...this.#counts }
@@ -103,14 +117,17 @@ export class PointPoller {
     this.#timer = clock.after(this.#grid.nextMs() - clock.monotonicMs(), () => {
       const { reads, overruns } = this.#grid.collect(clock.monotonicMs())
       this.#counts.pollOverruns += overruns
-      for (const { entry, dueMs } of reads) this.#queue(entry, dueMs)
+      for (const { entry, dueMs, isExtra } of reads) this.#queue(entry, isExtra ? undefined : dueMs)
       this.#arm()
       this.#pump()
     })
   }
 
-  #queue(entry: GridEntry, dueMs: number): void {
+  /** @param dueMs its instant; undefined for a read beside the grid */
+  #queue(entry: GridEntry, dueMs: number | undefined): void {
     entry.isPending = true
+    entry.isExtra = dueMs === undefined
+    if (entry.isExtra) this.#counts.pollRereads++
     this.#waiting.push({ entry, dueMs })
   }
 
@@ -129,7 +146,7 @@ export class PointPoller {
   }
 
   /** Never rejects. */
-  async #read(run: { asker: PollAsker; outside: number }, entry: GridEntry, dueMs: number): Promise<void> {
+  async #read(run: { asker: PollAsker; outside: number }, entry: GridEntry, dueMs?: number): Promise<void> {
     const { unitId, fc, address, quantity } = entry.block
     this.#counts.pollReads++
     const fault = await run.asker.ask({ unitId, fc, address, quantity }, { priority: 'poll' }).then(
@@ -139,8 +156,8 @@ export class PointPoller {
     run.outside--
     if (this.#run !== run) return
     entry.isPending = false
-    if (!fault) this.#grid.answered(entry, dueMs, this.#parts.clock.monotonicMs())
-    else this.#failed(entry, fault)
+    if (!fault && dueMs !== undefined) this.#grid.answered(entry, dueMs, this.#parts.clock.monotonicMs())
+    if (fault) this.#failed(entry, fault)
     this.#pump()
   }
 

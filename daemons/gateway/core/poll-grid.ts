@@ -1,5 +1,6 @@
 /** When each read of a plan is due: start + n * period, whatever happens on the line. */
 import type { ReadBlock } from './point-plan.ts'
+import { isTouched, type WrittenPlace } from './written-place.ts'
 
 /** One read and its instants, by the monotonic clock. */
 export interface GridEntry {
@@ -8,6 +9,11 @@ export interface GridEntry {
   dueMs: number
   /** It was due and has no answer yet: it waits, or is on the bus. */
   isPending: boolean
+  /** Out of turn: when it is read beside its grid, and when it last was; undefined where it is not to be, or never was. */
+  extraDueMs: number | undefined
+  extraMs: number | undefined
+  /** What is pending was asked out of turn. */
+  isExtra: boolean
   /** How late its last answer came after its instant, and by how much that differs from the answer before. */
   lateMs: number | undefined
   slipMs: number | undefined
@@ -15,8 +21,8 @@ export interface GridEntry {
 
 /** What is due now. */
 export interface Due {
-  /** In order of their instants. */
-  reads: { entry: GridEntry; dueMs: number }[]
+  /** In order of their instants. `isExtra`: beside the grid. */
+  reads: { entry: GridEntry; dueMs: number; isExtra: boolean }[]
   /** Instants that are left out, since the read before was still out or the clock was looked at too late. */
   overruns: number
 }
@@ -65,21 +71,32 @@ export class PollGrid {
   collect(nowMs: number): Due {
     const due: Due = { reads: [], overruns: 0 }
     for (const entry of this.#entries.values()) {
-      if (entry.dueMs > nowMs) continue
-      const { periodMs } = entry.block
-      const missed = Math.floor((nowMs - entry.dueMs) / periodMs)
-      const dueMs = entry.dueMs + missed * periodMs
-      entry.dueMs = dueMs + periodMs
-      due.overruns += missed + (entry.isPending ? 1 : 0)
-      if (!entry.isPending) due.reads.push({ entry, dueMs })
+      if (entry.dueMs <= nowMs) this.#collectDue(entry, nowMs, due)
+      else if (entry.extraDueMs !== undefined && entry.extraDueMs <= nowMs) {
+        if (!entry.isPending) due.reads.push({ entry, dueMs: entry.extraDueMs, isExtra: true })
+        entry.extraDueMs = undefined
+        entry.extraMs = nowMs
+      }
     }
     due.reads.sort((a, b) => a.dueMs - b.dueMs)
     return due
   }
 
+  /**
+   * Reads what was written to, once, beside the grid: now, or `rereadMs` after it last was for that reason. What waits
+   * or is out already is on the line only after the write, and will do.
+   */
+  readAgain(place: WrittenPlace, nowMs: number, rereadMs: number): void {
+    for (const entry of this.#entries.values()) {
+      if (entry.isPending || !entry.block.points.some((point) => isTouched(point, place))) continue
+      entry.extraDueMs ??= Math.max(nowMs, (entry.extraMs ?? Number.NEGATIVE_INFINITY) + rereadMs)
+    }
+  }
+
   /** Infinity where there is nothing to read. */
   nextMs(): number {
-    return Math.min(...[...this.#entries.values()].map(({ dueMs }) => dueMs))
+    const dues = [...this.#entries.values()].map(({ dueMs, extraDueMs = dueMs }) => Math.min(dueMs, extraDueMs))
+    return Math.min(...dues)
   }
 
   /** The answer of a read that was due at `dueMs` came. */
@@ -95,6 +112,18 @@ export class PollGrid {
     return slips.length === 0 ? null : Math.round(10 * Math.max(...slips)) / 10
   }
 
+  /** What is still out, asked out of turn, stands for what is due now; what was to be read again is read now. */
+  #collectDue(entry: GridEntry, nowMs: number, due: Due): void {
+    const { periodMs } = entry.block
+    const missed = Math.floor((nowMs - entry.dueMs) / periodMs)
+    const dueMs = entry.dueMs + missed * periodMs
+    entry.dueMs = dueMs + periodMs
+    due.overruns += missed + (entry.isPending && !entry.isExtra ? 1 : 0)
+    if (!entry.isPending) due.reads.push({ entry, dueMs, isExtra: false })
+    entry.extraDueMs = undefined
+    entry.isExtra = false
+  }
+
   /** @returns what was not there before */
   #replace(blocks: readonly ReadBlock[]): GridEntry[] {
     const before = this.#entries
@@ -102,12 +131,25 @@ export class PollGrid {
     const fresh: GridEntry[] = []
     for (const block of blocks) {
       const kept = before.get(block.key)
-      const entry = kept ?? { block, dueMs: 0, isPending: false, lateMs: undefined, slipMs: undefined }
+      const entry = kept ?? newEntry(block)
       entry.block = block
       this.#entries.set(block.key, entry)
       if (!kept) fresh.push(entry)
     }
     return fresh
+  }
+}
+
+function newEntry(block: ReadBlock): GridEntry {
+  return {
+    block,
+    dueMs: 0,
+    isPending: false,
+    extraDueMs: undefined,
+    extraMs: undefined,
+    isExtra: false,
+    lateMs: undefined,
+    slipMs: undefined,
   }
 }
 

@@ -29,6 +29,7 @@ function pollerOf(points: PointDefinition[], { answer = () => 10, window = 16, m
   const poller = new PointPoller({
     clock,
     limits: { mergeGap, mergeRegisters: 125 },
+    rereadMs: 250,
     window,
     onFailed: (those, event, fault) => void failed.push([those.map(({ name }) => name), event, fault.code]),
   })
@@ -255,6 +256,7 @@ t.test('a clock that was looked at too late leaves out what it missed and stays 
   const slow = new PointPoller({
     clock: late,
     limits: { mergeGap: 0, mergeRegisters: 1 },
+    rereadMs: 250,
     window: 1,
     onFailed: () => {},
   })
@@ -267,4 +269,19 @@ t.test('a clock that was looked at too late leaves out what it missed and stays 
   t.equal(slow.idleMs(), 300)
   t.same(times(), [0, 1000])
   poller.stop()
+})
+
+t.test('a read for the sake of a write that is out when the next is due stands for it', async (t) => {
+  const { asker, clock, poller, times } = pollerOf([point('a')], { answer: () => 300 })
+  const written = { unitId: 1, fc: 3, address: 0, quantity: 1 } as const
+  poller.start(asker)
+  await clock.run(100)
+  poller.readAgain(written) // the read is out: it reaches the unit after the write
+  await clock.run(800)
+  poller.readAgain(written)
+  poller.readAgain(written)
+  await clock.run(1500)
+  t.same(times(), [0, 900, 2000])
+  t.match(poller.counts(), { pollReads: 3, pollRereads: 1, pollOverruns: 0 })
+  t.equal(poller.view().periodSlipMs, 0)
 })

@@ -33,6 +33,7 @@ t.test('every instant of a day is start + n * interval, to the millisecond, what
   const poller = new PointPoller({
     clock,
     limits: { mergeGap: 8, mergeRegisters: 125 },
+    rereadMs: 250,
     window: 16,
     onFailed: () => {},
   })
