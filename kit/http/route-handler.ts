@@ -29,7 +29,8 @@ export function createServe(route: Route, longAnswers: LongAnswers): Serve {
     const wantsBody = route.body !== undefined || request.body !== undefined
     const body = wantsBody ? take(checkBody(request.body === undefined ? nothingSent : request.body)) : undefined
     if (faults.length > 0) throw fieldsFault(faults)
-    const ask = { ...askOf(request, reply, by), body, params, query }
+    // Not spread: that would read the signal, and make one for every request.
+    const ask = Object.assign(askOf(request, reply, by), { body, params, query })
     const result = await route.handle(ask as Ask<never, never, never>)
     if (by.caller && result instanceof Reply && result.body instanceof Readable) longAnswers.add(by.caller, reply.raw)
     return answer(reply, result)

@@ -47,7 +47,7 @@ export function actionRoutes({ registry, recorder }: { registry: PortRegistry; r
           if (isWrite(ask.body)) await recorder.sent(ask, 'modbus write', path, detail)
         }
         const told = (failed: object) => tell({ ...ask.body, ...failed })
-        const answer = await orTold(registry.require(path).adapter.act('request', ask.body), told)
+        const answer = await orTold(registry.require(path).adapter.act('request', ask.body, ask.signal), told)
         await tell(ask.body)
         return answer
       },

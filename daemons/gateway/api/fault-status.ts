@@ -43,6 +43,8 @@ export const faultStatus: Readonly<Record<string, number>> = {
   modbus_exception: 502,
   line_gone: 503,
   line_write_failed: 503,
+  // Nobody reads it: who asked is gone. Below 500, as nothing was sent and the journal need not tell of it.
+  modbus_withdrawn: 499,
   modbus_line_busy: 503,
   modbus_send_timeout: 503,
   modbus_unit_silent: 503,

@@ -29,9 +29,10 @@ export interface Adapter {
   end?(): void
   /**
    * Does one thing on the bus for a caller: `tx` (raw), `request` (modbus-rtu). The body is checked by the API's schema.
+   * @param gone aborted when the caller leaves: a request of his that waits for its turn is not sent any more
    * @throws Fault `wrong_protocol` for an action this protocol has not
    */
-  act(action: string, body: unknown): Promise<unknown>
+  act(action: string, body: unknown, gone?: AbortSignal): Promise<unknown>
   /** Counts since the adapter was made, by kind. */
   counters(): Record<string, number>
   /** What is wrong beside the line while it is open, such as a TCP port that is taken. */

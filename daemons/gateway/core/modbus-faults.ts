@@ -67,8 +67,8 @@ export function expiredFault(sent: SentRequest, waitedMs: number, isHeld: boolea
 }
 
 /** Whoever asked is gone. */
-export function withdrawnFault(sent: SentRequest): Fault {
-  const { unitId, fc } = sent.request
+export function withdrawnFault({ request }: Pick<SentRequest, 'request'>): Fault {
+  const { unitId, fc } = request
   return new Fault('modbus_withdrawn', `The request to unit ${unitId} was not sent: who asked it has left.`, {
     details: { unitId, fc },
   })

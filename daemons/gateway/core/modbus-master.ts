@@ -7,7 +7,7 @@ import type { Adapter, AdapterContext } from './adapter.ts'
 import type { AskHow, MasterHooks, ModbusAsker, ModbusWithdrawals } from './modbus-ask.ts'
 import { ModbusBus } from './modbus-bus.ts'
 import { modbusCounts } from './modbus-counts.ts'
-import { exceptionFault } from './modbus-faults.ts'
+import { exceptionFault, withdrawnFault } from './modbus-faults.ts'
 import type { Exchange, ModbusPdu } from './modbus-pdu.ts'
 import { type RequestBody, requestOfBody } from './modbus-request-check.ts'
 import type { ModbusSettings } from './modbus-settings.ts'
@@ -29,9 +29,6 @@ export interface ModbusAnswer {
 export interface ModbusMaster extends Adapter {
   readonly asker: ModbusAsker & ModbusWithdrawals
 }
-
-/** Somebody waits for the answer to a request of the API. */
-const asOperator: AskHow = { priority: 'operator' }
 
 /** @param settings with every default filled in; `pdu` builds requests and reads values from proven replies */
 export function createModbusMaster(
@@ -66,11 +63,23 @@ export function createModbusMaster(
     ask: (request, how) => pdu.ask(request, exchangeFor(request, how)),
   }
 
-  async function ask(body: RequestBody): Promise<ModbusAnswer> {
+  /** Somebody waits for the answer, or has left: then what is not out yet stays here. */
+  async function ask(body: RequestBody, gone?: AbortSignal): Promise<ModbusAnswer> {
     const request = requestOfBody(body)
     const { unitId, fc, address, quantity } = request
-    const values = fc === 43 ? await identify(request, exchangeFor) : await asker.ask(request, asOperator)
-    return { unitId, fc, address, quantity, values }
+    const how: AskHow = { priority: 'operator', ...(gone && { owner: gone }) }
+    const exchangeOf = (asked: ModbusRequest) => {
+      if (gone?.aborted) throw withdrawnFault({ request: asked })
+      return exchangeFor(asked, how)
+    }
+    const leave = () => gone && bus.withdraw(gone)
+    gone?.addEventListener('abort', leave)
+    try {
+      const values = fc === 43 ? await identify(request, exchangeOf) : await pdu.ask(request, exchangeOf(request))
+      return { unitId, fc, address, quantity, values }
+    } finally {
+      gone?.removeEventListener('abort', leave)
+    }
   }
 
   const scan = new UnitScan({
@@ -90,8 +99,8 @@ export function createModbusMaster(
       scan.lineClosed(fault)
       bus.detach(fault)
     },
-    async act(action, body) {
-      if (action === 'request') return await ask(body as RequestBody)
+    async act(action, body, gone) {
+      if (action === 'request') return await ask(body as RequestBody, gone)
       throw new Fault('wrong_protocol', `${port} speaks modbus-rtu, which has rest/request and no rest/${action}.`)
     },
     counters: () => ({ ...counts, ...bus.gauges }),
@@ -104,11 +113,11 @@ export function createModbusMaster(
  */
 async function identify(
   request: ModbusRequest,
-  exchangeFor: (asked: ModbusRequest, how: AskHow) => Exchange,
+  exchangeOf: (asked: ModbusRequest) => Exchange,
 ): Promise<IdentificationObject[]> {
   const objects: IdentificationObject[] = []
   for (let asked = request, left = MOST_IDENTIFICATION_REPLIES; left > 0; left--) {
-    const reply = await exchangeFor(asked, asOperator)(identifyRequestFrame(asked))
+    const reply = await exchangeOf(asked)(identifyRequestFrame(asked))
     if (!reply) break
     const found = openIdentification(reply)
     objects.push(...found.objects)

@@ -81,7 +81,7 @@ export function withModbusTcp(master: ModbusMaster, parts: ModbusTcpParts): Adap
       }
     },
     end: () => master.end?.(),
-    act: (action, body) => master.act(action, body),
+    act: (action, body, gone) => master.act(action, body, gone),
     counters: () => ({ ...master.counters(), ...counts }),
     fault: () => listening.fault,
   }

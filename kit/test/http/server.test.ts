@@ -223,6 +223,17 @@ t.test('aborts the signal of a handler whose client went away', async (t) => {
   await left
 })
 
+t.test('makes a signal only for a handler that asks for it', async (t) => {
+  let has: TypedPropertyDescriptor<unknown> | undefined
+  const handle: Route['handle'] = (ask) => {
+    has = Object.getOwnPropertyDescriptor(ask, 'signal')
+    return {}
+  }
+  const { ask } = await serve(t, { routes: [get('/api/thing', handle)] })
+  await ask('/api/thing')
+  t.type(has?.get, 'function')
+})
+
 t.test('takes only the hosts allowed, addresses and localhost', async (t) => {
   const { ask } = await serve(t, { routes: [get('/a', () => ({}))], http: { allowed_hosts: ['plant.example'] } })
   t.equal((await ask('/a')).status, 200)

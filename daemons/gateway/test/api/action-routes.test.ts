@@ -3,16 +3,17 @@ import { Fault } from '#kit/fault.ts'
 import { serve } from '#kit/test/http/server-here.ts'
 import { actionRoutes } from '../../api/action-routes.ts'
 import { faultStatus } from '../../api/fault-status.ts'
+import type { Adapter } from '../../core/adapter.ts'
 import type { PortRegistry } from '../../core/port-registry.ts'
 
 /** The action routes over a port whose bus does what `act` says; `told` is what the journal got. */
-async function routesOver(t: Parameters<typeof serve>[0], act: () => Promise<unknown>) {
+async function routesOver(t: Parameters<typeof serve>[0], act: Adapter['act']) {
   const told: unknown[] = []
   const registry = { require: () => ({ adapter: { act } }) } as unknown as PortRegistry
   const recorder = { sent: async (_asker: unknown, ...entry: unknown[]) => void told.push(entry) }
   const { ask } = await serve(t, { routes: actionRoutes({ registry, recorder }), faultStatus })
-  const post = (action: string, json: unknown) =>
-    ask(`/api/ports/%2Fdev%2FttyUSB0/rest/${action}`, { method: 'POST', as: 'admin', json })
+  const post = (action: string, json: unknown, signal?: AbortSignal) =>
+    ask(`/api/ports/%2Fdev%2FttyUSB0/rest/${action}`, { method: 'POST', as: 'admin', json, ...(signal && { signal }) })
   return { told, post }
 }
 
@@ -40,5 +41,23 @@ t.test('what may have reached the device in spite of a fault is in the journal w
 t.test('what was refused before it was sent is not in the journal', async (t) => {
   const { told, post } = await routesOver(t, () => Promise.reject(new Fault('line_closed', 'not open')))
   t.equal((await post('tx', { hex: '41' })).status, 409)
+  t.same(told, [])
+})
+
+t.test('a caller who leaves is told to the bus, and what was withdrawn for it is not in the journal', async (t) => {
+  const leaver = new AbortController()
+  const withdrawn = Promise.withResolvers<void>()
+  const { told, post } = await routesOver(t, (_action, _body, gone) => {
+    leaver.abort()
+    return new Promise((_resolve, reject) => {
+      gone?.addEventListener('abort', () => {
+        reject(new Fault('modbus_withdrawn', 'not sent'))
+        withdrawn.resolve()
+      })
+    })
+  })
+  await t.rejects(post('request', write, leaver.signal), { name: 'AbortError' })
+  await withdrawn.promise
+  await new Promise((resolve) => setImmediate(resolve))
   t.same(told, [])
 })
