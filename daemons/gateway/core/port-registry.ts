@@ -168,10 +168,11 @@ export class PortRegistry {
   }
 
   async #save(path: string, record: PortRecord | undefined): Promise<void> {
-    const others = this.#list()
-      .map((entry) => entry.record)
-      .filter((kept) => kept.path !== path)
-    await this.#parts.save(record ? [...others, record] : others)
+    const kept = new Map(this.#list().map((entry) => [entry.record.path, entry.record]))
+    // One that is changed stays where it is, so that the list is the same after a restart.
+    if (record) kept.set(path, record)
+    else kept.delete(path)
+    await this.#parts.save([...kept.values()])
   }
 
   #list(): Entry[] {

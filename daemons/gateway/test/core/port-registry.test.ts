@@ -189,3 +189,15 @@ t.test('an adapter is ended once another has its place, or the port is gone; not
   await registry.remove('/dev/ttyS0')
   t.same(ended, ['/dev/ttyS0', '/dev/ttyS0'])
 })
+
+t.test('ports are saved in the order they are listed in, whichever was changed', async (t) => {
+  const { registry, saved } = registryWith()
+  await registry.put('/dev/ttyS0', wish)
+  await registry.put('/dev/ttyS1', wish)
+  await registry.put('/dev/ttyS0', wish)
+  await registry.setEnabled('/dev/ttyS0', false)
+  t.same(
+    saved.at(-1)?.map(({ path }) => path),
+    registry.all().map(({ path }) => path),
+  )
+})
