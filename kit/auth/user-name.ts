@@ -16,4 +16,4 @@ export const userName = Type.String({
 })
 
 /** A new password. */
-export const newPassword = Type.String({ minLength: 8, maxLength: 256, description: '8 to 256 characters' })
+export const newPassword = Type.String({ minLength: 8, maxLength: 256 })

@@ -1,5 +1,6 @@
 /** Tests of auth/user-name.ts. */
 import t from 'tap'
+import { Type } from 'typebox'
 import { newPassword, userName } from '../../auth/user-name.ts'
 import { createCheck } from '../../http/check.ts'
 
@@ -47,4 +48,8 @@ t.test('a password has 8 to 256 characters', async (t) => {
     [7, 8, 256, 257].map((length) => check('x'.repeat(length)).faults.length),
     [1, 0, 0, 1],
   )
+  const inBody = createCheck(Type.Object({ password: newPassword }))
+  t.same(inBody({ password: 'short' }).faults, [
+    { field: 'password', message: 'is text with 5 characters, expected text of 8 to 256 characters' },
+  ])
 })
