@@ -100,7 +100,7 @@ function checkValues(body: RequestBody, { shape }: ModbusFunction, refuse: Refus
   const wrongAt = values.findIndex((value) => (isBits ? Number(value) > 1 : typeof value === 'boolean'))
   if (wrongAt >= 0)
     refuse(
-      `values.${wrongAt}`,
+      `values[${wrongAt}]`,
       `is ${values[wrongAt]}; ${isBits ? 'a coil is 0, 1, true or false' : 'a register is 0 to 65535'}`,
     )
 }
