@@ -1,7 +1,7 @@
 /** What can be done with the points of all ports: list, replace, add a device, change, remove. */
 import { Fault } from '#kit/fault.ts'
 import { type AdapterFaces, requireFace } from './adapter-faces.ts'
-import { badPoints, refuseBadPoints } from './point-check.ts'
+import { badPoints, refuseBadPoint, refuseBadPoints } from './point-check.ts'
 import type { PointDefinition } from './point-record.ts'
 import type { TemplateLibrary } from './point-template.ts'
 import type { PointsFace, PointView, PollingView } from './points-face.ts'
@@ -45,7 +45,7 @@ export interface PointBook {
   replace(port: string, points: PointDefinition[]): Promise<PointList>
   /** @throws Fault `unknown_template`, `point_exists`, `bad_fields`, `too_many_points`, `store_write_failed` */
   add(port: string, device: NewDevice): Promise<PointList>
-  /** @throws Fault `unknown_point`, `bad_fields`, `store_write_failed` */
+  /** @throws Fault `unknown_point`, `point_exists`, `bad_fields`, `store_write_failed` */
   change(port: string, name: string, change: Partial<PointDefinition>): Promise<PointView>
   /** @throws Fault `unknown_point`, `store_write_failed` */
   remove(port: string, name: string): Promise<void>
@@ -97,10 +97,7 @@ export function createPointBook({ keeper, templates, limits }: PointBookParts): 
       await applied(port, (before) => {
         const names = new Set(before.map(({ name }) => name))
         const twice = added.filter(({ name }) => names.has(name)).map(({ name }) => name)
-        if (twice.length > 0)
-          throw new Fault('point_exists', `The port has a point "${twice[0]}" already; give the device a prefix.`, {
-            details: { names: twice },
-          })
+        if (twice.length > 0) throw pointExists(twice, 'give the device a prefix')
         return [...before, ...added]
       })
       return listed(port)
@@ -108,7 +105,11 @@ export function createPointBook({ keeper, templates, limits }: PointBookParts): 
     async change(port, name, change) {
       await applied(port, (before) => {
         const at = indexOf(before, name)
-        return before.map((point, index) => (index === at ? { ...point, ...change } : point))
+        const after = { ...before[at], ...change } as PointDefinition
+        if (before.some((point, index) => index !== at && point.name === after.name))
+          throw pointExists([after.name], 'give this one another name')
+        refuseBadPoint(after)
+        return before.with(at, after)
       })
       const after = change.name ?? name
       const view = faceOf(port)
@@ -147,6 +148,10 @@ function indexOf(points: readonly PointDefinition[], name: string): number {
   const at = points.findIndex((point) => point.name === name)
   if (at < 0) throw unknownPoint(name)
   return at
+}
+
+function pointExists(names: readonly string[], remedy: string): Fault {
+  return new Fault('point_exists', `The port has a point "${names[0]}" already; ${remedy}.`, { details: { names } })
 }
 
 function unknownPoint(name: string): Fault {

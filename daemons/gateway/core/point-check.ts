@@ -14,15 +14,16 @@ const MOST_LISTED = 32
 
 /**
  * Every fault of a list whose fields are each checked by their schema already.
- * @param prefix path of the list: `points`
+ * @param points undefined: one that does not fit its schema, of which nothing more can be said
  */
-export function pointFaults(points: readonly TemplatePoint[], prefix = 'points'): PointFault[] {
-  const faults = points.flatMap((point, at) => faultsOf(point, `${prefix}[${at}].`))
+export function pointFaults(points: readonly (TemplatePoint | undefined)[]): PointFault[] {
+  const faults = points.flatMap((point, at) => (point ? faultsOf(point, `points[${at}].`) : []))
   const firstOf = new Map<string, number>()
-  for (const [at, { name }] of points.entries()) {
-    const first = firstOf.get(name)
-    if (first === undefined) firstOf.set(name, at)
-    else faults.push({ field: `${prefix}[${at}].name`, message: `is "${name}", as is that of ${prefix}[${first}]` })
+  for (const [at, point] of points.entries()) {
+    if (!point) continue
+    const first = firstOf.get(point.name)
+    if (first === undefined) firstOf.set(point.name, at)
+    else faults.push({ field: `points[${at}].name`, message: `is "${point.name}", as is that of points[${first}]` })
   }
   return faults
 }
@@ -30,6 +31,12 @@ export function pointFaults(points: readonly TemplatePoint[], prefix = 'points')
 /** Throws Fault `bad_fields` with every fault at once; does nothing where the points are in order. */
 export function refuseBadPoints(points: readonly PointDefinition[]): void {
   const faults = pointFaults(points)
+  if (faults.length > 0) throw badPoints(faults)
+}
+
+/** The same of one point, whose fields are named without a path. */
+export function refuseBadPoint(point: PointDefinition): void {
+  const faults = faultsOf(point, '')
   if (faults.length > 0) throw badPoints(faults)
 }
 

@@ -115,6 +115,7 @@ t.test('what is not there, or is there already, has its status', async (t) => {
   t.equal(await status('POST', here, { template: 'meter' }), '400 bad_fields')
   t.equal(await status('PATCH', `${here}/none`, { scale: 2 }), '404 unknown_point')
   t.equal(await status('PATCH', `${here}/volts`, { scale: 0 }), '400 bad_fields')
+  t.equal(await status('PATCH', `${here}/volts`, { name: 'amperes' }), '409 point_exists')
   t.equal(await status('PATCH', `${here}/volts`, { sclae: 2 }), '400 bad_fields')
   t.equal(await status('DELETE', `${here}/none`), '404 unknown_point')
   t.equal(await status('GET', '/api/ports/raw/points'), '409 wrong_protocol')

@@ -46,7 +46,17 @@ t.test('one point is changed, also its name, or removed', async (t) => {
   t.match(await book.change('bus', 'a', { name: 'c', scale: 0.5 }), { name: 'c', scale: 0.5, quality: 'unknown' })
   t.match(kept.get('bus'), [{ name: 'c', scale: 0.5, address: 0 }, { name: 'b' }])
   await t.rejects(book.change('bus', 'a', {}), { code: 'unknown_point' })
-  await t.rejects(book.change('bus', 'c', { name: 'b' }), { code: 'bad_fields', message: /is "b", as is that of/ })
+  await t.rejects(book.change('bus', 'c', { name: 'b' }), {
+    code: 'point_exists',
+    message: 'The port has a point "b" already; give this one another name.',
+    details: { names: ['b'] },
+  })
+  await t.rejects(book.change('bus', 'c', { scale: 0 }), {
+    code: 'bad_fields',
+    details: { fields: [{ field: 'scale', message: /is 0/ }] },
+  })
+  await book.change('bus', 'c', { name: 'c', scale: 2 })
+  t.match(kept.get('bus'), [{ name: 'c', scale: 2 }, { name: 'b' }])
   await book.remove('bus', 'c')
   t.match(kept.get('bus'), [{ name: 'b' }])
   await t.rejects(book.remove('bus', 'c'), { code: 'unknown_point' })
