@@ -27,7 +27,9 @@ export function createServe(route: Route, longAnswers: LongAnswers): Serve {
     const params = checkParams ? take(checkParams(request.params)) : request.params
     const query = take(checkQuery(queryOf(route, request)))
     const wantsBody = route.body !== undefined || request.body !== undefined
-    const body = wantsBody ? take(checkBody(request.body === undefined ? nothingSent : request.body)) : undefined
+    const asked = wantsBody ? checkBody(request.body === undefined ? nothingSent : request.body) : undefined
+    const body = asked && take(asked)
+    if (asked && asked.faults.length > 0) faults.push(...(route.faultsBeside?.(body) ?? []))
     if (faults.length > 0) throw fieldsFault(faults)
     // Not spread: that would read the signal, and make one for every request.
     const ask = Object.assign(askOf(request, reply, by), { body, params, query })

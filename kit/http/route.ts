@@ -1,5 +1,6 @@
 /** What a daemon says of one HTTP route: path, who may, shapes, and what is done. */
 import type { Static, TSchema } from 'typebox'
+import type { FieldFault } from './sentences.ts'
 
 /** Who may call a route. `anyone` needs no credentials, `user` any valid ones, `admin` those of an administrator. */
 export type WhoMay = 'anyone' | 'user' | 'admin'
@@ -55,6 +56,11 @@ export interface Route {
   /** Takes a one-time `?ticket=` in place of the header: for what a browser opens by address, such as a download. */
   ticket?: boolean
   body?: TSchema
+  /**
+   * What else is wrong with a body that does not fit its schema, so that it is told with the rest. Of one that fits,
+   * `handle` finds it.
+   */
+  faultsBeside?: (body: unknown) => FieldFault[]
   /** Largest body, where it is larger than `http.body_bytes`: for a list that is sent whole. */
   bodyBytes?: number
   params?: TSchema

@@ -1,5 +1,8 @@
 /** Bodies and parameters of the point routes. */
 import { type TSchema, Type } from 'typebox'
+import { createCheck } from '#kit/http/check.ts'
+import type { FieldFault } from '#kit/http/sentences.ts'
+import { pointFaults } from '../core/point-check.ts'
 import { MOST_POINTS, type PointDefinition, pointDefinition, pointName, unitNumber } from '../core/point-record.ts'
 import { portParams } from './port-body.ts'
 
@@ -8,6 +11,16 @@ export const pointTableBody = Type.Object(
   { points: Type.Array(pointDefinition, { maxItems: MOST_POINTS }) },
   { additionalProperties: false },
 )
+
+const checkPoint = createCheck(pointDefinition)
+
+/** Faults between the fields and names of those points that fit their schema, where others of the table do not. */
+export function faultsBesideShape(body: unknown): FieldFault[] {
+  const points = (body as { points?: unknown } | null)?.points
+  if (!Array.isArray(points) || points.length > MOST_POINTS) return []
+  const checked = points.map((point) => checkPoint(point))
+  return pointFaults(checked.map(({ faults, value }) => (faults.length > 0 ? undefined : (value as PointDefinition))))
+}
 
 /** Body of POST: a device by its template. */
 export const newDeviceBody = Type.Object(

@@ -1,7 +1,7 @@
 /** Routes of points: values, and which there are. */
 import { Reply, type Route, route } from '#kit/http/route.ts'
 import type { PointBook } from '../core/point-book.ts'
-import { newDeviceBody, pointChangeBody, pointParams, pointTableBody } from './point-body.ts'
+import { faultsBesideShape, newDeviceBody, pointChangeBody, pointParams, pointTableBody } from './point-body.ts'
 import { portParams } from './port-body.ts'
 import type { Recorder } from './recorder.ts'
 
@@ -36,6 +36,7 @@ function tableRoutes({ book, recorder, maxPoints }: PointRouteParts): Route[] {
       summary: 'Replace the points of a port; applied at once and saved',
       params: portParams,
       body: pointTableBody,
+      faultsBeside: faultsBesideShape,
       bodyBytes: maxPoints * POINT_BYTES,
       async handle(ask) {
         const { path } = ask.params

@@ -99,6 +99,18 @@ t.test('every fault of a table is told at once, by the path of its field', async
     'points[1].name',
     'points[1].type',
   ])
+  const mixed = await asAdmin('PUT', here, {
+    points: [plain, { ...plain, fc: 5, type: 'bit' }, { ...plain, scale: 0 }, { ...plain, name: 'b', bit: 3 }],
+  })
+  t.strictSame(mixed.body.fields.map(({ field }: { field: string }) => field).sort(), [
+    'points[1].fc',
+    'points[2].name',
+    'points[2].scale',
+    'points[3].bit',
+  ])
+  for (const points of ['none', { length: 1 }, [null, 1, plain]])
+    t.match(await asAdmin('PUT', here, { points }), { status: 400, body: { error: 'bad_fields' } })
+  t.match(await asAdmin('PUT', here, []), { status: 400, body: { error: 'bad_fields' } })
   t.same(kept.get('bus'), [])
 })
 
