@@ -186,7 +186,7 @@ export class ModbusBus {
     this.#receiver.begin(transaction.sent)
     this.#units.sent(transaction)
     this.#move('silent')
-    sendRequest({ ...this.#parts, line }, transaction.sent).then(
+    sendRequest({ ...this.#parts, line }, transaction).then(
       (atMs) => this.#onSent(transaction, atMs),
       (fault) => this.#onNotSent(transaction, fault),
     )

@@ -5,7 +5,8 @@ import type { Adapter, AdapterContext } from './adapter.ts'
 import type { MasterHooks } from './modbus-ask.ts'
 import { flawOfHeard, type HeardFrame, heardCounts, ModbusHearing } from './modbus-hearing.ts'
 import type { ModbusSettings } from './modbus-settings.ts'
-import { type Asking, ModbusUnits } from './modbus-units.ts'
+import type { Asking } from './modbus-transaction.ts'
+import { ModbusUnits } from './modbus-units.ts'
 
 /**
  * @param settings with every default filled in; a reply is believed that begins within `response_timeout_ms`

@@ -3,11 +3,11 @@ import { hexOf } from '#kit/bytes/hex.ts'
 import type { Clock } from '#kit/clock.ts'
 import { faultOf } from '#kit/fault.ts'
 import { describeRequest } from '../wire/modbus-describe.ts'
-import type { SentRequest } from '../wire/modbus-reply.ts'
 import { wireUs } from '../wire/modbus-timing.ts'
 import type { ModbusCounts } from './modbus-counts.ts'
 import { sendFault } from './modbus-faults.ts'
 import type { ModbusSettings } from './modbus-settings.ts'
+import type { Asking } from './modbus-transaction.ts'
 import type { FramePayload, Line } from './ports.ts'
 
 export interface SendParts {
@@ -25,7 +25,8 @@ export interface SendParts {
  *   a pty) does not shorten it below the time on the wire, so it may lie ahead.
  * @throws Fault `modbus_send_timeout`, and what the line throws
  */
-export async function sendRequest(parts: SendParts, sent: SentRequest): Promise<number> {
+export async function sendRequest(parts: SendParts, asking: Asking): Promise<number> {
+  const { sent } = asking
   const { clock, counts, line, settings } = parts
   const startMs = clock.monotonicMs()
   const onWireMs = wireUs(parts, sent.frame.length) / 1000
@@ -36,7 +37,7 @@ export async function sendRequest(parts: SendParts, sent: SentRequest): Promise<
       // What the driver still holds must not go out later, when its reply would be taken for another.
       line.flush().catch(() => {})
     })
-    write(parts, sent)
+    write(parts, asking)
       .then(resolve, reject)
       .finally(() => timer.cancel())
   }).catch((error) => {
@@ -45,12 +46,14 @@ export async function sendRequest(parts: SendParts, sent: SentRequest): Promise<
   return Math.max(clock.monotonicMs(), startMs + onWireMs)
 }
 
-async function write({ clock, counts, line, publish }: SendParts, { frame, request }: SentRequest): Promise<void> {
+async function write({ clock, counts, line, publish }: SendParts, { how, sent }: Asking): Promise<void> {
+  const { frame, request } = sent
   await line.write(frame)
   counts.txFrames++
   const monotonicUs = Math.round(clock.monotonicMs() * 1000)
   publish('frame', (): FramePayload => {
-    return { direction: 'tx', monotonicUs, hex: hexOf(frame), length: frame.length, decoded: describeRequest(request) }
+    const decoded = describeRequest(request)
+    return { direction: 'tx', monotonicUs, hex: hexOf(frame), length: frame.length, decoded, priority: how.priority }
   })
   await line.drain()
 }

@@ -12,3 +12,6 @@ export interface Transaction {
   resolve(reply: Uint8Array | null): void
   reject(fault: Fault): void
 }
+
+/** What is asked, and how: all that counts of a transaction where nobody has to be told. */
+export type Asking = Pick<Transaction, 'how' | 'sent'>

@@ -5,7 +5,7 @@ import { exceptionCode } from '../wire/modbus-reply.ts'
 import { exceptionFault, unitSilentFault } from './modbus-faults.ts'
 import type { LateReply } from './modbus-holds.ts'
 import type { ModbusSettings } from './modbus-settings.ts'
-import type { Transaction } from './modbus-transaction.ts'
+import type { Asking } from './modbus-transaction.ts'
 import { UnitBreaker } from './unit-breaker.ts'
 import { createUnitLatency, type UnitLatency } from './unit-latency.ts'
 import { unitSentence } from './unit-sentence.ts'
@@ -22,9 +22,6 @@ export interface ModbusUnitsParts {
 
 /** Told of each proven reply, in time or late. @param tookMs null where it is not known which request it answers */
 export type ProofListener = (unitId: number, frame: Uint8Array, tookMs: number | null) => void
-
-/** What of a request counts here. */
-export type Asking = Pick<Transaction, 'how' | 'sent'>
 
 type UnitCounts = Pick<
   UnitView,

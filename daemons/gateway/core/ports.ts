@@ -142,6 +142,8 @@ export interface FramePayload {
   decoded: unknown
   /** Why it does not decode; absent where it does. */
   decodeError?: { code: string; message: string }
+  /** Of a request of a Modbus master: `operator`, `poll`, or `background` for a scan. */
+  priority?: string
 }
 
 /** TCP clients of a raw line. What one sends goes to the line; what the line sends goes to all. */

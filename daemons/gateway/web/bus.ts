@@ -8,6 +8,7 @@ export interface Unit {
   /** Questions without an answer in time. */
   misses: number
   late: number
+  /** Those in answer to a scan not counted. */
   exceptions: number
   /** The newest thing seen of it was an answer in time. */
   isWell: boolean
@@ -25,6 +26,7 @@ export const JUDGED_MS = 60_000
 /** Units seen since `fromMs`, by number. */
 export function unitsOf(rows: readonly Row[], fromMs: number): Unit[] {
   const units = new Map<number, Unit>()
+  let asked: Row | undefined
   for (const row of rows) {
     if (row.unit === null || row.at < fromMs) continue
     let unit = units.get(row.unit)
@@ -42,7 +44,8 @@ export function unitsOf(rows: readonly Row[], fromMs: number): Unit[] {
       }
       units.set(row.unit, unit)
     }
-    note(unit, row)
+    if (row.kind === 'ask') asked = row
+    note(unit, row, asked?.isScan === true && asked.unit === row.unit)
   }
   for (const unit of units.values()) unit.middleMs = quantile(unit.history, 0.5)
   return [...units.values()]
@@ -50,11 +53,11 @@ export function unitsOf(rows: readonly Row[], fromMs: number): Unit[] {
     .sort((a, b) => a.unit - b.unit)
 }
 
-function note(unit: Unit, row: Row): void {
+function note(unit: Unit, row: Row, isScanned: boolean): void {
   if (row.kind === 'answer') {
     unit.answers += 1
     unit.isWell = true
-    if (row.lit === 'warn') unit.exceptions += 1
+    if (row.lit === 'warn' && !isScanned) unit.exceptions += 1
     if (row.tookMs !== null) unit.history.push(row.tookMs)
   } else if (row.kind === 'miss') {
     unit.misses += 1

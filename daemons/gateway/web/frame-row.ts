@@ -27,6 +27,8 @@ export interface Row {
   length: number
   tookMs: number | null
   lit: Lit | null
+  /** A question of a scan: an exception in answer to it says nothing against the unit. */
+  isScan?: boolean
 }
 
 /** The line of an event; null for events the log does not show. */
@@ -64,6 +66,7 @@ function frameRow(event: PortEvent, frame: FramePayload): Row {
     direction: frame.direction,
     hex: frame.hex,
     length: frame.length,
+    isScan: frame.priority === 'background',
   }
   if (frame.decoded) return { ...row, ...decodedRow(frame.decoded as DecodedFrame) }
   if (frame.decodeError) return { ...row, kind: 'noise', what: frame.decodeError.message, lit: 'warn' }

@@ -101,6 +101,7 @@ t.test('every frame is told with its bytes and its meaning, in both directions',
     hex: '07 03 00 01 00 01 D5 AC',
     length: 8,
     decoded: { kind: 'request', unitId: 7, fc: 3, name: 'Read Holding Registers', address: 1, quantity: 1 },
+    priority: 'operator',
   })
   t.match(frames[1], { direction: 'rx', length: 7, decoded: { kind: 'reply', address: 1, quantity: 1, values: [3] } })
   t.equal(frames.length, 2)

@@ -47,6 +47,15 @@ t.test('judges each unit by what was seen of it last', async (t) => {
   t.equal(units[2]?.lateMs, 412)
 })
 
+t.test('an exception in answer to a scan says nothing against the unit, one in answer to a poll does', async (t) => {
+  const ask = (over: Partial<Row>) => row({ kind: 'ask', direction: 'tx', ...over })
+  const refused = row({ lit: 'warn' })
+  const exceptions = (rows: Row[]) => unitsOf(rows, 5000).map(({ exceptions }) => exceptions)
+  t.same(exceptions([ask({ isScan: true }), refused]), [0])
+  t.same(exceptions([ask({ isScan: true }), refused, ask({ isScan: false }), refused]), [1])
+  t.same(exceptions([ask({ isScan: true, unit: 2 }), refused]), [1])
+})
+
 t.test('draws frames as long as they took, and the wait for a reply that never came', async (t) => {
   const rows = [
     row({ kind: 'ask', direction: 'tx', at: 8000, length: 30 }),

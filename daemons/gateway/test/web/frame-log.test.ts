@@ -26,6 +26,11 @@ t.test('says what a Modbus master asks and what it is answered', async (t) => {
   t.match(taken, { value: '10 = 215', what: 'taken' })
 })
 
+t.test('tells the questions of a scan from others', async (t) => {
+  const asked = (priority?: string) => rowOf(frame({ direction: 'tx', decoded: { kind: 'request' }, priority }))?.isScan
+  t.same([asked('background'), asked('poll'), asked('operator'), asked()], [true, false, false, false])
+})
+
 t.test('tints what is not well', async (t) => {
   const exception = { kind: 'exception', unitId: 21, fc: 3, exception: { code: 2, name: 'illegal data address' } }
   t.match(rowOf(decoded(exception)), { what: 'Exception 02: illegal data address', lit: 'warn' })
