@@ -112,6 +112,11 @@ export class ModbusTap {
       heard.push(this.#noise(end))
       this.#scanAt = 0
     }
+    if (this.#scanAt > MAX_RTU_BYTES) {
+      // Noise without end is told as it comes; its last byte stays, as what follows stands behind junk.
+      heard.push(this.#noise(this.#scanAt - 1))
+      this.#scanAt = 1
+    }
     return heard
   }
 
@@ -127,7 +132,8 @@ export class ModbusTap {
     if (framed !== undefined) return framed
     if (this.#scanAt === 0) {
       if (step === 'wait' && this.#bytes.length <= MAX_RTU_BYTES) return undefined
-      if (isGlitch(this.#bytes[0])) return 1
+      const glitches = this.#bytes.findIndex((byte) => !isGlitch(byte))
+      if (glitches !== 0) return glitches < 0 ? this.#bytes.length : glitches
       this.#scanAt = 1
     }
     for (; this.#scanAt < this.#bytes.length; this.#scanAt++) {
@@ -154,7 +160,7 @@ export class ModbusTap {
       if (typeof step === 'object') {
         state = step.next
         at += step.length
-        if (at >= MAX_RTU_BYTES) return 'holds'
+        if (at - from >= MAX_RTU_BYTES) return 'holds'
       } else if (step === 'junk' && at > from && isGlitch(this.#bytes[at])) at++
       else if (step === 'wait') return this.#bytes.length - at > MAX_RTU_BYTES ? 'broken' : 'open'
       else return 'broken'

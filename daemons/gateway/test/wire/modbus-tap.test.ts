@@ -112,6 +112,43 @@ t.test('a damaged frame that carries whole frames as data does not pass them on'
     }
 })
 
+t.test('nor does it behind noise that is longer than any frame', async (t) => {
+  const inner = { unitId: 5, fc: 3, address: 7, quantity: 2 }
+  const carried = joined([frameOf(inner), replyOf(inner, 1), Uint8Array.of(0)])
+  const damaged = [9, 16, 0, 0, 0, carried.length / 2, carried.length, ...carried, 1, 2, 3]
+  for (let length = 1; length < 600; length += 7) {
+    const noise = Uint8Array.from({ length }, (_, at) => [1, 16, 0, 0, 0, 123, 246][at % 7] ?? 0)
+    t.same(pairsOf(heardOf([noise, Uint8Array.from(damaged)])), [], `${length} bytes`)
+  }
+})
+
+t.test('noise without end is told as it comes: what is kept has a bound', async (t) => {
+  const kinds: Record<string, readonly number[]> = {
+    'heads of writes': [1, 16, 0, 0, 0, 123, 246],
+    'heads of reads': [1, 3],
+    identification: [1, 0x2b, 0x0e, 1, 0x81, 0xff, 1],
+    'replies cut off': [3, 4, 250],
+  }
+  for (const [kind, pattern] of Object.entries(kinds)) {
+    const tap = new ModbusTap(rules)
+    let toldBytes = 0
+    let mostKept = 0
+    for (let turn = 0; turn < 500; turn++) {
+      const bytes = Uint8Array.from({ length: 115 }, (_, at) => pattern[(turn * 115 + at) % pattern.length] ?? 0)
+      for (const one of tap.feed(bytes, turn * 10)) toldBytes += 'frame' in one ? one.frame.length : 0
+      mostKept = Math.max(mostKept, tap.pending.length)
+    }
+    t.ok(mostKept <= 1024, `${kind}: ${mostKept} bytes kept`)
+    t.equal(toldBytes + tap.pending.length, 500 * 115)
+  }
+})
+
+t.test('zeros and other glitches in a row are told together', async (t) => {
+  const tap = new ModbusTap(rules)
+  t.match(tap.feed(new Uint8Array(200), 0), [{ kind: 'noise', frame: { length: 200 } }])
+  t.equal(tap.pending.length, 0)
+})
+
 t.test('random bytes are noise and break nothing', async (t) => {
   const law = fc.property(fc.array(fc.uint8Array({ maxLength: 300 })), (parts) => {
     const heard = heardOf(parts)
