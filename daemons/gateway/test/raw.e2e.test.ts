@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, createServer } from 'node:net'
 import t from 'tap'
 import { openPty } from '#native/serial/index.ts'
 import { freePort } from './free-port.ts'
@@ -190,3 +190,29 @@ function hexOf(bytes: Buffer): string {
     .toUpperCase()
     .replace(/..(?=.)/g, '$& ')
 }
+
+t.test('a TCP port that is taken is the fault of a raw line, which works, and opens once it is free', async (t) => {
+  const gateway = await startGateway(t, { sets: ['ports.retry_first_ms=50', 'ports.retry_max_ms=100'] })
+  await gateway.setUp()
+  const device = openPty()
+  t.teardown(() => device.close())
+  const heard = heardBy(device)
+  const tcpPort = await freePort()
+  const squatter = createServer().listen(tcpPort, '127.0.0.1')
+  await once(squatter, 'listening')
+  const settings = { ...delimited.settings, tcp_port: tcpPort }
+  t.equal((await gateway.call('PUT', gateway.portPath(device.path), { protocol: 'raw', settings })).status, 200)
+  const view = async () => (await gateway.call('GET', gateway.portPath(device.path))).body
+  await until('its fault is told', async () => (await view()).fault !== null)
+  t.match(await view(), { state: 'open', fault: { code: 'tcp_port_taken', message: new RegExp(`${tcpPort}`) } })
+  await gateway.call('POST', gateway.portPath(device.path, '/rest/tx'), { hex: '41' })
+  await until('the line takes bytes', () => heard() === 'A')
+  squatter.close()
+  await until('its fault is gone', async () => (await view()).fault === null)
+  const { body: events } = await gateway.call('GET', gateway.portPath(device.path, '/frames'))
+  t.equal(events.filter(({ event }: { event: string }) => event === 'error').length, 1, 'told once')
+  const client = connect(tcpPort, '127.0.0.1')
+  t.teardown(() => client.destroy())
+  client.write('B')
+  await until('a client reaches the line', () => heard() === 'AB')
+})
