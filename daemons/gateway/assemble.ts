@@ -272,7 +272,14 @@ function serverOf(context: Context, house: House, { journal, refusals }: Records
       ...scanRoutes({ registry, recorder }),
       ...webhookRoutes({ book: webhooks, journal }),
     ],
-    sockets: [liveFeedRoute({ hub, clock, limits: { summaryMs: config.feed.summary_ms } })],
+    sockets: [
+      liveFeedRoute({
+        hub,
+        clock,
+        limits: { summaryMs: config.feed.summary_ms },
+        badMessages: config.feed.bad_messages,
+      }),
+    ],
     web: { folder: join(import.meta.dirname, 'web/gateway') },
     faultStatus,
     title: PRODUCT,

@@ -99,6 +99,12 @@ const feed = Type.Object(
       unit: 'ms',
       description: 'how often a WebSocket client that is behind is told how much it missed',
     }),
+    bad_messages: Type.Integer({
+      default: 32,
+      minimum: 1,
+      maximum: 10_000,
+      description: 'messages that are not understood after which a WebSocket client is let go',
+    }),
   },
   { additionalProperties: false, default: {}, description: 'live events over /ws' },
 )

@@ -30,9 +30,14 @@ export interface LiveFeedParts {
   hub: EventHub
   clock: Clock
   limits: FeedLimits
+  /** Messages not understood after which a client is let go: to answer each would cost the lines their time. */
+  badMessages: number
 }
 
-export function liveFeedRoute({ hub, clock, limits }: LiveFeedParts): SocketRoute {
+/** RFC 6455, 7.4.1. */
+const POLICY = 1008
+
+export function liveFeedRoute({ hub, clock, limits, badMessages }: LiveFeedParts): SocketRoute {
   return {
     path: '/ws',
     who: 'user',
@@ -46,12 +51,16 @@ export function liveFeedRoute({ hub, clock, limits }: LiveFeedParts): SocketRout
         },
       }
       const feed = createFeed({ hub, clock, limits, mayHear, sink })
+      let bad = 0
       socket.onMessage((data) => {
+        // What came behind the last straw is still handed up.
+        if (!socket.isOpen) return
         try {
           hear(feed, String(data), caller ?? NOBODY)
         } catch (error) {
           const fault = error instanceof Fault ? error : new Fault('bad_message', 'The message is not understood.')
           socket.send(JSON.stringify({ type: 'error', error: fault.code, message: fault.message, ...fault.details }))
+          if (++bad >= badMessages) socket.close(POLICY, `${bad} messages were not understood`)
         }
       })
       socket.onClose(() => feed.close())

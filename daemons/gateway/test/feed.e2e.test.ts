@@ -104,3 +104,16 @@ t.test('a listener hears the port and the events it asked for, and no others', a
     [device.path, 'frame'],
   ])
 })
+
+t.test('who says what is not understood again and again is let go', async (t) => {
+  const gateway = await startGateway(t, { sets: ['feed.bad_messages=3'] })
+  const token = await gateway.setUp()
+  const socket = new WebSocket(socketUrl(gateway), { headers: { authorization: `Bearer ${token}` } })
+  const got = listen(socket)
+  await once(socket, 'open')
+  for (let n = 0; n < 1000; n++) socket.send('{"type":"nonsense"}')
+  const [code, reason] = await once(socket, 'close')
+  t.equal(code, 1008)
+  t.equal(String(reason), '3 messages were not understood')
+  t.equal(got.length, 3, 'and is told why, as often')
+})
