@@ -44,7 +44,11 @@ export function UserForm({ user, again }: UserFormProps): VNode {
     event.preventDefault()
     void form.submit(save)
   }
+  // The last administrator keeps the role, and one's own password has a form of its own: nothing is left to save.
+  const isFixed = user?.isLastAdmin === true && user.isYou
   const isSame = user !== undefined && !form.isChanged('role') && form.values.value.password === ''
+  const footer = html`<footer class="save">${user && !user.isLastAdmin ? html`<${Removal} user=${user} again=${again} />` : null}
+      <${Act} kind="primary" type="submit" waits=${form.isBusy.value || isSame}>${user ? 'Save' : 'Add user'}</${Act}></footer>`
   return html`<form class="panel" onSubmit=${submit} novalidate aria-label=${user ? `User ${user.username}` : 'New user'}>
     <header><h2>${user?.username ?? 'New user'}</h2><div class="acts"><a class="btn quiet icon" href=${linkTo('users')} aria-label="Close form">${icon('close')}</a></div></header>
     <div class="in stack">
@@ -52,8 +56,7 @@ export function UserForm({ user, again }: UserFormProps): VNode {
       ${user?.isLastAdmin ? html`<p class="small soft">The last administrator: neither removed nor made a viewer, because then nobody could change anything. Make another administrator first.</p>` : choice({ form, name: 'role', label: 'Role', options: ROLES, hint: 'A viewer reads everything but webhooks, users and the journal, and changes nothing.' })}
       ${user?.isYou ? html`<p class="small soft">Your password is changed under <a href=${linkTo('users', 'password')}>Own password</a>, which asks for the present one.</p>` : input({ form, name: 'password', label: user ? 'New password' : 'Password', type: 'password', autocomplete: 'new-password', hint: user ? 'Empty: stays as it is. A new one signs the user out everywhere.' : 'At least 8 characters.' })}
       ${refusal(form)}</div>
-    <footer class="save">${user && !user.isLastAdmin ? html`<${Removal} user=${user} again=${again} />` : null}
-      <${Act} kind="primary" type="submit" waits=${form.isBusy.value || isSame}>${user ? 'Save' : 'Add user'}</${Act}></footer></form>`
+    ${isFixed ? null : footer}</form>`
 }
 
 function Removal({ user, again }: { user: User; again: () => Promise<void> }): VNode {
