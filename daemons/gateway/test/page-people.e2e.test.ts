@@ -42,6 +42,7 @@ async function users(t: Test, { page, gateway, audit }: Stage): Promise<void> {
   t.match(body, [{ role: 'admin' }, { username: 'night shift', role: 'viewer' }])
   await page.getByRole('link', { name: 'admin', exact: true }).click()
   await page.getByText('neither removed nor made a viewer').waitFor()
+  t.equal(await page.getByRole('form', { name: 'User admin' }).getByRole('button').count(), 0, 'nothing to save')
   await audit(t, 'users')
   await page.getByRole('link', { name: 'Close form' }).click()
 }
@@ -86,6 +87,9 @@ async function journal(t: Test, { page, gateway, audit, visit }: Stage): Promise
   await page.locator('.journal td', { hasText: 'Office' }).first().waitFor({ state: 'detached' })
   await page.locator('.journal .link').first().click()
   await page.locator('.facts dd', { hasText: '127.0.0.1' }).waitFor()
+  await page.getByLabel('Filter by what was done').fill('port set up')
+  await page.locator('.journal .link').getByText('port set up').click()
+  await page.locator('.facts dd', { hasText: '19200' }).waitFor()
   await audit(t, 'journal')
   await page.getByLabel('Filter by what was done').fill('nothing of the kind')
   await page.getByText('Nothing matches nothing of the kind').waitFor()
