@@ -66,7 +66,7 @@ class Connection implements TcpPeer {
   readonly #letGo: TellLetGo
   #client: TcpClient | undefined
   #isPaused = false
-  /** Runs while more waits for the client than may. */
+  /** Runs while more waits for the client than may, and while one that is let go has not taken all. */
   #slow: Timer | undefined
   #activeMs: number
 
@@ -124,6 +124,8 @@ class Connection implements TcpPeer {
     if (!this.#socket.writable) return
     this.#letGo(why, detail, this.#socket)
     this.#socket.destroySoon()
+    // Who does not take what was sent must not keep a place for ever.
+    this.#slow ??= this.#parts.clock.after(this.#parts.limits.slow_client_ms, () => this.#socket.destroy())
   }
 
   /** @returns since when it has neither asked nor been answered; undefined while it waits for an answer */

@@ -172,6 +172,22 @@ t.test('who is let go gets what was sent to it first', async (t) => {
   seen[0]?.peer.send(Buffer.from('nobody hears this'))
 })
 
+t.test('who is let go and takes nothing keeps its place no longer than a slow client', async (t) => {
+  const { clock, letGo, port, seen } = await serverOn(t, { backlog_bytes: 100_000_000 })
+  const socket = await client(t, port)
+  socket.pause()
+  await until(() => seen.length === 1)
+  fill(seen[0])
+  seen[0]?.peer.end('malformed', 'the protocol id is 5')
+  clock.advance(1999)
+  await until(() => false)
+  t.equal(seen[0]?.closed, 0)
+  clock.advance(1)
+  await until(() => seen[0]?.closed === 1)
+  t.equal(seen[0]?.closed, 1)
+  t.strictSame(letGo, ['malformed'])
+})
+
 t.test('who closes its side, or resets, is gone', async (t) => {
   const { port, seen } = await serverOn(t)
   const [one, other] = [await client(t, port), await client(t, port)]
