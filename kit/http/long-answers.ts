@@ -14,6 +14,8 @@ export function createLongAnswers(isStillSignedIn: (caller: Caller) => boolean):
   const running = new Map<ServerResponse, Caller>()
   return {
     add(caller, answer) {
+      // Its client has left while it was begun: nobody would tell.
+      if (answer.destroyed) return
       running.set(answer, caller)
       answer.once('close', () => running.delete(answer))
     },

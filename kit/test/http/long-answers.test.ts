@@ -1,8 +1,11 @@
 /** Tests of http/long-answers.ts, and of what a sign-out ends at once. */
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { createLongAnswers } from '../../http/long-answers.ts'
 import { Reply, type Route } from '../../http/route.ts'
 import { serve } from './server-here.ts'
 
@@ -51,4 +54,17 @@ t.test('a token that dies ends its downloads by the next heartbeat', async (t) =
   state.isIn = false
   clock.advance(30_000)
   await t.rejects(read())
+})
+
+t.test('an answer whose client left while it was begun is not kept', async (t) => {
+  let asked = 0
+  const answers = createLongAnswers(() => {
+    asked++
+    return true
+  })
+  const answer = new ServerResponse(new IncomingMessage(new Socket()))
+  answer.destroy()
+  answers.add({ name: 'viewer', role: 'viewer' }, answer)
+  answers.endSignedOut()
+  t.equal(asked, 0)
 })
