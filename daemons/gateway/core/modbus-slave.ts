@@ -197,7 +197,7 @@ class ModbusSlave {
     this.#echo.expect(reply, wireUs(lineSettings, reply.length) / 1000, isTwin)
     this.#isSending = true
     const onTaken = () => {
-      this.#isSending = false
+      if (line === this.#line) this.#isSending = false
       this.counts.txFrames++
       this.counts.answers++
       if (exceptionCode(reply) !== null) this.counts.exceptionAnswers++
