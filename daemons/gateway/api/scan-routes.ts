@@ -53,8 +53,10 @@ export function scanRoutes({ registry, recorder }: { registry: PortRegistry; rec
       summary: 'Cancel the scan; units found so far stay in its job',
       params: portParams,
       async handle(ask) {
-        const job = scanOf(ask.params.path).cancel()
-        await recorder.changed(ask, 'scan cancelled', ask.params.path)
+        const scan = scanOf(ask.params.path)
+        const wasRunning = scan.job().state === 'running'
+        const job = scan.cancel()
+        if (wasRunning) await recorder.changed(ask, 'scan cancelled', ask.params.path)
         return job
       },
     }),

@@ -30,10 +30,12 @@ t.test('a scan is started, read, refused a second time, and cancelled', async (t
   await clock.run(2000)
   t.match(await call('GET', 'viewer'), { status: 200, body: { state: 'running', asked: 6, current: 7 } })
   t.match(await call('DELETE', 'admin'), { status: 200, body: { state: 'cancelled', asked: 6, current: null } })
+  t.match(await call('DELETE', 'admin'), { status: 200, body: { state: 'cancelled' } })
   t.match(told, [
     ['scan started', '/dev/ttyTEST', { from: 1, to: 247 }],
     ['scan cancelled', '/dev/ttyTEST'],
   ])
+  t.equal(told.length, 2, 'a scan that has ended is not cancelled once more')
 })
 
 t.test('a scan of what cannot be is refused with the field it is about', async (t) => {
