@@ -3,6 +3,7 @@ import { serve } from '#kit/test/http/server-here.ts'
 import { faultStatus } from '../../api/fault-status.ts'
 import { pointRoutes } from '../../api/point-routes.ts'
 import { bookOf } from '../core/point-fixtures.ts'
+import { point } from '../core/points.ts'
 
 async function servePoints(t: Parameters<typeof serve>[0], setup: Parameters<typeof bookOf>[0] = {}) {
   const told: unknown[] = []
@@ -30,35 +31,16 @@ t.test('A.points a table is put, listed, changed, added to and removed from', as
   })
   const put = await asAdmin('PUT', here, { points: [plain] })
   t.equal(put.status, 200)
-  t.same(put.body.points, [
-    {
-      name: 'a',
-      unitId: 1,
-      fc: 3,
-      address: 0,
-      type: 'u16',
-      wordOrder: 'big',
-      byteOrder: 'big',
-      bit: null,
-      length: null,
-      maxRegisters: null,
-      scale: 1,
-      offset: 0,
-      noValue: [],
-      unit: null,
-      decimals: null,
-      pollMs: 10_000,
-      deadband: 0,
-      template: null,
-      value: null,
-      text: null,
-      quality: 'unknown',
-      ageMs: null,
-      changedAt: null,
-      readAt: null,
-      fault: null,
-    },
-  ])
+  const asRead = {
+    value: null,
+    text: null,
+    quality: 'unknown',
+    ageMs: null,
+    changedAt: null,
+    readAt: null,
+    fault: null,
+  }
+  t.same(put.body.points, [{ ...point('a', { pollMs: 10_000 }), ...asRead }])
   const added = await asAdmin('POST', here, { template: 'meter', unitId: 7, prefix: 'cellar ' })
   t.match(added, { status: 201, body: { points: [{ name: 'a' }, { name: 'cellar volts', unitId: 7 }, {}] } })
   t.match(await asAdmin('PATCH', `${here}/cellar%20volts`, { deadband: 2, unit: null }), {
