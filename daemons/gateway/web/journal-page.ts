@@ -1,6 +1,7 @@
 /** Journal: who changed or sent what, when, and from where. Newest first; what is older is fetched by request. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import type { JournalEntry } from '#kit/journal-list.ts'
 import { Act } from '#kit/web/button.ts'
 import { sentenceOf } from '#kit/web/call.ts'
 import { download } from '#kit/web/download.ts'
@@ -11,7 +12,7 @@ import { daemonNow, zone } from '#kit/web/now.ts'
 import { dateOf, many, timeOf } from '#kit/web/numbers.ts'
 import { toast } from '#kit/web/toast.ts'
 import { filterInput, Tools } from '#kit/web/tools.ts'
-import { factsOf, type JournalEntry, journalApi, merged, PAGE } from './journal.ts'
+import { factsOf, journalApi, merged, PAGE } from './journal.ts'
 import { isAdmin, me } from './state.ts'
 import { nameOf } from './words.ts'
 

@@ -1,19 +1,6 @@
 /** The journal as the page reads it: asked by pages, put together without gaps or doubles, an entry told in full. */
+import type { JournalEntry } from '#kit/journal-list.ts'
 import { call } from '#kit/web/call.ts'
-
-/** One line of the journal. */
-export interface JournalEntry {
-  /** Grows by each entry. */
-  seq: number
-  at: number
-  who: string
-  from: string
-  what: string
-  target?: string
-  detail?: unknown
-  /** Somebody signed in, something was sent to a line, somebody was turned away; absent: a change. */
-  kind?: 'sign-in' | 'sent' | 'refusal'
-}
 
 /** What is looked for; empty means all. */
 export interface JournalFilter {

@@ -13,9 +13,10 @@ import { daemonNow, zone } from '#kit/web/now.ts'
 import { dateOf, sinceText } from '#kit/web/numbers.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
 import { toast } from '#kit/web/toast.ts'
+import type { KeyView } from '../core/api-keys.ts'
 import { ports } from './state.ts'
 import { keyState, reachText, roleNames, usedText } from './user-words.ts'
-import { type ApiKey, type KeyBody, usersApi } from './users-api.ts'
+import { type KeyBody, usersApi } from './users-api.ts'
 import { nameOf } from './words.ts'
 
 const DAY_MS = 86_400_000
@@ -33,7 +34,7 @@ function head(title: string): VNode {
 /** A new key; once made it is shown this one time. */
 export function KeyForm({ again }: { again: () => Promise<void> }): VNode {
   const form = useForm({ name: '', role: 'viewer', life: '', isAll: true })
-  const [made, setMade] = useState<(ApiKey & { key: string }) | null>(null)
+  const [made, setMade] = useState<(KeyView & { key: string }) | null>(null)
   const lines = (ports.value ?? []).filter((port) => port.configured).map(({ path }) => path)
   async function save(): Promise<void> {
     setMade(await usersApi.addKey(bodyOf(form, lines)))
@@ -68,7 +69,7 @@ function bodyOf(form: Form, lines: readonly string[]): KeyBody {
   return body
 }
 
-function ShownOnce({ made }: { made: ApiKey & { key: string } }): VNode {
+function ShownOnce({ made }: { made: KeyView & { key: string } }): VNode {
   const mark = (event: FocusEvent): void => (event.target as HTMLTextAreaElement).select()
   return html`<section class="panel" aria-label="New API key">${head(`Key of ${made.name}`)}
     <div class="in stack"><p>This is the only time it is shown. The gateway keeps a hash of it alone.</p>
@@ -79,7 +80,7 @@ function ShownOnce({ made }: { made: ApiKey & { key: string } }): VNode {
 }
 
 /** One key that was made. What it may do cannot be changed: a new one is made instead. */
-export function KeyFacts({ apiKey, again }: { apiKey: ApiKey; again: () => Promise<void> }): VNode {
+export function KeyFacts({ apiKey, again }: { apiKey: KeyView; again: () => Promise<void> }): VNode {
   const [isAsked, setAsked] = useState(false)
   const when = { nowMs: daemonNow(), zone: zone.value }
   async function run(): Promise<void> {

@@ -8,9 +8,10 @@ import { html } from '#kit/web/html.ts'
 import { icon } from '#kit/web/icon.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
 import { toast } from '#kit/web/toast.ts'
+import type { PointView } from '../core/points-face.ts'
 import type { Port } from './api.ts'
 import { definitionOf, type Shown } from './points.ts'
-import { type Point, pointsApi } from './points-api.ts'
+import { pointsApi } from './points-api.ts'
 import { isAdmin } from './state.ts'
 
 /** What the form is told. */
@@ -97,9 +98,9 @@ function fields(form: Form, isNew: boolean): VNode {
     ${number('pollMs', 'Read every', { unit: 'ms' })}${isNumber ? number('deadband', 'Told when it moves by', { hint: '0: by anything.' }) : null}`
 }
 
-function valuesOf(point: Point | undefined): Values {
+function valuesOf(point: PointView | undefined): Values {
   const text = (value: unknown): string => (value === null || value === undefined ? '' : String(value))
-  const from = (name: keyof Point, otherwise: string): string => (point ? text(point[name]) : otherwise)
+  const from = (name: keyof PointView, otherwise: string): string => (point ? text(point[name]) : otherwise)
   return {
     name: from('name', ''),
     unitId: from('unitId', '1'),

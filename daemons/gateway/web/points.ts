@@ -3,18 +3,14 @@ import { type Signal, signal } from '@preact/signals'
 import type { Judgement, Lit } from '#kit/web/lamp.ts'
 import { age, listed, many, THIN, UNKNOWN, whole } from '#kit/web/numbers.ts'
 import { matches } from '#kit/web/tools.ts'
+import type { PointQuality } from '../core/point-quality-table.ts'
+import type { PointDefinition } from '../core/point-record.ts'
+import type { PointView, PollingView, ValuePayload } from '../core/points-face.ts'
 import type { PortEvent } from '../core/ports.ts'
-import {
-  type Point,
-  type PointDefinition,
-  type Polling,
-  pointsApi,
-  type Quality,
-  type ValueTold,
-} from './points-api.ts'
+import { pointsApi } from './points-api.ts'
 
 /** A point and how often its value changed while the page looked. */
-export interface Shown extends Point {
+export interface Shown extends PointView {
   changes: number
 }
 
@@ -25,7 +21,7 @@ const STEP_MS = 250
 export interface PointTable {
   /** Null until the first answer. */
   readonly rows: Signal<readonly Shown[] | null>
-  readonly polling: Signal<Polling | null>
+  readonly polling: Signal<PollingView | null>
   /** Reads that fell behind since the page looked first. */
   readonly behind: Signal<number>
   /** Asks for everything. */
@@ -41,7 +37,7 @@ export function createPointTable(path: string): PointTable {
   const polling: PointTable['polling'] = signal(null)
   const behind = signal(0)
   let firstOverruns: number | null = null
-  let told: ValueTold[] = []
+  let told: ValuePayload[] = []
   let timer: ReturnType<typeof setTimeout> | undefined
 
   function step(): void {
@@ -65,7 +61,7 @@ export function createPointTable(path: string): PointTable {
     },
     hear(event) {
       if (event.event !== 'value') return
-      told.push(event.payload as ValueTold)
+      told.push(event.payload as ValuePayload)
       timer ??= setTimeout(step, STEP_MS)
     },
     close() {
@@ -75,7 +71,7 @@ export function createPointTable(path: string): PointTable {
 }
 
 /** The table as it was asked for; a value that differs from the one shown counts as a change. */
-export function withTable(before: readonly Shown[] | null, points: readonly Point[]): Shown[] {
+export function withTable(before: readonly Shown[] | null, points: readonly PointView[]): Shown[] {
   const known = new Map(before?.map((row) => [row.name, row]))
   return points.map((point) => {
     const row = known.get(point.name)
@@ -85,8 +81,8 @@ export function withTable(before: readonly Shown[] | null, points: readonly Poin
 }
 
 /** What was told since the last step. What is older than what is shown changes nothing: a feed that begins again tells the past. */
-export function withValues(rows: readonly Shown[], news: readonly ValueTold[]): readonly Shown[] {
-  const newest = new Map<string, ValueTold>()
+export function withValues(rows: readonly Shown[], news: readonly ValuePayload[]): readonly Shown[] {
+  const newest = new Map<string, ValuePayload>()
   for (const value of news) newest.set(value.name, value)
   return rows.map((row) => {
     const value = newest.get(row.name)
@@ -120,13 +116,13 @@ export function definitionOf({
   readAt,
   fault,
   ...rest
-}: Point): PointDefinition {
+}: PointView): PointDefinition {
   const { changes, ...definition } = rest as PointDefinition & { changes?: number }
   return definition
 }
 
 /** The value as people write it: narrow spaces for thousands, true minus, `on` and `off`. */
-export function valueText({ value, text, type }: Pick<Point, 'value' | 'text' | 'type'>): string {
+export function valueText({ value, text, type }: Pick<PointView, 'value' | 'text' | 'type'>): string {
   if (value === null || text === null) return UNKNOWN
   if (typeof value === 'boolean') return value ? 'on' : 'off'
   if (type === 'string' || !/^-?\d+(\.\d+)?$/.test(text)) return text
@@ -136,9 +132,14 @@ export function valueText({ value, text, type }: Pick<Point, 'value' | 'text' | 
 }
 
 /** Lamps of the qualities. */
-export const qualityLits: Readonly<Record<Quality, Lit>> = { good: 'ok', stale: 'warn', bad: 'fault', unknown: 'off' }
+export const qualityLits: Readonly<Record<PointQuality, Lit>> = {
+  good: 'ok',
+  stale: 'warn',
+  bad: 'fault',
+  unknown: 'off',
+}
 /** What the qualities are called. */
-export const qualityWords: Readonly<Record<Quality, string>> = {
+export const qualityWords: Readonly<Record<PointQuality, string>> = {
   good: 'good',
   stale: 'old',
   bad: 'no value',
@@ -146,14 +147,14 @@ export const qualityWords: Readonly<Record<Quality, string>> = {
 }
 
 /** What a table has room for of why a value is not fresh; the whole sentence stands over it and at the point. */
-export function faultText({ fault, quality, unitId }: Point): string {
+export function faultText({ fault, quality, unitId }: PointView): string {
   if (fault?.code === 'modbus_unit_silent') return `unit ${unitId} is silent`
   if (fault?.code === 'modbus_timeout') return `unit ${unitId} did not answer`
   return fault?.message ?? qualityWords[quality]
 }
 
 /** How old a value is; `–` before the first. Fresh ones have one decimal. */
-export function ageOf({ readAt }: Point, nowMs: number): string {
+export function ageOf({ readAt }: PointView, nowMs: number): string {
   return readAt === null ? UNKNOWN : age(Math.max(0, nowMs - readAt), 1)
 }
 
@@ -162,8 +163,8 @@ const SLIP_MS = 1000
 
 /** The verdict over the points of a line. @param behind reads that fell behind since the page looked first */
 export function judgePoints(
-  rows: readonly Point[],
-  polling: Polling | null,
+  rows: readonly PointView[],
+  polling: PollingView | null,
   behind: number,
   isOpen: boolean,
 ): Judgement {
@@ -194,7 +195,7 @@ export function judgePoints(
   }
 }
 
-function badWords(bad: readonly Point[], all: number): Omit<Judgement, 'lit'> {
+function badWords(bad: readonly PointView[], all: number): Omit<Judgement, 'lit'> {
   const units = [...new Set(bad.map(({ unitId }) => unitId))].sort((a, b) => a - b)
   const who = units.length === 1 ? `unit ${units[0]}` : `units ${listed(units.map(String))}`
   const sentence =

@@ -10,8 +10,10 @@ import { useLook } from '#kit/web/look.ts'
 import { daemonNow, zone } from '#kit/web/now.ts'
 import { sinceText, UNKNOWN } from '#kit/web/numbers.ts'
 import { toast } from '#kit/web/toast.ts'
+import type { RegisterTable } from '../core/register-map.ts'
+import type { RegisterView } from '../core/registers-face.ts'
 import type { Port } from './api.ts'
-import { busApi, type Registers, type RegisterTable } from './bus-api.ts'
+import { busApi } from './bus-api.ts'
 import { isAdmin, LOOK_MS } from './state.ts'
 import { listOf } from './typed.ts'
 
@@ -43,7 +45,7 @@ export function RegistersPanel({ port }: { port: Port }): VNode {
     address: String(first?.address ?? 0),
     values: '',
   })
-  const [known, setKnown] = useState<Registers | null>(null)
+  const [known, setKnown] = useState<RegisterView | null>(null)
   const range = rangeOf(form, blocks)
   const { refused, again } = useLook(
     async () => {
@@ -83,7 +85,7 @@ function rangeOf(
   return { unitId: typedNumber(unitId), table: String(table), address: from, quantity: Math.min(MOST, left) }
 }
 
-function values(known: Registers | null): Child {
+function values(known: RegisterView | null): Child {
   if (known === null) return null
   const written =
     known.writtenAt === null

@@ -12,9 +12,10 @@ import { baudText, many } from '#kit/web/numbers.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
 import { toast } from '#kit/web/toast.ts'
 import { filterInput, matches } from '#kit/web/tools.ts'
+import type { PointTemplate } from '../core/point-template.ts'
 import type { Port } from './api.ts'
 import type { Shown } from './points.ts'
-import { pointsApi, type Template } from './points-api.ts'
+import { pointsApi } from './points-api.ts'
 import { framingOf, nameOf } from './words.ts'
 
 /** What the picker is told. */
@@ -28,9 +29,9 @@ export interface PickerProps {
 
 /** The picker: a list to search, then the device with the unit it is added as. */
 export function TemplatePicker({ port, rows, unitId, again }: PickerProps): VNode {
-  const [templates, setTemplates] = useState<Template[] | string | null>(null)
+  const [templates, setTemplates] = useState<PointTemplate[] | string | null>(null)
   const [filter, setFilter] = useState('')
-  const [chosen, setChosen] = useState<Template | null>(null)
+  const [chosen, setChosen] = useState<PointTemplate | null>(null)
   useEffect(() => {
     void pointsApi.templates().then(setTemplates, (thrown: unknown) => setTemplates(sentenceOf(thrown)))
   }, [])
@@ -42,7 +43,11 @@ export function TemplatePicker({ port, rows, unitId, again }: PickerProps): VNod
     ${list(templates, filter, setChosen)}</section>`
 }
 
-function list(templates: Template[] | string | null, filter: string, choose: (template: Template) => void): Child {
+function list(
+  templates: PointTemplate[] | string | null,
+  filter: string,
+  choose: (template: PointTemplate) => void,
+): Child {
   if (templates === null) return say('busy', 'Asking for the devices', 'The gateway has them on board.')
   if (typeof templates === 'string') return say('fault', 'The devices could not be read', templates)
   const shown = templates.filter(({ maker, model, kind, title }) =>
@@ -61,7 +66,7 @@ function list(templates: Template[] | string | null, filter: string, choose: (te
 }
 
 interface ChosenProps extends PickerProps {
-  template: Template
+  template: PointTemplate
   back: () => void
 }
 
@@ -99,13 +104,13 @@ function Chosen({ port, rows, unitId, again, template, back }: ChosenProps): VNo
     <footer class="save"><${Act} kind="primary" type="submit" waits=${form.isBusy.value}>Add ${many(template.points.length, 'point')}</${Act}></footer></form>`
 }
 
-function sourceText({ source }: Template): VNode {
+function sourceText({ source }: PointTemplate): VNode {
   const words = [source.title, source.revision].filter(Boolean).join(', ')
   return html`Source: ${words}. ${source.note}${source.url ? html`<br /><span class="mono">${source.url}</span>` : null}`
 }
 
 /** A device comes with other line settings than this line has: that is the first thing to look at. */
-function lineNote(port: Port, { line }: Template): Child {
+function lineNote(port: Port, { line }: PointTemplate): Child {
   const { line: own } = port
   if (!own || !line.baud) return null
   const parity = line.parity ?? own.parity
@@ -115,7 +120,7 @@ function lineNote(port: Port, { line }: Template): Child {
   return html`<p class="small note" data-s="warn">It leaves the maker with ${theirs}; ${nameOf(port.path)} runs at ${framingOf(own)}. One of the two must change.</p>`
 }
 
-function preview({ points }: Template, prefix: string): VNode {
+function preview({ points }: PointTemplate, prefix: string): VNode {
   return html`<table class="table tight"><thead class="sr"><tr><th>Name</th><th>Unit of measure</th><th>Register</th></tr></thead>
     <tbody>${points.map((point) => html`<tr key=${point.name}><td class="point-name">${prefix}${point.name}</td><td>${point.unit ?? ''}</td><td class="n faint">${point.fc === 3 ? 'holding' : point.fc === 4 ? 'input' : point.fc === 1 ? 'coil' : 'discrete'} ${point.address}</td></tr>`)}</tbody></table>`
 }

@@ -10,8 +10,9 @@ import { html } from '#kit/web/html.ts'
 import { icon } from '#kit/web/icon.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
 import { toast } from '#kit/web/toast.ts'
+import type { Role } from '../core/user-list.ts'
 import { roleNames } from './user-words.ts'
-import { type Role, type User, usersApi } from './users-api.ts'
+import { type User, usersApi } from './users-api.ts'
 
 /** What the form is told. */
 export interface UserFormProps {

@@ -1,7 +1,9 @@
 /** What the page says of users and keys. */
 import type { Judgement, Lit } from '#kit/web/lamp.ts'
 import { age, dateOf, listed, many } from '#kit/web/numbers.ts'
-import type { ApiKey, Role, User } from './users-api.ts'
+import type { KeyView } from '../core/api-keys.ts'
+import type { Role } from '../core/user-list.ts'
+import type { User } from './users-api.ts'
 import type { When } from './verdicts.ts'
 import { nameOf } from './words.ts'
 
@@ -15,8 +17,8 @@ export function sortUsers(users: readonly User[]): User[] {
 }
 
 /** Expired keys on top, because somebody's system stopped; then by name. */
-export function sortKeys(keys: readonly ApiKey[]): ApiKey[] {
-  const rank = ({ state }: ApiKey): number => (state === 'expired' ? 0 : 1)
+export function sortKeys(keys: readonly KeyView[]): KeyView[] {
+  const rank = ({ state }: KeyView): number => (state === 'expired' ? 0 : 1)
   return keys.toSorted((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name))
 }
 
@@ -24,13 +26,13 @@ export function sortKeys(keys: readonly ApiKey[]): ApiKey[] {
 const SOON_MS = 14 * 86_400_000
 
 /** The verdict over those who may sign in or call. */
-export function judgeUsers(users: readonly User[], keys: readonly ApiKey[], { nowMs }: When): Judgement {
+export function judgeUsers(users: readonly User[], keys: readonly KeyView[], { nowMs }: When): Judgement {
   const admins = users.filter(({ role }) => role === 'admin')
   const expired = keys.filter(({ state }) => state === 'expired')
   const soon = keys.filter((key) => key.state === 'live' && key.expiresAt !== null && key.expiresAt - nowMs < SOON_MS)
   const viewers = users.length - admins.length
   const counts = `${many(admins.length, 'administrator')}, ${many(viewers, 'viewer')}, ${many(keys.length, 'API key')}.`
-  const names = (of: readonly ApiKey[]): string => listed(of.map(({ name }) => name))
+  const names = (of: readonly KeyView[]): string => listed(of.map(({ name }) => name))
   if (expired.length > 0)
     return {
       lit: 'warn',
@@ -51,7 +53,7 @@ export function judgeUsers(users: readonly User[], keys: readonly ApiKey[], { no
 }
 
 /** Lamp and words of a key: how long it is good, or since when not. */
-export function keyState(key: ApiKey, { nowMs, zone }: When): { lit: Lit; words: string } {
+export function keyState(key: KeyView, { nowMs, zone }: When): { lit: Lit; words: string } {
   if (key.expiresAt === null) return { lit: 'ok', words: 'never expires' }
   if (key.state === 'expired') return { lit: 'fault', words: `expired ${dateOf(key.expiresAt, zone)}` }
   const leftMs = key.expiresAt - nowMs
@@ -59,11 +61,11 @@ export function keyState(key: ApiKey, { nowMs, zone }: When): { lit: Lit; words:
 }
 
 /** `used 12 s ago`, `never used`. */
-export function usedText({ lastUsedAt }: ApiKey, { nowMs }: When): string {
+export function usedText({ lastUsedAt }: KeyView, { nowMs }: When): string {
   return lastUsedAt === null ? 'never used' : `used ${age(Math.max(0, nowMs - lastUsedAt), 1)} ago`
 }
 
 /** Which lines a key reaches: `all lines`, `ttyUSB0 and ttyUSB1`. */
-export function reachText({ ports }: ApiKey): string {
+export function reachText({ ports }: KeyView): string {
   return ports === null ? 'all lines' : ports.length === 0 ? 'no line' : listed(ports.map(nameOf))
 }

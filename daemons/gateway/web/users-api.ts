@@ -1,29 +1,11 @@
-/** Users, API keys and the journal: what the gateway answers, and the calls. */
+/** Users and API keys: the calls. */
 import { call } from '#kit/web/call.ts'
+import type { KeyView } from '../core/api-keys.ts'
+import type { UserView } from '../core/user-book.ts'
 
 /** One who may sign in. */
-export interface User {
-  username: string
-  role: Role
-  createdAt: number
-  isLastAdmin: boolean
+export interface User extends UserView {
   isYou: boolean
-}
-
-export type Role = 'admin' | 'viewer'
-
-/** A key with which another system calls, sent as bearer. */
-export interface ApiKey {
-  id: string
-  name: string
-  role: Role
-  /** Device paths; null: every line. */
-  ports: string[] | null
-  createdAt: number
-  createdBy: string
-  expiresAt: number | null
-  lastUsedAt: number | null
-  state: 'live' | 'expired'
 }
 
 /** What makes a key. */
@@ -47,7 +29,7 @@ export const usersApi = {
   /** Ends every sign-in of this user; the answer is a new one. */
   changePassword: (body: { current: string; password: string }) =>
     call<{ token: string }>('POST /api/me/password', body),
-  keys: () => call<ApiKey[]>('GET /api/keys'),
-  addKey: (body: KeyBody) => call<ApiKey & { key: string }>('POST /api/keys', body),
+  keys: () => call<KeyView[]>('GET /api/keys'),
+  addKey: (body: KeyBody) => call<KeyView & { key: string }>('POST /api/keys', body),
   removeKey: (id: string) => call<object>(`DELETE /api/keys/${encodeURIComponent(id)}`),
 }

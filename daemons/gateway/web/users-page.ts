@@ -9,12 +9,13 @@ import { daemonNow, zone } from '#kit/web/now.ts'
 import { dateOf } from '#kit/web/numbers.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
 import { matches, Tools } from '#kit/web/tools.ts'
+import type { KeyView } from '../core/api-keys.ts'
 import { KeyFacts, KeyForm } from './key-form.ts'
 import { OwnPassword } from './own-password.ts'
 import { isAdmin, me } from './state.ts'
 import { UserForm } from './user-form.ts'
 import { judgeUsers, keyState, reachText, roleNames, sortKeys, sortUsers, usedText } from './user-words.ts'
-import { type ApiKey, type User, usersApi } from './users-api.ts'
+import { type User, usersApi } from './users-api.ts'
 import type { When } from './verdicts.ts'
 
 /** Who signs in changes rarely; when a key was used is worth a look. */
@@ -41,7 +42,7 @@ function ViewerPage(): VNode {
 
 function AdminPage({ what, which }: { what?: string; which?: string }): VNode {
   const [users, setUsers] = useState<User[] | null>(null)
-  const [keys, setKeys] = useState<ApiKey[] | null>(null)
+  const [keys, setKeys] = useState<KeyView[] | null>(null)
   const [filter, setFilter] = useState('')
   const userLook = useLook(async () => setUsers(sortUsers(await usersApi.users())), LOOK_USERS_MS)
   const keyLook = useLook(async () => setKeys(sortKeys(await usersApi.keys())), LOOK_USERS_MS)
@@ -72,7 +73,7 @@ interface FormFacts {
   what?: string
   which?: string
   users: User[] | null
-  keys: ApiKey[] | null
+  keys: KeyView[] | null
   again: () => Promise<void>
 }
 
@@ -104,7 +105,7 @@ function userRow(user: User, isChosen: boolean): VNode {
 }
 
 interface KeyTableFacts {
-  keys: ApiKey[] | null
+  keys: KeyView[] | null
   refused: string | null
   filter: string
   when: When
@@ -127,7 +128,7 @@ function keyTable({ keys, refused, filter, when, which }: KeyTableFacts): Child 
     <th>State</th><th class="n">Last used</th></tr></thead><tbody>${shown.map((key) => keyRow(key, when, key.id === which))}</tbody></table>`
 }
 
-function keyRow(key: ApiKey, when: When, isChosen: boolean): VNode {
+function keyRow(key: KeyView, when: When, isChosen: boolean): VNode {
   const href = linkTo('users', 'key', key.id)
   const { lit, words } = keyState(key, when)
   return html`<tr key=${key.id} class=${isChosen ? 'chosen' : ''} onClick=${(event: Event) => follow(event, href)}>

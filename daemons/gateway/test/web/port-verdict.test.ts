@@ -1,7 +1,7 @@
 /** Tests of the sentence over one line. */
 import t from 'tap'
+import type { UnitView as BusUnit } from '../../core/unit-view.ts'
 import type { Unit } from '../../web/bus.ts'
-import type { BusUnit } from '../../web/bus-api.ts'
 import { longerWait } from '../../web/port-remedy.ts'
 import { judgePort } from '../../web/port-verdict.ts'
 import { unitViews } from '../../web/unit-view.ts'

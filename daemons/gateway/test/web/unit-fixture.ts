@@ -1,13 +1,14 @@
 /** Units for tests of what the pages say of them. */
+
+import type { UnitView as BusUnit } from '../../core/unit-view.ts'
 import type { Unit } from '../../web/bus.ts'
-import type { BusUnit } from '../../web/bus-api.ts'
 
 /** Unit 1, well, as the gateway counts it. */
 export function busUnit(over: Partial<BusUnit> = {}): BusUnit {
   const plain: BusUnit = {
     unitId: 1,
     state: 'well',
-    stateSince: null,
+    stateSince: 0,
     requests: 10,
     replies: 10,
     exceptions: 0,

@@ -1,15 +1,16 @@
 /** Tests of what the page says of users and keys. */
 import t from 'tap'
+import type { KeyView } from '../../core/api-keys.ts'
 import { judgeUsers, keyState, reachText, sortKeys, sortUsers, usedText } from '../../web/user-words.ts'
-import type { ApiKey, User } from '../../web/users-api.ts'
+import type { User } from '../../web/users-api.ts'
 import { when } from './port-fixture.ts'
 
 const DAY_MS = 86_400_000
 const admin: User = { username: 'zoe', role: 'admin', createdAt: 0, isLastAdmin: true, isYou: true }
 const viewer: User = { username: 'ann', role: 'viewer', createdAt: 0, isLastAdmin: false, isYou: false }
 
-function key(over: Partial<ApiKey> = {}): ApiKey {
-  const plain: ApiKey = {
+function key(over: Partial<KeyView> = {}): KeyView {
+  const plain: KeyView = {
     id: '1',
     name: 'BMS',
     role: 'viewer',
