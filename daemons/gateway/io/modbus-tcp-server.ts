@@ -82,8 +82,9 @@ class Connection implements TcpPeer {
     const client = house.onClient(this)
     this.#client = client
     socket.on('data', (bytes: Buffer) => {
-      this.#activeMs = this.#parts.clock.monotonicMs()
       client.onBytes(bytes)
+      // A request that comes byte by byte, and never whole, is none: its place is for others.
+      if (client.waiting > 0) this.#activeMs = this.#parts.clock.monotonicMs()
     })
     // Who has said all it will say is gone: a Modbus client keeps its connection both ways.
     socket.on('end', () => socket.destroy())

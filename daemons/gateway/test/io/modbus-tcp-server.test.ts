@@ -149,6 +149,19 @@ t.test('a client that asks nothing is let go after its time, one that waits for 
   t.strictSame(letGo, ['idle', 'idle'])
 })
 
+t.test('who sends bytes now and then that come to no request is idle all the same', async (t) => {
+  const { clock, letGo, port, seen } = await serverOn(t)
+  const socket = await client(t, port)
+  await until(() => seen.length === 1)
+  for (let length = 1; length <= 3; length++) {
+    socket.write(Uint8Array.of(0))
+    await until(() => seen[0]?.got.length === length)
+    clock.advance(30_000)
+  }
+  await until(() => seen[0]?.closed === 1)
+  t.strictSame(letGo, ['idle'])
+})
+
 t.test('idle_ms 0 lets nobody go', async (t) => {
   const { clock, letGo, port, seen } = await serverOn(t, { idle_ms: 0 })
   await client(t, port)
