@@ -44,13 +44,18 @@ t.test('A.endpoints every route answers curl, and nobody gets in without a token
     return /^\{.*\}$/.test(answer.body) ? JSON.parse(answer.body) : {}
   }
 
-  await ask('GET /api/status', '/api/status', 200)
+  t.equal((await ask('GET /api/status', '/api/status', 200)).adminConfigured, false)
   await ask('GET /api/setup', '/api/setup', 200)
   await ask('POST /api/setup', '/api/setup', 201, { username: 'admin', password, name: 'Plant room' })
   await ask('POST /api/setup', '/api/setup', 409, { username: 'eve', password })
+  t.equal((await ask('GET /api/status', '/api/status', 200)).adminConfigured, true)
   token = (await ask('POST /api/login', '/api/login', 200, { password })).token
-  await ask('GET /api/me', '/api/me', 200)
-  await ask('GET /api/system', '/api/system', 200)
+  t.match(await ask('GET /api/me', '/api/me', 200), { username: 'admin', role: 'admin' })
+  t.match(await ask('GET /api/system', '/api/system', 200), {
+    product: /^Plantroom/,
+    name: 'Plant room',
+    version: /^\d/,
+  })
   await ask('PATCH /api/system', '/api/system', 200, { name: 'Plant room B2' })
   await ask('POST /api/ticket', '/api/ticket', 200)
   await ask('GET /api/ports', '/api/ports', 200)

@@ -108,7 +108,7 @@ t.test('A.webhooks.5 a target that hangs, refuses or is down delays neither the 
   })
 })
 
-t.test('A.webhook config an update is partial, the secret is never shown, deleting ends it', async (t) => {
+t.test('A.webhooks.config an update is partial, the secret is never shown, deleting ends it', async (t) => {
   const gateway = await startGateway(t)
   const { add, device, hooks } = await rawPort(t, gateway)
   const target = await targetOf(t)

@@ -54,7 +54,7 @@ async function knock(gateway: RunningGateway, route: string, path: string, token
 
 type Crowd = Awaited<ReturnType<typeof crowd>>
 
-t.test('A.authentication', async (t) => {
+t.test('A.authentication.1 A.authentication.3 each caller gets in where the document says', async (t) => {
   const all = await crowd(t)
   await t.test('every route lets in who may, and nobody else', (t) => everyRoute(t, all))
   await t.test('the WebSocket does the same, by header and by ticket', (t) => everySocket(t, all))

@@ -133,7 +133,7 @@ t.test('a table as large as points.max allows is taken, though it is larger than
   t.equal((await asAdmin('PUT', here, { points })).status, 200)
 })
 
-t.test('A.auth.3 everybody signed in reads, administrators alone change', async (t) => {
+t.test('A.authentication.3 everybody signed in reads, administrators alone change', async (t) => {
   const { as } = await servePoints(t)
   const calls = [
     ['GET', here],

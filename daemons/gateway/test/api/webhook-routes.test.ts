@@ -45,7 +45,7 @@ t.test('A.webhooks.endpoints a webhook is created, listed, changed, tested and d
   t.same(await asAdmin('GET', here), { status: 200, body: [] })
 })
 
-t.test('A.webhooks.auth every route is for administrators, listing too', async (t) => {
+t.test('A.authentication.3 every webhook route is for administrators, listing too', async (t) => {
   const { ask } = await serveWebhooks(t)
   const json = { url: 'http://h/' }
   const calls = [
