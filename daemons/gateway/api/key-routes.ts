@@ -94,7 +94,6 @@ function removeRoute({ keys, recorder }: KeyRouteParts): Route {
     async handle(ask) {
       const { id, name } = await keys.remove(ask.params.id)
       await recorder.changed(ask, 'key removed', name, { id })
-      return {}
     },
   })
 }

@@ -82,7 +82,6 @@ function changeRoutes({ registry, recorder }: PortRouteParts): Route[] {
       async handle(ask) {
         await registry.remove(ask.params.path)
         await recorder.changed(ask, 'port removed', ask.params.path)
-        return {}
       },
     }),
   ]

@@ -97,7 +97,6 @@ function removeRoute({ book, recorder }: UserRouteParts): Route {
     async handle(ask) {
       const { username } = await book.remove(ask.params.username)
       await recorder.changed(ask, 'user removed', username)
-      return {}
     },
   })
 }

@@ -95,15 +95,15 @@ t.test('A.endpoints every route answers curl, and nobody gets in without a token
   await ask('POST /api/users', '/api/users', 201, viewer)
   await ask('GET /api/users', '/api/users', 200)
   await ask('PATCH /api/users/{username}', '/api/users/viewer', 200, { role: 'admin' })
-  await ask('DELETE /api/users/{username}', '/api/users/viewer', 200)
+  await ask('DELETE /api/users/{username}', '/api/users/viewer', 204)
   const key = await ask('POST /api/keys', '/api/keys', 201, { name: 'pump', role: 'viewer' })
   await ask('GET /api/keys', '/api/keys', 200)
-  await ask('DELETE /api/keys/{id}', `/api/keys/${key.id}`, 200)
+  await ask('DELETE /api/keys/{id}', `/api/keys/${key.id}`, 204)
   await ask('GET /api/journal', '/api/journal', 200)
   await ask('GET /api/journal/export', '/api/journal/export', 200)
   await ask('GET /metrics', '/metrics', 200)
   const description = await ask('GET /api/openapi.json', '/api/openapi.json', 200)
-  await ask('DELETE /api/ports/{path}', port, 200)
+  await ask('DELETE /api/ports/{path}', port, 204)
   const own = { current: password, password: 'another correct horse' }
   token = (await ask('POST /api/me/password', '/api/me/password', 200, own)).token
   await ask('POST /api/logout', '/api/logout', 200)

@@ -129,7 +129,7 @@ export const api = {
   rename: (name: string) => call<System>('PATCH /api/system', { name }),
   ports: () => call<Port[]>('GET /api/ports'),
   setUpPort: (path: string, body: PortBody) => call<Port>(`PUT ${portRoute(path)}`, body),
-  removePort: (path: string) => call<object>(`DELETE ${portRoute(path)}`),
+  removePort: (path: string) => call<void>(`DELETE ${portRoute(path)}`),
   switchPort: (path: string, act: 'open' | 'close') => call<Port>(`POST ${portRoute(path, `/${act}`)}`),
   transmit: (path: string, hex: string) =>
     call<{ sent: number }>(`POST ${portRoute(path, '/rest/tx')}`, { hex }, { answerMs: BUS_ANSWER_MS }),

@@ -16,6 +16,6 @@ export const pointsApi = {
     call<PointList>(`PUT ${portRoute(path, '/points')}`, { points }),
   addTemplate: (path: string, body: object) => call<PointList>(`POST ${portRoute(path, '/points')}`, body),
   change: (path: string, name: string, body: object) => call<PointView>(`PATCH ${point(path, name)}`, body),
-  remove: (path: string, name: string) => call<PointList>(`DELETE ${point(path, name)}`),
+  remove: (path: string, name: string) => call<void>(`DELETE ${point(path, name)}`),
   templates: () => call<PointTemplate[]>('GET /api/templates/modbus'),
 }

@@ -25,11 +25,11 @@ export const usersApi = {
   users: () => call<User[]>('GET /api/users'),
   addUser: (body: object) => call<User>('POST /api/users', body),
   changeUser: (name: string, body: object) => call<User>(`PATCH ${user(name)}`, body),
-  removeUser: (name: string) => call<object>(`DELETE ${user(name)}`),
+  removeUser: (name: string) => call<void>(`DELETE ${user(name)}`),
   /** Ends every sign-in of this user; the answer is a new one. */
   changePassword: (body: { current: string; password: string }) =>
     call<{ token: string }>('POST /api/me/password', body),
   keys: () => call<KeyView[]>('GET /api/keys'),
   addKey: (body: KeyBody) => call<KeyView & { key: string }>('POST /api/keys', body),
-  removeKey: (id: string) => call<object>(`DELETE /api/keys/${encodeURIComponent(id)}`),
+  removeKey: (id: string) => call<void>(`DELETE /api/keys/${encodeURIComponent(id)}`),
 }
