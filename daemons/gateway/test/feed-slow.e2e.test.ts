@@ -102,8 +102,8 @@ t.test(
     let written = 0
 
     async function say(count: number): Promise<void> {
-      for (const until_ = written + count; written < until_; ) {
-        const frames = Array.from({ length: Math.min(BATCH, until_ - written) }, () => {
+      for (const goal = written + count; written < goal; ) {
+        const frames = Array.from({ length: Math.min(BATCH, goal - written) }, () => {
           const frame = Buffer.alloc(FRAME_BYTES, 0x55)
           frame.writeUInt32BE(written++)
           return frame
