@@ -74,7 +74,12 @@ function singleRoutes({ book, recorder }: PointRouteParts): Route[] {
       async handle(ask) {
         const { path, name } = ask.params
         const answer = await book.change(path, name, ask.body)
-        await recorder.changed(ask, 'point changed', path, { name, ...ask.body })
+        const { name: newName, ...changes } = ask.body
+        await recorder.changed(ask, 'point changed', path, {
+          name,
+          ...(newName !== undefined && { newName }),
+          ...changes,
+        })
         return answer
       },
     }),

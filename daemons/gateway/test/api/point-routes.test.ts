@@ -47,13 +47,15 @@ t.test('A.points a table is put, listed, changed, added to and removed from', as
     status: 200,
     body: { name: 'cellar volts', deadband: 2, unit: null, pollMs: 5000 },
   })
-  t.same(await asAdmin('DELETE', `${here}/a`), { status: 204, body: undefined })
+  t.equal((await asAdmin('PATCH', `${here}/a`, { name: 'b' })).status, 200)
+  t.same(await asAdmin('DELETE', `${here}/b`), { status: 204, body: undefined })
   t.match((await asAdmin('GET', here)).body.points, [{ name: 'cellar volts' }, { name: 'cellar amperes' }])
   t.same(told, [
     ['points replaced', 'bus', { points: 1 }],
     ['points added', 'bus', { template: 'meter', unitId: 7, prefix: 'cellar ' }],
     ['point changed', 'bus', { name: 'cellar volts', deadband: 2, unit: null }],
-    ['point removed', 'bus', { name: 'a' }],
+    ['point changed', 'bus', { name: 'a', newName: 'b' }],
+    ['point removed', 'bus', { name: 'b' }],
   ])
 })
 
