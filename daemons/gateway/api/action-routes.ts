@@ -60,9 +60,14 @@ async function orTold(acting: Promise<unknown>, tell: (failed: { error: string }
   try {
     return await acting
   } catch (error) {
-    if (error instanceof Fault && (faultStatus[error.code] ?? 0) >= 500) await tell({ error: error.code })
+    if (error instanceof Fault && mayBeOut(error)) await tell({ error: error.code })
     throw error
   }
+}
+
+/** A port that somebody closes says so with 409, whether the bytes were on their way or not. */
+function mayBeOut({ code, details }: Fault): boolean {
+  return (faultStatus[code] ?? 0) >= 500 || details?.mayBeOut === true
 }
 
 /** Reads are asked by the thousand and change nothing: they are not journalled. */

@@ -9,7 +9,7 @@ import { silenceUs } from '../wire/modbus-timing.ts'
 import type { AskHow, MasterHooks } from './modbus-ask.ts'
 import type { ModbusCounts } from './modbus-counts.ts'
 import { checkTwin } from './modbus-echo-check.ts'
-import { lineBusyFault } from './modbus-faults.ts'
+import { cutOffFault, lineBusyFault } from './modbus-faults.ts'
 import { createModbusHolds, type ModbusHolds } from './modbus-holds.ts'
 import { createModbusOutcomes, type ModbusOutcomes } from './modbus-outcomes.ts'
 import { ModbusReceiver, type Twin } from './modbus-receiver.ts'
@@ -113,7 +113,7 @@ export class ModbusBus {
     this.#current = undefined
     this.#move('detached')
     this.#receiver.endWithout(false)
-    failed?.reject(fault)
+    failed?.reject(cutOffFault(failed.sent, fault))
     this.#requests.clear(fault)
   }
 

@@ -74,6 +74,12 @@ export function withdrawnFault({ request }: Pick<SentRequest, 'request'>): Fault
   })
 }
 
+/** The line was closed, or lost, while the request was out. `details`: those of `why`, mayBeOut. */
+export function cutOffFault({ request }: Pick<SentRequest, 'request'>, why: Fault): Fault {
+  const warning = modbusFunctions.get(request.fc)?.isWrite ? ' The write may have been carried out all the same.' : ''
+  return new Fault(why.code, why.message + warning, { cause: why, details: { ...why.details, mayBeOut: true } })
+}
+
 /** The line was never silent long enough to send. */
 export function lineBusyFault(sent: SentRequest, waitedMs: number): Fault {
   const { unitId, fc } = sent.request

@@ -210,7 +210,10 @@ async function told(call: Promise<void>, path: string): Promise<void> {
 
 function writeFaultOf(error: CallError, path: string): Fault {
   if (error.canceled === true || error.code === 'ERR_STREAM_DESTROYED')
-    return new Fault('line_closed', `${path} was closed before everything was sent.`, { cause: error })
+    return new Fault('line_closed', `${path} was closed before everything was sent.`, {
+      cause: error,
+      details: { mayBeOut: true },
+    })
   return new Fault('line_write_failed', `Sending to ${path} failed: ${error.syscall} says ${error.code}.`, {
     cause: error,
     details: { ioctl: error.syscall, errno: error.errno },

@@ -38,6 +38,13 @@ t.test('what may have reached the device in spite of a fault is in the journal w
   t.same(told, [['modbus write', '/dev/ttyUSB0', { ...write, error: 'modbus_timeout' }]])
 })
 
+t.test('a write that was out when its port was closed is in the journal', async (t) => {
+  const cutOff = new Fault('line_closed', 'was closed', { details: { mayBeOut: true } })
+  const { told, post } = await routesOver(t, () => Promise.reject(cutOff))
+  t.equal((await post('request', write)).status, 409)
+  t.same(told, [['modbus write', '/dev/ttyUSB0', { ...write, error: 'line_closed' }]])
+})
+
 t.test('what was refused before it was sent is not in the journal', async (t) => {
   const { told, post } = await routesOver(t, () => Promise.reject(new Fault('line_closed', 'not open')))
   t.equal((await post('tx', { hex: '41' })).status, 409)

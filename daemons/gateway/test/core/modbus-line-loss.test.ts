@@ -36,6 +36,22 @@ t.test('a port closed while a request waits says line_closed, and so does the ne
   t.equal(later.outcome?.fault?.code, 'line_closed')
 })
 
+t.test('a write that is out when its port is closed may have been carried out, one that waits was not', async (t) => {
+  const { adapter, ask, clock } = await modbusLine({ units: counting(), say: () => [] })
+  const write = { unitId: 5, fc: 6, address: 0, values: [1] }
+  const [out, waits] = [ask(write), ask(write)]
+  await clock.run(50)
+  await adapter.detach()
+  await clock.run(1)
+  t.match(out.outcome?.fault, {
+    code: 'line_closed',
+    message: /may have been carried out/,
+    details: { mayBeOut: true },
+  })
+  t.match(waits.outcome?.fault, { code: 'line_closed', message: /was closed\.$/ })
+  t.notOk(waits.outcome?.fault?.details?.mayBeOut)
+})
+
 t.test('the answer to a request that was out when the line was lost is late when the line is back', async (t) => {
   const { adapter, ask, clock, count, line } = await modbusLine({
     units: counting(),
