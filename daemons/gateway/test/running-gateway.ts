@@ -9,6 +9,9 @@ import type { Test } from 'tap'
 const COMMAND = join(import.meta.dirname, '../../../build/plantroom')
 const START_MS = 20_000
 
+/** The number of a pty that was closed goes to the next one, perhaps of another test: nobody is to wait for it. */
+const RETRY_LATE = 'ports.retry_first_ms=10000'
+
 export interface Answer {
   status: number
   headers: Headers
@@ -41,7 +44,7 @@ export async function startGateway(
   options: { sets?: string[]; stateFolder?: string } = {},
 ): Promise<RunningGateway> {
   const stateFolder = options.stateFolder ?? mkdtempSync(join(tmpdir(), 'gateway-'))
-  const sets = ['ports.allow=["/dev/pts/*", "/dev/ttyUSB*"]', ...(options.sets ?? [])]
+  const sets = ['ports.allow=["/dev/pts/*", "/dev/ttyUSB*"]', RETRY_LATE, ...(options.sets ?? [])]
   const child = spawn(
     COMMAND,
     ['gateway', '--listen', '127.0.0.1:0', '--state', stateFolder, ...sets.flatMap((set) => ['--set', set])],
