@@ -67,7 +67,7 @@ const rawTcp = Type.Object(
       description: 'how long one client may hold up a line before it is cut off',
     }),
     tell_ms: Type.Integer({
-      default: 5,
+      default: 20,
       minimum: 1,
       maximum: 100,
       unit: 'ms',
