@@ -76,6 +76,8 @@ class SerialLine implements Line {
   #onGone: ((fault: Fault) => void) | undefined
   #gone: Fault | undefined
   #isToldGone = false
+  /** Whoever has the line closed it. The stream closes the port too, when a write of a lost device fails. */
+  #isClosed = false
   /** A write from before a flush was thrown away by it. */
   #flushes = 0
   /** Its writer is told when it fails; here it only marks the end of what was written. */
@@ -164,6 +166,7 @@ class SerialLine implements Line {
   }
 
   close(): Promise<void> {
+    this.#isClosed = true
     return this.#port.close()
   }
 
@@ -174,7 +177,7 @@ class SerialLine implements Line {
   }
 
   #lose(cause: Error): void {
-    if (this.#gone !== undefined || !this.#port.isOpen) return
+    if (this.#gone !== undefined || this.#isClosed) return
     const sentence = `${this.#path} is gone: the device was unplugged or its driver hung up.`
     this.#gone = new Fault('line_gone', sentence, { cause })
     // The descriptors go at once: the device node is freed only when nobody has it open.
