@@ -6,6 +6,9 @@ import { createMetrics } from '#kit/http/metrics.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
 import { createTickets } from '#kit/http/tickets.ts'
 import { createJournal, type Journal } from '#kit/journal.ts'
+import { createLineRule, openerOfAllowed } from '#kit/line/line-allow.ts'
+import { createLineFinder } from '#kit/line/line-finder.ts'
+import { createSerialOpener } from '#kit/line/serial-line.ts'
 import { lookupSafely, parseTarget } from '#kit/net/target.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
 import { actionRoutes } from './api/action-routes.ts'
@@ -35,7 +38,6 @@ import { type Captures, createCaptures } from './core/capture.ts'
 import { createEventHub, type EventHub } from './core/event-hub.ts'
 import { createHourCount } from './core/hour-count.ts'
 import { createIdentity, type Identity } from './core/identity.ts'
-import { createLineRule, openerOfAllowed } from './core/line-allow.ts'
 import { makeAdapter } from './core/make-adapter.ts'
 import { createPointBook, type PointBook } from './core/point-book.ts'
 import type { TemplateLibrary } from './core/point-template.ts'
@@ -46,10 +48,8 @@ import { createRefusals, type Refusals } from './core/refusals.ts'
 import { createSessions, TOKEN_LIFE_MS } from './core/sessions.ts'
 import { createWebhookBook, type WebhookBook } from './core/webhook-book.ts'
 import { createWebhookDelivery, type WebhookDelivery } from './core/webhook-delivery.ts'
-import { createLineFinder } from './io/line-finder.ts'
 import { openPeople, type People } from './io/people.ts'
 import { createProtocolWorld } from './io/protocol-world.ts'
-import { createSerialOpener } from './io/serial-line.ts'
 import { createStateFiles, type StateFiles } from './io/state-files.ts'
 import { readSystemFacts } from './io/system-facts.ts'
 import { createTemplateFiles } from './io/template-files.ts'
@@ -62,6 +62,8 @@ interface House {
   people: People
   identity: Identity
   hub: EventHub
+  /** Which device paths may be a port. */
+  checkPath(path: string): void
   registry: PortRegistry
   webhooks: WebhookBook
   points: PointBook
@@ -120,11 +122,12 @@ async function furnish(context: Context, files: StateFiles): Promise<House> {
   const identity = createIdentity(await files.identity.load(), (record) => files.identity.save(record))
   const delivery = deliveryOf(context)
   const captures = capturesOf(context, hub)
-  const registry = registryOf(context, files, { hub, delivery, captures })
+  const checkPath = createLineRule(config.ports.allow, 'ports.allow')
+  const registry = registryOf(context, files, { hub, checkPath, delivery, captures })
   const webhooks = webhooksOf(context, registry, delivery)
   const templates = createTemplateFiles(join(import.meta.dirname, 'templates/gateway'))
   const points = pointsOf(context, registry, templates)
-  return { people, identity, hub, registry, webhooks, points, templates, delivery, captures }
+  return { people, identity, hub, checkPath, registry, webhooks, points, templates, delivery, captures }
 }
 
 function recordsOf({ clock, config, log, stateFolder }: Context): Records {
@@ -168,10 +171,9 @@ function capturesOf({ clock, config, log }: Context, hub: EventHub): Captures {
 function registryOf(
   context: Context,
   files: StateFiles,
-  { hub, delivery, captures }: Pick<House, 'hub' | 'delivery' | 'captures'>,
+  { hub, checkPath, delivery, captures }: Pick<House, 'hub' | 'checkPath' | 'delivery' | 'captures'>,
 ): PortRegistry {
   const { clock, config, log, version } = context
-  const checkPath = createLineRule(config.ports.allow)
   const opener = openerOfAllowed(checkPath, createSerialOpener({ log }))
   const retry = { firstMs: config.ports.retry_first_ms, maxMs: config.ports.retry_max_ms }
   const { host, backlog_bytes: backlogBytes, slow_client_ms: slowClientMs, tell_ms: tellMs } = config.raw_tcp
@@ -260,7 +262,7 @@ function serverOf(context: Context, house: House, { journal, refusals }: Records
         endSignedOut: () => server.endSignedOut(),
       }),
       ...userRoutes({ book, sessions, recorder }),
-      ...keyRoutes({ keys, clock, checkPath: createLineRule(config.ports.allow), recorder }),
+      ...keyRoutes({ keys, clock, checkPath: house.checkPath, recorder }),
       ...journalRoutes({ journal, clock }),
       ...portRoutes({ registry, hub, recorder, history: config.ports.history }),
       captureRoute({ registry, captures, backlogBytes: config.capture.backlog_bytes }),

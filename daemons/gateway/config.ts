@@ -1,8 +1,8 @@
 /** Every key of gateway.toml: type, default, range, unit and meaning. */
 import { type Static, Type } from 'typebox'
 import { commonTables } from '#kit/config/common.ts'
+import { serialLineGlobs } from '#kit/line/line-allow.ts'
 import { captureKeys } from './core/capture-keys.ts'
-import { serialLineGlobs } from './core/line-allow.ts'
 import { modbusTcpKeys } from './core/modbus-tcp-keys.ts'
 import { MOST_POINTS } from './core/point-record.ts'
 import { webhookKeys } from './core/webhook-keys.ts'

@@ -1,7 +1,7 @@
 /** Bodies and answers of the port routes. */
 import { Type } from 'typebox'
 import { createReaders } from '#kit/http/check.ts'
-import { lineSettings } from '../core/line-settings.ts'
+import { lineSettings } from '#kit/line/line-settings.ts'
 import type { Port } from '../core/port.ts'
 import { protocols } from '../core/port-record.ts'
 import type { PortView } from '../core/port-registry.ts'

@@ -1,8 +1,8 @@
 /** The seam between a port and the protocol that runs on its line. */
 import type { Clock } from '#kit/clock.ts'
 import type { Fault } from '#kit/fault.ts'
+import type { Line, LineSettings } from '#kit/line/line.ts'
 import type { AdapterFaces } from './adapter-faces.ts'
-import type { Line, LineSettings } from './ports.ts'
 
 /** What a port lends its adapter. */
 export interface AdapterContext {

@@ -4,6 +4,7 @@
  */
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
+import type { Line } from '#kit/line/line.ts'
 import { openRequest } from '../wire/modbus-request.ts'
 import { silenceUs } from '../wire/modbus-timing.ts'
 import type { AskHow, MasterHooks } from './modbus-ask.ts'
@@ -21,7 +22,6 @@ import { awaitSilence } from './modbus-silence.ts'
 import type { Transaction } from './modbus-transaction.ts'
 import { type BusEvent, type BusState, nextBusState } from './modbus-transaction-table.ts'
 import { ModbusUnits, type ProofListener } from './modbus-units.ts'
-import type { Line } from './ports.ts'
 import type { UnitsFace } from './unit-view.ts'
 
 export interface BusParts {

@@ -1,8 +1,8 @@
 /** One answer on its way out: handed to the driver, and thrown away where the driver does not send it in time. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault, faultOf } from '#kit/fault.ts'
+import type { Line } from '#kit/line/line.ts'
 import { type LineRate, wireUs } from '../wire/modbus-timing.ts'
-import type { Line } from './ports.ts'
 
 export interface SendAnswerParts {
   port: string

@@ -2,13 +2,14 @@
 import { hexOf } from '#kit/bytes/hex.ts'
 import type { Clock } from '#kit/clock.ts'
 import { faultOf } from '#kit/fault.ts'
+import type { Line } from '#kit/line/line.ts'
 import { describeRequest } from '../wire/modbus-describe.ts'
 import { wireUs } from '../wire/modbus-timing.ts'
 import type { ModbusCounts } from './modbus-counts.ts'
 import { sendFault } from './modbus-faults.ts'
 import type { ModbusSettings } from './modbus-settings.ts'
 import type { Asking } from './modbus-transaction.ts'
-import type { FramePayload, Line } from './ports.ts'
+import type { FramePayload } from './ports.ts'
 
 export interface SendParts {
   port: string

@@ -1,6 +1,7 @@
 /** The protocol modbus-rtu as slave: units of ours that a master on the line reads and writes. */
 import { hexOf } from '#kit/bytes/hex.ts'
 import { Fault } from '#kit/fault.ts'
+import type { Line } from '#kit/line/line.ts'
 import { type DecodedFrame, describeReply } from '../wire/modbus-describe.ts'
 import { modbusFunctions } from '../wire/modbus-functions.ts'
 import { exceptionCode, isPrefixOf } from '../wire/modbus-reply.ts'
@@ -12,7 +13,7 @@ import { OwnEcho } from './modbus-own-echo.ts'
 import { sendAnswer } from './modbus-send-answer.ts'
 import type { ModbusSettings } from './modbus-settings.ts'
 import { carryOut, type OwnUnit, refusalOf, type Written } from './modbus-slave-answer.ts'
-import type { FramePayload, Line } from './ports.ts'
+import type { FramePayload } from './ports.ts'
 import { RegisterMap } from './register-map.ts'
 import { registersFace } from './registers-face.ts'
 

@@ -1,7 +1,8 @@
 /** A Modbus RTU line that Modbus TCP clients may ask too. */
+
+import type { BackoffLimits } from '#kit/backoff.ts'
 import type { Clock } from '#kit/clock.ts'
 import type { Adapter } from './adapter.ts'
-import type { BackoffLimits } from './backoff.ts'
 import type { ModbusMaster } from './modbus-master.ts'
 import type { ModbusSettings } from './modbus-settings.ts'
 import type { LetGo, TcpServerOpener } from './modbus-tcp-ports.ts'

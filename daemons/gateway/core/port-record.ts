@@ -1,6 +1,7 @@
 /** What is kept of a port: its protocol, line, settings, points and webhooks. */
+
+import type { FoundLine, LineSettings } from '#kit/line/line.ts'
 import type { PointDefinition } from './point-record.ts'
-import type { FoundLine, LineSettings } from './ports.ts'
 import type { WebhookRecord } from './webhook-list.ts'
 
 /** Protocols this gateway speaks. */

@@ -1,8 +1,8 @@
 /** Every port that is configured: made, changed, removed, found again after a restart. */
 import { Fault } from '#kit/fault.ts'
+import type { FoundLine, LineFinder } from '#kit/line/line.ts'
 import type { Port } from './port.ts'
 import { type PortRecord, type Protocol, sameLine } from './port-record.ts'
-import type { FoundLine, LineFinder } from './ports.ts'
 
 /** What the registry needs. */
 export interface RegistryParts {

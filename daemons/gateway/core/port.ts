@@ -1,12 +1,13 @@
 /** One configured port: its state, its line, the protocol on it, and the way back after a loss. */
+
+import { type BackoffLimits, createBackoff } from '#kit/backoff.ts'
 import type { Clock, Timer } from '#kit/clock.ts'
 import { type Fault, faultOf } from '#kit/fault.ts'
+import { countedLine } from '#kit/line/counted-line.ts'
+import type { DriverCounts, Line, LineOpener, LineSettings } from '#kit/line/line.ts'
 import type { Adapter } from './adapter.ts'
-import { type BackoffLimits, createBackoff } from './backoff.ts'
-import { countedLine } from './counted-line.ts'
 import type { HourCount } from './hour-count.ts'
 import { nextPortState, type PortState, type PortStateEvent } from './port-state-table.ts'
-import type { DriverCounts, Line, LineOpener, LineSettings } from './ports.ts'
 
 /** What a port is made of. The adapter lives as long as the port; changed settings make a new port. */
 export interface PortParts {

@@ -1,12 +1,15 @@
 /** The raw protocol: bytes to the line as they are, frames from it cut as the settings say. */
+
+import type { BackoffLimits } from '#kit/backoff.ts'
 import { bytesOfHex, hexOf } from '#kit/bytes/hex.ts'
 import { Fault } from '#kit/fault.ts'
+import type { Line } from '#kit/line/line.ts'
+import type { RawSocketOpener, RawSocketServer } from '#kit/line/raw-line.ts'
 import { wireUs } from '../wire/modbus-timing.ts'
 import { bytesOfTransmit, type RawTransmit } from '../wire/raw.ts'
 import { type ContentFraming, createCutter } from '../wire/raw-cutter.ts'
 import type { Adapter, AdapterContext } from './adapter.ts'
-import type { BackoffLimits } from './backoff.ts'
-import type { FramePayload, Framer, Line, RawSocketOpener, RawSocketServer, SilenceFramerMaker } from './ports.ts'
+import type { FramePayload, Framer, SilenceFramerMaker } from './ports.ts'
 import type { RawSettings } from './raw-settings.ts'
 import { createListening, type Listening } from './tcp-listening.ts'
 

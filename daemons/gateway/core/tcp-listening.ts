@@ -1,7 +1,8 @@
 /** A TCP port of a line: opened, tried again while it cannot be, closed with the line. */
+
+import { type BackoffLimits, createBackoff } from '#kit/backoff.ts'
 import type { Clock } from '#kit/clock.ts'
 import { type Fault, faultOf } from '#kit/fault.ts'
-import { type BackoffLimits, createBackoff } from './backoff.ts'
 
 export interface ListeningParts {
   /** @throws Fault `tcp_port_taken` */

@@ -2,8 +2,9 @@
  * Whether a unit may be asked again and again. One that left several requests in a row unanswered is silent: each
  * further request would cost its line a whole timeout. It is tried again after waits that double.
  */
+
+import { createBackoff } from '#kit/backoff.ts'
 import type { Clock } from '#kit/clock.ts'
-import { createBackoff } from './backoff.ts'
 import type { ModbusSettings } from './modbus-settings.ts'
 import { nextUnitState, type UnitEvent, type UnitState } from './unit-state-table.ts'
 

@@ -1,7 +1,7 @@
 /** TCP servers for Modbus lines: accepts clients, keeps each within its bounds, lets go of those that stay behind. */
-import { createServer, type Server, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import type { Clock, Timer } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
+import { closed, listening } from '#kit/line/tcp-port.ts'
 import type { Log } from '#kit/log.ts'
 import type { ModbusTcpLimits } from '../core/modbus-tcp-keys.ts'
 import type { LetGo, TcpClient, TcpHouse, TcpPeer, TcpServerOpener } from '../core/modbus-tcp-ports.ts'
@@ -50,7 +50,9 @@ export function createModbusTcpOpener(parts: ModbusTcpServerParts): TcpServerOpe
     return {
       async close() {
         idle?.cancel()
-        await closed(server, clients)
+        await closed(server, () => {
+          for (const client of clients) client.destroy()
+        })
         gate.close()
       },
     }
@@ -159,23 +161,5 @@ function watchIdle({ clock, limits }: ModbusTcpServerParts, clients: ReadonlySet
       if (sinceMs !== undefined && clock.monotonicMs() - sinceMs >= idleMs)
         client.end('idle', `nothing was asked for ${idleMs} ms`)
     }
-  })
-}
-
-async function listening(server: Server, host: string, port: number): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    // Stays for good: a connection that cannot be accepted (no memory, no descriptor) comes here too, and is only that one's loss.
-    server.on('error', (error: NodeJS.ErrnoException) => {
-      const sentence = `TCP port ${port} cannot be opened for this line (${error.code ?? error.message}).`
-      reject(new Fault('tcp_port_taken', sentence, { cause: error }))
-    })
-    server.listen(port, host, resolve)
-  })
-}
-
-async function closed(server: Server, clients: ReadonlySet<Connection>): Promise<void> {
-  await new Promise<void>((resolve) => {
-    server.close(() => resolve())
-    for (const client of clients) client.destroy()
   })
 }

@@ -1,13 +1,14 @@
 /** What the protocols need of the world beside their lines, as this machine gives it. */
+
+import type { BackoffLimits } from '#kit/backoff.ts'
 import type { Clock } from '#kit/clock.ts'
+import { createRawSocketOpener, type RawSocketLimits } from '#kit/line/raw-sockets.ts'
 import type { Log } from '#kit/log.ts'
-import type { BackoffLimits } from '../core/backoff.ts'
 import type { ProtocolWorld } from '../core/make-adapter.ts'
 import { createModbusDebts } from '../core/modbus-debts.ts'
 import type { ModbusTcpLimits } from '../core/modbus-tcp-keys.ts'
 import { createModbusSerialPdu } from './modbus-serial-pdu.ts'
 import { createModbusTcpOpener } from './modbus-tcp-server.ts'
-import { createRawSocketOpener, type RawSocketLimits } from './raw-sockets.ts'
 import { createSilenceFramer } from './silence-framer.ts'
 
 export interface ProtocolWorldParts {

@@ -8,11 +8,11 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
+import { until } from '#kit/test/until.ts'
 import { openPty } from '#native/serial/index.ts'
 import { simulateModbusLine } from '../../../scripts/sim/modbus-device.ts'
 import { simulatedUnit } from '../../../scripts/sim/modbus-unit.ts'
 import { startGateway } from './running-gateway.ts'
-import { until } from './until.ts'
 
 const run = promisify(execFile)
 const noTshark = existsSync('/usr/bin/tshark') ? false : 'needs tshark'

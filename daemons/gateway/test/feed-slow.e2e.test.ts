@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
+import { until } from '#kit/test/until.ts'
 import { openPty } from '#native/serial/index.ts'
 import { type RunningGateway, startGateway } from './running-gateway.ts'
-import { until } from './until.ts'
 
 /** Bytes of one frame on the line; its event is three times as long. */
 const FRAME_BYTES = 8192

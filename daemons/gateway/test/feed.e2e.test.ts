@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import t from 'tap'
 import WebSocket from 'ws'
+import { until } from '#kit/test/until.ts'
 import { openPty } from '#native/serial/index.ts'
 import { type RunningGateway, startGateway } from './running-gateway.ts'
-import { until } from './until.ts'
 
 const socketUrl = (gateway: RunningGateway, query = '') => `${gateway.url.replace('http', 'ws')}/ws${query}`
 

@@ -1,5 +1,6 @@
 /** The real gateway listens between a libmodbus master and libmodbus units, and hears everything as it was said. */
 import t, { type Test } from 'tap'
+import { until } from '#kit/test/until.ts'
 import {
   type MasterAnswer,
   noLibmodbus,
@@ -9,7 +10,6 @@ import {
   startLibmodbusMaster,
 } from './peer/libmodbus.ts'
 import { type RunningGateway, startGateway } from './running-gateway.ts'
-import { until } from './until.ts'
 
 /** What a `frame` event of a reply says. */
 interface Pair {

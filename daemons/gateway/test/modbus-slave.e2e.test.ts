@@ -3,10 +3,10 @@ import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
+import { until } from '#kit/test/until.ts'
 import { hasGoodCrc } from '../wire/modbus-crc.ts'
 import { noLibmodbus, nullModem, sharedLine, startLibmodbus, startLibmodbusMaster } from './peer/libmodbus.ts'
 import { type RunningGateway, startGateway } from './running-gateway.ts'
-import { until } from './until.ts'
 
 const run = promisify(execFile)
 const line = { baud: 19_200 }

@@ -2,10 +2,10 @@
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import t from 'tap'
-import { freePort } from './free-port.ts'
+import { freePort } from '#kit/test/free-port.ts'
+import { until } from '#kit/test/until.ts'
 import { lineOf } from './modbus-tcp-rig.ts'
 import { dialMbap } from './peer/mbap-client.ts'
-import { until } from './until.ts'
 
 t.test('a TCP port that is taken is the fault of the port, which works, and opens it once it is free', async (t) => {
   const tcpPort = await freePort()

@@ -1,10 +1,10 @@
 /** A gateway with Modbus TCP to a line of simulated units, for end-to-end tests. */
 import type { Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
+import { freePort } from '#kit/test/free-port.ts'
 import { openPty } from '#native/serial/index.ts'
 import { type ModbusLineParts, simulateModbusLine } from '../../../scripts/sim/modbus-device.ts'
 import { simulatedUnit } from '../../../scripts/sim/modbus-unit.ts'
-import { freePort } from './free-port.ts'
 import { startGateway } from './running-gateway.ts'
 
 interface Setup {

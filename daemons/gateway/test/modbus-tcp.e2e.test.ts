@@ -1,8 +1,8 @@
 /** Modbus TCP to a line, on the real bundle: what a client is answered. */
 import t from 'tap'
+import { until } from '#kit/test/until.ts'
 import { hexByte, lineOf } from './modbus-tcp-rig.ts'
 import { dialMbap } from './peer/mbap-client.ts'
-import { until } from './until.ts'
 
 t.test('pipelined requests are answered in order, with their transaction ids', async (t) => {
   const { tcpPort } = await lineOf(t, { settings: { tcp_pipeline: 4 } })

@@ -1,11 +1,11 @@
 /** Points on the page: a device picked, values that change, points by hand, and the way back. */
 import t, { type Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
+import { until } from '#kit/test/until.ts'
 import { energyMeter } from '../../../scripts/sim/energy-meter.ts'
 import { type UnitFaults, withFaults } from '../../../scripts/sim/unit-faults.ts'
 import { noBrowser } from './page-rig.ts'
 import { openStage, play, type Scene, type Stage } from './page-stage.ts'
-import { until } from './until.ts'
 
 interface PointStage extends Stage {
   meter: UnitFaults

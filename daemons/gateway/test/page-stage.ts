@@ -1,8 +1,8 @@
 /** A gateway that is set up, a Modbus line with simulated units, and a browser signed in as its administrator. */
 import type { Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
+import { type Device, plugIn } from '#kit/test/line/named-pty.ts'
 import { simulateModbusLine, type UnitOnLine } from '../../../scripts/sim/modbus-device.ts'
-import { type Device, plugIn } from './named-pty.ts'
 import { openRig, type Rig } from './page-rig.ts'
 import { type RunningGateway, startGateway } from './running-gateway.ts'
 

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import WebSocket from 'ws'
+import { until } from '#kit/test/until.ts'
 import { openPty } from '#native/serial/index.ts'
 import { password, type RunningGateway, startGateway } from './running-gateway.ts'
-import { until } from './until.ts'
 
 const other = 'another battery staple'
 

@@ -3,10 +3,10 @@ import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { freePort } from './free-port.ts'
+import { freePort } from '#kit/test/free-port.ts'
+import { until } from '#kit/test/until.ts'
 import { noLibmodbus, nullModem, startLibmodbus } from './peer/libmodbus.ts'
 import { password, type RunningGateway, startGateway } from './running-gateway.ts'
-import { until } from './until.ts'
 
 const run = promisify(execFile)
 const skip = noLibmodbus ?? false

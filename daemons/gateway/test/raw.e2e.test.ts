@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import t from 'tap'
+import { freePort } from '#kit/test/free-port.ts'
+import { type Device, plugIn } from '#kit/test/line/named-pty.ts'
+import { until } from '#kit/test/until.ts'
 import { openPty } from '#native/serial/index.ts'
-import { freePort } from './free-port.ts'
-import { type Device, plugIn } from './named-pty.ts'
 import { startGateway } from './running-gateway.ts'
-import { until } from './until.ts'
 
 const delimited = { protocol: 'raw', settings: { framing: 'delimiter', delimiter_hex: '0D 0A' } }
 

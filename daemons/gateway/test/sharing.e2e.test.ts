@@ -3,12 +3,12 @@ import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
+import { freePort } from '#kit/test/free-port.ts'
+import { until } from '#kit/test/until.ts'
 import { openPty } from '#native/serial/index.ts'
 import type { UnitView } from '../core/unit-view.ts'
-import { freePort } from './free-port.ts'
 import { noLibmodbus, startLibmodbus } from './peer/libmodbus.ts'
 import { startGateway } from './running-gateway.ts'
-import { until } from './until.ts'
 
 const run = promisify(execFile)
 const skip = noLibmodbus ?? (existsSync('/usr/bin/mbpoll') ? false : 'needs mbpoll')

@@ -5,9 +5,9 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { until } from '#kit/test/until.ts'
 import { openPty } from '#native/serial/index.ts'
 import { type RunningGateway, startGateway } from './running-gateway.ts'
-import { until } from './until.ts'
 
 interface Delivery {
   headers: IncomingHttpHeaders

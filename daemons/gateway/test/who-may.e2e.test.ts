@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import WebSocket from 'ws'
+import { until } from '#kit/test/until.ts'
 import { openPty } from '#native/serial/index.ts'
 import { password, type RunningGateway, startGateway } from './running-gateway.ts'
-import { until } from './until.ts'
 import { callers, type Outcome, socketRow, socketSource, type Who, whoMay } from './who-may.ts'
 
 type Tokens = Record<Who, string | null>

@@ -1,6 +1,8 @@
 /** What this gateway's API answers, as far as the pages read it, and the calls they make. */
+
+import type { DriverCounts, LineSettings } from '#kit/line/line.ts'
 import { call } from '#kit/web/call.ts'
-import type { DriverCounts, LineSettings, PortEvent } from '../core/ports.ts'
+import type { PortEvent } from '../core/ports.ts'
 
 /** Answer of `GET /api/status`. */
 export interface Status {

@@ -1,8 +1,8 @@
 /** A line in memory on which the test speaks for everybody but the adapter. */
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
+import { type FakeLine, fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
 import type { Adapter, AdapterContext } from '../../core/adapter.ts'
 import type { FramePayload } from '../../core/ports.ts'
-import { type FakeLine, fakeLine, plainLine } from './fake-line.ts'
 
 export interface LineOfOthers {
   clock: FakeClock

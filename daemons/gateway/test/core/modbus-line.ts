@@ -1,6 +1,7 @@
 /** A Modbus master on a line in memory, with units the test speaks for. */
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
+import { type FakeLine, fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
 import { simulateModbusLine, type Utterance } from '../../../../scripts/sim/modbus-device.ts'
 import type { SimulatedUnit } from '../../../../scripts/sim/modbus-unit.ts'
 import type { Adapter } from '../../core/adapter.ts'
@@ -11,7 +12,6 @@ import type { FramePayload } from '../../core/ports.ts'
 import type { UnitPayload } from '../../core/unit-view.ts'
 import { createModbusSerialPdu } from '../../io/modbus-serial-pdu.ts'
 import type { ModbusRequest } from '../../wire/modbus-request.ts'
-import { type FakeLine, fakeLine, plainLine } from './fake-line.ts'
 
 /** What a request came to: an answer or a fault. */
 export type Outcome = { answer: ModbusAnswer; fault?: undefined } | { answer?: undefined; fault: Fault }

@@ -1,12 +1,12 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
+import { fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
 import { createModbusMaster } from '../../core/modbus-master.ts'
 import { tcpSettingsFaults, withModbusTcp } from '../../core/modbus-tcp.ts'
 import type { TcpHouse } from '../../core/modbus-tcp-ports.ts'
 import { createModbusSerialPdu } from '../../io/modbus-serial-pdu.ts'
 import { mbapFrame } from '../../wire/mbap.ts'
-import { fakeLine, plainLine } from './fake-line.ts'
 import { settingsWith } from './modbus-line.ts'
 
 /** A line with a TCP port that opens while `isFree`. */

@@ -1,5 +1,6 @@
 /** A Modbus port with points on a line in memory, made as the gateway makes it. */
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
+import { fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
 import { type ModbusLineParts, simulateModbusLine } from '../../../../scripts/sim/modbus-device.ts'
 import type { SimulatedUnit } from '../../../../scripts/sim/modbus-unit.ts'
 import { requireFace } from '../../core/adapter-faces.ts'
@@ -9,7 +10,6 @@ import type { ModbusSettings } from '../../core/modbus-settings.ts'
 import type { PointDefinition } from '../../core/point-record.ts'
 import type { ValuePayload } from '../../core/points-face.ts'
 import { createModbusSerialPdu } from '../../io/modbus-serial-pdu.ts'
-import { fakeLine, plainLine } from './fake-line.ts'
 import { settingsWith } from './modbus-line.ts'
 
 export interface PointsLineSetup {

@@ -1,11 +1,11 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
+import type { FoundLine } from '#kit/line/line.ts'
+import { type FakeLine, fakeLine, fakeOpener, plainLine } from '#kit/test/line/fake-line.ts'
 import { Port } from '../../core/port.ts'
 import type { PortRecord } from '../../core/port-record.ts'
 import { PortRegistry, type RegistryParts } from '../../core/port-registry.ts'
-import type { FoundLine } from '../../core/ports.ts'
-import { type FakeLine, fakeLine, fakeOpener, plainLine } from './fake-line.ts'
 
 const usb: FoundLine = {
   path: '/dev/ttyUSB0',

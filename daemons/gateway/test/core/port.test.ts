@@ -1,9 +1,9 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
+import { type FakeLine, fakeLine, fakeOpener, plainLine } from '#kit/test/line/fake-line.ts'
 import type { Adapter } from '../../core/adapter.ts'
 import { Port } from '../../core/port.ts'
-import { type FakeLine, fakeLine, fakeOpener, plainLine } from './fake-line.ts'
 
 function fakeAdapter() {
   const seen: string[] = []

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
-import type { RawSocketLine } from '../../core/ports.ts'
+import type { RawSocketLine } from '#kit/line/raw-line.ts'
+import { fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
 import { RawAdapter, type RawWorld } from '../../core/raw-adapter.ts'
-import { fakeLine, plainLine } from './fake-line.ts'
 
 const settings = {
   framing: 'delimiter',

@@ -1,6 +1,7 @@
 /** A Modbus port as the gateway makes it, with everybody at it at once: points, operators, TCP clients, a scan. */
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
+import { fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
 import { simulateModbusLine, type Utterance } from '../../../../scripts/sim/modbus-device.ts'
 import type { SimulatedUnit } from '../../../../scripts/sim/modbus-unit.ts'
 import type { Adapter } from '../../core/adapter.ts'
@@ -13,7 +14,6 @@ import type { ValuePayload } from '../../core/points-face.ts'
 import { createModbusSerialPdu } from '../../io/modbus-serial-pdu.ts'
 import { mbapFrame } from '../../wire/mbap.ts'
 import type { ModbusRequest } from '../../wire/modbus-request.ts'
-import { fakeLine, plainLine } from './fake-line.ts'
 import { settingsWith } from './modbus-line.ts'
 
 export interface SharedLineSetup {

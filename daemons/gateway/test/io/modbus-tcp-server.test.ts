@@ -3,10 +3,10 @@ import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { createLog } from '#kit/log.ts'
+import { freePort } from '#kit/test/free-port.ts'
 import type { ModbusTcpLimits } from '../../core/modbus-tcp-keys.ts'
 import type { LetGo, TcpPeer } from '../../core/modbus-tcp-ports.ts'
 import { createModbusTcpOpener } from '../../io/modbus-tcp-server.ts'
-import { freePort } from '../free-port.ts'
 
 interface Seen {
   peer: TcpPeer

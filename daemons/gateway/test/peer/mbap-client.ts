@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Test } from 'tap'
 import { bytesOfHex, hexOf } from '#kit/bytes/hex.ts'
+import { until } from '#kit/test/until.ts'
 import { createMbapCutter, mbapFrame } from '../../wire/mbap.ts'
-import { until } from '../until.ts'
 
 /** A reply: its transaction id, and unit, function and data in hex. */
 export type Told = readonly [transactionId: number, hex: string]

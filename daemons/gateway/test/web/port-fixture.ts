@@ -1,6 +1,7 @@
 /** A port and an instant for tests of what the pages say. */
+
+import { plainLine } from '#kit/test/line/fake-line.ts'
 import type { Port } from '../../web/api.ts'
-import { plainLine } from '../core/fake-line.ts'
 
 /** Two in the afternoon. */
 export const when = { nowMs: Date.UTC(2031, 2, 9, 14, 0), zone: 'UTC' }

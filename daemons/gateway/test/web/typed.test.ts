@@ -1,10 +1,10 @@
 /** Tests of what hands type: bytes, lists, headers, settings. */
 import t from 'tap'
+import { plainLine } from '#kit/test/line/fake-line.ts'
 import { createForm } from '#kit/web/form.ts'
 import { bodyOf, valuesOf } from '../../web/port-fields.ts'
 import { loadsOf, ratesOf, withSample } from '../../web/rates.ts'
 import { blocksOf, blocksText, headersOf, headersText, hexOfText, listOf, namesOf } from '../../web/typed.ts'
-import { plainLine } from '../core/fake-line.ts'
 
 const line = plainLine
 const blank = { path: '/dev/ttyUSB0', protocol: null, line: null, settings: null, counters: null } as never

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { silentLog } from '#kit/log.ts'
-import { createLineFinder } from '../../io/line-finder.ts'
+import { createLineFinder } from '../../line/line-finder.ts'
 
 /** A sysfs and a /dev with a console, two UARTs (one without a chip) and a USB converter. */
 function machine(t: Test) {

@@ -1,6 +1,6 @@
 /** Which device paths may be a port at all. */
 import { Fault } from '#kit/fault.ts'
-import type { LineOpener } from './ports.ts'
+import type { LineOpener } from './line.ts'
 
 /** The kernel's serial tty classes and udev's stable names. `*` stands for anything but a slash. */
 export const serialLineGlobs: readonly string[] = [
@@ -24,10 +24,11 @@ export const serialLineGlobs: readonly string[] = [
 const PATH_BYTES = 4095
 
 /**
- * @param globs patterns of `ports.allow`, each below /dev
+ * @param globs patterns, each below /dev
+ * @param setting the key they come from, for the sentence
  * @returns a check that throws Fault `port_not_allowed`, naming what is wrong with the path
  */
-export function createLineRule(globs: readonly string[]): (path: string) => void {
+export function createLineRule(globs: readonly string[], setting: string): (path: string) => void {
   const patterns = globs.map(patternOf)
   return (path) => {
     if (path.length > PATH_BYTES)
@@ -43,13 +44,13 @@ export function createLineRule(globs: readonly string[]): (path: string) => void
     if (!patterns.some((pattern) => pattern.test(path)))
       throw new Fault(
         'port_not_allowed',
-        `${shown(path)} is not among the lines this gateway may use. They are set by ports.allow: ${globs.join(', ')}.`,
+        `${shown(path)} is not among the lines that may be used here. They are set by ${setting}: ${globs.join(', ')}.`,
       )
   }
 }
 
 /**
- * The same opener for paths that the rule allows: a port that was kept from before `ports.allow` was narrowed, or that
+ * The same opener for paths that the rule allows: a port that was kept from before the patterns were narrowed, or that
  * came with a restored backup, is held to it like a new one.
  * @returns an opener that throws Fault `port_not_allowed` too
  */

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { type Clock, systemClock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import { PlantroomBinding } from '#native/serial/index.ts'
-import type { FoundLine, LineFinder } from '../core/ports.ts'
+import type { FoundLine, LineFinder } from './line.ts'
 
 /** What udev says of one line. */
 interface UdevLine {

@@ -7,9 +7,9 @@ import t, { type Test } from 'tap'
 import type { Fault } from '#kit/fault.ts'
 import { silentLog } from '#kit/log.ts'
 import { openPty, type Pty } from '#native/serial/index.ts'
-import type { Line, LineSettings } from '../../core/ports.ts'
-import { createSerialOpener } from '../../io/serial-line.ts'
-import { plainLine } from '../core/fake-line.ts'
+import type { Line, LineSettings } from '../../line/line.ts'
+import { createSerialOpener } from '../../line/serial-line.ts'
+import { plainLine } from './fake-line.ts'
 
 const SETTINGS: LineSettings = plainLine
 

@@ -6,11 +6,11 @@ import type { Test } from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { silentLog } from '#kit/log.ts'
 import { openPty } from '#native/serial/index.ts'
-import type { RawSocketLine } from '../../core/ports.ts'
-import { createRawSocketOpener } from '../../io/raw-sockets.ts'
-import { createSerialOpener } from '../../io/serial-line.ts'
-import { plainLine } from '../core/fake-line.ts'
+import type { RawSocketLine } from '../../line/raw-line.ts'
+import { createRawSocketOpener } from '../../line/raw-sockets.ts'
+import { createSerialOpener } from '../../line/serial-line.ts'
 import { freePort } from '../free-port.ts'
+import { plainLine } from './fake-line.ts'
 
 /** A server on a line that is open on a pty. `sent` and `heard` are what was told of bytes to and from the line. */
 export async function openOn(t: Test, limits: { backlogBytes?: number; maxClients?: number } = {}) {

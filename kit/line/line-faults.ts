@@ -24,7 +24,7 @@ function sentenceOf(error: CallError, path: string): string {
   if (error.field !== undefined)
     return `The driver of ${path} did not keep ${error.field}: wanted ${error.wanted}, ${error.syscall} reads back ${error.got}.`
   if (error.code === 'EACCES' || error.code === 'EPERM')
-    return `${path} may not be opened: ${error.syscall} says ${error.code} (errno ${error.errno}). The gateway's user needs the group that owns the device, usually dialout.`
+    return `${path} may not be opened: ${error.syscall} says ${error.code} (errno ${error.errno}). The user of this daemon needs the group that owns the device, usually dialout.`
   if (error.path === undefined) return `${path} cannot be set: ${error.message}.`
   return `${path} refused the settings: ${error.syscall} says ${error.code} (errno ${error.errno}).`
 }

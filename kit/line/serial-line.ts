@@ -9,7 +9,7 @@ import {
   type PlantroomOpenOptions,
   type PlantroomPort,
 } from '#native/serial/index.ts'
-import type { DriverCounts, Line, LineOpener, LineSettings, PassedSocket, PassedSocketHandlers } from '../core/ports.ts'
+import type { DriverCounts, Line, LineOpener, LineSettings, PassedSocket, PassedSocketHandlers } from './line.ts'
 import { lineFaultOf } from './line-faults.ts'
 import { requireTerminal } from './terminal-class.ts'
 

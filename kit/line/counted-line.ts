@@ -1,5 +1,5 @@
 /** Counts the bytes of a line on their way through. */
-import type { Line } from './ports.ts'
+import type { Line } from './line.ts'
 
 /** @param counts raised by each byte read, and by each byte the driver took */
 export function countedLine(line: Line, counts: { rxBytes: number; txBytes: number }): Line {

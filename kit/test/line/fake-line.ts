@@ -1,6 +1,6 @@
 /** A serial line in memory, for tests of what runs on one. */
 import { Fault } from '#kit/fault.ts'
-import type { Line, LineOpener } from '../../core/ports.ts'
+import type { Line, LineOpener } from '../../line/line.ts'
 
 export interface FakeLine extends Line {
   readonly written: Uint8Array[]

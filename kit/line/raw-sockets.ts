@@ -1,10 +1,10 @@
 /** Raw TCP to a line: accepts clients, keeps each within its backlog, cuts off one that stays behind. */
-import { createServer, type Server, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import type { Clock, Timer } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
-import type { RawSocketLine, RawSocketOpener, RawSocketServer } from '../core/ports.ts'
 import { RawClient } from './raw-client.ts'
+import type { RawSocketLine, RawSocketOpener, RawSocketServer } from './raw-line.ts'
+import { closed, listening } from './tcp-port.ts'
 
 /** Bounds of every raw TCP server; keys of the config table `raw_tcp`. */
 export interface RawSocketLimits {
@@ -110,29 +110,4 @@ function createClients(
 /** Node tells it of a socket that is open, though not in its types. */
 function descriptorOf(socket: Socket): number {
   return (socket as Socket & { _handle?: { fd?: number } })._handle?.fd ?? -1
-}
-
-async function listening(server: Server, host: string, port: number): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    // Stays for good: a connection that cannot be accepted (no memory, no descriptor) comes here too, and is only that one's loss.
-    server.on('error', (error: NodeJS.ErrnoException) =>
-      reject(
-        new Fault(
-          'tcp_port_taken',
-          `TCP port ${port} cannot be opened for this line (${error.code ?? error.message}).`,
-          {
-            cause: error,
-          },
-        ),
-      ),
-    )
-    server.listen(port, host, resolve)
-  })
-}
-
-async function closed(server: Server, closeAll: () => void): Promise<void> {
-  await new Promise<void>((resolve) => {
-    server.close(() => resolve())
-    closeAll()
-  })
 }

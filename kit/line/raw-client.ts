@@ -1,6 +1,7 @@
 /** One TCP client of a raw line: what the line does not pass by itself, in order, and within the backlog. */
 import type { Socket } from 'node:net'
-import type { PassedSocket, RawSocketLine } from '../core/ports.ts'
+import type { PassedSocket } from './line.ts'
+import type { RawSocketLine } from './raw-line.ts'
 
 /** What a client is made of. */
 export interface RawClientParts {

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { createLineRule, openerOfAllowed, serialLineGlobs } from '../../core/line-allow.ts'
+import { createLineRule, openerOfAllowed, serialLineGlobs } from '../../line/line-allow.ts'
 import { fakeLine, fakeOpener, plainLine } from './fake-line.ts'
 
-const check = createLineRule(serialLineGlobs)
+const check = createLineRule(serialLineGlobs, 'ports.allow')
 
 for (const path of ['/dev/ttyS0', '/dev/ttyUSB12', '/dev/ttyAMA0', '/dev/serial/by-id/usb-FTDI_FT232R-if00-port0'])
   t.test(`allows ${path}`, async (t) => {
@@ -30,7 +30,7 @@ for (const path of refused)
   })
 
 t.test('allows what the installer allows, and dots in a pattern are dots', async (t) => {
-  const own = createLineRule(['/dev/pts/*', '/dev/tty.x'])
+  const own = createLineRule(['/dev/pts/*', '/dev/tty.x'], 'ports.allow')
   t.doesNotThrow(() => own('/dev/pts/3'))
   t.throws(() => own('/dev/ttyUx'), { code: 'port_not_allowed' })
   t.throws(() => own('/dev/ttyS0'), { message: /ports\.allow: \/dev\/pts/ })
