@@ -32,10 +32,11 @@ export interface TableFact {
 /** Routes of one daemon, as its factories in `api/` make them, and those of every daemon. Sorted by path. */
 export async function routesOf(root: string, daemon: string): Promise<RouteFact[]> {
   const found: RouteFact[] = kitRoutes(anything() as never).map(factOf)
-  for (const file of globSync(`daemons/${daemon}/api/*.ts`, { cwd: root }).sort()) {
+  for (const file of globSync(`daemons/${daemon}/{api,roles/*/api}/*.ts`, { cwd: root }).sort()) {
     const exported: Record<string, unknown> = await import(pathToFileURL(join(root, file)).href)
     for (const [name, value] of Object.entries(exported)) {
-      if (typeof value !== 'function' || !/Routes?$/.test(name)) continue
+      // Those of other roles are the routes of the roles once more.
+      if (typeof value !== 'function' || !/Routes?$/.test(name) || name === 'otherRoleRoutes') continue
       // A factory needs its parts only when a request comes: here they are a stand-in that takes every question.
       const made: unknown = value(anything(), anything(), anything(), anything())
       for (const route of [made].flat()) if (isRoute(route)) found.push(factOf(route))

@@ -1,0 +1,36 @@
+/** What a role is to the board, and the board to a role. */
+import type { Clock } from '#kit/clock.ts'
+import type { Metrics } from '#kit/http/metrics.ts'
+import type { Route } from '#kit/http/route.ts'
+import type { Log } from '#kit/log.ts'
+import type { Parts } from '#kit/run/parts.ts'
+
+/** How something is, the way the top of a page says it. */
+export interface Verdict {
+  state: 'ok' | 'busy' | 'warn' | 'fault' | 'off'
+  /** One sentence for people: what was seen, and what to do about it. */
+  text: string
+}
+
+/** What every role gets of the board. */
+export interface RoleWorld {
+  clock: Clock
+  log: Log
+  /** Exists and belongs to this process alone. */
+  stateFolder: string
+  parts: Parts
+  /** To be called when what `verdict` or `state` say is otherwise: the page is told soon after. */
+  onChange(): void
+}
+
+/** A role that was put together. */
+export interface RoleHouse {
+  verdict(): Verdict
+  /** Its own live state, JSON: in `GET /api/status` under the name of the role. */
+  state(): unknown
+  routes: readonly Route[]
+  /** Adds its counts and gauges. */
+  measure(metrics: Metrics): void
+  /** Forgets all settings of its own, as a board that was just flashed. */
+  reset(): Promise<void>
+}

@@ -1,0 +1,87 @@
+/** A real daemon as a child process, for end-to-end tests. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+
+const COMMAND = join(import.meta.dirname, '../../build/plantroom')
+const START_MS = 20_000
+
+export interface Answer {
+  status: number
+  headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: an answer is what a test looks into
+  body: any
+}
+
+export interface RunningDaemon {
+  url: string
+  stateFolder: string
+  pid: number
+  /** Everything it printed so far. */
+  output(): string
+  /** Ends it by a signal. @returns its exit code, or the signal that ended it */
+  stop(signal?: NodeJS.Signals): Promise<number | string>
+}
+
+export interface StartOptions {
+  /** `key=VALUE` texts. */
+  sets?: string[]
+  /** Kept when given; else a folder that goes with the test. */
+  stateFolder?: string
+  /** Default: a free port of 127.0.0.1. */
+  listen?: string
+  /** Put before the command, such as `ip netns exec NAME`. */
+  within?: string[]
+}
+
+/** Starts `plantroom <name>`; ended with the test. */
+export async function startDaemon(t: Test, name: string, options: StartOptions = {}): Promise<RunningDaemon> {
+  const { sets = [], listen = '127.0.0.1:0', within = [] } = options
+  const stateFolder = options.stateFolder ?? mkdtempSync(join(tmpdir(), `${name}-`))
+  const command = [...within, COMMAND, name, '--listen', listen, '--state', stateFolder]
+  const [program = COMMAND, ...args] = [...command, ...sets.flatMap((set) => ['--set', set])]
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  const output = collect(child)
+  t.teardown(async () => {
+    await endOf(child, 'SIGTERM')
+    if (!options.stateFolder) rmSync(stateFolder, { recursive: true, force: true })
+  })
+  const url = await listeningUrl(name, child, output)
+  return { url, stateFolder, pid: child.pid ?? 0, output, stop: (signal = 'SIGTERM') => endOf(child, signal) }
+}
+
+/** A request, its answer read to the end. */
+export async function ask(url: string, request: RequestInit): Promise<Answer> {
+  const response = await fetch(url, request)
+  const text = await response.text()
+  const isJson = response.headers.get('content-type')?.startsWith('application/json')
+  return { status: response.status, headers: response.headers, body: isJson && text !== '' ? JSON.parse(text) : text }
+}
+
+function collect(child: ChildProcess): () => string {
+  let text = ''
+  for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', (part) => (text += part))
+  return () => text
+}
+
+async function listeningUrl(name: string, child: ChildProcess, output: () => string): Promise<string> {
+  const untilMs = performance.now() + START_MS
+  while (performance.now() < untilMs) {
+    const url = /listening url=(\S+)/.exec(output())?.[1]
+    if (url) return url
+    if (child.exitCode !== null) break
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  throw new Error(`the ${name} did not listen within ${START_MS} ms; it said:\n${output()}`)
+}
+
+async function endOf(child: ChildProcess, signal: NodeJS.Signals): Promise<number | string> {
+  if (child.exitCode === null && child.signalCode === null) {
+    child.kill(signal)
+    await once(child, 'exit')
+  }
+  return child.exitCode ?? child.signalCode ?? 'unknown'
+}
