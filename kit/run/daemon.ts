@@ -8,9 +8,11 @@ import { createLog, isJournal, type Log } from '#kit/log.ts'
 import { makeFolder } from '#kit/store/whole-file.ts'
 import { notify } from '#native/notify/index.ts'
 import { type DaemonArguments, helpOf, readArguments } from './arguments.ts'
+import { createEnd, type End, type Ending } from './end.ts'
 import { exitCodes } from './exit-codes.ts'
 import { sweepMemory } from './memory-sweep.ts'
 import { createParts, type Parts } from './parts.ts'
+import { nextProgram, type Restart, replaceProcess } from './restart.ts'
 import { lockState } from './state-lock.ts'
 import { createSupervisor } from './supervisor.ts'
 import { version } from './version.ts'
@@ -25,6 +27,11 @@ export interface AssembleContext<Config> {
   parts: Parts
   version: string
   configFile: string
+  /**
+   * Stops all parts and begins anew as the same process: its id, its terminal and its place under systemd stay. A
+   * signal that comes meanwhile wins. Returns at once; only the first call counts.
+   */
+  restart(how: Restart): void
 }
 
 /** What a daemon answers once it is put together. */
@@ -82,7 +89,10 @@ async function run<Schema extends TObject>(options: DaemonOptions<Schema>, argv:
       sets: given.sets,
     })
     const log = createLog({ level: (config as { log: LogConfig }).log.level })
-    return await live(options, given, config, log)
+    const notifySocket = takeNotifySocket()
+    const { code, restart } = await live(options, { ...given, notifySocket }, config, log)
+    if (restart) replaceProcess(nextProgram(restart, notifySocket))
+    return code
   } catch (error) {
     const fault = faultOf(error, 'start_failed', `could not start: ${error instanceof Error ? error.message : error}`)
     // Without its priority the journal would file the one line that matters under information.
@@ -96,11 +106,10 @@ async function run<Schema extends TObject>(options: DaemonOptions<Schema>, argv:
 /** The life of a daemon whose settings are good. */
 async function live<Schema extends TObject>(
   options: DaemonOptions<Schema>,
-  given: DaemonArguments,
+  given: DaemonArguments & { notifySocket: string },
   config: Static<Schema>,
   log: Log,
-): Promise<number> {
-  const notifySocket = takeNotifySocket()
+): Promise<Ending> {
   const end = createEnd(log)
   const clock = systemClock
   const parts = createParts({ log, clock })
@@ -108,28 +117,30 @@ async function live<Schema extends TObject>(
   const lock = await lockFolder(given.stateFolder)
   try {
     const { stateFolder, configFile } = given
-    const assembled = await options.assemble({ config, stateFolder, log, clock, parts, version, configFile })
+    const { restart } = end
+    const assembled = await options.assemble({ config, stateFolder, log, clock, parts, version, configFile, restart })
     const supervisor = createSupervisor({
       clock,
       log,
-      notify: (state) => notify(state, notifySocket),
+      notify: (state) => notify(state, given.notifySocket),
       env: process.env,
       pid: process.pid,
       status: () => assembled.status(),
       isHealthy: () => assembled.isHealthy?.() ?? true,
     })
     log.notice('starting', { daemon: options.name, version, state: stateFolder, pid: process.pid })
-    end.whenAsked(() => {
-      supervisor.stopping()
+    end.whenAsked((ending) => {
+      if (ending.restart) supervisor.restarting()
+      else supervisor.stopping()
       return parts.stop()
     })
     await startUnlessAsked(parts, end)
     if (!end.isAsked()) supervisor.ready()
     const sweep = sweepMemory(clock)
-    const code = await end.reached
+    const ending = await end.reached
     sweep.cancel()
-    log.notice('stopped', { daemon: options.name, code })
-    return code
+    if (!ending.restart) log.notice('stopped', { daemon: options.name, code: ending.code })
+    return ending
   } finally {
     end.close()
     lock.release()
@@ -159,63 +170,5 @@ async function startUnlessAsked(parts: Parts, end: End): Promise<void> {
     await parts.start()
   } catch (fault) {
     if (!end.isAsked()) throw fault
-  }
-}
-
-interface End {
-  /** Asks for the end; only the first reason counts. */
-  because(reason: string, code: number, fault?: unknown): void
-  isAsked(): boolean
-  /** What is done when the end is asked for; done at once when it already was. */
-  whenAsked(stop: () => Promise<void>): void
-  /** Resolves with the exit code once everything has stopped. */
-  reached: Promise<number>
-  close(): void
-}
-
-/** Gathers the reasons to end: signals, failed parts, and what nobody caught. */
-function createEnd(log: Log): End {
-  let reason: { code: number } | undefined
-  let stop: (() => Promise<void>) | undefined
-  const { promise: reached, resolve } = Promise.withResolvers<number>()
-  // Timers of the clock do not keep a process alive; a daemon without connections must stay all the same.
-  const keepAlive = setInterval(() => {}, 3_600_000)
-
-  async function finish(code: number): Promise<void> {
-    await stop?.()
-    resolve(code)
-  }
-  function because(why: string, code: number, fault?: unknown): void {
-    if (fault !== undefined) log.error(why, { fault })
-    else log.notice(why)
-    if (reason) return
-    reason = { code }
-    if (stop) void finish(code)
-  }
-  function onSignal(signal: NodeJS.Signals): void {
-    if (reason) process.exit(exitCodes.failed)
-    because(`told to stop by ${signal}`, exitCodes.fine)
-  }
-  const onUncaught = (error: unknown) => because('nobody caught an error', exitCodes.crashed, error)
-
-  process.on('SIGTERM', onSignal)
-  process.on('SIGINT', onSignal)
-  process.on('uncaughtException', onUncaught)
-  process.on('unhandledRejection', onUncaught)
-  return {
-    because,
-    isAsked: () => reason !== undefined,
-    whenAsked(handler) {
-      stop = handler
-      if (reason) void finish(reason.code)
-    },
-    reached,
-    close() {
-      clearInterval(keepAlive)
-      process.off('SIGTERM', onSignal)
-      process.off('SIGINT', onSignal)
-      process.off('uncaughtException', onUncaught)
-      process.off('unhandledRejection', onUncaught)
-    },
   }
 }

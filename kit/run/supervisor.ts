@@ -21,6 +21,8 @@ export interface SupervisorOptions {
 export interface Supervisor {
   ready(): void
   stopping(): void
+  /** Before the process begins anew: it is away and will say ready again, which systemd waits for as at a start. */
+  restarting(): void
 }
 
 /** The status line is looked at this often when there is no watchdog that asks for more. */
@@ -51,6 +53,12 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     lastStatus = status
   }
 
+  function last(state: string): void {
+    for (const timer of timers) timer.cancel()
+    timers = []
+    notify(state)
+  }
+
   return {
     ready() {
       notify('READY=1')
@@ -64,11 +72,9 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
         }),
       )
     },
-    stopping() {
-      for (const timer of timers) timer.cancel()
-      timers = []
-      notify('STOPPING=1\nSTATUS=stopping')
-    },
+    stopping: () => last('STOPPING=1\nSTATUS=stopping'),
+    restarting: () =>
+      last(`RELOADING=1\nMONOTONIC_USEC=${Math.floor(clock.monotonicMs() * 1000)}\nSTATUS=starting anew`),
   }
 }
 

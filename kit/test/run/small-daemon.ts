@@ -16,7 +16,7 @@ const small = daemon({
   title: 'A small daemon',
   defaultPort: 3999,
   config,
-  async assemble({ config, parts, log, clock }) {
+  async assemble({ config, parts, log, clock, restart }) {
     const server = createServer()
     const { trouble } = config.small
     const { host, port } = parseListen(config.http.listen)
@@ -37,10 +37,15 @@ const small = daemon({
         if (trouble === 'start') throw new Fault('small_trouble', 'the line is cut')
         if (trouble === 'part') parts.own(Promise.reject(new Error('it broke')), 'pump')
         if (trouble === 'throw') clock.after(1, () => JSON.parse('{'))
+        if (trouble.startsWith('restart'))
+          process.once('SIGUSR2', () => {
+            const { port } = server.address() as AddressInfo
+            restart({ reason: 'asked', args: ['--listen', `127.0.0.1:${port}`] })
+          })
         if (trouble === 'child') log.notice('seen', { NOTIFY_SOCKET: process.env.NOTIFY_SOCKET ?? 'nothing' })
       },
-      stop: () => (trouble === 'stop' || trouble === 'hang' ? new Promise(() => {}) : undefined),
-      stopDeadlineMs: trouble === 'hang' ? 60_000 : 50,
+      stop: () => (['stop', 'hang', 'restart-slowly'].includes(trouble) ? new Promise(() => {}) : undefined),
+      stopDeadlineMs: { hang: 60_000, 'restart-slowly': 1000 }[trouble] ?? 50,
     })
     return { status: () => 'all is well' }
   },

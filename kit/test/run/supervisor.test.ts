@@ -36,6 +36,15 @@ t.test('says ready, its status when that changes, and stopping', async (t) => {
   t.same(told, ['READY=1', 'STATUS=fine', 'STATUS=two lines', 'STOPPING=1\nSTATUS=stopping'])
 })
 
+t.test('sd_notify(3): says that it is away for a restart, and pings no more', async (t) => {
+  const { supervisor, told, clock } = setup({ WATCHDOG_USEC: '4000000' })
+  supervisor.ready()
+  clock.advance(1500)
+  supervisor.restarting()
+  clock.advance(60_000)
+  t.same(told, ['READY=1', 'STATUS=fine', 'RELOADING=1\nMONOTONIC_USEC=1500000\nSTATUS=starting anew'])
+})
+
 t.test('pings at half the period of the watchdog', async (t) => {
   const { supervisor, told, clock } = setup({ WATCHDOG_USEC: '4000000', WATCHDOG_PID: '7' })
   supervisor.ready()
