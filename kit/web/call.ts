@@ -1,21 +1,32 @@
-/** Calls to the daemon: JSON in, JSON out, faults as values a page can show. */
+/** Calls to the daemon: JSON or a form in, JSON out, faults as values a page can show. */
 import { lose } from './contact.ts'
-import { signedInAgain, token } from './session.ts'
 
 /** What the daemon refused, in its own words. */
 export class CallFault extends Error {
   readonly status: number
   readonly code: string
   /** Faults of single fields, by dotted name as the API spells them. */
-  readonly fields: { field: string; message: string }[]
+  readonly fields: readonly FieldFault[]
 
   constructor(status: number, body: { error?: string; message?: string; fields?: unknown }) {
     super(body.message ?? `The daemon answered ${status} without a reason.`)
     this.name = 'CallFault'
     this.status = status
     this.code = body.error ?? 'no_reason'
-    this.fields = Array.isArray(body.fields) ? (body.fields as { field: string; message: string }[]) : []
+    this.fields = fieldsOf(body.fields)
   }
+}
+
+/** What is wrong with one field. */
+export interface FieldFault {
+  field: string
+  message: string
+}
+
+/** Faults come as a list where order matters to the daemon, or as an object of names and sentences. */
+function fieldsOf(fields: unknown): readonly FieldFault[] {
+  if (Array.isArray(fields)) return fields as FieldFault[]
+  return Object.entries(fields ?? {}).map(([field, message]) => ({ field, message: String(message) }))
 }
 
 /** No answer came at all. */
@@ -38,18 +49,44 @@ export interface CallOptions {
   answerMs?: number
   /** Do not ask to sign in again when the token is refused; the fault is thrown. */
   isSignIn?: boolean
+  /** `authorization` of this call alone. */
+  authorization?: string
+}
+
+/** How the calls of a page say who calls. */
+export interface Credentials {
+  /** Value of the `authorization` header; null while nobody is signed in. */
+  header(): string | null
+  /** What was refused with 401 is asked for again; resolves when there is another one. @param used the header that was refused */
+  renewed(used: string | null): Promise<void>
+}
+
+let credentials: Credentials | undefined
+
+/**
+ * Says how calls are signed. A page that never says leaves it to the browser, as HTTP Basic has it: the browser asks for
+ * the password, keeps it, and a call that is refused all the same is a fault like any other.
+ */
+export function signCallsWith(given: Credentials): void {
+  credentials = given
+}
+
+/** Whether a call has what it is signed with. */
+export function canCall(): boolean {
+  return credentials === undefined || credentials.header() !== null
 }
 
 /**
- * Calls the daemon. A refused token asks the reader to sign in again and then repeats the call, so nothing typed is lost.
+ * Calls the daemon. Refused credentials are asked for again and the call is repeated, so nothing typed is lost.
+ * @param body sent as a form where it is one, else as JSON
  * @throws CallFault what the daemon refused; NoContact when no answer came
  */
 export async function call<Answer>(target: Target, body?: unknown, options: CallOptions = {}): Promise<Answer> {
   for (;;) {
-    const used = token.value
+    const used = options.authorization ?? credentials?.header() ?? null
     const reply = await send(target, body, used, options.answerMs ?? ANSWER_MS)
-    if (reply.status === 401 && !options.isSignIn) {
-      await signedInAgain(used)
+    if (reply.status === 401 && credentials && !options.isSignIn && !options.authorization) {
+      await credentials.renewed(used)
       continue
     }
     const answer = await bodyOf(reply)
@@ -61,11 +98,13 @@ export async function call<Answer>(target: Target, body?: unknown, options: Call
 async function send(target: Target, body: unknown, used: string | null, answerMs: number): Promise<Response> {
   const [method = 'GET', path = '/'] = target.split(' ')
   const headers: Record<string, string> = {}
-  if (used) headers.authorization = `Bearer ${used}`
-  if (body !== undefined) headers['content-type'] = 'application/json'
+  if (used) headers.authorization = used
+  const isForm = body instanceof URLSearchParams
+  if (body !== undefined && !isForm) headers['content-type'] = 'application/json'
+  const sent = body === undefined ? null : isForm ? body : JSON.stringify(body)
   const signal = AbortSignal.timeout(answerMs)
   try {
-    return await fetch(path, { method, headers, signal, body: body === undefined ? null : JSON.stringify(body) })
+    return await fetch(path, { method, headers, signal, body: sent })
   } catch (cause) {
     lose()
     throw new NoContact(cause)

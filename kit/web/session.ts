@@ -1,5 +1,6 @@
 /** Who is signed in on this page: the token, kept for the life of the tab, and the waiting for a new one. */
 import { signal } from '@preact/signals'
+import type { Credentials } from './call.ts'
 
 const KEY = 'plantroom.token'
 
@@ -32,11 +33,14 @@ export function signOut(): void {
   token.value = null
 }
 
-/** Asks the reader to sign in again, over the page; resolves when they did. */
-export function signedInAgain(refused: string | null): Promise<void> {
-  if (token.value !== refused && token.value !== null) return Promise.resolve()
-  isSignedOut.value = true
-  return new Promise((resolve) => {
-    waiting.push(resolve)
-  })
+/** Calls that carry the token. A refused one asks the reader to sign in again, over the page. */
+export const tokenCredentials: Credentials = {
+  header: () => (token.value === null ? null : `Bearer ${token.value}`),
+  renewed(used) {
+    if (token.value !== null && used !== tokenCredentials.header()) return Promise.resolve()
+    isSignedOut.value = true
+    return new Promise((resolve) => {
+      waiting.push(resolve)
+    })
+  },
 }

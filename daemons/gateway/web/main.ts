@@ -1,13 +1,16 @@
 /** Starts the gateway's pages. */
 import { render } from 'preact'
+import { signCallsWith } from '#kit/web/call.ts'
 import { startContact } from '#kit/web/contact.ts'
 import { html } from '#kit/web/html.ts'
 import { startKeys } from '#kit/web/keys.ts'
 import { startNow } from '#kit/web/now.ts'
 import { startRoute } from '#kit/web/route.ts'
+import { tokenCredentials } from '#kit/web/session.ts'
 import { App } from './app.ts'
 import { LOOK_MS, look } from './state.ts'
 
+signCallsWith(tokenCredentials)
 startNow()
 startRoute()
 startKeys()

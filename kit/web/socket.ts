@@ -1,0 +1,66 @@
+/** One WebSocket for as long as a page wants it: opened with a one-time ticket, opened again when it was cut. */
+import { call, canCall } from './call.ts'
+import { RETRY_MS } from './contact.ts'
+
+/** What a page does with a socket. Messages are JSON both ways. */
+export interface SocketUse {
+  /** Every time it is open, the first and after every cut. */
+  begin(send: (message: object) => void): void
+  hear(message: unknown): void
+  /** Cut, or closed by the page. */
+  end?(): void
+}
+
+/** A socket that is kept until closed. */
+export interface KeptSocket {
+  close(): void
+}
+
+/** Opens the daemon's `/ws` and keeps it open. */
+export function keepSocket(use: SocketUse): KeptSocket {
+  let socket: WebSocket | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let isClosed = false
+  let tries = 0
+
+  async function open(): Promise<void> {
+    try {
+      const { ticket } = await call<{ ticket: string }>('POST /api/ticket')
+      if (isClosed) return
+      const made = new WebSocket(addressOf(ticket))
+      socket = made
+      made.onopen = () => {
+        tries = 0
+        use.begin((message) => made.send(JSON.stringify(message)))
+      }
+      made.onmessage = (event) => use.hear(JSON.parse(String(event.data)))
+      made.onclose = again
+    } catch {
+      again()
+    }
+  }
+
+  function again(): void {
+    if (isClosed) return
+    use.end?.()
+    const waitMs = RETRY_MS[Math.min(tries, RETRY_MS.length - 1)] ?? 8000
+    tries += 1
+    timer = setTimeout(() => void (canCall() ? open() : again()), waitMs)
+  }
+
+  void open()
+  return {
+    close() {
+      isClosed = true
+      use.end?.()
+      clearTimeout(timer)
+      socket?.close()
+    },
+  }
+}
+
+function addressOf(ticket: string): URL {
+  const url = new URL(`/ws?ticket=${encodeURIComponent(ticket)}`, location.href)
+  url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:'
+  return url
+}
