@@ -3,11 +3,11 @@ import { readFile } from 'node:fs/promises'
 import t, { type Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { until } from '#kit/test/until.ts'
+import { noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
 import { energyMeter } from '../../../scripts/sim/energy-meter.ts'
 import { relayBoard } from '../../../scripts/sim/relay-board.ts'
 import { type UnitFaults, withFaults } from '../../../scripts/sim/unit-faults.ts'
-import { noBrowser } from './page-rig.ts'
-import { openStage, play, type Scene, type Stage } from './page-stage.ts'
+import { openStage, type Stage } from './page-stage.ts'
 
 /** Long enough for a unit simulated on a busy machine. */
 const WAIT_MS = 600

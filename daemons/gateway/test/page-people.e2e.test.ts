@@ -1,8 +1,8 @@
 /** Who may do what, on the page: users, API keys, the journal, and what a viewer sees. */
 import { readFile } from 'node:fs/promises'
 import t, { type Test } from 'tap'
-import { noBrowser } from './page-rig.ts'
-import { openStage, play, type Scene, type Stage } from './page-stage.ts'
+import { noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
+import { openStage, type Stage } from './page-stage.ts'
 import { password } from './running-gateway.ts'
 
 const VIEWER_PASSWORD = 'only looking around'

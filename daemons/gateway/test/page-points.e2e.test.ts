@@ -2,10 +2,10 @@
 import t, { type Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { until } from '#kit/test/until.ts'
+import { noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
 import { energyMeter } from '../../../scripts/sim/energy-meter.ts'
 import { type UnitFaults, withFaults } from '../../../scripts/sim/unit-faults.ts'
-import { noBrowser } from './page-rig.ts'
-import { openStage, play, type Scene, type Stage } from './page-stage.ts'
+import { openStage, type Stage } from './page-stage.ts'
 
 interface PointStage extends Stage {
   meter: UnitFaults

@@ -1,9 +1,9 @@
 /** A line that is a unit itself, on the page: set up, its registers set by hand, and read by a master. */
 import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
+import { noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
 import { sealed } from '../wire/modbus-crc.ts'
-import { noBrowser } from './page-rig.ts'
-import { openStage, play, type Scene, type Stage } from './page-stage.ts'
+import { openStage, type Stage } from './page-stage.ts'
 
 interface SlaveStage extends Stage {
   /** Bytes the master at the other end received since it last asked. */

@@ -2,8 +2,8 @@
 import type { Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { type Device, plugIn } from '#kit/test/line/named-pty.ts'
+import { openRig, type Rig } from '#kit/test/web/page-rig.ts'
 import { simulateModbusLine, type UnitOnLine } from '../../../scripts/sim/modbus-device.ts'
-import { openRig, type Rig } from './page-rig.ts'
 import { type RunningGateway, startGateway } from './running-gateway.ts'
 
 /** What a story is told with. */
@@ -15,9 +15,6 @@ export interface Stage extends Rig {
   /** Asks a unit over HTTP. @returns the status */
   ask(unitId: number, body?: object): Promise<number>
 }
-
-/** One scene of a story. */
-export type Scene<On> = [title: string, play: (t: Test, stage: On) => Promise<void>]
 
 /** Builds it; everything ends with the test. @param settings of the line */
 export async function openStage(t: Test, name: string, units: readonly UnitOnLine[], settings = {}): Promise<Stage> {
@@ -32,7 +29,7 @@ export async function openStage(t: Test, name: string, units: readonly UnitOnLin
   const path = gateway.portPath(bus.path)
   const body = { protocol: 'modbus-rtu', line: { baud: 19_200 }, settings }
   t.equal((await gateway.call('PUT', path, body)).status, 200, 'the line is set up')
-  const rig = await openRig(t, gateway.url, token)
+  const rig = await openRig(t, gateway.url, { token })
   return {
     ...rig,
     gateway,
@@ -43,11 +40,4 @@ export async function openStage(t: Test, name: string, units: readonly UnitOnLin
       return (await gateway.call('POST', `${path}/rest/request`, request)).status
     },
   }
-}
-
-/** Plays the scenes of a story one after the other, in one browser. */
-export async function play<On extends Rig>(t: Test, stage: On, scenes: readonly Scene<On>[]): Promise<void> {
-  for (const [title, scene] of scenes) await t.test(title, (t) => scene(t, stage))
-  t.same(stage.strangers, [], 'nothing was asked of another host')
-  t.same(stage.complaints, [], 'the browser had nothing to complain about')
 }

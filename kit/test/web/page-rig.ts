@@ -1,4 +1,4 @@
-/** A real browser on the gateway's pages: what it asks for, what it complains about, what axe finds, and its pictures. */
+/** A real browser on a daemon's pages: what it asks for, what it complains about, what axe finds, and its pictures. */
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import axe from 'axe-core'
@@ -23,6 +23,7 @@ const ARGS = [
   '--disable-sync',
 ]
 
+/** Where pictures of pages stand. */
 const PICTURES = join(import.meta.dirname, '../../../docs/img')
 const SIZES = [
   { name: 'desk', width: 1280, height: 800 },
@@ -34,7 +35,7 @@ const SCHEMES = ['light', 'dark'] as const
 /** A page under test. */
 export interface Rig {
   page: Page
-  /** Requests that went anywhere but to the gateway. */
+  /** Requests that went anywhere but to the daemon. */
   strangers: string[]
   /** What the browser complained about: errors in scripts, refused by the content security policy, failed to load. */
   complaints: string[]
@@ -48,11 +49,22 @@ export interface Rig {
   offline(is: boolean): Promise<void>
 }
 
-/** Opens a browser on `url`, signed in where there is a token; closed with the test. */
-export async function openRig(t: Test, url: string, token?: string): Promise<Rig> {
+/** How a browser is opened. */
+export interface RigOptions {
+  /** Signed in by a token that the tab keeps. */
+  token?: string
+  /** Signed in by HTTP Basic, as if somebody had typed it when the browser asked. */
+  basic?: { username: string; password: string }
+  /** Folder below docs/img that its pictures go to. */
+  pictures?: string
+}
+
+/** Opens a browser on `url`, signed in where that is wanted; closed with the test. */
+export async function openRig(t: Test, url: string, { token, basic, pictures = '' }: RigOptions = {}): Promise<Rig> {
   const browser: Browser = await chromium.launch({ executablePath: CHROMIUM, headless: true, args: ARGS })
   t.teardown(() => browser.close())
-  const context = await browser.newContext({ viewport: SIZES[0], colorScheme: 'light', reducedMotion: 'reduce' })
+  const look = { viewport: SIZES[0], colorScheme: 'light', reducedMotion: 'reduce' } as const
+  const context = await browser.newContext(basic ? { ...look, httpCredentials: basic } : look)
   context.setDefaultTimeout(10_000)
   const page = await context.newPage()
   const strangers: string[] = []
@@ -87,7 +99,8 @@ export async function openRig(t: Test, url: string, token?: string): Promise<Rig
         `#/${words.map(encodeURIComponent).join('/')}`,
       )
     },
-    audit: (test, name, kind) => auditPage(page, test, name, isPictured && kind !== 'unpictured'),
+    audit: (test, name, kind) =>
+      auditPage(page, test, name, isPictured && kind !== 'unpictured' ? join(PICTURES, pictures) : undefined),
     async offline(is) {
       isOffline = true
       await context.setOffline(is)
@@ -101,17 +114,17 @@ async function calm(page: Page): Promise<void> {
   if (isPictured) await page.locator('.toast').waitFor({ state: 'detached' })
 }
 
-async function auditPage(page: Page, t: Test, name: string, isTaken: boolean): Promise<void> {
+async function auditPage(page: Page, t: Test, name: string, folder: string | undefined): Promise<void> {
   await calm(page)
   for (const size of SIZES) {
     for (const scheme of SCHEMES) {
       await page.setViewportSize(size)
       await page.emulateMedia({ colorScheme: scheme })
       // Contrast hangs on the scheme and overlaps on the width: two of the four show all of both.
-      if (isTaken || (size.name === 'desk') === (scheme === 'light'))
+      if (folder || (size.name === 'desk') === (scheme === 'light'))
         t.same(await violations(page), [], `${name}, ${size.name}, ${scheme}: axe finds nothing`)
       t.ok(await fits(page), `${name}, ${size.name}: nothing stands out at the side`)
-      if (isTaken) await picture(page, `${name}-${size.name}-${scheme}`)
+      if (folder) await picture(page, folder, `${name}-${size.name}-${scheme}`)
     }
   }
   await page.setViewportSize(SIZES[0])
@@ -131,7 +144,17 @@ async function fits(page: Page): Promise<boolean> {
   return (await page.evaluate('document.documentElement.scrollWidth <= innerWidth')) as boolean
 }
 
-async function picture(page: Page, name: string): Promise<void> {
-  mkdirSync(PICTURES, { recursive: true })
-  await page.screenshot({ path: join(PICTURES, `${name}.png`), animations: 'disabled' })
+async function picture(page: Page, folder: string, name: string): Promise<void> {
+  mkdirSync(folder, { recursive: true })
+  await page.screenshot({ path: join(folder, `${name}.png`), animations: 'disabled' })
+}
+
+/** One scene of a story. */
+export type Scene<On> = [title: string, play: (t: Test, stage: On) => Promise<void>]
+
+/** Plays the scenes of a story one after the other, in one browser. */
+export async function play<On extends Rig>(t: Test, stage: On, scenes: readonly Scene<On>[]): Promise<void> {
+  for (const [title, scene] of scenes) await t.test(title, (t) => scene(t, stage))
+  t.same(stage.strangers, [], 'nothing was asked of another host')
+  t.same(stage.complaints, [], 'the browser had nothing to complain about')
 }
