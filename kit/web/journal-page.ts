@@ -1,34 +1,28 @@
 /** Journal: who changed or sent what, when, and from where. Newest first; what is older is fetched by request. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import type { JournalEntry } from '#kit/journal-list.ts'
-import { Act } from '#kit/web/button.ts'
-import { sentenceOf } from '#kit/web/call.ts'
-import { download } from '#kit/web/download.ts'
-import { type Child, html } from '#kit/web/html.ts'
-import { say } from '#kit/web/lamp.ts'
-import { useLook } from '#kit/web/look.ts'
-import { daemonNow, zone } from '#kit/web/now.ts'
-import { dateOf, many, timeOf } from '#kit/web/numbers.ts'
-import { toast } from '#kit/web/toast.ts'
-import { filterInput, Tools } from '#kit/web/tools.ts'
+import type { JournalEntry } from '../journal-list.ts'
+import { Act } from './button.ts'
+import { sentenceOf } from './call.ts'
+import { download } from './download.ts'
+import { type Child, html } from './html.ts'
 import { factsOf, journalApi, merged, PAGE } from './journal.ts'
-import { isAdmin, me } from './state.ts'
-import { nameOf } from './words.ts'
+import { say } from './lamp.ts'
+import { useLook } from './look.ts'
+import { daemonNow, zone } from './now.ts'
+import { dateOf, many, timeOf } from './numbers.ts'
+import { toast } from './toast.ts'
+import { filterInput, Tools } from './tools.ts'
 
 const LOOK_JOURNAL_MS = 5000
 /** A filter is asked when the hand rests. */
 const REST_MS = 300
 
-/** The page. */
-export function JournalPage(): VNode {
-  if (me.value && !isAdmin.value)
-    return html`<div class="head"><h1>Journal</h1></div><section class="panel">
-      ${say('off', 'Only administrators see the journal', 'It names people and the addresses they came from.')}</section>`
-  return html`<${Known} />`
-}
+/** How a daemon calls what something was done on; the name as it stands without one. */
+export type NameTarget = (target: string) => string
 
-function Known(): VNode {
+/** The page. */
+export function JournalPage({ nameTarget = (target) => target }: { nameTarget?: NameTarget }): VNode {
   const [what, setWhat] = useState('')
   const [who, setWho] = useState('')
   const filter = { what: useRested(what), who: useRested(who) }
@@ -65,7 +59,7 @@ function Known(): VNode {
     <section class="panel" aria-label="Entries"><${Tools} filter=${what} setFilter=${setWhat} label="Filter by what was done" placeholder="What"
         more=${filterInput({ filter: who, setFilter: setWho, label: 'Filter by who did it', placeholder: 'Who' })}>
         <${Act} run=${() => void save()}>Export</${Act}></${Tools}>
-      ${body(entries, refused, filter.what || filter.who, { opened, setOpened })}
+      ${body(entries, refused, filter.what || filter.who, { opened, setOpened, nameTarget })}
       ${
         entries && entries.length > 0
           ? html`<footer class="account"><span class="small faint">${many(entries.length, 'entry', 'entries')}${known?.isWhole ? ', all there are' : ''}</span>
@@ -96,6 +90,7 @@ async function save(): Promise<void> {
 interface Opening {
   opened: number | null
   setOpened: (seq: number | null) => void
+  nameTarget: NameTarget
 }
 
 function body(entries: JournalEntry[] | null, refused: string | null, filter: string, opening: Opening): Child {
@@ -111,7 +106,7 @@ function body(entries: JournalEntry[] | null, refused: string | null, filter: st
     <tbody>${entries.flatMap((entry) => rows(entry, opening))}</tbody></table>`
 }
 
-function rows(entry: JournalEntry, { opened, setOpened }: Opening): VNode[] {
+function rows(entry: JournalEntry, { opened, setOpened, nameTarget }: Opening): VNode[] {
   const target = entry.target ?? ''
   const key = entry.seq
   const isOpen = opened === key
@@ -124,7 +119,7 @@ function rows(entry: JournalEntry, { opened, setOpened }: Opening): VNode[] {
     ) => {
       event.stopPropagation()
       toggle()
-    }}><b>${entry.what}</b></button></td><td class="setup">${target.startsWith('/dev/') ? nameOf(target) : target}</td>
+    }}><b>${entry.what}</b></button></td><td class="setup">${nameTarget(target)}</td>
     <td class="state">${entry.who}</td><td class="wide mono faint">${entry.from}</td></tr>`
   if (!isOpen) return [row]
   const facts = factsOf(entry, timeOf(entry.at, zone.value, 'ms'))

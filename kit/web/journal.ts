@@ -1,6 +1,6 @@
 /** The journal as the page reads it: asked by pages, put together without gaps or doubles, an entry told in full. */
-import type { JournalEntry } from '#kit/journal-list.ts'
-import { call } from '#kit/web/call.ts'
+import type { JournalEntry } from '../journal-list.ts'
+import { call } from './call.ts'
 
 /** What is looked for; empty means all. */
 export interface JournalFilter {

@@ -25,7 +25,7 @@ const PointsPage = lazy(async () => (await import('./points-page.ts')).PointsPag
 const ScanPage = lazy(async () => (await import('./scan-page.ts')).ScanPage)
 const WebhooksPage = lazy(async () => (await import('./webhooks-page.ts')).WebhooksPage)
 const UsersPage = lazy(async () => (await import('./users-page.ts')).UsersPage)
-const JournalPage = lazy(async () => (await import('./journal-page.ts')).JournalPage)
+const GatewayJournal = lazy(async () => (await import('./journal-part.ts')).GatewayJournal)
 const SystemPage = lazy(async () => (await import('./system-page.ts')).SystemPage)
 
 /** Pages beside Ports, by the word in the address. */
@@ -90,7 +90,7 @@ function page([name = 'ports', first, second, ...rest]: string[]): VNode {
   if (name === 'port' && first !== undefined) return portPage(first, second, rest)
   if (name === 'webhooks') return html`<${WebhooksPage} port=${first} id=${second} />`
   if (name === 'users') return html`<${UsersPage} what=${first} which=${second} />`
-  if (name === 'journal') return html`<${JournalPage} />`
+  if (name === 'journal') return html`<${GatewayJournal} />`
   if (name === 'system') return html`<${SystemPage} />`
   return html`<${PortsPage} />`
 }

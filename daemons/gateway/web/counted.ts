@@ -2,6 +2,7 @@
 import type { VNode } from 'preact'
 import { type Child, html } from '#kit/web/html.ts'
 import { count } from '#kit/web/numbers.ts'
+import { readTable } from '#kit/web/read-table.ts'
 import type { Port } from './api.ts'
 
 const COUNTER_NAMES: Record<string, string> = {
@@ -31,8 +32,6 @@ export function Counted({ port }: { port: Port }): VNode | null {
   } else if (port.state === 'open')
     rows.push(['Framing errors', html`<span title="This line's driver does not count them">n/a</span>`])
   return html`<section class="panel" aria-label="Counted"><header><h2>Counted</h2><span class="faint">since it was set up or started</span></header>
-    <table class="table tight read"><tbody>${rows.map(
-      ([name, value]) => html`<tr key=${name}><th scope="row">${name}</th><td class="n">${value}</td></tr>`,
-    )}</tbody></table>
+    ${readTable(rows, 'tight')}
     ${all.length > told.length ? html`<p class="foot small faint">${all.length - told.length} other counters: 0</p>` : null}</section>`
 }

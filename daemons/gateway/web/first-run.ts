@@ -10,6 +10,7 @@ import { lamp, say } from '#kit/web/lamp.ts'
 import { goTo } from '#kit/web/route.ts'
 import { signIn } from '#kit/web/session.ts'
 import { plate } from '#kit/web/shell.ts'
+import { focusStep, steps } from '#kit/web/steps.ts'
 import { Toasts } from '#kit/web/toast.ts'
 import { api, type Port } from './api.ts'
 import { isSettingUp, lookAtPorts, plateFacts, status } from './state.ts'
@@ -64,18 +65,11 @@ export function FirstRun(): VNode {
   ]
   return html`<main class="alone" id="main"><div class="alone-in wide">${plate(plateFacts())}
     <form class="panel" onSubmit=${next} novalidate><div class="in stack">
-      <ol class="steps">${STEPS.map((name, at) => html`<li key=${name} data-s=${at < step ? 'ok' : undefined} aria-current=${at === step ? 'step' : undefined}>${name}</li>`)}</ol>
+      ${steps(STEPS, step)}
       ${stepBody({ step, form, lines, outcomes })}${refusal(form)}
       <div class="acts between">${step === 1 || step === 2 ? html`<button class="btn quiet" type="button" onClick=${() => setStep(step - 1)}>Back</button>` : html`<span></span>`}
         <${Act} kind="primary" type="submit" waits=${form.isBusy.value}>${labels[step]}</${Act}></div>
     </div></form></div><${Toasts} /></main>`
-}
-
-/** The first field of a step has the focus, so that Enter goes on; on a step without fields its button has it. */
-function focusStep(): void {
-  const first = document.querySelector<HTMLElement>('form input[type=text], form input[type=password], form select')
-  const place = first ?? document.querySelector<HTMLElement>('form .btn.primary')
-  place?.focus()
 }
 
 async function findLines(): Promise<Port[] | string> {

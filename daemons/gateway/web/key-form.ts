@@ -11,6 +11,7 @@ import { type Child, html } from '#kit/web/html.ts'
 import { icon } from '#kit/web/icon.ts'
 import { daemonNow, zone } from '#kit/web/now.ts'
 import { dateOf, sinceText } from '#kit/web/numbers.ts'
+import { readTable } from '#kit/web/read-table.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
 import { toast } from '#kit/web/toast.ts'
 import type { KeyView } from '../core/api-keys.ts'
@@ -104,7 +105,7 @@ export function KeyFacts({ apiKey, again }: { apiKey: KeyView; again: () => Prom
     ['Made', `${sinceText(apiKey.createdAt, when.nowMs, zone.value)} by ${apiKey.createdBy}`],
   ]
   return html`<section class="panel" aria-label=${`API key ${apiKey.name}`}>${head(apiKey.name)}
-    <table class="table read"><tbody>${rows.map(([name, value]) => html`<tr key=${name}><th scope="row">${name}</th><td>${value}</td></tr>`)}</tbody></table>
+    ${readTable(rows)}
     <footer class="save"><${Act} kind="danger" run=${() => setAsked(true)}>Remove key</${Act}></footer>
     ${isAsked ? html`<${Confirm} title=${`Remove the key of ${apiKey.name}?`} text="What calls with it is refused at once. It cannot be made again; a new key is another one." act="Remove key" keep="Keep key" run=${() => void run()} close=${() => setAsked(false)} />` : null}
   </section>`

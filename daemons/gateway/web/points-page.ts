@@ -11,8 +11,10 @@ import { useLook } from '#kit/web/look.ts'
 import { daemonNow } from '#kit/web/now.ts'
 import { age, count } from '#kit/web/numbers.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
+import { followRow, rowLinks, walkRows } from '#kit/web/rows.ts'
 import { Tools } from '#kit/web/tools.ts'
 import type { Port } from './api.ts'
+import { noLine } from './no-line.ts'
 import { ageCell, valueCell } from './point-cells.ts'
 import {
   createPointTable,
@@ -24,11 +26,14 @@ import {
   qualityWords,
   type Shown,
 } from './points.ts'
-import { isAdmin, LOOK_MS, portAt, ports } from './state.ts'
+import { isAdmin, LOOK_MS, portAt } from './state.ts'
 import { nameOf } from './words.ts'
 
 const TemplatePicker = lazy(async () => (await import('./template-picker.ts')).TemplatePicker)
 const PointForm = lazy(async () => (await import('./point-form.ts')).PointForm)
+
+/** Links of the rows. */
+const LINKS = '.point-rows td.name a'
 
 /** What the page is told. `what`: `new`, `templates`, `point` or nothing; `which` the unit a device is added as, or the open point. */
 export interface PointsPageProps {
@@ -40,13 +45,7 @@ export interface PointsPageProps {
 /** The page. */
 export function PointsPage({ path, what, which }: PointsPageProps): VNode {
   const port = portAt(path)
-  if (!port) {
-    const words =
-      ports.value === null
-        ? say('busy', 'Asking the gateway for this line', 'This usually takes less than a second.')
-        : say('off', 'This gateway has no such line', path)
-    return html`<h1 class="sr">Points</h1><section class="panel">${words}</section>`
-  }
+  if (!port) return noLine('Points', path)
   return html`<${Known} port=${port} what=${what} which=${which} key=${port.path} />`
 }
 
@@ -84,25 +83,13 @@ function usePointKeys(port: Port): void {
     { key: 'n', what: 'adds a device', run: () => open('templates') },
     { key: 'a', what: 'adds a point by hand', run: () => open('new') },
     { key: 'e', what: 'edits the one with the focus', run: edit },
-    { key: 'ArrowDown', what: 'next point', run: () => walk(1) },
-    { key: 'ArrowUp', what: 'point before', run: () => walk(-1) },
+    { key: 'ArrowDown', what: 'next point', run: () => walkRows(LINKS, 1) },
+    { key: 'ArrowUp', what: 'point before', run: () => walkRows(LINKS, -1) },
   ])
 }
 
-function links(): HTMLElement[] {
-  return [...document.querySelectorAll<HTMLElement>('.point-rows td.name a')]
-}
-
-function walk(step: number): boolean {
-  const all = links()
-  const at = all.indexOf(document.activeElement as HTMLElement)
-  const next = all[at < 0 ? (step > 0 ? 0 : all.length - 1) : Math.min(all.length - 1, Math.max(0, at + step))]
-  next?.focus()
-  return next !== undefined
-}
-
 function edit(): boolean {
-  const all = links()
+  const all = rowLinks(LINKS)
   const chosen = all.find((link) => link === document.activeElement) ?? all[0]
   chosen?.click()
   return chosen !== undefined
@@ -180,10 +167,7 @@ function pointRow(port: Port, row: Shown, isChosen: boolean): VNode {
   const href = linkTo('port', port.path, 'points', 'point', row.name)
   const isOdd = row.quality === 'bad' || row.quality === 'stale'
   const note = faultText(row)
-  const follow = (event: Event): void => {
-    if (!(event.target instanceof Element && event.target.closest('a'))) location.hash = href
-  }
-  return html`<tr key=${row.name} class=${`${isChosen ? 'chosen' : ''} ${row.quality === 'stale' ? 'old-row' : ''}`} onClick=${follow}>
+  return html`<tr key=${row.name} class=${`${isChosen ? 'chosen' : ''} ${row.quality === 'stale' ? 'old-row' : ''}`} onClick=${(event: Event) => followRow(event, href)}>
     <td class="lit">${lamp(qualityLits[row.quality], qualityWords[row.quality])}</td>
     <td class="name"><a href=${href} aria-current=${isChosen || undefined}>${row.name}</a>${isOdd ? html`<span class="under desk-only" data-s=${qualityLits[row.quality]}>${note}</span>` : null}</td>
     <td class="setup narrow-only" data-s=${isOdd ? qualityLits[row.quality] : undefined}>${isOdd ? note : `unit ${row.unitId}`}</td>

@@ -3,19 +3,19 @@ import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { figures } from '#kit/web/figure.ts'
 import { html } from '#kit/web/html.ts'
-import { say, verdict } from '#kit/web/lamp.ts'
+import { verdict } from '#kit/web/lamp.ts'
 import { lazy } from '#kit/web/lazy.ts'
 import { useLook } from '#kit/web/look.ts'
 import { daemonNow, zone } from '#kit/web/now.ts'
-import { linkTo } from '#kit/web/route.ts'
 import type { UnitView as BusUnit } from '../core/unit-view.ts'
 import type { Port } from './api.ts'
 import { JUDGED_MS, unitsOf } from './bus.ts'
 import { busApi } from './bus-api.ts'
+import { noLine } from './no-line.ts'
 import { portFigures } from './port-figures.ts'
 import { PortHead } from './port-head.ts'
 import { judgePort } from './port-verdict.ts'
-import { isAdmin, LOOK_MS, portAt, ports, samples } from './state.ts'
+import { isAdmin, LOOK_MS, portAt, samples } from './state.ts'
 import { createTraffic, type Traffic } from './traffic.ts'
 import { type UnitView, unitViews } from './unit-view.ts'
 import { nameOf } from './words.ts'
@@ -31,14 +31,7 @@ const Counted = lazy(async () => (await import('./counted.ts')).Counted)
 /** The page of one port. */
 export function PortPage({ path }: { path: string }): VNode {
   const port = portAt(path)
-  if (ports.value === null)
-    return html`<section class="panel">${say('busy', 'Asking the gateway for this line', 'This usually takes less than a second.')}</section>`
-  if (!port) {
-    const back = html`<a class="btn" href=${linkTo('ports')}>All ports</a>`
-    const text = `Neither found nor set up: ${path}. It may have been removed, or unplugged before it was set up.`
-    return html`<div class="head"><h1>${nameOf(path)}</h1></div>
-      <section class="panel">${say('off', 'This gateway has no such line', text, back)}</section>`
-  }
+  if (!port) return noLine(nameOf(path), path)
   return html`<${Known} port=${port} key=${port.path} />`
 }
 

@@ -10,6 +10,7 @@ import { say } from '#kit/web/lamp.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
 import { toast } from '#kit/web/toast.ts'
 import { api, type Port } from './api.ts'
+import { noLine } from './no-line.ts'
 import type { PortField } from './port-field.ts'
 import { bodyOf, lineFields, type ProtocolName, protocolFields, valuesOf } from './port-fields.ts'
 import { isAdmin, lookAtPorts, portAt, ports } from './state.ts'
@@ -18,8 +19,7 @@ import { deviceOf, nameOf, protocolNames } from './words.ts'
 /** The settings page; drawn once the line is known, because the form begins with what is set up. */
 export function PortSettings({ path }: { path: string }): VNode {
   const port = portAt(path)
-  if (ports.value === null)
-    return alone(say('busy', 'Asking the gateway for this line', 'This usually takes less than a second.'))
+  if (ports.value === null) return noLine('Settings', path)
   if (!isAdmin.value) return alone(say('off', 'Only an administrator changes settings', 'Sign in as one to go on.'))
   return html`<${Settings} port=${port ?? blankPort(path)} />`
 }

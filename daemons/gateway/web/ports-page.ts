@@ -8,18 +8,22 @@ import { lamp, say, verdict } from '#kit/web/lamp.ts'
 import { daemonNow, zone } from '#kit/web/now.ts'
 import { count, fixed, UNKNOWN } from '#kit/web/numbers.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
+import { followRow, walkRows } from '#kit/web/rows.ts'
 import type { Port } from './api.ts'
 import { loadsOf, steady } from './rates.ts'
 import { isAdmin, ports, samples } from './state.ts'
 import { judgePorts, sortPorts } from './verdicts.ts'
 import { deviceOf, nameOf, setupOf, stateOf } from './words.ts'
 
+/** Links of the rows. */
+const LINKS = '.lines td.name a'
+
 /** The page of all lines. */
 export function PortsPage(): VNode {
   const known = ports.value
   useKeys('Ports', [
-    { key: 'ArrowDown', what: 'next line', run: () => walk(1) },
-    { key: 'ArrowUp', what: 'line before', run: () => walk(-1) },
+    { key: 'ArrowDown', what: 'next line', run: () => walkRows(LINKS, 1) },
+    { key: 'ArrowUp', what: 'line before', run: () => walkRows(LINKS, -1) },
     { key: 'Enter', what: 'opens the line', run: () => false },
     { key: 'n', what: 'sets up the line', run: setUpChosen },
   ])
@@ -67,7 +71,7 @@ function row(port: Port): VNode {
   const href = port.configured || !isAdmin.value ? linkTo('port', port.path) : linkTo('port', port.path, 'settings')
   const setup = setupOf(port)
   const act = port.configured || !isAdmin.value ? null : html`<span class="todo">Set up</span>`
-  return html`<tr class=${isOld ? 'stale' : ''} key=${port.path} onClick=${(event: Event) => follow(event, href)}>
+  return html`<tr class=${isOld ? 'stale' : ''} key=${port.path} onClick=${(event: Event) => followRow(event, href)}>
     <td class="lit">${lamp(lit)}</td>
     <td class="name"><a href=${href} data-path=${port.path}><b>${nameOf(port.path)}</b></a>
       <span class="under">${device || port.path}</span></td>
@@ -94,25 +98,6 @@ function units(port: Port): Child {
 /** What went wrong within the last hour: replies that did not come, frames that were damaged, sends that were refused. */
 function errors({ errorsLastHour, configured, state }: Port): Child {
   return configured && state !== 'closed' ? count(errorsLastHour) : html`<span class="faint">${UNKNOWN}</span>`
-}
-
-/** The whole row can be pressed; a link inside it goes its own way. */
-function follow(event: Event, href: string): void {
-  if (event.target instanceof Element && event.target.closest('a')) return
-  if (getSelection()?.toString()) return
-  location.hash = href
-}
-
-function links(): HTMLElement[] {
-  return [...document.querySelectorAll<HTMLElement>('.lines td.name a')]
-}
-
-function walk(step: number): boolean {
-  const all = links()
-  const at = all.indexOf(document.activeElement as HTMLElement)
-  const next = all[at < 0 ? (step > 0 ? 0 : all.length - 1) : Math.min(all.length - 1, Math.max(0, at + step))]
-  next?.focus()
-  return next !== undefined
 }
 
 function setUpChosen(): boolean {

@@ -16,8 +16,9 @@ import { toast } from '#kit/web/toast.ts'
 import type { ScanJob } from '../core/unit-scan.ts'
 import type { Port } from './api.ts'
 import { busApi } from './bus-api.ts'
+import { noLine } from './no-line.ts'
 import { foundText, judgeScan, progressOf } from './scan.ts'
-import { isAdmin, portAt, ports } from './state.ts'
+import { isAdmin, portAt } from './state.ts'
 import { nameOf } from './words.ts'
 
 /** A scan moves a few units a second. */
@@ -26,13 +27,7 @@ const LOOK_SCAN_MS = 1000
 /** The page. */
 export function ScanPage({ path }: { path: string }): VNode {
   const port = portAt(path)
-  if (!port) {
-    const words =
-      ports.value === null
-        ? say('busy', 'Asking the gateway for this line', 'This usually takes less than a second.')
-        : say('off', 'This gateway has no such line', path)
-    return html`<h1 class="sr">Scan</h1><section class="panel">${words}</section>`
-  }
+  if (!port) return noLine('Scan', path)
   return html`<${Known} port=${port} key=${port.path} />`
 }
 

@@ -8,6 +8,7 @@ import { type Child, html } from '#kit/web/html.ts'
 import { type Judgement, say, verdict } from '#kit/web/lamp.ts'
 import { aheadMs, daemonNow, zone } from '#kit/web/now.ts'
 import { age, bytesText, dateOf, fixed, many, timeOf } from '#kit/web/numbers.ts'
+import { readTable } from '#kit/web/read-table.ts'
 import { linkTo } from '#kit/web/route.ts'
 import { signOut } from '#kit/web/session.ts'
 import { toast } from '#kit/web/toast.ts'
@@ -74,13 +75,9 @@ function boxFigures(facts: System): Parameters<typeof figures>[0] {
   ]
 }
 
-function rows(pairs: [string, Child][]): VNode {
-  return html`<table class="table read"><tbody>${pairs.map(([name, value]) => html`<tr key=${name}><th scope="row">${name}</th><td>${value}</td></tr>`)}</tbody></table>`
-}
-
 function about(facts: System): VNode {
   const started = `${dateOf(facts.startedAt, zone.value)} ${timeOf(facts.startedAt, zone.value)}`
-  return html`<section class="panel" aria-label="About"><header><h2>About</h2></header>${rows([
+  return html`<section class="panel" aria-label="About"><header><h2>About</h2></header>${readTable([
     ['Product', `${facts.product} ${facts.version}`],
     ['Host', html`<span class="mono">${facts.hostname}</span>`],
     ['System', `${facts.os}, ${facts.arch}`],
@@ -106,7 +103,7 @@ function connection(): VNode {
 function addresses(facts: System): VNode {
   const known = facts.addresses.filter((each) => each.address)
   return html`<section class="panel" aria-label="Addresses"><header><h2>Addresses</h2><span class="faint">${many(known.length, 'address', 'addresses')}</span></header>
-    ${known.length === 0 ? say('warn', 'No address', 'No interface has one that others could reach.') : rows(known.map((each) => [`${each.name}, ${each.family}`, html`<span class="mono">${each.address}</span>`]))}</section>`
+    ${known.length === 0 ? say('warn', 'No address', 'No interface has one that others could reach.') : readTable(known.map((each) => [`${each.name}, ${each.family}`, html`<span class="mono">${each.address}</span>`]))}</section>`
 }
 
 function Name({ name }: { name: string }): VNode {

@@ -8,6 +8,7 @@ import { useLook } from '#kit/web/look.ts'
 import { daemonNow, zone } from '#kit/web/now.ts'
 import { dateOf } from '#kit/web/numbers.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
+import { followRow } from '#kit/web/rows.ts'
 import { matches, Tools } from '#kit/web/tools.ts'
 import type { KeyView } from '../core/api-keys.ts'
 import { KeyFacts, KeyForm } from './key-form.ts'
@@ -98,7 +99,7 @@ function userTable(users: User[] | null, refused: string | null, filter: string,
 function userRow(user: User, isChosen: boolean): VNode {
   const href = linkTo('users', 'user', user.username)
   const notes = [user.isYou && 'you', user.isLastAdmin && 'cannot be removed: the last administrator'].filter(Boolean)
-  return html`<tr key=${user.username} class=${isChosen ? 'chosen' : ''} onClick=${(event: Event) => follow(event, href)}>
+  return html`<tr key=${user.username} class=${isChosen ? 'chosen' : ''} onClick=${(event: Event) => followRow(event, href)}>
     <td class="name"><a href=${href} aria-current=${isChosen || undefined}><b>${user.username}</b></a>
       ${notes.length > 0 ? html`<span class="under">${notes.join(', ')}</span>` : null}</td>
     <td class="when">${roleNames[user.role]}</td><td class="n wide">${dateOf(user.createdAt, zone.value)}</td></tr>`
@@ -131,15 +132,10 @@ function keyTable({ keys, refused, filter, when, which }: KeyTableFacts): Child 
 function keyRow(key: KeyView, when: When, isChosen: boolean): VNode {
   const href = linkTo('users', 'key', key.id)
   const { lit, words } = keyState(key, when)
-  return html`<tr key=${key.id} class=${isChosen ? 'chosen' : ''} onClick=${(event: Event) => follow(event, href)}>
+  return html`<tr key=${key.id} class=${isChosen ? 'chosen' : ''} onClick=${(event: Event) => followRow(event, href)}>
     <td class="lit">${lamp(lit)}</td><td class="name"><a href=${href} aria-current=${isChosen || undefined}><b>${key.name}</b></a></td>
     <td class="setup">${roleNames[key.role]}</td><td class="wide">${reachText(key)}</td>
     <td class="state" data-s=${lit}>${words}</td><td class="n load">${usedText(key, when)}</td></tr>`
-}
-
-/** The whole row can be pressed; a link inside it goes its own way. */
-function follow(event: Event, href: string): void {
-  if (!(event.target instanceof Element && event.target.closest('a'))) location.hash = href
 }
 
 function edit(): boolean {

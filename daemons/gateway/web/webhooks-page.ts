@@ -8,6 +8,7 @@ import { useLook } from '#kit/web/look.ts'
 import { daemonNow, zone } from '#kit/web/now.ts'
 import { count, listed } from '#kit/web/numbers.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
+import { followRow } from '#kit/web/rows.ts'
 import { toast } from '#kit/web/toast.ts'
 import { matches, Tools } from '#kit/web/tools.ts'
 import { deliveryOf, type Hook, hooks, judgeHooks, lookAtHooks, targetOf } from './hook-state.ts'
@@ -61,10 +62,7 @@ function table(shown: readonly Hook[], filter: string, chosen: Hook | undefined,
 function row(hook: Hook, isChosen: boolean): VNode {
   const { lit, words } = deliveryOf(hook, { nowMs: daemonNow(), zone: zone.value })
   const href = linkTo('webhooks', hook.port, String(hook.id))
-  const open = (event: Event): void => {
-    if (!(event.target instanceof Element && event.target.closest('a'))) location.hash = href
-  }
-  return html`<tr key=${`${hook.port} ${hook.id}`} class=${isChosen ? 'chosen' : ''} onClick=${open}>
+  return html`<tr key=${`${hook.port} ${hook.id}`} class=${isChosen ? 'chosen' : ''} onClick=${(event: Event) => followRow(event, href)}>
     <td class="lit">${lamp(lit)}</td>
     <td class="name"><a href=${href} aria-current=${isChosen || undefined}><b>${targetOf(hook.url)}</b></a><span class="under">${nameOf(hook.port)}</span></td>
     <td class="setup">${hook.events.length === 0 ? 'all events' : listed(hook.events)}</td>
