@@ -58,6 +58,8 @@ export const RULES: Record<Part, Rule> = {
       'kit/clock.ts',
       'kit/fault.ts',
       'kit/backoff.ts',
+      'kit/log-gate.ts',
+      'kit/turn.ts',
       'kit/line/line-settings.ts',
       'kit/line/line-allow.ts',
       'kit/line/counted-line.ts',

@@ -1,8 +1,10 @@
 /** The users a daemon keeps: users.json in its state folder, which the command line can also write. */
+
 import { type Static, Type } from 'typebox'
 import { createReader } from '#kit/http/check.ts'
 import type { Log } from '#kit/log.ts'
 import { createStore, type Store } from '#kit/store.ts'
+import { roles } from './roles.ts'
 
 const strict = { additionalProperties: false }
 
@@ -13,7 +15,7 @@ const usersFile = Type.Object(
       Type.Object(
         {
           username: Type.String(),
-          role: Type.Enum(['admin', 'viewer']),
+          role: Type.Enum([...roles]),
           passwordHash: Type.String({ description: 'argon2id as a PHC string' }),
           createdAt: Type.Integer({ description: 'epoch ms' }),
         },

@@ -1,5 +1,7 @@
 /** What a daemon says of one HTTP route: path, who may, shapes, and what is done. */
+
 import type { Static, TSchema } from 'typebox'
+import type { Role } from '../auth/roles.ts'
 import type { FieldFault } from './sentences.ts'
 
 /** Who may call a route. `anyone` needs no credentials, `user` any valid ones, `admin` those of an administrator. */
@@ -8,7 +10,7 @@ export type WhoMay = 'anyone' | 'user' | 'admin'
 /** Who calls, as the daemon's `identify` found it. */
 export interface Caller {
   name: string
-  role: 'admin' | 'viewer'
+  role: Role
   /** A program with a key of its own rather than a person who signed in. */
   isKey?: boolean
   /** The only things it may see and touch, such as device paths; absent: everything its role allows. */

@@ -1,5 +1,7 @@
 /** Routes of API keys, for administrators who signed in. */
+
 import { Type } from 'typebox'
+import { roles } from '#kit/auth/roles.ts'
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { fieldsFault } from '#kit/http/check.ts'
@@ -20,7 +22,7 @@ export interface KeyRouteParts {
 const LATEST_AT = 8_640_000_000_000_000
 
 const instant = Type.Integer({ minimum: 0, maximum: LATEST_AT, description: 'epoch milliseconds' })
-const role = Type.Enum(['admin', 'viewer'])
+const role = Type.Enum([...roles])
 const paths = Type.Array(Type.String({ minLength: 1, maxLength: 4096, description: 'device path' }), {
   minItems: 1,
   maxItems: 64,

@@ -1,5 +1,7 @@
 /** Routes of users, for administrators, and of everybody's own password. */
+
 import { Type } from 'typebox'
+import { roles } from '#kit/auth/roles.ts'
 import { newPassword, userName } from '#kit/auth/user-name.ts'
 import { Reply, type Route, route } from '#kit/http/route.ts'
 import type { Sessions } from '../core/sessions.ts'
@@ -13,7 +15,7 @@ export interface UserRouteParts {
   recorder: Recorder
 }
 
-const role = Type.Enum(['admin', 'viewer'])
+const role = Type.Enum([...roles])
 const userParams = Type.Object({
   username: Type.String({ minLength: 1, maxLength: 256, description: 'name of a user' }),
 })

@@ -1,9 +1,11 @@
 /** Keys of programs: made, used, expired, removed. A key outlives restarts, and the administrator who made it. */
+
+import type { Role } from '#kit/auth/roles.ts'
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
-import { createTurn } from './turn.ts'
-import { type Role, userKey } from './user-list.ts'
+import { createTurn } from '#kit/turn.ts'
+import { userKey } from './user-list.ts'
 
 /** One entry of keys.json. */
 export interface KeyRecord {

@@ -6,7 +6,7 @@ import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Line } from '#kit/line/line.ts'
 import { openRequest } from '../wire/modbus-request.ts'
-import { silenceUs } from '../wire/modbus-timing.ts'
+import { gapMsOf } from '../wire/modbus-timing.ts'
 import type { AskHow, MasterHooks } from './modbus-ask.ts'
 import type { ModbusCounts } from './modbus-counts.ts'
 import { checkTwin } from './modbus-echo-check.ts'
@@ -57,7 +57,7 @@ export class ModbusBus {
   constructor(parts: BusParts) {
     const { settings } = parts
     this.#parts = parts
-    this.#gapMs = (settings.gap_us || silenceUs(parts)) / 1000
+    this.#gapMs = gapMsOf(parts, settings.gap_us)
     this.#holds = createModbusHolds({ ...parts, onFree: () => this.#pump() })
     this.#units = new ModbusUnits({ ...parts, onSilent: (unitId, fault) => this.#requests.clearUnit(unitId, fault) })
     const shared = { ...parts, ...parts.hooks, holds: this.#holds, units: this.#units }

@@ -1,5 +1,5 @@
 /** A Modbus line as it is listened to: cut, paired, counted, told as `frame` events. Nothing here writes. */
-import { hexOf } from '#kit/bytes/hex.ts'
+
 import type { Clock, Timer } from '#kit/clock.ts'
 import { type Fault, faultOf } from '#kit/fault.ts'
 import { flawOfJunk } from '../wire/modbus-cut.ts'
@@ -10,10 +10,10 @@ import { exceptionCode, flawFault, type ReplyFlaw, replyFlaw, type SentRequest }
 import { openRequest } from '../wire/modbus-request.ts'
 import { ModbusTap } from '../wire/modbus-tap.ts'
 import { gapMsOf } from '../wire/modbus-timing.ts'
+import { decodeErrorOf, framePayload, type SeenFrame } from './frame-payload.ts'
 import { countOfFlaw, type ModbusCounts, modbusCounts } from './modbus-counts.ts'
 import { noReplyFault } from './modbus-faults.ts'
 import { type ModbusSettings, quarantineMs } from './modbus-settings.ts'
-import type { FramePayload } from './ports.ts'
 
 /** Anything heard; to be unanswered is no frame. */
 export type HeardFrame = Exclude<Heard, { kind: 'unanswered' }>
@@ -158,16 +158,11 @@ export class ModbusHearing {
 
   #tellFrame(heard: HeardFrame): void {
     const { counts, publish } = this.#parts
-    const { frame } = heard
     const fault = faultOfFrame(heard)
     counts.rxFrames++
     this.#count(heard)
-    const monotonicUs = Math.round(heard.endMs * 1000)
-    publish('frame', (): FramePayload => {
-      const decoded = decodedOf(heard, fault)
-      const payload: FramePayload = { direction: 'rx', monotonicUs, hex: hexOf(frame), length: frame.length, decoded }
-      return fault ? { ...payload, decodeError: { code: fault.code, message: fault.message } } : payload
-    })
+    const seen: SeenFrame = { direction: 'rx', frame: heard.frame, atUs: heard.endMs * 1000 }
+    publish('frame', () => framePayload(seen, { decoded: decodedOf(heard, fault), ...decodeErrorOf(fault) }))
   }
 
   #count(heard: HeardFrame): void {

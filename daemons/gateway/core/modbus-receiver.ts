@@ -1,14 +1,14 @@
 /** What arrives on a Modbus line: cut, counted, told as `frame` events, the proven reply handed up. */
-import { hexOf } from '#kit/bytes/hex.ts'
+
 import type { Clock } from '#kit/clock.ts'
 import type { Fault } from '#kit/fault.ts'
 import { type Cut, flawOfJunk, type LocalEcho, nextCut } from '../wire/modbus-cut.ts'
 import { type DecodedFrame, describeReply, describeRequest } from '../wire/modbus-describe.ts'
 import { flawFault, isPrefixOf, type ReplyFlaw, replyFlaw, type SentRequest } from '../wire/modbus-reply.ts'
+import { decodeErrorOf, framePayload, type SeenFrame } from './frame-payload.ts'
 import { countOfFlaw, type ModbusCounts } from './modbus-counts.ts'
 import type { Heard } from './modbus-faults.ts'
 import type { LateReply, ModbusHolds } from './modbus-holds.ts'
-import type { FramePayload } from './ports.ts'
 
 /** Bytes kept that are no frame yet; four of the longest frames. A line that babbles on loses the oldest, counted. */
 const BUFFER_BYTES = 1024
@@ -250,10 +250,7 @@ export class ModbusReceiver {
 
   #publish(frame: Uint8Array, decoded: DecodedFrame | null, fault?: Fault): void {
     this.#parts.counts.rxFrames++
-    const monotonicUs = Math.round(this.#atUs)
-    this.#parts.publish('frame', (): FramePayload => {
-      const payload: FramePayload = { direction: 'rx', monotonicUs, hex: hexOf(frame), length: frame.length, decoded }
-      return fault ? { ...payload, decodeError: { code: fault.code, message: fault.message } } : payload
-    })
+    const seen: SeenFrame = { direction: 'rx', frame, atUs: this.#atUs }
+    this.#parts.publish('frame', () => framePayload(seen, { decoded, ...decodeErrorOf(fault) }))
   }
 }

@@ -3,6 +3,7 @@ import type { Clock } from '#kit/clock.ts'
 import { Fault, faultOf } from '#kit/fault.ts'
 import type { Line } from '#kit/line/line.ts'
 import { type LineRate, wireUs } from '../wire/modbus-timing.ts'
+import { sendWithin } from './send-within.ts'
 
 export interface SendAnswerParts {
   port: string
@@ -21,24 +22,17 @@ export interface SendAnswerParts {
  */
 export async function sendAnswer(parts: SendAnswerParts, reply: Uint8Array): Promise<void> {
   const { clock, limitMs, line, onTaken, port, rate } = parts
-  const startMs = clock.monotonicMs()
-  await new Promise<void>((resolve, reject) => {
-    const timer = clock.after((2 * wireUs(rate, reply.length)) / 1000 + limitMs, () => {
-      const waitedMs = Math.round(clock.monotonicMs() - startMs)
-      const sentence = `The driver did not send the answer of unit ${reply[0]} within ${waitedMs} ms; flow control may hold it back.`
-      reject(new Fault('modbus_send_timeout', sentence, { details: { unitId: reply[0], waitedMs } }))
-      // What the driver still holds must not go out later, into the master's next request.
-      line.flush().catch(() => {})
-    })
-    line
-      .write(reply)
-      .then(() => {
-        onTaken()
-        return line.drain()
-      })
-      .then(resolve, reject)
-      .finally(() => timer.cancel())
-  }).catch((error) => {
+  function late(waitedMs: number): Fault {
+    const sentence = `The driver did not send the answer of unit ${reply[0]} within ${waitedMs} ms; flow control may hold it back.`
+    return new Fault('modbus_send_timeout', sentence, { details: { unitId: reply[0], waitedMs } })
+  }
+  async function send(): Promise<void> {
+    await line.write(reply)
+    onTaken()
+    await line.drain()
+  }
+  const onWireMs = wireUs(rate, reply.length) / 1000
+  await sendWithin({ clock, line, limitMs: 2 * onWireMs + limitMs, late }, send).catch((error) => {
     throw faultOf(error, 'line_write_failed', `${port} took no bytes.`)
   })
 }

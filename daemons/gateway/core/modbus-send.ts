@@ -1,15 +1,15 @@
 /** One request on its way out: handed to the driver, told as an event, timed to its last bit. */
-import { hexOf } from '#kit/bytes/hex.ts'
 import type { Clock } from '#kit/clock.ts'
 import { faultOf } from '#kit/fault.ts'
 import type { Line } from '#kit/line/line.ts'
 import { describeRequest } from '../wire/modbus-describe.ts'
 import { wireUs } from '../wire/modbus-timing.ts'
+import { framePayload } from './frame-payload.ts'
 import type { ModbusCounts } from './modbus-counts.ts'
 import { sendFault } from './modbus-faults.ts'
 import type { ModbusSettings } from './modbus-settings.ts'
 import type { Asking } from './modbus-transaction.ts'
-import type { FramePayload } from './ports.ts'
+import { sendWithin } from './send-within.ts'
 
 export interface SendParts {
   port: string
@@ -32,16 +32,9 @@ export async function sendRequest(parts: SendParts, asking: Asking): Promise<num
   const startMs = clock.monotonicMs()
   const onWireMs = wireUs(parts, sent.frame.length) / 1000
   counts.requests++
-  await new Promise<void>((resolve, reject) => {
-    const timer = clock.after(2 * onWireMs + settings.send_limit_ms, () => {
-      reject(sendFault(sent, Math.round(clock.monotonicMs() - startMs)))
-      // What the driver still holds must not go out later, when its reply would be taken for another.
-      line.flush().catch(() => {})
-    })
-    write(parts, asking)
-      .then(resolve, reject)
-      .finally(() => timer.cancel())
-  }).catch((error) => {
+  const limitMs = 2 * onWireMs + settings.send_limit_ms
+  const limit = { clock, line, limitMs, late: (waitedMs: number) => sendFault(sent, waitedMs) }
+  await sendWithin(limit, () => write(parts, asking)).catch((error) => {
     throw faultOf(error, 'line_write_failed', `${parts.port} took no bytes.`)
   })
   return Math.max(clock.monotonicMs(), startMs + onWireMs)
@@ -51,10 +44,9 @@ async function write({ clock, counts, line, publish }: SendParts, { how, sent }:
   const { frame, request } = sent
   await line.write(frame)
   counts.txFrames++
-  const monotonicUs = Math.round(clock.monotonicMs() * 1000)
-  publish('frame', (): FramePayload => {
-    const decoded = describeRequest(request)
-    return { direction: 'tx', monotonicUs, hex: hexOf(frame), length: frame.length, decoded, priority: how.priority }
-  })
+  const atUs = clock.monotonicMs() * 1000
+  publish('frame', () =>
+    framePayload({ direction: 'tx', frame, atUs }, { decoded: describeRequest(request), priority: how.priority }),
+  )
   await line.drain()
 }

@@ -1,19 +1,20 @@
 /** The protocol modbus-rtu as slave: units of ours that a master on the line reads and writes. */
-import { hexOf } from '#kit/bytes/hex.ts'
+
 import { Fault } from '#kit/fault.ts'
 import type { Line } from '#kit/line/line.ts'
 import { type DecodedFrame, describeReply } from '../wire/modbus-describe.ts'
 import { modbusFunctions } from '../wire/modbus-functions.ts'
 import { exceptionCode, isPrefixOf } from '../wire/modbus-reply.ts'
 import type { ModbusRequest } from '../wire/modbus-request.ts'
+import { isGlitch } from '../wire/modbus-tap.ts'
 import { wireUs } from '../wire/modbus-timing.ts'
 import type { Adapter, AdapterContext } from './adapter.ts'
+import { framePayload } from './frame-payload.ts'
 import { type HeardFrame, heardCounts, ModbusHearing } from './modbus-hearing.ts'
 import { OwnEcho } from './modbus-own-echo.ts'
 import { sendAnswer } from './modbus-send-answer.ts'
 import type { ModbusSettings } from './modbus-settings.ts'
 import { carryOut, type OwnUnit, refusalOf, type Written } from './modbus-slave-answer.ts'
-import type { FramePayload } from './ports.ts'
 import { RegisterMap } from './register-map.ts'
 import { registersFace } from './registers-face.ts'
 
@@ -134,7 +135,7 @@ class ModbusSlave {
   /** Whatever comes behind a request shows that its answer is no longer waited for. */
   #heard(heard: HeardFrame): void {
     this.#echo.heard(heard.kind === 'request')
-    const isSpoken = heard.kind !== 'noise' || heard.frame.some((byte) => byte !== 0 && byte <= 247)
+    const isSpoken = heard.kind !== 'noise' || !heard.frame.every(isGlitch)
     if (isSpoken) this.#drop()
     if (heard.kind === 'request') {
       if (heard.sent.request.unitId === 0) this.#toAll(heard.sent.request)
@@ -170,7 +171,7 @@ class ModbusSlave {
     const asked = this.#asked
     const line = this.#line
     if (!asked || !line) return
-    const isTalking = this.#hearing.pending.some((byte) => byte !== 0 && byte <= 247)
+    const isTalking = !this.#hearing.pending.every(isGlitch)
     const waitedMs = this.#context.clock.monotonicMs() - asked.endMs
     if (isTalking || this.#isSending || waitedMs > this.#settings.response_timeout_ms) {
       this.#drop()
@@ -214,18 +215,16 @@ class ModbusSlave {
   }
 
   #tellSent(reply: Uint8Array, decoded: DecodedFrame): void {
-    const monotonicUs = Math.round(this.#context.clock.monotonicMs() * 1000)
-    this.#context.publish('frame', (): FramePayload => {
-      return { direction: 'tx', monotonicUs, hex: hexOf(reply), length: reply.length, decoded }
-    })
+    const atUs = this.#context.clock.monotonicMs() * 1000
+    this.#context.publish('frame', () => framePayload({ direction: 'tx', frame: reply, atUs }, { decoded }))
   }
 
   #echoed(frame: Uint8Array, atUs: number): void {
     this.counts.echoes++
     this.counts.rxFrames++
-    this.#context.publish('frame', (): FramePayload => {
+    this.#context.publish('frame', () => {
       const decoded: DecodedFrame = { ...describeReply(frame, 'stray'), kind: 'echo' }
-      return { direction: 'rx', monotonicUs: Math.round(atUs), hex: hexOf(frame), length: frame.length, decoded }
+      return framePayload({ direction: 'rx', frame, atUs }, { decoded })
     })
   }
 }

@@ -68,7 +68,7 @@ export function withModbusTcp(master: ModbusMaster, parts: ModbusTcpParts): Adap
       ),
   })
   return {
-    ...(master.faces && { faces: master.faces }),
+    ...master,
     attach(line) {
       master.attach(line)
       listening.start()
@@ -81,8 +81,6 @@ export function withModbusTcp(master: ModbusMaster, parts: ModbusTcpParts): Adap
         await listening.stop()
       }
     },
-    end: () => master.end?.(),
-    act: (action, body, gone) => master.act(action, body, gone),
     counters: () => ({ ...master.counters(), ...counts }),
     fault: () => listening.fault,
   }

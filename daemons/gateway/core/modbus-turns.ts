@@ -1,8 +1,8 @@
 /**
  * Whose turn it is on a Modbus line. Operators first, then polls; of many operators in a row, a poll that waits has one
- * turn in between. What may cost a whole timeout (a unit that left its
- * last request unanswered) and background work go into gaps between polls, so that a dead unit does not move the polls
- * of the others; after `background_wait_ms` they go all the same, in turn with polls.
+ * turn in between. What may cost a whole timeout (a unit that left its last request unanswered) and background work go
+ * into gaps between polls, so that a dead unit does not move the polls of the others; after `background_wait_ms` they go
+ * all the same, in turn with polls.
  */
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Priority } from './modbus-ask.ts'

@@ -1,6 +1,7 @@
 /** Every port that is configured: made, changed, removed, found again after a restart. */
 import { Fault } from '#kit/fault.ts'
 import type { FoundLine, LineFinder } from '#kit/line/line.ts'
+import { createTurn } from '#kit/turn.ts'
 import type { Port } from './port.ts'
 import { type PortRecord, type Protocol, sameLine } from './port-record.ts'
 
@@ -41,7 +42,7 @@ export type PortSettings = Pick<PortRecord, 'line'> & { protocol: Protocol; sett
 export class PortRegistry {
   readonly #parts: RegistryParts
   readonly #entries = new Map<string, Entry>()
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #inTurn = createTurn()
 
   constructor(parts: RegistryParts) {
     this.#parts = parts
@@ -54,8 +55,7 @@ export class PortRegistry {
   }
 
   async stop(): Promise<void> {
-    await this.#turn
-    await Promise.all(this.all().map((port) => port.close()))
+    await this.#inTurn(() => Promise.all(this.all().map((port) => port.close())))
   }
 
   /** Every line that is configured or found. */
@@ -158,13 +158,6 @@ export class PortRegistry {
     }
     this.#entries.set(path, { record, port })
     before?.port.end()
-  }
-
-  /** Changes run one after another: two that cross would each save without the other. */
-  #inTurn<Result>(change: () => Promise<Result>): Promise<Result> {
-    const mine = this.#turn.then(change)
-    this.#turn = mine.catch(() => {})
-    return mine
   }
 
   async #save(path: string, record: PortRecord | undefined): Promise<void> {

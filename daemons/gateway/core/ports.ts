@@ -12,7 +12,7 @@ export interface Framer {
 export interface PortEvent {
   /** Device path, as configured. */
   port: string
-  /** `frame`, `unit`, `port`, `error` (`value`, `control` come with points and outstations). */
+  /** `frame`, `unit`, `port`, `error`, `value` of a point, `control` where a master wrote to a slave. */
   event: string
   /** Epoch milliseconds. */
   timestamp: number

@@ -1,7 +1,7 @@
 /** The raw protocol: bytes to the line as they are, frames from it cut as the settings say. */
 
 import type { BackoffLimits } from '#kit/backoff.ts'
-import { bytesOfHex, hexOf } from '#kit/bytes/hex.ts'
+import { bytesOfHex } from '#kit/bytes/hex.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Line } from '#kit/line/line.ts'
 import type { RawSocketOpener, RawSocketServer } from '#kit/line/raw-line.ts'
@@ -9,8 +9,10 @@ import { wireUs } from '../wire/modbus-timing.ts'
 import { bytesOfTransmit, type RawTransmit } from '../wire/raw.ts'
 import { type ContentFraming, createCutter } from '../wire/raw-cutter.ts'
 import type { Adapter, AdapterContext } from './adapter.ts'
+import { framePayload, type SeenFrame } from './frame-payload.ts'
 import type { FramePayload, Framer, SilenceFramerMaker } from './ports.ts'
 import type { RawSettings } from './raw-settings.ts'
+import { sendWithin } from './send-within.ts'
 import { createListening, type Listening } from './tcp-listening.ts'
 
 /** What the raw adapter needs of the world beside the line. */
@@ -86,7 +88,7 @@ export class RawAdapter implements Adapter {
   #received(bytes: Uint8Array, atUs: number, isCut: boolean): void {
     this.#counts.rxFrames++
     if (isCut) this.#counts.cutFrames++
-    const payload = () => payloadOf({ direction: 'rx', bytes, monotonicUs: atUs, isCut })
+    const payload = () => payloadOf({ direction: 'rx', frame: bytes, atUs }, isCut)
     this.#context.publish('frame', payload, bytes.length)
   }
 
@@ -101,7 +103,7 @@ export class RawAdapter implements Adapter {
     }
     this.#waiting++
     try {
-      await this.#sendWithin(line, bytes)
+      await this.#sendInTime(line, bytes)
     } finally {
       this.#waiting--
     }
@@ -112,21 +114,16 @@ export class RawAdapter implements Adapter {
    * A line that takes nothing (flow control, a far end that hangs) must not send it later, when nobody expects it: what
    * waits is thrown away, and everyone who waits is told.
    */
-  #sendWithin(line: Line, bytes: Uint8Array): Promise<void> {
+  #sendInTime(line: Line, bytes: Uint8Array): Promise<void> {
     const { clock, lineSettings, port } = this.#context
     const wireMs = wireUs(lineSettings, this.#heldBytes + bytes.length) / 1000
     const limitMs = Math.round(2 * wireMs + this.#settings.send_limit_ms)
-    return new Promise((resolve, reject) => {
-      const timer = clock.after(limitMs, () => {
-        this.#counts.sendTimeouts++
-        const sentence = `The driver of ${port} did not take ${bytes.length} bytes within ${limitMs} ms; flow control may hold the line. What waited was thrown away.`
-        reject(new Fault('send_timeout', sentence, { details: { waitedMs: limitMs } }))
-        line.flush().catch(() => {}) // a line that is gone has nothing left to throw away
-      })
-      this.#send(line, bytes)
-        .then(resolve, reject)
-        .finally(() => timer.cancel())
-    })
+    const late = () => {
+      this.#counts.sendTimeouts++
+      const sentence = `The driver of ${port} did not take ${bytes.length} bytes within ${limitMs} ms; flow control may hold the line. What waited was thrown away.`
+      return new Fault('send_timeout', sentence, { details: { waitedMs: limitMs } })
+    }
+    return sendWithin({ clock, line, limitMs, late }, () => this.#send(line, bytes))
   }
 
   /** Not reported before the driver has all of it: a frame that was not sent is not shown as sent. */
@@ -147,7 +144,7 @@ export class RawAdapter implements Adapter {
 
   #sent(bytes: Uint8Array, atUs: number): void {
     this.#counts.txFrames++
-    const payload = () => payloadOf({ direction: 'tx', bytes, monotonicUs: atUs, isCut: false })
+    const payload = () => payloadOf({ direction: 'tx', frame: bytes, atUs })
     this.#context.publish('frame', payload, bytes.length)
   }
 
@@ -207,23 +204,9 @@ function contentFramingOf(settings: RawSettings): ContentFraming {
   }
 }
 
-function payloadOf(frame: {
-  direction: 'rx' | 'tx'
-  bytes: Uint8Array
-  monotonicUs: number
-  isCut: boolean
-}): FramePayload {
-  return {
-    direction: frame.direction,
-    monotonicUs: Math.round(frame.monotonicUs),
-    hex: hexOf(frame.bytes),
-    length: frame.bytes.length,
-    decoded: null,
-    ...(frame.isCut && {
-      decodeError: {
-        code: 'frame_cut',
-        message: `The frame has no end within ${frame.bytes.length} bytes; it goes on in the next.`,
-      },
-    }),
-  }
+/** A frame of which only a piece is here is told as such. */
+function payloadOf(seen: SeenFrame, isCut = false): FramePayload {
+  if (!isCut) return framePayload(seen, { decoded: null })
+  const message = `The frame has no end within ${seen.frame.length} bytes; it goes on in the next.`
+  return framePayload(seen, { decoded: null, decodeError: { code: 'frame_cut', message } })
 }

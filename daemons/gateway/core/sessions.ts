@@ -1,5 +1,6 @@
 /** What a sign-in gives: a token that lives while it is used, and as long as its user is the one who signed in. */
-import type { Role, UserList, UserRecord } from './user-list.ts'
+import type { Role } from '#kit/auth/roles.ts'
+import type { UserList, UserRecord } from './user-list.ts'
 
 /** Who calls with a token or a key. */
 export interface Signed {

@@ -1,7 +1,9 @@
 /** What an administrator does with users, and what every user does with his own password. */
+
+import type { Role } from '#kit/auth/roles.ts'
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
-import { type Role, refuseReserved, type UserList, type UserRecord } from './user-list.ts'
+import { refuseReserved, type UserList, type UserRecord } from './user-list.ts'
 import type { Passwords, PasswordTry } from './users.ts'
 
 /** A user as an administrator sees him. */

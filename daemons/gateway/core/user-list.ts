@@ -1,8 +1,8 @@
 /** The users there are: found by name, changed one after another, and no change is made that was not saved. */
-import { Fault } from '#kit/fault.ts'
-import { createTurn } from './turn.ts'
 
-export type Role = 'admin' | 'viewer'
+import type { Role } from '#kit/auth/roles.ts'
+import { Fault } from '#kit/fault.ts'
+import { createTurn } from '#kit/turn.ts'
 
 /** One entry of users.json. Never changed in place: a token belongs to the record as it was at the sign-in. */
 export interface UserRecord {

@@ -1,9 +1,9 @@
 /** The queue of one webhook target: order kept, bounded, one delivery at a time, one retry. */
 import type { Clock } from '#kit/clock.ts'
+import { createLogGate, type LogGate } from '#kit/log-gate.ts'
 import { attemptDelivery, type WebhookOutcome } from './webhook-attempt.ts'
 import type { WebhookLimits } from './webhook-keys.ts'
 import type { WebhookRecord } from './webhook-list.ts'
-import { createLogGate, type LogGate } from './webhook-log-gate.ts'
 import type { WebhookLog, WebhookSender } from './webhook-ports.ts'
 import { createWaitingLine, type Outgoing, type WaitingLine } from './webhook-waiting.ts'
 

@@ -3,9 +3,9 @@ import { createServer, type Socket } from 'node:net'
 import type { Clock, Timer } from '#kit/clock.ts'
 import { closed, listening } from '#kit/line/tcp-port.ts'
 import type { Log } from '#kit/log.ts'
+import { createLogGate } from '#kit/log-gate.ts'
 import type { ModbusTcpLimits } from '../core/modbus-tcp-keys.ts'
 import type { LetGo, TcpClient, TcpHouse, TcpPeer, TcpServerOpener } from '../core/modbus-tcp-ports.ts'
-import { createLogGate } from '../core/webhook-log-gate.ts'
 
 /** A client's host that vanished is noticed by probes after this long, and then every so often. */
 const KEEP_ALIVE_MS = 30_000

@@ -1,6 +1,8 @@
 /** What the API changes, on the disk: ports.json, users.json, keys.json, identity.json in the state folder. */
+
 import { hostname } from 'node:os'
 import { type TSchema, Type } from 'typebox'
+import { roles } from '#kit/auth/roles.ts'
 import { createUsersFile } from '#kit/auth/users-file.ts'
 import { Fault, faultOf } from '#kit/fault.ts'
 import { createReader, createReaders } from '#kit/http/check.ts'
@@ -48,7 +50,7 @@ const key = Type.Object(
   {
     id: Type.String({ pattern: '^[0-9a-f]{16}$' }),
     name: Type.String(),
-    role: Type.Enum(['admin', 'viewer']),
+    role: Type.Enum([...roles]),
     ports: Type.Union([Type.Array(Type.String()), Type.Null()]),
     createdAt: Type.Integer(),
     createdBy: Type.String(),

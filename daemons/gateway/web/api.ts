@@ -1,5 +1,6 @@
 /** What this gateway's API answers, as far as the pages read it, and the calls they make. */
 
+import type { Role } from '#kit/auth/roles.ts'
 import type { DriverCounts, LineSettings } from '#kit/line/line.ts'
 import { call } from '#kit/web/call.ts'
 import type { PortEvent } from '../core/ports.ts'
@@ -16,7 +17,7 @@ export interface Status {
 /** Answer of `GET /api/me`. */
 export interface Me {
   username: string
-  role: 'admin' | 'viewer'
+  role: Role
 }
 
 /** One line, found or set up. Instants are the gateway's epoch ms. */

@@ -1,6 +1,7 @@
 /** One user: name, role, password. A password is only replaced, never shown. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
+import type { Role } from '#kit/auth/roles.ts'
 import { Act } from '#kit/web/button.ts'
 import { sentenceOf } from '#kit/web/call.ts'
 import { Confirm } from '#kit/web/dialog.ts'
@@ -10,7 +11,6 @@ import { html } from '#kit/web/html.ts'
 import { icon } from '#kit/web/icon.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
 import { toast } from '#kit/web/toast.ts'
-import type { Role } from '../core/user-list.ts'
 import { roleNames } from './user-words.ts'
 import { type User, usersApi } from './users-api.ts'
 

@@ -1,8 +1,9 @@
 /** What the page says of users and keys. */
+
+import type { Role } from '#kit/auth/roles.ts'
 import type { Judgement, Lit } from '#kit/web/lamp.ts'
 import { age, dateOf, listed, many } from '#kit/web/numbers.ts'
 import type { KeyView } from '../core/api-keys.ts'
-import type { Role } from '../core/user-list.ts'
 import type { User } from './users-api.ts'
 import type { When } from './verdicts.ts'
 import { nameOf } from './words.ts'

@@ -199,6 +199,6 @@ export class ModbusTap {
 }
 
 /** Bytes that turning transmitters leave: no frame begins so, and none is damaged by them. */
-function isGlitch(byte: number | undefined): boolean {
+export function isGlitch(byte: number | undefined): boolean {
   return byte === 0 || (byte ?? 0) > 247
 }

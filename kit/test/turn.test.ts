@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createTurn } from '../../core/turn.ts'
+import { createTurn } from '../turn.ts'
 
 t.test('changes run one after another, also after one that failed', async (t) => {
   const inTurn = createTurn()

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { createLogGate } from '../../core/webhook-log-gate.ts'
+import { createLogGate } from '../log-gate.ts'
 
 function gate() {
   const clock = fakeClock()
