@@ -1,4 +1,4 @@
-/** Lines over ptys, as the gateway's core sees them. */
+/** Lines over ptys, as the rules of a daemon see them. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -167,6 +167,16 @@ t.test('tells it while paused, with a write under way, and to a handler that cam
   await refused
   const fault = await new Promise<Fault>((resolve) => line.onGone(resolve))
   t.equal(fault.code, 'line_gone')
+})
+
+t.test('tells it where a write found the device gone before its hang-up was read', async (t) => {
+  const { pty, line } = await bench(t)
+  const gone = new Promise<Fault>((resolve) => line.onGone(resolve))
+  // Nobody reads, so that only the write can find it; the stream then closes the port by itself.
+  line.pause()
+  await pty.close()
+  await t.rejects(line.write(Uint8Array.of(1)))
+  t.equal((await gone).code, 'line_gone')
 })
 
 t.test('has no counts of a device that is gone and not yet told of', async (t) => {
