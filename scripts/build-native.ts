@@ -31,10 +31,15 @@ export function isFresh(root: string, addon: string, arch: Arch): boolean {
   const binary = prebuildOf(root, addon, arch)
   if (!existsSync(binary)) return false
   const folder = join(root, 'native', addon)
-  const sources = readdirSync(join(folder, 'src')).map((name) => join(folder, 'src', name))
+  const sources = [join(folder, 'src'), join(root, 'native/common')].flatMap(filesOf)
   sources.push(join(folder, 'binding.gyp'))
   const builtMs = statSync(binary).mtimeMs
   return sources.every((source) => statSync(source).mtimeMs <= builtMs)
+}
+
+/** What lies in a folder; nothing where there is none: an addon may share no source with others. */
+function filesOf(folder: string): string[] {
+  return existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : []
 }
 
 /** True where this machine has a compiler for that architecture. */

@@ -3,10 +3,10 @@
     {
       "target_name": "serial",
       "sources": [
+        "../common/failure.cc",
+        "../common/job.cc",
         "src/addon.cc",
         "src/blocking.cc",
-        "src/failure.cc",
-        "src/job.cc",
         "src/opening.cc",
         "src/passing-calls.cc",
         "src/passing.cc",
@@ -15,6 +15,7 @@
         "src/settings.cc",
         "src/uucp-lock.cc"
       ],
+      "include_dirs": ["../common"],
       "defines": ["NAPI_VERSION=9"],
       "cflags_cc": ["-std=c++20", "-Wall", "-Wextra", "-Wno-unused-parameter", "-O2"]
     }
