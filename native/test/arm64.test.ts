@@ -45,13 +45,18 @@ function arm64Node(): string | undefined {
   return existsSync(binary) ? binary : undefined
 }
 
-/** Runs in the arm64 Node: a pty carries bytes both ways, a refusal has its errno, and notify answers. */
+/** Runs in the arm64 Node: a pty carries bytes both ways, a refusal has its errno, a listener listens, and notify answers. */
 const PROGRAM = `
 import { createRequire } from 'node:module'
 const require = createRequire('${ROOT}/native/')
 const serial = require('./serial/prebuilds/linux-arm64/serial.node')
 const notify = require('./notify/prebuilds/linux-arm64/notify.node')
+const usbip = require('./usbip/prebuilds/linux-arm64/usbip.node')
 const seen = { arch: process.arch }
+const [listener, address] = usbip.listen('127.0.0.1', 0, 1)
+seen.usbip = address
+listener.close()
+await usbip.ask('/nonexistent/socket', 'x', -1, 1000, 9).catch((error) => { seen.ask = error.code })
 try { notify.send('/nonexistent/socket', 'READY=1') } catch (error) { seen.notify = error.code }
 await serial.open('/dev/ttyUSB987', {}, false, '').catch((error) => { seen.open = error.code })
 try {
@@ -82,6 +87,8 @@ t.test('the arm64 addons load and work under an arm64 Node', { skip: missing() }
   t.equal(done.status, 0, done.stderr)
   t.same(JSON.parse(done.stdout), {
     arch: 'arm64',
+    usbip: '127.0.0.1',
+    ask: 'ENOENT',
     notify: 'ENOENT',
     open: 'ENOENT',
     bytes: [0, 5],

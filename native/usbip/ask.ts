@@ -1,0 +1,23 @@
+/** One question to a program that listens on a unix socket. */
+import { addon } from './addon.ts'
+
+/** Bounds of one question. */
+export interface AskOptions {
+  /** For connecting, sending and the whole answer together. */
+  timeoutMs: number
+  /** Longest answer. */
+  mostBytes: number
+}
+
+/**
+ * Sends a line, and with it a descriptor where one is given, and reads what comes until the other end closes. Runs on
+ * libuv's thread pool.
+ * @param path of the socket
+ * @param line with its line end
+ * @param fd of which a copy is taken before this returns: the caller may close its own at once
+ * @throws Error with code, errno, syscall and path: ENOENT, ECONNREFUSED, EACCES, ETIMEDOUT, EMSGSIZE
+ * @source unix(7), SCM_RIGHTS
+ */
+export function askWithFd(path: string, line: string, fd: number | undefined, options: AskOptions): Promise<string> {
+  return addon.ask(path, line, fd ?? -1, options.timeoutMs, options.mostBytes)
+}
