@@ -57,6 +57,7 @@ export const RULES: Record<Part, Rule> = {
     kitFiles: [
       'kit/clock.ts',
       'kit/fault.ts',
+      'kit/nearest.ts',
       'kit/backoff.ts',
       'kit/log-gate.ts',
       'kit/turn.ts',

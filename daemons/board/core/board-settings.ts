@@ -1,0 +1,183 @@
+/** Every setting of a board: what it may be, what it is at first, and what it means. */
+import { hostLabelFault } from '../wire/host-label.ts'
+import { ipv4Fault, parseIpv4, prefixOfMask } from '../wire/ipv4.ts'
+import { groupFault } from '../wire/multicast-group.ts'
+import { type RoleName, roleNames } from '../wire/role-name.ts'
+import { devicePathsFault, devicePathsText } from './device-paths.ts'
+import type { NumberSetting, Setting, SwitchSetting, TextSetting } from './setting.ts'
+
+/**
+ * The settings, named as the interface names them, in the file and in forms alike.
+ * @source Interface 2, B, Settings
+ */
+export interface BoardSettings {
+  role: RoleName
+  hostname: string
+  name: string
+  mcast: string
+  port: number
+  channels: number
+  link_ms: number
+  ext_link_ms: number
+  ptp_priority1: number
+  sap: boolean
+  static_ip: boolean
+  ip: string
+  mask: string
+  gw: string
+  serial_devices: string
+}
+
+export type SettingName = keyof BoardSettings
+
+/** What a board was made with, and is before anybody has set it up. */
+export interface FirstSettings {
+  role: RoleName
+  /** A name that `hostLabelFault` lets through. */
+  hostname: string
+  mcast: string
+}
+
+const sound = ['encoder', 'decoder'] as const satisfies RoleName[]
+
+const NAME: Setting[] = [
+  text('name', {
+    group: 'Name',
+    meaning: 'What people call this board, such as the place it stands in.',
+    maxLength: 64,
+    fault: (name) => (name === '' ? 'A board needs a name, such as Lobby ceiling.' : undefined),
+  }),
+  text('hostname', {
+    group: 'Name',
+    meaning: 'Its name on the network; with .local behind it browsers find it.',
+    maxLength: 63,
+    fault: hostLabelFault,
+    kept: (name) => name.toLowerCase(),
+  }),
+]
+
+const ROLE: Setting[] = [
+  {
+    kind: 'choice',
+    name: 'role',
+    group: 'Role',
+    default: 'serial',
+    choices: roleNames,
+    meaning: 'What this board does.',
+  },
+]
+
+const NETWORK: Setting[] = [
+  toggle('static_ip', {
+    group: 'Network',
+    default: false,
+    meaning: 'The board keeps the address below; off, it asks for one by DHCP.',
+  }),
+  address('ip', 'The address the board keeps.', optional(ipv4Fault)),
+  address('mask', 'The mask of its network, such as 255.255.255.0.', optional(maskFault)),
+  address('gw', 'The gateway of its network.', optional(ipv4Fault)),
+]
+
+const AUDIO: Setting[] = [
+  {
+    ...address(
+      'mcast',
+      'The multicast group the stream goes to; a decoder plays it from its start on.',
+      optional(groupFault),
+    ),
+    group: 'Audio',
+    roles: sound,
+  },
+  number('port', {
+    group: 'Audio',
+    roles: sound,
+    default: 5004,
+    min: 1024,
+    max: 65_535,
+    meaning: 'UDP port of the stream.',
+  }),
+  number('channels', { group: 'Audio', roles: sound, default: 2, min: 1, max: 8, meaning: 'Channels of the stream.' }),
+  number('link_ms', {
+    group: 'Audio',
+    roles: ['decoder'],
+    default: 10,
+    min: 0.25,
+    max: 2000,
+    decimals: 2,
+    unit: 'ms',
+    meaning: 'Time from the sample at the sender to its sound here, equal in all decoders that play together.',
+  }),
+  number('ext_link_ms', {
+    group: 'Audio',
+    roles: ['decoder'],
+    default: 20,
+    min: 0,
+    max: 2000,
+    decimals: 2,
+    unit: 'ms',
+    meaning: 'Added to it where the sender is beyond this network.',
+  }),
+  toggle('sap', { group: 'Audio', roles: ['encoder'], default: true, meaning: 'The stream is announced over SAP.' }),
+]
+
+const LINES: Setting[] = [
+  text('serial_devices', {
+    group: 'Lines',
+    roles: ['serial'],
+    meaning: 'Device paths of ports 1 to 4, with commas between; empty takes those of board.toml.',
+    maxLength: 1024,
+    fault: devicePathsFault,
+    kept: devicePathsText,
+  }),
+]
+
+const CLOCK: Setting[] = [
+  number('ptp_priority1', {
+    group: 'Clock',
+    roles: sound,
+    default: 128,
+    min: 0,
+    max: 255,
+    meaning: 'PTP priority: of the boards that could be the clock, the one with the lowest number is.',
+  }),
+]
+
+/** All of them, in the order of the form. */
+export const boardSettings: readonly Setting[] = [...NAME, ...ROLE, ...NETWORK, ...AUDIO, ...LINES, ...CLOCK]
+
+/** What a board has before anybody has set it up. */
+export function firstSettings(first: FirstSettings): BoardSettings {
+  const defaults = Object.fromEntries(boardSettings.map((setting) => [setting.name, setting.default]))
+  return { ...(defaults as unknown as BoardSettings), ...first, name: first.hostname }
+}
+
+function text(name: SettingName, rest: Omit<TextSetting, 'kind' | 'name' | 'default'>): TextSetting {
+  return { kind: 'text', name, default: '', ...rest }
+}
+
+function address(name: SettingName, meaning: string, fault: TextSetting['fault']): TextSetting {
+  return { kind: 'address', name, group: 'Network', default: '', maxLength: 15, meaning, fault }
+}
+
+function number(name: SettingName, rest: Omit<NumberSetting, 'kind' | 'name' | 'decimals'> & { decimals?: number }) {
+  return { kind: 'number', name, decimals: 0, ...rest } satisfies NumberSetting
+}
+
+function toggle(name: SettingName, rest: Omit<SwitchSetting, 'kind' | 'name'>): SwitchSetting {
+  return { kind: 'switch', name, ...rest }
+}
+
+/** Nothing is right as well: what needs it says so where the settings are looked at together. */
+function optional(fault: TextSetting['fault']): TextSetting['fault'] {
+  return (given) => (given === '' ? undefined : fault(given))
+}
+
+function maskFault(given: string): string | undefined {
+  const mask = parseIpv4(given)
+  if (mask === undefined) return ipv4Fault(given)
+  const prefix = prefixOfMask(mask)
+  if (prefix === undefined) return `${given} has gaps. A mask is ones and then zeros, such as 255.255.255.0.`
+  if (prefix < 8) return `${given} takes in a part of the whole internet. Masks begin at 255.0.0.0.`
+  if (prefix > 30) return `${given} leaves no room for a board and its gateway. Masks end at 255.255.255.252.`
+  return undefined
+}
