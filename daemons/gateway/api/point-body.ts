@@ -37,6 +37,21 @@ export const newDeviceBody = Type.Object(
   { additionalProperties: false },
 )
 
+const { name: _inPath, ...fieldsBesideName } = pointDefinition.properties
+
+/** Body of POST to a name: the rest of one point. */
+export const newPointBody = Type.Object(fieldsBesideName, { additionalProperties: false })
+
+/** Where a new point comes to stand. */
+export const newPointQuery = Type.Object(
+  {
+    at: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: MOST_POINTS, description: 'place in the list, from 0; left out: the last' }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
 /** Body of PATCH: any fields of a point; what is left out stays, so nothing has a default. */
 export const pointChangeBody = Type.Unsafe<Partial<PointDefinition>>({
   type: 'object',

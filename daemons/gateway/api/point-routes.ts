@@ -1,7 +1,15 @@
 /** Routes of points: values, and which there are. */
 import { Reply, type Route, route } from '#kit/http/route.ts'
 import type { PointBook } from '../core/point-book.ts'
-import { faultsBesideShape, newDeviceBody, pointChangeBody, pointParams, pointTableBody } from './point-body.ts'
+import {
+  faultsBesideShape,
+  newDeviceBody,
+  newPointBody,
+  newPointQuery,
+  pointChangeBody,
+  pointParams,
+  pointTableBody,
+} from './point-body.ts'
 import { portParams } from './port-body.ts'
 import type { Recorder } from './recorder.ts'
 
@@ -64,6 +72,21 @@ function tableRoutes({ book, recorder, maxPoints }: PointRouteParts): Route[] {
 
 function singleRoutes({ book, recorder }: PointRouteParts): Route[] {
   return [
+    route({
+      method: 'POST',
+      path: '/api/ports/:path/points/:name',
+      who: 'admin',
+      summary: 'Add one point of this name',
+      params: pointParams,
+      query: newPointQuery,
+      body: newPointBody,
+      async handle(ask) {
+        const { path, name } = ask.params
+        const answer = await book.insert(path, { ...ask.body, name }, ask.query.at)
+        await recorder.changed(ask, 'point added', path, { name, ...ask.body })
+        return new Reply(201, answer)
+      },
+    }),
     route({
       method: 'PATCH',
       path: '/api/ports/:path/points/:name',

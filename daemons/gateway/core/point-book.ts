@@ -45,6 +45,12 @@ export interface PointBook {
   replace(port: string, points: PointDefinition[]): Promise<PointList>
   /** @throws Fault `unknown_template`, `point_exists`, `bad_fields`, `too_many_points`, `store_write_failed` */
   add(port: string, device: NewDevice): Promise<PointList>
+  /**
+   * One point more.
+   * @param at its place, from 0; the last where that is left out or beyond the list
+   * @throws Fault `point_exists`, `bad_fields`, `too_many_points`, `store_write_failed`
+   */
+  insert(port: string, point: PointDefinition, at?: number): Promise<PointView>
   /** @throws Fault `unknown_point`, `point_exists`, `bad_fields`, `store_write_failed` */
   change(port: string, name: string, change: Partial<PointDefinition>): Promise<PointView>
   /** @throws Fault `unknown_point`, `store_write_failed` */
@@ -102,6 +108,10 @@ export function createPointBook({ keeper, templates, limits }: PointBookParts): 
       })
       return listed(port)
     },
+    async insert(port, point, at) {
+      await applied(port, (before) => withOneMore(before, point, at))
+      return viewOf(faceOf(port), point.name)
+    },
     async change(port, name, change) {
       await applied(port, (before) => {
         const at = indexOf(before, name)
@@ -111,15 +121,22 @@ export function createPointBook({ keeper, templates, limits }: PointBookParts): 
         refuseBadPoint(after)
         return before.with(at, after)
       })
-      const after = change.name ?? name
-      const view = faceOf(port)
-        .list()
-        .find((point) => point.name === after)
-      if (!view) throw unknownPoint(after)
-      return view
+      return viewOf(faceOf(port), change.name ?? name)
     },
     remove: (port, name) => applied(port, (before) => before.toSpliced(indexOf(before, name), 1)),
   }
+}
+
+function viewOf(face: PointsFace, name: string): PointView {
+  const view = face.list().find((point) => point.name === name)
+  if (!view) throw unknownPoint(name)
+  return view
+}
+
+function withOneMore(before: readonly PointDefinition[], point: PointDefinition, at?: number): PointDefinition[] {
+  if (before.some(({ name }) => name === point.name)) throw pointExists([point.name], 'give this one another name')
+  refuseBadPoint(point)
+  return before.toSpliced(at ?? before.length, 0, point)
 }
 
 function pointsOf(device: NewDevice, templates: Awaited<ReturnType<TemplateLibrary['list']>>): PointDefinition[] {

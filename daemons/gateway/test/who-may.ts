@@ -105,6 +105,7 @@ export const whoMay: readonly (readonly [string, Row, string])[] = [
   ['GET /api/ports/{path}/points', portRead, reads],
   ['PUT /api/ports/{path}/points', portChange, changes],
   ['POST /api/ports/{path}/points', portChange, changes],
+  ['POST /api/ports/{path}/points/{name}', portChange, changes],
   ['PATCH /api/ports/{path}/points/{name}', portChange, changes],
   ['DELETE /api/ports/{path}/points/{name}', portChange, changes],
   ['POST /api/ports/{path}/rest/scan', portChange, changes],

@@ -1,7 +1,7 @@
 /** One point by hand: where it stands in a unit, how it is read, how often. */
 import type { VNode } from 'preact'
 import { Act } from '#kit/web/button.ts'
-import { CallFault, sentenceOf } from '#kit/web/call.ts'
+import { sentenceOf } from '#kit/web/call.ts'
 import { choice, input, refusal } from '#kit/web/field.ts'
 import { type Form, typedNumber, useForm, type Values } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
@@ -53,7 +53,7 @@ export function PointForm({ port, point, rows, again }: PointFormProps): VNode {
   async function save(): Promise<void> {
     const body = bodyOf(form)
     if (point) await pointsApi.change(port.path, point.name, body)
-    else await addLast(port.path, body)
+    else await pointsApi.insert(port.path, body)
     await again()
     toast(point ? `${body.name} is changed.` : `${body.name} is read from now on.`)
     goTo('port', port.path, 'points')
@@ -148,21 +148,6 @@ function bodyOf(form: Form): Record<string, unknown> & { name: string } {
   }
 }
 
-/** Adds one behind the table as it is now; its faults come under `points[n].address` and belong to `address`. */
-async function addLast(path: string, body: Record<string, unknown>): Promise<void> {
-  const { points } = await pointsApi.points(path)
-  try {
-    await pointsApi.replace(path, [...points.map(definitionOf), body])
-  } catch (thrown) {
-    if (!(thrown instanceof CallFault)) throw thrown
-    const fields = thrown.fields.map(({ field, message }) => ({
-      field: field.replace(`points[${points.length}].`, ''),
-      message,
-    }))
-    throw new CallFault(thrown.status, { error: thrown.code, message: thrown.message, fields })
-  }
-}
-
 /** Goes at once; the toast takes it back to the place where it stood. */
 function Removal({
   port,
@@ -191,8 +176,7 @@ function Removal({
 
 async function putBack(path: string, point: Shown, at: number): Promise<void> {
   try {
-    const definitions = (await pointsApi.points(path)).points.map(definitionOf)
-    await pointsApi.replace(path, definitions.toSpliced(at < 0 ? definitions.length : at, 0, definitionOf(point)))
+    await pointsApi.insert(path, definitionOf(point), at < 0 ? undefined : at)
     toast(`${point.name} is back.`)
   } catch (thrown) {
     toast(sentenceOf(thrown))

@@ -12,8 +12,9 @@ function point(path: string, name: string): `/${string}` {
 /** The calls. */
 export const pointsApi = {
   points: (path: string) => call<PointList>(`GET ${portRoute(path, '/points')}`),
-  replace: (path: string, points: readonly object[]) =>
-    call<PointList>(`PUT ${portRoute(path, '/points')}`, { points }),
+  /** `at`: its place in the list, from 0; the last where that is left out. */
+  insert: (path: string, { name, ...rest }: { name: string }, at?: number) =>
+    call<PointView>(`POST ${point(path, name)}${at === undefined ? '' : `?at=${at}`}`, rest),
   addTemplate: (path: string, body: object) => call<PointList>(`POST ${portRoute(path, '/points')}`, body),
   change: (path: string, name: string, body: object) => call<PointView>(`PATCH ${point(path, name)}`, body),
   remove: (path: string, name: string) => call<void>(`DELETE ${point(path, name)}`),

@@ -59,6 +59,17 @@ t.test('A.points a table is put, listed, changed, added to and removed from', as
   ])
 })
 
+t.test('A.points one point is added under its name, at its place', async (t) => {
+  const { asAdmin, told } = await servePoints(t)
+  const { name: _name, ...rest } = plain
+  t.match(await asAdmin('POST', `${here}/a`, rest), { status: 201, body: { name: 'a', pollMs: 10_000 } })
+  t.match(await asAdmin('POST', `${here}/b?at=0`, rest), { status: 201, body: { name: 'b' } })
+  t.match((await asAdmin('GET', here)).body.points, [{ name: 'b' }, { name: 'a' }])
+  t.match(await asAdmin('POST', `${here}/a`, rest), { status: 409, body: { error: 'point_exists' } })
+  t.match(await asAdmin('POST', `${here}/c`, { ...rest, scale: 0 }), { body: { fields: [{ field: 'scale' }] } })
+  t.match(told[0], ['point added', 'bus', { name: 'a', unitId: 1 }])
+})
+
 t.test('every fault of a table is told at once, by the path of its field', async (t) => {
   const { asAdmin, kept } = await servePoints(t)
   const shape = await asAdmin('PUT', here, {

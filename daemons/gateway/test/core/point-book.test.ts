@@ -40,6 +40,21 @@ t.test("a device is added by its template, with a prefix and an interval of the 
   t.equal(kept.get('bus')?.length, 4)
 })
 
+t.test('one point is added in its place, and the others stay as they are', async (t) => {
+  const { book, kept } = bookOf()
+  await book.insert('bus', point('a'))
+  await book.insert('bus', point('b', { address: 1 }))
+  t.match(await book.insert('bus', point('c', { address: 2 }), 1), { name: 'c', quality: 'unknown' })
+  await book.insert('bus', point('d', { address: 3 }), 99)
+  t.match(kept.get('bus'), [{ name: 'a' }, { name: 'c' }, { name: 'b' }, { name: 'd' }])
+  await t.rejects(book.insert('bus', point('a')), { code: 'point_exists', details: { names: ['a'] } })
+  await t.rejects(book.insert('bus', point('e', { scale: 0 })), {
+    code: 'bad_fields',
+    details: { fields: [{ field: 'scale', message: /is 0/ }] },
+  })
+  t.equal(kept.get('bus')?.length, 4)
+})
+
 t.test('one point is changed, also its name, or removed', async (t) => {
   const { book, kept } = bookOf()
   await book.replace('bus', [point('a'), point('b', { address: 1 })])
