@@ -19,28 +19,34 @@ const port = fc.integer({ min: 1, max: 255 })
 const busId = fc
   .tuple(port, fc.array(port, { minLength: 1, maxLength: 6 }))
   .map(([bus, ports]) => `${bus}-${ports.join('.')}`)
-const record: fc.Arbitrary<DeviceRecord> = fc.record({
-  path: fc.stringMatching(/^\/sys\/devices\/[a-z0-9/:.-]{0,200}$/),
-  busId,
-  busNumber: long,
-  deviceNumber: long,
-  speed: long,
-  vendorId: word,
-  productId: word,
-  bcdDevice: word,
-  deviceClass: byte,
-  deviceSubClass: byte,
-  deviceProtocol: byte,
-  configurationValue: byte,
-  configurations: byte,
-  interfaces: byte,
-})
+const record: fc.Arbitrary<DeviceRecord> = fc.record(
+  {
+    path: fc.stringMatching(/^\/sys\/devices\/[a-z0-9/:.-]{0,200}$/),
+    busId,
+    busNumber: long,
+    deviceNumber: long,
+    speed: long,
+    vendorId: word,
+    productId: word,
+    bcdDevice: word,
+    deviceClass: byte,
+    deviceSubClass: byte,
+    deviceProtocol: byte,
+    configurationValue: byte,
+    configurations: byte,
+    interfaces: byte,
+  },
+  { noNullPrototype: true },
+)
 const listed: fc.Arbitrary<ListedDevice> = record.chain((device) =>
   fc
-    .array(fc.record({ interfaceClass: byte, interfaceSubClass: byte, interfaceProtocol: byte }), {
-      minLength: device.interfaces,
-      maxLength: device.interfaces,
-    })
+    .array(
+      fc.record({ interfaceClass: byte, interfaceSubClass: byte, interfaceProtocol: byte }, { noNullPrototype: true }),
+      {
+        minLength: device.interfaces,
+        maxLength: device.interfaces,
+      },
+    )
     .map((interfaces) => ({ device, interfaces })),
 )
 const request: fc.Arbitrary<OpRequest> = fc.oneof(
