@@ -100,6 +100,11 @@ system-test: deb ## boots the units for real in a container of Debian trixie (ne
 	@scripts/apt-setup.sh system-test
 	@scripts/system-test.sh
 
+.PHONY: vm-test
+vm-test: deb ## the board on a kernel of its own: USB/IP between two guests in QEMU (needs root)
+	@scripts/apt-setup.sh vm-test
+	@node scripts/run-tests.ts vm
+
 .PHONY: fresh-test
 fresh-test: ## make demo and make test in empty Debian 12 and 13 (needs root, about 15 minutes)
 	@scripts/apt-setup.sh system-test

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Debian packages that one or more purposes need: build, test, bench, system-test.
+# Installs the Debian packages that one or more purposes need: build, test, bench, system-test, vm-test.
 #
 #   scripts/apt-setup.sh build test     installs what is missing; silent when nothing is
 #   scripts/apt-setup.sh --list test    prints the purpose's packages, one a line
@@ -13,12 +13,14 @@ packages_of() {
     # Peers that nobody here wrote, and a browser for the pages.
     test)
       echo g++ make python3 curl openssl socat mbpoll libmodbus-dev pkg-config chromium fonts-dejavu-core python3-serial \
-        tshark g++-aarch64-linux-gnu qemu-user-static libc6-arm64-cross
+        tshark g++-aarch64-linux-gnu qemu-user-static libc6-arm64-cross shellcheck
       ;;
     bench) echo socat ser2net ;;
     system-test) echo mmdebstrap systemd-container curl dpkg-dev ;;
+    # A guest with a kernel of its own: what makes its disk, and what runs it.
+    vm-test) echo mmdebstrap debian-archive-keyring busybox-static cpio kmod e2fsprogs xz-utils qemu-system-x86 qemu-utils ;;
     *)
-      echo "unknown purpose '$1': build, test, bench, system-test" >&2
+      echo "unknown purpose '$1': build, test, bench, system-test, vm-test" >&2
       exit 2
       ;;
   esac

@@ -2,10 +2,10 @@
  * Runs what shows that the product holds, and closes with one line: `N passed, N failed`, with `, N skipped` where
  * some were.
  *
- *     node scripts/run-tests.ts [checks] [unit] [e2e] [FILE ...] [--slowest]
+ *     node scripts/run-tests.ts [checks] [unit] [e2e] [vm] [FILE ...] [--slowest]
  *
  * `checks` are the checks without tests (scripts/checks.ts), each counted as one test. `unit` is every *.test.ts but
- * *.e2e.test.ts, `e2e` those. Ends with 0 only when something ran and nothing failed.
+ * *.e2e.test.ts, `e2e` those; `vm` is every *.vm-test.ts, which starts guests of its own. Ends with 0 only when something ran and nothing failed.
  */
 import { spawn } from 'node:child_process'
 import { globSync } from 'node:fs'
@@ -19,8 +19,11 @@ const JOBS = 2
 /** Seconds for one file: unit tests never wait, the others start daemons, browsers and peers. */
 const UNIT_FILE_S = 60
 const E2E_FILE_S = 180
+/** Guests take both cores, and minutes where they are emulated. */
+const VM_FILE_S = 420
 /** Seconds for all files of one kind together; past this the run is broken, not slow. */
 const RUN_S = 540
+const VM_RUN_S = 1200
 
 /** Characters kept of what tests write to standard error; shown when something fails. */
 const MOST_STDERR = 20_000
@@ -28,8 +31,22 @@ const MOST_STDERR = 20_000
 const root = dirname(import.meta.dirname)
 const TAP = join(root, 'node_modules/tap/dist/esm/run.mjs')
 
+/** What a test file may cost; `runS` is for all files of its kind together. */
+export interface Cost {
+  jobs: number
+  fileS: number
+  runS: number
+}
+
+const COSTS: Record<'unit' | 'e2e' | 'vm', Cost> = {
+  unit: { jobs: JOBS, fileS: UNIT_FILE_S, runS: RUN_S },
+  e2e: { jobs: JOBS, fileS: E2E_FILE_S, runS: RUN_S },
+  vm: { jobs: 1, fileS: VM_FILE_S, runS: VM_RUN_S },
+}
+
 /** Test files of a kind below `folder`, as relative paths in a stable order. */
-export function testFiles(folder: string, kind: 'unit' | 'e2e'): string[] {
+export function testFiles(folder: string, kind: 'unit' | 'e2e' | 'vm'): string[] {
+  if (kind === 'vm') return globSync('{daemons,kit,native,scripts}/**/*.vm-test.ts', { cwd: folder }).sort()
   const found = globSync('{daemons,kit,native,scripts}/**/*.test.ts', { cwd: folder })
   const isE2e = (file: string) => file.endsWith('.e2e.test.ts')
   return found.filter((file) => !file.includes('node_modules/') && isE2e(file) === (kind === 'e2e')).sort()
@@ -46,9 +63,9 @@ export function testEnvironment(inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv
  * Runs test files under tap, in `folder`. Rejects when it cannot be started; a run past its time counts as one failure.
  * @param tap the script that is run in tap's place by our own tests: two taps in one checkout share its .tap folder
  */
-export async function runFiles(files: string[], folder: string, fileSeconds: number, tap = TAP): Promise<Tally> {
+export async function runFiles(files: string[], folder: string, cost: Cost, tap = TAP): Promise<Tally> {
   const { tally, write, end } = createTally()
-  const args = [tap, '--reporter=tap', `--jobs=${JOBS}`, `--timeout=${fileSeconds}`, ...files]
+  const args = [tap, '--reporter=tap', `--jobs=${cost.jobs}`, `--timeout=${cost.fileS}`, ...files]
   const child = spawn(process.execPath, args, {
     cwd: folder,
     env: testEnvironment(process.env),
@@ -63,9 +80,9 @@ export async function runFiles(files: string[], folder: string, fileSeconds: num
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupted)
   const late = setTimeout(() => {
     tally.failed += 1
-    tally.failures.push({ path: ['the whole run'], detail: `not done after ${RUN_S} s` })
+    tally.failures.push({ path: ['the whole run'], detail: `not done after ${cost.runS} s` })
     stop('SIGKILL')
-  }, RUN_S * 1000)
+  }, cost.runS * 1000)
   child.stdout.setEncoding('utf8').on('data', write)
   let said = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -128,14 +145,14 @@ export function tallyOfChecks(results: CheckResult[]): Tally {
 
 async function main(args: string[]): Promise<number> {
   const tallies: Tally[] = []
-  const named = args.filter((arg) => !['checks', 'unit', 'e2e', '--slowest'].includes(arg))
+  const named = args.filter((arg) => !['checks', 'unit', 'e2e', 'vm', '--slowest'].includes(arg))
   if (args.includes('checks')) tallies.push(tallyOfChecks(await runChecks(root)))
-  for (const kind of ['unit', 'e2e'] as const) {
+  for (const kind of ['unit', 'e2e', 'vm'] as const) {
     const files = args.includes(kind) ? testFiles(root, kind) : []
     if (args.includes(kind) && files.length === 0) throw new Error(`no ${kind} test file found below ${root}`)
-    if (files.length > 0) tallies.push(await runFiles(files, root, kind === 'e2e' ? E2E_FILE_S : UNIT_FILE_S))
+    if (files.length > 0) tallies.push(await runFiles(files, root, COSTS[kind]))
   }
-  if (named.length > 0) tallies.push(await runFiles(named, root, E2E_FILE_S))
+  if (named.length > 0) tallies.push(await runFiles(named, root, COSTS.e2e))
   const total = sum(tallies)
   for (const line of report(total, { slowest: args.includes('--slowest') })) console.log(line)
   return total.failed === 0 && total.passed > 0 ? 0 : 1

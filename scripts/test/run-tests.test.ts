@@ -42,7 +42,7 @@ function tallyOf(text: string) {
 /** Runs a script in tap's place. */
 async function runInstead(test: Test, script: string) {
   const folder = test.testdir({ 'tap.mjs': script })
-  return await runFiles(['a.test.ts'], folder, 20, join(folder, 'tap.mjs'))
+  return await runFiles(['a.test.ts'], folder, { jobs: 1, fileS: 20, runS: 40 }, join(folder, 'tap.mjs'))
 }
 
 t.test('counts titled tests, and names what failed and what was skipped', async (t) => {
@@ -112,8 +112,10 @@ t.test('gives no test what a service manager gave to it', async (t) => {
   t.same(testEnvironment(env), { PATH: '/bin' })
 })
 
-t.test('finds unit and end-to-end tests apart', async (t) => {
-  const folder = t.testdir({ kit: { test: { 'a.test.ts': '', 'b.e2e.test.ts': '', 'c.ts': '' } } })
+t.test('finds unit, end-to-end and guest tests apart', async (t) => {
+  const files = { 'a.test.ts': '', 'b.e2e.test.ts': '', 'c.ts': '', 'd.vm-test.ts': '' }
+  const folder = t.testdir({ kit: { test: files } })
   t.same(testFiles(folder, 'unit'), ['kit/test/a.test.ts'])
   t.same(testFiles(folder, 'e2e'), ['kit/test/b.e2e.test.ts'])
+  t.same(testFiles(folder, 'vm'), ['kit/test/d.vm-test.ts'])
 })
