@@ -1,13 +1,14 @@
 /**
- * Builds the addons: native/<addon>/prebuilds/linux-<arch>/<addon>.node, for this machine and, where the cross compiler
- * is installed, for arm64 boards. An addon newer than its sources is left as it is.
+ * Builds the addons: native/<addon>/prebuilds/linux-<arch>/<addon>.node, and in the same way the program that runs as
+ * root, for this machine and, where the cross compiler is installed, for arm64 boards. What is newer than its sources is
+ * left as it is.
  *
  *     node scripts/build-native.ts                 this machine's and, if it can, arm64
  *     node scripts/build-native.ts --arch arm64    that one, and fails where it cannot
  */
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { isMain } from './is-main.ts'
 
 /** Architectures we ship for, by Node's names. */
@@ -16,9 +17,12 @@ export type Arch = 'x64' | 'arm64'
 /** Debian's cross compilers (g++-aarch64-linux-gnu, g++-x86-64-linux-gnu), by the architecture they build for. */
 const CROSS: Record<Arch, string> = { arm64: 'aarch64-linux-gnu', x64: 'x86_64-linux-gnu' }
 
-/** Where an addon's finished binary lies, below its own folder. */
+/** Folders of native/ that make a program of their own, by its name; all others make an addon. */
+const PROGRAMS: Readonly<Record<string, string>> = { helper: 'plantroom-helper' }
+
+/** Where an addon's, or a program's, finished binary lies, below its own folder. */
 export function prebuildOf(root: string, addon: string, arch: Arch): string {
-  return join(root, 'native', addon, 'prebuilds', `linux-${arch}`, `${addon}.node`)
+  return join(root, 'native', addon, 'prebuilds', `linux-${arch}`, PROGRAMS[addon] ?? `${addon}.node`)
 }
 
 /** Folders of native/ with a binding.gyp, by name. */
@@ -62,7 +66,7 @@ function buildAddon(root: string, addon: string, arch: Arch): void {
   if (done.status !== 0) throw new Error(`${addon} for ${arch} does not compile:\n${done.stdout}${done.stderr}`)
   const binary = prebuildOf(root, addon, arch)
   mkdirSync(dirname(binary), { recursive: true })
-  copyFileSync(join(folder, 'build/Release', `${addon}.node`), `${binary}.new`)
+  copyFileSync(join(folder, 'build/Release', basename(binary)), `${binary}.new`)
   renameSync(`${binary}.new`, binary)
   rmSync(join(folder, 'build'), { recursive: true, force: true })
 }

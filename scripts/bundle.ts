@@ -5,7 +5,7 @@
  *     build/plantroom            the command: runs the pinned Node on plantroom.mjs
  *     build/commands.mjs         what the command can besides starting a daemon
  *     build/<daemon>.mjs         one daemon with everything it needs, but for addons
- *     build/native/<addon>/...   the addons
+ *     build/native/<addon>/...   the addons, and the helper that runs as root
  *     build/templates/<daemon>/  data that a daemon reads when somebody asks for it
  *     build/web/<daemon>/        the pages (scripts/bundle-web.ts)
  */
@@ -83,7 +83,7 @@ function copyAddons(root: string): void {
     const from = join(root, 'native', addon, 'prebuilds')
     if (!existsSync(from)) continue
     for (const file of readdirSync(from, { recursive: true, encoding: 'utf8' }).filter((name) =>
-      name.endsWith('.node'),
+      /\.node$|\/plantroom-helper$/.test(name),
     )) {
       const to = join(root, 'build/native', addon, 'prebuilds', file)
       mkdirSync(dirname(to), { recursive: true })

@@ -1,0 +1,11 @@
+/** The one file by which the board sets the address of the machine. */
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "answer.h"
+#include "options.h"
+
+/** `dhcp INTERFACE` or `static INTERFACE ADDRESS/PREFIX GATEWAY`, GATEWAY may be `-`; put in force at once. */
+Answer setNetwork(const Options& options, const std::vector<std::string>& words);

@@ -1,0 +1,310 @@
+/** What the helper does for each verb, below a tree of its own. */
+import { spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { driveBy, helperBinary, startHelper } from './running-helper.ts'
+import { hasDescriptors, sayWithDescriptors } from './with-descriptors.ts'
+
+const DRIVERS = 'sys/bus/usb/drivers'
+const DEVICE = 'sys/bus/usb/devices/1-1'
+
+t.test('usbip-bind takes the device from its driver and gives it to usbip-host', async (t) => {
+  const helper = await startHelper(t)
+  t.equal(await helper.say('usbip-bind 1-1\n'), 'ok\n')
+  t.equal(helper.file(`${DRIVERS}/usbip-host/match_busid`), 'add 1-1')
+  t.equal(helper.file(`${DRIVERS}/usb/unbind`), '1-1')
+  t.equal(helper.file(`${DRIVERS}/usbip-host/bind`), '1-1')
+})
+
+t.test('usbip-bind of a device that is bound changes nothing', async (t) => {
+  const helper = await startHelper(t)
+  driveBy(helper.root, '1-1', 'usbip-host')
+  t.equal(await helper.say('usbip-bind 1-1\n'), 'ok is bound already\n')
+  t.equal(helper.file(`${DRIVERS}/usbip-host/bind`), '')
+})
+
+t.test('usbip-bind refuses a hub, a device that is not there, and a kernel without usbip-host', async (t) => {
+  const helper = await startHelper(t)
+  t.match(await helper.say('usbip-bind 1-2\n'), /^error is_hub 1-2 is a hub/)
+  t.equal(await helper.say('usbip-bind 1-7\n'), 'error no_device there is no USB device 1-7\n')
+  rmSync(join(helper.root, DRIVERS, 'usbip-host'), { recursive: true })
+  t.equal(await helper.say('usbip-bind 1-1\n'), 'error no_usbip_host the kernel has no usbip-host driver loaded\n')
+  t.equal(helper.file(`${DRIVERS}/usb/unbind`), '', 'the device has its driver')
+})
+
+t.test('usbip-bind that usbip-host does not take leaves the device with its driver', async (t) => {
+  const helper = await startHelper(t)
+  rmSync(join(helper.root, DRIVERS, 'usbip-host/bind'))
+  t.equal(
+    await helper.say('usbip-bind 1-1\n'),
+    'error bind_failed usbip-host does not take 1-1: No such file or directory\n',
+  )
+  t.equal(helper.file(`${DRIVERS}/usbip-host/match_busid`), 'del 1-1')
+  t.equal(helper.file(`${DRIVERS}/usb/bind`), '1-1')
+})
+
+t.test('usbip-unbind has the kernel pick a driver again', async (t) => {
+  const helper = await startHelper(t)
+  driveBy(helper.root, '1-1', 'usbip-host')
+  t.equal(await helper.say('usbip-unbind 1-1\n'), 'ok\n')
+  t.equal(helper.file(`${DRIVERS}/usbip-host/unbind`), '1-1')
+  t.equal(helper.file(`${DRIVERS}/usbip-host/match_busid`), 'del 1-1')
+  t.equal(helper.file(`${DRIVERS}/usbip-host/rebind`), '1-1')
+})
+
+t.test('usbip-unbind gives the device to the generic driver where the kernel cannot pick', async (t) => {
+  const helper = await startHelper(t)
+  driveBy(helper.root, '1-1', 'usbip-host')
+  rmSync(join(helper.root, DRIVERS, 'usbip-host/rebind'))
+  t.equal(await helper.say('usbip-unbind 1-1\n'), 'ok\n')
+  t.equal(helper.file(`${DRIVERS}/usb/bind`), '1-1')
+})
+
+t.test('usbip-unbind of a device that was pulled takes it off the list, and touches no device', async (t) => {
+  const helper = await startHelper(t)
+  t.equal(await helper.say('usbip-unbind 3-1.4\n'), 'ok was no longer bound\n')
+  t.equal(helper.file(`${DRIVERS}/usbip-host/match_busid`), 'del 3-1.4')
+  t.equal(helper.file(`${DRIVERS}/usbip-host/rebind`), '')
+})
+
+t.test(
+  'usbip-attach hands the number of the descriptor to the kernel',
+  { skip: hasDescriptors ? false : 'python3 3.9 is not installed' },
+  async (t) => {
+    const helper = await startHelper(t)
+    driveBy(helper.root, '1-1', 'usbip-host')
+    t.equal(sayWithDescriptors(helper.path, 'usbip-attach 1-1\n', ['tcp']), 'ok\n')
+    t.match(helper.file(`${DEVICE}/usbip_sockfd`), /^\d+$/)
+  },
+)
+
+t.test(
+  'usbip-attach takes a connected TCP socket and nothing else',
+  { skip: hasDescriptors ? false : 'python3 3.9 is not installed' },
+  async (t) => {
+    const helper = await startHelper(t)
+    driveBy(helper.root, '1-1', 'usbip-host')
+    for (const kind of ['file', 'pipe', 'udp', 'unix', 'unconnected'])
+      t.match(sayWithDescriptors(helper.path, 'usbip-attach 1-1\n', [kind]), /^error bad_descriptor/, kind)
+    t.match(
+      sayWithDescriptors(helper.path, 'usbip-attach 1-1\n', ['tcp', 'tcp']),
+      /^error bad_descriptor more than one/,
+    )
+    t.match(
+      sayWithDescriptors(helper.path, 'usbip-attach 1-1\n', Array(200).fill('file')),
+      /^error bad_descriptor more/,
+    )
+    t.match(sayWithDescriptors(helper.path, 'reboot\n', ['tcp']), /^error bad_descriptor no descriptor/)
+    t.match(await helper.say('usbip-attach 1-1\n'), /^error bad_descriptor exactly one/)
+    t.equal(helper.file(`${DEVICE}/usbip_sockfd`), '')
+    t.same(helper.ran(), [])
+  },
+)
+
+t.test(
+  'usbip-attach says who is in the way',
+  { skip: hasDescriptors ? false : 'python3 3.9 is not installed' },
+  async (t) => {
+    const helper = await startHelper(t)
+    const attach = () => sayWithDescriptors(helper.path, 'usbip-attach 1-1\n', ['tcp'])
+    t.equal(attach(), 'error not_bound 1-1 is not bound to usbip-host\n')
+    driveBy(helper.root, '1-1', 'usbip-host')
+    helper.put(`${DEVICE}/usbip_status`, '2\n')
+    t.equal(attach(), 'error busy 1-1 is in use by another host\n')
+    helper.put(`${DEVICE}/usbip_status`, '3\n')
+    t.equal(attach(), 'error device_error 1-1 is not available, usbip_status is 3\n')
+    helper.put(`${DEVICE}/usbip_status`, '1\n')
+    rmSync(join(helper.root, DEVICE, 'usbip_sockfd'))
+    t.match(
+      attach(),
+      /^error attach_failed the kernel does not take the connection for 1-1: No such file or directory\n$/,
+    )
+  },
+)
+
+t.test('usbip-detach ends the connection of a host that is there', async (t) => {
+  const helper = await startHelper(t)
+  driveBy(helper.root, '1-1', 'usbip-host')
+  t.equal(await helper.say('usbip-detach 1-1\n'), 'error not_attached no host has 1-1\n')
+  helper.put(`${DEVICE}/usbip_status`, '2\n')
+  t.equal(await helper.say('usbip-detach 1-1\n'), 'ok\n')
+  t.equal(helper.file(`${DEVICE}/usbip_sockfd`), '-1')
+})
+
+t.test('B.config hostname and reboot run the programs of the system, with their words', async (t) => {
+  const helper = await startHelper(t)
+  t.equal(await helper.say('hostname cellar-1\n'), 'ok\n')
+  t.equal(await helper.say('reboot\n'), 'ok\n')
+  t.same(helper.ran(), [
+    'hostnamectl --no-ask-password --static set-hostname cellar-1',
+    'systemctl --no-ask-password --no-block reboot',
+  ])
+})
+
+t.test('what a program says when it fails is in the answer, on one line', async (t) => {
+  const helper = await startHelper(t)
+  helper.put('fails', 'no bus\nnor é\u0007 anything\n')
+  const answer = await helper.say('hostname cellar-1\n')
+  t.match(answer, /^error hostname_failed .*\/usr\/bin\/hostnamectl ended with 1: no bus nor [ -~]* anything *\n$/)
+  t.equal(answer.indexOf('\n'), answer.length - 1)
+})
+
+t.test('network writes one file for networkd and has it read', async (t) => {
+  const helper = await startHelper(t)
+  t.equal(await helper.say('network static eth0 10.0.0.7/24 10.0.0.1\n'), 'ok\n')
+  const head = "# Written for the network board's settings; changed there.\n[Match]\nName=eth0\n\n[Network]\n"
+  const file = 'etc/systemd/network/10-plantroom.network'
+  t.equal(helper.file(file), `${head}DHCP=no\nAddress=10.0.0.7/24\nGateway=10.0.0.1\nDNS=10.0.0.1\n`)
+  t.equal(await helper.say('network static eth0 10.0.0.7/24 -\n'), 'ok\n')
+  t.equal(helper.file(file), `${head}DHCP=no\nAddress=10.0.0.7/24\n`)
+  t.equal(await helper.say('network dhcp eth0\n'), 'ok\n')
+  t.equal(helper.file(file), `${head}DHCP=yes\n`)
+  const read = ['networkctl --no-ask-password reload', 'networkctl --no-ask-password reconfigure eth0']
+  t.same(helper.ran(), [...read, ...read, ...read])
+})
+
+t.test('network that networkd does not take leaves the file as it was', async (t) => {
+  const helper = await startHelper(t)
+  const file = 'etc/systemd/network/10-plantroom.network'
+  helper.put('fails', 'Failed to connect to bus')
+  t.match(await helper.say('network dhcp eth0\n'), /^error network_failed .*Failed to connect to bus\n$/)
+  t.notOk(existsSync(join(helper.root, file)))
+  helper.put(file, 'before\n')
+  t.match(await helper.say('network dhcp eth0\n'), /^error network_failed/)
+  t.equal(helper.file(file), 'before\n')
+})
+
+t.test('network refuses what is no address, no interface, or no way out', async (t) => {
+  const helper = await startHelper(t)
+  const words = [
+    'dhcp',
+    'dhcp lo',
+    'dhcp eth*',
+    'dhcp ../eth0',
+    'dhcp eth0 10.0.0.7/24',
+    'auto eth0',
+    'static eth0',
+    'static eth0 10.0.0.7 10.0.0.1',
+    'static eth0 10.0.0.7/24',
+    'static eth0 10.0.0.7/0 -',
+    'static eth0 10.0.0.7/31 -',
+    'static eth0 10.0.0.7/024 -',
+    'static eth0 10.0.0.0/24 -',
+    'static eth0 10.0.0.255/24 -',
+    'static eth0 224.0.0.7/24 -',
+    'static eth0 127.0.0.7/24 -',
+    'static eth0 0.0.0.7/24 -',
+    'static eth0 10.0.0.256/24 -',
+    'static eth0 fe80::7/24 -',
+    'static eth0 10.0.0.7/24 10.0.1.1',
+    'static eth0 10.0.0.7/24 10.0.0.7',
+    'static eth0 10.0.0.7/24 10.0.0.255',
+    'static eth0 10.0.0.7/24 x',
+    'static eth0 10.0.0.7/24/24 -',
+    'static eth0 10.0.0.7/24 10.0.0.1 10.0.0.2',
+  ]
+  for (const given of words) t.match(await helper.say(`network ${given}\n`), /^error bad_(network|request)/, given)
+  t.equal(await helper.say('network dhcp eth9\n'), 'error no_interface there is no network interface eth9\n')
+  t.notOk(existsSync(join(helper.root, 'etc/systemd/network/10-plantroom.network')))
+  t.same(helper.ran(), [])
+})
+
+t.test('what is no bus id or no host name never gets near a path or a program', async (t) => {
+  const helper = await startHelper(t)
+  const ids = [
+    '../1-1',
+    '1-1/..',
+    '1',
+    '1-',
+    '-1',
+    '1-1.',
+    '1-1..2',
+    '01-1',
+    '1-1:1.0',
+    '1234-1',
+    '1-1.1.1.1.1.1.1.1',
+    'usb1',
+  ]
+  for (const id of ids)
+    for (const verb of ['usbip-bind', 'usbip-unbind', 'usbip-detach'])
+      t.match(await helper.say(`${verb} ${id}\n`), /^error bad_busid/, `${verb} ${id}`)
+  for (const name of ['-a', 'a-', 'a.b', '--help', 'a_b', '$(reboot)', 'x'.repeat(64)])
+    t.match(await helper.say(`hostname ${name}\n`), /^error bad_hostname/, name)
+  t.same(helper.ran(), [])
+})
+
+t.test('B.ota install runs the installer with the image, below the state folder alone', async (t) => {
+  const helper = await startHelper(t)
+  helper.put('state/firmware/image', 'the image')
+  helper.put('secret', 'not for you')
+  const install = (path: string) => helper.say(`install ${path}\n`)
+  const { state, root } = helper
+  t.match(await install(`${state}/firmware/image`), /^error no_installer there is no /)
+  helper.put('install', `#!/bin/sh\necho "$1 $(cat "$1")" >${root}/installed\n`)
+  t.match(await install(`${state}/firmware/image`), /^error no_installer .* must be a program/, 'not executable')
+  chmodSync(join(root, 'install'), 0o777)
+  t.match(await install(`${state}/firmware/image`), /^error no_installer .* alone can write/, 'anybody could change it')
+  chmodSync(join(root, 'install'), 0o755)
+  symlinkSync(join(root, 'secret'), join(state, 'link'))
+  symlinkSync(root, join(state, 'folder'))
+  mkdirSync(join(state, 'deep'))
+  writeFileSync(join(state, 'empty'), '')
+  const bad = ['link', 'folder/secret', '../secret', 'deep/../../secret', 'deep', 'empty', 'absent', '']
+  for (const name of bad) t.match(await install(`${state}/${name}`), /^error (bad_path|bad_request)/, name)
+  t.match(await install(join(root, 'secret')), /^error bad_path/)
+  t.match(await install('/etc/hostname'), /^error bad_path/)
+  t.notOk(existsSync(join(root, 'installed')))
+  t.equal(await install(`${state}/firmware/image`), 'ok\n')
+  t.equal(helper.file('installed'), '/dev/stdin the image\n')
+})
+
+t.test('B.ota an installer that fails, that hangs, or that runs already is told', async (t) => {
+  const helper = await startHelper(t, ['--install-seconds', '1'])
+  helper.put('state/image', 'the image')
+  const install = (script: string) => {
+    helper.put('install', `#!/bin/sh\n${script}\n`)
+    chmodSync(join(helper.root, 'install'), 0o755)
+    return helper.say(`install ${helper.state}/image\n`)
+  }
+  t.match(
+    await install('echo slot B is not there >&2; exit 3'),
+    /^error install_failed .* ended with 3: slot B is not there/,
+  )
+  t.match(await install('kill -9 $$'), /^error install_failed .* was ended by a signal/)
+  const hangs = install(`sleep 60 & echo $! >${helper.root}/pid; wait`)
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  t.match(await helper.say(`install ${helper.state}/image\n`), /^error busy an image is being installed already/)
+  t.match(await hangs, /^error install_failed .* took longer than the 1 s it has/)
+  const stat = join('/proc', helper.file('pid').trim(), 'stat')
+  t.match(existsSync(stat) ? readFileSync(stat, 'utf8') : ') Z ', /\) Z /, 'with all that it had started')
+})
+
+t.test('an installer has an environment of its own and no descriptor of ours', async (t) => {
+  process.env.SECRET_OF_TEST = 'x'
+  t.teardown(() => void delete process.env.SECRET_OF_TEST)
+  const helper = await startHelper(t)
+  helper.put('state/image', 'the image')
+  helper.put('install', `#!/bin/sh\nenv >${helper.root}/env; ls -l /proc/self/fd >${helper.root}/fd\n`)
+  chmodSync(join(helper.root, 'install'), 0o755)
+  t.equal(await helper.say(`install ${helper.state}/image\n`), 'ok\n')
+  t.notMatch(helper.file('env'), /SECRET_OF_TEST/)
+  t.notMatch(helper.file('fd'), /socket:|signalfd/)
+})
+
+t.test('a command line that makes no sense is refused with the right one', async (t) => {
+  for (const args of [
+    ['--listen'],
+    ['--listen', 'relative'],
+    ['--sure'],
+    ['--user', 'nobody-has-this-name'],
+    ['--idle-seconds', '-1'],
+  ]) {
+    const { status, stderr } = spawnSync(helperBinary, args, { encoding: 'utf8', timeout: 5000 })
+    t.equal(status, 2, args.join(' '))
+    t.match(stderr, /--install-seconds N/)
+  }
+  const { status, stderr } = spawnSync(helperBinary, [], { encoding: 'utf8', timeout: 5000 })
+  t.equal(status, 1)
+  t.match(stderr, /start it by its socket unit, or with --listen PATH/)
+})
