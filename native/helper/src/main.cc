@@ -45,6 +45,9 @@ static bool readSignals(int signals, int* running) {
 static void turnAway(int connection, uid_t caller) {
   syslog(LOG_WARNING, "uid %u may not ask", static_cast<unsigned>(caller));
   std::string line = lineOf(refused("not_allowed", "this user may not ask the helper"));
+  // What was sent and not read would take the answer away from the caller when the connection is closed.
+  char unread[1024];
+  recv(connection, unread, sizeof unread, MSG_DONTWAIT);
   send(connection, line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
