@@ -2,4 +2,6 @@
 
 export const faultStatus: Readonly<Record<string, number>> = {
   other_role: 409,
+  helper_refused: 502,
+  helper_absent: 503,
 }

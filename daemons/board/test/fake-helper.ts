@@ -1,0 +1,36 @@
+/** A helper for tests: notes what it is asked, and answers as it is told. */
+import { Fault } from '#kit/fault.ts'
+import type { RootHelper } from '../core/ports.ts'
+import type { HelperVerb } from '../wire/helper-line.ts'
+
+/** The fake, and what has been asked of it. */
+export interface FakeHelper extends RootHelper {
+  /** Each request as its words, `usbip-bind 1-1`, in order. */
+  asked: string[]
+  /** The descriptors that came with them, in order. */
+  descriptors: number[]
+  /** From now on this verb is refused with the helper's code (`busy`), or answered with a text. */
+  answers(verb: HelperVerb, answer: { reason: string } | { text: string }): void
+}
+
+/** @returns a helper that does nothing and says ok to everything */
+export function fakeHelper(): FakeHelper {
+  const asked: string[] = []
+  const descriptors: number[] = []
+  const answers = new Map<HelperVerb, { reason: string } | { text: string }>()
+  return {
+    asked,
+    descriptors,
+    answers: (verb, answer) => void answers.set(verb, answer),
+    async ask(verb, args = [], fd) {
+      asked.push([verb, ...args].join(' '))
+      if (fd !== undefined) descriptors.push(fd)
+      const answer = answers.get(verb)
+      if (answer === undefined) return ''
+      if ('text' in answer) return answer.text
+      throw new Fault('helper_refused', `the helper that runs as root refuses: ${answer.reason}`, {
+        details: { reason: answer.reason },
+      })
+    },
+  }
+}

@@ -1,0 +1,77 @@
+/** The client, against the real helper below a tree of its own and against sockets that misbehave. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { driveBy, startHelper } from '#native/helper/test/running-helper.ts'
+import { createRootHelper } from '../../io/root-helper.ts'
+
+function client(path: string, timeoutMs = 2000) {
+  return createRootHelper({ path, timeoutMs, installMs: timeoutMs })
+}
+
+/** A socket in a folder of its own that does with each connection what the test wants. */
+async function listening(t: Test, onConnection: (socket: Socket) => void): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'helper-'))
+  const path = join(folder, 'socket')
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    onConnection(socket)
+  })
+  await new Promise<void>((resolve) => void server.listen(path, resolve))
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+    rmSync(folder, { recursive: true })
+  })
+  return path
+}
+
+t.test('a request is carried out, a refusal has its reason', async (t) => {
+  const helper = await startHelper(t)
+  const { ask } = client(helper.path)
+  t.equal(await ask('hostname', ['cellar-1']), '')
+  t.same(helper.ran(), ['hostnamectl --no-ask-password --static set-hostname cellar-1'])
+  await t.rejects(ask('usbip-bind', ['9-9']), { code: 'helper_refused', details: { reason: 'no_device' } })
+})
+
+t.test('where nobody listens it is absent, at once', async (t) => {
+  await t.rejects(client('/nonexistent/socket').ask('reboot'), { code: 'helper_absent' })
+})
+
+t.test('one that does not answer is given up', async (t) => {
+  const path = await listening(t, () => {})
+  await t.rejects(client(path, 50).ask('reboot'), { code: 'helper_absent', message: /no answer within 50 ms/ })
+})
+
+t.test('one that hangs up is absent', async (t) => {
+  const path = await listening(t, (socket) => socket.end())
+  await t.rejects(client(path).ask('reboot'), { code: 'helper_absent' })
+})
+
+t.test('one that talks without end is not listened to', async (t) => {
+  const path = await listening(t, (socket) => void socket.write('x'.repeat(100_000)))
+  await t.rejects(client(path).ask('reboot'), { code: 'helper_refused', details: { reason: 'bad_answer' } })
+})
+
+t.test('a descriptor goes with the line that asks for it', async (t) => {
+  const helper = await startHelper(t)
+  driveBy(helper.root, '1-1', 'usbip-host')
+  const server = createServer((socket) => socket.unref())
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const far = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  t.teardown(() => far.destroy())
+  await new Promise((resolve) => far.once('connect', resolve))
+  const fd = (far as unknown as { _handle: { fd: number } })._handle.fd
+  t.equal(await client(helper.path).ask('usbip-attach', ['1-1'], fd), '')
+  t.match(helper.file('sys/bus/usb/devices/1-1/usbip_sockfd'), /^\d+$/)
+  await t.rejects(client(helper.path).ask('reboot', [], fd), {
+    code: 'helper_refused',
+    message: /no descriptor may come/,
+  })
+  await t.rejects(client('/nonexistent/socket').ask('usbip-attach', ['1-1'], fd), { code: 'helper_absent' })
+})

@@ -1,0 +1,44 @@
+/** What passes between the board and the helper that runs as root: one line there, one line back. */
+import { Fault } from '#kit/fault.ts'
+
+/** The fixed list of what the helper does; native/helper/src/verbs.cc has the same. */
+export type HelperVerb =
+  | 'usbip-bind'
+  | 'usbip-unbind'
+  | 'usbip-attach'
+  | 'usbip-detach'
+  | 'hostname'
+  | 'network'
+  | 'reboot'
+  | 'install'
+
+/** Characters of an answer, its end among them; a longer one is no answer. */
+export const LONGEST_ANSWER = 512
+
+/**
+ * A request as it is sent, with its end.
+ * @param args words of printable ASCII without spaces
+ * @throws Fault `helper_refused` for any other: the helper would refuse it too
+ */
+export function helperLine(verb: HelperVerb, args: readonly string[] = []): string {
+  const bad = args.find((word) => !/^[!-~]+$/.test(word))
+  if (bad !== undefined) throw refusal('bad_request', `${JSON.stringify(bad)} is not one word of printable ASCII`)
+  return `${[verb, ...args].join(' ')}\n`
+}
+
+/**
+ * Opens an answer.
+ * @param line `ok`, `ok TEXT` or `error CODE SENTENCE`, with its end
+ * @returns the text, empty where there is none
+ * @throws Fault `helper_refused`, whose details have the helper's own code as `reason`
+ */
+export function openHelperAnswer(line: string): string {
+  const [, ok, text = '', code, sentence] = /^(?:(ok)(?: ([ -~]*))?|error ([a-z_]{1,40}) ([ -~]+))\n$/.exec(line) ?? []
+  if (ok !== undefined) return text
+  if (code !== undefined && sentence !== undefined) throw refusal(code, sentence)
+  throw refusal('bad_answer', 'the answer is neither ok nor an error')
+}
+
+function refusal(reason: string, sentence: string): Fault {
+  return new Fault('helper_refused', `the helper that runs as root refuses: ${sentence}`, { details: { reason } })
+}
