@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { driveBy, startHelper } from '#native/helper/test/running-helper.ts'
 import { createRootHelper } from '../../io/root-helper.ts'
+import { fakeHelper } from '../fake-helper.ts'
 
 function client(path: string, timeoutMs = 2000) {
   return createRootHelper({ path, timeoutMs, installMs: timeoutMs })
@@ -74,4 +75,18 @@ t.test('a descriptor goes with the line that asks for it', async (t) => {
     message: /no descriptor may come/,
   })
   await t.rejects(client('/nonexistent/socket').ask('usbip-attach', ['1-1'], fd), { code: 'helper_absent' })
+})
+
+t.test('the fake of other tests refuses as the helper does', async (t) => {
+  const real = client((await startHelper(t)).path)
+  const fake = fakeHelper()
+  fake.answers('usbip-detach', { reason: 'not_bound' })
+  fake.answers('usbip-unbind', { text: 'was no longer bound' })
+  const told = (error: { code: string; details: unknown }) => ({ code: error.code, details: error.details })
+  const [one, other] = await Promise.all([real, fake].map((it) => it.ask('usbip-detach', ['1-1']).catch(told)))
+  t.same(one, other)
+  t.equal(await fake.ask('usbip-unbind', ['1-1']), await real.ask('usbip-unbind', ['1-1']))
+  t.equal(await fake.ask('usbip-attach', ['1-1'], 7), '')
+  t.same(fake.asked, ['usbip-detach 1-1', 'usbip-unbind 1-1', 'usbip-attach 1-1'])
+  t.same(fake.descriptors, [7])
 })
