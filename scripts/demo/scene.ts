@@ -3,10 +3,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type ApiClient, portPath, setUpGateway } from './api-client.ts'
+import { type DaemonProcess, startDaemon } from './daemon-process.ts'
 import { LOOPBACK, wantedOrFree } from './free-port.ts'
-import { type GatewayProcess, startGateway } from './gateway-process.ts'
 import { cellarUnits, type DemoUnit, meterUnits, startCellar, startMeters } from './lines.ts'
-import { type NamedLine, openNamedLine } from './named-line.ts'
+import { NAMED_LINES, type NamedLine, openNamedLine } from './named-line.ts'
 import { startScale } from './scale.ts'
 import { openSink } from './sink.ts'
 
@@ -17,7 +17,7 @@ export const demoLogin = { admin: 'admin', viewer: 'viewer', password: 'plantroo
 const MODBUS_TCP_PORT = 1502
 
 export interface Scene {
-  gateway: GatewayProcess
+  gateway: DaemonProcess
   meters: string
   cellar: string
   scale: string
@@ -43,7 +43,11 @@ export async function buildScene(listen: string, undo: Undo): Promise<Scene> {
   const sink = await openSink()
   undo.push(() => sink.close())
   const tcpPort = await wantedOrFree(LOOPBACK, MODBUS_TCP_PORT)
-  const gateway = await startGateway({ stateFolder, listen })
+  const sets = [
+    `ports.allow=["${NAMED_LINES}", "/dev/ttyUSB*", "/dev/ttyACM*", "/dev/serial/by-id/*"]`,
+    `modbus_tcp.host=${LOOPBACK}`,
+  ]
+  const gateway = await startDaemon({ name: 'gateway', stateFolder, listen, sets })
   undo.push(() => gateway.stop())
 
   const api = await setUpGateway(gateway.url, { username: demoLogin.admin, password: demoLogin.password })

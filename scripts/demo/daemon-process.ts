@@ -1,37 +1,43 @@
-/** The gateway of the demo: the same program an installer runs, with its own state folder. */
+/** A daemon of the demo: the same program an installer runs, with its own state folder. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { freePort, LOOPBACK } from './free-port.ts'
-import { NAMED_LINES } from './named-line.ts'
+import { freePort } from './free-port.ts'
 
 const START_MS = 20_000
 
-export interface GatewayProcess {
+export interface DaemonProcess {
   url: string
   /** Resolves when it ends, wanted or not, with what it last said. */
   ended: Promise<string>
   stop(): Promise<void>
 }
 
-/** @param listen HOST:PORT; a port that is taken is replaced by a free one */
-export async function startGateway(settings: { stateFolder: string; listen: string }): Promise<GatewayProcess> {
-  const listen = await withFreePort(settings.listen)
+/** Which daemon, and with what. */
+export interface DaemonStart {
+  name: string
+  stateFolder: string
+  /** HOST:PORT; a port that is taken is replaced by a free one. */
+  listen: string
+  /** `key=VALUE` texts. */
+  sets: readonly string[]
+}
+
+export async function startDaemon({ name, stateFolder, listen, sets }: DaemonStart): Promise<DaemonProcess> {
   const child = spawn(
     process.execPath,
     [
       join(import.meta.dirname, 'plantroom.mjs'),
-      'gateway',
-      ...['--listen', listen, '--state', settings.stateFolder, '--config', '/dev/null'],
-      ...['--set', `ports.allow=["${NAMED_LINES}", "/dev/ttyUSB*", "/dev/ttyACM*", "/dev/serial/by-id/*"]`],
-      ...['--set', `modbus_tcp.host=${LOOPBACK}`],
+      name,
+      ...['--listen', await withFreePort(listen), '--state', stateFolder, '--config', '/dev/null'],
+      ...sets.flatMap((set) => ['--set', set]),
     ],
-    // A group of its own: Ctrl-C is for the demo, which stops the gateway in its turn.
+    // A group of its own: Ctrl-C is for the demo, which stops its daemons in their turn.
     { stdio: ['ignore', 'pipe', 'pipe'], detached: true },
   )
   const said = lastWords(child)
   const ended = once(child, 'exit').then(() => said())
-  const url = await Promise.race([listening(child, said), ended.then((text) => Promise.reject(new Error(text)))])
+  const url = await Promise.race([listening(name, child, said), ended.then((text) => Promise.reject(new Error(text)))])
   return {
     url,
     ended,
@@ -42,14 +48,14 @@ export async function startGateway(settings: { stateFolder: string; listen: stri
   }
 }
 
-/** As it was, or with port 0. An address that is not here stays: the gateway itself says so. */
+/** As it was, or with port 0. An address that is not here stays: the daemon itself says so. */
 async function withFreePort(listen: string): Promise<string> {
   const [, host = '', port = '0'] = /^\[?(.*?)\]?:(\d+)$/.exec(listen) ?? []
   const isFree = (await freePort(host, Number(port))) !== null
   return isFree ? listen : listen.replace(/:\d+$/, ':0')
 }
 
-/** Keeps the end of what the gateway prints, for when it fails. */
+/** Keeps the end of what a daemon prints, for when it fails. */
 function lastWords(child: ChildProcess): () => string {
   let text = ''
   for (const stream of [child.stdout, child.stderr])
@@ -59,9 +65,9 @@ function lastWords(child: ChildProcess): () => string {
   return () => text
 }
 
-async function listening(child: ChildProcess, said: () => string): Promise<string> {
+async function listening(name: string, child: ChildProcess, said: () => string): Promise<string> {
   return await new Promise((resolve, reject) => {
-    const tooLate = setTimeout(() => reject(new Error(`The gateway did not start within ${START_MS} ms.`)), START_MS)
+    const tooLate = setTimeout(() => reject(new Error(`The ${name} did not start within ${START_MS} ms.`)), START_MS)
     function look(): void {
       const url = /listening url=(\S+)/.exec(said())?.[1]
       if (url === undefined) return
