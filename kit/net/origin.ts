@@ -8,9 +8,13 @@ import { isIP } from 'node:net'
  * @param allowed names, compared without case; empty allows every name
  */
 export function isHostAllowed(host: string | undefined, allowed: readonly string[]): boolean {
-  if (allowed.length === 0) return true
+  return allowed.length === 0 || isHostAmong(host, allowed)
+}
+
+/** The same where an empty list allows no name: addresses, `localhost` and these names alone. */
+export function isHostAmong(host: string | undefined, names: readonly string[]): boolean {
   const name = hostName(host)
-  return name !== undefined && (isAddress(name) || allowed.some((one) => one.toLowerCase() === name))
+  return name !== undefined && (isAddress(name) || names.some((one) => one.toLowerCase() === name))
 }
 
 /**
@@ -34,23 +38,60 @@ function isAddress(name: string): boolean {
 
 /**
  * Whether a request comes from a page of this very server, or from no page at all (programs send no Origin).
- * Scheme and port count: another port of the same machine is another site.
+ * Host and port count: another port of the same machine is another site. A TLS proxy in front may have taken `https`
+ * off, so both schemes are taken.
  * @param origin the Origin header
  * @param host the Host header
- * @param scheme what this server speaks; a TLS proxy in front may have taken `https` off, so both are taken
  */
 export function isOwnOrigin(origin: string | undefined, host: string | undefined): boolean {
   if (origin === undefined) return true
-  if (host === undefined || !/^https?:\/\//i.test(origin)) return false
-  const from = urlOf(origin)
-  const own = from && urlOf(`${from.protocol}//${host}`)
-  return own !== undefined && own.host === from?.host && from.host !== ''
+  const from = parseOrigin(origin)
+  return from !== undefined && isOriginOf(from, host)
 }
 
-/** Host without port, lower case, IPv6 in its brackets; undefined where it is no host at all. */
+/** Where a page comes from. */
+export interface Origin {
+  /** As browsers write it: lower case, without the scheme's own port: `http://10.0.0.7:8080`. */
+  text: string
+  scheme: 'http' | 'https'
+  /** Lower case; IPv6 in its brackets. */
+  host: string
+  port: number
+}
+
+/**
+ * Reads an Origin header: scheme, host and port and nothing else. A path, a user, a zone, `null` and a list of several
+ * are no origin of a page that anybody could have opened here.
+ * @source RFC 6454, 7.1
+ */
+export function parseOrigin(text: string): Origin | undefined {
+  return /^https?:\/\/[^/?#@\\\s,]+$/i.test(text) ? originOf(text) : undefined
+}
+
+/** The origin of the page that a Referer names; undefined for what no browser sends. @source RFC 9110, 10.1.3 */
+export function originOfReferer(text: string): Origin | undefined {
+  return /^https?:\/\/[^/?#@\\\s,]+([/?][^\s]*)?$/i.test(text) ? originOf(text) : undefined
+}
+
+/** Whether a page of this origin was served under the Host that the request names. */
+export function isOriginOf({ scheme, text }: Origin, host: string | undefined): boolean {
+  return host !== undefined && originOf(`${scheme}://${host}`)?.text === text && hostName(host) !== undefined
+}
+
+function originOf(text: string): Origin | undefined {
+  const url = urlOf(text)
+  if (!url || url.hostname === '' || url.username !== '' || url.password !== '') return undefined
+  const scheme = url.protocol === 'https:' ? 'https' : 'http'
+  const port = url.port === '' ? (scheme === 'https' ? 443 : 80) : Number(url.port)
+  return { text: url.origin, scheme, host: url.hostname, port }
+}
+
+/** Host without port, lower case, IPv6 in its brackets and without its zone; undefined where it is no host at all. */
 function hostName(host: string | undefined): string | undefined {
-  if (!host || /[/?#@\\\s]/.test(host)) return undefined
-  return urlOf(`http://${host}`)?.hostname.replace(/\.$/, '')
+  if (!host || /[/?#@\\\s,]/.test(host)) return undefined
+  // A zone is the caller's own name for an interface, and nothing that a page's address can hold. RFC 6874, 1.
+  const unzoned = host.replace(/^(\[[0-9a-f:.]+)%[a-z0-9._~%-]+\]/i, '$1]')
+  return urlOf(`http://${unzoned}`)?.hostname.replace(/\.$/, '')
 }
 
 function urlOf(text: string): URL | undefined {

@@ -1,6 +1,14 @@
 /** Tests of net/origin.ts. */
 import t from 'tap'
-import { isHostAllowed, isOwnHost, isOwnOrigin } from '../../net/origin.ts'
+import {
+  isHostAllowed,
+  isHostAmong,
+  isOriginOf,
+  isOwnHost,
+  isOwnOrigin,
+  originOfReferer,
+  parseOrigin,
+} from '../../net/origin.ts'
 
 t.test('an empty list allows every Host', async (t) => {
   t.equal(isHostAllowed('evil.example', []), true)
@@ -66,4 +74,80 @@ t.test('any other Origin is foreign', async (t) => {
   ])
     t.equal(isOwnOrigin(origin, 'box:3132'), false, origin)
   t.equal(isOwnOrigin('http://box', undefined), false)
+})
+
+t.test('without an empty list that allows all, no name but those given and no address are refused', async (t) => {
+  for (const host of [
+    '10.0.0.1:80',
+    '[fd00::1]',
+    '[fe80::1%eth0]:80',
+    '[fe80::1%25eth0]',
+    'localhost',
+    'A.local.',
+    'a.local:8080',
+  ])
+    t.equal(isHostAmong(host, ['a.local']), true, host)
+  for (const host of [
+    undefined,
+    '',
+    'a',
+    'a.local.evil.example',
+    'evil.example',
+    'x@a.local',
+    'a.local/x',
+    'a.local,b',
+  ])
+    t.equal(isHostAmong(host, ['a.local']), false, String(host))
+  for (const host of [
+    '[fe80::1%]',
+    '[fe80::1%eth0',
+    '[evil%2e.example]',
+    '[::1%eth0]evil.example',
+    '10.0.0.1.evil.example',
+  ])
+    t.equal(isHostAmong(host, []), false, host)
+})
+
+t.test('an Origin is scheme, host and port and nothing else', async (t) => {
+  t.match(parseOrigin('http://Box.local'), { text: 'http://box.local', scheme: 'http', host: 'box.local', port: 80 })
+  t.match(parseOrigin('https://10.0.0.1:443'), { text: 'https://10.0.0.1', port: 443 })
+  t.match(parseOrigin('http://[FD00::1]:8080'), { text: 'http://[fd00::1]:8080', host: '[fd00::1]', port: 8080 })
+  for (const text of [
+    'null',
+    '',
+    'http://',
+    'http://a/',
+    'http://a/b',
+    'http://a?b',
+    'http://u@a',
+    'http://a, http://b',
+    'http://a http://b',
+    'http://a:99999',
+    'http://[fe80::1%25eth0]',
+    'ftp://a',
+    'file://',
+    'javascript://a',
+    'http:\\\\a',
+    'http://a\\b',
+  ])
+    t.equal(parseOrigin(text), undefined, text)
+})
+
+t.test('a Referer gives the origin of its page', async (t) => {
+  t.match(originOfReferer('http://box:8080/matrix?x#y'), { text: 'http://box:8080' })
+  t.match(originOfReferer('http://box'), { text: 'http://box' })
+  for (const text of ['', 'null', 'about:blank', 'http://u:p@box/', 'http://box\\@evil/', '//box/', 'http://bo x/'])
+    t.equal(originOfReferer(text), undefined, text)
+})
+
+t.test('a page is of a host by scheme, name and port together', async (t) => {
+  const of = (origin: string, host: string | undefined) => {
+    const from = parseOrigin(origin)
+    return from !== undefined && isOriginOf(from, host)
+  }
+  t.equal(of('http://box', 'BOX:80'), true)
+  t.equal(of('https://box', 'box'), true, 'a TLS proxy has taken the S off')
+  t.equal(of('http://box.', 'box.'), true)
+  for (const host of [undefined, '', 'box:81', 'box.', 'x@box', 'box/x', 'box?x', 'box#x'])
+    t.equal(of('http://box', host), false, String(host))
 })
