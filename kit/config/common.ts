@@ -1,20 +1,16 @@
 /** The config tables that every daemon has: `http` and `log`. */
-import { type Static, Type } from 'typebox'
+import { type Static, type TObject, type TProperties, Type } from 'typebox'
 import { Fault } from '#kit/fault.ts'
 import { parseListen } from './listen.ts'
 
 /**
  * The `http` table. Every bound of the server is a key here.
  * @param defaultPort the daemon's own port, 1..65535
+ * @param own keys beside those that every server has, such as those of its logins
  */
-export function httpTable(defaultPort: number) {
+export function httpTable<Own extends TProperties>(defaultPort: number, own: Own) {
   return Type.Object(
-    {
-      ...addressKeys(defaultPort),
-      ...requestKeys(),
-      ...socketKeys(),
-      ...loginKeys(),
-    },
+    { ...serverKeys(defaultPort), ...own },
     { additionalProperties: false, default: {}, description: 'the HTTP interface and its bounds' },
   )
 }
@@ -32,16 +28,23 @@ export function logTable() {
   )
 }
 
-/** The tables of every daemon, to be spread into its `config.ts`. */
+/** The tables of a daemon to which people sign in for a token, to be spread into its `config.ts`. */
 export function commonTables(defaultPort: number) {
-  return { http: httpTable(defaultPort), log: logTable() }
+  return { http: httpTable(defaultPort, tokenLoginKeys()), log: logTable() }
 }
 
-/** A checked `http` table. */
-export type HttpConfig = Static<ReturnType<typeof httpTable>>
+/** What a server needs of its checked `http` table. */
+export type HttpConfig = Static<TObject<ReturnType<typeof serverKeys>>>
+
+/** The checked `http` table of a daemon to which people sign in for a token. */
+export type TokenHttpConfig = HttpConfig & Static<TObject<ReturnType<typeof tokenLoginKeys>>>
 
 /** A checked `log` table. */
 export type LogConfig = Static<ReturnType<typeof logTable>>
+
+function serverKeys(defaultPort: number) {
+  return { ...addressKeys(defaultPort), ...requestKeys(), ...socketKeys() }
+}
 
 function addressKeys(defaultPort: number) {
   return {
@@ -57,7 +60,7 @@ function addressKeys(defaultPort: number) {
       check: (value: unknown) =>
         value === true ? 'HTTPS is not there yet: leave it false and put a TLS proxy in front' : undefined,
     }),
-    allowed_hosts: Type.Array(Type.String({ minLength: 1, maxLength: 253 }), {
+    hosts: Type.Array(Type.String({ minLength: 1, maxLength: 253 }), {
       default: [],
       maxItems: 64,
       description: 'names that a request may carry in Host, besides IP addresses and localhost; empty means any',
@@ -82,7 +85,7 @@ function requestKeys() {
       description: 'largest request head, line and headers together; more is answered 431',
     }),
     headers_timeout_ms: milliseconds(10_000, 100, 300_000, 'time a client has to send its request head'),
-    request_timeout_ms: milliseconds(10_000, 100, 300_000, 'time a client has to send its whole request'),
+    request_timeout_ms: milliseconds(10_000, 100, 300_000, 'time a client has to send its request body'),
     keep_alive_ms: milliseconds(5000, 0, 600_000, 'time an idle connection is kept open'),
     max_connections: count(256, 1, 65_536, 'connections open at once; further ones are closed'),
   }
@@ -116,11 +119,18 @@ function socketKeys() {
   }
 }
 
-function loginKeys() {
+/** Of every daemon that keeps passwords. */
+export function passwordKeys() {
   return {
-    max_tokens: count(1024, 1, 65_536, 'login tokens alive at once; the oldest is dropped'),
     password_workers: count(2, 1, 16, 'passwords hashed at once; each takes a core and 64 MiB at most'),
     password_queue: count(32, 1, 1024, 'logins that wait for a password worker; further ones are answered 503'),
+  }
+}
+
+function tokenLoginKeys() {
+  return {
+    ...passwordKeys(),
+    max_tokens: count(1024, 1, 65_536, 'login tokens alive at once; the oldest is dropped'),
     login_free_tries: count(5, 1, 100, 'wrong logins per address and per account before answers slow down'),
     login_wait_ms: milliseconds(
       1000,

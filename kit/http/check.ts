@@ -3,6 +3,8 @@ import { Ajv, type ValidateFunction } from 'ajv'
 import type { Static, TSchema } from 'typebox'
 import { Fault } from '#kit/fault.ts'
 import { withDefaults } from './defaults.ts'
+import type { Form } from './form.ts'
+import { formValues, spokenAsForm } from './form-values.ts'
 import type { JsonSchema } from './json-schema.ts'
 import { longLists } from './long-lists.ts'
 import { type FieldFault, fieldFaults } from './sentences.ts'
@@ -28,11 +30,13 @@ export interface Checked {
 
 /**
  * Prepares a check of one schema.
- * @param from where the value comes from: `json` is taken as it is, `text` (query, path) is read as the declared type
+ * @param from where the value comes from: `json` is taken as it is, `text` (query, path) is read as the declared type, and
+ * of a `form`, given as a Form, every text is
  * @param prefix put before the name of each field: `settings.`, `?`, `:`
  * @returns the check; it fills defaults into the value it is given
  */
-export function createCheck(schema: TSchema, from: 'json' | 'text' = 'json', prefix = ''): (value: unknown) => Checked {
+export function createCheck(schema: TSchema, from: Source = 'json', prefix = ''): (value: unknown) => Checked {
+  if (from === 'form') return createFormCheck(schema)
   let plain: JsonSchema | undefined
   let validate: ValidateFunction | undefined
   return (given) => {
@@ -45,6 +49,21 @@ export function createCheck(schema: TSchema, from: 'json' | 'text' = 'json', pre
     const value = withDefaults(plain, given)
     if (validate(value)) return { value, faults: [] }
     return { value, faults: fieldFaults(validate.errors ?? [], prefix) }
+  }
+}
+
+/** Where values come from. */
+export type Source = 'json' | 'text' | 'form'
+
+function createFormCheck(schema: TSchema): (value: unknown) => Checked {
+  const shape = spokenAsForm(structuredCloneOf(schema))
+  const check = createCheck(shape as TSchema)
+  return (given) => {
+    const { fields, faults: repeated } = given as Form
+    const { value, faults } = check(formValues(shape, fields))
+    // What else is wrong with a field that was sent twice depends on which of the two was meant.
+    const others = faults.filter(({ field }) => !repeated.some((one) => one.field === field))
+    return { value, faults: [...repeated, ...others] }
   }
 }
 

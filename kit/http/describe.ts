@@ -23,7 +23,7 @@ export function expected(schema: JsonSchema): string {
     case 'array':
       return `a list${counted('entry', schema.minItems, schema.maxItems)}`
     case 'boolean':
-      return 'true or false'
+      return schema.isSwitch ? '1 or 0 (or true, false, on, off)' : 'true or false'
     case 'object':
       return 'an object'
     case 'null':

@@ -2,17 +2,21 @@
 import { randomUUID } from 'node:crypto'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
+import type { Dialect } from './dialect.ts'
 import { Reply } from './route.ts'
+import type { FieldFault } from './sentences.ts'
 
 /** Status of each fault that the kit itself throws towards a client. A daemon adds its own. */
 const KIT_STATUS: Readonly<Record<string, number>> = {
   bad_base64: 400,
   bad_fields: 400,
+  bad_form: 400,
   bad_hex: 400,
   bad_http: 400,
   bad_json: 400,
   bad_target: 400,
   bad_url: 400,
+  body_cut: 400,
   unauthorized: 401,
   forbidden: 403,
   foreign_host: 403,
@@ -43,24 +47,31 @@ export interface RequestFacts {
 export type AnswerError = (error: unknown, facts: RequestFacts) => Reply
 
 /**
- * @param faultStatus the daemon's own codes and their status; a code in no table is answered as `internal`
+ * @param by `faultStatus` the daemon's own codes and their status; a code in no table is answered as `internal`
  */
-export function createAnswerError(log: Log, faultStatus: Readonly<Record<string, number>>): AnswerError {
+export function createAnswerError(by: {
+  log: Log
+  dialect: Dialect
+  faultStatus: Readonly<Record<string, number>>
+}): AnswerError {
+  const { log, dialect, faultStatus } = by
   const statusOf: ReadonlyMap<string, number> = new Map(Object.entries({ ...KIT_STATUS, ...faultStatus }))
   return (error, facts) => {
-    const fault = error instanceof Fault ? error : faultOfFastify(error)
+    const fault = error instanceof Fault ? error : faultOfFastify(error, dialect)
     const status = fault && statusOf.get(fault.code)
-    return fault && status !== undefined ? replyOf(fault, status) : internalReply(log, error, facts)
+    return fault && status !== undefined ? replyOf(fault, status, dialect) : internalReply(log, error, facts)
   }
 }
 
 /** `{error, message, ...details}`, with the headers that the status asks for. */
-function replyOf(fault: Fault, status: number): Reply {
+function replyOf(fault: Fault, status: number, dialect: Dialect): Reply {
   const headers: Record<string, string> = {}
-  if (status === 401) headers['www-authenticate'] = 'Bearer'
+  if (status === 401) headers['www-authenticate'] = dialect.challenge()
   const waitMs = fault.details?.retryAfterMs
   if (typeof waitMs === 'number') headers['retry-after'] = String(Math.max(1, Math.ceil(waitMs / 1000)))
-  return new Reply(status, { ...fault.details, error: fault.code, message: fault.message }, headers)
+  const fields = fault.details?.fields as readonly FieldFault[] | undefined
+  const details = fields ? { ...fault.details, fields: dialect.fieldsOf(fields) } : fault.details
+  return new Reply(status, { ...details, error: fault.code, message: fault.message }, headers)
 }
 
 /** Nothing of the error goes out but the number under which the log has it. */
@@ -74,17 +85,14 @@ function internalReply(log: Log, error: unknown, facts: RequestFacts): Reply {
 }
 
 /** What Fastify itself refuses, in our words; undefined for errors that are not Fastify's. */
-function faultOfFastify(error: unknown): Fault | undefined {
+function faultOfFastify(error: unknown, { mediaType }: Dialect): Fault | undefined {
   if (!(error instanceof Error)) return undefined
   const { code } = error as NodeJS.ErrnoException
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new Fault('body_too_large', 'the body is larger than this server takes')
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return new Fault(
-        'unsupported_media_type',
-        'the body has no type known here, expected Content-Type: application/json',
-      )
+      return new Fault('unsupported_media_type', `the body has no type known here, expected Content-Type: ${mediaType}`)
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new Fault('bad_http', 'the body is not as long as its Content-Length says')
     case 'FST_ERR_BAD_URL':

@@ -3,32 +3,39 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { HttpConfig } from '#kit/config/common.ts'
-import { readJson } from './json.ts'
+import type { BodyTime } from './body-time.ts'
+import type { Dialect } from './dialect.ts'
+import { originForm } from './plain-head.ts'
 
 /** A device path of 4096 characters, each percent-encoded, still fits a path parameter. The head's size bounds it before. */
 const LONGEST_PARAMETER = 4096
 
 /**
- * A Fastify that reads JSON strictly, bounds what a client may send and how long it may take, and leaves logging to us.
+ * A Fastify that reads bodies strictly, bounds what a client may send and how long it may take, and leaves logging to us.
  * @param by `frameworkErrors` answers what Fastify refuses before any hook runs, such as a broken percent-encoding;
  * `clientErrors` what Node refuses before there is a request; `socketPaths` are the only ones that upgrade
  */
 export function createFastify(
   config: HttpConfig,
   by: {
+    bodies: BodyTime
+    dialect: Dialect
     socketPaths: ReadonlySet<string>
     frameworkErrors: (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply
     clientErrors: (error: NodeJS.ErrnoException, connection: Socket) => void
   },
 ): FastifyInstance {
-  const requestTimeout = config.request_timeout_ms
-  // Node refuses a head that may take longer than the whole request.
-  const headersTimeout = Math.min(config.headers_timeout_ms, requestTimeout)
+  const headersTimeout = config.headers_timeout_ms
   const app = fastify({
     logger: false,
     bodyLimit: config.body_bytes,
     routerOptions: { maxParamLength: LONGEST_PARAMETER },
-    requestTimeout,
+    rewriteUrl(request) {
+      by.bodies.watch(request)
+      return originForm(request)
+    },
+    // Counted by ourselves: Node knows one time for all.
+    requestTimeout: 0,
     // Fastify reads 0 as "not given", Node as "for ever".
     keepAliveTimeout: Math.max(1, config.keep_alive_ms),
     http: {
@@ -45,10 +52,9 @@ export function createFastify(
   }) as unknown as FastifyInstance
   app.server.maxConnections = config.max_connections
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, bytes, done) => {
+  app.addContentTypeParser(by.dialect.mediaType, { parseAs: 'buffer' }, ({ headers }, bytes, done) => {
     try {
-      // Programs that name the type of a body they do not send are common; an empty body is none.
-      done(null, bytes.length === 0 ? undefined : readJson(bytes as Buffer))
+      done(null, by.dialect.readBody(bytes as Buffer, headers['content-type'] ?? ''))
     } catch (fault) {
       done(fault as Error)
     }

@@ -27,4 +27,6 @@ export interface JsonSchema {
   minItems?: number
   maxItems?: number
   writeOnly?: boolean
+  /** Ours: a boolean that comes as the text of a form. */
+  isSwitch?: boolean
 }

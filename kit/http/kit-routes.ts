@@ -1,4 +1,5 @@
 /** The routes that every daemon has: its own description, and its measurements. */
+import type { Dialect } from './dialect.ts'
 import type { Fence } from './fence.ts'
 import type { Metrics } from './metrics.ts'
 import { openApiOf } from './openapi.ts'
@@ -11,6 +12,7 @@ export function kitRoutes(of: {
   routes: readonly Route[]
   metrics: Metrics
   fence?: Fence
+  dialect?: Dialect
 }): Route[] {
   let description: unknown
   const own: Route[] = [

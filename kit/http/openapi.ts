@@ -1,13 +1,20 @@
 /** The OpenAPI 3.1 description of a route table. TypeBox schemas are JSON Schema 2020-12, which 3.1 takes as it is. */
 import type { TSchema } from 'typebox'
+import { type Dialect, jsonDialect } from './dialect.ts'
 import { mayComeEmpty, type Route } from './route.ts'
 
 /** @source OpenAPI Specification 3.1.1 */
-export function openApiOf(of: { title: string; version: string; routes: readonly Route[] }): unknown {
+export function openApiOf(of: {
+  title: string
+  version: string
+  routes: readonly Route[]
+  dialect?: Dialect
+}): unknown {
+  const { dialect = jsonDialect } = of
   const paths: Record<string, Record<string, unknown>> = {}
   for (const route of of.routes) {
     const path = route.path.replaceAll(/:(\w+)/g, '{$1}')
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route) }
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route, dialect) }
   }
   return {
     openapi: '3.1.1',
@@ -15,33 +22,43 @@ export function openApiOf(of: { title: string; version: string; routes: readonly
     paths,
     components: {
       securitySchemes: {
-        token: { type: 'http', scheme: 'bearer' },
+        token: dialect.securityScheme,
         ticket: { type: 'apiKey', in: 'query', name: 'ticket' },
       },
-      schemas: { Error: ERROR },
+      schemas: { Error: errorOf(dialect) },
     },
   }
 }
 
 /** The one shape of every reply that is not 2xx. */
-const ERROR = {
-  type: 'object',
-  required: ['error', 'message'],
-  properties: {
-    error: { type: 'string', description: 'stable code' },
-    message: { type: 'string', description: 'one sentence for people' },
-    fields: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['field', 'message'],
-        properties: { field: { type: 'string' }, message: { type: 'string' } },
-      },
+function errorOf({ source }: Dialect): unknown {
+  return {
+    type: 'object',
+    required: ['error', 'message'],
+    properties: {
+      error: { type: 'string', description: 'stable code' },
+      message: { type: 'string', description: 'one sentence for people' },
+      fields: source === 'form' ? FIELDS_BY_NAME : FIELDS_LISTED,
     },
+  }
+}
+
+const FIELDS_BY_NAME = {
+  type: 'object',
+  description: 'a sentence for each field that is wrong',
+  additionalProperties: { type: 'string' },
+}
+
+const FIELDS_LISTED = {
+  type: 'array',
+  items: {
+    type: 'object',
+    required: ['field', 'message'],
+    properties: { field: { type: 'string' }, message: { type: 'string' } },
   },
 }
 
-function operationOf(route: Route): unknown {
+function operationOf(route: Route, { mediaType }: Dialect): unknown {
   const refusals = ['400']
   if (route.who !== 'anyone') refusals.push('401', '403')
   const type = route.replyType ?? 'application/json'
@@ -52,7 +69,10 @@ function operationOf(route: Route): unknown {
     ...(route.who === 'anyone' ? {} : { security: [{ token: [] }, ...(route.ticket ? [{ ticket: [] }] : [])] }),
     parameters: [...pathParameters(route), ...parameters(route.query, 'query')],
     ...(route.body && {
-      requestBody: { required: !mayComeEmpty(route), content: { 'application/json': { schema: route.body } } },
+      requestBody: { required: !mayComeEmpty(route), content: { [mediaType]: { schema: route.body } } },
+    }),
+    ...(route.upload && {
+      requestBody: { required: true, content: { 'application/octet-stream': {} } },
     }),
     responses: {
       '2XX': { description: 'done', content: { [type]: route.reply ? { schema: route.reply } : {} } },

@@ -1,8 +1,9 @@
 /** What a daemon says of one HTTP route: path, who may, shapes, and what is done. */
-
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Static, TSchema } from 'typebox'
 import type { Role } from '../auth/roles.ts'
 import type { FieldFault } from './sentences.ts'
+import type { Upload, UploadBounds } from './upload.ts'
 
 /** Who may call a route. `anyone` needs no credentials, `user` any valid ones, `admin` those of an administrator. */
 export type WhoMay = 'anyone' | 'user' | 'admin'
@@ -28,6 +29,8 @@ export interface Ask<Body = unknown, Params = Record<string, string>, Query = Re
   token: string | undefined
   /** Address of the peer, without port. */
   remoteAddress: string
+  /** As they came, names in lower case; never log `authorization`. */
+  headers: IncomingHttpHeaders
   /** Aborted when the client goes away. */
   signal: AbortSignal
 }
@@ -55,6 +58,8 @@ export interface Route {
   summary: string
   /** Taken only under a name of this box itself: for what may be done before anybody can sign in. */
   ownHostOnly?: boolean
+  /** Answers no page but those of this server, opened under the very host that is asked: for what holds credentials. */
+  sameOriginOnly?: boolean
   /** Takes a one-time `?ticket=` in place of the header: for what a browser opens by address, such as a download. */
   ticket?: boolean
   body?: TSchema
@@ -65,6 +70,8 @@ export interface Route {
   faultsBeside?: (body: unknown) => FieldFault[]
   /** Largest body, where it is larger than `http.body_bytes`: for a list that is sent whole. */
   bodyBytes?: number
+  /** The body, of whatever type, is handed on as it arrives: see `uploadRoute`. */
+  upload?: UploadBounds
   params?: TSchema
   query?: TSchema
   /** Shape of the 200 (or 201) reply, for OpenAPI; replies are not filtered through it. */
@@ -85,6 +92,16 @@ export function route<
     params?: Params
     query?: Query
     handle: (ask: Ask<Static<Body>, Static<Params>, Static<Query>>) => unknown
+  },
+): Route {
+  return spec as Route
+}
+
+/** A route whose body is handed on as it arrives, in place of being read and checked. */
+export function uploadRoute(
+  spec: Omit<Route, 'handle' | 'body' | 'bodyBytes' | 'upload'> & {
+    upload: UploadBounds
+    handle: (ask: Ask<Upload>) => unknown
   },
 ): Route {
   return spec as Route

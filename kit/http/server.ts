@@ -1,5 +1,4 @@
 /** The one HTTP server of a daemon: its routes, sockets and pages behind the same bounds, checks and error bodies. */
-import { hostname } from 'node:os'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '#kit/clock.ts'
 import type { HttpConfig } from '#kit/config/common.ts'
@@ -7,20 +6,25 @@ import { parseListen, urlOfListen } from '#kit/config/listen.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
 import { plainAddress } from '../net/address.ts'
-import { isHostAllowed, isOwnHost } from '../net/origin.ts'
+import { isHostAllowed } from '../net/origin.ts'
+import { addRoutes, refuseMethod, refuseOtherMethods } from './add-routes.ts'
+import { createBodyTime } from './body-time.ts'
+import { type BrowserRule, holdBrowsers } from './browser-rule.ts'
 import { answerClientError } from './client-errors.ts'
+import { type Dialect, jsonDialect } from './dialect.ts'
 import { type AnswerError, createAnswerError } from './errors.ts'
 import { createFastify } from './fastify-setup.ts'
-import type { Fence, Place } from './fence.ts'
+import type { Fence } from './fence.ts'
 import { kitRoutes } from './kit-routes.ts'
 import { createLongAnswers, type LongAnswers } from './long-answers.ts'
 import type { Metrics } from './metrics.ts'
-import type { Caller, Route } from './route.ts'
-import { answer, createServe } from './route-handler.ts'
+import { checkLoneHeaders } from './plain-head.ts'
+import type { Caller, Route, WhoMay } from './route.ts'
+import { answer } from './route-handler.ts'
 import { addSockets, type SocketRoute, type Sockets } from './sockets.ts'
 import { loadPages, type Page, sendPage } from './static-pages.ts'
 import { watchTraffic } from './traffic.ts'
-import { type Identify, type Recognized, recognize } from './who-may.ts'
+import { type Identify, recognize } from './who-may.ts'
 
 /** What a daemon hands in. */
 export interface HttpServerOptions {
@@ -37,8 +41,12 @@ export interface HttpServerOptions {
   fence?: Fence
   /** Whether a socket or a long answer may go on, asked at each heartbeat: a token may have died or been revoked. */
   isStillSignedIn?: (caller: Caller) => boolean
-  /** Folder of the built pages, read once at the start. */
-  web?: { folder: string }
+  /** Folder of the built pages, read once at the start. `who` may see them, and learn that a path has none; default: anyone. */
+  web?: { folder: string; who?: WhoMay }
+  /** What clients speak; default: JSON and bearer tokens. */
+  dialect?: Dialect
+  /** What keeps pages of other sites out; default: they may not open sockets, and `http.hosts` bounds the names. */
+  browsers?: BrowserRule
   /** Status of the daemon's own fault codes. */
   faultStatus: Readonly<Record<string, number>>
   title: string
@@ -80,102 +88,61 @@ const HEADERS = {
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { config, log } = options
   const pages = options.web ? loadPages(options.web.folder) : []
-  const answerError = createAnswerError(log, options.faultStatus)
+  const { clock, dialect = jsonDialect } = options
+  const answerError = createAnswerError({ log, dialect, faultStatus: options.faultStatus })
   const sendError = errorSender(answerError)
   const socketPaths = new Set(options.sockets?.map(({ path }) => path))
   const clientErrors = answerClientError(answerError)
-  const app = createFastify(config, { frameworkErrors: sendError, clientErrors, socketPaths })
+  const bodies = createBodyTime({ clock, timeoutMs: config.request_timeout_ms, onLate: clientErrors })
+  const app = createFastify(config, { frameworkErrors: sendError, clientErrors, socketPaths, dialect, bodies })
   app.setErrorHandler(sendError)
+  const takesHost = options.browsers?.takesHost ?? ((host) => isHostAllowed(host, config.hosts))
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(HEADERS)
-    if (!isHostAllowed(request.headers.host, config.allowed_hosts))
-      throw new Fault('foreign_host', 'the Host header names a host that this server does not go by')
+    checkLoneHeaders(request.raw)
+    if (!takesHost(request.headers.host))
+      throw new Fault('foreign_host', 'the Host header names a host that this server does not go by; see http.hosts')
   })
+  const routes = [...options.routes, ...kitRoutes(options)]
+  const checkUnrouted = unroutedCheck(options)
+  if (options.browsers) holdBrowsers(app, options.browsers, browserPaths(routes))
   watchTraffic(app, options)
   const sockets = addSockets(app, options)
   const longAnswers = createLongAnswers((caller) => options.isStillSignedIn?.(caller) ?? true)
-  const heartbeat = options.clock.every(config.socket_ping_ms, longAnswers.endSignedOut)
+  const heartbeat = clock.every(config.socket_ping_ms, longAnswers.endSignedOut)
   app.addHook('onClose', async () => heartbeat.cancel())
   // The sockets' plugin sees only routes that are added after it was loaded, hence a scope of its own.
   app.register((scope, _options, done) => {
     sockets.addRoutes(scope)
-    const routes = [...options.routes, ...kitRoutes(options)]
-    addRoutes(scope, options, { routes, longAnswers })
+    addRoutes(scope, options, { routes, bodies, clock, dialect, longAnswers })
     const gets = (options.sockets ?? []).map(({ path }) => ({ method: 'GET', path }))
-    refuseOtherMethods(scope, [...routes, ...gets])
+    refuseOtherMethods(scope, [...routes, ...gets], checkUnrouted)
     done()
   })
-  answerUnknown(app, new Map(pages.map((page) => [page.path, page])))
+  answerUnknown(app, new Map(pages.map((page) => [page.path, page])), checkUnrouted)
   return startable(app, { sockets, longAnswers }, options)
 }
 
-function addRoutes(
-  app: FastifyInstance,
-  by: HttpServerOptions,
-  { routes, longAnswers }: { routes: readonly Route[]; longAnswers: LongAnswers },
-): void {
-  const recognized = new WeakMap<FastifyRequest, Recognized>()
-  for (const route of routes) {
-    const serve = createServe(route, longAnswers)
-    app.route({
-      method: route.method,
-      url: route.path,
-      bodyLimit: Math.max(by.config.body_bytes, route.bodyBytes ?? 0),
-      // Before the body is read: who may not call a route does not get to send it 64 KiB.
-      onRequest: async (request) => {
-        const { authorization, host } = request.headers
-        if (route.ownHostOnly && !isOwnHost(host, hostname(), by.config.allowed_hosts))
-          throw new Fault(
-            'foreign_host',
-            `this is done under the box's address or its name, ${hostname()}; other names go into http.allowed_hosts`,
-          )
-        const { ticket } = request.query as Record<string, unknown>
-        const claim = { who: route.who, authorization, place: placeOf(route, request) }
-        const takesTicket = route.ticket === true && typeof ticket === 'string'
-        recognized.set(request, await recognize(by, takesTicket ? { ...claim, ticket } : claim))
-      },
-      handler: (request, reply) => serve(request, reply, recognized.get(request) ?? NOBODY),
-    })
+/** Whether somebody may see pages, and learn what there is and what is not. @throws as `recognize` */
+type CheckUnrouted = (request: FastifyRequest) => Promise<unknown>
+
+function unroutedCheck(by: HttpServerOptions): CheckUnrouted {
+  const who = by.web?.who ?? 'anyone'
+  return (request) => {
+    const { headers, method, url, ip } = request
+    const place = { method, path: url.split('?', 1)[0] ?? '', params: {}, remoteAddress: plainAddress(ip) }
+    return recognize(by, { who, authorization: headers.authorization, place })
   }
-}
-
-function placeOf({ method, path }: Route, request: FastifyRequest): Place {
-  const params = request.params as Record<string, string>
-  return { method, path, params, remoteAddress: plainAddress(request.ip) }
-}
-
-const NOBODY: Recognized = { caller: undefined, token: undefined }
-
-/** Fastify answers a method that a path does not have with 404; 405 with Allow tells the difference. */
-function refuseOtherMethods(app: FastifyInstance, routes: readonly { method: string; path: string }[]): void {
-  const byPath = Map.groupBy(routes, (route) => route.path)
-  for (const [url, those] of byPath) {
-    const has: string[] = those.map((route) => route.method)
-    if (has.includes('GET')) has.push('HEAD')
-    const allow = [...has, 'OPTIONS'].join(', ')
-    app.route({
-      method: app.supportedMethods.filter((method) => !has.includes(method)),
-      url,
-      // No Access-Control headers: pages of other sites get nothing here.
-      onRequest: async (request, reply) => refuseMethod(request, reply, allow),
-      handler: () => undefined,
-    })
-  }
-}
-
-function refuseMethod(request: FastifyRequest, reply: FastifyReply, allow: string): FastifyReply {
-  reply.header('allow', allow)
-  if (request.method === 'OPTIONS') return reply.code(204).send()
-  throw new Fault('method_not_allowed', `${request.method} is not known on this path, only ${allow}`)
 }
 
 /**
  * What no route answers. Pages are among it: a route for each of sixty files, those that refuse other methods too, would
  * be 2 MB.
  */
-function answerUnknown(app: FastifyInstance, pages: ReadonlyMap<string, Page>): void {
+function answerUnknown(app: FastifyInstance, pages: ReadonlyMap<string, Page>, checkUnrouted: CheckUnrouted): void {
   app.addHook('onRequest', async (request, reply) => {
     if (!request.is404) return
+    await checkUnrouted(request)
     if (!app.supportedMethods.includes(request.method))
       throw new Fault('unknown_method', `the method ${request.method} is not known to this server`)
     const page = pages.get(request.url.split('?', 1)[0] ?? '')
@@ -184,6 +151,11 @@ function answerUnknown(app: FastifyInstance, pages: ReadonlyMap<string, Page>): 
     return refuseMethod(request, reply, 'GET, HEAD, OPTIONS')
   })
   app.setNotFoundHandler(() => undefined)
+}
+
+function browserPaths(routes: readonly Route[]) {
+  const sameOriginOnly = new Set(routes.filter((route) => route.sameOriginOnly).map(({ path }) => path))
+  return { methods: [...new Set(routes.map(({ method }) => method))].sort(), sameOriginOnly }
 }
 
 function errorSender(answerError: AnswerError) {

@@ -7,7 +7,7 @@ import type { HttpConfig } from '#kit/config/common.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
 import { plainAddress } from '../net/address.ts'
-import { isOwnOrigin } from '../net/origin.ts'
+import { type BrowserRule, opensSocket } from './browser-rule.ts'
 import type { Metrics } from './metrics.ts'
 import type { Caller, WhoMay } from './route.ts'
 import { createSocket, type ServedSocket, type Socket } from './socket.ts'
@@ -35,6 +35,7 @@ export interface SocketNeeds extends Recognizer {
   config: HttpConfig
   metrics: Metrics
   sockets?: readonly SocketRoute[]
+  browsers?: BrowserRule
   /** Asked of each open socket at each heartbeat, with the very caller it was opened by: false closes it. */
   isStillSignedIn?: (caller: Caller) => boolean
 }
@@ -69,6 +70,10 @@ export function addSockets(app: FastifyInstance, needs: SocketNeeds): Sockets {
       for (const socket of open.keys()) socket.close(GOING_AWAY, 'the server stops')
       done()
     },
+  })
+  // The plugin does so for those it has seen; what is refused before, for its Host, would stay open for ever.
+  app.addHook('onResponse', async ({ raw }) => {
+    if ('upgrade' in raw && raw.upgrade === true) raw.socket.destroy()
   })
   const isSignedOut = (caller: Caller | undefined) => caller && needs.isStillSignedIn?.(caller) === false
   const closeSignedOut = () => {
@@ -110,8 +115,8 @@ function addRoute(scope: FastifyInstance, { route, open, needs, onDropped }: At)
     // Everything that can refuse stands before the upgrade, so that the refusal is a plain HTTP reply.
     onRequest: async (request) => {
       if (!request.ws) throw new Fault('upgrade_required', 'this path is a WebSocket, expected an Upgrade')
-      const { authorization, origin, host } = request.headers
-      if (!isOwnOrigin(origin, host))
+      const { authorization } = request.headers
+      if (!opensSocket(request.headers, needs.browsers))
         throw new Fault('foreign_origin', 'sockets are not opened for pages of other sites')
       const { ticket } = request.query as Record<string, unknown>
       const place = { method: 'GET', path: route.path, params: {}, remoteAddress: plainAddress(request.ip) }

@@ -52,7 +52,6 @@ const PAGE_HEADERS = {
     "frame-ancestors 'none'",
   ].join('; '),
   'cross-origin-opener-policy': 'same-origin',
-  vary: 'accept-encoding',
 }
 
 /**
@@ -100,7 +99,12 @@ export function sendPage(page: Page, request: FastifyRequest, reply: FastifyRepl
   const sendsGzip = takesGzip && page.isPacked
   // Each content coding has a tag of its own, as it must.
   const etag = sendsGzip ? `"${page.etag}.gz"` : `"${page.etag}"`
-  reply.headers(PAGE_HEADERS).header('cache-control', page.cacheControl).header('etag', etag).type(page.type)
+  const vary = [reply.getHeader('vary'), 'accept-encoding'].filter(Boolean).join(', ')
+  reply
+    .headers({ ...PAGE_HEADERS, vary })
+    .header('cache-control', page.cacheControl)
+    .header('etag', etag)
+    .type(page.type)
   if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send()
   if (sendsGzip) reply.header('content-encoding', 'gzip')
   return reply.send(page.isPacked && !sendsGzip ? gunzipSync(page.bytes) : page.bytes)

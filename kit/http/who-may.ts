@@ -1,6 +1,7 @@
 /** Who may call a route: credentials in, a caller or a refusal out. */
 import { Fault } from '#kit/fault.ts'
 import { bearerOf } from '../auth/bearer.ts'
+import { type Dialect, jsonDialect } from './dialect.ts'
 import type { Fence, Place } from './fence.ts'
 import type { Caller, WhoMay } from './route.ts'
 
@@ -35,6 +36,8 @@ export interface Recognizer {
   takeTicket?: ((ticket: string) => Caller | undefined) | undefined
   /** Holds some callers to less than their role. */
   fence?: Fence | undefined
+  /** How credentials are sent; default: as a bearer token. */
+  dialect?: Dialect
 }
 
 /**
@@ -49,7 +52,7 @@ export async function recognize(by: Recognizer, claim: Claim): Promise<Recognize
   const caller = isTicket
     ? by.takeTicket?.(ticket)
     : await by.identify({ authorization, remoteAddress: place.remoteAddress })
-  if (!caller) throw new Fault('unauthorized', refusal(isTicket, authorization))
+  if (!caller) throw new Fault('unauthorized', refusal(isTicket, authorization, by.dialect ?? jsonDialect))
   try {
     checkRole(who, caller)
     by.fence?.check(caller, place)
@@ -65,8 +68,8 @@ function checkRole(who: WhoMay, caller: Caller): void {
     throw new Fault('forbidden', `this needs an administrator, and ${caller.name} is signed in as ${caller.role}`)
 }
 
-function refusal(isTicket: boolean, authorization: string | undefined): string {
+function refusal(isTicket: boolean, authorization: string | undefined, { credentials }: Dialect): string {
   if (isTicket) return 'the ticket is not known: each is good once and for a short time'
-  if (authorization === undefined) return 'credentials are missing: send Authorization: Bearer <token>'
+  if (authorization === undefined) return `credentials are missing: ${credentials}`
   return 'the credentials are not valid, or no longer: sign in again'
 }

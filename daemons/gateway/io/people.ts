@@ -3,7 +3,7 @@ import { isSecretOf, makeApiKey } from '#kit/auth/api-key.ts'
 import { createLoginGuard } from '#kit/auth/login-guard.ts'
 import { createPasswords } from '#kit/auth/password.ts'
 import type { Clock } from '#kit/clock.ts'
-import type { HttpConfig } from '#kit/config/common.ts'
+import type { TokenHttpConfig } from '#kit/config/common.ts'
 import type { Log } from '#kit/log.ts'
 import { type ApiKeys, createApiKeys } from '../core/api-keys.ts'
 import { createUserBook, type UserBook } from '../core/user-book.ts'
@@ -23,7 +23,7 @@ export interface PeopleParts {
   clock: Clock
   log: Log
   /** Its login keys. */
-  http: HttpConfig
+  http: TokenHttpConfig
   /** Keys `users.max`, `keys.max`, `keys.save_ms`. */
   limits: { users: number; keys: number; keySaveMs: number }
 }

@@ -198,7 +198,7 @@ t.test('a page that bent its own name to this box cannot make itself the adminis
   const bent = ['-H', 'Host: rebound.example', '-H', 'Content-Type: application/json']
   for (const more of [[], ['-d', body]]) {
     const { stdout } = await run('curl', ['-sS', ...bent, ...more, `${gateway.url}/api/setup`])
-    t.match(JSON.parse(stdout), { error: 'foreign_host', message: /allowed_hosts/ })
+    t.match(JSON.parse(stdout), { error: 'foreign_host', message: /http\.hosts/ })
   }
   t.match(await gateway.call('GET', '/api/status'), { body: { adminConfigured: false } })
 })

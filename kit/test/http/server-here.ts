@@ -11,7 +11,7 @@ import { createHttpServer, type HttpServerOptions } from '../../http/server.ts'
 
 /** The `http` table with its defaults, on a free loopback port. */
 export function httpConfig(keys: Partial<HttpConfig> = {}): HttpConfig {
-  const plain = JSON.parse(JSON.stringify(httpTable(3132)))
+  const plain = JSON.parse(JSON.stringify(httpTable(3132, {})))
   return { ...(withDefaults(plain, {}) as HttpConfig), listen: '127.0.0.1:0', ...keys }
 }
 

@@ -235,7 +235,7 @@ t.test('makes a signal only for a handler that asks for it', async (t) => {
 })
 
 t.test('takes only the hosts allowed, addresses and localhost', async (t) => {
-  const { ask } = await serve(t, { routes: [get('/a', () => ({}))], http: { allowed_hosts: ['plant.example'] } })
+  const { ask } = await serve(t, { routes: [get('/a', () => ({}))], http: { hosts: ['plant.example'] } })
   t.equal((await ask('/a')).status, 200)
   const { request } = await import('node:http')
   const { port } = new URL((await ask('/a')).url)

@@ -2,6 +2,7 @@
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
+import { systemClock } from '#kit/clock.ts'
 import type { Route } from '../../http/route.ts'
 import { serve } from './server-here.ts'
 
@@ -39,7 +40,11 @@ t.test('ends a client that keeps dripping: what counts is the whole head', async
 })
 
 t.test('ends a client that does not send its body in time', async (t) => {
-  const { port } = await serve(t, { routes, http: { headers_timeout_ms: 100, request_timeout_ms: 100 } })
+  const { port } = await serve(t, {
+    routes,
+    clock: systemClock,
+    http: { headers_timeout_ms: 100, request_timeout_ms: 100 },
+  })
   const head = 'POST /api/take HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n'
   t.same(refusalOf(await say(port, `${head}{`)), [408, 'request_timeout'])
 })

@@ -1,0 +1,37 @@
+/** Heads of requests made plain, so that every rule after it looks at the same host and the same origin. */
+import type { IncomingMessage } from 'node:http'
+import { Fault } from '#kit/fault.ts'
+
+/** Headers by which somebody is let in or turned away. */
+const LONE: ReadonlySet<string> = new Set(['host', 'origin', 'referer', 'authorization'])
+
+/**
+ * Of two such headers Node keeps the first; what stands between may have looked at the second.
+ * @throws Fault `bad_http`
+ * @source RFC 9112, 3.2; RFC 9110, 5.3
+ */
+export function checkLoneHeaders({ rawHeaders }: IncomingMessage): void {
+  const seen = new Set<string>()
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]?.toLowerCase() ?? ''
+    if (!LONE.has(name)) continue
+    if (seen.has(name)) throw new Fault('bad_http', `the request has the header ${name} twice`)
+    seen.add(name)
+  }
+}
+
+const ABSOLUTE = /^https?:\/\/([^/?#]*)/i
+
+/**
+ * A request may name its whole address in its first line; then that is the host it speaks to, whatever Host says.
+ * @returns the path and query alone
+ * @source RFC 9112, 3.2.2
+ */
+export function originForm(request: Pick<IncomingMessage, 'url' | 'headers'>): string {
+  const url = request.url ?? ''
+  const [whole, authority] = ABSOLUTE.exec(url) ?? []
+  if (whole === undefined) return url
+  request.headers.host = authority
+  const rest = url.slice(whole.length)
+  return rest.startsWith('/') ? rest : `/${rest}`
+}

@@ -1,0 +1,26 @@
+/** Tests of http/plain-head.ts. */
+import t from 'tap'
+import { checkLoneHeaders, originForm } from '../../http/plain-head.ts'
+
+const heads = (...rawHeaders: string[]) => checkLoneHeaders({ rawHeaders } as never)
+
+t.test('a header that decides who is let in stands once', async (t) => {
+  heads('Host', 'a', 'Accept', 'x', 'accept', 'y', 'Origin', 'http://a', 'Authorization', 'Basic x')
+  for (const name of ['host', 'ORIGIN', 'Referer', 'authorization'])
+    t.throws(() => heads('Accept', 'x', name, 'a', name.toLowerCase(), 'a'), { code: 'bad_http' }, name)
+})
+
+t.test('an address in the first line is the host that counts', async (t) => {
+  const plain = (url: string) => {
+    const request = { url, headers: { host: 'said.example' } }
+    return [originForm(request), request.headers.host]
+  }
+  t.same(plain('/api/status?x=http://b'), ['/api/status?x=http://b', 'said.example'])
+  t.same(plain('http://evil.example/api/status?x'), ['/api/status?x', 'evil.example'])
+  t.same(plain('HTTPS://Box:81/a'), ['/a', 'Box:81'])
+  t.same(plain('http://box'), ['/', 'box'])
+  t.same(plain('http://box?x'), ['/?x', 'box'])
+  t.same(plain('http:///a'), ['/a', ''])
+  t.same(plain('http://user@box/a'), ['/a', 'user@box'], 'which is no host anybody goes by')
+  t.same(plain('*'), ['*', 'said.example'])
+})
