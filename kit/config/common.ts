@@ -1,7 +1,8 @@
-/** The config tables that every daemon has: `http` and `log`. */
+/** The config tables that every daemon has: `http`, `mdns` and `log`. */
 import { type Static, type TObject, type TProperties, Type } from 'typebox'
 import { Fault } from '#kit/fault.ts'
 import { parseListen } from './listen.ts'
+import { mdnsTable } from './mdns-table.ts'
 
 /**
  * The `http` table. Every bound of the server is a key here.
@@ -30,7 +31,7 @@ export function logTable() {
 
 /** The tables of a daemon to which people sign in for a token, to be spread into its `config.ts`. */
 export function commonTables(defaultPort: number) {
-  return { http: httpTable(defaultPort, tokenLoginKeys()), log: logTable() }
+  return { http: httpTable(defaultPort, tokenLoginKeys()), mdns: mdnsTable(), log: logTable() }
 }
 
 /** What a server needs of its checked `http` table. */

@@ -133,7 +133,8 @@ function unmapped(address: Address): Address {
   return startsWith(address, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]) ? address.slice(12) : address
 }
 
-function masked(address: Address, prefix: number): Address {
+/** An address with the bits behind a prefix set to zero. */
+export function masked(address: Address, prefix: number): Address {
   return address.map((byte, i) => byte & (0xff00 >> Math.min(8, Math.max(0, prefix - 8 * i))))
 }
 

@@ -1,0 +1,65 @@
+/** bonjour-service, as far as it is used. Loaded when it is needed: a daemon that is not to be found holds none of it. */
+import type Bonjour from 'bonjour-service'
+import type { Browser, Service } from 'bonjour-service'
+import { type Clock, wait } from '#kit/clock.ts'
+import { type HeardService, heardServiceOf } from './heard-service.ts'
+import type { LibrarySocket } from './library-socket.ts'
+
+/** What is told of others. */
+export interface Hearing {
+  onHeard(service: HeardService): void
+  onGoodbye(id: string): void
+}
+
+/** bonjour-service over one socket. */
+export interface Library {
+  publish(announced: { instance: string; hostname: string; port: number; text: Readonly<Record<string, string>> }): void
+  /** Asks who is there. Each round begins knowing nobody, so that everybody who answers is told of again. */
+  find(hearing: Hearing): void
+  /** Forgets who was heard in this round, and goes on. */
+  forget(): void
+  /** Takes back what was published. */
+  farewell(clock: Clock, deadlineMs: number): Promise<void>
+  close(): void
+}
+
+/**
+ * @param socket heard and spoken through; the library has none of its own
+ * @param onFault what could not be sent; the library would throw it where nobody catches
+ */
+export async function openLibrary(socket: LibrarySocket, onFault: (fault: unknown) => void): Promise<Library> {
+  const { default: Library } = await import('bonjour-service')
+  const settings = { socket, bind: false, multicast: false } as unknown as ConstructorParameters<typeof Bonjour>[0]
+  const bonjour = new Library(settings, onFault)
+  let browser: Browser | undefined
+
+  return {
+    publish({ instance, hostname, port, text }) {
+      const host = `${hostname}.local`
+      // Probing: of two that meet, the loser would take back the winner's records.
+      bonjour.publish({ name: instance, type: 'plantroom', host, port, txt: { ...text }, probe: false })
+    },
+    find({ onHeard, onGoodbye }) {
+      browser?.stop()
+      const hear = (service: Service) => {
+        const heard = heardServiceOf(service)
+        if (heard) onHeard(heard)
+      }
+      browser = bonjour.find({ type: 'plantroom' }, hear)
+      browser.on('srv-update', hear).on('txt-update', hear)
+      browser.on('down', ({ fqdn }) => onGoodbye(String(fqdn).toLowerCase()))
+    },
+    forget() {
+      browser?.services.splice(0)
+    },
+    async farewell(clock, deadlineMs) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      bonjour.unpublishAll(() => resolve())
+      await Promise.race([promise, wait(clock, deadlineMs)])
+    },
+    close() {
+      browser?.stop()
+      bonjour.destroy()
+    },
+  }
+}

@@ -1,0 +1,251 @@
+/** Daemons find each other: announces this one as `_plantroom._tcp` and tells of the others. */
+import { randomBytes } from 'node:crypto'
+import { networkInterfaces } from 'node:os'
+import type { Clock, Timer } from '#kit/clock.ts'
+import type { MdnsConfig } from '#kit/config/mdns-table.ts'
+import type { Log } from '#kit/log.ts'
+import type { Refusal } from './guard.ts'
+import type { HeardService } from './heard-service.ts'
+import { areSameLinks, chooseLinks, type Interfaces, type Link } from './links.ts'
+import { type OpenSockets, openMulticast } from './sockets.ts'
+import { openStage, type Stage } from './stage.ts'
+
+/** The kind of service that every daemon is. */
+export const KIND = '_plantroom._tcp.local'
+
+/** What a daemon says of itself. */
+export interface Announcement {
+  /** `instanceName` gives it. */
+  instance: string
+  /** What the machine calls itself; a domain behind it is left out. */
+  hostname: string
+  /** Where its HTTP interface listens. */
+  port: number
+  /** role, name, version, path and what the role adds. */
+  text: Readonly<Record<string, string>>
+}
+
+/** What is done with other daemons. Without it nobody is looked for, and nothing that others say is decoded. */
+export interface Finding {
+  /** How often is asked who is there, unless somebody else on the link has just asked. */
+  queryMs: number
+  /** Somebody is there, or has changed: told at least once a query, and as soon as it says so itself. */
+  onHeard(service: HeardService): void
+  /** Somebody takes leave, or somebody else does so in its name: ask it. */
+  onGoodbye(id: string): void
+}
+
+/** What happened since the start. */
+export interface MdnsCounts {
+  refused: Readonly<Record<Refusal, number>>
+  /** Messages that bonjour-service broke off at. */
+  broken: number
+  /** Interfaces in use now. */
+  links: number
+}
+
+/** What it is made of; the world is there to be taken out in tests. */
+export interface MdnsOptions {
+  clock: Clock
+  log: Log
+  config: MdnsConfig
+  /** The host that HTTP listens on: where it is one address, others need not know. */
+  listenHost: string
+  finding?: Finding
+  world?: Partial<MdnsWorld>
+}
+
+/** The world. */
+export interface MdnsWorld {
+  interfaces(): Interfaces
+  openSockets: OpenSockets
+  /** Port of the group, 5353. */
+  port: number
+  chance(): number
+}
+
+const WORLD: MdnsWorld = { interfaces: networkInterfaces, openSockets: openMulticast, port: 5353, chance: Math.random }
+/** Asked again soon after the start, when others may have started too; then in the rhythm. */
+const ASKED_AGAIN_MS = [1000, 3000]
+/** Services of one round that the library keeps; a new round forgets them. */
+const MOST_A_ROUND = 1024
+/** Different troubles told until the interfaces change. */
+const MOST_TOLD = 64
+
+/** One daemon on multicast DNS, from `start` to `stop`. Whatever does not work is logged and tried again. */
+export class Mdns {
+  readonly #options: MdnsOptions
+  readonly #world: MdnsWorld
+  readonly #wanted: string
+  readonly #refused: Record<Refusal, number> = { malformed: 0, stranger: 0, flood: 0 }
+  #broken = 0
+  #announcement: Announcement | undefined
+  #stage: Stage | undefined
+  #isStarted = false
+  #hasMetDouble = false
+  #turn: Promise<void> = Promise.resolve()
+  readonly #timers: Timer[] = []
+  readonly #told = new Set<string>()
+  #tried: readonly Link[] = []
+
+  constructor(options: MdnsOptions) {
+    const { config, listenHost } = options
+    this.#options = options
+    this.#world = { ...WORLD, ...options.world }
+    this.#wanted = config.interface === '' && !isEverywhere(listenHost) ? listenHost : config.interface
+  }
+
+  /** Says this from now on. What was said under another name is taken back. */
+  async announce(said: Announcement): Promise<void> {
+    const next = { ...said, hostname: hostLabel(said.hostname) }
+    const isOther = this.#announcement !== undefined && this.#announcement.instance !== next.instance
+    this.#announcement = next
+    if (this.#isStarted) await this.#inTurn(() => this.#renew(isOther))
+  }
+
+  async start(): Promise<void> {
+    const { clock, config, finding } = this.#options
+    if (!config.enabled || this.#isStarted) return
+    this.#isStarted = true
+    await this.#inTurn(() => this.#renew(false))
+    this.#timers.push(clock.every(config.recheck_ms, () => this.#look()))
+    if (!finding) return
+    for (const delayMs of ASKED_AGAIN_MS) this.#timers.push(clock.after(delayMs, () => this.#ask()))
+    const inRhythm = () => {
+      this.#stage?.spareQuestions()
+      this.#ask()
+    }
+    this.#timers.push(clock.every(finding.queryMs, inRhythm))
+  }
+
+  /** Takes leave. */
+  async stop(): Promise<void> {
+    for (const timer of this.#timers.splice(0)) timer.cancel()
+    this.#isStarted = false
+    await this.#inTurn(() => this.#close(true))
+  }
+
+  counts(): MdnsCounts {
+    return { refused: { ...this.#refused }, broken: this.#broken, links: this.#stage?.links.length ?? 0 }
+  }
+
+  /** One after the other: an interface that changes while sockets are being opened waits. */
+  #inTurn(run: () => Promise<void>): Promise<void> {
+    this.#turn = this.#turn.then(run)
+    return this.#turn
+  }
+
+  /** Opens anew. What fails now is tried again when the interfaces are looked at. */
+  async #renew(farewell: boolean): Promise<void> {
+    await this.#close(farewell)
+    const links = this.#links()
+    if (!areSameLinks(this.#tried, links)) this.#told.clear()
+    this.#tried = links
+    if (!this.#isStarted || links.length === 0) return
+    try {
+      this.#stage = await this.#open(links)
+    } catch (fault) {
+      this.#warn('daemons cannot find each other', { fault })
+      return
+    }
+    const announced = this.#announcement
+    if (announced) this.#stage.library.publish(announced)
+    this.#options.log.info('announced', {
+      instance: announced?.instance,
+      interfaces: links.map(({ name }) => name).join(' '),
+    })
+    this.#ask()
+  }
+
+  async #close(farewell: boolean): Promise<void> {
+    const old = this.#stage
+    this.#stage = undefined
+    await old?.close(farewell)
+  }
+
+  #open(links: readonly Link[]): Promise<Stage> {
+    const { clock, config, finding } = this.#options
+    return openStage({
+      clock,
+      links,
+      port: this.#world.port,
+      openSockets: this.#world.openSockets,
+      chance: this.#world.chance,
+      kind: KIND,
+      hostname: this.#announcement?.hostname ?? '',
+      instance: this.#announcement?.instance.toLowerCase() ?? '',
+      perSecond: config.per_second,
+      queryMs: finding?.queryMs ?? 0,
+      onRefused: (why) => void this.#refused[why]++,
+      onBroken: (from, fault) => {
+        this.#broken++
+        this.#warn('a message could not be read', { from, fault })
+      },
+      onTrouble: (link, fault) => this.#warn('an interface takes no multicast', { interface: link?.name, fault }),
+    })
+  }
+
+  #links(): Link[] {
+    return chooseLinks(this.#world.interfaces(), this.#wanted)
+  }
+
+  #look(): void {
+    void this.#inTurn(async () => {
+      if (this.#isStarted && !areSameLinks(this.#stage?.links ?? [], this.#links())) await this.#renew(false)
+    })
+  }
+
+  #ask(): void {
+    const { finding } = this.#options
+    if (!finding || !this.#stage) return
+    const { library } = this.#stage
+    let heard = 0
+    library.find({
+      onHeard: (service) => {
+        heard++
+        if (heard % MOST_A_ROUND === 0) library.forget()
+        if (service.id === this.#ownId()) this.#meetDouble(service.from)
+        else finding.onHeard(service)
+      },
+      onGoodbye: (id) => finding.onGoodbye(id),
+    })
+  }
+
+  #ownId(): string {
+    return `${this.#announcement?.instance}.${KIND}`.toLowerCase()
+  }
+
+  /** Cards that were copied whole may have one identity: who hears its own name takes another, once. */
+  #meetDouble(from: string): void {
+    const old = this.#announcement
+    if (this.#hasMetDouble || !old) return
+    this.#hasMetDouble = true
+    const instance = `${old.instance.slice(0, 40)}-${randomBytes(4).toString('hex')}`
+    this.#announcement = { ...old, instance }
+    this.#options.log.warning('another daemon goes by the same name', { from, instance: old.instance, now: instance })
+    void this.#inTurn(() => this.#renew(false))
+  }
+
+  /** Once for each thing that does not work, until the interfaces change. */
+  #warn(what: string, facts: Record<string, unknown>): void {
+    const key = `${what} ${facts.interface ?? ''}`
+    if (this.#told.has(key) || this.#told.size >= MOST_TOLD) return
+    this.#told.add(key)
+    this.#options.log.warning(what, facts)
+  }
+}
+
+function isEverywhere(host: string): boolean {
+  return host === '0.0.0.0' || host === '::'
+}
+
+/** A name as it may stand before `.local`. @source RFC 1123, 2.1 */
+function hostLabel(hostname: string): string {
+  const label =
+    hostname
+      .split('.')[0]
+      ?.toLowerCase()
+      .replace(/[^a-z0-9-]/g, '-')
+      .slice(0, 63) ?? ''
+  return label.replace(/^-+|-+$/g, '') || 'plantroom'
+}

@@ -1,0 +1,194 @@
+/** A multicast DNS message as bytes: judged before anybody decodes it, and mended before it goes out. */
+import { parseAddress } from '../address.ts'
+
+/** Types of records that are told apart. @source RFC 1035, 3.2.2; RFC 3596; RFC 2782 */
+const TYPE = { A: 1, PTR: 12, TXT: 16, AAAA: 28, SRV: 33 } as const
+
+/** The longest any record of ours is believed: a daemon that was cut off is forgotten by then. */
+const LONGEST_TTL_S = 120
+
+/** Set in the class of a record of which there is one: those known before are to be forgotten. @source RFC 6762, 10.2 */
+const FLUSH = 0x8000
+
+const CLASS_IN = 1
+const HEADER_BYTES = 12
+const QUESTION_TAIL_BYTES = 4
+const RECORD_TAIL_BYTES = 10
+/** What gives a list of all kinds of services there are; it is nobody's own. @source RFC 6763, 9 */
+const ALL_KINDS = '\x09_services\x07_dns-sd\x04_udp\x05local\0'
+
+/** One record; offsets into the message. */
+export interface MessageRecord {
+  /** Of its name. */
+  startAt: number
+  /** Behind its data. */
+  endAt: number
+  type: number
+  classAt: number
+  ttlAt: number
+  ttlS: number
+  dataAt: number
+  /** 0 answers, 1 authorities, 2 additionals. */
+  section: number
+}
+
+/** The outline of a message. */
+export interface Message {
+  isResponse: boolean
+  questions: number
+  /** Where the records begin. */
+  recordsAt: number
+  records: MessageRecord[]
+}
+
+/**
+ * Goes through a message without decoding names or data.
+ * @param mostEntries questions and records together; whoever sends more is not heard
+ * @returns undefined where it is no whole message of opcode 0 without error, or holds too much
+ * @source RFC 1035, 4.1; RFC 6762, 18
+ */
+export function openMessage(bytes: Uint8Array, mostEntries: number): Message | undefined {
+  if (bytes.length < HEADER_BYTES) return undefined
+  const flags = word(bytes, 2)
+  // Opcode and response code are to be zero; what has others is to be ignored.
+  if ((flags & 0x780f) !== 0) return undefined
+  const [questions = 0, ...counts] = [4, 6, 8, 10].map((at) => word(bytes, at))
+  if (questions + counts.reduce((sum, count) => sum + count, 0) > mostEntries) return undefined
+  let at = HEADER_BYTES
+  for (let index = 0; index < questions; index++) {
+    const nameEnd = endOfName(bytes, at)
+    if (nameEnd === undefined || nameEnd + QUESTION_TAIL_BYTES > bytes.length) return undefined
+    at = nameEnd + QUESTION_TAIL_BYTES
+  }
+  const recordsAt = at
+  const records: MessageRecord[] = []
+  for (const [section, count] of counts.entries())
+    for (let index = 0; index < count; index++) {
+      const record = recordAt(bytes, at, section)
+      if (!record) return undefined
+      records.push(record)
+      at = record.endAt
+    }
+  return { isResponse: (flags & 0x8000) !== 0, questions, recordsAt, records }
+}
+
+/** Whether a label stands in the message anywhere, in either case. Compressed names point into the message itself. */
+export function mentions(bytes: Uint8Array, labels: readonly string[]): boolean {
+  const text = latin(bytes).toLowerCase()
+  return labels.some((label) => text.includes(String.fromCharCode(label.length) + label))
+}
+
+/** Whether all that a message does is ask for one name's pointers, of which it knows none yet. */
+export function asksFor(bytes: Uint8Array, { isResponse, questions, records }: Message, name: string): boolean {
+  if (isResponse || questions !== 1 || records.length > 0) return false
+  const question = latin(bytes.subarray(HEADER_BYTES)).toLowerCase()
+  return question.startsWith(`${nameBytes(name)}\0\x0c`)
+}
+
+/** Whether a message takes back what was said. */
+export function isGoodbye({ isResponse, records }: Message): boolean {
+  return isResponse && records.length > 0 && records.every(({ ttlS }) => ttlS === 0)
+}
+
+/** What a link's messages say of the machine. */
+export interface OwnHost {
+  /** `name.local` */
+  host: string
+  /** Those of the link, as text. */
+  addresses: readonly string[]
+}
+
+/**
+ * A message of ours as it should go out on one link. What bonjour-service 1.4.4 writes has the addresses of every
+ * interface on each of them, is believed for eight hours, says nowhere that it replaces what was said before, and takes
+ * back the machine's addresses and the kind of service along with the daemon (docs/decisions/160-bonjour-service.md).
+ * @returns undefined where nothing is left to be said
+ */
+export function mended(bytes: Uint8Array, message: Message, own: OwnHost): Uint8Array | undefined {
+  const sections: Uint8Array[][] = [[], [], []]
+  const asked = new Set<number>()
+  for (const record of message.records) {
+    if (isAddress(record)) {
+      if (record.section === 0 && record.ttlS > 0) asked.add(record.type)
+    } else if (!isOfAllKindsTakenBack(bytes, record)) sections[record.section]?.push(mendedRecord(bytes, record))
+  }
+  const isPlaceSaid = message.records.some(({ type, ttlS }) => type === TYPE.SRV && ttlS > 0)
+  const addresses = addressRecords(own)
+  sections[0]?.push(...addresses.filter(({ type }) => asked.has(type)).map(({ record }) => record))
+  if (isPlaceSaid) sections[2]?.push(...addresses.filter(({ type }) => !asked.has(type)).map(({ record }) => record))
+  if (message.isResponse && sections[0]?.length === 0) return undefined
+  const out = Buffer.concat([bytes.subarray(0, message.recordsAt), ...sections.flat()])
+  for (const [index, section] of sections.entries()) out.writeUInt16BE(section.length, 6 + 2 * index)
+  return out
+}
+
+function isAddress({ type }: MessageRecord): boolean {
+  return type === TYPE.A || type === TYPE.AAAA
+}
+
+function isOfAllKindsTakenBack(bytes: Uint8Array, { ttlS, startAt }: MessageRecord): boolean {
+  return ttlS === 0 && latin(bytes.subarray(startAt)).startsWith(ALL_KINDS)
+}
+
+function mendedRecord(bytes: Uint8Array, record: MessageRecord): Uint8Array {
+  const { startAt, endAt, ttlAt, classAt, ttlS, type } = record
+  const out = Buffer.from(bytes.subarray(startAt, endAt))
+  out.writeUInt32BE(Math.min(ttlS, LONGEST_TTL_S), ttlAt - startAt)
+  const isOnlyOne = type !== TYPE.PTR
+  if (isOnlyOne) out.writeUInt16BE(word(bytes, classAt) | FLUSH, classAt - startAt)
+  return out
+}
+
+function addressRecords({ host, addresses }: OwnHost): { type: number; record: Uint8Array }[] {
+  const name = Buffer.from(nameBytes(host), 'latin1')
+  return addresses.flatMap((text) => {
+    const address = parseAddress(text)
+    if (!address) return []
+    const type = address.length === 4 ? TYPE.A : TYPE.AAAA
+    const fields = Buffer.alloc(RECORD_TAIL_BYTES)
+    fields.writeUInt16BE(type, 0)
+    fields.writeUInt16BE(CLASS_IN | FLUSH, 2)
+    fields.writeUInt32BE(LONGEST_TTL_S, 4)
+    fields.writeUInt16BE(address.length, 8)
+    return [{ type, record: Buffer.concat([name, fields, address]) }]
+  })
+}
+
+function recordAt(bytes: Uint8Array, startAt: number, section: number): MessageRecord | undefined {
+  const nameEnd = endOfName(bytes, startAt)
+  if (nameEnd === undefined || nameEnd + RECORD_TAIL_BYTES > bytes.length) return undefined
+  const dataAt = nameEnd + RECORD_TAIL_BYTES
+  const endAt = dataAt + word(bytes, nameEnd + 8)
+  if (endAt > bytes.length) return undefined
+  const [classAt, ttlAt] = [nameEnd + 2, nameEnd + 4]
+  const ttlS = word(bytes, ttlAt) * 0x10000 + word(bytes, ttlAt + 2)
+  return { startAt, endAt, type: word(bytes, nameEnd), classAt, ttlAt, ttlS, dataAt, section }
+}
+
+/** Where a name ends that begins here: behind its empty label, or behind the pointer that stands for the rest of it. */
+function endOfName(bytes: Uint8Array, at: number): number | undefined {
+  while (at < bytes.length) {
+    const length = bytes[at] ?? 0
+    if (length === 0) return at + 1
+    if (length >= 0xc0) return at + 2
+    if (length > 63) return undefined
+    at += length + 1
+  }
+  return undefined
+}
+
+/** A name as it stands in a message, one character a byte. */
+function nameBytes(name: string): string {
+  return `${name
+    .split('.')
+    .map((label) => String.fromCharCode(label.length) + label)
+    .join('')}\0`
+}
+
+function latin(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+}
+
+function word(bytes: Uint8Array, at: number): number {
+  return ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)
+}

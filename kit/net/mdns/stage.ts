@@ -1,0 +1,88 @@
+/** Sockets with a library over them: what lives from one change of interfaces to the next. */
+import type { Clock } from '#kit/clock.ts'
+import { type Admitted, createGuard, type Refusal } from './guard.ts'
+import { type Library, openLibrary } from './library.ts'
+import { LibrarySocket } from './library-socket.ts'
+import type { Link } from './links.ts'
+import { mentions } from './message.ts'
+import type { OpenSockets } from './sockets.ts'
+
+/** What is open now. */
+export interface Stage {
+  links: readonly Link[]
+  library: Library
+  /** From now on a question that somebody else has just put is not put again. */
+  spareQuestions(): void
+  /** @param farewell whether what was announced is taken back */
+  close(farewell: boolean): Promise<void>
+}
+
+/** What it is made of. */
+export interface StageOptions {
+  clock: Clock
+  links: readonly Link[]
+  port: number
+  openSockets: OpenSockets
+  chance(): number
+  /** The kind of service, with its domain. */
+  kind: string
+  /** What the machine is called, lower case, without a domain. */
+  hostname: string
+  /** The name that this daemon goes by, lower case. */
+  instance: string
+  perSecond: number
+  /** 0 where nobody is looked for. */
+  queryMs: number
+  onRefused(why: Refusal): void
+  /** bonjour-service threw at a message. */
+  onBroken(from: string, fault: unknown): void
+  /** A link, or all, cannot be spoken or listened to. */
+  onTrouble(link: Link | undefined, fault: unknown): void
+}
+
+/** How long a farewell may take. */
+const FAREWELL_MS = 500
+
+/** @throws the system's error where the port cannot be shared */
+export async function openStage(options: StageOptions): Promise<Stage> {
+  const { clock, links, port, kind, queryMs, chance, openSockets, onTrouble } = options
+  const guard = createGuard({
+    clock,
+    links,
+    port,
+    kind,
+    labels: [kind.split('.')[0] ?? '', '_dns-sd', options.hostname],
+    isFinding: queryMs > 0,
+    perSecond: options.perSecond,
+    onRefused: options.onRefused,
+  })
+  function onMessage(bytes: Uint8Array, from: { address: string; port: number }): void {
+    const admitted = guard(bytes, from)
+    if (!admitted || isOwn(bytes, from.address, admitted)) return
+    try {
+      socket.hear(bytes, from, admitted)
+    } catch (fault) {
+      options.onBroken(from.address, fault)
+    }
+  }
+  /** What we said ourselves comes back to us; what another daemon of this machine says has the same address. */
+  function isOwn(bytes: Uint8Array, from: string, { message, link }: Admitted): boolean {
+    return message.isResponse && link.addresses.includes(from) && mentions(bytes, [options.instance])
+  }
+  const sockets = await openSockets({ links, port, onMessage, onTrouble })
+  const send = (link: Link, bytes: Uint8Array) => sockets.send(link, bytes)
+  const socket = new LibrarySocket({ clock, links, kind, host: `${options.hostname}.local`, send, chance, queryMs })
+  const library = await openLibrary(socket, (fault) => onTrouble(undefined, fault))
+  return {
+    links,
+    library,
+    spareQuestions() {
+      socket.maySpareQuestions = true
+    },
+    async close(farewell) {
+      if (farewell) await library.farewell(clock, FAREWELL_MS)
+      library.close()
+      sockets.close()
+    },
+  }
+}

@@ -1,0 +1,26 @@
+/** Tests of net/mdns/plain-text.ts. */
+import fc from 'fast-check'
+import t from 'tap'
+import { plainText } from '../../../net/mdns/plain-text.ts'
+
+t.test('keeps words of any language as they are', async (t) => {
+  for (const text of ['Hall 2', 'Küche', '音声', 'Зал', '🔊 left']) t.equal(plainText(text, 64), text)
+})
+
+t.test('leaves out what is not seen, turns or breaks lines', async (t) => {
+  t.equal(plainText('a\u0000b\u001b[31mc\r\n\td', 64), 'a b [31mc d')
+  t.equal(plainText('pay\u202elave\u2066l\u200b\ufeff', 64), 'paylavel')
+  t.equal(plainText('a\u2028b\u2029c\ud800d', 64), 'a b cd')
+})
+
+t.test('cuts at the bound, never through a sign, and knows no bad text', async (t) => {
+  t.equal(plainText('🔊🔊🔊', 2), '🔊🔊')
+  t.equal(plainText('x'.repeat(1e6), 64).length, 64)
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
+      const plain = plainText(text, 40)
+      return plain.isWellFormed() && [...plain].length <= 40 && !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(plain)
+    }),
+  )
+  t.pass()
+})
