@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { createMetrics } from '#kit/http/metrics.ts'
 import { createHttpServer } from '#kit/http/server.ts'
+import { createPresence } from '#kit/net/mdns/presence.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
 import { faultStatus } from './api/fault-status.ts'
 import { otherRoleRoutes } from './api/other-role-routes.ts'
@@ -34,6 +35,8 @@ export async function assemble(context: Context): Promise<Assembled> {
     metrics,
   })
   parts.add({ name: 'http', start: async () => void (await server.listen()), stop: () => server.close() })
+  const says = () => ({ role, name: machineName() })
+  parts.add(createPresence({ ...context, daemon: 'board', port: () => server.address().port, says }).part)
   return { status: () => house.verdict().text }
 }
 

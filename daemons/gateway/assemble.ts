@@ -5,10 +5,10 @@ import { createTokenStore } from '#kit/auth/tokens.ts'
 import { createMetrics } from '#kit/http/metrics.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
 import { createTickets } from '#kit/http/tickets.ts'
-import { createJournal, type Journal } from '#kit/journal.ts'
 import { createLineRule, openerOfAllowed } from '#kit/line/line-allow.ts'
 import { createLineFinder } from '#kit/line/line-finder.ts'
 import { createSerialOpener } from '#kit/line/serial-line.ts'
+import { createPresence } from '#kit/net/mdns/presence.ts'
 import { lookupSafely, parseTarget } from '#kit/net/target.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
 import { actionRoutes } from './api/action-routes.ts'
@@ -44,12 +44,12 @@ import type { TemplateLibrary } from './core/point-template.ts'
 import { Port } from './core/port.ts'
 import type { PortRecord } from './core/port-record.ts'
 import { PortRegistry } from './core/port-registry.ts'
-import { createRefusals, type Refusals } from './core/refusals.ts'
 import { createSessions, TOKEN_LIFE_MS } from './core/sessions.ts'
 import { createWebhookBook, type WebhookBook } from './core/webhook-book.ts'
 import { createWebhookDelivery, type WebhookDelivery } from './core/webhook-delivery.ts'
 import { openPeople, type People } from './io/people.ts'
 import { createProtocolWorld } from './io/protocol-world.ts'
+import { openRecords, type Records } from './io/records.ts'
 import { createStateFiles, type StateFiles } from './io/state-files.ts'
 import { readSystemFacts } from './io/system-facts.ts'
 import { createTemplateFiles } from './io/template-files.ts'
@@ -72,12 +72,6 @@ interface House {
   captures: Captures
 }
 
-/** What the server writes of those who call. */
-interface Records {
-  journal: Journal
-  refusals: Refusals
-}
-
 /** Loads what was kept, and adds the parts in the order they depend on each other. */
 export async function assemble(context: Context): Promise<Assembled> {
   const { parts } = context
@@ -85,14 +79,14 @@ export async function assemble(context: Context): Promise<Assembled> {
   const ports = await files.ports.load()
   const house = await furnish(context, files)
   const { delivery, people, registry } = house
-  const records = recordsOf(context)
+  const records = openRecords(context)
   const server = serverOf(context, house, records)
   // What a new role or password ended, or a removal, is over now, and not at the next heartbeat.
   people.list.onChange(() => server.endSignedOut())
   people.keys.onRemoved(() => server.endSignedOut())
 
   house.hub.subscribe((event) => delivery.publish(event))
-  parts.add({ name: 'journal', start: () => {}, stop: () => closeRecords(records) })
+  parts.add({ name: 'journal', start: () => {}, stop: () => records.close() })
   parts.add({ name: 'keys', start: () => {}, stop: () => people.keys.close() })
   parts.add({
     name: 'webhooks',
@@ -111,6 +105,8 @@ export async function assemble(context: Context): Promise<Assembled> {
       return server.close()
     },
   })
+  const says = () => ({ role: 'gateway', name: house.identity.name() })
+  parts.add(createPresence({ ...context, daemon: 'gateway', port: () => server.address().port, says }).part)
   return { status: () => statusLine(registry) }
 }
 
@@ -128,28 +124,6 @@ async function furnish(context: Context, files: StateFiles): Promise<House> {
   const templates = createTemplateFiles(join(import.meta.dirname, 'templates/gateway'))
   const points = pointsOf(context, registry, templates)
   return { people, identity, hub, checkPath, registry, webhooks, points, templates, delivery, captures }
-}
-
-function recordsOf({ clock, config, log, stateFolder }: Context): Records {
-  const {
-    entries: maxEntries,
-    refusals,
-    refused_ms: quietMs,
-    refused_groups: maxGroups,
-    sent,
-    sign_ins,
-  } = config.journal
-  // However small the journal is set, a quarter of it is for changes.
-  const share = (figure: number, parts: number) => Math.min(figure, Math.ceil(maxEntries / parts))
-  const most = { sent: share(sent, 2), refusal: share(refusals, 8), 'sign-in': share(sign_ins, 8) }
-  const journal = createJournal({ folder: stateFolder, clock, log, maxEntries, most })
-  const record = journal.record.bind(journal)
-  return { journal, refusals: createRefusals({ clock, record, quietMs, maxGroups }) }
-}
-
-async function closeRecords({ journal, refusals }: Records): Promise<void> {
-  refusals.close()
-  await journal.close()
 }
 
 function deliveryOf({ clock, config, log }: Context): WebhookDelivery {

@@ -15,7 +15,7 @@ export const KIND = '_plantroom._tcp.local'
 
 /** What a daemon says of itself. */
 export interface Announcement {
-  /** `instanceName` gives it. */
+  /** `instanceName` gives it; lower case. */
   instance: string
   /** What the machine calls itself; a domain behind it is left out. */
   hostname: string
@@ -51,6 +51,8 @@ export interface MdnsOptions {
   config: MdnsConfig
   /** The host that HTTP listens on: where it is one address, others need not know. */
   listenHost: string
+  /** What is said; asked for again with each look at the interfaces. */
+  announcement(): Announcement
   finding?: Finding
   world?: Partial<MdnsWorld>
 }
@@ -79,10 +81,12 @@ export class Mdns {
   readonly #wanted: string
   readonly #refused: Record<Refusal, number> = { malformed: 0, stranger: 0, flood: 0 }
   #broken = 0
-  #announcement: Announcement | undefined
+  /** As it is said now. */
+  #said: Announcement | undefined
+  /** Put behind the name once another daemon goes by it. */
+  #suffix = ''
   #stage: Stage | undefined
   #isStarted = false
-  #hasMetDouble = false
   #turn: Promise<void> = Promise.resolve()
   readonly #timers: Timer[] = []
   readonly #told = new Set<string>()
@@ -95,19 +99,11 @@ export class Mdns {
     this.#wanted = config.interface === '' && !isEverywhere(listenHost) ? listenHost : config.interface
   }
 
-  /** Says this from now on. What was said under another name is taken back. */
-  async announce(said: Announcement): Promise<void> {
-    const next = { ...said, hostname: hostLabel(said.hostname) }
-    const isOther = this.#announcement !== undefined && this.#announcement.instance !== next.instance
-    this.#announcement = next
-    if (this.#isStarted) await this.#inTurn(() => this.#renew(isOther))
-  }
-
   async start(): Promise<void> {
     const { clock, config, finding } = this.#options
     if (!config.enabled || this.#isStarted) return
     this.#isStarted = true
-    await this.#inTurn(() => this.#renew(false))
+    await this.#inTurn(() => this.#renew())
     this.#timers.push(clock.every(config.recheck_ms, () => this.#look()))
     if (!finding) return
     for (const delayMs of ASKED_AGAIN_MS) this.#timers.push(clock.after(delayMs, () => this.#ask()))
@@ -125,6 +121,11 @@ export class Mdns {
     await this.#inTurn(() => this.#close(true))
   }
 
+  /** The full name as others hear it, lower case. */
+  id(): string {
+    return `${this.#said?.instance}.${KIND}`
+  }
+
   counts(): MdnsCounts {
     return { refused: { ...this.#refused }, broken: this.#broken, links: this.#stage?.links.length ?? 0 }
   }
@@ -136,24 +137,23 @@ export class Mdns {
   }
 
   /** Opens anew. What fails now is tried again when the interfaces are looked at. */
-  async #renew(farewell: boolean): Promise<void> {
-    await this.#close(farewell)
+  async #renew(): Promise<void> {
+    const said = this.#announcement()
+    await this.#close(this.#said !== undefined && this.#said.instance !== said.instance)
+    this.#said = said
     const links = this.#links()
     if (!areSameLinks(this.#tried, links)) this.#told.clear()
     this.#tried = links
     if (!this.#isStarted || links.length === 0) return
     try {
-      this.#stage = await this.#open(links)
+      this.#stage = await this.#open(links, said)
     } catch (fault) {
       this.#warn('daemons cannot find each other', { fault })
       return
     }
-    const announced = this.#announcement
-    if (announced) this.#stage.library.publish(announced)
-    this.#options.log.info('announced', {
-      instance: announced?.instance,
-      interfaces: links.map(({ name }) => name).join(' '),
-    })
+    this.#stage.library.publish(said)
+    const interfaces = links.map(({ name }) => name).join(' ')
+    this.#options.log.info('announced', { instance: said.instance, port: said.port, interfaces })
     this.#ask()
   }
 
@@ -163,7 +163,7 @@ export class Mdns {
     await old?.close(farewell)
   }
 
-  #open(links: readonly Link[]): Promise<Stage> {
+  #open(links: readonly Link[], { hostname, instance }: Announcement): Promise<Stage> {
     const { clock, config, finding } = this.#options
     return openStage({
       clock,
@@ -172,8 +172,8 @@ export class Mdns {
       openSockets: this.#world.openSockets,
       chance: this.#world.chance,
       kind: KIND,
-      hostname: this.#announcement?.hostname ?? '',
-      instance: this.#announcement?.instance.toLowerCase() ?? '',
+      hostname,
+      instance,
       perSecond: config.per_second,
       queryMs: finding?.queryMs ?? 0,
       onRefused: (why) => void this.#refused[why]++,
@@ -191,8 +191,15 @@ export class Mdns {
 
   #look(): void {
     void this.#inTurn(async () => {
-      if (this.#isStarted && !areSameLinks(this.#stage?.links ?? [], this.#links())) await this.#renew(false)
+      if (!this.#isStarted) return
+      const isSame = areSameLinks(this.#stage?.links ?? [], this.#links()) && isEqual(this.#said, this.#announcement())
+      if (!isSame) await this.#renew()
     })
+  }
+
+  #announcement(): Announcement {
+    const { instance, hostname, ...rest } = this.#options.announcement()
+    return { ...rest, instance: instance + this.#suffix, hostname: hostLabel(hostname) }
   }
 
   #ask(): void {
@@ -204,26 +211,19 @@ export class Mdns {
       onHeard: (service) => {
         heard++
         if (heard % MOST_A_ROUND === 0) library.forget()
-        if (service.id === this.#ownId()) this.#meetDouble(service.from)
+        if (service.id === this.id()) this.#meetDouble(service.from)
         else finding.onHeard(service)
       },
       onGoodbye: (id) => finding.onGoodbye(id),
     })
   }
 
-  #ownId(): string {
-    return `${this.#announcement?.instance}.${KIND}`.toLowerCase()
-  }
-
   /** Cards that were copied whole may have one identity: who hears its own name takes another, once. */
   #meetDouble(from: string): void {
-    const old = this.#announcement
-    if (this.#hasMetDouble || !old) return
-    this.#hasMetDouble = true
-    const instance = `${old.instance.slice(0, 40)}-${randomBytes(4).toString('hex')}`
-    this.#announcement = { ...old, instance }
-    this.#options.log.warning('another daemon goes by the same name', { from, instance: old.instance, now: instance })
-    void this.#inTurn(() => this.#renew(false))
+    if (this.#suffix !== '') return
+    this.#suffix = `-${randomBytes(4).toString('hex')}`
+    this.#options.log.warning('another daemon goes by the same name', { from, instance: this.#said?.instance })
+    void this.#inTurn(() => this.#renew())
   }
 
   /** Once for each thing that does not work, until the interfaces change. */
@@ -237,6 +237,10 @@ export class Mdns {
 
 function isEverywhere(host: string): boolean {
   return host === '0.0.0.0' || host === '::'
+}
+
+function isEqual(one: Announcement | undefined, other: Announcement): boolean {
+  return JSON.stringify(one) === JSON.stringify(other)
 }
 
 /** A name as it may stand before `.local`. @source RFC 1123, 2.1 */

@@ -62,14 +62,6 @@ export function daemonOn(
   },
 ) {
   const { finding, announcement, config, listenHost = '0.0.0.0', world } = more
-  const mdns = new Mdns({
-    clock,
-    log: silentLog,
-    config: { ...CONFIG, ...config },
-    listenHost,
-    ...(finding ? { finding } : {}),
-    world: world ?? network.worldOf(machine),
-  })
   const said: Announcement = {
     instance: 'board-0123456789',
     hostname: 'hall',
@@ -77,6 +69,15 @@ export function daemonOn(
     text: { role: 'serial', name: 'Hall', version: '1.0.0', path: '/' },
     ...announcement,
   }
+  const mdns = new Mdns({
+    clock,
+    log: silentLog,
+    config: { ...CONFIG, ...config },
+    listenHost,
+    announcement: () => said,
+    ...(finding ? { finding } : {}),
+    world: world ?? network.worldOf(machine),
+  })
   return { mdns, said }
 }
 

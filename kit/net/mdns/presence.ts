@@ -1,0 +1,59 @@
+/** A daemon on the network as one of its parts: announced from when it listens until it stops. */
+import { hostname } from 'node:os'
+import type { Clock } from '#kit/clock.ts'
+import { parseListen } from '#kit/config/listen.ts'
+import type { MdnsConfig } from '#kit/config/mdns-table.ts'
+import type { Log } from '#kit/log.ts'
+import type { Part } from '#kit/run/parts.ts'
+import { identityHere, instanceName } from './instance-name.ts'
+import { type Finding, Mdns, type MdnsCounts } from './mdns.ts'
+import { plainText } from './plain-text.ts'
+
+/** What is announced of whom. */
+export interface PresenceOptions {
+  clock: Clock
+  log: Log
+  config: { mdns: MdnsConfig; http: { listen: string } }
+  stateFolder: string
+  /** Name of the daemon. */
+  daemon: string
+  version: string
+  /** Where HTTP listens; asked for once that is known. */
+  port(): number
+  /** What it is called, and what it does; looked at again every now and then. `more` are further texts. */
+  says(): { role: string; name: string; more?: Readonly<Record<string, string>> }
+  finding?: Finding
+}
+
+/** An announced daemon. */
+export interface Presence {
+  part: Part
+  /** Its full name, as others hear it; it may change once. */
+  id(): string
+  counts(): MdnsCounts
+}
+
+/** A text with its key has 255 bytes at most. @source RFC 6763, 6.1 */
+const LONGEST_TEXT = 60
+
+export function createPresence(options: PresenceOptions): Presence {
+  const { clock, log, config, daemon, stateFolder, version, port, says, finding } = options
+  const instance = instanceName(daemon, identityHere(stateFolder))
+  const mdns = new Mdns({
+    clock,
+    log,
+    config: config.mdns,
+    listenHost: parseListen(config.http.listen).host,
+    announcement() {
+      const { role, name, more = {} } = says()
+      const text = { role, name: plainText(name, LONGEST_TEXT), version, path: '/', ...more }
+      return { instance, hostname: hostname(), port: port(), text }
+    },
+    ...(finding ? { finding } : {}),
+  })
+  return {
+    part: { name: 'mdns', start: () => mdns.start(), stop: () => mdns.stop() },
+    id: () => mdns.id(),
+    counts: () => mdns.counts(),
+  }
+}
