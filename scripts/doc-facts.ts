@@ -3,6 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { TObject } from 'typebox'
+import { journalRoutes } from '#kit/http/journal-routes.ts'
 import { kitRoutes } from '#kit/http/kit-routes.ts'
 import type { Route } from '#kit/http/route.ts'
 
@@ -31,7 +32,8 @@ export interface TableFact {
 
 /** Routes of one daemon, as its factories in `api/` make them, and those of every daemon. Sorted by path. */
 export async function routesOf(root: string, daemon: string): Promise<RouteFact[]> {
-  const found: RouteFact[] = kitRoutes(anything() as never).map(factOf)
+  const ofAll = [...kitRoutes(anything() as never), ...journalRoutes(anything() as never)]
+  const found: RouteFact[] = ofAll.map(factOf)
   for (const file of globSync(`daemons/${daemon}/{api,roles/*/api}/*.ts`, { cwd: root }).sort()) {
     const exported: Record<string, unknown> = await import(pathToFileURL(join(root, file)).href)
     for (const [name, value] of Object.entries(exported)) {

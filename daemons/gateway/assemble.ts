@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { createTokenStore } from '#kit/auth/tokens.ts'
+import { journalRoutes } from '#kit/http/journal-routes.ts'
 import { createMetrics } from '#kit/http/metrics.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
 import { createTickets } from '#kit/http/tickets.ts'
@@ -10,6 +11,7 @@ import { createLineFinder } from '#kit/line/line-finder.ts'
 import { createSerialOpener } from '#kit/line/serial-line.ts'
 import { createPresence } from '#kit/net/mdns/presence.ts'
 import { lookupSafely, parseTarget } from '#kit/net/target.ts'
+import { openRecords, type Records } from '#kit/records.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
 import { actionRoutes } from './api/action-routes.ts'
 import { measureCaptures } from './api/capture-metrics.ts'
@@ -17,7 +19,6 @@ import { captureRoute } from './api/capture-route.ts'
 import { faultStatus } from './api/fault-status.ts'
 import { firstRunRoute } from './api/first-run-route.ts'
 import { createGate } from './api/gate.ts'
-import { journalRoutes } from './api/journal-routes.ts'
 import { keyRoutes } from './api/key-routes.ts'
 import { liveFeedRoute } from './api/live-feed.ts'
 import { loginRoutes } from './api/login-routes.ts'
@@ -25,7 +26,6 @@ import { measurePoints } from './api/point-metrics.ts'
 import { pointRoutes } from './api/point-routes.ts'
 import { measurePorts } from './api/port-metrics.ts'
 import { portRoutes } from './api/port-routes.ts'
-import { createRecorder } from './api/recorder.ts'
 import { registerRoutes } from './api/register-routes.ts'
 import { scanRoutes } from './api/scan-routes.ts'
 import { PRODUCT, systemRoutes } from './api/system-routes.ts'
@@ -49,7 +49,6 @@ import { createWebhookBook, type WebhookBook } from './core/webhook-book.ts'
 import { createWebhookDelivery, type WebhookDelivery } from './core/webhook-delivery.ts'
 import { openPeople, type People } from './io/people.ts'
 import { createProtocolWorld } from './io/protocol-world.ts'
-import { openRecords, type Records } from './io/records.ts'
 import { createStateFiles, type StateFiles } from './io/state-files.ts'
 import { readSystemFacts } from './io/system-facts.ts'
 import { createTemplateFiles } from './io/template-files.ts'
@@ -205,7 +204,7 @@ function pointsOf({ config }: Context, registry: PortRegistry, templates: Templa
   })
 }
 
-function serverOf(context: Context, house: House, { journal, refusals }: Records): HttpServer {
+function serverOf(context: Context, house: House, { journal, recorder, refusals }: Records): HttpServer {
   const { clock, config, log, version } = context
   const { captures, hub, identity, people, points, registry, templates, webhooks } = house
   const { book, keys, list, users } = people
@@ -213,7 +212,6 @@ function serverOf(context: Context, house: House, { journal, refusals }: Records
   const sessions = createSessions(list, createTokenStore(tokens))
   const lifeMs = config.http.ticket_life_ms
   const tickets = createTickets({ clock, lifeMs, max: config.http.max_tickets })
-  const recorder = createRecorder(journal)
   const metrics = createMetrics({ process: true })
   measurePorts(metrics, registry)
   measurePoints(metrics, registry)

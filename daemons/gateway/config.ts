@@ -1,6 +1,7 @@
 /** Every key of gateway.toml: type, default, range, unit and meaning. */
 import { type Static, Type } from 'typebox'
 import { commonTables } from '#kit/config/common.ts'
+import { journalTable } from '#kit/config/journal.ts'
 import { serialLineGlobs } from '#kit/line/line-allow.ts'
 import { captureKeys } from './core/capture-keys.ts'
 import { modbusTcpKeys } from './core/modbus-tcp-keys.ts'
@@ -128,49 +129,6 @@ const keys = Type.Object(
   { additionalProperties: false, default: {}, description: 'keys of programs' },
 )
 
-const journal = Type.Object(
-  {
-    entries: Type.Integer({
-      default: 10_000,
-      minimum: 100,
-      maximum: 1_000_000,
-      description: 'who changed or sent what: entries kept, the oldest go first',
-    }),
-    refusals: Type.Integer({
-      default: 1000,
-      minimum: 10,
-      maximum: 100_000,
-      description: 'entries about those turned away: kept at most, so that strangers push out no changes',
-    }),
-    sign_ins: Type.Integer({
-      default: 1000,
-      minimum: 10,
-      maximum: 100_000,
-      description: 'entries about sign-ins: kept at most',
-    }),
-    sent: Type.Integer({
-      default: 5000,
-      minimum: 10,
-      maximum: 500_000,
-      description: 'entries about what was sent to lines: kept at most, so that programs push out no changes',
-    }),
-    refused_ms: Type.Integer({
-      default: 600_000,
-      minimum: 1000,
-      maximum: 86_400_000,
-      unit: 'ms',
-      description: 'how often at most one network or key that is turned away is told again, with a count',
-    }),
-    refused_groups: Type.Integer({
-      default: 64,
-      minimum: 1,
-      maximum: 4096,
-      description: 'networks and keys turned away that are counted apart; further ones are counted together',
-    }),
-  },
-  { additionalProperties: false, default: {}, description: 'the journal of changes' },
-)
-
 export const config = Type.Object(
   {
     ...commonTables(DEFAULT_PORT),
@@ -183,7 +141,7 @@ export const config = Type.Object(
     capture: captureKeys,
     users,
     keys,
-    journal,
+    journal: journalTable(),
   },
   { additionalProperties: false },
 )

@@ -2,11 +2,11 @@
 import { Type } from 'typebox'
 import { Fault } from '#kit/fault.ts'
 import { type Route, route } from '#kit/http/route.ts'
+import type { SendRecorder } from '#kit/recorder.ts'
 import type { PortRegistry } from '../core/port-registry.ts'
 import { faultStatus } from './fault-status.ts'
 import { modbusRequestBody } from './modbus-request-body.ts'
 import { portParams } from './port-body.ts'
-import type { SendRecorder } from './recorder.ts'
 
 /** Shape of `rest/tx`; wire/raw.ts reads it and names a wrong character by its position. */
 export const transmitBody = Type.Object(

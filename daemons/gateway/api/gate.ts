@@ -6,9 +6,9 @@ import type { Fence } from '#kit/http/fence.ts'
 import type { Caller } from '#kit/http/route.ts'
 import type { Credentials } from '#kit/http/who-may.ts'
 import { networkOf } from '#kit/net/address.ts'
+import type { Refusals } from '#kit/refusals.ts'
 import type { ApiKeys } from '../core/api-keys.ts'
 import { checkKey, seesPort } from '../core/key-fence.ts'
-import type { Refusals } from '../core/refusals.ts'
 import type { Sessions } from '../core/sessions.ts'
 
 export interface GateParts {

@@ -6,9 +6,9 @@ import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { fieldsFault } from '#kit/http/check.ts'
 import { Reply, type Route, route } from '#kit/http/route.ts'
+import type { Recorder } from '#kit/recorder.ts'
 import type { ApiKeys } from '../core/api-keys.ts'
 import { nameText } from './name-text.ts'
-import type { Recorder } from './recorder.ts'
 
 export interface KeyRouteParts {
   keys: ApiKeys

@@ -4,12 +4,12 @@ import { newPassword, userName } from '#kit/auth/user-name.ts'
 import { Fault } from '#kit/fault.ts'
 import { type Caller, Reply, type Route, route } from '#kit/http/route.ts'
 import { networkOf } from '#kit/net/address.ts'
+import type { Recorder, SignInRecorder } from '#kit/recorder.ts'
+import type { Refusals } from '#kit/refusals.ts'
 import type { Identity } from '../core/identity.ts'
-import type { Refusals } from '../core/refusals.ts'
 import type { Sessions } from '../core/sessions.ts'
 import type { Users } from '../core/users.ts'
 import { nameText } from './name-text.ts'
-import type { Recorder, SignInRecorder } from './recorder.ts'
 
 export interface LoginRouteParts {
   users: Users

@@ -1,5 +1,6 @@
 /** Routes of points: values, and which there are. */
 import { Reply, type Route, route } from '#kit/http/route.ts'
+import type { Recorder } from '#kit/recorder.ts'
 import type { PointBook } from '../core/point-book.ts'
 import {
   faultsBesideShape,
@@ -11,7 +12,6 @@ import {
   pointTableBody,
 } from './point-body.ts'
 import { portParams } from './port-body.ts'
-import type { Recorder } from './recorder.ts'
 
 export interface PointRouteParts {
   book: PointBook

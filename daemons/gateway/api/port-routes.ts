@@ -1,11 +1,11 @@
 /** Routes of ports: found, set up, opened, closed, forgotten, and the frames last seen. */
 import { Type } from 'typebox'
 import { type Route, route } from '#kit/http/route.ts'
+import type { Recorder } from '#kit/recorder.ts'
 import type { EventHub } from '../core/event-hub.ts'
 import { seesPort } from '../core/key-fence.ts'
 import type { PortRegistry } from '../core/port-registry.ts'
 import { portAnswer, portBody, portParams, readSettings } from './port-body.ts'
-import type { Recorder } from './recorder.ts'
 
 export interface PortRouteParts {
   registry: PortRegistry

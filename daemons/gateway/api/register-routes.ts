@@ -1,11 +1,11 @@
 /** Routes of the registers that a port in mode slave serves to the master on its line. */
 import { Type } from 'typebox'
 import { type Route, route } from '#kit/http/route.ts'
+import type { SendRecorder } from '#kit/recorder.ts'
 import { requireFace } from '../core/adapter-faces.ts'
 import type { PortRegistry } from '../core/port-registry.ts'
 import { registerTables } from '../core/register-map.ts'
 import { portParams } from './port-body.ts'
-import type { SendRecorder } from './recorder.ts'
 
 const place = {
   unitId: Type.Integer({ minimum: 1, maximum: 247, description: 'one of settings.slave_units' }),

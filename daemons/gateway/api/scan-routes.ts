@@ -1,10 +1,10 @@
 /** Routes of a scan: which units are on a Modbus line. */
 import { Type } from 'typebox'
 import { Reply, type Route, route } from '#kit/http/route.ts'
+import type { Recorder } from '#kit/recorder.ts'
 import { requireFace } from '../core/adapter-faces.ts'
 import type { PortRegistry } from '../core/port-registry.ts'
 import { portParams } from './port-body.ts'
-import type { Recorder } from './recorder.ts'
 
 const unitId = (fallback: number, description: string) =>
   Type.Integer({ default: fallback, minimum: 1, maximum: 247, description })

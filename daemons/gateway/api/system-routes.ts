@@ -2,11 +2,11 @@
 import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { type Route, route } from '#kit/http/route.ts'
+import type { Recorder } from '#kit/recorder.ts'
 import type { Identity } from '../core/identity.ts'
 import type { SystemFacts } from '../core/system-facts.ts'
 import type { Users } from '../core/users.ts'
 import { nameText } from './name-text.ts'
-import type { Recorder } from './recorder.ts'
 
 export interface SystemRouteParts {
   clock: Clock

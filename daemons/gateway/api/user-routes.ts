@@ -4,10 +4,10 @@ import { Type } from 'typebox'
 import { roles } from '#kit/auth/roles.ts'
 import { newPassword, userName } from '#kit/auth/user-name.ts'
 import { Reply, type Route, route } from '#kit/http/route.ts'
+import type { Recorder } from '#kit/recorder.ts'
 import type { Sessions } from '../core/sessions.ts'
 import type { UserBook, UserView } from '../core/user-book.ts'
 import { userKey } from '../core/user-list.ts'
-import type { Recorder } from './recorder.ts'
 
 export interface UserRouteParts {
   book: UserBook

@@ -2,8 +2,8 @@ import t from 'tap'
 import { makeApiKey } from '#kit/auth/api-key.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Caller } from '#kit/http/route.ts'
+import type { Refusal } from '#kit/refusals.ts'
 import { createGate } from '../../api/gate.ts'
-import type { Refusal } from '../../core/refusals.ts'
 
 const ada: Caller = { name: 'ada', role: 'admin' }
 const pump = { name: 'key:pump', role: 'viewer', isKey: true, only: ['/dev/a'] } as const

@@ -2,8 +2,8 @@
 import { Readable } from 'node:stream'
 import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
-import { Reply, type Route, route } from '#kit/http/route.ts'
 import type { Journal } from '#kit/journal.ts'
+import { Reply, type Route, route } from './route.ts'
 
 const part = Type.String({ minLength: 1, maxLength: 128 })
 const query = Type.Object(

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { createRefusals, type RefusalNote } from '../../core/refusals.ts'
+import { createRefusals, type RefusalNote } from '../refusals.ts'
 
 function refusalsOf(maxGroups = 3) {
   const clock = fakeClock()
