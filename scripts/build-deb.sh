@@ -44,22 +44,35 @@ cp -R build/web "$lib/web"
 cp -R build/templates "$lib/templates"
 for addon in build/native/*/; do
   from=prebuilds/linux-$node_arch
+  # The one program among the addons has a place of its own, where its unit looks for it.
+  if [ "$(basename "$addon")" = helper ]; then
+    install -m 755 "$addon$from/plantroom-helper" "$lib/plantroom-helper"
+    continue
+  fi
   mkdir -p "$lib/native/$(basename "$addon")/$from"
   install -m 644 "$addon$from"/*.node "$lib/native/$(basename "$addon")/$from/"
 done
 install -m 644 docs/CHANGELOG.md node_modules/node-linux-$node_arch/LICENSE "$tree/usr/share/doc/plantroom/"
 
-for unit in systemd/*.service; do
-  daemon=$(basename "$unit" .service)
-  daemon=${daemon#plantroom-}
-  install -m 644 "$unit" "$tree/usr/lib/systemd/system/"
+install -m 644 systemd/*.service systemd/*.socket "$tree/usr/lib/systemd/system/"
+mkdir -p "$tree/usr/lib/sysusers.d"
+install -m 644 systemd/plantroom.sysusers "$tree/usr/lib/sysusers.d/plantroom.conf"
+for daemon in daemons/*/; do
+  daemon=$(basename "$daemon")
   node scripts/default-toml.ts "$daemon" >"$tree/etc/plantroom/$daemon.toml"
   echo "/etc/plantroom/$daemon.toml" >>"$tree/DEBIAN/conffiles"
 done
 
-units=$(cd systemd && echo *.service)
+# A daemon of the package is enabled and started, but for those that a person switches on: who has a gateway does not
+# expect its port 80 to be taken, by a page that asks for no password until one is set (docs/decisions/121).
+switched='plantroom-board.service'
+started=
+for daemon in daemons/*/; do
+  unit=plantroom-$(basename "$daemon").service
+  case " $switched " in *" $unit "*) ;; *) started="$started $unit" ;; esac
+done
 for script in postinst prerm postrm; do
-  sed "s/@UNITS@/$units/" "scripts/deb/$script" >"$tree/DEBIAN/$script"
+  sed "s/@STARTED@/${started# }/g; s/@SWITCHED@/$switched/g" "scripts/deb/$script" >"$tree/DEBIAN/$script"
   chmod 755 "$tree/DEBIAN/$script"
 done
 cat >"$tree/DEBIAN/control" <<CONTROL
@@ -71,10 +84,11 @@ Section: net
 Priority: optional
 Installed-Size: $(du -sk "$tree" | cut -f 1)
 Depends: libc6 (>= 2.36), libstdc++6, init-system-helpers (>= 1.51), udev
-Recommends: systemd
+Recommends: systemd, dbus
 Description: the daemons behind a building
  Drives the serial field buses of a plant room and offers them over HTTP,
- webhooks and WebSocket, with a page for people.
+ webhooks and WebSocket, with a page for people; and is the network board,
+ which shares serial ports and USB devices.
 CONTROL
 find "$tree" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
 dpkg-deb --root-owner-group -Zxz -z3 --build "$tree" "$deb.new" >/dev/null

@@ -1,6 +1,6 @@
 /**
- * Holds the house to its shape: every daemon has the same folders and files, one unit and one chapter; files
- * are short; each file opens by saying what it owns.
+ * Holds the house to its shape: every daemon has the same folders and files, one unit and one chapter; a unit starts a
+ * daemon, or the helper; files are short; each file opens by saying what it owns.
  *
  *     node scripts/check-shape.ts [FOLDER]
  */
@@ -15,6 +15,9 @@ const MOST_LINES = 300
 const DAEMON_PARTS = ['main.ts', 'assemble.ts', 'config.ts', 'wire', 'core', 'io', 'api', 'web', 'test']
 /** What a daemon may have beside: the board's roles, and data that it reads when somebody asks for it. */
 const DAEMON_MAY_HAVE = ['roles', 'templates']
+
+/** Units that start no daemon, by the folder of what they start. */
+const OTHER_UNITS: Readonly<Record<string, string>> = { helper: 'native/helper' }
 
 /** Names that say nothing of what a file owns. */
 const EMPTY_NAMES = /^(utils?|helpers?|types|manager|misc|common-stuff|stuff|lib)\.ts$/
@@ -49,8 +52,11 @@ function daemonFaults(root: string): string[] {
   }
   const units = existsSync(join(root, 'systemd')) ? readdirSync(join(root, 'systemd')) : []
   for (const unit of units) {
-    const name = /^plantroom-(.+)\.service$/.exec(unit)?.[1]
-    if (name !== undefined && !names.includes(name)) faults.push(`systemd/${unit} starts no daemon of this house`)
+    const name = /^plantroom-(.+)\.(?:service|socket)$/.exec(unit)?.[1]
+    if (name === undefined || names.includes(name)) continue
+    const started = OTHER_UNITS[name]
+    if (started === undefined || !existsSync(join(root, started)))
+      faults.push(`systemd/${unit} starts no daemon of this house`)
   }
   return faults
 }

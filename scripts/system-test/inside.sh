@@ -1,53 +1,16 @@
 #!/bin/bash
-# Inside the container, as root: installs the package, then holds the unit to its promises one by one.
+# Inside the container, as root: installs the package, then holds the units to their promises one by one.
 set -uo pipefail
 
-readonly unit=plantroom-gateway.service
+# shellcheck source=scripts/system-test/promise.sh
+. /bed/promise.sh
+unit=plantroom-gateway.service
 readonly url=http://127.0.0.1:3132
-failed=0
 
-show() { systemctl show --value --property "$1" "$unit"; }
-
-# promise SENTENCE COMMAND...: runs it and says whether it held.
-promise() {
-  local sentence=$1 started=$EPOCHREALTIME
-  shift
-  if "$@" >/tmp/seen 2>&1; then
-    printf 'ok      %s (%d ms)\n' "$sentence" $(((${EPOCHREALTIME/./} - ${started/./}) / 1000))
-  else
-    failed=$((failed + 1))
-    echo "FAILED  $sentence"
-    sed 's/^/            /' /tmp/seen
-    journalctl --no-pager --quiet --lines=15 --unit "$unit" | sed 's/^/            /'
-  fi
-}
-
-# until_true SECONDS COMMAND...: tries every tenth of a second.
-until_true() {
-  local tries=$(($1 * 10))
-  shift
-  while ! "$@"; do
-    tries=$((tries - 1))
-    if [ "$tries" -le 0 ]; then echo "still not: $*"; return 1; fi
-    sleep 0.1
-  done
-}
-
-is_active() { [ "$(show ActiveState)" = active ]; }
 answers() { curl --silent --fail --max-time 2 --output /dev/null "$url/api/status"; }
-has_new_pid() { local pid; pid=$(show MainPID); [ "$pid" != 0 ] && [ "$pid" != "$1" ]; }
 
 installed_and_active() {
   dpkg --install /bed/plantroom.deb && until_true 15 is_active && until_true 5 answers
-}
-started_by_notify() {
-  [ "$(show Type)" = notify ] && [ "$(show NotifyAccess)" = main ] && [ -n "$(show StatusText)" ]
-}
-runs_as_nobodys_user() {
-  local uid
-  uid=$(stat -c %u "/proc/$(show MainPID)")
-  echo "uid $uid"
-  [ "$(show DynamicUser)" = yes ] && [ "$uid" -ge 61184 ] && [ "$uid" -le 65519 ]
 }
 enabled_at_boot() { systemctl is-enabled "$unit"; }
 set_up() {
@@ -73,12 +36,6 @@ comes_back_after_it_hangs() {
   pid=$(show MainPID)
   # Frozen: no ping reaches the watchdog (20 s in the unit).
   kill -STOP "$pid" && until_true 40 has_new_pid "$pid" && until_true 10 is_active && until_true 5 answers
-}
-little_is_exposed() {
-  local level
-  level=$(systemd-analyze security --no-pager "$unit" | sed -nE 's/.*exposure level for .*: ([0-9.]+).*/\1/p')
-  echo "exposure $level"
-  awk -v level="$level" 'BEGIN { exit !(level != "" && level <= 2.0) }'
 }
 wrong_settings_do_not_loop() {
   echo 'no_such_key = 1' >>/etc/plantroom/gateway.toml
@@ -134,6 +91,9 @@ promise 'after SIGSTOP the watchdog brings it back' comes_back_after_it_hangs
 promise 'it may listen where Modbus TCP is expected, port 502' listens_on_port_502
 promise 'told to stop, it ends with 0' stops_when_told
 promise 'with wrong settings it fails once, says why, and does not loop' wrong_settings_do_not_loop
+# shellcheck source=scripts/system-test/board.sh
+. /bed/board.sh
+unit=plantroom-gateway.service
 promise 'an upgrade keeps its state' reinstalls_over_itself
 promise 'removal stops it and keeps state and settings' remove_stops_and_keeps_state
 promise 'purging leaves nothing' purge_leaves_nothing

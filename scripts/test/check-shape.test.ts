@@ -58,6 +58,17 @@ t.test('refuses a unit that starts nothing', async (t) => {
   t.same(shapeFaults(t.testdir(planted)), ['systemd/plantroom-two.service starts no daemon of this house'])
 })
 
+t.test('takes the units of the helper where there is one, and refuses them where not', async (t) => {
+  const planted = house()
+  planted.systemd['plantroom-helper.service'] = ''
+  planted.systemd['plantroom-helper.socket'] = ''
+  t.same(shapeFaults(t.testdir({ ...planted, native: { helper: {} } })), [])
+  t.same(shapeFaults(t.testdir(planted)), [
+    'systemd/plantroom-helper.service starts no daemon of this house',
+    'systemd/plantroom-helper.socket starts no daemon of this house',
+  ])
+})
+
 t.test('refuses 301 lines, takes 300', async (t) => {
   const planted = house()
   planted.daemons.one.wire = { 'long.ts': opening + 'x\n'.repeat(300), 'full.ts': opening + 'x\n'.repeat(299) }

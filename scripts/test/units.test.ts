@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 
@@ -8,6 +8,14 @@ const units = readdirSync(folder).filter((name) => name.endsWith('.service'))
 const analyze = spawnSync('systemd-analyze', ['--version'], { encoding: 'utf8' })
 /** `--offline` came with systemd 250. */
 const isAble = analyze.status === 0 && Number(/systemd (\d+)/.exec(analyze.stdout)?.[1]) >= 250
+
+/** The values of a setting in a unit, each word. */
+function wordsOf(unit: string, setting: string): string[] {
+  const lines = readFileSync(join(folder, unit), 'utf8').split('\n')
+  return lines
+    .filter((line) => line.startsWith(`${setting}=`))
+    .flatMap((line) => line.slice(setting.length + 1).split(' '))
+}
 
 t.test('there is a unit to look at', async (t) => t.not(units.length, 0))
 
@@ -20,3 +28,18 @@ for (const unit of units) {
     t.ok(level > 0 && level <= 2, `exposure is ${level} ${stderr}`)
   })
 }
+
+t.test('the board may ask the helper, by the group that the socket is for', async (t) => {
+  const [group] = wordsOf('plantroom-helper.socket', 'SocketGroup')
+  t.ok(group)
+  t.same(wordsOf('plantroom-helper.socket', 'SocketMode'), ['0660'])
+  t.ok(wordsOf('plantroom-board.service', 'SupplementaryGroups').includes(group ?? ''))
+  t.match(readFileSync(join(folder, 'plantroom.sysusers'), 'utf8'), new RegExp(`^g ${group} - -$`, 'm'))
+  t.match(wordsOf('plantroom-helper.service', 'ExecStart').join(' '), new RegExp(`--group ${group}$`))
+})
+
+t.test('the helper has no power of root but to read an image, and no network', async (t) => {
+  t.same(wordsOf('plantroom-helper.service', 'CapabilityBoundingSet'), ['CAP_DAC_READ_SEARCH'])
+  t.same(wordsOf('plantroom-helper.service', 'IPAddressDeny'), ['any'])
+  t.same(wordsOf('plantroom-helper.service', 'DevicePolicy'), ['closed'])
+})

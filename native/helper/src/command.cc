@@ -6,7 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,6 +41,12 @@ static long nowMs() {
   _exit(NOT_RUN);
 }
 
+/** Where a program's end, and what it prints, are seen. */
+struct Ends {
+  int signals;
+  int output;
+};
+
 static void keep(int output, std::string* said, bool* isOpen) {
   char text[512];
   ssize_t length = read(output, text, sizeof text);
@@ -51,49 +57,67 @@ static void keep(int output, std::string* said, bool* isOpen) {
 }
 
 /** Keeps the end of what it prints until it ends; what it left running in the background may print on unheard. */
-static bool ends(int process, int output, long endMs, std::string* said) {
+static bool ends(pid_t child, const Ends& from, long endMs, Outcome* outcome) {
   bool isOpen = true;
   for (;;) {
     long leftMs = endMs - nowMs();
     if (leftMs <= 0) return false;
-    struct pollfd ready[2] = {{process, POLLIN, 0}, {output, POLLIN, 0}};
+    struct pollfd ready[2] = {{from.signals, POLLIN, 0}, {from.output, POLLIN, 0}};
     int count = poll(ready, isOpen ? 2 : 1, static_cast<int>(leftMs));
     if (count < 0 && errno != EINTR) return false;
     if (count <= 0) continue;
-    if (isOpen && ready[1].revents != 0) keep(output, said, &isOpen);
-    else if (ready[0].revents != 0) return true;
+    if (isOpen && ready[1].revents != 0) {
+      keep(from.output, &outcome->said, &isOpen);
+    } else if (waitpid(child, &outcome->code, WNOHANG) == child) {
+      return true;
+    } else {
+      struct signalfd_siginfo one;
+      if (read(from.signals, &one, sizeof one) < 0 && errno != EAGAIN) return false;
+    }
   }
 }
 
 /** Waits for its end; at `endMs` it is killed, with all that it started. */
-static Outcome waitFor(pid_t child, int output, long endMs) {
-  std::string said;
-  int process = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
-  bool hasEnded = process >= 0 && ends(process, output, endMs, &said);
-  if (process >= 0) close(process);
-  if (!hasEnded) kill(-child, SIGKILL);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+static Outcome waitFor(pid_t child, const Ends& from, long endMs) {
+  Outcome outcome;
+  if (!ends(child, from, endMs, &outcome)) {
+    kill(-child, SIGKILL);
+    while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    outcome.code = -3;
+  } else if (!WIFEXITED(outcome.code)) {
+    outcome.code = -2;
+  } else {
+    outcome.code = WEXITSTATUS(outcome.code) == NOT_RUN ? -1 : WEXITSTATUS(outcome.code);
   }
-  if (!hasEnded) return {-3, said};
-  if (!WIFEXITED(status)) return {-2, said};
-  return {WEXITSTATUS(status) == NOT_RUN ? -1 : WEXITSTATUS(status), said};
+  return outcome;
+}
+
+/** The end of a child as something to poll. */
+static int openSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 Outcome runCommand(const Command& command) {
   int pair[2];
   if (pipe2(pair, O_CLOEXEC) < 0) return {-1, strerrordesc_np(errno)};
+  const Ends from = {openSignals(), pair[0]};
   pid_t child = fork();
   if (child == 0) become(command, pair[1]);
   close(pair[1]);
   // Our end alone: a program would take a full pipe for an error.
-  fcntl(pair[0], F_SETFL, O_NONBLOCK);
+  fcntl(from.output, F_SETFL, O_NONBLOCK);
   Outcome outcome = {-1, child < 0 ? strerrordesc_np(errno) : ""};
   if (child > 0) {
     setpgid(child, child);
-    outcome = waitFor(child, pair[0], nowMs() + command.seconds * 1000L);
+    outcome = waitFor(child, from, nowMs() + command.seconds * 1000L);
   }
-  close(pair[0]);
+  close(from.output);
+  close(from.signals);
   return outcome;
 }
 

@@ -3,10 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -21,18 +19,27 @@ struct Opened {
   Opened(const Opened&) = delete;
 };
 
-/** Below the folder whatever lies there: no link out of it, no `..`, no device. The folder's own path may be a link. */
+/**
+ * Part by part, each looked up in the one before: no link, no `..`, nothing but what lies below the folder. The folder's
+ * own path may be a link, as systemd makes it. By hand, since containers refuse openat2.
+ */
 static int openBelow(const std::string& folder, const std::string& path) {
-  if (path.size() <= folder.size() + 1 || path.compare(0, folder.size() + 1, folder + "/") != 0) {
-    errno = EXDEV;
-    return -1;
-  }
+  errno = EXDEV;
+  if (path.size() <= folder.size() + 1 || path.compare(0, folder.size() + 1, folder + "/") != 0) return -1;
   Opened inside(open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (inside.fd < 0) return -1;
-  struct open_how how = {};
-  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
-  return static_cast<int>(syscall(SYS_openat2, inside.fd, path.c_str() + folder.size() + 1, &how, sizeof how));
+  for (size_t at = folder.size() + 1; inside.fd >= 0;) {
+    size_t slash = path.find('/', at);
+    std::string part = path.substr(at, slash == std::string::npos ? slash : slash - at);
+    errno = EXDEV;
+    if (part.empty() || part == "." || part == "..") return -1;
+    if (slash == std::string::npos)
+      return openat(inside.fd, part.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    int next = openat(inside.fd, part.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    close(inside.fd);
+    inside.fd = next;
+    at = slash + 1;
+  }
+  return -1;
 }
 
 /** What root runs is root's: a file that nobody else can write. */

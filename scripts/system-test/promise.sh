@@ -1,0 +1,48 @@
+#!/bin/bash
+# Inside the container: how a promise is held and told. Whoever reads this in sets $unit to the unit that is spoken of.
+failed=0
+
+show() { systemctl show --value --property "$1" "$unit"; }
+
+# promise SENTENCE COMMAND...: runs it and says whether it held.
+promise() {
+  local sentence=$1 started=$EPOCHREALTIME
+  shift
+  if "$@" >/tmp/seen 2>&1; then
+    printf 'ok      %s (%d ms)\n' "$sentence" $(((${EPOCHREALTIME/./} - ${started/./}) / 1000))
+  else
+    failed=$((failed + 1))
+    echo "FAILED  $sentence"
+    sed 's/^/            /' /tmp/seen
+    journalctl --no-pager --quiet --lines=15 --unit "$unit" | sed 's/^/            /'
+  fi
+}
+
+# until_true SECONDS COMMAND...: tries every tenth of a second.
+until_true() {
+  local tries=$(($1 * 10))
+  shift
+  while ! "$@"; do
+    tries=$((tries - 1))
+    if [ "$tries" -le 0 ]; then echo "still not: $*"; return 1; fi
+    sleep 0.1
+  done
+}
+
+is_active() { [ "$(show ActiveState)" = active ]; }
+has_new_pid() { local pid; pid=$(show MainPID); [ "$pid" != 0 ] && [ "$pid" != "$1" ]; }
+started_by_notify() {
+  [ "$(show Type)" = notify ] && [ "$(show NotifyAccess)" = main ] && [ -n "$(show StatusText)" ]
+}
+runs_as_nobodys_user() {
+  local uid
+  uid=$(stat -c %u "/proc/$(show MainPID)")
+  echo "uid $uid"
+  [ "$(show DynamicUser)" = yes ] && [ "$uid" -ge 61184 ] && [ "$uid" -le 65519 ]
+}
+little_is_exposed() {
+  local level
+  level=$(systemd-analyze security --no-pager "$unit" | sed -nE 's/.*exposure level for .*: ([0-9.]+).*/\1/p')
+  echo "exposure $level"
+  awk -v level="$level" 'BEGIN { exit !(level != "" && level <= 2.0) }'
+}
