@@ -54,7 +54,10 @@ export function createMetrics(options: { process: boolean }): Metrics {
         ...settings(spec),
         collect() {
           this.reset()
-          for (const { labels, value } of read()) this.set(labels, value)
+          const samples = read()
+          // A gauge without labels is 0 after its reset: what is not known is not there instead.
+          if (samples.length === 0) this.remove()
+          for (const { labels, value } of samples) this.set(labels, value)
         },
       })
     },

@@ -23,7 +23,7 @@ import type { Caller, Route, WhoMay } from './route.ts'
 import { answer } from './route-handler.ts'
 import { addSockets, type SocketRoute, type Sockets } from './sockets.ts'
 import { loadPages, type Page, sendPage } from './static-pages.ts'
-import { watchTraffic } from './traffic.ts'
+import { type Contact, watchTraffic } from './traffic.ts'
 import { type Identify, recognize } from './who-may.ts'
 
 /** What a daemon hands in. */
@@ -52,6 +52,8 @@ export interface HttpServerOptions {
   title: string
   version: string
   metrics: Metrics
+  /** Told of each request that was answered, whatever with. */
+  onAnswered?: (contact: Contact) => void
 }
 
 /** Where a server listens. */

@@ -11,7 +11,7 @@ const TURNED_AWAY_LINE_MS = 60_000
 const BOUNDS_S = [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10]
 
 /** Counts and logs. Labels are the path of the route table, never the path that a client made up. */
-export function watchTraffic(app: FastifyInstance, { log, clock, metrics }: Needs): void {
+export function watchTraffic(app: FastifyInstance, { log, clock, metrics, onAnswered }: Needs): void {
   const durations = metrics.histogram(
     { name: 'http_request_duration_seconds', help: 'Time from head to reply', labels: ['method', 'route', 'status'] },
     BOUNDS_S,
@@ -27,6 +27,7 @@ export function watchTraffic(app: FastifyInstance, { log, clock, metrics }: Need
       tookMs: Math.round(reply.elapsedTime),
       from: plainAddress(request.ip),
     })
+    onAnswered?.({ from: plainAddress(request.ip), at: plainAddress(request.socket.localAddress) })
   })
   const turnedAway = metrics.counter({
     name: 'http_connections_turned_away_total',
@@ -45,6 +46,15 @@ interface Needs {
   log: Log
   clock: Clock
   metrics: Metrics
+  onAnswered?: (contact: Contact) => void
+}
+
+/** Two addresses between which a request was answered. */
+export interface Contact {
+  /** The client's. */
+  from: string
+  /** The one of this machine's that the request arrived at; empty where the client has gone already. */
+  at: string
 }
 
 /** Pages have no routes: all of them are one label. */

@@ -29,6 +29,18 @@ t.test('forgets the labels of what is gone', async (t) => {
   t.match(text, /bytes_total\{port="b"\} 7/)
 })
 
+t.test('a gauge that is not known is left out, and is there again when it is', async (t) => {
+  const metrics = createMetrics({ process: false })
+  let degrees: number | undefined
+  const read = () => (degrees === undefined ? [] : [{ labels: {}, value: degrees }])
+  metrics.gauge({ name: 'temperature_celsius', help: 'Heat' }, read)
+  t.notMatch(await metrics.text(), /^plantroom_temperature_celsius/m)
+  degrees = 48.5
+  t.match(await metrics.text(), /^plantroom_temperature_celsius 48\.5$/m)
+  degrees = undefined
+  t.notMatch(await metrics.text(), /^plantroom_temperature_celsius/m)
+})
+
 t.test('tells of the process where asked', async (t) => {
   const text = await createMetrics({ process: true }).text()
   t.match(text, /process_resident_memory_bytes \d+/)
