@@ -1,0 +1,67 @@
+/** The settings of the board: read at the start, changed whole, kept before anybody is told so. */
+import type { Log } from '#kit/log.ts'
+import type { BoardSettings } from './board-settings.ts'
+import type { Kept } from './machine-ports.ts'
+import { type CheckedSettings, checkSettings, readSettings, type SettingsWorld } from './settings-check.ts'
+
+/** The file: settings as they were saved, and how often. */
+export interface SettingsFile {
+  settings: unknown
+  /** Grows by each save, whatever it changed: somebody has looked at the settings and wants them. */
+  saves: number
+}
+
+/** What the settings need. */
+export interface SettingsBookParts {
+  file: Kept<SettingsFile | undefined>
+  /** What the board has before anybody has set it up. */
+  first: BoardSettings
+  world: SettingsWorld
+  log: Log
+}
+
+/** The settings of one life of the board. */
+export interface SettingsBook {
+  readonly first: BoardSettings
+  /** Those that this life runs by. */
+  readonly running: Readonly<BoardSettings>
+  /** How often they had been saved when this life began. */
+  readonly saves: number
+  /** Those that are saved, and count from the next start on. */
+  saved(): BoardSettings
+  /**
+   * Takes a form. One at a time; resolves when the settings are on the disk.
+   * @throws Fault `bad_fields`, `store_write_failed`; the settings are as before then
+   */
+  save(form: Readonly<Record<string, string>>): Promise<CheckedSettings>
+}
+
+/** @throws Fault of the file */
+export async function openSettingsBook({ file, first, world, log }: SettingsBookParts): Promise<SettingsBook> {
+  const found = await file.load()
+  const { settings: running, faults } = found ? readSettings(found.settings, first) : { settings: first, faults: [] }
+  for (const { field, message } of faults) log.warning('setting not taken over', { setting: field, why: message })
+  const saves = found?.saves ?? 0
+  let saved = { settings: running, saves }
+  let turn: Promise<unknown> = Promise.resolve()
+
+  async function saveNow(form: Readonly<Record<string, string>>): Promise<CheckedSettings> {
+    const checked = checkSettings(form, saved.settings, world)
+    const next = { settings: checked.settings, saves: saved.saves + 1 }
+    await file.save(next)
+    saved = next
+    return checked
+  }
+  return {
+    first,
+    running,
+    saves,
+    saved: () => saved.settings,
+    save(form) {
+      // What stays as it is must be what the save before left.
+      const result = turn.then(() => saveNow(form))
+      turn = result.catch(() => undefined)
+      return result
+    },
+  }
+}

@@ -1,0 +1,23 @@
+/** A factory reset: what the API has set is gone from the state folder. */
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { syncFolder, systemDisk } from '#kit/store/whole-file.ts'
+import { STARTS } from './board-files.ts'
+
+/** State files, their backups, what was set aside, and what a crash left half written. */
+const STATE_FILE = /^(?<name>[\w-]+)\.json(?:\.bak|\.tmp|\.bak\.tmp|\.damaged-\w+)?$/
+
+/**
+ * Removes every state file of a folder and of the folders in it. The journal stays: it says who did this. Done again
+ * where it was cut off, it ends the same.
+ */
+export async function forgetState(folder: string): Promise<void> {
+  const entries = await readdir(folder, { withFileTypes: true })
+  for (const entry of entries) {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) await forgetState(path)
+    const name = STATE_FILE.exec(entry.name)?.groups?.name
+    if (entry.isFile() && name !== undefined && name !== STARTS) await rm(path)
+  }
+  await syncFolder(systemDisk, folder)
+}

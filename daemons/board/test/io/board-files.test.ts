@@ -1,0 +1,36 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { silentLog } from '#kit/log.ts'
+import { firstSettings } from '../../core/board-settings.ts'
+import { untouchedNetwork } from '../../core/network-record.ts'
+import { createBoardFiles } from '../../io/board-files.ts'
+
+t.test('a board that was just flashed has no files, and what it saves is there for the next start', async (t) => {
+  const folder = t.testdir()
+  const files = createBoardFiles(folder, silentLog)
+  t.equal(await files.settings.load(), undefined)
+  t.equal(await files.starts.load(), undefined)
+  t.same(await files.network.load(), untouchedNetwork)
+  const settings = { settings: firstSettings({ role: 'usbip', hostname: 'b', mcast: '' }), saves: 2 }
+  const start = { bootId: 'one', startedAt: 1, reason: 'first', intent: 'ota', isStopped: true } as const
+  const address = { ip: '10.0.0.1', prefix: 8, gw: '10.0.0.2' }
+  const network = { ...untouchedNetwork, state: 'unconfirmed', address, deadlineMs: 12.5 } as const
+  await files.settings.save(settings)
+  await files.starts.save(start)
+  await files.network.save(network)
+  const again = createBoardFiles(folder, silentLog)
+  t.same(await again.settings.load(), settings)
+  t.same(await again.starts.load(), start)
+  t.same(await again.network.load(), network)
+})
+
+t.test('a torn file is set aside for the one before', async (t) => {
+  const folder = t.testdir()
+  const files = createBoardFiles(folder, silentLog)
+  await files.settings.save({ settings: { name: 'old' }, saves: 1 })
+  await files.settings.save({ settings: { name: 'new' }, saves: 2 })
+  const path = join(folder, 'settings.json')
+  writeFileSync(path, readFileSync(path, 'utf8').slice(0, 40))
+  t.same(await createBoardFiles(folder, silentLog).settings.load(), { settings: { name: 'old' }, saves: 1 })
+})
