@@ -1,43 +1,212 @@
 /** The board put together: the only file that knows both io/ and api/. */
 import { join } from 'node:path'
+import { parseListen } from '#kit/config/listen.ts'
+import { formDialect } from '#kit/http/dialect.ts'
+import { journalRoutes } from '#kit/http/journal-routes.ts'
 import { createMetrics } from '#kit/http/metrics.ts'
-import { createHttpServer } from '#kit/http/server.ts'
+import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
 import { createPresence } from '#kit/net/mdns/presence.ts'
+import { openRecords, type Records } from '#kit/records.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
+import { measureBoard } from './api/board-metrics.ts'
+import { configRoutes } from './api/config-routes.ts'
 import { faultStatus } from './api/fault-status.ts'
+import { identifyRoutes } from './api/identify-routes.ts'
 import { otherRoleRoutes } from './api/other-role-routes.ts'
+import { restartRoutes } from './api/restart-routes.ts'
 import { statusRoutes } from './api/status-routes.ts'
+import { statusSocketRoute } from './api/status-socket.ts'
 import type { BoardConfig } from './config.ts'
+import { type BoardSettings, firstSettings } from './core/board-settings.ts'
+import { type BoardStatus, createBoardStatus } from './core/board-status.ts'
+import { createIdentify, type Identify } from './core/identify.ts'
+import type { RestartReason } from './core/machine-ports.ts'
 import type { RoleHouse, RoleWorld } from './core/role.ts'
+import { openSettingsBook, type SettingsBook } from './core/settings-book.ts'
 import { silentRole } from './core/silent-role.ts'
+import { openStartBook, type StartBook } from './core/start-book.ts'
+import { createStatusFeed, type StatusFeed } from './core/status-feed.ts'
+import { createBoardFiles } from './io/board-files.ts'
+import { readBootId } from './io/boot-id.ts'
+import { forgetState } from './io/forget-state.ts'
+import { groupSeed } from './io/group-seed.ts'
+import { createLedBlinker } from './io/led-blinker.ts'
+import { createFactsBook, type FactsBook } from './io/machine-facts.ts'
+import { machineModel } from './io/machine-model.ts'
 import { machineName } from './io/machine-name.ts'
+import { type OwnMachine, openOwnMachine } from './io/own-machine.ts'
+import { createRootHelper } from './io/root-helper.ts'
+import { readTemperature } from './io/temperature.ts'
+import { readTimeSync } from './io/time-sync.ts'
+import { hostLabelFault } from './wire/host-label.ts'
+import { firstGroup } from './wire/multicast-group.ts'
 import type { RoleName } from './wire/role-name.ts'
 
 type Context = AssembleContext<BoardConfig>
 
+/** What every board has, whatever its role. */
+interface Common {
+  starts: StartBook
+  settings: SettingsBook
+  machine: OwnMachine
+  identify: Identify
+  facts: FactsBook
+  records: Records
+}
+
 /** Adds the parts in the order they depend on each other. */
 export async function assemble(context: Context): Promise<Assembled> {
-  const { clock, config, log, parts, stateFolder, version } = context
-  const role = config.board.role
-  const house = await houseOf(role, { clock, log, stateFolder, parts, onChange() {} })
+  const { clock, config, log, parts, stateFolder } = context
+  const live: { server?: HttpServer; feed?: StatusFeed } = {}
+  const onChange = () => live.feed?.changed()
+  const restartSelf = (reason: RestartReason) => context.restart({ reason, args: listenArgs(config, live.server) })
+  const common = await furnish(context, { onChange, restartSelf })
+  const { machine, records, settings, starts } = common
+  const { role } = settings.running
+  const house = await houseOf(role, { clock, log, stateFolder, parts, recorder: records.recorder, onChange })
+  const status = statusOf(context, common, house)
+  const feed = createStatusFeed({ clock, status, leastMs: config.feed.least_ms, mostMs: config.feed.most_ms })
+  const server = serverOf(context, common, { house, status, feed })
+  Object.assign(live, { server, feed })
+  parts.add({
+    name: 'http',
+    start: async () => void (await server.listen()),
+    stop() {
+      feed.close()
+      return server.close()
+    },
+  })
+  // Behind the server and not waited for: it is by the page that a new address is proven.
+  parts.add({ name: 'machine', start: () => void machine.start(), stop: () => machine.network.close() })
+  const says = () => ({ role, name: settings.running.name })
+  parts.add(createPresence({ ...context, daemon: 'board', port: () => server.address().port, says }).part)
+  log.notice('board', { role, started: starts.started.reason })
+  return { status: () => house.verdict().text }
+}
+
+interface Calls {
+  onChange(): void
+  restartSelf(reason: RestartReason): void
+}
+
+/** Loads what was kept, and adds the parts that need no role. */
+async function furnish(context: Context, { onChange, restartSelf }: Calls): Promise<Common> {
+  const { clock, config, log, parts, stateFolder } = context
+  const files = createBoardFiles(stateFolder, log)
+  const forget = () => forgetState(stateFolder)
+  const starts = await openStartBook({ clock, file: files.starts, bootId: readBootId(), forget })
+  parts.add({ name: 'starts', start: () => {}, stop: () => starts.stopped() })
+  const settings = await openSettingsBook({
+    file: files.settings,
+    first: firstOf(context),
+    world: { httpPort: parseListen(config.http.listen).port },
+    log,
+  })
+  const { helper: path, helper_ms: timeoutMs } = config.machine
+  const helper = createRootHelper({ path, timeoutMs, installMs: timeoutMs })
+  const machine = await openOwnMachine({
+    clock,
+    log,
+    config: config.machine,
+    helper,
+    settings: settings.running,
+    saves: settings.saves,
+    starts,
+    networkFile: files.network,
+    restartSelf,
+    onChange,
+  })
+  const records = openRecords(context)
+  parts.add({ name: 'journal', start: () => {}, stop: () => records.close() })
+  const facts = factsOf(context)
+  const identify = identifyOf(context, onChange)
+  return { starts, settings, machine, identify, facts, records }
+}
+
+/** What the board has before anybody has set it up. */
+function firstOf({ config, stateFolder }: Context): BoardSettings {
+  const name = machineName().toLowerCase()
+  const hostname = hostLabelFault(name) === undefined ? name : 'board'
+  return firstSettings({ role: config.board.role, hostname, mcast: firstGroup(groupSeed(stateFolder)) })
+}
+
+function factsOf({ clock, config, parts }: Context): FactsBook {
+  const { facts_ms: periodMs, time_sync_ms: timeSyncMs } = config.machine
+  const facts = createFactsBook({ clock, periodMs, timeSyncMs, readTemperature, readTimeSync })
+  parts.add({ name: 'facts', start: () => facts.start(), stop: () => facts.stop() })
+  return facts
+}
+
+function identifyOf({ clock, config, log, parts }: Context, onChange: () => void): Identify {
+  const { lamp: name, blink_ms: blinkMs, identify_ms: lifeMs } = config.machine
+  const blinker = createLedBlinker({ clock, blinkMs, name })
+  const identify = createIdentify({ clock, log, blinker, lifeMs, onChange })
+  parts.add({ name: 'identify', start: () => {}, stop: () => identify.close() })
+  return identify
+}
+
+function statusOf({ clock, config, version }: Context, common: Common, house: RoleHouse): () => BoardStatus {
+  const { facts, identify, machine, settings, starts } = common
+  const { role, name, hostname } = settings.running
+  return createBoardStatus({
+    clock,
+    version,
+    role,
+    names: { name, hostname },
+    house,
+    machine: { owned: config.machine.owned, model: machineModel() },
+    facts: facts.facts,
+    started: starts.started,
+    identifyUntil: identify.until,
+    isPasswordSet: () => false,
+    network: () => machine.network.view(),
+    nameTrouble: machine.nameTrouble,
+  })
+}
+
+interface Shown {
+  house: RoleHouse
+  status(): BoardStatus
+  feed: StatusFeed
+}
+
+function serverOf(context: Context, common: Common, { house, status, feed }: Shown): HttpServer {
+  const { clock, config, log, version } = context
+  const { identify, machine, records, settings } = common
+  const { journal, recorder } = records
+  const { rebooter } = machine
   const metrics = createMetrics({ process: true })
+  measureBoard(metrics, status)
   house.measure(metrics)
-  const server = createHttpServer({
+  return createHttpServer({
     log,
     clock,
     config: config.http,
     identify: () => ({ name: 'admin', role: 'admin' }),
-    routes: [...statusRoutes({ clock, version, role, house, machineName }), ...house.routes, ...otherRoleRoutes(role)],
+    dialect: formDialect({ user: 'admin', realm: () => settings.running.hostname, maxFields: 64 }),
+    routes: [
+      ...statusRoutes({ status }),
+      ...configRoutes({ book: settings, rebooter, recorder }),
+      ...restartRoutes({ book: settings, rebooter, recorder }),
+      ...identifyRoutes({ identify }),
+      ...journalRoutes({ journal, clock }),
+      ...house.routes,
+      ...otherRoleRoutes(settings.running.role),
+    ],
+    sockets: [statusSocketRoute({ feed })],
     web: { folder: join(import.meta.dirname, 'web/board') },
     faultStatus,
     title: 'Plantroom board',
     version,
     metrics,
+    onAnswered: ({ from, at }) => machine.network.contact(from, at),
   })
-  parts.add({ name: 'http', start: async () => void (await server.listen()), stop: () => server.close() })
-  const says = () => ({ role, name: machineName() })
-  parts.add(createPresence({ ...context, daemon: 'board', port: () => server.address().port, says }).part)
-  return { status: () => house.verdict().text }
+}
+
+/** A port that was free is kept over a restart: whoever has the page open finds it again. */
+function listenArgs(config: BoardConfig, server: HttpServer | undefined): string[] {
+  if (parseListen(config.http.listen).port !== 0 || server === undefined) return []
+  return ['--listen', config.http.listen.replace(/:0+$/, `:${server.address().port}`)]
 }
 
 /** The role that the board has until its next start. */

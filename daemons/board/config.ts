@@ -1,6 +1,7 @@
 /** Every key of board.toml: type, default, range, unit and meaning. */
 import { type Static, Type } from 'typebox'
 import { commonTables } from '#kit/config/common.ts'
+import { journalTable } from '#kit/config/journal.ts'
 import { roleNames } from './wire/role-name.ts'
 
 /** The port the board listens on unless told otherwise. */
@@ -12,6 +13,55 @@ const board = Type.Object(
   },
   { additionalProperties: false, default: {}, description: 'the board before anybody has set it up' },
 )
+
+const networkKeys = {
+  confirm_ms: milliseconds(
+    120_000,
+    5000,
+    3_600_000,
+    'time in which somebody has to reach a new address before it is taken back',
+  ),
+  take_back_ms: milliseconds(
+    10_000,
+    100,
+    600_000,
+    'wait before an address that could not be taken back is tried again',
+  ),
+  take_back_tries: Type.Integer({
+    default: 30,
+    minimum: 1,
+    maximum: 1000,
+    description: 'tries to take an address back before the next start',
+  }),
+}
+
+const restartKeys = {
+  restart_after_ms: milliseconds(250, 0, 10_000, 'time between the answer that says so and the restart'),
+  restart_s: Type.Integer({
+    default: 40,
+    minimum: 1,
+    maximum: 600,
+    unit: 's',
+    description: 'how long this machine takes to boot, for the page that waits',
+  }),
+}
+
+const factKeys = {
+  facts_ms: milliseconds(5000, 250, 600_000, 'how often the temperature is looked up'),
+  time_sync_ms: milliseconds(
+    60_000,
+    1000,
+    3_600_000,
+    'how often it is looked up whether the clock follows a time server',
+  ),
+  lamp: Type.String({
+    default: '',
+    maxLength: 64,
+    description: 'name below /sys/class/leds of the lamp that identifies the board; empty takes one that suits',
+  }),
+  identify_ms: milliseconds(60_000, 1000, 3_600_000, 'how long a board that is looked for blinks'),
+  blink_ms: milliseconds(250, 50, 5000, 'half a period of that blinking'),
+}
 
 const machine = Type.Object(
   {
@@ -32,11 +82,34 @@ const machine = Type.Object(
       unit: 'ms',
       description: 'time that program has for one request',
     }),
+    interface: Type.String({
+      default: '',
+      maxLength: 15,
+      description: 'network interface whose address the settings set; empty means the one with the default route',
+    }),
+    ...networkKeys,
+    ...restartKeys,
+    ...factKeys,
   },
   { additionalProperties: false, default: {}, description: 'the machine that the board runs on' },
 )
 
+const feed = Type.Object(
+  {
+    least_ms: milliseconds(250, 100, 10_000, 'between two messages to a page at least, however much changes'),
+    most_ms: milliseconds(1000, 100, 60_000, 'between two messages to a page at most, though nothing changes'),
+  },
+  { additionalProperties: false, default: {}, description: 'what pages that are open are told' },
+)
+
 /** The settings of a board. */
-export const config = Type.Object({ board, machine, ...commonTables(DEFAULT_PORT) }, { additionalProperties: false })
+export const config = Type.Object(
+  { board, machine, feed, journal: journalTable(), ...commonTables(DEFAULT_PORT) },
+  { additionalProperties: false },
+)
+
+function milliseconds(value: number, minimum: number, maximum: number, description: string) {
+  return Type.Integer({ default: value, minimum, maximum, unit: 'ms', description })
+}
 
 export type BoardConfig = Static<typeof config>

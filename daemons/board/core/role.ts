@@ -3,6 +3,7 @@ import type { Clock } from '#kit/clock.ts'
 import type { Metrics } from '#kit/http/metrics.ts'
 import type { Route } from '#kit/http/route.ts'
 import type { Log } from '#kit/log.ts'
+import type { Recorder, SendRecorder } from '#kit/recorder.ts'
 import type { Parts } from '#kit/run/parts.ts'
 
 /** How something is, the way the top of a page says it. */
@@ -19,6 +20,8 @@ export interface RoleWorld {
   /** Exists and belongs to this process alone. */
   stateFolder: string
   parts: Parts
+  /** Of what people and programs change. */
+  recorder: Recorder & SendRecorder
   /** To be called when what `verdict` or `state` say is otherwise: the page is told soon after. */
   onChange(): void
 }

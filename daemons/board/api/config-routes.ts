@@ -1,0 +1,74 @@
+/** Routes of the settings: read, save, and the form that a page draws. */
+import { Type } from 'typebox'
+import { type Route, route } from '#kit/http/route.ts'
+import type { Recorder } from '#kit/recorder.ts'
+import { boardSettings } from '../core/board-settings.ts'
+import type { Rebooter } from '../core/machine-ports.ts'
+import type { Setting } from '../core/setting.ts'
+import type { SettingsBook } from '../core/settings-book.ts'
+import { settingsForm } from '../core/settings-form.ts'
+
+/** What the settings routes work on. */
+export interface ConfigParts {
+  book: SettingsBook
+  rebooter: Rebooter
+  recorder: Recorder
+}
+
+/**
+ * The shape for descriptions alone: every text is let through here, so that core can tell all faults at once, in the
+ * words of the trade and with those of fields that do not fit each other.
+ */
+const form = Type.Object(
+  Object.fromEntries(
+    boardSettings.map(({ name, meaning }) => [name, Type.Optional(Type.String({ description: meaning }))]),
+  ),
+  { additionalProperties: Type.String() },
+)
+
+const saved = Type.Object({
+  saved: Type.Literal(true),
+  changed: Type.Array(Type.String({ description: 'names of settings that are otherwise than before' })),
+  restarts: Type.Literal(true, { description: 'the board restarts whatever was changed' }),
+  about_s: Type.Integer({ description: 'seconds until it answers again, about' }),
+})
+
+export function configRoutes({ book, rebooter, recorder }: ConfigParts): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/config',
+      who: 'admin',
+      summary: 'The saved settings, which can be posted back as they are',
+      reply: Type.Object(Object.fromEntries(boardSettings.map((setting) => [setting.name, shapeOf(setting)]))),
+      handle: () => book.saved(),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/config/form',
+      who: 'admin',
+      summary: 'The settings as a form: groups, fields, bounds, meanings, what they are now',
+      handle: () => settingsForm(book.saved(), book.first),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/config',
+      who: 'admin',
+      summary: 'Checks and saves the settings, then restarts the board; a switch that is absent is off',
+      body: form,
+      reply: saved,
+      async handle(ask) {
+        const { settings, changed } = await book.save(ask.body as Record<string, string>)
+        const now = Object.fromEntries(changed.map((name) => [name, settings[name]]))
+        await recorder.changed(ask, 'settings saved', settings.hostname, now)
+        await rebooter.reboot('config')
+        return { saved: true, changed, restarts: true, about_s: rebooter.aboutS }
+      },
+    }),
+  ]
+}
+
+function shapeOf({ kind, meaning: description }: Setting) {
+  if (kind === 'number') return Type.Number({ description })
+  return kind === 'switch' ? Type.Boolean({ description }) : Type.String({ description })
+}

@@ -1,0 +1,169 @@
+/** Settings, restarts, reset, status and feed of the real board. */
+import { readdirSync, readFileSync } from 'node:fs'
+import t, { type Test } from 'tap'
+import { WebSocket } from 'ws'
+import { type RunningBoard, startBoard } from './running-board.ts'
+
+const sets = ['mdns.enabled=false', 'machine.restart_after_ms=20']
+
+/** Waits until the board has begun anew this many times, and answers. */
+async function begunAnew(board: RunningBoard, times: number): Promise<void> {
+  const untilMs = performance.now() + 15_000
+  const listening = () => (board.output().match(/ listening url=/g) ?? []).length
+  while (performance.now() < untilMs) {
+    if (listening() > times) return
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  throw new Error(`the board did not begin anew ${times} times:\n${board.output()}`)
+}
+
+const start = (t: Test, more: string[] = []) => startBoard(t, { sets: [...sets, ...more] })
+
+t.test('B.endpoints POST /api/config saves and restarts: same process, same port, new settings', async (t) => {
+  const board = await start(t)
+  const { body: before } = await board.get('/api/config')
+  const sent = await board.post('/api/config', { ...texts(before), name: 'Lobby ceiling', role: 'usbip' })
+  t.strictSame([sent.status, sent.body], [200, { saved: true, changed: ['name', 'role'], restarts: true, about_s: 2 }])
+  await begunAnew(board, 1)
+  t.strictSame((await board.get('/api/config')).body, { ...before, name: 'Lobby ceiling', role: 'usbip' })
+  const { body: status } = await board.get('/api/status')
+  t.match(status, { role: 'usbip', name: 'Lobby ceiling', last_start: { reason: 'config', at: Number } })
+  t.match(readFileSync(`/proc/${board.pid}/cmdline`, 'utf8'), /plantroom\.mjs/)
+  t.match(
+    board.output(),
+    new RegExp(`starting daemon=board .* pid=${board.pid}\\n[^]*starting daemon=board .* pid=${board.pid}\\n`),
+  )
+})
+
+t.test('B.rules.3 what GET gives is posted back as it is; it changes nothing and restarts all the same', async (t) => {
+  const board = await start(t)
+  const { body } = await board.get('/api/config')
+  const sent = await board.post('/api/config', texts(body))
+  t.match(sent.body, { saved: true, changed: [], restarts: true })
+  await begunAnew(board, 1)
+  t.strictSame((await board.get('/api/config')).body, body)
+})
+
+t.test(
+  'B.endpoints a form that does not fit is refused field by field, and nothing is saved or restarted',
+  async (t) => {
+    const board = await start(t)
+    const { body: before } = await board.get('/api/config')
+    const refused = await board.post('/api/config', { port: '80', static_ip: '1', hostnme: 'x', name: 'Lobby' })
+    t.equal(refused.status, 400)
+    t.match(refused.body, {
+      error: 'bad_fields',
+      message: String,
+      fields: {
+        port: /too low/,
+        ip: /there is none/,
+        mask: /needs the mask/,
+        gw: /needs the gateway/,
+        hostnme: /hostname/,
+      },
+    })
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    t.strictSame((await board.get('/api/config')).body, before)
+    t.notMatch(board.output(), /starting anew/)
+  },
+)
+
+t.test('GET /api/config/form has every setting with what it may be', async (t) => {
+  const board = await start(t)
+  const { body } = await board.get('/api/config/form')
+  const names = body.groups.flatMap((group: { fields: { name: string }[] }) => group.fields.map(({ name }) => name))
+  t.same(names.sort(), Object.keys((await board.get('/api/config')).body).sort())
+})
+
+t.test('B.endpoints POST /api/reboot answers whole, then restarts', async (t) => {
+  const board = await start(t)
+  const { status, body } = await board.post('/api/reboot')
+  t.strictSame([status, body], [202, { reboots: true, about_s: 2 }])
+  await begunAnew(board, 1)
+  t.equal((await board.get('/api/status')).body.last_start.reason, 'reboot')
+  t.match((await board.get('/api/journal')).body, [{ what: 'restart' }])
+})
+
+t.test('a factory reset is confirmed by the hostname, forgets everything, and restarts', async (t) => {
+  const board = await start(t)
+  const { body: first } = await board.get('/api/config')
+  await board.post('/api/config', { ...texts(first), name: 'Lobby', hostname: 'lobby-7' })
+  await begunAnew(board, 1)
+  const refused = await board.post('/api/factory_reset', { hostname: 'lobby' })
+  t.match(refused, { status: 400, body: { fields: { hostname: 'This board is called lobby-7. Type that to go on.' } } })
+  t.equal((await board.post('/api/factory_reset', { hostname: 'lobby-7' })).status, 202)
+  await begunAnew(board, 2)
+  t.strictSame((await board.get('/api/config')).body, first)
+  t.equal((await board.get('/api/status')).body.last_start.reason, 'factory_reset')
+  t.notOk(readdirSync(board.stateFolder).includes('settings.json'))
+})
+
+t.test('B.endpoints GET /api/status tells how board and machine are; what is not known is null', async (t) => {
+  const board = await start(t, ['board.role=encoder'])
+  const { body } = await board.get('/api/status')
+  t.match(body, {
+    role: 'encoder',
+    name: String,
+    hostname: String,
+    version: /^\d+\.\d+\.\d+$/,
+    verdict: { state: String, text: /\.$/ },
+    uptime_s: Number,
+    started_at: Number,
+    machine: { owned: false },
+    memory: { total_bytes: Number, available_bytes: Number, process_bytes: Number },
+    load: [Number, Number, Number],
+    time: { now: Number },
+    last_start: { at: Number, reason: 'first' },
+    identify_until: null,
+    network: { state: 'not_owned', confirm_until: null, text: /does not own the machine/ },
+  })
+  for (const { address, prefix } of body.addresses) t.ok(address && prefix > 0)
+})
+
+t.test('a board that was killed says so, and one that was stopped', async (t) => {
+  const board = await start(t)
+  await board.stop('SIGKILL')
+  const again = await startBoard(t, { sets, stateFolder: board.stateFolder })
+  t.equal((await again.get('/api/status')).body.last_start.reason, 'crash')
+  await again.stop()
+  const third = await startBoard(t, { sets, stateFolder: board.stateFolder })
+  t.equal((await third.get('/api/status')).body.last_start.reason, 'service')
+})
+
+t.test('a page that watches is told at once, each second, and soon after a change', async (t) => {
+  const board = await start(t, ['feed.most_ms=60000'])
+  const socket = new WebSocket(`${board.url.replace('http', 'ws')}/ws`)
+  const heard: { type: string; status: { identify_until: number | null } }[] = []
+  socket.on('message', (data) => heard.push(JSON.parse(String(data))))
+  await until(() => heard.length === 1)
+  t.match(heard[0], { type: 'status', status: { role: 'serial', identify_until: null } })
+  await board.post('/api/identify')
+  await until(() => heard.length === 2)
+  t.type(heard[1]?.status.identify_until, 'number')
+  t.equal((await board.post('/api/identify', { on: '0' })).body.identify_until, null)
+  await until(() => heard.length === 3)
+  t.equal(heard[2]?.status.identify_until, null)
+  socket.close()
+})
+
+t.test('/metrics has the machine and the board, and leaves out what is not known', async (t) => {
+  const board = await start(t)
+  const { body: text } = await board.get('/metrics')
+  t.match(text, /plantroom_board_info\{role="serial",name="[^"]+",hostname="[^"]+",version="[^"]+"\} 1/)
+  t.match(text, /plantroom_board_network\{state="not_owned"\} 1/)
+  t.match(text, /plantroom_board_memory_total_bytes \d+/)
+  const { body: status } = await board.get('/api/status')
+  t.equal(/^plantroom_board_temperature_celsius \S+$/m.test(text), status.temperature_c !== null)
+})
+
+function texts(settings: object): Record<string, string> {
+  return Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, String(value)]))
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  const untilMs = performance.now() + 10_000
+  while (!isSo()) {
+    if (performance.now() > untilMs) throw new Error('it did not come within 10 s')
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
