@@ -50,7 +50,7 @@ function listenOf(argv: readonly string[]): string | undefined {
   }
 }
 
-/** Resolves at the first Ctrl-C, SIGTERM, or end of the terminal; a second one ends the process at once. */
+/** Resolves at the first Ctrl-C, SIGTERM, or end of who reads; a second one ends the process at once. */
 function toldToStop(undo: Undo): Promise<'stop'> {
   return new Promise((resolve) => {
     let isTold = false
@@ -63,6 +63,8 @@ function toldToStop(undo: Undo): Promise<'stop'> {
       process.on(signal, stop)
       undo.push(() => process.off(signal, stop))
     }
+    // Whoever read what the demo prints is gone: `plantroom demo | head`. Unheard, it would end this process alone.
+    process.stdout.on('error', () => resolve('stop'))
   })
 }
 
