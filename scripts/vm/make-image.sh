@@ -1,13 +1,15 @@
 #!/bin/bash
 # Makes what a guest boots: build/vm/<key>/{vmlinuz,initrd,root.img}, a Debian trixie with the full kernel (the cloud
-# ones have no USB), systemd as process 1, the stock usbip client and QEMU's guest agent. Prints the folder.
+# ones have no USB), systemd as process 1, QEMU's guest agent, and a source of packages within the guest. Prints the folder.
 #
 #   scripts/vm/make-image.sh        needs root; does nothing where the inputs have not changed
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 readonly suite=trixie
-readonly packages=systemd-sysv,udev,dbus,kmod,iproute2,linux-image-amd64,usbip,qemu-guest-agent,iputils-ping,python3-serial,curl,procps,init-system-helpers
+readonly packages=systemd-sysv,udev,dbus,kmod,iproute2,linux-image-amd64,qemu-guest-agent,iputils-ping,python3-serial,curl,procps,init-system-helpers
+# What a test installs in a guest, as from the network: the stock USB/IP client.
+readonly offered='usbip usb.ids libwrap0'
 # What the kernel needs before it has a root file system.
 readonly modules='virtio_pci virtio_blk ext4'
 readonly size=2G
@@ -37,6 +39,8 @@ apt-config dump | grep '^Acquire' >"$next/apt.conf" || true
 INITRD=No mmdebstrap --quiet --variant=minbase --include="$packages" --aptopt="$next/apt.conf" \
   --aptopt='Apt::Install-Recommends "false"' --dpkgopt='path-exclude=/usr/share/doc/*' \
   --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+  --customize-hook="mkdir \"\$1/srv/packages\" && cd \"\$1/srv/packages\" && \
+    APT_CONFIG=\$MMDEBSTRAP_APT_CONFIG apt-get -qq download $offered" \
   "$suite" "$tree" >"$work/mmdebstrap.log" 2>&1 || { cat "$work/mmdebstrap.log" >&2; exit 1; }
 
 kernel=$(basename "$tree"/usr/lib/modules/*)
@@ -64,6 +68,13 @@ install -m 644 scripts/vm/image/modules.conf "$tree/etc/modprobe.d/bed.conf"
 install -m 644 scripts/vm/image/host.mount "$tree/etc/systemd/system/host.mount"
 echo guest >"$tree/etc/hostname"
 printf '127.0.0.1 localhost\n::1 localhost\n' >"$tree/etc/hosts"
+# The source: a folder with an index.
+echo 'deb [trusted=yes] file:/srv/packages ./' >"$tree/etc/apt/sources.list"
+for package in "$tree"/srv/packages/*.deb; do
+  dpkg-deb --field "$package"
+  printf 'Filename: ./%s\nSize: %s\nSHA256: %s\n\n' "$(basename "$package")" "$(stat --format=%s "$package")" \
+    "$(sha256sum "$package" | cut -d ' ' -f 1)"
+done | xz >"$tree/srv/packages/Packages.xz"
 # Made anew at the first start of each guest, as on a fresh card.
 : >"$tree/etc/machine-id"
 # The root is mounted by the initrd, and checked by nobody: it is new.

@@ -24,6 +24,7 @@ t.test('a command gives its output, its status, and is ended when it takes too l
 })
 
 t.test('a disk and a serial line reach the host through USB/IP', async (t) => {
+  for (const guest of [lab.board, lab.host]) await guest.must('apt-get -qq update && apt-get -qq install usbip', 90_000)
   await lab.board.must('modprobe -a usbip-host usb-storage ftdi_sio && usbipd -D')
   await lab.host.must('modprobe -a vhci-hcd usb-storage sd_mod ftdi_sio')
   for (const busid of [await busidOf('46f4', '0001'), await busidOf('0403', '6001')]) {
