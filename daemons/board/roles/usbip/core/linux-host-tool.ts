@@ -1,9 +1,8 @@
-/**
- * What keeps a board's USB device attached on a Linux host: a POSIX shell program without a value in it. Those come in
- * front (linux-host-script.ts): host, port, device, name, and body, which is this program's own text, or empty where it
- * is installed. No braces around names: it stands in a template.
- */
-export const LINUX_HOST_TOOL = String.raw`# --- the program
+/** The program that keeps a board's USB device attached on a Linux host. */
+import { LINUX_HOST_CLIENT } from './linux-host-client.ts'
+import { LINUX_HOST_DEVICE } from './linux-host-device.ts'
+
+const BEGINNING = String.raw`# --- the program
 # Seconds: for one answer of the board, between two looks, between two lists of what there is, from the first attempt
 # to the longest pause between two, for a first attachment after an installation.
 answer_s=20
@@ -63,196 +62,9 @@ need_root() {
 has_systemd() {
   [ -d /run/systemd/system ] && command -v systemctl >/dev/null
 }
+`
 
-# --- which device
-
-understand_device() {
-  want_id=
-  want_serial=
-  want_place=
-  case $device in
-    '') device_text='every one that the board shares' ;;
-    [0-9a-fA-F][0-9a-fA-F][0-9a-fA-F][0-9a-fA-F]:[0-9a-fA-F][0-9a-fA-F][0-9a-fA-F][0-9a-fA-F]*)
-      device_text=$device
-      want_id=$(printf '%s' "$device" | cut -c 1-9 | head -n 1 | tr 'A-F' 'a-f')
-      case $device in ?????????:?*) want_serial=$(printf '%s' "$device" | cut -d : -f 3-) ;; esac
-      ;;
-    *[!0-9.-]*) fail "there is no device '$device': expected vid:pid, vid:pid:serial or a place (1-1.4)" ;;
-    *)
-      device_text="the one at $device"
-      want_place=$device
-      ;;
-  esac
-}
-
-# is_wanted PLACE VID:PID
-is_wanted() {
-  if [ -n "$want_id" ] && [ "$want_id" != "$2" ]; then return 1; fi
-  if [ -z "$want_place" ]; then return 0; fi
-  case $1 in "$want_place" | "$want_place".*) return 0 ;; esac
-  return 1
-}
-
-# --- the client
-
-find_client() {
-  # Ubuntu keeps one for each kernel beside a wrapper that finds none for a newer kernel; any of them will do.
-  for client in usbip /usr/sbin/usbip /usr/bin/usbip /usr/lib/linux-tools/*/usbip /usr/lib/linux-tools-*/usbip; do
-    client=$(command -v "$client" 2>/dev/null) || continue
-    "$client" version >/dev/null 2>&1 && return 0
-  done
-  return 1
-}
-
-# install_any COMMAND... -- PACKAGE...: the first package that there is
-install_any() {
-  command=
-  while [ "$1" != -- ]; do
-    command="$command $1"
-    shift
-  done
-  shift
-  for package in "$@"; do
-    say "installing $package"
-    printf -- '--- %s\n' "$package" >>"$log"
-    # Words of ours, to be split.
-    # shellcheck disable=SC2086
-    $command "$package" >>"$log" 2>&1 </dev/null && find_client && return 0
-  done
-  return 1
-}
-
-install_client() {
-  find_client && return 0
-  log=$(mktemp) || fail 'there is no room for temporary files'
-  if command -v apt-get >/dev/null; then
-    export DEBIAN_FRONTEND=noninteractive
-    apt='apt-get -qq -y -o DPkg::Lock::Timeout=300'
-    # Debian has a package of that name; Ubuntu has it among the tools of its kernels.
-    install_any "$apt" install -- usbip || {
-      $apt update >>"$log" 2>&1 </dev/null
-      install_any "$apt" install -- usbip "linux-tools-$(uname -r)" linux-tools-generic
-    }
-  elif command -v dnf >/dev/null; then
-    install_any dnf -q -y install -- usbip usbip-utils kernel-tools
-  elif command -v yum >/dev/null; then
-    install_any yum -q -y install -- usbip usbip-utils kernel-tools
-  elif command -v pacman >/dev/null; then
-    install_any pacman -S --noconfirm --needed -- usbip
-  elif command -v zypper >/dev/null; then
-    install_any zypper --non-interactive install -- usbip usbip-utils
-  elif command -v apk >/dev/null; then
-    install_any apk add -- linux-tools-usbip
-  else
-    rm -f "$log"
-    fail 'none of apt-get, dnf, yum, pacman, zypper and apk is here: install the usbip command by hand, then run this again'
-  fi
-  find_client || {
-    tail -n 40 "$log" >&2
-    rm -f "$log"
-    fail 'the usbip command could not be installed: see above, install it by hand, then run this again'
-  }
-  rm -f "$log"
-}
-
-load_driver() {
-  [ -e "$ports/status" ] && return 0
-  modprobe vhci-hcd 2>/dev/null && return 0
-  # Ubuntu keeps it apart from the kernel.
-  if [ "$1" = may-install ] && command -v apt-get >/dev/null; then
-    apt-get -qq -y install "linux-modules-extra-$(uname -r)" >/dev/null 2>&1 </dev/null
-    modprobe vhci-hcd 2>/dev/null && return 0
-  fi
-  return 1
-}
-
-# --- what there is
-
-# What the board offers, one a line: PLACE VID:PID. Fails when it does not answer.
-offers() {
-  list=$(timeout "$answer_s" "$client" --tcp-port "$port" list --remote="$host" 2>/dev/null </dev/null) || return 1
-  printf '%s\n' "$list" |
-    sed -n 's/^ *\([1-9][0-9]*-[0-9.]*\): .*(\([0-9a-f]\{4\}:[0-9a-f]\{4\}\))$/\1 \2/p'
-}
-
-# What of this board is attached, one a line: PORT PLACE LOCAL-PLACE.
-attached() {
-  cat "$ports"/status* 2>/dev/null | awk '$(NF - 4) == "006" { print $(NF - 5) + 0, $NF }' |
-    while read -r local_port local_place; do
-      read -r of_host of_port place rest 2>/dev/null <"$notes/port$local_port" || continue
-      if [ -z "$rest" ] && [ "$of_host" = "$host" ] && [ "$of_port" = "$port" ]; then
-        say "$local_port $place $local_place"
-      fi
-    done
-}
-
-# The same, without one of the same kind that is only being looked at.
-attached_rightly() {
-  attached | while read -r local_port place local_place; do
-    if [ -z "$want_serial" ] || [ "$(serial_of "$local_place")" = "$want_serial" ]; then
-      say "$local_port $place $local_place"
-    fi
-  done
-}
-
-let_go() {
-  attached | while read -r local_port place local_place; do
-    "$client" detach --port="$local_port" >/dev/null 2>&1 && say "let go of $place ($local_place here)"
-  done
-}
-
-serial_of() {
-  tr -d '\000-\037\177' 2>/dev/null <"/sys/bus/usb/devices/$1/serial"
-}
-
-# attach_one PLACE: fails when the board refuses, or when it is another device of the same kind.
-attach_one() {
-  reason=$(timeout "$answer_s" "$client" --tcp-port "$port" attach --remote="$host" --busid="$1" 2>&1 </dev/null) || {
-    say_once "the board did not give $1: $(printf '%s' "$reason" | tail -n 1)"
-    return 1
-  }
-  found=
-  tries=0
-  while [ "$tries" -lt 10 ]; do
-    found=$(attached | awk -v place="$1" '$2 == place { print $1, $3 }')
-    [ -n "$found" ] && [ -e "/sys/bus/usb/devices/$(printf '%s' "$found" | cut -d ' ' -f 2)/idVendor" ] && break
-    tries=$((tries + 1))
-    sleep 1
-  done
-  [ -n "$found" ] || {
-    say_once "$1 was attached, and went away at once"
-    return 1
-  }
-  local_place=$(printf '%s' "$found" | cut -d ' ' -f 2)
-  # The list of a board has no serial numbers: it is known when the device is here.
-  if [ -n "$want_serial" ] && [ "$(serial_of "$local_place")" != "$want_serial" ]; then
-    "$client" detach --port="$(printf '%s' "$found" | cut -d ' ' -f 1)" >/dev/null 2>&1
-    say_once "$1 has another serial number than the device that is wanted: let go of it"
-    return 1
-  fi
-  say_once "attached $1 of $host ($local_place here)"
-}
-
-# Attaches what is wanted and not attached. Fails when nothing of it is attached afterwards.
-attach_wanted() {
-  offered=$(offers) || {
-    say_once "the board does not answer at $host, port $port, or does not let this machine in"
-    return 1
-  }
-  said=$last_said
-  while read -r place id; do
-    if [ -z "$place" ] || ! is_wanted "$place" "$id"; then continue; fi
-    if attached | awk '{ print $2 }' | grep -qxF -e "$place"; then continue; fi
-    if attach_one "$place" && [ -n "$want_id" ]; then break; fi
-  done <<OFFERED
-$offered
-OFFERED
-  if [ -n "$(attached_rightly)" ]; then return 0; fi
-  [ "$said" != "$last_said" ] || say_once "the board offers nothing that is wanted now: it is in use, or not plugged in"
-  return 1
-}
-
-# --- words
+const WORDS = String.raw`# --- words
 
 # Ends when it is told to, and lets go then.
 keep() {
@@ -436,3 +248,10 @@ while [ $# -gt 0 ]; do
 done
 understand_device
 case $verb in help) usage ;; *) "$verb" ;; esac`
+
+/**
+ * What keeps a board's USB device attached on a Linux host: a POSIX shell program without a value in it. Those come in
+ * front (linux-host-script.ts): host, port, device, name, and body, which is this program's own text, or empty where it
+ * is installed. No braces around names: it stands in templates.
+ */
+export const LINUX_HOST_TOOL = [BEGINNING, LINUX_HOST_DEVICE, LINUX_HOST_CLIENT, WORDS].join('\n')
