@@ -1,0 +1,154 @@
+/** A board with a machine of its own: two network namespaces with a cable between, and a helper that sets addresses for real. */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { type RunningBoard, startBoard } from './running-board.ts'
+
+const CONFIRM_MS = 5000
+
+/** Why there can be no namespaces here; undefined where they can be made. */
+function missing(): string | undefined {
+  if (process.geteuid?.() !== 0) return 'network namespaces are made by root'
+  try {
+    execFileSync('ip', ['netns', 'list'], { stdio: 'pipe' })
+    execFileSync('curl', ['--version'], { stdio: 'pipe' })
+    return undefined
+  } catch {
+    return 'needs iproute2 and curl'
+  }
+}
+
+/** The board's machine and a visitor's, with a cable between. The board's has the address that DHCP gave it: 10.77.0.2. */
+function makeMachines(t: Test): { board: string; visitor: string } {
+  const suffix = `${process.pid}-${Math.floor(Math.random() * 1e6)}`
+  const [board, visitor] = [`pb-${suffix}`, `pv-${suffix}`]
+  const ip = (...words: string[]) => execFileSync('ip', words, { stdio: 'pipe' })
+  t.teardown(() => {
+    for (const name of [board, visitor]) execFileSync('ip', ['netns', 'delete', name], { stdio: 'pipe' })
+  })
+  for (const name of [board, visitor]) ip('netns', 'add', name)
+  ip('-n', board, 'link', 'add', 'lan0', 'type', 'veth', 'peer', 'name', 'lan1', 'netns', visitor)
+  for (const [name, link, address] of [
+    [board, 'lan0', '10.77.0.2'],
+    [visitor, 'lan1', '10.77.0.1'],
+  ] as const) {
+    ip('-n', name, 'link', 'set', 'lo', 'up')
+    ip('-n', name, 'link', 'set', link, 'up')
+    ip('-n', name, 'address', 'add', `${address}/24`, 'dev', link)
+  }
+  ip('-n', board, 'route', 'add', 'default', 'via', '10.77.0.1')
+  // The visitor reaches whatever the board calls itself.
+  ip('-n', visitor, 'address', 'add', '10.88.0.1/24', 'dev', 'lan1')
+  return { board, visitor }
+}
+
+/** What the helper of the product does by networkd, done by ip: its verbs are tested where it is. */
+async function serveHelper(t: Test, machine: string): Promise<{ path: string; asked: string[] }> {
+  const folder = mkdtempSync(join(tmpdir(), 'helper-'))
+  const path = join(folder, 'socket')
+  const asked: string[] = []
+  const server = createServer((socket) => {
+    socket.once('data', (line) => {
+      const words = String(line).trim().split(' ')
+      asked.push(words.join(' '))
+      const [verb, kind, link = '', address = '10.77.0.2/24', gateway = '10.77.0.1'] = words
+      if (verb === 'network') {
+        execFileSync('ip', ['-n', machine, 'address', 'flush', 'dev', link], { stdio: 'pipe' })
+        const given = kind === 'static' ? { address, gateway } : { address: '10.77.0.2/24', gateway: '10.77.0.1' }
+        execFileSync('ip', ['-n', machine, 'address', 'add', given.address, 'dev', link], { stdio: 'pipe' })
+        execFileSync('ip', ['-n', machine, 'route', 'add', 'default', 'via', given.gateway], { stdio: 'pipe' })
+      }
+      // A machine that does not reboot leaves the daemon to begin anew: here it is not to take the test with it.
+      socket.end(verb === 'reboot' ? 'error reboot_failed not in this test\n' : 'ok\n')
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(path, resolve))
+  t.teardown(async () => {
+    await new Promise((resolve) => server.close(resolve))
+    rmSync(folder, { recursive: true })
+  })
+  return { path, asked }
+}
+
+/** A request from within a machine; the body as JSON. Throws where nobody answers. */
+function ask(machine: string, url: string, form: string[] = []) {
+  const data = form.flatMap((field) => ['--data-urlencode', field])
+  const words = ['netns', 'exec', machine, 'curl', '--silent', '--max-time', '3', ...data, url]
+  return JSON.parse(execFileSync('ip', words, { stdio: 'pipe', encoding: 'utf8' }))
+}
+
+async function until<T>(what: string, look: () => T | undefined): Promise<T> {
+  const untilMs = performance.now() + 20_000
+  while (performance.now() < untilMs) {
+    const found = look()
+    if (found !== undefined) return found
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new Error(`${what} did not come within 20 s`)
+}
+
+async function setup(t: Test) {
+  const machines = makeMachines(t)
+  const helper = await serveHelper(t, machines.board)
+  const board = await startBoard(t, {
+    listen: '0.0.0.0:8080',
+    within: ['ip', 'netns', 'exec', machines.board],
+    sets: [
+      'mdns.enabled=false',
+      'machine.owned=true',
+      `machine.helper=${helper.path}`,
+      `machine.confirm_ms=${CONFIRM_MS}`,
+      'machine.restart_after_ms=50',
+    ],
+  })
+  return { ...machines, helper, board }
+}
+
+const form = (ip: string) => ['sap=1', 'static_ip=1', `ip=${ip}`, 'mask=255.255.255.0', 'gw=10.88.0.1']
+const isSet = (board: RunningBoard) =>
+  until('the new address', () => /fixed address set/.exec(board.output()) ?? undefined)
+
+t.test('a fixed address counts once somebody was answered there', { skip: missing() }, async (t) => {
+  const { board, visitor, helper } = await setup(t)
+  t.match(ask(visitor, 'http://10.77.0.2:8080/api/status').network, { state: 'dhcp' })
+  t.match(ask(visitor, 'http://10.77.0.2:8080/api/config', form('10.88.0.7')), { saved: true, restarts: true })
+  await isSet(board)
+  t.match(helper.asked, ['reboot', 'network static lan0 10.88.0.7/24 10.88.0.1'])
+  const first = ask(visitor, 'http://10.88.0.7:8080/api/status').network
+  t.match(first, { state: 'unconfirmed', confirm_until: Number, text: /10\.88\.0\.7/ })
+  const { network } = await until('the confirmation', () => {
+    const status = ask(visitor, 'http://10.88.0.7:8080/api/status')
+    return status.network.state === 'static' ? status : undefined
+  })
+  t.match(network, { state: 'static', confirm_until: null })
+  await new Promise((resolve) => setTimeout(resolve, CONFIRM_MS + 500))
+  t.equal(ask(visitor, 'http://10.88.0.7:8080/api/status').network.state, 'static', 'and it stays')
+})
+
+t.test(
+  'an address that nobody reached is taken back, and the board says so until it is set anew',
+  { skip: missing() },
+  async (t) => {
+    const { board, visitor, helper } = await setup(t)
+    // A slip of the hand: a network in which nobody is.
+    const typo = ['sap=1', 'static_ip=1', 'ip=10.99.0.7', 'mask=255.255.255.0', 'gw=10.99.0.1']
+    ask(visitor, 'http://10.77.0.2:8080/api/config', typo)
+    await isSet(board)
+    t.throws(() => ask(visitor, 'http://10.77.0.2:8080/api/status'), 'the board is out of reach')
+    await until('the fall-back', () => /nobody reached the fixed address/.exec(board.output()) ?? undefined)
+    t.equal(helper.asked.at(-1), 'network dhcp lan0')
+    t.match(ask(visitor, 'http://10.77.0.2:8080/api/status').network, { state: 'fallen_back', text: /10\.99\.0\.7/ })
+    ask(visitor, 'http://10.77.0.2:8080/api/reboot', [''])
+    await until('the next start', () => (board.output().match(/ listening url=/g)?.length === 3 ? true : undefined))
+    t.equal(
+      ask(visitor, 'http://10.77.0.2:8080/api/status').network.state,
+      'fallen_back',
+      'a restart does not try it again',
+    )
+    const { static_ip, ip } = ask(visitor, 'http://10.77.0.2:8080/api/config')
+    t.strictSame([static_ip, ip], [true, '10.99.0.7'], 'what was typed is there to be mended')
+  },
+)
