@@ -1,7 +1,7 @@
 /** The board put together: the only file that knows both io/ and api/. */
 import { join } from 'node:path'
+import { createPasswords, type Passwords } from '#kit/auth/password.ts'
 import { parseListen } from '#kit/config/listen.ts'
-import { formDialect } from '#kit/http/dialect.ts'
 import { journalRoutes } from '#kit/http/journal-routes.ts'
 import { createMetrics } from '#kit/http/metrics.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
@@ -10,6 +10,7 @@ import { openRecords, type Records } from '#kit/records.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
 import { measureBoard } from './api/board-metrics.ts'
 import { configRoutes } from './api/config-routes.ts'
+import { createDoor } from './api/door.ts'
 import { faultStatus } from './api/fault-status.ts'
 import { identifyRoutes } from './api/identify-routes.ts'
 import { otherRoleRoutes } from './api/other-role-routes.ts'
@@ -17,6 +18,7 @@ import { restartRoutes } from './api/restart-routes.ts'
 import { statusRoutes } from './api/status-routes.ts'
 import { statusSocketRoute } from './api/status-socket.ts'
 import type { BoardConfig } from './config.ts'
+import type { AdminPassword } from './core/admin-password.ts'
 import { type BoardSettings, firstSettings } from './core/board-settings.ts'
 import { type BoardStatus, createBoardStatus } from './core/board-status.ts'
 import { createIdentify, type Identify } from './core/identify.ts'
@@ -34,7 +36,9 @@ import { createLedBlinker } from './io/led-blinker.ts'
 import { createFactsBook, type FactsBook } from './io/machine-facts.ts'
 import { machineModel } from './io/machine-model.ts'
 import { machineName } from './io/machine-name.ts'
+import { ownAddresses } from './io/own-addresses.ts'
 import { type OwnMachine, openOwnMachine } from './io/own-machine.ts'
+import { openPassword } from './io/password-file.ts'
 import { createRootHelper } from './io/root-helper.ts'
 import { readTemperature } from './io/temperature.ts'
 import { readTimeSync } from './io/time-sync.ts'
@@ -52,6 +56,8 @@ interface Common {
   identify: Identify
   facts: FactsBook
   records: Records
+  password: AdminPassword
+  passwords: Passwords
 }
 
 /** Adds the parts in the order they depend on each other. */
@@ -68,6 +74,11 @@ export async function assemble(context: Context): Promise<Assembled> {
   const feed = createStatusFeed({ clock, status, leastMs: config.feed.least_ms, mostMs: config.feed.most_ms })
   const server = serverOf(context, common, { house, status, feed })
   Object.assign(live, { server, feed })
+  common.password.onChange(() => {
+    // What the old one let in is over now, and not at the next heartbeat.
+    server.endSignedOut()
+    onChange()
+  })
   parts.add({
     name: 'http',
     start: async () => void (await server.listen()),
@@ -118,9 +129,12 @@ async function furnish(context: Context, { onChange, restartSelf }: Calls): Prom
   })
   const records = openRecords(context)
   parts.add({ name: 'journal', start: () => {}, stop: () => records.close() })
+  const { password_workers: workers, password_queue: queue } = config.http
+  const passwords = createPasswords({ workers, queue })
+  const password = await openPassword({ stateFolder, log, clock, hash: passwords.hash })
   const facts = factsOf(context)
   const identify = identifyOf(context, onChange)
-  return { starts, settings, machine, identify, facts, records }
+  return { starts, settings, machine, identify, facts, records, password, passwords }
 }
 
 /** What the board has before anybody has set it up. */
@@ -158,7 +172,7 @@ function statusOf({ clock, config, version }: Context, common: Common, house: Ro
     facts: facts.facts,
     started: starts.started,
     identifyUntil: identify.until,
-    isPasswordSet: () => false,
+    isPasswordSet: common.password.isSet,
     network: () => machine.network.view(),
     nameTrouble: machine.nameTrouble,
   })
@@ -175,16 +189,26 @@ function serverOf(context: Context, common: Common, { house, status, feed }: Sho
   const { identify, machine, records, settings } = common
   const { journal, recorder } = records
   const { rebooter } = machine
+  const door = createDoor({
+    ...common,
+    clock,
+    http: config.http,
+    realm: () => settings.running.hostname,
+    hostnames: () => [machineName(), settings.running.hostname],
+    addresses: ownAddresses,
+    port: () => server.address().port,
+    isFoundOrigin: () => false,
+  })
   const metrics = createMetrics({ process: true })
   measureBoard(metrics, status)
   house.measure(metrics)
-  return createHttpServer({
+  const server = createHttpServer({
     log,
     clock,
     config: config.http,
-    identify: () => ({ name: 'admin', role: 'admin' }),
-    dialect: formDialect({ user: 'admin', realm: () => settings.running.hostname, maxFields: 64 }),
+    ...door.options,
     routes: [
+      ...door.routes,
       ...statusRoutes({ status }),
       ...configRoutes({ book: settings, rebooter, recorder }),
       ...restartRoutes({ book: settings, rebooter, recorder }),
@@ -194,13 +218,14 @@ function serverOf(context: Context, common: Common, { house, status, feed }: Sho
       ...otherRoleRoutes(settings.running.role),
     ],
     sockets: [statusSocketRoute({ feed })],
-    web: { folder: join(import.meta.dirname, 'web/board') },
+    web: { folder: join(import.meta.dirname, 'web/board'), who: 'admin' },
     faultStatus,
     title: 'Plantroom board',
     version,
     metrics,
     onAnswered: ({ from, at }) => machine.network.contact(from, at),
   })
+  return server
 }
 
 /** A port that was free is kept over a restart: whoever has the page open finds it again. */

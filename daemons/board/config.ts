@@ -1,7 +1,8 @@
 /** Every key of board.toml: type, default, range, unit and meaning. */
 import { type Static, Type } from 'typebox'
-import { commonTables } from '#kit/config/common.ts'
+import { httpTable, passwordKeys, tablesOf } from '#kit/config/common.ts'
 import { journalTable } from '#kit/config/journal.ts'
+import { httpKeys } from './core/http-keys.ts'
 import { roleNames } from './wire/role-name.ts'
 
 /** The port the board listens on unless told otherwise. */
@@ -104,7 +105,13 @@ const feed = Type.Object(
 
 /** The settings of a board. */
 export const config = Type.Object(
-  { board, machine, feed, journal: journalTable(), ...commonTables(DEFAULT_PORT) },
+  {
+    board,
+    machine,
+    feed,
+    journal: journalTable(),
+    ...tablesOf(httpTable(DEFAULT_PORT, { ...passwordKeys(), ...httpKeys })),
+  },
   { additionalProperties: false },
 )
 

@@ -3,4 +3,11 @@ import { daemon } from '#kit/run/daemon.ts'
 import { assemble } from './assemble.ts'
 import { config, DEFAULT_PORT } from './config.ts'
 
-export default daemon({ name: 'board', title: 'Network board', defaultPort: DEFAULT_PORT, config, assemble })
+export default daemon({
+  name: 'board',
+  title: 'Network board',
+  defaultPort: DEFAULT_PORT,
+  config,
+  onlyUser: 'admin',
+  assemble,
+})

@@ -8,8 +8,10 @@ export interface SlowDownBounds {
   freeTries: number
   /** First wait; doubles with each further wrong try. */
   waitMs: number
-  /** Longest wait. Twice this long without a try, a key is forgotten. */
+  /** Longest wait. */
   waitMaxMs: number
+  /** Without a try for so long, a key is forgotten; default: twice the longest wait. */
+  forgetMs?: number
   /** Keys remembered; the one that has been quiet longest makes room. */
   table: number
 }
@@ -27,13 +29,14 @@ export interface SlowDown {
 }
 
 /** Makes an empty table. */
-export function createSlowDown({ clock, freeTries, waitMs, waitMaxMs, table }: SlowDownBounds): SlowDown {
+export function createSlowDown({ clock, freeTries, waitMs, waitMaxMs, table, ...more }: SlowDownBounds): SlowDown {
+  const { forgetMs = 2 * waitMaxMs } = more
   // Quiet longest first.
   const tries = new Map<string, { wrong: number; lastMs: number }>()
 
   function recall(key: string) {
     const found = tries.get(key)
-    if (!found || clock.monotonicMs() - found.lastMs < 2 * waitMaxMs) return found
+    if (!found || clock.monotonicMs() - found.lastMs < forgetMs) return found
     tries.delete(key)
     return undefined
   }

@@ -1,5 +1,5 @@
 /** The config tables that every daemon has: `http`, `mdns` and `log`. */
-import { type Static, type TObject, type TProperties, Type } from 'typebox'
+import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox'
 import { Fault } from '#kit/fault.ts'
 import { parseListen } from './listen.ts'
 import { mdnsTable } from './mdns-table.ts'
@@ -31,7 +31,12 @@ export function logTable() {
 
 /** The tables of a daemon to which people sign in for a token, to be spread into its `config.ts`. */
 export function commonTables(defaultPort: number) {
-  return { http: httpTable(defaultPort, tokenLoginKeys()), mdns: mdnsTable(), log: logTable() }
+  return tablesOf(httpTable(defaultPort, tokenLoginKeys()))
+}
+
+/** The tables of any daemon, with an `http` table of its own making. */
+export function tablesOf<Http extends TSchema>(http: Http) {
+  return { http, mdns: mdnsTable(), log: logTable() }
 }
 
 /** What a server needs of its checked `http` table. */

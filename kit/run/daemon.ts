@@ -49,6 +49,8 @@ export interface DaemonOptions<Schema extends TObject> {
   title: string
   defaultPort: number
   config: Schema
+  /** The name of the only user it has, where it has no others. */
+  onlyUser?: string
   /** Adds the parts; starts nothing itself. */
   assemble(context: AssembleContext<Static<Schema>>): Promise<Assembled>
 }
@@ -59,6 +61,7 @@ export interface Daemon {
   title: string
   defaultPort: number
   config: TObject
+  onlyUser: string | undefined
   /** Runs until told to stop. @returns the exit code; see exit-codes.ts */
   run(argv: readonly string[]): Promise<number>
 }
@@ -70,6 +73,7 @@ export function daemon<Schema extends TObject>(options: DaemonOptions<Schema>): 
     title: options.title,
     defaultPort: options.defaultPort,
     config: options.config,
+    onlyUser: options.onlyUser,
     run: (argv) => run(options, argv),
   }
 }

@@ -42,7 +42,9 @@ Exit codes: 0 changed, 1 the state cannot be written or the daemon runs, 2 wrong
     const { values, positionals } = parseCommand(argv, { state: { type: 'string' }, user: { type: 'string' } })
     requireWords(positionals, 1, 1, form)
     const [name = ''] = positionals
-    await loadDaemon(world.daemonsFolder, name)
+    const { onlyUser } = await loadDaemon(world.daemonsFolder, name)
+    if (onlyUser !== undefined && values.user !== undefined && values.user !== onlyUser)
+      throw new Fault('bad_usage', `the only user of ${name} is ${onlyUser}`)
     const folder = resolve(values.state ?? stateFolderOf({ name, env: world.env }))
     await makeFolder(folder)
     const lock = lockState(folder)

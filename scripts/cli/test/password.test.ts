@@ -52,6 +52,15 @@ t.test('asks which of several, and takes the one that is named', async (t) => {
   ])
 })
 
+t.test('a board has the user admin and no other', async (t) => {
+  const daemonsFolder = join(import.meta.dirname, '../../../daemons')
+  const run = (...more: string[]) =>
+    runCommand(password, ['board', '--state', stateOf(t), ...more], { typed: GOOD, daemonsFolder })
+  t.match(await run('--user', 'bob'), { code: 'bad_usage', err: 'the only user of board is admin' })
+  t.match(await run(), { code: 0, out: 'admin of board has a new password.\n' })
+  t.match(await run('--user', 'admin'), { code: 0 })
+})
+
 t.test('refuses a password that the API would refuse', async (t) => {
   for (const text of ['short', 'x'.repeat(257)])
     t.match(await runCommand(password, ['small', '--state', stateOf(t)], text), {

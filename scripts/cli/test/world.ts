@@ -11,8 +11,13 @@ export interface Outcome {
   err: string
 }
 
-/** Runs a command against the daemons of the tests. @param typed what is typed as a new password */
-export async function runCommand(command: Command, argv: readonly string[], typed = ''): Promise<Outcome> {
+/** What a command finds; text alone is what is typed as a new password. */
+type Given = string | { typed: string; daemonsFolder: string }
+
+/** Runs a command, against the daemons of the tests unless others are given. */
+export async function runCommand(command: Command, argv: readonly string[], given: Given = ''): Promise<Outcome> {
+  const { typed, daemonsFolder } =
+    typeof given === 'string' ? { typed: given, daemonsFolder: join(import.meta.dirname, 'daemons') } : given
   let out = ''
   let err = ''
   const world: World = {
@@ -22,7 +27,7 @@ export async function runCommand(command: Command, argv: readonly string[], type
     err: (text) => {
       err += text
     },
-    daemonsFolder: join(import.meta.dirname, 'daemons'),
+    daemonsFolder,
     env: {},
     readPassword: async () => typed,
   }

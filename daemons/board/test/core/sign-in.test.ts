@@ -1,0 +1,212 @@
+/** Tests of core/sign-in.ts, core/held-answers.ts and core/admin-password.ts. */
+import t from 'tap'
+import { createSlowDown } from '#kit/auth/slow-down.ts'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { Fault } from '#kit/fault.ts'
+import { createAdminPassword, type PasswordRecord } from '../../core/admin-password.ts'
+import { createHeldAnswers } from '../../core/held-answers.ts'
+import { createSignIn, type Shown } from '../../core/sign-in.ts'
+
+const HOME = { address: '10.0.0.9', network: '10.0.0.9' }
+const ELSEWHERE = { address: '10.0.0.66', network: '10.0.0.66' }
+
+/** A board whose hashes are the texts themselves, so that a test counts what was looked at. */
+function board(by: { kept?: string; held?: number; table?: number } = {}) {
+  const clock = fakeClock()
+  const saved: (PasswordRecord | undefined)[] = []
+  const looked: string[] = []
+  const signedIn: string[] = []
+  const refused: string[] = []
+  let gate: Promise<void> | undefined
+  let disk: Fault | undefined
+  const kept = by.kept === undefined ? undefined : { hash: `hash of ${by.kept}`, setAt: 0 }
+  const password = createAdminPassword(kept, {
+    keeper: {
+      load: async () => kept,
+      async save(record) {
+        if (disk) throw disk
+        saved.push(record)
+      },
+    },
+    hash: async (text) => `hash of ${text}`,
+    epochMs: clock.epochMs,
+  })
+  const wrong = createSlowDown({ clock, freeTries: 10, waitMs: 250, waitMaxMs: 2000, forgetMs: 600_000, table: 64 })
+  const signIn = createSignIn({
+    password,
+    async verify(text, hash) {
+      looked.push(text)
+      await gate
+      return hash === `hash of ${text}`
+    },
+    digest: (text) => `digest of ${text.normalize('NFC')}`,
+    answers: createHeldAnswers({ clock, wrong, most: by.held ?? 64 }),
+    table: by.table ?? 64,
+    onSignedIn: ({ address }) => void signedIn.push(address),
+    onRefused: ({ address }) => void refused.push(address),
+  })
+  const as = (text: string, username = 'admin'): Shown => ({ username, password: text })
+  /** Tries, and gives the caller's name and how long that took. */
+  async function attempt(shown: Shown | undefined, from = HOME) {
+    const beganMs = clock.monotonicMs()
+    const asked = signIn
+      .callerOf(shown, from)
+      .then((caller) => ({ name: caller?.name, tookMs: clock.monotonicMs() - beganMs }))
+    await clock.run(2000)
+    return await asked
+  }
+  return {
+    clock,
+    password,
+    signIn,
+    saved,
+    looked,
+    signedIn,
+    refused,
+    as,
+    attempt,
+    holdBack(until: Promise<void>) {
+      gate = until
+    },
+    breakDisk(fault: Fault) {
+      disk = fault
+    },
+  }
+}
+
+t.test('B.auth.1 before a password is set, none is required', async (t) => {
+  const { signIn, as, looked } = board()
+  for (const shown of [undefined, as('x'), as('x', 'root')])
+    t.match(await signIn.callerOf(shown, HOME), { name: 'anyone', role: 'admin' })
+  t.same(looked, [])
+})
+
+t.test('B.auth.1 once one is set, the user admin and that password are', async (t) => {
+  const { password, attempt, as, saved } = board()
+  await password.change('correct horse')
+  t.match(saved, [{ hash: 'hash of correct horse' }])
+  t.match(await attempt(as('correct horse')), { name: 'admin', tookMs: 0 })
+  for (const shown of [
+    undefined,
+    as('Correct horse'),
+    as(''),
+    as('correct horse', 'root'),
+    as('correct horse', 'Admin'),
+  ])
+    t.match(await attempt(shown), { name: undefined })
+})
+
+t.test('B.endpoints an empty password removes it', async (t) => {
+  const { password, attempt, saved } = board({ kept: 'old' })
+  t.equal(password.isSet(), true)
+  await password.change('')
+  t.same(saved, [undefined])
+  t.match(await attempt(undefined), { name: 'anyone' })
+})
+
+t.test('a password that could not be saved changes nothing', async (t) => {
+  const { password, attempt, as, breakDisk } = board({ kept: 'old' })
+  breakDisk(new Fault('store_write_failed', 'the disk is full'))
+  await t.rejects(password.change('new'), { code: 'store_write_failed' })
+  t.match(await attempt(as('old')), { name: 'admin' })
+  t.match(await attempt(as('new')), { name: undefined })
+})
+
+t.test('two changes at once are one after the other', async (t) => {
+  const { password, saved } = board()
+  await Promise.all([password.change('one'), password.change('two'), password.change('')])
+  t.match(saved, [{ hash: 'hash of one' }, { hash: 'hash of two' }, undefined])
+  t.equal(password.isSet(), false)
+})
+
+t.test('after a success the same credentials are not verified again, however their letters are composed', async (t) => {
+  const { signIn, as, looked } = board({ kept: 'caf\u00e9' })
+  for (const text of ['caf\u00e9', 'caf\u00e9', 'cafe\u0301'])
+    t.match(await signIn.callerOf(as(text), HOME), { name: 'admin' })
+  t.match(await signIn.callerOf(as('caf\u00e9'), ELSEWHERE), { name: 'admin' })
+  t.same(looked, ['caf\u00e9'])
+})
+
+t.test('a page that loads asks many things at once: they are verified once, and count once', async (t) => {
+  const { signIn, as, looked, refused, clock } = board({ kept: 'new' })
+  const asked = Promise.all(Array.from({ length: 12 }, () => signIn.callerOf(as('old'), HOME)))
+  await clock.run(0)
+  t.same(await asked, new Array(12).fill(undefined))
+  t.same([looked, refused], [['old'], ['10.0.0.9']])
+})
+
+t.test('a change ends what was signed in before: sockets, tickets, what was right', async (t) => {
+  const { password, signIn, as } = board()
+  const before = await signIn.callerOf(undefined, HOME)
+  await password.change('one')
+  const first = await signIn.callerOf(as('one'), HOME)
+  t.same([before && signIn.isStillSignedIn(before), first && signIn.isStillSignedIn(first)], [false, true])
+  await password.change('one')
+  t.equal(first && signIn.isStillSignedIn(first), false, 'also where it is the same again')
+  await password.change('two')
+  t.equal(await signIn.callerOf(as('one'), HOME), undefined)
+  const second = await signIn.callerOf(as('two'), HOME)
+  await password.change('')
+  t.equal(second && signIn.isStillSignedIn(second), false)
+  t.equal(signIn.isStillSignedIn({ name: 'admin', role: 'admin' }), false, 'nor anybody who never did')
+})
+
+t.test('what is looked at while the password changes is not let in by the old one', async (t) => {
+  const { password, signIn, as, holdBack } = board({ kept: 'old' })
+  const { promise, resolve } = Promise.withResolvers<void>()
+  holdBack(promise)
+  const asked = signIn.callerOf(as('old'), HOME)
+  await password.change('new')
+  const after = signIn.callerOf(as('old'), HOME)
+  resolve()
+  t.same(await Promise.all([asked, after]), [undefined, undefined])
+  t.match(await signIn.callerOf(as('new'), HOME), { name: 'admin' })
+})
+
+t.test('from the tenth wrong password on the answer takes longer, and never more than two seconds', async (t) => {
+  const { attempt, as } = board({ kept: 'right' })
+  const took: number[] = []
+  for (let wrong = 0; wrong < 16; wrong++) took.push((await attempt(as(`wrong ${wrong}`))).tookMs)
+  t.same(took, [0, 0, 0, 0, 0, 0, 0, 0, 0, 250, 500, 1000, 2000, 2000, 2000, 2000])
+})
+
+t.test('nobody is locked out: the right password is right at once, whatever went before', async (t) => {
+  const { attempt, as } = board({ kept: 'right' })
+  for (let wrong = 0; wrong < 40; wrong++) await attempt(as(`wrong ${wrong}`))
+  t.match(await attempt(as('right')), { name: 'admin', tookMs: 0 })
+  t.match(await attempt(as('wrong')), { tookMs: 0 }, 'and it clears what was counted')
+})
+
+t.test('who guesses slows down neither those elsewhere nor himself for ever', async (t) => {
+  const { attempt, as, clock } = board({ kept: 'right' })
+  for (let wrong = 0; wrong < 40; wrong++) await attempt(as(`wrong ${wrong}`), ELSEWHERE)
+  t.match(await attempt(as('a slip')), { tookMs: 0 })
+  clock.advance(600_000)
+  t.match(await attempt(as('wrong'), ELSEWHERE), { tookMs: 0 })
+})
+
+t.test('guessing side by side is bounded, and the administrator who is known gets in all the same', async (t) => {
+  const { signIn, attempt, as, looked, clock } = board({ kept: 'right', held: 16 })
+  t.match(await attempt(as('right')), { name: 'admin' })
+  for (let wrong = 0; wrong < 14; wrong++) await attempt(as(`wrong ${wrong}`), ELSEWHERE)
+  looked.length = 0
+  const held = [signIn.callerOf(as('a'), ELSEWHERE), signIn.callerOf(as('b'), ELSEWHERE)]
+  await clock.run(0)
+  await t.rejects(signIn.callerOf(as('c'), ELSEWHERE), { code: 'slow_down', details: { retryAfterMs: 2000 } })
+  t.same(looked, ['a', 'b'], 'the third was not looked at')
+  t.match(await signIn.callerOf(as('right'), ELSEWHERE), { name: 'admin' })
+  await clock.run(2000)
+  t.same(await Promise.all(held), [undefined, undefined])
+  t.match(await attempt(as('c'), ELSEWHERE), { name: undefined })
+})
+
+t.test('a sign-in is told once for each network until the password changes, a refusal each time', async (t) => {
+  const { password, attempt, as, signedIn, refused } = board({ kept: 'one', table: 2 })
+  for (const from of [HOME, HOME, ELSEWHERE, HOME]) await attempt(as('one'), from)
+  t.same(signedIn, [HOME.address, ELSEWHERE.address])
+  await password.change('two')
+  await attempt(as('one'))
+  await attempt(as('two'))
+  t.same(signedIn, [HOME.address, ELSEWHERE.address, HOME.address])
+  t.same(refused, [HOME.address])
+})

@@ -1,0 +1,55 @@
+/** Tests of auth/basic.ts. */
+import fc from 'fast-check'
+import t from 'tap'
+import { basicOf } from '../../auth/basic.ts'
+
+const header = (text: string | Buffer, scheme = 'Basic') => `${scheme} ${Buffer.from(text).toString('base64')}`
+
+t.test('reads the examples of the standard', async (t) => {
+  t.same(basicOf('Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=='), { username: 'Aladdin', password: 'open sesame' })
+  t.same(basicOf('Basic dGVzdDoxMjPCow=='), { username: 'test', password: '123£' })
+})
+
+t.test('the scheme is written in any case, the first colon ends the user', async (t) => {
+  t.same(basicOf(header('admin:a:b:', 'bAsIc')), { username: 'admin', password: 'a:b:' })
+  t.same(basicOf(header('admin:')), { username: 'admin', password: '' })
+  t.same(basicOf(header(':x')), { username: '', password: 'x' })
+})
+
+t.test('what is no such header gives nobody', async (t) => {
+  const wrong = [
+    undefined,
+    '',
+    'Basic',
+    'Basic ',
+    'Basic !!!',
+    'Bearer YTpi',
+    'Basic YTpi YTpi',
+    'Basic YTpi,',
+    'BasicYTpi',
+    'Basic YTp',
+    'Basic YTp=i',
+    'Basic YQ==YTpi',
+    header('admin'),
+    header('admin:a\nb'),
+    header('ad\0min:a'),
+    header('admin:\u0085'),
+    header(Buffer.from([0x61, 0x3a, 0xff])),
+    header(`admin:${'x'.repeat(5000)}`),
+  ]
+  for (const text of wrong) t.equal(basicOf(text), undefined, String(text))
+})
+
+t.test('reads back what was written', async (t) => {
+  const plain = fc.string({ unit: 'grapheme' }).filter((text) => !/\p{Cc}/u.test(text) && text.isWellFormed())
+  fc.assert(
+    fc.property(
+      plain.filter((text) => !text.includes(':')),
+      plain,
+      (username, password) => {
+        t.same(basicOf(header(`${username}:${password}`)), { username, password })
+      },
+    ),
+  )
+  fc.assert(fc.property(fc.string(), (text) => void basicOf(`Basic ${text}`)))
+})
