@@ -218,7 +218,7 @@ function serverOf(context: Context, common: Common, { house, status, feed }: Sho
       ...otherRoleRoutes(settings.running.role),
     ],
     sockets: [statusSocketRoute({ feed })],
-    web: { folder: join(import.meta.dirname, 'web/board'), who: 'admin' },
+    web: { folder: join(import.meta.dirname, 'web/board'), who: 'admin', also: { '/matrix': '/' }, asksOthers: true },
     faultStatus,
     title: 'Plantroom board',
     version,

@@ -19,10 +19,10 @@ import { kitRoutes } from './kit-routes.ts'
 import { createLongAnswers, type LongAnswers } from './long-answers.ts'
 import type { Metrics } from './metrics.ts'
 import { checkLoneHeaders } from './plain-head.ts'
-import type { Caller, Route, WhoMay } from './route.ts'
+import type { Caller, Route } from './route.ts'
 import { answer } from './route-handler.ts'
 import { addSockets, type SocketRoute, type Sockets } from './sockets.ts'
-import { loadPages, type Page, sendPage } from './static-pages.ts'
+import { loadPages, type Page, sendPage, type WebPages } from './static-pages.ts'
 import { type Contact, watchTraffic } from './traffic.ts'
 import { type Identify, recognize } from './who-may.ts'
 
@@ -41,8 +41,8 @@ export interface HttpServerOptions {
   fence?: Fence
   /** Whether a socket or a long answer may go on, asked at each heartbeat: a token may have died or been revoked. */
   isStillSignedIn?: (caller: Caller) => boolean
-  /** Folder of the built pages, read once at the start. `who` may see them, and learn that a path has none; default: anyone. */
-  web?: { folder: string; who?: WhoMay }
+  /** The built pages, read once at the start. */
+  web?: WebPages
   /** What clients speak; default: JSON and bearer tokens. */
   dialect?: Dialect
   /** What keeps pages of other sites out; default: they may not open sockets, and `http.hosts` bounds the names. */
@@ -89,7 +89,7 @@ const HEADERS = {
 /** Makes the server; nothing listens yet. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { config, log } = options
-  const pages = options.web ? loadPages(options.web.folder) : []
+  const pages = options.web ? loadPages(options.web) : []
   const { clock, dialect = jsonDialect } = options
   const answerError = createAnswerError({ log, dialect, faultStatus: options.faultStatus })
   const sendError = errorSender(answerError)

@@ -5,6 +5,7 @@ import { extname, join, relative, sep } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Fault } from '#kit/fault.ts'
+import type { WhoMay } from './route.ts'
 
 /** One file under the path it is served by. */
 export interface Page {
@@ -15,6 +16,8 @@ export interface Page {
   /** The only copy: as it is, or by gzip where that pays. Who takes no gzip is rare, and has it unpacked for him. */
   bytes: Buffer
   isPacked: boolean
+  /** Its content security policy. */
+  policy: string
 }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -42,23 +45,42 @@ const LEAST_COMPRESSED_BYTES = 1024
  * Pages load from here alone, and run no script or style that stands inside the HTML. Styles that a script sets on an
  * element are not touched by `style-src`. @source CSP Level 3, 6.7.3
  */
-const PAGE_HEADERS = {
-  'content-security-policy': [
-    "default-src 'self'",
-    "img-src 'self' data: blob:",
-    "object-src 'none'",
-    "base-uri 'none'",
-    "form-action 'self'",
-    "frame-ancestors 'none'",
-  ].join('; '),
-  'cross-origin-opener-policy': 'same-origin',
+const POLICY = [
+  "default-src 'self'",
+  "img-src 'self' data: blob:",
+  "object-src 'none'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+]
+
+/** The pages of a server. */
+export interface WebPages {
+  /** Folder of the built pages. */
+  folder: string
+  /** Who may see them, and learn that a path has none; default: anyone. */
+  who?: WhoMay
+  /** More paths of pages: `{ '/matrix': '/' }`. */
+  also?: Readonly<Record<string, string>>
+  /** Whether scripts of the pages may ask other hosts, known only once they are found. What they load stays from here. */
+  asksOthers?: boolean
 }
 
 /**
  * Reads every file of a folder and its subfolders, once, before anything listens. `index.html` is served as `/`, the others by their names.
  * @throws Fault `pages_missing`
  */
-export function loadPages(folder: string): Page[] {
+export function loadPages({ folder, also = {}, asksOthers = false }: WebPages): Page[] {
+  const policy = [...POLICY, ...(asksOthers ? ["connect-src 'self' http: https:"] : [])].join('; ')
+  const pages = filesOf(folder).map((file) => ({ ...loadPage(folder, join(file.parentPath, file.name)), policy }))
+  const more = Object.entries(also).flatMap(([path, of]) => {
+    const page = pages.find((each) => each.path === of)
+    return page ? [{ ...page, path }] : []
+  })
+  return [...pages, ...more]
+}
+
+function filesOf(folder: string): Dirent[] {
   let entries: Dirent[]
   try {
     entries = readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -66,11 +88,10 @@ export function loadPages(folder: string): Page[] {
     throw new Fault('pages_missing', `the pages cannot be read from ${folder}: build them first`, { cause })
   }
   // Source maps lie beside the pages for whoever looks for a fault; they are four fifths of the bytes and not served.
-  const files = entries.filter((entry) => entry.isFile() && !entry.name.startsWith('.') && !entry.name.endsWith('.map'))
-  return files.map((file) => loadPage(folder, join(file.parentPath, file.name)))
+  return entries.filter((entry) => entry.isFile() && !entry.name.startsWith('.') && !entry.name.endsWith('.map'))
 }
 
-function loadPage(folder: string, file: string): Page {
+function loadPage(folder: string, file: string): Omit<Page, 'policy'> {
   const bytes = readFileSync(file)
   const name = relative(folder, file).split(sep).join('/')
   const extension = extname(name)
@@ -101,7 +122,7 @@ export function sendPage(page: Page, request: FastifyRequest, reply: FastifyRepl
   const etag = sendsGzip ? `"${page.etag}.gz"` : `"${page.etag}"`
   const vary = [reply.getHeader('vary'), 'accept-encoding'].filter(Boolean).join(', ')
   reply
-    .headers({ ...PAGE_HEADERS, vary })
+    .headers({ 'content-security-policy': page.policy, 'cross-origin-opener-policy': 'same-origin', vary })
     .header('cache-control', page.cacheControl)
     .header('etag', etag)
     .type(page.type)

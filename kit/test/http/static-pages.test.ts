@@ -117,3 +117,24 @@ t.test('counts requests for pages under one label, and for what is not there und
 t.test('does not start without its pages', async (t) => {
   await t.rejects(serve(t, { web: { folder: join(t.testdir(), 'missing') } }), { code: 'pages_missing' })
 })
+
+t.test('a page may stand under a second path', async (t) => {
+  const { port } = await serve(t, { web: { folder: folderOf(t), also: { '/matrix': '/' } } })
+  t.equal(String((await get(port, '/matrix')).body), html)
+  t.equal((await get(port, '/matrix/')).status, 404)
+  t.equal((await get(port, '/matrix', {}, 'POST')).status, 405)
+})
+
+t.test(
+  'scripts of pages ask this host alone, or others where the server says so; what is loaded stays from here',
+  async (t) => {
+    const policyOf = async (asksOthers: boolean): Promise<string> => {
+      const { port } = await serve(t, { web: { folder: folderOf(t), asksOthers } })
+      return String((await get(port, '/')).headers['content-security-policy'])
+    }
+    t.notMatch(await policyOf(false), /connect-src|http:/)
+    const policy = await policyOf(true)
+    t.match(policy, /default-src 'self';.*; connect-src 'self' http: https:$/)
+    t.notMatch(policy.replace(/connect-src.*/, ''), /http:|\*/)
+  },
+)
