@@ -8,7 +8,7 @@ import { lamp } from './lamp.ts'
 export interface FieldFacts {
   form: Form
   name: string
-  label: string
+  label: Child
   hint?: Child
   /** Extra class of the field: `wide` takes a whole row. */
   kind?: string

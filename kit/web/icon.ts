@@ -17,6 +17,11 @@ const PATHS = {
   back: 'M10 3 5 8l5 5',
   plus: 'M8 3v10M3 8h10',
   close: 'M4 4l8 8M12 4l-8 8',
+  live: 'M1.5 8h3l2-5 3 10 2-5h3',
+  matrix:
+    'M3 3h.01M8 3h.01M13 3h.01M3 8h.01M8 8h.01M13 8h.01M3 13h.01M8 13h.01M13 13h.01M2.5 3h1M7.5 3h1M12.5 3h1M2.5 8h1M7.5 8h1M12.5 8h1M2.5 13h1M7.5 13h1M12.5 13h1',
+  firmware: 'M8 2v8M4.8 6.800 8 10l3.200-3.200M2.5 13.5h11',
+  copy: 'M5.5 5.5v-3h8v8h-3M2.5 5.5h8v8h-8z',
 } as const
 
 /** Names of the icons there are. */

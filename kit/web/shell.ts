@@ -15,6 +15,8 @@ const KeysDialog = lazy(async () => (await import('./keys-dialog.ts')).KeysDialo
 /** The engraved label: what this box is, its name and its address. */
 export interface PlateFacts {
   role: string
+  /** What sentences call it, where that is not its role: `board`. */
+  box?: string
   name: string
   address: string
 }
@@ -39,6 +41,10 @@ export interface ShellFacts {
   /** The state of everything in a few words, for the phone's bar. */
   state?: { lit: Lit; words: string }
   footer: Child
+  /** Stands over the page whatever page it is. */
+  notices?: Child
+  /** In place of the banner of lost contact, while it is known why there is none. */
+  waits?: Child
   children?: Child
 }
 
@@ -48,14 +54,15 @@ export function plate({ role, name, address }: PlateFacts): VNode {
 }
 
 /** Plate, navigation and page. */
-export function Shell({ plate: facts, entries, state, footer, children }: ShellFacts): VNode {
+export function Shell(shell: ShellFacts): VNode {
+  const { plate: facts, entries, state, footer, children } = shell
   return html`<div class=${isLost.value ? 'frame lost' : 'frame'}>
     <a class="skip btn primary" href="#main" onClick=${skip}>To the page</a>
     <header class="bar">${plate(facts)}
       ${state ? html`<div class="bar-state">${lamp(state.lit)}${state.words}</div>` : null}</header>
     <nav class="rail" aria-label="Pages">${entries.map(entry)}<footer>${footer}</footer></nav>
     <div class="page">
-      <${Banner} role=${facts.role.toLowerCase()} />
+      ${shell.waits ?? html`<${Banner} box=${facts.box ?? facts.role.toLowerCase()} />`}${shell.notices}
       <main class=${isLost.value ? 'main stale' : 'main'} id="main" tabindex="-1">${children}</main>
     </div>
     <${Toasts} />${areShown.value ? html`<${KeysDialog} />` : null}
@@ -78,13 +85,13 @@ function skip(event: Event): void {
 }
 
 /** Contact lost: since when, how old the values are, when it is tried again. Comes back by itself. */
-function Banner({ role }: { role: string }): VNode | null {
+function Banner({ box }: { box: string }): VNode | null {
   const { isLost: lost, lastGoodAt, nextTryAt } = contact.value
   if (!lost) return null
   const nextMs = nextTryAt - now.value
   const next = nextMs > 500 ? `Next try in ${age(Math.ceil(nextMs / 1000) * 1000)}.` : 'Trying now.'
   return html`<section class="banner" data-s="warn" aria-label="Contact">${lamp('warn')}
-    <span><b role="alert">No contact with this ${role}</b><b> for ${age(Math.max(1000, now.value - lastGoodAt))}.</b>
+    <span><b role="alert">No contact with this ${box}</b><b> for ${age(Math.max(1000, now.value - lastGoodAt))}.</b>
       ${` Values are from ${timeOf(lastGoodAt, zone.value)}. ${next}`}</span>
     <button class="btn" type="button" onClick=${tryNow}>Try now</button></section>`
 }
