@@ -1,24 +1,16 @@
-/** Starts the board's pages. */
-import { signal } from '@preact/signals'
+/** Starts the board's pages. The browser itself signs calls in, as HTTP Basic has it. */
 import { render } from 'preact'
+import { startContact } from '#kit/web/contact.ts'
 import { html } from '#kit/web/html.ts'
-import { say } from '#kit/web/lamp.ts'
+import { startKeys } from '#kit/web/keys.ts'
+import { startNow } from '#kit/web/now.ts'
+import { startRoute } from '#kit/web/route.ts'
+import { App } from './app.ts'
+import { LOOK_MS, look, startFeed } from './state.ts'
 
-const verdict = signal(say('busy', 'Asking the board how it is', 'This usually takes less than a second.'))
-
-async function look(): Promise<void> {
-  const answer = await fetch('/api/status').catch(() => undefined)
-  if (!answer?.ok) {
-    verdict.value = say('warn', 'No contact with this board', 'Load this page again once the board has power.')
-    return
-  }
-  const { verdict: found, hostname } = await answer.json()
-  verdict.value = say(found.state, found.text, hostname)
-}
-
-function App() {
-  return html`<main class="alone" id="main"><h1 class="sr">Plantroom board</h1><div class="panel alone-in">${verdict.value}</div></main>`
-}
-
+startNow()
+startRoute()
+startKeys()
+startFeed()
+startContact(look, LOOK_MS)
 render(html`<${App} />`, document.body)
-void look()

@@ -1,0 +1,201 @@
+/** A pretended board behind the real pages: it can be in every state there is, also those that need a host, a device or a power cut. */
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import type { Test } from 'tap'
+import { WebSocketServer } from 'ws'
+import { loadPages, type Page } from '#kit/http/static-pages.ts'
+import type { JournalEntry } from '#kit/journal-list.ts'
+import type { Config, ConfigForm, Peer, SerialState, Status, UsbipState } from '../web/api.ts'
+import { fakeConfig, fakeForm, fakeStatus } from './fake-states.ts'
+
+const PAGES = join(import.meta.dirname, '../../../build/web/board')
+
+/** What it answers; tests change it under the page's eyes. */
+export interface FakeState {
+  status: Status
+  config: Config
+  form: ConfigForm
+  serial: SerialState | null
+  usbip: UsbipState | null
+  peers: Peer[]
+  journal: JournalEntry[]
+  /** Asked for by Basic, user admin; null: open. */
+  password: string | null
+  /** Origins whose pages may call it. */
+  allowedOrigins: string[]
+}
+
+/** One call that changed something. */
+export interface Asked {
+  path: string
+  form: Record<string, string>
+}
+
+/** An answer of a test's own: status and body. */
+export type Answer = [status: number, body: unknown]
+
+export interface FakeBoard {
+  url: string
+  state: FakeState
+  /** Every POST so far. */
+  asked: Asked[]
+  /** Tells every page the state as it is now. */
+  tell(): void
+  /** Answers a call, `POST /api/config`, as the test wants it; before anything else. */
+  on(target: string, answer: (form: Record<string, string>) => Answer | Promise<Answer>): void
+  /** Gone as by a restart: connections end, and for `awayMs` nothing answers; then it has started anew. */
+  restart(awayMs: number): void
+}
+
+/** Starts one on a free port of 127.0.0.1; ended with the test. */
+export async function startFakeBoard(t: Test, change: Partial<FakeState> = {}): Promise<FakeBoard> {
+  const state: FakeState = { ...usualState(), ...change }
+  const pages = new Map(
+    loadPages({ folder: PAGES, also: { '/matrix': '/' }, asksOthers: true }).map((page) => [page.path, page]),
+  )
+  const answers = new Map<string, (form: Record<string, string>) => Answer | Promise<Answer>>()
+  const asked: Asked[] = []
+  let awayUntilMs = 0
+
+  const server = createServer((request, response) => void serve(request, response))
+  const sockets = new WebSocketServer({ noServer: true })
+  server.on('upgrade', (request, socket, head) => {
+    if (isAway()) return socket.destroy()
+    sockets.handleUpgrade(request, socket, head, (client) => client.send(message()))
+  })
+  const beat = setInterval(() => tell(), 1000)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  t.teardown(async () => {
+    clearInterval(beat)
+    for (const client of sockets.clients) client.terminate()
+    server.closeAllConnections()
+    server.close()
+  })
+
+  function isAway(): boolean {
+    return Date.now() < awayUntilMs
+  }
+  function message(): string {
+    state.status.time.now = Date.now()
+    return JSON.stringify({ type: 'status', status: state.status })
+  }
+  function tell(): void {
+    for (const client of sockets.clients) client.send(message())
+  }
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (isAway()) return void request.socket.destroy()
+    const path = request.url?.split('?', 1)[0] ?? '/'
+    allowOrigin(state, request.headers.origin, response)
+    if (request.method === 'OPTIONS') return void response.writeHead(204).end()
+    const { authorization } = request.headers
+    if (!isSignedIn(state, authorization)) return refuse(response)
+    const page = request.method === 'GET' ? pages.get(path) : undefined
+    if (page) return sendPage(page, response)
+    const target = `${request.method} ${path}`
+    const form = Object.fromEntries(new URLSearchParams(path === '/api/ota' ? '' : await bodyOf(request)))
+    if (request.method === 'POST') asked.push({ path, form })
+    const own = answers.get(target)
+    send(response, own ? await own(form) : usual(state, { target, form, authorization }))
+  }
+  return {
+    url,
+    state,
+    asked,
+    tell,
+    on: (target, answer) => void answers.set(target, answer),
+    restart(awayMs) {
+      awayUntilMs = Date.now() + awayMs
+      state.status = { ...state.status, started_at: awayUntilMs, set_up: true }
+      for (const client of sockets.clients) client.terminate()
+      server.closeAllConnections()
+    },
+  }
+}
+
+/** What a board answers that nothing is wrong with. */
+function usual(
+  state: FakeState,
+  { target, form, authorization }: { target: string; form: Record<string, string>; authorization: string | undefined },
+): Answer {
+  switch (target) {
+    case 'GET /api/status':
+      return [200, { ...state.status, time: { ...state.status.time, now: Date.now() } }]
+    case 'GET /api/config':
+      return [200, state.config]
+    case 'GET /api/config/form':
+      return [200, state.form]
+    case 'GET /api/serial':
+      return state.serial ? [200, state.serial] : OTHER_ROLE
+    case 'GET /api/usbip':
+      return state.usbip ? [200, state.usbip] : OTHER_ROLE
+    case 'GET /api/peers':
+      return [200, state.peers]
+    case 'GET /api/auth':
+      return [200, { username: 'admin', password: state.password, authorization: authorization ?? null }]
+    case 'GET /api/journal':
+      return [200, state.journal]
+    case 'POST /api/ticket':
+      return [200, { ticket: 'x', life_ms: 1000 }]
+    case 'POST /api/password':
+      state.password = form.password || null
+      state.status.password_set = state.password !== null
+      return [200, { password_set: state.status.password_set }]
+    case 'POST /api/identify':
+      state.status.identify_until = form.on === '1' ? Date.now() + 60_000 : null
+      return [200, { identify_until: state.status.identify_until }]
+    default:
+      return [404, { error: 'not_found', message: 'Nothing is served under this path.' }]
+  }
+}
+
+/** Well, alone and open. */
+function usualState(): FakeState {
+  return {
+    status: fakeStatus(),
+    config: fakeConfig(),
+    form: fakeForm(),
+    serial: null,
+    usbip: null,
+    peers: [],
+    journal: [],
+    password: null,
+    allowedOrigins: [],
+  }
+}
+
+const OTHER_ROLE: Answer = [409, { error: 'other_role', message: 'This board is in another role.' }]
+
+function isSignedIn({ password }: FakeState, authorization: string | undefined): boolean {
+  return password === null || authorization === `Basic ${Buffer.from(`admin:${password}`).toString('base64')}`
+}
+
+function refuse(response: ServerResponse): void {
+  response.setHeader('www-authenticate', 'Basic realm="board", charset="UTF-8"')
+  send(response, [401, { error: 'unauthorized', message: 'A password is set.' }])
+}
+
+function allowOrigin({ allowedOrigins }: FakeState, origin: string | undefined, response: ServerResponse): void {
+  if (!origin || !allowedOrigins.includes(origin)) return
+  response.setHeader('access-control-allow-origin', origin)
+  response.setHeader('access-control-allow-headers', 'authorization')
+}
+
+function sendPage(page: Page, response: ServerResponse): void {
+  response.writeHead(200, { 'content-security-policy': page.policy, 'content-type': page.type })
+  response.end(page.isPacked ? gunzipSync(page.bytes) : page.bytes)
+}
+
+function send(response: ServerResponse, [status, body]: Answer): void {
+  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' }).end(JSON.stringify(body))
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  let text = ''
+  for await (const part of request.setEncoding('utf8')) text += part
+  return text
+}

@@ -1,0 +1,69 @@
+/** Tests of the boards of the matrix: how each one is, in which order, and the sentence over all. */
+import t from 'tap'
+import { chosenRows, judgeBoards, rowOf, sortRows } from '../../web/matrix.ts'
+import { fakePeer } from '../fake-states.ts'
+
+const when = { nowMs: Date.UTC(2031, 2, 9, 14, 0, 0), zone: 'UTC' }
+const own = { state: 'ok', text: 'All lines are shared.' } as const
+const here = fakePeer('a', { self: true, state: 'here' })
+const told = { state: 'told', lit: 'ok', text: 'Fine.', atMs: 0 } as const
+
+t.test('a board says of itself how it is; a board that does not answer says when it was last heard', async (t) => {
+  t.match(rowOf(here, undefined, own, when), { lit: 'ok', text: own.text })
+  t.match(rowOf(fakePeer('b'), undefined, own, when), { lit: 'busy' })
+  t.match(rowOf(fakePeer('b'), told, own, when), { lit: 'ok', text: 'Fine.', isLocked: false })
+  t.match(
+    rowOf(fakePeer('b'), { ...told, lit: 'gone"><b>' }, own, when),
+    { lit: 'off' },
+    'a state that is none of ours',
+  )
+  t.match(rowOf(fakePeer('b'), { state: 'locked', text: 'It asks.', atMs: 0 }, own, when), {
+    lit: 'warn',
+    isLocked: true,
+  })
+  t.match(
+    rowOf(fakePeer('b'), { state: 'silent', atMs: 0 }, own, when).text,
+    /answers this board, but not this browser/,
+  )
+  const gone = { state: 'unreachable', last_answer_at: when.nowMs - 1_200_000, last_heard_at: null } as const
+  t.equal(rowOf(fakePeer('b', gone), told, own, when).text, 'It does not answer. Last heard 13:40, 20\u202fmin ago.')
+  const never = { ...gone, last_answer_at: null }
+  t.equal(rowOf(fakePeer('b', never), undefined, own, when).text, 'It does not answer.')
+})
+
+t.test('what needs somebody stands on top, this board first among the others', async (t) => {
+  const row = (name: string, lit: string, self = false) => rowOf(fakePeer(name, { self }), { ...told, lit }, own, when)
+  const rows = [row('c', 'ok'), rowOf(here, undefined, own, when), row('d', 'fault'), row('b', 'warn')]
+  t.same(
+    sortRows(rows).map(({ peer }) => peer.name),
+    ['d', 'b', 'a', 'c'],
+  )
+})
+
+t.test('a filter finds names, roles and addresses; only those that need a look where that is wanted', async (t) => {
+  const rows = [
+    rowOf(fakePeer('till', { role: 'usbip', ip: '10.20.4.40' }), told, own, when),
+    rowOf(fakePeer('roof'), { state: 'silent', atMs: 0 }, own, when),
+  ]
+  const found = (filter: string, isNeedyOnly = false): string[] =>
+    chosenRows(rows, filter, isNeedyOnly).map(({ peer }) => peer.name)
+  t.same(found('USB 4.40'), ['till'])
+  t.same(found(''), ['till', 'roof'])
+  t.same(found('', true), ['roof'])
+  t.same(found('till', true), [])
+})
+
+t.test('the verdict names who needs a look', async (t) => {
+  const self = rowOf(here, undefined, own, when)
+  const well = rowOf(fakePeer('b'), told, own, when)
+  const silent = rowOf(fakePeer('roof'), { state: 'silent', atMs: 0 }, own, when)
+  const broken = rowOf(fakePeer('till'), { ...told, lit: 'fault', text: 'No device.' }, own, when)
+  t.match(judgeBoards([self]), { lit: 'off', sentence: 'No other board was heard yet.' })
+  t.match(judgeBoards([self, well]), { lit: 'ok', sentence: 'Both boards are well.' })
+  t.match(judgeBoards([self, well, silent]), { lit: 'warn', sentence: '2 of 3 boards are well. roof needs a look.' })
+  t.match(judgeBoards([self, silent, broken]), {
+    lit: 'fault',
+    sentence: '1 of 3 boards is well. till and roof need a look.',
+    why: 'till: No device.',
+  })
+})

@@ -1,0 +1,44 @@
+/** Tests of what the page says of serial ports. */
+import t from 'tap'
+import type { SerialPort } from '../../web/api.ts'
+import {
+  counterRows,
+  deviceText,
+  lineText,
+  portName,
+  portState,
+  serviceText,
+  troubles,
+} from '../../web/serial-words.ts'
+import { fakeSerial } from '../fake-states.ts'
+
+const state = fakeSerial()
+const [lift, bms, projector, free] = state.ports as [SerialPort, SerialPort, SerialPort, SerialPort]
+
+t.test('each port says what it is and how it runs', async (t) => {
+  t.same(portState(lift), { lit: 'ok', words: 'open' })
+  t.same(portState(bms), { lit: 'warn', words: 'has errors' })
+  t.equal(portState(projector).lit, 'gone')
+  t.equal(portState({ ...lift, state: 'failed' }).lit, 'fault')
+  t.equal(portState({ ...lift, state: 'opening' }).lit, 'busy')
+  t.same(portState({ ...lift, enabled: false }), { lit: 'off', words: 'not shared' })
+  t.equal(portName(free), 'Port 4')
+  t.equal(serviceText(bms), '4002 RFC 2217')
+  t.equal(lineText(bms), '19\u202f200 8E1')
+  t.equal(lineText({ ...lift, stop_bits: 1.5, parity: 'mark' }), '9600 8M1.5')
+  t.equal(deviceText(lift, state.adapter.devices), 'FTDI FT232R USB UART A50285BI')
+  t.equal(deviceText(projector, state.adapter.devices), '/dev/ttyUSB2')
+})
+
+t.test('errors name the setting to look at; without errors nothing is said', async (t) => {
+  t.match(troubles(bms)[0]?.sentence, /^14 framing errors\. The other end does not send at 19.200 8E1/)
+  t.same(troubles(lift), [])
+  t.same(troubles({ ...lift, counters: { framing: null } }), [], 'what the hardware does not count is no error')
+})
+
+t.test('every counter has a readable name, and n/a where the hardware has none', async (t) => {
+  t.same(counterRows({ ...lift, counters: { bytes_in: 3_600_412, some_other: null } }), [
+    ['Bytes from the line', '3\u202f600\u202f412'],
+    ['Some other', 'n/a'],
+  ])
+})

@@ -1,0 +1,58 @@
+/** Tests of the small things pages say: rates, steps of an upload, the USB server, credentials, unknown roles. */
+import t from 'tap'
+import { formBody } from '../../web/api.ts'
+import { basicOf } from '../../web/basic.ts'
+import { ratesOf, withLook, withSample } from '../../web/rates.ts'
+import { stepOf } from '../../web/upload.ts'
+import { deviceLit, hostCommands, usbName } from '../../web/usbip-words.ts'
+import { litOf, roleTitleOf, startReason } from '../../web/words.ts'
+import { fakeUsbip } from '../fake-states.ts'
+
+t.test('rates are bytes a second between looks; a counter that went back begins anew', async (t) => {
+  let samples = withSample([], { atMs: 0, total: 100 })
+  samples = withSample(samples, { atMs: 500, total: 600 })
+  samples = withSample(samples, { atMs: 500, total: 700 })
+  t.same(ratesOf(samples), [1000])
+  t.same(ratesOf(withSample(samples, { atMs: 900, total: 5 })), [])
+  t.same(withLook(undefined, { bytes_in: 1, bytes_out: null }, 7), { from: [{ atMs: 7, total: 1 }], to: [] })
+})
+
+t.test('an upload goes through its four steps', async (t) => {
+  const sent = { phase: 'sent', name: 'x', totalBytes: 1 } as const
+  const installed = { phase: 'installed', version: null } as const
+  t.equal(stepOf({ phase: 'sending', name: 'x', sentBytes: 0, totalBytes: 1, cancel() {} }, 'receiving', false), 0)
+  t.equal(stepOf(sent, 'verifying', false), 1)
+  t.equal(stepOf(sent, 'installing', false), 2)
+  t.equal(stepOf(installed, 'installed', true), 3)
+  t.equal(stepOf(installed, 'idle', false), 4)
+})
+
+t.test('the USB server says what it has and who has it', async (t) => {
+  const state = fakeUsbip()
+  const device = state.device as NonNullable<typeof state.device>
+  t.equal(usbName(device), 'S250 Digital Postal Scale')
+  t.equal(usbName({ ...device, product: null, vendor: null }), '0922:8003')
+  t.equal(deviceLit(state), 'ok')
+  t.equal(deviceLit({ ...state, attached: null }), 'busy')
+  t.equal(deviceLit({ ...state, attached: null, device: { ...device, state: 'absent' } }), 'gone')
+  t.equal(deviceLit({ ...state, supported: false }), 'off')
+  for (const command of Object.values(hostCommands('http://10.20.4.14')))
+    t.match(command, /http:\/\/10\.20\.4\.14\/usbip\./)
+})
+
+t.test('credentials are UTF-8, forms carry switches as 1 and 0', async (t) => {
+  t.equal(basicOf('pässwörd'), `Basic ${Buffer.from('admin:pässwörd').toString('base64')}`)
+  t.equal(
+    formBody({ sap: true, static_ip: false, ip: null, port: 5004, name: 'a b' }).toString(),
+    'sap=1&static_ip=0&ip=&port=5004&name=a+b',
+  )
+})
+
+t.test('what another board says may be anything', async (t) => {
+  t.equal(litOf('ok'), 'ok')
+  for (const odd of ['constructor', 'gone', 7, null]) t.equal(litOf(odd), 'off')
+  t.equal(roleTitleOf('usbip'), 'USB server')
+  t.equal(roleTitleOf('constructor'), 'constructor')
+  t.equal(roleTitleOf(''), 'Unknown role')
+  t.equal(startReason('toString').includes('function'), false)
+})

@@ -1,0 +1,152 @@
+/** First run: password, name, role, done. Nothing is kept before the last button; then the board restarts and the page follows. */
+import type { VNode } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { Act } from '#kit/web/button.ts'
+import { input, refusal, toggle } from '#kit/web/field.ts'
+import { type Form, useForm } from '#kit/web/form.ts'
+import { html } from '#kit/web/html.ts'
+import { lamp, say } from '#kit/web/lamp.ts'
+import { useLook } from '#kit/web/look.ts'
+import { now } from '#kit/web/now.ts'
+import { plate } from '#kit/web/shell.ts'
+import { focusStep, steps } from '#kit/web/steps.ts'
+import { Toasts } from '#kit/web/toast.ts'
+import { type RoleName, roleNames } from '../wire/role-name.ts'
+import { api, type Config, type Status } from './api.ts'
+import { basicOf, tellBrowser } from './basic.ts'
+import { awaitRestart, isLate, placesAfter, restarting, waitText } from './restart.ts'
+import { isSettingUp, plateFacts, status } from './state.ts'
+import { roleNouns, roleSentences, roleTitles } from './words.ts'
+
+const STEPS = ['Password', 'Name', 'Role', 'Done']
+const AGAIN_MS = 3000
+
+/** The four steps. */
+export function FirstRun(): VNode {
+  const [config, setConfig] = useState<Config | null>(null)
+  const { refused } = useLook(async () => {
+    if (!config) setConfig(await api.config())
+  }, AGAIN_MS)
+  const board = status.value
+  useEffect(() => {
+    isSettingUp.value = true
+  }, [])
+  if (config && board) return html`<${Known} config=${config} board=${board} />`
+  const words =
+    refused === null
+      ? say('busy', 'Asking the board for its settings', 'This usually takes less than a second.')
+      : say('fault', 'The settings could not be read', refused)
+  return html`<main class="alone" id="main"><h1 class="sr">Set up this board</h1><div class="alone-in wide">${plate(plateFacts())}<div class="panel">${words}</div></div></main>`
+}
+
+function Known({ config, board }: { config: Config; board: Status }): VNode {
+  const form = useForm({
+    password: '',
+    isShown: false,
+    name: String(config.name ?? ''),
+    hostname: String(config.hostname ?? board.hostname),
+    role: board.role,
+  })
+  const [step, setStep] = useState(0)
+  useEffect(() => focusStep(), [step])
+
+  async function finish(): Promise<void> {
+    const startedAt = board.started_at
+    let aboutS = 0
+    const isKept = await form.submit(async () => {
+      aboutS = await keep(config, form)
+    })
+    if (!isKept) return setStep(stepOfFault(form))
+    const before = {
+      static_ip: config.static_ip === true,
+      ip: String(config.ip ?? ''),
+      hostname: String(config.hostname),
+    }
+    const after = { ...before, hostname: String(form.values.value.hostname).trim() }
+    const places = board.machine.owned ? placesAfter(after, before, location) : []
+    awaitRestart({ what: 'Set up.', startedAt, aboutS, places })
+    setStep(3)
+  }
+  function next(event: Event): void {
+    event.preventDefault()
+    if (step < 2) setStep(step + 1)
+    else if (step === 2) void finish()
+    else isSettingUp.value = false
+  }
+  const isWaiting = step === 3 && restarting.value !== null
+  return html`<main class="alone" id="main"><div class="alone-in wide">${plate(plateFacts())}
+    <form class="panel" onSubmit=${next} novalidate><div class="in stack">${steps(STEPS, isWaiting || step < 3 ? step : 4)}
+      ${body({ step, form, board })}${refusal(form)}
+      <div class="acts between">${step === 1 || step === 2 ? html`<button class="btn quiet" type="button" onClick=${() => setStep(step - 1)}>Back</button>` : html`<span></span>`}
+        <${Act} kind="primary" type="submit" waits=${form.isBusy.value || isWaiting}>${actOf(step, form)}</${Act}></div>
+    </div></form></div><${Toasts} /></main>`
+}
+
+/** The password first: what follows is then nobody else's to send. @returns how long the restart takes, s */
+async function keep(config: Config, form: Form): Promise<number> {
+  const { password, name, hostname, role } = form.values.value
+  const typed = String(password)
+  if (typed !== '') {
+    await api.setPassword(typed)
+    await tellBrowser(typed)
+  }
+  const values = { ...config, name: String(name).trim(), hostname: String(hostname).trim(), role: String(role) }
+  const answer = await api.saveConfig(values, typed === '' ? undefined : basicOf(typed))
+  return answer.about_s
+}
+
+function actOf(step: number, form: Form): string {
+  if (step === 0) return form.values.value.password === '' ? 'Leave it open' : 'Go on'
+  if (step === 2) return `Use as ${roleNouns[form.values.value.role as RoleName]}`
+  return step === 1 ? 'Go on' : 'To the board'
+}
+
+function stepOfFault(form: Form): number {
+  if ('password' in form.faults.value) return 0
+  return 'name' in form.faults.value || 'hostname' in form.faults.value ? 1 : 2
+}
+
+interface StepFacts {
+  step: number
+  form: Form
+  board: Status
+}
+
+function body({ step, form, board }: StepFacts): VNode {
+  if (step === 0) return passwordStep(form)
+  if (step === 1) return nameStep(form)
+  return step === 2 ? roleStep(form, board) : doneStep(form)
+}
+
+function passwordStep(form: Form): VNode {
+  const isOpen = form.values.value.password === ''
+  return html`<h1>Who may change this board?</h1><p class="soft">Whoever knows its password. The user name is admin.</p>
+    ${input({ form, name: 'password', label: 'Password', type: form.values.value.isShown ? 'text' : 'password', autocomplete: 'new-password', kind: 'wide', first: true })}
+    ${toggle({ form, name: 'isShown', label: 'Show password' })}
+    <p class="note small" data-s="warn">${isOpen ? 'Left empty, everybody on this network can see and change this board. Its pages say so for as long as that is the case.' : 'Write it down: without it only a factory reset at the board opens it again.'}</p>`
+}
+
+function nameStep(form: Form): VNode {
+  return html`<h1>What is it called?</h1>
+    ${input({ form, name: 'name', label: 'Name', kind: 'wide', first: true, hint: 'Stands on the plate of every page and in the matrix, so that nobody works on the wrong box: Lift shaft.' })}
+    ${input({ form, name: 'hostname', label: 'Host name', kind: 'wide', mono: true, hint: 'Its name on the network: lower-case letters, digits and hyphens. Browsers find it as this name with .local.' })}`
+}
+
+function roleStep(form: Form, board: Status): VNode {
+  return html`<h1>What is this board for?</h1><div class="roles" role="radiogroup" aria-label="Role">${roleNames.map(
+    (role) => {
+      const cannot = board.roles?.find((each) => each.role === role && !each.can)
+      return html`<label key=${role} class=${cannot ? 'cannot' : ''}><input type="radio" name="role" value=${role} checked=${form.values.value.role === role} onChange=${() => form.set('role', role)} />
+      <span><b>${roleTitles[role]}</b><span class="small soft">${roleSentences[role]}</span>${cannot ? html`<span class="small" data-s="warn">${cannot.text}</span>` : null}</span></label>`
+    },
+  )}</div>`
+}
+
+function doneStep(form: Form): VNode {
+  const waited = restarting.value
+  if (waited)
+    return html`<h1>${isLate(waited, now.value) ? 'It is not back yet' : 'It restarts'}</h1><p role="status">${waitText(waited, now.value)} This page goes on by itself.</p>`
+  const { name, role, password } = form.values.value
+  return html`<h1>Done</h1><p>${lamp('ok')} ${String(name) || 'The board'} is a ${roleNouns[role as RoleName]}. ${password === '' ? 'It is open to everybody on this network.' : 'It asks for its password.'}</p>
+    <p class="soft">It is at <span class="mono">${location.host}</span>.</p>`
+}

@@ -1,0 +1,90 @@
+/** The boards of the matrix: in which order, in which state, and the sentence over all of them. */
+import type { Judgement, Lit } from '#kit/web/lamp.ts'
+import { age, listed, many, sinceText, whole } from '#kit/web/numbers.ts'
+import { matches } from '#kit/web/tools.ts'
+import type { Peer, Verdict } from './api.ts'
+import type { FarBoard } from './far-boards.ts'
+import { litOf, roleTitleOf } from './words.ts'
+
+/** One row: a board as its own, its browser's and this board's eyes see it. */
+export interface BoardRow {
+  peer: Peer
+  lit: Lit
+  text: string
+  /** It asks for a password that the reader has not typed yet. */
+  isLocked: boolean
+}
+
+/** When it is, for times in sentences. */
+export interface When {
+  nowMs: number
+  zone?: string | undefined
+}
+
+/** What the row of a board says. @param own the verdict of this board itself */
+export function rowOf(peer: Peer, far: FarBoard | undefined, own: Verdict | undefined, when: When): BoardRow {
+  const row = (lit: Lit, text: string, isLocked = false): BoardRow => ({ peer, lit, text, isLocked })
+  if (peer.self) return own ? row(litOf(own.state), own.text) : row('off', 'This board.')
+  if (peer.state === 'unreachable') return row('gone', lastText(peer, when))
+  if (!far) return row('busy', 'Being asked how it is.')
+  if (far.state === 'told') return row(litOf(far.lit), far.text)
+  if (far.state === 'locked') return row('warn', far.text, true)
+  return row(
+    'warn',
+    'It answers this board, but not this browser: it may not have found this board yet, or stands in another network.',
+  )
+}
+
+function lastText({ last_answer_at: answeredAt, last_heard_at: heardAt }: Peer, { nowMs, zone }: When): string {
+  const at = Math.max(answeredAt ?? 0, heardAt ?? 0)
+  if (at === 0) return 'It does not answer.'
+  return `It does not answer. Last heard ${sinceText(at, nowMs, zone)}, ${age(Math.max(1000, nowMs - at), 1)} ago.`
+}
+
+/** What needs somebody on top, then by name; this board stands first among those that are well. */
+export function sortRows(rows: readonly BoardRow[]): BoardRow[] {
+  const order: Lit[] = ['fault', 'gone', 'warn', 'busy', 'ok', 'off', 'mute']
+  const rank = ({ lit }: BoardRow): number => order.indexOf(lit)
+  return rows.toSorted(
+    (a, b) =>
+      rank(a) - rank(b) || Number(b.peer.self) - Number(a.peer.self) || nameOf(a.peer).localeCompare(nameOf(b.peer)),
+  )
+}
+
+/** A board's name, else its hostname. */
+export function nameOf({ name, hostname }: Peer): string {
+  return name || hostname
+}
+
+/** Rows that a filter leaves, and of them those that need somebody where only these are wanted. */
+export function chosenRows(rows: readonly BoardRow[], filter: string, isNeedyOnly: boolean): BoardRow[] {
+  const textOf = ({ peer, text }: BoardRow): string =>
+    `${peer.name} ${peer.hostname} ${peer.ip} ${roleTitleOf(peer.role)} ${peer.version} ${text}`
+  return rows.filter((row) => (!isNeedyOnly || isNeedy(row)) && matches(textOf(row), filter))
+}
+
+/** Whether a board wants somebody to look. */
+export function isNeedy({ lit }: BoardRow): boolean {
+  return lit === 'fault' || lit === 'gone' || lit === 'warn'
+}
+
+/** The verdict over all boards. */
+export function judgeBoards(rows: readonly BoardRow[]): Judgement {
+  const needy = sortRows(rows.filter(isNeedy))
+  const first = needy[0]
+  if (rows.length === 1 && !first)
+    return { lit: 'off', sentence: 'No other board was heard yet.', why: 'Boards announce themselves within seconds.' }
+  if (!first)
+    return {
+      lit: 'ok',
+      sentence: rows.length === 1 ? 'The board is well.' : `${whole(rows.length, 'boards')} are well.`,
+    }
+  const well = rows.length - needy.length
+  const names = listed(needy.map(({ peer }) => nameOf(peer)))
+  const lit = first.lit === 'fault' ? 'fault' : 'warn'
+  return {
+    lit,
+    sentence: `${well} of ${many(rows.length, 'board')} ${well === 1 ? 'is' : 'are'} well. ${names} ${needy.length === 1 ? 'needs' : 'need'} a look.`,
+    why: `${nameOf(first.peer)}: ${first.text}`,
+  }
+}

@@ -1,0 +1,118 @@
+/** What the page of the serial server says of its ports: state, setup, who is on it, what is wrong and what to do. */
+import type { Lit } from '#kit/web/lamp.ts'
+import { baudText, count, many } from '#kit/web/numbers.ts'
+import { linkTo } from '#kit/web/route.ts'
+import type { SerialDevice, SerialPort } from './api.ts'
+
+/** Lamp and words of a port. */
+export function portState(port: SerialPort): { lit: Lit; words: string } {
+  if (!port.enabled) return { lit: 'off', words: 'not shared' }
+  switch (port.state) {
+    case 'open':
+      return troubles(port).length > 0 ? { lit: 'warn', words: 'has errors' } : { lit: 'ok', words: 'open' }
+    case 'absent':
+      return { lit: 'gone', words: 'device is not plugged in' }
+    case 'failed':
+      return { lit: 'fault', words: 'will not open' }
+    default:
+      return { lit: 'busy', words: 'is being opened' }
+  }
+}
+
+/** What a port is called: its label, else its number. */
+export function portName({ port, label }: SerialPort): string {
+  return label || `Port ${port}`
+}
+
+const MODES: Readonly<Record<string, string>> = { raw: 'raw', rfc2217: 'RFC 2217' }
+
+/** `4001 raw`. */
+export function serviceText({ tcp_port: tcpPort, mode }: SerialPort): string {
+  return `${tcpPort} ${MODES[mode] ?? mode}`
+}
+
+/** `9600 8E1`. */
+export function lineText({ baud, data_bits: bits, parity, stop_bits: stop }: SerialPort): string {
+  return `${baudText(baud)} ${bits}${parity.charAt(0).toUpperCase()}${stop}`
+}
+
+/** `FTDI FT232R A50285BI`, or the path where the system says nothing. */
+export function deviceText(port: SerialPort, devices: readonly SerialDevice[]): string {
+  const device = devices.find((each) => each.port === port.port)
+  const facts = device ? [device.maker, device.product, device.serial_number].filter(Boolean).join(' ') : ''
+  return facts || port.path || ''
+}
+
+/** Who may write, as it follows `Of several clients`. */
+export const writeWords: Readonly<Record<string, string>> = {
+  all: 'all write',
+  first: 'the first writes, others read',
+  exclusive: 'one client at a time',
+}
+
+/** One thing that goes wrong on a line: how often, and which setting to look at. */
+export interface Trouble {
+  name: string
+  sentence: string
+}
+
+/** Counters of what goes wrong, with what to do. Counted since the port was opened. */
+const REMEDIES: readonly (readonly [counter: string, one: string, remedy: (port: SerialPort) => string])[] = [
+  [
+    'framing',
+    'framing error',
+    (port) => `The other end does not send at ${lineText(port)}: compare baud rate, data bits and stop bits.`,
+  ],
+  [
+    'parity',
+    'parity error',
+    (port) => `The other end does not send with parity ${port.parity}: compare parity and data bits.`,
+  ],
+  [
+    'overruns',
+    'overrun',
+    () => 'The adapter lost bytes before they were fetched: use flow control or a lower baud rate.',
+  ],
+  [
+    'buffer_overruns',
+    'byte block lost in the driver',
+    () => 'The machine was too busy to fetch them: use flow control or a lower baud rate.',
+  ],
+  [
+    'dropped_clients',
+    'slow client dropped',
+    () => 'A client did not take what the line said; look at its network or its program.',
+  ],
+  [
+    'refused',
+    'connection refused',
+    (port) => `Its address is not in the list of this port: ${port.allow || 'all are allowed'}.`,
+  ],
+]
+
+/** What is wrong on a line, worst first. */
+export function troubles(port: SerialPort): Trouble[] {
+  return REMEDIES.flatMap(([name, one, remedy]) => {
+    const seen = port.counters[name] ?? 0
+    return seen > 0 ? [{ name, sentence: `${capital(many(seen, one))}. ${remedy(port)}` }] : []
+  })
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+const COUNTERS: Readonly<Record<string, string>> = { bytes_in: 'Bytes from the line', bytes_out: 'Bytes to the line' }
+
+/** Every counter by a readable name; one that the hardware does not have is n/a. */
+export function counterRows({ counters }: SerialPort): [name: string, value: string][] {
+  return Object.entries(counters).map(([name, value]) => [
+    COUNTERS[name] ?? capital(name.replaceAll('_', ' ')),
+    value === null ? 'n/a' : count(value),
+  ])
+}
+
+/** Address of the form of a port. */
+export function editLink({ port }: SerialPort): string {
+  return linkTo('live', 'edit', String(port))
+}

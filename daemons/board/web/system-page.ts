@@ -1,0 +1,179 @@
+/** System: is this box well. Addresses, time, temperature, password, and what is done to the whole board. */
+import type { VNode } from 'preact'
+import { useState } from 'preact/hooks'
+import { Act } from '#kit/web/button.ts'
+import { sentenceOf } from '#kit/web/call.ts'
+import { Confirm } from '#kit/web/dialog.ts'
+import { type FigureFacts, figures } from '#kit/web/figure.ts'
+import { type Child, html } from '#kit/web/html.ts'
+import { useKeys } from '#kit/web/keys.ts'
+import { type Judgement, say, verdict } from '#kit/web/lamp.ts'
+import { lazy } from '#kit/web/lazy.ts'
+import { aheadMs, daemonNow, zone } from '#kit/web/now.ts'
+import { age, bytesText, dateOf, fixed, many, sinceText, timeOf, UNKNOWN } from '#kit/web/numbers.ts'
+import { readTable } from '#kit/web/read-table.ts'
+import { linkTo } from '#kit/web/route.ts'
+import { toast } from '#kit/web/toast.ts'
+import { api, type Status } from './api.ts'
+import { awaitRestart } from './restart.ts'
+import { lookNow, status } from './state.ts'
+import { roleTitles, startReason } from './words.ts'
+
+const PasswordPart = lazy(async () => (await import('./password-part.ts')).PasswordPart)
+const TypeToConfirm = lazy(async () => (await import('#kit/web/type-to-confirm.ts')).TypeToConfirm)
+
+/** A browser and a board that differ by more than this do not agree on the time. */
+const CLOCK_APART_MS = 5000
+/** Small boards slow down from here on. */
+const HOT_C = 75
+/** Below this share of free memory the box is short of it. */
+const LEAST_FREE = 0.05
+/** A board that does not say how long a reset takes. */
+const RESET_S = 60
+
+type Asked = 'restart' | 'reset' | null
+
+/** The page. @param what `password` where somebody came to set one */
+export function SystemPage({ what }: { what?: string }): VNode | null {
+  const board = status.value
+  const [asked, setAsked] = useState<Asked>(null)
+  useKeys('System', [{ key: 'r', what: 'restarts the board, asks first', run: () => void setAsked('restart') }])
+  if (!board) return null
+  return html`<h1 class="sr">System</h1>${verdict(judge(board))}${figures(boxFigures(board), 'box')}
+    <div class="pair"><div class="stack">${addresses(board)}<${PasswordPart} isSet=${board.password_set} isFirst=${what === 'password'} /></div>
+      <div class="stack">${about(board)}<${Acts} board=${board} ask=${setAsked} /></div></div>
+    ${asked === 'restart' ? restart(board, () => setAsked(null)) : null}${asked === 'reset' ? reset(board, () => setAsked(null)) : null}`
+}
+
+function judge(board: Status): Judgement {
+  const apartMs = Math.abs(aheadMs.value)
+  const { temperature_c: temperature, memory } = board
+  if (temperature !== null && temperature >= HOT_C)
+    return {
+      lit: 'warn',
+      sentence: `The board is hot: ${fixed(temperature, 1)} °C.`,
+      why: `From ${HOT_C} °C on it may slow down. Give it air, or keep the sun off.`,
+    }
+  if (apartMs > CLOCK_APART_MS)
+    return {
+      lit: 'warn',
+      sentence: `This board's clock is ${age(apartMs)} ${aheadMs.value > 0 ? 'behind' : 'ahead of'} this browser's.`,
+      why:
+        board.time.synchronised === false
+          ? 'It has not found a time server; check that it reaches one.'
+          : 'One of the two is wrong; times in the journal are the board’s.',
+    }
+  if (memory.available_bytes / memory.total_bytes < LEAST_FREE)
+    return {
+      lit: 'warn',
+      sentence: `Only ${bytesText(memory.available_bytes)} of memory are free.`,
+      why: `Of ${bytesText(memory.total_bytes)}.`,
+    }
+  return {
+    lit: 'ok',
+    sentence: `${board.name || board.hostname} has run for ${age(Math.max(1000, daemonNow() - board.started_at))}.`,
+  }
+}
+
+const SYNC = {
+  true: 'set by a time server',
+  false: 'not set by a time server',
+  null: 'not known whether it is right',
+} as const
+
+function boxFigures(board: Status): FigureFacts[] {
+  const { memory, load, temperature_c: temperature } = board
+  const [perMinute, , perQuarter] = load
+  return [
+    {
+      name: 'Time',
+      value: timeOf(daemonNow(), zone.value),
+      note: `${dateOf(daemonNow(), zone.value)}, ${SYNC[`${board.time.synchronised}`]}`,
+    },
+    {
+      name: 'Temperature',
+      value: temperature === null ? UNKNOWN : fixed(temperature, 1),
+      unit: '°C',
+      note: temperature === null ? 'no sensor that tells it' : 'of the processor',
+      ...(temperature !== null && temperature >= HOT_C ? { lit: 'warn' as const } : {}),
+    },
+    {
+      name: 'Memory used',
+      value: bytesText(memory.process_bytes),
+      note: `${bytesText(memory.available_bytes)} of ${bytesText(memory.total_bytes)} free`,
+    },
+    { name: 'Load', value: fixed(perMinute, 2), note: `${fixed(perQuarter, 2)} over 15 min` },
+  ]
+}
+
+function addresses({ addresses: known, network }: Status): VNode {
+  const rows = known.map((each): [string, Child] => [
+    `${each.interface}, ${each.family}`,
+    html`<span class="mono">${each.address}/${each.prefix}</span>`,
+  ])
+  return html`<section class="panel" aria-label="Addresses"><header><h2>Addresses</h2><span class="faint">${many(known.length, 'address', 'addresses')}</span></header>
+    ${known.length === 0 ? say('warn', 'No address', 'No interface has one that others could reach.') : readTable(rows)}
+    <p class="foot small soft">${network.text}</p></section>`
+}
+
+function about(board: Status): VNode {
+  const { last_start: start } = board
+  return html`<section class="panel" aria-label="About"><header><h2>About</h2></header>${readTable([
+    ['Role', roleTitles[board.role]],
+    ['Host', html`<span class="mono">${board.hostname}</span>`],
+    ['Version', board.version],
+    ['Machine', board.machine.model ?? UNKNOWN],
+    ['Started', `${sinceText(start.at, daemonNow(), zone.value)}, ${startReason(start.reason)}`],
+    ['Journal', html`<a href=${linkTo('journal')}>who changed what</a>`],
+  ])}</section>`
+}
+
+/** What is done to the board as a whole, from harmless to for good. */
+function Acts({ board, ask }: { board: Status; ask: (asked: Asked) => void }): VNode {
+  const [isBusy, setBusy] = useState(false)
+  const isBlinking = board.identify_until !== null && board.identify_until > daemonNow()
+  async function identify(): Promise<void> {
+    setBusy(true)
+    try {
+      await api.identify(!isBlinking)
+      await lookNow()
+    } catch (thrown) {
+      toast(sentenceOf(thrown))
+    }
+    setBusy(false)
+  }
+  const row = (head: string, text: string, act: Child): VNode =>
+    html`<li><div><b>${head}</b><span class="small soft">${text}</span></div>${act}</li>`
+  return html`<section class="panel" aria-label="Whole board"><header><h2>Whole board</h2></header><ul class="pick bare">
+    ${row('Identify', 'Blinks its lamp and says so on its pages.', html`<${Act} waits=${isBusy} pressed=${isBlinking} run=${() => void identify()}>Identify</${Act}>`)}
+    ${row('Restart', 'Connections end for that long; settings stay.', html`<${Act} run=${() => ask('restart')}>Restart board</${Act}>`)}
+    ${row('Factory reset', 'Forgets every setting and the password.', html`<${Act} kind="danger" run=${() => ask('reset')}>Reset</${Act}>`)}</ul></section>`
+}
+
+function restart(board: Status, close: () => void): VNode {
+  async function run(): Promise<void> {
+    try {
+      const { about_s: aboutS } = await api.reboot()
+      awaitRestart({ what: 'Restart.', startedAt: board.started_at, aboutS, places: [] })
+    } catch (thrown) {
+      toast(sentenceOf(thrown))
+    }
+  }
+  return html`<${Confirm} title=${`Restart ${board.name || board.hostname}?`} text="What it does stops until it is back; this page waits for it."
+    act="Restart board" keep="Keep running" close=${close} run=${() => void run()} />`
+}
+
+function reset(board: Status, close: () => void): VNode {
+  async function run(): Promise<void> {
+    const answer = await api.factoryReset(board.hostname)
+    awaitRestart({
+      what: 'Everything is forgotten.',
+      startedAt: board.started_at,
+      aboutS: answer.about_s ?? RESET_S,
+      places: [],
+    })
+  }
+  return html`<${TypeToConfirm} title=${`Reset ${board.name || board.hostname}?`}
+    text="It forgets its name, role, password, network and every other setting, restarts, and is as it came out of the box. A fixed address goes too: it asks DHCP for one then."
+    name=${board.hostname} act="Reset board" keep="Keep settings" run=${run} close=${close} />`
+}

@@ -1,0 +1,131 @@
+/** USB/IP: which host has the device. */
+import type { VNode } from 'preact'
+import { useState } from 'preact/hooks'
+import { Act } from '#kit/web/button.ts'
+import { sentenceOf } from '#kit/web/call.ts'
+import { copyText } from '#kit/web/copy.ts'
+import { Confirm } from '#kit/web/dialog.ts'
+import { type Child, html } from '#kit/web/html.ts'
+import { icon } from '#kit/web/icon.ts'
+import { useKeys } from '#kit/web/keys.ts'
+import { lamp, say, verdict } from '#kit/web/lamp.ts'
+import { lazy } from '#kit/web/lazy.ts'
+import { useLook } from '#kit/web/look.ts'
+import { daemonNow, zone } from '#kit/web/now.ts'
+import { age, bytesText, sinceText } from '#kit/web/numbers.ts'
+import { readTable } from '#kit/web/read-table.ts'
+import { toast } from '#kit/web/toast.ts'
+import { api, type UsbDevice, type UsbipState } from './api.ts'
+import { status } from './state.ts'
+import { deviceLit, hostCommands, usbName, usbNumbers } from './usbip-words.ts'
+import { litOf } from './words.ts'
+
+const UsbipForm = lazy(async () => (await import('./usbip-form.ts')).UsbipForm)
+
+const LOOK_USB_MS = 1000
+
+/** The page. */
+export function UsbipPage(): VNode {
+  const [state, setState] = useState<UsbipState | null>(null)
+  const [isAsking, setAsking] = useState(false)
+  const look = useLook(async () => setState(await api.usbip()), LOOK_USB_MS)
+  const commands = hostCommands(location.origin)
+  useKeys('USB server', [
+    { key: 'd', what: 'detaches the host, asks first', run: () => (state?.attached ? void setAsking(true) : false) },
+    {
+      key: 'c',
+      what: "copies the host's command",
+      run: () => void copyText(commands.sh, 'The command for Linux is copied.'),
+    },
+  ])
+  const judged = status.value?.verdict
+  return html`<h1 class="sr">USB server</h1>${judged ? verdict({ lit: litOf(judged.state), sentence: judged.text }) : null}
+    ${body(state, look.refused, { ask: () => setAsking(true), again: look.again })}
+    ${isAsking && state?.attached ? asked(state, () => setAsking(false), look.again) : null}`
+}
+
+interface Hands {
+  ask: () => void
+  again: () => Promise<void>
+}
+
+function body(state: UsbipState | null, refused: string | null, { ask, again }: Hands): Child {
+  if (state === null) {
+    const words =
+      refused === null
+        ? say('busy', 'Asking the board for its device', 'This usually takes less than a second.')
+        : say('fault', 'The device could not be read', refused)
+    return html`<section class="panel">${words}</section>`
+  }
+  return html`${state.supported ? link(state, ask) : null}<div class="pair"><div class="stack">${state.device ? deviceFacts(state.device) : null}<${UsbipForm} state=${state} again=${again} /></div>
+    <div class="stack">${state.supported ? hostPanel() : null}${lastError(state)}</div></div>`
+}
+
+/** Device, line, host. */
+function link(state: UsbipState, ask: () => void): VNode {
+  const { device, attached, traffic } = state
+  const lit = deviceLit(state)
+  const numbers = traffic
+    ? html`in ${bytesText(traffic.in_bytes)} · out ${bytesText(traffic.out_bytes)}`
+    : html`<span class="faint">${holdText(state)}</span>`
+  return html`<section class="usb-link" aria-label="Device, line, host" data-s=${lit}>
+    <div class="panel end-of">${device ? html`<b>${usbName(device)}</b><span class="faint mono">${usbNumbers(device)}</span>` : html`<b class="faint">No device</b><span class="faint">${state.text}</span>`}</div>
+    <div class="usb-way"><span class="wire">${lamp(lit)}</span><span class="small">${numbers}</span></div>
+    <div class="panel end-of">${
+      attached
+        ? html`<b class="mono">${attached.address}</b><span class="faint">since ${sinceText(attached.since_at, daemonNow(), zone.value)}, ${age(Math.max(1000, daemonNow() - attached.since_at))}</span>
+          <${Act} run=${ask}>Detach</${Act}>`
+        : html`<b class="faint">No host</b><span class="faint">${state.enabled ? 'Nobody has it.' : 'Sharing is off.'}</span>`
+    }</div></section>`
+}
+
+function holdText({ hold_until: until, enabled, device }: UsbipState): string {
+  if (device?.state === 'absent') return 'unplugged'
+  if (until !== null && until > daemonNow()) return `held off for ${age(until - daemonNow())}`
+  return enabled && device ? 'waits for a host' : ''
+}
+
+function asked(state: UsbipState, close: () => void, again: () => Promise<void>): VNode {
+  const name = state.device ? usbName(state.device) : 'the device'
+  const host = state.attached?.address ?? 'The host'
+  async function run(): Promise<void> {
+    try {
+      await api.setUsbip({ detach: '1' })
+      toast(`${name} was taken from ${host}.`)
+    } catch (thrown) {
+      toast(sentenceOf(thrown))
+    }
+    await again()
+  }
+  return html`<${Confirm} title=${`Take ${name} from ${host}?`} text=${`What ${host} is doing with it fails, as if it were unplugged. It is held off for a while, so that it does not take it back at once.`}
+    act="Detach" keep="Leave it there" close=${close} run=${() => void run()} />`
+}
+
+function deviceFacts(device: UsbDevice): VNode {
+  const rows: [string, Child][] = [
+    ['Maker', device.vendor],
+    ['Product', device.product],
+    ['Serial number', device.serial],
+    ['Kind', device.class],
+    ['Speed', device.speed],
+    ['Plugged in at', device.busid],
+  ]
+  const known = rows.filter(([, value]) => value !== null && value !== '')
+  return html`<section class="panel" aria-label="Device"><header><h2>Device</h2><span class="faint mono">${usbNumbers(device)}</span></header>${readTable(known)}</section>`
+}
+
+/** What to do at the computer that is to have the device. */
+function hostPanel(): VNode {
+  const { sh, ps1 } = hostCommands(location.origin)
+  const row = (name: string, command: string): VNode =>
+    html`<div class="stack tight-stack"><h3 class="small">${name}</h3><div class="copy"><code tabindex="0">${command}</code>
+      <button class="btn" type="button" aria-label=${`Copy the command for ${name}`} onClick=${() => void copyText(command, `The command for ${name} is copied.`)}>${icon('copy')}Copy</button></div></div>`
+  return html`<section class="panel" aria-label="Host"><header><h2>At the computer that is to have it</h2></header>
+    <div class="in stack"><p class="small soft">Once, as an administrator. It installs what is missing, takes the device, and keeps it over restarts of both.</p>
+    ${row('Linux', sh)}${row('Windows', ps1)}</div></section>`
+}
+
+function lastError({ last_error: error }: UsbipState): Child {
+  if (!error) return null
+  return html`<section class="panel" aria-label="Last error">${say('warn', `Last error, ${sinceText(error.at, daemonNow(), zone.value)}`, error.message)}</section>`
+}
