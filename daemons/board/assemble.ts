@@ -167,6 +167,7 @@ function statusOf({ clock, config, version }: Context, common: Common, house: Ro
     version,
     role,
     names: { name, hostname },
+    isSetUp: () => settings.saves > 0,
     house,
     machine: { owned: config.machine.owned, model: machineModel() },
     facts: facts.facts,

@@ -12,6 +12,8 @@ export interface StatusSources {
   version: string
   role: RoleName
   names: { name: string; hostname: string }
+  /** Whether somebody has ever saved settings. */
+  isSetUp(): boolean
   house: RoleHouse
   machine: { owned: boolean; model: string | null }
   facts(): MachineFacts
@@ -26,6 +28,8 @@ export interface StatusSources {
 /** As `GET /api/status` answers it. */
 export interface BoardStatus {
   role: RoleName
+  /** False until somebody has saved settings for the first time: the page begins with the first run. */
+  set_up: boolean
   name: string
   hostname: string
   version: string
@@ -53,6 +57,7 @@ export function createBoardStatus(from: StatusSources): () => BoardStatus {
     const { addresses, temperatureC, memory, load, isTimeSynchronised } = from.facts()
     return {
       role: from.role,
+      set_up: from.isSetUp(),
       ...from.names,
       version: from.version,
       verdict: from.house.verdict(),

@@ -1,7 +1,7 @@
 /** States a pretended board is in: serial lines with clients and errors, a USB device with its host, other boards. */
 import { boardSettings, firstSettings } from '../core/board-settings.ts'
 import { settingsForm } from '../core/settings-form.ts'
-import type { Config, ConfigForm, Peer, SerialPort, SerialState, Status, UsbipState } from '../web/api.ts'
+import type { Config, ConfigForm, Ota, Peer, SerialPort, SerialState, Status, UsbipState } from '../web/api.ts'
 
 const SECOND = 1000
 const HOUR = 3600 * SECOND
@@ -35,9 +35,14 @@ export function fakeStatus(change: Partial<Status> = {}): Status {
       confirm_until: null,
       text: 'The board keeps the address 10.20.4.11/24, gateway 10.20.4.1.',
     },
-    ota: { state: 'idle', received_bytes: 0, total_bytes: null, version: null, fault: null, at: null },
+    ota: fakeOta('idle'),
     ...change,
   }
+}
+
+/** How an image stands. */
+export function fakeOta(state: Ota['state']): Ota {
+  return { state, received_bytes: 0, total_bytes: null, version: null, fault: null, at: null }
 }
 
 /** Settings of a board at its first start, but for its name. */

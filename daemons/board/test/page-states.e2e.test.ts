@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import { type FakeBoard, type FakeState, startFakeBoard } from './fake-board.ts'
-import { fakeSerial, fakeStatus, fakeUsbip } from './fake-states.ts'
+import { fakeOta, fakeSerial, fakeStatus, fakeUsbip } from './fake-states.ts'
 
 interface Stage extends Rig {
   board: FakeBoard
@@ -321,15 +321,15 @@ async function firmwareInstalled(t: Test, { page, board, audit }: Stage): Promis
   const image = { name: 'board-0.3.0.img', mimeType: 'application/octet-stream', buffer: Buffer.alloc(100_000) }
   await page.getByLabel('Firmware image').setInputFiles(image)
   await page.getByText('Checking board-0.3.0.img.').waitFor()
-  board.state.status.ota = { ...board.state.status.ota, state: 'verifying' }
+  board.state.status.ota = fakeOta('verifying')
   await audit(t, 'firmware-checking')
-  board.state.status.ota = { ...board.state.status.ota, state: 'installing' }
+  board.state.status.ota = fakeOta('installing')
   board.tell()
   await page.locator('.steps [aria-current]', { hasText: 'Installed' }).waitFor()
   answer([200, { installed: true, version: '0.3.0', reboots: true }])
   await page.locator('.steps [aria-current]', { hasText: 'Restarted' }).waitFor()
   board.state.status.version = '0.3.0'
-  board.state.status.ota = { ...board.state.status.ota, state: 'idle' }
+  board.state.status.ota = fakeOta('idle')
   board.restart(1000)
   await page.getByText('Version 0.3.0 runs since the restart.').waitFor()
   t.equal(await page.locator('.steps [data-s=ok]').count(), 4)

@@ -48,7 +48,8 @@ export interface Status {
   identify_until: number | null
   password_set: boolean
   network: Network
-  ota: Ota
+  /** Absent where this version installs nothing. */
+  ota?: Ota
   serial?: SerialState
   usbip?: UsbipState
 }

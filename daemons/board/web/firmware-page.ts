@@ -73,6 +73,7 @@ function holdPage({ phase }: Upload): (() => void) | undefined {
 
 /** Somebody else sends an image at this moment; null while nobody does. */
 function otherSender({ ota }: Status): Judgement | null {
+  if (!ota) return null
   if (ota.state !== 'receiving' && ota.state !== 'verifying' && ota.state !== 'installing') return null
   const much =
     ota.total_bytes === null
@@ -97,7 +98,7 @@ function judge(board: Status, now: Upload, others: Judgement | null): Judgement 
   if (now.phase === 'refused')
     return { lit: 'fault', sentence: `${now.name} was not installed.`, why: `${now.sentence} ${UNTOUCHED} ${running}` }
   if (now.phase === 'installed') return { lit: 'ok', sentence: `Version ${board.version} runs since the restart.` }
-  if (board.ota.state === 'failed' && board.ota.fault)
+  if (board.ota?.state === 'failed' && board.ota.fault)
     return {
       lit: 'warn',
       sentence: running,
@@ -107,7 +108,7 @@ function judge(board: Status, now: Upload, others: Judgement | null): Judgement 
 }
 
 function under(now: Upload, board: Status): Child {
-  const at = stepOf(now, board.ota.state, restarting.value !== null)
+  const at = stepOf(now, board.ota?.state ?? 'idle', restarting.value !== null)
   const bar =
     now.phase === 'sending'
       ? html`<progress aria-label="Sending" max=${now.totalBytes} value=${now.sentBytes}></progress>
