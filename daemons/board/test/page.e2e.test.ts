@@ -1,14 +1,12 @@
 /** The board's pages in a real browser against the real board: what was pretended elsewhere holds for it too. */
 import t, { type Test } from 'tap'
 import { noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
+import { AWAY } from './page-stage.ts'
 import { type RunningBoard, startBoard } from './running-board.ts'
 
 interface Stage extends Rig {
   board: RunningBoard
 }
-
-/** What the browser says of a board that restarts. */
-const AWAY = /net::ERR_(EMPTY_RESPONSE|CONNECTION_(REFUSED|RESET))|WebSocket connection/
 
 t.test('B.endpoints the pages on the real board', { skip: noBrowser, timeout: 90_000 }, async (t) => {
   const board = await startBoard(t)
