@@ -23,6 +23,7 @@ import { type BoardSettings, firstSettings } from './core/board-settings.ts'
 import { type BoardStatus, createBoardStatus } from './core/board-status.ts'
 import { createIdentify, type Identify } from './core/identify.ts'
 import type { RestartReason } from './core/machine-ports.ts'
+import type { RootHelper } from './core/ports.ts'
 import type { RoleHouse, RoleWorld } from './core/role.ts'
 import { openSettingsBook, type SettingsBook } from './core/settings-book.ts'
 import { silentRole } from './core/silent-role.ts'
@@ -42,6 +43,7 @@ import { openPassword } from './io/password-file.ts'
 import { createRootHelper } from './io/root-helper.ts'
 import { readTemperature } from './io/temperature.ts'
 import { readTimeSync } from './io/time-sync.ts'
+import { assembleUsbip } from './roles/usbip/assemble.ts'
 import { hostLabelFault } from './wire/host-label.ts'
 import { firstGroup } from './wire/multicast-group.ts'
 import type { RoleName } from './wire/role-name.ts'
@@ -52,6 +54,7 @@ type Context = AssembleContext<BoardConfig>
 interface Common {
   starts: StartBook
   settings: SettingsBook
+  helper: RootHelper
   machine: OwnMachine
   identify: Identify
   facts: FactsBook
@@ -67,9 +70,10 @@ export async function assemble(context: Context): Promise<Assembled> {
   const onChange = () => live.feed?.changed()
   const restartSelf = (reason: RestartReason) => context.restart({ reason, args: listenArgs(config, live.server) })
   const common = await furnish(context, { onChange, restartSelf })
-  const { machine, records, settings, starts } = common
+  const { helper, machine, records, settings, starts } = common
   const { role } = settings.running
-  const house = await houseOf(role, { clock, log, stateFolder, parts, recorder: records.recorder, onChange })
+  const world = { clock, log, stateFolder, parts, recorder: records.recorder, onChange }
+  const house = await houseOf(role, world, { config, helper })
   const status = statusOf(context, common, house)
   const feed = createStatusFeed({ clock, status, leastMs: config.feed.least_ms, mostMs: config.feed.most_ms })
   const server = serverOf(context, common, { house, status, feed })
@@ -134,7 +138,7 @@ async function furnish(context: Context, { onChange, restartSelf }: Calls): Prom
   const password = await openPassword({ stateFolder, log, clock, hash: passwords.hash })
   const facts = factsOf(context)
   const identify = identifyOf(context, onChange)
-  return { starts, settings, machine, identify, facts, records, password, passwords }
+  return { starts, settings, helper, machine, identify, facts, records, password, passwords }
 }
 
 /** What the board has before anybody has set it up. */
@@ -235,7 +239,14 @@ function listenArgs(config: BoardConfig, server: HttpServer | undefined): string
   return ['--listen', config.http.listen.replace(/:0+$/, `:${server.address().port}`)]
 }
 
+/** What roles need beside what each gets. */
+interface RoleNeeds {
+  config: BoardConfig
+  helper: RootHelper
+}
+
 /** The role that the board has until its next start. */
-async function houseOf(role: RoleName, _world: RoleWorld): Promise<RoleHouse> {
+async function houseOf(role: RoleName, world: RoleWorld, { config, helper }: RoleNeeds): Promise<RoleHouse> {
+  if (role === 'usbip') return await assembleUsbip(world, { config: config.usbip, helper })
   return silentRole(`This version does not have the role ${role}.`)
 }

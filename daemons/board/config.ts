@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox'
 import { httpTable, passwordKeys, tablesOf } from '#kit/config/common.ts'
 import { journalTable } from '#kit/config/journal.ts'
 import { httpKeys } from './core/http-keys.ts'
+import { usbipTable } from './roles/usbip/core/usbip-keys.ts'
 import { roleNames } from './wire/role-name.ts'
 
 /** The port the board listens on unless told otherwise. */
@@ -109,6 +110,7 @@ export const config = Type.Object(
     board,
     machine,
     feed,
+    usbip: usbipTable,
     journal: journalTable(),
     ...tablesOf(httpTable(DEFAULT_PORT, { ...passwordKeys(), ...httpKeys })),
   },

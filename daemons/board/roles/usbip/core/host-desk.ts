@@ -1,0 +1,56 @@
+/** What hosts are told that connect: who may, what there is, and whether they get it. */
+import type { Log } from '#kit/log.ts'
+import type { HoldOff } from './hold-off.ts'
+import type { AllowList, HostDesk, OpOutcome } from './ports.ts'
+import type { Guest, Share } from './share.ts'
+
+/** Counted since the start. */
+export interface SharingCounts {
+  /** Connections by how their first phase ended. */
+  outcomes: Partial<Record<OpOutcome, number>>
+  /** Bytes of hosts that have left; those of hosts that are there come on top. */
+  inBytes: number
+  outBytes: number
+}
+
+/** What the desk is told of the rest. */
+export interface DeskWorld {
+  log: Log
+  allow(): AllowList
+  holdOff: HoldOff
+  share(busId: string): Share | undefined
+  shares(): readonly Share[]
+}
+
+export function createHostDesk(world: DeskWorld): HostDesk & { counts: SharingCounts; guestLeft(guest: Guest): void } {
+  const counts: SharingCounts = { outcomes: {}, inBytes: 0, outBytes: 0 }
+  return {
+    counts,
+    admits: (address) => world.allow().allows(address),
+    list: () =>
+      world
+        .shares()
+        .filter(({ state }) => state === 'exported')
+        .map(({ device: { record, interfaces } }) => ({ device: record, interfaces })),
+    async take(busId, link) {
+      const share = world.share(busId)
+      if (!share) return { status: 'no_device' }
+      if (world.holdOff.isHeld(link.address)) return { status: 'not_available' }
+      const { record } = share.device
+      const status = await share.take(link)
+      if (status !== 'ok') return { status }
+      world.log.notice('usb device attached', { device: busId, host: link.address })
+      return { status, device: record }
+    },
+    ended(outcome, address) {
+      counts.outcomes[outcome] = (counts.outcomes[outcome] ?? 0) + 1
+      world.log.debug('usbip connection', { outcome, host: address })
+    },
+    guestLeft({ link }) {
+      const { receivedBytes, ackedBytes } = link.counts()
+      counts.inBytes += receivedBytes
+      counts.outBytes += ackedBytes
+      world.log.notice('usb device free again', { host: link.address, inBytes: receivedBytes, outBytes: ackedBytes })
+    },
+  }
+}

@@ -1,0 +1,265 @@
+/** Sharing as a whole: what is plugged in against what is set. */
+import { type Clock, wait } from '#kit/clock.ts'
+import { type Fault, faultOf } from '#kit/fault.ts'
+import type { Log } from '#kit/log.ts'
+import type { RootHelper } from '../../../core/ports.ts'
+import { chooseDevices, type DeviceChoice, parseDeviceChoice } from './device-choice.ts'
+import { createHelperTurns } from './helper-turns.ts'
+import { createHoldOff, type HoldOff } from './hold-off.ts'
+import { createHostDesk, type SharingCounts } from './host-desk.ts'
+import { Looks, SOON_MS } from './looks.ts'
+import type { AllowList, BoundMemory, HostServer, HostServerOpener, UsbBus, UsbDevice, UsbLook } from './ports.ts'
+import { HOST_DRIVER, Share, type ShareWorld } from './share.ts'
+import type { ParseAllow, UsbipSettings } from './usbip-settings.ts'
+
+/** Times of sharing; keys of the config table `usbip`. */
+export interface SharingTimes {
+  /** Between looks at what is plugged in, where the kernel says nothing. */
+  lookMs: number
+  /** Until what did not work is tried again. */
+  retryMs: number
+  /** For which a host that was told to go is refused. */
+  holdMs: number
+}
+
+/** What sharing is made of. */
+export interface SharingParts {
+  clock: Clock
+  log: Log
+  bus: UsbBus
+  helper: RootHelper
+  memory: BoundMemory
+  openServer: HostServerOpener
+  parseAllow: ParseAllow
+  times: SharingTimes
+  /** What is told of it is otherwise. */
+  onChange(): void
+  own(promise: Promise<unknown>): void
+}
+
+/** What happened last that should not have. */
+export interface LastError {
+  /** Epoch ms. */
+  at: number
+  code: string
+  message: string
+}
+
+/** How long a change waits to be carried out before it is answered as it stands. */
+const SETTLE_MS = 2000
+/** At a stop: what is under way is awaited, then given back, then looked at once more. */
+const STOP_ROUNDS = 3
+
+/** Owns the server of the first phase, the shares and the looks. */
+export class UsbSharing {
+  readonly #parts: SharingParts
+  readonly #world: ShareWorld
+  readonly #desk: ReturnType<typeof createHostDesk>
+  readonly #looks: Looks<UsbLook>
+  readonly #shares = new Map<string, Share>()
+  readonly #bound = new Set<string>()
+  readonly #holdOff: HoldOff
+  #settings: UsbipSettings
+  #choice: DeviceChoice
+  #allow: AllowList
+  #server: HostServer | undefined
+  #portFault: Fault | undefined
+  #seen: UsbLook = { support: 'ready', devices: [] }
+  #endWatch: (() => void) | undefined
+  #lastError: LastError | undefined
+  #isStopping = false
+
+  constructor(parts: SharingParts, settings: UsbipSettings) {
+    this.#parts = parts
+    this.#settings = settings
+    this.#choice = parseDeviceChoice(settings.device)
+    this.#allow = parts.parseAllow(settings.allow)
+    this.#holdOff = createHoldOff(parts.clock, parts.times.holdMs)
+    this.#desk = createHostDesk({
+      log: parts.log,
+      allow: () => this.#allow,
+      holdOff: this.#holdOff,
+      share: (busId) => this.#shares.get(busId),
+      shares: () => this.shares,
+    })
+    this.#looks = new Looks({
+      clock: parts.clock,
+      look: () => parts.bus.look(),
+      heed: (seen, number) => this.#heed(seen, number),
+      failed: (error) => this.#lookFailed(error),
+      own: parts.own,
+    })
+    this.#world = this.#worldOfShares(parts)
+  }
+
+  get settings(): UsbipSettings {
+    return this.#settings
+  }
+
+  get seen(): UsbLook {
+    return this.#seen
+  }
+
+  get shares(): readonly Share[] {
+    return [...this.#shares.values()]
+  }
+
+  get counts(): SharingCounts {
+    return this.#desk.counts
+  }
+
+  get lastError(): LastError | undefined {
+    return this.#lastError
+  }
+
+  /** Why hosts cannot connect. */
+  get portFault(): Fault | undefined {
+    return this.#portFault
+  }
+
+  /** Epoch ms at which the last host that was told to go may come again. */
+  get holdUntilAt(): number | null {
+    return this.#holdOff.untilAt()
+  }
+
+  /** Looks for the first time; what a run before left bound is known from then on. */
+  async start(): Promise<void> {
+    for (const busId of await this.#parts.memory.load()) this.#bound.add(busId)
+    this.#endWatch = this.#parts.bus.watch(() => this.#looks.soon())
+    await this.#looks.now()
+  }
+
+  /** Gives every device back to its own driver. */
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    this.#endWatch?.()
+    this.#looks.stop()
+    for (let round = 0; round < STOP_ROUNDS; round++) {
+      await this.#looks.now()
+      await this.#settled()
+    }
+  }
+
+  /** Applies settings at once; a host that may not be here any more is sent away. */
+  async apply(settings: UsbipSettings): Promise<void> {
+    this.#allow = this.#parts.parseAllow(settings.allow)
+    this.#choice = parseDeviceChoice(settings.device)
+    this.#settings = settings
+    for (const share of this.shares) if (share.guest && !this.#allow.allows(share.guest.link.address)) share.sendAway()
+    await this.#looks.now()
+    await this.#settledSoon()
+  }
+
+  /** Sends every host away and holds it off for a while. @returns their addresses */
+  async detach(): Promise<string[]> {
+    const addresses = this.shares.flatMap((share) => share.sendAway() ?? [])
+    for (const address of addresses) this.#holdOff.hold(address)
+    await this.#settledSoon()
+    return addresses
+  }
+
+  #worldOfShares({ clock, helper, times, own }: SharingParts): ShareWorld {
+    return {
+      clock,
+      turns: createHelperTurns(helper),
+      retryMs: times.retryMs,
+      lookNumber: () => this.#looks.number,
+      remember: (busId, isBound) => this.#remember(busId, isBound),
+      onChange: () => {
+        this.#parts.onChange()
+        this.#looks.soon()
+      },
+      onFault: (fault) => this.#tell(fault),
+      onGuestLeft: (guest) => this.#desk.guestLeft(guest),
+      own,
+    }
+  }
+
+  async #settled(): Promise<void> {
+    await Promise.all(this.shares.map((share) => share.settled()))
+  }
+
+  #settledSoon(): Promise<void> {
+    return Promise.race([this.#settled(), wait(this.#parts.clock, SETTLE_MS)])
+  }
+
+  /** The same trouble again is no news for the log. */
+  #tell(fault: Fault): void {
+    const isNews = this.#lastError?.message !== fault.message
+    this.#lastError = { at: this.#parts.clock.epochMs(), code: fault.code, message: fault.message }
+    if (isNews) this.#parts.log.warning('usb sharing', { fault })
+    this.#parts.onChange()
+  }
+
+  async #remember(busId: string, isBound: boolean): Promise<void> {
+    if (this.#bound.has(busId) === isBound) return
+    if (isBound) this.#bound.add(busId)
+    else this.#bound.delete(busId)
+    try {
+      await this.#parts.memory.save([...this.#bound])
+    } catch (error) {
+      // Sharing goes on: the memory is for a daemon that was killed.
+      this.#tell(faultOf(error, 'store_write_failed', 'What was bound could not be written down.'))
+    }
+  }
+
+  #lookFailed(error: unknown): number {
+    this.#tell(faultOf(error, 'usbip_look_failed', 'What is plugged in could not be read.'))
+    return this.#parts.times.lookMs
+  }
+
+  /** @returns when to look again: soon, where something is under way */
+  #heed(seen: UsbLook, number: number): number {
+    this.#seen = seen
+    this.#openOrClose()
+    const present = new Map(seen.devices.map((device) => [device.record.busId, device]))
+    for (const share of this.shares) {
+      const device = present.get(share.device.record.busId)
+      if (!device || !isSame(device, share.device)) this.#forget(share)
+    }
+    const wanted = new Set(this.#wanted(seen).map(({ record }) => record.busId))
+    for (const [busId, device] of present) {
+      const isOurs = wanted.has(busId) || (device.driver === HOST_DRIVER && this.#bound.has(busId))
+      const share = this.#shares.get(busId) ?? (isOurs ? new Share(this.#world, device) : undefined)
+      if (!share) continue
+      this.#shares.set(busId, share)
+      share.see(device, wanted.has(busId), number)
+      if (share.state === 'local' && !wanted.has(busId)) this.#shares.delete(busId)
+    }
+    this.#parts.onChange()
+    return this.shares.some(({ isUnderWay }) => isUnderWay) ? SOON_MS : this.#parts.times.lookMs
+  }
+
+  #forget(share: Share): void {
+    this.#shares.delete(share.device.record.busId)
+    share.unplug()
+  }
+
+  #wanted({ support, devices }: UsbLook): UsbDevice[] {
+    if (this.#isStopping || !this.#settings.enabled || support !== 'ready') return []
+    return chooseDevices(this.#choice, devices, ({ record }) => this.#shares.has(record.busId))
+  }
+
+  #openOrClose(): void {
+    if (!this.#settings.enabled || this.#isStopping) {
+      this.#server?.close()
+      this.#server = undefined
+      this.#portFault = undefined
+    } else if (!this.#server) this.#open()
+  }
+
+  #open(): void {
+    try {
+      this.#server = this.#parts.openServer(this.#desk)
+      this.#portFault = undefined
+    } catch (error) {
+      this.#portFault = faultOf(error, 'usbip_port_taken', 'The port for hosts cannot be opened.')
+      this.#tell(this.#portFault)
+    }
+  }
+}
+
+/** The same device as before, not another in its place nor itself plugged in anew. */
+function isSame({ record: one }: UsbDevice, { record: other }: UsbDevice): boolean {
+  return one.deviceNumber === other.deviceNumber && one.vendorId === other.vendorId && one.productId === other.productId
+}
