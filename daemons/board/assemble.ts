@@ -5,7 +5,6 @@ import { parseListen } from '#kit/config/listen.ts'
 import { journalRoutes } from '#kit/http/journal-routes.ts'
 import { createMetrics } from '#kit/http/metrics.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
-import { createPresence } from '#kit/net/mdns/presence.ts'
 import { openRecords, type Records } from '#kit/records.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
 import { measureBoard } from './api/board-metrics.ts'
@@ -14,6 +13,8 @@ import { createDoor } from './api/door.ts'
 import { faultStatus } from './api/fault-status.ts'
 import { identifyRoutes } from './api/identify-routes.ts'
 import { otherRoleRoutes } from './api/other-role-routes.ts'
+import { measurePeers } from './api/peer-metrics.ts'
+import { peerRoutes } from './api/peer-routes.ts'
 import { restartRoutes } from './api/restart-routes.ts'
 import { statusRoutes } from './api/status-routes.ts'
 import { statusSocketRoute } from './api/status-socket.ts'
@@ -37,9 +38,11 @@ import { createLedBlinker } from './io/led-blinker.ts'
 import { createFactsBook, type FactsBook } from './io/machine-facts.ts'
 import { machineModel } from './io/machine-model.ts'
 import { machineName } from './io/machine-name.ts'
+import { createNeighbourhood, type Neighbourhood } from './io/neighbourhood.ts'
 import { ownAddresses } from './io/own-addresses.ts'
 import { type OwnMachine, openOwnMachine } from './io/own-machine.ts'
 import { openPassword } from './io/password-file.ts'
+import { PEER_AGENT } from './io/peer-asker.ts'
 import { createRootHelper } from './io/root-helper.ts'
 import { readTemperature } from './io/temperature.ts'
 import { readTimeSync } from './io/time-sync.ts'
@@ -76,7 +79,9 @@ export async function assemble(context: Context): Promise<Assembled> {
   const house = await houseOf(role, world, { config, helper })
   const status = statusOf(context, common, house)
   const feed = createStatusFeed({ clock, status, leastMs: config.feed.least_ms, mostMs: config.feed.most_ms })
-  const server = serverOf(context, common, { house, status, feed })
+  const port = () => server.address().port
+  const neighbourhood = createNeighbourhood({ ...context, port, says: () => settings.running, onChange })
+  const server = serverOf(context, common, { house, status, feed, neighbourhood })
   Object.assign(live, { server, feed })
   common.password.onChange(() => {
     // What the old one let in is over now, and not at the next heartbeat.
@@ -93,8 +98,7 @@ export async function assemble(context: Context): Promise<Assembled> {
   })
   // Behind the server and not waited for: it is by the page that a new address is proven.
   parts.add({ name: 'machine', start: () => void machine.start(), stop: () => machine.network.close() })
-  const says = () => ({ role, name: settings.running.name })
-  parts.add(createPresence({ ...context, daemon: 'board', port: () => server.address().port, says }).part)
+  parts.add(neighbourhood.part)
   log.notice('board', { role, started: starts.started.reason })
   return { status: () => house.verdict().text }
 }
@@ -187,13 +191,15 @@ interface Shown {
   house: RoleHouse
   status(): BoardStatus
   feed: StatusFeed
+  neighbourhood: Neighbourhood
 }
 
-function serverOf(context: Context, common: Common, { house, status, feed }: Shown): HttpServer {
+function serverOf(context: Context, common: Common, { house, status, feed, neighbourhood }: Shown): HttpServer {
   const { clock, config, log, version } = context
   const { identify, machine, records, settings } = common
   const { journal, recorder } = records
   const { rebooter } = machine
+  const { peers } = neighbourhood
   const door = createDoor({
     ...common,
     clock,
@@ -202,11 +208,12 @@ function serverOf(context: Context, common: Common, { house, status, feed }: Sho
     hostnames: () => [machineName(), settings.running.hostname],
     addresses: ownAddresses,
     port: () => server.address().port,
-    isFoundOrigin: () => false,
+    isFoundOrigin: (origin) => peers.isFoundOrigin(origin),
   })
   const metrics = createMetrics({ process: true })
   measureBoard(metrics, status)
   house.measure(metrics)
+  measurePeers(metrics, () => peers.counts(), neighbourhood.mdnsCounts)
   const server = createHttpServer({
     log,
     clock,
@@ -218,6 +225,10 @@ function serverOf(context: Context, common: Common, { house, status, feed }: Sho
       ...configRoutes({ book: settings, rebooter, recorder }),
       ...restartRoutes({ book: settings, rebooter, recorder }),
       ...identifyRoutes({ identify }),
+      ...peerRoutes({
+        self: () => ({ ...settings.running, version, address: neighbourhood.address(), port: server.address().port }),
+        list: () => peers.list(),
+      }),
       ...journalRoutes({ journal, clock }),
       ...house.routes,
       ...otherRoleRoutes(settings.running.role),
@@ -228,7 +239,11 @@ function serverOf(context: Context, common: Common, { house, status, feed }: Sho
     title: 'Plantroom board',
     version,
     metrics,
-    onAnswered: ({ from, at }) => machine.network.contact(from, at),
+    headers: neighbourhood.headers,
+    onAnswered({ from, at, agent }) {
+      // Another board in the same wrong network reaches this one, and nobody else might.
+      if (agent !== PEER_AGENT) machine.network.contact(from, at)
+    },
   })
   return server
 }

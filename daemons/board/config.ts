@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox'
 import { httpTable, passwordKeys, tablesOf } from '#kit/config/common.ts'
 import { journalTable } from '#kit/config/journal.ts'
 import { httpKeys } from './core/http-keys.ts'
+import { peerKeys } from './core/peer-keys.ts'
 import { usbipTable } from './roles/usbip/core/usbip-keys.ts'
 import { roleNames } from './wire/role-name.ts'
 
@@ -111,6 +112,7 @@ export const config = Type.Object(
     machine,
     feed,
     usbip: usbipTable,
+    peers: peerKeys,
     journal: journalTable(),
     ...tablesOf(httpTable(DEFAULT_PORT, { ...passwordKeys(), ...httpKeys })),
   },

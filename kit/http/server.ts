@@ -47,6 +47,8 @@ export interface HttpServerOptions {
   dialect?: Dialect
   /** What keeps pages of other sites out; default: they may not open sockets, and `http.hosts` bounds the names. */
   browsers?: BrowserRule
+  /** Headers of every answer, refusals too, beside those that all daemons give. */
+  headers?: () => Readonly<Record<string, string>>
   /** Status of the daemon's own fault codes. */
   faultStatus: Readonly<Record<string, number>>
   title: string
@@ -92,7 +94,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const pages = options.web ? loadPages(options.web) : []
   const { clock, dialect = jsonDialect } = options
   const answerError = createAnswerError({ log, dialect, faultStatus: options.faultStatus })
-  const sendError = errorSender(answerError)
+  const headers = () => ({ ...HEADERS, ...options.headers?.() })
+  const sendError = errorSender(answerError, headers)
   const socketPaths = new Set(options.sockets?.map(({ path }) => path))
   const clientErrors = answerClientError(answerError)
   const bodies = createBodyTime({ clock, timeoutMs: config.request_timeout_ms, onLate: clientErrors })
@@ -100,7 +103,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   app.setErrorHandler(sendError)
   const takesHost = options.browsers?.takesHost ?? ((host) => isHostAllowed(host, config.hosts))
   app.addHook('onRequest', async (request, reply) => {
-    reply.headers(HEADERS)
+    reply.headers(headers())
     checkLoneHeaders(request.raw)
     if (!takesHost(request.headers.host))
       throw new Fault('foreign_host', 'the Host header names a host that this server does not go by; see http.hosts')
@@ -160,10 +163,10 @@ function browserPaths(routes: readonly Route[]) {
   return { methods: [...new Set(routes.map(({ method }) => method))].sort(), sameOriginOnly }
 }
 
-function errorSender(answerError: AnswerError) {
+function errorSender(answerError: AnswerError, headers: () => Record<string, string>) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const path = request.url.split('?', 1)[0] ?? ''
-    reply.headers(HEADERS)
+    reply.headers(headers())
     return answer(reply, answerError(error, { method: request.method, path }))
   }
 }

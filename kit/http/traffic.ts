@@ -27,7 +27,11 @@ export function watchTraffic(app: FastifyInstance, { log, clock, metrics, onAnsw
       tookMs: Math.round(reply.elapsedTime),
       from: plainAddress(request.ip),
     })
-    onAnswered?.({ from: plainAddress(request.ip), at: plainAddress(request.socket.localAddress) })
+    onAnswered?.({
+      from: plainAddress(request.ip),
+      at: plainAddress(request.socket.localAddress),
+      agent: request.headers['user-agent'] ?? '',
+    })
   })
   const turnedAway = metrics.counter({
     name: 'http_connections_turned_away_total',
@@ -55,6 +59,8 @@ export interface Contact {
   from: string
   /** The one of this machine's that the request arrived at; empty where the client has gone already. */
   at: string
+  /** The User-Agent header, empty where there is none. */
+  agent: string
 }
 
 /** Pages have no routes: all of them are one label. */

@@ -13,3 +13,20 @@ export interface RootHelper {
    */
   ask(verb: HelperVerb, args?: readonly string[], fd?: number): Promise<string>
 }
+
+/** Where a board may answer. */
+export interface PeerPlace {
+  /** An IP address. */
+  address: string
+  port: number
+}
+
+/** Asks other boards whether they are there. */
+export interface PeerAsker {
+  /**
+   * Asks one, as anybody might. Bounded in time and in what is read.
+   * @param id full name of the board
+   * @returns whether that very board answered, whatever it answered; never throws
+   */
+  ask(place: PeerPlace, id: string): Promise<boolean>
+}

@@ -4,11 +4,13 @@ import type { Browser, Service } from 'bonjour-service'
 import { type Clock, wait } from '#kit/clock.ts'
 import { type HeardService, heardServiceOf } from './heard-service.ts'
 import type { LibrarySocket } from './library-socket.ts'
+import type { Link } from './links.ts'
 
 /** What is told of others. */
 export interface Hearing {
   onHeard(service: HeardService): void
   onGoodbye(id: string): void
+  links: readonly Link[]
 }
 
 /** bonjour-service over one socket. */
@@ -39,10 +41,10 @@ export async function openLibrary(socket: LibrarySocket, onFault: (fault: unknow
       // Probing: of two that meet, the loser would take back the winner's records.
       bonjour.publish({ name: instance, type: 'plantroom', host, port, txt: { ...text }, probe: false })
     },
-    find({ onHeard, onGoodbye }) {
+    find({ onHeard, onGoodbye, links }) {
       browser?.stop()
       const hear = (service: Service) => {
-        const heard = heardServiceOf(service)
+        const heard = heardServiceOf(service, links)
         if (heard) onHeard(heard)
       }
       browser = bonjour.find({ type: 'plantroom' }, hear)

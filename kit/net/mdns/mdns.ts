@@ -69,6 +69,7 @@ export interface MdnsWorld {
 const WORLD: MdnsWorld = { interfaces: networkInterfaces, openSockets: openMulticast, port: 5353, chance: Math.random }
 /** Asked again soon after the start, when others may have started too; then in the rhythm. */
 const ASKED_AGAIN_MS = [1000, 3000]
+const ASKED_APART_MS = 1000
 /** Services of one round that the library keeps; a new round forgets them. */
 const MOST_A_ROUND = 1024
 /** Different troubles told until the interfaces change. */
@@ -90,6 +91,7 @@ export class Mdns {
   #turn: Promise<void> = Promise.resolve()
   readonly #timers: Timer[] = []
   readonly #told = new Set<string>()
+  #askedMs = Number.NEGATIVE_INFINITY
   #tried: readonly Link[] = []
 
   constructor(options: MdnsOptions) {
@@ -108,7 +110,7 @@ export class Mdns {
     if (!finding) return
     for (const delayMs of ASKED_AGAIN_MS) this.#timers.push(clock.after(delayMs, () => this.#ask()))
     const inRhythm = () => {
-      this.#stage?.spareQuestions()
+      this.#stage?.spareQuestions(true)
       this.#ask()
     }
     this.#timers.push(clock.every(finding.queryMs, inRhythm))
@@ -121,9 +123,21 @@ export class Mdns {
     await this.#inTurn(() => this.#close(true))
   }
 
+  /** Asks who is there now, at most once a second. */
+  askNow(): void {
+    if (this.#options.clock.monotonicMs() - this.#askedMs < ASKED_APART_MS) return
+    this.#stage?.spareQuestions(false)
+    this.#ask()
+  }
+
   /** The full name as others hear it, lower case. */
   id(): string {
     return `${this.#said?.instance}.${KIND}`
+  }
+
+  /** Its address on the first interface in use; empty while there is none. */
+  address(): string {
+    return this.#stage?.links[0]?.address ?? ''
   }
 
   counts(): MdnsCounts {
@@ -205,7 +219,8 @@ export class Mdns {
   #ask(): void {
     const { finding } = this.#options
     if (!finding || !this.#stage) return
-    const { library } = this.#stage
+    const { library, links } = this.#stage
+    this.#askedMs = this.#options.clock.monotonicMs()
     let heard = 0
     library.find({
       onHeard: (service) => {
@@ -215,6 +230,7 @@ export class Mdns {
         else finding.onHeard(service)
       },
       onGoodbye: (id) => finding.onGoodbye(id),
+      links,
     })
   }
 

@@ -1,5 +1,5 @@
 /** A daemon on the network as one of its parts: announced from when it listens until it stops. */
-import { hostname } from 'node:os'
+import { hostname as machineName } from 'node:os'
 import type { Clock } from '#kit/clock.ts'
 import { parseListen } from '#kit/config/listen.ts'
 import type { MdnsConfig } from '#kit/config/mdns-table.ts'
@@ -20,20 +20,27 @@ export interface PresenceOptions {
   version: string
   /** Where HTTP listens; asked for once that is known. */
   port(): number
-  /** What it is called, and what it does; looked at again every now and then. `more` are further texts. */
-  says(): { role: string; name: string; more?: Readonly<Record<string, string>> }
+  /**
+   * What it is called, and what it does; looked at again every now and then. `hostname` is that of the machine unless
+   * given.
+   */
+  says(): { role: string; name: string; hostname?: string }
   finding?: Finding
 }
 
 /** An announced daemon. */
 export interface Presence {
   part: Part
-  /** Its full name, as others hear it; it may change once. */
+  /** Its full name, lower case, as others hear it; it may change once. */
   id(): string
+  /** Asks who is there now. */
+  ask(): void
   counts(): MdnsCounts
+  /** Its address on the first interface in use; empty while there is none. */
+  address(): string
 }
 
-/** A text with its key has 255 bytes at most. @source RFC 6763, 6.1 */
+/** Of a name, which has four bytes a sign at most; a text with its key has 255 bytes. @source RFC 6763, 6.1 */
 const LONGEST_TEXT = 60
 
 export function createPresence(options: PresenceOptions): Presence {
@@ -45,15 +52,17 @@ export function createPresence(options: PresenceOptions): Presence {
     config: config.mdns,
     listenHost: parseListen(config.http.listen).host,
     announcement() {
-      const { role, name, more = {} } = says()
-      const text = { role, name: plainText(name, LONGEST_TEXT), version, path: '/', ...more }
-      return { instance, hostname: hostname(), port: port(), text }
+      const { role, name, hostname = machineName() } = says()
+      const text = { role, name: plainText(name, LONGEST_TEXT), version, path: '/' }
+      return { instance, hostname, port: port(), text }
     },
     ...(finding ? { finding } : {}),
   })
   return {
     part: { name: 'mdns', start: () => mdns.start(), stop: () => mdns.stop() },
     id: () => mdns.id(),
+    ask: () => mdns.askNow(),
     counts: () => mdns.counts(),
+    address: () => mdns.address(),
   }
 }

@@ -11,8 +11,8 @@ import type { OpenSockets } from './sockets.ts'
 export interface Stage {
   links: readonly Link[]
   library: Library
-  /** From now on a question that somebody else has just put is not put again. */
-  spareQuestions(): void
+  /** Whether a question that somebody else has just put is not put again. */
+  spareQuestions(may: boolean): void
   /** @param farewell whether what was announced is taken back */
   close(farewell: boolean): Promise<void>
 }
@@ -76,8 +76,8 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   return {
     links,
     library,
-    spareQuestions() {
-      socket.maySpareQuestions = true
+    spareQuestions(may) {
+      socket.maySpareQuestions = may
     },
     async close(farewell) {
       if (farewell) await library.farewell(clock, FAREWELL_MS)

@@ -268,10 +268,10 @@ t.test('says where it listens, and that a taken address cannot be had', async (t
   await t.rejects(serve(t, { http: { listen: `127.0.0.1:${port}` } }), { code: 'listen_failed', message: /EADDRINUSE/ })
 })
 
-t.test('tells of each answer between which addresses it went, refused requests too', async (t) => {
+t.test('tells of each answer between which addresses it went and who asked, refused requests too', async (t) => {
   const contacts: unknown[] = []
   const { ask } = await serve(t, { onAnswered: (contact) => contacts.push(contact) })
   await ask('/api/ports/x/echo', { method: 'POST', as: 'admin', json: { unitId: 1 } })
   await ask('/api/ports/x/echo', { method: 'POST' })
-  t.same(contacts, Array(2).fill({ from: '127.0.0.1', at: '127.0.0.1' }))
+  t.same(contacts, Array(2).fill({ from: '127.0.0.1', at: '127.0.0.1', agent: 'node' }))
 })

@@ -3,6 +3,11 @@ import type { Service } from 'bonjour-service'
 import fc from 'fast-check'
 import t from 'tap'
 import { heardServiceOf } from '../../../net/mdns/heard-service.ts'
+import { chooseLinks } from '../../../net/mdns/links.ts'
+import { fakeNetwork } from './fake-network.ts'
+
+const machine = { eth0: ['10.0.1.2'], eth1: ['10.0.2.2'] }
+const links = chooseLinks(fakeNetwork().worldOf(machine).interfaces(), '')
 
 const service = {
   fqdn: 'Board-1._plantroom._tcp.local',
@@ -12,7 +17,7 @@ const service = {
   addresses: ['10.0.1.9', 'fd00::9'],
   txt: { role: 'serial', name: 'Hall' },
 }
-const heard = (change: object) => heardServiceOf({ ...service, ...change } as unknown as Service)
+const heard = (change: object) => heardServiceOf({ ...service, ...change } as unknown as Service, links)
 
 t.test('says what was heard, names in lower case', async (t) => {
   const { text, ...rest } = heard({}) ?? {}
@@ -20,7 +25,7 @@ t.test('says what was heard, names in lower case', async (t) => {
     id: 'board-1._plantroom._tcp.local',
     host: 'hall.local',
     port: 8080,
-    addresses: ['10.0.1.9', 'fd00::9'],
+    reach: ['10.0.1.9'],
     from: '10.0.1.9',
   })
   t.same(
@@ -57,20 +62,33 @@ t.test('a host is one label below .local, or none', async (t) => {
     t.equal(heard({ host })?.host, '', String(host))
 })
 
-t.test('no address means this machine, a group or a service of the cloud', async (t) => {
-  const addresses = [
+const reach = (addresses: string[], address = '10.0.1.9') => heard({ addresses, referer: { address } })?.reach
+
+t.test('is reached where its message came from, if it says that this is its own', async (t) => {
+  t.same(reach(['192.168.7.7', '10.0.1.9']), ['10.0.1.9'])
+  t.same(reach([]), ['10.0.1.9'])
+})
+
+t.test('behind a repeater it is reached where it says, IPv4 first, at four places at most', async (t) => {
+  t.same(reach(['fd00::5', '10.20.0.5', '10.20.0.5']), ['10.20.0.5', 'fd00::5'])
+  t.equal(reach(Array.from({ length: 99 }, (_, at) => `10.20.0.${at + 1}`))?.length, 4)
+})
+
+t.test('nobody sends us to this machine, to a group, to a cloud or over to another wire', async (t) => {
+  const never = [
     '127.0.0.1',
     '::1',
     '0.0.0.0',
     '224.0.0.251',
     '169.254.169.254',
     'ff02::fb',
+    'fe80::1',
     'x',
-    '10.0.0.1',
-    '10.0.0.1',
+    '10.0.2.9',
   ]
-  t.same(heard({ addresses })?.addresses, ['10.0.0.1'])
-  t.same(heard({ addresses: ['127.0.0.1'], referer: { address: '127.0.0.1' } })?.addresses, ['127.0.0.1'])
+  for (const address of never) t.same(reach([address]), ['10.0.1.9'], address)
+  t.same(reach([...never, '10.0.1.10', '10.20.0.5']), ['10.0.1.10', '10.20.0.5'])
+  t.same(reach(['127.0.0.2'], '127.0.0.1'), ['127.0.0.2'], 'but on the wire within this machine')
 })
 
 t.test('texts are few, short and plain, whatever was sent', async (t) => {

@@ -37,7 +37,7 @@ t.test('a daemon is told of with its address, port and texts, at once and again 
     id: 'board-0123456789._plantroom._tcp.local',
     host: 'hall.local',
     port: 80,
-    addresses: ['10.0.1.3'],
+    reach: ['10.0.1.3'],
     from: '10.0.1.3',
   })
   t.same(Object.fromEntries(first?.text ?? []), { role: 'serial', name: 'Hall', version: '1.0.0', path: '/' })
@@ -69,7 +69,7 @@ t.test('a board on two wires says on each only what its address there is', async
   const far = finder(network, { eth0: ['10.0.2.9'] }, clock, 'board-far')
   await far.mdns.start()
   await pass(clock, 2000)
-  t.same(far.heard.map(({ addresses, from }) => [addresses, from])[0], [['10.0.2.3'], '10.0.2.3'])
+  t.same(far.heard.map(({ reach, from }) => [reach, from])[0], [['10.0.2.3'], '10.0.2.3'])
 })
 
 t.test('the only interface that is named is used, or that of the address http listens on', async (t) => {
@@ -99,7 +99,7 @@ t.test('an address that changes is told of within the look at interfaces', async
   machine.eth0 = ['10.0.1.77']
   await pass(clock, 2500)
   await pass(clock, 10_000)
-  t.same(one.heard.at(-1)?.addresses, ['10.0.1.77'])
+  t.same(one.heard.at(-1)?.reach, ['10.0.1.77'])
 })
 
 t.test('a wire that comes later is used then', async (t) => {
@@ -217,3 +217,15 @@ function lastIdFrom(network: FakeNetwork, from: string): string {
   const said = network.heard.filter((one) => one.from === from && idIn(one.bytes) !== undefined).at(-1)
   return (said && idIn(said.bytes)) ?? ''
 }
+
+t.test('asked now, everybody answers anew, once a second at most', async (t) => {
+  const { clock, network, one } = await both()
+  const asked = () => network.heard.filter(({ from, bytes }) => from === '10.0.1.2' && bytes[2] === 0).length
+  const before = asked()
+  one.heard.length = 0
+  one.mdns.askNow()
+  one.mdns.askNow()
+  await pass(clock, 300)
+  t.equal(asked() - before, 1)
+  t.equal(one.heard.length, 1)
+})

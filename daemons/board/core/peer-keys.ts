@@ -1,0 +1,66 @@
+/** The table `peers` of board.toml: how other boards are looked for and watched. */
+import { type Static, Type } from 'typebox'
+
+export const peerKeys = Type.Object(
+  {
+    query_ms: Type.Integer({
+      default: 10_000,
+      minimum: 1000,
+      maximum: 600_000,
+      unit: 'ms',
+      description: 'how often the network is asked which boards there are',
+    }),
+    poll_ms: Type.Integer({
+      default: 3000,
+      minimum: 100,
+      maximum: 60_000,
+      unit: 'ms',
+      description: 'how often each board found is asked whether it is there; longer with more than sixty of them',
+    }),
+    answer_ms: Type.Integer({
+      default: 2000,
+      minimum: 50,
+      maximum: 30_000,
+      unit: 'ms',
+      description: 'time a board has to answer that',
+    }),
+    polls: Type.Integer({
+      default: 8,
+      minimum: 1,
+      maximum: 64,
+      description: 'boards asked at the same time; as many again that have just been heard of',
+    }),
+    doubt_ms: Type.Integer({
+      default: 4000,
+      minimum: 100,
+      maximum: 60_000,
+      unit: 'ms',
+      description: 'how long a board may not answer before it is told to be gone, or unreachable where it is announced',
+    }),
+    lost_ms: Type.Integer({
+      default: 15_000,
+      minimum: 1000,
+      maximum: 600_000,
+      unit: 'ms',
+      description: 'how long a board that does not answer is listed after it was announced last',
+    }),
+    unreachable_ms: Type.Integer({
+      default: 600_000,
+      minimum: 1000,
+      maximum: 86_400_000,
+      unit: 'ms',
+      description: 'how long a board that is announced and does not answer is listed as unreachable',
+    }),
+    max: Type.Integer({ default: 256, minimum: 1, maximum: 1024, description: 'boards known at once' }),
+    per_sender: Type.Integer({
+      default: 16,
+      minimum: 1,
+      maximum: 256,
+      description: 'boards known of one machine; those behind a repeater are half of all at most',
+    }),
+  },
+  { additionalProperties: false, default: {}, description: 'the other boards of the network' },
+)
+
+/** The checked table. */
+export type PeerLimits = Static<typeof peerKeys>

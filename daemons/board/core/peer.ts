@@ -1,0 +1,190 @@
+/** One other board: what it says of itself, where it answers, and how long it has not. */
+import type { Clock } from '#kit/clock.ts'
+import { isSameClaim, type PeerClaim } from './peer-claim.ts'
+import type { PeerLimits } from './peer-keys.ts'
+import { nextPeerState, type PeerEvent, type PeerState } from './peer-state-table.ts'
+import type { PeerPlace } from './ports.ts'
+
+/** A board is not asked twice within this, whoever wants it. */
+const ASKED_APART_MS = 1000
+/** How often a board that was heard of is asked at each of its places before it is forgotten. */
+const FIRST_TRIES = 2
+
+/** Where a board answered, under its own name. */
+export interface ProvenPlace extends PeerPlace {
+  /** `lobby.local`, or empty, as it said then. */
+  host: string
+}
+
+interface Place extends ProvenPlace {
+  claim: PeerClaim
+}
+
+/** One other board. What it says is shown; where it is counts once it has answered there. */
+export class Peer {
+  /** Its full name on the network. */
+  readonly id: string
+  readonly #clock: Clock
+  readonly #limits: PeerLimits
+  #claim: PeerClaim
+  /** Said last in its name, from elsewhere: not believed while it answers where it did. */
+  #other: PeerClaim | undefined
+  #proven: ProvenPlace | undefined
+  #state: PeerState = 'new'
+  /** Times that it has not answered since it did. */
+  #tries = 0
+  #heardMs: number
+  #heardAt: number
+  #answeredAt: number | null = null
+  #failingMs: number | undefined
+  #askedMs = Number.NEGATIVE_INFINITY
+  #dueMs: number
+  #asked: Place | undefined
+
+  constructor(id: string, claim: PeerClaim, { clock, limits }: { clock: Clock; limits: PeerLimits }) {
+    this.id = id
+    this.#claim = claim
+    this.#clock = clock
+    this.#limits = limits
+    this.#heardMs = clock.monotonicMs()
+    this.#heardAt = clock.epochMs()
+    this.#dueMs = this.#heardMs
+  }
+
+  get state(): PeerState {
+    return this.#state
+  }
+
+  get claim(): PeerClaim {
+    return this.#claim
+  }
+
+  /** Undefined where it has not answered yet. */
+  get proven(): ProvenPlace | undefined {
+    return this.#proven
+  }
+
+  /** Epoch ms. */
+  get heardAt(): number {
+    return this.#heardAt
+  }
+
+  /** Epoch ms; null where it has not answered yet. */
+  get answeredAt(): number | null {
+    return this.#answeredAt
+  }
+
+  /** When it is to be asked; Infinity while it is. */
+  get dueMs(): number {
+    return this.#asked ? Number.POSITIVE_INFINITY : this.#dueMs
+  }
+
+  /** Whether it has been asked and has not answered. */
+  get hasBeenAsked(): boolean {
+    return this.#tries > 0
+  }
+
+  /** Whether a repeater stands between it and us. */
+  get isRelayed(): boolean {
+    return !this.#claim.reach.includes(this.#claim.from)
+  }
+
+  /**
+   * It was announced. What comes from where it was announced before is taken; from elsewhere it may be anybody, and counts
+   * once the board does not answer where it did.
+   * @returns whether something else is to be shown
+   */
+  hear(claim: PeerClaim): boolean {
+    this.#heardMs = this.#clock.monotonicMs()
+    this.#heardAt = this.#clock.epochMs()
+    if (isSameClaim(this.#claim, claim)) return false
+    this.askSoon(0)
+    if (claim.from !== this.#claim.from) {
+      this.#other = claim
+      return false
+    }
+    this.#claim = claim
+    return true
+  }
+
+  /** Has it asked after `delayMs`, if that is sooner than it would be. */
+  askSoon(delayMs: number): void {
+    const soonestMs = Math.max(this.#clock.monotonicMs() + delayMs, this.#askedMs + ASKED_APART_MS)
+    this.#dueMs = Math.min(this.#dueMs, soonestMs)
+  }
+
+  /** Begins to ask; `settle` ends it. */
+  ask(): PeerPlace {
+    const place = this.#nextPlace()
+    this.#asked = place
+    this.#askedMs = this.#clock.monotonicMs()
+    return { address: place.address, port: place.port }
+  }
+
+  /**
+   * What came of asking.
+   * @param periodMs until it is asked again, if it answered
+   * @returns whether it did not answer where it has before, so that the network should be asked for it
+   */
+  settle(hasAnswered: boolean, periodMs: number): boolean {
+    const place = this.#asked
+    this.#asked = undefined
+    const nowMs = this.#clock.monotonicMs()
+    if (hasAnswered && place) {
+      this.#settleAnswered(place)
+      this.#dueMs = nowMs + periodMs
+      return false
+    }
+    this.#failingMs ??= nowMs
+    this.#tries++
+    const againMs = this.#state === 'unreachable' ? Math.max(periodMs, ASKED_APART_MS) : ASKED_APART_MS
+    this.#dueMs = this.#askedMs + againMs
+    const event = this.#eventOfSilence(nowMs - this.#failingMs)
+    if (event) this.#state = nextPeerState(this.#state, event)
+    return this.#state === 'alive'
+  }
+
+  #settleAnswered({ claim, address, port, host }: Place): void {
+    if (claim === this.#other) {
+      this.#claim = claim
+      this.#other = undefined
+    }
+    this.#proven = { address, port, host }
+    this.#state = nextPeerState(this.#state, 'answered')
+    this.#answeredAt = this.#clock.epochMs()
+    this.#failingMs = undefined
+    this.#tries = 0
+  }
+
+  #eventOfSilence(failingForMs: number): PeerEvent | undefined {
+    const { doubt_ms: doubtMs, lost_ms: lostMs, unreachable_ms: unreachableMs } = this.#limits
+    const unheardMs = this.#clock.monotonicMs() - this.#heardMs
+    if (this.#state === 'new') return this.#tries >= FIRST_TRIES * this.#places().length ? 'lost' : undefined
+    if (this.#state === 'alive') {
+      if (failingForMs < doubtMs) return undefined
+      return unheardMs < failingForMs ? 'silent' : 'lost'
+    }
+    return unheardMs > lostMs || failingForMs > unreachableMs ? 'lost' : undefined
+  }
+
+  /** The likeliest every other time, so that what somebody else said in its name costs it no answer. */
+  #nextPlace(): Place {
+    const places = this.#places()
+    const turn = (this.#tries - 1) / 2
+    return places[this.#tries % 2 === 0 ? 0 : 1 + (turn % Math.max(1, places.length - 1))] ?? this.#firstPlace()
+  }
+
+  /** Where it answered, what it says, and what was said in its name, in this order. */
+  #places(): Place[] {
+    const claims = this.#other ? [this.#claim, this.#other] : [this.#claim]
+    const places = claims.flatMap((claim) => claim.reach.map((address) => ({ ...claim, claim, address })))
+    const proven = this.#proven
+    const isProven = ({ address, port }: Place) => address === proven?.address && port === proven.port
+    return [...places.filter(isProven), ...places.filter((place) => !isProven(place))]
+  }
+
+  #firstPlace(): Place {
+    const [first] = this.#places()
+    return first ?? { ...this.#claim, claim: this.#claim, address: this.#claim.from }
+  }
+}

@@ -1,0 +1,69 @@
+/** This board among the others of the network: announced, and looking for them. */
+import type { Clock } from '#kit/clock.ts'
+import type { MdnsConfig } from '#kit/config/mdns-table.ts'
+import type { Log } from '#kit/log.ts'
+import type { MdnsCounts } from '#kit/net/mdns/mdns.ts'
+import { createPresence } from '#kit/net/mdns/presence.ts'
+import { reachableAddresses } from '#kit/net/own-addresses.ts'
+import type { Part } from '#kit/run/parts.ts'
+import type { PeerLimits } from '../core/peer-keys.ts'
+import { PeerTable } from '../core/peer-table.ts'
+import { createPeerAsker, INSTANCE_HEADER } from './peer-asker.ts'
+
+/** What it is made of. */
+export interface NeighbourhoodOptions {
+  clock: Clock
+  log: Log
+  config: { mdns: MdnsConfig; peers: PeerLimits; http: { listen: string } }
+  stateFolder: string
+  version: string
+  /** Where HTTP listens; asked for once that is known. */
+  port(): number
+  says(): { role: string; name: string; hostname: string }
+  /** Another board came, changed or went. */
+  onChange(): void
+}
+
+/** The board and its neighbours. */
+export interface Neighbourhood {
+  part: Part
+  peers: PeerTable
+  /** Of every answer, so that others know whom they asked. */
+  headers(): Record<string, string>
+  mdnsCounts(): MdnsCounts
+  /** The address that others most likely know it by; empty where it has none. */
+  address(): string
+}
+
+export function createNeighbourhood(options: NeighbourhoodOptions): Neighbourhood {
+  const { clock, config, onChange } = options
+  const { peers: limits } = config
+  const asker = createPeerAsker({ answerMs: limits.answer_ms })
+  const peers = new PeerTable({ clock, limits, asker, askNetwork: () => presence.ask(), onChange })
+  const presence = createPresence({
+    ...options,
+    daemon: 'board',
+    finding: {
+      queryMs: limits.query_ms,
+      onHeard: (service) => peers.hear(service),
+      onGoodbye: (id) => peers.bidFarewell(id),
+    },
+  })
+  return {
+    part: {
+      name: 'peers',
+      start() {
+        peers.start()
+        return presence.part.start()
+      },
+      stop() {
+        peers.stop()
+        return presence.part.stop()
+      },
+    },
+    peers,
+    headers: () => ({ [INSTANCE_HEADER]: presence.id() }),
+    mdnsCounts: () => presence.counts(),
+    address: () => presence.address() || (reachableAddresses()[0]?.address ?? ''),
+  }
+}

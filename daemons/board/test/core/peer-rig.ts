@@ -1,0 +1,84 @@
+/** Boards that were announced and answer, or not, for tests of the table of peers. */
+import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
+import type { HeardService } from '#kit/net/mdns/heard-service.ts'
+import type { PeerLimits } from '../../core/peer-keys.ts'
+import { PeerTable } from '../../core/peer-table.ts'
+import type { PeerPlace } from '../../core/ports.ts'
+
+export const LIMITS: PeerLimits = {
+  query_ms: 10_000,
+  poll_ms: 3000,
+  answer_ms: 2000,
+  polls: 8,
+  doubt_ms: 4000,
+  lost_ms: 15_000,
+  unreachable_ms: 600_000,
+  max: 256,
+  per_sender: 16,
+}
+
+/** What was heard of a board at 10.0.0.`host`. */
+export function heard(
+  host: number,
+  more: Partial<HeardService> & { texts?: Record<string, string> } = {},
+): HeardService {
+  const { texts = {}, ...rest } = more
+  const address = `10.0.0.${host}`
+  const text = { role: 'serial', name: `Board ${host}`, version: '1.2.3', path: '/', ...texts }
+  return {
+    id: `board-${host}._plantroom._tcp.local`,
+    host: `b${host}.local`,
+    port: 80,
+    reach: [address],
+    from: address,
+    text: new Map(Object.entries(text)),
+    ...rest,
+  }
+}
+
+/** A table on a clock that stands still, and who answers where. */
+export function peerRig(limits: Partial<PeerLimits> = {}) {
+  const clock: FakeClock = fakeClock()
+  /** `address:port` to the id of the board there. */
+  const answers = new Map<string, string>()
+  const asked: PeerPlace[] = []
+  const under = { way: 0, most: 0 }
+  let networkAsked = 0
+  let changes = 0
+  const table = new PeerTable({
+    clock,
+    limits: { ...LIMITS, ...limits },
+    asker: {
+      async ask(place, id) {
+        asked.push(place)
+        under.most = Math.max(under.most, ++under.way)
+        const there = answers.get(`${place.address}:${place.port}`)
+        // Whoever is not there is waited for, as a machine that was switched off.
+        if (there === undefined) await new Promise<void>((resolve) => clock.after(2000, resolve))
+        under.way--
+        return there === id
+      },
+    },
+    askNetwork: () => void networkAsked++,
+    onChange: () => void changes++,
+  })
+  table.start()
+
+  /** The board is there, and says so. */
+  function appear(service: HeardService): void {
+    answers.set(`${service.reach[0]}:${service.port}`, service.id)
+    table.hear(service)
+  }
+  const names = () => table.list().map(({ name }) => name)
+  return {
+    table,
+    clock,
+    answers,
+    asked,
+    under,
+    appear,
+    names,
+    networkAsked: () => networkAsked,
+    changes: () => changes,
+  }
+}

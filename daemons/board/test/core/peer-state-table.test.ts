@@ -1,0 +1,23 @@
+/** Tests of core/peer-state-table.ts, row by row. */
+import t from 'tap'
+import { nextPeerState, type PeerEvent, type PeerState } from '../../core/peer-state-table.ts'
+
+const ROWS: [PeerState, PeerEvent, PeerState][] = [
+  ['new', 'answered', 'alive'],
+  ['new', 'silent', 'new'],
+  ['new', 'lost', 'gone'],
+  ['alive', 'answered', 'alive'],
+  ['alive', 'silent', 'unreachable'],
+  ['alive', 'lost', 'gone'],
+  ['unreachable', 'answered', 'alive'],
+  ['unreachable', 'silent', 'unreachable'],
+  ['unreachable', 'lost', 'gone'],
+  ['gone', 'answered', 'gone'],
+  ['gone', 'silent', 'gone'],
+  ['gone', 'lost', 'gone'],
+]
+
+for (const [state, event, next] of ROWS)
+  t.test(`${state} and ${event} is ${next}`, async (t) => {
+    t.equal(nextPeerState(state, event), next)
+  })

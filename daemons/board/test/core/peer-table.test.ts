@@ -1,0 +1,268 @@
+/** Tests of core/peer-table.ts. */
+import t from 'tap'
+import { heard, peerRig } from './peer-rig.ts'
+
+t.test('B.peers a board is listed once it has answered under its own name', async (t) => {
+  const { appear, clock, names, table } = peerRig()
+  appear(heard(2))
+  t.same(names(), [])
+  await clock.run(1000)
+  t.match(table.list(), [
+    {
+      ...{ name: 'Board 2', role: 'serial', host: 'b2.local', address: '10.0.0.2', port: 80, version: '1.2.3' },
+      ...{ state: 'alive', stream: null, path: '/', heardAt: 1_900_000_000_000, answeredAt: 1_900_000_000_200 },
+    },
+  ])
+})
+
+t.test('B.peers a gateway is no board, and what answers for nobody is none', async (t) => {
+  const { answers, appear, clock, names, table } = peerRig()
+  appear(heard(2, { texts: { role: 'gateway' } }))
+  table.hear(heard(3))
+  answers.set('10.0.0.4:80', 'board-99._plantroom._tcp.local')
+  table.hear(heard(4))
+  await clock.run(10_000)
+  t.same(names(), [])
+  t.same(table.counts().states, { new: 0, alive: 0, unreachable: 0 })
+})
+
+t.test('B.peers a board that is switched off is gone within 15 s', async (t) => {
+  for (const afterMs of [0, 700, 1500, 2900]) {
+    const { answers, appear, clock, names, networkAsked } = peerRig()
+    appear(heard(2))
+    await clock.run(20_000 + afterMs)
+    answers.clear()
+    await clock.run(15_000)
+    t.same(names(), [], `off ${afterMs} ms later`)
+    t.ok(networkAsked() > 0, 'the network was asked for it')
+  }
+})
+
+t.test('B.peers a board that is announced and does not answer stays as unreachable, for a while', async (t) => {
+  const { answers, appear, clock, table } = peerRig({ unreachable_ms: 60_000 })
+  appear(heard(2))
+  await clock.run(5000)
+  answers.clear()
+  for (let count = 0; count < 5; count++) {
+    await clock.run(5000)
+    table.hear(heard(2))
+  }
+  t.same(
+    table.list().map(({ state }) => state),
+    ['unreachable'],
+  )
+  appear(heard(2))
+  await clock.run(5000)
+  t.same(
+    table.list().map(({ state }) => state),
+    ['alive'],
+  )
+  answers.clear()
+  for (let count = 0; count < 20; count++) {
+    await clock.run(5000)
+    table.hear(heard(2))
+  }
+  t.same(table.list(), [])
+})
+
+t.test('an unreachable board that is announced no more is gone', async (t) => {
+  const { answers, appear, clock, names, table } = peerRig()
+  appear(heard(2))
+  await clock.run(5000)
+  answers.clear()
+  await clock.run(6000)
+  table.hear(heard(2))
+  await clock.run(5000)
+  t.same(names(), ['Board 2'])
+  await clock.run(20_000)
+  t.same(names(), [])
+})
+
+t.test('a board that answers stays though nothing is heard of it', async (t) => {
+  const { appear, clock, names } = peerRig()
+  appear(heard(2))
+  await clock.run(600_000)
+  t.same(names(), ['Board 2'])
+})
+
+t.test('B.peers a renamed board is renamed at once, and one in another role has that', async (t) => {
+  const { appear, changes, clock, table } = peerRig()
+  appear(heard(2))
+  await clock.run(1000)
+  const before = changes()
+  appear(heard(2, { texts: { name: 'Cellar', role: 'decoder' } }))
+  t.match(table.list(), [{ name: 'Cellar', role: 'decoder' }])
+  t.equal(changes(), before + 1)
+})
+
+t.test('B.peers two boards of one name are two', async (t) => {
+  const { appear, clock, names } = peerRig()
+  appear(heard(2, { texts: { name: 'Hall' } }))
+  appear(heard(3, { texts: { name: 'Hall' } }))
+  await clock.run(1000)
+  t.same(names(), ['Hall', 'Hall'])
+})
+
+t.test('B.peers a board with another address is found there, and its old place is not asked for ever', async (t) => {
+  const { answers, appear, clock, table } = peerRig()
+  appear(heard(2))
+  await clock.run(5000)
+  answers.clear()
+  const moved = heard(2, { reach: ['10.0.0.77'], from: '10.0.0.77' })
+  appear(moved)
+  await clock.run(6000)
+  t.match(table.list(), [{ address: '10.0.0.77', state: 'alive' }])
+})
+
+t.test('a board whose address now is that of another is not taken for it', async (t) => {
+  const { answers, appear, clock, names } = peerRig()
+  appear(heard(2))
+  await clock.run(5000)
+  answers.set('10.0.0.2:80', 'board-3._plantroom._tcp.local')
+  await clock.run(15_000)
+  t.same(names(), [])
+})
+
+t.test('B.peers a board on another port is found there', async (t) => {
+  const { answers, appear, clock, table } = peerRig()
+  appear(heard(2))
+  await clock.run(5000)
+  answers.clear()
+  appear(heard(2, { port: 8080 }))
+  await clock.run(6000)
+  t.match(table.list(), [{ address: '10.0.0.2', port: 8080, state: 'alive' }])
+})
+
+t.test('of several addresses the one that answers is taken', async (t) => {
+  const { answers, clock, table } = peerRig()
+  const many = heard(2, { from: '10.0.0.1', reach: ['10.20.0.1', '10.20.0.2', '10.20.0.3'] })
+  answers.set('10.20.0.3:80', many.id)
+  table.hear(many)
+  await clock.run(20_000)
+  t.match(table.list(), [{ address: '10.20.0.3' }])
+})
+
+t.test('whoever says something in the name of a board changes nothing of it, nor hides it', async (t) => {
+  const { appear, clock, table } = peerRig()
+  appear(heard(2))
+  await clock.run(5000)
+  for (let count = 0; count < 100; count++) {
+    const reach = ['10.0.0.66', '10.0.0.67', '10.0.0.68', '10.0.0.69']
+    table.hear(heard(2, { reach, from: '10.0.0.66', port: 9100, texts: { name: 'Forged' } }))
+    table.bidFarewell(heard(2).id)
+    await clock.run(200)
+    t.match(table.list(), [{ name: 'Board 2', address: '10.0.0.2', port: 80, state: 'alive' }])
+  }
+})
+
+t.test('a board that takes leave is asked, and gone when it does not answer', async (t) => {
+  const { answers, appear, clock, names, table } = peerRig({ poll_ms: 60_000 })
+  appear(heard(2))
+  await clock.run(5000)
+  table.bidFarewell(heard(2).id)
+  answers.clear()
+  await clock.run(10_000)
+  t.same(names(), [])
+})
+
+t.test(
+  'B.authentication.2 pages of a found board may call: by its address or .local name, at its own port',
+  async (t) => {
+    const { appear, clock, table } = peerRig()
+    appear(heard(2))
+    appear(heard(3, { port: 8080 }))
+    await clock.run(1000)
+    for (const origin of ['http://10.0.0.2', 'http://b2.local', 'http://10.0.0.3:8080', 'http://b3.local:8080'])
+      t.equal(table.isFoundOrigin(origin), true, origin)
+    const strangers = [
+      'http://10.0.0.3',
+      'https://10.0.0.2',
+      'http://10.0.0.2:81',
+      'http://Board 2',
+      'http://b2',
+      'null',
+      '',
+    ]
+    for (const origin of strangers) t.equal(table.isFoundOrigin(origin), false, origin)
+  },
+)
+
+t.test('B.authentication.2 a place where nobody has answered for the board is no found board', async (t) => {
+  const { answers, appear, clock, table } = peerRig()
+  table.hear(heard(5, { reach: ['10.0.0.5'], from: '10.0.0.66', host: 'intranet.local' }))
+  answers.set('10.0.0.5:80', '')
+  appear(heard(2))
+  await clock.run(3000)
+  t.equal(table.isFoundOrigin('http://10.0.0.5'), false)
+  // One that answers at its own place names another place.
+  table.hear(heard(2, { reach: ['10.0.0.5'], host: 'intranet.local', port: 8081 }))
+  for (let count = 0; count < 50; count++) {
+    await clock.run(200)
+    for (const origin of [
+      'http://10.0.0.5',
+      'http://10.0.0.5:8081',
+      'http://intranet.local',
+      'http://intranet.local:8081',
+    ])
+      t.equal(table.isFoundOrigin(origin), false, origin)
+  }
+})
+
+t.test('B.authentication.2 pages of a board that has gone, or does not answer, may not call any more', async (t) => {
+  const { answers, appear, clock, table } = peerRig()
+  appear(heard(2))
+  await clock.run(5000)
+  answers.clear()
+  await clock.run(4000)
+  table.hear(heard(2))
+  await clock.run(4000)
+  t.match(table.list(), [{ state: 'unreachable' }])
+  t.equal(table.isFoundOrigin('http://10.0.0.2'), false)
+})
+
+t.test('B.peers a hundred boards are found, watched with few questions at a time, and lost in time', async (t) => {
+  const { answers, appear, asked, clock, names, under } = peerRig()
+  for (let host = 1; host <= 100; host++) appear(heard(host))
+  await clock.run(5000)
+  t.equal(names().length, 100)
+  asked.length = 0
+  await clock.run(10_000)
+  t.ok(asked.length >= 150 && asked.length <= 220, `${asked.length} questions in ten seconds`)
+  for (let host = 1; host <= 100; host += 10) answers.delete(`10.0.0.${host}:80`)
+  await clock.run(15_000)
+  t.equal(names().length, 90)
+  t.ok(under.most <= 16, `${under.most} at a time`)
+})
+
+t.test('nobody takes the room of others', async (t) => {
+  const { appear, clock, names, table } = peerRig({ max: 64 })
+  appear(heard(2))
+  await clock.run(1000)
+  for (let count = 0; count < 5000; count++) {
+    const direct = { id: `forged-${count}._plantroom._tcp.local`, reach: ['10.0.0.66'], from: '10.0.0.66' }
+    table.hear(heard(66, direct))
+    table.hear(heard(66, { ...direct, id: `r${direct.id}`, reach: [`10.20.${count % 250}.1`] }))
+    table.hear(
+      heard(66, { ...direct, id: `s${direct.id}`, reach: [`10.1.${count % 250}.1`], from: `10.1.${count % 250}.1` }),
+    )
+  }
+  const { new: unknown } = table.counts().states
+  t.ok(unknown <= 64)
+  t.ok(table.counts().refused > 9000)
+  appear(heard(3))
+  await clock.run(60_000)
+  appear(heard(3))
+  await clock.run(10_000)
+  t.same(names(), ['Board 2', 'Board 3'])
+})
+
+t.test('nothing runs once it is stopped', async (t) => {
+  const { appear, asked, clock, table } = peerRig()
+  appear(heard(2))
+  await clock.run(1000)
+  table.stop()
+  asked.length = 0
+  await clock.run(60_000)
+  t.same(asked, [])
+  t.same(table.list(), [])
+})

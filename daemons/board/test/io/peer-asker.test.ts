@@ -1,0 +1,89 @@
+/** Tests of io/peer-asker.ts. */
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { createPeerAsker } from '../../io/peer-asker.ts'
+
+const ID = 'board-1._plantroom._tcp.local'
+const asker = createPeerAsker({ answerMs: 300 })
+
+async function http(t: Test, listener: RequestListener) {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  t.teardown(() => server.closeAllConnections())
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  return { address: '127.0.0.1', port: (server.address() as AddressInfo).port }
+}
+
+async function tcp(t: Test, talk: (socket: Socket) => void) {
+  const sockets = new Set<Socket>()
+  const server = createTcpServer((socket) => {
+    sockets.add(socket.on('error', () => {}))
+    talk(socket)
+  }).listen(0, '127.0.0.1')
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  await once(server, 'listening')
+  return { address: '127.0.0.1', port: (server.address() as AddressInfo).port }
+}
+
+t.test('any answer of that very board will do', async (t) => {
+  const seen: unknown[] = []
+  for (const status of [200, 401, 404, 503]) {
+    const place = await http(t, (request, reply) => {
+      seen.push([request.method, request.url, request.headers.authorization, request.headers.host])
+      reply.writeHead(status, { 'plantroom-instance': ID }).end('{}')
+    })
+    t.equal(await asker.ask(place, ID), true, String(status))
+    t.same(seen.at(-1), ['GET', '/api/status', undefined, `127.0.0.1:${place.port}`])
+  }
+})
+
+t.test('no other server is the board, and no other board', async (t) => {
+  const intranet = await http(t, (_request, reply) => reply.end('<h1>wiki</h1>'))
+  const other = await http(t, (_request, reply) => reply.setHeader('plantroom-instance', 'board-2').end())
+  t.equal(await asker.ask(intranet, ID), false)
+  t.equal(await asker.ask(other, ID), false)
+})
+
+t.test('an endless answer is not read on', async (t) => {
+  let sent = 0
+  const place = await http(t, (_request, reply) => {
+    reply.writeHead(200, { 'plantroom-instance': ID })
+    const more = () => {
+      while (!reply.destroyed && sent < 1e9) {
+        sent += 65_536
+        if (!reply.write(Buffer.alloc(65_536))) return void reply.once('drain', more)
+      }
+    }
+    more()
+  })
+  t.equal(await asker.ask(place, ID), true)
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  t.ok(sent < 16e6, `${sent} bytes`)
+})
+
+t.test('who says nothing, hangs up, talks rubbish or on and on is not there', async (t) => {
+  const endless = (socket: Socket) => {
+    socket.write('HTTP/1.1 200 OK\r\n')
+    const timer = setInterval(() => socket.write(`x-${'y'.repeat(1000)}: z\r\n`), 1)
+    socket.on('close', () => clearInterval(timer))
+  }
+  const talks: ((socket: Socket) => void)[] = [
+    () => {},
+    (socket) => socket.destroy(),
+    (socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n'),
+    endless,
+    (socket) => socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
+  ]
+  for (const talk of talks) t.equal(await asker.ask(await tcp(t, talk), ID), false)
+})
+
+t.test('a place where nobody listens, or that there is not, is none', async (t) => {
+  const place = await http(t, (_request, reply) => reply.end())
+  t.equal(await asker.ask({ ...place, address: '127.0.0.77' }, ID), false)
+  t.equal(await asker.ask({ ...place, address: '255.255.255.255' }, ID), false)
+})

@@ -1,0 +1,93 @@
+/** A network of machines made of namespaces: one bridge, and behind each plug a machine with an address of its own. */
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import type { Test } from 'tap'
+
+/** Why there can be none; undefined where there can. */
+export function noNetworkBecause(): string | undefined {
+  if (process.getuid?.() !== 0) return 'network namespaces need root'
+  if (!['/usr/bin/ip', '/usr/sbin/ip', '/sbin/ip'].some((path) => existsSync(path))) return 'iproute2 is not installed'
+  if (!existsSync('/usr/bin/curl')) return 'curl is not installed'
+  try {
+    ip('netns', 'add', `pt-try-${process.pid}`)
+    ip('netns', 'del', `pt-try-${process.pid}`)
+    return undefined
+  } catch (fault) {
+    return `this machine has no network namespaces: ${(fault as Error).message.split('\n')[0]}`
+  }
+}
+
+/** One machine. */
+export interface Machine {
+  /** What stands before a command that is to run on it. */
+  within: string[]
+  /** Its address now. */
+  address: string
+  /** Takes another address. */
+  move(address: string): void
+  /** Pulls its plug, or puts it in again. */
+  plug(isIn: boolean): void
+}
+
+/** The network of one test; it is gone with the test, whatever comes of it. */
+export interface Network {
+  machine(address: string): Machine
+  /** What stands before a command that is to run on the bridge itself, at 10.77.0.254. */
+  within: string[]
+}
+
+/** Makes a network 10.77.0.0/24. */
+export function makeNetwork(t: Test): Network {
+  const name = `pt-${process.pid}-${++made}`
+  const spaces: string[] = []
+  t.teardown(() => {
+    // Cables go with the machines at their ends.
+    for (const space of spaces) ip('netns', 'del', space)
+  })
+
+  function space(of: string): string {
+    ip('netns', 'add', of)
+    spaces.push(of)
+    ip('-n', of, 'link', 'set', 'lo', 'up')
+    return of
+  }
+
+  const hub = space(name)
+  ip('-n', hub, 'link', 'add', 'br0', 'type', 'bridge', 'forward_delay', '0', 'mcast_snooping', '0')
+  ip('-n', hub, 'address', 'add', '10.77.0.254/24', 'dev', 'br0')
+  ip('-n', hub, 'link', 'set', 'br0', 'up')
+
+  return {
+    within: ['ip', 'netns', 'exec', hub],
+    machine(first) {
+      const own = space(`${name}-${spaces.length}`)
+      const plug = `plug${spaces.length}`
+      ip('-n', own, 'link', 'add', 'eth0', 'type', 'veth', 'peer', 'name', plug, 'netns', hub)
+      ip('-n', hub, 'link', 'set', plug, 'master', 'br0', 'up')
+      ip('-n', own, 'address', 'add', `${first}/24`, 'dev', 'eth0')
+      ip('-n', own, 'link', 'set', 'eth0', 'up')
+      const machine: Machine = {
+        within: ['ip', 'netns', 'exec', own],
+        address: first,
+        move(address) {
+          ip('-n', own, 'address', 'add', `${address}/24`, 'dev', 'eth0')
+          ip('-n', own, 'address', 'del', `${machine.address}/24`, 'dev', 'eth0')
+          if (!addresses(own).includes(address)) ip('-n', own, 'address', 'add', `${address}/24`, 'dev', 'eth0')
+          machine.address = address
+        },
+        plug: (isIn) => ip('-n', hub, 'link', 'set', plug, isIn ? 'up' : 'down'),
+      }
+      return machine
+    },
+  }
+}
+
+let made = 0
+
+function addresses(space: string): string {
+  return execFileSync('ip', ['-n', space, '-4', 'address', 'show', 'dev', 'eth0'], { encoding: 'utf8', timeout: 5000 })
+}
+
+function ip(...args: string[]): void {
+  execFileSync('ip', args, { stdio: ['ignore', 'ignore', 'pipe'], timeout: 5000 })
+}
