@@ -34,7 +34,7 @@ import { createBoardFiles } from './io/board-files.ts'
 import { readBootId } from './io/boot-id.ts'
 import { forgetState } from './io/forget-state.ts'
 import { groupSeed } from './io/group-seed.ts'
-import { createLedBlinker } from './io/led-blinker.ts'
+import { createLampBlinker, noLamp } from './io/lamp-blinker.ts'
 import { createFactsBook, type FactsBook } from './io/machine-facts.ts'
 import { machineModel } from './io/machine-model.ts'
 import { machineName } from './io/machine-name.ts'
@@ -141,7 +141,7 @@ async function furnish(context: Context, { onChange, restartSelf }: Calls): Prom
   const passwords = createPasswords({ workers, queue })
   const password = await openPassword({ stateFolder, log, clock, hash: passwords.hash })
   const facts = factsOf(context)
-  const identify = identifyOf(context, onChange)
+  const identify = identifyOf(context, helper, onChange)
   return { starts, settings, helper, machine, identify, facts, records, password, passwords }
 }
 
@@ -159,9 +159,9 @@ function factsOf({ clock, config, parts }: Context): FactsBook {
   return facts
 }
 
-function identifyOf({ clock, config, log, parts }: Context, onChange: () => void): Identify {
-  const { lamp: name, blink_ms: blinkMs, identify_ms: lifeMs } = config.machine
-  const blinker = createLedBlinker({ clock, blinkMs, name })
+function identifyOf({ clock, config, log, parts }: Context, helper: RootHelper, onChange: () => void): Identify {
+  const { lamp: name, identify_ms: lifeMs, owned } = config.machine
+  const blinker = owned ? createLampBlinker({ helper, name }) : noLamp
   const identify = createIdentify({ clock, log, blinker, lifeMs, onChange })
   parts.add({ name: 'identify', start: () => {}, stop: () => identify.close() })
   return identify

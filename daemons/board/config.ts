@@ -63,7 +63,6 @@ const factKeys = {
     description: 'name below /sys/class/leds of the lamp that identifies the board; empty takes one that suits',
   }),
   identify_ms: milliseconds(60_000, 1000, 3_600_000, 'how long a board that is looked for blinks'),
-  blink_ms: milliseconds(250, 50, 5000, 'half a period of that blinking'),
 }
 
 const machine = Type.Object(

@@ -10,6 +10,7 @@
         "src/command.cc",
         "src/files.cc",
         "src/installer.cc",
+        "src/lamp.cc",
         "src/listening.cc",
         "src/machine.cc",
         "src/main.cc",

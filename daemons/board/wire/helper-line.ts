@@ -10,6 +10,7 @@ export type HelperVerb =
   | 'hostname'
   | 'network'
   | 'reboot'
+  | 'lamp'
   | 'install'
 
 /** Characters of an answer, its end among them; a longer one is no answer. */

@@ -1,7 +1,8 @@
 /** What the machine says of itself. */
 
 import { readFile, readlink } from 'node:fs/promises'
-import { arch, freemem, hostname, loadavg, networkInterfaces, release, totalmem, uptime } from 'node:os'
+import { arch, freemem, hostname, loadavg, release, totalmem, uptime } from 'node:os'
+import { reachableAddresses } from '#kit/net/own-addresses.ts'
 import type { SystemFacts } from '../core/system-facts.ts'
 
 /** Reads it all anew; cheap enough for every request. */
@@ -16,9 +17,7 @@ export async function readSystemFacts(): Promise<SystemFacts> {
     timeZone: await timeZone(),
     memory: { rssBytes: process.memoryUsage.rss(), totalBytes: totalmem(), freeBytes: freemem() },
     load: loadavg() as [number, number, number],
-    addresses: Object.entries(networkInterfaces()).flatMap(([name, list]) =>
-      (list ?? []).filter((entry) => !entry.internal).map(({ address, family }) => ({ name, address, family })),
-    ),
+    addresses: reachableAddresses().map(({ interface: name, address, family }) => ({ name, address, family })),
   }
 }
 

@@ -89,3 +89,20 @@ bool isWithin(const std::string& addressWithPrefix, const std::string& gateway) 
   uint32_t address = addressOf(gateway);
   return address != network.address && isHostOf(network, address);
 }
+
+bool isLampWord(const std::string& word) {
+  if (word.empty() || word.size() > 64 || word.front() == '.') return false;
+  for (char c : word)
+    if (!isDigit(c) && !isLetter(c) && c != ':' && c != '-' && c != '_' && c != '.' && c != '+') return false;
+  return true;
+}
+
+bool isBrightness(const std::string& word) {
+  if (word.empty() || word.size() > 5) return false;
+  long value = 0;
+  for (char c : word) {
+    if (!isDigit(c)) return false;
+    value = value * 10 + (c - '0');
+  }
+  return value <= 65535;
+}

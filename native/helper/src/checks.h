@@ -20,3 +20,9 @@ bool isAddressWithPrefix(const std::string& word);
 
 /** Whether `gateway` is another address within the network of `addressWithPrefix`; both were checked. */
 bool isWithin(const std::string& addressWithPrefix, const std::string& gateway);
+
+/** A name of a lamp or of what drives it: no part of a path, none that is hidden. */
+bool isLampWord(const std::string& word);
+
+/** 0 to 65535. @source Linux include/linux/leds.h, brightness is 16 bits at most */
+bool isBrightness(const std::string& word);

@@ -3,6 +3,7 @@
 
 #include "checks.h"
 #include "installer.h"
+#include "lamp.h"
 #include "machine.h"
 #include "network.h"
 #include "usbip.h"
@@ -39,6 +40,12 @@ static const Verb VERBS[] = {
     {"network", 2, 4, false,
      [](const Options& o, const Request& r) { return setNetwork(o, Words(r.words.begin() + 1, r.words.end())); }},
     {"reboot", 0, 0, false, [](const Options& o, const Request&) { return reboot(o); }},
+    {"lamp", 3, 3, false,
+     [](const Options& o, const Request& r) {
+       if (!isLampWord(r.words[1]) || !isLampWord(r.words[2]) || !isBrightness(r.words[3]))
+         return refused("bad_lamp", "expected a lamp, a trigger, and a brightness of at most 65535");
+       return setLamp(o, r.words[1], r.words[2], r.words[3]);
+     }},
     {"install", 1, 1, false,
      [](const Options& o, const Request& r) { return installImage(o, r.words[1], r.caller); }},
 };

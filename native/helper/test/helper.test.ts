@@ -142,6 +142,33 @@ t.test('B.config hostname and reboot run the programs of the system, with their 
   ])
 })
 
+t.test('lamp has the kernel drive a lamp, and sets its brightness where nothing else does', async (t) => {
+  const helper = await startHelper(t)
+  const lamp = 'sys/class/leds/board:status'
+  helper.put(`${lamp}/trigger`, '')
+  helper.put(`${lamp}/brightness`, '')
+  t.equal(await helper.say('lamp board:status timer 0\n'), 'ok\n')
+  t.same([helper.file(`${lamp}/trigger`), helper.file(`${lamp}/brightness`)], ['timer', ''])
+  helper.put(`${lamp}/trigger`, '')
+  t.equal(await helper.say('lamp board:status none 255\n'), 'ok\n')
+  t.same([helper.file(`${lamp}/trigger`), helper.file(`${lamp}/brightness`)], ['none', '255'])
+  t.equal(await helper.say('lamp PWR timer 0\n'), 'error no_lamp there is no lamp PWR\n')
+  rmSync(join(helper.root, lamp, 'trigger'))
+  t.match(
+    await helper.say('lamp board:status timer 0\n'),
+    /^error lamp_failed board:status does not take the trigger timer/,
+  )
+})
+
+t.test('a lamp is a word and no path, its trigger too, its brightness a number', async (t) => {
+  const helper = await startHelper(t)
+  for (const words of ['../net timer 0', '.. timer 0', 'a/b timer 0', 'PWR ../x 0', 'PWR timer -1', 'PWR timer 65536'])
+    t.match(await helper.say(`lamp ${words}\n`), /^error bad_lamp/, words)
+  for (const words of ['PWR timer x', `${'x'.repeat(65)} timer 0`, 'PWR timer 000001'])
+    t.match(await helper.say(`lamp ${words}\n`), /^error bad_lamp/, words)
+  t.match(await helper.say('lamp PWR timer\n'), /^error bad_request/)
+})
+
 t.test('what a program says when it fails is in the answer, on one line', async (t) => {
   const helper = await startHelper(t)
   helper.put('fails', 'no bus\nnor é\u0007 anything\n')

@@ -53,7 +53,7 @@ const ended = (socket: Socket) =>
 
 t.test('random bytes are answered by a refusal, and nothing is run', async (t) => {
   const helper = await startHelper(t)
-  const verbs = ['usbip-bind', 'usbip-attach', 'hostname', 'network', 'install', 'reboot now']
+  const verbs = ['usbip-bind', 'usbip-attach', 'hostname', 'network', 'install', 'lamp', 'reboot now']
   const line = fc.oneof(
     fc.uint8Array({ minLength: 1, maxLength: 300 }).map((bytes) => Buffer.from([...bytes, 10])),
     fc.tuple(fc.constantFrom(...verbs), fc.string()).map(([verb, text]) => Buffer.from(`${verb} ${text}\x01\n`)),
