@@ -1,0 +1,45 @@
+/** PowerShell as a parser sees it: tree-sitter's, since the real one comes with no package of Debian or npm. */
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { Language, Parser, type Tree } from 'web-tree-sitter'
+
+const folder = dirname(createRequire(import.meta.url).resolve('tree-sitter-powershell/package.json'))
+await Parser.init()
+const parser = new Parser()
+parser.setLanguage(await Language.load(join(folder, 'tree-sitter-powershell.wasm')))
+
+/** One node of the tree. */
+export type PowerShellNode = Tree['rootNode']
+
+/** The tree of a whole script, faults included. */
+export function parsePowerShell(text: string): PowerShellNode {
+  const tree = parser.parse(text)
+  if (!tree) throw new Error('the parser gave up')
+  return tree.rootNode
+}
+
+/** Every node of a kind, in the order of the text. */
+export function nodesOf(node: PowerShellNode, kind: string): PowerShellNode[] {
+  return node.descendantsOfType(kind).filter((one) => one !== null)
+}
+
+/**
+ * The value of an expression that adds texts between single quotes and characters by number; undefined when anything
+ * else is in it.
+ */
+export function literalOf(expression: PowerShellNode): string | undefined {
+  const leaves: PowerShellNode[] = []
+  const walk = (node: PowerShellNode) => {
+    if (node.childCount === 0) leaves.push(node)
+    else for (const child of node.children) if (child) walk(child)
+  }
+  walk(expression)
+  let value = ''
+  for (const { type, text } of leaves) {
+    if (type === 'verbatim_string_characters') value += text.slice(1, -1).replaceAll("''", "'")
+    else if (type === 'hexadecimal_integer_literal') value += String.fromCharCode(Number(text))
+    else if (type === 'type_identifier' && text === 'char') continue
+    else if (!['(', ')', '+', '[', ']'].includes(type)) return undefined
+  }
+  return value
+}
