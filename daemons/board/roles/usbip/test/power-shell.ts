@@ -1,12 +1,11 @@
 /** PowerShell as a parser sees it: tree-sitter's, since the real one comes with no package of Debian or npm. */
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { Language, Parser, type Tree } from 'web-tree-sitter'
 
-const folder = dirname(createRequire(import.meta.url).resolve('tree-sitter-powershell/package.json'))
+const grammar = fileURLToPath(import.meta.resolve('tree-sitter-powershell/tree-sitter-powershell.wasm'))
 await Parser.init()
 const parser = new Parser()
-parser.setLanguage(await Language.load(join(folder, 'tree-sitter-powershell.wasm')))
+parser.setLanguage(await Language.load(grammar))
 
 /** One node of the tree. */
 export type PowerShellNode = Tree['rootNode']
