@@ -3,6 +3,7 @@ import { parseAllowList } from '#kit/net/allow-list.ts'
 import type { BoardConfig } from '../../config.ts'
 import type { RootHelper } from '../../core/ports.ts'
 import type { RoleHouse, RoleWorld } from '../../core/role.ts'
+import { scriptRoutes } from './api/script-routes.ts'
 import { measureUsbip } from './api/usbip-metrics.ts'
 import { usbipRoutes } from './api/usbip-routes.ts'
 import { UsbSharing } from './core/usb-sharing.ts'
@@ -48,7 +49,10 @@ export async function assembleUsbip(world: RoleWorld, { config, helper }: UsbipN
   return {
     verdict: () => usbipVerdict(sharing),
     state: () => usbipView(sharing),
-    routes: usbipRoutes({ sharing, book, recorder }),
+    routes: [
+      ...usbipRoutes({ sharing, book, recorder }),
+      ...scriptRoutes({ port: () => sharing.openPort ?? config.port, device: () => sharing.settings.device }),
+    ],
     measure: (metrics) => measureUsbip(metrics, sharing),
     reset: () => book.reset(),
   }

@@ -112,6 +112,11 @@ export class UsbSharing {
     return this.#lastError
   }
 
+  /** That hosts connect to; undefined while it is closed. */
+  get openPort(): number | undefined {
+    return this.#server?.port
+  }
+
   /** Why hosts cannot connect. */
   get portFault(): Fault | undefined {
     return this.#portFault

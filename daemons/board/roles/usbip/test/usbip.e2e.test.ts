@@ -185,6 +185,20 @@ t.test('the stock client lists the device, and is answered when it asks for it',
   t.match(listed, /Vendor Specific Class/i)
 })
 
+t.test('B.auth.1 /usbip.sh is made for the name it was asked under, without a password', async (t) => {
+  const { board, port } = await startWorld(t)
+  await board.post('/api/usbip', { device: '0403:6001' })
+  t.equal((await board.post('/api/password', { password: 'correct horse' })).status, 200)
+  t.equal((await board.get('/api/usbip')).status, 401)
+  const { status, headers, body } = await board.get('/usbip.sh')
+  t.equal(status, 200)
+  t.match(headers.get('content-type'), /^text\/x-shellscript/)
+  t.match(body, /^host='127\.0\.0\.1'$/m)
+  t.ok(body.includes(`port='${port}'`))
+  t.ok(body.includes("device='0403:6001'"))
+  t.equal(spawnSync('sh', ['-n'], { input: body }).status, 0, 'a shell reads it')
+})
+
 t.test('a board whose kernel cannot share says so, keeps what is set, and serves everything else', async (t) => {
   const board = await startBoard(t, {
     sets: ['board.role=usbip', 'usbip.sysfs=/nonexistent', 'usbip.host=127.0.0.1', 'usbip.port=0'],
