@@ -16,6 +16,7 @@ t.test('B.endpoints the pages on the real board', { skip: noBrowser, timeout: 90
     ['shows the settings it has, and why it does not take others', settings],
     ['shows the box and its journal', system],
     ['is at /matrix', matrix],
+    ['sets a password without a question of the browser', password],
   ])
 })
 
@@ -72,4 +73,17 @@ async function matrix(t: Test, { page, board }: Stage): Promise<void> {
   await page.goto(`${board.url}/matrix`)
   await page.getByRole('heading', { name: 'Matrix' }).waitFor({ state: 'attached' })
   t.match((await board.get('/matrix')).headers.get('content-security-policy'), /connect-src 'self' http: https:/)
+}
+
+async function password(t: Test, { page, board, audit }: Stage): Promise<void> {
+  await page.getByRole('link', { name: 'Set one' }).click()
+  await page.locator('input[name=password]').fill('ladder and torch')
+  await page.getByRole('button', { name: 'Set password' }).click()
+  await page.getByText('The password is set. The user name is admin.').waitFor()
+  t.equal((await board.get('/api/status')).status, 401, 'the board asks for it')
+  await page.reload()
+  await page.getByText('set, for the user admin').waitFor()
+  await page.getByRole('link', { name: 'Matrix' }).click()
+  await page.getByText('this board', { exact: true }).waitFor()
+  await audit(t, 'matrix-real', 'unpictured')
 }
