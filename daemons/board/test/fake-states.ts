@@ -65,6 +65,21 @@ export function fakeForm(): ConfigForm {
   return settingsForm(first, first)
 }
 
+const NONE = {
+  bytes_from_line: 0,
+  bytes_to_line: 0,
+  bytes_discarded: 0,
+  clients_total: 3,
+  clients_refused: 0,
+  clients_dropped: 0,
+  telnet_faults: 0,
+  clients: 1,
+  overruns: 0,
+  framing: 0,
+  parity: 0,
+  breaks: 0,
+}
+
 function port(number: number, change: Partial<SerialPort>): SerialPort {
   return {
     port: number,
@@ -79,23 +94,24 @@ function port(number: number, change: Partial<SerialPort>): SerialPort {
     write: 'all',
     label: '',
     allow: '',
-    path: null,
-    state: 'closed',
+    path: `/dev/ttyUSB${number - 1}`,
+    state: 'off',
+    line_now: null,
     fault: null,
     unsupported: [],
     clients: [],
-    counters: { bytes_in: 0, bytes_out: 0, framing: 0, parity: 0, breaks: 0, overruns: 0 },
+    counters: { ...NONE, bytes_from_line: 0, bytes_to_line: 0, framing: 0, breaks: 0 },
     ...change,
   }
 }
 
-/** Four ports: one with two clients, one with errors, one whose adapter is unplugged, one free. */
+/** Three ports: one with two clients, one with errors, one whose adapter is unplugged. */
 export function fakeSerial(): SerialState {
   const now = Date.now()
   const client = { may_write: true, rfc2217: false, bytes_in: 12_480, bytes_out: 3200 }
   return {
     adapter: {
-      text: '3 of 4 ports have a device.',
+      text: '/dev/ttyUSB2 (port 3) is not there.',
       devices: [
         {
           port: 1,
@@ -134,7 +150,7 @@ export function fakeSerial(): SerialState {
           },
         ],
         write: 'first',
-        counters: { bytes_in: 3_600_412, bytes_out: 118_204, framing: 0, parity: 0, breaks: 0, overruns: 0 },
+        counters: { ...NONE, bytes_from_line: 3_600_412, bytes_to_line: 118_204, framing: 0, breaks: 0 },
       }),
       port(2, {
         enabled: true,
@@ -148,7 +164,7 @@ export function fakeSerial(): SerialState {
         clients: [
           { id: 3, address: '10.20.4.41', client_port: 51_124, since_at: now - 26 * HOUR, ...client, rfc2217: true },
         ],
-        counters: { bytes_in: 88_204, bytes_out: 9120, framing: 14, parity: 0, breaks: 2, overruns: 0 },
+        counters: { ...NONE, bytes_from_line: 88_204, bytes_to_line: 9120, framing: 14, breaks: 2 },
       }),
       port(3, {
         enabled: true,
@@ -160,7 +176,6 @@ export function fakeSerial(): SerialState {
           message: '/dev/ttyUSB2 is not there. Plug the adapter in; the line opens by itself then.',
         },
       }),
-      port(4, {}),
     ],
   }
 }
@@ -174,14 +189,17 @@ export function fakeUsbip(change: Partial<UsbipState> = {}): UsbipState {
     vendor: 'Dymo-CoStar Corp.',
     product: 'S250 Digital Postal Scale',
     serial: '00000012345',
-    class: 'HID',
+    class: 'input',
     speed: '12 Mbit/s',
     key: '0922:8003:00000012345',
     state: 'attached',
-  }
+    carries: null,
+    attached: null,
+  } as const
   return {
     enabled: true,
     allow: '10.20.4.0/24',
+    choice: '0922:8003:00000012345',
     supported: true,
     text: '10.20.4.40 has S250 Digital Postal Scale.',
     device,
@@ -205,6 +223,7 @@ export function fakePeer(hostname: string, change: Partial<Peer> = {}): Peer {
     stream: null,
     port: 80,
     url: 'http://10.20.4.12',
+    path: '/',
     version: '0.2.0',
     self: false,
     state: 'alive',

@@ -40,21 +40,21 @@ async function usbDetach(t: Test, { page, board, audit }: Stage): Promise<void> 
 }
 
 async function usbGone(t: Test, { page, board, audit }: Stage): Promise<void> {
-  const state = fakeUsbip({ attached: null, traffic: null })
-  const device = state.device ? { ...state.device, state: 'absent', busid: null } : null
   const error = {
     at: Date.now() - 60_000,
     code: 'device_gone',
     message: 'S250 Digital Postal Scale was unplugged while 10.20.4.40 had it.',
   }
-  board.state.usbip = { ...state, device, devices: [], last_error: error }
+  board.state.usbip = fakeUsbip({ attached: null, traffic: null, device: null, devices: [], last_error: error })
   board.state.status.verdict = {
     state: 'warn',
-    text: 'S250 Digital Postal Scale is unplugged. It is shared again once it is back.',
+    text: '0922:8003:00000012345 is not plugged in.',
   }
   board.tell()
-  await page.getByText('It is shared again once it is back.').waitFor()
+  await page.getByText('0922:8003:00000012345 is not plugged in.').first().waitFor()
   await page.getByText('was unplugged while').waitFor()
+  await page.locator('.usb-link', { hasText: 'S250 Digital Postal Scale' }).waitFor()
+  await page.getByLabel('Device', { exact: true }).getByText('not plugged in').waitFor({ state: 'attached' })
   await audit(t, 'usbip-unplugged')
 }
 

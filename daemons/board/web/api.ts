@@ -66,25 +66,33 @@ export interface SerialClient {
   bytes_out: number
 }
 
-/** One of the four ports. */
-export interface SerialPort {
-  port: number
-  enabled: boolean
-  mode: 'raw' | 'rfc2217'
-  tcp_port: number
+/** How a line is set. */
+export interface SerialLine {
   baud: number
   data_bits: number
   parity: string
   stop_bits: number
   flow: string
+}
+
+/** A port that has a device. */
+export interface SerialPort extends SerialLine {
+  port: number
+  enabled: boolean
+  mode: 'raw' | 'rfc2217'
+  tcp_port: number
   write: string
   label: string
   allow: string
-  path: string | null
-  state: string
+  path: string
+  state: 'off' | 'opening' | 'open' | 'absent' | 'failed'
   fault: { code: string; message: string } | null
+  /** What this driver cannot do. */
   unsupported: string[]
+  /** The line as a client has set it, where that is otherwise than saved. */
+  line_now: SerialLine | null
   clients: SerialClient[]
+  /** Since the daemon started; null where the driver does not count it. */
   counters: Record<string, number | null>
 }
 
@@ -104,9 +112,15 @@ export interface SerialDevice {
   serial_number: string | null
 }
 
-/** A USB device as the board sees it. */
+/** A host that has a device. */
+export interface AttachedHost {
+  address: string
+  since_at: number
+}
+
+/** A USB device that is plugged in. */
 export interface UsbDevice {
-  busid: string | null
+  busid: string
   vendor_id: string
   product_id: string
   vendor: string | null
@@ -114,19 +128,25 @@ export interface UsbDevice {
   serial: string | null
   class: string | null
   speed: string | null
+  /** What the setting `device` takes to mean this one. */
   key: string
   state: string
+  /** What the board itself would lose with it. */
+  carries: 'network' | 'disk' | null
+  attached: AttachedHost | null
 }
 
 /** Answer of `GET /api/usbip`. */
 export interface UsbipState {
   enabled: boolean
   allow: string
+  /** A key of `devices`, or empty: the first that is plugged in. */
+  choice: string
   supported: boolean
   text: string
   device: UsbDevice | null
   devices: UsbDevice[]
-  attached: { address: string; since_at: number } | null
+  attached: AttachedHost | null
   traffic: { in_bytes: number; out_bytes: number } | null
   hold_until: number | null
   last_error: { at: number; code: string; message: string } | null
@@ -167,7 +187,8 @@ export interface Peer {
   stream: string | null
   port: number
   url: string
-  version: string
+  path: string
+  version: string | null
   self: boolean
   state: 'here' | 'alive' | 'unreachable'
   last_heard_at: number | null

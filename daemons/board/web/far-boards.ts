@@ -9,7 +9,7 @@ export type FarBoard =
   | { state: 'locked'; text: string; atMs: number }
   | { state: 'silent'; atMs: number }
 
-/** Boards by their hostname. */
+/** Boards by their address: names may be the same twice. */
 export const farBoards = signal<ReadonlyMap<string, FarBoard>>(new Map())
 
 /** Asked at once: a browser has six connections to each host, and a site has a hundred boards. */
@@ -23,8 +23,8 @@ const MOST_TEXT = 300
 const typed = new Map<string, string>()
 
 /** Takes a password for one board. */
-export function typePassword(hostname: string, password: string): void {
-  typed.set(hostname, basicOf(password))
+export function typePassword({ url }: Peer, password: string): void {
+  typed.set(url, basicOf(password))
 }
 
 /** Asks every board that is alive, a few at once. @param authorization what the reader signed in with here, or null */
@@ -33,7 +33,7 @@ export async function askBoards(peers: readonly Peer[], authorization: string | 
   const told = new Map<string, FarBoard>()
   async function worker(): Promise<void> {
     for (let peer = waiting.shift(); peer; peer = waiting.shift())
-      told.set(peer.hostname, await askBoard(peer, typed.get(peer.hostname) ?? authorization))
+      told.set(peer.url, await askBoard(peer, typed.get(peer.url) ?? authorization))
   }
   await Promise.all(Array.from({ length: AT_ONCE }, worker))
   farBoards.value = told
@@ -65,6 +65,14 @@ export function webAddress(url: string): string | null {
   return known && (known.protocol === 'http:' || known.protocol === 'https:') && known.username === ''
     ? known.origin
     : null
+}
+
+/** Where a board's pages begin, on its own site whatever path it names; null where it has no address that may be opened. */
+export function pageOf({ url, path }: Peer): string | null {
+  const base = webAddress(url)
+  if (base === null) return null
+  const page = URL.canParse(path, base) ? new URL(path, base) : null
+  return page?.origin === base ? page.href : `${base}/`
 }
 
 /** Reads an answer up to what a status can be. @throws Error where there is more */

@@ -10,11 +10,11 @@ import { useKeys } from '#kit/web/keys.ts'
 import { lamp, say, verdict } from '#kit/web/lamp.ts'
 import { useLook } from '#kit/web/look.ts'
 import { daemonNow, zone } from '#kit/web/now.ts'
-import { count } from '#kit/web/numbers.ts'
+import { count, UNKNOWN } from '#kit/web/numbers.ts'
 import { walkRows } from '#kit/web/rows.ts'
 import { Tools } from '#kit/web/tools.ts'
 import { api, type Peer } from './api.ts'
-import { askBoards, farBoards, typePassword, webAddress } from './far-boards.ts'
+import { askBoards, farBoards, pageOf, typePassword } from './far-boards.ts'
 import { type BoardRow, chosenRows, isNeedy, judgeBoards, nameOf, rowOf, sortRows } from './matrix.ts'
 import { status } from './state.ts'
 import { roleTitleOf } from './words.ts'
@@ -45,9 +45,7 @@ export function MatrixPage(): VNode {
     return html`<h1 class="sr">Matrix</h1><section class="panel">${words}</section>`
   }
   const when = { nowMs: daemonNow(), zone: zone.value }
-  const rows = sortRows(
-    known.map((peer) => rowOf(peer, farBoards.value.get(peer.hostname), status.value?.verdict, when)),
-  )
+  const rows = sortRows(known.map((peer) => rowOf(peer, farBoards.value.get(peer.url), status.value?.verdict, when)))
   const shown = chosenRows(rows, filter, isNeedyOnly)
   const needy = rows.filter(isNeedy).length
   const choose = segments({
@@ -82,19 +80,19 @@ function alone(): VNode {
 function table(rows: readonly BoardRow[], all: number | null, again: () => Promise<void>): Child {
   if (rows.length === 0) return say('off', 'No board matches', `${count(all ?? 0)} are hidden.`)
   return html`<table class="table fold boards"><thead><tr><th><span class="sr">State</span></th><th>Board</th><th>Role</th><th>How it is</th><th class="wide">Address</th><th class="wide">Version</th></tr></thead>
-    <tbody>${rows.map((row) => html`<${Row} row=${row} again=${again} key=${row.peer.hostname} />`)}</tbody></table>`
+    <tbody>${rows.map((row) => html`<${Row} row=${row} again=${again} key=${row.peer.url} />`)}</tbody></table>`
 }
 
 function Row({ row, again }: { row: BoardRow; again: () => Promise<void> }): VNode {
   const { peer, lit, text, isLocked } = row
-  const address = webAddress(peer.url)
+  const address = pageOf(peer)
   const name = html`<b>${nameOf(peer)}</b>`
-  const link = peer.self || address === null ? name : html`<a href=${`${address}/`}>${name}</a>`
+  const link = peer.self || address === null ? name : html`<a href=${address}>${name}</a>`
   return html`<tr class=${lit === 'gone' ? 'stale' : ''}><td class="lit">${lamp(lit, true)}</td>
     <td class="name">${link}${peer.self ? html` <span class="faint">this board</span>` : null}<span class="under">${peer.hostname}</span></td>
     <td class="role state">${roleTitleOf(peer.role)}</td>
     <td class="how setup" data-s=${isNeedy(row) && lit !== 'gone' ? lit : undefined}>${text}${isLocked ? html`<${Unlock} peer=${peer} again=${again} />` : null}</td>
-    <td class="wide mono faint">${peer.ip}</td><td class="wide faint">${peer.version}</td></tr>`
+    <td class="wide mono faint">${peer.ip}</td><td class="wide faint">${peer.version ?? UNKNOWN}</td></tr>`
 }
 
 /** The password of a board that has another one; it goes to that board alone, and is kept as long as this page. */
@@ -102,7 +100,7 @@ function Unlock({ peer, again }: { peer: Peer; again: () => Promise<void> }): VN
   const form = useForm({ password: '' })
   async function submit(event: Event): Promise<void> {
     event.preventDefault()
-    typePassword(peer.hostname, String(form.values.value.password))
+    typePassword(peer, String(form.values.value.password))
     await form.submit(again)
   }
   return html`<form class="unlock" onSubmit=${(event: Event) => void submit(event)} novalidate>

@@ -59,7 +59,7 @@ export function nameOf({ name, hostname }: Peer): string {
 /** Rows that a filter leaves, and of them those that need somebody where only these are wanted. */
 export function chosenRows(rows: readonly BoardRow[], filter: string, isNeedyOnly: boolean): BoardRow[] {
   const textOf = ({ peer, text }: BoardRow): string =>
-    `${peer.name} ${peer.hostname} ${peer.ip} ${roleTitleOf(peer.role)} ${peer.version} ${text}`
+    `${peer.name} ${peer.hostname} ${peer.ip} ${roleTitleOf(peer.role)} ${peer.version ?? ''} ${text}`
   return rows.filter((row) => (!isNeedyOnly || isNeedy(row)) && matches(textOf(row), filter))
 }
 

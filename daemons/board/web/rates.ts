@@ -39,5 +39,5 @@ export function withLook(
 ): Traffic {
   const add = (samples: readonly Sample[] = [], total: number | null | undefined): readonly Sample[] =>
     total === null || total === undefined ? samples : withSample(samples, { atMs, total })
-  return { from: add(before?.from, counters.bytes_in), to: add(before?.to, counters.bytes_out) }
+  return { from: add(before?.from, counters.bytes_from_line), to: add(before?.to, counters.bytes_to_line) }
 }

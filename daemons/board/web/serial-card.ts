@@ -15,6 +15,7 @@ import {
   deviceText,
   editLink,
   lineText,
+  nowOf,
   portName,
   portState,
   serviceText,
@@ -37,9 +38,10 @@ export function SerialCard({ port, devices, traffic, drop }: CardProps): VNode {
     <header>${lamp(lit)}<h2><span class="faint">${port.port}</span> ${name}</h2><span class="faint">${words}</span>
       <div class="acts"><a class="btn" href=${editLink(port)} aria-label=${`Edit ${name}`}>Edit</a></div></header>
     <div class="in stack"><dl class="pairs">
-        <div><dt>TCP</dt><dd>${serviceText(port)}</dd></div><div><dt>Line</dt><dd>${lineText(port)}</dd></div>
+        <div><dt>TCP</dt><dd>${serviceText(port)}</dd></div><div><dt>Line</dt><dd>${lineText(nowOf(port))}</dd></div>
         ${rate('In', traffic?.from)}${rate('Out', traffic?.to)}</dl>
       <p class="small faint device">${deviceText(port, devices)}</p>
+      ${port.line_now ? html`<p class="small soft">A client has set the line; saved is ${lineText(port)}.</p>` : null}
       ${port.fault ? html`<p class="note small" data-s=${lit === 'fault' ? 'fault' : 'warn'}>${port.fault.message}</p>` : null}
       ${troubles(port).map(({ name: which, sentence }) => html`<p class="note small" data-s="warn" key=${which}>${sentence}</p>`)}</div>
     ${clients(port, drop)}

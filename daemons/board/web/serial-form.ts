@@ -27,7 +27,7 @@ const FLOWS = [
 const WRITES = [
   ['all', 'All may write'],
   ['first', 'The first writes, others read'],
-  ['exclusive', 'One client at a time'],
+  ['exclusive', 'Who writes first, alone'],
 ] as const
 /** Settings whose change ends connections: they are another service afterwards. */
 const SERVICE = ['enabled', 'mode', 'tcp_port', 'allow']
@@ -67,7 +67,7 @@ export function SerialForm({ port, again }: { port: SerialPort; again: () => Pro
     goTo('live')
   }
   return html`<form class="panel dense" aria-label=${`Settings of ${name}`} onSubmit=${(event: Event) => void submit(event)} novalidate>
-    <header><h2>Line ${port.port}</h2><span class="faint mono">${port.path ?? ''}</span></header>
+    <header><h2>Line ${port.port}</h2><span class="faint mono">${port.path}</span></header>
     <div class="in stack">${toggle({ form, name: 'enabled', label: 'Share this line' })}
       ${service(form)}${line(form)}${refusal(form)}</div>
     <footer class="save in"><p class="small soft grow">${consequence(form, port)}</p>

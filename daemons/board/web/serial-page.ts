@@ -8,7 +8,7 @@ import { useKeys } from '#kit/web/keys.ts'
 import { say, verdict } from '#kit/web/lamp.ts'
 import { lazy } from '#kit/web/lazy.ts'
 import { useLook } from '#kit/web/look.ts'
-import { goTo } from '#kit/web/route.ts'
+import { goTo, linkTo } from '#kit/web/route.ts'
 import { toast } from '#kit/web/toast.ts'
 import { api, type SerialClient, type SerialPort, type SerialState } from './api.ts'
 import { type Traffic, withLook } from './rates.ts'
@@ -61,15 +61,13 @@ function cards(state: SerialState | null, refused: string | null, { traffic, ask
     return html`<section class="panel">${words}</section>`
   }
   const { devices, text } = state.adapter
-  const shown = state.ports.filter((port) => port.path !== null || port.enabled)
-  if (shown.length === 0)
-    return html`<section class="panel">${say('off', 'No line to share', text || 'Plug in a serial adapter and name it in the settings, under Lines.')}</section>`
-  const spare = state.ports.length - shown.length
-  return html`<div class="stack"><div class="cards">${shown.map(
+  const { ports } = state
+  if (ports.length === 0)
+    return html`<section class="panel">${say('off', 'No line to share', text, html`<a class="btn" href=${linkTo('settings')}>Settings</a>`)}</section>`
+  return html`<div class="stack"><div class="cards">${ports.map(
     (port) =>
       html`<${SerialCard} port=${port} devices=${devices} traffic=${traffic.get(port.port)} drop=${(client: SerialClient) => ask({ port, client })} key=${port.port} />`,
-  )}</div>
-    ${spare > 0 ? html`<p class="small faint">${text} ${spare === 1 ? 'One more port is' : `${spare} more ports are`} free: name its adapter in the settings, under Lines.</p>` : null}</div>`
+  )}</div></div>`
 }
 
 function drop({ port, client }: Dropping, close: () => void, again: () => Promise<void>): VNode {
@@ -104,7 +102,7 @@ function useSerialKeys(state: SerialState | null, ask: (dropping: Dropping) => v
       key: 'e',
       what: 'edits the line with the focus',
       run: () => {
-        const port = chosen(state) ?? state?.ports.find(({ path }) => path !== null)
+        const port = chosen(state) ?? state?.ports[0]
         if (!port) return false
         goTo('live', 'edit', String(port.port))
         return undefined

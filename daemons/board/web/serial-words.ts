@@ -2,7 +2,7 @@
 import type { Lit } from '#kit/web/lamp.ts'
 import { baudText, count, many } from '#kit/web/numbers.ts'
 import { linkTo } from '#kit/web/route.ts'
-import type { SerialDevice, SerialPort } from './api.ts'
+import type { SerialDevice, SerialLine, SerialPort } from './api.ts'
 
 /** Lamp and words of a port. */
 export function portState(port: SerialPort): { lit: Lit; words: string } {
@@ -11,7 +11,7 @@ export function portState(port: SerialPort): { lit: Lit; words: string } {
     case 'open':
       return troubles(port).length > 0 ? { lit: 'warn', words: 'has errors' } : { lit: 'ok', words: 'open' }
     case 'absent':
-      return { lit: 'gone', words: 'device is not plugged in' }
+      return { lit: 'gone', words: 'not plugged in' }
     case 'failed':
       return { lit: 'fault', words: 'will not open' }
     default:
@@ -32,7 +32,7 @@ export function serviceText({ tcp_port: tcpPort, mode }: SerialPort): string {
 }
 
 /** `9600 8E1`. */
-export function lineText({ baud, data_bits: bits, parity, stop_bits: stop }: SerialPort): string {
+export function lineText({ baud, data_bits: bits, parity, stop_bits: stop }: SerialLine): string {
   return `${baudText(baud)} ${bits}${parity.charAt(0).toUpperCase()}${stop}`
 }
 
@@ -40,14 +40,14 @@ export function lineText({ baud, data_bits: bits, parity, stop_bits: stop }: Ser
 export function deviceText(port: SerialPort, devices: readonly SerialDevice[]): string {
   const device = devices.find((each) => each.port === port.port)
   const facts = device ? [device.maker, device.product, device.serial_number].filter(Boolean).join(' ') : ''
-  return facts || port.path || ''
+  return facts || port.path
 }
 
 /** Who may write, as it follows `Of several clients`. */
 export const writeWords: Readonly<Record<string, string>> = {
   all: 'all write',
   first: 'the first writes, others read',
-  exclusive: 'one client at a time',
+  exclusive: 'who writes first writes alone until it leaves',
 }
 
 /** One thing that goes wrong on a line: how often, and which setting to look at. */
@@ -56,45 +56,56 @@ export interface Trouble {
   sentence: string
 }
 
-/** Counters of what goes wrong, with what to do. Counted since the port was opened. */
-const REMEDIES: readonly (readonly [counter: string, one: string, remedy: (port: SerialPort) => string])[] = [
+/** What goes wrong, by its counter, with what to do. Counted since the daemon started. */
+const REMEDIES: readonly (readonly [
+  counter: string,
+  one: string,
+  more: string,
+  remedy: (port: SerialPort) => string,
+])[] = [
   [
     'framing',
     'framing error',
-    (port) => `The other end does not send at ${lineText(port)}: compare baud rate, data bits and stop bits.`,
+    'framing errors',
+    (port) => `The other end does not send at ${lineText(nowOf(port))}: compare baud rate, data bits and stop bits.`,
   ],
   [
     'parity',
     'parity error',
-    (port) => `The other end does not send with parity ${port.parity}: compare parity and data bits.`,
+    'parity errors',
+    (port) => `The other end does not send with parity ${nowOf(port).parity}: compare parity and data bits.`,
   ],
   [
     'overruns',
     'overrun',
-    () => 'The adapter lost bytes before they were fetched: use flow control or a lower baud rate.',
+    'overruns',
+    () => 'Bytes came faster than they were fetched: use flow control or a lower baud rate.',
   ],
   [
-    'buffer_overruns',
-    'byte block lost in the driver',
-    () => 'The machine was too busy to fetch them: use flow control or a lower baud rate.',
+    'clients_dropped',
+    'client was dropped',
+    'clients were dropped',
+    () => 'It took too long to take what the line said: look at its network and its program.',
   ],
   [
-    'dropped_clients',
-    'slow client dropped',
-    () => 'A client did not take what the line said; look at its network or its program.',
-  ],
-  [
-    'refused',
-    'connection refused',
-    (port) => `Its address is not in the list of this port: ${port.allow || 'all are allowed'}.`,
+    'clients_refused',
+    'connection was refused',
+    'connections were refused',
+    (port) =>
+      port.allow === '' ? 'There were too many at once.' : `Allowed are ${port.allow}; the journal names who came.`,
   ],
 ]
 
+/** The line as it is at this moment. */
+export function nowOf(port: SerialPort): SerialLine {
+  return port.line_now ?? port
+}
+
 /** What is wrong on a line, worst first. */
 export function troubles(port: SerialPort): Trouble[] {
-  return REMEDIES.flatMap(([name, one, remedy]) => {
+  return REMEDIES.flatMap(([name, one, more, remedy]) => {
     const seen = port.counters[name] ?? 0
-    return seen > 0 ? [{ name, sentence: `${capital(many(seen, one))}. ${remedy(port)}` }] : []
+    return seen > 0 ? [{ name, sentence: `${capital(many(seen, one, more))}. ${remedy(port)}` }] : []
   })
 }
 
@@ -102,7 +113,14 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-const COUNTERS: Readonly<Record<string, string>> = { bytes_in: 'Bytes from the line', bytes_out: 'Bytes to the line' }
+const COUNTERS: Readonly<Record<string, string>> = {
+  bytes_from_line: 'Bytes from the line',
+  bytes_to_line: 'Bytes to the line',
+  bytes_discarded: 'Bytes not passed on',
+  clients_total: 'Clients so far',
+  clients: 'Clients now',
+  telnet_faults: 'Telnet messages not understood',
+}
 
 /** Every counter by a readable name; one that the hardware does not have is n/a. */
 export function counterRows({ counters }: SerialPort): [name: string, value: string][] {

@@ -1,6 +1,7 @@
 /** Sends a firmware image: with progress, which fetch does not tell, and with the board's own words when it refuses. */
 import { signal } from '@preact/signals'
 import { CallFault } from '#kit/web/call.ts'
+import { api } from './api.ts'
 
 /** How an upload stands. */
 export type Upload =
@@ -37,10 +38,11 @@ export function sendImage(file: File): Promise<Installed | null> {
       upload.value = { phase: 'sent', name, totalBytes }
     }
     request.onabort = () => refuse('Sending was stopped.')
-    request.onerror = () => refuse('The connection was cut before the board had answered.')
+    // A board that refuses early does not take the rest: its answer may be lost with the connection, its status tells.
+    request.onerror = () => void whyCut().then(refuse)
     request.onload = () => {
       const answer = bodyOf(request.responseText)
-      if (request.status !== 200) return refuse(new CallFault(request.status, answer).message)
+      if (request.status !== 200) return refuse(capital(new CallFault(request.status, answer).message))
       upload.value = { phase: 'installed', version: (answer as Installed).version ?? null }
       resolve(answer as Installed)
     }
@@ -49,6 +51,18 @@ export function sendImage(file: File): Promise<Installed | null> {
     request.setRequestHeader('content-type', 'application/octet-stream')
     request.send(file)
   })
+}
+
+async function whyCut(): Promise<string> {
+  const told = await api.status().catch(() => null)
+  const fault = told?.ota?.state === 'failed' ? told.ota.fault : null
+  return fault ? capital(fault.message) : 'The connection was cut before the board had answered.'
+}
+
+/** The board's sentences go on from a name; here they stand alone. */
+function capital(text: string): string {
+  const sentence = text.charAt(0).toUpperCase() + text.slice(1)
+  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`
 }
 
 function bodyOf(text: string): { error?: string; message?: string } {

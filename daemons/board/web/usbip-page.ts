@@ -1,6 +1,6 @@
 /** USB/IP: which host has the device. */
 import type { VNode } from 'preact'
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { Act } from '#kit/web/button.ts'
 import { sentenceOf } from '#kit/web/call.ts'
 import { copyText } from '#kit/web/copy.ts'
@@ -17,7 +17,7 @@ import { readTable } from '#kit/web/read-table.ts'
 import { toast } from '#kit/web/toast.ts'
 import { api, type UsbDevice, type UsbipState } from './api.ts'
 import { status } from './state.ts'
-import { deviceLit, hostCommands, usbName, usbNumbers } from './usbip-words.ts'
+import { hostCommands, linkLit, usbName, usbNumbers, usbStateText } from './usbip-words.ts'
 import { litOf } from './words.ts'
 
 const UsbipForm = lazy(async () => (await import('./usbip-form.ts')).UsbipForm)
@@ -28,6 +28,8 @@ const LOOK_USB_MS = 1000
 export function UsbipPage(): VNode {
   const [state, setState] = useState<UsbipState | null>(null)
   const [isAsking, setAsking] = useState(false)
+  const seen = useRef<UsbDevice | null>(null)
+  if (state?.device) seen.current = state.device
   const look = useLook(async () => setState(await api.usbip()), LOOK_USB_MS)
   const commands = hostCommands(location.origin)
   useKeys('USB server', [
@@ -40,16 +42,18 @@ export function UsbipPage(): VNode {
   ])
   const judged = status.value?.verdict
   return html`<h1 class="sr">USB server</h1>${judged ? verdict({ lit: litOf(judged.state), sentence: judged.text }) : null}
-    ${body(state, look.refused, { ask: () => setAsking(true), again: look.again })}
+    ${body(state, look.refused, { ask: () => setAsking(true), again: look.again, seen: seen.current })}
     ${isAsking && state?.attached ? asked(state, () => setAsking(false), look.again) : null}`
 }
 
 interface Hands {
   ask: () => void
   again: () => Promise<void>
+  /** The device that was there last: its name stays when it is unplugged. */
+  seen: UsbDevice | null
 }
 
-function body(state: UsbipState | null, refused: string | null, { ask, again }: Hands): Child {
+function body(state: UsbipState | null, refused: string | null, { ask, again, seen }: Hands): Child {
   if (state === null) {
     const words =
       refused === null
@@ -57,19 +61,19 @@ function body(state: UsbipState | null, refused: string | null, { ask, again }: 
         : say('fault', 'The device could not be read', refused)
     return html`<section class="panel">${words}</section>`
   }
-  return html`${state.supported ? link(state, ask) : null}<div class="pair"><div class="stack">${state.device ? deviceFacts(state.device) : null}<${UsbipForm} state=${state} again=${again} /></div>
-    <div class="stack">${state.supported ? hostPanel() : null}${lastError(state)}</div></div>`
+  return html`${state.supported ? link(state, seen, ask) : null}<div class="pair"><div class="stack">${state.device ? deviceFacts(state.device) : null}<${UsbipForm} state=${state} again=${again} /></div>
+    <div class="stack">${state.supported ? hostPanel() : null}${plugged(state)}${lastError(state)}</div></div>`
 }
 
 /** Device, line, host. */
-function link(state: UsbipState, ask: () => void): VNode {
-  const { device, attached, traffic } = state
-  const lit = deviceLit(state)
+function link(state: UsbipState, seen: UsbDevice | null, ask: () => void): VNode {
+  const { attached, traffic } = state
+  const lit = linkLit(state)
   const numbers = traffic
     ? html`in ${bytesText(traffic.in_bytes)} · out ${bytesText(traffic.out_bytes)}`
     : html`<span class="faint">${holdText(state)}</span>`
   return html`<section class="usb-link" aria-label="Device, line, host" data-s=${lit}>
-    <div class="panel end-of">${device ? html`<b>${usbName(device)}</b><span class="faint mono">${usbNumbers(device)}</span>` : html`<b class="faint">No device</b><span class="faint">${state.text}</span>`}</div>
+    <div class="panel end-of">${deviceEnd(state, seen)}</div>
     <div class="usb-way"><span class="wire">${lamp(lit)}</span><span class="small">${numbers}</span></div>
     <div class="panel end-of">${
       attached
@@ -79,10 +83,15 @@ function link(state: UsbipState, ask: () => void): VNode {
     }</div></section>`
 }
 
-function holdText({ hold_until: until, enabled, device }: UsbipState): string {
-  if (device?.state === 'absent') return 'unplugged'
+function deviceEnd({ device, choice }: UsbipState, seen: UsbDevice | null): Child {
+  if (device) return html`<b>${usbName(device)}</b><span class="faint mono">${usbNumbers(device)}</span>`
+  const why = choice === '' ? 'Nothing is plugged in that could be shared.' : `${choice} is not plugged in.`
+  return html`<b class="faint">${seen ? usbName(seen) : 'No device'}</b><span class="faint">${why}</span>`
+}
+
+function holdText({ hold_until: until, device }: UsbipState): string {
   if (until !== null && until > daemonNow()) return `held off for ${age(until - daemonNow())}`
-  return enabled && device ? 'waits for a host' : ''
+  return device ? usbStateText(device) : ''
 }
 
 function asked(state: UsbipState, close: () => void, again: () => Promise<void>): VNode {
@@ -123,6 +132,18 @@ function hostPanel(): VNode {
   return html`<section class="panel" aria-label="Host"><header><h2>At the computer that is to have it</h2></header>
     <div class="in stack"><p class="small soft">Once, as an administrator. It installs what is missing, takes the device, and keeps it over restarts of both.</p>
     ${row('Linux', sh)}${row('Windows', ps1)}</div></section>`
+}
+
+/** All that is plugged in, where that is more than the one above. */
+function plugged({ devices, device }: UsbipState): Child {
+  const others = devices.filter(({ busid }) => busid !== device?.busid)
+  if (others.length === 0) return null
+  return html`<section class="panel" aria-label="Plugged in"><header><h2>Also plugged in</h2></header>${readTable(
+    others.map((each) => [
+      usbName(each),
+      html`<span class="mono faint">${usbNumbers(each)}</span> ${usbStateText(each)}`,
+    ]),
+  )}</section>`
 }
 
 function lastError({ last_error: error }: UsbipState): Child {

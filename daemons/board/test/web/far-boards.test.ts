@@ -2,7 +2,8 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { askBoard, askBoards, farBoards, typePassword, verdictOf, webAddress } from '../../web/far-boards.ts'
+import type { Peer } from '../../web/api.ts'
+import { askBoard, askBoards, farBoards, pageOf, typePassword, verdictOf, webAddress } from '../../web/far-boards.ts'
 import { fakePeer } from '../fake-states.ts'
 
 async function board(t: Test, listener: RequestListener): Promise<string> {
@@ -27,6 +28,13 @@ t.test('only addresses of pages are opened', async (t) => {
     'http://admin:x@10.0.0.1/',
   ])
     t.equal(webAddress(url), null, url)
+})
+
+t.test("a page is on the board's own site, whatever path it names", async (t) => {
+  t.equal(pageOf(fakePeer('b', { url: 'http://10.0.0.1:81', path: '/board/' })), 'http://10.0.0.1:81/board/')
+  for (const path of ['//evil.example/', 'http://evil.example', 'javascript:0', '\\\\evil.example'])
+    t.equal(pageOf(fakePeer('b', { url: 'http://10.0.0.1', path })), 'http://10.0.0.1/', path)
+  t.equal(pageOf(fakePeer('b', { url: 'javascript:0' })), null)
 })
 
 t.test('of an answer only a short text and a state are taken', async (t) => {
@@ -77,9 +85,9 @@ t.test('a typed password goes to its board alone', async (t) => {
     fakePeer('gone', { url: 'http://127.0.0.1:1', state: 'unreachable' }),
     fakePeer('self', { self: true }),
   ]
-  typePassword('one', 'ä')
+  typePassword(peers[0] as Peer, 'ä')
   await askBoards(peers, 'Basic eDp5')
   t.same(seen.sort(), ['one Basic YWRtaW46w6Q=', 'two Basic eDp5'])
-  t.same([...farBoards.value.keys()].sort(), ['one', 'two'], 'neither itself nor what is known to be gone is asked')
-  t.equal(farBoards.value.get('two')?.state, 'locked')
+  t.equal(farBoards.value.size, 2, 'neither itself nor what is known to be gone is asked')
+  t.equal(farBoards.value.get(peers[1]?.url ?? '')?.state, 'locked')
 })

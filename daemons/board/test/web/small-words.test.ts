@@ -4,7 +4,7 @@ import { formBody } from '../../web/api.ts'
 import { basicOf } from '../../web/basic.ts'
 import { ratesOf, withLook, withSample } from '../../web/rates.ts'
 import { stepOf } from '../../web/upload.ts'
-import { deviceLit, hostCommands, usbName } from '../../web/usbip-words.ts'
+import { deviceOptions, hostCommands, linkLit, usbName, usbStateText } from '../../web/usbip-words.ts'
 import { litOf, roleTitleOf, startReason } from '../../web/words.ts'
 import { fakeUsbip } from '../fake-states.ts'
 
@@ -14,7 +14,7 @@ t.test('rates are bytes a second between looks; a counter that went back begins 
   samples = withSample(samples, { atMs: 500, total: 700 })
   t.same(ratesOf(samples), [1000])
   t.same(ratesOf(withSample(samples, { atMs: 900, total: 5 })), [])
-  t.same(withLook(undefined, { bytes_in: 1, bytes_out: null }, 7), { from: [{ atMs: 7, total: 1 }], to: [] })
+  t.same(withLook(undefined, { bytes_from_line: 1, bytes_to_line: null }, 7), { from: [{ atMs: 7, total: 1 }], to: [] })
 })
 
 t.test('an upload goes through its four steps', async (t) => {
@@ -32,10 +32,19 @@ t.test('the USB server says what it has and who has it', async (t) => {
   const device = state.device as NonNullable<typeof state.device>
   t.equal(usbName(device), 'S250 Digital Postal Scale')
   t.equal(usbName({ ...device, product: null, vendor: null }), '0922:8003')
-  t.equal(deviceLit(state), 'ok')
-  t.equal(deviceLit({ ...state, attached: null }), 'busy')
-  t.equal(deviceLit({ ...state, attached: null, device: { ...device, state: 'absent' } }), 'gone')
-  t.equal(deviceLit({ ...state, supported: false }), 'off')
+  t.equal(linkLit(state), 'ok')
+  t.equal(linkLit({ ...state, attached: null }), 'busy')
+  t.equal(linkLit({ ...state, attached: null, device: { ...device, state: 'failed' } }), 'fault')
+  t.equal(linkLit({ ...state, attached: null, device: null }), 'gone')
+  t.equal(linkLit({ ...state, supported: false }), 'off')
+  t.equal(usbStateText({ ...device, attached: state.attached }), '10.20.4.40 has it')
+  t.equal(usbStateText({ ...device, state: 'local', carries: 'disk' }), 'a disk this board uses')
+  t.equal(usbStateText({ ...device, state: 'exported' }), 'waits for a host')
+  t.same(
+    deviceOptions({ ...state, choice: '1-1.4' }).map(([key]) => key),
+    ['', device.key, '1-1.4'],
+    'what is chosen stays in the list when it is unplugged',
+  )
   for (const command of Object.values(hostCommands('http://10.20.4.14')))
     t.match(command, /http:\/\/10\.20\.4\.14\/usbip\./)
 })
