@@ -2,21 +2,35 @@
 import { SerialPortStream } from '@serialport/stream'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
-import {
-  type CallError,
-  type IcounterCounts,
-  PlantroomBinding,
-  type PlantroomOpenOptions,
-  type PlantroomPort,
-} from '#native/serial/index.ts'
-import type { DriverCounts, Line, LineOpener, LineSettings, PassedSocket, PassedSocketHandlers } from './line.ts'
+import { type CallError, type IcounterCounts, PlantroomBinding, type PlantroomPort } from '#native/serial/index.ts'
+import type {
+  ControlledLine,
+  ControlledSettings,
+  ModemLines,
+  Purge,
+  SteeredSocket,
+  SteeredSocketHandlers,
+  TransmitterState,
+} from './controlled-line.ts'
+import type { DriverCounts, Line, LineSettings } from './line.ts'
+import { LineControl } from './line-control.ts'
 import { lineFaultOf } from './line-faults.ts'
+import { optionsOf } from './serial-options.ts'
 import { requireTerminal } from './terminal-class.ts'
 
 type SerialStream = SerialPortStream<typeof PlantroomBinding>
 
+/** Opens lines, to be used as they are or controlled: a LineOpener and a ControlledLineOpener in one. */
+export interface SerialOpener {
+  /** @throws Fault `line_absent` (no such device), `line_busy` (locked by another), `line_refused` (ioctl, errno in details) */
+  open(
+    path: string,
+    settings: LineSettings & Partial<Pick<ControlledSettings, 'flow_in'>>,
+  ): Promise<Line & ControlledLine>
+}
+
 /** @returns what opens lines by device path; symbolic links such as those below /dev/serial/by-id are followed */
-export function createSerialOpener({ log }: { log: Log }): LineOpener {
+export function createSerialOpener({ log }: { log: Log }): SerialOpener {
   return {
     async open(path, settings) {
       const { isPty } = await requireTerminal(path)
@@ -25,30 +39,6 @@ export function createSerialOpener({ log }: { log: Log }): LineOpener {
       log.info('line opened', { path, baud: settings.baud, unsupported: port.unsupported.join(',') })
       return new SerialLine(stream, port, { path, isPty })
     },
-  }
-}
-
-function optionsOf(path: string, line: LineSettings): PlantroomOpenOptions {
-  const rs485 = line.rs485
-  return {
-    path,
-    baudRate: line.baud,
-    dataBits: line.data_bits,
-    parity: line.parity,
-    stopBits: line.stop_bits,
-    rtscts: line.flow === 'rtscts',
-    xon: line.flow === 'xonxoff',
-    xoff: line.flow === 'xonxoff',
-    lowLatency: line.low_latency,
-    rs485: rs485
-      ? {
-          enabled: rs485.enabled,
-          rtsOnSend: rs485.rts_on_send,
-          rxDuringTx: rs485.rx_during_tx,
-          delayBeforeMs: rs485.delay_before_send_ms,
-          delayAfterMs: rs485.delay_after_send_ms,
-        }
-      : undefined,
   }
 }
 
@@ -66,12 +56,13 @@ function opened(stream: SerialStream): Promise<PlantroomPort> {
  * reading costs four objects and a turn of the queue for each piece (docs/decisions/071-raw-path.md). A lost device
  * closes the port by itself; `close` may be called any number of times.
  */
-class SerialLine implements Line {
+class SerialLine implements Line, ControlledLine {
   readonly unsupported: readonly string[]
   readonly #stream: SerialStream
   readonly #port: PlantroomPort
   readonly #path: string
   readonly #isPty: boolean
+  readonly #control: LineControl
   readonly #atOpen: IcounterCounts | null
   #onGone: ((fault: Fault) => void) | undefined
   #gone: Fault | undefined
@@ -89,6 +80,7 @@ class SerialLine implements Line {
     this.#port = port
     this.#path = at.path
     this.#isPty = at.isPty
+    this.#control = new LineControl({ port, ...at })
     this.#atOpen = countsOf(port)
     // A failed write also comes as an `error` event of the stream; its writer is told by the write itself.
     stream.on('error', () => undefined)
@@ -120,14 +112,14 @@ class SerialLine implements Line {
     if (!this.#isPty) await told(this.#port.drain(), this.#path)
   }
 
-  async flush(): Promise<void> {
+  async flush(what: Purge = 'both'): Promise<void> {
     this.#requireOpen()
     const { channel } = this.#port
     channel.passing.tell()
     channel.passing.hold()
-    this.#flushes++
+    if (what !== 'received') this.#flushes++
     try {
-      await channel.rest(() => told(this.#port.flush(), this.#path))
+      await channel.rest(() => told(this.#port.flush(what), this.#path))
     } finally {
       channel.passing.release()
     }
@@ -139,7 +131,7 @@ class SerialLine implements Line {
     })
   }
 
-  pass(socketFd: number, tellMs: number, handlers: PassedSocketHandlers): PassedSocket {
+  pass(socketFd: number, tellMs: number, handlers: SteeredSocketHandlers): SteeredSocket {
     this.#requireOpen()
     return this.#port.channel.passing.join(socketFd, tellMs, handlers)
   }
@@ -163,6 +155,35 @@ class SerialLine implements Line {
 
   driverCounts(): DriverCounts | null {
     return this.#port.isOpen ? since(this.#atOpen, countsOf(this.#port)) : null
+  }
+
+  async update(settings: ControlledSettings, drainMs: number): Promise<void> {
+    this.#requireOpen()
+    await this.#control.update(settings, drainMs, this.#lastWrite)
+  }
+
+  async modemLines(): Promise<ModemLines | null> {
+    this.#requireOpen()
+    return this.#control.modemLines()
+  }
+
+  async setModemLines(lines: { dtr?: boolean; rts?: boolean }): Promise<void> {
+    this.#requireOpen()
+    await this.#control.setModemLines(lines)
+  }
+
+  async modemChange(): Promise<boolean> {
+    return this.#port.isOpen && this.#control.modemChange()
+  }
+
+  async setBreak(isOn: boolean): Promise<void> {
+    this.#requireOpen()
+    await this.#control.setBreak(isOn)
+  }
+
+  async transmitter(): Promise<TransmitterState> {
+    this.#requireOpen()
+    return this.#control.transmitter()
   }
 
   close(): Promise<void> {

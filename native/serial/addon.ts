@@ -10,6 +10,9 @@ export const EVENT = { bytes: 0, writable: 1, lost: 2, passed: 3 } as const
 /** Kinds of note about bytes that passed between the line and a socket, and the doubles of one note. */
 export const NOTE = { fromLine: 0, fromSocket: 1, behind: 2, ended: 3, size: 5 } as const
 
+/** What of a socket's bytes the addon hands to the line: all, those before the first FF, or none. */
+export const READS = { all: 0, untilIac: 1, none: 2 } as const
+
 /** Settings in the addon's own flat form. */
 export interface NativeSettings {
   baud: number
@@ -53,8 +56,10 @@ export interface NativePort {
   /** An id that left or ended is of no effect, here and below. */
   leave(id: number): void
   setReading(id: number, isReading: boolean): void
-  /** What the line sends goes to the socket at once, again, after it was behind. */
-  goDirect(id: number): void
+  /** Whether what the line sends goes to the socket at once. Turned off by itself when the socket is behind. */
+  setDirect(id: number, isDirect: boolean): void
+  /** @param reads one of READS; @param isTelnet each FF goes to the socket twice */
+  steer(id: number, reads: number, isTelnet: boolean): void
   /** While held, what sockets send is not written to the line at once. Held by itself when the line did not take all. */
   holdPassing(isHeld: boolean): void
   /** @returns notes since the last call; their bytes lie one after another at the start of `slab` until the next event */

@@ -44,6 +44,9 @@ export interface IcounterCounts {
 /** Modem line bits of TIOCMGET and TIOCMIWAIT. */
 export const MODEM = { dtr: 0x002, rts: 0x004, cts: 0x020, dcd: 0x040, ring: 0x080, dsr: 0x100 } as const
 
+/** Queues of a driver, by the numbers of TCFLSH. */
+const QUEUE = { received: 0, toSend: 1, both: 2 } as const
+
 /** Features a driver may lack, in the order of the addon's bits. */
 const FEATURES = ['rs485', 'low_latency', 'driver_counts', 'modem_lines'] as const
 
@@ -168,6 +171,11 @@ export class PlantroomPort implements Interface.BindingPortInterface {
     return { cts: (bits & MODEM.cts) !== 0, dsr: (bits & MODEM.dsr) !== 0, dcd: (bits & MODEM.dcd) !== 0 }
   }
 
+  /** All MODEM bits, ours too (TIOCMGET). */
+  async modem(): Promise<number> {
+    return this.#native.modem()
+  }
+
   /** Resolves at the next change of one of the MODEM bits (TIOCMIWAIT). */
   async waitModem(bits: number): Promise<void> {
     await this.#native.waitModem(bits)
@@ -177,10 +185,10 @@ export class PlantroomPort implements Interface.BindingPortInterface {
     return { baudRate: await this.#native.baud() }
   }
 
-  /** Throws away what was received and what waits to be sent, in the driver and here. */
-  async flush(): Promise<void> {
-    this.channel.dropWrites()
-    await this.#native.flush(2)
+  /** Throws away what was received, what waits to be sent, or both, in the driver and here. */
+  async flush(what: keyof typeof QUEUE = 'both'): Promise<void> {
+    if (what !== 'received') this.channel.dropWrites()
+    await this.#native.flush(QUEUE[what])
   }
 
   /** Resolves when the last bit has left. Ends with `canceled` on close, however long flow control holds the line. */

@@ -55,6 +55,7 @@ export class Channel {
   #rests = 0
   #read: PendingRead | undefined
   #writes: PendingWrite[] = []
+  #isBlocked = false
   #lost: CallError | undefined
   #onLost: ((error: CallError) => void) | undefined
   #closing: Promise<void> | undefined
@@ -114,7 +115,7 @@ export class Channel {
     if (this.#lost !== undefined) return Promise.reject(this.#lost)
     if (!this.isOpen) return Promise.reject(this.#canceled('write'))
     let taken = 0
-    if (this.#writes.length === 0) {
+    if (this.#writes.length === 0 && !this.#isBlocked) {
       try {
         taken = this.native.write(bytes, 0)
       } catch (error) {
@@ -124,8 +125,18 @@ export class Channel {
     }
     return new Promise((resolve, reject) => {
       this.#writes.push({ bytes, at: taken, resolve, reject })
-      this.native.awaitWritable()
+      if (!this.#isBlocked) this.native.awaitWritable()
     })
+  }
+
+  /** Writes wait from here until `unblockWrites`. */
+  blockWrites(): void {
+    this.#isBlocked = true
+  }
+
+  unblockWrites(): void {
+    this.#isBlocked = false
+    if (this.isOpen && this.#writes.length > 0) this.native.awaitWritable()
   }
 
   /** Ends the writes that wait, as if written: their bytes are thrown away with the driver's. */
@@ -194,6 +205,7 @@ export class Channel {
   }
 
   #onWritable(): void {
+    if (this.#isBlocked) return
     for (let write = this.#writes[0]; write !== undefined; write = this.#writes[0]) {
       try {
         write.at += this.native.write(write.bytes, write.at)

@@ -1,5 +1,5 @@
 /** Bytes that pass between a line and sockets before JavaScript hears of them: who takes part, and what is told. */
-import { type NativePort, NOTE } from './addon.ts'
+import { type NativePort, NOTE, READS } from './addon.ts'
 
 /** Notes held before they are told; with two a round trip, and one for each socket that fell behind. */
 const NOTES = 1024
@@ -11,8 +11,11 @@ export interface PassedSocketHandlers {
    * it returns nothing else goes to the line. `atUs`: CLOCK_MONOTONIC.
    */
   onBytes(bytes: Buffer, taken: number, atUs: number): void
-  /** It did not take `rest`, the end of what the line's listener had last. Nothing more goes to it until `goDirect`. */
-  onBehind(rest: Buffer): void
+  /**
+   * It did not take `rest`, the end of what the line's listener had last. Nothing more goes to it until `goDirect`.
+   * `isHalf`: of a doubled FF, with which the rest begins, it took the first.
+   */
+  onBehind(rest: Buffer, isHalf: boolean): void
   /** It ended (0) or failed (errno), and has left. */
   onEnded(errno: number): void
 }
@@ -20,6 +23,13 @@ export interface PassedSocketHandlers {
 /** A socket that takes part. After `leave` or `onEnded` calls are of no effect. */
 export interface PassedSocket {
   goDirect(): void
+  /** What the line sends is told by the line alone, until `goDirect`. */
+  goIndirect(): void
+  /**
+   * What of its bytes goes to the line at once; what does not is told by `onBytes`. Over Telnet each FF goes to it twice.
+   * All of them, and no Telnet, unless said otherwise.
+   */
+  steer(reads: keyof typeof READS, isTelnet: boolean): void
   /** Stops and resumes reading from the socket. */
   pause(): void
   resume(): void
@@ -51,7 +61,9 @@ export class Passing {
     const id = this.#native.join(socketFd)
     this.#sockets.set(id, handlers)
     return {
-      goDirect: () => this.#native.goDirect(id),
+      goDirect: () => this.#native.setDirect(id, true),
+      goIndirect: () => this.#native.setDirect(id, false),
+      steer: (reads, isTelnet) => this.#native.steer(id, READS[reads], isTelnet),
       pause: () => this.#native.setReading(id, false),
       resume: () => this.#native.setReading(id, true),
       leave: () => {
@@ -87,7 +99,7 @@ export class Passing {
         line = this.#copy(at, length)
         this.#onLineBytes(line, notes[slot + 4] ?? 0)
       } else if (kind === NOTE.fromSocket) this.#fromSocket(id, this.#copy(at, length), value, notes[slot + 4] ?? 0)
-      else if (kind === NOTE.behind && line) this.#sockets.get(id)?.onBehind(line.subarray(line.length - value))
+      else if (kind === NOTE.behind && line) this.#behind(id, line.subarray(line.length - value), notes[slot + 4] === 1)
       else if (kind === NOTE.ended) this.#ended(id, value)
       at += length
     }
@@ -104,6 +116,10 @@ export class Passing {
     if (isHeld) this.hold()
     this.#sockets.get(id)?.onBytes(bytes, taken, atUs)
     if (isHeld) this.release()
+  }
+
+  #behind(id: number, rest: Buffer, isHalf: boolean): void {
+    this.#sockets.get(id)?.onBehind(rest, isHalf)
   }
 
   #ended(id: number, errno: number): void {

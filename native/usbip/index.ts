@@ -4,5 +4,5 @@
  */
 
 export { askWithFd } from './ask.ts'
-export { setPatience, TcpConnection, TcpListener } from './tcp.ts'
+export { type Patience, setPatience, TcpConnection, TcpListener } from './tcp.ts'
 export { UeventSocket } from './uevents.ts'

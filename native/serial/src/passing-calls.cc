@@ -37,9 +37,18 @@ static napi_value SetReading(napi_env env, napi_callback_info info) {
   return jsUndefined(env);
 }
 
-static napi_value GoDirect(napi_env env, napi_callback_info info) {
+/** setDirect(id, isDirect) */
+static napi_value SetDirect(napi_env env, napi_callback_info info) {
   Call call = callOf(env, info);
-  call.port->passing.goDirect(idOf(env, call));
+  call.port->passing.setDirect(idOf(env, call), boolOf(env, call.args[1]));
+  return jsUndefined(env);
+}
+
+/** steer(id, reads, isTelnet) */
+static napi_value Steer(napi_env env, napi_callback_info info) {
+  Call call = callOf(env, info);
+  Reads reads = static_cast<Reads>(static_cast<int>(numberOf(env, call.args[1])));
+  call.port->passing.steer(idOf(env, call), reads, boolOf(env, call.args[2]));
   return jsUndefined(env);
 }
 
@@ -59,7 +68,8 @@ std::vector<napi_property_descriptor> passingCalls() {
       METHOD("join", Join),
       METHOD("leave", Leave),
       METHOD("setReading", SetReading),
-      METHOD("goDirect", GoDirect),
+      METHOD("setDirect", SetDirect),
+      METHOD("steer", Steer),
       METHOD("holdPassing", HoldPassing),
       METHOD("takePassed", TakePassed),
   };

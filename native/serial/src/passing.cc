@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@
 
 // With less room than one read of a terminal gives, what waits is told first.
 static const size_t kLeastRoom = 4096;
+// Telnet's "interpret as command" (RFC 854): as data it goes twice.
+static const uint8_t kIac = 0xff;
 
 /** Bytes a non-blocking call took, 0..length; `err` where it failed for another reason than being full. */
 template <typename Call>
@@ -53,7 +56,7 @@ Failure Passing::join(int fd, uint32_t* id) {
   if (timer == nullptr) return failedCall("fcntl", ECANCELED);
   int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return failedCall("fcntl", errno);
-  PassedSocket* socket = new PassedSocket{{}, this, ++lastId, copy, true, true};
+  PassedSocket* socket = new PassedSocket{{}, this, ++lastId, copy, true, true, Reads::all, false};
   int status = uv_poll_init(loop, &socket->poll, copy);
   if (status < 0) {
     ::close(copy);
@@ -84,8 +87,15 @@ void Passing::setReading(uint32_t id, bool isReading) {
   else uv_poll_stop(&socket->poll);
 }
 
-void Passing::goDirect(uint32_t id) {
-  if (PassedSocket* socket = find(id)) socket->isDirect = true;
+void Passing::setDirect(uint32_t id, bool isDirect) {
+  if (PassedSocket* socket = find(id)) socket->isDirect = isDirect;
+}
+
+void Passing::steer(uint32_t id, Reads reads, bool isTelnet) {
+  PassedSocket* socket = find(id);
+  if (socket == nullptr) return;
+  socket->reads = reads;
+  socket->isTelnet = isTelnet;
 }
 
 size_t Passing::take() {
@@ -142,6 +152,31 @@ void Passing::end(PassedSocket* socket, int err) {
   letGo(socket);
 }
 
+/** How many of the line's bytes a socket took. */
+size_t Passing::sendTo(PassedSocket* socket, const uint8_t* bytes, size_t length, int* err, bool* isHalf) {
+  auto push = [socket, err](const uint8_t* from, size_t size) {
+    return pushAll(from, size, err, [socket](const uint8_t* at, size_t rest) {
+      return ::send(socket->fd, at, rest, MSG_DONTWAIT | MSG_NOSIGNAL);
+    });
+  };
+  if (!socket->isTelnet || memchr(bytes, kIac, length) == nullptr) return push(bytes, length);
+  doubled.clear();
+  for (size_t at = 0; at < length; at++) {
+    doubled.push_back(bytes[at]);
+    if (bytes[at] == kIac) doubled.push_back(kIac);
+  }
+  size_t sent = push(doubled.data(), doubled.size());
+  size_t taken = 0;
+  for (size_t cost = 0; taken < length; taken++) {
+    cost += bytes[taken] == kIac ? 2 : 1;
+    if (cost > sent) {
+      *isHalf = bytes[taken] == kIac && cost == sent + 1;
+      break;
+    }
+  }
+  return taken;
+}
+
 void Passing::fromLine(size_t length, double atUs) {
   const uint8_t* bytes = slab + used;
   used += length;
@@ -150,11 +185,8 @@ void Passing::fromLine(size_t length, double atUs) {
   for (size_t at = 0; at < sockets.size();) {
     PassedSocket* socket = sockets[at];
     int err = 0;
-    size_t sent = length;
-    if (socket->isDirect)
-      sent = pushAll(bytes, length, &err, [socket](const uint8_t* from, size_t size) {
-        return ::send(socket->fd, from, size, MSG_DONTWAIT | MSG_NOSIGNAL);
-      });
+    bool isHalf = false;
+    size_t sent = socket->isDirect ? sendTo(socket, bytes, length, &err, &isHalf) : length;
     if (err != 0) {
       end(socket, err);
       isUrgent = true;
@@ -162,7 +194,7 @@ void Passing::fromLine(size_t length, double atUs) {
     }
     if (sent < length) {
       socket->isDirect = false;
-      note(Note::behind, socket->id, 0, static_cast<double>(length - sent), 0);
+      note(Note::behind, socket->id, 0, static_cast<double>(length - sent), isHalf ? 1 : 0);
       isUrgent = true;
     }
     at++;
@@ -195,8 +227,12 @@ void Passing::fromSocket(PassedSocket* socket, int status) {
   size_t length = static_cast<size_t>(n);
   size_t taken = 0;
   int err = 0;  // a failed write is left to JavaScript's own, which meets the same and says so
+  size_t most = length;
+  if (socket->reads == Reads::none) most = 0;
+  else if (socket->reads == Reads::untilIac)
+    if (const void* iac = memchr(bytes, kIac, length)) most = static_cast<size_t>(static_cast<const uint8_t*>(iac) - bytes);
   if (!isHeld && port->isUsable())
-    taken = pushAll(bytes, length, &err,
+    taken = pushAll(bytes, most, &err,
                     [this](const uint8_t* from, size_t size) { return ::write(port->fd, from, size); });
   if (taken < length) isHeld = true;
   used += length;

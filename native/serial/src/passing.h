@@ -21,11 +21,17 @@ enum class Note {
   fromLine = 0,
   /** A socket sent `length` bytes, of which the terminal took the first `value`. */
   fromSocket = 1,
-  /** A socket did not take the last `value` bytes of the note before. Nothing more goes to it from here. */
+  /**
+   * A socket did not take the last `value` bytes of the line's note before; with a stamp of 1 it took the first half of a
+   * doubled FF among them. Nothing more goes to it from here.
+   */
   behind = 2,
   /** A socket ended (`value` 0) or failed (errno) and was let go. */
   ended = 3,
 };
+
+/** What of a socket's bytes goes to the terminal from here; READS in addon.ts. What does not is left to JavaScript. */
+enum class Reads { all = 0, untilIac = 1, none = 2 };
 
 /** A copy of a socket's descriptor, and its poll. Freed when libuv lets go of the poll. */
 struct PassedSocket {
@@ -36,6 +42,9 @@ struct PassedSocket {
   int fd;
   bool isReading;
   bool isDirect;
+  Reads reads;
+  /** Each FF goes to it twice. */
+  bool isTelnet;
 };
 
 class Passing {
@@ -53,7 +62,8 @@ class Passing {
   Failure join(int fd, uint32_t* id);
   void leave(uint32_t id);
   void setReading(uint32_t id, bool isReading);
-  void goDirect(uint32_t id);
+  void setDirect(uint32_t id, bool isDirect);
+  void steer(uint32_t id, Reads reads, bool isTelnet);
   /** While held, what sockets send is left to JavaScript: its own writes are not all taken yet. */
   void setHeld(bool held) { isHeld = held; }
   /** Notes since the last call; their bytes lie one after another in the slab until the next event. */
@@ -75,6 +85,7 @@ class Passing {
   static void onSocket(uv_poll_t* handle, int status, int events);
   static void onTimer(uv_timer_t* handle);
   void fromSocket(PassedSocket* socket, int status);
+  size_t sendTo(PassedSocket* socket, const uint8_t* bytes, size_t length, int* err, bool* isHalf);
   void note(Note kind, uint32_t id, size_t length, double value, double atUs);
   void tellInTime(bool isUrgent);
   void end(PassedSocket* socket, int err);
@@ -91,6 +102,7 @@ class Passing {
   size_t used = 0;
   double* notes = nullptr;
   size_t noteSlots = 0;
+  std::vector<uint8_t> doubled;
   size_t noteCount = 0;
   uint64_t tellMs = 0;
   bool isHeld = false;
