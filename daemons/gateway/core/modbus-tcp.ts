@@ -2,13 +2,13 @@
 
 import type { BackoffLimits } from '#kit/backoff.ts'
 import type { Clock } from '#kit/clock.ts'
+import { createListening } from '#kit/line/tcp-listening.ts'
 import type { Adapter } from './adapter.ts'
 import type { ModbusMaster } from './modbus-master.ts'
 import type { ModbusSettings } from './modbus-settings.ts'
 import type { LetGo, TcpServerOpener } from './modbus-tcp-ports.ts'
 import { ModbusTcpSession, modbusTcpCounts } from './modbus-tcp-session.ts'
 import { clientPlacesOf } from './queue-places.ts'
-import { createListening } from './tcp-listening.ts'
 
 /** What the server needs of the world. */
 export interface ModbusTcpWorld {

@@ -5,6 +5,7 @@ import { bytesOfHex } from '#kit/bytes/hex.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Line } from '#kit/line/line.ts'
 import type { RawSocketOpener, RawSocketServer } from '#kit/line/raw-line.ts'
+import { createListening, type Listening } from '#kit/line/tcp-listening.ts'
 import { wireUs } from '../wire/modbus-timing.ts'
 import { bytesOfTransmit, type RawTransmit } from '../wire/raw.ts'
 import { type ContentFraming, createCutter } from '../wire/raw-cutter.ts'
@@ -13,7 +14,6 @@ import { framePayload, type SeenFrame } from './frame-payload.ts'
 import type { FramePayload, Framer, SilenceFramerMaker } from './ports.ts'
 import type { RawSettings } from './raw-settings.ts'
 import { sendWithin } from './send-within.ts'
-import { createListening, type Listening } from './tcp-listening.ts'
 
 /** What the raw adapter needs of the world beside the line. */
 export interface RawWorld {

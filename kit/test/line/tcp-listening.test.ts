@@ -1,7 +1,7 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
-import { createListening } from '../../core/tcp-listening.ts'
+import { createListening } from '../../line/tcp-listening.ts'
 
 /** A port that can be opened while `isFree`. */
 function portHere(isFree = true) {
