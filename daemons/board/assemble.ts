@@ -22,6 +22,7 @@ import type { BoardConfig } from './config.ts'
 import type { AdminPassword } from './core/admin-password.ts'
 import { type BoardSettings, firstSettings } from './core/board-settings.ts'
 import { type BoardStatus, createBoardStatus } from './core/board-status.ts'
+import { devicePathsOf } from './core/device-paths.ts'
 import { createIdentify, type Identify } from './core/identify.ts'
 import type { RestartReason } from './core/machine-ports.ts'
 import type { RootHelper } from './core/ports.ts'
@@ -46,10 +47,10 @@ import { PEER_AGENT } from './io/peer-asker.ts'
 import { createRootHelper } from './io/root-helper.ts'
 import { readTemperature } from './io/temperature.ts'
 import { readTimeSync } from './io/time-sync.ts'
+import { assembleSerial } from './roles/serial/assemble.ts'
 import { assembleUsbip } from './roles/usbip/assemble.ts'
 import { hostLabelFault } from './wire/host-label.ts'
 import { firstGroup } from './wire/multicast-group.ts'
-import type { RoleName } from './wire/role-name.ts'
 
 type Context = AssembleContext<BoardConfig>
 
@@ -76,7 +77,8 @@ export async function assemble(context: Context): Promise<Assembled> {
   const { helper, machine, records, settings, starts } = common
   const { role } = settings.running
   const world = { clock, log, stateFolder, parts, recorder: records.recorder, onChange }
-  const house = await houseOf(role, world, { config, helper })
+  const httpPort = () => live.server?.address().port ?? parseListen(config.http.listen).port
+  const house = await houseOf(world, { config, helper, settings: settings.running, httpPort })
   const status = statusOf(context, common, house)
   const feed = createStatusFeed({ clock, status, leastMs: config.feed.least_ms, mostMs: config.feed.most_ms })
   const port = () => server.address().port
@@ -257,11 +259,19 @@ function listenArgs(config: BoardConfig, server: HttpServer | undefined): string
 /** What roles need beside what each gets. */
 interface RoleNeeds {
   config: BoardConfig
+  settings: BoardSettings
   helper: RootHelper
+  httpPort(): number
 }
 
 /** The role that the board has until its next start. */
-async function houseOf(role: RoleName, world: RoleWorld, { config, helper }: RoleNeeds): Promise<RoleHouse> {
+async function houseOf(world: RoleWorld, { config, helper, httpPort, settings }: RoleNeeds): Promise<RoleHouse> {
+  const { role } = settings
   if (role === 'usbip') return await assembleUsbip(world, { config: config.usbip, helper })
+  if (role === 'serial') {
+    const named = devicePathsOf(settings.serial_devices)
+    const devices = named.length > 0 ? named : config.serial.devices
+    return await assembleSerial(world, { config: config.serial, devices, httpPort })
+  }
   return silentRole(`This version does not have the role ${role}.`)
 }

@@ -4,6 +4,7 @@ import { httpTable, passwordKeys, tablesOf } from '#kit/config/common.ts'
 import { journalTable } from '#kit/config/journal.ts'
 import { httpKeys } from './core/http-keys.ts'
 import { peerKeys } from './core/peer-keys.ts'
+import { serialKeys } from './roles/serial/core/serial-keys.ts'
 import { usbipTable } from './roles/usbip/core/usbip-keys.ts'
 import { roleNames } from './wire/role-name.ts'
 
@@ -110,6 +111,7 @@ export const config = Type.Object(
     board,
     machine,
     feed,
+    serial: serialKeys,
     usbip: usbipTable,
     peers: peerKeys,
     journal: journalTable(),

@@ -1,0 +1,69 @@
+/** The serial server put together: the only file of the role that knows both io/ and api/. */
+
+import type { Fault } from '#kit/fault.ts'
+import { createLineFinder } from '#kit/line/line-finder.ts'
+import { createSerialOpener } from '#kit/line/serial-line.ts'
+import { parseAllowList } from '#kit/net/allow-list.ts'
+import type { RoleHouse, RoleWorld } from '../../core/role.ts'
+import { measureSerial } from './api/serial-metrics.ts'
+import { serialRoutes } from './api/serial-routes.ts'
+import { readPortSettings } from './core/serial-form.ts'
+import type { SerialConfig } from './core/serial-keys.ts'
+import { SerialPort } from './core/serial-port.ts'
+import { SerialPorts } from './core/serial-ports.ts'
+import { firstPortSettings, serialSettings } from './core/serial-settings.ts'
+import { findAdapters } from './io/adapter-finder.ts'
+import { createSerialFile } from './io/serial-file.ts'
+import { createListenerOpener } from './io/tcp-listener.ts'
+
+export interface SerialNeeds {
+  config: SerialConfig
+  /** Device paths of ports 1, 2 and so on. */
+  devices: readonly string[]
+  /** TCP port of the board's own page. */
+  httpPort(): number
+}
+
+export async function assembleSerial(world: RoleWorld, { config, devices, httpPort }: SerialNeeds): Promise<RoleHouse> {
+  const { clock, log, onChange, parts, recorder, stateFolder } = world
+  const file = createSerialFile(stateFolder, log)
+  const { ports: saved } = await file.load()
+  const allowRule = (text: string) => parseAllowList(text, config.allow_entries)
+  const settings = serialSettings(sentenceOf(allowRule))
+  const opener = createSerialOpener({ log })
+  const patience = {
+    idleS: config.keepalive_idle_s,
+    intervalS: config.keepalive_interval_s,
+    count: config.keepalive_count,
+    userTimeoutMs: config.user_timeout_ms,
+  }
+  const listen = createListenerOpener({ host: config.host, patience, log })
+  const made = devices.map((path, index) => {
+    const port = index + 1
+    const own = readPortSettings(saved[port], firstPortSettings(port), settings)
+    return new SerialPort({ port, path, settings: own, config, clock, log, opener, listen, allowRule, onChange })
+  })
+  // What ports without a device were set to is kept for the day they have one again.
+  const save = (now: Readonly<Record<number, unknown>>) => file.save({ ports: { ...saved, ...now } })
+  const ports = new SerialPorts({ ports: made, settings, httpPort, save, forget: () => file.save({ ports: {} }) })
+  parts.add({ name: 'serial', start: () => ports.start(), stop: () => ports.stop() })
+  const finder = createLineFinder({ log, clock })
+  return {
+    verdict: () => ports.verdict(),
+    state: () => ({ ports: ports.views() }),
+    routes: serialRoutes({ ports, settings, recorder, devices: () => findAdapters(devices, finder) }),
+    measure: (metrics) => measureSerial(metrics, ports),
+    reset: () => ports.reset(),
+  }
+}
+
+function sentenceOf(allowRule: (text: string) => unknown): (text: string) => string | undefined {
+  return (text) => {
+    try {
+      allowRule(text)
+      return undefined
+    } catch (fault) {
+      return (fault as Fault).message
+    }
+  }
+}

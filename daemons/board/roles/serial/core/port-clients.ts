@@ -1,0 +1,279 @@
+/** The clients of one serial port: who comes in, what they send to the line, what the line sends to them. */
+import type { Clock } from '#kit/clock.ts'
+import { wait } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import type { ControlledLine, ModemLines } from '#kit/line/controlled-line.ts'
+import type { Log } from '#kit/log.ts'
+import { type ClientCounts, noCounts } from './client-counts.ts'
+import type { LineDesk, LineLook } from './line-desk.ts'
+import type { Arrival } from './ports.ts'
+import { Rfc2217Session } from './rfc2217-session.ts'
+import type { SerialConfig } from './serial-keys.ts'
+import { type ClientView, ServedClient } from './served-client.ts'
+import { SlowClients } from './slow-clients.ts'
+import { type WriteMode, WriteRule } from './write-rule.ts'
+
+/** What the clients of a port are given when they come. */
+export interface ClientRules {
+  mode: 'raw' | 'rfc2217'
+  allows(address: string): boolean
+  signature: string
+}
+
+export interface PortClientsParts {
+  clock: Clock
+  log: Log
+  config: SerialConfig
+  desk: LineDesk
+  write: WriteMode
+  rules(): ClientRules
+  /** Clients came, went, or may write who could not. */
+  onChange(): void
+}
+
+export class PortClients {
+  readonly counts: ClientCounts = noCounts()
+  readonly #parts: PortClientsParts
+  readonly #clients = new Set<ServedClient>()
+  readonly #rule: WriteRule<ServedClient>
+  readonly #slow: SlowClients<ServedClient>
+  #line: ControlledLine | undefined
+  #lastId = 0
+
+  constructor(parts: PortClientsParts) {
+    this.#parts = parts
+    const { clock, config } = parts
+    this.#rule = new WriteRule(parts.write, {
+      clock,
+      idleMs: config.write_idle_ms,
+      onChange: () => this.#steerAll(),
+    })
+    this.#slow = new SlowClients({
+      clock,
+      limitMs: config.slow_client_ms,
+      count: () => this.#clients.size,
+      onWait: (isWaiting) => (isWaiting ? this.#line?.pause() : this.#line?.resume()),
+      drop: (client) => this.#dropSlow(client),
+    })
+  }
+
+  get size(): number {
+    return this.#clients.size
+  }
+
+  views(): ClientView[] {
+    this.#line?.settle()
+    return [...this.#clients].map((client) => client.view(this.#rule.mayWrite(client)))
+  }
+
+  accept(arrival: Arrival): void {
+    const { clock, config, rules } = this.#parts
+    const { allows, mode, signature } = rules()
+    if (this.#clients.size >= config.max_clients || !allows(arrival.address)) {
+      this.counts.clients_refused++
+      arrival.refuse()
+      return
+    }
+    // What the line sent before it came is not for it.
+    this.#line?.settle()
+    const served = new ServedClient(++this.#lastId, clock.epochMs())
+    served.connection = arrival.take(
+      {
+        onBytes: (bytes, taken) => this.#received(served, bytes, taken),
+        onBehind: () => this.#slow.fellBehind(served),
+        onCaughtUp: () => this.#slow.caughtUp(served),
+        onClosed: () => this.#left(served),
+      },
+      { backlogBytes: config.backlog_bytes, tellMs: config.tell_ms },
+    )
+    this.counts.clients_total++
+    this.#clients.add(served)
+    if (mode === 'rfc2217') this.#beginSession(served, signature)
+    this.#rule.came(served)
+    this.#slow.judge()
+    this.#attach(served)
+    this.#parts.onChange()
+  }
+
+  /** From now on bytes pass. */
+  attach(line: ControlledLine): void {
+    this.#line = line
+    line.onBytes((bytes) => this.#fromLine(bytes))
+    for (const client of this.#clients) this.#attach(client)
+  }
+
+  detach(): void {
+    this.#line = undefined
+    for (const client of this.#clients) client.connection.detach()
+  }
+
+  setWrite(mode: WriteMode): void {
+    this.#rule.setMode(mode)
+    this.#parts.onChange()
+  }
+
+  modemChanged(lines: ModemLines): void {
+    for (const { session } of this.#clients) session?.modemChanged(lines)
+  }
+
+  looked(look: LineLook): void {
+    for (const { session } of this.#clients) session?.looked(look)
+  }
+
+  wants(what: 'wantsModem' | 'wantsLook'): boolean {
+    return [...this.#clients].some(({ session }) => session?.[what])
+  }
+
+  /** @returns whether there was one */
+  drop(id: number): ClientView | undefined {
+    const client = [...this.#clients].find((one) => one.id === id)
+    const view = client?.view(this.#rule.mayWrite(client))
+    client?.connection.destroy()
+    return view
+  }
+
+  dropAll(isMeant: (address: string) => boolean = () => true): void {
+    for (const { connection } of [...this.#clients]) if (isMeant(connection.address)) connection.destroy()
+  }
+
+  close(): void {
+    this.dropAll()
+    this.#rule.close()
+  }
+
+  #attach(client: ServedClient): void {
+    const { connection } = client
+    try {
+      if (this.#line) connection.attach(this.#line)
+      else connection.detach()
+    } catch (error) {
+      // The line closed this very moment, or the descriptor is no more: the client may call again.
+      this.#parts.log.info('client not attached', { client: connection.address, why: String(error) })
+      connection.destroy()
+    }
+  }
+
+  #beginSession(served: ServedClient, signature: string): void {
+    const { clock, config, desk, log } = this.#parts
+    const { connection } = served
+    connection.setTelnet(false)
+    served.session = new Rfc2217Session({
+      desk,
+      suboptionBytes: config.suboption_bytes,
+      signature,
+      breakMs: config.break_ms,
+      wait: (delayMs) => wait(clock, delayMs),
+      mayWrite: () => this.#rule.write(served),
+      tell: (bytes) => connection.tell(bytes),
+      write: (bytes) => this.#write(served, bytes),
+      setHeld: (isHeld) => connection.setHeld(isHeld),
+      dropWaiting: () => connection.dropWaiting(),
+      onBusy: (isBusy) => this.#setBusy(served, isBusy),
+      onComPort: () => this.#parts.onChange(),
+      onTrouble: (fault) => {
+        this.counts.telnet_faults++
+        if (fault instanceof Fault) return
+        log.error('serial client failed', { client: connection.address, error: fault as Error })
+        connection.destroy()
+      },
+    })
+    served.session.start()
+  }
+
+  #setBusy(served: ServedClient, isBusy: boolean): void {
+    if (isBusy) served.pause('busy')
+    else {
+      served.resume('busy')
+      this.#steer(served)
+    }
+  }
+
+  #received(served: ServedClient, bytes: Uint8Array, taken: number): void {
+    served.bytesIn += bytes.length
+    this.counts.bytes_to_line += taken
+    if (taken > 0) this.#rule.write(served)
+    if (taken === bytes.length) return
+    const rest = taken === 0 ? bytes : bytes.subarray(taken)
+    const { session } = served
+    if (session === undefined) this.#write(served, rest)
+    else {
+      try {
+        session.feed(rest)
+      } catch (error) {
+        this.#misspoke(served, error)
+      }
+      if (this.#isNvt(served)) served.connection.setTelnet(true)
+    }
+    this.#steer(served)
+  }
+
+  #isNvt({ session }: ServedClient): boolean {
+    return session?.isNvt ?? false
+  }
+
+  #misspoke(served: ServedClient, error: unknown): void {
+    this.counts.telnet_faults++
+    const { address } = served.connection
+    this.#parts.log.warning('serial client dropped', { client: address, error: error as Error })
+    served.connection.destroy()
+  }
+
+  /** Not read further while the line has more than the backlog of its bytes to take. */
+  #write(served: ServedClient, bytes: Uint8Array): void {
+    if (bytes.length === 0) return
+    const line = this.#line
+    if (!this.#rule.write(served) || line === undefined) {
+      this.counts.bytes_discarded += bytes.length
+      return
+    }
+    served.heldBytes += bytes.length
+    if (served.heldBytes > this.#parts.config.backlog_bytes && served.pause('backlog')) served.session?.setFlow(true)
+    const settle = (written: number) => {
+      served.heldBytes -= bytes.length
+      this.counts.bytes_to_line += written
+      this.counts.bytes_discarded += bytes.length - written
+      const isRoom = served.heldBytes <= this.#parts.config.backlog_bytes
+      if (isRoom && served.resume('backlog')) served.session?.setFlow(false)
+    }
+    // A line that went while it wrote: what it had not taken is lost with it.
+    line.write(bytes).then(
+      () => settle(bytes.length),
+      () => settle(0),
+    )
+  }
+
+  #fromLine(bytes: Uint8Array): void {
+    this.counts.bytes_from_line += bytes.length
+    for (const client of this.#clients) {
+      client.bytesOut += bytes.length
+      client.connection.fromLine(bytes)
+    }
+  }
+
+  #dropSlow(client: ServedClient): void {
+    this.counts.clients_dropped++
+    const { address, waitingBytes } = client.connection
+    this.#parts.log.warning('serial client too slow, dropped', { client: address, waitingBytes })
+    client.connection.destroy()
+  }
+
+  #left(served: ServedClient): void {
+    if (!this.#clients.delete(served)) return
+    const { log, desk, onChange } = this.#parts
+    served.session?.end()
+    this.#slow.caughtUp(served)
+    this.#rule.left(served)
+    const isLast = served.session?.isComPort && ![...this.#clients].some(({ session }) => session?.isComPort)
+    if (isLast) desk.restore().catch((error) => log.error('settings not restored', { error: error as Error }))
+    this.#slow.judge()
+    onChange()
+  }
+
+  #steerAll(): void {
+    for (const client of this.#clients) this.#steer(client)
+  }
+
+  #steer(client: ServedClient): void {
+    client.steer(this.#rule.mayPass(client))
+  }
+}

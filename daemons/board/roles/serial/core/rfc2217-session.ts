@@ -1,0 +1,271 @@
+/** One client that speaks Telnet with the Com Port Control Option: what it says is carried out in its order. */
+import { Fault } from '#kit/fault.ts'
+import type { ModemLines } from '#kit/line/controlled-line.ts'
+import { type ComPortMessage, comPortFrame, MODEM_STATE, openComPort } from '../wire/com-port.ts'
+import { createCrNulReader, OPTION, optionFrame, TELNET } from '../wire/telnet.ts'
+import { createTelnetReader, type TelnetEvent } from '../wire/telnet-reader.ts'
+import { answerOf } from './com-port-answers.ts'
+import type { LineDesk, LineLook } from './line-desk.ts'
+import { createTelnetOptions, type OptionWord } from './telnet-options.ts'
+
+export interface SessionParts {
+  desk: LineDesk
+  /** Longest suboption. */
+  suboptionBytes: number
+  /** How we name ourselves. */
+  signature: string
+  /** Length of the break that a Telnet BRK makes. */
+  breakMs: number
+  wait(delayMs: number): Promise<void>
+  mayWrite(): boolean
+  /** To the client. */
+  tell(bytes: Uint8Array): void
+  /** To the line. */
+  write(bytes: Uint8Array): void
+  /** Nothing goes to the client, or all that was held. */
+  setHeld(isHeld: boolean): void
+  /** What waits for the client of the line is thrown away. */
+  dropWaiting(): void
+  /** It waits for the line: nothing more is to be read of it; it goes on. */
+  onBusy(isBusy: boolean): void
+  /** It has agreed to the option. */
+  onComPort(): void
+  /** It was not understood, or something failed that should not. */
+  onTrouble(fault: unknown): void
+}
+
+export class Rfc2217Session {
+  readonly #parts: SessionParts
+  readonly #reader: ReturnType<typeof createTelnetReader>
+  readonly #options = createTelnetOptions()
+  readonly #withoutCrNul = createCrNulReader()
+  /** At most what one read of the client gave. */
+  #events: TelnetEvent[] = []
+  #isBusy = false
+  #isOver = false
+  #isComPort = false
+  #isSuspended = false
+  /** Of the standard: all modem lines are told unless said otherwise, and no line state is. */
+  #modemMask = 255
+  #lineMask = 0
+  #modem = 0
+  #levels = 0
+  #errors = 0
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts
+    this.#reader = createTelnetReader(parts.suboptionBytes)
+  }
+
+  start(): void {
+    for (const word of this.#options.offers()) this.#say(word)
+  }
+
+  /** Its bytes may go to the line up to the next FF without being looked at. */
+  get isPlain(): boolean {
+    return this.#reader.isBetween && !this.#isBusy && this.#options.theirs(OPTION.binary) !== 'refused'
+  }
+
+  get isComPort(): boolean {
+    return this.#isComPort
+  }
+
+  /** What the line sends it needs a NUL behind each CR. */
+  get isNvt(): boolean {
+    return this.#options.ours(OPTION.binary) === 'refused'
+  }
+
+  get wantsModem(): boolean {
+    return this.#isComPort && this.#modemMask !== 0
+  }
+
+  get wantsLook(): boolean {
+    return this.#lineMask !== 0
+  }
+
+  /** @throws Fault `telnet_suboption_too_long` */
+  feed(bytes: Uint8Array): void {
+    this.#events.push(...this.#reader.feed(bytes))
+    this.#goOn()
+  }
+
+  end(): void {
+    this.#isOver = true
+    this.#events = []
+  }
+
+  /** @param lines as they are now; the client is told of those it wants to know about */
+  modemChanged(lines: ModemLines): void {
+    const state = modemBits(lines)
+    const deltas = (state ^ this.#modem) >> 4
+    // RFC 2217, 4: the ring's delta is its trailing edge alone.
+    const told = deltas & MODEM_STATE.riTrailed && state & MODEM_STATE.ri ? deltas & ~MODEM_STATE.riTrailed : deltas
+    this.#modem = state
+    const value = (state | told) & this.#modemMask
+    if (this.#isComPort && ((deltas << 4) | told) & this.#modemMask) this.#notify('modemState', value)
+  }
+
+  looked({ events, levels }: LineLook): void {
+    const isNew = (events | (levels ^ this.#levels)) & this.#lineMask
+    this.#errors |= events
+    this.#levels = levels
+    if (!isNew) return
+    this.#notify('lineState', (this.#errors | levels) & this.#lineMask)
+    this.#errors &= ~this.#lineMask
+  }
+
+  /** The client is to send no more, or may again. @source RFC 2217, 5 */
+  setFlow(isSuspended: boolean): void {
+    if (this.#isComPort) this.#notify(isSuspended ? 'suspend' : 'resume', null)
+  }
+
+  /** Until something has to be waited for. */
+  #goOn(): void {
+    while (!this.#isBusy && !this.#isOver) {
+      const event = this.#events.shift()
+      if (event === undefined) return
+      const work = this.#carryOut(event)
+      if (work !== undefined) this.#await(work)
+    }
+  }
+
+  #await(work: Promise<void>): void {
+    this.#isBusy = true
+    this.#parts.onBusy(true)
+    void work
+      .catch((error) => this.#parts.onTrouble(error))
+      .then(() => {
+        this.#isBusy = false
+        this.#goOn()
+        if (!this.#isBusy && !this.#isOver) this.#parts.onBusy(false)
+      })
+  }
+
+  #carryOut(event: TelnetEvent): Promise<void> | undefined {
+    switch (event.kind) {
+      case 'data':
+        return this.#data(event.bytes)
+      case 'option':
+        return this.#option(event)
+      case 'command':
+        return this.#command(event.command)
+      case 'suboption':
+        return event.option === OPTION.comPort ? this.#comPort(event.payload) : undefined
+      case 'broken':
+        this.#parts.onTrouble(new Fault('telnet_broken', 'a Telnet suboption was broken off'))
+        return undefined
+    }
+  }
+
+  #data(bytes: Uint8Array): undefined {
+    const isNvt = this.#options.theirs(OPTION.binary) === 'refused'
+    this.#parts.write(isNvt ? this.#withoutCrNul(bytes) : bytes)
+  }
+
+  #option(word: OptionWord): Promise<void> | undefined {
+    const answer = this.#options.hear(word)
+    if (answer) this.#say(answer)
+    const has = this.#options.theirs(OPTION.comPort) === 'on' || this.#options.ours(OPTION.comPort) === 'on'
+    if (!has || this.#isComPort) return undefined
+    this.#isComPort = true
+    this.#parts.onComPort()
+    return this.#tellModem()
+  }
+
+  #command(command: number): Promise<void> | undefined {
+    // RFC 854: evidence that somebody is there. BSD's server says the same.
+    if (command === TELNET.ayt) this.#parts.tell(new TextEncoder().encode('\r\n[Yes]\r\n'))
+    if (command === TELNET.brk && this.#parts.mayWrite()) return this.#break()
+    return undefined
+  }
+
+  async #break(): Promise<void> {
+    const { breakMs, desk, wait } = this.#parts
+    await desk.setBreak(true)
+    await wait(breakMs)
+    await desk.setBreak(false)
+  }
+
+  #comPort(payload: Uint8Array): Promise<void> | undefined {
+    let message: ComPortMessage
+    try {
+      message = openComPort(payload)
+    } catch (fault) {
+      this.#parts.onTrouble(fault)
+      return undefined
+    }
+    // What only a server says is no question, and an answer to it would begin a loop.
+    if (message.from === 'server') return undefined
+    if (message.command === 'signature') {
+      const text = new TextEncoder().encode(this.#parts.signature)
+      if (message.text.length === 0) this.#send({ from: 'server', command: 'signature', text })
+      return undefined
+    }
+    return this.#ask(message)
+  }
+
+  #ask(message: Exclude<ComPortMessage, { command: 'signature' }>): Promise<void> | undefined {
+    const { command, value } = message
+    if (command === 'modemState') return this.#tellModem()
+    if (command === 'lineState') return this.#tellLine()
+    if (command === 'suspend' || command === 'resume') this.#suspend(command === 'suspend')
+    else if (command === 'lineStateMask') this.#setLineMask(value ?? 0)
+    else if (command === 'modemStateMask') {
+      this.#modemMask = value ?? 0
+      this.#notify('modemStateMask', this.#modemMask)
+    } else return this.#change(message)
+    return undefined
+  }
+
+  async #change(message: Exclude<ComPortMessage, { command: 'signature' }>): Promise<void> {
+    const { desk, dropWaiting, mayWrite } = this.#parts
+    if (message.command === 'purge' && message.value !== null && message.value & 1) dropWaiting()
+    const answer = await answerOf(message, desk, mayWrite)
+    if (answer) this.#send(answer)
+  }
+
+  #setLineMask(mask: number): void {
+    this.#lineMask = mask
+    this.#notify('lineStateMask', mask)
+    if (mask !== 0) this.#parts.desk.lookOn()
+  }
+
+  async #tellModem(): Promise<void> {
+    this.#modem = modemBits(await this.#parts.desk.modemLines())
+    this.#notify('modemState', this.#modem)
+  }
+
+  async #tellLine(): Promise<void> {
+    const { levels } = await this.#parts.desk.look()
+    this.#notify('lineState', this.#errors | levels)
+    this.#errors = 0
+  }
+
+  /** While suspended neither data nor answers go out. @source RFC 2217, 5 */
+  #suspend(isSuspended: boolean): void {
+    if (isSuspended === this.#isSuspended) return
+    this.#isSuspended = isSuspended
+    this.#parts.setHeld(isSuspended)
+  }
+
+  #say({ verb, option }: OptionWord): void {
+    this.#parts.tell(optionFrame(verb, option))
+  }
+
+  #notify(command: Exclude<ComPortMessage['command'], 'signature'>, value: number | null): void {
+    this.#send({ from: 'server', command, value })
+  }
+
+  #send(message: ComPortMessage): void {
+    if (!this.#isOver) this.#parts.tell(comPortFrame(message))
+  }
+}
+
+function modemBits({ cts, dsr, dcd, ring }: ModemLines): number {
+  return (
+    (cts ? MODEM_STATE.cts : 0) |
+    (dsr ? MODEM_STATE.dsr : 0) |
+    (ring ? MODEM_STATE.ri : 0) |
+    (dcd ? MODEM_STATE.dcd : 0)
+  )
+}

@@ -1,0 +1,65 @@
+/** Both sides' Telnet options: what we offer, what we agree to, and no word twice. */
+import { OPTION, type OptionVerb } from '../wire/telnet.ts'
+import { nextOptionState, type TelnetOptionState } from './telnet-option-table.ts'
+
+/** A word about an option. */
+export interface OptionWord {
+  verb: OptionVerb
+  option: number
+}
+
+/** The options of one connection. `ours` is what we do (WILL, DO), `theirs` what the peer does. */
+export interface TelnetOptions {
+  /** What we say first. */
+  offers(): OptionWord[]
+  /** @returns our answer; undefined where silence is right */
+  hear(word: OptionWord): OptionWord | undefined
+  ours(option: number): TelnetOptionState
+  theirs(option: number): TelnetOptionState
+}
+
+/** ECHO: the device at the line does it, so that a terminal must not. @source RFC 856, RFC 857, RFC 858, RFC 2217 */
+const OURS: readonly number[] = [OPTION.binary, OPTION.echo, OPTION.sga, OPTION.comPort]
+const THEIRS: readonly number[] = [OPTION.binary, OPTION.sga, OPTION.comPort]
+/** COM-PORT-OPTION is the client's to do; a client that asks us to is not refused (python3-serial does). */
+const OFFERED = [OPTION.binary, OPTION.echo, OPTION.sga]
+
+/** Two peers could turn an option on and off for ever, each answering the other: after so many turns it is off for good. */
+const MOST_TURNS = 8
+
+/** An answer is given only to what changes something, and to each wish for what we do not have: no loop can begin. */
+export function createTelnetOptions(): TelnetOptions {
+  const ours = new Map<number, TelnetOptionState>(OURS.map((option) => [option, 'off']))
+  const theirs = new Map<number, TelnetOptionState>(THEIRS.map((option) => [option, 'off']))
+
+  let turns = 0
+
+  function hear({ verb, option }: OptionWord): OptionWord | undefined {
+    const isOurs = verb === 'do' || verb === 'dont'
+    const isAgreed = verb === 'do' || verb === 'will'
+    const states = isOurs ? ours : theirs
+    const was = states.get(option)
+    if (was === undefined) return isAgreed ? { verb: isOurs ? 'wont' : 'dont', option } : undefined
+    const next = nextOptionState(was, isAgreed ? 'agreed' : 'declined')
+    states.set(option, next)
+    if (was === 'on' && next !== was && ++turns >= MOST_TURNS) states.delete(option)
+    if (was === 'asked' || was === next) return undefined
+    if (next === 'on') return { verb: isOurs ? 'will' : 'do', option }
+    // RFC 854: an option that was never on is not refused back.
+    return was === 'on' ? { verb: isOurs ? 'wont' : 'dont', option } : undefined
+  }
+
+  return {
+    offers() {
+      for (const option of OFFERED) ours.set(option, nextOptionState('off', 'offered'))
+      for (const option of THEIRS) theirs.set(option, nextOptionState('off', 'offered'))
+      return [
+        ...OFFERED.map((option) => ({ verb: 'will' as const, option })),
+        ...THEIRS.map((option) => ({ verb: 'do' as const, option })),
+      ]
+    },
+    hear,
+    ours: (option) => ours.get(option) ?? 'refused',
+    theirs: (option) => theirs.get(option) ?? 'refused',
+  }
+}

@@ -1,0 +1,186 @@
+/** One TCP client of a serial port: what the line does not pass by itself, in order, and within the backlog. */
+import type { Socket } from 'node:net'
+import type { ControlledLine, SteeredSocket } from '#kit/line/controlled-line.ts'
+import { plainAddress } from '#kit/net/address.ts'
+import type { Client, ClientHandlers, ClientLimits } from '../core/ports.ts'
+import { doubledIac, withCrNul } from '../wire/telnet.ts'
+import { descriptorOf, startReading, stopReading } from './node-socket.ts'
+
+/**
+ * Owns the socket. While there is a line, and all is well, the line passes bytes both ways by itself and this only hears
+ * of them. Node's socket sends what is in order with them but not of the line, and what the client did not take at once;
+ * until it has caught up it sends all. Without a line Node's socket reads, too.
+ */
+export class TcpClient implements Client {
+  readonly address: string
+  readonly port: number
+  readonly #socket: Socket
+  readonly #handlers: ClientHandlers
+  readonly #limits: ClientLimits
+  #line: ControlledLine | undefined
+  #passed: SteeredSocket | undefined
+  /** The line sends to it by itself. */
+  #isDirect = false
+  #isReading = true
+  #isBehind = false
+  #isTelnet = false
+  #isNvt = false
+  #reads: Parameters<SteeredSocket['steer']>[0] = 'all'
+  /** What is held back, in order; undefined while nothing is. Of the line, or our own words. */
+  #held: { bytes: Uint8Array; isOwn: boolean }[] | undefined
+  #heldBytes = 0
+
+  constructor(socket: Socket, handlers: ClientHandlers, limits: ClientLimits) {
+    this.address = plainAddress(socket.remoteAddress)
+    this.port = socket.remotePort ?? 0
+    this.#socket = socket
+    this.#handlers = handlers
+    this.#limits = limits
+    socket.on('data', (bytes) => handlers.onBytes(bytes, 0))
+    socket.on('error', () => this.destroy())
+    socket.on('close', () => {
+      this.destroy()
+      handlers.onClosed()
+    })
+  }
+
+  get waitingBytes(): number {
+    return this.#socket.writableLength + this.#heldBytes
+  }
+
+  attach(line: ControlledLine): void {
+    if (this.#socket.destroyed) return
+    const unread = stopReading(this.#socket)
+    this.#line = line
+    this.#passed = line.pass(descriptorOf(this.#socket), this.#limits.tellMs, {
+      onBytes: (bytes, taken) => this.#handlers.onBytes(bytes, taken),
+      onBehind: (rest, isHalf) => this.#fallBehind(rest, isHalf),
+      onEnded: (errno) => this.#ended(errno),
+    })
+    this.#passed.goIndirect()
+    this.#passed.steer(this.#reads, this.#isTelnet)
+    if (!this.#isReading) this.#passed.pause()
+    this.#goDirect()
+    if (unread) this.#handlers.onBytes(unread, 0)
+  }
+
+  detach(): void {
+    this.#passed?.leave()
+    this.#passed = undefined
+    this.#line = undefined
+    this.#isDirect = false
+    if (this.#isReading && !this.#socket.destroyed) startReading(this.#socket)
+  }
+
+  steer(reads: 'all' | 'untilIac' | 'none'): void {
+    this.#reads = reads
+    this.#passed?.steer(reads, this.#isTelnet)
+  }
+
+  setTelnet(isNvt: boolean): void {
+    this.#isTelnet = true
+    this.#isNvt = isNvt
+    this.#passed?.steer(this.#reads, true)
+    if (isNvt) this.#goIndirect()
+  }
+
+  fromLine(bytes: Uint8Array): void {
+    if (!this.#isDirect) this.#send(this.#encoded(bytes), false)
+  }
+
+  tell(bytes: Uint8Array): void {
+    this.#send(bytes, true)
+    if (this.#socket.writableLength > 0) this.#goIndirect()
+  }
+
+  setHeld(isHeld: boolean): void {
+    if (isHeld) {
+      this.#held ??= []
+      this.#goIndirect()
+      return
+    }
+    const held = this.#held ?? []
+    this.#held = undefined
+    this.#heldBytes = 0
+    for (const { bytes, isOwn } of held) this.#send(bytes, isOwn)
+    this.#caughtUp()
+  }
+
+  setReading(isReading: boolean): void {
+    this.#isReading = isReading
+    if (this.#passed) {
+      if (isReading) this.#passed.resume()
+      else this.#passed.pause()
+    } else if (isReading) startReading(this.#socket)
+    else this.#socket.pause()
+  }
+
+  /** What Node's socket has is on its way. */
+  dropWaiting(): void {
+    if (this.#held === undefined) return
+    this.#held = this.#held.filter(({ isOwn }) => isOwn)
+    this.#heldBytes = this.#held.reduce((sum, { bytes }) => sum + bytes.length, 0)
+  }
+
+  destroy(): void {
+    this.#passed?.leave()
+    this.#passed = undefined
+    this.#socket.destroy()
+  }
+
+  #encoded(bytes: Uint8Array): Uint8Array {
+    if (!this.#isTelnet) return bytes
+    return doubledIac(this.#isNvt ? withCrNul(bytes) : bytes)
+  }
+
+  #send(bytes: Uint8Array, isOwn: boolean): void {
+    if (this.#socket.destroyed || bytes.length === 0) return
+    if (this.#held) {
+      this.#held.push({ bytes, isOwn })
+      this.#heldBytes += bytes.length
+    } else this.#socket.write(bytes, () => this.#caughtUp())
+    if (this.#isBehind || this.waitingBytes <= this.#limits.backlogBytes) return
+    this.#isBehind = true
+    this.#handlers.onBehind()
+  }
+
+  #fallBehind(rest: Uint8Array, isHalf: boolean): void {
+    this.#isDirect = false
+    const bytes = this.#encoded(rest)
+    this.#send(isHalf ? bytes.subarray(1) : bytes, false)
+  }
+
+  #caughtUp(): void {
+    if (this.waitingBytes > 0) return
+    if (this.#isBehind) {
+      this.#isBehind = false
+      this.#handlers.onCaughtUp()
+    }
+    this.#goDirect()
+  }
+
+  #goDirect(): void {
+    if (this.#isDirect || this.#isNvt || this.#held) return
+    // What has passed before is not yet with the client, and may put it behind again.
+    this.#line?.settle()
+    if (this.waitingBytes > 0 || this.#socket.destroyed || !this.#passed) return
+    this.#isDirect = true
+    this.#passed.goDirect()
+  }
+
+  #goIndirect(): void {
+    if (!this.#isDirect) return
+    // What has passed until now is with the client already.
+    this.#line?.settle()
+    this.#isDirect = false
+    this.#passed?.goIndirect()
+  }
+
+  /** Node finds the same end, tells the client so and closes. */
+  #ended(errno: number): void {
+    this.#passed = undefined
+    this.#isDirect = false
+    if (errno !== 0) this.destroy()
+    else startReading(this.#socket)
+  }
+}

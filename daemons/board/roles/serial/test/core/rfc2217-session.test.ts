@@ -1,0 +1,217 @@
+/** RFC 2217 on a line with every signal, on one with none, and with a client that says what it should not. */
+import t from 'tap'
+import { bytesOfHex } from '#kit/bytes/hex.ts'
+import { CONTROL, type ComPortMessage, comPortFrame, LINE_STATE, MODEM_STATE } from '../../wire/com-port.ts'
+import { OPTION, optionFrame } from '../../wire/telnet.ts'
+import { ask, sessionHere } from './session-here.ts'
+
+const control = (code: number) => ask('control', code)
+
+t.test('RFC 2217, 1 the server begins, and tells the modem state as soon as the client has agreed', async (t) => {
+  const { heard, agree } = sessionHere()
+  t.strictSame(heard(), ['will 0', 'will 1', 'will 3', 'do 0', 'do 3', 'do 44'])
+  t.strictSame(await agree(), ['server modemState 0'])
+})
+
+t.test('RFC 2217, 3 data waits for the setting before it, and a setting for the data before it', async (t) => {
+  const { say, agree, line, here, session } = sessionHere((one) => {
+    one.slowUpdates = []
+  })
+  await agree()
+  const answers = await say(bytesOfHex('41'), ask('baud', 1200), bytesOfHex('42'), ask('parity', 2), bytesOfHex('43'))
+  t.strictSame(here.written, ['41'])
+  t.strictSame(answers, [])
+  t.equal(session.isPlain, false)
+  t.equal(here.busy.at(-1), true)
+  line.slowUpdates?.shift()?.()
+  t.strictSame(await say(), ['server baud 1200'])
+  t.strictSame(here.written, ['41', '42'])
+  line.slowUpdates?.shift()?.()
+  t.strictSame(await say(), ['server parity 2'])
+  t.strictSame(here.written, ['41', '42', '43'])
+  t.equal(session.isPlain, true)
+  t.equal(here.busy.at(-1), false)
+})
+
+t.test('RFC 2217, 4 modem lines are told when they change, with what has changed', async (t) => {
+  const { say, agree, line, heard } = sessionHere()
+  await agree()
+  line.turns({ cts: true })
+  await say()
+  line.turns({ dsr: true, dcd: true })
+  t.strictSame(
+    await say(),
+    [
+      `server modemState ${MODEM_STATE.cts | MODEM_STATE.ctsChanged}`,
+      `server modemState ${MODEM_STATE.cts | MODEM_STATE.dsr | MODEM_STATE.dcd | MODEM_STATE.dsrChanged | MODEM_STATE.dcdChanged}`,
+    ].slice(1),
+  )
+  heard()
+  line.turns({ cts: false })
+  t.strictSame(await say(), [`server modemState ${MODEM_STATE.dsr | MODEM_STATE.dcd | MODEM_STATE.ctsChanged}`])
+})
+
+t.test('RFC 2217, 4 the ring is told by its state, and its end as the trailing edge', async (t) => {
+  const { say, agree, line } = sessionHere()
+  await agree()
+  line.turns({ ring: true })
+  t.strictSame(await say(), [`server modemState ${MODEM_STATE.ri}`])
+  line.turns({ ring: false })
+  t.strictSame(await say(), [`server modemState ${MODEM_STATE.riTrailed}`])
+})
+
+t.test('RFC 2217, 4 a mask keeps modem lines from being told, and is answered', async (t) => {
+  const { say, agree, line } = sessionHere()
+  await agree()
+  t.strictSame(await say(ask('modemStateMask', MODEM_STATE.dsr | MODEM_STATE.dsrChanged)), ['server modemStateMask 34'])
+  line.turns({ cts: true })
+  t.strictSame(await say(), [])
+  line.turns({ dsr: true })
+  t.strictSame(await say(), [`server modemState ${MODEM_STATE.dsr | MODEM_STATE.dsrChanged}`])
+  t.strictSame(await say(ask('modemStateMask', 0)), ['server modemStateMask 0'])
+  line.turns({ dsr: false })
+  t.strictSame(await say(), [])
+})
+
+t.test('python3-serial asks for the modem state, and is told it as it is', async (t) => {
+  const { say, agree, line } = sessionHere()
+  await agree()
+  await say(ask('modemStateMask', 0))
+  line.turns({ cts: true, ring: true })
+  t.strictSame(await say(ask('modemState', null)), [`server modemState ${MODEM_STATE.cts | MODEM_STATE.ri}`])
+})
+
+t.test('RFC 2217, 4 line states are told when they were asked for, each error once', async (t) => {
+  const { say, agree, line, clock, heard } = sessionHere()
+  await agree()
+  await clock.run(1000)
+  t.strictSame(heard(), [], 'nobody asked')
+  const mask = LINE_STATE.framing | LINE_STATE.parity | LINE_STATE.overrun | LINE_STATE.break
+  t.strictSame(await say(ask('lineStateMask', mask)), [`server lineStateMask ${mask}`])
+  line.counts = { rx: 9, tx: 0, frame: 1, overrun: 0, parity: 2, brk: 0, buf_overrun: 0 }
+  await clock.run(100)
+  t.strictSame(heard(), [`server lineState ${LINE_STATE.framing | LINE_STATE.parity}`])
+  await clock.run(500)
+  t.strictSame(heard(), [])
+  line.counts = { rx: 9, tx: 0, frame: 1, overrun: 1, parity: 2, brk: 1, buf_overrun: 0 }
+  await clock.run(100)
+  t.strictSame(heard(), [`server lineState ${LINE_STATE.overrun | LINE_STATE.break}`])
+  await say(ask('lineStateMask', 0))
+  await clock.run(200)
+  t.equal(clock.pending(), 0, 'nobody looks any more')
+})
+
+t.test('RFC 2217, 4 data ready and the empty transmitter are told as they turn', async (t) => {
+  const { say, agree, line, clock, heard, here } = sessionHere()
+  await agree()
+  const mask = LINE_STATE.dataReady | LINE_STATE.holdingEmpty | LINE_STATE.shiftEmpty
+  await say(ask('lineStateMask', mask))
+  await clock.run(100)
+  t.strictSame(heard(), [`server lineState ${LINE_STATE.holdingEmpty | LINE_STATE.shiftEmpty}`])
+  line.transmitterState = { waitingBytes: 3, isEmpty: false }
+  here.received = 10
+  await clock.run(100)
+  t.strictSame(heard(), [`server lineState ${LINE_STATE.dataReady}`])
+  t.strictSame(await say(ask('lineState', null)), ['server lineState 0', 'server lineState 0'])
+})
+
+t.test('RFC 2217, 5 suspend holds what goes to the client, resume lets it go', async (t) => {
+  const { say, agree, here } = sessionHere()
+  await agree()
+  await say(ask('suspend', null), ask('suspend', null))
+  t.strictSame(here.held, [true])
+  await say(ask('resume', null))
+  t.strictSame(here.held, [true, false])
+})
+
+t.test('RFC 2217, 5 a client is told to suspend and to resume', async (t) => {
+  const { session, agree, heard } = sessionHere()
+  session.setFlow(true)
+  heard()
+  await agree()
+  session.setFlow(true)
+  session.setFlow(false)
+  t.strictSame(heard(), ['server suspend null', 'server resume null'])
+})
+
+t.test('RFC 2217, 3 purges of each queue', async (t) => {
+  const { say, agree, line, here } = sessionHere()
+  await agree()
+  t.strictSame(await say(ask('purge', 1), ask('purge', 2), ask('purge', 3)), [
+    'server purge 1',
+    'server purge 2',
+    'server purge 3',
+  ])
+  t.strictSame(line.did, ['flush received', 'flush toSend', 'flush both'])
+  t.equal(here.dropped, 2)
+  t.strictSame(await say(ask('purge', 4)), [], 'an unknown one is not done, and not said to be')
+})
+
+t.test('RFC 2217, 2 a signature is told who asks, and one that is told is taken', async (t) => {
+  const { say, agree } = sessionHere()
+  await agree()
+  const signature = (text: string): ComPortMessage => ({
+    from: 'client',
+    command: 'signature',
+    text: Buffer.from(text),
+  })
+  t.strictSame(await say(comPortFrame(signature(''))), ['server signature Plantroom'])
+  t.strictSame(await say(comPortFrame(signature('pyserial'))), [])
+})
+
+t.test('who may not write changes nothing, and is told how things are', async (t) => {
+  const { say, agree, line, here } = sessionHere()
+  await agree()
+  here.mayWrite = false
+  t.strictSame(await say(ask('baud', 300), control(CONTROL.dtrOff), control(CONTROL.breakOn), ask('purge', 1)), [
+    'server baud 9600',
+    `server control ${CONTROL.dtrOn}`,
+    `server control ${CONTROL.breakOff}`,
+    'server purge 1',
+  ])
+  t.strictSame(line.did, [])
+})
+
+t.test('RFC 854 BRK is a break of its length, AYT is answered', async (t) => {
+  const { say, agree, line, clock } = sessionHere()
+  await agree()
+  await say(bytesOfHex('FF F3'))
+  t.strictSame(line.did, ['break true'])
+  await clock.run(250)
+  t.strictSame(line.did, ['break true', 'break false'])
+  t.strictSame(await say(bytesOfHex('FF F6')), ['data \r\n[Yes]\r\n'])
+})
+
+t.test('RFC 854 the NUL behind a CR is dropped of a client that refused BINARY, and of no other', async (t) => {
+  const { say, here, session } = sessionHere()
+  await say(bytesOfHex('41 0D 00'))
+  t.strictSame(here.written, ['41 0D 00'], 'nothing was said yet')
+  await say(optionFrame('wont', OPTION.binary), optionFrame('dont', OPTION.binary), bytesOfHex('42 0D'))
+  await say(bytesOfHex('00 43'))
+  t.strictSame(here.written, ['41 0D 00', '42 0D', '43'])
+  t.equal(session.isNvt, true)
+  t.equal(session.isPlain, false)
+})
+
+t.test('what is no message is counted, and what only servers say is not answered', async (t) => {
+  const { say, agree, here } = sessionHere()
+  await agree()
+  t.strictSame(await say(bytesOfHex('FF FA 2C 01 00 FF F0'), bytesOfHex('FF FA 2C 63 00 FF F0')), [])
+  t.strictSame(here.troubles, ['com_port_short', 'com_port_unknown'])
+  t.strictSame(await say(comPortFrame({ from: 'server', command: 'baud', value: 300 })), [])
+  t.strictSame(await say(bytesOfHex('FF FA 2C 01 00 FF FD 03')), [])
+  t.strictSame(here.troubles, ['com_port_short', 'com_port_unknown', 'telnet_broken'])
+  t.strictSame(await say(bytesOfHex('FF FA 18 01 FF F0')), [], 'a suboption of another option')
+})
+
+t.test('nothing is said to a client that has left', async (t) => {
+  const { session, agree, heard, line, say } = sessionHere((one) => {
+    one.slowUpdates = []
+  })
+  await agree()
+  session.feed(Buffer.concat([ask('baud', 300), bytesOfHex('41')]))
+  session.end()
+  line.slowUpdates?.shift()?.()
+  t.strictSame(await say(), [])
+  t.strictSame(heard(), [])
+})

@@ -1,0 +1,95 @@
+/** A session of RFC 2217 on a fake line, and what it says, in words. */
+
+import { hexOf } from '#kit/bytes/hex.ts'
+import { wait } from '#kit/clock.ts'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { LineDesk } from '../../core/line-desk.ts'
+import { Rfc2217Session } from '../../core/rfc2217-session.ts'
+import { type ComPortMessage, comPortFrame, openComPort } from '../../wire/com-port.ts'
+import { OPTION, optionFrame } from '../../wire/telnet.ts'
+import { createTelnetReader } from '../../wire/telnet-reader.ts'
+import { type FakeLine, fakeLine, lineSettings } from './fake-line.ts'
+import { settled } from './settled.ts'
+
+/** @param dress what the line cannot do */
+export function sessionHere(dress: (line: FakeLine) => void = () => {}) {
+  const clock = fakeClock()
+  const line = fakeLine()
+  dress(line)
+  const here = {
+    mayWrite: true,
+    received: 0,
+    busy: [] as boolean[],
+    held: [] as boolean[],
+    written: [] as string[],
+    troubles: [] as string[],
+    dropped: 0,
+  }
+  const reader = createTelnetReader(512)
+  let said: string[] = []
+  const desk: LineDesk = new LineDesk({
+    clock,
+    saved: lineSettings,
+    drainMs: 100,
+    lookMs: 100,
+    receivedBytes: () => here.received,
+    isModemWanted: () => session.wantsModem,
+    isLookWanted: () => session.wantsLook,
+    onModem: (lines) => session.modemChanged(lines),
+    onLook: (look) => session.looked(look),
+  })
+  const session: Rfc2217Session = new Rfc2217Session({
+    desk,
+    suboptionBytes: 64,
+    signature: 'Plantroom',
+    breakMs: 250,
+    wait: (delayMs) => wait(clock, delayMs),
+    mayWrite: () => here.mayWrite,
+    tell: (bytes) => said.push(...reader.feed(bytes).map(wordsOf)),
+    write: (bytes) => here.written.push(hexOf(bytes)),
+    setHeld: (isHeld) => here.held.push(isHeld),
+    dropWaiting: () => here.dropped++,
+    onBusy: (isBusy) => here.busy.push(isBusy),
+    onComPort() {},
+    onTrouble: (fault) => here.troubles.push((fault as { code?: string }).code ?? String(fault)),
+  })
+  desk.attach(line)
+  session.start()
+
+  /** What was said since it was asked last. */
+  function heard(): string[] {
+    const now = said
+    said = []
+    return now
+  }
+
+  /** The client says these, and everything that follows happens. */
+  async function say(...frames: Uint8Array[]): Promise<string[]> {
+    session.feed(Buffer.concat(frames))
+    for (let turn = 0; turn < 10; turn++) await settled()
+    return heard()
+  }
+
+  /** Options as python3-serial agrees to them. */
+  const agree = () =>
+    say(
+      ...[OPTION.binary, OPTION.sga, OPTION.comPort].map((option) => optionFrame('will', option)),
+      ...[OPTION.binary, OPTION.sga].map((option) => optionFrame('do', option)),
+    )
+
+  return { ...here, here, clock, line, desk, session, say, heard, agree }
+}
+
+/** `{ from: 'client' }` and the rest. */
+export function ask(command: Exclude<ComPortMessage['command'], 'signature'>, value: number | null): Uint8Array {
+  return comPortFrame({ from: 'client', command, value })
+}
+
+function wordsOf(event: ReturnType<ReturnType<typeof createTelnetReader>['feed']>[number]): string {
+  if (event.kind === 'option') return `${event.verb} ${event.option}`
+  if (event.kind === 'data') return `data ${Buffer.from(event.bytes).toString('latin1')}`
+  if (event.kind !== 'suboption') return event.kind
+  const message = openComPort(event.payload)
+  const value = message.command === 'signature' ? Buffer.from(message.text).toString() : message.value
+  return `${message.from} ${message.command} ${value}`
+}
