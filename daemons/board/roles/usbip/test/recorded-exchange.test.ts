@@ -1,0 +1,64 @@
+/** What Debian's usbip 2.0 said to us, said again: the answers are those it understood. */
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import t from 'tap'
+import { openDevlistReply, openImportReply } from '../wire/op-reply.ts'
+import { openRequest } from '../wire/op-request.ts'
+import { type Exchange, RECORDED, startServer, talkToStockClient } from './stock-client.ts'
+
+const recorded: Exchange[] = JSON.parse(readFileSync(RECORDED, 'utf8'))
+const bytesOf = (hex: string) => Buffer.from(hex, 'hex')
+const noClient = spawnSync('usbip', ['version']).error ? 'the package usbip is not installed' : false
+
+t.test('what the stock client says is understood', async (t) => {
+  t.same(
+    recorded.map(({ request }) => openRequest(bytesOf(request))),
+    [
+      { kind: 'devlist' },
+      { kind: 'import', busId: '1-2' },
+      { kind: 'import', busId: '1-1' },
+      { kind: 'import', busId: '1-1' },
+    ],
+  )
+})
+
+t.test('what the stock client understood reads as it was meant', async (t) => {
+  const [list, refused, taken, busy] = recorded.map(({ reply }) => bytesOf(reply))
+  t.match(openDevlistReply(list ?? Buffer.of()), [
+    { device: { busId: '1-1', vendorId: 0x0403, productId: 0x6001 }, interfaces: [{ interfaceClass: 255 }] },
+  ])
+  t.same(openImportReply(refused ?? Buffer.of()), { status: 'no_device' })
+  t.match(openImportReply(taken ?? Buffer.of()), { status: 'ok', device: { busId: '1-1', speed: 2 } })
+  t.same(openImportReply(busy ?? Buffer.of()), { status: 'busy' })
+})
+
+t.test('the same words get the same answers, byte by byte', async (t) => {
+  const port = await startServer(t)
+  for (const { what, request, reply } of recorded) {
+    const host = connect({ port, host: '127.0.0.1' })
+    t.teardown(() => host.destroy())
+    host.write(bytesOf(request))
+    let heard = ''
+    while (heard.length < reply.length) {
+      const [bytes] = await once(host, 'data')
+      heard += bytes.toString('hex')
+    }
+    t.equal(heard, reply, what)
+  }
+})
+
+t.test(
+  'the client of this machine says what was recorded, and shows what it was told',
+  { skip: noClient },
+  async (t) => {
+    const exchanges: Exchange[] = []
+    const said = await talkToStockClient(t, exchanges)
+    t.same(exchanges, recorded)
+    const [list, refused, , busy] = said
+    t.match(list, /1-1: .*\(0403:6001\)/)
+    t.match(refused, /Device not found/)
+    t.match(busy, /Device busy/)
+  },
+)
