@@ -1,0 +1,69 @@
+/** Ed25519 keys in PEM files: who signed something, and signing it. */
+import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Fault } from '#kit/fault.ts'
+
+/** A public key and where it came from. */
+export interface PublicKey {
+  file: string
+  key: KeyObject
+}
+
+/** More files than this in the folders named are a mistake. */
+const MOST_KEYS = 64
+/** An Ed25519 key in PEM has about 120 characters. */
+const MOST_BYTES = 4096
+
+/**
+ * Reads public keys, in PEM (`-----BEGIN PUBLIC KEY-----`).
+ * @param places files, and folders of which every `*.pem` is read; what is not there holds no key
+ * @throws Fault `bad_key` for a file that is no such key: a trust that was meant and is not there must be seen
+ */
+export async function readPublicKeys(places: readonly string[]): Promise<PublicKey[]> {
+  const files = (await Promise.all(places.map(filesOf))).flat()
+  if (files.length > MOST_KEYS)
+    throw new Fault('bad_key', `there are ${files.length} keys, at most ${MOST_KEYS} are read`)
+  return Promise.all(files.map(async (file) => ({ file, key: await readKey(file, createPublicKey) })))
+}
+
+/** Reads a private key, in PEM. @throws Fault `bad_key` */
+export function readPrivateKey(file: string): Promise<KeyObject> {
+  return readKey(file, createPrivateKey)
+}
+
+/** The first of the keys that signed the bytes; undefined where none did. @param signature 64 bytes */
+export function signerOf(keys: readonly PublicKey[], bytes: Uint8Array, signature: Uint8Array): PublicKey | undefined {
+  return keys.find(({ key }) => verify(null, bytes, key, signature))
+}
+
+/** @returns 64 bytes */
+export function signatureOf(key: KeyObject, bytes: Uint8Array): Uint8Array {
+  return sign(null, bytes, key)
+}
+
+async function filesOf(place: string): Promise<string[]> {
+  try {
+    if (!(await stat(place)).isDirectory()) return [place]
+    const names = await readdir(place)
+    return names
+      .filter((name) => name.endsWith('.pem'))
+      .sort()
+      .map((name) => join(place, name))
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw new Fault('bad_key', `${place} cannot be read`, { cause })
+  }
+}
+
+async function readKey(file: string, make: (pem: Buffer) => KeyObject): Promise<KeyObject> {
+  let key: KeyObject | undefined
+  try {
+    const pem = await readFile(file)
+    if (pem.length <= MOST_BYTES) key = make(pem)
+  } catch (cause) {
+    throw new Fault('bad_key', `${file} is no key in PEM, or cannot be read`, { cause })
+  }
+  if (key?.asymmetricKeyType !== 'ed25519') throw new Fault('bad_key', `${file} is no Ed25519 key`)
+  return key
+}
