@@ -5,6 +5,7 @@ import { parseListen } from '#kit/config/listen.ts'
 import { journalRoutes } from '#kit/http/journal-routes.ts'
 import { createMetrics } from '#kit/http/metrics.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
+import type { UploadBounds } from '#kit/http/upload.ts'
 import { openRecords, type Records } from '#kit/records.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
 import { measureBoard } from './api/board-metrics.ts'
@@ -12,6 +13,7 @@ import { configRoutes } from './api/config-routes.ts'
 import { createDoor } from './api/door.ts'
 import { faultStatus } from './api/fault-status.ts'
 import { identifyRoutes } from './api/identify-routes.ts'
+import { otaRoutes } from './api/ota-routes.ts'
 import { otherRoleRoutes } from './api/other-role-routes.ts'
 import { measurePeers } from './api/peer-metrics.ts'
 import { peerRoutes } from './api/peer-routes.ts'
@@ -25,6 +27,7 @@ import { type BoardStatus, createBoardStatus } from './core/board-status.ts'
 import { devicePathsOf } from './core/device-paths.ts'
 import { createIdentify, type Identify } from './core/identify.ts'
 import type { RestartReason } from './core/machine-ports.ts'
+import type { Ota } from './core/ota.ts'
 import type { RootHelper } from './core/ports.ts'
 import type { RoleHouse, RoleWorld } from './core/role.ts'
 import { openSettingsBook, type SettingsBook } from './core/settings-book.ts'
@@ -33,6 +36,7 @@ import { openStartBook, type StartBook } from './core/start-book.ts'
 import { createStatusFeed, type StatusFeed } from './core/status-feed.ts'
 import { createBoardFiles } from './io/board-files.ts'
 import { readBootId } from './io/boot-id.ts'
+import { openFirmware } from './io/firmware.ts'
 import { forgetState } from './io/forget-state.ts'
 import { groupSeed } from './io/group-seed.ts'
 import { createLampBlinker, noLamp } from './io/lamp-blinker.ts'
@@ -65,6 +69,7 @@ interface Common {
   records: Records
   password: AdminPassword
   passwords: Passwords
+  ota: Ota
 }
 
 /** Adds the parts in the order they depend on each other. */
@@ -124,7 +129,7 @@ async function furnish(context: Context, { onChange, restartSelf }: Calls): Prom
     log,
   })
   const { helper: path, helper_ms: timeoutMs } = config.machine
-  const helper = createRootHelper({ path, timeoutMs, installMs: timeoutMs })
+  const helper = createRootHelper({ path, timeoutMs, installMs: config.ota.install_ms })
   const machine = await openOwnMachine({
     clock,
     log,
@@ -137,6 +142,8 @@ async function furnish(context: Context, { onChange, restartSelf }: Calls): Prom
     restartSelf,
     onChange,
   })
+  const isOwned = config.machine.owned
+  const ota = await openFirmware({ clock, log, config: config.ota, isOwned, helper, stateFolder, onChange })
   const records = openRecords(context)
   parts.add({ name: 'journal', start: () => {}, stop: () => records.close() })
   const { password_workers: workers, password_queue: queue } = config.http
@@ -144,7 +151,7 @@ async function furnish(context: Context, { onChange, restartSelf }: Calls): Prom
   const password = await openPassword({ stateFolder, log, clock, hash: passwords.hash })
   const facts = factsOf(context)
   const identify = identifyOf(context, helper, onChange)
-  return { starts, settings, helper, machine, identify, facts, records, password, passwords }
+  return { starts, settings, helper, machine, identify, facts, records, password, passwords, ota }
 }
 
 /** What the board has before anybody has set it up. */
@@ -170,7 +177,7 @@ function identifyOf({ clock, config, log, parts }: Context, helper: RootHelper, 
 }
 
 function statusOf({ clock, config, version }: Context, common: Common, house: RoleHouse): () => BoardStatus {
-  const { facts, identify, machine, settings, starts } = common
+  const { facts, identify, machine, ota, settings, starts } = common
   const { role, name, hostname } = settings.running
   return createBoardStatus({
     clock,
@@ -185,6 +192,7 @@ function statusOf({ clock, config, version }: Context, common: Common, house: Ro
     identifyUntil: identify.until,
     isPasswordSet: common.password.isSet,
     network: () => machine.network.view(),
+    ota: ota.status,
     nameTrouble: machine.nameTrouble,
   })
 }
@@ -198,7 +206,7 @@ interface Shown {
 
 function serverOf(context: Context, common: Common, { house, status, feed, neighbourhood }: Shown): HttpServer {
   const { clock, config, log, version } = context
-  const { identify, machine, records, settings } = common
+  const { identify, machine, ota, records, settings } = common
   const { journal, recorder } = records
   const { rebooter } = machine
   const { peers } = neighbourhood
@@ -231,6 +239,7 @@ function serverOf(context: Context, common: Common, { house, status, feed, neigh
         self: () => ({ ...settings.running, version, address: neighbourhood.address(), port: server.address().port }),
         list: () => peers.list(),
       }),
+      ...otaRoutes({ ota, bounds: uploadBounds(config), rebooter, recorder }),
       ...journalRoutes({ journal, clock }),
       ...house.routes,
       ...otherRoleRoutes(settings.running.role),
@@ -248,6 +257,10 @@ function serverOf(context: Context, common: Common, { house, status, feed, neigh
     },
   })
   return server
+}
+
+function uploadBounds({ ota }: BoardConfig): UploadBounds {
+  return { maxBytes: ota.max_bytes, idleMs: ota.idle_ms, wholeMs: ota.receive_ms }
 }
 
 /** A port that was free is kept over a restart: whoever has the page open finds it again. */

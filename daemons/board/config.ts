@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox'
 import { httpTable, passwordKeys, tablesOf } from '#kit/config/common.ts'
 import { journalTable } from '#kit/config/journal.ts'
 import { httpKeys } from './core/http-keys.ts'
+import { otaKeys } from './core/ota-keys.ts'
 import { peerKeys } from './core/peer-keys.ts'
 import { serialKeys } from './roles/serial/core/serial-keys.ts'
 import { usbipTable } from './roles/usbip/core/usbip-keys.ts'
@@ -110,6 +111,7 @@ export const config = Type.Object(
   {
     board,
     machine,
+    ota: otaKeys,
     feed,
     serial: serialKeys,
     usbip: usbipTable,

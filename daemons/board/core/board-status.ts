@@ -3,6 +3,7 @@ import type { Clock } from '#kit/clock.ts'
 import type { RoleName } from '../wire/role-name.ts'
 import type { MachineFacts } from './machine-ports.ts'
 import type { NetworkView } from './network-care.ts'
+import type { OtaStatus } from './ota.ts'
 import type { RoleHouse, Verdict } from './role.ts'
 import type { StartRecord } from './start-record.ts'
 
@@ -21,6 +22,7 @@ export interface StatusSources {
   identifyUntil(): number | null
   isPasswordSet(): boolean
   network(): NetworkView
+  ota(): OtaStatus
   /** What went wrong with the machine's name; undefined where nothing did. */
   nameTrouble(): string | undefined
 }
@@ -46,6 +48,7 @@ export interface BoardStatus {
   identify_until: number | null
   password_set: boolean
   network: { state: NetworkView['state']; confirm_until: number | null; text: string }
+  ota: OtaStatus
   /** What the role itself has to say, under its name. */
   [role: string]: unknown
 }
@@ -77,6 +80,7 @@ export function createBoardStatus(from: StatusSources): () => BoardStatus {
       identify_until: from.identifyUntil(),
       password_set: from.isPasswordSet(),
       network: networkOf(from),
+      ota: from.ota(),
       [from.role]: from.house.state(),
     }
   }

@@ -3,9 +3,13 @@ import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncFolder, systemDisk } from '#kit/store/whole-file.ts'
 import { STARTS } from './board-files.ts'
+import { FLOORS } from './firmware.ts'
 
 /** State files, their backups, what was set aside, and what a crash left half written. */
 const STATE_FILE = /^(?<name>[\w-]+)\.json(?:\.bak|\.tmp|\.bak\.tmp|\.damaged-\w+)?$/
+
+/** What tells of this very reset, and what must not be undone by one: which firmware is too old. */
+const KEPT: readonly string[] = [STARTS, FLOORS]
 
 /**
  * Removes every state file of a folder and of the folders in it. The journal stays: it says who did this. Done again
@@ -17,7 +21,7 @@ export async function forgetState(folder: string): Promise<void> {
     const path = join(folder, entry.name)
     if (entry.isDirectory()) await forgetState(path)
     const name = STATE_FILE.exec(entry.name)?.groups?.name
-    if (entry.isFile() && name !== undefined && name !== STARTS) await rm(path)
+    if (entry.isFile() && name !== undefined && !KEPT.includes(name)) await rm(path)
   }
   await syncFolder(systemDisk, folder)
 }

@@ -1,0 +1,32 @@
+/** Takes firmware images. */
+import { type Route, uploadRoute } from '#kit/http/route.ts'
+import type { UploadBounds } from '#kit/http/upload.ts'
+import type { Recorder } from '#kit/recorder.ts'
+import type { Rebooter } from '../core/machine-ports.ts'
+import type { Ota } from '../core/ota.ts'
+
+/** What the route needs. */
+export interface OtaRouteParts {
+  ota: Ota
+  bounds: UploadBounds
+  rebooter: Rebooter
+  recorder: Recorder
+}
+
+export function otaRoutes({ ota, bounds, rebooter, recorder }: OtaRouteParts): Route[] {
+  return [
+    uploadRoute({
+      method: 'POST',
+      path: '/api/ota',
+      who: 'admin',
+      summary: 'Installs a firmware image, the body as it is, and restarts',
+      upload: bounds,
+      async handle(ask) {
+        const { version } = await ota.take(ask.body)
+        await recorder.changed(ask, 'firmware installed', version)
+        await rebooter.reboot('ota')
+        return { installed: true, version, reboots: true, about_s: rebooter.aboutS }
+      },
+    }),
+  ]
+}

@@ -1,0 +1,45 @@
+/** Firmware images for tests: signed, and as wrong as is asked for. */
+import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { type Manifest, signedPart } from '../wire/firmware-image.ts'
+
+/** A pair of keys, and a folder with the public one as a board would have it. */
+export interface KeysForTest {
+  privateKey: KeyObject
+  folder: string
+}
+
+export function keysForTest(t: Test): KeysForTest {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+  const folder = mkdtempSync(join(tmpdir(), 'keys-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  writeFileSync(join(folder, 'release.pem'), publicKey.export({ type: 'spki', format: 'pem' }))
+  return { privateKey, folder }
+}
+
+/** The head of an image: mark, length, manifest, signature. */
+export function headOf(privateKey: KeyObject, manifest: Manifest): Buffer {
+  const signed = signedPart(manifest)
+  return Buffer.concat([signed, sign(null, signed, privateKey)])
+}
+
+/** What a manifest says of a payload unless told otherwise. */
+export function manifestOf(payload: Uint8Array, otherwise: Partial<Manifest> = {}): Manifest {
+  const sha256 = createHash('sha256').update(payload).digest('hex')
+  return {
+    compatible: 'plantroom-board',
+    version: '2.0.0',
+    floor: null,
+    sizeBytes: payload.length,
+    sha256,
+    ...otherwise,
+  }
+}
+
+/** A whole image. */
+export function imageOf(privateKey: KeyObject, payload: Uint8Array, otherwise: Partial<Manifest> = {}): Buffer {
+  return Buffer.concat([headOf(privateKey, manifestOf(payload, otherwise)), payload])
+}

@@ -1,0 +1,63 @@
+/** An image as large as boards get them: 2 GiB through the real interface, and the memory it takes. */
+import { existsSync, readFileSync, statfsSync, statSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { pipeline, Readable } from 'node:stream'
+import t from 'tap'
+import { headOf } from './made-image.ts'
+import { otaRig } from './ota-rig.ts'
+
+const GIB = 2 ** 30
+const sizeBytes = 2 * GIB
+/** Of as many zeros: `head -c 2147483648 /dev/zero | sha256sum`. */
+const sha256 = 'a7c744c13cc101ed66c29f672f92455547889cc586ce6d44fe76ae824958ea51'
+/** What may be added to what the board has when it waits: pieces that were written and not collected yet, compiled code. */
+const MOST_MB = 100
+
+const { bavail, bsize } = statfsSync(tmpdir())
+// Once received, once as the command's copy.
+const skip = bavail * bsize > 5 * GIB ? false : `less than 5 GiB are free in ${tmpdir()}`
+
+function megabytes(pid: number, field: 'VmRSS' | 'VmHWM'): number {
+  return Number(new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+}
+
+t.test('B.ota 2 GiB are installed with flat memory', { skip, timeout: 170_000 }, async (t) => {
+  const { board, privateKey, installed, left } = await otaRig(t, { sets: ['ota.receive_ms=160000'] })
+  const head = headOf(privateKey, {
+    compatible: 'plantroom-board',
+    version: '2.0.0',
+    floor: null,
+    sizeBytes,
+    sha256,
+  })
+  await board.get('/api/status')
+  const beforeMb = megabytes(board.pid, 'VmRSS')
+  // From here on the peak is counted anew. @source proc(5), clear_refs
+  writeFileSync(`/proc/${board.pid}/clear_refs`, '5')
+  const startedMs = performance.now()
+  const status = await new Promise<number>((resolve, reject) => {
+    const headers = { 'content-length': head.length + sizeBytes }
+    const call = request(`${board.url}/api/ota`, { method: 'POST', headers }, (response) => {
+      response.resume()
+      resolve(response.statusCode ?? 0)
+    })
+    call.on('error', reject)
+    pipeline(Readable.from(zerosAfter(head)), call, () => {})
+  })
+  const tookS = (performance.now() - startedMs) / 1000
+  const peakMb = megabytes(board.pid, 'VmHWM')
+  t.equal(status, 200)
+  t.ok(peakMb - beforeMb < MOST_MB, `${beforeMb.toFixed(0)} MB before, at most ${peakMb.toFixed(0)} MB`)
+  t.comment(
+    `${tookS.toFixed(1)} s, ${(sizeBytes / 1e6 / tookS).toFixed(0)} MB/s, ${beforeMb} MB before, peak ${peakMb} MB`,
+  )
+  t.equal(existsSync(installed) && statSync(installed).size, head.length + sizeBytes)
+  t.same(left(), [])
+})
+
+function* zerosAfter(head: Uint8Array): Generator<Uint8Array> {
+  yield head
+  const piece = new Uint8Array(65_536)
+  for (let bytes = 0; bytes < sizeBytes; bytes += piece.length) yield piece
+}

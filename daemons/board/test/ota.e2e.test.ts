@@ -1,0 +1,166 @@
+/** Firmware over the real interface of the real board: whatever happens to an upload, the running system goes on. */
+
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { imageOf, keysForTest } from './made-image.ts'
+import { otaRig, send } from './ota-rig.ts'
+import { startBoard } from './running-board.ts'
+
+const payload = Buffer.alloc(3_000_000, 'plantroom')
+const UNTIL_MS = 15_000
+
+async function until(what: string, isSo: () => Promise<boolean> | boolean): Promise<void> {
+  for (const endMs = performance.now() + UNTIL_MS; performance.now() < endMs; ) {
+    if (await isSo()) return
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  throw new Error(`still not: ${what}`)
+}
+
+t.test('B.ota an image is installed, answered, and the board begins anew', async (t) => {
+  const { board, make, installed, left } = await otaRig(t)
+  const startedAt = (await board.get('/api/status')).body.last_start.at
+  const image = make(payload, { version: '2.1.0', floor: '2.0.0' })
+  const { status, body } = await send(board.url, image)
+  t.equal(status, 200)
+  t.match(body, { installed: true, version: '2.1.0', reboots: true, about_s: Number })
+  t.ok(readFileSync(installed).equals(image), 'the command had the whole image')
+  await until('begun anew', async () => {
+    const now = await board.get('/api/status').catch(() => undefined)
+    return now !== undefined && now.body.last_start.at !== startedAt
+  })
+  const after = await board.get('/api/status')
+  t.equal(after.body.last_start.reason, 'ota')
+  t.match(after.body.ota, { state: 'idle', received_bytes: 0, total_bytes: null, version: null, fault: null, at: null })
+  t.same(left(), [])
+  const journal: { what: string; target: string }[] = (await board.get('/api/journal')).body
+  t.match(
+    journal.find(({ what }) => what === 'firmware installed'),
+    { target: '2.1.0' },
+  )
+  const old = await send(board.url, make(payload, { version: '1.9.9' }))
+  t.match(old, { status: 422, body: { error: 'image_too_old', message: /takes 2\.0\.0 and later/ } })
+  t.doesNotThrow(() => process.kill(board.pid, 0), 'by the same process')
+})
+
+t.test('B.ota an upload that is cut at any tenth leaves the board as it was', async (t) => {
+  const { board, make, installed, left } = await otaRig(t)
+  const image = make(payload)
+  for (let tenth = 0; tenth < 10; tenth++) {
+    const cutAt = Math.max(1, Math.floor((image.length * tenth) / 10))
+    const before = (await board.get('/api/status')).body.ota.at
+    t.equal((await send(board.url, image, { cutAt })).status, 0)
+    const status = async () => (await board.get('/api/status')).body.ota
+    await until('failed', async () => (await status()).state === 'failed' && (await status()).at !== before)
+    const ota = await status()
+    t.match(ota, { state: 'failed', fault: { code: 'body_cut' } }, `after ${cutAt} bytes`)
+    t.same(left(), [])
+  }
+  t.notOk(existsSync(installed))
+  t.equal((await send(board.url, image)).status, 200, 'a whole one is taken afterwards')
+})
+
+t.test('B.ota whatever is wrong with an image, it is said in a sentence and nothing is left', async (t) => {
+  const { board, make, installed, left } = await otaRig(t)
+  const stranger = imageOf(keysForTest(t).privateKey, payload)
+  const damaged = make(payload)
+  damaged[damaged.length - 1] = 0
+  const cases: [string, number, Buffer, number | null | undefined][] = [
+    ['image_untrusted', 422, stranger, undefined],
+    ['image_wrong_board', 422, make(payload, { compatible: 'another' }), undefined],
+    ['image_damaged', 422, damaged, undefined],
+    ['image_unknown', 400, payload, undefined],
+    ['image_unknown', 400, Buffer.alloc(0), undefined],
+    ['image_length', 400, make(payload).subarray(0, 2_000_000), undefined],
+    ['image_length', 400, make(payload).subarray(0, 2_000_000), null],
+    ['image_length', 400, Buffer.concat([make(payload), Buffer.alloc(10)]), null],
+  ]
+  for (const [error, status, image, lengthBytes] of cases) {
+    const sent = await send(board.url, image, lengthBytes === undefined ? {} : { lengthBytes })
+    t.match(sent, { status, body: { error, message: String } }, `${error} ${image.length} ${lengthBytes}`)
+    t.same(left(), [])
+  }
+  t.notOk(existsSync(installed))
+  t.match((await board.get('/api/status')).body, { ota: { state: 'failed' }, last_start: { reason: 'first' } })
+})
+
+t.test('B.ota of two at once the second is refused, and the first ends well', async (t) => {
+  const { board, make, installed } = await otaRig(t)
+  const image = make(payload)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const first = send(board.url, image, { pause: { at: 1_000_000, until: promise } })
+  await until('receiving', async () => {
+    const { ota } = (await board.get('/api/status')).body
+    return ota.state === 'receiving' && ota.received_bytes > 500_000
+  })
+  t.match((await board.get('/api/status')).body.ota, { total_bytes: image.length, version: '2.0.0', fault: null })
+  t.match(await send(board.url, image), { status: 409, body: { error: 'ota_busy' } })
+  t.notOk(existsSync(installed))
+  resolve()
+  t.equal((await first).status, 200)
+  t.ok(readFileSync(installed).equals(image))
+})
+
+t.test('B.ota who stands still, or takes too long, is cut off', async (t) => {
+  const { board, make, left } = await otaRig(t, { sets: ['ota.idle_ms=300', 'ota.receive_ms=1500'] })
+  const image = make(payload)
+  const stalled = await send(board.url, image, { stallAt: 1_000_000 })
+  t.match(stalled, { status: 408, body: { error: 'request_timeout', message: /stood still for 300 ms/ } })
+  t.same(left(), [])
+  t.equal((await send(board.url, image)).status, 200)
+})
+
+t.test('B.ota a board that knows no key, or no command, says so', async (t) => {
+  const board = await startBoard(t, { sets: ['ota.keys=["/nonexistent"]'] })
+  t.match(await send(board.url, payload), { status: 409, body: { error: 'ota_not_set_up', message: /knows no key/ } })
+  const { folder, privateKey } = keysForTest(t)
+  const other = await startBoard(t, { sets: [`ota.keys=["${folder}"]`] })
+  const sent = await send(other.url, imageOf(privateKey, payload))
+  t.match(sent, { status: 409, body: { error: 'ota_not_set_up', message: /ota\.command/ } })
+})
+
+t.test('B.ota an installer that fails is told with what it said', async (t) => {
+  const { board, make, installed, left } = await otaRig(t)
+  writeFileSync(join(installed, '../install'), '#!/bin/sh\necho slot B is not there; exit 1\n')
+  const sent = await send(board.url, make(payload))
+  t.match(sent, { status: 502, body: { error: 'image_not_installed', message: /slot B is not there/ } })
+  t.same(left(), [])
+  t.equal((await board.get('/api/status')).body.last_start.reason, 'first')
+})
+
+const canMount = spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0
+const skip = canMount ? false : 'only root can make a small disk for the test'
+/** A disk of 8 MB as the state folder, for this process alone. */
+const SMALL_DISK = [
+  'unshare',
+  '-m',
+  'sh',
+  '-c',
+  'mkdir -p STATE && mount -t tmpfs -o size=8m tmpfs STATE && exec "$0" "$@"',
+]
+
+t.test('B.ota an image that the disk has no room for is refused before it is sent', { skip }, async (t) => {
+  const { board, make, left } = await otaRig(t, { within: SMALL_DISK })
+  const large = make(Buffer.alloc(9_000_000))
+  t.match(await send(board.url, large, { stallAt: 100_000 }), { status: 507, body: { error: 'image_no_room' } })
+  t.same(left(), [])
+})
+
+t.test('B.ota a disk that fills up in the middle is told, and the board goes on', { skip }, async (t) => {
+  const { board, make, installed, left } = await otaRig(t, { within: SMALL_DISK })
+  const image = make(Buffer.alloc(6_000_000))
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const sent = send(board.url, image, { pause: { at: 3_000_000, until: promise } })
+  await until('halfway', async () => (await board.get('/api/status')).body.ota.received_bytes > 2_900_000)
+  // As others on the same disk do: what was free is gone.
+  const filler = join(`/proc/${board.pid}/root`, board.stateFolder, 'filler')
+  t.throws(() => writeFileSync(filler, Buffer.alloc(8_000_000)), { code: 'ENOSPC' })
+  resolve()
+  t.match(await sent, { status: 507, body: { error: 'image_no_room', message: 'the disk is full' } })
+  t.same(left(), [])
+  t.notOk(existsSync(installed))
+  rmSync(filler)
+  t.equal((await send(board.url, image)).status, 200, 'and takes one when there is room again')
+})
