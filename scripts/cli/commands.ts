@@ -2,6 +2,7 @@
 import { backup } from './backup.ts'
 import { checkConfig } from './check-config.ts'
 import type { Command } from './command.ts'
+import { firmware } from './firmware.ts'
 import { password } from './password.ts'
 import { restore } from './restore.ts'
 import { status } from './status.ts'
@@ -9,4 +10,4 @@ import { status } from './status.ts'
 export { readPassword } from './new-password.ts'
 
 /** All but `demo`, which is no part of the installed package. */
-export const commands: readonly Command[] = [status, checkConfig, password, backup, restore]
+export const commands: readonly Command[] = [status, checkConfig, password, backup, restore, firmware]
