@@ -6,6 +6,7 @@ import { journalRoutes } from '#kit/http/journal-routes.ts'
 import { createMetrics } from '#kit/http/metrics.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
 import type { UploadBounds } from '#kit/http/upload.ts'
+import { createLineFinder } from '#kit/line/line-finder.ts'
 import { openRecords, type Records } from '#kit/records.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
 import { measureBoard } from './api/board-metrics.ts'
@@ -30,6 +31,7 @@ import type { RestartReason } from './core/machine-ports.ts'
 import type { Ota } from './core/ota.ts'
 import type { RootHelper } from './core/ports.ts'
 import type { RoleHouse, RoleWorld } from './core/role.ts'
+import { type RoleFitness, roleFitness } from './core/role-fitness.ts'
 import { openSettingsBook, type SettingsBook } from './core/settings-book.ts'
 import { silentRole } from './core/silent-role.ts'
 import { openStartBook, type StartBook } from './core/start-book.ts'
@@ -48,6 +50,7 @@ import { ownAddresses } from './io/own-addresses.ts'
 import { type OwnMachine, openOwnMachine } from './io/own-machine.ts'
 import { openPassword } from './io/password-file.ts'
 import { PEER_AGENT } from './io/peer-asker.ts'
+import { readRoleFacts } from './io/role-facts.ts'
 import { createRootHelper } from './io/root-helper.ts'
 import { readTemperature } from './io/temperature.ts'
 import { readTimeSync } from './io/time-sync.ts'
@@ -232,7 +235,7 @@ function serverOf(context: Context, common: Common, { house, status, feed, neigh
     routes: [
       ...door.routes,
       ...statusRoutes({ status }),
-      ...configRoutes({ book: settings, rebooter, recorder }),
+      ...configRoutes({ book: settings, rebooter, recorder, fitness: fitnessOf(context) }),
       ...restartRoutes({ book: settings, rebooter, recorder }),
       ...identifyRoutes({ identify }),
       ...peerRoutes({
@@ -275,6 +278,12 @@ interface RoleNeeds {
   settings: BoardSettings
   helper: RootHelper
   httpPort(): number
+}
+
+/** Which roles this machine has what it takes for, looked at when somebody asks. */
+function fitnessOf({ clock, config, log }: Context): () => Promise<RoleFitness[]> {
+  const finder = createLineFinder({ log, clock })
+  return async () => roleFitness(await readRoleFacts(finder, config.usbip.sysfs))
 }
 
 /** The role that the board has until its next start. */

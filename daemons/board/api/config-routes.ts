@@ -4,6 +4,7 @@ import { type Route, route } from '#kit/http/route.ts'
 import type { Recorder } from '#kit/recorder.ts'
 import { boardSettings } from '../core/board-settings.ts'
 import type { Rebooter } from '../core/machine-ports.ts'
+import type { RoleFitness } from '../core/role-fitness.ts'
 import type { Setting } from '../core/setting.ts'
 import type { SettingsBook } from '../core/settings-book.ts'
 import { settingsForm } from '../core/settings-form.ts'
@@ -13,6 +14,8 @@ export interface ConfigParts {
   book: SettingsBook
   rebooter: Rebooter
   recorder: Recorder
+  /** Whether this machine has what each role needs. */
+  fitness(): Promise<readonly RoleFitness[]>
 }
 
 /**
@@ -33,7 +36,7 @@ const saved = Type.Object({
   about_s: Type.Integer({ description: 'seconds until it answers again, about' }),
 })
 
-export function configRoutes({ book, rebooter, recorder }: ConfigParts): Route[] {
+export function configRoutes({ book, rebooter, recorder, fitness }: ConfigParts): Route[] {
   return [
     route({
       method: 'GET',
@@ -47,8 +50,9 @@ export function configRoutes({ book, rebooter, recorder }: ConfigParts): Route[]
       method: 'GET',
       path: '/api/config/form',
       who: 'admin',
-      summary: 'The settings as a form: groups, fields, bounds, meanings, what they are now',
-      handle: () => settingsForm(book.saved(), book.first),
+      summary:
+        'The settings as a form: groups, fields, bounds, meanings, what they are now; and which roles this machine can',
+      handle: async () => ({ ...settingsForm(book.saved(), book.first), roles: await fitness() }),
     }),
     route({
       method: 'POST',

@@ -1,5 +1,6 @@
 /** States a pretended board is in: serial lines with clients and errors, a USB device with its host, other boards. */
 import { boardSettings, firstSettings } from '../core/board-settings.ts'
+import { roleFitness } from '../core/role-fitness.ts'
 import { settingsForm } from '../core/settings-form.ts'
 import type { Config, ConfigForm, Ota, Peer, SerialPort, SerialState, Status, UsbipState } from '../web/api.ts'
 
@@ -62,7 +63,8 @@ export function fakeConfig(): Config {
 export function fakeForm(): ConfigForm {
   const first = firstSettings({ role: 'serial', hostname: 'ser-lift', mcast: '239.69.10.4' })
   if (boardSettings.length === 0) throw new Error('the board has no settings')
-  return settingsForm(first, first)
+  const roles = roleFitness({ serialLines: 3, hasUsb: true, hasUsbipHost: false })
+  return { ...settingsForm(first, first), roles }
 }
 
 const NONE = {

@@ -62,6 +62,7 @@ async function firstRun(t: Test, { page, board, audit }: Stage): Promise<void> {
   await audit(t, 'first-run-name')
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { name: 'What is this board for?' }).waitFor()
+  await page.getByText('has no usbip-host, so it cannot share USB.').waitFor()
   await page.getByText('Shares a USB device').click()
   await audit(t, 'first-run-role')
   t.same(

@@ -30,8 +30,6 @@ export interface Status {
   role: RoleName
   /** False until somebody has saved settings for the first time. */
   set_up: boolean
-  /** Whether this hardware can do what a role is for, and if not, why. */
-  roles?: { role: RoleName; can: boolean; text: string }[]
   name: string
   hostname: string
   version: string
@@ -168,6 +166,8 @@ export interface FieldFacts {
 /** Answer of `GET /api/config/form`. */
 export interface ConfigForm {
   groups: readonly { title: string; fields: readonly FieldFacts[] }[]
+  /** Whether this machine has what each role needs, and if not, why. */
+  roles: readonly { role: RoleName; can: boolean; text: string }[]
 }
 
 /** Answer of `GET /api/config`: every setting, flat. */

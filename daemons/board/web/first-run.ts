@@ -12,7 +12,7 @@ import { plate } from '#kit/web/shell.ts'
 import { focusStep, steps } from '#kit/web/steps.ts'
 import { Toasts } from '#kit/web/toast.ts'
 import { type RoleName, roleNames } from '../wire/role-name.ts'
-import { api, type Config, type Status } from './api.ts'
+import { api, type Config, type ConfigForm, type Status } from './api.ts'
 import { basicOf, tellBrowser } from './basic.ts'
 import { awaitRestart, isLate, placesAfter, restarting, waitText } from './restart.ts'
 import { isSettingUp, plateFacts, status } from './state.ts'
@@ -23,15 +23,17 @@ const AGAIN_MS = 3000
 
 /** The four steps. */
 export function FirstRun(): VNode {
-  const [config, setConfig] = useState<Config | null>(null)
+  const [known, setKnown] = useState<{ config: Config; form: ConfigForm } | null>(null)
   const { refused } = useLook(async () => {
-    if (!config) setConfig(await api.config())
+    if (known) return
+    const [config, form] = await Promise.all([api.config(), api.configForm()])
+    setKnown({ config, form })
   }, AGAIN_MS)
   const board = status.value
   useEffect(() => {
     isSettingUp.value = true
   }, [])
-  if (config && board) return html`<${Known} config=${config} board=${board} />`
+  if (known && board) return html`<${Known} config=${known.config} roles=${known.form.roles} board=${board} />`
   const words =
     refused === null
       ? say('busy', 'Asking the board for its settings', 'This usually takes less than a second.')
@@ -39,7 +41,13 @@ export function FirstRun(): VNode {
   return html`<main class="alone" id="main"><h1 class="sr">Set up this board</h1><div class="alone-in wide">${plate(plateFacts())}<div class="panel">${words}</div></div></main>`
 }
 
-function Known({ config, board }: { config: Config; board: Status }): VNode {
+interface KnownProps {
+  config: Config
+  roles: ConfigForm['roles']
+  board: Status
+}
+
+function Known({ config, roles, board }: KnownProps): VNode {
   const form = useForm({
     password: '',
     isShown: false,
@@ -76,7 +84,7 @@ function Known({ config, board }: { config: Config; board: Status }): VNode {
   const isWaiting = step === 3 && restarting.value !== null
   return html`<main class="alone" id="main"><div class="alone-in wide">${plate(plateFacts())}
     <form class="panel" onSubmit=${next} novalidate><div class="in stack">${steps(STEPS, isWaiting || step < 3 ? step : 4)}
-      ${body({ step, form, board })}${refusal(form)}
+      ${body({ step, form, roles })}${refusal(form)}
       <div class="acts between">${step === 1 || step === 2 ? html`<button class="btn quiet" type="button" onClick=${() => setStep(step - 1)}>Back</button>` : html`<span></span>`}
         <${Act} kind="primary" type="submit" waits=${form.isBusy.value || isWaiting}>${actOf(step, form)}</${Act}></div>
     </div></form></div><${Toasts} /></main>`
@@ -109,13 +117,13 @@ function stepOfFault(form: Form): number {
 interface StepFacts {
   step: number
   form: Form
-  board: Status
+  roles: ConfigForm['roles']
 }
 
-function body({ step, form, board }: StepFacts): VNode {
+function body({ step, form, roles }: StepFacts): VNode {
   if (step === 0) return passwordStep(form)
   if (step === 1) return nameStep(form)
-  return step === 2 ? roleStep(form, board) : doneStep(form)
+  return step === 2 ? roleStep(form, roles) : doneStep(form)
 }
 
 function passwordStep(form: Form): VNode {
@@ -132,10 +140,10 @@ function nameStep(form: Form): VNode {
     ${input({ form, name: 'hostname', label: 'Host name', kind: 'wide', mono: true, hint: 'Its name on the network: lower-case letters, digits and hyphens. Browsers find it as this name with .local.' })}`
 }
 
-function roleStep(form: Form, board: Status): VNode {
+function roleStep(form: Form, roles: ConfigForm['roles']): VNode {
   return html`<h1>What is this board for?</h1><div class="roles" role="radiogroup" aria-label="Role">${roleNames.map(
     (role) => {
-      const cannot = board.roles?.find((each) => each.role === role && !each.can)
+      const cannot = roles.find((each) => each.role === role && !each.can)
       return html`<label key=${role} class=${cannot ? 'cannot' : ''}><input type="radio" name="role" value=${role} checked=${form.values.value.role === role} onChange=${() => form.set('role', role)} />
       <span><b>${roleTitles[role]}</b><span class="small soft">${roleSentences[role]}</span>${cannot ? html`<span class="small" data-s="warn">${cannot.text}</span>` : null}</span></label>`
     },

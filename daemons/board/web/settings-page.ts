@@ -16,7 +16,7 @@ import { api, type Config, type ConfigForm, type FieldFacts, type Status } from 
 import { type AddressSettings, awaitRestart, placesAfter } from './restart.ts'
 import { bodyOf, changedOf, consequence, groupsFor, hiddenFaults, labelOf, valuesOf } from './settings-fields.ts'
 import { status } from './state.ts'
-import { roleNouns, roleTitles } from './words.ts'
+import { roleNouns, roleSentences, roleTitles } from './words.ts'
 
 /** Asked again only until both answers are there. */
 const AGAIN_MS = 3000
@@ -84,7 +84,7 @@ function Known({ config, form: facts, status: board }: KnownProps): VNode {
     <form class="panel settings" onSubmit=${submit} novalidate><div class="in stack">
       ${groups.map(
         ({ title, fields }) =>
-          html`<section class="group" key=${title}><h2>${title}</h2><div class="form">${fields.map((field) => drawn(field, form))}</div></section>`,
+          html`<section class="group" key=${title}><h2>${title}</h2><div class="form">${fields.map((field) => drawn(field, form, facts.roles))}</div></section>`,
       )}${refusal(form)}${hidden.length > 0 ? html`<p class="refusal" role="alert" data-s="fault">${lamp('fault')}<span>${hidden.join(' ')}</span></p>` : null}</div>
       <footer class="save"><p class="small soft">${changed.length === 0 ? 'Nothing is changed.' : `${changed.length} changed`}</p><div class="acts">
         <button class="btn quiet" type="button" disabled=${changed.length === 0} onClick=${discard}>Discard</button>
@@ -136,9 +136,10 @@ function askRole({ board, role, form, save, close }: RoleQuestion): VNode {
     name=${board.hostname} act=${`Turn into ${after}`} keep=${`Keep ${before}`} run=${run} close=${close} />`
 }
 
-function drawn(field: FieldFacts, form: Form): VNode {
+function drawn(field: FieldFacts, form: Form, roles: ConfigForm['roles']): VNode {
   const { name, kind, meaning, unit } = field
   const facts = { form, name, label: labelOf(name), hint: sentenceOf(meaning) }
+  if (name === 'role') return choice({ ...facts, options: optionsOf(field), hint: roleHint(form, roles) })
   if (kind === 'switch') return toggle({ ...facts, kind: 'wide' })
   if (kind === 'choice') return choice({ ...facts, options: optionsOf(field) })
   return input({
@@ -154,6 +155,12 @@ function drawn(field: FieldFacts, form: Form): VNode {
 /** Lists of paths need a whole row. */
 function isPath(name: string): boolean {
   return name.endsWith('_devices')
+}
+
+/** What the chosen role is for, and what this machine lacks for it. */
+function roleHint({ values }: Form, roles: ConfigForm['roles']): string {
+  const role = values.value.role as RoleName
+  return `${roleSentences[role]} ${roles.find((each) => each.role === role)?.text ?? ''}`
 }
 
 function optionsOf({ name, choices = [] }: FieldFacts): (readonly [string, string])[] {

@@ -1,0 +1,23 @@
+/** Tests of which roles a machine has what it takes for. */
+import t from 'tap'
+import { type RoleFacts, roleFitness } from '../../core/role-fitness.ts'
+
+const whole: RoleFacts = { serialLines: 1, hasUsb: true, hasUsbipHost: true }
+
+function whyNot(facts: Partial<RoleFacts>, role: string): string | undefined {
+  return roleFitness({ ...whole, ...facts }).find((each) => each.role === role)?.text
+}
+
+t.test('B.rules.4 each role says whether this machine has what it takes, and why not', async (t) => {
+  t.same(
+    roleFitness(whole).map(({ role }) => role),
+    ['encoder', 'decoder', 'serial', 'usbip'],
+  )
+  t.equal(whyNot({}, 'serial'), '')
+  t.match(whyNot({ serialLines: 0 }, 'serial'), /plug an adapter in/)
+  t.equal(whyNot({}, 'usbip'), '')
+  t.match(whyNot({ hasUsbipHost: false }, 'usbip'), /no usbip-host/)
+  t.match(whyNot({ hasUsb: false, hasUsbipHost: false }, 'usbip'), /no USB\./)
+  for (const role of ['encoder', 'decoder']) t.match(whyNot({}, role), /no sound/)
+  for (const { can, text } of roleFitness(whole)) t.equal(can, text === '')
+})
