@@ -61,11 +61,17 @@ export interface RigOptions {
   wanted?: RegExp
 }
 
+/** Debian's browser, closed with the test. @param args beside those that it always gets */
+export async function launchBrowser(t: Test, args: readonly string[] = []): Promise<Browser> {
+  const browser = await chromium.launch({ executablePath: CHROMIUM, headless: true, args: [...ARGS, ...args] })
+  t.teardown(() => browser.close())
+  return browser
+}
+
 /** Opens a browser on `url`, signed in where that is wanted; closed with the test. */
 export async function openRig(t: Test, url: string, options: RigOptions = {}): Promise<Rig> {
   const { token, basic, pictures = '', wanted } = options
-  const browser: Browser = await chromium.launch({ executablePath: CHROMIUM, headless: true, args: ARGS })
-  t.teardown(() => browser.close())
+  const browser = await launchBrowser(t)
   const look = { viewport: SIZES[0], colorScheme: 'light', reducedMotion: 'reduce' } as const
   const context = await browser.newContext(basic ? { ...look, httpCredentials: basic } : look)
   context.setDefaultTimeout(10_000)
