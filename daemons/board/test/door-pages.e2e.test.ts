@@ -1,0 +1,242 @@
+/** Which pages may call the real board, tried with a real browser. */
+import { createServer } from 'node:http'
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
+import type { Browser, Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { launchBrowser, noBrowser } from '#kit/test/web/page-rig.ts'
+import { type RunningBoard, startBoard } from './running-board.ts'
+
+const PASSWORD = 'correct horse'
+const FORM = 'application/x-www-form-urlencoded'
+const basic = `Basic ${Buffer.from(`admin:${PASSWORD}`).toString('base64')}`
+
+/** The names of the test, all of this machine, as a name server of somebody's own would have them. */
+const RESOLVED = '--host-resolver-rules=MAP *.example 127.0.0.1'
+
+const start = (t: Test) =>
+  startBoard(t, { sets: ['mdns.enabled=false', 'log.level=info', 'http.hosts=["lobby.example"]'] })
+
+/** A site of somebody else: any path is a page that does nothing by itself. */
+async function strangeSite(t: Test): Promise<string> {
+  const site = createServer((_, answer) => answer.setHeader('content-type', 'text/html').end('<title>Strange</title>'))
+  await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    site.closeAllConnections()
+    site.close()
+  })
+  return `http://evil.example:${(site.address() as AddressInfo).port}`
+}
+
+/**
+ * A name whose address its owner can change while a page of his is open. For the browser it is all the same whether
+ * the address is another one or what is there.
+ */
+async function bendableName(t: Test, first: string) {
+  let to = Number(new URL(first).port)
+  const open = new Set<Socket>()
+  const bend = createTcpServer((client) => {
+    const server = connect(to, '127.0.0.1')
+    open.add(client)
+    for (const end of [client, server]) end.on('error', () => {})
+    client.pipe(server).pipe(client)
+    client.on('close', () => server.destroy())
+    server.on('close', () => client.destroy())
+  })
+  await new Promise<void>((resolve) => bend.listen(0, '127.0.0.1', resolve))
+  function endAll(): void {
+    for (const client of open) client.destroy()
+    open.clear()
+  }
+  t.teardown(() => {
+    endAll()
+    bend.close()
+  })
+  return {
+    url: `http://rebound.example:${(bend.address() as AddressInfo).port}`,
+    bendTo(url: string) {
+      to = Number(new URL(url).port)
+      endAll()
+    },
+  }
+}
+
+/** A tab at an address, with the password that its browser was told for everything, as if somebody had typed it. */
+async function tabAt(browser: Browser, url: string, password?: string): Promise<Page> {
+  const credentials =
+    password === undefined ? {} : { httpCredentials: { username: 'admin', password, send: 'always' as const } }
+  const context = await browser.newContext(credentials)
+  context.setDefaultTimeout(10_000)
+  const page = await context.newPage()
+  await page.goto(url)
+  return page
+}
+
+/** A request as a script of a page makes it. */
+interface Sent {
+  method?: string
+  headers?: Record<string, string>
+  body?: string
+  mode?: string
+  credentials?: string
+}
+
+/** What a script of the page gets to know of an answer: its status, its error code, or that it may not. */
+function send(page: Page, url: string, init: Sent = {}): Promise<string> {
+  return page.evaluate(
+    async ({ url, init }: { url: string; init: object }) => {
+      try {
+        const reply = await fetch(url, init)
+        if (reply.type === 'opaque') return 'opaque'
+        const body = await reply.json().catch(() => ({}))
+        return `${reply.status}${body.error ? ` ${body.error}` : ''}`
+      } catch {
+        return 'unread'
+      }
+    },
+    { url, init },
+  )
+}
+
+const post = (body: string, headers: Record<string, string> = {}): Sent => ({
+  method: 'POST',
+  headers: { 'content-type': FORM, ...headers },
+  body,
+})
+
+/** How a WebSocket that a script of the page opens begins. */
+function socket(page: Page, url: string): Promise<string> {
+  return page.evaluate(
+    (at) =>
+      new Promise<string>((resolve) => {
+        const one = new WebSocket(at)
+        one.onmessage = ({ data }) => resolve(JSON.parse(data).type)
+        one.onclose = () => resolve('closed')
+      }),
+    url.replace('http', 'ws'),
+  )
+}
+
+/** Whether anything that blinks was ordered; the board tells itself. */
+async function isBlinking(board: RunningBoard, password?: string): Promise<boolean> {
+  return (await board.get('/api/status', password)).body.identify_until !== null
+}
+
+t.test('B.auth.2 pages and the board', { skip: noBrowser, timeout: 170_000 }, async (t) => {
+  const browser = await launchBrowser(t, [RESOLVED])
+
+  await t.test('the same board: its page posts, reads, and opens the socket', async (t) => {
+    const board = await start(t)
+    const page = await tabAt(browser, board.url)
+    t.equal(await send(page, '/api/identify', post('on=1')), '200')
+    t.equal(await isBlinking(board), true)
+    t.equal(await socket(page, `${board.url}/ws`), 'status')
+    t.equal(await send(page, '/api/auth'), '200')
+  })
+
+  await t.test('the same board by its other name is the same board', async (t) => {
+    const board = await start(t)
+    const byName = board.url.replace('127.0.0.1', 'lobby.example')
+    const page = await tabAt(browser, board.url)
+    t.equal(await send(page, `${byName}/api/identify`, post('on=1')), 'unread', 'loopback is nobody in particular')
+    const other = await tabAt(browser, byName)
+    t.equal(await send(other, `${board.url}/api/identify`, post('on=1', { authorization: 'Basic x' })), '200')
+    t.equal(await send(other, `${board.url}/api/status`), '200')
+    t.equal(await send(other, `${board.url}/api/auth`), 'unread', 'but for what it signed in with')
+  })
+
+  await t.test('once there is a password the browser asks for it, and the page works with it', async (t) => {
+    const board = await start(t)
+    await board.post('/api/password', { password: PASSWORD })
+    const stranger = await (await browser.newContext()).newPage()
+    t.equal((await stranger.goto(board.url).catch(() => null))?.status() ?? 401, 401)
+    const page = await tabAt(browser, board.url, PASSWORD)
+    t.match(await page.title(), /Plantroom board/)
+    t.equal(await send(page, '/api/identify', post('on=1')), '200')
+    const auth = await page.evaluate(async () => (await fetch('/api/auth')).json())
+    t.strictSame(auth, { username: 'admin', password: PASSWORD, authorization: basic })
+    const { ticket } = await page.evaluate(async () => (await fetch('/api/ticket', { method: 'POST' })).json())
+    t.equal(await socket(page, `${board.url}/ws?ticket=${ticket}`), 'status')
+  })
+
+  for (const password of [undefined, PASSWORD])
+    await t.test(`a foreign site gets nothing done, ${password ? 'with' : 'without'} the password`, async (t) => {
+      const board = await start(t)
+      if (password) await board.post('/api/password', { password })
+      const site = await strangeSite(t)
+      const page = await tabAt(browser, site, password)
+      const at = `${board.url}/api/identify`
+      t.equal(await send(page, at, post('on=1')), 'unread')
+      t.equal(await send(page, at, { ...post('on=1'), mode: 'no-cors', credentials: 'include' }), 'opaque')
+      t.equal(await send(page, at, { ...post('on=1', { authorization: basic }) }), 'unread', 'by a preflight')
+      t.equal(await send(page, at, { method: 'PUT', body: 'on=1' }), 'unread')
+      t.equal(await send(page, at, post('{"on":true}', { 'content-type': 'application/json' })), 'unread')
+      t.equal(await send(page, at, { ...post('on=1', { 'content-type': 'text/plain' }), mode: 'no-cors' }), 'opaque')
+      for (const path of ['/api/status', '/api/auth', '/api/config', '/metrics'])
+        t.equal(await send(page, board.url + path, { credentials: 'include' }), 'unread', path)
+      t.equal(await socket(page, `${board.url}/ws`), 'closed')
+      await page.evaluate((url) => navigator.sendBeacon(url, new URLSearchParams({ on: '1' })), at)
+      t.match(await submitted(page, at), /foreign_origin/, 'by a form that leads there')
+      const refused = () => (board.output().match(/method=POST path=\/api\/identify status=403/g) ?? []).length
+      const before = refused()
+      await submitFromNowhere(page, site, at)
+      await until(() => refused() > before)
+      t.equal(await isBlinking(board, password), false)
+      const { body } = await board.get('/api/journal', password)
+      t.notMatch(JSON.stringify(body), /identif/)
+    })
+
+  await t.test('a name bent to the board is nobody the board knows', async (t) => {
+    const board = await start(t)
+    const name = await bendableName(t, await strangeSite(t))
+    const page = await tabAt(browser, name.url)
+    t.equal(await page.title(), 'Strange')
+    name.bendTo(board.url)
+    t.equal(await send(page, '/api/identify', post('on=1')), '403 foreign_host')
+    for (const path of ['/api/status', '/api/auth', '/api/config', '/'])
+      t.equal(await send(page, path), '403 foreign_host', path)
+    t.equal(await socket(page, `${name.url}/ws`), 'closed')
+    t.equal(await isBlinking(board), false)
+    t.equal((await page.goto(name.url))?.status(), 403)
+    t.match(await page.textContent('body'), /foreign_host/)
+  })
+
+  await t.test('another port of the same machine is another site', async (t) => {
+    const [board, other] = [await start(t), await start(t)]
+    const page = await tabAt(browser, other.url)
+    t.equal(await send(page, `${board.url}/api/identify`, post('on=1')), 'unread')
+    t.equal(await send(page, `${board.url}/api/status`), 'unread')
+    t.equal(await isBlinking(board), false)
+  })
+})
+
+/** Submits a form as pages do without a script, and gives what is shown then. */
+async function submitted(page: Page, to: string): Promise<string> {
+  await page.evaluate((action) => {
+    const form = document.createElement('form')
+    Object.assign(form, { action, method: 'POST' })
+    form.innerHTML = '<input name="on" value="1">'
+    document.body.append(form)
+    form.submit()
+  }, to)
+  await page.waitForURL(to)
+  return (await page.textContent('body')) ?? ''
+}
+
+/** The same from within a sandboxed frame, whose Origin is `null`; what is answered there nobody sees. */
+async function submitFromNowhere(page: Page, site: string, to: string): Promise<void> {
+  await page.goto(site)
+  await page.evaluate((action) => {
+    const frame = document.createElement('iframe')
+    frame.setAttribute('sandbox', 'allow-scripts allow-forms')
+    frame.srcdoc = `<form method="POST" action="${action}"><input name="on" value="1"></form><script>document.forms[0].submit()</script>`
+    document.body.append(frame)
+  }, to)
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  const untilMs = performance.now() + 10_000
+  while (!holds()) {
+    if (performance.now() > untilMs) throw new Error('it did not come to that within 10 s')
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
