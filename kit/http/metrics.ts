@@ -56,7 +56,7 @@ export function createMetrics(options: { process: boolean }): Metrics {
           this.reset()
           const samples = read()
           // A gauge without labels is 0 after its reset: what is not known is not there instead.
-          if (samples.length === 0) this.remove()
+          if (samples.length === 0 && !spec.labels?.length) this.remove()
           for (const { labels, value } of samples) this.set(labels, value)
         },
       })

@@ -41,6 +41,12 @@ t.test('a gauge that is not known is left out, and is there again when it is', a
   t.notMatch(await metrics.text(), /^plantroom_temperature_celsius/m)
 })
 
+t.test('a gauge with labels may have nothing to tell, such as of ports where there are none', async (t) => {
+  const metrics = createMetrics({ process: false })
+  metrics.gauge({ name: 'port_open', help: 'Open', labels: ['port'] }, () => [])
+  t.notMatch(await metrics.text(), /^plantroom_port_open/m)
+})
+
 t.test('tells of the process where asked', async (t) => {
   const text = await createMetrics({ process: true }).text()
   t.match(text, /process_resident_memory_bytes \d+/)
