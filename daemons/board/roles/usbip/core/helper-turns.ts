@@ -1,5 +1,6 @@
 /** What is asked of the privileged helper, one thing at a time: binding and handing over touch the same driver. */
 import { Fault } from '#kit/fault.ts'
+import { createTurn } from '#kit/turn.ts'
 import type { RootHelper } from '../../../core/ports.ts'
 import type { HelperVerb } from '../../../wire/helper-line.ts'
 import type { HostLink } from './ports.ts'
@@ -17,7 +18,7 @@ export interface HelperTurns {
 }
 
 export function createHelperTurns(helper: RootHelper): HelperTurns {
-  let last: Promise<unknown> = Promise.resolve()
+  const inTurn = createTurn()
 
   async function askNow(verb: UsbipVerb, busId: string, link?: HostLink): Promise<void> {
     if (link && link.fd < 0)
@@ -25,11 +26,5 @@ export function createHelperTurns(helper: RootHelper): HelperTurns {
     await helper.ask(verb, [busId], link?.fd)
   }
 
-  return {
-    ask(verb, busId, link) {
-      const mine = last.then(() => askNow(verb, busId, link))
-      last = mine.catch(() => {})
-      return mine
-    },
-  }
+  return { ask: (verb, busId, link) => inTurn(() => askNow(verb, busId, link)) }
 }

@@ -1,5 +1,7 @@
 /** What hosts are told that connect: who may, what there is, and whether they get it. */
+import type { Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
+import { createLogGate } from '#kit/log-gate.ts'
 import type { HoldOff } from './hold-off.ts'
 import type { AllowList, HostDesk, OpOutcome } from './ports.ts'
 import type { Guest, Share } from './share.ts'
@@ -13,8 +15,12 @@ export interface SharingCounts {
   outBytes: number
 }
 
+/** Hosts that are turned away are told in the log at once, and then as a count, no more often than this. */
+const LOG_MS = 60_000
+
 /** What the desk is told of the rest. */
 export interface DeskWorld {
+  clock: Clock
   log: Log
   allow(): AllowList
   holdOff: HoldOff
@@ -22,8 +28,13 @@ export interface DeskWorld {
   shares(): readonly Share[]
 }
 
-export function createHostDesk(world: DeskWorld): HostDesk & { counts: SharingCounts; guestLeft(guest: Guest): void } {
+export function createHostDesk(
+  world: DeskWorld,
+): HostDesk & { counts: SharingCounts; guestLeft(guest: Guest): void; close(): void } {
   const counts: SharingCounts = { outcomes: {}, inBytes: 0, outBytes: 0 }
+  const turnedAway = createLogGate(world.clock, LOG_MS, (times, facts) =>
+    world.log.notice('usbip hosts turned away', { times, ...facts }),
+  )
   return {
     counts,
     admits: (address) => world.allow().allows(address),
@@ -44,8 +55,10 @@ export function createHostDesk(world: DeskWorld): HostDesk & { counts: SharingCo
     },
     ended(outcome, address) {
       counts.outcomes[outcome] = (counts.outcomes[outcome] ?? 0) + 1
-      world.log.debug('usbip connection', { outcome, host: address })
+      if (outcome === 'listed' || outcome === 'imported') world.log.debug('usbip host', { outcome, host: address })
+      else turnedAway.note({ outcome, host: address })
     },
+    close: () => turnedAway.close(),
     guestLeft({ link }) {
       const { receivedBytes, ackedBytes } = link.counts()
       counts.inBytes += receivedBytes

@@ -76,6 +76,7 @@ export class UsbSharing {
     this.#allow = parts.parseAllow(settings.allow)
     this.#holdOff = createHoldOff(parts.clock, parts.times.holdMs)
     this.#desk = createHostDesk({
+      clock: parts.clock,
       log: parts.log,
       allow: () => this.#allow,
       holdOff: this.#holdOff,
@@ -143,6 +144,7 @@ export class UsbSharing {
       await this.#looks.now()
       await this.#settled()
     }
+    this.#desk.close()
   }
 
   /** Applies settings at once; a host that may not be here any more is sent away. */

@@ -1,4 +1,5 @@
 /** The settings of sharing as they are changed: checked, saved, applied, one change after the other. */
+import { createTurn } from '#kit/turn.ts'
 import type { UsbSharing } from './usb-sharing.ts'
 import {
   changedSettings,
@@ -29,14 +30,8 @@ export interface UsbipBook {
 }
 
 export function createUsbipBook({ sharing, parseAllow, save }: BookParts): UsbipBook {
-  let last: Promise<unknown> = Promise.resolve()
-
-  /** A change starts from what the one before has left. */
-  function inTurn<T>(run: () => Promise<T>): Promise<T> {
-    const mine = last.then(run)
-    last = mine.catch(() => {})
-    return mine
-  }
+  // A change starts from what the one before has left.
+  const inTurn = createTurn()
 
   async function changeNow(change: UsbipChange): Promise<UsbipChange> {
     const before = sharing.settings
