@@ -185,6 +185,26 @@ t.test('B.auth.2 pages and the board', { skip: noBrowser, timeout: 170_000 }, as
       t.notMatch(JSON.stringify(body), /identif/)
     })
 
+  await t.test('a found board: its page does what it signed in for, and learns no other password', async (t) => {
+    const [here, there] = [await startBoard(t), await startBoard(t)]
+    for (const board of [here, there]) await board.post('/api/password', { password: PASSWORD })
+    await found(there, here)
+    const page = await tabAt(browser, here.url, PASSWORD)
+    const { authorization } = await page.evaluate(async () => (await fetch('/api/auth')).json())
+    const signed = { authorization }
+    const at = `${there.url}/api/identify`
+    t.equal(await send(page, at, post('on=1', signed)), '200')
+    t.equal(await isBlinking(there, PASSWORD), true)
+    t.equal(await send(page, `${there.url}/api/status`, { headers: signed }), '200')
+    t.equal(await send(page, `${there.url}/api/ticket`, post('', signed)), '200')
+    t.equal(await send(page, at, post('on=perhaps', signed)), '400 bad_fields', 'and reads what was wrong')
+    t.equal(await send(page, `${there.url}/api/auth`, { headers: signed }), 'unread')
+    t.equal(await send(page, `${there.url}/api/auth`), 'unread')
+    const stranger = await tabAt(browser, await strangeSite(t), PASSWORD)
+    t.equal(await send(stranger, at, post('on=0', signed)), 'unread')
+    t.equal(await isBlinking(there, PASSWORD), true)
+  })
+
   await t.test('a name bent to the board is nobody the board knows', async (t) => {
     const board = await start(t)
     const name = await bendableName(t, await strangeSite(t))
@@ -233,10 +253,18 @@ async function submitFromNowhere(page: Page, site: string, to: string): Promise<
   }, to)
 }
 
-async function until(holds: () => boolean): Promise<void> {
-  const untilMs = performance.now() + 10_000
-  while (!holds()) {
-    if (performance.now() > untilMs) throw new Error('it did not come to that within 10 s')
+/** Waits until one board has found another. */
+async function found(by: RunningBoard, other: RunningBoard): Promise<void> {
+  await until(async () => {
+    const { body } = await by.get('/api/peers', PASSWORD)
+    return body.some((peer: { url: string; state: string }) => peer.url === other.url && peer.state === 'alive')
+  })
+}
+
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  const untilMs = performance.now() + 20_000
+  while (!(await holds())) {
+    if (performance.now() > untilMs) throw new Error('it did not come to that within 20 s')
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
