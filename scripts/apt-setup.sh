@@ -13,7 +13,7 @@ packages_of() {
     # Peers that nobody here wrote, and a browser for the pages.
     test)
       echo g++ make python3 curl openssl socat mbpoll libmodbus-dev pkg-config chromium fonts-dejavu-core python3-serial \
-        tshark g++-aarch64-linux-gnu qemu-user-static libc6-arm64-cross usbip shellcheck iproute2
+        tshark g++-aarch64-linux-gnu qemu-user-static libc6-arm64-cross usbip shellcheck iproute2 python3-zeroconf
       ;;
     bench) echo socat ser2net ;;
     system-test) echo mmdebstrap systemd-container curl dpkg-dev ;;

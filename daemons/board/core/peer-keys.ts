@@ -38,11 +38,11 @@ export const peerKeys = Type.Object(
       description: 'how long a board may not answer before it is told to be gone, or unreachable where it is announced',
     }),
     lost_ms: Type.Integer({
-      default: 15_000,
+      default: 10_000,
       minimum: 1000,
       maximum: 600_000,
       unit: 'ms',
-      description: 'how long a board that does not answer is listed after it was announced last',
+      description: 'how long an unreachable board is listed after it was announced last',
     }),
     unreachable_ms: Type.Integer({
       default: 600_000,

@@ -121,6 +121,10 @@ export class PeerTable {
 
   #tick(): void {
     const nowMs = this.#options.clock.monotonicMs()
+    for (const peer of this.#peers.values()) {
+      if (peer.expire()) this.#options.askNetwork()
+      if (peer.state === 'gone') this.#forget(peer)
+    }
     const due = [...this.#peers.values()].filter(({ dueMs }) => dueMs <= nowMs).sort((a, b) => a.dueMs - b.dueMs)
     for (const peer of due) {
       const lane = peer.state === 'new' ? 'new' : 'known'
@@ -136,9 +140,14 @@ export class PeerTable {
     this.#asking[lane]--
     if (!hasAnswered) this.#unanswered++
     if (peer.settle(hasAnswered, this.#periodMs())) this.#options.askNetwork()
-    if (peer.state === 'gone' && this.#peers.get(peer.id) === peer) this.#peers.delete(peer.id)
-    const isShown = peer.answeredAt !== null
-    if (isShown && (peer.state !== before || peer.claim !== claimed)) this.#options.onChange()
+    if (peer.state === 'gone') this.#forget(peer)
+    else if (peer.answeredAt !== null && (peer.state !== before || peer.claim !== claimed)) this.#options.onChange()
+  }
+
+  #forget(peer: Peer): void {
+    if (this.#peers.get(peer.id) !== peer) return
+    this.#peers.delete(peer.id)
+    if (peer.answeredAt !== null) this.#options.onChange()
   }
 
   #periodMs(): number {

@@ -39,6 +39,8 @@ export class Peer {
   #failingMs: number | undefined
   #askedMs = Number.NEGATIVE_INFINITY
   #dueMs: number
+  /** When somebody wants it to be asked, sooner than it would be. */
+  #wantedMs = Number.POSITIVE_INFINITY
   #asked: Place | undefined
 
   constructor(id: string, claim: PeerClaim, { clock, limits }: { clock: Clock; limits: PeerLimits }) {
@@ -76,7 +78,7 @@ export class Peer {
 
   /** When it is to be asked; Infinity while it is. */
   get dueMs(): number {
-    return this.#asked ? Number.POSITIVE_INFINITY : this.#dueMs
+    return this.#asked ? Number.POSITIVE_INFINITY : Math.min(this.#dueMs, this.#wantedMs)
   }
 
   /** Whether it has been asked and has not answered. */
@@ -110,13 +112,14 @@ export class Peer {
   /** Has it asked after `delayMs`, if that is sooner than it would be. */
   askSoon(delayMs: number): void {
     const soonestMs = Math.max(this.#clock.monotonicMs() + delayMs, this.#askedMs + ASKED_APART_MS)
-    this.#dueMs = Math.min(this.#dueMs, soonestMs)
+    this.#wantedMs = Math.min(this.#wantedMs, soonestMs)
   }
 
   /** Begins to ask; `settle` ends it. */
   ask(): PeerPlace {
     const place = this.#nextPlace()
     this.#asked = place
+    this.#wantedMs = Number.POSITIVE_INFINITY
     this.#askedMs = this.#clock.monotonicMs()
     return { address: place.address, port: place.port }
   }
@@ -144,6 +147,14 @@ export class Peer {
     return this.#state === 'alive'
   }
 
+  /** Gives up a board that is announced no more. @returns whether the network should be asked for it */
+  expire(): boolean {
+    const unheardMs = this.#clock.monotonicMs() - this.#heardMs
+    if (this.#state !== 'unreachable') return false
+    if (unheardMs > this.#limits.lost_ms) this.#state = nextPeerState(this.#state, 'lost')
+    return unheardMs > this.#limits.lost_ms / 2
+  }
+
   #settleAnswered({ claim, address, port, host }: Place): void {
     if (claim === this.#other) {
       this.#claim = claim
@@ -157,14 +168,13 @@ export class Peer {
   }
 
   #eventOfSilence(failingForMs: number): PeerEvent | undefined {
-    const { doubt_ms: doubtMs, lost_ms: lostMs, unreachable_ms: unreachableMs } = this.#limits
-    const unheardMs = this.#clock.monotonicMs() - this.#heardMs
+    const { answer_ms: answerMs, doubt_ms: doubtMs, unreachable_ms: unreachableMs } = this.#limits
     if (this.#state === 'new') return this.#tries >= FIRST_TRIES * this.#places().length ? 'lost' : undefined
-    if (this.#state === 'alive') {
-      if (failingForMs < doubtMs) return undefined
-      return unheardMs < failingForMs ? 'silent' : 'lost'
-    }
-    return unheardMs > lostMs || failingForMs > unreachableMs ? 'lost' : undefined
+    if (this.#state === 'unreachable') return failingForMs > unreachableMs ? 'lost' : undefined
+    if (failingForMs < doubtMs) return undefined
+    // The network was asked when it did not answer the time before: whoever is there has been heard since.
+    const unheardMs = this.#clock.monotonicMs() - this.#heardMs
+    return unheardMs <= answerMs + ASKED_APART_MS ? 'silent' : 'lost'
   }
 
   /** The likeliest every other time, so that what somebody else said in its name costs it no answer. */

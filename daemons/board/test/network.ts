@@ -38,6 +38,7 @@ export interface Network {
 
 /** Makes a network 10.77.0.0/24. */
 export function makeNetwork(t: Test): Network {
+  removeLeftOver()
   const name = `pt-${process.pid}-${++made}`
   const spaces: string[] = []
   t.teardown(() => {
@@ -83,6 +84,17 @@ export function makeNetwork(t: Test): Network {
 }
 
 let made = 0
+
+/** What a test that was killed has left: machines are named after the process of their test. */
+function removeLeftOver(): void {
+  const list = execFileSync('ip', ['netns', 'list'], { encoding: 'utf8', timeout: 5000 })
+  for (const [, space = '', pid = ''] of list.matchAll(/^(pt-(\d+)-\S+)/gm)) {
+    if (existsSync(`/proc/${pid}`)) continue
+    const pids = execFileSync('ip', ['netns', 'pids', space], { encoding: 'utf8', timeout: 5000 }).match(/\d+/g) ?? []
+    for (const left of pids) process.kill(Number(left), 'SIGKILL')
+    ip('netns', 'del', space)
+  }
+}
 
 function addresses(space: string): string {
   return execFileSync('ip', ['-n', space, '-4', 'address', 'show', 'dev', 'eth0'], { encoding: 'utf8', timeout: 5000 })

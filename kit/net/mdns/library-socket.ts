@@ -16,8 +16,6 @@ export interface LibrarySocketOptions {
   send(link: Link, bytes: Uint8Array): void
   /** 0..1 */
   chance(): number
-  /** How often is asked; a question of somebody else's within half of it will do. @source RFC 6762, 7.3 */
-  queryMs: number
 }
 
 /** No record goes out twice within this. @source RFC 6762, 6 */
@@ -42,8 +40,8 @@ export class LibrarySocket extends EventEmitter {
   readonly #waiting = new Map<Timer, Sent>()
   readonly #askedMs = new Map<Link, number>()
   #isClosed = false
-  /** Whether questions are left out where somebody else has put them; not while we have heard nobody yet. */
-  maySpareQuestions = false
+  /** A question is left out where it was put on that link within this time, by whomever. @source RFC 6762, 7.3 */
+  spareMs = 0
 
   constructor(options: LibrarySocketOptions) {
     super()
@@ -104,7 +102,7 @@ export class LibrarySocket extends EventEmitter {
   #isToBeAsked(link: Link): boolean {
     const nowMs = this.#options.clock.monotonicMs()
     const askedMs = this.#askedMs.get(link) ?? Number.NEGATIVE_INFINITY
-    if (this.maySpareQuestions && nowMs - askedMs < this.#options.queryMs / 2) return false
+    if (nowMs - askedMs < this.spareMs) return false
     this.#askedMs.set(link, nowMs)
     return true
   }

@@ -110,7 +110,7 @@ export class Mdns {
     if (!finding) return
     for (const delayMs of ASKED_AGAIN_MS) this.#timers.push(clock.after(delayMs, () => this.#ask()))
     const inRhythm = () => {
-      this.#stage?.spareQuestions(true)
+      this.#stage?.spareQuestions(finding.queryMs / 2)
       this.#ask()
     }
     this.#timers.push(clock.every(finding.queryMs, inRhythm))
@@ -126,7 +126,7 @@ export class Mdns {
   /** Asks who is there now, at most once a second. */
   askNow(): void {
     if (this.#options.clock.monotonicMs() - this.#askedMs < ASKED_APART_MS) return
-    this.#stage?.spareQuestions(false)
+    this.#stage?.spareQuestions(ASKED_APART_MS / 2)
     this.#ask()
   }
 
@@ -189,7 +189,7 @@ export class Mdns {
       hostname,
       instance,
       perSecond: config.per_second,
-      queryMs: finding?.queryMs ?? 0,
+      isFinding: finding !== undefined,
       onRefused: (why) => void this.#refused[why]++,
       onBroken: (from, fault) => {
         this.#broken++

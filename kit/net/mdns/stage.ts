@@ -11,8 +11,8 @@ import type { OpenSockets } from './sockets.ts'
 export interface Stage {
   links: readonly Link[]
   library: Library
-  /** Whether a question that somebody else has just put is not put again. */
-  spareQuestions(may: boolean): void
+  /** A question that was put within this time, by whomever, is not put again. */
+  spareQuestions(withinMs: number): void
   /** @param farewell whether what was announced is taken back */
   close(farewell: boolean): Promise<void>
 }
@@ -31,8 +31,7 @@ export interface StageOptions {
   /** The name that this daemon goes by, lower case. */
   instance: string
   perSecond: number
-  /** 0 where nobody is looked for. */
-  queryMs: number
+  isFinding: boolean
   onRefused(why: Refusal): void
   /** bonjour-service threw at a message. */
   onBroken(from: string, fault: unknown): void
@@ -45,14 +44,14 @@ const FAREWELL_MS = 500
 
 /** @throws the system's error where the port cannot be shared */
 export async function openStage(options: StageOptions): Promise<Stage> {
-  const { clock, links, port, kind, queryMs, chance, openSockets, onTrouble } = options
+  const { clock, links, port, kind, isFinding, chance, openSockets, onTrouble } = options
   const guard = createGuard({
     clock,
     links,
     port,
     kind,
     labels: [kind.split('.')[0] ?? '', '_dns-sd', options.hostname],
-    isFinding: queryMs > 0,
+    isFinding,
     perSecond: options.perSecond,
     onRefused: options.onRefused,
   })
@@ -71,13 +70,13 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   }
   const sockets = await openSockets({ links, port, onMessage, onTrouble })
   const send = (link: Link, bytes: Uint8Array) => sockets.send(link, bytes)
-  const socket = new LibrarySocket({ clock, links, kind, host: `${options.hostname}.local`, send, chance, queryMs })
+  const socket = new LibrarySocket({ clock, links, kind, host: `${options.hostname}.local`, send, chance })
   const library = await openLibrary(socket, (fault) => onTrouble(undefined, fault))
   return {
     links,
     library,
-    spareQuestions(may) {
-      socket.maySpareQuestions = may
+    spareQuestions(withinMs) {
+      socket.spareMs = withinMs
     },
     async close(farewell) {
       if (farewell) await library.farewell(clock, FAREWELL_MS)

@@ -11,7 +11,7 @@ export const LIMITS: PeerLimits = {
   answer_ms: 2000,
   polls: 8,
   doubt_ms: 4000,
-  lost_ms: 15_000,
+  lost_ms: 10_000,
   unreachable_ms: 600_000,
   max: 256,
   per_sender: 16,
@@ -41,6 +41,8 @@ export function peerRig(limits: Partial<PeerLimits> = {}) {
   const clock: FakeClock = fakeClock()
   /** `address:port` to the id of the board there. */
   const answers = new Map<string, string>()
+  /** What is said when the network is asked. */
+  const announced = new Set<HeardService>()
   const asked: PeerPlace[] = []
   const under = { way: 0, most: 0 }
   let networkAsked = 0
@@ -59,7 +61,12 @@ export function peerRig(limits: Partial<PeerLimits> = {}) {
         return there === id
       },
     },
-    askNetwork: () => void networkAsked++,
+    askNetwork() {
+      networkAsked++
+      clock.after(100, () => {
+        for (const service of announced) table.hear(service)
+      })
+    },
     onChange: () => void changes++,
   })
   table.start()
@@ -74,6 +81,7 @@ export function peerRig(limits: Partial<PeerLimits> = {}) {
     table,
     clock,
     answers,
+    announced,
     asked,
     under,
     appear,

@@ -26,7 +26,6 @@ function socketOf(chance = 0) {
     host: 'hall.local',
     send,
     chance: () => chance,
-    queryMs: 10_000,
   })
   const say = (bytes: Uint8Array) =>
     new Promise<void>((done) => socket.send(bytes, 0, bytes.length, 5353, '224.0.0.251', done))
@@ -76,7 +75,7 @@ t.test('a question is spared where somebody on the link has just put it', async 
   await say(bytes)
   await say(bytes)
   t.same(sent.splice(0), ['eth0', 'eth1', 'eth0', 'eth1'], 'not while nobody is known')
-  socket.maySpareQuestions = true
+  socket.spareMs = 5000
   clock.advance(6000)
   socket.hear(bytes, { address: '10.0.1.9', port: 5353 }, { message, link: eth0, asksForOurs: true })
   await say(bytes)

@@ -1,0 +1,75 @@
+/** Boards on a network of namespaces, asked from within it: a test itself is not on that network. */
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import type { Test } from 'tap'
+import { startDaemon } from '#kit/test/running-daemon.ts'
+import type { Machine } from './network.ts'
+
+const run = promisify(execFile)
+
+/** A board as `/api/peers` lists it. */
+export interface Peer {
+  hostname: string
+  name: string
+  IP: string
+  port: number
+  version: string | null
+  role: string
+  self: boolean
+  state: string
+  /** Epoch ms. */
+  last_answer_at: number | null
+}
+
+/** Starts a board on a machine. */
+export async function boardOn(
+  t: Test,
+  machine: Machine,
+  options: { stateFolder?: string; name?: string; port?: number } = {},
+) {
+  const stateFolder = options.stateFolder ?? mkdtempSync(join(tmpdir(), 'peer-'))
+  if (!options.stateFolder) t.teardown(() => rmSync(stateFolder, { recursive: true, force: true }))
+  const port = options.port ?? 80
+  const listen = `0.0.0.0:${port}`
+  const daemon = await startDaemon(t, 'board', { within: machine.within, listen, stateFolder })
+  const own = `http://127.0.0.1:${port}`
+
+  async function curl(path: string, ...args: string[]): Promise<string> {
+    const [program = '', ...before] = machine.within
+    const line = [...before, 'curl', '-sS', '--max-time', '5', ...args, own + path]
+    return (await run(program, line, { timeout: 10_000 })).stdout
+  }
+  const peers = async () => JSON.parse(await curl('/api/peers')) as Peer[]
+  const others = async () => (await peers()).filter(({ self }) => !self)
+
+  /** Changes settings, as the form does, and waits until it is back. */
+  async function change(settings: Record<string, string>): Promise<void> {
+    const now = JSON.parse(await curl('/api/config')) as Record<string, unknown>
+    const form = new URLSearchParams()
+    for (const [name, value] of Object.entries({ ...now, ...settings })) form.set(name, String(value))
+    await curl('/api/config', '--data', form.toString())
+  }
+  if (options.name) await change({ name: options.name })
+  return { ...daemon, curl, peers, others, change, stateFolder }
+}
+
+/** Asks until it holds. @returns how long that took, in ms; Infinity where it did not */
+export async function took(ms: number, holds: () => Promise<boolean>): Promise<number> {
+  const startMs = performance.now()
+  while (performance.now() - startMs < ms) {
+    // A board that starts again does not answer for a moment.
+    if (await holds().catch(() => false)) return performance.now() - startMs
+    await sleep(100)
+  }
+  return Number.POSITIVE_INFINITY
+}
+
+/** Says how long something took, and that it was no longer than it may. */
+export function within(t: Test, ms: number, tookMs: number, what: string): void {
+  t.comment(`${what} after ${(tookMs / 1000).toFixed(1)} s`)
+  t.ok(tookMs <= ms, `${what} within ${ms / 1000} s`)
+}
