@@ -103,6 +103,21 @@ t.test('B.ota of two at once the second is refused, and the first ends well', as
   t.ok(readFileSync(installed).equals(image))
 })
 
+t.test('B.ota a board that loses its power in the middle starts as it was, and with nothing left', async (t) => {
+  const { board, make, installed, left } = await otaRig(t)
+  const image = make(payload)
+  const cut = send(board.url, image, { stallAt: 2_000_000 })
+  await until('receiving', async () => (await board.get('/api/status')).body.ota.received_bytes > 1_900_000)
+  t.same(left(), ['incoming.tmp'])
+  await board.stop('SIGKILL')
+  t.equal((await cut).status, 0)
+  t.ok(existsSync(join(board.stateFolder, 'firmware/incoming.tmp')))
+  const again = await startBoard(t, { stateFolder: board.stateFolder })
+  t.notOk(existsSync(join(board.stateFolder, 'firmware')))
+  t.match((await again.get('/api/status')).body, { ota: { state: 'idle' }, last_start: { reason: 'crash' } })
+  t.notOk(existsSync(installed))
+})
+
 t.test('B.ota who stands still, or takes too long, is cut off', async (t) => {
   const { board, make, left } = await otaRig(t, { sets: ['ota.idle_ms=300', 'ota.receive_ms=1500'] })
   const image = make(payload)
