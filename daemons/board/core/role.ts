@@ -34,6 +34,4 @@ export interface RoleHouse {
   routes: readonly Route[]
   /** Adds its counts and gauges. */
   measure(metrics: Metrics): void
-  /** Forgets all settings of its own, as a board that was just flashed. */
-  reset(): Promise<void>
 }

@@ -8,6 +8,5 @@ export function silentRole(text: string): RoleHouse {
     state: () => ({}),
     routes: [],
     measure() {},
-    async reset() {},
   }
 }

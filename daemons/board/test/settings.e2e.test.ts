@@ -1,5 +1,5 @@
 /** Settings, restarts, reset, status and feed of the real board. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { type RunningBoard, startBoard } from './running-board.ts'
@@ -85,17 +85,23 @@ t.test('B.endpoints POST /api/reboot answers whole, then restarts', async (t) =>
 })
 
 t.test('a factory reset is confirmed by the hostname, forgets everything, and restarts', async (t) => {
-  const board = await start(t)
+  const board = await start(t, ['board.role=usbip', 'usbip.port=0'])
   const { body: first } = await board.get('/api/config')
   await board.post('/api/config', { ...texts(first), name: 'Lobby', hostname: 'lobby-7' })
   await begunAnew(board, 1)
-  const refused = await board.post('/api/factory_reset', { hostname: 'lobby' })
-  t.match(refused, { status: 400, body: { fields: { hostname: 'This board is called lobby-7. Type that to go on.' } } })
-  t.equal((await board.post('/api/factory_reset', { hostname: 'lobby-7' })).status, 202)
+  await board.post('/api/usbip', { allow: '10.0.0.7' })
+  await board.post('/api/password', { password: 'a long enough one' })
+  const reset = (hostname: string) => board.post('/api/factory_reset', { hostname }, 'a long enough one')
+  t.match(await reset('lobby'), {
+    status: 400,
+    body: { fields: { hostname: 'This board is called lobby-7. Type that to go on.' } },
+  })
+  t.equal((await reset('lobby-7')).status, 202)
   await begunAnew(board, 2)
   t.strictSame((await board.get('/api/config')).body, first)
-  t.equal((await board.get('/api/status')).body.last_start.reason, 'factory_reset')
-  t.notOk(readdirSync(board.stateFolder).includes('settings.json'))
+  t.match((await board.get('/api/status')).body, { last_start: { reason: 'factory_reset' }, password_set: false })
+  t.equal((await board.get('/api/usbip')).body.allow, '')
+  t.match((await board.get('/api/journal')).body, [{ what: 'factory reset', target: 'lobby-7', who: 'admin' }])
 })
 
 t.test('B.endpoints GET /api/status tells how board and machine are; what is not known is null', async (t) => {

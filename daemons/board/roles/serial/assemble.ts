@@ -45,7 +45,7 @@ export async function assembleSerial(world: RoleWorld, { config, devices, httpPo
   })
   // What ports without a device were set to is kept for the day they have one again.
   const save = (now: Readonly<Record<number, unknown>>) => file.save({ ports: { ...saved, ...now } })
-  const ports = new SerialPorts({ ports: made, settings, httpPort, save, forget: () => file.save({ ports: {} }) })
+  const ports = new SerialPorts({ ports: made, settings, httpPort, save })
   parts.add({ name: 'serial', start: () => ports.start(), stop: () => ports.stop() })
   const finder = createLineFinder({ log, clock })
   return {
@@ -53,7 +53,6 @@ export async function assembleSerial(world: RoleWorld, { config, devices, httpPo
     state: () => ({ ports: ports.views() }),
     routes: serialRoutes({ ports, settings, recorder, devices: () => findAdapters(devices, finder) }),
     measure: (metrics) => measureSerial(metrics, ports),
-    reset: () => ports.reset(),
   }
 }
 

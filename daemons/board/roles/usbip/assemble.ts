@@ -54,7 +54,6 @@ export async function assembleUsbip(world: RoleWorld, { config, helper }: UsbipN
       ...scriptRoutes({ port: () => sharing.openPort ?? config.port, device: () => sharing.settings.device }),
     ],
     measure: (metrics) => measureUsbip(metrics, sharing),
-    reset: () => book.reset(),
   }
 }
 

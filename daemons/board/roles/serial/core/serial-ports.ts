@@ -5,7 +5,7 @@ import type { Verdict } from '../../../core/role.ts'
 import type { Setting } from '../../../core/setting.ts'
 import { checkPortForm } from './serial-form.ts'
 import type { SerialPort, SerialPortLife } from './serial-port.ts'
-import { firstPortSettings, type PortSettings } from './serial-settings.ts'
+import type { PortSettings } from './serial-settings.ts'
 import type { ClientView } from './served-client.ts'
 
 /** A port as the API shows it. */
@@ -18,8 +18,6 @@ export interface SerialPortsParts {
   httpPort(): number
   /** Saves what every port has, by number. @throws Fault `store_write_failed` */
   save(settings: Readonly<Record<number, PortSettings>>): Promise<void>
-  /** @throws Fault `store_write_failed` */
-  forget(): Promise<void>
 }
 
 export class SerialPorts {
@@ -63,14 +61,6 @@ export class SerialPorts {
         (name) => next[name as keyof PortSettings] !== before[name as keyof PortSettings],
       )
       return { view: viewOf(port), changed }
-    })
-  }
-
-  /** Every port as a board that was just flashed has it. */
-  async reset(): Promise<void> {
-    await this.#inTurn(async () => {
-      await this.#parts.forget()
-      for (const port of this.all) await port.apply(firstPortSettings(port.port), async () => {})
     })
   }
 

@@ -1,13 +1,7 @@
 /** The settings of sharing as they are changed: checked, saved, applied, one change after the other. */
 import { createTurn } from '#kit/turn.ts'
 import type { UsbSharing } from './usb-sharing.ts'
-import {
-  changedSettings,
-  firstSettings,
-  type ParseAllow,
-  type UsbipChange,
-  type UsbipSettings,
-} from './usbip-settings.ts'
+import { changedSettings, type ParseAllow, type UsbipChange, type UsbipSettings } from './usbip-settings.ts'
 
 /** What the book is made of. */
 export interface BookParts {
@@ -25,8 +19,6 @@ export interface UsbipBook {
    * @throws Fault `bad_fields`, `store_write_failed`
    */
   change(change: UsbipChange): Promise<UsbipChange>
-  /** As a board that was just flashed. */
-  reset(): Promise<void>
 }
 
 export function createUsbipBook({ sharing, parseAllow, save }: BookParts): UsbipBook {
@@ -45,6 +37,5 @@ export function createUsbipBook({ sharing, parseAllow, save }: BookParts): Usbip
 
   return {
     change: (change) => inTurn(() => changeNow(change)),
-    reset: () => inTurn(async () => void (await changeNow(firstSettings))),
   }
 }

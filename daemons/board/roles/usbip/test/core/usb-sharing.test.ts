@@ -193,11 +193,3 @@ t.test('two changes at once are both kept', async (t) => {
   await Promise.all([rig.book.change({ allow: '10.0.0.0/8' }), rig.book.change({ device: '1-1' })])
   t.same(rig.saved.at(-1), { enabled: true, allow: '10.0.0.0/8', device: '1-1' })
 })
-
-t.test('a reset is as just flashed', async (t) => {
-  const rig = await startShared(t, { allow: '10.0.0.0/8', device: '1-1' })
-  await rig.book.reset()
-  t.same(rig.saved.at(-1), { enabled: false, allow: '', device: '' })
-  await rig.settle(300)
-  t.equal(rig.devices.get('1-1')?.driver, 'usb')
-})
