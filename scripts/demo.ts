@@ -1,13 +1,14 @@
-/** `plantroom demo`: the gateway with simulated hardware on pseudo terminals. */
+/** `plantroom demo`: the gateway and two boards with simulated hardware on pseudo terminals. */
 import { parseArgs } from 'node:util'
-import { buildScene, type Undo } from './demo/scene.ts'
+import { buildScene } from './demo/scene.ts'
+import type { Undo } from './demo/undo.ts'
 import { sceneWords } from './demo/words.ts'
 
 const HELP = `Usage: plantroom demo [--listen HOST:PORT]
 
-Starts the gateway with simulated devices until Ctrl-C. Nothing is kept.
-  --listen HOST:PORT   where its page is, 127.0.0.1:3132 unless told; a port that is taken is replaced by a free one
-Exit codes: 0 stopped by you, 1 the gateway failed, 2 wrong usage
+Starts the gateway and two boards with simulated devices until Ctrl-C. Nothing is kept.
+  --listen HOST:PORT   where the gateway's page is, 127.0.0.1:3132 unless told; a port that is taken is replaced by a free one
+Exit codes: 0 stopped by you, 1 a daemon failed, 2 wrong usage
 `
 
 async function run(argv: readonly string[]): Promise<number> {
@@ -25,9 +26,11 @@ async function run(argv: readonly string[]): Promise<number> {
   try {
     const scene = await buildScene(listen, undo)
     process.stdout.write(sceneWords(scene))
-    const end = await Promise.race([told, scene.gateway.ended])
+    const { boards, gateway } = scene
+    const ends = [gateway, boards.till, boards.counter].map(({ ended }) => ended)
+    const end = await Promise.race([told, ...ends])
     if (end === 'stop') process.stdout.write('\nStopping.\n')
-    else process.stderr.write(`The gateway ended by itself:\n${end}\n`)
+    else process.stderr.write(`A daemon ended by itself:\n${end}\n`)
     return end === 'stop' ? 0 : 1
   } catch (error) {
     process.stderr.write(`The demo could not start: ${error instanceof Error ? error.message : error}\n`)

@@ -1,14 +1,16 @@
-/** What stands while the demo runs: simulated lines, the gateway, and everything that is set up in it. */
+/** What stands while the demo runs: simulated lines, the daemons, and everything that is set up in them. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type ApiClient, portPath, setUpGateway } from './api-client.ts'
+import { type DemoBoards, startBoards } from './boards.ts'
 import { type DaemonProcess, startDaemon } from './daemon-process.ts'
 import { LOOPBACK, wantedOrFree } from './free-port.ts'
 import { cellarUnits, type DemoUnit, meterUnits, startCellar, startMeters } from './lines.ts'
 import { NAMED_LINES, type NamedLine, openNamedLine } from './named-line.ts'
 import { startScale } from './scale.ts'
 import { openSink } from './sink.ts'
+import type { Undo } from './undo.ts'
 
 /** Both sign in with the same password. */
 export const demoLogin = { admin: 'admin', viewer: 'viewer', password: 'plantroom' } as const
@@ -18,6 +20,7 @@ const MODBUS_TCP_PORT = 1502
 
 export interface Scene {
   gateway: DaemonProcess
+  boards: DemoBoards
   meters: string
   cellar: string
   scale: string
@@ -26,9 +29,6 @@ export interface Scene {
   /** Of a viewer, for the meters alone. */
   apiKey: string
 }
-
-/** Each thing that was started says here how it is stopped; run from the last to the first. */
-export type Undo = (() => unknown)[]
 
 /** @param listen HOST:PORT of the gateway; a port that is taken is replaced by a free one */
 export async function buildScene(listen: string, undo: Undo): Promise<Scene> {
@@ -47,7 +47,7 @@ export async function buildScene(listen: string, undo: Undo): Promise<Scene> {
     `ports.allow=["${NAMED_LINES}", "/dev/ttyUSB*", "/dev/ttyACM*", "/dev/serial/by-id/*"]`,
     `modbus_tcp.host=${LOOPBACK}`,
   ]
-  const gateway = await startDaemon({ name: 'gateway', stateFolder, listen, sets })
+  const gateway = await startDaemon({ name: 'gateway', stateFolder: join(stateFolder, 'gateway'), listen, sets })
   undo.push(() => gateway.stop())
 
   const api = await setUpGateway(gateway.url, { username: demoLogin.admin, password: demoLogin.password })
@@ -55,7 +55,8 @@ export async function buildScene(listen: string, undo: Undo): Promise<Scene> {
   await setUpBus(api, { path: cellar.path, settings: {} }, cellarUnits)
   await setUpScale(api, scale.path, sink.url)
   const apiKey = await letOthersIn(api, meters.path)
-  return { gateway, meters: meters.path, cellar: cellar.path, scale: scale.path, tcpPort, apiKey }
+  const boards = await startBoards(stateFolder, undo)
+  return { gateway, boards, meters: meters.path, cellar: cellar.path, scale: scale.path, tcpPort, apiKey }
 }
 
 function opened(name: string, undo: Undo): NamedLine {

@@ -39,9 +39,9 @@ async function startDemo(t: Test, listen: string): Promise<Demo> {
     stream.setEncoding('utf8').on('data', (text) => {
       said += text
     })
-  await until(() => said.includes('relay 3 on\n') || child.exitCode !== null, START_MS)
+  await until(() => said.includes('/dev/tcp/') || child.exitCode !== null, START_MS)
   const of = (pattern: RegExp) => pattern.exec(said)?.[1] ?? t.fail(`it said:\n${said}`).toString()
-  const url = of(/Page +(http:\S+)\//)
+  const url = of(/Gateway +(http:\S+)\//)
   let token = ''
   async function get(path: string, bearer = token) {
     const response = await fetch(url + path, { headers: { authorization: `Bearer ${bearer}` } })
@@ -114,12 +114,12 @@ t.test(
     })
 
     await t.test('each command it prints does what it says', async (t) => {
-      const commands = demo.said.split('\n').filter((line) => /^ {2}(curl|mbpoll) /.test(line))
-      t.equal(commands.length, 3)
+      const commands = demo.said.split('\n').filter((line) => /^ {2}(curl|mbpoll|bash) /.test(line))
+      t.equal(commands.length, 4)
       for (const command of commands) {
         if (command.startsWith('  mbpoll') && !existsSync('/usr/bin/mbpoll')) continue
         const { stdout } = await run('sh', ['-c', command])
-        t.match(stdout, command.includes('curl') ? /"quality":"good"/ : /\[0\]:\s+2[23]\d|Written 1 references/)
+        t.match(stdout, wanted(command))
       }
       const relays = async () => {
         const { points } = await demo.get(portPath(demo.meters, '/points'))
@@ -130,6 +130,21 @@ t.test(
       if (!existsSync('/usr/bin/mbpoll')) return
       await until(async () => (await relays())[2] === true, SILENT_MS)
       t.same(await relays(), [false, false, true, false, false, false, false, false])
+    })
+
+    await t.test('the boards see each other, and share their lines', async (t) => {
+      const boards = [...demo.said.matchAll(/Board +(http:\S+)\//g)].map(([, url]) => url ?? '')
+      t.equal(boards.length, 2)
+      for (const board of boards) {
+        const peers = await (await fetch(`${board}/api/peers`)).json()
+        t.same(peers.map(({ name }: { name: string }) => name).sort(), ['Counter', 'Till'])
+      }
+      const { ports } = await (await fetch(`${boards[0]}/api/serial`)).json()
+      t.match(ports, [
+        { label: 'Till scale', state: 'open' },
+        { label: 'Parcel scale', mode: 'rfc2217', state: 'open' },
+      ])
+      t.equal((await fetch(`${boards[1]}/matrix`)).status, 200)
     })
 
     await t.test('the viewer signs in and may not change, the key sees its port alone', async (t) => {
@@ -153,6 +168,25 @@ t.test(
     })
   },
 )
+
+/** What a command prints that does what the demo says it does. */
+function wanted(command: string): RegExp {
+  if (command.includes('/dev/tcp')) return /ST,GS,[+-] *\d+\.\dkg/
+  return command.includes('curl') ? /"quality":"good"/ : /\[0\]:\s+2[23]\d|Written 1 references/
+}
+
+t.test('the demo ends when who reads it is gone, and nothing of it is left', { timeout: 120_000 }, async (t) => {
+  const demo = await startDemo(t, '127.0.0.1:0')
+  const pids = descendants(demo.child.pid ?? 0)
+  demo.child.stdout?.destroy()
+  demo.child.stderr?.destroy()
+  demo.child.kill('SIGHUP')
+  t.equal((await once(demo.child, 'exit'))[0], 0)
+  t.same(
+    pids.filter((pid) => existsSync(`/proc/${pid}`)),
+    [],
+  )
+})
 
 t.test('a second demo beside the first takes free ports and other names', { timeout: 120_000 }, async (t) => {
   const first = await startDemo(t, '127.0.0.1:0')
