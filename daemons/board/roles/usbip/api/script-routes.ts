@@ -3,6 +3,7 @@ import { Fault } from '#kit/fault.ts'
 import { Reply, type Route, route } from '#kit/http/route.ts'
 import type { HostScriptOptions } from '../core/host-script.ts'
 import { linuxHostScript } from '../core/linux-host-script.ts'
+import { windowsHostScript } from '../core/windows-host-script.ts'
 import { hostOfHeader } from '../wire/host-header.ts'
 
 /** What the scripts are made for. */
@@ -21,7 +22,10 @@ export function scriptRoutes({ port, device }: ScriptParts): Route[] {
       throw new Fault('bad_http', 'the header Host names neither a host nor an address, which the script is made for')
     return { host, port: port(), key: device() || null }
   }
-  const scripts = [['/usbip.sh', 'Linux', 'text/x-shellscript; charset=utf-8', linuxHostScript]] as const
+  const scripts = [
+    ['/usbip.sh', 'Linux', 'text/x-shellscript; charset=utf-8', linuxHostScript],
+    ['/usbip.ps1', 'Windows', 'text/plain; charset=utf-8', windowsHostScript],
+  ] as const
   return scripts.map(([path, system, type, scriptOf]) =>
     route({
       method: 'GET',

@@ -54,19 +54,27 @@ t.test('the stock client lists the device, and is answered when it asks for it',
   t.match(listed, /Vendor Specific Class/i)
 })
 
-t.test('B.auth.1 /usbip.sh is made for the name it was asked under, without a password', async (t) => {
-  const { board, port } = await startWorld(t)
-  await board.post('/api/usbip', { device: '0403:6001' })
-  t.equal((await board.post('/api/password', { password: 'correct horse' })).status, 200)
-  t.equal((await board.get('/api/usbip')).status, 401)
-  const { status, headers, body } = await board.get('/usbip.sh')
-  t.equal(status, 200)
-  t.match(headers.get('content-type'), /^text\/x-shellscript/)
-  t.match(body, /^host='127\.0\.0\.1'$/m)
-  t.ok(body.includes(`port='${port}'`))
-  t.ok(body.includes("device='0403:6001'"))
-  t.equal(spawnSync('sh', ['-n'], { input: body }).status, 0, 'a shell reads it')
-})
+t.test(
+  'B.auth.1 /usbip.sh and /usbip.ps1 are made for the name they were asked under, without a password',
+  async (t) => {
+    const { board, port } = await startWorld(t)
+    await board.post('/api/usbip', { device: '0403:6001' })
+    t.equal((await board.post('/api/password', { password: 'correct horse' })).status, 200)
+    t.equal((await board.get('/api/usbip')).status, 401)
+    const { status, headers, body } = await board.get('/usbip.sh')
+    t.equal(status, 200)
+    t.match(headers.get('content-type'), /^text\/x-shellscript/)
+    t.match(body, /^host='127\.0\.0\.1'$/m)
+    t.ok(body.includes(`port='${port}'`))
+    t.ok(body.includes("device='0403:6001'"))
+    t.equal(spawnSync('sh', ['-n'], { input: body }).status, 0, 'a shell reads it')
+    const windows = await board.get('/usbip.ps1')
+    t.equal(windows.status, 200)
+    t.match(windows.headers.get('content-type'), /^text\/plain/)
+    t.match(windows.body, /^\$BoardHost = '127\.0\.0\.1'\r$/m)
+    t.ok(windows.body.includes(`$BoardPort = '${port}'`))
+  },
+)
 
 t.test('a thousand connections of one host keep nobody else out, and cost the board nothing that stays', async (t) => {
   const { board, port, state } = await startWorld(t, ['usbip.op_timeout_ms=2000'])
