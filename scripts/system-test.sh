@@ -10,7 +10,7 @@ readonly suite=trixie
 readonly work=build/system-test
 readonly root=$work/$suite
 # Seconds for the container's whole life, boot and end included.
-readonly bound_s=300
+readonly bound_s=420
 
 [ "$(id -u)" = 0 ] || { echo 'make system-test needs root: sudo make system-test' >&2; exit 3; }
 deb=${1:-$(ls -t build/plantroom_*_"$(dpkg --print-architecture)".deb | head -n 1)}

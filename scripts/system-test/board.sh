@@ -96,8 +96,9 @@ installs_an_image() {
 takes_an_image() {
   local log=/tmp/ota.answer pid
   mkdir -p /run/systemd/system/plantroom-board.service.d
-  printf '[Service]\nExecStart=\nExecStart=/usr/bin/plantroom board --set ota.compatible=test --set %s --set %s\n' \
-    'ota.command=["/usr/bin/true"]' ota.reserve_bytes=0 >/run/systemd/system/plantroom-board.service.d/ota.conf
+  printf '[ota]\ncompatible = "test"\ncommand = ["/usr/bin/true"]\nreserve_bytes = 0\n' >/run/board-ota.toml
+  printf '[Service]\nExecStart=\nExecStart=/usr/bin/plantroom board --config /run/board-ota.toml\n' \
+    >/run/systemd/system/plantroom-board.service.d/ota.conf
   systemctl daemon-reload && systemctl restart "$unit" && until_true 10 board_answers || return 1
   pid=$(show MainPID)
   plantroom firmware sign --key /tmp/release.key --compatible test --version 2.1.0 /tmp/rootfs /tmp/image || return 1
@@ -116,7 +117,7 @@ begins_anew_in_place() {
     && [ "$(show NRestarts)" = "$restarts" ] && [ -n "$(show StatusText)" ]
 }
 leaves_as_it_was() {
-  rm -rf /run/systemd/system/plantroom-{board,helper}.service.d /etc/plantroom/install-firmware \
+  rm -rf /run/systemd/system/plantroom-{board,helper}.service.d /run/board-ota.toml /etc/plantroom/install-firmware \
     /etc/plantroom/firmware-keys /var/lib/slots /var/lib/private/plantroom/board/image
   systemctl daemon-reload && systemctl restart "$unit" && until_true 10 board_answers
 }
