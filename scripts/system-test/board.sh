@@ -114,8 +114,11 @@ begins_anew_in_place() {
   pid=$(show MainPID) restarts=$(show NRestarts)
   curl --silent --fail --show-error --max-time 5 --request POST "$board/api/reboot" || return 1
   until_true 10 started_because reboot && is_active && [ "$(show MainPID)" = "$pid" ] \
-    && [ "$(show NRestarts)" = "$restarts" ] && [ -n "$(show StatusText)" ]
+    && [ "$(show NRestarts)" = "$restarts" ] && [ -n "$(show StatusText)" ] && watchdog_hears_it
 }
+# Pings come every 10 s, of the new program as of the old.
+watchdog_hears_it() { until_true 14 was_heard_after "$(show WatchdogTimestampMonotonic)"; }
+was_heard_after() { [ "$(show WatchdogTimestampMonotonic)" != "$1" ]; }
 leaves_as_it_was() {
   rm -rf /run/systemd/system/plantroom-{board,helper}.service.d /run/board-ota.toml /etc/plantroom/install-firmware \
     /etc/plantroom/firmware-keys /var/lib/slots /var/lib/private/plantroom/board/image
