@@ -9,7 +9,7 @@ import { type Device, plugIn } from '#kit/test/line/named-pty.ts'
 import { noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import { otaRig } from './ota-rig.ts'
 import { AWAY } from './page-stage.ts'
-import { type RunningBoard, startBoard } from './running-board.ts'
+import { type RunningBoard, setUp, startBoard } from './running-board.ts'
 
 interface Stage extends Rig {
   board: RunningBoard
@@ -17,19 +17,6 @@ interface Stage extends Rig {
 
 interface SerialStage extends Stage {
   device: Device
-}
-
-/** A board is new until its settings were saved once; what it is set to does not matter here. */
-async function setUp(board: RunningBoard): Promise<void> {
-  const { body } = await board.get('/api/config')
-  const form = Object.fromEntries(Object.entries(body).map(([name, value]) => [name, String(value)]))
-  await board.post('/api/config', form)
-  for (let tries = 0; tries < 100; tries++) {
-    const answer = await board.get('/api/status').catch(() => undefined)
-    if (answer?.body.set_up === true) return
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
-  throw new Error('the board is not back after its settings were saved')
 }
 
 t.test('B.serial the page of a serial server', { skip: noBrowser, timeout: 60_000 }, async (t) => {

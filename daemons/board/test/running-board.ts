@@ -1,6 +1,7 @@
 /** The real board as a child process, and requests to it, for end-to-end tests. */
 import type { Test } from 'tap'
 import { type Answer, ask, type RunningDaemon, type StartOptions, startDaemon } from '#kit/test/running-daemon.ts'
+import { until } from '#kit/test/until.ts'
 
 export interface RunningBoard extends RunningDaemon {
   /** Signed in as admin where a password is given. */
@@ -18,6 +19,17 @@ export async function startBoard(t: Test, options: StartOptions = {}): Promise<R
     post: (path, form = {}, password) =>
       ask(daemon.url + path, { method: 'POST', headers: credentials(password), body: new URLSearchParams(form) }),
   }
+}
+
+/** Saves what a new board has, with changes, and waits until it is back: its pages begin with the first run before. */
+export async function setUp(board: RunningBoard, change: Record<string, string> = {}): Promise<void> {
+  const { body } = await board.get('/api/config')
+  const form = Object.fromEntries(Object.entries({ ...body, ...change }).map(([name, value]) => [name, String(value)]))
+  await board.post('/api/config', form)
+  await until('the board is back with its settings', async () => {
+    const answer = await board.get('/api/status').catch(() => undefined)
+    return answer?.body.set_up === true
+  })
 }
 
 function credentials(password: string | undefined): Record<string, string> {
