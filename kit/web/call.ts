@@ -49,31 +49,30 @@ export interface CallOptions {
   answerMs?: number
   /** Do not ask to sign in again when the token is refused; the fault is thrown. */
   isSignIn?: boolean
-  /** `authorization` of this call alone. */
-  authorization?: string
 }
 
 /** How the calls of a page say who calls. */
 export interface Credentials {
-  /** Value of the `authorization` header; null while nobody is signed in. */
+  /** Value of the `authorization` header; null where the page sends none. */
   header(): string | null
+  /** Whether somebody is signed in, so that calls make sense. */
+  isReady(): boolean
+  /** Calls carry this header and nothing that the browser keeps, so that it never asks its user by itself. */
+  isAlone?: boolean
   /** What was refused with 401 is asked for again; resolves when there is another one. @param used the header that was refused */
   renewed(used: string | null): Promise<void>
 }
 
 let credentials: Credentials | undefined
 
-/**
- * Says how calls are signed. A page that never says leaves it to the browser, as HTTP Basic has it: the browser asks for
- * the password, keeps it, and a call that is refused all the same is a fault like any other.
- */
+/** Says how calls are signed. Where a page never says, a call that is refused is a fault like any other. */
 export function signCallsWith(given: Credentials): void {
   credentials = given
 }
 
 /** Whether a call has what it is signed with. */
 export function canCall(): boolean {
-  return credentials === undefined || credentials.header() !== null
+  return credentials?.isReady() ?? true
 }
 
 /**
@@ -83,9 +82,9 @@ export function canCall(): boolean {
  */
 export async function call<Answer>(target: Target, body?: unknown, options: CallOptions = {}): Promise<Answer> {
   for (;;) {
-    const used = options.authorization ?? credentials?.header() ?? null
+    const used = credentials?.header() ?? null
     const reply = await send(target, body, used, options.answerMs ?? ANSWER_MS)
-    if (reply.status === 401 && credentials && !options.isSignIn && !options.authorization) {
+    if (reply.status === 401 && credentials && !options.isSignIn) {
       await credentials.renewed(used)
       continue
     }
@@ -104,7 +103,8 @@ async function send(target: Target, body: unknown, used: string | null, answerMs
   const sent = body === undefined ? null : isForm ? body : JSON.stringify(body)
   const signal = AbortSignal.timeout(answerMs)
   try {
-    return await fetch(path, { method, headers, signal, body: sent })
+    const kept = credentials?.isAlone ? 'omit' : 'same-origin'
+    return await fetch(path, { method, headers, signal, body: sent, credentials: kept })
   } catch (cause) {
     lose()
     throw new NoContact(cause)

@@ -36,6 +36,7 @@ export function signOut(): void {
 /** Calls that carry the token. A refused one asks the reader to sign in again, over the page. */
 export const tokenCredentials: Credentials = {
   header: () => (token.value === null ? null : `Bearer ${token.value}`),
+  isReady: () => token.value !== null,
   renewed(used) {
     if (token.value !== null && used !== tokenCredentials.header()) return Promise.resolve()
     isSignedOut.value = true

@@ -9,6 +9,7 @@ t.test('the serial server', { skip: noBrowser, timeout: 90_000 }, async (t) => {
     ['shows who is on each line, and what to look at where there are errors', serialCards],
     ['edits a line; a refused save says why at the field', serialEdit],
     ['drops a client, and asks first', serialDrop],
+    ['asks for the password again over the page and keeps what was typed', signedOut],
     ['says when contact is lost, and comes back by itself', contactLost],
   ])
 })
@@ -67,6 +68,23 @@ async function serialDrop(t: Test, { page, board, audit, calm }: Stage): Promise
   await page.getByText('10.20.4.40 was dropped from Lift.').waitFor()
   await page.getByRole('button', { name: 'Drop 10.20.4.40' }).waitFor({ state: 'detached' })
   t.match(board.asked.at(-1), { path: '/api/serial/drop', form: { port: '1', client: '1' } })
+}
+
+async function signedOut(t: Test, { page, board, audit, visit }: Stage): Promise<void> {
+  await visit('live', 'edit', '1')
+  await page.getByLabel('Label', { exact: true }).fill('Lift B')
+  board.state.password = 'changed elsewhere'
+  const dialog = page.getByRole('dialog', { name: 'Sign in again' })
+  await dialog.waitFor()
+  await audit(t, 'signed-out')
+  await dialog.getByLabel('Password').fill('wrong')
+  await page.keyboard.press('Enter')
+  await dialog.getByText('The board does not take this password.').waitFor()
+  await dialog.getByLabel('Password').fill('changed elsewhere')
+  await page.keyboard.press('Enter')
+  await dialog.waitFor({ state: 'detached' })
+  t.equal(await page.getByLabel('Label', { exact: true }).inputValue(), 'Lift B', 'what was typed is still there')
+  board.state.password = null
 }
 
 async function contactLost(t: Test, { page, offline, audit, visit }: Stage): Promise<void> {

@@ -195,13 +195,6 @@ export interface Peer {
   last_answer_at: number | null
 }
 
-/** Answer of `GET /api/auth`. */
-export interface Auth {
-  username: string
-  password: string | null
-  authorization: string | null
-}
-
 /** A form as the API takes it; switches as 1 and 0. */
 export function formBody(values: Record<string, string | number | boolean | null>): URLSearchParams {
   const body = new URLSearchParams()
@@ -218,15 +211,13 @@ export const api = {
   status: () => call<Status>('GET /api/status'),
   config: () => call<Config>('GET /api/config'),
   configForm: () => call<ConfigForm>('GET /api/config/form'),
-  saveConfig: (values: Config, authorization?: string) =>
+  saveConfig: (values: Config) =>
     call<Restart & { changed: string[]; restarts: boolean }>('POST /api/config', formBody(values), {
       answerMs: SLOW_ANSWER_MS,
-      ...(authorization ? { authorization } : {}),
     }),
   reboot: () => call<Restart>('POST /api/reboot'),
   setPassword: (password: string) =>
     call<{ password_set: boolean }>('POST /api/password', formBody({ password }), { answerMs: SLOW_ANSWER_MS }),
-  auth: () => call<Auth>('GET /api/auth'),
   identify: (on: boolean) => call<{ identify_until: number | null }>('POST /api/identify', formBody({ on })),
   factoryReset: (hostname: string) => call<Restart>('POST /api/factory_reset', formBody({ hostname })),
   peers: () => call<Peer[]>('GET /api/peers'),

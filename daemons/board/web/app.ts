@@ -11,8 +11,10 @@ import { age, fixed, THIN } from '#kit/web/numbers.ts'
 import { goTo, linkTo, place } from '#kit/web/route.ts'
 import { type Entry, plate, Shell } from '#kit/web/shell.ts'
 import type { Status } from './api.ts'
+import { isSignedOut } from './basic.ts'
 import { notices, restartBanner } from './notices.ts'
-import { isSettingUp, plateFacts, refused, status } from './state.ts'
+import { SignedOut } from './signed-out.ts'
+import { isSettingUp, plateFacts, status } from './state.ts'
 import { litOf, stateWords } from './words.ts'
 
 const FirstRun = lazy(async () => (await import('./first-run.ts')).FirstRun)
@@ -34,10 +36,13 @@ const ENTRIES: readonly (readonly [word: string, label: string, icon: IconName, 
   ['system', 'System', 'system', 'y'],
 ]
 
-/** The whole page. */
+/** The whole page. What asks for the password is not fetched when it is needed: it would need the password itself. */
 export function App(): VNode {
-  const known = status.value
-  if (!known) return Waiting()
+  return html`${body(status.value)}${isSignedOut.value ? html`<${SignedOut} />` : null}`
+}
+
+function body(known: Status | null): VNode {
+  if (!known) return waiting()
   if (isSettingUp.value || isNew(known)) return html`<${FirstRun} />`
   return html`<${Known} known=${known} />`
 }
@@ -47,7 +52,7 @@ function isNew(known: Status): boolean {
   return known.set_up === false
 }
 
-function Waiting(): VNode {
+function waiting(): VNode {
   let words = say('busy', 'Asking the board how it is', 'This usually takes less than a second.')
   if (isLost.value)
     words = say(
@@ -55,10 +60,6 @@ function Waiting(): VNode {
       'No contact with this board',
       'It is asked again every few seconds; this page comes back by itself.',
     )
-  if (refused.value !== null) {
-    const again = html`<button class="btn primary" type="button" onClick=${() => location.reload()}>Sign in</button>`
-    words = say('warn', 'This board asks for its password', `${refused.value} The user name is admin.`, again)
-  }
   return html`<main class="alone" id="main"><div class="alone-in">${plate(plateFacts())}<h1 class="sr">Plantroom board</h1><div class="panel">${words}</div></div></main>`
 }
 

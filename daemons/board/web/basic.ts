@@ -1,7 +1,84 @@
-/** The password as the browser keeps it: it signs calls in by itself, once it has been told. */
+/**
+ * The password of a board. The browser has asked for it before the page came, and would ask again at every call that is
+ * refused; so the page learns once what it signed in with, signs its calls by itself, and asks in a dialog of its own.
+ */
+import { signal } from '@preact/signals'
+import type { Credentials } from '#kit/web/call.ts'
 
 /** The one user of a board. */
 const USER = 'admin'
+/** What the page signed in with. */
+const AUTH = '/api/auth'
+
+/** True while the board refuses what the page signs with: the dialog over the page asks again. */
+export const isSignedOut = signal(false)
+
+/** Value of the `authorization` header; null where the board has no password. */
+let header: string | null = null
+let isLearned = false
+let waiting: (() => void)[] = []
+/** While the password is being changed from here, what is refused waits for the new one. */
+let changing: Promise<void> | null = null
+
+/** What calls are signed with; null without a password. */
+export function signedInWith(): string | null {
+  return header
+}
+
+/** Calls that carry the password; a refused one waits for the dialog. */
+export const basicCredentials: Credentials = {
+  isAlone: true,
+  header: () => header,
+  isReady: () => !isSignedOut.value,
+  async renewed() {
+    if (changing !== null) return await changing
+    if (!isLearned) return await learn()
+    isSignedOut.value = true
+    await new Promise<void>((resolve) => {
+      waiting.push(resolve)
+    })
+  },
+}
+
+/** Learns from the board what the browser signed in with. */
+export async function learn(): Promise<void> {
+  const answer = await fetch(AUTH).catch(() => undefined)
+  if (!answer?.ok) return
+  const { authorization } = (await answer.json()) as { authorization: string | null }
+  header = authorization
+  isLearned = true
+}
+
+/** Tries a password; what waited for one goes on where it is the right one. @returns whether it is */
+export async function signIn(password: string): Promise<boolean> {
+  const tried = basicOf(password)
+  const answer = await fetch(AUTH, { headers: { authorization: tried }, credentials: 'omit' }).catch(() => undefined)
+  if (!answer?.ok) return false
+  header = tried
+  isSignedOut.value = false
+  const ready = waiting
+  waiting = []
+  for (const go of ready) go()
+  await tellBrowser(password)
+  return true
+}
+
+/** Changes the password, and goes on with the new one. @throws what `change` throws; the old one holds then */
+export async function changePassword(password: string, change: () => Promise<unknown>): Promise<void> {
+  async function run(): Promise<void> {
+    await change()
+    header = password === '' ? null : basicOf(password)
+    isLearned = true
+    if (password !== '') await tellBrowser(password)
+  }
+  const running = run()
+  changing = running.catch(() => {})
+  try {
+    await running
+  } finally {
+    changing = null
+  }
+}
 
 /** Value of the `authorization` header for a password. @source RFC 7617, 2 and 2.1: UTF-8 */
 export function basicOf(password: string): string {
@@ -10,14 +87,15 @@ export function basicOf(password: string): string {
 }
 
 /**
- * Tells the browser a password that was just set, so that it does not ask for it. A request that names user and password
- * is the only way: what `fetch` is given by a header is used once and not kept. A browser that keeps nothing asks.
+ * Tells the browser a password that is known to be right, so that it does not ask for it when the page is loaded again.
+ * A request that names user and password is the only way: a header is used once and not kept. Where nothing is kept the
+ * browser asks.
  */
-export function tellBrowser(password: string): Promise<void> {
+function tellBrowser(password: string): Promise<void> {
   return new Promise((resolve) => {
     const request = new XMLHttpRequest()
     request.onloadend = () => resolve()
-    request.open('GET', '/api/auth', true, USER, password)
+    request.open('GET', AUTH, true, USER, password)
     request.send()
   })
 }

@@ -13,7 +13,7 @@ import { focusStep, steps } from '#kit/web/steps.ts'
 import { Toasts } from '#kit/web/toast.ts'
 import { type RoleName, roleNames } from '../wire/role-name.ts'
 import { api, type Config, type ConfigForm, type Status } from './api.ts'
-import { basicOf, tellBrowser } from './basic.ts'
+import { changePassword } from './basic.ts'
 import { awaitRestart, isLate, placesAfter, restarting, waitText } from './restart.ts'
 import { isSettingUp, plateFacts, status } from './state.ts'
 import { roleNouns, roleSentences, roleTitles } from './words.ts'
@@ -94,12 +94,9 @@ function Known({ config, roles, board }: KnownProps): VNode {
 async function keep(config: Config, form: Form): Promise<number> {
   const { password, name, hostname, role } = form.values.value
   const typed = String(password)
-  if (typed !== '') {
-    await api.setPassword(typed)
-    await tellBrowser(typed)
-  }
+  if (typed !== '') await changePassword(typed, () => api.setPassword(typed))
   const values = { ...config, name: String(name).trim(), hostname: String(hostname).trim(), role: String(role) }
-  const answer = await api.saveConfig(values, typed === '' ? undefined : basicOf(typed))
+  const answer = await api.saveConfig(values)
   return answer.about_s
 }
 

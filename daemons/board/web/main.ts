@@ -1,16 +1,21 @@
-/** Starts the board's pages. The browser itself signs calls in, as HTTP Basic has it. */
+/** Starts the board's pages. */
 import { render } from 'preact'
+import { signCallsWith } from '#kit/web/call.ts'
 import { startContact } from '#kit/web/contact.ts'
 import { html } from '#kit/web/html.ts'
 import { startKeys } from '#kit/web/keys.ts'
 import { startNow } from '#kit/web/now.ts'
 import { startRoute } from '#kit/web/route.ts'
 import { App } from './app.ts'
+import { basicCredentials, learn } from './basic.ts'
 import { LOOK_MS, look, startFeed } from './state.ts'
 
+signCallsWith(basicCredentials)
 startNow()
 startRoute()
 startKeys()
-startFeed()
-startContact(look, LOOK_MS)
+void learn().then(() => {
+  startFeed()
+  startContact(look, LOOK_MS)
+})
 render(html`<${App} />`, document.body)

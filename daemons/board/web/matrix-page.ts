@@ -14,6 +14,7 @@ import { count, UNKNOWN } from '#kit/web/numbers.ts'
 import { walkRows } from '#kit/web/rows.ts'
 import { Tools } from '#kit/web/tools.ts'
 import { api, type Peer } from './api.ts'
+import { signedInWith } from './basic.ts'
 import { askBoards, farBoards, pageOf, typePassword } from './far-boards.ts'
 import { type BoardRow, chosenRows, isNeedy, judgeBoards, nameOf, rowOf, sortRows } from './matrix.ts'
 import { status } from './state.ts'
@@ -64,9 +65,9 @@ export function MatrixPage(): VNode {
 }
 
 async function lookAround(): Promise<void> {
-  const [found, { authorization }] = await Promise.all([api.peers(), api.auth()])
+  const found = await api.peers()
   peers.value = found
-  await askBoards(found, authorization)
+  await askBoards(found, signedInWith())
 }
 
 function alone(): VNode {

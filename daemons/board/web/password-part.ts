@@ -9,7 +9,7 @@ import { useForm } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
 import { toast } from '#kit/web/toast.ts'
 import { api } from './api.ts'
-import { tellBrowser } from './basic.ts'
+import { changePassword } from './basic.ts'
 import { lookNow } from './state.ts'
 
 /** The panel. @param isFirst gives the field the focus, where somebody came here to set one */
@@ -20,8 +20,7 @@ export function PasswordPart({ isSet, isFirst }: { isSet: boolean; isFirst: bool
   async function save(): Promise<void> {
     const password = String(form.values.value.password)
     if (password === '') throw new Error('Type the new password first.')
-    await api.setPassword(password)
-    await tellBrowser(password)
+    await changePassword(password, () => api.setPassword(password))
   }
   async function submit(event: Event): Promise<void> {
     event.preventDefault()
@@ -32,7 +31,7 @@ export function PasswordPart({ isSet, isFirst }: { isSet: boolean; isFirst: bool
   }
   async function remove(): Promise<void> {
     try {
-      await api.setPassword('')
+      await changePassword('', () => api.setPassword(''))
       toast('The password is removed.')
     } catch (thrown) {
       toast(sentenceOf(thrown))

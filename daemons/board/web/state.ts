@@ -1,6 +1,5 @@
 /** What the pages know of this board: told by the feed every second, asked for where the feed is down. */
 import { signal } from '@preact/signals'
-import { CallFault, NoContact } from '#kit/web/call.ts'
 import { lose } from '#kit/web/contact.ts'
 import { aheadMs } from '#kit/web/now.ts'
 import type { PlateFacts } from '#kit/web/shell.ts'
@@ -16,8 +15,6 @@ const TRUSTED_MS = 2500
 
 /** The board as it was last told; null until the first answer. */
 export const status = signal<Status | null>(null)
-/** What the board refused when it was asked how it is: the browser has no password for it. */
-export const refused = signal<string | null>(null)
 /** True from the first step of the first run to the last, also when the board knows its name already. */
 export const isSettingUp = signal(false)
 
@@ -40,15 +37,10 @@ export function startFeed(): void {
   })
 }
 
-/** One look. @throws NoContact when the board did not answer */
+/** One look. @throws NoContact, CallFault when the board did not answer, or not with how it is */
 export async function look(): Promise<void> {
   if (Date.now() - heardAtMs < TRUSTED_MS) return
-  try {
-    take(await api.status())
-  } catch (thrown) {
-    if (thrown instanceof NoContact || !(thrown instanceof CallFault)) throw thrown
-    refused.value = thrown.message
-  }
+  take(await api.status())
 }
 
 /** Asks at once, after the hand changed something. */
@@ -58,7 +50,6 @@ export async function lookNow(): Promise<void> {
 }
 
 function take(told: Status): void {
-  refused.value = null
   aheadMs.value = Date.now() - told.time.now
   status.value = told
   noticeStart(told.started_at)

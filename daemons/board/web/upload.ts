@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals'
 import { CallFault } from '#kit/web/call.ts'
 import { api } from './api.ts'
+import { signedInWith } from './basic.ts'
 
 /** How an upload stands. */
 export type Upload =
@@ -49,6 +50,8 @@ export function sendImage(file: File): Promise<Installed | null> {
     progress(0)
     request.open('POST', '/api/ota')
     request.setRequestHeader('content-type', 'application/octet-stream')
+    const authorization = signedInWith()
+    if (authorization !== null) request.setRequestHeader('authorization', authorization)
     request.send(file)
   })
 }

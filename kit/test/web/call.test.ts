@@ -35,7 +35,7 @@ async function daemon(t: Test, answers: { status: number; body: string }[]): Pro
   return asked
 }
 
-t.test('a page that never says how calls are signed leaves that to the browser, and a 401 is a fault', async (t) => {
+t.test('where a page never says how calls are signed, a 401 is a fault', async (t) => {
   const asked = await daemon(t, [{ status: 401, body: '{"error":"unauthorized","message":"A password is set."}' }])
   t.equal(canCall(), true)
   await t.rejects(call('GET /api/status'), { code: 'unauthorized', status: 401, message: 'A password is set.' })
@@ -82,6 +82,7 @@ t.test('refused credentials are asked for again and the call is repeated', async
   let token = 'old'
   signCallsWith({
     header: () => `Bearer ${token}`,
+    isReady: () => token !== '',
     async renewed(used) {
       t.equal(used, 'Bearer old')
       token = 'new'
@@ -94,11 +95,8 @@ t.test('refused credentials are asked for again and the call is repeated', async
   )
 })
 
-t.test('a call may carry an authorization of its own, and is then not repeated', async (t) => {
-  const asked = await daemon(t, [{ status: 401, body: '{"error":"unauthorized","message":"No."}' }])
-  await t.rejects(call('POST /api/config', undefined, { authorization: 'Basic eDp5' }), CallFault)
-  t.same(
-    asked.map(({ headers }) => headers.authorization),
-    ['Basic eDp5'],
-  )
+t.test('a refused sign-in is a fault, and is not asked for again', async (t) => {
+  const asked = await daemon(t, [{ status: 401, body: '{"error":"wrong_login","message":"No."}' }])
+  await t.rejects(call('POST /api/login', {}, { isSignIn: true }), CallFault)
+  t.equal(asked.length, 1)
 })
