@@ -41,7 +41,7 @@ async function firstRun(t: Test, { page, board, audit }: Stage): Promise<void> {
 }
 
 async function settings(t: Test, { page, board, audit }: Stage): Promise<void> {
-  await page.getByRole('link', { name: 'Settings' }).click()
+  await page.getByRole('navigation').getByRole('link', { name: 'Settings' }).click()
   await page.getByText('Fixed address').click()
   await page.getByLabel('Address', { exact: true }).fill('10.20.4.300')
   await page.getByRole('button', { name: 'Save and restart' }).click()
