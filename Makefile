@@ -88,12 +88,17 @@ test: ## sets everything up and runs every check and test
 	@node scripts/run-tests.ts checks unit e2e
 
 .PHONY: bench
-bench: bench-gateway ## every measurement
+bench: bench-gateway bench-serial ## every measurement
 
 .PHONY: bench-gateway
 bench-gateway: build ## the gateway against its peers; results in docs/bench
 	@scripts/apt-setup.sh bench
 	@node scripts/bench/gateway.ts
+
+.PHONY: bench-serial
+bench-serial: build ## the board's serial server against its peers; results in docs/bench
+	@scripts/apt-setup.sh bench
+	@node scripts/bench/serial.ts
 
 .PHONY: system-test
 system-test: deb ## boots the units for real in a container of Debian trixie (needs root)

@@ -33,10 +33,10 @@ export interface SteeredSocket extends PassedSocket {
   /** Nothing of the line goes to it any more until `goDirect`. */
   goIndirect(): void
   /**
-   * What of its bytes goes to the line at once, the rest is told by `onBytes`: all, those before the first FF, or none.
-   * Over Telnet each FF of the line goes to it twice.
+   * What of its bytes goes to the line at once, the rest is told by `onBytes`: all, Telnet's data up to
+   * the first command (a doubled FF is one), or none. Over Telnet each FF of the line goes to it twice.
    */
-  steer(reads: 'all' | 'untilIac' | 'none', isTelnet: boolean): void
+  steer(reads: 'all' | 'untilCommand' | 'none', isTelnet: boolean): void
 }
 
 /** As of any passed socket; `isHalf` says that of a doubled FF with which the rest begins it has taken the first. */

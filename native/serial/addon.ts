@@ -10,8 +10,8 @@ export const EVENT = { bytes: 0, writable: 1, lost: 2, passed: 3 } as const
 /** Kinds of note about bytes that passed between the line and a socket, and the doubles of one note. */
 export const NOTE = { fromLine: 0, fromSocket: 1, behind: 2, ended: 3, size: 5 } as const
 
-/** What of a socket's bytes the addon hands to the line: all, those before the first FF, or none. */
-export const READS = { all: 0, untilIac: 1, none: 2 } as const
+/** What of a socket's bytes the addon hands to the line: all, Telnet's data up to the first command, or none. */
+export const READS = { all: 0, untilCommand: 1, none: 2 } as const
 
 /** Settings in the addon's own flat form. */
 export interface NativeSettings {

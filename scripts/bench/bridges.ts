@@ -56,20 +56,37 @@ export async function startSocat(device: string): Promise<Bridge> {
 
 /** ser2net with nodelay on and chardelay off: its quickest. */
 export async function startSer2net(device: string): Promise<Bridge> {
-  const port = await freePort()
+  return startSer2netOn([device], '')
+}
+
+/** The same with Telnet and RFC 2217. */
+export async function startSer2netTelnet(device: string): Promise<Bridge> {
+  return startSer2netOn([device], 'telnet(rfc2217),')
+}
+
+/** One ser2net for several devices; `ports` has one for each, `port` the first of them. */
+export async function startSer2netOn(
+  devices: readonly string[],
+  filter: '' | 'telnet(rfc2217),',
+): Promise<Bridge & { ports: number[]; pid: number }> {
+  const ports: number[] = []
+  for (const _ of devices) ports.push(await freePort())
   const folder = mkdtempSync(join(tmpdir(), 'ser2net-'))
-  const config = [
-    'connection: &line',
-    `  accepter: tcp(nodelay=true),127.0.0.1,${port}`,
+  const config = devices.flatMap((device, index) => [
+    `connection: &line${index}`,
+    `  accepter: ${filter}tcp(nodelay=true),127.0.0.1,${ports[index]}`,
     `  connector: serialdev,${device},115200n81,local`,
     '  options:',
     '    chardelay: false',
+    '    max-connections: 4',
     '',
-  ]
+  ])
   writeFileSync(join(folder, 'ser2net.yaml'), config.join('\n'))
   const child = spawn('ser2net', ['-n', '-c', join(folder, 'ser2net.yaml')], { stdio: 'ignore' })
   return {
-    port,
+    port: ports[0] ?? 0,
+    ports,
+    pid: child.pid ?? 0,
     async stop() {
       await end(child)
       rmSync(folder, { recursive: true })

@@ -5,6 +5,7 @@
  *   rtt PORT SIZE COUNT       TCP -> line -> echo -> TCP; microseconds at p50 and p99
  *   line-to-tcp PORT BYTES    MB/s, bytes written into the pty, read from TCP
  *   tcp-to-line PORT BYTES    MB/s, the other way
+ *   telnet-rtt, telnet-line-to-tcp, telnet-tcp-to-line   the same over Telnet: FF twice, commands passed over
  *   modbus PORT REGISTERS COUNT   Modbus TCP reads of holding registers a second, answered by a unit on the pty
  * Each byte stream carries a pattern and is compared: a bridge that loses or turns bytes fails.
  */
@@ -86,6 +87,42 @@ static bool writeAll(int fd, const unsigned char* from, size_t size) {
   return true;
 }
 
+/** Takes Telnet apart: what is left in place is data. Commands of the server are passed over. */
+struct Telnet {
+  enum { kData, kIac, kVerb, kSub, kSubIac } place = kData;
+
+  size_t data(unsigned char* bytes, size_t length) {
+    size_t out = 0;
+    for (size_t at = 0; at < length; at++) {
+      unsigned char byte = bytes[at];
+      if (place == kData) {
+        if (byte == 255) place = kIac;
+        else bytes[out++] = byte;
+      } else if (place == kIac) {
+        place = byte >= 251 && byte <= 254 ? kVerb : byte == 250 ? kSub : kData;
+        if (byte == 255) bytes[out++] = byte;
+      } else if (place == kVerb) {
+        place = kData;
+      } else if (place == kSub) {
+        if (byte == 255) place = kSubIac;
+      } else {
+        place = byte == 240 ? kData : kSub;
+      }
+    }
+    return out;
+  }
+
+  static std::vector<unsigned char> frame(const unsigned char* bytes, size_t length) {
+    std::vector<unsigned char> out;
+    out.reserve(length + length / 64);
+    for (size_t at = 0; at < length; at++) {
+      out.push_back(bytes[at]);
+      if (bytes[at] == 255) out.push_back(255);
+    }
+    return out;
+  }
+};
+
 /** Gives the bridge time to have opened the device after the connection was made, and empties both ends. */
 static void settle(int line, int tcp) {
   unsigned char scrap[4096];
@@ -111,7 +148,7 @@ static void echo(int line, size_t total) {
   }
 }
 
-static void roundTrip(int line, int port, size_t size, size_t count) {
+static void roundTrip(int line, int port, size_t size, size_t count, bool isTelnet) {
   int tcp = dial(port);
   if (tcp < 0) {
     printf("{\"error\":\"no connection\"}\n");
@@ -119,19 +156,21 @@ static void roundTrip(int line, int port, size_t size, size_t count) {
   }
   settle(line, tcp);
   std::thread far(echo, line, size * count);
-  std::vector<unsigned char> sent(size), got(size);
+  std::vector<unsigned char> sent(size), got(2 * size);
   std::vector<double> tookUs;
+  Telnet telnet;
   const char* error = nullptr;
   for (size_t i = 0; i < count && error == nullptr; i++) {
     for (size_t at = 0; at < size; at++) sent[at] = static_cast<unsigned char>(i * 31 + at);
+    std::vector<unsigned char> out = isTelnet ? Telnet::frame(sent.data(), size) : sent;
     double startUs = nowUs();
-    if (!writeAll(tcp, sent.data(), size)) error = "write";
+    if (!writeAll(tcp, out.data(), out.size())) error = "write";
     for (size_t have = 0; have < size && error == nullptr;) {
-      ssize_t n = readSome(tcp, got.data() + have, size - have);
+      ssize_t n = readSome(tcp, got.data() + have, got.size() - have);
       if (n <= 0) error = "silence";
-      else have += static_cast<size_t>(n);
+      else have += isTelnet ? telnet.data(got.data() + have, static_cast<size_t>(n)) : static_cast<size_t>(n);
     }
-    if (error == nullptr && sent != got) error = "wrong bytes";
+    if (error == nullptr && !std::equal(sent.begin(), sent.end(), got.begin())) error = "wrong bytes";
     tookUs.push_back(nowUs() - startUs);
   }
   close(tcp);
@@ -141,17 +180,19 @@ static void roundTrip(int line, int port, size_t size, size_t count) {
   else printf("{\"p50\":%.1f,\"p99\":%.1f}\n", tookUs[count / 2], tookUs[count * 99 / 100]);
 }
 
-static void sendPattern(int fd, size_t total) {
+static void sendPattern(int fd, size_t total, bool isTelnet) {
   unsigned char bytes[4096];
   for (size_t done = 0; done < total;) {
     size_t size = std::min(sizeof bytes, total - done);
     for (size_t at = 0; at < size; at++) bytes[at] = static_cast<unsigned char>((done + at) * 7 >> 2);
-    if (!writeAll(fd, bytes, size)) return;
+    std::vector<unsigned char> framed;
+    if (isTelnet) framed = Telnet::frame(bytes, size);
+    if (!(isTelnet ? writeAll(fd, framed.data(), framed.size()) : writeAll(fd, bytes, size))) return;
     done += size;
   }
 }
 
-static void throughput(int line, int port, size_t total, bool isFromLine) {
+static void throughput(int line, int port, size_t total, bool isFromLine, bool isTelnet) {
   int tcp = dial(port);
   if (tcp < 0) {
     printf("{\"error\":\"no connection\"}\n");
@@ -159,13 +200,15 @@ static void throughput(int line, int port, size_t total, bool isFromLine) {
   }
   settle(line, tcp);
   double startUs = nowUs();
-  std::thread sender(sendPattern, isFromLine ? line : tcp, total);
+  std::thread sender(sendPattern, isFromLine ? line : tcp, total, isTelnet && !isFromLine);
   std::vector<unsigned char> bytes(65536);
   size_t done = 0;
   bool isRight = true;
+  Telnet telnet;
   while (done < total) {
     ssize_t n = readSome(isFromLine ? tcp : line, bytes.data(), bytes.size());
     if (n <= 0) break;
+    if (isTelnet && isFromLine) n = static_cast<ssize_t>(telnet.data(bytes.data(), static_cast<size_t>(n)));
     for (ssize_t at = 0; at < n; at++)
       if (bytes[at] != static_cast<unsigned char>((done + at) * 7 >> 2)) isRight = false;
     done += static_cast<size_t>(n);
@@ -284,9 +327,11 @@ int main() {
   char text[256];
   while (fgets(text, sizeof text, stdin) != nullptr) {
     int count = sscanf(text, "%31s %d %zu %zu", command, &port, &a, &b);
-    if (count == 4 && strcmp(command, "rtt") == 0) roundTrip(line, port, a, b);
+    bool isTelnet = strncmp(command, "telnet-", 7) == 0;
+    const char* what = isTelnet ? command + 7 : command;
+    if (count == 4 && strcmp(what, "rtt") == 0) roundTrip(line, port, a, b, isTelnet);
     else if (count == 4 && strcmp(command, "modbus") == 0) modbus(line, port, a, b);
-    else if (count == 3) throughput(line, port, a, strcmp(command, "line-to-tcp") == 0);
+    else if (count == 3) throughput(line, port, a, strcmp(what, "line-to-tcp") == 0, isTelnet);
     else printf("{\"error\":\"what?\"}\n");
     fflush(stdout);
   }

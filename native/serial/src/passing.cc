@@ -160,12 +160,12 @@ size_t Passing::sendTo(PassedSocket* socket, const uint8_t* bytes, size_t length
     });
   };
   if (!socket->isTelnet || memchr(bytes, kIac, length) == nullptr) return push(bytes, length);
-  doubled.clear();
+  turned.clear();
   for (size_t at = 0; at < length; at++) {
-    doubled.push_back(bytes[at]);
-    if (bytes[at] == kIac) doubled.push_back(kIac);
+    turned.push_back(bytes[at]);
+    if (bytes[at] == kIac) turned.push_back(kIac);
   }
-  size_t sent = push(doubled.data(), doubled.size());
+  size_t sent = push(turned.data(), turned.size());
   size_t taken = 0;
   for (size_t cost = 0; taken < length; taken++) {
     cost += bytes[taken] == kIac ? 2 : 1;
@@ -202,6 +202,25 @@ void Passing::fromLine(size_t length, double atUs) {
   tellInTime(isUrgent);
 }
 
+/** How many of a socket's bytes the terminal took. */
+size_t Passing::takeFrom(PassedSocket* socket, const uint8_t* bytes, size_t length) {
+  int err = 0;  // a failed write is left to JavaScript's own, which meets the same and says so
+  auto push = [this, &err](const uint8_t* from, size_t size) {
+    return pushAll(from, size, &err, [this](const uint8_t* at, size_t rest) { return ::write(port->fd, at, rest); });
+  };
+  if (socket->reads == Reads::none) return 0;
+  if (socket->reads == Reads::all || memchr(bytes, kIac, length) == nullptr) return push(bytes, length);
+  turned.clear();
+  for (size_t at = 0; at < length; at++) {
+    if (bytes[at] == kIac && (++at == length || bytes[at] != kIac)) break;
+    turned.push_back(bytes[at]);
+  }
+  size_t count = push(turned.data(), turned.size());
+  size_t taken = 0;
+  for (size_t at = 0; at < count; at++) taken += bytes[taken] == kIac ? 2 : 1;
+  return taken;
+}
+
 void Passing::onSocket(uv_poll_t* handle, int status, int events) {
   PassedSocket* socket = static_cast<PassedSocket*>(handle->data);
   if (socket->passing != nullptr) socket->passing->fromSocket(socket, status);
@@ -225,15 +244,7 @@ void Passing::fromSocket(PassedSocket* socket, int status) {
     return tell();
   }
   size_t length = static_cast<size_t>(n);
-  size_t taken = 0;
-  int err = 0;  // a failed write is left to JavaScript's own, which meets the same and says so
-  size_t most = length;
-  if (socket->reads == Reads::none) most = 0;
-  else if (socket->reads == Reads::untilIac)
-    if (const void* iac = memchr(bytes, kIac, length)) most = static_cast<size_t>(static_cast<const uint8_t*>(iac) - bytes);
-  if (!isHeld && port->isUsable())
-    taken = pushAll(bytes, most, &err,
-                    [this](const uint8_t* from, size_t size) { return ::write(port->fd, from, size); });
+  size_t taken = !isHeld && port->isUsable() ? takeFrom(socket, bytes, length) : 0;
   if (taken < length) isHeld = true;
   used += length;
   note(Note::fromSocket, socket->id, length, static_cast<double>(taken), nowUs());

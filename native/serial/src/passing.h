@@ -30,8 +30,11 @@ enum class Note {
   ended = 3,
 };
 
-/** What of a socket's bytes goes to the terminal from here; READS in addon.ts. What does not is left to JavaScript. */
-enum class Reads { all = 0, untilIac = 1, none = 2 };
+/**
+ * What of a socket's bytes goes to the terminal from here; READS in addon.ts: all, Telnet's data up to the first command (a
+ * doubled FF is one), or none. What does not is left to JavaScript.
+ */
+enum class Reads { all = 0, untilCommand = 1, none = 2 };
 
 /** A copy of a socket's descriptor, and its poll. Freed when libuv lets go of the poll. */
 struct PassedSocket {
@@ -85,6 +88,7 @@ class Passing {
   static void onSocket(uv_poll_t* handle, int status, int events);
   static void onTimer(uv_timer_t* handle);
   void fromSocket(PassedSocket* socket, int status);
+  size_t takeFrom(PassedSocket* socket, const uint8_t* bytes, size_t length);
   size_t sendTo(PassedSocket* socket, const uint8_t* bytes, size_t length, int* err, bool* isHalf);
   void note(Note kind, uint32_t id, size_t length, double value, double atUs);
   void tellInTime(bool isUrgent);
@@ -102,7 +106,8 @@ class Passing {
   size_t used = 0;
   double* notes = nullptr;
   size_t noteSlots = 0;
-  std::vector<uint8_t> doubled;
+  /** Data as it is on the other side of Telnet; kept for its room. */
+  std::vector<uint8_t> turned;
   size_t noteCount = 0;
   uint64_t tellMs = 0;
   bool isHeld = false;

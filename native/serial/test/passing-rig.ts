@@ -12,6 +12,8 @@ export interface Told {
   bytes: Buffer
   taken: number
   atUs: number
+  /** Of a socket that fell behind over Telnet. */
+  isHalf?: boolean
 }
 
 /** A socket that takes part. */
@@ -53,7 +55,7 @@ export async function bench(t: Test, { tellMs = 5 } = {}) {
         if (taken < bytes.length) writeRest(bytes.subarray(taken))
         keep({ kind: 'socket', bytes, taken, atUs })
       },
-      onBehind: (rest) => keep({ kind: 'behind', bytes: rest, taken: 0, atUs: 0 }),
+      onBehind: (rest, isHalf) => keep({ kind: 'behind', bytes: rest, taken: 0, atUs: 0, ...(isHalf && { isHalf }) }),
       onEnded: (errno) => keep({ kind: 'ended', bytes: Buffer.alloc(0), taken: errno, atUs: 0 }),
     })
     t.teardown(() => {

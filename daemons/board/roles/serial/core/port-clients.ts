@@ -190,7 +190,7 @@ export class PortClients {
 
   #received(served: ServedClient, bytes: Uint8Array, taken: number): void {
     served.bytesIn += bytes.length
-    this.counts.bytes_to_line += taken
+    this.counts.bytes_to_line += served.session ? dataBytesOf(bytes, taken) : taken
     if (taken > 0) this.#rule.write(served)
     if (taken === bytes.length) return
     const rest = taken === 0 ? bytes : bytes.subarray(taken)
@@ -276,4 +276,11 @@ export class PortClients {
   #steer(client: ServedClient): void {
     client.steer(this.#rule.mayPass(client))
   }
+}
+
+/** Data among the first `end` bytes, which hold no command: a doubled FF is one. */
+function dataBytesOf(bytes: Uint8Array, end: number): number {
+  let pairs = 0
+  for (let at = bytes.indexOf(0xff); at >= 0 && at < end; at = bytes.indexOf(0xff, at + 2)) pairs++
+  return end - pairs
 }

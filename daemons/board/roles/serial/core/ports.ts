@@ -42,7 +42,7 @@ export interface Client {
   /** There is no line: what it sends is told by `onBytes`, with none taken. */
   detach(): void
   /** See SteeredSocket. */
-  steer(reads: 'all' | 'untilIac' | 'none'): void
+  steer(reads: 'all' | 'untilCommand' | 'none'): void
   /** What the line sends goes to it with each FF twice; for a peer without BINARY with a NUL behind each CR, too. */
   setTelnet(isNvt: boolean): void
   /** What the line sent: goes to it unless the line has passed it by itself. `bytes` as the line sent them. */

@@ -52,7 +52,7 @@ export class ServedClient {
 
   /** @param mayPass its bytes may go to the line without being asked about */
   steer(mayPass: boolean): void {
-    const plain = this.session === undefined ? 'all' : this.session.isPlain ? 'untilIac' : 'none'
+    const plain = this.session === undefined ? 'all' : this.session.isPlain ? 'untilCommand' : 'none'
     const reads = mayPass ? plain : 'none'
     if (reads === this.#reads) return
     this.#reads = reads

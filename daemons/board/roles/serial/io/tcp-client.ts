@@ -72,7 +72,7 @@ export class TcpClient implements Client {
     if (this.#isReading && !this.#socket.destroyed) startReading(this.#socket)
   }
 
-  steer(reads: 'all' | 'untilIac' | 'none'): void {
+  steer(reads: 'all' | 'untilCommand' | 'none'): void {
     this.#reads = reads
     this.#passed?.steer(reads, this.#isTelnet)
   }

@@ -75,14 +75,25 @@ class Reader {
     return this.#events
   }
 
-  /** Everything up to the next FF at once. @returns where to go on */
+  /** Everything up to the next command at once: a client may send little else than FF. @returns where to go on */
   #data(bytes: Uint8Array, from: number): number {
-    const iac = bytes.indexOf(TELNET.iac, from)
-    const end = iac < 0 ? bytes.length : iac
-    if (end > from) this.#events.push({ kind: 'data', bytes: bytes.subarray(from, end) })
-    if (iac < 0) return end
+    let iac = bytes.indexOf(TELNET.iac, from)
+    let joined: Uint8Array | undefined
+    let length = 0
+    let at = from
+    for (; iac >= 0 && bytes[iac + 1] === TELNET.iac; iac = bytes.indexOf(TELNET.iac, at)) {
+      joined ??= new Uint8Array(bytes.length - from)
+      joined.set(bytes.subarray(at, iac + 1), length)
+      length += iac + 1 - at
+      at = iac + 2
+    }
+    const rest = bytes.subarray(at, iac < 0 ? bytes.length : iac)
+    joined?.set(rest, length)
+    const data = joined?.subarray(0, length + rest.length) ?? rest
+    if (data.length > 0) this.#events.push({ kind: 'data', bytes: data })
+    if (iac < 0) return bytes.length
     this.place = 'iac'
-    return end + 1
+    return iac + 1
   }
 
   #step(byte: number): void {
