@@ -12,7 +12,7 @@ packages_of() {
     build) echo g++ make python3 ;;
     # Peers that nobody here wrote, and a browser for the pages.
     test)
-      echo g++ make python3 curl openssl socat mbpoll libmodbus-dev pkg-config chromium fonts-dejavu-core python3-serial \
+      echo g++ make python3 curl openssl socat mbpoll libmodbus-dev pkg-config chromium fonts-dejavu-core python3-serial ser2net \
         tshark g++-aarch64-linux-gnu qemu-user-static libc6-arm64-cross usbip shellcheck iproute2 python3-zeroconf
       ;;
     bench) echo socat ser2net ;;
