@@ -30,6 +30,9 @@
 #include <thread>
 #include <vector>
 
+#include "line-bench-modbus.h"
+#include "line-bench-telnet.h"
+
 static const int kWaitMs = 5000;
 
 static double nowUs() {
@@ -86,42 +89,6 @@ static bool writeAll(int fd, const unsigned char* from, size_t size) {
   }
   return true;
 }
-
-/** Takes Telnet apart: what is left in place is data. Commands of the server are passed over. */
-struct Telnet {
-  enum { kData, kIac, kVerb, kSub, kSubIac } place = kData;
-
-  size_t data(unsigned char* bytes, size_t length) {
-    size_t out = 0;
-    for (size_t at = 0; at < length; at++) {
-      unsigned char byte = bytes[at];
-      if (place == kData) {
-        if (byte == 255) place = kIac;
-        else bytes[out++] = byte;
-      } else if (place == kIac) {
-        place = byte >= 251 && byte <= 254 ? kVerb : byte == 250 ? kSub : kData;
-        if (byte == 255) bytes[out++] = byte;
-      } else if (place == kVerb) {
-        place = kData;
-      } else if (place == kSub) {
-        if (byte == 255) place = kSubIac;
-      } else {
-        place = byte == 240 ? kData : kSub;
-      }
-    }
-    return out;
-  }
-
-  static std::vector<unsigned char> frame(const unsigned char* bytes, size_t length) {
-    std::vector<unsigned char> out;
-    out.reserve(length + length / 64);
-    for (size_t at = 0; at < length; at++) {
-      out.push_back(bytes[at]);
-      if (bytes[at] == 255) out.push_back(255);
-    }
-    return out;
-  }
-};
 
 /** Gives the bridge time to have opened the device after the connection was made, and empties both ends. */
 static void settle(int line, int tcp) {
@@ -218,24 +185,6 @@ static void throughput(int line, int port, size_t total, bool isFromLine, bool i
   close(tcp);
   if (done < total || !isRight) printf("{\"error\":\"%s after %zu\"}\n", isRight ? "lost bytes" : "wrong bytes", done);
   else printf("{\"mbps\":%.2f}\n", total / tookUs);
-}
-
-/** @source Modbus over Serial Line V1.02, 6.2.2 */
-static uint16_t crcOf(const unsigned char* bytes, size_t length) {
-  uint16_t crc = 0xffff;
-  for (size_t at = 0; at < length; at++) {
-    crc ^= bytes[at];
-    for (int bit = 0; bit < 8; bit++) crc = static_cast<uint16_t>(crc & 1 ? crc >> 1 ^ 0xa001 : crc >> 1);
-  }
-  return crc;
-}
-
-/** What the unit holds in a register: differs from place to place, so that a reply of another place is seen. */
-static uint16_t registerAt(size_t address) { return static_cast<uint16_t>(address * 257 + 13); }
-
-static void putWord(unsigned char* to, size_t word) {
-  to[0] = static_cast<unsigned char>(word >> 8);
-  to[1] = static_cast<unsigned char>(word);
 }
 
 /** A unit that answers reads of holding registers at once, until the far end has been quiet or `isDone`. */

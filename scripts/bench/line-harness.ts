@@ -1,6 +1,6 @@
 /** The measuring programs (line-bench.cc, load-bench.cc): compiled once; each process owns one pty or more. */
 import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
@@ -15,11 +15,14 @@ export interface Harness {
   stop(): void
 }
 
-/** Compiles the program where its source is newer. @returns its path */
+/** Compiles the program where a source of it is newer. @returns its path */
 export function compileHarness(root: string, name: 'line-bench' | 'load-bench'): string {
-  const source = join(root, `scripts/bench/${name}.cc`)
+  const folder = join(root, 'scripts/bench')
+  const source = join(folder, `${name}.cc`)
+  const parts = readdirSync(folder).filter((file) => file.startsWith(name) && /\.(?:cc|h)$/.test(file))
+  const newestMs = Math.max(...parts.map((file) => statSync(join(folder, file)).mtimeMs))
   const binary = join(root, 'build/bench', name)
-  if (!existsSync(binary) || statSync(binary).mtimeMs < statSync(source).mtimeMs) {
+  if (!existsSync(binary) || statSync(binary).mtimeMs < newestMs) {
     mkdirSync(join(root, 'build/bench'), { recursive: true })
     execFileSync('g++', ['-O2', '-std=c++20', source, '-o', binary, '-lutil', '-lpthread'], { stdio: 'inherit' })
   }
