@@ -63,8 +63,7 @@ function takeAnyType(scope: FastifyInstance): void {
   scope.removeAllContentTypeParsers()
   scope.addContentTypeParser('*', ({ headers }, _body, done) => {
     const isWrapped = /^\s*multipart\//i.test(headers['content-type'] ?? '')
-    const sentence =
-      'the body is a form that holds a file, expected the bytes of the file alone (curl --data-binary @FILE)'
+    const sentence = 'the body is a form that holds a file, expected the bytes of the file alone (curl -X POST -T FILE)'
     done(isWrapped ? new Fault('unsupported_media_type', sentence) : null)
   })
 }

@@ -1,9 +1,9 @@
 /** Tests of http/fastify-setup.ts and http/client-errors.ts: clients that are slow, greedy or broken. */
 import { connect } from 'node:net'
-import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import type { Route } from '../../http/route.ts'
+import { bareClient } from './bare-client.ts'
 import { serve } from './server-here.ts'
 
 const hello: Route = { method: 'GET', path: '/api/hello', who: 'anyone', summary: 'Test', handle: () => ({}) }
@@ -12,9 +12,9 @@ const routes = [hello, take]
 
 /** Everything the server says to these bytes until it ends the connection. */
 function say(port: number, bytes: string): Promise<string> {
-  const bare = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  const { bare, heard } = bareClient(port)
   bare.write(bytes, 'latin1')
-  return text(bare).finally(() => bare.destroy())
+  return heard
 }
 
 /** Status line and error code of a bare reply. */
@@ -30,13 +30,10 @@ t.test('ends a client that does not send its head in time', async (t) => {
 
 t.test('ends a client that keeps dripping: what counts is the whole head', async (t) => {
   const { port } = await serve(t, { routes, http: { headers_timeout_ms: 100, request_timeout_ms: 5000 } })
-  const bare = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
-  bare.on('error', () => {})
+  const { bare, drip, heard } = bareClient(port)
   bare.write('GET /api/hello HTTP/1.1\r\nX-Slow: ')
-  const drip = setInterval(() => bare.write('x'), 10)
-  const reply = await text(bare).finally(() => clearInterval(drip))
-  bare.destroy()
-  t.same(refusalOf(reply), [408, 'request_timeout'])
+  drip(10)
+  t.same(refusalOf(await heard), [408, 'request_timeout'])
 })
 
 t.test('ends a client that does not send its body in time', async (t) => {
