@@ -65,6 +65,8 @@ export class UsbSharing {
   #server: HostServer | undefined
   #portFault: Fault | undefined
   #seen: UsbLook = { support: 'ready', devices: [] }
+  #seenText = ''
+  #underWayLooks = 0
   #endWatch: (() => void) | undefined
   #lastError: LastError | undefined
   #isStopping = false
@@ -233,8 +235,24 @@ export class UsbSharing {
       share.see(device, wanted.has(busId), number)
       if (share.state === 'local' && !wanted.has(busId)) this.#shares.delete(busId)
     }
+    this.#tellNews(seen)
+    return this.#nextLookMs()
+  }
+
+  /** While something is under way looks come soon, and further apart the longer it takes. */
+  #nextLookMs(): number {
+    const { lookMs } = this.#parts.times
+    const isUnderWay = this.shares.some((share) => share.isUnderWay)
+    this.#underWayLooks = isUnderWay ? this.#underWayLooks + 1 : 0
+    return isUnderWay ? Math.min(lookMs, SOON_MS * 1.5 ** (this.#underWayLooks - 1)) : lookMs
+  }
+
+  /** Most looks see what the one before has seen. */
+  #tellNews(seen: UsbLook): void {
+    const text = JSON.stringify(seen)
+    if (text === this.#seenText) return
+    this.#seenText = text
     this.#parts.onChange()
-    return this.shares.some(({ isUnderWay }) => isUnderWay) ? SOON_MS : this.#parts.times.lookMs
   }
 
   #forget(share: Share): void {

@@ -95,6 +95,8 @@ export interface Rig {
   settle(ms?: number): Promise<void>
   stateOf(busId: string): string | undefined
   owned: Promise<unknown>[]
+  /** How often pages were told that something is otherwise. */
+  told(): number
 }
 
 /** Sharing that is not started. */
@@ -107,6 +109,7 @@ export function createRig(settings: Partial<UsbipSettings> = {}, remembered: rea
   const memory = { busIds: remembered }
   const port: Rig['port'] = { isTaken: false, isOpen: false }
   let onChange = () => {}
+  let told = 0
   const change = (busId: string, more: Partial<UsbDevice>) => {
     const device = devices.get(busId)
     if (device) devices.set(busId, { ...device, ...more })
@@ -120,7 +123,7 @@ export function createRig(settings: Partial<UsbipSettings> = {}, remembered: rea
   const parseAllow = (text: string) => parseAllowList(text, 64)
   const sharing = new UsbSharing(
     {
-      ...{ clock, log: silentLog, parseAllow, onChange: () => {} },
+      ...{ clock, log: silentLog, parseAllow, onChange: () => void told++ },
       bus: {
         look: async () => ({ support: rig.support.is, devices: [...devices.values()] }),
         watch(handler) {
@@ -163,6 +166,7 @@ export function createRig(settings: Partial<UsbipSettings> = {}, remembered: rea
     ...rig,
     ...{ sharing, book, devices, refuse, remembered: memory, port, change, owned },
     uevent: () => onChange(),
+    told: () => told,
     settle: (ms = 0) => clock.run(ms),
     stateOf: (busId) => sharing.shares.find(({ device }) => device.record.busId === busId)?.state,
   }

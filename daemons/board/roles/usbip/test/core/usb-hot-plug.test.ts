@@ -155,3 +155,26 @@ t.test('a change of the device gives the old one back and takes the new one', as
   t.equal(rig.devices.get('1-1')?.driver, 'usb')
   t.equal(rig.stateOf('1-2'), 'exported')
 })
+
+t.test(
+  'while the kernel takes its time looks come further and further apart, and pages are told news alone',
+  async (t) => {
+    const rig = await startShared(t)
+    const link = fakeLink()
+    await rig.port.desk?.take('1-1', link)
+    rig.refuse.set('usbip-detach', 'detach_failed')
+    link.end()
+    await rig.settle(200)
+    let looks = 0
+    const { devices } = rig
+    const values = devices.values.bind(devices)
+    devices.values = () => {
+      looks++
+      return values()
+    }
+    const before = rig.told()
+    await rig.settle(4000)
+    t.ok(looks >= 5 && looks <= 9, `${looks} looks in 4 s`)
+    t.equal(rig.told(), before)
+  },
+)

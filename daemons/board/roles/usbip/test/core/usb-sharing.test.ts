@@ -70,7 +70,7 @@ t.test('a host that goes leaves the device free once the kernel says so', async 
   await rig.settle(1000)
   t.equal(rig.stateOf('1-1'), 'freeing', 'the kernel has not let go yet')
   rig.change('1-1', { usage: 'free' })
-  await rig.settle(200)
+  await rig.settle(600)
   t.equal(rig.stateOf('1-1'), 'exported')
   t.match(rig.sharing.counts, { inBytes: 10, outBytes: 20 })
   t.equal(link.fd, -1, 'our copy is closed')
