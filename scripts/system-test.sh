@@ -9,6 +9,8 @@ cd "$(dirname "$0")/.."
 readonly suite=trixie
 readonly work=build/system-test
 readonly root=$work/$suite
+# D-Bus and networkd are what a board of its own has its name and address by.
+readonly packages=systemd-sysv,udev,curl,procps,init-system-helpers,dbus,iproute2
 # Seconds for the container's whole life, boot and end included.
 readonly bound_s=420
 
@@ -17,15 +19,16 @@ deb=${1:-$(ls -t build/plantroom_*_"$(dpkg --print-architecture)".deb | head -n 
 mkdir -p "$work"
 
 # The system is made once and never written to again: the container writes to an overlay in memory.
-if [ ! -e "$root/etc/debian_version" ]; then
+if [ "$(cat "$root.packages" 2>/dev/null)" != "$packages" ]; then
   echo "making a Debian $suite below $work (once)"
   # Mirrors, proxies and their certificates are this machine's business: its own apt settings are used.
   apt-config dump | grep '^Acquire' >"$work/apt.conf" || true
   rm -rf "$root" "$root.new"
-  mmdebstrap --quiet --variant=minbase --include=systemd-sysv,udev,curl,procps,init-system-helpers \
+  mmdebstrap --quiet --variant=minbase --include="$packages" \
     --aptopt="$work/apt.conf" "$suite" "$root.new" >"$work/mmdebstrap.log" 2>&1 \
     || { cat "$work/mmdebstrap.log" >&2; exit 1; }
   mv "$root.new" "$root"
+  echo "$packages" >"$root.packages"
 fi
 
 bed=$(mktemp -d "$work/bed.XXXXXX")

@@ -66,6 +66,8 @@ board_may_ask() {
   case " $groups " in *" $(getent group plantroom | cut -d : -f 3) "*) ;; *) return 1 ;; esac
 }
 little_of_the_helper_is_exposed() { unit=plantroom-helper.service little_is_exposed; }
+# ask_as_board LINE: as the board's own user does.
+ask_as_board() { ask "$(stat -c %u "/proc/$(show MainPID)")" "$(getent group plantroom | cut -d : -f 3)" "$1"; }
 # As on a board of its own, by the script of firmware-images/README.md; what it writes to is a file here.
 installs_an_image() {
   local uid folder=/var/lib/private/plantroom/board keys=/etc/plantroom/firmware-keys said
@@ -81,13 +83,13 @@ installs_an_image() {
   mkdir -p /run/systemd/system/plantroom-helper.service.d
   printf '[Service]\nReadWritePaths=/var/lib/slots\n' >/run/systemd/system/plantroom-helper.service.d/slots.conf
   systemctl daemon-reload && systemctl stop plantroom-helper.service
-  said=$(ask "$uid" "$(getent group plantroom | cut -d : -f 3)" 'install /var/lib/plantroom/board/image')
+  said=$(ask_as_board 'install /var/lib/plantroom/board/image')
   echo "$said"
   [ "$said" = ok ] && cmp /tmp/rootfs /var/lib/slots/b || return 1
   # One byte otherwise: the board may have been taken over, and root still does not install it.
   rm /var/lib/slots/b
   printf x | dd of="$folder/image" bs=1 seek=4000000 conv=notrunc status=none
-  said=$(ask "$uid" "$(getent group plantroom | cut -d : -f 3)" 'install /var/lib/plantroom/board/image')
+  said=$(ask_as_board 'install /var/lib/plantroom/board/image')
   echo "$said"
   case $said in 'error install_failed '*'its checksum is another'*) ;; *) return 1 ;; esac
   [ ! -e /var/lib/slots/b ]
@@ -124,6 +126,24 @@ leaves_as_it_was() {
     /etc/plantroom/firmware-keys /var/lib/slots /var/lib/private/plantroom/board/image
   systemctl daemon-reload && systemctl restart "$unit" && until_true 10 board_answers
 }
+gives_the_machine_its_name() {
+  local said
+  said=$(ask_as_board 'hostname cellar-1')
+  echo "$said, $(cat /proc/sys/kernel/hostname), $(cat /etc/hostname)"
+  [ "$said" = ok ] && [ "$(cat /proc/sys/kernel/hostname)" = cellar-1 ] && [ "$(cat /etc/hostname)" = cellar-1 ]
+}
+has_address() { ip -4 -brief address show dev board0 | grep --quiet " $1"; }
+gives_the_machine_its_address() {
+  local said
+  ip link add board0 type veth peer name far0 && ip link set far0 up && systemctl start systemd-networkd || return 1
+  said=$(ask_as_board 'network static board0 10.9.8.7/24 10.9.8.1')
+  echo "$said"
+  [ "$said" = ok ] && until_true 10 has_address 10.9.8.7/24 || { networkctl status board0 --no-pager; return 1; }
+  ip route show | grep --quiet 'default via 10.9.8.1 dev board0' || { ip route show; return 1; }
+  said=$(ask_as_board 'network dhcp board0')
+  echo "$said"
+  [ "$said" = ok ] && until_true 10 eval '! has_address 10.9.8.7/24'
+}
 helper_ends_by_itself() { until_true 45 eval '! helper_runs' && [ "$(systemctl show --value --property Result plantroom-helper.service)" = success ]; }
 upgrade_keeps_it_switched() {
   dpkg --install /bed/plantroom.deb && until_true 15 board_answers && systemctl is-enabled "$unit" \
@@ -149,5 +169,7 @@ promise 'it begins anew in place, ready throughout' begins_anew_in_place
 promise 'the installer proves an image again, as root' installs_an_image
 promise 'it takes an image over HTTP, and begins anew' takes_an_image
 promise 'nothing of that stays' leaves_as_it_was
+promise 'the helper gives the machine its name' gives_the_machine_its_name
+promise 'the helper gives the machine its address, and takes it back' gives_the_machine_its_address
 promise 'an upgrade keeps the board switched on, or off' upgrade_keeps_it_switched
 promise 'the helper ends by itself' helper_ends_by_itself

@@ -4,8 +4,9 @@ import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { driveBy, helperBinary, startHelper } from './running-helper.ts'
-import { hasDescriptors, sayWithDescriptors } from './with-descriptors.ts'
+import { hasDescriptors, type RequestWith, sayWithDescriptors } from './with-descriptors.ts'
 
+const ATTACH = 'usbip-attach 1-1\n'
 const DRIVERS = 'sys/bus/usb/drivers'
 const DEVICE = 'sys/bus/usb/devices/1-1'
 
@@ -74,7 +75,7 @@ t.test(
   async (t) => {
     const helper = await startHelper(t)
     driveBy(helper.root, '1-1', 'usbip-host')
-    t.equal(sayWithDescriptors(helper.path, 'usbip-attach 1-1\n', ['tcp']), 'ok\n')
+    t.same(sayWithDescriptors(helper.path, [[ATTACH, ['tcp']]]), ['ok\n'])
     t.match(helper.file(`${DEVICE}/usbip_sockfd`), /^\d+$/)
   },
 )
@@ -85,17 +86,16 @@ t.test(
   async (t) => {
     const helper = await startHelper(t)
     driveBy(helper.root, '1-1', 'usbip-host')
-    for (const kind of ['file', 'pipe', 'udp', 'unix', 'unconnected'])
-      t.match(sayWithDescriptors(helper.path, 'usbip-attach 1-1\n', [kind]), /^error bad_descriptor/, kind)
-    t.match(
-      sayWithDescriptors(helper.path, 'usbip-attach 1-1\n', ['tcp', 'tcp']),
-      /^error bad_descriptor more than one/,
-    )
-    t.match(
-      sayWithDescriptors(helper.path, 'usbip-attach 1-1\n', Array(200).fill('file')),
-      /^error bad_descriptor more/,
-    )
-    t.match(sayWithDescriptors(helper.path, 'reboot\n', ['tcp']), /^error bad_descriptor no descriptor/)
+    const wrong: RequestWith[] = ['file', 'pipe', 'udp', 'unix', 'unconnected'].map((kind) => [ATTACH, [kind]])
+    for (const answer of sayWithDescriptors(helper.path, wrong)) t.match(answer, /^error bad_descriptor the descriptor/)
+    const [two, many, unasked] = sayWithDescriptors(helper.path, [
+      [ATTACH, ['tcp', 'tcp']],
+      [ATTACH, Array(200).fill('file')],
+      ['reboot\n', ['tcp']],
+    ])
+    t.match(two, /^error bad_descriptor more than one/)
+    t.match(many, /^error bad_descriptor more than one/)
+    t.match(unasked, /^error bad_descriptor no descriptor/)
     t.match(await helper.say('usbip-attach 1-1\n'), /^error bad_descriptor exactly one/)
     t.equal(helper.file(`${DEVICE}/usbip_sockfd`), '')
     t.same(helper.ran(), [])
@@ -107,7 +107,7 @@ t.test(
   { skip: hasDescriptors ? false : 'python3 3.9 is not installed' },
   async (t) => {
     const helper = await startHelper(t)
-    const attach = () => sayWithDescriptors(helper.path, 'usbip-attach 1-1\n', ['tcp'])
+    const attach = () => sayWithDescriptors(helper.path, [[ATTACH, ['tcp']]])[0]
     t.equal(attach(), 'error not_bound 1-1 is not bound to usbip-host\n')
     driveBy(helper.root, '1-1', 'usbip-host')
     helper.put(`${DEVICE}/usbip_status`, '2\n')

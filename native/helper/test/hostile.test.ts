@@ -103,7 +103,7 @@ t.test('who is slow is let go after two seconds; eight of them keep a ninth wait
   const startedMs = performance.now()
   t.equal(await helper.say('hostname cellar-1\n'), 'ok\n')
   const tookMs = performance.now() - startedMs
-  t.ok(tookMs > 1500 && tookMs < 4000, `${tookMs} ms`)
+  t.ok(tookMs > 1500 && tookMs < 8000, `${tookMs} ms`)
   await Promise.all(slow.map(ended))
   t.same(helper.ran().length, 1)
 })
@@ -127,8 +127,12 @@ t.test(
   async (t) => {
     const helper = await startHelper(t)
     const before = openIn(helper.pid)
-    t.match(sayWithDescriptors(helper.path, 'usbip-attach 1-1\n', Array(250).fill('file')), /^error bad_descriptor/)
-    t.match(sayWithDescriptors(helper.path, 'nonsense\n', ['tcp']), /^error unknown_verb/)
+    const [many, nonsense] = sayWithDescriptors(helper.path, [
+      ['usbip-attach 1-1\n', Array(250).fill('file')],
+      ['nonsense\n', ['tcp']],
+    ])
+    t.match(many, /^error bad_descriptor/)
+    t.match(nonsense, /^error unknown_verb/)
     t.same(openIn(helper.pid), before)
   },
 )

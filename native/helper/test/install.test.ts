@@ -30,7 +30,7 @@ t.test('B.ota install runs the installer with the image, below the state folder 
 })
 
 t.test('B.ota an installer that fails, that hangs, or that runs already is told', async (t) => {
-  const helper = await startHelper(t, ['--install-seconds', '1'])
+  const helper = await startHelper(t, ['--install-seconds', '3'])
   helper.put('state/image', 'the image')
   const install = (script: string) => {
     helper.put('install', `#!/bin/sh\n${script}\n`)
@@ -43,9 +43,9 @@ t.test('B.ota an installer that fails, that hangs, or that runs already is told'
   )
   t.match(await install('kill -9 $$'), /^error install_failed .* was ended by a signal/)
   const hangs = install(`sleep 60 & echo $! >${helper.root}/pid; wait`)
-  await new Promise((resolve) => setTimeout(resolve, 300))
+  while (!existsSync(join(helper.root, 'pid'))) await new Promise((resolve) => setTimeout(resolve, 10))
   t.match(await helper.say(`install ${helper.state}/image\n`), /^error busy an image is being installed already/)
-  t.match(await hangs, /^error install_failed .* took longer than the 1 s it has/)
+  t.match(await hangs, /^error install_failed .* took longer than the 3 s it has/)
   const stat = join('/proc', helper.file('pid').trim(), 'stat')
   const isGone = () => !existsSync(stat) || / Z /.test(readFileSync(stat, 'utf8'))
   for (let tries = 0; tries < 200 && !isGone(); tries++) await new Promise((resolve) => setTimeout(resolve, 10))

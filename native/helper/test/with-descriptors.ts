@@ -2,8 +2,8 @@
 import { spawnSync } from 'node:child_process'
 
 const PROGRAM = `
-import os, socket, sys
-path, text, *kinds = sys.argv[1:]
+import json, os, socket, sys
+path, requests = sys.argv[1], json.loads(sys.argv[2])
 kept = []
 def keep(thing):
     kept.append(thing)
@@ -18,22 +18,28 @@ def make(kind):
     keep(server)
     client = socket.create_connection(server.getsockname())
     return keep(client)
-far = socket.socket(socket.AF_UNIX)
-far.settimeout(10)
-far.connect(path)
-socket.send_fds(far, [text.encode()], [make(kind) for kind in kinds])
-answer = b''
-while part := far.recv(4096): answer += part
-sys.stdout.write(answer.decode('latin1'))
+def say(text, kinds):
+    far = socket.socket(socket.AF_UNIX)
+    far.settimeout(10)
+    far.connect(path)
+    socket.send_fds(far, [text.encode()], [make(kind) for kind in kinds])
+    answer = b''
+    while part := far.recv(4096): answer += part
+    return answer.decode('latin1')
+json.dump([say(text, kinds) for text, kinds in requests], sys.stdout)
 `
 
 /** Python 3.9 or newer is there. */
 export const hasDescriptors =
   spawnSync('python3', ['-c', 'import socket; socket.send_fds'], { stdio: 'ignore' }).status === 0
 
-/** @param kinds what is sent along: tcp, unconnected, udp, unix, pipe, file @returns the answer */
-export function sayWithDescriptors(path: string, text: string, kinds: readonly string[]): string {
-  const done = spawnSync('python3', ['-c', PROGRAM, path, text, ...kinds], { encoding: 'utf8', timeout: 15_000 })
+/** A request, and what is sent along: tcp, unconnected, udp, unix, pipe, file. */
+export type RequestWith = readonly [text: string, kinds: readonly string[]]
+
+/** Sends one after the other, each over a connection of its own. @returns the answers */
+export function sayWithDescriptors(path: string, requests: readonly RequestWith[]): string[] {
+  const words = ['-I', '-c', PROGRAM, path, JSON.stringify(requests)]
+  const done = spawnSync('python3', words, { encoding: 'utf8', timeout: 25_000 })
   if (done.status !== 0) throw new Error(`python3 ended with ${done.status}: ${done.stderr}`)
-  return done.stdout
+  return JSON.parse(done.stdout)
 }
