@@ -48,6 +48,14 @@ export function claimOf({ id, host, port, reach, from, text }: HeardService): Pe
   }
 }
 
+/** Behind a repeater. */
+export const RELAYED = 'relayed'
+
+/** Who boards are counted by, so that one machine cannot take the room of others: its address, or that it was relayed. */
+export function senderOf({ reach, from }: PeerClaim): string {
+  return reach.includes(from) ? from : RELAYED
+}
+
 /** Whether a board says the same twice; where it sent that from does not matter. */
 export function isSameClaim(one: PeerClaim, other: PeerClaim): boolean {
   const { from: _one, reach: reachOne, ...restOne } = one

@@ -2,7 +2,7 @@
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { HeardService } from '#kit/net/mdns/heard-service.ts'
 import { Peer, type ProvenPlace } from './peer.ts'
-import { claimOf, type PeerClaim } from './peer-claim.ts'
+import { claimOf, type PeerClaim, RELAYED, senderOf } from './peer-claim.ts'
 import type { PeerLimits } from './peer-keys.ts'
 import type { PeerState } from './peer-state-table.ts'
 import type { PeerAsker } from './ports.ts'
@@ -109,14 +109,28 @@ export class PeerTable {
   /** Nobody takes the room of others: not by many names of one machine, nor by such as nobody answers for. */
   #hasRoomFor(claim: PeerClaim): boolean {
     const { max, per_sender: perSender } = this.#options.limits
-    const isRelayed = !claim.reach.includes(claim.from)
-    const alike = [...this.#peers.values()].filter((peer) =>
-      isRelayed ? peer.isRelayed : !peer.isRelayed && peer.claim.from === claim.from,
-    )
-    if (alike.length >= (isRelayed ? Math.ceil(max / 2) : perSender)) return false
-    if (this.#peers.size < max) return true
-    const oldest = [...this.#peers.values()].find(({ state, hasBeenAsked }) => state === 'new' && hasBeenAsked)
-    return oldest !== undefined && this.#peers.delete(oldest.id)
+    const sender = senderOf(claim)
+    const ofSender = [...this.#peers.values()].filter((peer) => senderOf(peer.claim) === sender).length
+    if (ofSender >= (sender === RELAYED ? Math.ceil(max / 2) : perSender)) return false
+    return this.#peers.size < max || this.#makeRoom(sender)
+  }
+
+  /** Of boards that have never answered one goes: of whoever has most of them, else one that was asked at least. */
+  #makeRoom(sender: string): boolean {
+    const unknown = [...this.#peers.values()].filter(({ state }) => state === 'new')
+    const counts = this.#unknownBySender()
+    const [most = '', count = 0] = [...counts].reduce((one, other) => (other[1] > one[1] ? other : one), ['', 0])
+    const isFair = count > (counts.get(sender) ?? 0) + 1
+    const goes = unknown.find((peer) => (isFair ? senderOf(peer.claim) === most : peer.hasBeenAsked))
+    return goes !== undefined && this.#peers.delete(goes.id)
+  }
+
+  /** How many boards that have not answered yet each sender has named. */
+  #unknownBySender(): Map<string, number> {
+    const counts = new Map<string, number>()
+    for (const { state, claim } of this.#peers.values())
+      if (state === 'new') counts.set(senderOf(claim), (counts.get(senderOf(claim)) ?? 0) + 1)
+    return counts
   }
 
   #tick(): void {
@@ -125,7 +139,12 @@ export class PeerTable {
       if (peer.expire()) this.#options.askNetwork()
       if (peer.state === 'gone') this.#forget(peer)
     }
-    const due = [...this.#peers.values()].filter(({ dueMs }) => dueMs <= nowMs).sort((a, b) => a.dueMs - b.dueMs)
+    const unknown = this.#unknownBySender()
+    const rank = ({ claim, state, hasBeenAsked }: Peer) =>
+      state === 'new' ? (unknown.get(senderOf(claim)) ?? 0) + (hasBeenAsked ? 0.5 : 0) : 0
+    const due = [...this.#peers.values()].filter(({ dueMs }) => dueMs <= nowMs)
+    // Of new ones, whose sender has named fewest is asked first, and the first time before the second.
+    due.sort((one, other) => rank(one) - rank(other) || one.dueMs - other.dueMs)
     for (const peer of due) {
       const lane = peer.state === 'new' ? 'new' : 'known'
       if (this.#asking[lane] < this.#options.limits.polls) void this.#ask(peer, lane)

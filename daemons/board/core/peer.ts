@@ -86,11 +86,6 @@ export class Peer {
     return this.#tries > 0
   }
 
-  /** Whether a repeater stands between it and us. */
-  get isRelayed(): boolean {
-    return !this.#claim.reach.includes(this.#claim.from)
-  }
-
   /**
    * It was announced. What comes from where it was announced before is taken; from elsewhere it may be anybody, and counts
    * once the board does not answer where it did.

@@ -23,6 +23,8 @@ export interface Machine {
   within: string[]
   /** Its address now. */
   address: string
+  /** Has one address more. */
+  add(address: string): void
   /** Takes another address. */
   move(address: string): void
   /** Pulls its plug, or puts it in again. */
@@ -70,6 +72,7 @@ export function makeNetwork(t: Test): Network {
       const machine: Machine = {
         within: ['ip', 'netns', 'exec', own],
         address: first,
+        add: (address) => ip('-n', own, 'address', 'add', `${address}/24`, 'dev', 'eth0'),
         move(address) {
           ip('-n', own, 'address', 'add', `${address}/24`, 'dev', 'eth0')
           ip('-n', own, 'address', 'del', `${machine.address}/24`, 'dev', 'eth0')

@@ -1,4 +1,6 @@
 /** What strangers announce, from the wire to the answer of the API. */
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import t from 'tap'
 import type { FakeClock } from '#kit/clock-fake.ts'
@@ -167,4 +169,32 @@ t.test('B.peers a thousand forged announcements a second do not hide a board, no
   t.notOk(names().includes('Forged'))
   const { states } = table.counts()
   t.ok(states.new + states.alive + states.unreachable <= 16 + 2, JSON.stringify(states))
+})
+
+t.test('B.peers ten thousand forged announcements leave nothing behind', async (t) => {
+  const { answers, asked, clock, ids, network, table } = await boardAmongStrangers()
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  async function flood(count: number): Promise<number> {
+    for (let at = 0; at < count; at++) {
+      const address = `10.0.1.${3 + (at % 250)}`
+      network.say(
+        address,
+        announced({ id: `f${at}-${count}`, texts: ['role=serial', `name=${at}`], address, port: 1 + (at % 60_000) }),
+      )
+      if (at % 500 < 499) continue
+      await pass(clock, 400)
+      // What the test itself has written down.
+      for (const list of [network.heard, asked]) list.length = 0
+      for (const set of [answers, ids]) set.clear()
+    }
+    collect()
+    return process.memoryUsage().heapUsed / 1e6
+  }
+  const firstMb = await flood(2000)
+  const lastMb = await flood(8000)
+  t.comment(`${firstMb.toFixed(1)} MB after 2000, ${lastMb.toFixed(1)} MB after 10 000`)
+  t.ok(lastMb - firstMb < 3, 'no more is held')
+  const { states } = table.counts()
+  t.ok(states.new + states.alive + states.unreachable <= 256)
 })

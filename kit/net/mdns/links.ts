@@ -25,7 +25,8 @@ export type Interfaces = Readonly<Record<string, readonly NetworkInterfaceInfo[]
 /**
  * The interfaces to use: all that have an IPv4 address; the loopback one where there is no other, so that the daemons
  * of a machine without a network find each other.
- * @param wanted name or address of the only one to use; empty for all
+ * @param wanted name or address of the only one to use; empty for all. Of one that is named by an address, no other
+ *   address is announced: a server may listen on that one alone
  */
 export function chooseLinks(interfaces: Interfaces, wanted: string): Link[] {
   const links: { link: Link; isInternal: boolean }[] = []
@@ -34,8 +35,8 @@ export function chooseLinks(interfaces: Interfaces, wanted: string): Link[] {
     const v4 = infos.filter(({ family }) => family === 'IPv4')
     const joined = v4.find(({ address }) => address === wanted) ?? v4[0]
     if (!joined) continue
-    const v6 = infos.filter(({ family }) => family === 'IPv6')
-    const addresses = [...v4, ...v6].map(({ address }) => address).slice(0, MOST_ADDRESSES)
+    const all = [...v4, ...infos.filter(({ family }) => family === 'IPv6')].map(({ address }) => address)
+    const addresses = all.includes(wanted) ? [wanted] : all.slice(0, MOST_ADDRESSES)
     const networks = v4.map(networkOf).filter((network) => network !== undefined)
     links.push({ link: { name, address: joined.address, addresses, networks }, isInternal: joined.internal })
   }

@@ -22,13 +22,13 @@ t.test('uses the loopback one where there is no other', async (t) => {
   t.match(links('', { lo: ['127.0.0.1'] }), [{ name: 'lo', address: '127.0.0.1' }])
 })
 
-t.test('uses the one that was named, by name or by any of its addresses', async (t) => {
+t.test('uses the one that was named, by name or by one of its addresses, which alone is announced then', async (t) => {
   t.same(
     links('wlan0').map(({ name }) => name),
     ['wlan0'],
   )
-  t.match(links('10.0.3.2'), [{ name: 'eth0', address: '10.0.3.2' }])
-  t.match(links('fd00::2'), [{ name: 'eth0', address: '10.0.1.2' }])
+  t.match(links('10.0.3.2'), [{ name: 'eth0', address: '10.0.3.2', addresses: ['10.0.3.2'] }])
+  t.match(links('fd00::2'), [{ name: 'eth0', address: '10.0.1.2', addresses: ['fd00::2'] }])
   t.same(
     links('lo').map(({ name }) => name),
     ['lo'],
