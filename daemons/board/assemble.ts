@@ -84,7 +84,7 @@ export async function assemble(context: Context): Promise<Assembled> {
   const common = await furnish(context, { onChange, restartSelf })
   const { helper, machine, records, settings, starts } = common
   const { role } = settings.running
-  const world = { clock, log, stateFolder, parts, recorder: records.recorder, onChange }
+  const world = { clock, log, stateFolder, parts, recorder: records.recorder, refusals: records.refusals, onChange }
   const httpPort = () => live.server?.address().port ?? parseListen(config.http.listen).port
   const house = await houseOf(world, { config, helper, settings: settings.running, httpPort })
   const status = statusOf(context, common, house)

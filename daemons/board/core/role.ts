@@ -4,6 +4,7 @@ import type { Metrics } from '#kit/http/metrics.ts'
 import type { Route } from '#kit/http/route.ts'
 import type { Log } from '#kit/log.ts'
 import type { Recorder, SendRecorder } from '#kit/recorder.ts'
+import type { Refusals } from '#kit/refusals.ts'
 import type { Parts } from '#kit/run/parts.ts'
 
 /** How something is, the way the top of a page says it. */
@@ -22,6 +23,8 @@ export interface RoleWorld {
   parts: Parts
   /** Of what people and programs change. */
   recorder: Recorder & SendRecorder
+  /** Of those who were turned away: bounded, however many come. */
+  refusals: Pick<Refusals, 'add'>
   /** To be called when what `verdict` or `state` say is otherwise: the page is told soon after. */
   onChange(): void
 }

@@ -3,6 +3,7 @@
 import type { Fault } from '#kit/fault.ts'
 import { createLineFinder } from '#kit/line/line-finder.ts'
 import { createSerialOpener } from '#kit/line/serial-line.ts'
+import { networkOf } from '#kit/net/address.ts'
 import { parseAllowList } from '#kit/net/allow-list.ts'
 import type { RoleHouse, RoleWorld } from '../../core/role.ts'
 import { measureSerial } from './api/serial-metrics.ts'
@@ -25,7 +26,7 @@ export interface SerialNeeds {
 }
 
 export async function assembleSerial(world: RoleWorld, { config, devices, httpPort }: SerialNeeds): Promise<RoleHouse> {
-  const { clock, log, onChange, parts, recorder, stateFolder } = world
+  const { clock, log, onChange, parts, recorder, refusals, stateFolder } = world
   const file = createSerialFile(stateFolder, log)
   const { ports: saved } = await file.load()
   const allowRule = (text: string) => parseAllowList(text, config.allow_entries)
@@ -41,7 +42,17 @@ export async function assembleSerial(world: RoleWorld, { config, devices, httpPo
   const made = devices.map((path, index) => {
     const port = index + 1
     const own = readPortSettings(saved[port], firstPortSettings(port), settings)
-    return new SerialPort({ port, path, settings: own, config, clock, log, opener, listen, allowRule, onChange })
+    const onRefused = (from: string, why: string) =>
+      refusals.add({
+        group: networkOf(from),
+        who: 'nobody',
+        from,
+        what: 'serial client refused',
+        target: `port ${port}`,
+        detail: { why },
+      })
+    const shared = { config, clock, log, opener, listen, allowRule, onRefused, onChange }
+    return new SerialPort({ ...shared, port, path, settings: own })
   })
   // What ports without a device were set to is kept for the day they have one again.
   const save = (now: Readonly<Record<number, unknown>>) => file.save({ ports: { ...saved, ...now } })

@@ -27,6 +27,8 @@ export interface PortClientsParts {
   desk: LineDesk
   write: WriteMode
   rules(): ClientRules
+  /** Somebody was turned away. */
+  onRefused(address: string, why: 'too many' | 'not allowed'): void
   /** Clients came, went, or may write who could not. */
   onChange(): void
 }
@@ -69,8 +71,10 @@ export class PortClients {
   accept(arrival: Arrival): void {
     const { clock, config, rules } = this.#parts
     const { allows, mode, signature } = rules()
-    if (this.#clients.size >= config.max_clients || !allows(arrival.address)) {
+    const isAllowed = allows(arrival.address)
+    if (!isAllowed || this.#clients.size >= config.max_clients) {
       this.counts.clients_refused++
+      this.#parts.onRefused(arrival.address, isAllowed ? 'too many' : 'not allowed')
       arrival.refuse()
       return
     }

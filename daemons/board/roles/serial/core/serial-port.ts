@@ -32,6 +32,8 @@ export interface SerialPortParts {
   listen: ListenerOpener
   /** @throws Fault `bad_allow` */
   allowRule(text: string): AllowRule
+  /** Somebody was turned away. */
+  onRefused(address: string, why: 'too many' | 'not allowed'): void
   onChange(): void
 }
 
@@ -85,6 +87,7 @@ export class SerialPort {
       desk: this.#desk,
       write: settings.write,
       rules: () => this.#rules(),
+      onRefused: parts.onRefused,
       onChange: parts.onChange,
     })
     this.#kept = new KeptLine({

@@ -106,6 +106,7 @@ t.test(
     t.equal(await mayCome('fd00::/8, ::ffff:127.0.0.1', '127.0.0.1'), true)
     t.equal(await mayCome('fd00::/8', '::1'), false)
     t.equal((await rig.port()).counters.clients_refused, 4)
+    t.match(JSON.stringify((await rig.get('/api/journal')).body), /serial client refused/)
   },
 )
 

@@ -1,0 +1,274 @@
+/** A serial port with a line and connections in memory. */
+import t from 'tap'
+import { Value } from 'typebox/value'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { Fault } from '#kit/fault.ts'
+import { createLog } from '#kit/log.ts'
+import { parseAllowList } from '#kit/net/allow-list.ts'
+import type { Arrival } from '../../core/ports.ts'
+import { type SerialConfig, serialKeys } from '../../core/serial-keys.ts'
+import { SerialPort } from '../../core/serial-port.ts'
+import { firstPortSettings, type PortSettings } from '../../core/serial-settings.ts'
+import { comPortFrame } from '../../wire/com-port.ts'
+import { OPTION, optionFrame } from '../../wire/telnet.ts'
+import { type FakeArrival, fakeArrival } from './fake-arrival.ts'
+import { fakeOpener } from './fake-line.ts'
+import { settled } from './settled.ts'
+
+const config = Value.Parse(serialKeys, Value.Default(serialKeys, {})) as SerialConfig
+
+async function portHere(settings: Partial<PortSettings> = {}, limits: Partial<SerialConfig> = {}) {
+  const clock = fakeClock()
+  const opener = fakeOpener()
+  const refused: string[] = []
+  const tcp = { ports: new Map<number, (arrival: Arrival) => void>(), taken: new Set<number>() }
+  const port = new SerialPort({
+    port: 1,
+    path: '/dev/ttyX',
+    settings: { ...firstPortSettings(1), enabled: true, ...settings },
+    config: { ...config, ...limits },
+    clock,
+    log: createLog({ level: 'error' }),
+    opener,
+    async listen(tcpPort, onArrival) {
+      if (tcp.taken.has(tcpPort)) throw new Fault('tcp_port_taken', `${tcpPort} is taken`)
+      tcp.ports.set(tcpPort, onArrival)
+      return { close: async () => void tcp.ports.delete(tcpPort) }
+    },
+    allowRule: (text) => parseAllowList(text, 64),
+    onRefused: (address, why) => refused.push(`${address} ${why}`),
+    onChange() {},
+  })
+  await port.start()
+  await settled()
+  async function connect(address?: string): Promise<FakeArrival> {
+    const arrival = fakeArrival(address)
+    tcp.ports.get(port.settings.tcp_port)?.(arrival)
+    await settled()
+    return arrival
+  }
+  const line = () => opener.line ?? (undefined as never)
+  const set = (change: Partial<PortSettings>, save = async () => {}) =>
+    port.apply({ ...port.settings, ...change }, save)
+  return { refused, clock, opener, tcp, port, connect, line, set }
+}
+
+t.test('bytes go to the line from who may write, and from the line to everybody', async (t) => {
+  const { port, connect, line } = await portHere()
+  const [one, other] = [await connect(), await connect()]
+  one.says('hello')
+  line().says(Buffer.from('there'))
+  await settled()
+  t.strictSame(line().did, ['write hello'])
+  t.equal(one.got + other.got, 'therethere')
+  t.match(port.life().counters, { bytes_to_line: 5, bytes_from_line: 5, clients: 2, clients_total: 2 })
+  t.match(port.life().clients, [
+    { id: 1, bytes_in: 5, bytes_out: 5 },
+    { id: 2, bytes_in: 0, bytes_out: 5 },
+  ])
+})
+
+t.test('what the line has taken by itself is counted and not written again', async (t) => {
+  const { port, connect, line } = await portHere()
+  const one = await connect()
+  one.says('abcdef', 6)
+  one.says('ghi', 1)
+  await settled()
+  t.strictSame(line().did, ['write hi'])
+  t.equal(port.life().counters.bytes_to_line, 9)
+})
+
+t.test('who may not write is heard by nobody, and is counted', async (t) => {
+  const { port, connect, line } = await portHere({ write: 'first' })
+  const [one, other] = [await connect(), await connect()]
+  t.strictSame([one.reads, other.reads], ['all', 'none'])
+  other.says('psst')
+  await settled()
+  t.strictSame(line().did, [])
+  t.equal(port.life().counters.bytes_discarded, 4)
+  t.strictSame(
+    port.life().clients.map(({ may_write }) => may_write),
+    [true, false],
+  )
+  port.drop(1)
+  t.equal(other.reads, 'all', 'the next in turn')
+})
+
+t.test('strangers and one too many are refused before anything of them is read', async (t) => {
+  const { port, connect, refused } = await portHere({ allow: '192.0.2.0/24' }, { max_clients: 2 })
+  const stranger = await connect('198.51.100.1')
+  const [one, two, three] = [await connect(), await connect(), await connect()]
+  t.strictSame(
+    [stranger, one, two, three].map(({ isRefused }) => isRefused),
+    [true, false, false, true],
+  )
+  t.equal(port.life().counters.clients_refused, 2)
+  t.strictSame(refused, ['198.51.100.1 not allowed', '192.0.2.7 too many'])
+})
+
+t.test('a client is read no further while the line has more than its backlog to take', async (t) => {
+  const { connect, line } = await portHere({}, { backlog_bytes: 4096 })
+  const one = await connect()
+  line().isStuck = true
+  one.says('x'.repeat(4096))
+  t.equal(one.isReading, true)
+  one.says('y')
+  t.equal(one.isReading, false)
+  line().unstick()
+  await settled()
+  t.equal(one.isReading, true)
+})
+
+t.test('a slow client among others is dropped, and the line reads on', async (t) => {
+  const { port, connect, line } = await portHere()
+  const [slow, quick] = [await connect(), await connect()]
+  slow.fallsBehind()
+  t.equal(slow.isClosed, true)
+  t.equal(quick.isClosed, false)
+  t.equal(line().isPaused, false)
+  t.equal(port.life().counters.clients_dropped, 1)
+})
+
+t.test('an only slow client holds the line, and no longer than it may', async (t) => {
+  const { clock, connect, line } = await portHere()
+  const slow = await connect()
+  slow.fallsBehind()
+  t.equal(line().isPaused, true)
+  clock.advance(2000)
+  t.equal(slow.isClosed, true)
+  t.equal(line().isPaused, false)
+})
+
+t.test(
+  'what is sent while the device is away is thrown away; the client stays, and is back with the device',
+  async (t) => {
+    const { clock, port, connect, line, opener } = await portHere()
+    const one = await connect()
+    const before = line()
+    before.goes()
+    t.equal(one.line, undefined)
+    one.says('too late')
+    t.equal(port.life().counters.bytes_discarded, 8)
+    t.match(port.life(), { state: 'absent', fault: { code: 'line_gone' } })
+    await clock.run(500)
+    t.equal(one.line, opener.line)
+    t.not(opener.line, before)
+    t.equal(one.isClosed, false)
+  },
+)
+
+t.test('settings of the line apply at once, and nobody is dropped', async (t) => {
+  const { connect, line, set, port } = await portHere()
+  const one = await connect()
+  await set({ baud: 19_200, parity: 'even' })
+  t.strictSame(line().did, ['update 19200 8 even 1 none none'])
+  t.equal(one.isClosed, false)
+  t.equal(port.settings.baud, 19_200)
+})
+
+t.test('what the line refuses changes nothing at all', async (t) => {
+  const { connect, line, set, port, tcp } = await portHere()
+  const one = await connect()
+  line().refuses = () => 'no even parity here'
+  await t.rejects(set({ parity: 'even', tcp_port: 5000, label: 'x' }), { code: 'line_refused' })
+  t.match(port.settings, { parity: 'none', tcp_port: 4001, label: '' })
+  t.strictSame([...tcp.ports.keys()], [4001])
+  t.equal(one.isClosed, false)
+})
+
+t.test('what cannot be saved is taken back from the line', async (t) => {
+  const { line, set, port } = await portHere()
+  const full = async () => {
+    throw new Fault('store_write_failed', 'the disk is full')
+  }
+  await t.rejects(set({ baud: 300 }, full), { code: 'store_write_failed' })
+  t.strictSame(
+    line().did.map((did) => did.split(' ')[1]),
+    ['300', '9600'],
+  )
+  t.equal(port.settings.baud, 9600)
+})
+
+t.test('a TCP port that is taken is refused, and the old one goes on', async (t) => {
+  const { connect, set, tcp, port } = await portHere()
+  const one = await connect()
+  tcp.taken.add(5000)
+  await t.rejects(set({ tcp_port: 5000 }), { code: 'tcp_port_taken' })
+  t.equal(port.settings.tcp_port, 4001)
+  t.equal(one.isClosed, false)
+  tcp.taken.clear()
+  await set({ tcp_port: 5000 })
+  await settled()
+  t.strictSame([...tcp.ports.keys()], [5000])
+  t.equal(one.isClosed, true, 'it is another service')
+})
+
+t.test('a TCP port that is taken at the start is tried again', async (t) => {
+  const { clock, port, set, tcp } = await portHere({ enabled: false })
+  t.equal(port.state, 'off')
+  await set({ enabled: true })
+  await port.stop()
+  tcp.taken.add(4001)
+  await port.start()
+  await settled()
+  t.match(port.life().fault, { code: 'tcp_port_taken' })
+  tcp.taken.clear()
+  await clock.run(500)
+  await settled()
+  t.equal(port.life().fault, null)
+  t.strictSame([...tcp.ports.keys()], [4001])
+})
+
+t.test('switched off, everything is let go', async (t) => {
+  const { connect, set, tcp, line, port } = await portHere()
+  const one = await connect()
+  await set({ enabled: false })
+  t.equal(one.isClosed, true)
+  t.equal(tcp.ports.size, 0)
+  t.strictSame(line().did, ['close'])
+  t.equal(port.state, 'off')
+})
+
+const latin1 = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1')
+const agreed = latin1(optionFrame('will', OPTION.comPort))
+const baud = (value: number) => latin1(comPortFrame({ from: 'client', command: 'baud', value }))
+
+t.test('what a client of RFC 2217 changes lasts until the last of them has left', async (t) => {
+  const { connect, line, port } = await portHere({ mode: 'rfc2217' })
+  const [one, other] = [await connect(), await connect()]
+  one.says(agreed + baud(300))
+  other.says(agreed)
+  await settled()
+  await settled()
+  t.match(port.life(), { line_now: { baud: 300 }, clients: [{ rfc2217: true }, { rfc2217: true }] })
+  port.drop(1)
+  await settled()
+  t.match(port.life().line_now, { baud: 300 })
+  port.drop(2)
+  for (let turn = 0; turn < 5; turn++) await settled()
+  t.equal(port.life().line_now, null)
+  t.equal(line().settings.baud, 9600)
+})
+
+t.test('settings that are saved end what a client had changed, and it is told so when it asks', async (t) => {
+  const { connect, line, port, set } = await portHere({ mode: 'rfc2217' })
+  const one = await connect()
+  one.says(agreed + baud(300))
+  await settled()
+  await settled()
+  await set({ baud: 57_600 })
+  t.equal(line().settings.baud, 57_600)
+  t.equal(port.life().line_now, null)
+  one.got = ''
+  one.says(baud(0))
+  await settled()
+  t.equal(one.got, latin1(comPortFrame({ from: 'server', command: 'baud', value: 57_600 })))
+})
+
+t.test('a suboption without an end ends the connection', async (t) => {
+  const { connect, port } = await portHere({ mode: 'rfc2217' })
+  const one = await connect()
+  one.says(`\xff\xfa\x2c${'x'.repeat(600)}`)
+  t.equal(one.isClosed, true)
+  t.equal(port.life().counters.telnet_faults, 1)
+})

@@ -1,0 +1,174 @@
+/** Clients over real TCP and a line on a pty: torn sessions, Telnet, held back, without a line, behind. */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { createSerialOpener } from '#kit/line/serial-line.ts'
+import { createLog } from '#kit/log.ts'
+import { freePort } from '#kit/test/free-port.ts'
+import { until } from '#kit/test/until.ts'
+import { openPty } from '#native/serial/index.ts'
+import type { Client } from '../../core/ports.ts'
+import { createListenerOpener } from '../../io/tcp-listener.ts'
+import { lineSettings } from '../core/fake-line.ts'
+
+const log = createLog({ level: 'error' })
+const patience = { idleS: 35, intervalS: 6, count: 4, userTimeoutMs: 59_000 }
+const EVERY = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
+const doubled = (bytes: Buffer) => Buffer.from([...bytes].flatMap((byte) => (byte === 255 ? [255, 255] : [byte])))
+
+/** A line on a pty, and clients that it serves. */
+async function rig(t: Test, { host = '127.0.0.1' } = {}) {
+  const pty = openPty()
+  const line = await createSerialOpener({ log }).open(pty.path, lineSettings)
+  const clients = new Set<Client>()
+  line.onBytes((bytes) => {
+    for (const client of clients) client.fromLine(bytes)
+  })
+  const tcpPort = await freePort()
+  const arrived: { client: Client; said: string; behind: number; caughtUp: number; isClosed: boolean }[] = []
+  const listener = await createListenerOpener({ host, patience, log })(tcpPort, (arrival) => {
+    const entry = { said: '', behind: 0, caughtUp: 0, isClosed: false } as (typeof arrived)[number]
+    entry.client = arrival.take(
+      {
+        onBytes(bytes, taken) {
+          entry.said += Buffer.from(bytes).toString('latin1')
+          if (taken < bytes.length) void line.write(bytes.subarray(taken)).catch(() => {})
+        },
+        onBehind: () => entry.behind++,
+        onCaughtUp: () => entry.caughtUp++,
+        onClosed() {
+          entry.isClosed = true
+          clients.delete(entry.client)
+        },
+      },
+      { backlogBytes: 65_536, tellMs: 5 },
+    )
+    clients.add(entry.client)
+    arrived.push(entry)
+  })
+  t.teardown(async () => {
+    for (const client of clients) client.destroy()
+    await listener.close()
+    await line.close()
+    await pty.close()
+  })
+  async function dial() {
+    const socket: Socket = connect(tcpPort, host === '::' ? '::1' : host).on('error', () => undefined)
+    socket.setNoDelay(true)
+    t.teardown(() => socket.destroy())
+    await once(socket, 'connect')
+    const count = arrived.length
+    await until('it is accepted', () => arrived.length > 0 && arrived.length >= count)
+    const got: Buffer[] = []
+    socket.on('data', (bytes) => got.push(bytes))
+    await until('it is the last', () => arrived.at(-1)?.client.port === socket.localPort)
+    return { socket, got: () => Buffer.concat(got), entry: arrived.at(-1) as (typeof arrived)[number] }
+  }
+  return { pty, line, dial }
+}
+
+t.test('bytes pass both ways as they are, in one family and the other', async (t) => {
+  for (const host of ['127.0.0.1', '::']) {
+    const { pty, line, dial } = await rig(t, { host })
+    let atLine = ''
+    pty.onBytes((bytes) => (atLine += bytes.toString('latin1')))
+    const one = await dial()
+    one.entry.client.attach(line)
+    one.socket.write(EVERY)
+    await until('the line has it', () => atLine === EVERY.toString('latin1'))
+    await pty.write(EVERY)
+    await until('the client has it', () => one.got().equals(EVERY))
+  }
+})
+
+t.test('of 200 connections that talk at once nothing is lost to a second reader', async (t) => {
+  const { line, dial } = await rig(t)
+  for (let turn = 0; turn < 200; turn++) {
+    const { socket, entry } = await dial()
+    entry.client.steer('none')
+    entry.client.attach(line)
+    for (const word of ['one ', 'two ', 'three']) socket.write(word)
+    await until(`all of connection ${turn} is heard`, () => entry.said === 'one two three')
+    socket.destroy()
+    await until('it has left', () => entry.isClosed)
+  }
+})
+
+t.test('over Telnet each FF goes out twice, also what Node sends in place of the line', async (t) => {
+  const { pty, line, dial } = await rig(t)
+  const one = await dial()
+  one.entry.client.setTelnet(false)
+  one.entry.client.attach(line)
+  await pty.write(EVERY)
+  await until('the line passed it', () => one.got().equals(doubled(EVERY)))
+  one.entry.client.setHeld(true)
+  await pty.write(EVERY)
+  await until('it was read', () => one.entry.client.waitingBytes === 257)
+  one.entry.client.tell(Buffer.from([255, 241]))
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  t.equal(one.got().length, 257, 'nothing while it is held')
+  one.entry.client.setHeld(false)
+  const wanted = Buffer.concat([doubled(EVERY), doubled(EVERY), Buffer.from([255, 241])])
+  await until('all of it, in order', () => one.got().equals(wanted))
+  await pty.write(EVERY)
+  await until('directly again', () => one.got().length === wanted.length + 257)
+})
+
+t.test('to a peer without BINARY a CR goes with a NUL', async (t) => {
+  const { pty, line, dial } = await rig(t)
+  const one = await dial()
+  one.entry.client.setTelnet(true)
+  one.entry.client.attach(line)
+  await pty.write(Buffer.from('a\r\nb\rc'))
+  await until('it has it', () => one.got().toString('latin1') === 'a\r\nb\r\0c')
+})
+
+t.test('without a line a client is heard, and passes again when there is one', async (t) => {
+  const { pty, line, dial } = await rig(t)
+  let atLine = ''
+  pty.onBytes((bytes) => (atLine += String(bytes)))
+  const one = await dial()
+  for (let turn = 0; turn < 20; turn++) {
+    one.entry.client.detach()
+    one.socket.write(`away ${turn}. `)
+    await until('it is heard', () => one.entry.said.endsWith(`away ${turn}. `))
+    one.entry.client.attach(line)
+    one.socket.write(`here ${turn}. `)
+    await until('the line hears it', () => atLine.endsWith(`here ${turn}. `))
+  }
+})
+
+t.test('a client that takes nothing is behind once, and has every byte when it goes on', async (t) => {
+  const { pty, line, dial } = await rig(t)
+  const one = await dial()
+  one.entry.client.setTelnet(false)
+  one.entry.client.attach(line)
+  one.socket.pause()
+  const piece = Buffer.alloc(65_536, 255)
+  let sent = 0
+  while (one.entry.behind === 0 && sent < 60_000_000) {
+    await pty.write(piece)
+    sent += piece.length
+  }
+  t.equal(one.entry.behind, 1)
+  one.socket.resume()
+  await until('it has caught up', () => one.entry.caughtUp === 1, 30_000)
+  await until('each FF is there twice', () => one.got().length === 2 * sent, 30_000)
+  t.ok(one.got().every((byte) => byte === 255))
+})
+
+t.test('a client that is not read keeps what it sends, one that ends is told of once', async (t) => {
+  const { pty, line, dial } = await rig(t)
+  let atLine = ''
+  pty.onBytes((bytes) => (atLine += String(bytes)))
+  const one = await dial()
+  one.entry.client.setReading(false)
+  one.entry.client.attach(line)
+  one.socket.write('later')
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  t.equal(atLine, '')
+  one.entry.client.setReading(true)
+  await until('it is read', () => atLine === 'later')
+  one.socket.end()
+  await until('it has left', () => one.entry.isClosed)
+})
