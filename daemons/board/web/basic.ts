@@ -30,9 +30,10 @@ export const basicCredentials: Credentials = {
   isAlone: true,
   header: () => header,
   isReady: () => !isSignedOut.value,
-  async renewed() {
+  async renewed(used) {
     if (changing !== null) return await changing
-    if (!isLearned) return await learn()
+    if (!isLearned) await learn()
+    if (header !== used) return
     isSignedOut.value = true
     await new Promise<void>((resolve) => {
       waiting.push(resolve)

@@ -139,7 +139,7 @@ function askRole({ board, role, form, save, close }: RoleQuestion): VNode {
 function drawn(field: FieldFacts, form: Form, roles: ConfigForm['roles']): VNode {
   const { name, kind, meaning, unit } = field
   const facts = { form, name, label: labelOf(name), hint: sentenceOf(meaning) }
-  if (name === 'role') return choice({ ...facts, options: optionsOf(field), hint: roleHint(form, roles) })
+  if (name === 'role') return choice({ ...facts, options: optionsOf(field), hint: roleHint(form, roles), kind: 'wide' })
   if (kind === 'switch') return toggle({ ...facts, kind: 'wide' })
   if (kind === 'choice') return choice({ ...facts, options: optionsOf(field) })
   return input({

@@ -1,0 +1,93 @@
+/** Tests of how the pages of a board sign in: learned once, asked for again in a dialog, changed without a question. */
+import t, { type Test } from 'tap'
+import { call, signCallsWith } from '#kit/web/call.ts'
+import { basicCredentials, basicOf, changePassword, isSignedOut, learn, signedInWith, signIn } from '../../web/basic.ts'
+
+/** A board that takes one password, and a browser that keeps what it is told. */
+function fakeWorld(t: Test) {
+  const world = { password: 'first', browserKnows: 'first', asked: 0, told: [] as string[] }
+  const real = { fetch: globalThis.fetch, request: globalThis.XMLHttpRequest }
+  globalThis.fetch = async (path, init: RequestInit = {}) => {
+    world.asked++
+    const given = (init.headers as Record<string, string> | undefined)?.authorization
+    const sent = given ?? (init.credentials === 'omit' ? null : basicOf(world.browserKnows))
+    const isRight = world.password === '' || sent === basicOf(world.password)
+    const body = path === '/api/auth' ? { authorization: sent } : { fine: true }
+    return new Response(JSON.stringify(isRight ? body : {}), { status: isRight ? 200 : 401 })
+  }
+  class FakeRequest {
+    onloadend = () => {}
+    /** Method, path, asynchronous, user, password. */
+    open(...given: unknown[]): void {
+      const password = String(given[4])
+      world.told.push(password)
+      world.browserKnows = password
+    }
+    send(): void {
+      setImmediate(() => this.onloadend())
+    }
+  }
+  globalThis.XMLHttpRequest = FakeRequest as never
+  t.teardown(() => {
+    globalThis.fetch = real.fetch
+    globalThis.XMLHttpRequest = real.request
+  })
+  return world
+}
+
+t.test('B.auth.1 the pages sign their calls with what the browser signed in with', async (t) => {
+  const world = fakeWorld(t)
+  signCallsWith(basicCredentials)
+
+  await t.test('a call before it was learned learns it by itself', async (t) => {
+    t.same(await call('GET /api/status'), { fine: true })
+    t.equal(signedInWith(), basicOf('first'))
+    t.equal(isSignedOut.value, false)
+  })
+
+  await t.test('a password that was changed elsewhere is asked for once, and every call waits for it', async (t) => {
+    world.password = 'second'
+    const calls = Promise.all([call('GET /api/status'), call('GET /api/serial')])
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    t.equal(isSignedOut.value, true)
+    const asked = world.asked
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    t.equal(world.asked, asked, 'nothing is asked meanwhile')
+    t.equal(await signIn('wrong'), false)
+    t.same(world.told, [], 'the browser is told no password that is not right')
+    t.equal(await signIn('second'), true)
+    t.same(await calls, [{ fine: true }, { fine: true }])
+    t.same(world.told, ['second'])
+    t.equal(isSignedOut.value, false)
+  })
+
+  await t.test('one that is changed here is asked for by nobody', async (t) => {
+    let during: Promise<unknown> | undefined
+    await changePassword('third', async () => {
+      world.password = 'third'
+      during = call('GET /api/status')
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    })
+    t.same(await during, { fine: true })
+    t.equal(isSignedOut.value, false)
+    t.same(world.told, ['second', 'third'])
+  })
+
+  await t.test('a change that was refused leaves the one before', async (t) => {
+    await t.rejects(
+      changePassword('fourth', () => Promise.reject(new Error('too long'))),
+      { message: 'too long' },
+    )
+    t.equal(signedInWith(), basicOf('third'))
+  })
+
+  await t.test('without a password nothing is sent', async (t) => {
+    await changePassword('', async () => {
+      world.password = ''
+    })
+    t.equal(signedInWith(), null)
+    t.same(await call('GET /api/status'), { fine: true })
+    await learn()
+    t.same(world.told, ['second', 'third'])
+  })
+})
