@@ -20,10 +20,10 @@ const JOBS = 2
 const UNIT_FILE_S = 60
 const E2E_FILE_S = 180
 /** Guests take both cores, and minutes where they are emulated. */
-const VM_FILE_S = 420
+const VM_FILE_S = 900
 /** Seconds for all files of one kind together; past this the run is broken, not slow. */
 const RUN_S = 540
-const VM_RUN_S = 1200
+const VM_RUN_S = 1800
 
 /** Characters kept of what tests write to standard error; shown when something fails. */
 const MOST_STDERR = 20_000

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Milliseconds for one answer, when the caller names none. */
-const ANSWER_MS = 10_000
+const ANSWER_MS = 30_000
 
 /** A connection on which one command at a time is asked and answered. */
 export interface JsonLine {

@@ -11,7 +11,7 @@ import { checkout, type Guest, guestImage, startGuest } from './guest.ts'
 
 /** Addresses of the two. */
 export const BOARD_ADDRESS = '192.0.2.1'
-const HOST_ADDRESS = '192.0.2.2'
+export const HOST_ADDRESS = '192.0.2.2'
 
 /** Bytes on the USB disk. */
 const DISK_BYTES = 8 * 1024 * 1024

@@ -95,8 +95,19 @@ attach_one() {
   say_once "attached $1 of $host ($local_place here)"
 }
 
+# forget_dead PLACE: what is attached here and free at the board has a connection that the board knows nothing of, since
+# its power or the cable was gone. Left alone the kernel would hold on to it for hours.
+forget_dead() {
+  printf '%s\n' "$before_asking" | while read -r dead_port place_here local_place; do
+    [ "$place_here" = "$1" ] || continue
+    "$client" detach --port="$dead_port" >/dev/null 2>&1 </dev/null
+    say "the connection of $1 was dead ($local_place here)"
+  done
+}
+
 # Attaches what is wanted and not attached. Fails when nothing of it is attached afterwards.
 attach_wanted() {
+  before_asking=$(attached)
   offered=$(offers) || {
     say_once "the board does not answer at $host, port $port, or does not let this machine in"
     return 1
@@ -104,7 +115,7 @@ attach_wanted() {
   said=$last_said
   while read -r place id; do
     if [ -z "$place" ] || ! is_wanted "$place" "$id"; then continue; fi
-    if attached | awk '{ print $2 }' | grep -qxF -e "$place"; then continue; fi
+    forget_dead "$place"
     if attach_one "$place" && [ -n "$want_id" ]; then break; fi
   done <<OFFERED
 $offered

@@ -7,7 +7,7 @@ const BEGINNING = String.raw`# --- the program
 # to the longest pause between two, for a first attachment after an installation.
 answer_s=20
 look_s=3
-list_s=30
+list_s=15
 first_pause_s=2
 longest_pause_s=60
 settle_s=30
@@ -82,8 +82,8 @@ keep() {
     fi
     before=$now
     wait_s=$look_s
-    # One device that is there needs no list; of several, more may have come.
-    if [ -z "$now" ] || { [ -z "$want_id" ] && [ "$listed_s" -ge "$list_s" ]; }; then
+    # Asked while it is attached too: more may have come, and a dead connection is seen by the board alone.
+    if [ -z "$now" ] || [ "$listed_s" -ge "$list_s" ]; then
       listed_s=0
       if find_client && load_driver '' && attach_wanted; then
         before=$(attached_rightly)

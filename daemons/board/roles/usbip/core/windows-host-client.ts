@@ -160,9 +160,15 @@ function Add-One($Offer) {
 
 # Attaches what is wanted and not attached. True when something of it is attached afterwards.
 function Add-Wanted {
-  $places = @(Get-Attached | ForEach-Object { $_.Place })
-  $offers = @(Get-Offers | Where-Object { (Test-Wanted $_) -and ($places -notcontains $_.Place) })
+  $before = @(Get-Attached)
+  $offers = @(Get-Offers | Where-Object { Test-Wanted $_ })
   foreach ($offer in $offers) {
+    # Attached here and free at the board: the board knows nothing of this connection, since its power or the cable was
+    # gone.
+    foreach ($dead in @($before | Where-Object { $_.Place -eq $offer.Place })) {
+      $null = Invoke-Client @('detach', '--port', $dead.Port)
+      Say-Once ('the connection of {0} was dead' -f $offer.Place)
+    }
     if ((Add-One $offer) -and $Wanted.Id -ne '') { return $true }
   }
   if (@(Get-Attached).Count -gt 0) { return $true }

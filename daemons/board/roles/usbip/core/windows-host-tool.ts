@@ -8,7 +8,7 @@ $ErrorActionPreference = 'Stop'
 # the longest pause between two, for a device to come up, for a first attachment after an installation.
 $AnswerSeconds = 20
 $LookSeconds = 5
-$ListSeconds = 30
+$ListSeconds = 15
 $FirstPauseSeconds = 2
 $LongestPauseSeconds = 60
 $ComeUpSeconds = 15
@@ -103,8 +103,8 @@ function Invoke-Keep {
         $sinceList = $ListSeconds
         $pause = $FirstPauseSeconds
       }
-      # One device that is there needs no list; of several, more may have come.
-      if ($now -eq '' -or ($Wanted.Id -eq '' -and $sinceList -ge $ListSeconds)) {
+      # Asked while it is attached too: more may have come, and a dead connection is seen by the board alone.
+      if ($now -eq '' -or $sinceList -ge $ListSeconds) {
         $sinceList = 0
         if (Add-Wanted) {
           $now = Get-AttachedText

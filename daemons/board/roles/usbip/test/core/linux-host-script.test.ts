@@ -215,6 +215,15 @@ t.test('B.usbip.sh attaches everything at a place, or everything there is', asyn
   }
 })
 
+t.test('B.usbip.sh attaches anew what is attached here and free at the board', async (t) => {
+  const host = fakeHost(t, { list: LIST, attach: ATTACHES('1-1.2', 'LAB-DISK') })
+  host.plug(7, '192.0.2.1 3999 1-1.2', '3-1', 'LAB-DISK')
+  const done = host.run('46f4:0001:LAB-DISK', 'attach')
+  t.match(done, { status: 0, stdout: /the connection of 1-1\.2 was dead/ })
+  const asked = host.asked().filter((line) => / attach |detach/.test(line))
+  t.same(asked, ['detach --port=7', '--tcp-port 3999 attach --remote=192.0.2.1 --busid=1-1.2'])
+})
+
 t.test('B.usbip.sh passes on why the board refused', async (t) => {
   const host = fakeHost(t, { list: LIST, attach: 'echo "usbip: error: Device busy (exported)"; exit 1' })
   const done = host.run('46f4:0001', 'attach')
