@@ -4,7 +4,7 @@ import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { driveBy, helperBinary, startHelper } from './running-helper.ts'
-import { hasDescriptors, type RequestWith, sayWithDescriptors } from './with-descriptors.ts'
+import { hasDescriptors, type RequestWith, sayWithDescriptors, tcpSender } from './with-descriptors.ts'
 
 const ATTACH = 'usbip-attach 1-1\n'
 const DRIVERS = 'sys/bus/usb/drivers'
@@ -69,16 +69,13 @@ t.test('usbip-unbind of a device that was pulled takes it off the list, and touc
   t.equal(helper.file(`${DRIVERS}/usbip-host/rebind`), '')
 })
 
-t.test(
-  'usbip-attach hands the number of the descriptor to the kernel',
-  { skip: hasDescriptors ? false : 'python3 3.9 is not installed' },
-  async (t) => {
-    const helper = await startHelper(t)
-    driveBy(helper.root, '1-1', 'usbip-host')
-    t.same(sayWithDescriptors(helper.path, [[ATTACH, ['tcp']]]), ['ok\n'])
-    t.match(helper.file(`${DEVICE}/usbip_sockfd`), /^\d+$/)
-  },
-)
+t.test('usbip-attach hands the number of the descriptor to the kernel', async (t) => {
+  const helper = await startHelper(t)
+  driveBy(helper.root, '1-1', 'usbip-host')
+  const send = await tcpSender(t, helper.path)
+  t.equal(await send(ATTACH), 'ok\n')
+  t.match(helper.file(`${DEVICE}/usbip_sockfd`), /^\d+$/)
+})
 
 t.test(
   'usbip-attach takes a connected TCP socket and nothing else',
@@ -102,26 +99,20 @@ t.test(
   },
 )
 
-t.test(
-  'usbip-attach says who is in the way',
-  { skip: hasDescriptors ? false : 'python3 3.9 is not installed' },
-  async (t) => {
-    const helper = await startHelper(t)
-    const attach = () => sayWithDescriptors(helper.path, [[ATTACH, ['tcp']]])[0]
-    t.equal(attach(), 'error not_bound 1-1 is not bound to usbip-host\n')
-    driveBy(helper.root, '1-1', 'usbip-host')
-    helper.put(`${DEVICE}/usbip_status`, '2\n')
-    t.equal(attach(), 'error busy 1-1 is in use by another host\n')
-    helper.put(`${DEVICE}/usbip_status`, '3\n')
-    t.equal(attach(), 'error device_error 1-1 is not available, usbip_status is 3\n')
-    helper.put(`${DEVICE}/usbip_status`, '1\n')
-    rmSync(join(helper.root, DEVICE, 'usbip_sockfd'))
-    t.match(
-      attach(),
-      /^error attach_failed the kernel does not take the connection for 1-1: No such file or directory\n$/,
-    )
-  },
-)
+t.test('usbip-attach says who is in the way', async (t) => {
+  const helper = await startHelper(t)
+  const send = await tcpSender(t, helper.path)
+  const attach = () => send(ATTACH)
+  t.equal(await attach(), 'error not_bound 1-1 is not bound to usbip-host\n')
+  driveBy(helper.root, '1-1', 'usbip-host')
+  helper.put(`${DEVICE}/usbip_status`, '2\n')
+  t.equal(await attach(), 'error busy 1-1 is in use by another host\n')
+  helper.put(`${DEVICE}/usbip_status`, '3\n')
+  t.equal(await attach(), 'error device_error 1-1 is not available, usbip_status is 3\n')
+  helper.put(`${DEVICE}/usbip_status`, '1\n')
+  rmSync(join(helper.root, DEVICE, 'usbip_sockfd'))
+  t.match(await attach(), /^error attach_failed the kernel does not take the connection for 1-1: No such file or/)
+})
 
 t.test('usbip-detach ends the connection of a host that is there', async (t) => {
   const helper = await startHelper(t)

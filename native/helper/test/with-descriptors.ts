@@ -1,5 +1,8 @@
-/** Sends descriptors over a Unix socket, which Node cannot: by Python. */
+/** Sends descriptors over a Unix socket, which Node cannot: TCP connections by our addon, all else by Python. */
 import { spawnSync } from 'node:child_process'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import type { Test } from 'tap'
+import { askWithFd } from '../../usbip/index.ts'
 
 const PROGRAM = `
 import json, os, socket, sys
@@ -42,4 +45,18 @@ export function sayWithDescriptors(path: string, requests: readonly RequestWith[
   const done = spawnSync('python3', words, { encoding: 'utf8', timeout: 25_000 })
   if (done.status !== 0) throw new Error(`python3 ended with ${done.status}: ${done.stderr}`)
   return JSON.parse(done.stdout)
+}
+
+/** A connection of two ends in this process. @returns what sends it along with a request, and resolves with the answer */
+export async function tcpSender(t: Test, path: string): Promise<(text: string) => Promise<string>> {
+  const server = createServer((socket) => socket.unref())
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  const far = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  await new Promise((resolve) => far.once('connect', resolve))
+  t.teardown(() => {
+    far.destroy()
+    server.close()
+  })
+  const { fd } = (far as unknown as { _handle: { fd: number } })._handle
+  return (text) => askWithFd(path, text, fd, { timeoutMs: 20_000, mostBytes: 1024 })
 }
