@@ -1,4 +1,5 @@
 /** The one password of a board: set, changed, removed. */
+import { createTurn } from '#kit/turn.ts'
 
 /** What is kept of it; undefined while there is none. */
 export interface PasswordRecord {
@@ -39,7 +40,7 @@ export interface AdminPasswordParts {
 /** @param kept as loaded */
 export function createAdminPassword(kept: PasswordRecord | undefined, parts: AdminPasswordParts): AdminPassword {
   let record = kept
-  let changing: Promise<unknown> = Promise.resolve()
+  const inTurn = createTurn()
   const hearers: (() => void)[] = []
 
   async function changeNow(text: string): Promise<void> {
@@ -52,11 +53,7 @@ export function createAdminPassword(kept: PasswordRecord | undefined, parts: Adm
   return {
     isSet: () => record !== undefined,
     record: () => record,
-    change(text) {
-      const change = changing.then(() => changeNow(text))
-      changing = change.catch(() => {})
-      return change
-    },
+    change: (text) => inTurn(() => changeNow(text)),
     onChange: (hear) => void hearers.push(hear),
   }
 }

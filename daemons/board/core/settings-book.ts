@@ -1,5 +1,7 @@
 /** The settings of the board: read at the start, changed whole, kept before anybody is told so. */
+
 import type { Log } from '#kit/log.ts'
+import { createTurn } from '#kit/turn.ts'
 import type { BoardSettings } from './board-settings.ts'
 import type { Kept } from './machine-ports.ts'
 import { type CheckedSettings, checkSettings, readSettings, type SettingsWorld } from './settings-check.ts'
@@ -43,7 +45,7 @@ export async function openSettingsBook({ file, first, world, log }: SettingsBook
   for (const { field, message } of faults) log.warning('setting not taken over', { setting: field, why: message })
   const saves = found?.saves ?? 0
   let saved = { settings: running, saves }
-  let turn: Promise<unknown> = Promise.resolve()
+  const inTurn = createTurn()
 
   async function saveNow(form: Readonly<Record<string, string>>): Promise<CheckedSettings> {
     const checked = checkSettings(form, saved.settings, world)
@@ -57,11 +59,7 @@ export async function openSettingsBook({ file, first, world, log }: SettingsBook
     running,
     saves,
     saved: () => saved.settings,
-    save(form) {
-      // What stays as it is must be what the save before left.
-      const result = turn.then(() => saveNow(form))
-      turn = result.catch(() => undefined)
-      return result
-    },
+    // What stays as it is must be what the save before left.
+    save: (form) => inTurn(() => saveNow(form)),
   }
 }

@@ -197,6 +197,7 @@ export function fakeUsbip(change: Partial<UsbipState> = {}): UsbipState {
     state: 'attached',
     carries: null,
     attached: null,
+    traffic: null,
   } as const
   return {
     enabled: true,

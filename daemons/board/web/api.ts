@@ -1,154 +1,35 @@
 /** What this board's API answers, as far as the pages read it, and the calls they make. Instants are the board's epoch ms. */
 import { call } from '#kit/web/call.ts'
+import type { BoardStatus } from '../core/board-status.ts'
+import type { OtaStatus } from '../core/ota.ts'
+import type { AdapterDevice } from '../roles/serial/core/ports.ts'
+import type { SerialPortView } from '../roles/serial/core/serial-ports.ts'
+import type { ClientView } from '../roles/serial/core/served-client.ts'
+import type { DeviceView, UsbipView } from '../roles/usbip/core/usbip-view.ts'
 import type { RoleName } from '../wire/role-name.ts'
 
-/** Lamp and sentence of the board as a whole. */
-export interface Verdict {
-  state: 'ok' | 'busy' | 'warn' | 'fault' | 'off'
-  text: string
-}
-
-/** How the firmware stands. */
-export interface Ota {
-  state: 'idle' | 'receiving' | 'verifying' | 'installing' | 'installed' | 'failed'
-  received_bytes: number
-  total_bytes: number | null
-  version: string | null
-  fault: { code: string; message: string } | null
-  at: number | null
-}
-
-/** How the board is reached, and whether a new address still waits for somebody to reach it. */
-export interface Network {
-  state: 'dhcp' | 'static' | 'unconfirmed' | 'fallen_back' | 'refused' | 'not_owned'
-  confirm_until: number | null
-  text: string
-}
-
 /** Answer of `GET /api/status`, and what the feed tells. */
-export interface Status {
-  role: RoleName
-  /** False until somebody has saved settings for the first time. */
-  set_up: boolean
-  name: string
-  hostname: string
-  version: string
-  verdict: Verdict
-  uptime_s: number
-  started_at: number
-  machine: { owned: boolean; model: string | null }
-  addresses: { interface: string; address: string; prefix: number; family: string }[]
-  temperature_c: number | null
-  memory: { total_bytes: number; available_bytes: number; process_bytes: number }
-  load: readonly [number, number, number]
-  time: { now: number; synchronised: boolean | null }
-  last_start: { at: number; reason: string }
-  identify_until: number | null
-  password_set: boolean
-  network: Network
-  /** Absent where this version installs nothing. */
-  ota?: Ota
-  serial?: SerialState
-  usbip?: UsbipState
-}
+export type Status = BoardStatus & { serial?: SerialState; usbip?: UsbipState }
+export type Ota = OtaStatus
+export type Network = BoardStatus['network']
 
+/** A port that has a device. Counters go by their names: each has a row, whatever it counts. */
+export type SerialPort = Omit<SerialPortView, 'counters'> & { counters: Readonly<Record<string, number | null>> }
 /** Who holds a TCP connection to a port. */
-export interface SerialClient {
-  id: number | string
-  address: string
-  client_port: number
-  since_at: number
-  may_write: boolean
-  rfc2217: boolean
-  bytes_in: number
-  bytes_out: number
-}
-
+export type SerialClient = ClientView
 /** How a line is set. */
-export interface SerialLine {
-  baud: number
-  data_bits: number
-  parity: string
-  stop_bits: number
-  flow: string
-}
-
-/** A port that has a device. */
-export interface SerialPort extends SerialLine {
-  port: number
-  enabled: boolean
-  mode: 'raw' | 'rfc2217'
-  tcp_port: number
-  write: string
-  label: string
-  allow: string
-  path: string
-  state: 'off' | 'opening' | 'open' | 'absent' | 'failed'
-  fault: { code: string; message: string } | null
-  /** What this driver cannot do. */
-  unsupported: string[]
-  /** The line as a client has set it, where that is otherwise than saved. */
-  line_now: SerialLine | null
-  clients: SerialClient[]
-  /** Since the daemon started; null where the driver does not count it. */
-  counters: Record<string, number | null>
-}
+export type SerialLine = NonNullable<SerialPortView['line_now']>
 
 /** Answer of `GET /api/serial`. */
 export interface SerialState {
-  adapter: { devices: SerialDevice[]; text: string }
+  adapter: { devices: AdapterDevice[]; text: string }
   ports: SerialPort[]
 }
 
-/** What a port is plugged into. */
-export interface SerialDevice {
-  port: number
-  path: string
-  found: boolean
-  maker: string | null
-  product: string | null
-  serial_number: string | null
-}
-
-/** A host that has a device. */
-export interface AttachedHost {
-  address: string
-  since_at: number
-}
-
 /** A USB device that is plugged in. */
-export interface UsbDevice {
-  busid: string
-  vendor_id: string
-  product_id: string
-  vendor: string | null
-  product: string | null
-  serial: string | null
-  class: string | null
-  speed: string | null
-  /** What the setting `device` takes to mean this one. */
-  key: string
-  state: string
-  /** What the board itself would lose with it. */
-  carries: 'network' | 'disk' | null
-  attached: AttachedHost | null
-}
-
+export type UsbDevice = DeviceView
 /** Answer of `GET /api/usbip`. */
-export interface UsbipState {
-  enabled: boolean
-  allow: string
-  /** A key of `devices`, or empty: the first that is plugged in. */
-  choice: string
-  supported: boolean
-  text: string
-  device: UsbDevice | null
-  devices: UsbDevice[]
-  attached: AttachedHost | null
-  traffic: { in_bytes: number; out_bytes: number } | null
-  hold_until: number | null
-  last_error: { at: number; code: string; message: string } | null
-}
+export type UsbipState = UsbipView
 
 /** One field of the settings. */
 export interface FieldFacts {

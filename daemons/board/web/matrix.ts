@@ -2,7 +2,8 @@
 import type { Judgement, Lit } from '#kit/web/lamp.ts'
 import { age, listed, many, sinceText, whole } from '#kit/web/numbers.ts'
 import { matches } from '#kit/web/tools.ts'
-import type { Peer, Verdict } from './api.ts'
+import type { Verdict } from '../core/role.ts'
+import type { Peer } from './api.ts'
 import type { FarBoard } from './far-boards.ts'
 import { litOf, roleTitleOf } from './words.ts'
 

@@ -8,7 +8,8 @@ import { lamp } from '#kit/web/lamp.ts'
 import { daemonNow, zone } from '#kit/web/now.ts'
 import { age, bytesText, many, sinceText, UNKNOWN } from '#kit/web/numbers.ts'
 import { readTable } from '#kit/web/read-table.ts'
-import type { SerialClient, SerialDevice, SerialPort } from './api.ts'
+import type { AdapterDevice } from '../roles/serial/core/ports.ts'
+import type { SerialClient, SerialPort } from './api.ts'
 import { ratesOf, type Sample, type Traffic } from './rates.ts'
 import {
   counterRows,
@@ -25,7 +26,7 @@ import {
 
 interface CardProps {
   port: SerialPort
-  devices: readonly SerialDevice[]
+  devices: readonly AdapterDevice[]
   traffic?: Traffic
   drop: (client: SerialClient) => void
 }

@@ -2,7 +2,8 @@
 import type { Lit } from '#kit/web/lamp.ts'
 import { baudText, count, many } from '#kit/web/numbers.ts'
 import { linkTo } from '#kit/web/route.ts'
-import type { SerialDevice, SerialLine, SerialPort } from './api.ts'
+import type { AdapterDevice } from '../roles/serial/core/ports.ts'
+import type { SerialLine, SerialPort } from './api.ts'
 
 /** Lamp and words of a port. */
 export function portState(port: SerialPort): { lit: Lit; words: string } {
@@ -37,7 +38,7 @@ export function lineText({ baud, data_bits: bits, parity, stop_bits: stop }: Ser
 }
 
 /** `FTDI FT232R A50285BI`, or the path where the system says nothing. */
-export function deviceText(port: SerialPort, devices: readonly SerialDevice[]): string {
+export function deviceText(port: SerialPort, devices: readonly AdapterDevice[]): string {
   const device = devices.find((each) => each.port === port.port)
   const facts = device ? [device.maker, device.product, device.serial_number].filter(Boolean).join(' ') : ''
   return facts || port.path

@@ -32,7 +32,7 @@ t.test('each port says what it is and how it runs', async (t) => {
 
 t.test('errors name the setting to look at; without errors nothing is said', async (t) => {
   t.match(troubles(bms)[0]?.sentence, /^14 framing errors\. The other end does not send at 19.200 8E1/)
-  const now = { baud: 1200, data_bits: 7, parity: 'odd', stop_bits: 2, flow: 'none' }
+  const now = { baud: 1200, data_bits: 7, parity: 'odd', stop_bits: 2, flow: 'none' } as const
   t.match(
     troubles({ ...bms, line_now: now })[0]?.sentence,
     /does not send at 1200 7O2/,

@@ -66,3 +66,13 @@ export interface Listener {
 
 /** Opens a TCP port for both families. @throws Fault `tcp_port_taken` */
 export type ListenerOpener = (tcpPort: number, onArrival: (arrival: Arrival) => void) => Promise<Listener>
+
+/** A device as the API shows it; null where nobody knows. */
+export interface AdapterDevice {
+  port: number
+  path: string
+  found: boolean
+  maker: string | null
+  product: string | null
+  serial_number: string | null
+}

@@ -1,16 +1,7 @@
 /** The devices behind the serial ports, as the machine knows them. */
 import { realpath } from 'node:fs/promises'
 import type { LineFinder } from '#kit/line/line.ts'
-
-/** A device as the API shows it; null where nobody knows. */
-export interface AdapterDevice {
-  port: number
-  path: string
-  found: boolean
-  maker: string | null
-  product: string | null
-  serial_number: string | null
-}
+import type { AdapterDevice } from '../core/ports.ts'
 
 /** @param paths of ports 1, 2 and so on; links such as those below /dev/serial/by-id are followed */
 export async function findAdapters(paths: readonly string[], finder: LineFinder): Promise<AdapterDevice[]> {
