@@ -295,7 +295,5 @@ async function houseOf(world: RoleWorld, { config, helper, httpPort, settings }:
     const devices = named.length > 0 ? named : config.serial.devices
     return await assembleSerial(world, { config: config.serial, devices, httpPort })
   }
-  return silentRole(
-    `This version has no sound, so a board in the role ${role} does nothing: choose another in the settings.`,
-  )
+  return silentRole(role)
 }

@@ -11,7 +11,6 @@ import type { RoleName } from '../wire/role-name.ts'
 /** Answer of `GET /api/status`, and what the feed tells. */
 export type Status = BoardStatus & { serial?: SerialState; usbip?: UsbipState }
 export type Ota = OtaStatus
-export type Network = BoardStatus['network']
 
 /** A port that has a device. Counters go by their names: each has a row, whatever it counts. */
 export type SerialPort = Omit<SerialPortView, 'counters'> & { counters: Readonly<Record<string, number | null>> }
