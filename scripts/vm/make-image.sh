@@ -45,7 +45,7 @@ INITRD=No mmdebstrap --quiet --variant=minbase --include="$packages" --aptopt="$
 
 kernel=$(basename "$tree"/usr/lib/modules/*)
 cp "$tree/boot/vmlinuz-$kernel" "$next/vmlinuz"
-rm -rf "$tree"/boot/* "$tree"/vmlinuz* "$tree"/var/cache/apt/* "$tree"/var/lib/apt/lists/*
+rm -rf "${tree:?}"/boot/* "$tree"/vmlinuz* "$tree"/var/cache/apt/* "$tree"/var/lib/apt/lists/*
 
 # --- the initrd: busybox, the modules in the order in which they load, our init
 early=$next/early
