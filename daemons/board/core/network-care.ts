@@ -63,6 +63,8 @@ class OwnNetwork implements NetworkCare {
   #timer: Timer | undefined
   #failures = 0
   #isFallingBack = false
+  /** The machine has taken the address: before that, whoever reaches the same one under DHCP has proven nothing. */
+  #isTaken = false
   #isClosed = false
 
   constructor(by: NetworkCareParts, record: NetworkRecord) {
@@ -83,7 +85,7 @@ class OwnNetwork implements NetworkCare {
 
   contact(from: string, at: string): void {
     const { state, address } = this.#record
-    if (state !== 'unconfirmed' || at !== address?.ip || this.#isFallingBack) return
+    if (state !== 'unconfirmed' || at !== address?.ip || !this.#isTaken || this.#isFallingBack) return
     if (from === at || this.#by.machine.ownAddresses().includes(from)) return
     this.#timer?.cancel()
     this.#by.log.notice('fixed address confirmed', { ...address, from })
@@ -133,6 +135,7 @@ class OwnNetwork implements NetworkCare {
     } catch (fault) {
       return this.#refused(fault)
     }
+    this.#isTaken = true
     log.notice('fixed address set, to be reached or taken back', { ...address, withinMs: confirmMs })
     this.#wait(deadlineMs - clock.monotonicMs())
   }

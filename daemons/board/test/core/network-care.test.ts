@@ -3,7 +3,7 @@ import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
 import { silentLog } from '#kit/log.ts'
 import { firstSettings } from '../../core/board-settings.ts'
-import { createNetworkCare, foreignNetwork, type NetworkCareParts } from '../../core/network-care.ts'
+import { createNetworkCare, foreignNetwork, type NetworkCare, type NetworkCareParts } from '../../core/network-care.ts'
 import { type NetworkRecord, untouchedNetwork, wantedAddress } from '../../core/network-record.ts'
 import { keptInMemory } from '../kept-in-memory.ts'
 
@@ -15,7 +15,12 @@ function setup(before: NetworkRecord = untouchedNetwork) {
   const clock = fakeClock()
   const kept = keptInMemory(before)
   const told: string[] = []
-  const world = { fault: undefined as Fault | undefined, changes: 0, onDhcp: () => {} }
+  const world = {
+    fault: undefined as Fault | undefined,
+    changes: 0,
+    onAddress: (_care: NetworkCare) => {},
+    onDhcp: () => {},
+  }
   async function tell(what: string) {
     told.push(what)
     if (world.fault) throw world.fault
@@ -27,7 +32,10 @@ function setup(before: NetworkRecord = untouchedNetwork) {
       log: silentLog,
       file: kept.file,
       machine: {
-        setAddress: ({ ip, prefix, gw }) => tell(`${ip}/${prefix} ${gw}`),
+        async setAddress({ ip, prefix, gw }) {
+          world.onAddress(care)
+          await tell(`${ip}/${prefix} ${gw}`)
+        },
         setDhcp: () => tell('dhcp'),
         ownAddresses: () => ['127.0.0.1', '10.20.4.11'],
       },
@@ -78,6 +86,21 @@ t.test('a request from the machine itself, or to another address, proves nothing
   t.match(care.view(), { state: 'fallen_back', confirmUntil: null, text: /Nobody reached the board at 10\.20\.4\.11/ })
   t.same(told, ['10.20.4.11/24 10.20.4.1', 'dhcp'])
 })
+
+t.test(
+  'the address that DHCP had given is kept only once the machine has taken it, and somebody comes then',
+  async (t) => {
+    const { clock, told, world, start, kept } = setup()
+    world.onAddress = (care) => care.contact('10.20.4.40', '10.20.4.11')
+    const care = await start({ address: fixed, saves: 1 })
+    t.equal(care.view().state, 'unconfirmed', 'who came by DHCP proves nothing')
+    care.contact('10.20.4.40', '10.20.4.11')
+    await clock.run(200_000)
+    t.equal(care.view().state, 'static')
+    t.match(kept.saved(), { state: 'static', address: fixed })
+    t.same(told, ['10.20.4.11/24 10.20.4.1'], 'and what is proven is not taken back')
+  },
+)
 
 t.test('the two minutes go on over restarts of the daemon', async (t) => {
   const { clock, told, start } = setup()
