@@ -48,12 +48,15 @@ export function createBoardFiles(folder: string, log: Log): BoardFiles {
   return {
     settings: fileOf<SettingsFile>({ folder, log, name: 'settings', shape: settings }),
     starts: fileOf<StartRecord>({ folder, log, name: STARTS, shape: start }),
-    network: withFirst(fileOf<NetworkRecord>({ folder, log, name: 'network', shape: network }), untouchedNetwork),
+    network: withFirst(fileOf<NetworkRecord>({ folder, log, name: NETWORK, shape: network }), untouchedNetwork),
   }
 }
 
 /** The file that a reset leaves, since it says that there is one. */
 export const STARTS = 'starts'
+
+/** What the machine was told of its address, which outlives a reset until it is told otherwise. */
+export const NETWORK = 'network'
 
 interface FileOptions {
   folder: string

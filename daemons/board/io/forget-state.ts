@@ -2,14 +2,17 @@
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncFolder, systemDisk } from '#kit/store/whole-file.ts'
-import { STARTS } from './board-files.ts'
+import { NETWORK, STARTS } from './board-files.ts'
 import { FLOORS } from './firmware.ts'
 
 /** State files, their backups, what was set aside, and what a crash left half written. */
 const STATE_FILE = /^(?<name>[\w-]+)\.json(?:\.bak|\.tmp|\.bak\.tmp|\.damaged-\w+)?$/
 
-/** What tells of this very reset, and what must not be undone by one: which firmware is too old. */
-const KEPT: readonly string[] = [STARTS, FLOORS]
+/**
+ * What tells of this very reset; what must not be undone by one: which firmware is too old; and what the machine was told
+ * of its address: without it nobody would know that there is one to take back.
+ */
+const KEPT: readonly string[] = [STARTS, FLOORS, NETWORK]
 
 /**
  * Removes every state file of a folder and of the folders in it. The journal stays: it says who did this. Done again

@@ -10,13 +10,22 @@ t.test('a reset removes every state file with what belongs to it, and leaves the
     'settings.json.bak.tmp': '{',
     'settings.json.damaged-20311121T015200Z': '{',
     'users.json': '{}',
+    'network.json': '{}',
     'starts.json': '{}',
     'starts.json.bak': '{}',
     'journal.jsonl': '{}',
     'daemon.lock': '',
     serial: { 'ports.json': '{}', 'image.bin': '' },
   })
-  const left = ['daemon.lock', 'journal.jsonl', 'serial', 'serial/image.bin', 'starts.json', 'starts.json.bak']
+  const left = [
+    'daemon.lock',
+    'journal.jsonl',
+    'network.json',
+    'serial',
+    'serial/image.bin',
+    'starts.json',
+    'starts.json.bak',
+  ]
   await forgetState(folder)
   t.same(readdirSync(folder, { recursive: true }).sort(), left)
   await forgetState(folder)
