@@ -49,8 +49,8 @@ export function restartRoutes({ book, rebooter, recorder }: RestartParts): Route
         const { hostname } = book.saved()
         if (ask.body.hostname.trim().toLowerCase() !== hostname)
           throw fieldsFault([{ field: 'hostname', message: `This board is called ${hostname}. Type that to go on.` }])
-        await recorder.changed(ask, 'factory reset', hostname)
         await rebooter.reboot('factory_reset')
+        await recorder.changed(ask, 'factory reset', hostname)
         return answer()
       },
     }),

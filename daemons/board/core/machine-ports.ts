@@ -27,7 +27,8 @@ export type RestartReason = Extract<StartReason, 'config' | 'reboot' | 'ota' | '
 export interface Rebooter {
   /**
    * Keeps the reason for the next start, and begins anew soon after: answers under way go out whole. Resolves when the
-   * reason is kept; never rejects.
+   * reason is kept, or cannot be.
+   * @throws Fault `store_write_failed` for a factory reset that cannot be kept: nothing is forgotten, nothing restarts
    */
   reboot(reason: RestartReason): Promise<void>
   /** How long nobody answers, in whole seconds, for the page that waits. */

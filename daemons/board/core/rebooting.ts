@@ -42,6 +42,8 @@ export function createRebooter(by: RebootingParts): Rebooter {
       try {
         await by.intend(reason)
       } catch (fault) {
+        // A reset is its reason, and nothing without it.
+        if (reason === 'factory_reset') throw fault
         log.warning('the reason of the restart is not kept', { reason, fault })
       }
       if (isAsked) return

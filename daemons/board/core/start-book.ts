@@ -45,10 +45,20 @@ export async function openStartBook({ clock, file, bootId, forget }: StartBookPa
     record = { ...record, ...change }
     return file.save(record)
   }
+  async function intend(reason: RestartReason): Promise<void> {
+    const { intent } = record
+    try {
+      // A reset that was asked for is not forgotten for a later wish.
+      await keep({ intent: intent === 'factory_reset' ? intent : reason })
+    } catch (fault) {
+      // Whoever asked for a reset is told that there is none: a later save must not bring it.
+      if (reason === 'factory_reset') record = { ...record, intent }
+      throw fault
+    }
+  }
   return {
     started,
-    // A reset that was asked for is not forgotten for a later wish.
-    intend: (reason) => keep({ intent: record.intent === 'factory_reset' ? record.intent : reason }),
+    intend,
     stopped: () => keep({ isStopped: true }),
   }
 }

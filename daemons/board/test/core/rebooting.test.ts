@@ -65,3 +65,10 @@ t.test('a disk that is full does not keep it from beginning anew', async (t) => 
   await clock.run(1000)
   t.same(done, ['self reboot'])
 })
+
+t.test('a factory reset that the disk does not keep is refused: nothing begins anew without it', async (t) => {
+  const { clock, done, rebooter } = setup({ ownsMachine: false, diskFault: new Fault('store_write_failed', 'full') })
+  await t.rejects(rebooter.reboot('factory_reset'), { code: 'store_write_failed' })
+  await clock.run(1000)
+  t.same(done, [])
+})

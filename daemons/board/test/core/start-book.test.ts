@@ -1,5 +1,6 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { Fault } from '#kit/fault.ts'
 import { openStartBook } from '../../core/start-book.ts'
 import type { StartRecord } from '../../core/start-record.ts'
 import { keptInMemory } from '../kept-in-memory.ts'
@@ -49,4 +50,20 @@ t.test('a reset that is cut off is carried out again', async (t) => {
   await t.rejects(openStartBook(cut), { message: 'the power went' })
   await openStartBook(parts)
   t.equal(forgotten.length, 1)
+})
+
+t.test('a reset that could not be kept does not come by a later save', async (t) => {
+  const { parts, forgotten } = setup()
+  const full = { isFull: false }
+  const save = async (record: StartRecord | undefined) => {
+    if (full.isFull) throw new Fault('store_write_failed', 'full')
+    await parts.file.save(record)
+  }
+  const book = await openStartBook({ ...parts, file: { load: parts.file.load, save } })
+  full.isFull = true
+  await t.rejects(book.intend('factory_reset'), { code: 'store_write_failed' })
+  full.isFull = false
+  await book.stopped()
+  t.equal((await openStartBook(parts)).started.reason, 'service')
+  t.equal(forgotten.length, 0)
 })
