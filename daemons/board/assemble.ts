@@ -133,6 +133,8 @@ async function furnish(context: Context, { onChange, restartSelf }: Calls): Prom
   })
   const { helper: path, helper_ms: timeoutMs } = config.machine
   const helper = createRootHelper({ path, timeoutMs, installMs: config.ota.install_ms })
+  const isOwned = config.machine.owned
+  const ota = await openFirmware({ clock, log, config: config.ota, isOwned, helper, stateFolder, onChange })
   const machine = await openOwnMachine({
     clock,
     log,
@@ -142,11 +144,10 @@ async function furnish(context: Context, { onChange, restartSelf }: Calls): Prom
     saves: settings.saves,
     starts,
     networkFile: files.network,
+    settle: ota.rest,
     restartSelf,
     onChange,
   })
-  const isOwned = config.machine.owned
-  const ota = await openFirmware({ clock, log, config: config.ota, isOwned, helper, stateFolder, onChange })
   const records = openRecords(context)
   parts.add({ name: 'journal', start: () => {}, stop: () => records.close() })
   const { password_workers: workers, password_queue: queue } = config.http

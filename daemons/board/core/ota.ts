@@ -54,6 +54,8 @@ export interface Ota {
    * `image_not_kept`, `image_not_installed`, and what the stream errors with
    */
   take(upload: ImageUpload): Promise<Manifest>
+  /** Before a restart: from now on nothing is installed. Resolves when what is being installed has been, or has failed. */
+  rest(): Promise<void>
 }
 
 /** The status of a board that was not sent an image since it started. */
@@ -68,6 +70,7 @@ export const IDLE_OTA: OtaStatus = {
 
 export function createOta(parts: OtaParts): Ota {
   let status: OtaStatus = IDLE_OTA
+  const exit = createExit(parts)
 
   function move(event: OtaEvent, facts: Partial<OtaStatus> = {}): void {
     status = { ...status, ...facts, state: nextOtaState(status.state, event), at: parts.clock.epochMs() }
@@ -113,19 +116,18 @@ export function createOta(parts: OtaParts): Ota {
         throw new Fault('image_damaged', 'the payload is not the one that was signed: its checksum is another')
       await slot.finish()
       move('proven')
-      await slot.install()
+      return await exit.handOver(slot, manifest)
     } finally {
       await slot.discard()
     }
-    return manifest
   }
 
   async function take(upload: ImageUpload): Promise<Manifest> {
+    exit.refuseLate()
     if (!mayBegin(status.state)) throw busy(status.state)
     move('begun', { received_bytes: 0, total_bytes: null, version: null, fault: null })
     try {
       const manifest = await proveAndInstall(upload)
-      await raiseFloor(parts, manifest)
       move('handedOver')
       parts.log.notice('firmware installed', { version: manifest.version, bytes: status.received_bytes })
       return manifest
@@ -136,7 +138,35 @@ export function createOta(parts: OtaParts): Ota {
       throw error
     }
   }
-  return { status: () => status, take }
+  return { status: () => status, take, rest: exit.rest }
+}
+
+/** The way out of images: open until a restart is on its way, which waits for the one that is in it. */
+function createExit(parts: OtaParts) {
+  let isClosed = false
+  let inIt: Promise<void> = Promise.resolve()
+
+  function refuseLate(): void {
+    if (isClosed) throw new Fault('ota_busy', 'the board restarts: send the image again when it is back')
+  }
+  async function install(slot: ImageSlot, manifest: Manifest): Promise<void> {
+    await slot.install()
+    await raiseFloor(parts, manifest)
+  }
+  return {
+    refuseLate,
+    async handOver(slot: ImageSlot, manifest: Manifest): Promise<Manifest> {
+      refuseLate()
+      inIt = install(slot, manifest)
+      await inIt
+      return manifest
+    },
+    rest(): Promise<void> {
+      isClosed = true
+      // Whoever sent it hears why it failed.
+      return inIt.catch(() => {})
+    },
+  }
 }
 
 /** The image is installed already: that older ones are taken still is no reason to say it is not. */

@@ -11,6 +11,8 @@ export interface RebootingParts {
   ownsMachine: boolean
   /** Time between the answer and the end, so that the page hears the answer. */
   afterMs: number
+  /** Resolves when nothing is under way that a restart would leave half done; nothing of that kind begins afterwards. */
+  settle(): Promise<void>
   /** Keeps the reason. */
   intend(reason: RestartReason): Promise<void>
   /** Asks the machine for it. @throws Fault `helper_absent`, `helper_refused` */
@@ -26,6 +28,7 @@ export function createRebooter(by: RebootingParts): Rebooter {
   let isAsked = false
 
   async function now(reason: RestartReason): Promise<void> {
+    await by.settle()
     if (!by.ownsMachine) return by.restartSelf(reason)
     try {
       log.notice('rebooting the machine', { reason })

@@ -35,6 +35,8 @@ export interface OwnMachineParts {
   saves: number
   starts: StartBook
   networkFile: Kept<NetworkRecord>
+  /** Awaited before a restart. */
+  settle(): Promise<void>
   restartSelf(reason: RestartReason): void
   onChange(): void
 }
@@ -64,6 +66,7 @@ export async function openOwnMachine(by: OwnMachineParts): Promise<OwnMachine> {
       log,
       ownsMachine: config.owned,
       afterMs: config.restart_after_ms,
+      settle: by.settle,
       intend: starts.intend,
       rebootMachine: () => helper.ask('reboot'),
       restartSelf: by.restartSelf,

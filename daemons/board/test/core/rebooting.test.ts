@@ -4,7 +4,7 @@ import { Fault } from '#kit/fault.ts'
 import { silentLog } from '#kit/log.ts'
 import { createRebooter } from '../../core/rebooting.ts'
 
-function setup(world: { ownsMachine: boolean; fault?: Fault; diskFault?: Fault }) {
+function setup(world: { ownsMachine: boolean; fault?: Fault; diskFault?: Fault; settled?: Promise<void> }) {
   const clock = fakeClock()
   const done: string[] = []
   const rebooter = createRebooter({
@@ -12,6 +12,7 @@ function setup(world: { ownsMachine: boolean; fault?: Fault; diskFault?: Fault }
     log: silentLog,
     ownsMachine: world.ownsMachine,
     afterMs: 250,
+    settle: async () => await world.settled,
     async intend(reason) {
       if (world.diskFault) throw world.diskFault
       done.push(`keep ${reason}`)
@@ -71,4 +72,15 @@ t.test('a factory reset that the disk does not keep is refused: nothing begins a
   await t.rejects(rebooter.reboot('factory_reset'), { code: 'store_write_failed' })
   await clock.run(1000)
   t.same(done, [])
+})
+
+t.test('what a restart would leave half done is waited for', async (t) => {
+  const { promise: settled, resolve } = Promise.withResolvers<void>()
+  const { clock, done, rebooter } = setup({ ownsMachine: true, settled })
+  await rebooter.reboot('config')
+  await clock.run(60_000)
+  t.same(done, ['keep config'])
+  resolve()
+  await clock.run(0)
+  t.same(done, ['keep config', 'machine'])
 })

@@ -42,6 +42,7 @@ async function setup(owned: boolean) {
     saves: 1,
     starts,
     networkFile: keptInMemory<NetworkRecord>(untouchedNetwork).file,
+    settle: async () => {},
     restartSelf: (reason) => void restarts.push(reason),
     onChange: () => {},
   })
