@@ -243,6 +243,8 @@ void Passing::fromSocket(PassedSocket* socket, int status) {
     end(socket, n == 0 ? 0 : errno);
     return tell();
   }
+  // Bytes from before a reset: with the failed poll libuv stopped watching, and the end is yet to be met.
+  if (status < 0) uv_poll_start(&socket->poll, UV_READABLE, onSocket);
   size_t length = static_cast<size_t>(n);
   size_t taken = !isHeld && port->isUsable() ? takeFrom(socket, bytes, length) : 0;
   if (taken < length) isHeld = true;

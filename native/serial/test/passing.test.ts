@@ -219,3 +219,14 @@ t.test('leaves no descriptor behind in 300 sockets that come and go in every way
   await until(() => held() === before)
   t.equal(held(), before)
 })
+
+t.test('a peer that resets with bytes on their way is heard to the last byte, and then let go', async (t) => {
+  const { join, pty } = await bench(t)
+  const { client, told } = await join()
+  const atLine = heardBy(pty)
+  client.write('last')
+  client.resetAndDestroy()
+  await until(() => told.some(({ kind }) => kind === 'ended'))
+  await until(() => atLine.length === 4)
+  t.equal(String(atLine.bytes()), 'last')
+})
