@@ -45,15 +45,21 @@ export function checkPortForm(
   return settings
 }
 
-/** Takes over what a file holds, setting by setting; what another version allowed has its first value. */
+/**
+ * Takes over what a file holds, setting by setting; what another version allowed has its first value. Where that is the
+ * list of who may connect the port is off: its first value would let everybody in.
+ */
 export function readPortSettings(value: unknown, first: PortSettings, settings: readonly Setting[]): PortSettings {
   if (typeof value !== 'object' || value === null) return first
   const read: Record<string, unknown> = { ...first }
+  let isAllowLost = false
   for (const setting of settings) {
     if (!Object.hasOwn(value, setting.name)) continue
     const reading = readSetting(setting, String((value as Record<string, unknown>)[setting.name]))
     if (reading.fault === undefined) read[setting.name] = typed(setting.name, reading.value)
+    else isAllowLost ||= setting.name === 'allow'
   }
+  if (isAllowLost) read.enabled = false
   return read as unknown as PortSettings
 }
 

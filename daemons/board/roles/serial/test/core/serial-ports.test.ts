@@ -69,6 +69,13 @@ t.test('a file of another version is taken over setting by setting', async (t) =
   for (const odd of [null, 7, 'x', undefined]) t.strictSame(readPortSettings(odd, first, settings), first)
 })
 
+t.test('a port whose saved list of who may connect cannot be read any more is off, and not open to all', async (t) => {
+  const first = firstPortSettings(1)
+  const read = (allow: unknown) => readPortSettings({ enabled: true, allow, baud: 300 }, first, settings)
+  t.strictSame(read('10.0.0.x'), { ...first, baud: 300 })
+  t.strictSame(read('10.0.0.1'), { ...first, baud: 300, allow: '10.0.0.1', enabled: true })
+})
+
 function portsHere(...ports: Partial<SerialPort>[]): SerialPorts {
   const made = ports.map(
     (port, index) => ({ port: index + 1, clientCount: 0, fault: undefined, ...port }) as SerialPort,
