@@ -35,9 +35,10 @@ export function createHostDesk(
   const turnedAway = createLogGate(world.clock, LOG_MS, (times, facts) =>
     world.log.notice('usbip hosts turned away', { times, ...facts }),
   )
+  const isAllowed = (address: string) => world.allow().allows(address)
   return {
     counts,
-    admits: (address) => world.allow().allows(address),
+    admits: isAllowed,
     list: () =>
       world
         .shares()
@@ -46,11 +47,14 @@ export function createHostDesk(
     async take(busId, link) {
       const share = world.share(busId)
       if (!share) return { status: 'no_device' }
-      if (world.holdOff.isHeld(link.address)) return { status: 'not_available' }
+      // It was admitted when it connected; the list may be another one since.
+      if (!isAllowed(link.address) || world.holdOff.isHeld(link.address)) return { status: 'not_available' }
       const { record } = share.device
       const status = await share.take(link)
       if (status !== 'ok') return { status }
       world.log.notice('usb device attached', { device: busId, host: link.address })
+      // Nor did anybody know of it while the kernel took it. The answer goes the way of the link.
+      if (!isAllowed(link.address)) share.sendAway()
       return { status, device: record }
     },
     ended(outcome, address) {

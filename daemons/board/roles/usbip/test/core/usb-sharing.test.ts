@@ -137,6 +137,25 @@ t.test('a list that no longer has the host sends it away at once, without holdin
   t.equal(rig.port.desk?.admits('10.0.0.6'), true)
 })
 
+t.test('a host that the list lost after it connected does not get the device', async (t) => {
+  const rig = await startShared(t, { allow: '10.0.0.0/24' })
+  t.equal(rig.port.desk?.admits('10.0.0.5'), true)
+  await rig.book.change({ allow: '10.0.0.6' })
+  t.equal((await rig.port.desk?.take('1-1', fakeLink('10.0.0.5')))?.status, 'not_available')
+  t.same(rig.asked, ['usbip-bind 1-1'])
+})
+
+t.test('a host that the list loses while the kernel takes it is sent away', async (t) => {
+  const rig = await startShared(t, { allow: '10.0.0.0/24' })
+  const link = fakeLink('10.0.0.5')
+  const taken = rig.port.desk?.take('1-1', link)
+  const changed = rig.book.change({ allow: '10.0.0.6' })
+  await Promise.all([taken, rig.settle(300), changed])
+  t.equal(link.wasCut, true)
+  t.same(rig.asked.slice(1), ['usbip-attach 1-1', 'usbip-detach 1-1'])
+  t.equal(rig.stateOf('1-1'), 'exported')
+})
+
 t.test('a hand-over that fails is told to the host, and the device stays free', async (t) => {
   const rig = await startShared(t)
   rig.refuse.set('usbip-attach', 'attach_failed')
