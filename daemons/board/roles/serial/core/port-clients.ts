@@ -103,6 +103,8 @@ export class PortClients {
   attach(line: ControlledLine): void {
     this.#line = line
     line.onBytes((bytes) => this.#fromLine(bytes))
+    // One that came back in the midst of a wait.
+    if (this.#slow.isWaiting) line.pause()
     for (const client of this.#clients) this.#attach(client)
   }
 

@@ -24,6 +24,11 @@ export class SlowClients<One> {
     this.#parts = parts
   }
 
+  /** The line is to be read no further. */
+  get isWaiting(): boolean {
+    return this.#timer !== undefined
+  }
+
   fellBehind(client: One): void {
     this.#behind.add(client)
     this.judge()

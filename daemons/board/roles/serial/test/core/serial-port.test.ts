@@ -219,6 +219,19 @@ t.test('a TCP port that is taken at the start is tried again', async (t) => {
   t.strictSame([...tcp.ports.keys()], [4001])
 })
 
+t.test('a line that comes back while its only client is slow still waits for it', async (t) => {
+  const { clock, connect, line } = await portHere({}, { slow_client_ms: 60_000 })
+  const slow = await connect()
+  slow.fallsBehind()
+  const before = line()
+  before.goes()
+  await clock.run(1000)
+  t.not(line(), before)
+  t.equal(line().isPaused, true)
+  slow.catchesUp()
+  t.equal(line().isPaused, false)
+})
+
 t.test('switched off, everything is let go', async (t) => {
   const { connect, set, tcp, line, port } = await portHere()
   const one = await connect()
