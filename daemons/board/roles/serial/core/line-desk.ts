@@ -70,6 +70,8 @@ export class LineDesk {
   }
 
   detach(): void {
+    // What was counted since somebody asked last goes with the line.
+    this.driverTotals()
     this.#line = undefined
     this.#driver.closed()
   }

@@ -232,6 +232,13 @@ t.test('a line that comes back while its only client is slow still waits for it'
   t.equal(line().isPaused, false)
 })
 
+t.test('what the driver counted last is kept when the line is let go', async (t) => {
+  const { line, port, set } = await portHere()
+  line().counts = { rx: 9, tx: 9, frame: 3, overrun: 0, parity: 0, brk: 1, buf_overrun: 2 }
+  await set({ enabled: false })
+  t.match(port.life().counters, { overruns: 2, framing: 3, parity: 0, breaks: 1 })
+})
+
 t.test('switched off, everything is let go', async (t) => {
   const { connect, set, tcp, line, port } = await portHere()
   const one = await connect()
