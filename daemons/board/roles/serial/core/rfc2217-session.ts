@@ -39,8 +39,9 @@ export class Rfc2217Session {
   readonly #reader: ReturnType<typeof createTelnetReader>
   readonly #options = createTelnetOptions()
   readonly #withoutCrNul = createCrNulReader()
-  /** At most what one read of the client gave. */
+  /** At most what one read of the client gave: tens of thousands of commands, so they are not shifted out one by one. */
   #events: TelnetEvent[] = []
+  #nextEvent = 0
   #isBusy = false
   #isOver = false
   #isComPort = false
@@ -91,7 +92,7 @@ export class Rfc2217Session {
 
   end(): void {
     this.#isOver = true
-    this.#events = []
+    this.#forgetEvents()
   }
 
   /** @param lines as they are now; the client is told of those it wants to know about */
@@ -122,11 +123,19 @@ export class Rfc2217Session {
   /** Until something has to be waited for. */
   #goOn(): void {
     while (!this.#isBusy && !this.#isOver) {
-      const event = this.#events.shift()
-      if (event === undefined) return
+      const event = this.#events[this.#nextEvent++]
+      if (event === undefined) {
+        this.#forgetEvents()
+        return
+      }
       const work = this.#carryOut(event)
       if (work !== undefined) this.#await(work)
     }
+  }
+
+  #forgetEvents(): void {
+    this.#events = []
+    this.#nextEvent = 0
   }
 
   #await(work: Promise<void>): void {
