@@ -35,9 +35,7 @@ export class Looks<Seen> {
   /** Resolves after a look that began no earlier than this call. Who asks while one runs gets one more. */
   now(): Promise<void> {
     this.#isDue = true
-    this.#running ??= this.#runAll().finally(() => {
-      this.#running = undefined
-    })
+    this.#running ??= this.#runAll()
     return this.#running
   }
 
@@ -58,12 +56,17 @@ export class Looks<Seen> {
   }
 
   async #runAll(): Promise<void> {
-    let nextMs = 0
-    while (this.#isDue) {
-      this.#isDue = false
-      nextMs = await this.#one(++this.#number)
+    try {
+      let nextMs = 0
+      while (this.#isDue) {
+        this.#isDue = false
+        nextMs = await this.#one(++this.#number)
+      }
+      this.#in(nextMs)
+    } finally {
+      // At once: who asks a moment later would be given the run that looks no more.
+      this.#running = undefined
     }
-    this.#in(nextMs)
   }
 
   async #one(number: number): Promise<number> {

@@ -65,6 +65,20 @@ t.test('looks again in time, sooner when asked, and never after a stop', async (
   t.equal(waiting.length, 0)
 })
 
+t.test('who asks at the very moment a look is over gets one that began later', async (t) => {
+  const { looks, waiting, heeded } = rig()
+  for (let turns = 0; turns < 8; turns++) {
+    const first = looks.now()
+    waiting.shift()?.('old')
+    for (let turn = 0; turn < turns; turn++) await Promise.resolve()
+    const [seen, second] = [heeded.length, looks.now()]
+    await new Promise((resolve) => setImmediate(resolve))
+    waiting.shift()?.('new')
+    await Promise.all([first, second])
+    t.ok(heeded.slice(seen).some(([what]) => what === 'new'))
+  }
+})
+
 t.test('a look that fails is told, and the next comes', async (t) => {
   const { clock, looks, waiting, failures, heeded } = rig()
   const first = looks.now()
