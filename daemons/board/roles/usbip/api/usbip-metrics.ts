@@ -27,9 +27,9 @@ export function measureUsbip(metrics: Metrics, sharing: UsbSharing): void {
 /** Of hosts that have left, and of those that are there. */
 function bytesOf({ counts, shares }: UsbSharing): { inBytes: number; outBytes: number } {
   let { inBytes, outBytes } = counts
-  for (const { guest } of shares) {
-    if (!guest) continue
-    const { receivedBytes, ackedBytes } = guest.link.counts()
+  for (const { link } of shares) {
+    if (!link) continue
+    const { receivedBytes, ackedBytes } = link.counts()
     inBytes += receivedBytes
     outBytes += ackedBytes
   }

@@ -64,6 +64,11 @@ export class Share {
     return this.#state === 'attached' ? this.#guest : undefined
   }
 
+  /** Of the host that has it or is being sent away: what it has carried. */
+  get link(): HostLink | undefined {
+    return this.#guest?.link
+  }
+
   /** Between two states: something is being done, or is waited for. */
   get isUnderWay(): boolean {
     return this.#isAsking || this.#state === 'freeing'
