@@ -1,5 +1,6 @@
 /** How the pages call things: roles, states, reasons. */
 import type { Lit } from '#kit/web/lamp.ts'
+import type { StartReason } from '../core/machine-ports.ts'
 import type { RoleName } from '../wire/role-name.ts'
 
 /** Roles as the name plate has them. */
@@ -47,14 +48,17 @@ export function litOf(state: unknown): Lit {
 
 /** Why the board started last. */
 export function startReason(reason: string): string {
-  return Object.hasOwn(START_REASONS, reason) ? (START_REASONS[reason] ?? '') : 'for a reason that is not known'
+  const known = Object.hasOwn(START_REASONS, reason)
+  return known ? START_REASONS[reason as keyof typeof START_REASONS] : 'for a reason that is not known'
 }
 
-const START_REASONS: Readonly<Record<string, string>> = {
+const START_REASONS: Readonly<Record<Exclude<StartReason, 'unknown'>, string>> = {
+  first: 'for the first time',
   power: 'power came on',
   config: 'settings were saved',
   reboot: 'somebody restarted it',
   ota: 'new firmware was installed',
   factory_reset: 'it was reset',
+  service: 'its service was started',
   crash: 'the program had ended by itself',
 }

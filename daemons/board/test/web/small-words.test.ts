@@ -65,3 +65,9 @@ t.test('what another board says may be anything', async (t) => {
   t.equal(roleTitleOf(''), 'Unknown role')
   t.equal(startReason('toString').includes('function'), false)
 })
+
+t.test('why the board started is said for every reason that it knows', async (t) => {
+  for (const reason of ['first', 'power', 'config', 'reboot', 'ota', 'factory_reset', 'service', 'crash'])
+    t.notMatch(startReason(reason), /not known/, reason)
+  t.match(startReason('unknown'), /not known/)
+})
