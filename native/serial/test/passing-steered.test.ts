@@ -33,6 +33,7 @@ t.test('over Telnet data goes to the line up to the first command, a doubled FF 
   member.client.write(Buffer.from([0x41, 0xff, 0xff, 0x42, 0xff, 0xfd, 0x03, 0x43]))
   await until(() => rests.length === 1)
   t.equal(rests[0]?.toString('hex'), 'fffd0343')
+  await until(() => atLine.length === 259)
   t.equal(atLine.bytes().subarray(256).toString('hex'), '41ff42')
   t.equal(member.told.at(-1)?.taken, 4)
 })
@@ -46,6 +47,7 @@ t.test('an FF at the end of a read is left, for it may begin a command', async (
   member.client.write(Buffer.from([0x41, 0xff]))
   await until(() => rests.length === 1)
   t.equal(rests[0]?.toString('hex'), 'ff')
+  await until(() => atLine.length === 1)
   t.equal(atLine.bytes().toString('hex'), '41')
 })
 
