@@ -53,7 +53,10 @@ t.test('B.ota an upload that is cut at any tenth leaves the board as it was', as
     const before = (await board.get('/api/status')).body.ota.at
     t.equal((await send(board.url, image, { cutAt })).status, 0)
     const status = async () => (await board.get('/api/status')).body.ota
-    await until('failed', async () => (await status()).state === 'failed' && (await status()).at !== before)
+    await until('failed', async () => {
+      const { state, at } = await status()
+      return state === 'failed' && at !== before
+    })
     const ota = await status()
     t.match(ota, { state: 'failed', fault: { code: 'body_cut' } }, `after ${cutAt} bytes`)
     t.same(left(), [])

@@ -9,7 +9,8 @@ interface Stage extends Rig {
 }
 
 t.test('B.endpoints the pages on the real board', { skip: noBrowser, timeout: 90_000 }, async (t) => {
-  const board = await startBoard(t)
+  // Boards of other tests are on this machine too, and the matrix asks whom it finds.
+  const board = await startBoard(t, { sets: ['mdns.enabled=false'] })
   const rig = await openRig(t, board.url, { wanted: AWAY })
   await play<Stage>(t, { ...rig, board }, [
     ['begins with the first run, which sets up and follows the restart', firstRun],
