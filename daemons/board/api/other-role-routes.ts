@@ -5,6 +5,7 @@ import type { RoleName } from '../wire/role-name.ts'
 
 /** What each role answers under, beside what every board answers. A test holds it to the routes that the roles have. */
 export const rolePaths: Readonly<Partial<Record<RoleName, readonly Pick<Route, 'method' | 'path' | 'who'>[]>>> = {
+  encoder: [{ method: 'GET', path: '/stream.sdp', who: 'anyone' }],
   serial: [
     { method: 'GET', path: '/api/serial', who: 'admin' },
     { method: 'POST', path: '/api/serial', who: 'admin' },

@@ -63,7 +63,7 @@ export function createBoardStatus(from: StatusSources): () => BoardStatus {
       set_up: from.isSetUp(),
       ...from.names,
       version: from.version,
-      verdict: from.house.verdict(),
+      verdict: verdictOf(from),
       uptime_s: Math.floor((from.clock.monotonicMs() - startedMs) / 1000),
       started_at: from.started.startedAt,
       machine: from.machine,
@@ -84,6 +84,15 @@ export function createBoardStatus(from: StatusSources): () => BoardStatus {
       [from.role]: from.house.state(),
     }
   }
+}
+
+/** The role's own word, unless that is good and the board itself is in trouble: then nobody is to read that all is well. */
+function verdictOf({ house, nameTrouble, network }: StatusSources): Verdict {
+  const verdict = house.verdict()
+  const { state, text } = network()
+  const trouble = state === 'refused' || state === 'fallen_back' ? text : nameTrouble()
+  const isBad = verdict.state === 'warn' || verdict.state === 'fault'
+  return trouble === undefined || isBad ? verdict : { state: 'warn', text: trouble }
 }
 
 function networkOf({ network, nameTrouble }: StatusSources): BoardStatus['network'] {

@@ -1,5 +1,9 @@
 import t from 'tap'
-import { otherRoleRoutes } from '../../api/other-role-routes.ts'
+import type { Route } from '#kit/http/route.ts'
+import { otherRoleRoutes, rolePaths } from '../../api/other-role-routes.ts'
+import { serialRoutes } from '../../roles/serial/api/serial-routes.ts'
+import { scriptRoutes } from '../../roles/usbip/api/script-routes.ts'
+import { usbipRoutes } from '../../roles/usbip/api/usbip-routes.ts'
 
 t.test('B.endpoints a path of another role says which role it needs and which one the board has', async (t) => {
   const route = otherRoleRoutes('usbip').find(({ path }) => path === '/api/serial')
@@ -13,4 +17,15 @@ t.test('the paths of the own role are left to it', async (t) => {
   const paths = otherRoleRoutes('serial').map(({ path }) => path)
   t.notOk(paths.some((path) => path.startsWith('/api/serial')))
   t.ok(paths.includes('/usbip.sh'))
+})
+
+t.test('B.endpoints what is said of other roles is what the roles have', async (t) => {
+  const facts = (routes: readonly Pick<Route, 'method' | 'path' | 'who'>[] = []) =>
+    routes.map(({ method, path, who }) => `${method} ${path} ${who}`).sort()
+  t.same(facts(rolePaths.serial), facts(serialRoutes({ settings: [] } as never)))
+  t.same(facts(rolePaths.usbip), facts([...usbipRoutes({} as never), ...scriptRoutes({} as never)]))
+})
+
+t.test('B.authentication.1 the stream is asked for without a password, also where there is none', async (t) => {
+  t.equal(otherRoleRoutes('serial').find(({ path }) => path === '/stream.sdp')?.who, 'anyone')
 })

@@ -1,0 +1,47 @@
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { createBoardStatus, type StatusSources } from '../../core/board-status.ts'
+import type { NetworkView } from '../../core/network-care.ts'
+import type { Verdict } from '../../core/role.ts'
+
+const well: NetworkView = { state: 'static', confirmUntil: null, text: 'The board keeps its address.' }
+
+function verdictOf(role: Verdict, network: NetworkView, nameTrouble?: string): Verdict {
+  const facts = { addresses: [], temperatureC: null, memory: {}, load: [0, 0, 0], isTimeSynchronised: null }
+  const sources = {
+    clock: fakeClock(),
+    house: { verdict: () => role, state: () => ({}) },
+    facts: () => facts,
+    names: {},
+    isSetUp: () => true,
+    started: { startedAt: 0, reason: 'power' },
+    identifyUntil: () => null,
+    isPasswordSet: () => false,
+    network: () => network,
+    ota: () => ({ state: 'idle' }),
+    nameTrouble: () => nameTrouble,
+  } as unknown as StatusSources
+  return createBoardStatus(sources)().verdict
+}
+
+t.test('B.endpoints the status begins with the word of the role', async (t) => {
+  t.same(verdictOf({ state: 'ok', text: 'All lines are shared.' }, well), {
+    state: 'ok',
+    text: 'All lines are shared.',
+  })
+})
+
+t.test('a board whose address or name was not taken is not called well', async (t) => {
+  const role: Verdict = { state: 'ok', text: 'All lines are shared.' }
+  for (const state of ['refused', 'fallen_back'] as const)
+    t.same(verdictOf(role, { ...well, state, text: 'Nobody reached it.' }), {
+      state: 'warn',
+      text: 'Nobody reached it.',
+    })
+  t.same(verdictOf(role, well, 'The name was not taken.'), { state: 'warn', text: 'The name was not taken.' })
+})
+
+t.test('what is wrong with the role itself is said first', async (t) => {
+  const role: Verdict = { state: 'fault', text: 'No line is there.' }
+  t.same(verdictOf(role, { ...well, state: 'refused' }, 'The name was not taken.'), role)
+})
