@@ -1,4 +1,5 @@
 /** Settings and signals of an open port: changed without a byte lost, and told as they are. */
+import { systemClock } from '#kit/clock.ts'
 import { type CallError, MODEM, type PlantroomPort } from '#native/serial/index.ts'
 import type { ControlledSettings, ModemLines, TransmitterState } from './controlled-line.ts'
 import { lineFaultOf } from './line-faults.ts'
@@ -105,9 +106,9 @@ function withoutPath(settings: ControlledSettings) {
 /** @returns whether it was over in time; its outcome is for whoever began it */
 function settledWithin(promise: Promise<unknown>, limitMs: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(false), limitMs)
+    const timer = systemClock.after(limitMs, () => resolve(false))
     const isOver = () => {
-      clearTimeout(timer)
+      timer.cancel()
       resolve(true)
     }
     promise.then(isOver, isOver)
