@@ -133,8 +133,9 @@ t.test(
     // ser2net does not answer DTR and RTS on a line that has none: without this the client gives the open up.
     const theirs = await steps(port, '&ign_set_control')
     const differs = Object.keys(onAPty).filter((name) => theirs[name] !== undefined && !same(theirs[name], name))
-    // It says 5 to 7 bits and a parity on a pty, which has neither, and does not answer 1.5 stop bits at all.
-    const known = /^size [567]$|^parity [OEMS]$|^stop 1\.5$/
+    // It says 5 to 7 bits and a parity on a pty, which has neither, does not answer 1.5 stop bits at all, and for modem
+    // lines, which a pty has not either, not every time.
+    const known = /^size [567]$|^parity [OEMS]$|^stop 1\.5$|^(cts|dsr|ri|cd)$/
     t.strictSame(
       differs.filter((name) => !known.test(name)),
       [],
