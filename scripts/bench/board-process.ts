@@ -1,9 +1,10 @@
 /** The board as serial server under measurement: the real command, with its ports switched on. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { end, freePort } from './bridges.ts'
+import { listeningUrl } from './listening-url.ts'
 
 /** A board that runs. */
 export interface BenchBoard {
@@ -25,7 +26,7 @@ export async function startBoard(
   const child = spawn(join(root, 'build/plantroom'), [...args, ...sets.flatMap((set) => ['--set', set])], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const url = await urlOf(child)
+  const url = await listeningUrl('board', child)
   const ports: number[] = []
   for (const [index, mode] of modes.entries()) {
     const tcpPort = await freePort()
@@ -47,15 +48,4 @@ async function switchOn(url: string, fields: Record<string, string | number>): P
   const answer = await fetch(`${url}/api/serial`, { method: 'POST', body })
   const port = (await answer.json()) as { state: string; message?: string }
   if (port.state !== 'open') throw new Error(`port ${fields.port} is ${port.state}: ${port.message}`)
-}
-
-async function urlOf(child: ChildProcess): Promise<string> {
-  let said = ''
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text: Buffer) => (said += text.toString()))
-  for (let waitedMs = 0; waitedMs < 20_000 && child.exitCode === null; waitedMs += 20) {
-    const [, url] = /listening url=(\S+)/.exec(said) ?? []
-    if (url !== undefined) return url
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-  throw new Error(`the board did not start:\n${said}`)
 }

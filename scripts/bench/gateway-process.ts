@@ -1,11 +1,12 @@
 /** The gateway under measurement: the real command, set up, with lines added one by one. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import WebSocket from 'ws'
 import { end, freePort } from './bridges.ts'
+import { listeningUrl } from './listening-url.ts'
 
 /** A gateway that runs. */
 export interface BenchGateway {
@@ -29,7 +30,7 @@ export async function startGateway(root: string): Promise<BenchGateway> {
   const child = spawn(join(root, 'build/plantroom'), [...args, '--set', 'ports.allow=["/dev/pts/*"]'], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const url = await urlOf(child)
+  const url = await listeningUrl('gateway', child)
   const account = { username: 'bench', password: 'only for this measurement' }
   const { token } = await call('POST', `${url}/api/setup`, { body: account })
   const portUrl = (device: string) => `${url}/api/ports/${encodeURIComponent(device)}`
@@ -63,17 +64,6 @@ export async function startGateway(root: string): Promise<BenchGateway> {
       rmSync(state, { recursive: true, force: true })
     },
   }
-}
-
-async function urlOf(child: ChildProcess): Promise<string> {
-  let said = ''
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text: Buffer) => (said += text.toString()))
-  for (let waitedMs = 0; waitedMs < 20_000 && child.exitCode === null; waitedMs += 20) {
-    const [, url] = /listening url=(\S+)/.exec(said) ?? []
-    if (url !== undefined) return url
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-  throw new Error(`the gateway did not start:\n${said}`)
 }
 
 interface Answered {

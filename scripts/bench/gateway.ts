@@ -8,9 +8,10 @@
  * --note: under which conditions it ran; --print: leave docs/bench as it is
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { cpus, loadavg, release } from 'node:os'
+import { loadavg } from 'node:os'
 import { dirname, join } from 'node:path'
 import { startMbusd, startSer2net, startSocat } from './bridges.ts'
+import { chapterOf, optionOf, tableRow } from './chapter.ts'
 import { type FullLoad, measureFullLoad } from './full-load.ts'
 import { type BenchGateway, startGateway } from './gateway-process.ts'
 import { compileHarness, type Harness, type Measured, startHarness } from './line-harness.ts'
@@ -179,7 +180,6 @@ function rowOf(figure: Figure, answers: Map<string, Measured[]>): string {
 }
 
 const yesOrNo = (isMet: boolean) => (isMet ? 'yes' : 'no')
-const tableRow = (cells: string[]) => `| ${cells.join(' | ')} |`
 /** A row without rivals. */
 const ownRow = (title: string, value: string, [wanted, met]: [string, string]) =>
   tableRow([title, '-', '-', '-', value, '-', wanted, met])
@@ -221,28 +221,6 @@ async function comparisonRows(root: string, rounds: number): Promise<string[]> {
   }
 }
 
-/** @param load of the machine by others, before the run */
-function chapter(rows: string[], rounds: number, load: number): string {
-  const [cpu] = cpus()
-  const note = optionOf('--note')
-  return [
-    `## ${new Date().toISOString().slice(0, 10)}`,
-    '',
-    `${cpus().length} x ${cpu?.model ?? process.arch}, Linux ${release()}, Node ${process.version}; median of ${rounds} rounds.`,
-    `Load of the machine before the run ${load.toFixed(1)}${note ? `; ${note}` : ''}.`,
-    '',
-    tableRow(['what', ...RIVALS, 'gateway', 'ratio', 'wanted', 'met']),
-    '|---|---|---|---|---|---|---|---|',
-    ...rows,
-    '',
-  ].join('\n')
-}
-
-function optionOf(name: string): string | undefined {
-  const at = process.argv.indexOf(name)
-  return at > 0 ? process.argv[at + 1] : undefined
-}
-
 const HEAD = `# The gateway against its peers
 
 Made by \`make bench-gateway\`: raw TCP port against socat and ser2net (nodelay, chardelay off), Modbus TCP port against
@@ -264,6 +242,12 @@ const rounds = Number(optionOf('--rounds') ?? 15)
 const [load = Number.NaN] = loadavg()
 const rows = await comparisonRows(root, rounds)
 rows.push(...(await loadRows(root)), await memoryRow())
-const text = chapter(rows, rounds, load)
+const text = chapterOf({
+  heads: ['what', ...RIVALS, 'gateway', 'ratio', 'wanted', 'met'],
+  rows,
+  rounds,
+  load,
+  note: optionOf('--note'),
+})
 console.log(text)
 if (!process.argv.includes('--print')) record(root, text)

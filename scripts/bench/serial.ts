@@ -10,11 +10,12 @@
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
-import { cpus, loadavg, release } from 'node:os'
+import { loadavg } from 'node:os'
 import { dirname, join } from 'node:path'
 import { openPty } from '#native/serial/index.ts'
 import { startBoard } from './board-process.ts'
 import { startSer2net, startSer2netOn, startSer2netTelnet, startSocat } from './bridges.ts'
+import { chapterOf, optionOf, tableRow } from './chapter.ts'
 import { compileHarness, type Harness, type Measured, startHarness } from './line-harness.ts'
 
 const RIVALS = ['socat', 'ser2net'] as const
@@ -105,8 +106,6 @@ function median(values: number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }
 
-const tableRow = (cells: string[]) => `| ${cells.join(' | ')} |`
-
 function rowOf({ title, command, value }: Figure, answers: Map<string, Measured[]>): string {
   const seriesOf = (name: string) => (answers.get(`${name} ${command}`) ?? []).map((one) => one[value] ?? Number.NaN)
   const cellOf = (name: string) => {
@@ -167,28 +166,6 @@ function memoryOf(pid: number): number {
   return (Number(kib) * 1024) / 1_000_000
 }
 
-function optionOf(name: string): string | undefined {
-  const at = process.argv.indexOf(name)
-  return at > 0 ? process.argv[at + 1] : undefined
-}
-
-/** @param load of the machine by others, before the run */
-function chapter(rows: string[], rounds: number, load: number): string {
-  const [cpu] = cpus()
-  const note = optionOf('--note')
-  return [
-    `## ${new Date().toISOString().slice(0, 10)}`,
-    '',
-    `${cpus().length} x ${cpu?.model ?? process.arch}, Linux ${release()}, Node ${process.version}; median of ${rounds} rounds.`,
-    `Load of the machine before the run ${load.toFixed(1)}${note ? `; ${note}` : ''}.`,
-    '',
-    tableRow(['what', ...RIVALS, 'board', 'ratio', 'wanted', 'met']),
-    '|---|---|---|---|---|---|---|',
-    ...rows,
-    '',
-  ].join('\n')
-}
-
 const HEAD = `# The serial server against its peers
 
 Made by \`make bench-serial\`: a port of the board against socat and ser2net (nodelay, chardelay off; telnet(rfc2217) for the
@@ -220,6 +197,12 @@ try {
   }
 }
 rows.push(await memoryRow(root))
-const text = chapter(rows, rounds, load)
+const text = chapterOf({
+  heads: ['what', ...RIVALS, 'board', 'ratio', 'wanted', 'met'],
+  rows,
+  rounds,
+  load,
+  note: optionOf('--note'),
+})
 console.log(text)
 if (!process.argv.includes('--print')) record(root, text)

@@ -5,8 +5,7 @@ import { Act } from '#kit/web/button.ts'
 import { input, refusal, toggle } from '#kit/web/field.ts'
 import { type Form, useForm } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
-import { lamp, say } from '#kit/web/lamp.ts'
-import { useLook } from '#kit/web/look.ts'
+import { lamp } from '#kit/web/lamp.ts'
 import { now } from '#kit/web/now.ts'
 import { plate } from '#kit/web/shell.ts'
 import { focusStep, steps } from '#kit/web/steps.ts'
@@ -16,28 +15,19 @@ import { api, type Config, type ConfigForm, type Status } from './api.ts'
 import { changePassword } from './basic.ts'
 import { awaitRestart, isLate, placesAfter, restarting, waitText } from './restart.ts'
 import { isSettingUp, plateFacts, status } from './state.ts'
+import { useSettings } from './use-settings.ts'
 import { roleNouns, roleSentences, roleTitles } from './words.ts'
 
 const STEPS = ['Password', 'Name', 'Role', 'Done']
-const AGAIN_MS = 3000
 
 /** The four steps. */
 export function FirstRun(): VNode {
-  const [known, setKnown] = useState<{ config: Config; form: ConfigForm } | null>(null)
-  const { refused } = useLook(async () => {
-    if (known) return
-    const [config, form] = await Promise.all([api.config(), api.configForm()])
-    setKnown({ config, form })
-  }, AGAIN_MS)
+  const { known, words } = useSettings()
   const board = status.value
   useEffect(() => {
     isSettingUp.value = true
   }, [])
   if (known && board) return html`<${Known} config=${known.config} roles=${known.form.roles} board=${board} />`
-  const words =
-    refused === null
-      ? say('busy', 'Asking the board for its settings', 'This usually takes less than a second.')
-      : say('fault', 'The settings could not be read', refused)
   return html`<main class="alone" id="main"><h1 class="sr">Set up this board</h1><div class="alone-in wide">${plate(plateFacts())}<div class="panel">${words}</div></div></main>`
 }
 

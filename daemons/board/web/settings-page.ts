@@ -6,8 +6,7 @@ import { choice, input, refusal, toggle } from '#kit/web/field.ts'
 import { type Form, useForm, type Values } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
-import { lamp, say } from '#kit/web/lamp.ts'
-import { useLook } from '#kit/web/look.ts'
+import { lamp } from '#kit/web/lamp.ts'
 import { many } from '#kit/web/numbers.ts'
 import { toast } from '#kit/web/toast.ts'
 import { TypeToConfirm } from '#kit/web/type-to-confirm.ts'
@@ -16,25 +15,14 @@ import { api, type Config, type ConfigForm, type FieldFacts, type Status } from 
 import { type AddressSettings, awaitRestart, placesAfter } from './restart.ts'
 import { bodyOf, changedOf, consequence, groupsFor, hiddenFaults, labelOf, valuesOf } from './settings-fields.ts'
 import { status } from './state.ts'
+import { useSettings } from './use-settings.ts'
 import { roleNouns, roleSentences, roleTitles } from './words.ts'
-
-/** Asked again only until both answers are there. */
-const AGAIN_MS = 3000
 
 /** The page; the form is drawn once it is known what is saved. */
 export function SettingsPage(): VNode {
-  const [known, setKnown] = useState<{ config: Config; form: ConfigForm } | null>(null)
-  const { refused } = useLook(async () => {
-    if (known) return
-    const [config, form] = await Promise.all([api.config(), api.configForm()])
-    setKnown({ config, form })
-  }, AGAIN_MS)
+  const { known, words } = useSettings()
   const now = status.value
   if (known && now) return html`<${Known} config=${known.config} form=${known.form} status=${now} />`
-  const words =
-    refused === null
-      ? say('busy', 'Asking the board for its settings', 'This usually takes less than a second.')
-      : say('fault', 'The settings could not be read', refused)
   return html`<h1 class="sr">Settings</h1><section class="panel">${words}</section>`
 }
 

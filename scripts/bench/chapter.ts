@@ -1,0 +1,41 @@
+/** One run of a bench as a chapter of its file below docs/bench. */
+import { cpus, release } from 'node:os'
+
+/** What was measured, and how. */
+export interface Run {
+  /** Heads of the table's columns. */
+  heads: readonly string[]
+  rows: readonly string[]
+  rounds: number
+  /** Load of the machine by others, before the run. */
+  load: number
+  /** Under which conditions it ran. */
+  note: string | undefined
+}
+
+/** @returns a chapter under the date of today */
+export function chapterOf({ heads, rows, rounds, load, note }: Run): string {
+  const [cpu] = cpus()
+  return [
+    `## ${new Date().toISOString().slice(0, 10)}`,
+    '',
+    `${cpus().length} x ${cpu?.model ?? process.arch}, Linux ${release()}, Node ${process.version}; median of ${rounds} rounds.`,
+    `Load of the machine before the run ${load.toFixed(1)}${note ? `; ${note}` : ''}.`,
+    '',
+    tableRow(heads),
+    `|${'---|'.repeat(heads.length)}`,
+    ...rows,
+    '',
+  ].join('\n')
+}
+
+/** One row of a table. */
+export function tableRow(cells: readonly string[]): string {
+  return `| ${cells.join(' | ')} |`
+}
+
+/** The word behind an option of the command line. */
+export function optionOf(name: string): string | undefined {
+  const at = process.argv.indexOf(name)
+  return at > 0 ? process.argv[at + 1] : undefined
+}
