@@ -37,8 +37,11 @@ export interface StartOptions {
   within?: string[]
 }
 
+/** What ends what was started: a test, or a bench. */
+export type Owner = Pick<Test, 'teardown'>
+
 /** Starts `plantroom <name>`; ended with the test. */
-export async function startDaemon(t: Test, name: string, options: StartOptions = {}): Promise<RunningDaemon> {
+export async function startDaemon(t: Owner, name: string, options: StartOptions = {}): Promise<RunningDaemon> {
   const { sets = [], listen = '127.0.0.1:0', within = [] } = options
   const stateFolder = options.stateFolder ?? mkdtempSync(join(tmpdir(), `${name}-`))
   const command = [...within, COMMAND, name, '--listen', listen, '--state', stateFolder]

@@ -1,13 +1,15 @@
 /** What another daemon says of itself, cleaned of whatever a stranger may have put into it. */
 import type { Service } from 'bonjour-service'
+import { plainText } from '../../bytes/plain-text.ts'
 import { type AddressClass, classOf, parseAddress } from '../address.ts'
 import { type Link, linkOf } from './links.ts'
-import { plainText } from './plain-text.ts'
 
 /** A daemon that was heard. Every text is a stranger's: short, without control characters, and not to be believed. */
 export interface HeardService {
   /** Its full name, lower case: what tells it from others. */
   id: string
+  /** The name before its kind as it is written, capitals and all. */
+  name: string
   /** Where it says it runs: `name.local`, lower case; empty where it names no such host. */
   host: string
   /** 1..65535 */
@@ -37,10 +39,11 @@ export function heardServiceOf(service: Service, links: readonly Link[]): HeardS
   if (!referer || !txt || typeof fqdn !== 'string' || fqdn.length > LONGEST_ID) return undefined
   if (!Number.isInteger(port) || port < 1 || port > 65_535) return undefined
   const id = plainText(fqdn, LONGEST_ID).toLowerCase()
-  const name = String(host).toLowerCase()
+  const hostName = typeof host === 'string' ? host.toLowerCase() : ''
   const from = referer.address
   const reach = reachOf(addresses, from, links)
-  return { id, host: HOST.test(name) ? name : '', port, reach, from, text: textOf(txt) }
+  const name = fqdn.replace(/\._[^.]+\._tcp\.local$/i, '')
+  return { id, name, host: HOST.test(hostName) ? hostName : '', port, reach, from, text: textOf(txt) }
 }
 
 /**

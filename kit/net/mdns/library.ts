@@ -5,6 +5,7 @@ import { type Clock, wait } from '#kit/clock.ts'
 import { type HeardService, heardServiceOf } from './heard-service.ts'
 import type { LibrarySocket } from './library-socket.ts'
 import type { Link } from './links.ts'
+import type { ServiceKind } from './service-kind.ts'
 
 /** What is told of others. */
 export interface Hearing {
@@ -29,17 +30,24 @@ export interface Library {
  * @param socket heard and spoken through; the library has none of its own
  * @param onFault what could not be sent; the library would throw it where nobody catches
  */
-export async function openLibrary(socket: LibrarySocket, onFault: (fault: unknown) => void): Promise<Library> {
+export async function openLibrary(
+  socket: LibrarySocket,
+  { subtype, type }: ServiceKind,
+  onFault: (fault: unknown) => void,
+): Promise<Library> {
   const { default: Library } = await import('bonjour-service')
   const settings = { socket, bind: false, multicast: false } as unknown as ConstructorParameters<typeof Bonjour>[0]
   const bonjour = new Library(settings, onFault)
+  const subtypes = subtype === undefined ? [] : [subtype]
+  // The library's browser knows no subtypes; a name stands where one would.
+  const sought = subtype === undefined ? { type } : { type, name: `_${subtype}._sub` }
   let browser: Browser | undefined
 
   return {
     publish({ instance, hostname, port, text }) {
       const host = `${hostname}.local`
       // Probing: of two that meet, the loser would take back the winner's records.
-      bonjour.publish({ name: instance, type: 'plantroom', host, port, txt: { ...text }, probe: false })
+      bonjour.publish({ name: instance, type, subtypes, host, port, txt: { ...text }, probe: false })
     },
     find({ onHeard, onGoodbye, links }) {
       browser?.stop()
@@ -47,7 +55,7 @@ export async function openLibrary(socket: LibrarySocket, onFault: (fault: unknow
         const heard = heardServiceOf(service, links)
         if (heard) onHeard(heard)
       }
-      browser = bonjour.find({ type: 'plantroom' }, hear)
+      browser = bonjour.find(sought, hear)
       browser.on('srv-update', hear).on('txt-update', hear)
       browser.on('down', ({ fqdn }) => onGoodbye(String(fqdn).toLowerCase()))
     },

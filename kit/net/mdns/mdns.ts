@@ -1,4 +1,4 @@
-/** Daemons find each other: announces this one as `_plantroom._tcp` and tells of the others. */
+/** Services find each other: announces those of a kind, `_plantroom._tcp` unless told otherwise, and tells of others. */
 import { randomBytes } from 'node:crypto'
 import { networkInterfaces } from 'node:os'
 import type { Clock, Timer } from '#kit/clock.ts'
@@ -7,15 +7,13 @@ import type { Log } from '#kit/log.ts'
 import type { Refusal } from './guard.ts'
 import type { HeardService } from './heard-service.ts'
 import { areSameLinks, chooseLinks, type Interfaces, type Link } from './links.ts'
+import { DAEMON, domainOf, type ServiceKind } from './service-kind.ts'
 import { type OpenSockets, openMulticast } from './sockets.ts'
 import { openStage, type Stage } from './stage.ts'
 
-/** The kind of service that every daemon is. */
-export const KIND = '_plantroom._tcp.local'
-
 /** What a daemon says of itself. */
 export interface Announcement {
-  /** `instanceName` gives it; lower case. */
+  /** Of a daemon `instanceName` gives it. At most 63 bytes, without dots. */
   instance: string
   /** What the machine calls itself; a domain behind it is left out. */
   hostname: string
@@ -51,8 +49,10 @@ export interface MdnsOptions {
   config: MdnsConfig
   /** The host that HTTP listens on: where it is one address, others need not know. */
   listenHost: string
-  /** What is said; asked for again with each look at the interfaces. */
-  announcement(): Announcement
+  /** Undefined for the one of daemons. */
+  kind?: ServiceKind
+  /** What is said; asked for again with each look at the interfaces. Undefined where nothing is to be announced. */
+  announcement(): Announcement | undefined
   finding?: Finding
   world?: Partial<MdnsWorld>
 }
@@ -79,6 +79,7 @@ const MOST_TOLD = 64
 export class Mdns {
   readonly #options: MdnsOptions
   readonly #world: MdnsWorld
+  readonly #kind: ServiceKind
   readonly #wanted: string
   readonly #refused: Record<Refusal, number> = { malformed: 0, stranger: 0, flood: 0 }
   #broken = 0
@@ -98,6 +99,7 @@ export class Mdns {
     const { config, listenHost } = options
     this.#options = options
     this.#world = { ...WORLD, ...options.world }
+    this.#kind = options.kind ?? DAEMON
     this.#wanted = config.interface === '' && !isEverywhere(listenHost) ? listenHost : config.interface
   }
 
@@ -132,7 +134,7 @@ export class Mdns {
 
   /** The full name as others hear it, lower case. */
   id(): string {
-    return `${this.#said?.instance}.${KIND}`
+    return `${this.#said?.instance}.${domainOf(this.#kind)}`.toLowerCase()
   }
 
   /** Its address on the first interface in use; empty while there is none. */
@@ -153,7 +155,7 @@ export class Mdns {
   /** Opens anew. What fails now is tried again when the interfaces are looked at. */
   async #renew(): Promise<void> {
     const said = this.#announcement()
-    await this.#close(this.#said !== undefined && this.#said.instance !== said.instance)
+    await this.#close(this.#said !== undefined && this.#said.instance !== said?.instance)
     this.#said = said
     const links = this.#links()
     if (!areSameLinks(this.#tried, links)) this.#told.clear()
@@ -165,9 +167,11 @@ export class Mdns {
       this.#warn('daemons cannot find each other', { fault })
       return
     }
-    this.#stage.library.publish(said)
-    const interfaces = links.map(({ name }) => name).join(' ')
-    this.#options.log.info('announced', { instance: said.instance, port: said.port, interfaces })
+    if (said) {
+      this.#stage.library.publish(said)
+      const interfaces = links.map(({ name }) => name).join(' ')
+      this.#options.log.info('announced', { instance: said.instance, port: said.port, interfaces })
+    }
     this.#ask()
   }
 
@@ -177,7 +181,7 @@ export class Mdns {
     await old?.close(farewell)
   }
 
-  #open(links: readonly Link[], { hostname, instance }: Announcement): Promise<Stage> {
+  #open(links: readonly Link[], said: Announcement | undefined): Promise<Stage> {
     const { clock, config, finding } = this.#options
     return openStage({
       clock,
@@ -185,9 +189,9 @@ export class Mdns {
       port: this.#world.port,
       openSockets: this.#world.openSockets,
       chance: this.#world.chance,
-      kind: KIND,
-      hostname,
-      instance,
+      kind: this.#kind,
+      hostname: said?.hostname,
+      instance: said?.instance,
       perSecond: config.per_second,
       isFinding: finding !== undefined,
       onRefused: (why) => void this.#refused[why]++,
@@ -211,8 +215,10 @@ export class Mdns {
     })
   }
 
-  #announcement(): Announcement {
-    const { instance, hostname, ...rest } = this.#options.announcement()
+  #announcement(): Announcement | undefined {
+    const said = this.#options.announcement()
+    if (!said) return undefined
+    const { instance, hostname, ...rest } = said
     return { ...rest, instance: instance + this.#suffix, hostname: hostLabel(hostname) }
   }
 
@@ -255,7 +261,7 @@ function isEverywhere(host: string): boolean {
   return host === '0.0.0.0' || host === '::'
 }
 
-function isEqual(one: Announcement | undefined, other: Announcement): boolean {
+function isEqual(one: Announcement | undefined, other: Announcement | undefined): boolean {
   return JSON.stringify(one) === JSON.stringify(other)
 }
 

@@ -5,9 +5,9 @@ import { parseListen } from '#kit/config/listen.ts'
 import type { MdnsConfig } from '#kit/config/mdns-table.ts'
 import type { Log } from '#kit/log.ts'
 import type { Part } from '#kit/run/parts.ts'
+import { plainText } from '../../bytes/plain-text.ts'
 import { identityHere, instanceName } from './instance-name.ts'
 import { type Finding, Mdns, type MdnsCounts } from './mdns.ts'
-import { plainText } from './plain-text.ts'
 
 /** What is announced of whom. */
 export interface PresenceOptions {

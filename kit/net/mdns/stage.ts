@@ -5,6 +5,7 @@ import { type Library, openLibrary } from './library.ts'
 import { LibrarySocket } from './library-socket.ts'
 import type { Link } from './links.ts'
 import { mentions } from './message.ts'
+import { labelsOf, type ServiceKind, soughtOf } from './service-kind.ts'
 import type { OpenSockets } from './sockets.ts'
 
 /** What is open now. */
@@ -24,12 +25,11 @@ export interface StageOptions {
   port: number
   openSockets: OpenSockets
   chance(): number
-  /** The kind of service, with its domain. */
-  kind: string
-  /** What the machine is called, lower case, without a domain. */
-  hostname: string
-  /** The name that this daemon goes by, lower case. */
-  instance: string
+  kind: ServiceKind
+  /** What the machine is called, lower case, without a domain. Undefined where nothing is announced. */
+  hostname: string | undefined
+  /** The name that is announced. Undefined where nothing is. */
+  instance: string | undefined
   perSecond: number
   isFinding: boolean
   onRefused(why: Refusal): void
@@ -44,13 +44,15 @@ const FAREWELL_MS = 500
 
 /** @throws the system's error where the port cannot be shared */
 export async function openStage(options: StageOptions): Promise<Stage> {
-  const { clock, links, port, kind, isFinding, chance, openSockets, onTrouble } = options
+  const { clock, links, port, kind, isFinding, chance, hostname, openSockets, onTrouble } = options
+  const sought = soughtOf(kind)
+  const own = options.instance === undefined ? [] : [asHeard(options.instance)]
   const guard = createGuard({
     clock,
     links,
     port,
-    kind,
-    labels: [kind.split('.')[0] ?? '', '_dns-sd', options.hostname],
+    kind: sought,
+    labels: [...labelsOf(kind), '_dns-sd', ...(hostname === undefined ? [] : [hostname])],
     isFinding,
     perSecond: options.perSecond,
     onRefused: options.onRefused,
@@ -66,12 +68,12 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   }
   /** What we said ourselves comes back to us; what another daemon of this machine says has the same address. */
   function isOwn(bytes: Uint8Array, from: string, { message, link }: Admitted): boolean {
-    return message.isResponse && link.addresses.includes(from) && mentions(bytes, [options.instance])
+    return message.isResponse && link.addresses.includes(from) && mentions(bytes, own)
   }
   const sockets = await openSockets({ links, port, onMessage, onTrouble })
   const send = (link: Link, bytes: Uint8Array) => sockets.send(link, bytes)
-  const socket = new LibrarySocket({ clock, links, kind, host: `${options.hostname}.local`, send, chance })
-  const library = await openLibrary(socket, (fault) => onTrouble(undefined, fault))
+  const socket = new LibrarySocket({ clock, links, kind: sought, host: `${hostname}.local`, send, chance })
+  const library = await openLibrary(socket, kind, (fault) => onTrouble(undefined, fault))
   return {
     links,
     library,
@@ -84,4 +86,9 @@ export async function openStage(options: StageOptions): Promise<Stage> {
       sockets.close()
     },
   }
+}
+
+/** A name as `mentions` compares it: its bytes, one character each, lower case as far as those are letters. */
+function asHeard(instance: string): string {
+  return Buffer.from(instance).toString('latin1').toLowerCase()
 }

@@ -26,6 +26,18 @@ const small = daemon({
       stop: () => new Promise((resolve) => server.close(() => resolve())),
     })
     parts.add({
+      name: 'asked',
+      // Before it is told that it listens: whoever reads that may ask at once.
+      start() {
+        if (!trouble.startsWith('restart')) return
+        process.once('SIGUSR2', () => {
+          const { port } = server.address() as AddressInfo
+          restart({ reason: 'asked', args: ['--listen', `127.0.0.1:${port}`] })
+        })
+      },
+      stop() {},
+    })
+    parts.add({
       name: 'tell',
       start: () =>
         log.notice('listening', { url: urlOfListen({ host, port: (server.address() as AddressInfo).port }) }),
@@ -37,11 +49,6 @@ const small = daemon({
         if (trouble === 'start') throw new Fault('small_trouble', 'the line is cut')
         if (trouble === 'part') parts.own(Promise.reject(new Error('it broke')), 'pump')
         if (trouble === 'throw') clock.after(1, () => JSON.parse('{'))
-        if (trouble.startsWith('restart'))
-          process.once('SIGUSR2', () => {
-            const { port } = server.address() as AddressInfo
-            restart({ reason: 'asked', args: ['--listen', `127.0.0.1:${port}`] })
-          })
         if (trouble === 'child') log.notice('seen', { NOTIFY_SOCKET: process.env.NOTIFY_SOCKET ?? 'nothing' })
       },
       stop: () => (['stop', 'hang', 'restart-slowly'].includes(trouble) ? new Promise(() => {}) : undefined),

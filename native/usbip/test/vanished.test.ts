@@ -6,6 +6,9 @@ import { setPatience, type TcpConnection, TcpListener } from '../index.ts'
 
 const PATIENCE = { idleS: 1, intervalS: 1, count: 2, userTimeoutMs: 3000 }
 const SPACE = `pt-gone-${process.pid}`
+/** Ends of the cable: another run on this machine may have its own. */
+const NEAR = `ptg${process.pid}a`
+const FAR = `ptg${process.pid}b`
 const PEER = `
 import socket, sys
 peer = socket.create_connection(('10.99.0.1', int(sys.argv[1])))
@@ -32,12 +35,12 @@ function cannot(): string | false {
 function lay(t: Test): void {
   ip('netns', 'add', SPACE)
   t.teardown(() => ip('netns', 'del', SPACE))
-  ip('link', 'add', 'pt-gone0', 'type', 'veth', 'peer', 'name', 'pt-gone1', 'netns', SPACE)
-  t.teardown(() => ip('link', 'del', 'pt-gone0'))
-  ip('addr', 'add', '10.99.0.1/24', 'dev', 'pt-gone0')
-  ip('link', 'set', 'pt-gone0', 'up')
-  ip('-n', SPACE, 'addr', 'add', '10.99.0.2/24', 'dev', 'pt-gone1')
-  ip('-n', SPACE, 'link', 'set', 'pt-gone1', 'up')
+  ip('link', 'add', NEAR, 'type', 'veth', 'peer', 'name', FAR, 'netns', SPACE)
+  t.teardown(() => ip('link', 'del', NEAR))
+  ip('addr', 'add', '10.99.0.1/24', 'dev', NEAR)
+  ip('link', 'set', NEAR, 'up')
+  ip('-n', SPACE, 'addr', 'add', '10.99.0.2/24', 'dev', FAR)
+  ip('-n', SPACE, 'link', 'set', FAR, 'up')
 }
 
 async function connected(t: Test): Promise<TcpConnection> {
@@ -64,7 +67,7 @@ for (const isSending of [false, true])
       setPatience(connection.fd, PATIENCE)
       const beganMs = performance.now()
       const ended = new Promise<void>((resolve) => connection.onceEnded(resolve))
-      ip('link', 'set', 'pt-gone0', 'down')
+      ip('link', 'set', NEAR, 'down')
       if (isSending) connection.write(Buffer.from('unheard'))
       await ended
       const tookMs = performance.now() - beganMs

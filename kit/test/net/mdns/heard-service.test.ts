@@ -19,10 +19,11 @@ const service = {
 }
 const heard = (change: object) => heardServiceOf({ ...service, ...change } as unknown as Service, links)
 
-t.test('says what was heard, names in lower case', async (t) => {
+t.test('says what was heard, names in lower case but for the one that was written', async (t) => {
   const { text, ...rest } = heard({}) ?? {}
   t.same(rest, {
     id: 'board-1._plantroom._tcp.local',
+    name: 'Board-1',
     host: 'hall.local',
     port: 8080,
     reach: ['10.0.1.9'],
@@ -102,6 +103,7 @@ t.test('texts are few, short and plain, whatever was sent', async (t) => {
       ['name', 'a b'],
     ],
   )
+  t.equal(heard({ host: { toString: null } })?.host, '')
   fc.assert(
     fc.property(
       fc.record({ fqdn: fc.string(), host: fc.anything(), port: fc.anything(), txt: fc.object() }),

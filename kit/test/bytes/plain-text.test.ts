@@ -1,8 +1,8 @@
-/** Tests of net/mdns/plain-text.ts. */
+/** Tests of bytes/plain-text.ts. */
 import fc from 'fast-check'
 import t from 'tap'
-import { plainText } from '../../../net/mdns/plain-text.ts'
-import { holds } from '../../holds.ts'
+import { plainText } from '../../bytes/plain-text.ts'
+import { holds } from '../holds.ts'
 
 t.test('keeps words of any language as they are', async (t) => {
   for (const text of ['Hall 2', 'Küche', '音声', 'Зал', '🔊 left']) t.equal(plainText(text, 64), text)

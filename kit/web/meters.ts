@@ -1,0 +1,80 @@
+/** Meters: one bar a channel, drawn thirty times a second without drawing the page. */
+import type { VNode } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { html } from './html.ts'
+import type { Levels } from './levels.ts'
+import { FLOOR_DB, isClipped, isSilent, type Needle } from './needle.ts'
+import { fixed, UNKNOWN } from './numbers.ts'
+
+/** Drawn at most so often; figures at most so often, as everywhere. */
+const FRAME_MS = 1000 / 30
+const FIGURE_MS = 250
+/** A frame of a 60 Hz display that comes a little early counts for the next. */
+const SLACK_MS = 4
+const SCALE = [-60, -48, -36, -24, -18, -9, 0]
+
+/** What meters show. */
+export interface MetersFacts {
+  names: readonly string[]
+  levels: Levels
+}
+
+/** The meters of some channels with their scale. */
+export function Meters({ names, levels }: MetersFacts): VNode {
+  const ref = useRef<HTMLDivElement>(null)
+  useEffect(() => animate(ref, levels), [levels, names.length])
+  return html`<div class="meters" ref=${ref}>${names.map(
+    (name) =>
+      html`<b class="small">${name}</b><div class="meter" role="meter" aria-label=${name} aria-valuemin=${FLOOR_DB} aria-valuemax="0" aria-valuenow=${FLOOR_DB}><i></i></div><output aria-live="off">${UNKNOWN}</output>`,
+  )}<div class="scale" aria-hidden="true">${SCALE.map((db) => html`<span style=${{ '--db': db }}>${fixed(db, 0)}</span>`)}</div></div>`
+}
+
+/** Names of channels: left and right where there are two, else numbers. */
+export function channelNames(count: number): string[] {
+  if (count === 2) return ['Left', 'Right']
+  return Array.from({ length: count }, (_, at) => String(at + 1))
+}
+
+/** Draws until the returned function is called. */
+function animate(ref: { current: HTMLDivElement | null }, levels: Levels): () => void {
+  const isCalm = matchMedia('(prefers-reduced-motion: reduce)')
+  let frame = 0
+  let drawnMs = 0
+  let figuresMs = 0
+  function draw(atMs: number): void {
+    frame = requestAnimationFrame(draw)
+    if (atMs - drawnMs < (isCalm.matches ? FIGURE_MS : FRAME_MS) - SLACK_MS) return
+    drawnMs = atMs
+    const isFigureDue = atMs - figuresMs >= FIGURE_MS - SLACK_MS
+    if (isFigureDue) figuresMs = atMs
+    const needles = levels.at(performance.now())
+    const bars = ref.current?.querySelectorAll<HTMLElement>('.meter') ?? []
+    for (const [channel, bar] of [...bars].entries()) show(bar, needles?.[channel], isFigureDue)
+  }
+  frame = requestAnimationFrame(draw)
+  return () => cancelAnimationFrame(frame)
+}
+
+function show(bar: HTMLElement, needle: Needle | undefined, isFigureDue: boolean): void {
+  bar.style.setProperty('--rms', onScale(needle?.levelDb))
+  bar.style.setProperty('--peak', onScale(needle?.peakDb))
+  if (!isFigureDue) return
+  const words = wordsOf(needle)
+  const figure = bar.nextElementSibling
+  bar.setAttribute('aria-valuenow', onScale(needle?.levelDb))
+  bar.setAttribute('aria-valuetext', words)
+  if (!(figure instanceof HTMLElement) || figure.textContent === words) return
+  figure.textContent = words
+  if (needle && isClipped(needle)) figure.dataset.s = 'fault'
+  else delete figure.dataset.s
+}
+
+function onScale(db: number | undefined): string {
+  return Math.min(0, Math.max(FLOOR_DB, db ?? FLOOR_DB)).toFixed(1)
+}
+
+function wordsOf(needle: Needle | undefined): string {
+  if (!needle) return UNKNOWN
+  if (isClipped(needle)) return 'clip'
+  return isSilent(needle) ? 'silent' : fixed(needle.peakDb, 1)
+}

@@ -1,0 +1,235 @@
+/** Plots over time: traces, the band between earliest and latest, a limit, ticks for what was lost, and a crosshair that reads all of them. */
+import type { VNode } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import uPlot from 'uplot'
+import { type Child, html } from './html.ts'
+import { fixed, timeOf } from './numbers.ts'
+
+/** One value at each instant; null where nothing is known. */
+export type Points = readonly (number | null)[]
+
+/** A line of the plot. */
+export interface Trace {
+  name: string
+  points: Points
+  /** How it is drawn: traces differ by dash too. Without a line it is read by the crosshair alone. */
+  kind: 'line' | 'dashed' | 'dotted' | 'read'
+}
+
+/** What a plot shows. */
+export interface PlotFacts {
+  /** What it is and what it says, for who cannot see it. */
+  label: string
+  /** Epoch ms of the first point, and between two. */
+  fromMs: number
+  stepMs: number
+  /** From the left end to the newest point, however few there are. */
+  spanMs: number
+  traces: readonly Trace[]
+  unit: string
+  decimals: number
+  /** The band, by the places of its traces. */
+  band?: readonly [upper: number, lower: number]
+  limit?: { name: string; value: number }
+  /** What was lost at each instant; above 0 it is a tick at the foot. */
+  lost?: { name: string; points: Points }
+  /** The scale covers at least these. */
+  least: readonly [bottom: number, top: number]
+  heightPx: number
+  zone?: string | undefined
+}
+
+const DASHES: Readonly<Record<Trace['kind'], number[]>> = { line: [], dashed: [6, 2], dotted: [2, 2], read: [] }
+const INK: readonly string[] = ['--trace-1', '--trace-2', '--trace-3']
+const TICK_PX = 9
+
+/** The plot. Its words stand in the page's own type, its colours are the page's. */
+export function Plot(facts: PlotFacts): VNode {
+  const ref = useRef<HTMLDivElement>(null)
+  const latest = useRef(facts)
+  latest.current = facts
+  const drawn = useRef<uPlot | undefined>(undefined)
+  const shape = `${facts.traces.map(({ name, kind }) => `${name} ${kind}`)} ${facts.heightPx} ${facts.zone}`
+  useEffect(() => {
+    const place = ref.current
+    if (!place) return
+    const made = new uPlot(optionsOf(place, latest), dataOf(latest.current), place)
+    drawn.current = made
+    const fit = (): void => made.setSize({ width: place.clientWidth, height: latest.current.heightPx })
+    const resized = new ResizeObserver(fit)
+    resized.observe(place)
+    const dark = matchMedia('(prefers-color-scheme: dark)')
+    const recolour = (): void => made.redraw(false, true)
+    dark.addEventListener('change', recolour)
+    return () => {
+      resized.disconnect()
+      dark.removeEventListener('change', recolour)
+      made.destroy()
+      drawn.current = undefined
+    }
+  }, [shape])
+  useEffect(() => drawn.current?.setData(dataOf(facts)), [facts.fromMs, facts.traces, facts.limit?.value])
+  return html`<div class="uplot-in" role="img" aria-label=${facts.label} ref=${ref}></div>`
+}
+
+/** What the lines, bands and ticks of a plot are called. */
+export function legend({ traces, band, limit, lost }: PlotFacts, words?: Child): VNode {
+  const lines = traces.filter(({ kind }, at) => kind !== 'read' && !band?.includes(at))
+  return html`<div class="legend">${band ? html`<span><i class="k-band"></i>earliest to latest</span>` : null}
+    ${lines.map(({ name }, at) => html`<span key=${name}><i class=${`k-line k-${at + 1}`}></i>${name}</span>`)}
+    ${limit ? html`<span><i class="k-limit"></i>${limit.name}</span>` : null}
+    ${lost ? html`<span><i class="k-tick"></i>${lost.name}</span>` : null}${words}</div>`
+}
+
+function dataOf({ fromMs, stepMs, traces }: PlotFacts): uPlot.AlignedData {
+  const length = traces[0]?.points.length ?? 0
+  const xs = Array.from({ length }, (_, at) => (fromMs + at * stepMs) / 1000)
+  return [xs, ...traces.map(({ points }) => [...points])]
+}
+
+/** The value of a token where it is drawn. */
+function token(place: Element, name: string): string {
+  return getComputedStyle(place).getPropertyValue(name).trim()
+}
+
+function optionsOf(place: HTMLElement, latest: { current: PlotFacts }): uPlot.Options {
+  const { traces, band, heightPx, zone, decimals } = latest.current
+  const isLine = ({ kind }: Trace, at: number): boolean => kind !== 'read' && !band?.includes(at)
+  const ink = (name: string) => (): string => token(place, name)
+  const font = `11px ${getComputedStyle(place).fontFamily}`
+  const axis: uPlot.Axis = {
+    stroke: ink('--ink-3'),
+    font,
+    grid: { stroke: ink('--grid'), width: 1 },
+    ticks: { show: false },
+  }
+  return {
+    width: place.clientWidth,
+    height: heightPx,
+    legend: { show: false },
+    cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
+    padding: [8, 18, 0, 0],
+    scales: {
+      x: { time: true, range: () => timesOf(latest.current) },
+      y: { range: (_plot, low, high) => rangeOf(latest.current, low, high) },
+    },
+    axes: [
+      {
+        ...axis,
+        size: 22,
+        gap: 4,
+        space: 70,
+        values: (_plot, splits) => splits.map((s) => timeOf(s * 1000, zone, 'min')),
+      },
+      {
+        ...axis,
+        size: 46,
+        gap: 6,
+        space: 26,
+        values: (_plot, splits) => splits.map((each) => fixed(each, decimalsOf(splits, decimals))),
+      },
+    ],
+    series: [
+      {},
+      ...traces.map((trace, at) =>
+        seriesOf(trace, isLine(trace, at), ink(INK[traces.slice(0, at).filter(isLine).length % INK.length] ?? '')),
+      ),
+    ],
+    bands: band ? [{ series: [band[0] + 1, band[1] + 1], fill: () => faint(token(place, '--trace-1')) }] : [],
+    hooks: {
+      draw: [(plot) => drawLimit(plot, place, latest.current), (plot) => drawLost(plot, place, latest.current)],
+      setCursor: [(plot) => readCursor(plot, latest.current)],
+    },
+  }
+}
+
+function seriesOf({ name, kind }: Trace, isLine: boolean, stroke: () => string): uPlot.Series {
+  return { label: name, stroke, width: isLine ? 1.5 : 0, dash: DASHES[kind], points: { show: false } }
+}
+
+/** The trace's own colour, light enough to lie under a line. Tokens are hexadecimal. */
+function faint(colour: string): string {
+  return `${colour}2e`
+}
+
+/** Both ends of the plot, epoch s. */
+function timesOf({ fromMs, stepMs, spanMs, traces }: PlotFacts): [number, number] {
+  const end = fromMs + Math.max(0, (traces[0]?.points.length ?? 0) - 1) * stepMs
+  return [(end - spanMs) / 1000, end / 1000]
+}
+
+function rangeOf({ least, limit }: PlotFacts, low: number | null, high: number | null): [number, number] {
+  const bottom = Math.min(least[0], low ?? least[0])
+  const top = Math.max(least[1], high ?? least[1], limit ? limit.value * 1.15 : least[1])
+  const air = (top - bottom) * 0.05
+  return [bottom === 0 ? 0 : bottom - air, top + air]
+}
+
+/** As many as the steps of the scale need, at most those of the quantity. */
+function decimalsOf(splits: number[], most: number): number {
+  return splits.every((each) => Number.isInteger(each)) ? 0 : most
+}
+
+function drawLimit({ ctx, bbox, valToPos }: uPlot, place: Element, { limit }: PlotFacts): void {
+  if (!limit) return
+  const y = Math.round(valToPos(limit.value, 'y', true))
+  const dpr = devicePixelRatio
+  ctx.save()
+  ctx.strokeStyle = token(place, '--ink-2')
+  ctx.lineWidth = 1.25 * dpr
+  ctx.setLineDash([5 * dpr, 4 * dpr])
+  ctx.beginPath()
+  ctx.moveTo(bbox.left, y)
+  ctx.lineTo(bbox.left + bbox.width, y)
+  ctx.stroke()
+  ctx.fillStyle = token(place, '--ink-2')
+  ctx.font = `${11 * dpr}px ${getComputedStyle(place).fontFamily}`
+  ctx.textAlign = 'left'
+  ctx.textBaseline = 'bottom'
+  ctx.fillText(limit.name, bbox.left + 8 * dpr, y - 3 * dpr)
+  ctx.restore()
+}
+
+function drawLost({ ctx, bbox, data, valToPos }: uPlot, place: Element, { lost }: PlotFacts): void {
+  if (!lost) return
+  ctx.save()
+  ctx.fillStyle = token(place, '--lamp-fault')
+  const height = TICK_PX * devicePixelRatio
+  lost.points.forEach((count, at) => {
+    const second = data[0][at]
+    if (!count || second === undefined) return
+    ctx.fillRect(Math.round(valToPos(second, 'x', true)), bbox.top + bbox.height - height, 2 * devicePixelRatio, height)
+  })
+  ctx.restore()
+}
+
+/** Says beside the crosshair what all traces are at its instant. */
+function readCursor(plot: uPlot, facts: PlotFacts): void {
+  const { idx, left = -1 } = plot.cursor
+  let words = plot.over.querySelector<HTMLElement>('.read-out')
+  if (idx === null || idx === undefined || left < 0) {
+    words?.remove()
+    return
+  }
+  if (!words) {
+    words = document.createElement('div')
+    words.className = 'read-out'
+    plot.over.append(words)
+  }
+  words.replaceChildren(...linesAt(facts, idx).map((line, at) => wordOf(line, at === 0)))
+  words.dataset.side = left > plot.over.clientWidth / 2 ? 'left' : 'right'
+  words.style.setProperty('--x', `${left}px`)
+}
+
+/** What the crosshair says, line by line: the time, then each trace, then what was lost. */
+export function linesAt({ fromMs, stepMs, traces, unit, decimals, lost, zone }: PlotFacts, at: number): string[] {
+  const lines = traces.map(({ name, points }) => `${name} ${fixed(points[at], decimals)} ${unit}`)
+  const missed = lost ? [`${lost.name} ${fixed(lost.points[at], 0)}`] : []
+  return [timeOf(fromMs + at * stepMs, zone), ...lines, ...missed]
+}
+
+function wordOf(line: string, isHead: boolean): HTMLElement {
+  const element = document.createElement(isHead ? 'b' : 'span')
+  element.textContent = line
+  return element
+}
