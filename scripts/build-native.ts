@@ -7,9 +7,10 @@
  *     node scripts/build-native.ts --arch arm64    that one, and fails where it cannot
  */
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { isMain } from './is-main.ts'
+import { linkedLibraries, makeStubs } from './stub-libraries.ts'
 
 /** Architectures we ship for, by Node's names. */
 export type Arch = 'x64' | 'arm64'
@@ -52,10 +53,36 @@ export function canBuild(arch: Arch): boolean {
   return spawnSync(`${CROSS[arch]}-g++`, ['--version'], { stdio: 'ignore' }).status === 0
 }
 
+/** Addons that need headers of other packages: what pkg-config must know, and where it comes from. */
+const HEADERS: Readonly<Record<string, { asked: string; packages: string }>> = {
+  'node-gst': {
+    asked: 'gstreamer-audio-1.0',
+    packages: 'pkg-config libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev',
+  },
+}
+
+/** Fails with what to install, and not with the compiler's first missing file. */
+function requireHeaders(addon: string): void {
+  const needed = HEADERS[addon]
+  if (needed === undefined || spawnSync('pkg-config', ['--exists', needed.asked]).status === 0) return
+  throw new Error(`native/${addon} needs headers that are not here: apt-get install ${needed.packages}`)
+}
+
+/** What a cross compiler is told: itself, and where libraries with the right names lie. */
+function crossEnv(root: string, addon: string, arch: Arch): Record<string, string> {
+  const compiler = `${CROSS[arch]}-gcc`
+  const gyp = join(root, 'native', addon, 'binding.gyp')
+  if (linkedLibraries(readFileSync(gyp, 'utf8')).length === 0) return { CC: compiler, CXX: `${CROSS[arch]}-g++` }
+  const stubs = join(root, 'build/stubs', arch, addon)
+  makeStubs(stubs, compiler, gyp)
+  return { CC: compiler, CXX: `${CROSS[arch]}-g++`, LDFLAGS: `-L${stubs}` }
+}
+
 /** Compiles one addon and puts it in place by rename, so that a running process keeps the file it has open. */
 function buildAddon(root: string, addon: string, arch: Arch): void {
   const folder = join(root, 'native', addon)
-  const cross = arch === process.arch ? {} : { CC: `${CROSS[arch]}-gcc`, CXX: `${CROSS[arch]}-g++` }
+  requireHeaders(addon)
+  const cross = arch === process.arch ? {} : crossEnv(root, addon, arch)
   const nodeGyp = join(root, 'node_modules/node-gyp/bin/node-gyp.js')
   // The headers are the same for both architectures: those of the Node we run.
   const headers = join(root, 'node_modules', `node-linux-${process.arch}`)

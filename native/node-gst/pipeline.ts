@@ -1,0 +1,135 @@
+/** Pipelines by description, with their messages, properties and threads. */
+import { addon } from './addon.ts'
+import type { AudioClock, NativeClock } from './clock.ts'
+
+declare const kind: unique symbol
+/** A pipeline of the addon's. */
+interface NativePipeline {
+  [kind]: 'pipeline'
+}
+
+/** Calls of this family. What is refused throws an Error with a code. */
+interface PipelineCalls {
+  openPipeline(
+    ...of: [
+      description: string,
+      clock: NativeClock,
+      realtimePriority: number,
+      queue: number,
+      isLooping: boolean,
+      onMessage: (message: NativeMessage) => void,
+    ]
+  ): NativePipeline
+  playPipeline(pipeline: NativePipeline): undefined
+  closePipeline(pipeline: NativePipeline): undefined
+  setProperty(pipeline: NativePipeline, element: string, property: string, value: PropertyValue): undefined
+  getProperty(pipeline: NativePipeline, element: string, property: string): unknown
+  pipelineState(pipeline: NativePipeline): Realtime & { dropped: number }
+}
+
+type NativeMessage = GstMessage | { type: 'played'; error: string | null } | { type: 'closed' }
+
+/** Whole numbers beyond 2^53 as bigint; text for enumerations (by nick), caps and fractions. */
+type PropertyValue = number | bigint | string | boolean
+
+/** What a pipeline says. `element` is a name of the description, or GStreamer's own (filesrc0). */
+export type GstMessage =
+  | {
+      type: 'error' | 'warning'
+      element: string /** resource_not_found */
+      code: string
+      message: string
+      debug: string
+    }
+  | { type: 'eos' }
+  /** One figure a channel, in dB below full scale. */
+  | { type: 'level'; element: string; peakDb: number[]; rmsDb: number[] }
+  | { type: 'element'; element: string; name: string; fields: Record<string, unknown> }
+
+/** Whether the streaming threads run at real-time priority. */
+interface Realtime {
+  /** 0: not asked for. */
+  asked: number
+  /** False before the first thread has begun. */
+  granted: boolean
+  /** The system's word where one was refused. */
+  error: string | null
+}
+
+/** How a pipeline is opened. */
+export interface PipelineOptions {
+  clock: AudioClock
+  /** SCHED_FIFO 1..99 for the streaming threads, 0 for ordinary ones. */
+  realtimePriority: number
+  /** Begins again at the end, without a gap. */
+  loop?: boolean
+  /** Messages that may wait for this process before they are dropped and counted; of levels a quarter. 256 unless told. */
+  queue?: number
+  onMessage(message: GstMessage): void
+}
+
+/** One pipeline. Holds its threads and devices until `close`. */
+export interface Pipeline {
+  /** @throws Error with the first error that an element told, where it does not start; that one is a message as well */
+  play(): Promise<void>
+  /** Stops it; no message comes after it. The second call waits for the first. */
+  close(): Promise<void>
+  /**
+   * Takes effect at once, while it plays too.
+   * @throws Error with code `no_element` or `no_property` and the names there are, `bad_value` and what is taken, `closed`
+   */
+  set(element: string, property: string, value: PropertyValue): void
+  /** Lists as arrays, structures as objects, 64-bit numbers as bigint. Faults as of `set`. */
+  get(element: string, property: string): unknown
+  realtime(): Realtime
+  /** Messages that this process was too slow for. */
+  dropped(): number
+}
+
+/**
+ * Makes a pipeline and does not start it.
+ * @param description as gst-launch takes it
+ * @throws Error with code `no_element`, `no_property` or `bad_pipeline`
+ */
+export function openPipeline(description: string, options: PipelineOptions): Pipeline {
+  const calls = addon() as PipelineCalls
+  const { clock, realtimePriority, loop = false, queue = 256 } = options
+  let played = Promise.withResolvers<void>()
+  let closing: PromiseWithResolvers<void> | undefined
+
+  function onMessage(message: NativeMessage): void {
+    if (message.type === 'closed') closing?.resolve()
+    else if (message.type !== 'played') options.onMessage(message)
+    else if (message.error === null) played.resolve()
+    else played.reject(Object.assign(new Error(message.error), { code: 'gst_play' }))
+  }
+  const opened = calls.openPipeline(description, clock.native, realtimePriority, queue, loop, onMessage)
+
+  function native(): NativePipeline {
+    if (closing !== undefined) throw Object.assign(new Error('the pipeline is closed'), { code: 'closed' })
+    return opened
+  }
+
+  return {
+    play() {
+      const one = native()
+      played = Promise.withResolvers<void>()
+      calls.playPipeline(one)
+      return played.promise
+    },
+    close() {
+      if (closing === undefined) {
+        closing = Promise.withResolvers<void>()
+        calls.closePipeline(opened)
+      }
+      return closing.promise
+    },
+    set: (element, property, value) => void calls.setProperty(native(), element, property, value),
+    get: (element, property) => calls.getProperty(native(), element, property),
+    realtime() {
+      const { asked, granted, error } = calls.pipelineState(opened)
+      return { asked, granted, error }
+    },
+    dropped: () => calls.pipelineState(opened).dropped,
+  }
+}

@@ -1,0 +1,116 @@
+/** A receiver and a pipeline that plays it into a file, as tests of sound need them. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  type AudioClock,
+  createAudioClock,
+  type GstMessage,
+  openPipeline,
+  openReceiver,
+  type Pipeline,
+  type Receiver,
+  type ReceiverOptions,
+} from '../index.ts'
+import { compare, type Format, openFeed, packets, samplesOf } from './rtp-feed.ts'
+
+export const PORT = 5004
+/** Packets are sent so long before their time: no load of the machine makes them late. */
+export const LEAD_MS = 600
+/** What the element fades in at the beginning of sound. */
+export const FADE_FRAMES = 240
+
+/** The frame of the clock so many milliseconds from now. */
+export function frameIn(clock: AudioClock, ms: number): number {
+  return Number(((clock.read().audioNs + BigInt(ms) * 1_000_000n) * 48n) / 1_000_000n)
+}
+
+/** L24 stereo of one group on loopback from whoever sends, 100 ms of link offset, unless told otherwise. */
+export function receive(clock: AudioClock, group: string, options: Partial<ReceiverOptions> = {}): Receiver {
+  return openReceiver({
+    clock,
+    sync: 'clock',
+    paths: [{ group, port: PORT, interfaceAddress: '127.0.0.1', source: null }],
+    encoding: 'L24',
+    channels: 2,
+    payloadType: 97,
+    linkNs: 100_000_000n,
+    mediaOffset: 0,
+    concealPackets: 3,
+    ringMs: 4000,
+    receiveBufferBytes: 1 << 20,
+    senderGoneMs: 2000,
+    realtimePriority: 0,
+    ...options,
+  })
+}
+
+/** A pipeline that plays into a file of S32LE. */
+export interface Recording {
+  pipeline: Pipeline
+  /** Errors that elements told. */
+  errors: GstMessage[]
+  /** Ends it. @returns what was played, interleaved */
+  stop(): Promise<Int32Array>
+}
+
+/** Plays at once. @param settings of the element, as in a pipeline description */
+export async function recordFrom(clock: AudioClock, settings: string): Promise<Recording> {
+  const folder = mkdtempSync(join(tmpdir(), 'plantroom-sound-'))
+  const errors: GstMessage[] = []
+  const pipeline = openPipeline(`plantroomrtpsrc name=in ${settings} ! filesink location=${folder}/sound`, {
+    clock,
+    realtimePriority: 0,
+    onMessage: (message) => message.type === 'error' && errors.push(message),
+  })
+  await pipeline.play()
+  return {
+    pipeline,
+    errors,
+    async stop() {
+      await pipeline.close()
+      const samples = samplesOf(join(folder, 'sound'))
+      rmSync(folder, { recursive: true })
+      return samples
+    },
+  }
+}
+
+/** Waits until that frame is played with the given link offset, by a thread that may be a quarter of a second behind. */
+export async function untilPlayed(clock: AudioClock, frame: number, linkMs: number): Promise<void> {
+  const leftFrames = frame - frameIn(clock, 0)
+  await sleep(Math.max(0, leftFrames / 48) + linkMs + 300)
+}
+
+/** What one stream is sent and heard as. */
+export interface Hearing {
+  group: string
+  format: Format
+  frames: number
+  /** From the packets in order, what is sent; all of them as they are unless told. */
+  fault?: (packets: Buffer[]) => Buffer[]
+  options?: Partial<ReceiverOptions>
+  /** Frames after which timestamps wrap at 2^32. */
+  wrapAfter?: number
+}
+
+/** Sends a stream ahead of its time, so that no load of the machine makes it late, and plays it to its end. */
+export async function hear({ group, format, frames, fault = (all) => all, options = {}, wrapAfter }: Hearing) {
+  const clock = createAudioClock()
+  const recording = await recordFrom(clock, `channels=${format.channels}`)
+  const feed = await openFeed(group, PORT)
+  // From here on nothing is waited for until all is sent.
+  const from = frameIn(clock, LEAD_MS)
+  const offset = wrapAfter === undefined ? 0 : 2 ** 32 - ((from + wrapAfter) % 2 ** 32)
+  const receiver = receive(clock, group, { ...format, mediaOffset: offset, ...options })
+  recording.pipeline.set('in', 'receiver', receiver.id)
+  const all = packets(from, frames / format.framesPerPacket, { ...format, offset })
+  await feed.send(fault(all))
+  await untilPlayed(clock, from + frames, 100)
+  const samples = await recording.stop()
+  const result = { stats: receiver.stats(), arrivals: receiver.takeArrivals(), samples, from }
+  feed.close()
+  receiver.close()
+  return { ...result, ...compare(samples, { from, count: frames, ...format }) }
+}
