@@ -1,0 +1,232 @@
+/** Keeps sound's clock on the time of the grandmaster, and says how that goes. */
+import type { Clock, Timer } from '#kit/clock.ts'
+import type { Log } from '#kit/log.ts'
+import type { PmcAnswer, TimeStatus } from '../../wire/ptp/pmc-answer.ts'
+import type { AudioClock } from './audio-clock.ts'
+import { type AudioCourse, createAudioCourse } from './audio-course.ts'
+import type { PtpListener, PtpProgram } from './ports.ts'
+import type { Grandmaster, Ptp, PtpView, RefClock } from './ptp.ts'
+import { createFactsOfPtp, grandmasterOf, isMaster } from './ptp-facts.ts'
+import type { PtpLimits } from './ptp-limits.ts'
+import { nextPtpState, type PtpEvent, type PtpState } from './ptp-state-table.ts'
+import { ptpText } from './ptp-text.ts'
+import { isLockedState, isSameRefClock, refClockOf } from './ref-clock.ts'
+
+export interface PtpClockOptions {
+  clock: Clock
+  log: Log
+  /** Reads CLOCK_REALTIME until it is calibrated. */
+  audio: AudioClock
+  /** Undefined where PTP is switched off. */
+  program: PtpProgram | undefined
+  domain: number
+  priority1: number
+  limits: PtpLimits
+  /** Of the interface of the streams, `00-1D-C1-12-34-56`. */
+  mac(): string
+}
+
+/** The clock of a board, with a life. */
+export interface PtpClock extends Ptp {
+  start(): void
+  stop(): Promise<void>
+}
+
+/** How often it is looked whether the master has fallen silent, and a clock by the time of day is steered. */
+const TICK_MS = 250
+
+export function createPtpClock(options: PtpClockOptions): PtpClock {
+  return new KeptClock(options)
+}
+
+class KeptClock implements PtpClock {
+  readonly #options: PtpClockOptions
+  readonly #course: AudioCourse
+  readonly #facts = createFactsOfPtp()
+  readonly #listeners = new Set<() => void>()
+  #timer: Timer | undefined
+  #state: PtpState
+  #sinceAt: number
+  #trouble: string | undefined
+  /** Whose time sound runs on, or ran on last. */
+  #named: Grandmaster | undefined
+  /** Whose time was measured. */
+  #measured: string | undefined
+  #told: { state: PtpState; refClock: RefClock; steps: number }
+
+  constructor(options: PtpClockOptions) {
+    const { audio, clock, limits, log, program } = options
+    this.#options = options
+    this.#course = createAudioCourse(audio, limits, {
+      jumped: (byNs) => log.notice('sound clock set', { ms: byNs / 1e6 }),
+      moved: () => log.info('ptp time moved', { grandmaster: this.#measured }),
+      timeOfDayStepped: (byNs) => log.notice('time of day stepped', { ms: Number(byNs) / 1e6 }),
+    })
+    this.#state = program === undefined ? 'off' : 'starting'
+    this.#sinceAt = clock.epochMs()
+    this.#told = { state: this.#state, refClock: this.refClock(), steps: 0 }
+  }
+
+  start(): void {
+    const { clock, program } = this.#options
+    this.#timer = clock.every(TICK_MS, () => this.#tick())
+    const told = (event: PtpEvent) => (sentence: string) => this.#ended(event, sentence)
+    const listener: PtpListener = {
+      answer: (answer) => this.#answer(answer),
+      missing: told('missing'),
+      ended: told('ended'),
+      gaveUp: told('gaveUp'),
+    }
+    program?.start(listener)
+  }
+
+  async stop(): Promise<void> {
+    this.#timer?.cancel()
+    await this.#options.program?.stop()
+  }
+
+  view(): PtpView {
+    const { domain, priority1, program } = this.#options
+    const { current, default: own, port } = this.#facts.now()
+    const isFollowing = this.#state === 'locking' || this.#state === 'locked'
+    const ratePpb = this.#course.ratePpb()
+    return {
+      enabled: program !== undefined,
+      state: this.#state,
+      text: this.#text(),
+      offset_ns: isFollowing ? (this.#course.offsetNs() ?? null) : null,
+      path_delay_ns: isFollowing ? (current?.pathDelayNs ?? null) : null,
+      rate_ppm: ratePpb === undefined ? null : ratePpb / 1000,
+      grandmaster: this.#grandmaster() ?? null,
+      clock_id: own?.clock ?? null,
+      port_state: port?.state ?? null,
+      priority1,
+      domain,
+      since_at: this.#sinceAt,
+      steps: this.#course.steps(),
+      last_sync_age_ms: this.#course.syncAgeMs() ?? null,
+    }
+  }
+
+  refClock(): RefClock {
+    return refClockOf({ state: this.#state, grandmaster: this.#named ?? null }, this.#options.mac())
+  }
+
+  isLocked(): boolean {
+    return isLockedState(this.#state)
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  #answer(answer: PmcAnswer): void {
+    this.#facts.heard(answer)
+    this.#event('answered')
+    this.#ownRole()
+    if (answer.kind === 'parent') this.#measureOnly(answer.grandmaster)
+    if (answer.kind === 'time_status') this.#time(answer)
+    this.#tell()
+  }
+
+  #ended(event: PtpEvent, sentence: string): void {
+    this.#trouble = sentence
+    this.#facts.clear()
+    this.#lose(event)
+    this.#tell()
+  }
+
+  /** What was measured does not count any more. */
+  #lose(event: PtpEvent): void {
+    this.#course.forget()
+    this.#course.coast()
+    this.#event(event)
+  }
+
+  #ownRole(): void {
+    const facts = this.#facts.now()
+    if (!isMaster(facts)) {
+      if (this.#state === 'master') this.#event('lost')
+      return
+    }
+    // Port and parent are told one after the other: only both together say who the clock is.
+    const own = grandmasterOf(facts)
+    if (!own?.is_self || this.#state === 'master') return
+    if (this.#event('elected') !== 'master') return
+    this.#named = own
+    this.#course.forget()
+    this.#course.goByTimeOfDay()
+  }
+
+  /** Samples of one clock say nothing of another. */
+  #measureOnly(grandmaster: string): void {
+    if (this.#measured === grandmaster) return
+    this.#measured = grandmaster
+    if (this.#state !== 'master') this.#lose('lost')
+  }
+
+  /** Told several times a second, mostly of the same Sync. */
+  #time(status: TimeStatus): void {
+    this.#measureOnly(status.grandmaster)
+    const { utcOffsetS } = this.#facts.now()
+    if (!status.isGrandmasterElsewhere || utcOffsetS === undefined) return
+    if (!this.#course.measure(status, utcOffsetS)) return
+    this.#event('heard')
+    const isLocked = this.#state === 'locked'
+    const nearness = this.#course.aim(isLocked)
+    if (nearness === 'there') {
+      this.#named = grandmasterOf(this.#facts.now()) ?? this.#named
+      this.#event('settled')
+      return
+    }
+    if (nearness === 'unknown') this.#course.coast()
+    if (isLocked) this.#event('lost')
+  }
+
+  #tick(): void {
+    if (this.#course.isSilent()) this.#lose('lost')
+    this.#course.tick()
+    this.#tell()
+  }
+
+  #grandmaster(): Grandmaster | undefined {
+    if (this.#state === 'locking') return grandmasterOf(this.#facts.now())
+    return isLockedState(this.#state) ? this.#named : undefined
+  }
+
+  #event(event: PtpEvent): PtpState {
+    const from = this.#state
+    const to = nextPtpState(from, event)
+    if (event === 'answered' || event === 'settled' || event === 'elected') this.#trouble = undefined
+    if (to === from) return to
+    this.#state = to
+    this.#sinceAt = this.#options.clock.epochMs()
+    const { log } = this.#options
+    const isBad = to === 'holdover' || to === 'fault' || to === 'absent'
+    if (isBad) log.warning('ptp', { state: to, from, why: this.#trouble ?? event })
+    else log.notice('ptp', { state: to, from })
+    return to
+  }
+
+  #tell(): void {
+    const refClock = this.refClock()
+    const steps = this.#course.steps()
+    const { state } = this.#told
+    if (state === this.#state && steps === this.#told.steps && isSameRefClock(this.#told.refClock, refClock)) return
+    this.#told = { state: this.#state, refClock, steps }
+    for (const listener of this.#listeners) listener()
+  }
+
+  #text(): string {
+    return ptpText({
+      state: this.#state,
+      trouble: this.#trouble,
+      domain: this.#options.domain,
+      grandmaster: this.#grandmaster()?.id,
+      offsetNs: this.#course.offsetNs() ?? null,
+      spreadNs: this.#course.spreadNs(),
+      isElsewhere: this.#facts.now().time?.isGrandmasterElsewhere === true,
+    })
+  }
+}

@@ -1,0 +1,22 @@
+/** Tests of core/ptp/realtime-watch.ts. */
+import t from 'tap'
+import { createRealtimeWatch } from '../../../core/ptp/realtime-watch.ts'
+
+const AHEAD_NS = 1_900_000_000_000_000_000n
+
+t.test('one reading that was interrupted is no step', async (t) => {
+  const watch = createRealtimeWatch({ monotonicNs: 0n, realtimeNs: AHEAD_NS })
+  for (const lateNs of [0n, 300n, 40_000_000n, -200n, 0n, 100n])
+    t.equal(watch.see({ monotonicNs: 5n, realtimeNs: 5n + AHEAD_NS + lateNs }), 0n)
+  t.equal(watch.differenceNs(), AHEAD_NS + 100n)
+})
+
+t.test('a step is told once, and counts from then on', async (t) => {
+  const watch = createRealtimeWatch({ monotonicNs: 0n, realtimeNs: AHEAD_NS })
+  const stepped = { monotonicNs: 0n, realtimeNs: AHEAD_NS - 3_000_000n }
+  const same = { monotonicNs: 0n, realtimeNs: AHEAD_NS }
+  for (let i = 0; i < 4; i++) watch.see(same)
+  const told = Array.from({ length: 8 }, () => watch.see(stepped)).filter((ns) => ns !== 0n)
+  t.same(told, [-3_000_000n])
+  t.equal(watch.differenceNs(), AHEAD_NS - 3_000_000n)
+})
