@@ -1,0 +1,262 @@
+/** Every stream that is heard on the network now: who told of it, and until when it is believed. */
+import type { Clock, Timer } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import { readSdp, readSdpOrigin, type SdpOrigin } from '../../wire/streams/read-sdp.ts'
+import type { StreamDescription } from '../../wire/streams/stream-description.ts'
+import { type HeardBy, type HeardStream, heardStreamOf } from './heard-stream.ts'
+import { createRhythm, type Rhythm } from './listening-rhythm.ts'
+import { createSeenSketch } from './seen-sketch.ts'
+
+/** That a stream is there. */
+export interface StreamWord {
+  by: readonly HeardBy[]
+  /** Address that it was heard from. */
+  from: string
+  sdp: string
+  /** Of a SAP packet; deletions may name it alone. */
+  hash?: number
+  /** The description was fetched before: the stream is there still, and may be described otherwise by now. */
+  isRepeated?: boolean
+}
+
+/** That a stream is there no more. */
+export interface StreamFarewell {
+  by: readonly HeardBy[]
+  from: string
+  /** The description, or as much as its `o=` line. */
+  sdp?: string
+  hash?: number
+}
+
+/** Bounds; keys of the config table `streams`. */
+export interface BookBounds {
+  /** Streams kept. */
+  most: number
+  /** Streams kept of one sender. */
+  perSender: number
+  /** Streams never heard of before that are looked at in a second. */
+  newPerSecond: number
+}
+
+/** Why what was heard is not listed: no description; too many new ones; one sender has too many; the list is full. */
+export type StreamRefusal = 'unreadable' | 'flood' | 'sender_full' | 'full'
+
+/** What it is made of. */
+export interface StreamBookOptions {
+  clock: Clock
+  bounds: BookBounds
+  /** The list is otherwise than before. */
+  onChange(): void
+}
+
+/** One stream. */
+interface Entry {
+  key: string
+  from: string
+  hash: number | undefined
+  stream: StreamDescription<string>
+  sdp: string
+  /** By whom, and how often. */
+  voices: Map<HeardBy, Rhythm>
+  /** Those who have taken it back, until the next look. */
+  leaving: Set<HeardBy>
+  /** Heard more than once, or fetched from its sender: forged ones by the thousand do not get that far. */
+  isConfirmed: boolean
+  /** Monotonic: heard for the first time, and described as it is now. */
+  metMs: number
+  takenMs: number
+  firstHeardAt: number
+  lastHeardAt: number
+}
+
+const SWEEP_MS = 1000
+/** Heard again this long after the first time counts; sooner it may be a packet that the network doubled. */
+const CONFIRM_MS = 2000
+/** An older version heard this soon after a newer one was under way for longer. Later, its sender began anew. */
+const LATE_MS = 2000
+
+/**
+ * A stream is one session of one origin, as heard from one address: whoever forges it from another address makes an
+ * entry of its own. A new one comes in while there is room; in a full book it takes the place of one that was heard once
+ * only, of the sender that has the most of those, or else of a sender that has more than its share. One met before comes in past the bound of new ones, and is not pushed
+ * out: a sender that keeps announcing is listed, whatever others send (docs/decisions/201-forged-announcements.md).
+ */
+export class StreamBook {
+  readonly #options: StreamBookOptions
+  readonly #entries = new Map<string, Entry>()
+  readonly #seen = createSeenSketch()
+  readonly #refused: Record<StreamRefusal, number> = { unreadable: 0, flood: 0, sender_full: 0, full: 0 }
+  readonly #sweeping: Timer
+  #budget: number
+
+  constructor(options: StreamBookOptions) {
+    this.#options = options
+    this.#budget = options.bounds.newPerSecond
+    this.#sweeping = options.clock.every(SWEEP_MS, () => this.#sweep())
+  }
+
+  /** Never throws, whatever the description is. */
+  heard(word: StreamWord): void {
+    const named = readSdpOrigin(word.sdp)
+    if (!named) return void this.#refused.unreadable++
+    const key = keyOf(word.from, named)
+    const entry = this.#entries.get(key)
+    if (entry) this.#renew(entry, word, named)
+    else this.#meet(key, word)
+  }
+
+  /**
+   * Believed of who told of the stream alone; a new version that follows at once, as after a change, keeps the stream.
+   */
+  takenBack({ by, from, hash, sdp = '' }: StreamFarewell): void {
+    const named = readSdpOrigin(sdp)
+    const entry = named
+      ? this.#entries.get(keyOf(from, named))
+      : [...this.#entries.values()].find((one) => hash && one.from === from && one.hash === hash)
+    if (entry) for (const one of by) if (entry.voices.has(one)) entry.leaving.add(one)
+  }
+
+  /** Streams listed. */
+  get size(): number {
+    return this.#entries.size
+  }
+
+  /** By name. */
+  list(): HeardStream[] {
+    return [...this.#entries.values()].map(shown).sort(byName)
+  }
+
+  /** Those that come on a group and port, by either path. */
+  find(group: string, port: number): HeardStream[] {
+    const isThere = ({ stream }: Entry) => stream.paths.some((path) => path.group === group && path.port === port)
+    return [...this.#entries.values()].filter(isThere).map(shown).sort(byName)
+  }
+
+  /** How often what was heard was not listed. */
+  refused(): Readonly<Record<StreamRefusal, number>> {
+    return { ...this.#refused }
+  }
+
+  close(): void {
+    this.#sweeping.cancel()
+  }
+
+  #sweep(): void {
+    this.#budget = this.#options.bounds.newPerSecond
+    const nowMs = this.#options.clock.monotonicMs()
+    for (const entry of this.#entries.values())
+      for (const [by, rhythm] of entry.voices)
+        if (rhythm.isOver(nowMs) || entry.leaving.has(by)) this.#silence(entry, by)
+  }
+
+  #silence(entry: Entry, by: HeardBy): void {
+    entry.voices.delete(by)
+    entry.leaving.delete(by)
+    if (entry.voices.size === 0) this.#entries.delete(entry.key)
+    this.#options.onChange()
+  }
+
+  #renew(entry: Entry, word: StreamWord, named: SdpOrigin): void {
+    const nowMs = this.#options.clock.monotonicMs()
+    if (nowMs - entry.metMs >= CONFIRM_MS) entry.isConfirmed = true
+    const isKnownVoice = word.by.every((by) => entry.voices.has(by))
+    this.#hear(entry, word, nowMs)
+    const isNews = !word.isRepeated && word.sdp !== entry.sdp
+    const stream = isNews && this.#isToBeTaken(entry, named, isKnownVoice) && this.#streamOf(word.sdp)
+    if (stream) Object.assign(entry, { stream, sdp: word.sdp, takenMs: nowMs })
+    if (stream || !isKnownVoice) this.#options.onChange()
+  }
+
+  /** Of two ways that tell the same version in other words the first stays; else they would take turns. */
+  #isToBeTaken(entry: Entry, named: SdpOrigin, isKnownVoice: boolean): boolean {
+    const [known, told] = [BigInt(entry.stream.version), BigInt(named.version)]
+    if (told === known) return isKnownVoice && entry.voices.size === 1
+    return told > known || this.#options.clock.monotonicMs() - entry.takenMs > LATE_MS
+  }
+
+  #meet(key: string, word: StreamWord): void {
+    const { bounds, clock, onChange } = this.#options
+    const nowMs = clock.monotonicMs()
+    const isConfirmed = this.#seen.meet(key, nowMs) || word.by.includes('rtsp')
+    if (!isConfirmed && this.#budget < 1) return void this.#refused.flood++
+    const { from, hash, sdp } = word
+    const count = this.#countsOf(() => true).get(from) ?? 0
+    if (count >= bounds.perSender) return void this.#refused.sender_full++
+    if (!isConfirmed) this.#budget--
+    const stream = this.#streamOf(sdp)
+    if (!stream) return
+    if (this.#entries.size >= bounds.most && !this.#makeRoom(count)) return void this.#refused.full++
+    const at = clock.epochMs()
+    const times = { metMs: nowMs, takenMs: nowMs, firstHeardAt: at, lastHeardAt: at }
+    const entry: Entry = { key, from, hash, stream, sdp, voices: new Map(), leaving: new Set(), isConfirmed, ...times }
+    this.#entries.set(key, entry)
+    this.#hear(entry, word, nowMs)
+    onChange()
+  }
+
+  #hear(entry: Entry, word: StreamWord, nowMs: number): void {
+    for (const by of word.by) {
+      entry.leaving.delete(by)
+      const rhythm = entry.voices.get(by)
+      if (rhythm) rhythm.heard(nowMs)
+      else entry.voices.set(by, createRhythm(nowMs))
+    }
+    if (word.hash !== undefined) entry.hash = word.hash
+    entry.lastHeardAt = this.#options.clock.epochMs()
+  }
+
+  #streamOf(sdp: string): StreamDescription<string> | undefined {
+    try {
+      return readSdp(sdp)
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      this.#refused.unreadable++
+      return undefined
+    }
+  }
+
+  /** Streams of each sender. */
+  #countsOf(isCounted: (entry: Entry) => boolean): Map<string, number> {
+    const counts = new Map<string, number>()
+    for (const entry of this.#entries.values())
+      if (isCounted(entry)) counts.set(entry.from, (counts.get(entry.from) ?? 0) + 1)
+    return counts
+  }
+
+  /** @param count streams that the sender has who needs room; one with two more than that gives way to it */
+  #makeRoom(count: number): boolean {
+    const isWeak = ({ isConfirmed }: Entry) => !isConfirmed
+    return this.#drop(isWeak, 1) || this.#drop(() => true, count + 2)
+  }
+
+  /** Drops the newest of whoever has the most. */
+  #drop(isAny: (entry: Entry) => boolean, least: number): boolean {
+    const counts = this.#countsOf(isAny)
+    const most = Math.max(0, ...counts.values())
+    if (most < least) return false
+    const victim = [...this.#entries.values()].findLast((entry) => isAny(entry) && counts.get(entry.from) === most)
+    return victim !== undefined && this.#entries.delete(victim.key)
+  }
+}
+
+function keyOf(from: string, { origin, sessionId }: SdpOrigin): string {
+  const made = isUsable(origin) ? origin : from
+  return made === from ? `${sessionId}@${made}` : `${sessionId}@${made} by ${from}`
+}
+
+function shown({ firstHeardAt, from, key, lastHeardAt, sdp, stream, voices }: Entry): HeardStream {
+  const origin = isUsable(stream.origin) ? stream.origin : from
+  return heardStreamOf(
+    { ...stream, origin },
+    { id: key, heard_by: [...voices.keys()].sort(), first_heard_at: firstHeardAt, last_heard_at: lastHeardAt, sdp },
+  )
+}
+
+/** Senders that do not know their address write none, or that of every machine. */
+function isUsable(origin: string): boolean {
+  return origin !== '' && !origin.startsWith('0.') && !origin.startsWith('127.')
+}
+
+function byName(one: HeardStream, other: HeardStream): number {
+  return one.name.localeCompare(other.name) || (one.id < other.id ? -1 : 1)
+}

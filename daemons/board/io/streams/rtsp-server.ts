@@ -1,0 +1,161 @@
+/** The TCP server that describes the board's stream over RTSP, within its bounds. */
+import { once } from 'node:events'
+import { createServer, type Server, type Socket } from 'node:net'
+import type { Clock, Timer } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import type { Log } from '#kit/log.ts'
+import { plainAddress } from '#kit/net/address.ts'
+import { answerRtsp, type RtspSession } from '../../core/streams/rtsp-desk.ts'
+import { cutRtsp, requestOf, writeReply } from '../../wire/streams/rtsp-message.ts'
+
+/** Bounds; keys of the config table `streams`. */
+export interface RtspServerLimits {
+  clients: number
+  clientsPerHost: number
+  /** A request has to arrive whole within this, and its answer to be taken. */
+  requestMs: number
+  idleMs: number
+}
+
+/** What it is made of. */
+export interface RtspServerOptions {
+  clock: Clock
+  log: Log
+  /** Wanted; where it is taken, any other. 0 for any. */
+  port: number
+  limits: RtspServerLimits
+  /** Undefined while there is no stream. */
+  session(): RtspSession | undefined
+}
+
+const BOUNDS = { headBytes: 4096, bodyBytes: 4096 }
+/** Between an answer that is the last and the end, so that it is read. */
+const LINGER_MS = 500
+
+/** From `start` to `stop`. */
+export class RtspServer {
+  readonly #options: RtspServerOptions
+  readonly #clients = new Map<Socket, string>()
+  #server: Server | undefined
+  #described = 0
+  #turnedAway = 0
+
+  constructor(options: RtspServerOptions) {
+    this.#options = options
+  }
+
+  /** @throws the system's error where no port can be had */
+  async start(): Promise<void> {
+    const { log, port } = this.#options
+    try {
+      this.#server = await this.#listen(port)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
+      this.#server = await this.#listen(0)
+      log.notice('rtsp takes another port', { wanted: port, port: this.port })
+    }
+  }
+
+  async stop(): Promise<void> {
+    const server = this.#server
+    this.#server = undefined
+    for (const client of this.#clients.keys()) client.destroy()
+    if (server) await new Promise<void>((resolve) => server.close(() => resolve()))
+  }
+
+  /** 0 until it listens. */
+  get port(): number {
+    const address = this.#server?.address()
+    return typeof address === 'object' && address !== null ? address.port : 0
+  }
+
+  counts(): { clients: number; described: number; turnedAway: number } {
+    return { clients: this.#clients.size, described: this.#described, turnedAway: this.#turnedAway }
+  }
+
+  async #listen(port: number): Promise<Server> {
+    const server = createServer({ noDelay: true }, (socket) => this.#accept(socket))
+    server.listen({ port, host: '0.0.0.0' })
+    await once(server, 'listening')
+    // A connection that cannot be accepted (no memory, no descriptor) is only that one's loss.
+    server.on('error', (fault) => this.#options.log.warning('rtsp client not accepted', { fault }))
+    return server
+  }
+
+  #accept(socket: Socket): void {
+    const { clients, clientsPerHost } = this.#options.limits
+    const host = plainAddress(socket.remoteAddress)
+    // What goes wrong on a connection ends it: 'close' follows.
+    socket.on('error', () => {})
+    const ofHost = [...this.#clients.values()].filter((other) => other === host).length
+    if (this.#clients.size >= clients || ofHost >= clientsPerHost) {
+      this.#turnedAway++
+      socket.destroy()
+      return
+    }
+    this.#clients.set(socket, host)
+    const talk = new Talk(socket, this.#options, () => void this.#described++)
+    socket.on('close', () => {
+      talk.end()
+      this.#clients.delete(socket)
+    })
+  }
+}
+
+/** One client: its requests one after the other. */
+class Talk {
+  readonly #socket: Socket
+  readonly #options: RtspServerOptions
+  readonly #onDescribed: () => void
+  #pending: Buffer<ArrayBufferLike> = Buffer.alloc(0)
+  #deadline: Timer | undefined
+
+  constructor(socket: Socket, options: RtspServerOptions, onDescribed: () => void) {
+    this.#socket = socket
+    this.#options = options
+    this.#onDescribed = onDescribed
+    this.#allow(options.limits.requestMs)
+    socket.on('data', (bytes) => this.#take(bytes))
+  }
+
+  end(): void {
+    this.#deadline?.cancel()
+  }
+
+  /** What comes too slowly, byte by byte, does not move the end on: a request has one deadline. */
+  #allow(ms: number): void {
+    this.#deadline?.cancel()
+    this.#deadline = this.#options.clock.after(ms, () => this.#socket.destroy())
+  }
+
+  #take(bytes: Buffer): void {
+    if (this.#pending.length === 0) this.#allow(this.#options.limits.requestMs)
+    this.#pending = Buffer.concat([this.#pending, bytes])
+    try {
+      for (let cut = cutRtsp(this.#pending, BOUNDS); cut; cut = cutRtsp(this.#pending, BOUNDS)) {
+        this.#pending = this.#pending.subarray(cut.length)
+        const { isDescription, text } = answerRtsp(requestOf(cut.message), this.#options.session())
+        if (isDescription) this.#onDescribed()
+        if (!this.#answer(text)) return
+      }
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      this.#refuse(error)
+      return
+    }
+    if (this.#pending.length === 0) this.#allow(this.#options.limits.idleMs)
+  }
+
+  /** A client that does not take its answers is not waited for. */
+  #answer(text: string): boolean {
+    const isTaken = this.#socket.write(text)
+    if (!isTaken) this.#socket.destroy()
+    return isTaken
+  }
+
+  #refuse({ code }: Fault): void {
+    this.#socket.removeAllListeners('data').resume()
+    this.#socket.end(writeReply(code === 'rtsp_too_long' ? 413 : 400, {}))
+    this.#allow(LINGER_MS)
+  }
+}

@@ -1,0 +1,46 @@
+/** Tests of core/streams/heard-stream.ts. */
+import t from 'tap'
+import { heardStreamOf } from '../../../core/streams/heard-stream.ts'
+import type { StreamDescription } from '../../../wire/streams/stream-description.ts'
+
+const stream: StreamDescription<string> = {
+  sessionId: '1',
+  version: '1',
+  origin: '10.0.0.7',
+  name: 'Hall',
+  info: '',
+  paths: [
+    { group: '232.1.1.7', port: 5004, ttl: 32, source: '10.0.0.8' },
+    { group: '232.1.2.7', port: 5006, ttl: 32, source: '10.0.1.8' },
+  ],
+  payloadType: 97,
+  encoding: 'L24',
+  channels: 2,
+  sampleRate: 48_000,
+  packetMs: 1,
+  refClock: { kind: 'ptp', grandmaster: '39-A7-94-FF-FE-07-CB-D0', domain: 0 },
+  mediaOffset: 7,
+}
+const hearsay = { id: 'x', heard_by: ['sap' as const], first_heard_at: 1, last_heard_at: 2, sdp: 'v=0' }
+
+t.test('a stream is shown with its two paths, its clock and who sends it', async (t) => {
+  t.match(heardStreamOf(stream, hearsay), {
+    id: 'x',
+    mcast: '232.1.1.7',
+    port: 5004,
+    source: '10.0.0.8',
+    origin: '10.0.0.7',
+    source_specific: true,
+    dup: { mcast: '232.1.2.7', port: 5006, source: '10.0.1.8' },
+    refclk: { kind: 'ptp', grandmaster: '39-A7-94-FF-FE-07-CB-D0', domain: 0 },
+    mclk_offset: 7,
+    not_playable: null,
+    heard_by: ['sap'],
+  })
+})
+
+t.test('where no sender is named it is where the description was made; what cannot be played says why', async (t) => {
+  const paths = [{ group: '239.1.1.7', port: 5004, ttl: 32, source: null }]
+  const shown = heardStreamOf({ ...stream, paths, encoding: 'AM824' }, hearsay)
+  t.match(shown, { source: '10.0.0.7', source_specific: false, dup: null, not_playable: /AM824/ })
+})

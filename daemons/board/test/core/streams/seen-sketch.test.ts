@@ -1,0 +1,22 @@
+/** Tests of core/streams/seen-sketch.ts. */
+import t from 'tap'
+import { createSeenSketch } from '../../../core/streams/seen-sketch.ts'
+
+t.test('what was met before is known, once two seconds have passed', async (t) => {
+  const seen = createSeenSketch()
+  t.equal(seen.meet('a', 1000), false)
+  t.equal(seen.meet('a', 1500), false)
+  t.equal(seen.meet('b', 3500), false)
+  t.equal(seen.meet('a', 3500), true)
+})
+
+t.test('of 30,000 met in between, most are still known, and few that were not met', async (t) => {
+  const seen = createSeenSketch()
+  for (let number = 0; number < 30_000; number++) seen.meet(`${number}@10.1.5.20`, 0)
+  let known = 0
+  for (let number = 0; number < 1000; number++) if (seen.meet(`${number}@10.1.5.20`, 30_000)) known++
+  t.ok(known > 700, `${known} of 1000`)
+  let mistaken = 0
+  for (let number = 0; number < 10_000; number++) if (seen.meet(`${number}@10.2.2.2`, 30_000)) mistaken++
+  t.ok(mistaken < 5, `${mistaken} of 10000`)
+})

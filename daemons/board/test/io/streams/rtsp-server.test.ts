@@ -1,0 +1,144 @@
+/** Tests of io/streams/rtsp-server.ts and io/streams/rtsp-client.ts, the one against the other and against bare sockets. */
+import { once } from 'node:events'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { systemClock } from '#kit/clock.ts'
+import { silentLog } from '#kit/log.ts'
+import { describeOverRtsp } from '../../../io/streams/rtsp-client.ts'
+import { RtspServer } from '../../../io/streams/rtsp-server.ts'
+
+const session = {
+  names: ['Big hall'],
+  ids: ['7'],
+  sdp: 'v=0\r\ns=Big hall\r\n',
+  group: '239.69.1.7',
+  port: 5004,
+  ttl: 32,
+}
+const LIMITS = { clients: 4, clientsPerHost: 4, requestMs: 300, idleMs: 600 }
+
+async function serverOf(t: Test, limits: Partial<typeof LIMITS> = {}, port = 0): Promise<RtspServer> {
+  const options = { clock: systemClock, log: silentLog, port, limits: { ...LIMITS, ...limits }, session: () => session }
+  const server = new RtspServer(options)
+  await server.start()
+  t.teardown(() => server.stop())
+  return server
+}
+
+const ask = (port: number, path = '/by-name/Big%20hall', timeoutMs = 2000) =>
+  describeOverRtsp({ clock: systemClock, address: '127.0.0.1', port, path, timeoutMs })
+
+async function opened(t: Test, port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  return socket
+}
+
+/** All that comes until the other end closes. */
+async function readAll(socket: Socket): Promise<string> {
+  let text = ''
+  socket.setEncoding('utf8').on('data', (more: string) => (text += more))
+  await once(socket, 'close')
+  return text
+}
+
+t.test('a description is asked for by name and by number', async (t) => {
+  const server = await serverOf(t)
+  t.equal(await ask(server.port), session.sdp)
+  t.equal(await ask(server.port, '/by-id/7'), session.sdp)
+  await t.rejects(ask(server.port, '/by-name/Other'), { code: 'rtsp_refused' })
+  t.match(server.counts(), { described: 2, turnedAway: 0 })
+})
+
+t.test('a port that is taken is answered with another', async (t) => {
+  const first = await serverOf(t)
+  const second = await serverOf(t, {}, first.port)
+  t.not(second.port, first.port)
+  t.equal(await ask(second.port), session.sdp)
+})
+
+t.test('requests that come one behind the other are answered in their order', async (t) => {
+  const socket = await opened(t, (await serverOf(t)).port)
+  const text = readAll(socket)
+  socket.write('OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\nDESCRIBE / RTSP/1.0\r\nCSeq: 2\r\n\r\nTEAR')
+  socket.write('DOWN / RTSP/1.0\r\nCSeq: 3\r\n\r\n')
+  t.same((await text).match(/CSeq: \d/g), ['CSeq: 1', 'CSeq: 2', 'CSeq: 3'])
+})
+
+t.test('a request that comes byte by byte has no longer than any other', async (t) => {
+  const socket = await opened(t, (await serverOf(t)).port)
+  const dripping = setInterval(() => socket.write('O'), 50)
+  t.teardown(() => clearInterval(dripping))
+  const began = performance.now()
+  await once(socket, 'close')
+  t.ok(performance.now() - began < 5000)
+})
+
+t.test('a client that says nothing is closed, before a request and behind it', async (t) => {
+  const { port } = await serverOf(t)
+  const [silent, idle] = [await opened(t, port), await opened(t, port)]
+  idle.resume().write('OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n')
+  await Promise.all([once(silent, 'close'), once(idle, 'close')])
+  t.pass()
+})
+
+t.test('what is no RTSP, or too long, is refused and closed', async (t) => {
+  const { port } = await serverOf(t, { clients: 10, clientsPerHost: 10 })
+  for (const [text, status] of [
+    ['GET / HTTP/1.1\r\nHost: x\r\n\r\n', 400],
+    ['x'.repeat(6000), 413],
+    ['\0\r\n\r\n', 400],
+  ] as const) {
+    const socket = await opened(t, port)
+    const answer = readAll(socket)
+    socket.write(text)
+    t.match(await answer, new RegExp(`^RTSP/1.0 ${status} `))
+  }
+})
+
+t.test('more clients than there may be, of all and of one address, are closed', async (t) => {
+  const server = await serverOf(t, { clientsPerHost: 2 })
+  const first = await opened(t, server.port)
+  await opened(t, server.port)
+  const third = await opened(t, server.port)
+  await once(third, 'close')
+  t.match(server.counts(), { clients: 2, turnedAway: 1 })
+  first.destroy()
+  await once(first, 'close')
+})
+
+/** A device that answers whatever a test wants it to. */
+async function device(t: Test, answer: (socket: Socket) => void): Promise<number> {
+  const sockets = new Set<Socket>()
+  const server: Server = createServer((socket) => {
+    sockets.add(socket.on('error', () => {}))
+    answer(socket)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return (server.address() as { port: number }).port
+}
+
+t.test('a device that answers badly, late, too much or not at all is given up', async (t) => {
+  const rows: [string, (socket: Socket) => void, string][] = [
+    ['nothing', () => {}, 'rtsp_unanswered'],
+    ['end', (socket) => socket.end(), 'rtsp_unanswered'],
+    ['half', (socket) => socket.end('RTSP/1.0 200 OK\r\nContent-Length: 9\r\n\r\nv=0'), 'rtsp_unanswered'],
+    ['http', (socket) => socket.end('HTTP/1.1 200 OK\r\n\r\n'), 'rtsp_malformed'],
+    ['long', (socket) => socket.write('x'.repeat(9000)), 'rtsp_too_long'],
+    ['huge', (socket) => socket.write('RTSP/1.0 200 OK\r\nContent-Length: 99999999\r\n\r\n'), 'rtsp_too_long'],
+    ['html', (socket) => socket.write('RTSP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n'), 'rtsp_refused'],
+    ['moved', (socket) => socket.write('RTSP/1.0 302 Moved\r\nLocation: rtsp://10.0.0.1/\r\n\r\n'), 'rtsp_refused'],
+  ]
+  for (const [name, answer, code] of rows) {
+    const port = await device(t, answer)
+    await t.rejects(ask(port, '/', 300), { code }, name)
+  }
+  await t.rejects(ask(1, '/', 300), { code: 'rtsp_unanswered' }, 'nobody there')
+})

@@ -1,0 +1,73 @@
+/** A stream that is announced, and somebody who listens, put together as in the roles, on the loopback interface. */
+import type { Test } from 'tap'
+import { Value } from 'typebox/value'
+import { systemClock } from '#kit/clock.ts'
+import { silentLog } from '#kit/log.ts'
+import { createParts } from '#kit/run/parts.ts'
+import { announceStream } from '../assemble/announce-stream.ts'
+import { listenStreams } from '../assemble/listen-streams.ts'
+import { type BoardConfig, config } from '../config.ts'
+import type { RoleWorld } from '../core/role.ts'
+import type { OwnStream } from '../core/streams/own-session.ts'
+
+/** Names of this run: others may announce on this machine too. */
+export const NAME = `Höhe ${process.pid}`
+
+/** As an encoder describes it. */
+export const STREAM: OwnStream = {
+  origin: '127.0.0.1',
+  name: NAME,
+  info: 'Sent by a test',
+  paths: [{ group: '239.69.83.7', port: 5004, ttl: 32, source: null }],
+  payloadType: 97,
+  encoding: 'L24',
+  channels: 2,
+  sampleRate: 48_000,
+  packetMs: 1,
+  refClock: { kind: 'ptp', grandmaster: '39-A7-94-FF-FE-07-CB-D0', domain: 0 },
+  mediaOffset: 0,
+}
+
+/** Settings as they are by default, on loopback. */
+export function settingsOf(streams: Partial<BoardConfig['streams']> = {}): BoardConfig {
+  const all = Value.Default(config, {}) as BoardConfig
+  return {
+    ...all,
+    audio: { ...all.audio, interface: 'lo' },
+    mdns: { ...all.mdns, recheck_ms: 200 },
+    streams: { ...all.streams, rtsp_port: 0, ask_s: 1, ...streams },
+  }
+}
+
+function worldOf(t: Test): RoleWorld {
+  const recorder = { record() {}, recordSend() {} }
+  return {
+    clock: systemClock,
+    log: silentLog,
+    stateFolder: t.testdir({}),
+    parts: createParts({ log: silentLog, clock: systemClock }),
+    recorder: recorder as unknown as RoleWorld['recorder'],
+    refusals: { add() {} },
+    onChange() {},
+  }
+}
+
+/** What an encoder makes known. `stop` takes it back. */
+export async function announcing(t: Test, stream: OwnStream = STREAM, streams: Partial<BoardConfig['streams']> = {}) {
+  const now = { stream }
+  const world = worldOf(t)
+  const options = { config: settingsOf(streams), sap: true, hostname: 'board-7', describe: () => now.stream }
+  const announcement = announceStream(world, options)
+  await world.parts.start()
+  t.teardown(() => world.parts.stop())
+  return { ...announcement, now, stop: () => world.parts.stop() }
+}
+
+/** What a decoder hears. */
+export async function listening(t: Test, streams: Partial<BoardConfig['streams']> = {}) {
+  const world = worldOf(t)
+  const heard = listenStreams(world, { config: settingsOf(streams), onChange() {} })
+  await world.parts.start()
+  t.teardown(() => world.parts.stop())
+  return { ...heard, ours: () => heard.list().filter(({ name }) => name.startsWith(NAME)) }
+}

@@ -1,0 +1,101 @@
+/** Tests of wire/streams/rtsp-message.ts. */
+import fc from 'fast-check'
+import t from 'tap'
+import { Fault } from '#kit/fault.ts'
+import { cutRtsp, replyOf, requestOf, writeReply, writeRequest } from '../../../wire/streams/rtsp-message.ts'
+
+const bounds = { headBytes: 4096, bodyBytes: 8192 }
+const bytesOf = (text: string) => Buffer.from(text)
+const cut = (text: string) => cutRtsp(bytesOf(text), bounds)
+
+t.test('RFC 2326 6 a request is cut off, what follows it stays', async (t) => {
+  const text = writeRequest('DESCRIBE', 'rtsp://10.0.0.7:8554/by-name/Hall', { CSeq: '1', Accept: 'application/sdp' })
+  t.equal(text, 'DESCRIBE rtsp://10.0.0.7:8554/by-name/Hall RTSP/1.0\r\nCSeq: 1\r\nAccept: application/sdp\r\n\r\n')
+  const cutOff = cut(`${text}OPTIONS`)
+  t.equal(cutOff?.length, text.length)
+  const request = requestOf(cutOff?.message ?? { start: '', headers: new Map(), body: '' })
+  t.match(request, { method: 'DESCRIBE', url: 'rtsp://10.0.0.7:8554/by-name/Hall' })
+  t.equal(request.headers.get('cseq'), '1')
+})
+
+t.test('RFC 2326 7 an answer has its status, headers and a body of its length in bytes', async (t) => {
+  const text = writeReply(200, { CSeq: '1', 'Content-Type': 'application/sdp' }, 'v=0\r\ns=é\r\n')
+  t.match(text, /Content-Length: 11\r\n/)
+  const reply = replyOf(cut(text)?.message ?? { start: '', headers: new Map(), body: '' })
+  t.match(reply, { status: 200, reason: 'OK', body: 'v=0\r\ns=é\r\n' })
+  t.match(writeReply(404, {}), /^RTSP\/1\.0 404 Not Found\r\n\r\n$/)
+})
+
+t.test('RFC 2326 4.1 empty lines before a request are passed over, LF alone ends lines too', async (t) => {
+  t.match(cut('\r\n\r\nOPTIONS * RTSP/1.0\r\nCSeq: 2\r\n\r\n'), {
+    message: { start: 'OPTIONS * RTSP/1.0' },
+    length: 35,
+  })
+  t.equal(cut('OPTIONS * RTSP/1.0\nCSeq: 2\n\n')?.message.headers.get('cseq'), '2')
+})
+
+t.test(
+  'RFC 2326 4.2 names of headers are told without case; a header goes on with a line that begins with a space',
+  async (t) => {
+    const headers = cut('OPTIONS * RTSP/1.0\r\ncseq : 2\r\nAccept: a,\r\n b\r\nACCEPT: c\r\n\r\n')?.message.headers
+    t.same(
+      [...(headers ?? [])],
+      [
+        ['cseq', '2'],
+        ['accept', 'a, b'],
+      ],
+    )
+  },
+)
+
+t.test('a request whose name has spaces is understood', async (t) => {
+  t.match(requestOf({ start: 'DESCRIBE /by-name/Big hall RTSP/1.0', headers: new Map(), body: '' }), {
+    url: '/by-name/Big hall',
+  })
+})
+
+t.test('what is not whole is waited for', async (t) => {
+  const text = writeReply(200, { CSeq: '1' }, 'v=0')
+  for (let length = 0; length < text.length; length++) t.equal(cut(text.slice(0, length)), undefined)
+  t.ok(cut(text))
+})
+
+t.test('what is too long or no message is refused', async (t) => {
+  const rows: [string, string][] = [
+    ['x'.repeat(5000), 'rtsp_too_long'],
+    [`OPTIONS * RTSP/1.0\r\nx: ${'y'.repeat(5000)}\r\n\r\n`, 'rtsp_too_long'],
+    [`OPTIONS * RTSP/1.0\r\n${'x: y\r\n'.repeat(65)}\r\n`, 'rtsp_too_long'],
+    ['OPTIONS * RTSP/1.0\r\nContent-Length: 9000\r\n\r\n', 'rtsp_too_long'],
+    ['OPTIONS * RTSP/1.0\r\nContent-Length: -1\r\n\r\n', 'rtsp_malformed'],
+    ['OPTIONS * RTSP/1.0\r\nno name\r\n\r\n', 'rtsp_malformed'],
+    ['OPTIONS * RTSP/1.0\r\n: x\r\n\r\n', 'rtsp_malformed'],
+  ]
+  for (const [text, code] of rows) t.throws(() => cut(text), { code }, text.slice(0, 40))
+  for (const start of ['', 'OPTIONS', 'OPTIONS *', 'OPTIONS * HTTP/1.1', 'OPT IONS RTSP/1.0 x', 'RTSP/1.0 200 OK'])
+    t.throws(() => requestOf({ start, headers: new Map(), body: '' }), { code: 'rtsp_malformed' }, start)
+  for (const start of ['', 'RTSP/1.0 OK', 'RTSP/1.0 2000 OK', 'HTTP/1.1 200 OK', 'RTSP/1.0 099 x'])
+    t.throws(() => replyOf({ start, headers: new Map(), body: '' }), { code: 'rtsp_malformed' }, start)
+})
+
+t.test('whatever arrives is cut, waited for, or refused', async () => {
+  const piece = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 20 }),
+    fc.constantFrom('\r\n', '\n', 'OPTIONS * RTSP/1.0', 'Content-Length: 5', ': ', '\r\n\r\n', 'RTSP/1.0 200 OK'),
+  )
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
+      const bytes = bytesOf(pieces.join(''))
+      try {
+        const cutOff = cutRtsp(bytes, { headBytes: 200, bodyBytes: 20 })
+        if (!cutOff) return true
+        if (cutOff.length > bytes.length) return false
+        if (cutOff.message.start.startsWith('RTSP')) replyOf(cutOff.message)
+        else requestOf(cutOff.message)
+        return true
+      } catch (error) {
+        if (error instanceof Fault) return true
+        throw error
+      }
+    }),
+  )
+})

@@ -1,0 +1,50 @@
+/** Tests of wire/streams/stream-description.ts. */
+import t from 'tap'
+import { framesOf, isPlayable, playFault, type StreamDescription } from '../../../wire/streams/stream-description.ts'
+
+const stream: StreamDescription<string> = {
+  sessionId: '1',
+  version: '1',
+  origin: '10.0.0.7',
+  name: 'Hall',
+  info: '',
+  paths: [{ group: '239.69.1.7', port: 5004, ttl: 32, source: null }],
+  payloadType: 97,
+  encoding: 'L24',
+  channels: 8,
+  sampleRate: 48_000,
+  packetMs: 1,
+  refClock: null,
+  mediaOffset: 0,
+}
+
+t.test('AES67 8.1 rounded packet times mean whole frames', async (t) => {
+  for (const [packetMs, frames] of [
+    [0.12, 6],
+    [0.125, 6],
+    [0.25, 12],
+    [0.33, 16],
+    [1, 48],
+    [4, 192],
+  ] as const)
+    t.equal(framesOf({ packetMs, sampleRate: 48_000 }), frames)
+  t.equal(framesOf({ packetMs: 1.09, sampleRate: 44_100 }), 48)
+})
+
+t.test('what no board can play is said with its reason', async (t) => {
+  t.ok(isPlayable(stream))
+  const path = stream.paths[0]
+  const rows: [Partial<StreamDescription<string>>, RegExp][] = [
+    [{ encoding: 'AM824' }, /AES3/],
+    [{ encoding: 'OPUS' }, /OPUS/],
+    [{ sampleRate: 96_000 }, /96000 Hz/],
+    [{ channels: 81 }, /81 channels/],
+    [{ packetMs: 4 }, /4608 bytes.*1440/],
+    [{ packetMs: 0 }, /0 bytes/],
+    [{ paths: path ? [path, path, path] : [] }, /3 paths/],
+  ]
+  for (const [difference, sentence] of rows) {
+    t.match(playFault({ ...stream, ...difference }), sentence)
+    t.notOk(isPlayable({ ...stream, ...difference }))
+  }
+})

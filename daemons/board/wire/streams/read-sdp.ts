@@ -1,0 +1,194 @@
+/** Reads the SDP of a stream as senders in the field write it. */
+import { plainText } from '#kit/bytes/plain-text.ts'
+import { Fault } from '#kit/fault.ts'
+import { parseIpv4 } from '../ipv4.ts'
+import { isGroup } from '../multicast-group.ts'
+import { type RefClock, readRefClock } from './ref-clock.ts'
+import { type SdpSection, sectionsOf } from './sdp-sections.ts'
+import { framesOf, playFault, type StreamDescription, type StreamPath } from './stream-description.ts'
+
+const LONGEST_TEXT = 120
+/** Two paths are as many as there may be; more are counted, to be refused. */
+const MOST_PATHS = 8
+/** Formats that a medium may offer; senders offer one. Each is looked up in all lines. */
+const MOST_FORMATS = 16
+
+/**
+ * What stands with the session goes for each of its media that says nothing else. Of several media the first that a
+ * board can play is taken, with those grouped with it (group:DUP); media over IPv6, switched off, or other than audio
+ * over RTP are passed over. A stream that no board can play is described all the same: `playFault` says why.
+ * @param text from the network: anything may stand in it
+ * @returns `origin` is empty where it is no IPv4 address
+ * @throws Fault `sdp_malformed` for what is no description, `sdp_no_stream` for one without audio over IPv4 and RTP
+ * @source RFC 4566; AES67-2018, 8; RFC 7273; RFC 4570; RFC 7104
+ */
+export function readSdp(text: string): StreamDescription<string> {
+  const { media, session } = sectionsOf(text)
+  const { origin, sessionId, version } = originOf(session)
+  const found = media.map((section) => mediumOf(session, section)).filter((medium) => medium !== undefined)
+  if (found.length === 0)
+    throw new Fault('sdp_no_stream', 'the description has no audio that is sent over IPv4 and RTP')
+  const common = {
+    sessionId,
+    version,
+    origin,
+    name: plainText(session.fields.get('s') ?? '', LONGEST_TEXT),
+    info: plainText(session.fields.get('i') ?? '', LONGEST_TEXT),
+  }
+  const streams = found.map(({ path, sound }) => ({ ...common, ...sound, paths: [path] }))
+  const chosen = Math.max(
+    0,
+    streams.findIndex((stream) => playFault(stream) === undefined),
+  )
+  const { mid, path, sound } = found[chosen] as Medium
+  const doubles = mid === '' ? [] : groupOf(session, mid)
+  const others = found.filter((medium) => medium.mid !== mid && doubles.includes(medium.mid))
+  return { ...common, ...sound, paths: [path, ...others.map((medium) => medium.path)].slice(0, MOST_PATHS) }
+}
+
+/** Which session a description is of, and where it was made. */
+export interface SdpOrigin {
+  sessionId: string
+  version: string
+  /** Empty where it is no IPv4 address. */
+  origin: string
+}
+
+/**
+ * Reads the second line alone: enough to tell sessions apart, a hundred times as fast.
+ * @returns undefined where it is no such line
+ * @source RFC 4566, 5.2
+ */
+export function readSdpOrigin(text: string): SdpOrigin | undefined {
+  const line = /^(?:v=0\s*?\r?\n)?o=([^\r\n]{1,320})/.exec(text)?.[1]
+  return line === undefined ? undefined : originIn(line)
+}
+
+/** One medium that is audio over IPv4 and RTP. */
+interface Medium {
+  mid: string
+  path: StreamPath
+  sound: Pick<
+    StreamDescription<string>,
+    'payloadType' | 'encoding' | 'channels' | 'sampleRate' | 'packetMs' | 'refClock' | 'mediaOffset'
+  >
+}
+
+function originOf({ fields }: SdpSection): SdpOrigin {
+  const origin = originIn(fields.get('o') ?? '')
+  if (!origin)
+    throw new Fault('sdp_malformed', 'the description does not say in o= which session it is, and of which version')
+  return origin
+}
+
+/** The name of the user may have spaces in it, against the standard: numbers and address are read from the end. */
+function originIn(line: string): SdpOrigin | undefined {
+  const [, sessionId, version, address] =
+    /(?:^| )(\d{1,20}) +(\d{1,20}) +IN +IP[46] +(\S{1,255})$/i.exec(line.trimEnd()) ?? []
+  if (sessionId === undefined || version === undefined || address === undefined) return undefined
+  return { sessionId, version, origin: parseIpv4(address) === undefined ? '' : address }
+}
+
+function mediumOf(session: SdpSection, medium: SdpSection): Medium | undefined {
+  const [, port, formats = ''] =
+    /^audio +(\d{1,5})(?:\/\d+)? +RTP\/AVPF?((?: +\d{1,3})+)$/i.exec(medium.fields.get('m') ?? '') ?? []
+  const connection = connectionOf(medium.fields.get('c') ?? session.fields.get('c') ?? '')
+  const number = Number(port)
+  if (!connection || !(number >= 1 && number <= 65_535)) return undefined
+  const format = formatOf(medium, formats.trim().split(/ +/, MOST_FORMATS).map(Number))
+  if (!format) return undefined
+  const attribute = (name: string) => attributeValue(medium, name) ?? attributeValue(session, name)
+  return {
+    mid: attributeValue(medium, 'mid') ?? '',
+    path: { ...connection, port: number, source: sourceOf(session, medium, connection.group) },
+    sound: {
+      ...format,
+      packetMs: packetMsOf(format.sampleRate, attribute),
+      refClock: refClockOf(medium) ?? refClockOf(session) ?? null,
+      mediaOffset: mediaOffsetOf(attribute),
+    },
+  }
+}
+
+function connectionOf(line: string): { group: string; ttl: number } | undefined {
+  const [, group, ttl = '255'] = /^IN +IP4 +([\d.]+)(?:\/(\d{1,3}))?(?:\/\d+)?$/i.exec(line) ?? []
+  if (group === undefined || !parseIpv4(group) || Number(ttl) > 255) return undefined
+  return { group, ttl: Number(ttl) }
+}
+
+type Format = Pick<StreamDescription<string>, 'payloadType' | 'encoding' | 'channels' | 'sampleRate'>
+
+/** Those that need no rtpmap. @source RFC 3551, 6 */
+const STATIC_FORMATS: ReadonlyMap<number, Omit<Format, 'payloadType'>> = new Map([
+  [10, { encoding: 'L16', sampleRate: 44_100, channels: 2 }],
+  [11, { encoding: 'L16', sampleRate: 44_100, channels: 1 }],
+])
+
+/** The first format that says how it is encoded in linear samples, else the first that says it at all. */
+function formatOf(medium: SdpSection, payloadTypes: readonly number[]): Format | undefined {
+  const formats = payloadTypes.map((payloadType) => rtpmapOf(medium, payloadType)).filter((one) => one !== undefined)
+  return formats.find(({ encoding }) => encoding === 'L24' || encoding === 'L16') ?? formats[0]
+}
+
+function rtpmapOf(medium: SdpSection, payloadType: number): Format | undefined {
+  if (payloadType > 127) return undefined
+  for (const { name, value } of medium.attributes) {
+    if (name !== 'rtpmap') continue
+    const [, type, encoding, rate, channels = '1'] =
+      /^(\d{1,3}) +([\w.+-]{1,32}) *\/ *(\d{1,6})(?: *\/ *(\d{1,3}))?$/.exec(value) ?? []
+    if (encoding === undefined || Number(type) !== payloadType || !Number(rate) || !Number(channels)) continue
+    return { payloadType, encoding: encoding.toUpperCase(), sampleRate: Number(rate), channels: Number(channels) }
+  }
+  const known = STATIC_FORMATS.get(payloadType)
+  return known && { payloadType, ...known }
+}
+
+/** Whole frames, whatever digits stand there; senders of RAVENNA count them. Where nobody says it, it is 1 ms. */
+function packetMsOf(sampleRate: number, attribute: (name: string) => string | undefined): number {
+  const ptime = /^\d{1,4}(?:\.\d{1,12})?$/.exec(attribute('ptime') ?? '')?.[0]
+  const counted = /^\d{1,5}$/.exec(attribute('framecount') ?? '')?.[0]
+  const frames = ptime === undefined ? Number(counted ?? 0) : framesOf({ packetMs: Number(ptime), sampleRate })
+  return frames > 0 ? (frames * 1000) / sampleRate : 1
+}
+
+/** Of several clocks a grandmaster first, then a card: those can be compared. */
+function refClockOf({ attributes }: SdpSection): RefClock | undefined {
+  const clocks = attributes.filter(({ name }) => name === 'ts-refclk').map(({ value }) => readRefClock(value))
+  return clocks.find(({ kind }) => kind === 'ptp') ?? clocks.find(({ kind }) => kind === 'localmac') ?? clocks[0]
+}
+
+/** Senders of RAVENNA said it in `sync-time` before there was an RFC. */
+function mediaOffsetOf(attribute: (name: string) => string | undefined): number | null {
+  const mediaclk = attribute('mediaclk')
+  const text = mediaclk === undefined ? attribute('sync-time') : /^direct *= *(\d+)/i.exec(mediaclk)?.[1]
+  const offset = /^\d{1,10}$/.test(text ?? '') ? Number(text) : Number.NaN
+  return offset <= 0xffff_ffff ? offset : null
+}
+
+/** The one source that is let in. A list of several, or of what is kept out, does not tell who sends. */
+function sourceOf(session: SdpSection, medium: SdpSection, group: string): string | null {
+  for (const { attributes } of [medium, session])
+    for (const { name, value } of attributes) {
+      if (name !== 'source-filter') continue
+      const [, destination, sources = ''] = /^incl +IN +(?:IP4|\*) +(\S+)((?: +\S+)+)$/i.exec(value) ?? []
+      if (destination !== group && destination !== '*') continue
+      const [source = '', ...more] = sources.trim().split(/ +/)
+      const isOne = more.length === 0 && parseIpv4(source) !== undefined && !isGroup(source)
+      return isOne ? source : null
+    }
+  return null
+}
+
+/** Names of the media that carry the same packets as one. */
+function groupOf({ attributes }: SdpSection, mid: string): string[] {
+  for (const { name, value } of attributes) {
+    if (name !== 'group') continue
+    const [semantics, ...mids] = value.split(/ +/)
+    if (semantics?.toUpperCase() === 'DUP' && mids.includes(mid)) return mids
+  }
+  return []
+}
+
+function attributeValue({ attributes }: SdpSection, wanted: string): string | undefined {
+  return attributes.find(({ name }) => name === wanted)?.value
+}

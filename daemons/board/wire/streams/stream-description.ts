@@ -1,0 +1,78 @@
+/** A stream as its sender describes it, and whether a board can play it. */
+import type { RefClock } from './ref-clock.ts'
+
+/** Encodings a board sends and plays: 16 or 24 bits, linear, big-endian. @source AES67-2018, 7.1 */
+export type PlayableEncoding = 'L16' | 'L24'
+
+/** Where the packets of a stream go. */
+export interface StreamPath {
+  /** The multicast group; of a stream that is sent to one receiver alone, that one's address. */
+  group: string
+  /** UDP port, 1..65535. */
+  port: number
+  /** Routers that packets may cross and one more, 0..255; 255 where it is not said. */
+  ttl: number
+  /** The only sender that is to be heard (source-specific multicast); null where any is. */
+  source: string | null
+}
+
+/** A stream. `Encoding` is any text for one that was heard and may not be playable. */
+export interface StreamDescription<Encoding extends string = PlayableEncoding> {
+  /** Digits; with `origin` it tells the session from all others. */
+  sessionId: string
+  /** Digits; grows with each change. */
+  version: string
+  /** Address of whoever made the description. */
+  origin: string
+  name: string
+  /** A line for people; may be empty. */
+  info: string
+  /** One, or two that carry the same packets (group:DUP). */
+  paths: StreamPath[]
+  /** 0..127 */
+  payloadType: number
+  encoding: Encoding
+  channels: number
+  /** Hz */
+  sampleRate: number
+  /** Milliseconds of sound in a packet. */
+  packetMs: number
+  /** null where nothing is said of it. */
+  refClock: RefClock | null
+  /** RTP timestamp at the epoch of the clock, 0..2^32-1 (mediaclk:direct); null where nothing is said of it. */
+  mediaOffset: number | null
+}
+
+/** What every AES67 receiver takes, and the only rate that a board's outputs run at. */
+export const SAMPLE_RATE = 48_000
+/** Of one sample. */
+export const SAMPLE_BYTES: Readonly<Record<PlayableEncoding, number>> = { L16: 2, L24: 3 }
+/** More than any sender has; a packet carries no more. */
+const MOST_CHANNELS = 80
+/** Payload of the longest packet. @source AES67-2018, 7.1: 1440 bytes */
+export const LONGEST_PAYLOAD = 1440
+
+/** Sample frames in a packet; senders round the packet time (0.12 for 6 frames). @source AES67-2018, 8.1 */
+export function framesOf({ packetMs, sampleRate }: { packetMs: number; sampleRate: number }): number {
+  return Math.round((packetMs * sampleRate) / 1000)
+}
+
+/** Why a board cannot play a stream, in a sentence; undefined where it can. */
+export function playFault(stream: StreamDescription<string>): string | undefined {
+  const { channels, encoding, paths, sampleRate } = stream
+  if (encoding === 'AM824') return 'It carries AES3 frames (AM824), not plain samples. Set its sender to L24 or L16.'
+  const bytes = Object.hasOwn(SAMPLE_BYTES, encoding) ? SAMPLE_BYTES[encoding as PlayableEncoding] : undefined
+  if (bytes === undefined) return `It is encoded as ${encoding}. A board plays L24 and L16.`
+  if (sampleRate !== SAMPLE_RATE) return `It runs at ${sampleRate} Hz. A board plays ${SAMPLE_RATE} Hz.`
+  if (channels > MOST_CHANNELS) return `It has ${channels} channels. A board takes streams of at most ${MOST_CHANNELS}.`
+  const frames = framesOf(stream)
+  if (frames < 1 || frames * channels * bytes > LONGEST_PAYLOAD)
+    return `Its packets would carry ${frames * channels * bytes} bytes of sound. AES67 allows ${LONGEST_PAYLOAD}.`
+  if (paths.length > 2) return `It comes on ${paths.length} paths. A board takes two at most.`
+  return undefined
+}
+
+/** Whether a board can play a stream; `playFault` says why not. */
+export function isPlayable(stream: StreamDescription<string>): stream is StreamDescription {
+  return playFault(stream) === undefined
+}
