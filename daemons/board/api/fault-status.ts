@@ -17,6 +17,7 @@ export const faultStatus: Readonly<Record<string, number>> = {
   helper_refused: 502,
   image_not_installed: 502,
   helper_absent: 503,
+  no_stream: 503,
   image_no_room: 507,
   image_not_kept: 507,
 }

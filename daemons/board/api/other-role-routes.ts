@@ -5,7 +5,23 @@ import type { RoleName } from '../wire/role-name.ts'
 
 /** What each role answers under, beside what every board answers. A test holds it to the routes that the roles have. */
 export const rolePaths: Readonly<Partial<Record<RoleName, readonly Pick<Route, 'method' | 'path' | 'who'>[]>>> = {
-  encoder: [{ method: 'GET', path: '/stream.sdp', who: 'anyone' }],
+  encoder: [
+    { method: 'GET', path: '/stream.sdp', who: 'anyone' },
+    { method: 'GET', path: '/api/history', who: 'admin' },
+    { method: 'POST', path: '/api/tone', who: 'admin' },
+  ],
+  decoder: [
+    { method: 'GET', path: '/api/streams', who: 'admin' },
+    { method: 'GET', path: '/api/route', who: 'admin' },
+    { method: 'POST', path: '/api/route', who: 'admin' },
+    { method: 'GET', path: '/api/volume', who: 'admin' },
+    { method: 'POST', path: '/api/volume', who: 'admin' },
+    { method: 'GET', path: '/api/volume_db', who: 'admin' },
+    { method: 'POST', path: '/api/volume_db', who: 'admin' },
+    { method: 'GET', path: '/api/mute', who: 'admin' },
+    { method: 'POST', path: '/api/mute', who: 'admin' },
+    { method: 'GET', path: '/api/history', who: 'admin' },
+  ],
   serial: [
     { method: 'GET', path: '/api/serial', who: 'admin' },
     { method: 'POST', path: '/api/serial', who: 'admin' },
@@ -21,11 +37,28 @@ export const rolePaths: Readonly<Partial<Record<RoleName, readonly Pick<Route, '
 
 /** @returns the paths of every role but `role`, for the same callers, each answered by Fault `other_role` */
 export function otherRoleRoutes(role: RoleName): Route[] {
-  const others = (Object.keys(rolePaths) as RoleName[]).filter((name) => name !== role)
-  return others.flatMap((needed) => (rolePaths[needed] ?? []).map((path) => refused(path, needed, role)))
+  const own = new Set((rolePaths[role] ?? []).map(nameOf))
+  const others = new Map<string, Refused>()
+  for (const [name, paths] of Object.entries(rolePaths))
+    for (const at of paths)
+      if (!own.has(nameOf(at)))
+        others.set(nameOf(at), { at, needed: [...(others.get(nameOf(at))?.needed ?? []), name] })
+  return [...others.values()].map(({ at, needed }) => refused(at, needed.join(' or '), role))
 }
 
-function refused(at: Pick<Route, 'method' | 'path' | 'who'>, needed: RoleName, role: RoleName): Route {
+type Path = Pick<Route, 'method' | 'path' | 'who'>
+
+/** A path, and the roles that have it: some are there in several. */
+interface Refused {
+  at: Path
+  needed: string[]
+}
+
+function nameOf({ method, path }: Path): string {
+  return `${method} ${path}`
+}
+
+function refused(at: Path, needed: string, role: RoleName): Route {
   function handle(): never {
     throw new Fault(
       'other_role',

@@ -3,6 +3,7 @@ import { hostLabelFault } from '../wire/host-label.ts'
 import { ipv4Fault, parseIpv4, prefixOfMask } from '../wire/ipv4.ts'
 import { groupFault } from '../wire/multicast-group.ts'
 import { type RoleName, roleNames } from '../wire/role-name.ts'
+import { alsaNameFault } from './alsa-name.ts'
 import { devicePathsFault, devicePathsText } from './device-paths.ts'
 import type { NumberSetting, Setting, SwitchSetting, TextSetting } from './setting.ts'
 
@@ -17,8 +18,11 @@ export interface BoardSettings {
   mcast: string
   port: number
   channels: number
+  encoding: StreamEncoding
+  packet_ms: string
   link_ms: number
   ext_link_ms: number
+  audio_device: string
   ptp_priority1: number
   sap: boolean
   static_ip: boolean
@@ -27,6 +31,9 @@ export interface BoardSettings {
   gw: string
   serial_devices: string
 }
+
+/** How samples travel: 16 or 24 bits, linear. @source RFC 3551, 4.5.11; RFC 3190 */
+export type StreamEncoding = 'L16' | 'L24'
 
 export type SettingName = keyof BoardSettings
 
@@ -97,6 +104,32 @@ const AUDIO: Setting[] = [
     meaning: 'UDP port of the stream.',
   }),
   number('channels', { group: 'Audio', roles: sound, default: 2, min: 1, max: 8, meaning: 'Channels of the stream.' }),
+  {
+    kind: 'choice',
+    name: 'encoding',
+    group: 'Audio',
+    roles: ['encoder'],
+    default: 'L24',
+    choices: ['L24', 'L16'],
+    meaning: 'Bits of a sample on the wire: 24 or 16.',
+  },
+  {
+    kind: 'choice',
+    name: 'packet_ms',
+    group: 'Audio',
+    roles: ['encoder'],
+    default: '1',
+    choices: ['0.125', '0.25', '1', '4'],
+    unit: 'ms',
+    meaning: 'Sound in one packet; every AES67 receiver takes 1 ms.',
+  },
+  text('audio_device', {
+    group: 'Audio',
+    roles: sound,
+    meaning: 'Sound card by its ALSA name, such as hw:1; empty takes that of board.toml.',
+    maxLength: 128,
+    fault: alsaNameFault,
+  }),
   number('link_ms', {
     group: 'Audio',
     roles: ['decoder'],

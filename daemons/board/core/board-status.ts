@@ -81,6 +81,7 @@ export function createBoardStatus(from: StatusSources): () => BoardStatus {
       password_set: from.isPasswordSet(),
       network: networkOf(from),
       ota: from.ota(),
+      ...(from.house.ptp && { ptp: from.house.ptp() }),
       [from.role]: from.house.state(),
     }
   }

@@ -6,6 +6,7 @@ import type { Log } from '#kit/log.ts'
 import type { Recorder, SendRecorder } from '#kit/recorder.ts'
 import type { Refusals } from '#kit/refusals.ts'
 import type { Parts } from '#kit/run/parts.ts'
+import type { PtpView } from './ptp/ptp.ts'
 
 /** How something is, the way the top of a page says it. */
 export interface Verdict {
@@ -29,12 +30,22 @@ export interface RoleWorld {
   onChange(): void
 }
 
+/** How loud it is, dBFS, a number for each channel; null is silence. */
+export interface Meters {
+  peak_db: readonly (number | null)[]
+  rms_db: readonly (number | null)[]
+}
+
 /** A role that was put together. */
 export interface RoleHouse {
   verdict(): Verdict
   /** Its own live state, JSON: in `GET /api/status` under the name of the role. */
   state(): unknown
   routes: readonly Route[]
+  /** Where the role has sound: tells its levels as often as they are measured. @returns what ends it */
+  onMeters?: (hear: (meters: Meters) => void) => () => void
+  /** Where the role has sound: the clock it runs on, in `GET /api/status` as `ptp`. */
+  ptp?: () => PtpView
   /** Adds its counts and gauges. */
   measure(metrics: Metrics): void
 }

@@ -64,7 +64,7 @@ const SWITCHES: ReadonlyMap<string, boolean> = new Map([
 ])
 
 /** A plain decimal number. */
-const NUMBER = /^-?(?:0|[1-9]\d{0,8})(?:\.\d{1,9})?$/
+const NUMBER = /^-?(?:0|[1-9]\d{0,9})(?:\.\d{1,9})?$/
 
 /** Reads a text as a setting's value. */
 export function readSetting(setting: Setting, given: string): Reading {

@@ -3,6 +3,7 @@ import { Fault } from '#kit/fault.ts'
 import type { FieldFault } from '#kit/http/sentences.ts'
 import { nearestName } from '#kit/nearest.ts'
 import { edgesOf, hostFault, type Ipv4, ipv4Text, isInNetwork, parseIpv4, prefixOfMask } from '../wire/ipv4.ts'
+import { framesOf, LONGEST_PAYLOAD, SAMPLE_BYTES, SAMPLE_RATE } from '../wire/streams/stream-description.ts'
 import { type BoardSettings, boardSettings, type SettingName } from './board-settings.ts'
 import { readSetting, type Setting, type SettingValue } from './setting.ts'
 
@@ -98,7 +99,16 @@ function faultsTogether(settings: BoardSettings, { httpPort }: SettingsWorld): F
     })
   if (settings.role === 'encoder' && settings.mcast === '')
     faults.push({ field: 'mcast', message: 'An encoder sends to a multicast group, such as 239.69.10.4.' })
-  return faults
+  const long = settings.role === 'encoder' ? packetFault(settings) : undefined
+  return long === undefined ? faults : [...faults, { field: 'packet_ms', message: long }]
+}
+
+/** Why packets would be longer than networks carry. @source AES67-2018: at most 1440 bytes of sound */
+function packetFault({ channels, encoding, packet_ms }: BoardSettings): string | undefined {
+  const frames = framesOf({ packetMs: Number(packet_ms), sampleRate: SAMPLE_RATE })
+  const bytes = frames * channels * SAMPLE_BYTES[encoding]
+  if (bytes <= LONGEST_PAYLOAD) return undefined
+  return `Packets of ${packet_ms} ms with ${channels} channels of ${encoding} carry ${bytes} bytes. AES67 allows ${LONGEST_PAYLOAD}: send shorter ones.`
 }
 
 /** What is wrong with an address that the board is to keep, its mask and its gateway. */

@@ -1,13 +1,11 @@
-/** A role that this version cannot fill: it says so, and the rest of the board works. */
-import type { RoleName } from '../wire/role-name.ts'
+/** A role that this machine cannot fill: it says so, and the rest of the board works. */
 import type { RoleHouse } from './role.ts'
 
-/** @param role one that needs sound */
-export function silentRole(role: RoleName): RoleHouse {
-  const text = `This version has no sound, so a board in the role ${role} does nothing: choose another in the settings.`
+/** @param why in a sentence */
+export function silentRole(why: string): RoleHouse {
   return {
-    verdict: () => ({ state: 'fault', text }),
-    state: () => ({}),
+    verdict: () => ({ state: 'fault', text: why }),
+    state: () => null,
     routes: [],
     measure() {},
   }

@@ -7,3 +7,10 @@ export function ownAddresses(): string[] {
     .map(({ address }) => address)
     .filter((address) => !address.startsWith('fe80:'))
 }
+
+/** Those of IPv4, each with the bits of its network. */
+export function ownNetworks(): { address: string; prefix: number }[] {
+  return reachableAddresses()
+    .filter(({ family }) => family === 'IPv4')
+    .map(({ address, prefix }) => ({ address, prefix }))
+}

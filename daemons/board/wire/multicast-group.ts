@@ -26,6 +26,21 @@ export function groupFault(text: string): string | undefined {
   return undefined
 }
 
+/** Whether an address is a multicast group, whoever's. */
+export function isGroup(text: string): boolean {
+  const address = parseIpv4(text)
+  return address !== undefined && address >>> 28 === 0xe
+}
+
+/**
+ * Whether receivers of a group have to name whom they want to hear.
+ * @source RFC 4607, 1
+ */
+export function isSourceSpecific(group: string): boolean {
+  const address = parseIpv4(group)
+  return address !== undefined && address >>> 24 === 232
+}
+
 function isForStreams(group: Ipv4): boolean {
   const first = group >>> 24
   return first === 239 || first === 232 || first === 233 || first === 234 || group >>> 15 === 0xe0_02_80_00 >>> 15

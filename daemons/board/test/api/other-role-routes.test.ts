@@ -1,6 +1,8 @@
 import t from 'tap'
 import type { Route } from '#kit/http/route.ts'
 import { otherRoleRoutes, rolePaths } from '../../api/other-role-routes.ts'
+import { decoderRoutes } from '../../roles/decoder/api/decoder-routes.ts'
+import { encoderRoutes } from '../../roles/encoder/api/encoder-routes.ts'
 import { serialRoutes } from '../../roles/serial/api/serial-routes.ts'
 import { scriptRoutes } from '../../roles/usbip/api/script-routes.ts'
 import { usbipRoutes } from '../../roles/usbip/api/usbip-routes.ts'
@@ -22,6 +24,8 @@ t.test('the paths of the own role are left to it', async (t) => {
 t.test('B.endpoints what is said of other roles is what the roles have', async (t) => {
   const facts = (routes: readonly Pick<Route, 'method' | 'path' | 'who'>[] = []) =>
     routes.map(({ method, path, who }) => `${method} ${path} ${who}`).sort()
+  t.same(facts(rolePaths.decoder), facts(decoderRoutes({} as never)))
+  t.same(facts(rolePaths.encoder), facts(encoderRoutes({} as never)))
   t.same(facts(rolePaths.serial), facts(serialRoutes({ settings: [] } as never)))
   t.same(facts(rolePaths.usbip), facts([...usbipRoutes({} as never), ...scriptRoutes({} as never)]))
 })

@@ -27,6 +27,7 @@ export function heard(
   const text = { role: 'serial', name: `Board ${host}`, version: '1.2.3', path: '/', ...texts }
   return {
     id: `board-${host}._plantroom._tcp.local`,
+    name: `board-${host}`,
     host: `b${host}.local`,
     port: 80,
     reach: [address],

@@ -2,7 +2,14 @@
 import t from 'tap'
 import { type RoleFacts, roleFitness } from '../../core/role-fitness.ts'
 
-const whole: RoleFacts = { serialLines: 1, hasUsb: true, hasUsbipHost: true }
+const whole: RoleFacts = {
+  serialLines: 1,
+  hasUsb: true,
+  hasUsbipHost: true,
+  hasSound: true,
+  playing: 1,
+  recording: 1,
+}
 
 function whyNot(facts: Partial<RoleFacts>, role: string): string | undefined {
   return roleFitness({ ...whole, ...facts }).find((each) => each.role === role)?.text
@@ -18,6 +25,19 @@ t.test('B.rules.4 each role says whether this machine has what it takes, and why
   t.equal(whyNot({}, 'usbip'), '')
   t.match(whyNot({ hasUsbipHost: false }, 'usbip'), /no usbip-host/)
   t.match(whyNot({ hasUsb: false, hasUsbipHost: false }, 'usbip'), /no USB\./)
-  for (const role of ['encoder', 'decoder']) t.match(whyNot({}, role), /no sound/)
-  for (const { can, text } of roleFitness(whole)) t.equal(can, text === '')
+  for (const role of ['encoder', 'decoder']) {
+    t.equal(whyNot({}, role), '')
+    t.match(whyNot({ hasSound: false }, role), /^Sound needs GStreamer: apt-get install /)
+  }
+  t.ok(roleFitness(whole).every(({ can }) => can))
+  t.same(
+    roleFitness({ ...whole, hasSound: false, serialLines: 0 }).map(({ can }) => can),
+    [false, false, false, true],
+  )
+})
+
+t.test('B.rules.4 a missing sound card is no hindrance, and is said', async (t) => {
+  const [encoder, decoder] = roleFitness({ ...whole, playing: 0, recording: 0 })
+  t.match(encoder, { can: true, text: /No sound card that records/ })
+  t.match(decoder, { can: true, text: /No sound card that plays/ })
 })

@@ -189,3 +189,14 @@ t.test('a file is taken over setting by setting', async (t) => {
   })
   for (const nothing of [null, [], 'x', 7]) t.throws(() => readSettings(nothing, first), { code: 'bad_fields' })
 })
+
+t.test('an encoder whose packets no network carries is told what would fit', async (t) => {
+  const encoder = { ...first, role: 'encoder' as const }
+  const long = { packet_ms: '4', channels: '8', encoding: 'L24' }
+  t.same(faultsOf(long, encoder), {
+    packet_ms: 'Packets of 4 ms with 8 channels of L24 carry 4608 bytes. AES67 allows 1440: send shorter ones.',
+  })
+  t.same(faultsOf({ ...long, channels: '2', encoding: 'L16' }, encoder), {})
+  t.same(faultsOf({ ...long, packet_ms: '1' }, encoder), {})
+  t.same(faultsOf(long), {}, 'other roles have no packets')
+})

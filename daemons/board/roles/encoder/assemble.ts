@@ -1,0 +1,91 @@
+/** The role put together: the only file of it that knows both io/ and api/. */
+import type { BoardConfig } from '../../config.ts'
+import type { BoardSettings } from '../../core/board-settings.ts'
+import type { Ptp } from '../../core/ptp/ptp.ts'
+import type { RoleHouse, RoleWorld } from '../../core/role.ts'
+import { audioSourceOf } from '../../core/sound/audio-source.ts'
+import { secondGroupFault } from '../../core/sound/encoder-keys.ts'
+import type { OwnStream } from '../../core/streams/own-session.ts'
+import type { SharedClock } from '../../io/sound/audio-clock.ts'
+import { listCards } from '../../io/sound/cards.ts'
+import { interfaceAddress } from '../../io/sound/interface-address.ts'
+import { framesOf, SAMPLE_RATE } from '../../wire/streams/stream-description.ts'
+import { measureEncoder } from './api/encoder-metrics.ts'
+import { encoderRoutes } from './api/encoder-routes.ts'
+import { type Announcing, Encoder } from './core/encoder.ts'
+import { encoderVerdict, encoderView, type StreamSettings } from './core/encoder-view.ts'
+import { ownStream } from './core/own-stream.ts'
+import { createGstFeeds } from './io/gst-feeds.ts'
+
+/** What the role needs beside the board. */
+export interface EncoderNeeds {
+  config: BoardConfig['audio']
+  settings: BoardSettings
+  audio: SharedClock
+  ptp: Ptp
+  /** Makes a stream known. `describe`: undefined while there is nothing to make known. */
+  announce(describe: () => OwnStream | undefined): Announcing
+}
+
+/** Whoever has to let go of a card waits for the card. */
+const STOP_MS = 10_000
+
+/** The stream begins and ends with the parts of the board. */
+export function assembleEncoder(world: RoleWorld, needs: EncoderNeeds): RoleHouse {
+  const { clock, log, onChange, parts, recorder } = world
+  const { announce, audio, config, ptp, settings } = needs
+  const stream = streamOf(needs)
+  const { channels, encoding, name, packet_ms: packetMs } = stream
+  const groups = [stream, ...(stream.dup ? [stream.dup] : [])].map(({ mcast, port }) => ({ group: mcast, port }))
+  const addresses = () => addressesOf(config, groups.length)
+  const paths = groups.map((group) => ({ ...group, ttl: config.ttl }))
+  const facts = { name, paths, payloadType: config.payload_type, encoding, channels, packetMs }
+  const announcing = announce(() => ifAny(addresses, (known) => ownStream(facts, known, ptp.refClock())))
+  const framesPerPacket = framesOf({ packetMs, sampleRate: SAMPLE_RATE })
+  const opener = createGstFeeds({
+    ...{ clock, audio, limits: config, groups, addresses, cards: listCards },
+    stream: { encoding, channels, framesPerPacket },
+    refusal: secondGroupFault(config.second_group, settings.mcast),
+  })
+  const encoder = new Encoder({
+    ...{ clock, log, opener, ptp, announcing, onChange, limits: config },
+    source: audioSourceOf(settings.audio_device === '' ? config.source : settings.audio_device),
+    stream: { channels, packetMs },
+    own: (promise) => parts.own(promise, 'encoder'),
+  })
+  parts.add({ name: 'encoder', start: () => encoder.start(), stop: () => encoder.stop(), stopDeadlineMs: STOP_MS })
+  return {
+    verdict: () => encoderVerdict(encoder, stream),
+    state: () => encoderView(encoder, stream),
+    routes: encoderRoutes({ encoder, recorder }),
+    onMeters: (hear) => encoder.loudness.onMeters(hear),
+    measure: (metrics) => measureEncoder(metrics, encoder),
+  }
+}
+
+function streamOf({ config, settings }: EncoderNeeds): StreamSettings {
+  const { channels, encoding, mcast, name, port } = settings
+  return {
+    ...{ mcast, port, name, encoding, channels },
+    packet_ms: Number(settings.packet_ms),
+    payload_type: config.payload_type,
+    dscp: config.dscp,
+    ttl: config.ttl,
+    dup: config.second_group === '' ? null : { mcast: config.second_group, port },
+  }
+}
+
+/** Of the interface of each path, as they are now. */
+function addressesOf(config: BoardConfig['audio'], paths: number): string[] {
+  const names = [config.interface, config.second_interface || config.interface]
+  return names.slice(0, paths).map((name) => interfaceAddress(name))
+}
+
+/** What can be made of addresses where there are any: without a network there is no stream to make known. */
+function ifAny<Result>(addresses: () => string[], make: (known: string[]) => Result): Result | undefined {
+  try {
+    return make(addresses())
+  } catch {
+    return undefined
+  }
+}

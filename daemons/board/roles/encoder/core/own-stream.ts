@@ -1,0 +1,32 @@
+/** The stream of a board, as far as the board knows it: its description but for the session, which announcing it adds. */
+import type { RefClock } from '../../../core/ptp/ptp.ts'
+import type { OwnStream } from '../../../core/streams/own-session.ts'
+import { SAMPLE_RATE } from '../../../wire/streams/stream-description.ts'
+
+/** What of a stream stays while the board runs. */
+export interface StreamFacts {
+  name: string
+  /** One, or two that carry the same. */
+  paths: readonly { group: string; port: number; ttl: number }[]
+  payloadType: number
+  encoding: 'L16' | 'L24'
+  channels: number
+  packetMs: number
+}
+
+/** @param addresses of the interfaces of the paths, in their order */
+export function ownStream(facts: StreamFacts, addresses: readonly string[], refClock: RefClock): OwnStream {
+  const { paths, ...rest } = facts
+  const isDoubled = paths.length > 1
+  return {
+    ...rest,
+    info: '',
+    origin: addresses[0] ?? '',
+    // Receivers tell the two ways of a doubled stream apart by who sends.
+    paths: paths.map((path, index) => ({ ...path, source: isDoubled ? (addresses[index] ?? null) : null })),
+    sampleRate: SAMPLE_RATE,
+    refClock,
+    // Timestamps count from the epoch of the clock. RFC 7273 5.3
+    mediaOffset: 0,
+  }
+}

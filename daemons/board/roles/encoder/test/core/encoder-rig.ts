@@ -1,0 +1,147 @@
+/** An encoder of which everything outside is a fake: sources do what a test says, time stands still. */
+import { fakeClock } from '#kit/clock-fake.ts'
+import { Fault } from '#kit/fault.ts'
+import type { Log } from '#kit/log.ts'
+import type { Ptp, PtpView, RefClock } from '../../../../core/ptp/ptp.ts'
+import { type AudioSource, sourceName } from '../../../../core/sound/audio-source.ts'
+import { Encoder, type EncoderParts } from '../../core/encoder.ts'
+import type { FeedEvents, FeedOpener, SentFacts } from '../../core/ports.ts'
+
+export const quiet = { error() {}, warning() {}, notice() {}, info() {}, debug() {} } as unknown as Log
+
+/** PTP is locked. */
+export function ptpView(change: Partial<PtpView> = {}): PtpView {
+  return {
+    enabled: true,
+    state: 'locked',
+    text: 'Locked to 00-1D-C1-FF-FE-12-34-56, 38 ns off.',
+    offset_ns: 38,
+    path_delay_ns: 4210,
+    rate_ppm: 1.5,
+    grandmaster: null,
+    clock_id: null,
+    port_state: null,
+    priority1: 128,
+    domain: 0,
+    since_at: null,
+    steps: 0,
+    last_sync_age_ms: 90,
+    ...change,
+  }
+}
+
+export function sentFacts(change: Partial<SentFacts> = {}): SentFacts {
+  return {
+    packets: 0,
+    bytes: 0,
+    errors: 0,
+    error: null,
+    resyncs: 0,
+    nextTimestamp: 48,
+    idleMs: 0,
+    lateUs: { p50: 5, p99: 20, max: 90 },
+    spacingUs: { p50: 1000, p99: 1020, max: 1100 },
+    ...change,
+  }
+}
+
+/** Lets what was promised happen. */
+export async function settled(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+}
+
+/** What a test sets, and what it is told. */
+interface Known {
+  /** What the next source fails with; undefined: it opens. */
+  failure: Fault | undefined
+  ptp: PtpView
+  sent: SentFacts | null
+  hasMoved: boolean
+  events: FeedEvents | undefined
+  announced: { sap: boolean; last_at: number | null; rtsp: boolean }
+  ptpListener: (() => void) | undefined
+  isOver: boolean
+  sdp: string | undefined
+}
+
+export function encoderRig(source: AudioSource = { kind: 'alsa', name: 'hw:1' }) {
+  const clock = fakeClock()
+  const seen: string[] = []
+  const known: Known = {
+    failure: undefined,
+    ptp: ptpView(),
+    sent: null,
+    hasMoved: false,
+    events: undefined,
+    announced: { sap: true, last_at: 1, rtsp: true },
+    ptpListener: undefined,
+    isOver: false,
+    sdp: 'v=0\r\n',
+  }
+  const parts: EncoderParts = {
+    ...{ clock, log: quiet, opener: fakeOpener(known, seen), source, ptp: fakePtp(known) },
+    announcing: { changed: () => void seen.push('announce'), sdp: () => known.sdp, view: () => known.announced },
+    stream: { channels: 2, packetMs: 1 },
+    limits: { silence_db: -70, silence_s: 60, tone_s: 600, card_retry_ms: 500, card_retry_most_ms: 5000 },
+    own: (promise) => void promise,
+    onChange() {},
+  }
+  const encoder = new Encoder(parts)
+
+  /** Lets seconds pass, in each of which so many packets go out. */
+  async function seconds(count: number, packets = 1000): Promise<void> {
+    for (let second = 0; second < count; second++) {
+      if (known.sent !== null) known.sent = { ...known.sent, packets: known.sent.packets + packets }
+      clock.advance(1000)
+      await settled()
+    }
+  }
+  const check = (name: string) => encoder.checks().find((each) => each.name === name)
+  return {
+    clock,
+    encoder,
+    known,
+    seen,
+    seconds,
+    check,
+    lost: new Fault('no_card', 'The sound card hw:1 is not there.'),
+  }
+}
+
+function fakeOpener(known: Known, seen: string[]): FeedOpener {
+  return {
+    async open(wanted, events) {
+      seen.push(`open ${wanted.kind}`)
+      if (known.failure !== undefined) throw known.failure
+      known.events = events
+      known.sent ??= sentFacts()
+      return {
+        sourceName: sourceName(wanted),
+        captureMs: () => (wanted.kind === 'alsa' ? 5.3 : null),
+        card: () => null,
+        realtime: () => ({ granted: true, text: 'Sound runs with real-time priority 50.' }),
+        async close() {
+          seen.push(`close ${wanted.kind}`)
+        },
+      }
+    },
+    sent: () => known.sent,
+    hasMoved: () => known.hasMoved,
+    close: () => void seen.push('end'),
+  }
+}
+
+function fakePtp(known: Known): Ptp {
+  const refClock: RefClock = { kind: 'localmac', mac: '00-1D-C1-12-34-56' }
+  return {
+    view: () => known.ptp,
+    refClock: () => refClock,
+    isLocked: () => true,
+    onChange(listener) {
+      known.ptpListener = listener
+      return () => {
+        known.isOver = true
+      }
+    },
+  }
+}

@@ -1,0 +1,50 @@
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import type { RefClock } from '../../../../core/ptp/ptp.ts'
+import { createOwnSession } from '../../../../core/streams/own-session.ts'
+import { readSdp } from '../../../../wire/streams/read-sdp.ts'
+import { writeSdp } from '../../../../wire/streams/write-sdp.ts'
+import { ownStream } from '../../core/own-stream.ts'
+
+const PTP: RefClock = { kind: 'ptp', grandmaster: '00-1D-C1-FF-FE-12-34-56', domain: 0 }
+const MAC: RefClock = { kind: 'localmac', mac: '00-1D-C1-12-34-56' }
+const path = { group: '239.69.10.4', port: 5004, ttl: 32 }
+const facts = {
+  name: 'Lobby music',
+  paths: [path],
+  payloadType: 97,
+  encoding: 'L24' as const,
+  channels: 2,
+  packetMs: 1,
+}
+
+/** As a receiver reads what a board writes. */
+function heardOf(...of: Parameters<typeof ownStream>) {
+  return readSdp(writeSdp(createOwnSession(fakeClock(), '17').describe(ownStream(...of))))
+}
+
+t.test('AES67 8 the description says what is sent, and by whose clock', async (t) => {
+  const stream = { ...facts, origin: '10.20.4.12', sampleRate: 48_000, mediaOffset: 0, refClock: PTP }
+  t.match(heardOf(facts, ['10.20.4.12'], PTP), { ...stream, paths: [{ ...path, source: null }] })
+  t.match(heardOf(facts, ['10.20.4.12'], MAC), { refClock: MAC })
+})
+
+t.test('RFC 7104 4 two groups are two ways of one stream, told apart by who sends', async (t) => {
+  const second = { group: '239.69.11.4', port: 5004, ttl: 32 }
+  const doubled = { ...facts, paths: [path, second] }
+  t.match(heardOf(doubled, ['10.20.4.12', '10.21.4.12'], PTP), {
+    origin: '10.20.4.12',
+    paths: [
+      { ...path, source: '10.20.4.12' },
+      { ...second, source: '10.21.4.12' },
+    ],
+  })
+})
+
+t.test('packets of an eighth of a millisecond have six frames', async (t) => {
+  const text = writeSdp(
+    createOwnSession(fakeClock(), '17').describe(ownStream({ ...facts, packetMs: 0.125 }, ['10.0.0.1'], PTP)),
+  )
+  t.match(text, /a=ptime:0\.125\r\n/)
+  t.match(text, /a=framecount:6\r\n/)
+})
