@@ -6,7 +6,6 @@ import { journalRoutes } from '#kit/http/journal-routes.ts'
 import { createMetrics } from '#kit/http/metrics.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
 import type { UploadBounds } from '#kit/http/upload.ts'
-import { createLineFinder } from '#kit/line/line-finder.ts'
 import { openRecords, type Records } from '#kit/records.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
 import { measureBoard } from './api/board-metrics.ts'
@@ -21,19 +20,18 @@ import { peerRoutes } from './api/peer-routes.ts'
 import { restartRoutes } from './api/restart-routes.ts'
 import { statusRoutes } from './api/status-routes.ts'
 import { statusSocketRoute } from './api/status-socket.ts'
+import { fitnessOf, houseOf } from './assemble/house-of.ts'
 import type { BoardConfig } from './config.ts'
 import type { AdminPassword } from './core/admin-password.ts'
 import { type BoardSettings, firstSettings } from './core/board-settings.ts'
 import { type BoardStatus, createBoardStatus } from './core/board-status.ts'
-import { devicePathsOf } from './core/device-paths.ts'
 import { createIdentify, type Identify } from './core/identify.ts'
 import type { RestartReason } from './core/machine-ports.ts'
+import { createMeterFeed, type MeterFeed } from './core/meter-feed.ts'
 import type { Ota } from './core/ota.ts'
 import type { RootHelper } from './core/ports.ts'
-import type { RoleHouse, RoleWorld } from './core/role.ts'
-import { type RoleFitness, roleFitness } from './core/role-fitness.ts'
+import type { RoleHouse } from './core/role.ts'
 import { openSettingsBook, type SettingsBook } from './core/settings-book.ts'
-import { silentRole } from './core/silent-role.ts'
 import { openStartBook, type StartBook } from './core/start-book.ts'
 import { createStatusFeed, type StatusFeed } from './core/status-feed.ts'
 import { createBoardFiles } from './io/board-files.ts'
@@ -50,12 +48,9 @@ import { ownAddresses } from './io/own-addresses.ts'
 import { type OwnMachine, openOwnMachine } from './io/own-machine.ts'
 import { openPassword } from './io/password-file.ts'
 import { PEER_AGENT } from './io/peer-asker.ts'
-import { readRoleFacts } from './io/role-facts.ts'
 import { createRootHelper } from './io/root-helper.ts'
 import { readTemperature } from './io/temperature.ts'
 import { readTimeSync } from './io/time-sync.ts'
-import { assembleSerial } from './roles/serial/assemble.ts'
-import { assembleUsbip } from './roles/usbip/assemble.ts'
 import { hostLabelFault } from './wire/host-label.ts'
 import { firstGroup } from './wire/multicast-group.ts'
 
@@ -89,9 +84,10 @@ export async function assemble(context: Context): Promise<Assembled> {
   const house = await houseOf(world, { config, helper, settings: settings.running, httpPort })
   const status = statusOf(context, common, house)
   const feed = createStatusFeed({ clock, status, leastMs: config.feed.least_ms, mostMs: config.feed.most_ms })
+  const meters = meterFeedOf(context, house)
   const port = () => server.address().port
   const neighbourhood = createNeighbourhood({ ...context, port, says: () => settings.running, onChange })
-  const server = serverOf(context, common, { house, status, feed, neighbourhood })
+  const server = serverOf(context, common, { house, status, feed, meters, neighbourhood })
   Object.assign(live, { server, feed })
   common.password.onChange(() => {
     // What the old one let in is over now, and not at the next heartbeat.
@@ -103,6 +99,7 @@ export async function assemble(context: Context): Promise<Assembled> {
     start: async () => void (await server.listen()),
     stop() {
       feed.close()
+      meters?.close()
       return server.close()
     },
   })
@@ -201,14 +198,20 @@ function statusOf({ clock, config, version }: Context, common: Common, house: Ro
   })
 }
 
+/** A role without sound has no levels. */
+function meterFeedOf({ clock, config }: Context, { onMeters: listen }: RoleHouse): MeterFeed | undefined {
+  return listen && createMeterFeed({ clock, listen, leastMs: config.feed.meters_ms })
+}
+
 interface Shown {
   house: RoleHouse
   status(): BoardStatus
   feed: StatusFeed
+  meters: MeterFeed | undefined
   neighbourhood: Neighbourhood
 }
 
-function serverOf(context: Context, common: Common, { house, status, feed, neighbourhood }: Shown): HttpServer {
+function serverOf(context: Context, common: Common, { house, status, feed, meters, neighbourhood }: Shown): HttpServer {
   const { clock, config, log, version } = context
   const { identify, machine, ota, records, settings } = common
   const { journal, recorder } = records
@@ -248,7 +251,7 @@ function serverOf(context: Context, common: Common, { house, status, feed, neigh
       ...house.routes,
       ...otherRoleRoutes(settings.running.role),
     ],
-    sockets: [statusSocketRoute({ feed })],
+    sockets: [statusSocketRoute({ feed, meters })],
     web: { folder: join(import.meta.dirname, 'web/board'), who: 'admin', also: { '/matrix': '/' }, asksOthers: true },
     faultStatus,
     title: 'Plantroom board',
@@ -271,30 +274,4 @@ function uploadBounds({ ota }: BoardConfig): UploadBounds {
 function listenArgs(config: BoardConfig, server: HttpServer | undefined): string[] {
   if (parseListen(config.http.listen).port !== 0 || server === undefined) return []
   return ['--listen', config.http.listen.replace(/:0+$/, `:${server.address().port}`)]
-}
-
-/** What roles need beside what each gets. */
-interface RoleNeeds {
-  config: BoardConfig
-  settings: BoardSettings
-  helper: RootHelper
-  httpPort(): number
-}
-
-/** Which roles this machine has what it takes for, looked at when somebody asks. */
-function fitnessOf({ clock, config, log }: Context): () => Promise<RoleFitness[]> {
-  const finder = createLineFinder({ log, clock })
-  return async () => roleFitness(await readRoleFacts(finder, config.usbip.sysfs))
-}
-
-/** The role that the board has until its next start. */
-async function houseOf(world: RoleWorld, { config, helper, httpPort, settings }: RoleNeeds): Promise<RoleHouse> {
-  const { role } = settings
-  if (role === 'usbip') return await assembleUsbip(world, { config: config.usbip, helper })
-  if (role === 'serial') {
-    const named = devicePathsOf(settings.serial_devices)
-    const devices = named.length > 0 ? named : config.serial.devices
-    return await assembleSerial(world, { config: config.serial, devices, httpPort })
-  }
-  return silentRole(role)
 }

@@ -5,6 +5,9 @@ import { journalTable } from '#kit/config/journal.ts'
 import { httpKeys } from './core/http-keys.ts'
 import { otaKeys } from './core/ota-keys.ts'
 import { peerKeys } from './core/peer-keys.ts'
+import { ptpKeys } from './core/ptp/ptp-keys.ts'
+import { audioKeys } from './core/sound/audio-keys.ts'
+import { streamKeys } from './core/streams/stream-keys.ts'
 import { serialKeys } from './roles/serial/core/serial-keys.ts'
 import { usbipTable } from './roles/usbip/core/usbip-keys.ts'
 import { roleNames } from './wire/role-name.ts'
@@ -102,6 +105,7 @@ const feed = Type.Object(
   {
     least_ms: milliseconds(250, 100, 10_000, 'between two messages to a page at least, however much changes'),
     most_ms: milliseconds(1000, 100, 60_000, 'between two messages to a page at most, though nothing changes'),
+    meters_ms: milliseconds(50, 20, 1000, 'between two messages with levels of sound at least'),
   },
   { additionalProperties: false, default: {}, description: 'what pages that are open are told' },
 )
@@ -115,6 +119,9 @@ export const config = Type.Object(
     feed,
     serial: serialKeys,
     usbip: usbipTable,
+    audio: audioKeys,
+    ptp: ptpKeys,
+    streams: streamKeys,
     peers: peerKeys,
     journal: journalTable(),
     ...tablesOf(httpTable(DEFAULT_PORT, { ...passwordKeys(), ...httpKeys })),

@@ -9,6 +9,8 @@ import { WebSocketServer } from 'ws'
 import { loadPages, type Page } from '#kit/http/static-pages.ts'
 import type { JournalEntry } from '#kit/journal-list.ts'
 import type { Config, ConfigForm, Peer, SerialState, Status, UsbipState } from '../web/api.ts'
+import type { DecoderState, HeardStream, HistoryView } from '../web/sound.ts'
+import { fakeMeters } from './fake-sound.ts'
 import { fakeConfig, fakeForm, fakeStatus } from './fake-states.ts'
 
 const PAGES = join(import.meta.dirname, '../../../build/web/board')
@@ -20,6 +22,10 @@ export interface FakeState {
   form: ConfigForm
   serial: SerialState | null
   usbip: UsbipState | null
+  streams: HeardStream[]
+  history: HistoryView | null
+  /** Tells levels over the socket. */
+  hasMeters: boolean
   peers: Peer[]
   journal: JournalEntry[]
   /** Asked for by Basic, user admin; null: open. */
@@ -50,10 +56,13 @@ export interface FakeBoard {
   restart(awayMs: number): void
 }
 
+/** Read once, however many boards serve them. */
+let pages: Map<string, Page> | undefined
+
 /** Starts one on a free port of 127.0.0.1; ended with the test. */
 export async function startFakeBoard(t: Test, change: Partial<FakeState> = {}): Promise<FakeBoard> {
   const state: FakeState = { ...usualState(), ...change }
-  const pages = new Map(
+  pages ??= new Map(
     loadPages({ folder: PAGES, also: { '/matrix': '/' }, asksOthers: true }).map((page) => [page.path, page]),
   )
   const answers = new Map<string, (form: Record<string, string>) => Answer | Promise<Answer>>()
@@ -67,11 +76,17 @@ export async function startFakeBoard(t: Test, change: Partial<FakeState> = {}): 
     sockets.handleUpgrade(request, socket, head, (client) => client.send(message()))
   })
   const beat = setInterval(() => tell(), 1000)
+  const meters = setInterval(() => {
+    if (!state.hasMeters) return
+    const text = JSON.stringify({ type: 'meters', meters: fakeMeters(Date.now()) })
+    for (const client of sockets.clients) client.send(text)
+  }, 50)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   t.teardown(async () => {
     clearInterval(beat)
+    clearInterval(meters)
     for (const client of sockets.clients) client.terminate()
     server.closeAllConnections()
     server.close()
@@ -94,7 +109,7 @@ export async function startFakeBoard(t: Test, change: Partial<FakeState> = {}): 
     if (request.method === 'OPTIONS') return void response.writeHead(204).end()
     const { authorization } = request.headers
     if (!isSignedIn(state, authorization)) return refuse(response)
-    const page = request.method === 'GET' ? pages.get(path) : undefined
+    const page = request.method === 'GET' ? pages?.get(path) : undefined
     if (page) return sendPage(page, response)
     const target = `${request.method} ${path}`
     const form = Object.fromEntries(new URLSearchParams(path === '/api/ota' ? '' : await bodyOf(request)))
@@ -133,6 +148,10 @@ function usual(
       return state.serial ? [200, state.serial] : OTHER_ROLE
     case 'GET /api/usbip':
       return state.usbip ? [200, state.usbip] : OTHER_ROLE
+    case 'GET /api/streams':
+      return [200, state.streams]
+    case 'GET /api/history':
+      return state.history ? [200, state.history] : OTHER_ROLE
     case 'GET /api/peers':
       return [200, state.peers]
     case 'GET /api/auth':
@@ -149,8 +168,44 @@ function usual(
       state.status.identify_until = form.on === '1' ? Date.now() + 60_000 : null
       return [200, { identify_until: state.status.identify_until }]
     default:
-      return [404, { error: 'not_found', message: 'Nothing is served under this path.' }]
+      return state.status.decoder ? ofDecoder(state.status.decoder, target, form) : NOTHING
   }
+}
+
+/** A decoder plays what it is told, as loud as it is told. */
+function ofDecoder(decoder: DecoderState, target: string, form: Record<string, string>): Answer {
+  const { route, volume } = decoder
+  switch (target) {
+    case 'POST /api/route':
+      Object.assign(route, {
+        mcast: form.mcast,
+        port: Number(form.port ?? route.port),
+        source: form.source || null,
+        name: null,
+      })
+      Object.assign(decoder, { playing: form.mcast !== '', sender: null })
+      return [200, route]
+    case 'POST /api/volume':
+      Object.assign(volume, { volume: Number(form.volume), volume_db: dbOfVolume(Number(form.volume)) })
+      return [200, volume]
+    case 'POST /api/volume_db':
+      Object.assign(volume, { volume: volumeOfDb(Number(form.volume_db)), volume_db: Number(form.volume_db) })
+      return [200, volume]
+    case 'POST /api/mute':
+      volume.mute = form.mute === '1'
+      return [200, volume]
+    default:
+      return NOTHING
+  }
+}
+
+/** The curve of a board. */
+function dbOfVolume(volume: number): number {
+  return Math.round((12 - 92 * (1 - volume / 100) ** 1.5) * 100) / 100
+}
+
+function volumeOfDb(db: number): number {
+  return db <= -80 ? 0 : Math.max(1, Math.round(100 * (1 - ((12 - db) / 92) ** (2 / 3))))
 }
 
 /** Well, alone and open. */
@@ -161,6 +216,9 @@ function usualState(): FakeState {
     form: fakeForm(),
     serial: null,
     usbip: null,
+    streams: [],
+    history: null,
+    hasMeters: false,
     peers: [],
     journal: [],
     password: null,
@@ -168,6 +226,7 @@ function usualState(): FakeState {
   }
 }
 
+const NOTHING: Answer = [404, { error: 'not_found', message: 'Nothing is served under this path.' }]
 const OTHER_ROLE: Answer = [409, { error: 'other_role', message: 'This board is in another role.' }]
 
 function isSignedIn({ password }: FakeState, authorization: string | undefined): boolean {

@@ -63,7 +63,14 @@ export function fakeConfig(): Config {
 export function fakeForm(): ConfigForm {
   const first = firstSettings({ role: 'serial', hostname: 'ser-lift', mcast: '239.69.10.4' })
   if (boardSettings.length === 0) throw new Error('the board has no settings')
-  const roles = roleFitness({ serialLines: 3, hasUsb: true, hasUsbipHost: false })
+  const roles = roleFitness({
+    serialLines: 3,
+    hasUsb: true,
+    hasUsbipHost: false,
+    hasSound: true,
+    playing: 1,
+    recording: 1,
+  })
   return { ...settingsForm(first, first), roles }
 }
 

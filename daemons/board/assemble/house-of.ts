@@ -1,0 +1,97 @@
+/** The role of a board put together, and which roles its machine could fill. */
+import { Fault } from '#kit/fault.ts'
+import type { Metrics } from '#kit/http/metrics.ts'
+import { createLineFinder } from '#kit/line/line-finder.ts'
+import type { AssembleContext } from '#kit/run/daemon.ts'
+import { measurePtp } from '../api/ptp/ptp-metrics.ts'
+import { measureAnnouncement, measureListening } from '../api/streams/stream-metrics.ts'
+import type { BoardConfig } from '../config.ts'
+import type { BoardSettings } from '../core/board-settings.ts'
+import { devicePathsOf } from '../core/device-paths.ts'
+import type { RootHelper } from '../core/ports.ts'
+import type { RoleHouse, RoleWorld } from '../core/role.ts'
+import { type RoleFitness, roleFitness } from '../core/role-fitness.ts'
+import { silentRole } from '../core/silent-role.ts'
+import type { OwnStream } from '../core/streams/own-session.ts'
+import { readRoleFacts } from '../io/role-facts.ts'
+import { openAudioClock } from '../io/sound/audio-clock.ts'
+import { assembleDecoder } from '../roles/decoder/assemble.ts'
+import { assembleEncoder } from '../roles/encoder/assemble.ts'
+import { assembleSerial } from '../roles/serial/assemble.ts'
+import { assembleUsbip } from '../roles/usbip/assemble.ts'
+import { announceStream, type StreamAnnouncement } from './announce-stream.ts'
+import { listenStreams, type StreamListening } from './listen-streams.ts'
+import { assemblePtp } from './ptp.ts'
+
+/** What roles need beside what each gets. */
+export interface RoleNeeds {
+  config: BoardConfig
+  settings: BoardSettings
+  helper: RootHelper
+  httpPort(): number
+}
+
+/** Which roles this machine has what it takes for, looked at when somebody asks. */
+export function fitnessOf({ clock, config, log }: AssembleContext<BoardConfig>): () => Promise<RoleFitness[]> {
+  const finder = createLineFinder({ log, clock })
+  return async () => roleFitness(await readRoleFacts(finder, { sysfs: config.usbip.sysfs }))
+}
+
+/** The role that the board has until its next start. */
+export async function houseOf(world: RoleWorld, { config, helper, httpPort, settings }: RoleNeeds): Promise<RoleHouse> {
+  const { role } = settings
+  if (role === 'usbip') return await assembleUsbip(world, { config: config.usbip, helper })
+  if (role === 'serial') {
+    const named = devicePathsOf(settings.serial_devices)
+    const devices = named.length > 0 ? named : config.serial.devices
+    return await assembleSerial(world, { config: config.serial, devices, httpPort })
+  }
+  try {
+    return await soundOf(role, world, { config, settings })
+  } catch (error) {
+    // The rest of the board is there for whoever changes its role.
+    if (error instanceof Fault && error.code === 'no_gstreamer') return silentRole(error.message)
+    throw error
+  }
+}
+
+/** A role with sound, and its clock. */
+async function soundOf(
+  role: 'encoder' | 'decoder',
+  world: RoleWorld,
+  { config, settings }: Pick<RoleNeeds, 'config' | 'settings'>,
+): Promise<RoleHouse> {
+  const audio = openAudioClock()
+  const { hostname, ptp_priority1: priority1, sap } = settings
+  const ptp = assemblePtp(world, {
+    config: config.ptp,
+    audioInterface: config.audio.interface,
+    priority1,
+    clock: audio,
+  })
+  const needs = { config: config.audio, settings, audio, ptp }
+  const known: { measure?(metrics: Metrics): void } = {}
+  function announce(describe: () => OwnStream | undefined): StreamAnnouncement {
+    const announcement = announceStream(world, { config, sap, hostname, describe })
+    known.measure = (metrics) => measureAnnouncement(metrics, announcement.view)
+    return announcement
+  }
+  function listen(onChange: () => void): StreamListening {
+    const listening = listenStreams(world, { config, onChange })
+    known.measure = (metrics) => measureListening(metrics, listening.view)
+    return listening
+  }
+  const house =
+    role === 'encoder'
+      ? assembleEncoder(world, { ...needs, announce })
+      : await assembleDecoder(world, { ...needs, listen })
+  return {
+    ...house,
+    ptp: () => ptp.view(),
+    measure(metrics) {
+      house.measure(metrics)
+      measurePtp(metrics, ptp)
+      known.measure?.(metrics)
+    },
+  }
+}

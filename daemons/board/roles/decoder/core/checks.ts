@@ -1,0 +1,61 @@
+/** Why a decoder is silent: the chain from the stream to the output, each link judged by what is known of it. */
+import { type Check, type Judgement, judgeChain } from '../../../core/sound/check.ts'
+import { clockJudgement, grandmasterJudgement } from './clock-checks.ts'
+import type { DecoderFacts } from './decoder-facts.ts'
+import { formatJudgement, lossJudgement, packetsJudgement, senderJudgement, streamJudgement } from './stream-checks.ts'
+
+export type DecoderCheckName =
+  | 'stream'
+  | 'packets'
+  | 'sender'
+  | 'format'
+  | 'clock'
+  | 'grandmaster'
+  | 'loss'
+  | 'volume'
+  | 'output'
+
+/** @returns all links in the order of the chain */
+export function decoderChecks(facts: DecoderFacts): Check<DecoderCheckName>[] {
+  return judgeChain<DecoderCheckName>([
+    ['stream', () => streamJudgement(facts)],
+    ['packets', () => packetsJudgement(facts)],
+    ['sender', () => senderJudgement(facts)],
+    ['format', () => formatJudgement(facts)],
+    ['clock', () => clockJudgement(facts)],
+    ['grandmaster', () => grandmasterJudgement(facts)],
+    ['loss', () => lossJudgement(facts)],
+    ['volume', () => volumeJudgement(facts)],
+    ['output', () => outputJudgement(facts)],
+  ])
+}
+
+/** A stream that carries nothing is told here: whoever hears nothing looks at the volume first. */
+function volumeJudgement({ volume: { mute, volume_db }, output: { silenceMs, isPlaying } }: DecoderFacts): Judgement {
+  if (mute) return { state: 'off', code: 'muted', text: 'It is muted.' }
+  if (volume_db <= -80) return { state: 'off', code: 'volume_zero', text: 'The volume is 0.' }
+  if (isPlaying && silenceMs !== null && silenceMs >= SILENCE_TOLD_MS) {
+    const seconds = Math.floor(silenceMs / 1000)
+    return { state: 'warn', code: 'silence', text: `What the stream carries has been silence for ${seconds} s.` }
+  }
+  return { state: 'ok', code: null, text: volume_db === 0 ? 'As loud as it was sent.' : `At ${volume_db} dB.` }
+}
+
+/** A pause between two pieces is no trouble. */
+const SILENCE_TOLD_MS = 15_000
+
+function outputJudgement({ output: { name, kind, isPlaying, fault, underrunsPerMinute } }: DecoderFacts): Judgement {
+  if (fault !== null) return { state: 'fault', code: fault.code, text: fault.message }
+  if (!isPlaying) return { state: 'not_judged', code: null, text: `${OUTPUTS[kind](name)} is being opened.` }
+  if (underrunsPerMinute > 0) {
+    const times = underrunsPerMinute === 1 ? 'once' : `${underrunsPerMinute} times`
+    return { state: 'warn', code: 'underruns', text: `${OUTPUTS[kind](name)} ran empty ${times} in the last minute.` }
+  }
+  return { state: 'ok', code: null, text: `${OUTPUTS[kind](name)} plays.` }
+}
+
+const OUTPUTS = {
+  null: () => 'The output that plays to nobody',
+  file: (name: string) => `The recording to ${name}`,
+  alsa: (name: string) => `The sound card ${name}`,
+} as const

@@ -1,0 +1,239 @@
+/** The decoder as one thing: what it plays, how loud, how that goes, and why not. */
+import type { Clock, Timer } from '#kit/clock.ts'
+import type { Log } from '#kit/log.ts'
+import type { Ptp } from '../../../core/ptp/ptp.ts'
+import type { Meters } from '../../../core/role.ts'
+import type { Check } from '../../../core/sound/check.ts'
+import { createHistory, HISTORY_SECONDS, type HistoryView } from '../../../core/sound/history.ts'
+import type { HeardStream } from '../../../core/streams/heard-stream.ts'
+import { type DecoderCheckName, decoderChecks } from './checks.ts'
+import type { DecoderFacts } from './decoder-facts.ts'
+import { createSeconds, decoderSeries } from './decoder-history.ts'
+import type { LateSaveTimes } from './late-save.ts'
+import type { OwnNetwork } from './local-segment.ts'
+import { OutputCare } from './output-care.ts'
+import type { ArrivalSpread, OutputFacts, OutputOpener, ReceiverOpener, StreamFinder } from './ports.ts'
+import { createRouteBook, type RouteBook, type SavedRoute } from './route-book.ts'
+import { Tuner, type TunerTimes } from './tuner.ts'
+import { VolumeDesk, type VolumeRecord } from './volume-desk.ts'
+
+/** Times of a decoder, in ms. */
+export interface DecoderTimes extends TunerTimes {
+  /** Between two looks at how reception goes. */
+  lookMs: number
+  save: LateSaveTimes
+  retry: { firstMs: number; maxMs: number }
+  /** Looks in a row at which an output has not moved, before it is made anew. */
+  stallLooks: number
+}
+
+/** Where it keeps what is set. */
+export interface DecoderFiles {
+  saveRoute(saved: SavedRoute): Promise<void>
+  saveVolume(record: VolumeRecord): Promise<void>
+}
+
+/** What a decoder is made of. */
+export interface DecoderParts {
+  clock: Clock
+  log: Log
+  receivers: ReceiverOpener
+  output: OutputOpener
+  streams: StreamFinder
+  ptp: Ptp
+  networks(): readonly OwnNetwork[]
+  settings: { mcast: string; port: number; link_ms: number; ext_link_ms: number }
+  times: DecoderTimes
+  files: DecoderFiles
+  saved: { route: SavedRoute | null; volume: VolumeRecord }
+  own(promise: Promise<unknown>): void
+  onChange(): void
+}
+
+export class Decoder {
+  readonly tuner: Tuner
+  readonly output: OutputCare
+  readonly volume: VolumeDesk
+  readonly book: RouteBook
+  readonly #parts: DecoderParts
+  readonly #history
+  readonly #seconds
+  #timers: Timer[] = []
+  #endPtp: (() => void) | undefined
+  #checks: Check<DecoderCheckName>[] = []
+  #told = ''
+  #facts: OutputFacts | null = null
+
+  constructor(parts: DecoderParts) {
+    const { clock, log, onChange, own, ptp, saved, settings, streams, times } = parts
+    this.#parts = parts
+    this.output = new OutputCare({
+      clock,
+      log,
+      opener: parts.output,
+      retry: times.retry,
+      stallLooks: times.stallLooks,
+      own,
+      onChange,
+    })
+    this.volume = new VolumeDesk({
+      ...{ clock, log, times: times.save, record: saved.volume },
+      save: (record) => parts.files.saveVolume(record),
+      apply: (gain) => this.output.setGain(gain),
+      onChange: () => this.#judge(),
+    })
+    this.output.setGain(this.volume.gain)
+    this.book = createRouteBook({
+      saved: saved.route,
+      settings: { mcast: settings.mcast, port: settings.port },
+      save: (route) => parts.files.saveRoute(route),
+      apply: (route) => {
+        this.tuner.play(route)
+        this.#judge()
+      },
+    })
+    this.tuner = new Tuner(
+      {
+        ...{ clock, log, streams, ptp, settings, times, opener: parts.receivers },
+        networks: () => parts.networks(),
+        listen: (receiverId) => this.output.listen(receiverId),
+      },
+      this.book.route,
+    )
+    this.#history = createHistory({ clock, names: decoderSeries, seconds: HISTORY_SECONDS })
+    this.#seconds = createSeconds({
+      reception: this.tuner.reception,
+      ptp,
+      output: () => this.#facts,
+      peakDb: () => loudest(this.output.meters),
+    })
+  }
+
+  async start(): Promise<void> {
+    const { clock, log, ptp, times } = this.#parts
+    await this.book.settle().catch((fault) => log.warning('route not saved', { fault }))
+    await this.output.start()
+    this.tuner.retune()
+    this.#judge()
+    this.#endPtp = ptp.onChange(() => this.retune())
+    this.#timers = [clock.every(times.lookMs, () => this.look()), clock.every(1000, () => this.#endSecond())]
+  }
+
+  async stop(): Promise<void> {
+    this.#endPtp?.()
+    for (const timer of this.#timers) timer.cancel()
+    // What is set is safe before anything that could hang.
+    await this.volume.close()
+    await this.output.close()
+    this.tuner.close()
+  }
+
+  /** Announcements, or the clock, are otherwise than before. */
+  retune(): void {
+    this.tuner.retune()
+    this.#judge()
+  }
+
+  /** Takes in how reception and output go. */
+  look(): void {
+    this.tuner.look()
+    this.#facts = this.output.look()
+    this.#seconds.look()
+    this.#judge()
+  }
+
+  /** The chain, as it is now. */
+  checks(): readonly Check<DecoderCheckName>[] {
+    this.#checks = decoderChecks(this.facts())
+    return this.#checks
+  }
+
+  /** How the output was at the last look. */
+  get outputFacts(): OutputFacts | null {
+    return this.#facts
+  }
+
+  /** Of the last whole second. */
+  get arrival(): ArrivalSpread | null {
+    return this.#seconds.arrival
+  }
+
+  history(): HistoryView {
+    return this.#history.view()
+  }
+
+  /** Everybody who announces what is routed. */
+  announced(): readonly HeardStream[] {
+    const { mcast, port } = this.tuner.route
+    return mcast === '' ? [] : this.#parts.streams.find(mcast, port)
+  }
+
+  /** All streams heard. */
+  streams(): readonly HeardStream[] {
+    return this.#parts.streams.list()
+  }
+
+  facts(): DecoderFacts {
+    const { output, tuner, volume } = this
+    const { ptp, times } = this.#parts
+    const { plan, reception } = tuner
+    return {
+      route: tuner.route,
+      tuning: tuner.tuning,
+      tuningFault: tuner.fault,
+      announcement: plan?.announcement ?? null,
+      announced: this.announced(),
+      broken: tuner.broken,
+      brokenSoon: plan?.broken ?? null,
+      sync: plan?.tuning.sync ?? null,
+      ptp: ptp.view(),
+      refClock: ptp.refClock(),
+      reception: {
+        otherAddress: reception.otherAddress,
+        sender: reception.sender,
+        silentMs: reception.silentMs,
+        hasHeard: reception.hasHeard,
+        soundlessMs: reception.soundlessMs,
+        wildAgeMs: reception.wildAgeMs,
+        transitMs: reception.stats?.transitMs ?? null,
+        frameBytes: reception.stats?.frameBytes ?? null,
+        senderGoneMs: times.senderGoneMs,
+        otherAgeMs: reception.otherAgeMs,
+        formatAgeMs: reception.formatAgeMs,
+        channels: reception.stats?.channels ?? null,
+        packetMs: reception.stats?.packetMs ?? null,
+        lossPercent1Min: reception.lossPercent1Min,
+        lateLastMinute: reception.late1Min,
+        linkMs: tuner.tuning?.linkMs ?? 0,
+      },
+      volume: volume.view,
+      output: {
+        name: output.name,
+        kind: output.kind,
+        isPlaying: output.state === 'playing',
+        fault: output.fault,
+        silenceMs: output.silenceMs,
+        underrunsPerMinute: output.underruns1Min,
+      },
+    }
+  }
+
+  #endSecond(): void {
+    this.#history.add(this.#seconds.end())
+  }
+
+  /** Tells that something is otherwise where the chain is: a page learns of it at once. */
+  #judge(): void {
+    const told = this.checks()
+      .map(({ state, code }) => `${state} ${code}`)
+      .join()
+    if (told === this.#told) return
+    this.#told = told
+    this.#parts.onChange()
+  }
+}
+
+function loudest(meters: Meters | null): number | null {
+  const peaks = (meters?.peak_db ?? []).filter((peak) => peak !== null)
+  return peaks.length === 0 ? null : Math.max(...peaks)
+}

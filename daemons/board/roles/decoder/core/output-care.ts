@@ -1,0 +1,208 @@
+/** Keeps the output playing: what ends is made anew, with waits that grow, and plays what is to be heard then. */
+import { type BackoffLimits, createBackoff } from '#kit/backoff.ts'
+import type { Clock, Timer } from '#kit/clock.ts'
+import { type Fault, faultOf } from '#kit/fault.ts'
+import type { Log } from '#kit/log.ts'
+import type { Meters } from '../../../core/role.ts'
+import { createLastMinute } from './last-minute.ts'
+import { nextOutputState, type OutputEvent, type OutputState } from './output-state-table.ts'
+import type { Output, OutputFacts, OutputOpener } from './ports.ts'
+
+/** What the care is made of. */
+export interface OutputCareParts {
+  clock: Clock
+  log: Log
+  opener: OutputOpener
+  retry: BackoffLimits
+  /** Looks in a row at which it has not moved, before it is made anew. Looks, since a process that stood still missed both. */
+  stallLooks: number
+  /** Takes over a promise nobody awaits. */
+  own(promise: Promise<unknown>): void
+  onChange(): void
+}
+
+/** Softer than this is silence: a 16-bit sample cannot tell it from nothing. */
+const SILENCE_DB = -96
+
+export class OutputCare {
+  readonly #parts: OutputCareParts
+  readonly #backoff: ReturnType<typeof createBackoff>
+  readonly #minute
+  readonly #listeners = new Set<(meters: Meters) => void>()
+  #state: OutputState = 'starting'
+  #output: Output | null = null
+  #fault: Fault | null = null
+  #receiverId = 0
+  #gain = 1
+  #timer: Timer | undefined
+  #opening: Promise<void> | undefined
+  #playingMs = 0
+  #meters: Meters | null = null
+  #loudMs: number | null = null
+  #restarts = 0
+  #underruns = 0
+  #stillLooks = 0
+
+  constructor(parts: OutputCareParts) {
+    this.#parts = parts
+    this.#backoff = createBackoff(parts.retry)
+    this.#minute = createLastMinute(parts.clock, ['underruns'])
+  }
+
+  get name(): string {
+    return this.#parts.opener.name
+  }
+
+  get kind(): OutputOpener['kind'] {
+    return this.#parts.opener.kind
+  }
+
+  get state(): OutputState {
+    return this.#state
+  }
+
+  /** Why it does not play; null while it does. */
+  get fault(): Fault | null {
+    return this.#fault
+  }
+
+  /** How often it ended by itself, or could not be made. */
+  get restarts(): number {
+    return this.#restarts
+  }
+
+  /** Looks at it, and counts how often it ran empty. */
+  look(): OutputFacts | null {
+    const facts = this.#output?.facts() ?? null
+    const underruns = facts?.underruns ?? 0
+    this.#minute.add({ underruns: Math.max(0, underruns - this.#underruns) })
+    this.#underruns = underruns
+    this.#stillLooks += 1
+    if (this.#state === 'playing' && this.#stillLooks >= this.#parts.stallLooks)
+      this.#died(`${this.name} has not moved for a while, and is opened anew.`)
+    return facts
+  }
+
+  /** How often it ran empty in the last minute. */
+  get underruns1Min(): number {
+    return this.#minute.sum('underruns')
+  }
+
+  get meters(): Meters | null {
+    return this.#meters
+  }
+
+  /** For how long nothing but silence has been played, in ms; null where nothing was ever played. */
+  get silenceMs(): number | null {
+    return this.#loudMs === null ? null : this.#parts.clock.monotonicMs() - this.#loudMs
+  }
+
+  /** Makes it for the first time; one that cannot be made is tried again later. */
+  start(): Promise<void> {
+    this.#opening = this.#open()
+    return this.#opening
+  }
+
+  async close(): Promise<void> {
+    this.#step('closing')
+    this.#timer?.cancel()
+    await this.#opening
+    await this.#letGo()
+  }
+
+  /** What is heard, now and after it was made anew. */
+  listen(receiverId: number): void {
+    if (receiverId === this.#receiverId) return
+    this.#receiverId = receiverId
+    this.#output?.listen(receiverId)
+  }
+
+  setGain(gain: number): void {
+    this.#gain = gain
+    this.#output?.setGain(gain)
+  }
+
+  onMeters(hear: (meters: Meters) => void): () => void {
+    this.#listeners.add(hear)
+    return () => void this.#listeners.delete(hear)
+  }
+
+  async #open(): Promise<void> {
+    try {
+      let hasDied: string | undefined
+      let output: Output | undefined
+      output = await this.#parts.opener.open({
+        level: (peakDb, rmsDb) => this.#hear({ peak_db: peakDb.map(told), rms_db: rmsDb.map(told) }),
+        died: (why) => {
+          hasDied = why
+          if (output !== undefined && this.#output === output) this.#died(why)
+        },
+      })
+      this.#output = output
+      if (this.#state === 'closed') return
+      if (hasDied !== undefined) return this.#died(hasDied)
+      output.setGain(this.#gain)
+      output.listen(this.#receiverId)
+      this.#fault = null
+      this.#playingMs = this.#parts.clock.monotonicMs()
+      this.#stillLooks = 0
+      this.#step('started')
+    } catch (error) {
+      this.#failed(faultOf(error, 'output_failed', `${this.name} cannot be played to`))
+    }
+  }
+
+  #died(why: string): void {
+    // One that held for long begins with short waits again.
+    const { clock, retry } = this.#parts
+    if (this.#state === 'playing' && clock.monotonicMs() - this.#playingMs > retry.maxMs) this.#backoff.reset()
+    this.#failed(faultOf(undefined, 'output_failed', why))
+  }
+
+  #failed(fault: Fault): void {
+    if (this.#state === 'closed' || this.#state === 'waiting') return
+    const waitMs = this.#backoff.next()
+    if (this.#fault?.message !== fault.message) this.#parts.log.error('output failed', { output: this.name, fault })
+    this.#fault = fault
+    this.#restarts += 1
+    this.#meters = null
+    this.#step('failed')
+    // A card is free for the next try once the last one has let go of it.
+    const closed = this.#letGo()
+    this.#parts.own(closed)
+    this.#timer = this.#parts.clock.after(waitMs, () => {
+      this.#step('retry')
+      this.#opening = closed.then(() => this.#open())
+      this.#parts.own(this.#opening)
+    })
+  }
+
+  async #letGo(): Promise<void> {
+    const output = this.#output
+    this.#output = null
+    await output?.close()
+  }
+
+  #step(event: OutputEvent): void {
+    const before = this.#state
+    this.#state = nextOutputState(before, event)
+    if (this.#state !== before) this.#parts.onChange()
+  }
+
+  #hear(meters: Meters): void {
+    this.#stillLooks = 0
+    this.#meters = meters
+    this.#loudMs ??= this.#parts.clock.monotonicMs()
+    if (meters.peak_db.some((peak) => peak !== null && peak > SILENCE_DB))
+      this.#loudMs = this.#parts.clock.monotonicMs()
+    for (const hear of this.#listeners) hear(meters)
+  }
+}
+
+/** Silence is endlessly far below full scale, which JSON cannot say, and GStreamer calls it -350; a tenth is enough for a page. */
+function told(db: number): number | null {
+  return db > NOTHING_DB ? Math.round(db * 10) / 10 + 0 : null
+}
+
+/** The smallest sample of 24 bits is at -138 dB. */
+const NOTHING_DB = -200

@@ -1,0 +1,208 @@
+/** What has come in: counts over all receivers since the start, what is heard now, and how long nothing has been. */
+import type { Clock } from '#kit/clock.ts'
+import { createLastMinute } from './last-minute.ts'
+import type { ArrivalSpread, PathCounts, ReceptionStats } from './ports.ts'
+
+/** Of all receivers since the start. */
+export interface ReceptionTotals {
+  packets: number
+  bytes: number
+  lost: number
+  late: number
+  duplicate: number
+  reordered: number
+  concealed: number
+  glitches: number
+  wrong_source: number
+  wrong_format: number
+  wild: number
+  malformed: number
+}
+
+export type TotalName = keyof ReceptionTotals
+
+const NOTHING: ReceptionTotals = {
+  packets: 0,
+  bytes: 0,
+  lost: 0,
+  late: 0,
+  duplicate: 0,
+  reordered: 0,
+  concealed: 0,
+  glitches: 0,
+  wrong_source: 0,
+  wrong_format: 0,
+  wild: 0,
+  malformed: 0,
+}
+
+/** Names of the totals, in their order. */
+export const totalNames = Object.keys(NOTHING) as TotalName[]
+
+/** Follows the receivers of one decoder, one after the other. */
+export class Reception {
+  readonly #clock: Clock
+  readonly #minute
+  /** Of receivers that were closed. */
+  #before = NOTHING
+  #stats: ReceptionStats | null = null
+  #grown = NOTHING
+  #received = 0
+  #soundMs: number | null = null
+  #wildMs: number | null = null
+  #openedMs: number
+  #packetMs: number | null = null
+  #otherMs: number | null = null
+  #otherAddress: string | null = null
+  #formatMs: number | null = null
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#openedMs = clock.monotonicMs()
+    this.#minute = createLastMinute(clock, ['received', 'lost', 'late'])
+  }
+
+  /** Another receiver is listened to; `isOther`: to another stream, whose losses are its own. */
+  begin({ isOther }: { isOther: boolean }): void {
+    this.#before = this.totals
+    this.#stats = null
+    this.#grown = NOTHING
+    this.#received = 0
+    if (!isOther) return
+    this.#openedMs = this.#clock.monotonicMs()
+    this.#packetMs = null
+    this.#otherMs = null
+    this.#otherAddress = null
+    this.#formatMs = null
+    this.#soundMs = null
+    this.#wildMs = null
+    this.#minute.clear()
+  }
+
+  /** Takes in what the receiver says now. */
+  look(stats: ReceptionStats): void {
+    const was = this.#stats === null ? NOTHING : totalsOf(this.#stats)
+    this.#grown = combined(totalsOf(stats), was, (now, before) => now - before)
+    this.#stats = stats
+    const nowMs = this.#clock.monotonicMs()
+    if (this.#grown.packets > 0) this.#packetMs = nowMs
+    const other = stats.paths.find(({ wrongSourceAddress }) => wrongSourceAddress !== null)?.wrongSourceAddress
+    if (this.#grown.wrong_source > 0 && other) this.hearOther(other)
+    if (this.#grown.wrong_format > 0) this.#formatMs = nowMs
+    if (this.#grown.wild > 0) this.#wildMs = nowMs
+    const received = stats.received - this.#received
+    if (received > 0) this.#soundMs = nowMs
+    this.#received = stats.received
+    const { late, lost } = this.#grown
+    this.#minute.add({ received, lost, late })
+  }
+
+  /** Somebody else sends to the group. */
+  hearOther(address: string): void {
+    this.#otherMs = this.#clock.monotonicMs()
+    this.#otherAddress = address
+  }
+
+  /** Since the start. */
+  get totals(): ReceptionTotals {
+    if (this.#stats === null) return this.#before
+    return combined(this.#before, totalsOf(this.#stats), (before, now) => before + now)
+  }
+
+  /** Since the look before. */
+  get grown(): ReceptionTotals {
+    return this.#grown
+  }
+
+  get stats(): ReceptionStats | null {
+    return this.#stats
+  }
+
+  get paths(): readonly PathCounts[] {
+    return this.#stats?.paths ?? []
+  }
+
+  get arrival(): ArrivalSpread | null {
+    return this.#stats?.arrival ?? null
+  }
+
+  /** Who is heard; of two paths the first that hears anybody. */
+  get sender(): string | null {
+    return this.paths.find(({ sender }) => sender !== null)?.sender ?? null
+  }
+
+  /** Since a packet of the sender came, in ms; since the stream was chosen where none has. */
+  get silentMs(): number {
+    return this.#clock.monotonicMs() - (this.#packetMs ?? this.#openedMs)
+  }
+
+  /** Whether a packet of this stream has ever come. */
+  get hasHeard(): boolean {
+    return this.#packetMs !== null
+  }
+
+  /** Since a packet brought sound, in ms; since the stream was chosen where none has. */
+  get soundlessMs(): number {
+    return this.#clock.monotonicMs() - (this.#soundMs ?? this.#openedMs)
+  }
+
+  /** How long ago packets of another time came; null where none has. */
+  get wildAgeMs(): number | null {
+    return this.#wildMs === null ? null : this.#clock.monotonicMs() - this.#wildMs
+  }
+
+  /** How long ago packets of others came; null where none has. */
+  get otherAgeMs(): number | null {
+    return this.#otherMs === null ? null : this.#clock.monotonicMs() - this.#otherMs
+  }
+
+  /** Who that was. */
+  get otherAddress(): string | null {
+    return this.#otherAddress
+  }
+
+  /** How long ago packets came that do not fit; null where none has. */
+  get formatAgeMs(): number | null {
+    return this.#formatMs === null ? null : this.#clock.monotonicMs() - this.#formatMs
+  }
+
+  /** 0..100; null where nothing was to come. */
+  get lossPercent1Min(): number | null {
+    // What was lost and came after all is taken back, at the edge of the minute once too often.
+    const missing = Math.max(0, this.#minute.sum('lost') + this.#minute.sum('late'))
+    const expected = this.#minute.sum('received') + missing
+    return expected === 0 ? null : (100 * missing) / expected
+  }
+
+  /** Packets that came after they were to be played, in the last minute. */
+  get late1Min(): number {
+    return this.#minute.sum('late')
+  }
+}
+
+function totalsOf({ paths, lost, late, wild, concealed, glitches }: ReceptionStats): ReceptionTotals {
+  const sum = (name: 'packets' | 'bytes' | 'duplicate' | 'reordered' | 'wrongSource' | 'wrongFormat' | 'malformed') =>
+    paths.reduce((total, path) => total + path[name], 0)
+  return {
+    packets: sum('packets'),
+    bytes: sum('bytes'),
+    lost,
+    late,
+    duplicate: sum('duplicate'),
+    reordered: sum('reordered'),
+    concealed,
+    glitches,
+    wrong_source: sum('wrongSource'),
+    wrong_format: sum('wrongFormat'),
+    wild,
+    malformed: sum('malformed'),
+  }
+}
+
+function combined(
+  one: ReceptionTotals,
+  other: ReceptionTotals,
+  by: (one: number, other: number) => number,
+): ReceptionTotals {
+  return Object.fromEntries(totalNames.map((name) => [name, by(one[name], other[name])])) as unknown as ReceptionTotals
+}

@@ -1,0 +1,250 @@
+/** Listens to what the route says: opens, changes and drops receivers as announcements, senders and the clock change. */
+import type { Clock, Timer } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import type { Log } from '#kit/log.ts'
+import type { Ptp } from '../../../core/ptp/ptp.ts'
+import type { HeardStream } from '../../../core/streams/heard-stream.ts'
+import type { OwnNetwork } from './local-segment.ts'
+import type { Receiver, ReceiverOpener, StreamFinder, Tuning } from './ports.ts'
+import { Reception } from './reception.ts'
+import type { RouteRecord } from './route-form.ts'
+import { StrangerWatch } from './stranger-watch.ts'
+import { doesAlready, planTuning, type TuningPlan } from './tuning-plan.ts'
+
+/** Bounds in time. */
+export interface TunerTimes {
+  /** Silence after which a sender is taken to have gone. */
+  senderGoneMs: number
+  /** How long sound goes on while sender and board name different grandmasters, as after an election. */
+  otherClockMs: number
+  /** Until a receiver that could not be opened, or hears nothing, is opened anew: switches forget who listens. */
+  reopenMs: number
+  /** How much earlier than the link asks for a packet may come, and still find room. */
+  earlyMs: number
+  /** Until a receiver that is not heard any more is closed; longer than its fade. */
+  fadeMs: number
+}
+
+/** What a tuner is made of. */
+export interface TunerParts {
+  clock: Clock
+  log: Log
+  opener: ReceiverOpener
+  /** Hears the receiver of this id; 0 for none. */
+  listen(receiverId: number): void
+  streams: Pick<StreamFinder, 'find'>
+  ptp: Pick<Ptp, 'view' | 'refClock' | 'isLocked'>
+  networks(): readonly OwnNetwork[]
+  settings: { link_ms: number; ext_link_ms: number }
+  times: TunerTimes
+}
+
+/** Why what is received is not heard. */
+export type Broken = TuningPlan['broken']
+
+interface Open {
+  receiver: Receiver
+  tuning: Tuning
+}
+
+export class Tuner {
+  readonly reception: Reception
+  readonly #parts: TunerParts
+  readonly #strangers: StrangerWatch
+  readonly #fading = new Map<Receiver, Timer>()
+  #route: RouteRecord
+  #plan: TuningPlan | null = null
+  #open: Open | null = null
+  #fault: Fault | null = null
+  #openedMs = 0
+  #transitMs: number | null = null
+  #wasLocked = false
+  #hasPlayed = false
+  #brokenSinceMs: number | null = null
+  /** Who was heard by the receiver before, until another is. */
+  #former: string | null = null
+  /** As what is played was announced last. */
+  #announced: HeardStream | null = null
+  #isClosed = false
+
+  constructor(parts: TunerParts, route: RouteRecord) {
+    this.#parts = parts
+    this.#route = route
+    this.reception = new Reception(parts.clock)
+    this.#strangers = new StrangerWatch(parts.opener)
+  }
+
+  get route(): RouteRecord {
+    return this.#route
+  }
+
+  /** null while stopped. */
+  get plan(): TuningPlan | null {
+    return this.#plan
+  }
+
+  /** What is open now; null where nothing is. */
+  get tuning(): Tuning | null {
+    return this.#open?.tuning ?? null
+  }
+
+  /** Why there is no receiver. */
+  get fault(): Fault | null {
+    return this.#fault
+  }
+
+  /** Why what is received is not heard; null where it is. */
+  get broken(): Broken {
+    return this.#isPatient() ? null : (this.#plan?.broken ?? null)
+  }
+
+  /** Who is heard, and has not fallen silent. */
+  get sender(): string | null {
+    if (this.reception.silentMs >= this.#parts.times.senderGoneMs) return null
+    return this.reception.sender ?? this.#former
+  }
+
+  /** Plays another route at once. */
+  play(route: RouteRecord): void {
+    const isOther =
+      route.mcast !== this.#route.mcast || route.port !== this.#route.port || route.source !== this.#route.source
+    this.#route = route
+    if (isOther) this.#drop({ isOther })
+    this.retune()
+  }
+
+  /** Takes in how reception is, and what that changes. */
+  look(): void {
+    const stats = this.#open?.receiver.stats()
+    if (stats !== undefined) {
+      this.reception.look(stats)
+      this.#transitMs = stats.transitMs ?? this.#transitMs
+    }
+    const idleMs = Math.min(this.reception.silentMs, this.#parts.clock.monotonicMs() - this.#openedMs)
+    if (this.#route.mcast !== '' && idleMs >= this.#parts.times.reopenMs) this.#drop({ isOther: false })
+    this.retune()
+    this.#lookForStrangers()
+  }
+
+  /** Goes by what is announced, heard and locked now. */
+  retune(): void {
+    if (this.#isClosed) return
+    if (this.#route.mcast === '') {
+      this.#plan = null
+      this.#drop({ isOther: true })
+      return
+    }
+    const { listen, streams } = this.#parts
+    const plan = planTuning({
+      route: this.#route,
+      settings: this.#parts.settings,
+      earlyMs: this.#parts.times.earlyMs,
+      streams: streams.find(this.#route.mcast, this.#route.port),
+      clock: this.#ownClock(),
+      networks: this.#parts.networks(),
+      heard: { sender: this.sender, held: this.#held(), transitMs: this.#transitMs },
+      former: this.reception.soundlessMs < this.#parts.times.senderGoneMs ? this.#announced : null,
+    })
+    this.#plan = plan
+    this.#announced = plan.announcement ?? this.#announced
+    this.#open === null ? this.#tryToOpen(plan.tuning) : this.#follow(this.#open, plan.tuning)
+    this.#brokenSinceMs = plan.broken === null ? null : (this.#brokenSinceMs ?? this.#parts.clock.monotonicMs())
+    if (plan.broken === null && this.reception.hasHeard) this.#hasPlayed = true
+    listen(this.broken === null ? (this.#open?.receiver.id ?? 0) : 0)
+  }
+
+  /** Hears nothing any more, and lets go of everything. */
+  close(): void {
+    this.#isClosed = true
+    this.#drop({ isOther: true })
+    this.#strangers.rest()
+    for (const [receiver, timer] of this.#fading) {
+      timer.cancel()
+      receiver.close()
+    }
+    this.#fading.clear()
+  }
+
+  #lookForStrangers(): void {
+    const held = this.#held()
+    const isSilent = this.reception.silentMs >= this.#parts.times.senderGoneMs
+    if (this.#open === null || held === null || !isSilent) {
+      this.#strangers.rest()
+      return
+    }
+    const other = this.#strangers.look(this.#open.tuning, held)
+    if (other !== null) this.reception.hearOther(other)
+  }
+
+  #ownClock() {
+    const { ptp } = this.#parts
+    const isLocked = ptp.isLocked()
+    this.#wasLocked ||= isLocked
+    return { view: ptp.view(), refClock: ptp.refClock(), isLocked, wasLocked: this.#wasLocked }
+  }
+
+  /** The only sender that the open receiver lets through on the path of the route. */
+  #held(): string | null {
+    const { mcast, port } = this.#route
+    const paths = this.#open?.tuning.paths ?? []
+    return paths.find((path) => path.group === mcast && path.port === port)?.source ?? null
+  }
+
+  #follow({ receiver, tuning }: Open, next: Tuning): void {
+    if (!doesAlready(tuning, next, this.reception.stats)) {
+      this.#parts.log.info('receiver tuned anew', {
+        group: this.#route.mcast,
+        sync: next.sync,
+        encoding: next.encoding,
+      })
+      this.#drop({ isOther: false })
+      this.#tryToOpen(next)
+    } else if (tuning.linkMs !== next.linkMs) {
+      receiver.setLinkMs(next.linkMs)
+      this.#open = { receiver, tuning: { ...tuning, linkMs: next.linkMs } }
+    }
+  }
+
+  #tryToOpen(tuning: Tuning): void {
+    const nowMs = this.#parts.clock.monotonicMs()
+    if (this.#fault !== null && nowMs - this.#openedMs < this.#parts.times.reopenMs) return
+    this.#openedMs = nowMs
+    try {
+      this.#open = { receiver: this.#parts.opener.open(tuning), tuning }
+      this.#fault = null
+    } catch (fault) {
+      if (!(fault instanceof Fault)) throw fault
+      if (this.#fault?.message !== fault.message) this.#parts.log.warning('receiver not opened', { fault })
+      this.#fault = fault
+    }
+  }
+
+  /** The output fades; then the receiver goes. */
+  #drop({ isOther }: { isOther: boolean }): void {
+    if (isOther) {
+      this.#fault = null
+      this.#transitMs = null
+      this.#hasPlayed = false
+      this.#brokenSinceMs = null
+      this.#announced = null
+    }
+    this.#former = isOther ? null : this.sender
+    const open = this.#open
+    if (open !== null || isOther) this.reception.begin({ isOther })
+    if (open === null) return
+    this.#open = null
+    this.#parts.listen(0)
+    const { clock, times } = this.#parts
+    const timer = clock.after(times.fadeMs, () => {
+      this.#fading.delete(open.receiver)
+      open.receiver.close()
+    })
+    this.#fading.set(open.receiver, timer)
+  }
+
+  /** After an election sender and board may name different clocks for a while. */
+  #isPatient(): boolean {
+    if (this.#plan?.broken !== 'other_grandmaster' || !this.#hasPlayed || this.#brokenSinceMs === null) return false
+    return this.#parts.clock.monotonicMs() - this.#brokenSinceMs < this.#parts.times.otherClockMs
+  }
+}

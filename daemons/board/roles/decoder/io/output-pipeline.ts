@@ -1,0 +1,123 @@
+/** The output of a decoder: a pipeline of GStreamer that plays to a card, to a file, or to nobody. */
+import { statSync } from 'node:fs'
+import type { Clock } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import type { Log } from '#kit/log.ts'
+import { type AudioClock, type GstMessage, openPipeline } from '#native/node-gst/index.ts'
+import { chooseCard } from '../../../core/sound/card-choice.ts'
+import { sinkFragment } from '../../../core/sound/card-fragment.ts'
+import { createCardSteering } from '../../../core/sound/card-steering.ts'
+import { listCards } from '../../../io/sound/cards.ts'
+import { realtimeView } from '../../../io/sound/realtime-text.ts'
+import { fileEnd, LEVEL, NULL_END, outputDescription, SOURCE } from '../core/output-description.ts'
+import type { Output, OutputEvents, OutputOpener } from '../core/ports.ts'
+import type { Sink } from '../core/sink-choice.ts'
+import { completeWav } from './wav-head.ts'
+
+/** What an output is opened with. */
+export interface OutputOptions {
+  clock: Clock
+  log: Log
+  audio: AudioClock
+  sink: Sink
+  channels: number
+  /** SCHED_FIFO 1..99; 0 for ordinary threads. */
+  realtimePriority: number
+  card: { fillMs: number; bufferMs: number; mostPpm: number; lookMs: number }
+  /** Length at which a recording begins anew. */
+  recordBytes: number
+}
+
+/** What the pipeline ends in. */
+interface End {
+  name: string
+  fragment: string
+}
+
+/** Says what it is called before it was ever opened, too. */
+export function createOutputOpener(options: OutputOptions): OutputOpener {
+  const { sink } = options
+  let name = nameOf(sink)
+  return {
+    get name() {
+      return name
+    },
+    kind: sink.kind,
+    async open(events) {
+      const end = await endOf(options)
+      name = end.name
+      return await openOutput(end, options, events)
+    },
+  }
+}
+
+function nameOf(sink: Sink): string {
+  if (sink.kind === 'alsa') return sink.device === '' ? 'the first sound card' : sink.device
+  return sink.kind === 'file' ? sink.path : 'null'
+}
+
+/** @throws Fault `no_card` */
+async function endOf({ card, sink }: OutputOptions): Promise<End> {
+  if (sink.kind === 'null') return { name: 'null', fragment: NULL_END }
+  if (sink.kind === 'file') return { name: sink.path, fragment: fileEnd(sink.path) }
+  const chosen = chooseCard(await listCards(), sink.device, 'plays')
+  if (chosen.found === false) throw new Fault('no_card', `The sound card ${sink.device} is not plugged in.`)
+  return { name: chosen.name, fragment: sinkFragment({ alsa: chosen.alsa, ...card }) }
+}
+
+async function openOutput({ name, fragment }: End, options: OutputOptions, events: OutputEvents): Promise<Output> {
+  const { audio, channels, clock, realtimePriority, sink } = options
+  let isClosing = false
+  const onMessage = (message: GstMessage) => {
+    if (isClosing) return
+    if (message.type === 'level' && message.element === LEVEL) events.level(message.peakDb, message.rmsDb)
+    else if (message.type === 'warning') options.log.warning('output', { output: name, fault: message.message })
+    else if (message.type === 'error') events.died(`${subjectOf(sink, name)} ended: ${message.message}`)
+    else if (message.type === 'eos') events.died(`${subjectOf(sink, name)} ended by itself.`)
+  }
+  const pipeline = openPipeline(outputDescription(channels, fragment), { clock: audio, realtimePriority, onMessage })
+  try {
+    await pipeline.play()
+  } catch (cause) {
+    await pipeline.close()
+    throw new Fault('output_failed', `${subjectOf(sink, name)} does not start: ${(cause as Error).message}`, { cause })
+  }
+  const { card } = options
+  const steering =
+    sink.kind === 'alsa'
+      ? createCardSteering({ ...{ clock, pipeline, use: 'plays', fillMs: card.fillMs }, ...card })
+      : undefined
+  return {
+    listen: (receiverId) => pipeline.set(SOURCE, 'receiver', receiverId),
+    setGain: (gain) => pipeline.set(SOURCE, 'gain', gain),
+    facts() {
+      if (sink.kind === 'file' && bytesOf(sink.path) > options.recordBytes)
+        events.died(`The recording to ${sink.path} has reached ${options.recordBytes} bytes and begins anew.`)
+      const view = steering?.view()
+      return {
+        latencyMs: view?.latency_ms ?? null,
+        driftPpm: view?.drift_ppm ?? null,
+        underruns: view?.xruns ?? 0,
+        realtime: realtimeView(pipeline.realtime()),
+      }
+    },
+    async close() {
+      // What is said of an end that is wanted is no news.
+      isClosing = true
+      steering?.close()
+      await pipeline.close()
+      if (sink.kind !== 'file') return
+      const untold = (fault: unknown) => options.log.warning('recording not completed', { path: sink.path, fault })
+      await completeWav(sink.path).catch(untold)
+    },
+  }
+}
+
+function subjectOf(sink: Sink, name: string): string {
+  if (sink.kind === 'alsa') return `The sound card ${name}`
+  return sink.kind === 'file' ? `The recording to ${name}` : 'The output'
+}
+
+function bytesOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
+}

@@ -1,0 +1,123 @@
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import type { Meters } from '../../../../core/role.ts'
+import { OutputCare } from '../../core/output-care.ts'
+import { fakeOutput, quiet } from './decoder-rig.ts'
+
+function careHere() {
+  const clock = fakeClock()
+  const { output, opener } = fakeOutput()
+  const states: string[] = []
+  const care = new OutputCare({
+    ...{ clock, log: quiet, opener, retry: { firstMs: 500, maxMs: 5000 }, stallLooks: 20 },
+    own: (promise) => void promise.catch((error) => t.fail('a promise nobody awaits failed', error)),
+    onChange: () => void states.push(care.state),
+  })
+  return { care, clock, output, states }
+}
+
+t.test('what is to be heard, and how loud, is told to every output that is opened', async (t) => {
+  const { care, clock, output } = careHere()
+  care.setGain(0.5)
+  care.listen(7)
+  await care.start()
+  t.match(output, { listensTo: 7, gain: 0.5, opened: 1 })
+  output.events.died('The sound card hw:1 is gone.')
+  care.listen(8)
+  care.setGain(0.25)
+  t.match(care, { state: 'waiting', fault: { code: 'output_failed', message: 'The sound card hw:1 is gone.' } })
+  await clock.run(500)
+  t.match(output, { listensTo: 8, gain: 0.25, opened: 2, closed: 1 })
+  t.match(care, { state: 'playing', fault: null, restarts: 1 })
+})
+
+t.test('an output that cannot be opened is tried again, with waits that double up to a bound', async (t) => {
+  const { care, clock, output } = careHere()
+  output.refuses = 'no such card'
+  await care.start()
+  const opened: number[] = []
+  for (let ms = 0; ms < 21_000; ms += 100) {
+    const before = output.opened
+    await clock.run(100)
+    if (output.opened > before) opened.push(clock.monotonicMs())
+  }
+  t.same(opened, [500, 1500, 3500, 7500, 12_500, 17_500])
+  output.refuses = ''
+  await clock.run(5000)
+  t.equal(care.state, 'playing')
+})
+
+t.test('one that held for long begins with short waits again', async (t) => {
+  const { care, clock, output } = careHere()
+  await care.start()
+  for (let round = 0; round < 3; round++) {
+    output.events.died('gone')
+    await clock.run(500 * 2 ** round)
+    t.equal(output.opened, round + 2)
+  }
+  await clock.run(6000)
+  output.events.died('gone')
+  await clock.run(500)
+  t.equal(output.opened, 5)
+})
+
+t.test('an output that died while it was opened is not taken for playing', async (t) => {
+  const { care, clock, output } = careHere()
+  output.diesAtOnce = 'The sound card hw:1 is busy.'
+  await care.start()
+  t.match(care, { state: 'waiting', restarts: 1, fault: { message: 'The sound card hw:1 is busy.' } })
+  output.diesAtOnce = ''
+  await clock.run(500)
+  t.match(care, { state: 'playing', fault: null, restarts: 1 })
+  t.equal(output.closed, 1)
+})
+
+t.test('one end is one end, however often it is told', async (t) => {
+  const { care, clock, output } = careHere()
+  await care.start()
+  output.events.died('one')
+  output.events.died('again')
+  t.equal(care.restarts, 1, 'one end is one end')
+  await clock.run(500)
+  t.equal(care.state, 'playing')
+})
+
+t.test('a stop ends the tries', async (t) => {
+  const { care, clock, output, states } = careHere()
+  await care.start()
+  output.events.died('gone')
+  await care.close()
+  await clock.run(60_000)
+  t.equal(output.opened, 1)
+  t.same(states, ['playing', 'waiting', 'closed'])
+  t.equal(clock.pending(), 0)
+})
+
+t.test('levels go to those who listen; silence is null, which JSON can say', async (t) => {
+  const { care, clock, output } = careHere()
+  await care.start()
+  const heard: Meters[] = []
+  const end = care.onMeters((meters) => void heard.push(meters))
+  output.events.level([-3, Number.NEGATIVE_INFINITY], [-12, Number.NEGATIVE_INFINITY])
+  end()
+  output.events.level([-1], [-2])
+  t.same(heard, [{ peak_db: [-3, null], rms_db: [-12, null] }])
+  t.same(care.meters, { peak_db: [-1], rms_db: [-2] })
+  await clock.run(4000)
+  output.events.level([-120], [-120])
+  t.equal(care.silenceMs, 4000)
+})
+
+t.test('an output that stands still without a word is made anew', async (t) => {
+  const { care, clock, output } = careHere()
+  await care.start()
+  for (let look = 0; look < 30; look++) {
+    care.look()
+    if (look === 15) output.events.level([-20], [-30])
+  }
+  t.match(care, { state: 'playing', restarts: 0 }, 'what moves now and then is let be')
+  for (let look = 0; look < 6; look++) care.look()
+  t.match(care, { state: 'waiting', fault: { message: /hw:1 has not moved/ } })
+  await clock.run(500)
+  t.match(care, { state: 'playing', restarts: 1 })
+})

@@ -1,0 +1,263 @@
+import t from 'tap'
+import { Fault } from '#kit/fault.ts'
+import { decoderRig, GRANDMASTER, heardStream, OTHER_GRANDMASTER, ptpView } from './decoder-rig.ts'
+
+async function started(change: Parameters<typeof decoderRig>[0] = {}) {
+  const rig = decoderRig(change)
+  await rig.decoder.start()
+  return rig
+}
+
+t.test('B.route an empty mcast stops: nothing is heard, and the receiver goes after its fade', async (t) => {
+  const rig = await started()
+  await rig.play()
+  await rig.hear()
+  await rig.route({ mcast: '' })
+  t.equal(rig.output.listensTo, 0)
+  t.equal(rig.receiver().isClosed, false, 'it fades')
+  await rig.clock.run(100)
+  t.equal(rig.receiver().isClosed, true)
+  await rig.clock.run(60_000)
+  t.equal(rig.receivers.length, 1)
+})
+
+t.test('another route is another receiver, and the old one fades', async (t) => {
+  const rig = await started()
+  await rig.play()
+  await rig.route({ mcast: '239.69.10.5', port: '5004' })
+  t.match(rig.receivers, [{ isClosed: false }, { tuning: { paths: [{ group: '239.69.10.5' }] } }])
+  t.equal(rig.output.listensTo, 2)
+  await rig.clock.run(100)
+  t.match(rig.receivers, [{ isClosed: true }, { isClosed: false }])
+})
+
+t.test('another link offset takes no other receiver', async (t) => {
+  const rig = await started()
+  await rig.play()
+  await rig.route({ mcast: '239.69.10.4', port: '5004', link_ms: '33' })
+  t.equal(rig.receivers.length, 1)
+  t.equal(rig.receiver().linkMs, 33)
+})
+
+t.test('the link grows when the sender that is heard is beyond this network', async (t) => {
+  const rig = await started()
+  await rig.play()
+  t.equal(rig.receiver().linkMs, 10)
+  await rig.hear('10.99.9.9')
+  t.equal(rig.receivers.length, 1)
+  t.equal(rig.receiver().linkMs, 30)
+})
+
+t.test('an announcement that says what was found out already changes nothing', async (t) => {
+  const rig = await started()
+  await rig.play()
+  await rig.hear('10.20.4.12')
+  rig.streams.push(heardStream({ refclk: { kind: 'localmac', mac: '00-00-00-00-00-01' } }))
+  await rig.hear('10.20.4.12')
+  t.equal(rig.receivers.length, 1)
+  t.equal(rig.decoder.tuner.plan?.announcement?.name, 'Lobby music')
+})
+
+t.test('a stream whose announcement changes is followed where the route leaves it to that', async (t) => {
+  const rig = await started()
+  rig.streams.push(heardStream())
+  await rig.play()
+  await rig.hear()
+  rig.streams[0] = heardStream({ encoding: 'L16', channels: 4, mclk_offset: 9 })
+  rig.decoder.retune()
+  t.match(rig.receiver().tuning, { encoding: 'L16', channels: 4, mediaOffset: 9 })
+  t.equal(rig.output.listensTo, 2)
+})
+
+t.test('B.rules.1 the announced sender is taken though another one was heard first', async (t) => {
+  const rig = await started()
+  await rig.play()
+  await rig.hear('10.20.4.31')
+  rig.streams.push(heardStream())
+  await rig.clock.run(250)
+  t.match(rig.receiver().tuning, { paths: [{ source: '10.20.4.12' }] })
+})
+
+t.test(
+  'B.rules.1 who plays goes on while two announce its group; silent, the first that is heard follows',
+  async (t) => {
+    const rig = await started()
+    rig.streams.push(heardStream())
+    await rig.play()
+    await rig.hear()
+    rig.streams.push(heardStream({ source: '10.20.4.31' }))
+    await rig.hear()
+    t.equal(rig.receivers.length, 1)
+    await rig.clock.run(2500)
+    t.match(rig.receiver().tuning, { paths: [{ source: null }] })
+  },
+)
+
+t.test('a board that was never locked receives and is silent; with the lock it plays', async (t) => {
+  const unlocked = decoderRig()
+  unlocked.ptp.is = ptpView({ state: 'listening', text: 'No clock is heard.' })
+  await unlocked.decoder.start()
+  unlocked.streams.push(heardStream())
+  await unlocked.play()
+  await unlocked.hear()
+  t.equal(unlocked.output.listensTo, 0)
+  t.same(unlocked.trouble(), ['clock fault no_ptp_lock'])
+  unlocked.ptp.is = ptpView()
+  for (const listener of unlocked.ptp.listeners) listener()
+  t.equal(unlocked.output.listensTo, 1)
+})
+
+t.test('the sound outlives an election: sender and board may name different clocks for a while', async (t) => {
+  const rig = await started()
+  rig.streams.push(heardStream())
+  await rig.play()
+  await rig.hear()
+  rig.ptp.is = ptpView({ state: 'holdover', text: 'The clock is not heard.' })
+  await rig.hear()
+  rig.streams[0] = heardStream({ refclk: { kind: 'ptp', grandmaster: OTHER_GRANDMASTER, domain: 0 } })
+  for (let second = 0; second < 15; second++) await rig.hear()
+  t.equal(rig.receivers.length, 1)
+  t.equal(rig.output.listensTo, 1)
+  t.same(rig.trouble(), ['clock warn holdover', 'grandmaster warn other_grandmaster'])
+  for (let second = 0; second < 6; second++) await rig.hear()
+  t.equal(rig.output.listensTo, 0)
+  t.same(rig.trouble(), ['clock warn holdover', 'grandmaster fault other_grandmaster'])
+  rig.ptp.ref = { kind: 'ptp', grandmaster: OTHER_GRANDMASTER, domain: 0 }
+  rig.ptp.is = ptpView()
+  for (const listener of rig.ptp.listeners) listener()
+  t.equal(rig.output.listensTo, 1)
+})
+
+t.test('a stream of another grandmaster is silent from the start', async (t) => {
+  const rig = await started()
+  rig.streams.push(heardStream({ refclk: { kind: 'ptp', grandmaster: OTHER_GRANDMASTER, domain: 0 } }))
+  await rig.play()
+  await rig.hear()
+  t.equal(rig.output.listensTo, 0)
+  t.same(rig.trouble(), ['grandmaster fault other_grandmaster'])
+})
+
+t.test('an unannounced stream whose timestamps are on the board’s clock is played by it', async (t) => {
+  const rig = await started()
+  await rig.play()
+  t.equal(rig.receiver().tuning.sync, 'arrival')
+  rig.receiver().stats = { ...rig.receiver().stats, transitMs: 1.2 }
+  await rig.hear()
+  t.equal(rig.receiver().tuning.sync, 'clock')
+  await rig.hear()
+  t.equal(rig.receivers.length, 2)
+})
+
+t.test('a group that is silent is joined anew now and then', async (t) => {
+  const rig = await started()
+  await rig.play()
+  await rig.clock.run(9900)
+  t.equal(rig.receivers.length, 1)
+  await rig.clock.run(11_000)
+  t.equal(rig.receivers.length, 3)
+  t.match(
+    rig.receivers.map(({ isClosed }) => isClosed),
+    [true, true, false],
+  )
+})
+
+t.test('a receiver that cannot be opened is said, and tried again', async (t) => {
+  const rig = await started()
+  rig.receiving.refuses = new Fault('receiver_failed', 'eth9 is not there: the stream is not received.')
+  await rig.play()
+  await rig.clock.run(5000)
+  t.same(rig.trouble(), ['packets fault receiver_failed'])
+  rig.receiving.refuses = undefined
+  await rig.clock.run(6000)
+  t.equal(rig.receivers.length, 1)
+  await rig.hear()
+  t.same(rig.trouble(), [])
+})
+
+t.test('counts go on over receivers', async (t) => {
+  const rig = await started()
+  rig.streams.push(heardStream({ refclk: { kind: 'ptp', grandmaster: GRANDMASTER, domain: 0 } }))
+  await rig.play()
+  await rig.hear()
+  await rig.route({ mcast: '239.69.10.4', port: '5004', mclk_offset: '5' })
+  await rig.hear()
+  t.equal(rig.receivers.length, 2)
+  t.equal(rig.decoder.tuner.reception.totals.packets, 2000)
+})
+
+t.test('a board that stops closes every receiver, those that fade too', async (t) => {
+  const rig = await started()
+  await rig.play()
+  await rig.route({ mcast: '239.69.10.5', port: '5004' })
+  await rig.decoder.stop()
+  t.same(
+    rig.receivers.map(({ isClosed }) => isClosed),
+    [true, true],
+  )
+  t.equal(rig.output.closed, 1)
+  t.equal(rig.clock.pending(), 0)
+})
+
+t.test('B.rules.2 the sound goes on when the announcement is lost: packets are what they were', async (t) => {
+  const rig = await started()
+  rig.streams.push(heardStream({ encoding: 'L16', mclk_offset: 9 }))
+  await rig.play()
+  rig.receiver().stats = { ...rig.receiver().stats, transitMs: 1 }
+  await rig.hear()
+  rig.streams.pop()
+  rig.decoder.retune()
+  await rig.hear()
+  t.equal(rig.receivers.length, 1)
+  t.equal(rig.output.listensTo, 1)
+  t.match(rig.receiver().tuning, { encoding: 'L16', channels: 2, mediaOffset: 9, sync: 'clock' })
+  t.equal(rig.decoder.tuner.plan?.announcement, null)
+  await rig.clock.run(2500)
+  t.match(rig.receiver().tuning, { encoding: 'L24', channels: 0, mediaOffset: 0 }, 'until it is silent')
+})
+
+t.test(
+  'B.rules.1 whoever plays stays though its receiver was just opened anew, and has heard nobody yet',
+  async (t) => {
+    const rig = await started()
+    rig.streams.push(heardStream())
+    await rig.play()
+    await rig.hear()
+    rig.streams.push(heardStream({ id: '10.20.4.31/1', source: '10.20.4.31' }))
+    await rig.hear()
+    rig.streams[0] = heardStream({ mclk_offset: 9 })
+    rig.decoder.retune()
+    rig.decoder.retune()
+    t.equal(rig.receivers.length, 2)
+    t.match(rig.receiver().tuning, { mediaOffset: 9, paths: [{ source: '10.20.4.12' }] })
+  },
+)
+
+t.test(
+  'how long nothing came is counted from the choice of the stream, also where nothing was played before',
+  async (t) => {
+    const rig = await started()
+    await rig.play()
+    await rig.hear()
+    await rig.route({ mcast: '' })
+    await rig.clock.run(3_600_000)
+    await rig.route({ mcast: '239.69.10.5', port: '5004' })
+    t.same(rig.trouble(), [])
+    await rig.clock.run(5000)
+    t.match(
+      rig.decoder.checks().find(({ name }) => name === 'packets'),
+      { text: /^No packet comes to 239\.69\.10\.5:5004, for 5 s now/ },
+    )
+  },
+)
+
+t.test('a board that stopped opens no receiver for what is announced then', async (t) => {
+  const rig = await started()
+  await rig.play()
+  await rig.decoder.stop()
+  rig.streams.push(heardStream())
+  rig.decoder.retune()
+  t.same(
+    rig.receivers.map(({ isClosed }) => isClosed),
+    [true],
+  )
+})

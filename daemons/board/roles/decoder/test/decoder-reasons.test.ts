@@ -1,0 +1,118 @@
+/** Why a decoder is silent, or not well: each reason made with real packets and a real output. */
+import t from 'tap'
+import { until } from '#kit/test/until.ts'
+import { gstMissing } from '#native/node-gst/test/gst-here.ts'
+import type { HeardStream } from '../../../core/streams/heard-stream.ts'
+import { compare } from '../../../test/sound/compare.ts'
+import { burstLoss, randomLoss } from '../../../test/sound/faults.ts'
+import { countedPattern } from '../../../test/sound/pattern.ts'
+import { type SenderOptions, startSender, timestampOfNow } from '../../../test/sound/rtp-sender.ts'
+import { readWav } from '../../../test/sound/wav.ts'
+import { heardStream } from './core/decoder-rig.ts'
+import { decoderHere, OWN_MAC, PORT } from './decoder-here.ts'
+
+const skip = gstMissing()
+const pattern = countedPattern(24, 2)
+
+/** As an encoder on this machine announces it. */
+function announced(mcast: string, change: Partial<HeardStream> = {}): HeardStream {
+  const refclk = { kind: 'localmac', mac: OWN_MAC } as const
+  return heardStream({ mcast, port: PORT, source: '127.0.0.1', refclk, ...change })
+}
+
+function sends(test: Parameters<typeof startSender>[0], group: string, change: Partial<SenderOptions> = {}) {
+  return startSender(test, {
+    to: [{ group, port: PORT }],
+    encoding: 'L24',
+    channels: 2,
+    sample: pattern.sample,
+    ...change,
+  })
+}
+
+t.test('other_time: timestamps of another time than the clock that is announced', { skip }, async (t) => {
+  const group = '239.69.191.1'
+  const { play, reason } = await decoderHere(t, [announced(group)], { sink: 'null' })
+  await sends(t, group, { timestamp: (timestampOfNow() - 37 * 48_000) >>> 0 })
+  await play(group)
+  t.match(await reason('clock', 'other_time'), /Timestamps are 3[67]\.\d+ s behind the clock of this board/)
+})
+
+t.test('wrong_encoding: packets that are not what is announced', { skip }, async (t) => {
+  const group = '239.69.191.2'
+  const { play, reason } = await decoderHere(t, [announced(group)], { sink: 'null' })
+  await sends(t, group, { encoding: 'L16', sample: countedPattern(16, 2).sample })
+  await play(group)
+  t.match(
+    await reason('format', 'wrong_encoding'),
+    /carry 4 bytes for each sample of all channels; L24 with 2 channels has 6/,
+  )
+})
+
+t.test('loss: one packet of ten is lost, and the sound goes on', { skip }, async (t) => {
+  const group = '239.69.191.3'
+  const { play, reason, view } = await decoderHere(t, [announced(group)], { sink: 'null' })
+  const fault = randomLoss(0.1, 7)
+  const sender = await sends(t, group, { to: [{ group, port: PORT, fault }] })
+  await play(group)
+  await sender.after(600)
+  t.match(await reason('loss', 'loss'), /% was missing in the last minute/)
+  t.ok(view().playing)
+  t.ok(view().counters.concealed > 10, `${view().counters.concealed} were stood in for`)
+})
+
+t.test('late: packets that come after they were to be played', { skip }, async (t) => {
+  const group = '239.69.191.4'
+  const { play, reason, house } = await decoderHere(t, [announced(group)], { sink: 'null' })
+  await sends(t, group, { timestamp: (timestampOfNow() - 48 * 450) >>> 0 })
+  await play(group)
+  t.match(await reason('loss', 'late'), /packets came later than the link offset of 400 ms allows: raise it/)
+  t.match(house.verdict(), { state: 'fault', text: /^Lobby music is silent\. / })
+})
+
+t.test('ST 2022-7 what one of two paths loses comes by the other, sample for sample', { skip }, async (t) => {
+  const [group, second] = ['239.69.191.5', '239.69.191.6']
+  const dup = { mcast: second, port: PORT, source: '127.0.0.1' }
+  const { file, play, stop, view } = await decoderHere(t, [announced(group, { dup })])
+  const to = [
+    { group, port: PORT, fault: burstLoss(5, 3, 20) },
+    { group: second, port: PORT, fault: burstLoss(12, 6, 20) },
+  ]
+  await play(second)
+  const sender = await sends(t, group, { to })
+  await sender.after(1400)
+  const { counters } = view()
+  t.match(counters.paths, [{ mcast: group }, { mcast: second }])
+  t.ok(
+    counters.paths.every(({ lost }) => lost > 50),
+    'both have lost',
+    { counters },
+  )
+  t.match(counters, { lost: 0, concealed: 0 })
+  await stop()
+  const { begin, equal, frames, jumps, silent, wrong } = compare(readWav(file).samples, pattern)
+  t.ok(begin !== null && frames > 30_000, `${frames} frames`)
+  t.same({ equal, silent, wrong }, { equal: frames, silent: 0, wrong: 0 })
+  // A machine that stands still for a quarter of a second leaves blocks out.
+  t.ok(jumps.length <= 1, `${jumps.length} jumps`)
+})
+
+t.test('an output that cannot be opened is said by its name, and all else is there', { skip }, async (t) => {
+  const group = '239.69.191.7'
+  const card = await decoderHere(t, [announced(group)], { sink: 'hw:29' })
+  await sends(t, group)
+  await card.play(group)
+  t.match(await card.reason('output', 'no_card'), 'The sound card hw:29 is not plugged in.')
+  t.match(card.view(), { sender: '127.0.0.1', output: { name: 'hw:29', found: false, state: /waiting|starting/ } })
+  const folder = await decoderHere(t, [announced(group)], { sink: 'file:/nowhere/x.wav' })
+  await folder.play(group)
+  t.match(await folder.reason('output', 'output_failed'), 'The recording to /nowhere/x.wav does not start')
+})
+
+t.test('a recording that is full begins anew', { skip }, async (t) => {
+  const group = '239.69.191.8'
+  const { play, view } = await decoderHere(t, [announced(group)], { record_mb: 1, card_retry_ms: 100 })
+  await sends(t, group)
+  await play(group)
+  await until('it begins anew', () => view().output.restarts === 1 && view().playing, 15_000)
+})
