@@ -7,9 +7,25 @@ import type { SerialPortView } from '../roles/serial/core/serial-ports.ts'
 import type { ClientView } from '../roles/serial/core/served-client.ts'
 import type { DeviceView, UsbipView } from '../roles/usbip/core/usbip-view.ts'
 import type { RoleName } from '../wire/role-name.ts'
+import type {
+  DecoderState,
+  EncoderState,
+  HeardStream,
+  HistoryView,
+  PtpView,
+  RouteForm,
+  RouteState,
+  VolumeState,
+} from './sound.ts'
 
 /** Answer of `GET /api/status`, and what the feed tells. */
-export type Status = BoardStatus & { serial?: SerialState; usbip?: UsbipState }
+export type Status = BoardStatus & {
+  serial?: SerialState
+  usbip?: UsbipState
+  encoder?: EncoderState
+  decoder?: DecoderState
+  ptp?: PtpView
+}
 export type Ota = OtaStatus
 
 /** A port that has a device. Counters go by their names: each has a row, whatever it counts. */
@@ -76,7 +92,7 @@ export interface Peer {
 }
 
 /** A form as the API takes it; switches as 1 and 0. */
-export function formBody(values: Record<string, string | number | boolean | null>): URLSearchParams {
+export function formBody(values: Readonly<Record<string, string | number | boolean | null>>): URLSearchParams {
   const body = new URLSearchParams()
   for (const [name, value] of Object.entries(values))
     body.set(name, typeof value === 'boolean' ? (value ? '1' : '0') : String(value ?? ''))
@@ -109,4 +125,11 @@ export const api = {
   usbip: () => call<UsbipState>('GET /api/usbip'),
   setUsbip: (values: Record<string, string | boolean>) =>
     call<UsbipState>('POST /api/usbip', formBody(values), { answerMs: SLOW_ANSWER_MS }),
+  history: () => call<HistoryView>('GET /api/history'),
+  streams: () => call<HeardStream[]>('GET /api/streams'),
+  route: (form: RouteForm) => call<RouteState>('POST /api/route', formBody({ ...form })),
+  setVolume: (volume: number) => call<VolumeState>('POST /api/volume', formBody({ volume })),
+  setVolumeDb: (volume_db: number) => call<VolumeState>('POST /api/volume_db', formBody({ volume_db })),
+  mute: (mute: boolean) => call<VolumeState>('POST /api/mute', formBody({ mute })),
+  tone: (on: boolean) => call<unknown>('POST /api/tone', formBody({ on })),
 }

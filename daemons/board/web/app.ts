@@ -20,6 +20,8 @@ import { litOf, stateWords } from './words.ts'
 const FirstRun = lazy(async () => (await import('./first-run.ts')).FirstRun)
 const SerialPage = lazy(async () => (await import('./serial-page.ts')).SerialPage)
 const UsbipPage = lazy(async () => (await import('./usbip-page.ts')).UsbipPage)
+const EncoderPage = lazy(async () => (await import('./encoder-page.ts')).EncoderPage)
+const DecoderPage = lazy(async () => (await import('./decoder-page.ts')).DecoderPage)
 const SilentPage = lazy(async () => (await import('./silent-page.ts')).SilentPage)
 const MatrixPage = lazy(async () => (await import('./matrix-page.ts')).MatrixPage)
 const SettingsPage = lazy(async () => (await import('./settings-page.ts')).SettingsPage)
@@ -104,6 +106,8 @@ function page([name, first, second]: string[], known: Status): VNode {
   if (name === 'journal') return html`<${JournalPage} />`
   if (known.role === 'serial') return html`<${SerialPage} what=${first} which=${second} />`
   if (known.role === 'usbip') return html`<${UsbipPage} />`
+  if (known.decoder?.checks) return html`<${DecoderPage} />`
+  if (known.encoder?.checks) return html`<${EncoderPage} />`
   return html`<${SilentPage} />`
 }
 

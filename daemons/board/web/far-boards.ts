@@ -2,12 +2,23 @@
 import { signal } from '@preact/signals'
 import type { Peer } from './api.ts'
 import { basicOf } from './basic.ts'
+import { type FarSound, soundOf } from './far-sound.ts'
+
+/** What a board said of itself, and when, ms of the page's clock. */
+export interface Told {
+  state: 'told'
+  lit: string
+  text: string
+  sound: FarSound | null
+  atMs: number
+}
 
 /** What is known of another board from asking it. */
 export type FarBoard =
-  | { state: 'told'; lit: string; text: string; atMs: number }
+  | Told
   | { state: 'locked'; text: string; atMs: number }
-  | { state: 'silent'; atMs: number }
+  /** @property last what it said while it still answered */
+  | { state: 'silent'; atMs: number; last?: Told }
 
 /** Boards by their address: names may be the same twice. */
 export const farBoards = signal<ReadonlyMap<string, FarBoard>>(new Map())
@@ -15,6 +26,8 @@ export const farBoards = signal<ReadonlyMap<string, FarBoard>>(new Map())
 /** Asked at once: a browser has six connections to each host, and a site has a hundred boards. */
 const AT_ONCE = 8
 const ANSWER_MS = 3000
+/** What came in is shown at most so often while a round goes on. */
+const SHOWN_MS = 500
 /** A status is a few kilobytes; more is nothing of ours. */
 const MOST_BYTES = 262_144
 const MOST_TEXT = 300
@@ -30,33 +43,87 @@ export function typePassword({ url }: Peer, password: string): void {
 /** Asks every board that is alive, a few at once. @param authorization what the reader signed in with here, or null */
 export async function askBoards(peers: readonly Peer[], authorization: string | null): Promise<void> {
   const waiting = peers.filter(({ self, state }) => !self && state !== 'unreachable')
+  const before = farBoards.value
   const told = new Map<string, FarBoard>()
+  let shownMs = Date.now()
   async function worker(): Promise<void> {
-    for (let peer = waiting.shift(); peer; peer = waiting.shift())
-      told.set(peer.url, await askBoard(peer, typed.get(peer.url) ?? authorization))
+    for (let peer = waiting.shift(); peer; peer = waiting.shift()) {
+      const atMs = Date.now()
+      told.set(peer.url, withLast(await askBoard(peer, authorization), before.get(peer.url)))
+      // One that does not answer keeps its worker for seconds; what the others said is shown meanwhile.
+      if (atMs - shownMs < SHOWN_MS) continue
+      shownMs = atMs
+      farBoards.value = new Map([...farBoards.value, ...told])
+    }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, worker))
+  for (const { url, self, state } of peers) {
+    const known = before.get(url)
+    // One that is known to be gone is not asked; what it said last still tells what it was for.
+    if (!self && state === 'unreachable' && known) told.set(url, withLast({ state: 'silent', atMs: Date.now() }, known))
+  }
   farBoards.value = told
 }
 
+/** Takes what a board said outside the rounds: the hand has just changed something there. */
+export function takeSound({ url }: Peer, change: (sound: FarSound) => FarSound): void {
+  const board = farBoards.value.get(url)
+  if (board?.state !== 'told' || board.sound === null) return
+  farBoards.value = new Map(farBoards.value).set(url, { ...board, sound: change(board.sound) })
+}
+
+/** What a board said last, also where it does not answer any more; undefined where it never did. */
+export function lastOf(board: FarBoard | undefined): Told | undefined {
+  if (board?.state === 'told') return board
+  return board?.state === 'silent' ? board.last : undefined
+}
+
+function withLast(now: FarBoard, before: FarBoard | undefined): FarBoard {
+  const last = lastOf(before)
+  return now.state === 'silent' && last ? { ...now, last } : now
+}
+
 /** Asks one board how it is. */
-export async function askBoard({ url }: Peer, authorization: string | null): Promise<FarBoard> {
+export async function askBoard(peer: Peer, authorization: string | null): Promise<FarBoard> {
   const atMs = Date.now()
-  const base = webAddress(url)
-  if (base === null) return { state: 'silent', atMs }
   try {
-    const reply = await fetch(new URL('/api/status', base), {
-      headers: authorization === null ? {} : { authorization },
-      credentials: 'omit',
-      cache: 'no-store',
-      redirect: 'error',
-      signal: AbortSignal.timeout(ANSWER_MS),
-    })
-    if (reply.status === 401) return { state: 'locked', text: 'It has another password than this board.', atMs }
-    return { state: 'told', ...verdictOf(JSON.parse(await textOf(reply))), atMs }
+    const { status, answer } = await callBoard(peer, '/api/status', { authorization })
+    if (status === 401) return { state: 'locked', text: 'It has another password than this board.', atMs }
+    return { state: 'told', ...verdictOf(answer), sound: soundOf(answer), atMs }
   } catch {
     return { state: 'silent', atMs }
   }
+}
+
+/** How a board is called: with a form, where it is to change something. */
+export interface FarCall {
+  authorization: string | null
+  form?: URLSearchParams
+}
+
+/**
+ * Calls another board, with what was typed for it before anything else.
+ * @throws Error where it has no address that may be called, does not answer, or answers no JSON
+ */
+export async function callBoard(
+  { url, self }: Peer,
+  path: string,
+  { authorization, form }: FarCall,
+): Promise<{ status: number; answer: unknown }> {
+  const base = self ? location.origin : webAddress(url)
+  if (base === null) throw new Error('It has no address that can be called.')
+  const signed = typed.get(url) ?? authorization
+  const reply = await fetch(new URL(path, base), {
+    method: form ? 'POST' : 'GET',
+    body: form ?? null,
+    headers: signed === null ? {} : { authorization: signed },
+    credentials: 'omit',
+    cache: 'no-store',
+    redirect: 'error',
+    signal: AbortSignal.timeout(ANSWER_MS),
+  })
+  const text = await textOf(reply)
+  return { status: reply.status, answer: reply.status === 401 ? null : JSON.parse(text) }
 }
 
 /** An address that may be opened: what was heard on the network may be anything. */

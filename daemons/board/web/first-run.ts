@@ -130,9 +130,12 @@ function nameStep(form: Form): VNode {
 function roleStep(form: Form, roles: ConfigForm['roles']): VNode {
   return html`<h1>What is this board for?</h1><div class="roles" role="radiogroup" aria-label="Role">${roleNames.map(
     (role) => {
-      const cannot = roles.find((each) => each.role === role && !each.can)
-      return html`<label key=${role} class=${cannot ? 'cannot' : ''}><input type="radio" name="role" value=${role} checked=${form.values.value.role === role} onChange=${() => form.set('role', role)} />
-      <span><b>${roleTitles[role]}</b><span class="small soft">${roleSentences[role]}</span>${cannot ? html`<span class="small" data-s="warn">${cannot.text}</span>` : null}</span></label>`
+      const fitness = roles.find((each) => each.role === role)
+      const said = fitness?.text
+        ? html`<span class="small" data-s=${fitness.can ? null : 'warn'}>${fitness.text}</span>`
+        : null
+      return html`<label key=${role} class=${fitness?.can === false ? 'cannot' : ''}><input type="radio" name="role" value=${role} checked=${form.values.value.role === role} onChange=${() => form.set('role', role)} />
+      <span><b>${roleTitles[role]}</b><span class="small soft">${roleSentences[role]}</span>${said}</span></label>`
     },
   )}</div>`
 }

@@ -1,28 +1,31 @@
-/** The matrix: every board of the site with its state, from any of them, without a server. */
+/** The matrix: who hears what, and every board of the site with its state, from any of them, without a server. */
 import { signal } from '@preact/signals'
 import type { VNode } from 'preact'
-import { useState } from 'preact/hooks'
-import { Act } from '#kit/web/button.ts'
-import { input, segments } from '#kit/web/field.ts'
-import { useForm } from '#kit/web/form.ts'
+import { useEffect, useState } from 'preact/hooks'
 import { type Child, html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
-import { lamp, say, verdict } from '#kit/web/lamp.ts'
+import { type Judgement, type Lit, lamp, say, verdict } from '#kit/web/lamp.ts'
+import { lazy } from '#kit/web/lazy.ts'
 import { useLook } from '#kit/web/look.ts'
 import { daemonNow, zone } from '#kit/web/now.ts'
-import { count, UNKNOWN } from '#kit/web/numbers.ts'
 import { walkRows } from '#kit/web/rows.ts'
+import { segments } from '#kit/web/segments.ts'
 import { Tools } from '#kit/web/tools.ts'
 import { api, type Peer } from './api.ts'
 import { signedInWith } from './basic.ts'
-import { askBoards, farBoards, pageOf, typePassword } from './far-boards.ts'
-import { type BoardRow, chosenRows, isNeedy, judgeBoards, nameOf, rowOf, sortRows } from './matrix.ts'
+import { askBoards, farBoards } from './far-boards.ts'
+import { soundOf } from './far-sound.ts'
+import { chosenRows, isNeedy, judgeBoards, rowOf, sortRows } from './matrix.ts'
+import { columnsOf, filtered, isNeedyRow, judgeRouting, needyFirst, rowsOf } from './routing.ts'
 import { status } from './state.ts'
-import { roleTitleOf } from './words.ts'
 
-const LOOK_BOARDS_MS = 3000
+const RoutingPanel = lazy(async () => (await import('./routing-panel.ts')).RoutingPanel)
+const BoardsTable = lazy(async () => (await import('./boards-table.ts')).BoardsTable)
+
+const LOOK_BOARDS_MS = 2000
 /** Links of the rows. */
 const LINKS = '.boards td.name a'
+const NARROW = '(max-width: 44rem)'
 
 /** Kept while other pages are looked at, so that the way back shows no empty page. */
 const peers = signal<Peer[] | null>(null)
@@ -31,6 +34,8 @@ const peers = signal<Peer[] | null>(null)
 export function MatrixPage(): VNode {
   const [filter, setFilter] = useState('')
   const [isNeedyOnly, setNeedyOnly] = useState(false)
+  const [isGrid, setGrid] = useState(false)
+  const isNarrow = useNarrow()
   const look = useLook(lookAround, LOOK_BOARDS_MS)
   useKeys('Matrix', [
     { key: 'ArrowDown', what: 'next board', run: () => walkRows(LINKS, 1) },
@@ -38,30 +43,31 @@ export function MatrixPage(): VNode {
     { key: 'Enter', what: 'opens the board', run: () => false },
   ])
   const known = peers.value
-  if (known === null) {
-    const words =
-      look.refused === null
-        ? say('busy', 'Asking this board which others it has found', 'This usually takes less than a second.')
-        : say('fault', 'The boards could not be read', look.refused)
-    return html`<h1 class="sr">Matrix</h1><section class="panel">${words}</section>`
-  }
+  if (known === null) return waiting(look.refused)
   const when = { nowMs: daemonNow(), zone: zone.value }
-  const rows = sortRows(known.map((peer) => rowOf(peer, farBoards.value.get(peer.url), status.value?.verdict, when)))
-  const shown = chosenRows(rows, filter, isNeedyOnly)
-  const needy = rows.filter(isNeedy).length
-  const choose = segments({
-    label: 'Boards shown',
-    name: 'shown',
-    value: isNeedyOnly ? 'needy' : 'all',
-    options: [
-      ['all', 'All'],
-      ['needy', `Need a look ${needy}`],
-    ],
-    choose: (value) => setNeedyOnly(value === 'needy'),
-  })
-  return html`<h1 class="sr">Matrix</h1>${verdict(judgeBoards(rows))}
-    <section class="panel" aria-label="Boards">${rows.length > 1 ? html`<${Tools} filter=${filter} setFilter=${setFilter} label="Find a board" placeholder="Find a board" more=${choose} />` : null}
-      ${table(shown, filter || isNeedyOnly ? rows.length : null, look.again)}${rows.length === 1 ? alone() : null}</section>`
+  const boards = sortRows(known.map((peer) => rowOf(peer, farBoards.value.get(peer.url), status.value?.verdict, when)))
+  const seen = { peers: known, boards: farBoards.value, own: soundOf(status.value), when }
+  const columns = columnsOf(seen)
+  const rows = rowsOf(seen, columns)
+  const hasSound = rows.length > 0 || columns.length > 0
+  const needyRows = rows.filter(isNeedyRow)
+  const shown = filtered({ rows: isNeedyOnly ? needyRows : rows, columns }, filter)
+  const needyCount = hasSound ? needyRows.length : boards.filter(isNeedy).length
+  const tools = html`<${Tools} filter=${filter} setFilter=${setFilter} label="Find a board" placeholder="Find a board"
+    more=${[choose({ isNeedyOnly, needyCount, hasSound }, setNeedyOnly), hasSound ? listOrGrid(isGrid, setGrid) : null]}>${hasSound ? legend() : null}</${Tools}>`
+  const routing = html`<${RoutingPanel} rows=${isNarrow && !isGrid ? needyFirst(shown.rows) : shown.rows} columns=${shown.columns} all=${columns} isGrid=${isGrid} again=${look.again} />`
+  return html`<h1 class="sr">Matrix</h1>${verdict(hasSound && rows.length > 0 ? together(judgeRouting(rows), judgeBoards(boards)) : judgeBoards(boards))}
+    ${hasSound ? html`<div class="routing-tools">${tools}</div>${routing}` : null}
+    <section class="panel" aria-label="Boards">${!hasSound && boards.length > 1 ? tools : html`<header><h2>Boards</h2><span class="faint">${boards.length}</span></header>`}
+      <${BoardsTable} rows=${chosenRows(boards, filter, isNeedyOnly)} all=${filter || isNeedyOnly ? boards.length : null} again=${look.again} />${boards.length === 1 ? alone() : null}</section>`
+}
+
+function waiting(refused: string | null): VNode {
+  const words =
+    refused === null
+      ? say('busy', 'Asking this board which others it has found', 'This usually takes less than a second.')
+      : say('fault', 'The boards could not be read', refused)
+  return html`<h1 class="sr">Matrix</h1><section class="panel">${words}</section>`
 }
 
 async function lookAround(): Promise<void> {
@@ -70,41 +76,73 @@ async function lookAround(): Promise<void> {
   await askBoards(found, signedInWith())
 }
 
-function alone(): VNode {
+/** Sound first; what else is wrong with boards stands behind it. */
+function together(routing: Judgement, boards: Judgement): Judgement {
+  if (routing.lit === 'fault' || boards.lit === 'ok' || routing.why) return routing
+  return { ...routing, lit: routing.lit === 'ok' ? boards.lit : routing.lit, why: boards.sentence }
+}
+
+interface Choice {
+  isNeedyOnly: boolean
+  needyCount: number
+  hasSound: boolean
+}
+
+function choose({ isNeedyOnly, needyCount, hasSound }: Choice, set: (is: boolean) => void): VNode {
+  return segments({
+    label: 'Boards shown',
+    name: 'shown',
+    value: isNeedyOnly ? 'needy' : 'all',
+    options: [
+      ['all', 'All'],
+      ['needy', `${hasSound ? 'Not playing' : 'Need a look'} ${needyCount}`],
+    ],
+    choose: (value) => set(value === 'needy'),
+  })
+}
+
+/** Where it is narrow only. */
+function listOrGrid(isGrid: boolean, set: (is: boolean) => void): VNode {
+  const choice = segments({
+    label: 'As',
+    name: 'as',
+    value: isGrid ? 'grid' : 'list',
+    options: [
+      ['list', 'List'],
+      ['grid', 'Grid'],
+    ],
+    choose: (value) => set(value === 'grid'),
+  })
+  return html`<div class="thumb">${choice}</div>`
+}
+
+function legend(): VNode {
+  const words: [Lit, string][] = [
+    ['ok', 'playing'],
+    ['warn', 'losing'],
+    ['fault', 'silent'],
+    ['mute', 'muted'],
+    ['off', 'source silent'],
+    ['gone', 'away'],
+  ]
+  return html`<div class="legend later">${words.map(([lit, word]) => html`<span key=${lit}>${lamp(lit)}${word}</span>`)}</div>`
+}
+
+function useNarrow(): boolean {
+  const [isNarrow, setNarrow] = useState(() => matchMedia(NARROW).matches)
+  useEffect(() => {
+    const query = matchMedia(NARROW)
+    const change = (): void => setNarrow(query.matches)
+    query.addEventListener('change', change)
+    return () => query.removeEventListener('change', change)
+  }, [])
+  return isNarrow
+}
+
+function alone(): Child {
   return say(
     'off',
     'Only this board so far',
     'Others appear within seconds of their start. If one is missing: it is in another network, or a switch between keeps multicast (mDNS, UDP 5353) back.',
   )
-}
-
-function table(rows: readonly BoardRow[], all: number | null, again: () => Promise<void>): Child {
-  if (rows.length === 0) return say('off', 'No board matches', `${count(all ?? 0)} are hidden.`)
-  return html`<table class="table fold boards"><thead><tr><th><span class="sr">State</span></th><th>Board</th><th>Role</th><th>How it is</th><th class="wide">Address</th><th class="wide">Version</th></tr></thead>
-    <tbody>${rows.map((row) => html`<${Row} row=${row} again=${again} key=${row.peer.url} />`)}</tbody></table>`
-}
-
-function Row({ row, again }: { row: BoardRow; again: () => Promise<void> }): VNode {
-  const { peer, lit, text, isLocked } = row
-  const address = pageOf(peer)
-  const name = html`<b>${nameOf(peer)}</b>`
-  const link = peer.self || address === null ? name : html`<a href=${address}>${name}</a>`
-  return html`<tr class=${lit === 'gone' ? 'stale' : ''}><td class="lit">${lamp(lit, true)}</td>
-    <td class="name">${link}${peer.self ? html` <span class="faint">this board</span>` : null}<span class="under">${peer.hostname}</span></td>
-    <td class="role state">${roleTitleOf(peer.role)}</td>
-    <td class="how setup" data-s=${isNeedy(row) && lit !== 'gone' ? lit : undefined}>${text}${isLocked ? html`<${Unlock} peer=${peer} again=${again} />` : null}</td>
-    <td class="wide mono faint">${peer.ip}</td><td class="wide faint">${peer.version ?? UNKNOWN}</td></tr>`
-}
-
-/** The password of a board that has another one; it goes to that board alone, and is kept as long as this page. */
-function Unlock({ peer, again }: { peer: Peer; again: () => Promise<void> }): VNode {
-  const form = useForm({ password: '' })
-  async function submit(event: Event): Promise<void> {
-    event.preventDefault()
-    typePassword(peer, String(form.values.value.password))
-    await form.submit(again)
-  }
-  return html`<form class="unlock" onSubmit=${(event: Event) => void submit(event)} novalidate>
-    ${input({ form, name: 'password', label: html`Password<span class="sr"> of ${nameOf(peer)}</span>`, type: 'password', autocomplete: 'off' })}
-    <${Act} type="submit" waits=${form.isBusy.value || form.values.value.password === ''}>Ask again</${Act}></form>`
 }

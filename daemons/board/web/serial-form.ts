@@ -1,11 +1,12 @@
 /** The settings of one serial port. Applied at once and saved; clients stay where only the line changes. */
 import type { VNode } from 'preact'
 import { Act } from '#kit/web/button.ts'
-import { choice, input, refusal, segments, toggle } from '#kit/web/field.ts'
+import { choice, input, refusal, toggle } from '#kit/web/field.ts'
 import { type Form, useForm } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
+import { segments } from '#kit/web/segments.ts'
 import { toast } from '#kit/web/toast.ts'
 import { api, type SerialPort } from './api.ts'
 import { portName } from './serial-words.ts'

@@ -13,6 +13,9 @@ const LABELS: Readonly<Record<string, string>> = {
   mcast: 'Multicast address',
   port: 'Port',
   channels: 'Channels',
+  encoding: 'Encoding',
+  packet_ms: 'Packet time',
+  audio_device: 'Sound card',
   link_ms: 'Link offset',
   ext_link_ms: 'More from outside',
   ptp_priority1: 'PTP priority 1',
@@ -89,7 +92,8 @@ export function consequence(values: Values, saved: Values, isOwned: boolean): st
     return `Saves, restarts, and is a ${noun} then. What the role before did ends.`
   }
   const moves = changed.filter((name) => ADDRESS.includes(name))
-  if (moves.length === 0) return 'Saves and restarts; connections end for that long.'
+  const hasSound = values.role === 'encoder' || values.role === 'decoder'
+  if (moves.length === 0) return `Saves and restarts; ${hasSound ? 'it is silent' : 'connections end'} for that long.`
   if (!isOwned)
     return `Saves and restarts. ${listed(moves.map(labelOf))} is kept; this machine's network is set elsewhere.`
   if (values.static_ip === true && moves.some((name) => name !== 'hostname'))

@@ -1,6 +1,7 @@
 /** What the pages know of this board: told by the feed every second, asked for where the feed is down. */
 import { signal } from '@preact/signals'
 import { lose } from '#kit/web/contact.ts'
+import { createLevels, type ToldLevels } from '#kit/web/levels.ts'
 import { aheadMs } from '#kit/web/now.ts'
 import type { PlateFacts } from '#kit/web/shell.ts'
 import { keepSocket } from '#kit/web/socket.ts'
@@ -18,6 +19,9 @@ export const status = signal<Status | null>(null)
 /** True from the first step of the first run to the last, also when the board knows its name already. */
 export const isSettingUp = signal(false)
 
+/** How loud it is, in a role with sound. */
+export const levels = createLevels()
+
 let heardAtMs = 0
 
 /** Listens as long as the page lives. */
@@ -25,10 +29,11 @@ export function startFeed(): void {
   keepSocket({
     begin() {},
     hear(message) {
-      const { type, status: told } = message as { type: string; status: Status }
-      if (type !== 'status') return
+      const told = message as { type: 'status'; status: Status } | { type: 'meters'; meters: ToldLevels }
+      if (told.type === 'meters') levels.hear(told.meters, performance.now())
+      if (told.type !== 'status') return
       heardAtMs = Date.now()
-      take(told)
+      take(told.status)
     },
     end() {
       heardAtMs = 0

@@ -6,7 +6,7 @@ import { fakePeer } from '../fake-states.ts'
 const when = { nowMs: Date.UTC(2031, 2, 9, 14, 0, 0), zone: 'UTC' }
 const own = { state: 'ok', text: 'All lines are shared.' } as const
 const here = fakePeer('a', { self: true, state: 'here' })
-const told = { state: 'told', lit: 'ok', text: 'Fine.', atMs: 0 } as const
+const told = { state: 'told', lit: 'ok', text: 'Fine.', sound: null, atMs: 0 } as const
 
 t.test('a board says of itself how it is; a board that does not answer says when it was last heard', async (t) => {
   t.match(rowOf(here, undefined, own, when), { lit: 'ok', text: own.text })

@@ -1,0 +1,153 @@
+/** Tests of the matrix as a model: what stands across and down, how each decoder is, and the sentence over all of it. */
+import t from 'tap'
+import type { Peer } from '../../web/api.ts'
+import type { FarBoard, Told } from '../../web/far-boards.ts'
+import { soundOf } from '../../web/far-sound.ts'
+import {
+  columnsOf,
+  filtered,
+  isNeedyRow,
+  judgeRouting,
+  needyFirst,
+  type Row,
+  rowsOf,
+  type Seen,
+} from '../../web/routing.ts'
+import { formFor } from '../../web/routing-calls.ts'
+import type { DecoderState } from '../../web/sound.ts'
+import { fakeDecoder, fakeEncoder, silentChecks } from '../fake-sound.ts'
+import { fakePeer } from '../fake-states.ts'
+
+const when = { nowMs: Date.UTC(2031, 2, 9, 14, 0, 0), zone: 'UTC' }
+
+function told(answer: object): Told {
+  return { state: 'told', lit: 'ok', text: 'Fine.', sound: soundOf(answer), atMs: 0 }
+}
+
+function encoder(name: string, mcast: string, change: Partial<Peer> = {}): [Peer, FarBoard] {
+  const { stream } = fakeEncoder()
+  const peer = fakePeer(name, { role: 'encoder', url: `http://${name}`, ...change })
+  return [peer, told({ encoder: fakeEncoder({ stream: { ...stream, mcast, name: `${name} stream` } }) })]
+}
+
+function decoder(name: string, change: Partial<DecoderState> = {}, mcast = '239.1.1.1'): [Peer, FarBoard] {
+  const { route } = fakeDecoder()
+  const peer = fakePeer(name, { role: 'decoder', url: `http://${name}` })
+  return [peer, told({ decoder: fakeDecoder({ route: { ...route, mcast }, sender: null, ...change }) })]
+}
+
+function seen(...all: readonly [Peer, FarBoard | undefined][]): Seen {
+  const known = all.flatMap(([peer, board]) => (board ? [[peer.url, board] as const] : []))
+  return { peers: all.map(([peer]) => peer), boards: new Map(known), own: null, when }
+}
+
+function rows(...all: readonly [Peer, FarBoard | undefined][]): Row[] {
+  const site = seen(...all)
+  return rowsOf(site, columnsOf(site))
+}
+
+t.test('encoders stand across by name, and behind them what is played and no board sends', async (t) => {
+  const columns = columnsOf(
+    seen(
+      encoder('b', '239.1.1.2'),
+      encoder('a', '239.1.1.1'),
+      decoder('x', {}, '239.9.9.9'),
+      decoder('y', {}, '239.9.9.9'),
+    ),
+  )
+  t.same(
+    columns.map(({ name, peer }) => [name, peer === null]),
+    [
+      ['a stream', false],
+      ['b stream', false],
+      ['Lobby music', true],
+    ],
+  )
+  const silent = fakePeer('c', { role: 'encoder', stream: '239.1.1.3:5006', state: 'unreachable' })
+  t.match(columnsOf(seen([silent, undefined])), [
+    { name: 'c', mcast: '239.1.1.3', port: 5006, isGone: true, isTold: false },
+  ])
+})
+
+t.test('of two encoders with one address a decoder plays the one it names, else the one it hears', async (t) => {
+  const one = encoder('one', '239.1.1.1', { ip: '10.0.0.1' })
+  const two = encoder('two', '239.1.1.1', { ip: '10.0.0.2' })
+  const { route } = fakeDecoder()
+  const named = decoder('x', { route: { ...route, mcast: '239.1.1.1', source: '10.0.0.2' }, sender: '10.0.0.1' })
+  t.equal(rows(one, two, named)[0]?.column, 'http://two')
+  t.equal(rows(one, two, decoder('x', { sender: '10.0.0.2' }))[0]?.column, 'http://two')
+  t.equal(rows(one, two, decoder('x'))[0]?.column, 'http://one')
+  const columns = columnsOf(seen(one, two, encoder('three', '239.1.1.3')))
+  const [first, third] = [columns[0], columns[1]]
+  if (!first || !third) throw new Error('there are three')
+  t.same(formFor(first, columns), { mcast: '239.1.1.1', port: 5004, source: '10.0.0.1', encoding: 'L24' })
+  t.same(formFor(third, columns), { mcast: '239.1.1.3', port: 5004, encoding: 'L24' }, 'one alone is not named')
+})
+
+t.test('a decoder is what its chain says, and what is known of its board', async (t) => {
+  const from = encoder('a', '239.1.1.1')
+  const check = (name: string, state: string, code: string | null, text: string) =>
+    ({ name, state, code, text }) as never
+  const judged = (change: Partial<DecoderState>, mcast?: string) => rows(from, decoder('x', change, mcast))[0]
+  t.match(judged({}), { lit: 'ok', why: 'a stream', isSilent: false })
+  t.match(judged({ playing: false, checks: silentChecks() }), { lit: 'fault', isSilent: true, why: /other|timed by/ })
+  t.match(judged({ checks: [check('volume', 'off', 'muted', 'It is muted.')] }), { lit: 'mute', why: 'It is muted.' })
+  t.match(judged({ checks: [check('loss', 'warn', 'loss', 'Some are lost.')] }), { lit: 'warn', why: 'Some are lost.' })
+  t.match(judged({ checks: [check('volume', 'warn', 'silence', 'Silence for 40 s.')] }), { lit: 'off' })
+  t.match(judged({ checks: [check('packets', 'not_judged', null, '')] }), { lit: 'busy' })
+  t.match(judged({ counters: { ...fakeDecoder().counters, loss_percent_1min: 0.1 } }), { lit: 'warn' })
+  t.match(judged({}, ''), { lit: 'off', why: 'Nothing routed', column: null })
+  const [peer, board] = decoder('x')
+  t.match(rows(from, [peer, undefined])[0], { lit: 'busy' })
+  t.match(rows(from, [peer, { state: 'locked', text: 'It asks.', atMs: 0 }])[0], { lit: 'warn', isLocked: true })
+  const gone = { ...peer, state: 'unreachable', last_answer_at: when.nowMs - 1_200_000, last_heard_at: null } as const
+  t.match(rows(from, [gone, { state: 'silent', atMs: 0, last: board as Told }])[0], {
+    lit: 'gone',
+    column: 'http://a',
+    why: 'Not reachable since 13:40, 20\u202fmin.',
+  })
+})
+
+t.test('the verdict says what is silent and should not be before anything else', async (t) => {
+  const from = encoder('a', '239.1.1.1')
+  const silent = decoder('Bar', { playing: false, checks: silentChecks() })
+  const muted = decoder('Corridor', { checks: [{ name: 'volume', state: 'off', code: 'muted', text: '' }] })
+  const idle = decoder('Restaurant', {}, '')
+  t.match(judgeRouting(rows(from, decoder('x'), idle)), {
+    lit: 'ok',
+    sentence: '1 of 1 routed decoder plays.',
+    why: '',
+  })
+  t.match(judgeRouting(rows(from, decoder('x'), silent, muted, idle)), {
+    lit: 'fault',
+    sentence: '1 of 3 routed decoders play. Bar is silent.',
+    why: 'Corridor is muted.',
+  })
+  t.match(judgeRouting(rows(from, idle)), { lit: 'off', sentence: 'No decoder is routed to a stream.' })
+  const all = rows(from, decoder('x'), silent, muted)
+  t.same(
+    needyFirst(all).map(({ name }) => name),
+    ['Bar', 'x', 'Corridor'],
+  )
+  t.same(
+    all.filter(isNeedyRow).map(({ name }) => name),
+    ['Bar'],
+  )
+})
+
+t.test('a filter finds decoders and streams, and hides what it does not find where it finds something', async (t) => {
+  const site = seen(encoder('gym', '239.1.1.1'), encoder('hall', '239.1.1.2'), decoder('Bar'), decoder('Gym floor'))
+  const columns = columnsOf(site)
+  const all = { columns, rows: rowsOf(site, columns) }
+  const found = (filter: string) => {
+    const { rows: down, columns: across } = filtered(all, filter)
+    return [down.map(({ name }) => name), across.map(({ name }) => name)]
+  }
+  t.same(found(''), [
+    ['Bar', 'Gym floor'],
+    ['gym stream', 'hall stream'],
+  ])
+  t.same(found('hall'), [['Bar', 'Gym floor'], ['hall stream']])
+  t.same(found('floor'), [['Gym floor'], ['gym stream', 'hall stream']])
+  t.same(found('nothing such'), [[], []])
+})

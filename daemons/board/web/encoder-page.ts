@@ -1,0 +1,103 @@
+/** An encoder: is sound going out, and can others trust its clock. */
+import type { VNode } from 'preact'
+import { useState } from 'preact/hooks'
+import { Act } from '#kit/web/button.ts'
+import { sentenceOf } from '#kit/web/call.ts'
+import { chain } from '#kit/web/chain.ts'
+import { copyText } from '#kit/web/copy.ts'
+import { type Child, html } from '#kit/web/html.ts'
+import { icon } from '#kit/web/icon.ts'
+import { useKeys } from '#kit/web/keys.ts'
+import { type Lit, lamp, say, verdict } from '#kit/web/lamp.ts'
+import { lazy } from '#kit/web/lazy.ts'
+import { channelNames, Meters } from '#kit/web/meters.ts'
+import { daemonNow, zone } from '#kit/web/now.ts'
+import { age, count, fixed, sinceText, THIN, UNKNOWN } from '#kit/web/numbers.ts'
+import { readTable } from '#kit/web/read-table.ts'
+import { toast } from '#kit/web/toast.ts'
+import { api } from './api.ts'
+import { ClockPanel } from './clock-panel.ts'
+import { HeardBy } from './heard-by.ts'
+import type { EncoderState } from './sound.ts'
+import { formatText, groupText, isBroken, linksOf, msOfUs, refClockText } from './sound-words.ts'
+import { levels, lookNow, status } from './state.ts'
+import { litOf } from './words.ts'
+
+const EncoderPlots = lazy(async () => (await import('./sound-plots.ts')).EncoderPlots)
+
+/** The page. */
+export function EncoderPage(): VNode | null {
+  const known = status.value
+  if (!known?.encoder) return null
+  const { verdict: judged, encoder } = known
+  return html`<h1 class="sr">Encoder</h1>${verdict({ lit: litOf(judged.state), sentence: judged.text })}
+    <section class="panel" aria-label="From input to network"><div class="in">${chain(linksOf(encoder.checks), isBroken(encoder.checks))}</div></section>
+    <div class="cols sound"><div class="stack">${inputPanel(encoder)}<${EncoderPlots} /></div>
+    <div class="stack"><${Stream} encoder=${encoder} /><${HeardBy} stream=${encoder.stream} />${known.ptp ? html`<${ClockPanel} ptp=${known.ptp} />` : null}${counted(encoder)}</div></div>`
+}
+
+function inputPanel({ source, meters, silence_s: silence }: EncoderState): VNode {
+  const names = channelNames(meters?.peak_db.length ?? 0)
+  const bars =
+    names.length > 0 ? html`<${Meters} names=${names} levels=${levels} />` : say('off', 'No input', source.name)
+  const quiet =
+    silence !== null && silence >= 1 ? html`<p class="small soft">Silent for ${age(silence * 1000)}.</p>` : null
+  return html`<section class="panel" aria-label="Input"><header><h2>Input</h2><span class="faint">${source.name}</span><span class="faint later">dBFS, peak held</span></header>
+    <div class="in stack">${bars}${quiet}</div></section>`
+}
+
+/** What goes out, and the two things one does with it. */
+function Stream({ encoder }: { encoder: EncoderState }): VNode {
+  const { stream, announced, tone_until: toneUntil } = encoder
+  const [isBusy, setBusy] = useState(false)
+  const isTone = toneUntil !== null && toneUntil > daemonNow()
+  const copy = (): void => void copyText(announced.sdp, 'The SDP is copied.')
+  async function tone(): Promise<void> {
+    setBusy(true)
+    try {
+      await api.tone(!isTone)
+      toast(isTone ? 'The input goes out again.' : 'A tone of 997 Hz goes out in place of the input.')
+      await lookNow()
+    } catch (thrown) {
+      toast(sentenceOf(thrown))
+    }
+    setBusy(false)
+  }
+  useKeys('Encoder', [
+    { key: 's', what: 'copies the SDP', run: copy as () => undefined },
+    { key: 't', what: 'sends a tone, and the input again', run: () => (isBusy ? false : void tone()) },
+  ])
+  const toneWords = isTone ? `Stop the tone, ${age(Math.max(1000, (toneUntil ?? 0) - daemonNow()), 1)}` : 'Send a tone'
+  return html`<section class="panel" aria-label="Stream"><header><h2>Stream</h2><span class="faint">${stream.name}</span></header>${readTable(
+    [
+      ['Group', html`<span class="mono">${groupText(stream)}</span>`],
+      ['Format', `${formatText(stream)}, 48${THIN}kHz`],
+      ['Packets', `${stream.packet_ms}${THIN}ms, type ${stream.payload_type}`],
+      ['Clock', refClockText(stream.refclk)],
+      ['DSCP, TTL', `${stream.dscp}, ${stream.ttl}`],
+      ['Announced', announcedText(encoder)],
+    ],
+  )}<div class="in acts start"><button class="btn" type="button" onClick=${copy}>${icon('copy')}Copy SDP <kbd>s</kbd></button>
+    <${Act} pressed=${isTone} waits=${isBusy} run=${() => void tone()}>${toneWords} <kbd>t</kbd></${Act}></div></section>`
+}
+
+function announcedText({ announced: { sap, last_at: lastAt, rtsp } }: EncoderState): Child {
+  const way = (lit: Lit, words: string): VNode => html`<span class="way">${lamp(lit)}${words}</span>`
+  const when = lastAt === null ? '' : `, ${sinceText(lastAt, daemonNow(), zone.value)}`
+  return html`${way(sap ? 'ok' : 'off', sap ? `SAP${when}` : 'SAP is off')} ${way(rtsp ? 'ok' : 'off', rtsp ? 'RTSP' : 'RTSP is off')}`
+}
+
+function counted({ sent, capture_ms: captureMs, realtime }: EncoderState): VNode {
+  const unit = (text: string): string => (text === UNKNOWN ? text : `${text}${THIN}ms`)
+  return html`<section class="panel" aria-label="Counted"><header><h2>Counted</h2></header>${readTable(
+    [
+      ['Packets', count(sent.packets)],
+      ['Not sent', count(sent.errors)],
+      ['Begun anew after a jump of the clock', count(sent.resyncs)],
+      ['Spacing, 99 %', unit(msOfUs(sent.spacing_us?.p99))],
+      ['Spacing, worst', unit(msOfUs(sent.spacing_us?.max))],
+      ['Latency of the input', unit(fixed(captureMs, 1))],
+    ],
+    'tight',
+  )}${realtime ? html`<p class="foot small faint">${realtime.text}</p>` : null}</section>`
+}

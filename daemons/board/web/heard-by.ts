@@ -1,0 +1,74 @@
+/** Who plays the stream of this encoder: as many boards as say so themselves. */
+import type { VNode } from 'preact'
+import { useState } from 'preact/hooks'
+import { html } from '#kit/web/html.ts'
+import { lamp, say } from '#kit/web/lamp.ts'
+import { useLook } from '#kit/web/look.ts'
+import { many } from '#kit/web/numbers.ts'
+import { linkTo } from '#kit/web/route.ts'
+import { api, type Peer } from './api.ts'
+import { signedInWith } from './basic.ts'
+import { askBoards, type FarBoard, farBoards, lastOf } from './far-boards.ts'
+import { nameOf } from './matrix.ts'
+import type { SentStream } from './sound.ts'
+import { isRouted } from './sound-words.ts'
+
+const LOOK_HEARERS_MS = 5000
+
+/** A decoder that has this stream as its route. */
+export interface Hearer {
+  peer: Peer
+  isPlaying: boolean
+}
+
+/** Decoders that say they play a stream, and how many said nothing. */
+export function hearersOf(
+  peers: readonly Peer[],
+  boards: ReadonlyMap<string, FarBoard>,
+  stream: Pick<SentStream, 'mcast' | 'port'>,
+): { hearers: Hearer[]; unknown: number } {
+  const decoders = peers.filter(({ role }) => role === 'decoder')
+  const source = peers.find(({ self }) => self)?.ip ?? null
+  const hearers: Hearer[] = []
+  let unknown = 0
+  for (const peer of decoders) {
+    const board = boards.get(peer.url)
+    const sound = board?.state === 'told' ? lastOf(board)?.sound : undefined
+    if (sound?.kind !== 'decoder') unknown += 1
+    else if (isRouted({ ...stream, source }, sound.route, sound.sender))
+      hearers.push({ peer, isPlaying: sound.playing })
+  }
+  return { hearers, unknown }
+}
+
+/** The panel. */
+export function HeardBy({ stream }: { stream: SentStream }): VNode {
+  const [peers, setPeers] = useState<Peer[] | null>(null)
+  useLook(async () => {
+    const found = await api.peers()
+    await askBoards(
+      found.filter(({ role }) => role === 'decoder'),
+      signedInWith(),
+    )
+    setPeers(found)
+  }, LOOK_HEARERS_MS)
+  const matrix = html`<a class="btn" href=${linkTo('matrix')}>Matrix</a>`
+  const { hearers, unknown } = hearersOf(peers ?? [], farBoards.value, stream)
+  const silent =
+    unknown === 0 ? null : html`<p class="foot small faint">${many(unknown, 'decoder')} did not say what it plays.</p>`
+  return html`<section class="panel" aria-label="Heard by"><header><h2>Heard by ${peers === null ? 'boards' : many(hearers.length, 'board')}</h2><div class="acts">${matrix}</div></header>
+    ${peers === null ? say('busy', 'Asking the decoders what they play', 'Those that this board has found are asked.') : list(hearers)}${silent}</section>`
+}
+
+function list(hearers: readonly Hearer[]): VNode {
+  if (hearers.length === 0)
+    return say(
+      'off',
+      'No decoder of this network plays it',
+      'Receivers of other makers are not asked; they are not counted.',
+    )
+  return html`<table class="table tight"><tbody>${hearers.map(
+    ({ peer, isPlaying }) =>
+      html`<tr key=${peer.url}><td class="lit">${lamp(isPlaying ? 'ok' : 'fault', isPlaying ? 'Playing' : 'Routed, not playing')}</td><td class="name">${nameOf(peer)}</td></tr>`,
+  )}</tbody></table>`
+}

@@ -1,0 +1,87 @@
+/** Who hears what, changed in one touch: the grid with its popover, its keys and what a hand did there. */
+import type { VNode } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { sentenceOf } from '#kit/web/call.ts'
+import { type Child, html } from '#kit/web/html.ts'
+import { useKeys } from '#kit/web/keys.ts'
+import { say } from '#kit/web/lamp.ts'
+import { lazy } from '#kit/web/lazy.ts'
+import { toast } from '#kit/web/toast.ts'
+import type { Column, Row } from './routing.ts'
+import { muteOn, playOn, refusalOf, stepOn, stopOn } from './routing-calls.ts'
+import { Grid } from './routing-grid.ts'
+import { gridKey, gridKeys } from './routing-keys.ts'
+import type { Opened } from './routing-pop.ts'
+
+const RoutingPop = lazy(async () => (await import('./routing-pop.ts')).RoutingPop)
+
+/** What the panel shows. */
+export interface RoutingFacts {
+  rows: readonly Row[]
+  columns: readonly Column[]
+  /** Of all, also those a filter hides: an address that two share is shared all the same. */
+  all: readonly Column[]
+  isGrid: boolean
+  again: () => Promise<void>
+}
+
+/** The panel. */
+export function RoutingPanel({ rows, columns, all, isGrid, again }: RoutingFacts): VNode {
+  const [opened, setOpened] = useState<Opened | null>(null)
+  const row = rows.find(({ key }) => key === opened?.row)
+  useKeys('Routing', gridKeys())
+  useEffect(() => {
+    const body = document.querySelector('.matrix tbody')
+    if (body && !body.querySelector('button[tabindex="0"]')) body.querySelector('button')?.setAttribute('tabindex', '0')
+  })
+
+  function press(what: 'pin' | 'name' | 'mute', key: string, column: string | null): void {
+    const pressed = rows.find((each) => each.key === key)
+    if (!pressed) return
+    const to = columns.find((each) => each.key === column)
+    if (what === 'mute') void told(pressed, muteOn(pressed))
+    else if (what === 'name' || !to || to.key === pressed.column || pressed.isLocked || pressed.isGone)
+      setOpened({ row: key, column: what === 'name' ? null : column })
+    else void route(pressed, to)
+  }
+  async function route(from: Row, to: Column): Promise<void> {
+    setOpened(null)
+    try {
+      await playOn(from, to, all)
+    } catch (thrown) {
+      setOpened({ row: from.key, column: to.key, ...refusalOf(thrown) })
+    }
+  }
+  const hands = {
+    why: (at: Row) => setOpened({ row: at.key, column: at.column }),
+    mute: (at: Row) => void told(at, muteOn(at)),
+    step: (at: Row, step: 1 | -1) => void told(at, stepOn(at, step)),
+    stop: (at: Row) => void (at.column !== null && told(at, stopOn(at))),
+  }
+  return html`<section class="panel routing" aria-label="Routing">${body()}</section>
+    ${opened && row ? html`<${RoutingPop} row=${row} columns=${all} opened=${opened} open=${setOpened} again=${again} key=${`${opened.row} ${opened.column}`} />` : null}`
+
+  function body(): Child {
+    if (rows.length === 0 && columns.length === 0)
+      return say('off', 'No board matches', 'Nothing here has what is typed above in its name.')
+    if (rows.length === 0)
+      return say('off', 'No decoder was found', 'Streams are sent, and no board of this network plays any.')
+    if (columns.length === 0)
+      return say(
+        'off',
+        'No encoder was found',
+        'Encoders appear within seconds of their start. A decoder plays other streams from its own page.',
+      )
+    return html`<${Grid} rows=${rows} columns=${columns} isGrid=${isGrid} open=${opened} press=${press}
+      onKeyDown=${(event: KeyboardEvent) => gridKey(event, { rows, columns }, hands)} />`
+  }
+}
+
+/** What was refused without a popover to say it in. */
+async function told({ name }: Row, act: Promise<void>): Promise<void> {
+  try {
+    await act
+  } catch (thrown) {
+    toast(`${name}: ${sentenceOf(thrown)}`)
+  }
+}

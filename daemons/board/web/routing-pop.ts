@@ -1,0 +1,161 @@
+/** What a decoder does and why, at its crosspoint: the chain, Stop, loudness, its password, and other streams to play. */
+import type { VNode } from 'preact'
+import { useState } from 'preact/hooks'
+import { Act } from '#kit/web/button.ts'
+import { chain, type Link } from '#kit/web/chain.ts'
+import { input } from '#kit/web/field.ts'
+import { useForm } from '#kit/web/form.ts'
+import { type Child, html } from '#kit/web/html.ts'
+import { icon } from '#kit/web/icon.ts'
+import { lamp, say } from '#kit/web/lamp.ts'
+import { count, fixed } from '#kit/web/numbers.ts'
+import { Pop } from '#kit/web/pop.ts'
+import { filterInput, matches } from '#kit/web/tools.ts'
+import { pageOf, typePassword } from './far-boards.ts'
+import { brokenLink, type Column, type Row } from './routing.ts'
+import { muteOn, playOn, refusalOf, stepOn, stopOn } from './routing-calls.ts'
+import { groupText, linksOf } from './sound-words.ts'
+
+/** A popover that is open. */
+export interface Opened {
+  row: string
+  /** null: opened at the name, to choose a stream. */
+  column: string | null
+  /** What the decoder said against the last change. */
+  refused?: string
+  /** It wants another password. */
+  isLocked?: boolean
+}
+
+interface PopFacts {
+  row: Row
+  columns: readonly Column[]
+  opened: Opened
+  open: (opened: Opened | null) => void
+  again: () => Promise<void>
+}
+
+/** The popover. */
+export function RoutingPop({ row, columns, opened, open, again }: PopFacts): VNode {
+  const at = columns.find(({ key }) => key === opened.column)
+  const isRouted = row.column !== null && (opened.column === null || opened.column === row.column)
+  const isLocked = row.isLocked || opened.isLocked === true
+  const page = row.peer.self ? null : pageOf(row.peer)
+  const close = (): void => open(null)
+  const run = (act: () => Promise<void>, isOver = false): void => void attempt(row, opened, { act, open, isOver })
+  const refused = opened.refused
+    ? html`<p class="refusal" role="alert" data-s="fault">${lamp('fault')}<span>${at ? `${at.name} to ${row.name}: ` : ''}${opened.refused}</span></p>`
+    : null
+  return html`<${Pop} title=${titleOf(row)} close=${close} anchor=${() => anchorOf(opened)}>
+    <p>${isRouted ? (brokenLink(row.sound?.checks ?? [])?.text ?? row.why) : row.why}</p>${refused}
+    ${
+      isLocked
+        ? html`<${Password} row=${row} done=${async () => {
+            await again()
+            close()
+          }} />`
+        : null
+    }
+    ${isRouted && row.sound ? chain(linksFor(row, columns), true) : null}
+    ${isLocked || row.isGone ? null : loudness(row, run)}
+    ${opened.column === null && !isLocked && !row.isGone ? html`<${Sources} row=${row} columns=${columns} play=${(column: Column) => run(() => playOn(row, column, columns), true)} />` : null}
+    <div class="acts">${isRouted && !row.isGone && !isLocked ? html`<${Act} run=${() => run(() => stopOn(row), true)}>Stop</${Act}>` : null}
+      ${page ? html`<a class="btn" href=${page}>Open ${row.name}</a>` : null}</div></${Pop}>`
+}
+
+interface Attempt {
+  act: () => Promise<void>
+  open: (opened: Opened | null) => void
+  /** The popover has done its work when it went through. */
+  isOver: boolean
+}
+
+async function attempt(row: Row, opened: Opened, { act, open, isOver }: Attempt): Promise<void> {
+  if (isOver) open(null)
+  try {
+    await act()
+  } catch (thrown) {
+    open({ ...opened, row: row.key, ...refusalOf(thrown) })
+  }
+}
+
+/** The crosspoint, or the name. */
+function anchorOf({ row, column }: Opened): Element | null {
+  const line = [...document.querySelectorAll<HTMLElement>('.matrix tr[data-row]')].find(
+    ({ dataset }) => dataset.row === row,
+  )
+  const pins = [...(line?.querySelectorAll<HTMLElement>('button[data-column]') ?? [])]
+  const pin = column === null ? undefined : pins.find(({ dataset }) => dataset.column === column)
+  return pin ?? line?.querySelector('.row-name') ?? null
+}
+
+function titleOf({ name, lit, source }: Row): string {
+  if (lit === 'fault') return `${name} is silent`
+  if (lit === 'mute') return `${name} is muted`
+  if (lit === 'gone') return `${name} is not reachable`
+  return source === '' ? name : `${name} plays ${source}`
+}
+
+/** From the encoder to the output; the encoder speaks for itself where it was heard. */
+function linksFor({ sound, column }: Row, columns: readonly Column[]): Link[] {
+  // What is broken stands above the chain already.
+  const broken = brokenLink(sound?.checks ?? [])?.name
+  const links = linksOf(sound?.checks ?? []).map((link) => (link.key === broken ? { ...link, text: '' } : link))
+  const from = columns.find(({ key }) => key === column)
+  if (!from?.peer) return links
+  const head = `${from.name} ${from.isGone ? 'is not reachable' : 'sends'}`
+  const level = from.isTold
+    ? from.rmsDb === null
+      ? 'silence'
+      : `${fixed(from.rmsDb, 1)} dBFS`
+    : 'it does not say how loud'
+  const first: Link = {
+    key: 'encoder',
+    lit: from.isGone ? 'gone' : from.isTold ? 'ok' : 'off',
+    head,
+    text: `${groupText(from)}, ${from.isGone ? 'asked in vain' : level}`,
+  }
+  return [first, ...links.filter(({ key }) => key !== 'stream')]
+}
+
+function loudness(row: Row, run: (act: () => Promise<void>) => void): Child {
+  const volume = row.sound?.volume
+  if (!volume) return null
+  const text = volume.volume === 0 ? 'silent' : `${fixed(volume.volumeDb, 1)} dB`
+  return html`<div class="pop-volume"><${Act} kind="icon" label="1 dB down" run=${() => run(() => stepOn(row, -1))}>${icon('minus')}</${Act}><output>${text}</output>
+    <${Act} kind="icon" label="1 dB up" run=${() => run(() => stepOn(row, 1))}>${icon('plus')}</${Act}>
+    <${Act} pressed=${volume.mute} run=${() => run(() => muteOn(row))}>${icon('mute')}${volume.mute ? 'Muted' : 'Mute'}</${Act}></div>`
+}
+
+interface SourcesFacts {
+  row: Row
+  columns: readonly Column[]
+  play: (column: Column) => void
+}
+
+/** Every stream, one touch away. */
+function Sources({ row, columns, play }: SourcesFacts): VNode {
+  const [filter, setFilter] = useState('')
+  const others = columns.filter(({ key }) => key !== row.column)
+  const shown = others.filter(({ name, mcast, peer }) => matches(`${name} ${mcast} ${peer?.hostname ?? ''}`, filter))
+  if (others.length === 0)
+    return say('off', 'No other stream was found', 'Encoders appear within seconds of their start.')
+  const find =
+    others.length > 6 ? filterInput({ filter, setFilter, label: 'Find a stream', placeholder: 'Find a stream' }) : null
+  return html`<div class="sources stack"><h3>Play ${row.column === null ? 'a stream' : 'another'}</h3>${find}
+    <ul>${shown.map((column) => html`<li key=${column.key}><button class="link" type="button" disabled=${column.mcast === ''} onClick=${() => play(column)}>${lamp(column.isGone ? 'gone' : column.isTold && column.rmsDb === null ? 'off' : 'ok')}<span>${column.name}<span class="under">${groupText(column)}${column.isGone ? ', not reachable' : ''}</span></span></button></li>`)}</ul>
+    ${shown.length === 0 ? html`<p class="small faint">No stream matches; ${count(others.length)} are hidden.</p>` : null}</div>`
+}
+
+/** The password of a board that has another one; it goes to that board alone, and is kept as long as this page. */
+function Password({ row, done }: { row: Row; done: () => Promise<void> }): VNode {
+  const form = useForm({ password: '' })
+  async function submit(event: Event): Promise<void> {
+    event.preventDefault()
+    typePassword(row.peer, String(form.values.value.password))
+    await form.submit(done)
+  }
+  return html`<form class="unlock" onSubmit=${(event: Event) => void submit(event)} novalidate>
+    ${input({ form, name: 'password', label: `Password of ${row.name}`, type: 'password', autocomplete: 'off', first: true })}
+    <${Act} type="submit" waits=${form.isBusy.value || form.values.value.password === ''}>Use it</${Act}></form>`
+}

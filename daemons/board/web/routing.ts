@@ -1,0 +1,248 @@
+/** The matrix as a model: which decoder plays which stream, how that goes, and the sentence over all of it. */
+import type { Judgement, Lit } from '#kit/web/lamp.ts'
+import { age, count, listed, sinceText } from '#kit/web/numbers.ts'
+import { matches } from '#kit/web/tools.ts'
+import type { Peer } from './api.ts'
+import { type FarBoard, lastOf } from './far-boards.ts'
+import type { FarDecoder, FarEncoder, FarSound } from './far-sound.ts'
+import { nameOf, type When } from './matrix.ts'
+import type { Check } from './sound.ts'
+import { groupText } from './sound-words.ts'
+
+/** A stream across: of an encoder that was found, or one that a decoder plays and nobody here sends. */
+export interface Column {
+  key: string
+  /** null: no board of ours. */
+  peer: Peer | null
+  name: string
+  mcast: string
+  port: number
+  /** Address of its sender, where that is a board. */
+  source: string | null
+  /** null where the board does not say. */
+  encoding: string | null
+  channels: number | null
+  isGone: boolean
+  /** null: silent, or not known. */
+  rmsDb: number | null
+  /** Whether it tells its level at all. */
+  isTold: boolean
+}
+
+/** A decoder down. */
+export interface Row {
+  key: string
+  peer: Peer
+  name: string
+  /** `mute` and `off` are somebody's wish; `busy` is not known yet. */
+  lit: Lit
+  /** One sentence: what is heard, or why nothing is. */
+  why: string
+  /** What it plays, as the lists say it: `Stage mix`. */
+  source: string
+  /** As it says, or said last. */
+  sound: FarDecoder | null
+  /** Of the stream it plays; null where it plays none. */
+  column: string | null
+  isLocked: boolean
+  /** It does not answer now; what is known of it is old. */
+  isGone: boolean
+  /** Nothing was heard of what it should play, and that is nobody's wish. */
+  isSilent: boolean
+}
+
+/** What is known of the boards. */
+export interface Seen {
+  peers: readonly Peer[]
+  boards: ReadonlyMap<string, FarBoard>
+  /** Of this board itself. */
+  own: FarSound | null
+  when: When
+}
+
+/** Streams across: encoders by name, then what else is played. */
+export function columnsOf({ peers, boards, own }: Seen): Column[] {
+  const encoders = peers.filter(({ role }) => role === 'encoder').map((peer) => columnOf(peer, boards, own))
+  const known = encoders.toSorted((a, b) => a.name.localeCompare(b.name) || a.key.localeCompare(b.key))
+  const others = new Map<string, Column>()
+  for (const peer of peers) {
+    const route = peer.role === 'decoder' ? decoderOf(peer, boards, own)?.route : undefined
+    if (!route?.mcast || known.some((each) => isSame(each, route))) continue
+    const key = `stream ${groupText(route)}`
+    const name = route.name ?? others.get(key)?.name ?? groupText(route)
+    others.set(key, { ...NO_BOARD, key, name, mcast: route.mcast, port: route.port, encoding: route.encoding })
+  }
+  return [...known, ...[...others.values()].toSorted((a, b) => a.name.localeCompare(b.name))]
+}
+
+const NO_BOARD = { peer: null, source: null, channels: null, isGone: false, rmsDb: null, isTold: false }
+
+function columnOf(peer: Peer, boards: ReadonlyMap<string, FarBoard>, own: FarSound | null): Column {
+  const board = boards.get(peer.url)
+  const sound = peer.self ? own : lastOf(board)?.sound
+  const told: FarEncoder | undefined = sound?.kind === 'encoder' ? sound : undefined
+  const isGone = !peer.self && (peer.state === 'unreachable' || board?.state === 'silent')
+  const stream = told?.stream ?? announcedOf(peer.stream)
+  return {
+    key: peer.url,
+    peer,
+    name: told?.stream.name || nameOf(peer),
+    mcast: stream.mcast,
+    port: stream.port,
+    source: peer.ip,
+    encoding: told?.stream.encoding ?? null,
+    channels: told?.stream.channels ?? null,
+    isGone,
+    rmsDb: isGone ? null : (told?.rmsDb ?? null),
+    isTold: !isGone && told !== undefined,
+  }
+}
+
+/** `239.69.1.2:5004`, as mDNS has it. */
+function announcedOf(stream: string | null): { mcast: string; port: number } {
+  const [mcast = '', port = '0'] = (stream ?? '').split(':')
+  return { mcast, port: Number(port) }
+}
+
+function isSame(one: { mcast: string; port: number }, other: { mcast: string; port: number }): boolean {
+  return one.mcast === other.mcast && one.port === other.port
+}
+
+function decoderOf(peer: Peer, boards: ReadonlyMap<string, FarBoard>, own: FarSound | null): FarDecoder | null {
+  const sound = peer.self ? own : lastOf(boards.get(peer.url))?.sound
+  return sound?.kind === 'decoder' ? sound : null
+}
+
+/** Decoders down, by name. */
+export function rowsOf(seen: Seen, columns: readonly Column[]): Row[] {
+  return seen.peers
+    .filter(({ role }) => role === 'decoder')
+    .map((peer) => rowOf(peer, seen, columns))
+    .toSorted((a, b) => a.name.localeCompare(b.name) || a.key.localeCompare(b.key))
+}
+
+function rowOf(peer: Peer, { boards, own, when }: Seen, columns: readonly Column[]): Row {
+  const board = boards.get(peer.url)
+  const sound = decoderOf(peer, boards, own)
+  const column = sound ? columnFor(sound, columns) : undefined
+  const source = column?.name ?? ''
+  const row = { key: peer.url, peer, name: nameOf(peer), sound, column: column?.key ?? null, source }
+  const said = (lit: Lit, why: string, more: Partial<Row> = {}): Row => ({
+    ...row,
+    ...{ lit, why, isLocked: false, isGone: false, isSilent: false },
+    ...more,
+  })
+  if (!peer.self && (peer.state === 'unreachable' || board?.state === 'silent'))
+    return said('gone', goneText(peer, board, when), { isGone: true })
+  if (board?.state === 'locked') return said('warn', board.text, { isLocked: true, column: null, sound: null })
+  if (!peer.self && !board) return said('busy', 'Being asked what it plays.')
+  if (!sound) return said('off', lastOf(board)?.text ?? 'It says nothing of what it plays.')
+  const { lit, why } = judgeDecoder(sound, source)
+  return said(lit, why, { isSilent: lit === 'fault' })
+}
+
+/** The stream of a route: of those that share its address the one that is played. */
+function columnFor({ route, sender }: FarDecoder, columns: readonly Column[]): Column | undefined {
+  const same = route.mcast === '' ? [] : columns.filter((column) => isSame(column, route))
+  return same.find(({ source }) => source !== null && source === (route.source ?? sender)) ?? same[0]
+}
+
+function goneText(
+  { last_answer_at: answeredAt, last_heard_at: heardAt }: Peer,
+  board: FarBoard | undefined,
+  when: When,
+): string {
+  const at = Math.max(answeredAt ?? 0, heardAt ?? 0)
+  if (board?.state === 'silent' && !board.last && at > when.nowMs - 60_000) return 'It does not answer this browser.'
+  return at === 0
+    ? 'It does not answer.'
+    : `Not reachable since ${sinceText(at, when.nowMs, when.zone)}, ${age(Math.max(1000, when.nowMs - at), 1)}.`
+}
+
+/** The first link that is broken; undefined where sound comes out. */
+export function brokenLink(checks: readonly Check[]): Check | undefined {
+  return checks.find(({ state }) => state !== 'ok' && state !== 'warn')
+}
+
+function judgeDecoder({ route, checks, playing, lossPercent }: FarDecoder, source: string): { lit: Lit; why: string } {
+  if (route.mcast === '') return { lit: 'off', why: 'Nothing routed' }
+  const broken = brokenLink(checks)
+  const what = source || groupText(route)
+  if (broken?.state === 'fault') return { lit: 'fault', why: broken.text || `${what} is not heard.` }
+  if (broken?.state === 'off')
+    return { lit: broken.code === 'stopped' ? 'off' : 'mute', why: broken.text || 'It is muted.' }
+  if (broken) return { lit: 'busy', why: broken.text || `${what} begins.` }
+  if (!playing) return { lit: 'fault', why: `${what} is not heard, and it does not say why.` }
+  const trouble = checks.find(({ state }) => state === 'warn')
+  if (trouble?.code === 'silence') return { lit: 'off', why: trouble.text }
+  if (trouble) return { lit: 'warn', why: trouble.text }
+  return (lossPercent ?? 0) > 0 ? { lit: 'warn', why: `${what}, packets are lost.` } : { lit: 'ok', why: what }
+}
+
+/** Not playing what it is to play, or not known to. */
+export function isNeedyRow({ lit, isLocked }: Row): boolean {
+  return lit === 'fault' || lit === 'gone' || lit === 'warn' || isLocked
+}
+
+/** Those that need somebody first, for a list on a phone. */
+export function needyFirst(rows: readonly Row[]): Row[] {
+  const order: readonly Lit[] = ['fault', 'gone', 'warn', 'busy', 'ok', 'off', 'mute']
+  return rows.toSorted((a, b) => order.indexOf(a.lit) - order.indexOf(b.lit))
+}
+
+/** What a filter leaves: decoders, encoders, or where it finds both, both. */
+export function filtered(
+  { rows, columns }: { rows: readonly Row[]; columns: readonly Column[] },
+  filter: string,
+): { rows: readonly Row[]; columns: readonly Column[] } {
+  if (filter.trim() === '') return { rows, columns }
+  const foundRows = rows.filter(({ name, why, peer }) => matches(`${name} ${peer.hostname} ${peer.ip} ${why}`, filter))
+  const foundColumns = columns.filter(({ name, peer, mcast }) =>
+    matches(`${name} ${peer?.hostname ?? ''} ${peer?.ip ?? ''} ${mcast}`, filter),
+  )
+  if (foundRows.length === 0 && foundColumns.length === 0) return { rows: [], columns: [] }
+  return {
+    rows: foundRows.length === 0 ? rows : foundRows,
+    columns: foundColumns.length === 0 ? columns : foundColumns,
+  }
+}
+
+/** The verdict: what is silent and should not be, before anything else. */
+export function judgeRouting(rows: readonly Row[]): Judgement {
+  const routed = rows.filter(({ sound, lit }) => sound !== null && sound.route.mcast !== '' && lit !== 'gone')
+  const silent = rows.filter(({ isSilent }) => isSilent)
+  const gone = rows.filter(({ isGone }) => isGone)
+  const worn = rows.filter(({ lit, isLocked }) => lit === 'warn' && !isLocked)
+  const locked = rows.filter(({ isLocked }) => isLocked)
+  const muted = rows.filter(({ lit }) => lit === 'mute')
+  const be = (some: readonly Row[], one: string, more: string, text: string): string =>
+    some.length === 0 ? '' : `${namesOf(some)} ${some.length === 1 ? one : more} ${text}.`
+  const more = [
+    be(gone, 'cannot', 'cannot', 'be reached'),
+    be(locked, 'asks', 'ask', 'for another password'),
+    be(worn, 'needs', 'need', 'a look'),
+    be(muted, 'is', 'are', 'muted'),
+  ]
+  const playing = routed.length - silent.length - muted.length
+  const all =
+    routed.length === 0
+      ? 'No decoder is routed to a stream.'
+      : `${count(playing)} of ${count(routed.length)} routed ${routed.length === 1 ? 'decoder plays' : 'decoders play'}.`
+  const lit: Lit =
+    silent.length > 0
+      ? 'fault'
+      : gone.length + locked.length + worn.length > 0
+        ? 'warn'
+        : routed.length > 0
+          ? 'ok'
+          : 'off'
+  return {
+    lit,
+    sentence: [all, be(silent, 'is', 'are', 'silent')].filter(Boolean).join(' '),
+    why: more.filter(Boolean).join(' '),
+  }
+}
+
+function namesOf(rows: readonly Row[]): string {
+  return listed(rows.map(({ name }) => name))
+}

@@ -1,0 +1,158 @@
+/** The last hour of a board with sound as plots: when packets came or went, and how far its clock was off. */
+import type { VNode } from 'preact'
+import { useState } from 'preact/hooks'
+import { type Child, html } from '#kit/web/html.ts'
+import { say } from '#kit/web/lamp.ts'
+import { useLook } from '#kit/web/look.ts'
+import { zone } from '#kit/web/now.ts'
+import { fixed, THIN, UNKNOWN } from '#kit/web/numbers.ts'
+import { legend, Plot, type PlotFacts, type Points } from '#kit/web/plot.ts'
+import { api } from './api.ts'
+import type { HistoryView } from './sound.ts'
+import { msOfUs, signed } from './sound-words.ts'
+import { status } from './state.ts'
+
+/** An hour is long: what is new since the last look is a pixel or two. */
+const LOOK_HISTORY_MS = 10_000
+const HOUR_MS = 3_600_000
+
+/** Packets at a decoder, and its clock. */
+export function DecoderPlots(): VNode {
+  const { history, words } = useHistory()
+  const decoder = status.value?.decoder
+  if (!history) return words
+  const link = decoder?.route.effective_link_ms ?? null
+  return html`${panel({ title: 'Packet arrival', about: 'last hour, ms after sending', now: afterText(decoder?.arrival?.latest_us, link), nowName: 'latest now', unit: 'ms', facts: arrivalFacts(history, link) })}${clockPanel(history)}`
+}
+
+/** Packets of an encoder, and its clock. */
+export function EncoderPlots(): VNode {
+  const { history, words } = useHistory()
+  const spacing = status.value?.encoder?.sent.spacing_us
+  if (!history) return words
+  return html`${panel({ title: 'Packet spacing', about: 'last hour', now: msOfUs(spacing?.p99), nowName: '99 % now', unit: 'ms', facts: spacingFacts(history) })}${clockPanel(history)}`
+}
+
+function useHistory(): { history: HistoryView | null; words: VNode } {
+  const [history, setHistory] = useState<HistoryView | null>(null)
+  const { refused } = useLook(async () => setHistory(await api.history()), LOOK_HISTORY_MS)
+  const words =
+    refused === null
+      ? say(
+          'busy',
+          'Asking the board for its history',
+          'One hour, 3 600 samples. This usually takes less than a second.',
+        )
+      : say('fault', 'The history could not be read', refused)
+  return { history, words: html`<section class="panel">${words}</section>` }
+}
+
+interface PanelFacts {
+  title: string
+  about: string
+  /** The newest value, large: nobody reads a curve for one number. */
+  now: string
+  nowName: string
+  unit: string
+  facts: PlotFacts | null
+}
+
+function panel({ title, about, now, nowName, unit, facts }: PanelFacts): VNode {
+  const body: Child = facts
+    ? html`<div class="in stack"><${Plot} ...${facts} />${facts.traces.length > 1 || facts.limit ? legend(facts) : null}</div>`
+    : say('off', 'Nothing was measured in this hour', 'It is drawn as soon as there is something.')
+  return html`<section class="panel" aria-label=${title}><header><h2>${title}</h2><span class="faint later">${about}</span>
+    <div class="acts"><span class="unit">${nowName} <b class="now">${now}</b>${now === UNKNOWN ? '' : `${THIN}${unit}`}</span></div></header>${body}</section>`
+}
+
+function clockPanel(history: HistoryView): VNode {
+  const ptp = status.value?.ptp
+  return panel({
+    title: 'Clock against grandmaster',
+    about: 'last hour',
+    now: signed(ptp?.offset_ns ?? null, 0),
+    nowName: 'now',
+    unit: 'ns',
+    facts: clockFacts(history),
+  })
+}
+
+/** What is left of the link offset, as time since the sample was sent. */
+function afterText(leftUs: number | null | undefined, linkMs: number | null): string {
+  if (leftUs === null || leftUs === undefined || linkMs === null) return UNKNOWN
+  return msOfUs(linkMs * 1000 - leftUs)
+}
+
+/** Arrivals against the link offset; null where nothing came in the whole hour. */
+export function arrivalFacts(history: HistoryView, linkMs: number | null): PlotFacts | null {
+  const { earliest_us: earliest, latest_us: latest, middle_us: middle, lost } = history.series
+  if (!earliest || !latest || linkMs === null || latest.every((each) => each === null)) return null
+  const after = (points: Points): (number | null)[] =>
+    points.map((left) => (left === null ? null : linkMs - left / 1000))
+  const traces = [
+    { name: 'latest', points: after(latest), kind: 'read' as const },
+    { name: 'earliest', points: after(earliest), kind: 'read' as const },
+    ...(middle ? [{ name: 'middle', points: after(middle), kind: 'line' as const }] : []),
+  ]
+  return {
+    ...usual(history),
+    label: `Arrival of packets in the last hour, ${spanText(after(earliest), after(latest), 2)} ms after sending; the limit is ${linkMs} ms`,
+    traces,
+    unit: 'ms',
+    decimals: 2,
+    band: [0, 1],
+    limit: { name: `link offset ${linkMs} ms`, value: linkMs },
+    ...(lost ? { lost: { name: 'lost', points: lost } } : {}),
+    least: [0, linkMs],
+    heightPx: 176,
+  }
+}
+
+/** Distances between packets as they left. */
+export function spacingFacts(history: HistoryView): PlotFacts | null {
+  const { spacing_p50_us: middle, spacing_p99_us: most, spacing_max_us: worst } = history.series
+  if (!middle || !most || middle.every((each) => each === null)) return null
+  const ms = (points: Points): (number | null)[] => points.map((us) => (us === null ? null : us / 1000))
+  return {
+    ...usual(history),
+    label: `Distance between packets in the last hour, ${spanText(ms(middle), ms(worst ?? most), 2)} ms`,
+    traces: [
+      { name: 'middle', points: ms(middle), kind: 'line' },
+      { name: '99 %', points: ms(most), kind: 'dashed' },
+      ...(worst ? [{ name: 'worst', points: ms(worst), kind: 'dotted' as const }] : []),
+    ],
+    unit: 'ms',
+    decimals: 2,
+    least: [0, 1],
+    heightPx: 144,
+  }
+}
+
+/** Offset of the clock; null where it was never known. */
+export function clockFacts(history: HistoryView): PlotFacts | null {
+  const { ptp_offset_ns: offset } = history.series
+  if (!offset || offset.every((each) => each === null)) return null
+  return {
+    ...usual(history),
+    label: `Clock against the grandmaster in the last hour, ${spanText(offset, offset, 0)} ns`,
+    traces: [{ name: 'offset', points: offset, kind: 'line' }],
+    unit: 'ns',
+    decimals: 0,
+    least: [-100, 100],
+    heightPx: 112,
+  }
+}
+
+function usual({
+  from_at: fromMs,
+  step_s: stepS,
+}: HistoryView): Pick<PlotFacts, 'fromMs' | 'stepMs' | 'spanMs' | 'zone'> {
+  return { fromMs, stepMs: stepS * 1000, spanMs: HOUR_MS, zone: zone.value }
+}
+
+function spanText(low: Points, high: Points, decimals: number): string {
+  const known = (points: Points): number[] => points.filter((each) => each !== null)
+  const least = known(low).reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY)
+  const most = known(high).reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY)
+  return `between ${fixed(least, decimals)} and ${fixed(most, decimals)}`
+}

@@ -1,0 +1,106 @@
+/** How the pages say what encoders and decoders do. */
+import type { Link } from '#kit/web/chain.ts'
+import type { Lit } from '#kit/web/lamp.ts'
+import { fixed, many, UNKNOWN } from '#kit/web/numbers.ts'
+import type { Check, CheckState, PtpView, RefClock } from './sound.ts'
+
+const LITS: Readonly<Record<CheckState, Lit>> = {
+  ok: 'ok',
+  warn: 'warn',
+  fault: 'fault',
+  off: 'off',
+  not_judged: 'off',
+}
+
+/** Checks as the chain names them; one that is not here goes by its own name. */
+const HEADS: Readonly<Record<string, string>> = {
+  input: 'Input',
+  level: 'Level',
+  clock: 'Clock',
+  sending: 'Sending',
+  announced: 'Announced',
+  stream: 'Stream',
+  packets: 'Packets',
+  sender: 'Sender',
+  format: 'Format',
+  grandmaster: 'Master',
+  loss: 'Loss',
+  volume: 'Volume',
+  output: 'Output',
+}
+
+/** The links of a chain. */
+export function linksOf(checks: readonly Check[]): Link[] {
+  return checks.map((check) => {
+    const { name, state, text } = check
+    const isJudged = state !== 'not_judged'
+    const head = Object.hasOwn(HEADS, name) ? (HEADS[name] ?? name) : name
+    return { key: name, lit: litOfCheck(check), head, text: isJudged ? text : 'not judged' }
+  })
+}
+
+/** The lamp of a check; of another board's it may be anything. */
+export function litOfCheck({ state, code }: Pick<Check, 'state' | 'code'>): Lit {
+  if (state === 'off' && (code === 'muted' || code === 'volume_zero')) return 'mute'
+  return Object.hasOwn(LITS, state) ? LITS[state] : 'off'
+}
+
+/** Whether the chain stands up: something keeps the sound back, or nearly. A board that was stopped is as it should be. */
+export function isBroken(checks: readonly Check[]): boolean {
+  return checks.some(
+    ({ state, code }) => state === 'fault' || state === 'warn' || (state === 'off' && code !== 'stopped'),
+  )
+}
+
+/** `239.69.10.4:5004` */
+export function groupText({ mcast, port }: { mcast: string; port: number }): string {
+  return `${mcast}:${port}`
+}
+
+/** `L24, 2 channels` */
+export function formatText({ encoding, channels }: { encoding: string | null; channels: number | null }): string {
+  return [encoding ?? UNKNOWN, channels === null ? null : many(channels, 'channel')].filter(Boolean).join(', ')
+}
+
+/** `−12.0`, and in words what is silence. */
+export function volumeText({ volume, volume_db }: { volume: number; volume_db: number }): string {
+  return volume === 0 ? 'silent' : fixed(volume_db, 1)
+}
+
+/** Whose clock a stream goes by. */
+export function refClockText(refclk: RefClock | null): string {
+  if (refclk === null) return 'it names no clock'
+  if (refclk.kind === 'other') return refclk.text
+  if (refclk.kind === 'localmac') return `its own clock, ${refclk.mac}`
+  return `PTP ${refclk.grandmaster}, domain ${refclk.domain}`
+}
+
+/** Whether a stream is what a route plays: the same group and port, and of the sender that is played where both are known. */
+export function isRouted(
+  stream: { mcast: string; port: number; source: string | null },
+  route: { mcast: string; port: number; source: string | null },
+  sender: string | null = null,
+): boolean {
+  if (route.mcast === '' || stream.mcast !== route.mcast || stream.port !== route.port) return false
+  const played = route.source ?? sender
+  return played === null || stream.source === null || stream.source === played
+}
+
+/** The clock as a lamp. */
+export function ptpLit({ state }: Pick<PtpView, 'state'>): Lit {
+  if (state === 'locked' || state === 'master') return 'ok'
+  if (state === 'fault') return 'fault'
+  if (state === 'off') return 'off'
+  return state === 'absent' || state === 'holdover' ? 'warn' : 'busy'
+}
+
+/** With its sign, as what may be on either side of nothing: `+38`. */
+export function signed(value: number | null, decimals: number): string {
+  const text = fixed(value, decimals)
+  return value !== null && value > 0 && /[1-9]/.test(text) ? `+${text}` : text
+}
+
+/** Microseconds as milliseconds of sound: `2.31`. */
+export function msOfUs(us: number | null | undefined): string {
+  return us === null || us === undefined ? UNKNOWN : fixed(us / 1000, 2)
+}
