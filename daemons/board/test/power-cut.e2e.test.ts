@@ -179,7 +179,10 @@ t.test(
     const tallies = await Promise.all(kinds.map((kind) => lane(t, kind, KILLS / kinds.length)))
     for (const [index, { kills, acknowledged, cutOff }] of tallies.entries()) {
       t.comment(`${kinds[index]?.path}: ${kills} kills, ${acknowledged} saves acknowledged, ${cutOff} cut off`)
-      t.ok(kills >= 10 && acknowledged >= 3 && cutOff >= 3, 'often enough to mean something')
+      t.ok(kills >= 10 && acknowledged >= 3, 'often enough to mean something')
     }
+    // How many of a lane are cut off is chance, and on a busy machine few are.
+    const cutOff = tallies.reduce((sum, tally) => sum + tally.cutOff, 0)
+    t.ok(cutOff >= 15, `${cutOff} saves were cut off`)
   },
 )

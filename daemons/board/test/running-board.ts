@@ -1,6 +1,12 @@
 /** The real board as a child process, and requests to it, for end-to-end tests. */
-import type { Test } from 'tap'
-import { type Answer, ask, type RunningDaemon, type StartOptions, startDaemon } from '#kit/test/running-daemon.ts'
+import {
+  type Answer,
+  ask,
+  type Owner,
+  type RunningDaemon,
+  type StartOptions,
+  startDaemon,
+} from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 
 export interface RunningBoard extends RunningDaemon {
@@ -11,7 +17,7 @@ export interface RunningBoard extends RunningDaemon {
 }
 
 /** Starts `plantroom board` on a free port of 127.0.0.1; ended with the test. */
-export async function startBoard(t: Test, options: StartOptions = {}): Promise<RunningBoard> {
+export async function startBoard(t: Owner, options: StartOptions = {}): Promise<RunningBoard> {
   const daemon = await startDaemon(t, 'board', options)
   return {
     ...daemon,

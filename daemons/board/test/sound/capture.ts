@@ -1,0 +1,40 @@
+/** What tshark says of packets on loopback: an eye that is not ours. */
+import { execFile } from 'node:child_process'
+import { rmSync } from 'node:fs'
+import { promisify } from 'node:util'
+import type { Owner } from '#kit/test/running-daemon.ts'
+import { until } from '#kit/test/until.ts'
+import { startPeer } from './other-programs.ts'
+
+const run = promisify(execFile)
+
+/** Packets in a file. */
+export interface Capture {
+  /** Ends it; what came until now is in the file. */
+  stop(): Promise<void>
+  /** One row for each packet that matches, with the fields as tshark prints them. @param rtpPorts read as RTP */
+  rows(filter: string, fields: readonly string[], rtpPorts?: readonly number[]): Promise<string[][]>
+}
+
+/** Room for a minute of a few streams. */
+const MOST_OUTPUT = 64 << 20
+
+/** Starts to capture on lo; ended with the test. @param filter of pcap: `udp port 5004` */
+export async function startCapture(t: Owner, path: string, filter: string): Promise<Capture> {
+  const dumpcap = startPeer(t, ['dumpcap', '-q', '-i', 'lo', '-f', filter, '-w', path])
+  t.teardown(() => rmSync(path, { force: true }))
+  await until('dumpcap captures', () => dumpcap.said().includes('File:'), 10_000)
+  return {
+    stop: async () => void (await dumpcap.stop()),
+    async rows(display, fields, rtpPorts = []) {
+      const asRtp = rtpPorts.flatMap((port) => ['-d', `udp.port==${port},rtp`])
+      const wanted = fields.flatMap((field) => ['-e', field])
+      const args = ['-r', path, ...asRtp, '-Y', display, '-T', 'fields', '-E', 'separator=/t', ...wanted]
+      const { stdout } = await run('tshark', args, { maxBuffer: MOST_OUTPUT })
+      return stdout
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => line.split('\t'))
+    },
+  }
+}
