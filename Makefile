@@ -88,7 +88,7 @@ test: ## sets everything up and runs every check and test
 	@node scripts/run-tests.ts checks unit e2e
 
 .PHONY: bench
-bench: bench-gateway bench-serial ## every measurement
+bench: bench-gateway bench-serial bench-audio ## every measurement
 
 .PHONY: bench-gateway
 bench-gateway: build ## the gateway against its peers; results in docs/bench
@@ -100,13 +100,18 @@ bench-serial: build ## the board's serial server against its peers; results in d
 	@scripts/apt-setup.sh bench
 	@node scripts/bench/serial.ts
 
+.PHONY: bench-audio
+bench-audio: build ## encoder and decoder against GStreamer's own tools, a quarter of an hour; results in docs/bench
+	@scripts/apt-setup.sh bench
+	@node --expose-gc scripts/bench/audio.ts
+
 .PHONY: system-test
 system-test: deb ## boots the units for real in a container of Debian trixie (needs root)
 	@scripts/apt-setup.sh system-test
 	@scripts/system-test.sh
 
 .PHONY: vm-test
-vm-test: deb ## the board on a kernel of its own: USB/IP between two guests in QEMU (needs root)
+vm-test: deb ## the board on a kernel of its own: USB/IP, sound cards, in guests in QEMU (needs root)
 	@scripts/apt-setup.sh vm-test
 	@node scripts/run-tests.ts vm
 

@@ -9,13 +9,19 @@ set -u
 
 packages_of() {
   case $1 in
-    build) echo g++ make python3 ;;
+    # Sound: headers for the addon, and the plugins that it loads.
+    build)
+      echo g++ make python3 pkg-config libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev \
+        gstreamer1.0-plugins-base gstreamer1.0-plugins-good libasound2-dev
+      ;;
     # Peers that nobody here wrote, and a browser for the pages.
     test)
-      echo g++ make python3 curl openssl socat mbpoll libmodbus-dev pkg-config chromium fonts-dejavu-core python3-serial ser2net \
-        tshark g++-aarch64-linux-gnu qemu-user-static libc6-arm64-cross usbip shellcheck iproute2 python3-zeroconf
+      packages_of build
+      echo gstreamer1.0-tools curl openssl socat mbpoll libmodbus-dev chromium fonts-dejavu-core python3-serial ser2net \
+        linuxptp tshark ffmpeg g++-aarch64-linux-gnu qemu-user-static libc6-arm64-cross usbip shellcheck iproute2 \
+        python3-zeroconf
       ;;
-    bench) echo socat ser2net ;;
+    bench) echo socat ser2net gstreamer1.0-tools tshark python3 ;;
     system-test) echo mmdebstrap systemd-container curl dpkg-dev ;;
     # A guest with a kernel of its own: what makes its disk, and what runs it.
     vm-test) echo mmdebstrap debian-archive-keyring busybox-static cpio kmod e2fsprogs xz-utils qemu-system-x86 qemu-utils ;;

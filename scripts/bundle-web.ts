@@ -6,7 +6,10 @@ import { gzipSync } from 'node:zlib'
 import { build, type Metafile, type Plugin } from 'esbuild'
 import { isMain } from './is-main.ts'
 
-/** What a page may weigh as it goes over the wire: script and style of all pages, its own part, and what that part needs. */
+/**
+ * What a page may weigh as it goes over the wire: script and style of all pages, its own part, and what that part needs.
+ * What such a part fetches when the page stands already may weigh as much again (docs/decisions/205-plots-come-after.md).
+ */
 const MOST_GZIP_BYTES = 40_000
 
 /** What to bundle. */
@@ -130,15 +133,21 @@ function outputOf(metafile: Metafile, entry: string): string {
   return found[0]
 }
 
-/** A page is the entry and one part that it fetches, each with everything they import. */
+/**
+ * A page is the entry and one part that it fetches, each with everything they import. What only another part fetches
+ * comes later: it is weighed without what every page has.
+ */
 async function weigh(
   metafile: Metafile,
   root: string,
   { js, css }: { js: string; css: string },
 ): Promise<PageWeight[]> {
-  const parts = Object.values(metafile.outputs).flatMap(({ imports }) => imports.filter(isFetched))
-  const pages = [...new Set([js, ...parts.map((part) => part.path)])].map(async (part) => {
-    const needed = new Set([css, ...needs(metafile, js), ...needs(metafile, part)])
+  const first = new Set([css, ...needs(metafile, js)])
+  const all = fetchedBy(metafile, Object.keys(metafile.outputs))
+  const opened = new Set([js, ...fetchedBy(metafile, first)])
+  const pages = [...new Set([js, ...all])].map(async (part) => {
+    const own = [...needs(metafile, part)]
+    const needed = opened.has(part) ? new Set([...first, ...own]) : own.filter((path) => !first.has(path))
     const sizes = await Promise.all(
       [...needed].map(async (path) => gzipSync(await readFile(join(root, path)), { level: 9 }).length),
     )
@@ -150,6 +159,13 @@ async function weigh(
   if (heavy)
     throw new Error(`${heavy.page} weighs ${heavy.gzipBytes} bytes gzip, at most ${MOST_GZIP_BYTES} are allowed`)
   return weights
+}
+
+/** Parts that these files fetch when they run. */
+function fetchedBy(metafile: Metafile, paths: Iterable<string>): string[] {
+  return [...paths].flatMap((path) =>
+    (metafile.outputs[path]?.imports ?? []).filter(isFetched).map((each) => each.path),
+  )
 }
 
 function isFetched({ kind }: { kind: string }): boolean {

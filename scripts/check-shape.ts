@@ -13,8 +13,8 @@ const MOST_LINES = 300
 
 /** What every folder in daemons/ has. */
 const DAEMON_PARTS = ['main.ts', 'assemble.ts', 'config.ts', 'wire', 'core', 'io', 'api', 'web', 'test']
-/** What a daemon may have beside: the board's roles, and data that it reads when somebody asks for it. */
-const DAEMON_MAY_HAVE = ['roles', 'templates']
+/** What a daemon may have beside: more of assemble.ts, the board's roles, and data that it reads when somebody asks for it. */
+const DAEMON_MAY_HAVE = ['assemble', 'roles', 'templates']
 
 /** Units that start no daemon, by the folder of what they start. */
 const OTHER_UNITS: Readonly<Record<string, string>> = { helper: 'native/helper' }

@@ -110,6 +110,8 @@ export function placeOf(path: string): Place | undefined {
   const folders = path.split('/')
   const [top, name] = folders
   const isTest = folders.includes('test') || path.endsWith('.test.ts')
+  // A bench shows what holds, as tests do, and has their tools.
+  if (top === 'scripts' && name === 'bench') return { part: 'test' }
   if (top === 'native' || top === 'scripts') return { part: isTest ? 'test' : top }
   if (top === 'kit') {
     if (isTest) return { part: 'test' }

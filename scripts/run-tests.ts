@@ -5,17 +5,20 @@
  *     node scripts/run-tests.ts [checks] [unit] [e2e] [vm] [FILE ...] [--slowest]
  *
  * `checks` are the checks without tests (scripts/checks.ts), each counted as one test. `unit` is every *.test.ts but
- * *.e2e.test.ts, `e2e` those; `vm` is every *.vm-test.ts, which starts guests of its own. Ends with 0 only when something ran and nothing failed.
+ * *.e2e.test.ts, `e2e` those; `vm` is every *.vm-test.ts, which starts guests of its own. Ends with 0 only when
+ * something ran and nothing failed.
  */
-import { spawn } from 'node:child_process'
 import { globSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { type CheckResult, runChecks } from './checks.ts'
 import { isMain } from './is-main.ts'
-import { createTally, type Tally } from './tap-tally.ts'
+import { emptyTally, type Tally } from './tap-tally.ts'
+import { type Cost, runFiles } from './test-files.ts'
 
-/** Files at a time; the machines this must do on have two cores. */
-const JOBS = 2
+/** Files at a time; the machines this must do on have two cores. Unit tests compute. */
+const UNIT_JOBS = 3
+/** The others wait for daemons, lines and peers half of their time; with four, those that watch the time fail. */
+const E2E_JOBS = 3
 /** Seconds for one file: unit tests never wait, the others start daemons, browsers and peers. */
 const UNIT_FILE_S = 60
 const E2E_FILE_S = 180
@@ -25,22 +28,11 @@ const VM_FILE_S = 900
 const RUN_S = 540
 const VM_RUN_S = 1800
 
-/** Characters kept of what tests write to standard error; shown when something fails. */
-const MOST_STDERR = 20_000
-
 const root = dirname(import.meta.dirname)
-const TAP = join(root, 'node_modules/tap/dist/esm/run.mjs')
-
-/** What a test file may cost; `runS` is for all files of its kind together. */
-export interface Cost {
-  jobs: number
-  fileS: number
-  runS: number
-}
 
 const COSTS: Record<'unit' | 'e2e' | 'vm', Cost> = {
-  unit: { jobs: JOBS, fileS: UNIT_FILE_S, runS: RUN_S },
-  e2e: { jobs: JOBS, fileS: E2E_FILE_S, runS: RUN_S },
+  unit: { jobs: UNIT_JOBS, fileS: UNIT_FILE_S, runS: RUN_S },
+  e2e: { jobs: E2E_JOBS, fileS: E2E_FILE_S, runS: RUN_S },
   vm: { jobs: 1, fileS: VM_FILE_S, runS: VM_RUN_S },
 }
 
@@ -52,58 +44,9 @@ export function testFiles(folder: string, kind: 'unit' | 'e2e' | 'vm'): string[]
   return found.filter((file) => !file.includes('node_modules/') && isE2e(file) === (kind === 'e2e')).sort()
 }
 
-/** The environment for tests: what a service manager gave to this process is not for them. */
-export function testEnvironment(inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const isManagers = (name: string) =>
-    /^(NOTIFY_|WATCHDOG_|LISTEN_)|_DIRECTORY$|^(JOURNAL_STREAM|INVOCATION_ID)$/.test(name)
-  return Object.fromEntries(Object.entries(inherited).filter(([name]) => !isManagers(name)))
-}
-
-/**
- * Runs test files under tap, in `folder`. Rejects when it cannot be started; a run past its time counts as one failure.
- * @param tap the script that is run in tap's place by our own tests: two taps in one checkout share its .tap folder
- */
-export async function runFiles(files: string[], folder: string, cost: Cost, tap = TAP): Promise<Tally> {
-  const { tally, write, end } = createTally()
-  const args = [tap, '--reporter=tap', `--jobs=${cost.jobs}`, `--timeout=${cost.fileS}`, ...files]
-  const child = spawn(process.execPath, args, {
-    cwd: folder,
-    env: testEnvironment(process.env),
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-  })
-  const stop = (signal: NodeJS.Signals) => {
-    // The whole group: tap, the test processes and what they started.
-    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, signal)
-  }
-  const interrupted = () => stop('SIGTERM')
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupted)
-  const late = setTimeout(() => {
-    tally.failed += 1
-    tally.failures.push({ path: ['the whole run'], detail: `not done after ${cost.runS} s` })
-    stop('SIGKILL')
-  }, cost.runS * 1000)
-  child.stdout.setEncoding('utf8').on('data', write)
-  let said = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said = (said + text).slice(-MOST_STDERR)
-  })
-  const code = await new Promise<number | null>((resolve, reject) => child.on('error', reject).on('close', resolve))
-  clearTimeout(late)
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, interrupted)
-  end()
-  if (code !== 0 && tally.failed === 0) {
-    tally.failed += 1
-    tally.failures.push({ path: ['tap'], detail: `ended with ${code}` })
-  }
-  if (tally.failed > 0 && said !== '')
-    tally.failures.push({ path: ['what the tests wrote to standard error'], detail: said })
-  return tally
-}
-
 /** One tally of several. */
 export function sum(tallies: Tally[]): Tally {
-  const total: Tally = { passed: 0, failed: 0, skipped: [], failures: [], times: [] }
+  const total = emptyTally()
   for (const tally of tallies) {
     total.passed += tally.passed
     total.failed += tally.failed
@@ -150,9 +93,9 @@ async function main(args: string[]): Promise<number> {
   for (const kind of ['unit', 'e2e', 'vm'] as const) {
     const files = args.includes(kind) ? testFiles(root, kind) : []
     if (args.includes(kind) && files.length === 0) throw new Error(`no ${kind} test file found below ${root}`)
-    if (files.length > 0) tallies.push(await runFiles(files, root, COSTS[kind]))
+    if (files.length > 0) tallies.push(...(await runFiles(files, root, COSTS[kind])))
   }
-  if (named.length > 0) tallies.push(await runFiles(named, root, COSTS.e2e))
+  if (named.length > 0) tallies.push(...(await runFiles(named, root, COSTS.e2e)))
   const total = sum(tallies)
   for (const line of report(total, { slowest: args.includes('--slowest') })) console.log(line)
   return total.failed === 0 && total.passed > 0 ? 0 : 1

@@ -10,7 +10,8 @@ readonly suite=trixie
 readonly work=build/system-test
 readonly root=$work/$suite
 # D-Bus and networkd are what a board of its own has its name and address by.
-readonly packages=systemd-sysv,udev,curl,procps,init-system-helpers,dbus,iproute2
+# GStreamer, ALSA and ptp4l are what sound needs: recommended by the package, which dpkg does not install by itself.
+readonly packages=systemd-sysv,udev,curl,procps,init-system-helpers,dbus,iproute2,gstreamer1.0-plugins-base,gstreamer1.0-plugins-good,libasound2t64,linuxptp
 # Seconds for the container's whole life, boot and end included.
 readonly bound_s=420
 

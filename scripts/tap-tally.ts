@@ -9,7 +9,7 @@ export interface Failure {
   detail: string
 }
 
-/** What tap says of a file in which nothing was asked. */
+/** What tap's parser says of a file that printed nothing. */
 const EMPTY = 'no tests found'
 
 /** What was seen so far. A test is one titled test at the top of a file, whatever it asserts inside. */
@@ -22,61 +22,72 @@ export interface Tally {
   times: { title: string; ms: number }[]
 }
 
-/** A sink for tap's output and the tally it fills; `end` says that there is no more. */
-export function createTally(): { tally: Tally; write(text: string): void; end(): void } {
-  const tally: Tally = { passed: 0, failed: 0, skipped: [], failures: [], times: [] }
-  const root = new Parser()
-  watchFiles(root, tally)
-  return {
-    tally,
-    write: (text) => void root.write(text),
-    end: () => void root.end(),
-  }
+/** A tally of nothing. */
+export function emptyTally(): Tally {
+  return { passed: 0, failed: 0, skipped: [], failures: [], times: [] }
+}
+
+/** How a test file's process ended. */
+export interface FileEnd {
+  code: number | null
+  signal: NodeJS.Signals | null
+  /** Seconds after which it was ended, if it was. */
+  lateS?: number
 }
 
 /**
- * The outermost level: one subtest per file. A file that dies before or after its tests counts as one failed test,
- * and so does a file without any.
+ * A sink for what one test file prints, and the tally it fills. `end` takes how its process ended: a file that dies
+ * before or after its tests counts as one failed test, and so does a file without any.
  */
-function watchFiles(root: Parser, tally: Tally): void {
-  let seenBefore = 0
-  let failedBefore = 0
-  const fail = (path: string, detail: string) => {
-    tally.failed += 1
-    tally.failures.push({ path: [path], detail })
-  }
-  root.on('child', (file) => watchTests(file, tally))
-  root.on('assert', (result) => {
-    const isNew = tally.times.length > seenBefore
-    if (!result.ok && tally.failed === failedBefore) fail(result.name, detailOf(result))
-    else if (result.ok && !isNew && result.skip && result.skip !== EMPTY)
-      tally.skipped.push({ title: result.name, reason: reasonOf(result.skip) })
-    else if (result.ok && !isNew) fail(result.name, 'no test in this file')
-    seenBefore = tally.times.length
-    failedBefore = tally.failed
+export function createTally(file: string): { tally: Tally; write(text: string): void; end(how: FileEnd): void } {
+  const tally = emptyTally()
+  const parser = new Parser()
+  let skipAll: string | undefined
+  watchTests(parser, file, tally)
+  parser.on('plan', ({ start, end, comment }) => {
+    if (end < start && comment !== '' && comment !== EMPTY) skipAll = comment
   })
-  root.on('bailout', (reason) => fail('bail out', String(reason)))
+  parser.on('bailout', (reason) => fail(tally, [file, 'bail out'], String(reason)))
+  return {
+    tally,
+    write: (text) => void parser.write(text),
+    end({ code, signal, lateS }) {
+      parser.end()
+      const seen = tally.passed + tally.failed + tally.skipped.length
+      if (lateS !== undefined) fail(tally, [file], `not done after ${lateS} s`)
+      else if (tally.failed > 0) return
+      else if (code !== 0) fail(tally, [file], code === null ? `signal: "${signal}"` : `exitCode: ${code}`)
+      else if (seen > 0) return
+      else if (skipAll === undefined) fail(tally, [file], 'no test in this file')
+      else tally.skipped.push({ title: file, reason: skipAll })
+    },
+  }
 }
 
-/** Inside a file: the points at this level are its tests. */
-function watchTests(file: Parser, tally: Tally): void {
+function fail(tally: Tally, path: string[], detail: string): void {
+  tally.failed += 1
+  tally.failures.push({ path, detail })
+}
+
+/** At the top of a file: the points at this level are its tests. */
+function watchTests(parser: Parser, file: string, tally: Tally): void {
   let inside: Failure[] = []
-  file.on('child', (test) => {
+  parser.on('child', (test) => {
     inside = []
     watchAssertions(test, inside)
   })
-  file.on('assert', (result) => {
+  parser.on('assert', (result) => {
     const title = result.name
     if (result.skip) {
-      tally.skipped.push({ title: `${file.name}: ${title}`, reason: reasonOf(result.skip) })
+      tally.skipped.push({ title: `${file}: ${title}`, reason: reasonOf(result.skip) })
     } else if (result.ok) {
       tally.passed += 1
     } else {
       tally.failed += 1
       const found = inside.length > 0 ? inside : [{ path: [], detail: detailOf(result) }]
-      for (const { path, detail } of found) tally.failures.push({ path: [file.name, title, ...path], detail })
+      for (const { path, detail } of found) tally.failures.push({ path: [file, title, ...path], detail })
     }
-    tally.times.push({ title: `${file.name}: ${title}`, ms: result.time ?? 0 })
+    tally.times.push({ title: `${file}: ${title}`, ms: result.time ?? 0 })
     inside = []
   })
 }

@@ -33,12 +33,14 @@ export async function meet(urls: readonly string[]): Promise<void> {
     })
 }
 
-async function getJson(url: string, path: string): Promise<unknown> {
+/** @returns what the board answers */
+export async function getJson(url: string, path: string): Promise<unknown> {
   const response = await fetch(url + path, { signal: AbortSignal.timeout(CALL_MS) })
   return await response.json()
 }
 
-async function until(what: string, isTrue: () => Promise<boolean>): Promise<void> {
+/** Asks until it is so. @throws Error where it takes too long */
+export async function until(what: string, isTrue: () => Promise<boolean>): Promise<void> {
   const endMs = performance.now() + BACK_MS
   // While it restarts nobody answers, which is no fault.
   while (!(await isTrue().catch(() => false))) {

@@ -1,9 +1,9 @@
-/** Two boards of the demo that see each other: one shares serial lines, one a USB device where the kernel can. */
+/** Two boards of the demo: one shares serial lines, one a USB device where the kernel can. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { meet, postForm, saveSettings } from './board-client.ts'
+import { postForm, saveSettings } from './board-client.ts'
 import { type DaemonProcess, startDaemon } from './daemon-process.ts'
 import { LOOPBACK, wantedOrFree } from './free-port.ts'
 import { openNamedLine } from './named-line.ts'
@@ -45,7 +45,6 @@ export async function startBoards(stateFolder: string, undo: Undo): Promise<Demo
   ])
   await share(till.url, { port: '1', label: 'Till scale', mode: 'raw', tcp_port: String(raw.port) })
   await share(till.url, { port: '2', label: 'Parcel scale', mode: 'rfc2217', tcp_port: String(rfc2217.port) })
-  await meet([till.url, counter.url])
   return { till, counter, raw, rfc2217, counterRole }
 }
 

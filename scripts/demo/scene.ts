@@ -3,10 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type ApiClient, portPath, setUpGateway } from './api-client.ts'
+import { meet } from './board-client.ts'
 import { type DemoBoards, startBoards } from './boards.ts'
 import { type DaemonProcess, startDaemon } from './daemon-process.ts'
 import { LOOPBACK, wantedOrFree } from './free-port.ts'
 import { cellarUnits, type DemoUnit, meterUnits, startCellar, startMeters } from './lines.ts'
+import { type Lobby, startLobby } from './lobby.ts'
 import { NAMED_LINES, type NamedLine, openNamedLine } from './named-line.ts'
 import { startScale } from './scale.ts'
 import { openSink } from './sink.ts'
@@ -21,6 +23,7 @@ const MODBUS_TCP_PORT = 1502
 export interface Scene {
   gateway: DaemonProcess
   boards: DemoBoards
+  lobby: Lobby
   meters: string
   cellar: string
   scale: string
@@ -55,8 +58,9 @@ export async function buildScene(listen: string, undo: Undo): Promise<Scene> {
   await setUpBus(api, { path: cellar.path, settings: {} }, cellarUnits)
   await setUpScale(api, scale.path, sink.url)
   const apiKey = await letOthersIn(api, meters.path)
-  const boards = await startBoards(stateFolder, undo)
-  return { gateway, boards, meters: meters.path, cellar: cellar.path, scale: scale.path, tcpPort, apiKey }
+  const [boards, lobby] = await Promise.all([startBoards(stateFolder, undo), startLobby(stateFolder, undo)])
+  await meet([boards.till, boards.counter, lobby.music, lobby.ceiling].map(({ url }) => url))
+  return { gateway, boards, lobby, meters: meters.path, cellar: cellar.path, scale: scale.path, tcpPort, apiKey }
 }
 
 function opened(name: string, undo: Undo): NamedLine {

@@ -4,12 +4,13 @@ import { LOOPBACK } from './free-port.ts'
 import { demoLogin, type Scene } from './scene.ts'
 
 /** Addresses, names and passwords, and commands ready to paste. */
-export function sceneWords({ gateway, boards, meters, cellar, scale, tcpPort, apiKey }: Scene): string {
+export function sceneWords({ gateway, boards, lobby, meters, cellar, scale, tcpPort, apiKey }: Scene): string {
   const { admin, password, viewer } = demoLogin
   const mbpoll = `mbpoll -m tcp -p ${tcpPort} -0`
   const { till, counter, raw, rfc2217 } = boards
+  const { music, ceiling, stream } = lobby
   return `
-Plantroom demo: the gateway and two boards with simulated devices. Ctrl-C stops everything; nothing is kept.
+Plantroom demo: the gateway and four boards with simulated devices. Ctrl-C stops everything; nothing is kept.
 
   Gateway  ${gateway.url}/
            sign in as ${admin} or, to look only, as ${viewer}; password ${password}
@@ -20,7 +21,9 @@ Plantroom demo: the gateway and two boards with simulated devices. Ctrl-C stops 
 
   Board    ${till.url}/   Till, a serial server: two scales, raw at port ${raw.port}, RFC 2217 at port ${rfc2217.port}
   Board    ${counter.url}/   Counter, ${counterWords(boards)}
-  Matrix   ${till.url}/matrix   every board from any board
+  Board    ${music.url}/   Lobby music, an encoder: a tone of 997 Hz to ${stream.mcast}:${stream.port}, on loopback alone
+  Board    ${ceiling.url}/   Lobby ceiling, a decoder: plays that tone, to no sound card
+  Matrix   ${till.url}/matrix   every board from any board; click where the two lobbies cross
 
 Try, in another terminal:
   # every value of the meters, with the key of a program that may only read them
@@ -28,6 +31,9 @@ Try, in another terminal:
   # the same meter's volts over Modbus TCP, and relay 3 on
   ${mbpoll} -1 -a 1 -t 3:float -B -r 0 ${LOOPBACK}
   ${mbpoll} -a 2 -t 0 -r 2 ${LOOPBACK} 1
+  # the ceiling falls silent, and plays again
+  curl -s ${ceiling.url}/api/route -d mcast=
+  curl -s ${ceiling.url}/api/route -d mcast=${stream.mcast} -d port=${stream.port}
   # what the till's scale says next
   bash -c 'head -n 1 </dev/tcp/${LOOPBACK}/${raw.port}'
 

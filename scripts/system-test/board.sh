@@ -151,6 +151,66 @@ upgrade_keeps_it_switched() {
     && [ "$(systemctl is-enabled "$unit")" = disabled ] && ! is_active && systemctl enable --now "$unit"
 }
 
+# A second board, by hand, beside the unit: what the unit plays, or who plays the unit. On loopback, whose multicast is off.
+readonly far=http://127.0.0.1:8099
+far_board() {
+  ip link set lo multicast on
+  ip link add ptp0 type veth peer name ptp1 2>/dev/null
+  ip link set ptp0 up && ip link set ptp1 up && ip address replace 10.7.7.1/24 dev ptp0
+  plantroom board --state /run/far --listen 127.0.0.1:8099 --set board.role="$1" --set "audio.$2" --set audio.interface=lo \
+    --set ptp.enabled=false --set mdns.enabled=false >/tmp/far.log 2>&1 &
+  echo $! >/run/far.pid
+}
+far_ends() { kill "$(cat /run/far.pid)"; rm -rf /run/far /run/far.pid; }
+# unit_with ROLE SETTING: the unit itself in that role, with a state of its own; PTP where nobody else answers.
+unit_with() {
+  mkdir -p /run/systemd/system/plantroom-board.service.d
+  printf '[board]\nrole = "%s"\n[audio]\n%s\ninterface = "lo"\n[ptp]\ninterface = "ptp0"\n[mdns]\nenabled = false\n' "$1" "$2" >/run/sound.toml
+  printf '[Service]\nExecStart=\nExecStart=/usr/bin/plantroom board --config /run/sound.toml --state /var/lib/plantroom/board/%s\n' \
+    "$1" >/run/systemd/system/plantroom-board.service.d/sound.conf
+  systemctl daemon-reload && systemctl restart "$unit" && until_true 20 board_answers
+}
+# told BASE EXPRESSION: whether it holds of the status, as `is`.
+told() {
+  curl --silent --fail --max-time 5 "$1/api/status" | "$node" -e '
+    const is = JSON.parse(require("node:fs").readFileSync(0, "utf8"))
+    const holds = eval(process.argv[1])
+    if (!holds) console.log(is.verdict.text, is.ptp?.text)
+    process.exit(holds ? 0 : 1)' "$2"
+}
+# Where the machine around the container lets limits be raised, the threads of sound run at their priority; else it is said.
+hurries_or_says_so() {
+  local granted=false
+  ! prlimit --rtprio=50:50 true 2>/dev/null || granted=true
+  told "$board" "is.$1.realtime.granted === $granted && is.$1.realtime.text !== ''"
+}
+sends_a_tone() {
+  far_board decoder 'sink=null'
+  unit_with encoder 'source = "tone"' || return 1
+  until_true 20 told "$board" 'is.encoder.sent.packets > 2000 && is.encoder.sent.errors === 0' && hurries_or_says_so encoder
+}
+is_a_clock() { until_true 30 told "$board" 'is.ptp.state === "master"'; }
+plays_a_tone() {
+  local route
+  route=$(curl --silent "$far/api/status" | "$node" -e '
+    const { mcast, port } = JSON.parse(require("node:fs").readFileSync(0, "utf8")).encoder.stream
+    console.log(new URLSearchParams({ mcast, port, link_ms: 100 }).toString())')
+  echo "$route"
+  curl --silent --fail --show-error --max-time 5 --data "$route" "$board/api/route" || return 1
+  until_true 20 told "$board" 'is.decoder.playing && is.decoder.counters.packets > 2000 && is.decoder.meters.peak_db[0] > -60' \
+    && hurries_or_says_so decoder
+}
+hears_a_tone() {
+  far_ends && far_board encoder 'source=tone' && unit_with decoder 'sink = "null"' && until_true 20 told "$far" 'is.encoder.sent.packets > 0' \
+    && plays_a_tone
+}
+is_silent_again() {
+  far_ends
+  rm -rf /run/systemd/system/plantroom-board.service.d /run/sound.toml /var/lib/private/plantroom/board/{encoder,decoder}
+  ip link delete ptp0
+  systemctl daemon-reload && systemctl restart "$unit" && until_true 10 board_answers
+}
+
 promise 'the board comes switched off, and takes no port' comes_switched_off
 promise 'switched on it is active and answers at port 80' is_switched_on
 promise 'its page is there' page_is_at_port_80
@@ -169,6 +229,10 @@ promise 'it begins anew in place, ready throughout' begins_anew_in_place
 promise 'the installer proves an image again, as root' installs_an_image
 promise 'it takes an image over HTTP, and begins anew' takes_an_image
 promise 'nothing of that stays' leaves_as_it_was
+promise 'as encoder it sends a tone, at its priority or saying why not' sends_a_tone
+promise 'ptp4l runs under it, and becomes the clock' is_a_clock
+promise 'as decoder it plays another board, at its priority or saying why not' hears_a_tone
+promise 'nothing of that stays' is_silent_again
 promise 'the helper gives the machine its name' gives_the_machine_its_name
 promise 'the helper gives the machine its address, and takes it back' gives_the_machine_its_address
 promise 'an upgrade keeps the board switched on, or off' upgrade_keeps_it_switched

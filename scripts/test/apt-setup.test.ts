@@ -26,14 +26,14 @@ t.test('without root prints the exact command and ends with 3', async (t) => {
   const commands = { 'dpkg-query': nothingInstalled, id: 'echo 1000', sudo: 'exit 1' }
   const { status, stderr } = run(t, commands, 'build')
   t.equal(status, 3)
-  t.match(stderr, 'apt-get install -y --no-install-recommends g++ make python3')
+  t.match(stderr, /apt-get install -y --no-install-recommends g\+\+ .*make .*python3\n/)
 })
 
 t.test('as root installs, and updates once when that fails', async (t) => {
   const aptGet = 'echo "$*" >>"$SEEN"; case "$*" in *update*) touch "$SEEN.updated";; *) [ -e "$SEEN.updated" ];; esac'
   const { status, stdout } = run(t, { 'dpkg-query': nothingInstalled, id: 'echo 0', 'apt-get': aptGet }, 'bench')
   t.equal(status, 0)
-  t.match(stdout, 'installing Debian packages: ser2net socat')
+  t.match(stdout, /installing Debian packages: .*\bser2net socat\b/)
 })
 
 t.test('uses sudo where it asks for no password', async (t) => {
@@ -45,7 +45,7 @@ t.test('says what apt said when it fails, and ends with 4', async (t) => {
   const commands = { 'dpkg-query': nothingInstalled, id: 'echo 0', 'apt-get': 'echo no such package; exit 100' }
   const { status, stderr } = run(t, commands, 'bench')
   t.equal(status, 4)
-  t.match(stderr, /no such package[\s\S]*could not install: ser2net socat/)
+  t.match(stderr, /no such package[\s\S]*could not install: .*\bser2net socat\b/)
 })
 
 t.test('refuses a purpose that it does not know', async (t) => {

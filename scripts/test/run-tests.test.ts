@@ -1,52 +1,49 @@
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { report, runFiles, sum, tallyOfChecks, testEnvironment, testFiles } from '../run-tests.ts'
-import { createTally } from '../tap-tally.ts'
+import { report, sum, tallyOfChecks, testFiles } from '../run-tests.ts'
+import { createTally, emptyTally, type FileEnd } from '../tap-tally.ts'
+import { longestFirst, nextFile, runFiles, testEnvironment } from '../test-files.ts'
 
-/** What tap 21 prints for a file with a test that holds, one that breaks inside, and one that is skipped. */
+/** What a file prints under tap 21 with a test that holds, one that breaks inside, and one that is skipped. */
 const mixed = `TAP version 14
-1..1
-# Subtest: a.test.ts
-    # Subtest: holds
-        ok 1 - should be equal
+# Subtest: holds
+    ok 1 - should be equal
+    1..1
+ok 1 - holds # time=3.7ms
+# Subtest: breaks
+    # Subtest: inside
+        not ok 1 - one is two
+          ---
+          at:
+            fileName: a.test.ts
+            lineNumber: 3
+          diff: |
+            -2
+            +1
+          ...
         1..1
-    ok 1 - holds # time=3.7ms
-    # Subtest: breaks
-        # Subtest: inside
-            not ok 1 - one is two
-              ---
-              at:
-                fileName: a.test.ts
-                lineNumber: 3
-              diff: |
-                -2
-                +1
-              ...
-            1..1
-        not ok 1 - inside # time=2ms
-        1..1
-    not ok 2 - breaks # time=24.7ms
-    ok 3 - waits for mbpoll # SKIP mbpoll is not installed
-    1..3
-not ok 1 - a.test.ts # time=51ms
+    not ok 1 - inside # time=2ms
+    1..1
+not ok 2 - breaks # time=24.7ms
+ok 3 - waits for mbpoll # SKIP mbpoll is not installed
+1..3
 `
 
-/** The tally of what a tap prints, given as text. */
-function tallyOf(text: string) {
-  const { tally, write, end } = createTally()
+/** The tally of what a file prints, given as text. */
+function tallyOf(text: string, how: Partial<FileEnd> = {}) {
+  const { tally, write, end } = createTally('a.test.ts')
   write(text)
-  end()
+  end({ code: 0, signal: null, ...how })
   return tally
 }
 
-/** Runs a script in tap's place. */
-async function runInstead(test: Test, script: string) {
-  const folder = test.testdir({ 'tap.mjs': script })
-  return await runFiles(['a.test.ts'], folder, { jobs: 1, fileS: 20, runS: 40 }, join(folder, 'tap.mjs'))
+/** Runs a script as the only test file. */
+async function runScript(test: Test, script: string, fileS = 20) {
+  const folder = test.testdir({ 'a.test.ts': script })
+  return sum(await runFiles(['a.test.ts'], folder, { jobs: 1, fileS, runS: 40 }))
 }
 
 t.test('counts titled tests, and names what failed and what was skipped', async (t) => {
-  const tally = tallyOf(mixed)
+  const tally = tallyOf(mixed, { code: 1 })
   t.same([tally.passed, tally.failed, tally.skipped.length], [1, 1, 1])
   t.same(report(tally), [
     'FAILED a.test.ts > breaks > inside > one is two',
@@ -59,34 +56,68 @@ t.test('counts titled tests, and names what failed and what was skipped', async 
 })
 
 t.test('counts a file that dies after its tests as a failure', async (t) => {
-  const text =
-    '# Subtest: a.test.ts\n    ok 1 - holds\n    1..1\nnot ok 1 - a.test.ts\n  ---\n  exitCode: 3\n  ...\n1..1\n'
-  const tally = tallyOf(text)
+  const holds = '# Subtest: holds\n    1..0\nok 1 - holds\n1..1\n'
+  const tally = tallyOf(holds, { code: 3 })
   t.same([tally.passed, tally.failed], [1, 1])
   t.same(report(tally).slice(0, 2), ['FAILED a.test.ts', '    exitCode: 3'])
+  t.match(report(tallyOf(holds, { code: null, signal: 'SIGSEGV' })), ['FAILED a.test.ts', '    signal: "SIGSEGV"'])
+  t.equal(tallyOf(holds).failed, 0)
 })
 
 t.test('counts a file without tests as a failure, and a file that skips itself as skipped', async (t) => {
-  const empty = tallyOf('ok 1 - a.test.ts # SKIP no tests found\n1..1\n')
-  t.same([empty.passed, empty.failed, empty.skipped.length], [0, 1, 0])
-  const skipped = tallyOf('ok 1 - a.test.ts # SKIP needs root\n1..1\n')
-  t.same([skipped.passed, skipped.failed, skipped.skipped.length], [0, 0, 1])
+  for (const text of ['', '1..0\n', 'TAP version 14\n1..0\n']) {
+    const empty = tallyOf(text)
+    t.same([empty.passed, empty.failed, empty.skipped.length], [0, 1, 0])
+  }
+  const skipped = tallyOf('TAP version 14\n1..0 # needs root\n')
+  t.same(report(skipped), ['skipped a.test.ts (needs root)', '0 passed, 0 failed, 1 skipped'])
 })
 
-t.test('counts a file that hangs as a failure', async (t) => {
-  const tally = tallyOf('not ok 1 - timeout!\n  ---\n  expired: a.test.ts\n  ...\n1..1\n')
-  t.same(report(tally), ['FAILED timeout!', '    expired: "a.test.ts"', '0 passed, 1 failed'])
+t.test('counts a file that hangs as a failure, though nothing in it failed', async (t) => {
+  const tally = await runScript(t, 'setInterval(() => {}, 1000)', 1)
+  t.same(report(tally), ['FAILED a.test.ts', '    not done after 1 s', '0 passed, 1 failed'])
 })
 
-t.test('counts a tap that ends badly without a word as a failure, with what it wrote', async (t) => {
-  const tally = await runInstead(t, "console.error('out of memory'); process.exitCode = 9")
+t.test('a file that ends badly without a word is a failure, with what it wrote', async (t) => {
+  const tally = await runScript(t, "console.error('out of memory'); process.exitCode = 9")
   t.equal(tally.failed, 1)
-  t.match(report(tally).join('\n'), /FAILED tap\n {4}ended with 9[\s\S]*out of memory/)
+  t.match(report(tally).join('\n'), /FAILED a.test.ts\n {4}exitCode: 9[\s\S]*out of memory/)
 })
 
-t.test('reads what the tap that it runs prints', async (t) => {
-  const tally = await runInstead(t, `process.stdout.write(${JSON.stringify(mixed)}); process.exitCode = 1`)
+t.test('reads what the file that it runs prints, to its last line', async (t) => {
+  const tally = await runScript(t, `process.stdout.write(${JSON.stringify(mixed)}); process.exitCode = 1`)
   t.same([tally.passed, tally.failed, tally.skipped.length], [1, 1, 1])
+})
+
+t.test('what a file leaves running does not hold the run up', async (t) => {
+  const spawning = "import { spawn } from 'node:child_process'"
+  const leaving = `${spawning}\nspawn('sleep', ['15'], { stdio: 'inherit' }).unref()`
+  const beganMs = performance.now()
+  const tally = await runScript(t, `${leaving}\nprocess.stdout.write(${JSON.stringify(mixed)})`)
+  t.same([tally.passed, tally.failed], [1, 1])
+  t.ok(performance.now() - beganMs < 10_000)
+})
+
+t.test('a run past its time is a failure that names what was still running', async (t) => {
+  const folder = t.testdir({ 'a.test.ts': 'setInterval(() => {}, 1000)', 'b.test.ts': '' })
+  const tally = sum(await runFiles(['a.test.ts', 'b.test.ts'], folder, { jobs: 1, fileS: 20, runS: 1 }))
+  t.match(report(tally).join('\n'), /the whole run\n {4}not done after 1 s: a.test.ts, and 1 that had not begun/)
+})
+
+t.test('the longest files begin first, new ones before them', async (t) => {
+  t.same(longestFirst(['a', 'b', 'c', 'd', 'e'], { b: 3, c: 7, e: 3 }), ['a', 'd', 'c', 'b', 'e'])
+})
+
+t.test('two files with a browser run at a time, and what measures time runs last, alone', async (t) => {
+  const [one, two, three] = ['x/page.e2e.test.ts', 'x/page-a.e2e.test.ts', 'x/page-b.e2e.test.ts']
+  const [other, timed] = ['x/other.e2e.test.ts', 'x/pace.alone.e2e.test.ts']
+  t.equal(nextFile([timed, three, other], new Set([one, two])), other)
+  t.equal(nextFile([timed, three, other], new Set([one])), three)
+  t.equal(nextFile([timed, three], new Set([one, two])), undefined)
+  t.equal(nextFile([timed], new Set([one])), undefined)
+  t.equal(nextFile([timed], new Set()), timed)
+  t.equal(nextFile([timed], new Set([timed])), undefined)
+  t.equal(nextFile([], new Set()), undefined)
 })
 
 t.test('ends with the closing line alone', async (t) => {
@@ -103,7 +134,7 @@ t.test('counts checks like tests', async (t) => {
 
 t.test('lists the slowest when asked', async (t) => {
   const times = [1, 9, 3, 4, 5, 6].map((ms) => ({ title: `t${ms}`, ms }))
-  const lines = report({ passed: 6, failed: 0, skipped: [], failures: [], times }, { slowest: true })
+  const lines = report({ ...emptyTally(), passed: 6, times }, { slowest: true })
   t.same(lines, ['9 ms t9', '6 ms t6', '5 ms t5', '4 ms t4', '3 ms t3', '6 passed, 0 failed'])
 })
 

@@ -34,6 +34,8 @@ export interface GuestOptions {
   /** The cable's other end: one guest listens at the path, one connects. Without it there is no cable. */
   cable?: { path: string; listens: boolean; address: string }
   memoryMb?: number
+  /** Default 1. */
+  processors?: number
 }
 
 export interface Guest {
@@ -198,7 +200,7 @@ interface Machine {
 }
 
 function qemuArguments({ image, bed, disk, options }: Machine): string[] {
-  const args = [...acceleratorArguments(image), '-machine', 'q35', '-smp', '1']
+  const args = [...acceleratorArguments(image), '-machine', 'q35', '-smp', String(options.processors ?? 1)]
   args.push('-m', String(options.memoryMb ?? 512), '-nodefaults', '-no-user-config', '-display', 'none')
   args.push('-kernel', join(image, 'vmlinuz'), '-initrd', join(image, 'initrd'))
   args.push(

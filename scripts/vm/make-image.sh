@@ -7,12 +7,13 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 readonly suite=trixie
-readonly packages=systemd-sysv,udev,dbus,kmod,iproute2,linux-image-amd64,qemu-guest-agent,iputils-ping,python3-serial,curl,procps,init-system-helpers
+# From GStreamer on: what the board needs for sound, and what plays and records beside it.
+readonly packages=systemd-sysv,udev,dbus,kmod,iproute2,linux-image-amd64,qemu-guest-agent,iputils-ping,python3-serial,curl,procps,init-system-helpers,gstreamer1.0-plugins-base,gstreamer1.0-plugins-good,libasound2t64,alsa-utils
 # What a test installs in a guest, as from the network: the stock USB/IP client.
 readonly offered='usbip usb.ids libwrap0'
 # What the kernel needs before it has a root file system.
 readonly modules='virtio_pci virtio_blk ext4'
-readonly size=2G
+readonly size=3G
 
 key=$(cat scripts/vm/make-image.sh scripts/vm/image/* | sha256sum | cut -c 1-16)
 readonly work=build/vm

@@ -1,0 +1,37 @@
+/** What processes cost while they run: processor and memory, as the kernel counts them. */
+import { readFileSync } from 'node:fs'
+
+/** sysconf(_SC_CLK_TCK), 100 on every Linux this runs on. */
+const TICKS_PER_S = 100
+const KIB = 1024
+
+/** Percent of one core from the call until `end`. */
+export interface CpuMeter {
+  end(): number
+}
+
+/** @source proc(5): stat, fields 14 and 15, of all threads of the process */
+export function meterCpu(pid: number): CpuMeter {
+  const beganMs = performance.now()
+  const began = ticksOf(pid)
+  return { end: () => (((ticksOf(pid) - began) / TICKS_PER_S) * 100_000) / (performance.now() - beganMs) }
+}
+
+function ticksOf(pid: number): number {
+  const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  // The name, in brackets, may hold anything.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  return Number(fields[11]) + Number(fields[12])
+}
+
+/** Resident memory in MB (10^6 bytes). @source proc(5): status */
+export function residentMb(pid: number): number {
+  const [, kib = 'NaN'] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+  return (Number(kib) * KIB) / 1e6
+}
+
+/** Of a list of measured values. @param part 0..1 */
+export function quantile(values: readonly number[], part: number): number {
+  const sorted = values.toSorted((one, other) => one - other)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
+}

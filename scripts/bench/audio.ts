@@ -1,0 +1,158 @@
+/**
+ * Measures the encoder and the decoder: what they cost against the same pipeline under gst-launch-1.0, how evenly packets
+ * leave, how long sound takes, whether every sample comes out, and what an hour's packets do to memory. Prints a table and
+ * adds it to docs/bench/audio.md; ends with 1 where a bar is not met.
+ *
+ *     node --expose-gc scripts/bench/audio.ts [--quick] [--seconds N] [--note TEXT] [--print]
+ *
+ * --quick: a minute instead of a quarter of an hour; --seconds: length of the stream that is compared, 600 unless told;
+ * --note: under which conditions it ran; --print: leave docs/bench as it is
+ */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { loadavg } from 'node:os'
+import { dirname, join } from 'node:path'
+import type { Owner } from '#kit/test/running-daemon.ts'
+import { measureLatency } from '../../daemons/board/test/sound/latency.ts'
+import { quantile } from './audio-load.ts'
+import { measureCpu, measureHistory, measureSpacing, measureStreams, measureWire } from './audio-runs.ts'
+import { chapterOf, optionOf, tableRow } from './chapter.ts'
+
+/** A row of the table. `isMet` is absent where nothing was asked for. */
+interface Figure {
+  what: string
+  measured: string
+  wanted?: string
+  isMet?: boolean
+}
+
+const MOST_CPU_RATIO = 1.3
+const MOST_SPACING_OFF_US = 100
+const MOST_LATENCY_OFF_MS = 0.2
+/** Of resident memory, over as many packets as an hour has at 1 ms. */
+const MOST_GROWTH_MB = 2
+/** Seconds in which packets of 0.125 ms are as many as those of 1 ms in an hour; before, a heap is still growing up. */
+const HOUR_S = 450
+const MOST_HISTORY_GROWTH_BYTES = 65_536
+const LINKS = [1, 2, 5, 10, 20]
+const HELD_LINK = 5
+
+async function cpuFigures(t: Owner, seconds: number): Promise<Figure[]> {
+  const { encoder, decoder, gstEncoder, gstDecoder } = await measureCpu(t, seconds)
+  const row = (role: string, own: number, gst: number): Figure => ({
+    what: `processor, ${role} of 2 channels L24, 1 ms: board / gst-launch-1.0`,
+    measured: `${own.toFixed(1)} % / ${gst.toFixed(1)} % of a core, ${(own / gst).toFixed(2)}`,
+    wanted: `<= ${MOST_CPU_RATIO}`,
+    isMet: own / gst <= MOST_CPU_RATIO,
+  })
+  return [row('encoder', encoder, gstEncoder), row('decoder', decoder, gstDecoder)]
+}
+
+async function streamFigures(t: Owner, seconds: number): Promise<Figure[]> {
+  const { encoders, decoders } = await measureStreams(t, 4, seconds)
+  const what = 'boards of 2 channels L24 that one core carries, from the share of four'
+  return [{ what, measured: `${encoders.toFixed(1)} encoders or ${decoders.toFixed(1)} decoders` }]
+}
+
+async function spacingFigures(t: Owner, seconds: number): Promise<Figure[]> {
+  const { spacingsUs, realtime } = await measureSpacing(t, seconds)
+  const off = spacingsUs.map((spacing) => Math.abs(spacing - 1000))
+  const [half, most, worst] = [0.5, 0.99, 1].map((part) => quantile(off, part))
+  return [
+    {
+      what: `packet spacing off 1 ms on the wire, ${spacingsUs.length} packets, ${realtime ? 'with' : 'WITHOUT'} real-time priority`,
+      measured: `p50 ${half?.toFixed(0)} us, p99 ${most?.toFixed(0)} us, max ${worst?.toFixed(0)} us`,
+      wanted: `p99 <= ${MOST_SPACING_OFF_US} us`,
+      isMet: (most ?? Number.NaN) <= MOST_SPACING_OFF_US,
+    },
+  ]
+}
+
+async function latencyFigures(t: Owner, impulses: number): Promise<Figure[]> {
+  const found = await measureLatency(t, LINKS, impulses)
+  return found.map(({ linkMs, all, median }) => {
+    const deviation = Math.sqrt(all.reduce((sum, ms) => sum + (ms - median) ** 2, 0) / all.length)
+    const measured = `${median.toFixed(3)} ms, p1 ${quantile(all, 0.01).toFixed(3)}, p99 ${quantile(all, 0.99).toFixed(3)}, sd ${deviation.toFixed(3)}`
+    const what = `end to end at link ${linkMs} ms, ${all.length} impulses`
+    if (linkMs !== HELD_LINK) return { what, measured }
+    const isMet = Math.abs(median - linkMs) <= MOST_LATENCY_OFF_MS
+    return { what, measured, wanted: `${linkMs} ms +- ${MOST_LATENCY_OFF_MS}`, isMet }
+  })
+}
+
+async function wireFigures(t: Owner, seconds: number): Promise<Figure[]> {
+  const { found, packets, memory } = await measureWire(t, seconds)
+  const { frames, equal, wrong, silent, jumps } = found
+  return [
+    {
+      what: `wire against output, L24, 8 channels, ${(frames / 48_000).toFixed(1)} s`,
+      measured: `${equal * 8} of ${frames * 8} samples equal, ${wrong} frames wrong, ${silent} silent, ${jumps.length} jumps`,
+      wanted: 'all',
+      isMet: frames >= (seconds - 2) * 48_000 && equal === frames && jumps.length === 0,
+    },
+    ...memory.map(({ role, early, end }) => ({
+      what: `resident memory, ${role}, ${(packets / 1e6).toFixed(2)} million packets (an hour at 1 ms has 3.6)`,
+      measured: `${early.toFixed(1)} MB after a tenth, ${end.toFixed(1)} MB at the end`,
+      ...(seconds < HOUR_S ? {} : { wanted: `+ ${MOST_GROWTH_MB} MB at most`, isMet: end - early <= MOST_GROWTH_MB }),
+    })),
+  ]
+}
+
+function historyFigures(): Figure[] {
+  const bytes = measureHistory()
+  const isMet = bytes <= MOST_HISTORY_GROWTH_BYTES
+  const what = 'history of 16 series, growth in its third hour, on a clock that is told the time'
+  return [{ what, measured: `${bytes} bytes`, wanted: `<= ${MOST_HISTORY_GROWTH_BYTES}`, isMet }]
+}
+
+const HEAD = `# Sound on the wire
+
+Made by \`make bench-audio\`: encoders and decoders as they are installed, on loopback, without PTP and without a sound card.
+Processor shares are of processes that run at the same time, so their ratio counts and the shares themselves hang on the
+machine. Instants of packets are the kernel's (dumpcap); a sound's instant is when a block of it is read from a named pipe,
+plus its place in the block.
+`
+
+function record(root: string, text: string): void {
+  const file = join(root, 'docs/bench/audio.md')
+  mkdirSync(dirname(file), { recursive: true })
+  const before = existsSync(file) ? readFileSync(file, 'utf8') : ''
+  const chapters = before.slice(Math.max(0, before.indexOf('## ')))
+  writeFileSync(file, [HEAD, ...(chapters ? [`${chapters.trimEnd()}\n`] : []), text].join('\n'))
+}
+
+/** Runs one measurement and ends what it started, whatever comes of it. */
+async function owned<Found>(measure: (t: Owner) => Promise<Found>): Promise<Found> {
+  const ends: (() => unknown)[] = []
+  const owner = { teardown: (end: () => unknown) => void ends.push(end) } as Owner
+  try {
+    return await measure(owner)
+  } finally {
+    for (const end of ends.reverse()) await end()
+  }
+}
+
+const root = join(import.meta.dirname, '../..')
+const isQuick = process.argv.includes('--quick')
+const wireS = Number(optionOf('--seconds') ?? (isQuick ? 20 : 600))
+const [load = Number.NaN] = loadavg()
+const figures = [
+  ...(await owned((t) => cpuFigures(t, isQuick ? 10 : 60))),
+  ...(await owned((t) => streamFigures(t, isQuick ? 5 : 20))),
+  ...(await owned((t) => spacingFigures(t, isQuick ? 5 : 60))),
+  ...(await owned((t) => latencyFigures(t, isQuick ? 10 : 100))),
+  ...(await owned((t) => wireFigures(t, wireS))),
+  ...historyFigures(),
+]
+const rows = figures.map(({ what, measured, wanted = '-', isMet }) =>
+  tableRow([what, measured, wanted, isMet === undefined ? '-' : isMet ? 'yes' : 'no']),
+)
+const text = chapterOf({
+  heads: ['what', 'measured', 'wanted', 'met'],
+  rows,
+  rounds: 1,
+  load,
+  note: optionOf('--note'),
+})
+console.log(text)
+if (!process.argv.includes('--print')) record(root, text)
+process.exitCode = figures.every(({ isMet }) => isMet !== false) ? 0 : 1

@@ -1,0 +1,164 @@
+/** Runs test files, each in a process of its own, several at a time: which next, for how long, and with what around them. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { createTally, emptyTally, type Tally } from './tap-tally.ts'
+
+/** What test files may cost; `runS` is for all files of a kind together. */
+export interface Cost {
+  jobs: number
+  fileS: number
+  runS: number
+}
+
+/** Browsers take a core each while a page loads. */
+const BROWSERS = { files: /\/page[^/]*$/, most: 2 }
+/** What measures time wants the machine for itself: such files come last, one at a time. */
+const ALONE = /\.alone\.(e2e\.)?test\.ts$/
+
+/** Tap says which test is late at the time of the file; its process is ended when so much more has passed. */
+const GRACE = 1.1
+/** What a file left running is ended so long after it. */
+const LEFT_OPEN_MS = 500
+/** Characters kept of what a file writes to standard error; shown when it fails. */
+const MOST_STDERR = 20_000
+
+/** Below the checkout: how long each file took, so that the longest begin first; and modules as the engine left them. */
+const TIMES = 'build/test-times.json'
+const COMPILED = 'build/compiled-modules'
+
+/** The environment for tests: what a service manager gave to this process is not for them. */
+export function testEnvironment(inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const isManagers = (name: string) =>
+    /^(NOTIFY_|WATCHDOG_|LISTEN_)|_DIRECTORY$|^(JOURNAL_STREAM|INVOCATION_ID)$/.test(name)
+  return Object.fromEntries(Object.entries(inherited).filter(([name]) => !isManagers(name)))
+}
+
+/** Which file is next: the first that may begin beside those that run; undefined where all that are left must wait. */
+export function nextFile(waiting: readonly string[], running: ReadonlySet<string>): string | undefined {
+  const isFull = [...running].filter((file) => BROWSERS.files.test(file)).length >= BROWSERS.most
+  const isAlone = [...running].some((file) => ALONE.test(file))
+  const others = waiting.filter((file) => !ALONE.test(file))
+  if (isAlone) return undefined
+  if (others.length > 0) return others.find((file) => !(isFull && BROWSERS.files.test(file)))
+  return running.size === 0 ? waiting[0] : undefined
+}
+
+/** Those that took longest last time come first; new ones before them. @param times ms by file */
+export function longestFirst(files: readonly string[], times: Readonly<Record<string, number>>): string[] {
+  const ms = (file: string) => times[file] ?? Number.POSITIVE_INFINITY
+  return [...files].sort((one, other) => (ms(one) === ms(other) ? 0 : ms(other) - ms(one)))
+}
+
+/**
+ * Runs `files` below `folder`, each as `node FILE`. A file past its time, and a run past its own, count as a failure.
+ * @returns one tally per file
+ */
+export async function runFiles(files: readonly string[], folder: string, cost: Cost): Promise<Tally[]> {
+  const times = readTimes(folder)
+  const waiting = longestFirst(files, times)
+  const running = new Map<string, ChildProcess>()
+  const tallies: Tally[] = []
+  const stop = (signal: NodeJS.Signals) => {
+    waiting.length = 0
+    for (const child of running.values()) signalGroup(child, signal)
+  }
+  const interrupted = () => stop('SIGTERM')
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupted)
+  const late = setTimeout(() => {
+    const left = waiting.length
+    const detail = `not done after ${cost.runS} s: ${[...running.keys()].join(', ')}, and ${left} that had not begun`
+    tallies.push({ ...emptyTally(), failed: 1, failures: [{ path: ['the whole run'], detail }] })
+    stop('SIGKILL')
+  }, cost.runS * 1000)
+  const run = async (file: string) => {
+    const startMs = performance.now()
+    tallies.push(await runFile({ file, folder, fileS: cost.fileS, started: (child) => running.set(file, child) }))
+    times[file] = Math.round(performance.now() - startMs)
+    running.delete(file)
+    await begin()
+  }
+  const begin = async () => {
+    const begun: Promise<void>[] = []
+    for (;;) {
+      const file = running.size < cost.jobs ? nextFile(waiting, new Set(running.keys())) : undefined
+      if (file === undefined) break
+      waiting.splice(waiting.indexOf(file), 1)
+      begun.push(run(file))
+    }
+    await Promise.all(begun)
+  }
+  await begin()
+  clearTimeout(late)
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, interrupted)
+  writeTimes(folder, times)
+  return tallies
+}
+
+interface FileRun {
+  file: string
+  folder: string
+  fileS: number
+  started(child: ChildProcess): void
+}
+
+/** One file; what it wrote to standard error stands with its failures. Never rejects. */
+async function runFile({ file, folder, fileS, started }: FileRun): Promise<Tally> {
+  const { tally, write, end } = createTally(file)
+  const child = spawn(process.execPath, [file], {
+    cwd: folder,
+    env: {
+      ...testEnvironment(process.env),
+      TAP_TIMEOUT: String(fileS),
+      NODE_COMPILE_CACHE: join(folder, COMPILED),
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+  started(child)
+  let lateS: number | undefined
+  const late = setTimeout(
+    () => {
+      lateS = fileS
+      signalGroup(child, 'SIGKILL')
+    },
+    fileS * GRACE * 1000,
+  )
+  child.stdout.setEncoding('utf8').on('data', write)
+  let said = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said = (said + text).slice(-MOST_STDERR)
+  })
+  const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve) => {
+    child.on('error', () => resolve([null, null]))
+    child.on('close', (...how) => resolve(how))
+    // What a test left running may hold its output open, and would cost the others their time.
+    child.on('exit', () => void setTimeout(signalGroup, LEFT_OPEN_MS, child, 'SIGKILL'))
+  })
+  clearTimeout(late)
+  end({ code, signal, lateS })
+  if (tally.failed > 0 && said !== '') tally.failures.push({ path: [file, 'written to standard error'], detail: said })
+  return tally
+}
+
+/** The test's process and what it started. */
+function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, signal)
+  } catch {
+    // It has ended just now.
+  }
+}
+
+function readTimes(folder: string): Record<string, number> {
+  try {
+    return JSON.parse(readFileSync(join(folder, TIMES), 'utf8'))
+  } catch {
+    return {} // the first run, or an unreadable file: the order is the only thing that hangs on it
+  }
+}
+
+function writeTimes(folder: string, times: Record<string, number>): void {
+  mkdirSync(dirname(join(folder, TIMES)), { recursive: true })
+  writeFileSync(join(folder, TIMES), JSON.stringify(times, null, 1))
+}
