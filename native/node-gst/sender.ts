@@ -38,7 +38,7 @@ export interface SenderOptions {
   payloadType: number
   /** 32 bits, not to be guessed: RFC 3550 8. */
   ssrc: number
-  /** Later than this, because the source had nothing, it begins anew at the time it is. */
+  /** Later than this, because the source had nothing, or late for a second without an end, it begins anew at the time it is. */
   mostLateMs: number
 }
 

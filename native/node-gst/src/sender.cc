@@ -19,6 +19,10 @@ static constexpr size_t HEADER = 12;
 static constexpr int64_t MOST_SLEEP_NS = 20000000;
 /** Packets that the spreads are of: two seconds, at least 64. */
 static constexpr int64_t SPREAD_NS = 2 * NS_PER_SECOND;
+/** A source that was held up is caught up with at once. Where for so long no packet was in time, it has lost time. */
+static constexpr int64_t MOST_CATCHING_UP_NS = NS_PER_SECOND;
+/** What is late by less is in time, however short the packets are. */
+static constexpr int64_t LEAST_LATE_NS = NS_PER_SECOND / 1000;
 
 static int64_t durationOf(const SenderOptions& options) { return nsOfFrame(options.framesPerPacket); }
 
@@ -79,7 +83,15 @@ void Sender::anchor(int64_t nowNs) {
   int64_t length = options.framesPerPacket;
   frame = -floorDivide(-first, length) * length;
   dueNs = options.clock->monotonicAt(nsOfFrame(frame));
+  inTimeNs = std::max(nowNs, dueNs);
   hasAnchor = true;
+}
+
+/** Late by more than may be, or late for good: receivers would wait for each packet, and play none that has come too late. */
+bool Sender::isBehind(int64_t nowNs, int64_t turnNs) {
+  int64_t lateNs = nowNs - turnNs;
+  if (lateNs <= std::max(packetNs, LEAST_LATE_NS)) inTimeNs = nowNs;
+  return lateNs > options.mostLateNs || nowNs - inTimeNs > MOST_CATCHING_UP_NS;
 }
 
 bool Sender::waitForTurn(const std::atomic<bool>& isStopped) {
@@ -88,7 +100,7 @@ bool Sender::waitForTurn(const std::atomic<bool>& isStopped) {
     int64_t turnNs = options.clock->monotonicAt(nsOfFrame(frame));
     // Where the clock only runs a little faster or slower, packets follow it; a step is more than that.
     bool isStep = llabs(turnNs - dueNs) > packetNs / 2;
-    if (!hasAnchor || isStep || nowNs - turnNs > options.mostLateNs) {
+    if (!hasAnchor || isStep || isBehind(nowNs, turnNs)) {
       if (hasAnchor) resyncCount.fetch_add(1, std::memory_order_relaxed);
       anchor(nowNs);
       continue;

@@ -24,7 +24,7 @@ struct SenderOptions {
   int framesPerPacket = 48;
   int payloadType = 97;
   uint32_t ssrc = 0;
-  /** Later than this, by a source that had nothing, and it begins anew at the time it is. */
+  /** Later than this, or late for a second without an end, and it begins anew at the time it is. */
   int64_t mostLateNs = 0;
 };
 
@@ -66,6 +66,7 @@ class Sender {
  private:
   bool waitForTurn(const std::atomic<bool>& isStopped);
   void anchor(int64_t nowNs);
+  bool isBehind(int64_t nowNs, int64_t turnNs);
   void sendPacket();
 
   std::vector<uint8_t> packet;
@@ -77,6 +78,8 @@ class Sender {
   int64_t frame = 0;
   int64_t dueNs = 0;
   int64_t sentNs = 0;
+  /** When a packet left in time last, or is to. */
+  int64_t inTimeNs = 0;
 
   std::atomic<uint64_t> packetCount{0};
   std::atomic<uint64_t> resyncCount{0};

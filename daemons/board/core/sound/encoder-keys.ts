@@ -27,11 +27,12 @@ export const encoderKeys = {
     description: 'RTP payload type of the stream',
   }),
   late_ms: Type.Integer({
-    default: 20,
+    default: 250,
     minimum: 1,
     maximum: 1000,
     unit: 'ms',
-    description: 'by how much packets may leave late before their count begins anew at the time it is',
+    description:
+      'by how much packets may leave late and be caught up with, before their count begins anew at the time it is',
   }),
   meter_ms: Type.Integer({
     default: 50,

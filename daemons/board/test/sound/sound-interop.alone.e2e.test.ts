@@ -10,27 +10,33 @@ import { readWav, writeWav } from './wav.ts'
 
 const skip = noSound('gst-launch-1.0', 'ffmpeg')
 const RATE = 48_000
+/** Of what a sender plays; in the first seconds its clock is being found, which may move the sound (decision 186). */
+const PLAYED_S = 8
+const FINDING_S = 5
+/** These senders are programs like any other, so that a busy machine holds them up: exactness is what is asked here. */
+const LINK_MS = '500'
 const pattern = countedPattern(24, 2)
 
 t.test('AES67 a decoder plays what GStreamer and FFmpeg send, sample for sample', { skip }, async (t) => {
   const path = join(t.testdir({}), 'known.wav')
-  writeWav(path, { channels: 2, bits: 24, frames: 4 * RATE }, pattern.sample)
+  writeWav(path, { channels: 2, bits: 24, frames: PLAYED_S * RATE }, pattern.sample)
   const decoder = await startDecoder(t)
   for (const [at, [name, sends]] of Object.entries({ gst: gstSends, ffmpeg: ffmpegSends }).entries()) {
     await t.test(name, async (t) => {
       const place = { group: `239.192.71.${at + 1}`, port: 25_204 }
       const begin = decoder.recorded().samples.length
-      await decoder.route({ mcast: place.group, port: String(place.port), link_ms: '200' })
+      await decoder.route({ mcast: place.group, port: String(place.port), link_ms: LINK_MS })
       const sender = startPeer(t, sends(path, place))
       t.equal(await sender.ended, 0, sender.said())
       await decoder.recordsFor(RATE / 2)
-      const found = compare(decoder.recorded().samples.subarray(begin), pattern)
-      // What comes before the clock of the sender is known is played late or not at all; from there on all is.
-      t.ok(found.equal > 2.5 * RATE, `${found.equal} frames are equal`)
-      t.match(found, { wrong: 0, silent: 0, jumps: { length: 0 } })
+      const whole = decoder.recorded().samples.subarray(begin)
+      const first = compare(whole, pattern).begin?.recorded ?? 0
+      const found = compare(whole.subarray((first + FINDING_S * RATE) * 2), pattern)
+      t.match(found, { wrong: 0, silent: 0, jumps: { length: 0 } }, JSON.stringify(found))
+      t.ok(found.equal > (PLAYED_S - FINDING_S - 1) * RATE, `${found.equal} frames are equal`)
       const end = (found.begin?.pattern ?? 0) + found.equal
       // The last packet leads over into silence, and what makes up for the next may go on as the pattern does.
-      t.ok(Math.abs(end - 4 * RATE) <= 48, `to frame ${end} of ${4 * RATE}`)
+      t.ok(Math.abs(end - PLAYED_S * RATE) <= 48, `to frame ${end} of ${PLAYED_S * RATE}`)
       t.match((await decoder.get('/api/route')).body, { mcast: place.group, encoding: 'L24', channels: 2 })
     })
   }
