@@ -76,7 +76,8 @@ t.test('a tone of 997 Hz goes out at its level, and the stream counts on into th
     ),
   )
   t.match(opener.sent(), { errors: 0, error: null, resyncs: 0, spacingUs: { p50: Number } })
-  t.ok((opener.sent()?.bytes ?? 0) >= packets.length * 300)
+  // A packet may be here before its sender has counted it.
+  t.ok((opener.sent()?.bytes ?? 0) >= (packets.length - 1) * 300)
 })
 
 t.test('a file goes out sample by sample, again and again, without a gap', { skip }, async (t) => {
