@@ -95,22 +95,32 @@ export async function measureStreams(
   return { encoders: (100 * boards) / sumOf(0), decoders: (100 * boards) / sumOf(1) }
 }
 
-/** From packet to packet on the wire, in us, as the kernel stamps them. */
-export async function measureSpacing(t: Owner, seconds: number): Promise<{ spacingsUs: number[]; realtime: boolean }> {
-  const group = '239.192.75.3'
-  const encoder = await startEncoder(t, 'tone', { settings: { mcast: group, port: PORT } })
+/** From packet to packet on the wire, in us, as the kernel stamps them: of an encoder, and of gst-launch-1.0 beside it. */
+export interface Spacings {
+  ours: number[]
+  theirs: number[]
+  realtime: boolean
+}
+
+export async function measureSpacing(t: Owner, seconds: number): Promise<Spacings> {
+  const [ours, theirs] = ['239.192.75.3', '239.192.75.6']
+  const encoder = await startEncoder(t, 'tone', { settings: { mcast: ours, port: PORT } })
+  const peer = startPeer(t, gstTone(theirs))
   await sleep(SETTLED_MS)
   const path = join(mkdtempSync(join(tmpdir(), 'bench-audio-')), 'wire.pcapng')
-  const capture = await startCapture(t, path, `udp port ${PORT} and dst host ${group}`)
+  const capture = await startCapture(t, path, `udp port ${PORT}`)
   await sleep(seconds * 1000)
   await capture.stop()
-  const rows = await capture.rows('udp', ['frame.time_epoch'])
+  const rows = await capture.rows('udp', ['frame.time_epoch', 'ip.dst'])
   const { body } = await encoder.get('/api/status')
+  await peer.stop()
   await encoder.stop()
   rmSync(join(path, '..'), { recursive: true })
-  const instants = rows.map(([instant]) => Number(instant) * 1e6)
-  const spacingsUs = instants.slice(1).map((instant, at) => instant - (instants[at] ?? 0))
-  return { spacingsUs, realtime: body.encoder.realtime.granted }
+  const spacings = (group: string) => {
+    const instants = rows.filter(([, to]) => to === group).map(([instant]) => Number(instant) * 1e6)
+    return instants.slice(1).map((instant, at) => instant - (instants[at] ?? 0))
+  }
+  return { ours: spacings(ours), theirs: spacings(theirs), realtime: body.encoder.realtime.granted }
 }
 
 /** What came of a long stream, and what its boards grew by. */

@@ -120,7 +120,15 @@ export function fakeDecoder(change: Partial<DecoderState> = {}): DecoderState {
     stream: null,
     output: {
       ...{ kind: 'alsa', name: 'hw:0', state: 'playing', found: true },
-      ...{ latency_ms: 4.1, drift_ppm: 1.32, underruns: 0, restarts: 0 },
+      ...{
+        latency_ms: 4.1,
+        drift_ppm: 1.32,
+        underruns: 0,
+        restarts: 0,
+        skipped_ms: 0,
+        phase_jumps: 0,
+        clipped_samples: 0,
+      },
     },
     meters: { peak_db: [-9.2, -11.6], rms_db: [-18.4, -20.1] },
     realtime: { granted: true, text: 'Sound runs with real-time priority 50.' },

@@ -6,6 +6,12 @@ t.test('takes the names ALSA uses, and none at all', async (t) => {
     t.equal(alsaNameFault(name), undefined, name)
 })
 
+t.test('refuses plugins that write a file, which are no cards', async (t) => {
+  for (const name of ['file:board.toml,raw', 'tee:hw,out,raw', 'file'])
+    t.match(alsaNameFault(name), /is no ALSA name/, name)
+  t.equal(alsaNameFault('filecard'), undefined)
+})
+
 t.test('refuses what a pipeline could read as its own, and says what a name looks like', async (t) => {
   for (const name of ['hw:1 ! filesink location=/tmp/x', '"', 'hw:1;', '-x', 'a/b', 'hw:1\n'])
     t.match(alsaNameFault(name), /is no ALSA name\. Names look like hw:1/, name)

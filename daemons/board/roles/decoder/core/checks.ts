@@ -44,14 +44,20 @@ function volumeJudgement({ volume: { mute, volume_db }, output: { silenceMs, isP
 /** A pause between two pieces is no trouble. */
 const SILENCE_TOLD_MS = 15_000
 
-function outputJudgement({ output: { name, kind, isPlaying, fault, underrunsPerMinute } }: DecoderFacts): Judgement {
+function outputJudgement({ output }: DecoderFacts): Judgement {
+  const { kind, isPlaying, fault, underrunsPerMinute, skippedMsPerMinute } = output
+  const name = OUTPUTS[kind](output.name)
   if (fault !== null) return { state: 'fault', code: fault.code, text: fault.message }
-  if (!isPlaying) return { state: 'not_judged', code: null, text: `${OUTPUTS[kind](name)} is being opened.` }
+  if (!isPlaying) return { state: 'not_judged', code: null, text: `${name} is being opened.` }
+  if (skippedMsPerMinute > 0) {
+    const text = `This board stood still: ${skippedMsPerMinute} ms of sound were left out in the last minute.`
+    return { state: 'warn', code: 'held_up', text }
+  }
   if (underrunsPerMinute > 0) {
     const times = underrunsPerMinute === 1 ? 'once' : `${underrunsPerMinute} times`
-    return { state: 'warn', code: 'underruns', text: `${OUTPUTS[kind](name)} ran empty ${times} in the last minute.` }
+    return { state: 'warn', code: 'underruns', text: `${name} ran empty ${times} in the last minute.` }
   }
-  return { state: 'ok', code: null, text: `${OUTPUTS[kind](name)} plays.` }
+  return { state: 'ok', code: null, text: `${name} plays.` }
 }
 
 const OUTPUTS = {

@@ -61,4 +61,5 @@ interface OutputState {
   /** For how long nothing but silence has been played. */
   silenceMs: number | null
   underrunsPerMinute: number
+  skippedMsPerMinute: number
 }

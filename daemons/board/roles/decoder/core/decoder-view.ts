@@ -64,6 +64,10 @@ interface OutputView {
   /** Times that the card ran dry, and that the output was made anew. */
   underruns: number
   restarts: number
+  /** Of the output as it was made last. */
+  skipped_ms: number
+  phase_jumps: number
+  clipped_samples: number
 }
 
 /** When packets came in the last second, and how far they strayed. */
@@ -128,6 +132,9 @@ export function decoderView(decoder: Decoder, settings: { link_ms: number }): De
       drift_ppm: facts?.driftPpm ?? null,
       underruns: facts?.underruns ?? 0,
       restarts: output.restarts,
+      skipped_ms: facts?.skippedMs ?? 0,
+      phase_jumps: facts?.phaseJumps ?? 0,
+      clipped_samples: facts?.clippedSamples ?? 0,
     },
     meters: output.meters,
     realtime: facts?.realtime ?? null,

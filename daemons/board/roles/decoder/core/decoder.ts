@@ -214,6 +214,7 @@ export class Decoder {
         fault: output.fault,
         silenceMs: output.silenceMs,
         underrunsPerMinute: output.underruns1Min,
+        skippedMsPerMinute: output.skippedMs1Min,
       },
     }
   }

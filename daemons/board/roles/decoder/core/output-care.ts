@@ -40,13 +40,13 @@ export class OutputCare {
   #meters: Meters | null = null
   #loudMs: number | null = null
   #restarts = 0
-  #underruns = 0
+  #counted = { underruns: 0, skippedMs: 0 }
   #stillLooks = 0
 
   constructor(parts: OutputCareParts) {
     this.#parts = parts
     this.#backoff = createBackoff(parts.retry)
-    this.#minute = createLastMinute(parts.clock, ['underruns'])
+    this.#minute = createLastMinute(parts.clock, ['underruns', 'skippedMs'])
   }
 
   get name(): string {
@@ -71,12 +71,15 @@ export class OutputCare {
     return this.#restarts
   }
 
-  /** Looks at it, and counts how often it ran empty. */
+  /** Looks at it, and counts how often it ran empty, and what was left out. */
   look(): OutputFacts | null {
     const facts = this.#output?.facts() ?? null
-    const underruns = facts?.underruns ?? 0
-    this.#minute.add({ underruns: Math.max(0, underruns - this.#underruns) })
-    this.#underruns = underruns
+    const { underruns, skippedMs } = facts ?? { underruns: 0, skippedMs: 0 }
+    this.#minute.add({
+      underruns: Math.max(0, underruns - this.#counted.underruns),
+      skippedMs: Math.max(0, skippedMs - this.#counted.skippedMs),
+    })
+    this.#counted = { underruns, skippedMs }
     this.#stillLooks += 1
     if (this.#state === 'playing' && this.#stillLooks >= this.#parts.stallLooks)
       this.#died(`${this.name} has not moved for a while, and is opened anew.`)
@@ -86,6 +89,11 @@ export class OutputCare {
   /** How often it ran empty in the last minute. */
   get underruns1Min(): number {
     return this.#minute.sum('underruns')
+  }
+
+  /** What was left out in the last minute. */
+  get skippedMs1Min(): number {
+    return this.#minute.sum('skippedMs')
   }
 
   get meters(): Meters | null {

@@ -139,6 +139,12 @@ export interface OutputFacts {
   driftPpm: number | null
   /** Blocks for which the sink had to wait. */
   underruns: number
+  /** Sound that was left out because this board stood still for too long to catch up. */
+  skippedMs: number
+  /** Times that sound did not go on where it was: for what was left out, or a clock that stepped. */
+  phaseJumps: number
+  /** Samples that the volume took over full scale. */
+  clippedSamples: number
   realtime: { granted: boolean; text: string }
 }
 

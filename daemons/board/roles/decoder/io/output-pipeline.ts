@@ -94,10 +94,15 @@ async function openOutput({ name, fragment }: End, options: OutputOptions, event
       if (sink.kind === 'file' && bytesOf(sink.path) > options.recordBytes)
         events.died(`The recording to ${sink.path} has reached ${options.recordBytes} bytes and begins anew.`)
       const view = steering?.view()
+      const counted = (property: string) => Number(pipeline.get(SOURCE, property))
       return {
         latencyMs: view?.latency_ms ?? null,
         driftPpm: view?.drift_ppm ?? null,
         underruns: view?.xruns ?? 0,
+        // A block is 1 ms.
+        skippedMs: counted('skipped-blocks'),
+        phaseJumps: counted('phase-jumps'),
+        clippedSamples: counted('clipped-samples'),
         realtime: realtimeView(pipeline.realtime()),
       }
     },

@@ -153,10 +153,13 @@ function isSettled(text: string): boolean {
 }
 
 t.test('every beginning of a real description is read or refused', async (t) => {
-  for (const text of [dante, ravenna, qsys, lawo, merging])
-    for (let length = 0; length < text.length; length++)
-      if (!isSettled(text.slice(0, length))) t.fail(text.slice(0, length))
-  t.pass()
+  const beginnings = [dante, ravenna, qsys, lawo, merging].flatMap((text) =>
+    Array.from(text, (_, length) => text.slice(0, length)),
+  )
+  t.same(
+    beginnings.filter((text) => !isSettled(text)),
+    [],
+  )
 })
 
 t.test('whatever arrives is read or refused', async () => {

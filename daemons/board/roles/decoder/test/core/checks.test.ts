@@ -171,6 +171,16 @@ t.test('an output that has gone is told by its name', async (t) => {
     code: 'underruns',
     text: 'The sound card hw:1 ran empty 3 times in the last minute.',
   })
+  rig.output.skippedMs = 412
+  await rig.hear()
+  t.match(check(rig, 'output'), {
+    state: 'warn',
+    code: 'held_up',
+    text: 'This board stood still: 412 ms of sound were left out in the last minute.',
+  })
+  await rig.clock.run(61_000)
+  await rig.hear()
+  t.equal(check(rig, 'output')?.text, 'The sound card hw:1 plays.')
 })
 
 t.test('who announces is told, also where nobody or another one does', async (t) => {

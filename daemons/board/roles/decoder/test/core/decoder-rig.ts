@@ -151,6 +151,7 @@ export function fakeOutput() {
     /** What it dies of before it is open; empty where it lives. */
     diesAtOnce: '',
     underruns: 0,
+    skippedMs: 0,
     events: { level() {}, died() {} } as OutputEvents,
   }
   const opener: OutputOpener = {
@@ -172,6 +173,9 @@ export function fakeOutput() {
           latencyMs: 5,
           driftPpm: 12.5,
           underruns: output.underruns,
+          skippedMs: output.skippedMs,
+          phaseJumps: 0,
+          clippedSamples: 0,
           realtime: { granted: true, text: 'Threads of sound run at priority 50.' },
         }),
         async close() {
