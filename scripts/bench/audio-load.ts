@@ -35,21 +35,3 @@ export function quantile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((one, other) => one - other)
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
 }
-
-/** Ticks of all cores since the boot, and those of them that a hypervisor gave to others. @source proc(5): stat, steal */
-export interface CpuTicks {
-  all: number
-  stolen: number
-}
-
-/** As they are now. */
-export function readCpu(): CpuTicks {
-  const [, ...ticks] = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]?.trim().split(/\s+/).map(Number) ?? []
-  return { all: ticks.slice(0, 8).reduce((sum, count) => sum + count, 0), stolen: ticks[7] ?? 0 }
-}
-
-/** Percent of the time since, as text. */
-export function stolenSince(before: CpuTicks): string {
-  const now = readCpu()
-  return `${((100 * (now.stolen - before.stolen)) / Math.max(1, now.all - before.all)).toFixed(1)} %`
-}

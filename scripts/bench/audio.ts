@@ -13,7 +13,8 @@ import { loadavg } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Owner } from '#kit/test/running-daemon.ts'
 import { measureLatency } from '../../daemons/board/test/sound/latency.ts'
-import { quantile, readCpu, stolenSince } from './audio-load.ts'
+import { readTicks, stolenPercent } from '../stolen-time.ts'
+import { quantile } from './audio-load.ts'
 import { measureCpu, measureHistory, measureSpacing, measureStreams, measureWire } from './audio-runs.ts'
 import { chapterOf, optionOf, tableRow } from './chapter.ts'
 
@@ -141,7 +142,7 @@ const root = join(import.meta.dirname, '../..')
 const isQuick = process.argv.includes('--quick')
 const wireS = Number(optionOf('--seconds') ?? (isQuick ? 20 : 600))
 const [load = Number.NaN] = loadavg()
-const begun = readCpu()
+const begun = readTicks()
 const figures: Figure[] = [
   ...(await owned((t) => cpuFigures(t, isQuick ? 10 : 60))),
   ...(await owned((t) => streamFigures(t, isQuick ? 5 : 20))),
@@ -149,7 +150,10 @@ const figures: Figure[] = [
   ...(await owned((t) => latencyFigures(t, isQuick ? 10 : 100))),
   ...(await owned((t) => wireFigures(t, wireS))),
   ...historyFigures(),
-  { what: 'time that the host of this machine took for others meanwhile', measured: stolenSince(begun) },
+  {
+    what: 'time that the host of this machine took for others meanwhile',
+    measured: `${stolenPercent(begun, readTicks()).toFixed(1)} %`,
+  },
 ]
 const rows = figures.map(({ what, measured, wanted = '-', isMet }) =>
   tableRow([what, measured, wanted, isMet === undefined ? '-' : isMet ? 'yes' : 'no']),

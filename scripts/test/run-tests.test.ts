@@ -120,6 +120,32 @@ t.test('two files with a browser run at a time, and what measures time runs last
   t.equal(nextFile([], new Set()), undefined)
 })
 
+/** A file that fails the first time, on a machine whose host took so much of 100 ticks meanwhile. */
+async function failsFirst(test: Test, name: string, stolen: number) {
+  const marker = 'ran-before'
+  const script = `import { existsSync, writeFileSync } from 'node:fs'
+    const ran = existsSync('${marker}')
+    writeFileSync('${marker}', '')
+    console.log(ran ? 'ok 1 - in time\\n1..1' : 'not ok 1 - in time\\n1..1')`
+  const folder = test.testdir({ [name]: script })
+  let asked = 0
+  const ticks = () => ({ all: 100 * asked, stolen: stolen * asked++ })
+  return sum(await runFiles([name], folder, { jobs: 1, fileS: 20, runS: 40, ticks }))
+}
+
+t.test('what measures time is run once more where its machine was taken away while it failed', async (t) => {
+  for (const [name, stolen, failed] of [
+    ['a.alone.test.ts', 12, 0],
+    ['a.alone.test.ts', 1, 1],
+    ['a.test.ts', 12, 1],
+  ] as const) {
+    await t.test(`${name}, ${stolen} %`, async (t) => {
+      const tally = await failsFirst(t, name, stolen)
+      t.same([tally.passed, tally.failed], [1 - failed, failed])
+    })
+  }
+})
+
 t.test('ends with the closing line alone', async (t) => {
   t.same(report(sum([])), ['0 passed, 0 failed'])
 })

@@ -18,10 +18,12 @@ export interface Capture {
 
 /** Room for a minute of a few streams. */
 const MOST_OUTPUT = 64 << 20
+/** Of the kernel, for packets that dumpcap has not read yet: with its 2 MB some are lost where a machine is busy. */
+const BUFFER_MIB = '64'
 
 /** Starts to capture on lo; ended with the test. @param filter of pcap: `udp port 5004` */
 export async function startCapture(t: Owner, path: string, filter: string): Promise<Capture> {
-  const dumpcap = startPeer(t, ['dumpcap', '-q', '-i', 'lo', '-f', filter, '-w', path])
+  const dumpcap = startPeer(t, ['dumpcap', '-q', '-B', BUFFER_MIB, '-i', 'lo', '-f', filter, '-w', path])
   t.teardown(() => rmSync(path, { force: true }))
   await until('dumpcap captures', () => dumpcap.said().includes('File:'), 10_000)
   return {

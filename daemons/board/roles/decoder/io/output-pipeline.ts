@@ -91,11 +91,9 @@ async function openOutput({ name, fragment }: End, options: OutputOptions, event
     listen: (receiverId) => pipeline.set(SOURCE, 'receiver', receiverId),
     setGain: (gain) => pipeline.set(SOURCE, 'gain', gain),
     facts() {
-      if (sink.kind === 'file' && bytesOf(sink.path) > options.recordBytes)
-        events.died(`The recording to ${sink.path} has reached ${options.recordBytes} bytes and begins anew.`)
       const view = steering?.view()
       const counted = (property: string) => Number(pipeline.get(SOURCE, property))
-      return {
+      const facts = {
         latencyMs: view?.latency_ms ?? null,
         driftPpm: view?.drift_ppm ?? null,
         underruns: view?.xruns ?? 0,
@@ -105,6 +103,10 @@ async function openOutput({ name, fragment }: End, options: OutputOptions, event
         clippedSamples: counted('clipped-samples'),
         realtime: realtimeView(pipeline.realtime()),
       }
+      // Last: it ends the pipeline, which can be asked nothing from then on.
+      if (sink.kind === 'file' && bytesOf(sink.path) > options.recordBytes)
+        events.died(`The recording to ${sink.path} has reached ${options.recordBytes} bytes and begins anew.`)
+      return facts
     },
     async close() {
       // What is said of an end that is wanted is no news.
