@@ -89,7 +89,7 @@ async function capture(t: Test, { page, ask, audit }: BusStage): Promise<void> {
   await page.getByRole('button', { name: 'Capture', exact: true }).click()
   await page.getByText(/^Capturing for .* no frame yet$/).waitFor()
   t.equal(await ask(1), 200)
-  await page.getByText(/^Capturing for .*\d\sB$/).waitFor()
+  await page.getByText(/^Capturing for .*\d\s[kM]?B$/).waitFor()
   await page.getByText('Live in Wireshark').click()
   await audit(t, 'port-capture')
   const saving = page.waitForEvent('download')
