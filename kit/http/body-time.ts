@@ -12,6 +12,8 @@ export interface BodyTime {
   watch(request: IncomingMessage): void
   /** Leaves this one to bounds of its own. */
   exempt(request: IncomingMessage): void
+  /** Whether it was ended for its slowness. */
+  wasLate(request: IncomingMessage): boolean
 }
 
 /** @param by `onLate` is given an error as Node would give it, and the connection */
@@ -21,17 +23,20 @@ export function createBodyTime(by: {
   onLate: (error: NodeJS.ErrnoException, connection: Socket) => void
 }): BodyTime {
   const timers = new WeakMap<IncomingMessage, Timer>()
+  const late = new WeakSet<IncomingMessage>()
   return {
     watch(request) {
       const { 'transfer-encoding': coding, 'content-length': length = '0' } = request.headers
       if (coding === undefined && length === '0') return
       const timer = by.clock.after(by.timeoutMs, () => {
         if (request.complete || request.destroyed) return
+        late.add(request)
         by.onLate(Object.assign(new Error('request timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), request.socket)
       })
       timers.set(request, timer)
       request.once('close', () => timer.cancel())
     },
     exempt: (request) => timers.get(request)?.cancel(),
+    wasLate: (request) => late.has(request),
   }
 }

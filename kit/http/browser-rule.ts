@@ -1,5 +1,5 @@
 /** What a server holds browsers to: under which names it is called, and for pages of whom. */
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Fault } from '#kit/fault.ts'
 import { isOriginOf, isOwnOrigin, originOfReferer, parseOrigin } from '../net/origin.ts'
@@ -77,6 +77,11 @@ export function holdBrowsers(app: FastifyInstance, rule: BrowserRule, paths: Bro
   })
 }
 
+/** The same for a request that meets no route: pages of other sites change nothing. @throws Fault `foreign_origin` */
+export function checkPage(request: Pick<IncomingMessage, 'method' | 'headers'>, rule: BrowserRule): void {
+  if (!LOOKS.has(request.method ?? '') && pageOf(request.headers, rule) === 'foreign') throw foreign(request)
+}
+
 /** Whoever reads what this gives can do everything in the name of who signed in: another board's page may not either. */
 function checkOwn(request: FastifyRequest, page: Page): void {
   if ((page !== 'own' && page !== 'none') || isForeignFetch(request.headers))
@@ -99,7 +104,7 @@ function answerPreflight(reply: FastifyReply, { methods }: BrowserPaths): Fastif
     .send()
 }
 
-function foreign({ headers }: FastifyRequest): Fault {
+function foreign({ headers }: { headers: IncomingHttpHeaders }): Fault {
   const from = headers.origin ?? headers.referer
   const named = from === undefined ? 'another site' : JSON.stringify(from.slice(0, 100))
   return new Fault(

@@ -1,11 +1,12 @@
 /** Fastify with our bounds and without its defaults that do not suit us. */
-import type { IncomingMessage } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { HttpConfig } from '#kit/config/common.ts'
 import type { BodyTime } from './body-time.ts'
 import type { Dialect } from './dialect.ts'
 import { originForm } from './plain-head.ts'
+import type { ServeSurface } from './surface.ts'
 
 /** A device path of 4096 characters, each percent-encoded, still fits a path parameter. The head's size bounds it before. */
 const LONGEST_PARAMETER = 4096
@@ -21,11 +22,25 @@ export function createFastify(
     bodies: BodyTime
     dialect: Dialect
     socketPaths: ReadonlySet<string>
+    /** Asked of each request before Fastify sees it. */
+    surface?: ServeSurface
     frameworkErrors: (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply
     clientErrors: (error: NodeJS.ErrnoException, connection: Socket) => void
   },
 ): FastifyInstance {
+  const { surface } = by
   const headersTimeout = config.headers_timeout_ms
+  // Fastify reads 0 as "not given", Node as "for ever".
+  const keepAliveTimeout = Math.max(1, config.keep_alive_ms)
+  const http = {
+    headersTimeout,
+    maxHeaderSize: config.header_bytes,
+    // Java's client asks every plain server for HTTP/2 (Upgrade: h2c). A server is free to answer as if it had not.
+    shouldUpgradeCallback: ({ url = '', headers }: IncomingMessage) =>
+      headers.upgrade?.toLowerCase() === 'websocket' && by.socketPaths.has(url.split('?', 1)[0] ?? ''),
+    // Node looks for late clients only this often; its 30 s would make the timeouts above mean little.
+    connectionsCheckingInterval: Math.max(20, Math.min(1000, headersTimeout / 4)),
+  }
   const app = fastify({
     logger: false,
     bodyLimit: config.body_bytes,
@@ -36,17 +51,9 @@ export function createFastify(
     },
     // Counted by ourselves: Node knows one time for all.
     requestTimeout: 0,
-    // Fastify reads 0 as "not given", Node as "for ever".
-    keepAliveTimeout: Math.max(1, config.keep_alive_ms),
-    http: {
-      headersTimeout,
-      maxHeaderSize: config.header_bytes,
-      // Java's client asks every plain server for HTTP/2 (Upgrade: h2c). A server is free to answer as if it had not.
-      shouldUpgradeCallback: ({ url = '', headers }: IncomingMessage) =>
-        headers.upgrade?.toLowerCase() === 'websocket' && by.socketPaths.has(url.split('?', 1)[0] ?? ''),
-      // Node looks for late clients only this often; its 30 s would make the timeouts above mean little.
-      connectionsCheckingInterval: Math.max(20, Math.min(1000, headersTimeout / 4)),
-    },
+    keepAliveTimeout,
+    http,
+    ...(surface ? { serverFactory: (rest: RequestListener) => serverWith(surface, rest, http, keepAliveTimeout) } : {}),
     frameworkErrors: by.frameworkErrors,
     clientErrorHandler: by.clientErrors,
   }) as unknown as FastifyInstance
@@ -60,4 +67,19 @@ export function createFastify(
     }
   })
   return app
+}
+
+/** A server as Fastify would make it from these settings, with the surface in front. */
+function serverWith(
+  surface: ServeSurface,
+  rest: RequestListener,
+  http: Parameters<typeof createServer>[0],
+  keepAliveTimeout: number,
+) {
+  const server = createServer(http, (request, response) => {
+    if (!surface(request, response)) rest(request, response)
+  })
+  server.keepAliveTimeout = keepAliveTimeout
+  server.requestTimeout = 0
+  return server
 }

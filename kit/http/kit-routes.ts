@@ -4,6 +4,10 @@ import type { Fence } from './fence.ts'
 import type { Metrics } from './metrics.ts'
 import { openApiOf } from './openapi.ts'
 import { Reply, type Route } from './route.ts'
+import { isBelow, type Surface } from './surface.ts'
+
+/** Where the description is; a surface that has this path puts it beside. */
+const DESCRIPTION = '/api/openapi.json'
 
 /** @returns `GET /api/openapi.json` over the routes given and these two, and `GET /metrics` */
 export function kitRoutes(of: {
@@ -13,12 +17,13 @@ export function kitRoutes(of: {
   metrics: Metrics
   fence?: Fence
   dialect?: Dialect
+  surface?: Pick<Surface, 'prefix'>
 }): Route[] {
   let description: unknown
   const own: Route[] = [
     {
       method: 'GET',
-      path: '/api/openapi.json',
+      path: of.surface && isBelow(DESCRIPTION, of.surface.prefix) ? '/openapi.json' : DESCRIPTION,
       who: 'user',
       summary: 'This description, OpenAPI 3.1',
       handle: () => {

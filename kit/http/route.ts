@@ -39,10 +39,11 @@ export interface Ask<Body = unknown, Params = Record<string, string>, Query = Re
 export class Reply {
   readonly status: number
   readonly body: unknown
-  readonly headers: Record<string, string>
+  readonly headers: Record<string, string | string[]>
 
-  /** @param body JSON value, or undefined for an empty body, or a Buffer or Readable for raw bytes (set content-type) */
-  constructor(status: number, body?: unknown, headers: Record<string, string> = {}) {
+  /** @param body JSON value, or undefined for an empty body, or a Buffer or Readable for raw bytes (set content-type)
+   * @param headers a list stands for as many headers of that name, as `set-cookie` needs */
+  constructor(status: number, body?: unknown, headers: Record<string, string | string[]> = {}) {
     this.status = status
     this.body = body
     this.headers = headers

@@ -1,4 +1,5 @@
 /** The one HTTP server of a daemon: its routes, sockets and pages behind the same bounds, checks and error bodies. */
+import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '#kit/clock.ts'
 import type { HttpConfig } from '#kit/config/common.ts'
@@ -9,7 +10,7 @@ import { plainAddress } from '../net/address.ts'
 import { isHostAllowed } from '../net/origin.ts'
 import { addRoutes, refuseMethod, refuseOtherMethods } from './add-routes.ts'
 import { createBodyTime } from './body-time.ts'
-import { type BrowserRule, holdBrowsers } from './browser-rule.ts'
+import { type BrowserRule, checkPage, holdBrowsers } from './browser-rule.ts'
 import { answerClientError } from './client-errors.ts'
 import { type Dialect, jsonDialect } from './dialect.ts'
 import { type AnswerError, createAnswerError } from './errors.ts'
@@ -23,7 +24,8 @@ import type { Caller, Route } from './route.ts'
 import { answer } from './route-handler.ts'
 import { addSockets, type SocketRoute, type Sockets } from './sockets.ts'
 import { loadPages, type Page, sendPage, type WebPages } from './static-pages.ts'
-import { type Contact, watchTraffic } from './traffic.ts'
+import { createSurface, type ServeSurface, type Surface, type SurfaceNeeds } from './surface.ts'
+import { type Contact, type CountAnswered, watchTraffic } from './traffic.ts'
 import { type Identify, recognize } from './who-may.ts'
 
 /** What a daemon hands in. */
@@ -37,6 +39,8 @@ export interface HttpServerOptions {
   takeTicket?: (ticket: string) => Caller | undefined
   routes: readonly Route[]
   sockets?: readonly SocketRoute[]
+  /** What the daemon answers by itself; routes below its prefix are never asked. */
+  surface?: Surface
   /** Holds some callers to less than their role. */
   fence?: Fence
   /** Whether a socket or a long answer may go on, asked at each heartbeat: a token may have died or been revoked. */
@@ -99,19 +103,27 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const socketPaths = new Set(options.sockets?.map(({ path }) => path))
   const clientErrors = answerClientError(answerError)
   const bodies = createBodyTime({ clock, timeoutMs: config.request_timeout_ms, onLate: clientErrors })
-  const app = createFastify(config, { frameworkErrors: sendError, clientErrors, socketPaths, dialect, bodies })
+  const checkHead = headCheck(options)
+  const count: { answered?: CountAnswered } = {}
+  const surface = surfaceOf(options, {
+    answerError,
+    bodies,
+    checkHead,
+    headers,
+    isClosing: () => !app.server.listening,
+    onAnswered: (request, answered) => count.answered?.(request, answered),
+  })
+  const needs = { frameworkErrors: sendError, clientErrors, socketPaths, dialect, bodies, surface }
+  const app: FastifyInstance = createFastify(config, needs)
   app.setErrorHandler(sendError)
-  const takesHost = options.browsers?.takesHost ?? ((host) => isHostAllowed(host, config.hosts))
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(headers())
-    checkLoneHeaders(request.raw)
-    if (!takesHost(request.headers.host))
-      throw new Fault('foreign_host', 'the Host header names a host that this server does not go by; see http.hosts')
+    checkHead(request.raw)
   })
   const routes = [...options.routes, ...kitRoutes(options)]
   const checkUnrouted = unroutedCheck(options)
   if (options.browsers) holdBrowsers(app, options.browsers, browserPaths(routes))
-  watchTraffic(app, options)
+  count.answered = watchTraffic(app, options)
   const sockets = addSockets(app, options)
   const longAnswers = createLongAnswers((caller) => options.isStillSignedIn?.(caller) ?? true)
   const heartbeat = clock.every(config.socket_ping_ms, longAnswers.endSignedOut)
@@ -126,6 +138,35 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   })
   answerUnknown(app, new Map(pages.map((page) => [page.path, page])), checkUnrouted)
   return startable(app, { sockets, longAnswers }, options)
+}
+
+/** @returns refuses heads that are not plain, and hosts by which this server does not go */
+function headCheck({ browsers, config }: HttpServerOptions): (request: IncomingMessage) => void {
+  const takesHost = browsers?.takesHost ?? ((host) => isHostAllowed(host, config.hosts))
+  return (request) => {
+    checkLoneHeaders(request)
+    if (!takesHost(request.headers.host))
+      throw new Fault('foreign_host', 'the Host header names a host that this server does not go by; see http.hosts')
+  }
+}
+
+function surfaceOf(
+  { browsers, clock, surface }: HttpServerOptions,
+  by: Pick<SurfaceNeeds, 'answerError' | 'bodies' | 'checkHead' | 'headers' | 'isClosing'> & {
+    onAnswered: CountAnswered
+  },
+): ServeSurface | undefined {
+  if (!surface) return undefined
+  return createSurface(surface, {
+    ...by,
+    monotonicMs: () => clock.monotonicMs(),
+    checkHead(request) {
+      by.checkHead(request)
+      if (browsers) checkPage(request, browsers)
+    },
+    onAnswered: (request, { statusCode: status }, facts) =>
+      by.onAnswered(request, { ...facts, status, route: `${surface.prefix}/*` }),
+  })
 }
 
 /** Whether somebody may see pages, and learn what there is and what is not. @throws as `recognize` */

@@ -1,4 +1,5 @@
 /** What went through the server: one line and one count for each request, counts for what was turned away. */
+import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import type { Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
@@ -10,28 +11,36 @@ const TURNED_AWAY_LINE_MS = 60_000
 
 const BOUNDS_S = [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10]
 
-/** Counts and logs. Labels are the path of the route table, never the path that a client made up. */
-export function watchTraffic(app: FastifyInstance, { log, clock, metrics, onAnswered }: Needs): void {
+/** One request that was answered, by the label of its path in the route table, never by the path that a client made up. */
+export interface Answered {
+  route: string
+  path: string
+  status: number
+  tookMs: number
+}
+
+/** Takes those that Fastify does not see. */
+export type CountAnswered = (request: IncomingMessage, answered: Answered) => void
+
+/** Counts and logs. @returns for what is answered without a route */
+export function watchTraffic(app: FastifyInstance, { log, clock, metrics, onAnswered }: Needs): CountAnswered {
   const durations = metrics.histogram(
     { name: 'http_request_duration_seconds', help: 'Time from head to reply', labels: ['method', 'route', 'status'] },
     BOUNDS_S,
   )
+  const known: ReadonlySet<string> = new Set(app.supportedMethods)
+  function count({ method: said = '', socket, headers }: IncomingMessage, answered: Answered): void {
+    const { route, path, status, tookMs } = answered
+    const method = known.has(said) ? said : 'other'
+    const from = plainAddress(socket.remoteAddress)
+    durations.observe({ method, route, status: `${Math.floor(status / 100)}xx` }, tookMs / 1000)
+    log.info('request', { method, path, status, tookMs: Math.round(tookMs), from })
+    onAnswered?.({ from, at: plainAddress(socket.localAddress), agent: headers['user-agent'] ?? '' })
+  }
   app.addHook('onResponse', async (request, reply) => {
     const route = request.is404 ? unrouted(reply.statusCode) : (request.routeOptions.url ?? 'unknown')
-    const method = app.supportedMethods.includes(request.method) ? request.method : 'other'
-    durations.observe({ method, route, status: `${Math.floor(reply.statusCode / 100)}xx` }, reply.elapsedTime / 1000)
-    log.info('request', {
-      method,
-      path: request.url.split('?', 1)[0],
-      status: reply.statusCode,
-      tookMs: Math.round(reply.elapsedTime),
-      from: plainAddress(request.ip),
-    })
-    onAnswered?.({
-      from: plainAddress(request.ip),
-      at: plainAddress(request.socket.localAddress),
-      agent: request.headers['user-agent'] ?? '',
-    })
+    const path = request.url.split('?', 1)[0] ?? ''
+    count(request.raw, { route, path, status: reply.statusCode, tookMs: reply.elapsedTime })
   })
   const turnedAway = metrics.counter({
     name: 'http_connections_turned_away_total',
@@ -44,6 +53,7 @@ export function watchTraffic(app: FastifyInstance, { log, clock, metrics, onAnsw
     lastLineMs = clock.monotonicMs()
     log.warning('connections_turned_away', { limit: app.server.maxConnections })
   })
+  return count
 }
 
 interface Needs {

@@ -11,6 +11,8 @@ export interface DaemonArguments {
   stateFolder: string
   /** `key=VALUE` texts, `--listen` among them. */
   sets: string[]
+  /** Absolute; of a daemon that takes one. */
+  importFile: string | undefined
   wants: 'run' | 'help' | 'version'
 }
 
@@ -18,11 +20,23 @@ export interface DaemonArguments {
 export interface DaemonPlace {
   name: string
   env: NodeJS.ProcessEnv
+  /** Whether `--import FILE` is an argument of it. */
+  takesImport?: boolean
+}
+
+/** What the help of a daemon is made of. */
+export interface HelpFacts {
+  name: string
+  title: string
+  defaultPort: number
+  takesImport?: boolean
+  commands?: readonly { name: string; form: string; summary: string }[]
 }
 
 /** Reads a daemon's arguments. @throws Fault `bad_usage` for what is unknown or lacks its value */
 export function readArguments(argv: readonly string[], place: DaemonPlace): DaemonArguments {
   const { values } = parseStrict(argv)
+  if (values.import !== undefined && !place.takesImport) throw new Fault('bad_usage', "Unknown option '--import'")
   const sets = [...(values.set ?? [])]
   // A JSON string is a TOML string: quoted, so that no address is taken for a number or a date.
   if (values.listen !== undefined) sets.push(`http.listen=${JSON.stringify(values.listen)}`)
@@ -31,22 +45,26 @@ export function readArguments(argv: readonly string[], place: DaemonPlace): Daem
     isConfigNamed: values.config !== undefined,
     stateFolder: resolve(values.state ?? stateFolderOf(place)),
     sets,
+    importFile: values.import === undefined ? undefined : resolve(values.import),
     wants: values.help ? 'help' : values.version ? 'version' : 'run',
   }
 }
 
 /** The help of a daemon. */
-export function helpOf(name: string, title: string, defaultPort: number): string {
+export function helpOf({ name, title, defaultPort, takesImport = false, commands = [] }: HelpFacts): string {
+  const importing = '  --import FILE        makes what FILE says the first state; ignored where there is one\n'
+  const listed = commands.map((one) => `  plantroom ${name} ${one.name} ${one.form}\n      ${one.summary}\n`)
+  const others = listed.length === 0 ? '' : `\nInstead of running, each with --help:\n${listed.join('')}`
   return `plantroom ${name} - ${title}
 
   --config FILE        settings; default /etc/plantroom/${name}.toml, which may be missing
   --state DIR          what the API changes; default $STATE_DIRECTORY, else /var/lib/plantroom/${name}
   --listen HOST:PORT   same as --set http.listen=...; default port ${defaultPort}, port 0 takes a free one
   --set key=VALUE      one setting, may repeat; VALUE is TOML, a bare word is a string; wins over the file
-  --help, --version
+${takesImport ? importing : ''}  --help, --version
 
 Runs until SIGTERM or SIGINT. Exit codes: 0 stopped as told, 1 failed, 2 wrong usage or settings, 70 a mistake in the program.
-`
+${others}`
 }
 
 /** Where a daemon's settings are unless told otherwise. */
@@ -68,6 +86,7 @@ function parseStrict(argv: readonly string[]) {
         state: { type: 'string' },
         listen: { type: 'string' },
         set: { type: 'string', multiple: true },
+        import: { type: 'string' },
         help: { type: 'boolean', short: 'h' },
         version: { type: 'boolean' },
       },

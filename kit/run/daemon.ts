@@ -8,6 +8,7 @@ import { createLog, isJournal, type Log } from '#kit/log.ts'
 import { makeFolder } from '#kit/store/whole-file.ts'
 import { notify } from '#native/notify/index.ts'
 import { type DaemonArguments, helpOf, readArguments } from './arguments.ts'
+import { type DaemonCommand, runCommand } from './daemon-command.ts'
 import { createEnd, type End, type Ending } from './end.ts'
 import { exitCodes } from './exit-codes.ts'
 import { sweepMemory } from './memory-sweep.ts'
@@ -27,6 +28,8 @@ export interface AssembleContext<Config> {
   parts: Parts
   version: string
   configFile: string
+  /** What `--import` names: to be taken in where there is no state yet. */
+  importFile?: string
   /**
    * Stops all parts and begins anew as the same process: its id, its terminal and its place under systemd stay. A
    * signal that comes meanwhile wins. Returns at once; only the first call counts.
@@ -51,6 +54,12 @@ export interface DaemonOptions<Schema extends TObject> {
   config: Schema
   /** The name of the only user it has, where it has no others. */
   onlyUser?: string
+  /** Whether it takes `--import FILE`. */
+  takesImport?: boolean
+  /** What its program does besides running: `plantroom <name> <command>`. */
+  commands?: readonly DaemonCommand<Static<Schema>>[]
+  /** Codes of faults in what it was given, by which nothing was started or changed: it ends with 2 then. */
+  refusals?: readonly string[]
   /** Adds the parts; starts nothing itself. */
   assemble(context: AssembleContext<Static<Schema>>): Promise<Assembled>
 }
@@ -80,31 +89,51 @@ export function daemon<Schema extends TObject>(options: DaemonOptions<Schema>): 
 
 async function run<Schema extends TObject>(options: DaemonOptions<Schema>, argv: readonly string[]): Promise<number> {
   try {
-    const given = readArguments(argv, { name: options.name, env: process.env })
+    const { name, takesImport = false, commands = [], config: schema } = options
+    const out = (text: string) => void process.stdout.write(text)
+    const code = await runCommand(argv, { name, env: process.env, schema, commands, out })
+    if (code !== undefined) return code
+    const given = readArguments(argv, { name, env: process.env, takesImport })
     if (given.wants !== 'run') {
-      const text = given.wants === 'help' ? helpOf(options.name, options.title, options.defaultPort) : `${version}\n`
-      process.stdout.write(text)
+      out(given.wants === 'help' ? helpOf(options) : `${version}\n`)
       return exitCodes.fine
     }
-    const { value: config } = await loadConfig({
-      schema: options.config,
-      file: given.configFile,
-      mustExist: given.isConfigNamed,
-      sets: given.sets,
-    })
-    const log = createLog({ level: (config as { log: LogConfig }).log.level })
-    const notifySocket = takeNotifySocket()
-    const { code, restart } = await live(options, { ...given, notifySocket }, config, log)
-    if (restart) replaceProcess(nextProgram(restart, notifySocket))
-    return code
+    return await runDaemon(options, given)
   } catch (error) {
     const fault = faultOf(error, 'start_failed', `could not start: ${error instanceof Error ? error.message : error}`)
     // Without its priority the journal would file the one line that matters under information.
     const priority = isJournal(2) ? '<3>' : ''
-    for (const line of fault.message.split('\n'))
-      process.stderr.write(`${priority}plantroom ${options.name}: ${line}\n`)
-    return fault.code === 'config_refused' || fault.code === 'bad_usage' ? exitCodes.refused : exitCodes.failed
+    for (const line of linesOf(fault)) process.stderr.write(`${priority}plantroom ${options.name}: ${line}\n`)
+    const refusals = ['config_refused', 'bad_usage', ...(options.refusals ?? [])]
+    return refusals.includes(fault.code) ? exitCodes.refused : exitCodes.failed
   }
+}
+
+/** The sentence, and the faults of a document that are told with their places. */
+function linesOf({ message, details = {} }: Fault): string[] {
+  const faults = Array.isArray(details.faults) ? details.faults : []
+  const placed = faults.filter((one): one is { path: string; sentence: string } => typeof one?.path === 'string')
+  const more = typeof details.more === 'number' && details.more > 0 ? [`and ${details.more} more`] : []
+  const lines = placed.map(({ path, sentence }) => (path === '' ? sentence : `${path}: ${sentence}`))
+  return [...message.split('\n'), ...lines, ...more]
+}
+
+/** From its settings to its end. */
+async function runDaemon<Schema extends TObject>(
+  options: DaemonOptions<Schema>,
+  given: DaemonArguments,
+): Promise<number> {
+  const { value: config } = await loadConfig({
+    schema: options.config,
+    file: given.configFile,
+    mustExist: given.isConfigNamed,
+    sets: given.sets,
+  })
+  const log = createLog({ level: (config as { log: LogConfig }).log.level })
+  const notifySocket = takeNotifySocket()
+  const { code, restart } = await live(options, { ...given, notifySocket }, config, log)
+  if (restart) replaceProcess(nextProgram(restart, notifySocket))
+  return code
 }
 
 /** The life of a daemon whose settings are good. */
@@ -120,9 +149,10 @@ async function live<Schema extends TObject>(
   parts.onFailure((fault) => end.because('a part failed', exitCodes.failed, fault))
   const lock = await lockFolder(given.stateFolder)
   try {
-    const { stateFolder, configFile } = given
+    const { stateFolder, configFile, importFile } = given
     const { restart } = end
-    const assembled = await options.assemble({ config, stateFolder, log, clock, parts, version, configFile, restart })
+    const place = { stateFolder, configFile, importFile }
+    const assembled = await options.assemble({ ...place, config, log, clock, parts, version, restart })
     const supervisor = createSupervisor({
       clock,
       log,

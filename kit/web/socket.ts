@@ -1,5 +1,5 @@
 /** One WebSocket for as long as a page wants it: opened with a one-time ticket, opened again when it was cut. */
-import { call, canCall } from './call.ts'
+import { call, canCall, type Target } from './call.ts'
 import { RETRY_MS } from './contact.ts'
 
 /** What a page does with a socket. Messages are JSON both ways. */
@@ -11,13 +11,21 @@ export interface SocketUse {
   end?(): void
 }
 
+/** Where a socket is, and who gives tickets for it. */
+export interface SocketPlace {
+  ticket: Target
+  path: string
+}
+
+const USUAL: SocketPlace = { ticket: 'POST /api/ticket', path: '/ws' }
+
 /** A socket that is kept until closed. */
 export interface KeptSocket {
   close(): void
 }
 
-/** Opens the daemon's `/ws` and keeps it open. */
-export function keepSocket(use: SocketUse): KeptSocket {
+/** Opens the daemon's `/ws`, or another one, and keeps it open. */
+export function keepSocket(use: SocketUse, at: SocketPlace = USUAL): KeptSocket {
   let socket: WebSocket | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
   let isClosed = false
@@ -25,9 +33,9 @@ export function keepSocket(use: SocketUse): KeptSocket {
 
   async function open(): Promise<void> {
     try {
-      const { ticket } = await call<{ ticket: string }>('POST /api/ticket')
+      const { ticket } = await call<{ ticket: string }>(at.ticket)
       if (isClosed) return
-      const made = new WebSocket(addressOf(ticket))
+      const made = new WebSocket(addressOf(at.path, ticket))
       socket = made
       made.onopen = () => {
         tries = 0
@@ -59,8 +67,8 @@ export function keepSocket(use: SocketUse): KeptSocket {
   }
 }
 
-function addressOf(ticket: string): URL {
-  const url = new URL(`/ws?ticket=${encodeURIComponent(ticket)}`, location.href)
+function addressOf(path: string, ticket: string): URL {
+  const url = new URL(`${path}?ticket=${encodeURIComponent(ticket)}`, location.href)
   url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:'
   return url
 }

@@ -29,6 +29,12 @@ t.test('answers a good request with JSON, decoded parameters and defaults', asyn
   })
 })
 
+t.test('sends a header as often as a reply has it, as two cookies need', async (t) => {
+  const cookies = ['a=1; Path=/', 'b=2; Path=/; HttpOnly']
+  const { ask } = await serve(t, { routes: [get('/api/two', () => new Reply(200, {}, { 'set-cookie': cookies }))] })
+  t.same((await ask('/api/two')).headers.getSetCookie(), cookies)
+})
+
 t.test('takes path parameters of 4096 characters, and refuses longer ones with a sentence', async (t) => {
   const { ask } = await serve(t)
   const long = `/dev/${'x'.repeat(4091)}`

@@ -129,3 +129,34 @@ t.test('keeps the socket of systemd from its children', async (t) => {
   small.child.kill('SIGTERM')
   await small.ended
 })
+
+t.test('tells its commands in its help, and each its own', async (t) => {
+  t.match(await run(t, ['--help']), { code: 0, out: /--import FILE.*Instead of running.*plantroom small tell WORD/s })
+  t.match(await run(t, ['tell', '--help']), {
+    code: 0,
+    out: /^plantroom small tell WORD \[--loud\]\n.*--loud.*--state DIR/s,
+  })
+})
+
+t.test('runs a command in place of itself, with its settings, and ends as the command says', async (t) => {
+  const args = ['tell', 'hello', '--loud', '--state', '/some/where', ...trouble('none')]
+  t.match(await run(t, args), { code: 1, out: 'HELLO none /some/where\n', err: '' })
+})
+
+t.test('ends with 2 for commands it does not know, words too many, and what a command refuses', async (t) => {
+  t.match(await run(t, ['tel', 'x']), { code: 2, err: /there is no command "tel"; did you mean tell\?/ })
+  t.match(await run(t, ['tell']), { code: 2, err: /expected: plantroom small tell WORD \[--loud\]\n$/ })
+  t.match(await run(t, ['tell', 'x', '--listen', 'y']), { code: 2, err: /Unknown option '--listen'/ })
+  t.match(await run(t, ['tell', 'x', '--set', 'small.troble=y']), { code: 2, err: /small\.trouble/ })
+  t.match(await run(t, ['tell', 'wrong']), {
+    code: 2,
+    err: 'plantroom small: two faults\nplantroom small: a[1].b: is bad\nplantroom small: is late\nplantroom small: and 3 more\n',
+  })
+})
+
+t.test('hands on the file that --import names', async (t) => {
+  const small = start(t, [...usual(t), '--import', 'some/site.json'])
+  await small.line(new RegExp(`would import file=${process.cwd()}/some/site\\.json\n`))
+  small.child.kill('SIGTERM')
+  t.match(await small.ended, { code: 0 })
+})

@@ -16,7 +16,34 @@ const small = daemon({
   title: 'A small daemon',
   defaultPort: 3999,
   config,
-  async assemble({ config, parts, log, clock, restart }) {
+  takesImport: true,
+  commands: [
+    {
+      name: 'tell',
+      form: 'WORD [--loud]',
+      summary: 'say a word',
+      help: 'Says WORD.\n  --loud             and how\n',
+      words: [1, 1],
+      options: { loud: { type: 'boolean' } },
+      async run({ config, stateFolder, words: [word = ''], options, out }) {
+        if (word === 'wrong')
+          throw new Fault('small_faults', 'two faults', {
+            details: {
+              faults: [
+                { path: 'a[1].b', sentence: 'is bad' },
+                { path: '', sentence: 'is late' },
+              ],
+              more: 3,
+            },
+          })
+        out(`${options.has('loud') ? word.toUpperCase() : word} ${config.small.trouble} ${stateFolder}\n`)
+        return 1
+      },
+    },
+  ],
+  refusals: ['small_faults'],
+  async assemble({ config, parts, log, clock, restart, importFile }) {
+    if (importFile !== undefined) log.notice('would import', { file: importFile })
     const server = createServer()
     const { trouble } = config.small
     const { host, port } = parseListen(config.http.listen)

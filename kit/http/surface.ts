@@ -1,0 +1,171 @@
+/** A path prefix that a daemon answers by itself: every method and path below it, under the bounds of the server. */
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { plainAddress } from '../net/address.ts'
+import type { BodyTime } from './body-time.ts'
+import { originForm } from './plain-head.ts'
+import type { Reply } from './route.ts'
+import { createTurns } from './turns.ts'
+
+/**
+ * What a daemon answers by itself, where an interface that others wrote says which status a wrong method, a long body or
+ * a broken path has: routes of a table would answer those in the way of the house. Names of hosts, the size and time of
+ * heads, the time of bodies and the headers of every answer stay the server's.
+ */
+export interface Surface {
+  /** This path and all below it, as sent: with case, nothing decoded, no slash at the end. */
+  prefix: string
+  /** Largest body that is read. */
+  bodyBytes: number
+  /** What it throws is answered as any route's error is. */
+  handle(call: SurfaceCall): Promise<SurfaceAnswer>
+  /** Told of a call that the server refused before `handle` was asked: for its Host, or for a header that stands twice. */
+  onRefused?(call: SurfaceCall, status: number): void
+}
+
+/** One request. */
+export interface SurfaceCall {
+  method: string
+  /** As sent, without the query. ASCII: Node takes nothing else in the first line. */
+  path: string
+  /** What stands behind the question mark, as sent; empty where nothing does. */
+  query: string
+  headers: IncomingHttpHeaders
+  /** The connection's own peer. */
+  peer: string
+  /** Reads the body, once; a call that does not need it leaves it, and it is thrown away as it comes. */
+  body(): Promise<SurfaceBody>
+  /** What the server would answer to this error: `Fault` by its status, anything else by 500 and a number of the log. */
+  answerOf(error: unknown): SurfaceAnswer
+}
+
+/** A body as it came; `cut` ended before its end, `late` was ended for its slowness: to both nobody hears the answer. */
+export type SurfaceBody = { kind: 'whole'; bytes: Buffer } | { kind: 'too_large' | 'cut' | 'late' }
+
+/** What goes out. A HEAD is answered with the headers alone. */
+export interface SurfaceAnswer {
+  status: number
+  headers?: Readonly<Record<string, string | string[]>>
+  /** JSON text. */
+  text: string
+}
+
+/** What a surface needs of its server. */
+export interface SurfaceNeeds {
+  /** @throws Fault `bad_http`, `foreign_host`, `foreign_origin` */
+  checkHead(request: IncomingMessage): void
+  headers(): Record<string, string>
+  answerError(error: unknown, facts: { method: string; path: string }): Reply
+  bodies: BodyTime
+  /** Whether connections end with their next answer. */
+  isClosing(): boolean
+  onAnswered(request: IncomingMessage, response: ServerResponse, facts: { path: string; tookMs: number }): void
+  monotonicMs(): number
+}
+
+/** Serves what lies below the prefix. @returns false for any other request, which it leaves alone */
+export type ServeSurface = (request: IncomingMessage, response: ServerResponse) => boolean
+
+/** Requests that wait on one connection for the answer before theirs; nobody sends so many at once without waiting. */
+const MOST_WAITING = 64
+
+export function createSurface(surface: Surface, needs: SurfaceNeeds): ServeSurface {
+  const { prefix } = surface
+  const turns = createTurns(MOST_WAITING)
+  return (request, response) => {
+    const url = originForm(request)
+    if (!isBelow(url, prefix)) return false
+    const call = callOf(request, url, { surface, needs })
+    needs.bodies.watch(request)
+    const beganMs = needs.monotonicMs()
+    response.once('close', () =>
+      needs.onAnswered(request, response, { path: call.path, tookMs: needs.monotonicMs() - beganMs }),
+    )
+    turns.take(request.socket, response, () => void serve(call, request, response))
+    return true
+  }
+
+  async function serve(call: SurfaceCall, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const answer = await answerOf(call, request)
+    if (response.destroyed) return
+    const { status, headers = {}, text } = answer
+    response.writeHead(status, {
+      ...needs.headers(),
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': Buffer.byteLength(text),
+      ...(needs.isClosing() ? { connection: 'close' } : {}),
+      ...headers,
+    })
+    response.end(text)
+  }
+
+  async function answerOf(call: SurfaceCall, request: IncomingMessage): Promise<SurfaceAnswer> {
+    try {
+      needs.checkHead(request)
+    } catch (fault) {
+      const answer = call.answerOf(fault)
+      surface.onRefused?.(call, answer.status)
+      return answer
+    }
+    try {
+      return await surface.handle(call)
+    } catch (error) {
+      return call.answerOf(error)
+    }
+  }
+}
+
+/** Whether a path is the prefix or lies below it. */
+export function isBelow(url: string, prefix: string): boolean {
+  return url.startsWith(prefix) && (url.length === prefix.length || '/?'.includes(url[prefix.length] ?? ''))
+}
+
+function callOf(
+  request: IncomingMessage,
+  url: string,
+  { surface, needs }: { surface: Surface; needs: SurfaceNeeds },
+): SurfaceCall {
+  const mark = url.indexOf('?')
+  const path = mark < 0 ? url : url.slice(0, mark)
+  const method = request.method ?? ''
+  return {
+    method,
+    path,
+    query: mark < 0 ? '' : url.slice(mark + 1),
+    headers: request.headers,
+    peer: plainAddress(request.socket.remoteAddress),
+    body: () => readBody(request, surface.bodyBytes, needs.bodies),
+    answerOf(error) {
+      const { status, headers, body } = needs.answerError(error, { method, path })
+      return { status, headers, text: JSON.stringify(body) }
+    },
+  }
+}
+
+/**
+ * Into one buffer that grows: a body that comes in chunks of one byte would be 256 Ki objects, 40 MB, if they were kept.
+ */
+function readBody(request: IncomingMessage, most: number, bodies: BodyTime): Promise<SurfaceBody> {
+  const length = Number(request.headers['content-length'] ?? 0)
+  if (length > most) return Promise.resolve({ kind: 'too_large' })
+  if (request.destroyed && !request.complete) return Promise.resolve({ kind: 'cut' })
+  return new Promise((resolve) => {
+    let held = Buffer.allocUnsafe(Math.min(most, length || 1024))
+    let size = 0
+    function take(chunk: Buffer): void {
+      if (size + chunk.length > most) {
+        request.off('data', take).resume()
+        resolve({ kind: 'too_large' })
+        return
+      }
+      if (size + chunk.length > held.length) {
+        const grown = Buffer.allocUnsafe(Math.min(most, Math.max(2 * held.length, size + chunk.length)))
+        held.copy(grown, 0, 0, size)
+        held = grown
+      }
+      size += chunk.copy(held, size)
+    }
+    request.on('data', take)
+    request.once('end', () => resolve({ kind: 'whole', bytes: held.subarray(0, size) }))
+    request.once('close', () => resolve({ kind: bodies.wasLate(request) ? 'late' : 'cut' }))
+  })
+}

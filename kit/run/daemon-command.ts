@@ -1,0 +1,127 @@
+/** What a daemon's program does besides running as one: `plantroom <daemon> <command>`, with the daemon's own settings. */
+import { resolve } from 'node:path'
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
+import type { TObject } from 'typebox'
+import { loadConfig } from '#kit/config/load.ts'
+import { Fault } from '#kit/fault.ts'
+import { nearestName } from '#kit/nearest.ts'
+import { configFileOf, type DaemonPlace, stateFolderOf } from './arguments.ts'
+import { exitCodes } from './exit-codes.ts'
+
+/** What a command was called with. */
+export interface CommandCall<Config> {
+  config: Config
+  /** Absolute; may not be there, and may belong to a daemon that runs. */
+  stateFolder: string
+  words: readonly string[]
+  /** The command's own options that were given: texts, and true for switches. */
+  options: ReadonlyMap<string, string | true>
+  out(text: string): void
+}
+
+/** One command of a daemon. */
+export interface DaemonCommand<Config> {
+  name: string
+  /** What stands behind the name: `FILE [--replace]`. */
+  form: string
+  /** One line for the daemon's help. */
+  summary: string
+  /** What it does, its own options, and its exit codes; ends with a line end. */
+  help: string
+  /** How many words there may be. */
+  words: readonly [least: number, most: number]
+  /** Its own options; `--state`, `--config`, `--set` and `--help` each command has. */
+  options?: ParseArgsOptionsConfig
+  /** @returns the exit code; what it throws is told as at a start of the daemon */
+  run(call: CommandCall<Config>): Promise<number>
+}
+
+/** What commands are found and run by. */
+export interface CommandPlace<Config> extends DaemonPlace {
+  schema: TObject
+  commands: readonly DaemonCommand<Config>[]
+  out(text: string): void
+}
+
+/** Options of every command. */
+const COMMON = {
+  state: { type: 'string' },
+  config: { type: 'string' },
+  set: { type: 'string', multiple: true },
+  help: { type: 'boolean', short: 'h' },
+} as const
+
+/**
+ * Runs the command that the first argument names.
+ * @returns its exit code; undefined where the first argument is an option, or there is none: the daemon is meant
+ * @throws Fault `bad_usage`, `config_refused`, and what the command throws
+ */
+export async function runCommand<Config>(
+  argv: readonly string[],
+  place: CommandPlace<Config>,
+): Promise<number | undefined> {
+  const [name, ...rest] = argv
+  const { commands } = place
+  if (name === undefined || name.startsWith('-') || commands.length === 0) return undefined
+  const command = commands.find((one) => one.name === name)
+  if (command === undefined) throw new Fault('bad_usage', unknown(name, commands))
+  const { values, positionals: words } = parse(rest, command)
+  if (values.help) {
+    place.out(helpOf(place.name, command))
+    return exitCodes.fine
+  }
+  const [least, most] = command.words
+  if (words.length < least || words.length > most)
+    throw new Fault('bad_usage', `expected: plantroom ${place.name} ${name} ${command.form}`)
+  const { state, config: file, set: sets = [] } = values
+  const { value: config } = await loadConfig({
+    schema: place.schema,
+    file: resolve(file ?? configFileOf(place.name)),
+    mustExist: file !== undefined,
+    sets,
+  })
+  return await command.run({
+    config: config as Config,
+    stateFolder: resolve(state ?? stateFolderOf(place)),
+    words,
+    options: ownOptions(values, command),
+    out: place.out,
+  })
+}
+
+function unknown(name: string, commands: readonly { name: string }[]): string {
+  const names = commands.map((one) => one.name)
+  const nearest = nearestName(name, names)
+  const hint = nearest === undefined ? `there are: ${names.join(', ')}` : `did you mean ${nearest}?`
+  return `there is no command ${JSON.stringify(name)}; ${hint}`
+}
+
+function parse(argv: readonly string[], { options }: { options?: ParseArgsOptionsConfig }) {
+  try {
+    return parseArgs({ args: [...argv], options: { ...options, ...COMMON }, allowPositionals: true })
+  } catch (error) {
+    throw new Fault('bad_usage', (error as Error).message, { cause: error })
+  }
+}
+
+function ownOptions(
+  values: Readonly<Record<string, unknown>>,
+  { options = {} }: { options?: ParseArgsOptionsConfig },
+): Map<string, string | true> {
+  const own = new Map<string, string | true>()
+  for (const name of Object.keys(options)) {
+    const value = values[name]
+    if (typeof value === 'string' || value === true) own.set(name, value)
+  }
+  return own
+}
+
+function helpOf(daemon: string, { name, form, help }: { name: string; form: string; help: string }): string {
+  return `plantroom ${daemon} ${name} ${form}
+
+${help}  --state DIR        the daemon's state folder; default $STATE_DIRECTORY, else /var/lib/plantroom/${daemon}
+  --config FILE      the daemon's settings; default /etc/plantroom/${daemon}.toml, which may be missing
+  --set key=VALUE    one setting, may repeat
+Exit codes: 0 done, 1 failed, 2 wrong usage or refused: nothing was changed.
+`
+}
