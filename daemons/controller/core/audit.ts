@@ -1,0 +1,102 @@
+/** What was asked of the controller and what came of it: one record for each call. */
+import type { Row } from './row.ts'
+
+/** The 21 reasons of document 1 and those of this house beyond them. */
+export type AuditReason =
+  | 'malformed_body'
+  | 'missing_credential'
+  | 'invalid_credential'
+  | 'no_sites'
+  | 'no_roles'
+  | '2fa_required'
+  | '2fa_mismatch'
+  | '2fa_no_email'
+  | 'invalid_session'
+  | 'remote_denied'
+  | 'unauthorized'
+  | 'role_denied'
+  | 'elevation_denied'
+  | 'scope_denied'
+  | 'unknown_macro'
+  | 'elevated_table'
+  | 'invalid_projection'
+  | 'redacted_filter'
+  | 'secure_filtered'
+  | 'invalid_action'
+  | 'not_implemented'
+  | 'rest_disabled'
+  | 'method_not_allowed'
+  | 'bad_target'
+  | 'unknown_entity'
+  | 'unknown_modifier'
+  | 'busy'
+  | 'mail_failed'
+  | 'bad_query'
+  | 'foreign_origin'
+
+/** One row of request_history. Never holds a secret: no body, no header, no query string. */
+export interface AuditRecord {
+  /** Epoch ms. */
+  at: number
+  requestType: 'rest_api' | 'ui'
+  method: string
+  /** Without the query. */
+  path: string
+  status: number
+  elapsedMs: number
+  clientIp: string
+  userId: number | null
+  username: string | null
+  granted: boolean
+  reason: AuditReason | null
+  /** `zone 12`, `device 3`, `macro 4`, `entity zone`; null where there is none. */
+  target: string | null
+  runId: number | null
+}
+
+/** Where records go. */
+export interface AuditLog {
+  /**
+   * @param isAwaited whether an answer waits for it: it is written at once, else within 200 ms together with others
+   * @returns resolves once the record is on the disk; who need not wait for it lets it go: it never rejects
+   */
+  add(record: AuditRecord, isAwaited?: boolean): Promise<void>
+}
+
+/** A log that tells before a call is carried out whether it can record it. */
+export interface AuditBook extends AuditLog {
+  /** False while the disk takes nothing, or too much waits for it: what must be recorded is not begun then. */
+  takes(): boolean
+}
+
+/** What is looked for in the audit: everything that is named has to hold, exactly. */
+export interface AuditSearch {
+  /** Rows given at most. */
+  limit: number
+  /** Older than this one: `next` of the answer before. */
+  beforeId?: number
+  granted?: boolean
+  reason?: AuditReason
+  username?: string
+  clientIp?: string
+  /** Epoch ms, both; `untilAt` itself is not among them. */
+  fromAt?: number
+  untilAt?: number
+}
+
+/** The audit as it is read: rows with the columns of request_history, beside id, created_at and updated_at. */
+export interface AuditReader {
+  /**
+   * Visits all, from the newest to the oldest, in pieces between which everything else goes on.
+   * @param visit false ends it
+   * @param beforeId begins below this one
+   * @throws Fault `audit_read_failed`
+   */
+  scan(visit: (row: Row) => boolean, beforeId?: number): Promise<void>
+  /**
+   * @returns the newest that are found; `next` where older ones have not been looked at, even if nothing was found: a
+   * search looks at so many rows and no more
+   * @throws Fault `audit_read_failed`
+   */
+  list(search: AuditSearch): Promise<{ rows: readonly Row[]; next: number | null }>
+}

@@ -1,0 +1,54 @@
+/** What a driver of devices is, and the world it gets. */
+import type { Clock } from '#kit/clock.ts'
+import type { Json, Row } from './row.ts'
+
+/** A command as it reaches a driver: rows are those of the book, args already cleaned by the gates. */
+export interface DriverCommand {
+  zone?: Row
+  verb: string
+  args: Readonly<Record<string, Json>>
+}
+
+/** What a driver says that a device did. */
+export interface Ack {
+  /** What the device answered, where it does. */
+  answer?: Json
+}
+
+/** One device that is driven. */
+export interface DriverSession {
+  /** @throws what kept it from being done; the host gives it 5 s, then aborts */
+  execute(command: DriverCommand, signal: AbortSignal): Promise<Ack>
+  poll?(signal: AbortSignal): Promise<void>
+  close(): Promise<void>
+}
+
+/** The only way of a driver to the world. */
+export interface DriverContext {
+  clock: Clock
+  /** 0 <= n < 1 */
+  chance(): number
+  log(sentence: string): void
+  /** Says what a zone or the device itself does now; what is not named stays. */
+  report(target: { zoneId: number } | { deviceId: number }, patch: Readonly<Record<string, Json>>): void
+  online(isOnline: boolean, error?: string): void
+  /** A secret column of the device's own row. */
+  secret(column: 'password' | 'api_key'): string | null
+  /** Bytes over TCP; resolves when they are written. */
+  tcp(place: { host: string; port: number }, bytes: Uint8Array, signal: AbortSignal): Promise<void>
+}
+
+/** One kind of driver; `name` is what device.driver says. */
+export interface Driver {
+  name: string
+  open(device: Row, zones: readonly Row[], context: DriverContext): Promise<DriverSession>
+}
+
+/** The drivers of a building as control and macros use them. */
+export interface DriverHost {
+  /**
+   * Queues one command for a device; of commands for one zone and verb that wait, the last wins and all get its outcome.
+   * @throws Fault `driver_failed`, `driver_timeout`, `driver_queue_full`, `driver_unknown`
+   */
+  execute(deviceId: number, command: DriverCommand): Promise<Ack>
+}

@@ -1,0 +1,185 @@
+/** Drafts become rows: names become ids, rows without an id are found again or get a new one, the rest gets defaults. */
+import { rowsOf } from '../change.ts'
+import type { Book, Json, Row } from '../row.ts'
+import type { Column, Table } from '../schema/column.ts'
+import { bookTables } from '../schema/registry.ts'
+import { type Draft, isReference, type SiteDraft, userLists } from './draft.ts'
+import { keepSecrets } from './keep-secrets.ts'
+import { createNextSite, folded, type NextSite, targetTable } from './next-site.ts'
+import { overrideFaults, overrideTargets, withTargets } from './overrides.ts'
+import { wishOf } from './read-drafts.ts'
+import type { FaultList } from './site-faults.ts'
+
+/**
+ * `replace`: a table that the file names becomes what the file says, rows that it leaves out are removed; tables that it
+ * does not name stay. `merge`: nothing is removed, and columns that a row leaves out stay.
+ */
+export type ImportMode = 'replace' | 'merge'
+
+/** What an import meets. */
+export interface SiteBase {
+  book: Book
+  mode: ImportMode
+  nowMs: number
+  /** Above every id that the table ever had: one that was removed is not given to another. */
+  nextId(table: string): number
+}
+
+/** What resolving works on. */
+interface Resolving {
+  base: SiteBase
+  draft: SiteDraft
+  faults: FaultList
+  next: NextSite
+}
+
+/** @param faults gets references that mean nothing, ids that stand twice, columns that are missing */
+export function resolveRows(draft: SiteDraft, base: SiteBase, faults: FaultList): NextSite {
+  const next = createNextSite(faults)
+  for (const [name, rows] of rowsOf(base.book)) next.rows.set(name, rows)
+  const resolving: Resolving = { base, draft, faults, next }
+  for (const table of bookTables()) {
+    const drafts = [...(draft.tables.get(table.name) ?? []), ...(draft.links.get(table.name) ?? [])]
+    // What refers to the table itself waits until its rows have ids.
+    for (const one of drafts) resolveWishes(resolving, one, (target) => target !== table)
+    giveIds(resolving, table, drafts)
+    const rows = keptRows(resolving, table)
+    for (const one of drafts) addRow(resolving, rows, one)
+    next.rows.set(table.name, new Map([...rows].sort(([a], [b]) => a - b)))
+    for (const one of drafts) resolveOwn(resolving, one)
+  }
+  return next
+}
+
+/** Turns the wishes of a draft into values where `isTurn` says so of the table they mean. */
+function resolveWishes(resolving: Resolving, draft: Draft, isTurn: (target: Table) => boolean): void {
+  if (draft.user?.id !== undefined) draft.values.set('user_id', draft.user.id)
+  for (const [name, wish] of draft.wishes ?? []) {
+    const column = draft.table.column(name)
+    if (column === undefined || draft.values.has(name)) continue
+    const target = targetTable(column, (other) => saidOf(resolving, draft, other))
+    if (target !== undefined && !isTurn(target)) continue
+    const path = `${draft.path}${draft.user === undefined ? `.${name}` : ''}`
+    if (target !== undefined) draft.values.set(name, resolving.next.find(target, wish, path) ?? null)
+    else {
+      draft.values.set(name, null)
+      if (!draft.refused?.has(column.referenceBy ?? ''))
+        resolving.faults.add(path, `must be null: ${column.referenceBy} names no table`)
+    }
+  }
+}
+
+/** What a draft says of a column, or the row that it changes. */
+function saidOf({ base }: Resolving, draft: Draft, column: string): Json | undefined {
+  const said = draft.values.get(column)
+  return said !== undefined || draft.id === undefined ? said : base.book.row(draft.table.name, draft.id)?.[column]
+}
+
+function giveIds({ base, faults }: Resolving, table: Table, drafts: readonly Draft[]): void {
+  const taken = new Map<number, string>()
+  let nextId = base.nextId(table.name)
+  for (const { id, path } of drafts) {
+    if (id === undefined) continue
+    const other = taken.get(id)
+    if (other !== undefined) faults.add(`${path}.id`, `id ${id} is that of ${other} already`)
+    else taken.set(id, path)
+    nextId = Math.max(nextId, id + 1)
+  }
+  const nameless = drafts.filter((draft) => draft.id === undefined)
+  const known = nameless.length === 0 ? new Map<string, number[]>() : rowsByKey(base.book, table, taken)
+  for (const draft of nameless) {
+    draft.id = known.get(keyOf(table, (column) => draft.values.get(column)))?.shift() ?? nextId++
+    if (!Number.isSafeInteger(draft.id)) faults.add(`${draft.path}.id`, 'there is no id left above the highest')
+  }
+}
+
+/** Ids that no draft has claimed, lowest first, by what else tells their rows apart. */
+function rowsByKey(book: Book, table: Table, taken: ReadonlyMap<number, string>): Map<string, number[]> {
+  const ids = new Map<string, number[]>()
+  if (table.key.length === 0) return ids
+  for (const row of book.rows(table.name)) {
+    if (taken.has(row.id)) continue
+    const key = keyOf(table, (column) => row[column])
+    const same = ids.get(key)
+    if (same === undefined) ids.set(key, [row.id])
+    else same.push(row.id)
+  }
+  return ids
+}
+
+function keyOf(table: Table, value: (column: string) => Json | undefined): string {
+  return JSON.stringify(
+    table.key.map((name) => {
+      const column = table.column(name)
+      return folded(column, value(name) ?? column?.default ?? null)
+    }),
+  )
+}
+
+/** Rows of before that the file does not speak of and that stay. */
+function keptRows({ base, draft, next }: Resolving, table: Table): Map<number, Row> {
+  const isWhole = base.mode === 'replace' && table.keeping === 'site' && draft.tables.has(table.name)
+  const rows = next.rows.get(table.name) ?? new Map<number, Row>()
+  const list = userLists.find(({ links }) => links === table.name)
+  if (list === undefined) return isWhole ? new Map() : new Map(rows)
+  // Who may have which role: links go with their user, and a list that a user states is the whole of his.
+  const users = next.rows.get('auth_user')
+  const listed = new Set(draft.tables.get('auth_user')?.flatMap(({ id, lists }) => (lists?.has(list.key) ? id : [])))
+  const isKept = ({ user_id }: Row) =>
+    typeof user_id === 'number' && users?.has(user_id) === true && !listed.has(user_id) && !isWhole
+  return new Map([...rows].filter(([, row]) => isKept(row)))
+}
+
+function addRow({ base, faults, next }: Resolving, rows: Map<number, Row>, draft: Draft): void {
+  const { table, id } = draft
+  if (id === undefined) return
+  const before = base.book.row(table.name, id)
+  // A copy of a row with every column: all rows of a table share one shape.
+  const row: Record<string, Json> & { id: number } = { ...table.empty, id }
+  for (const column of table.columns) {
+    if (column.name === 'id') continue
+    const value = columnOf(base, draft, column, before)
+    row[column.name] = value
+    const isMissing =
+      value === null && column.isRequired && !draft.wishes?.has(column.name) && !draft.refused?.has(column.name)
+    if (isMissing) faults.add(`${draft.path}.${column.name}`, 'is missing')
+  }
+  rows.set(id, row)
+  next.setPath(table.name, id, draft.path)
+}
+
+function columnOf(base: SiteBase, draft: Draft, column: Column, before: Row | undefined): Json {
+  const said = draft.values.get(column.name)
+  const had = before?.[column.name] ?? null
+  if (column.name === 'created_at' || column.name === 'updated_at') return had ?? said ?? base.nowMs
+  if (said === undefined) {
+    const isKept = before !== undefined && (column.isSecret || column.isInner || base.mode === 'merge')
+    return isKept ? had : column.default
+  }
+  return column.isJsonSecret ? keepSecrets(said, had) : said
+}
+
+/** References of a row into its own table, and those inside the overrides of a zone. */
+function resolveOwn(resolving: Resolving, draft: Draft): void {
+  const { next, faults } = resolving
+  const { table, id } = draft
+  const row = id === undefined ? undefined : next.rows.get(table.name)?.get(id)
+  if (id === undefined || row === undefined) return
+  resolveWishes(resolving, draft, () => true)
+  const own = table.columns.filter((column) => isReference(column) && draft.wishes?.has(column.name))
+  const columns: Record<string, Json> = {}
+  for (const { name } of own) columns[name] = draft.values.get(name) ?? null
+  if (table.name === 'zone' && draft.values.has('overrides')) {
+    const overrides = row.overrides ?? null
+    const found = overrideFaults(overrides)
+    for (const { path, sentence } of found) faults.add(`${draft.path}${path}`, sentence)
+    if (found.length === 0 && overrideTargets(overrides).length > 0)
+      columns.overrides = withTargets(overrides, ({ path, table: target, said }) => {
+        const wish = wishOf(said)
+        if (typeof wish !== 'string') return next.find(target, wish, `${draft.path}${path}`) ?? null
+        faults.add(`${draft.path}${path}`, wish)
+        return null
+      })
+  }
+  if (Object.keys(columns).length > 0) next.rows.get(table.name)?.set(id, { ...row, ...columns })
+}

@@ -1,0 +1,62 @@
+/** The site file: a whole document is checked before anything is written, and a site is written down as one. */
+import { type Change, changesBetween } from '../change.ts'
+import type { Json, Row } from '../row.ts'
+import type { Draft } from './draft.ts'
+import type { NextSite } from './next-site.ts'
+import { readDrafts } from './read-drafts.ts'
+import { resolveRows, type SiteBase } from './resolve-rows.ts'
+import { createFaultList, type FaultList, type SiteLimits } from './site-faults.ts'
+import { checkWhole } from './whole-check.ts'
+
+/** How a password in clear is kept. */
+export type HashPassword = (text: string) => Promise<{ hash: string; salt: string }>
+
+/** What a site file is checked with. */
+export interface SiteWorld extends SiteBase {
+  limits: SiteLimits
+  /** Called for one user after another. */
+  hashPassword: HashPassword
+  /** What is wrong with one line of role rules; none is looked at where this is left out. */
+  ruleFault?(line: string): string | undefined
+}
+
+/**
+ * Checks a document and says what it would change. No password of it is left in clear.
+ * @param document as read from JSON
+ * @returns all rows as additions where the book is empty
+ * @throws Fault `site_faults`: details.faults are all of them with their paths
+ */
+export async function checkSite(document: unknown, world: SiteWorld): Promise<Change[]> {
+  const faults = createFaultList(world.limits.faults)
+  const draft = readDrafts(document, world.limits, faults)
+  const next = resolveRows(draft, world, faults)
+  const users = draft.tables.get('auth_user') ?? []
+  checkPasswords(users, faults)
+  if (world.ruleFault !== undefined) checkRules(next, world.ruleFault, faults)
+  checkWhole(next.rows, next.pathOf, faults)
+  faults.refuse()
+  for (const user of users) await hash(next, user, world.hashPassword)
+  return changesBetween(world.book, next.rows, world.nowMs)
+}
+
+function checkPasswords(users: readonly Draft[], faults: FaultList): void {
+  for (const { path, password, values } of users)
+    if (password !== undefined && (values.has('hash') || values.has('salt')))
+      faults.add(`${path}.password`, 'stands beside hash or salt: either is enough')
+}
+
+function checkRules(next: NextSite, ruleFault: (line: string) => string | undefined, faults: FaultList): void {
+  for (const { id, rules } of next.rows.get('auth_role')?.values() ?? [])
+    for (const [index, line] of String(rules).split('\n').entries()) {
+      const sentence = line.trim() === '' ? undefined : ruleFault(line)
+      if (sentence !== undefined) faults.add(`${next.pathOf('auth_role', id)}.rules`, `line ${index + 1}: ${sentence}`)
+    }
+}
+
+async function hash(next: NextSite, { id, password }: Draft, hashPassword: HashPassword): Promise<void> {
+  const users = next.rows.get('auth_user')
+  const row = id === undefined ? undefined : users?.get(id)
+  if (password === undefined || row === undefined) return
+  const columns: Record<string, Json> = { ...(await hashPassword(password)) }
+  users?.set(row.id, { ...row, ...columns } as Row)
+}

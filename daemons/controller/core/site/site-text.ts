@@ -1,0 +1,79 @@
+/** A site file as bytes: within its bounds, UTF-8, JSON, and no key twice in one object. */
+import { Fault } from '#kit/fault.ts'
+import { createFaultList, quoted, type SiteLimits } from './site-faults.ts'
+
+/**
+ * Reads the document. A key that stands twice is a fault, since one of the two would be lost without a word.
+ * @throws Fault `site_too_large`, `site_not_json`, `site_faults`
+ */
+export function readSiteText(bytes: Uint8Array, limits: SiteLimits): unknown {
+  if (bytes.length > limits.bytes)
+    throw new Fault('site_too_large', `the site file has ${bytes.length} bytes, at most ${limits.bytes} are taken`)
+  const text = decoded(bytes)
+  const document = parsed(text)
+  const faults = createFaultList(limits.faults)
+  for (const { path, key } of repeatedKeys(text)) faults.add(path, `the key ${quoted(key)} stands twice`)
+  faults.refuse()
+  return document
+}
+
+function decoded(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch (cause) {
+    throw new Fault('site_not_json', 'the site file is no UTF-8 text', { cause })
+  }
+}
+
+/** The parser's own sentence is not passed on: it quotes what stands there, such as a password. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    const position = /position (\d+)/.exec((error as Error).message)?.[1]
+    const line = position === undefined ? undefined : text.slice(0, Number(position)).split('\n').length
+    throw new Fault('site_not_json', `the site file is no JSON${line === undefined ? '' : ` at line ${line}`}`)
+  }
+}
+
+interface Level {
+  /** Keys so far; undefined in a list. */
+  keys: Set<string> | undefined
+  key: string
+  index: number
+}
+
+/** Goes through text that is JSON once. */
+function repeatedKeys(text: string): { path: string; key: string }[] {
+  const repeated: { path: string; key: string }[] = []
+  const levels: Level[] = []
+  let isKeyNext = false
+  // A string, or one of the six marks; numbers and words in between say nothing here.
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],]/g)) {
+    const top = levels.at(-1)
+    if (token === '{' || token === '[') {
+      levels.push({ keys: token === '{' ? new Set() : undefined, key: '', index: 0 })
+      isKeyNext = token === '{'
+    } else if (token === '}' || token === ']') {
+      levels.pop()
+      isKeyNext = false
+    } else if (token === ',') {
+      if (top !== undefined && top.keys === undefined) top.index++
+      isKeyNext = top?.keys !== undefined
+    } else if (isKeyNext && top?.keys !== undefined) {
+      const key = JSON.parse(token) as string
+      if (top.keys.has(key)) repeated.push({ path: pathOf(levels.slice(0, -1)), key })
+      top.keys.add(key)
+      top.key = key
+      isKeyNext = false
+    }
+  }
+  return repeated
+}
+
+function pathOf(levels: readonly Level[]): string {
+  return levels
+    .map(({ keys, key, index }) => (keys === undefined ? `[${index}]` : `.${key}`))
+    .join('')
+    .replace(/^\./, '')
+}

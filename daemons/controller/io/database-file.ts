@@ -1,0 +1,134 @@
+/** The file controller.db: opened, proven, brought to the tables of the registry, read. */
+import { closeSync, existsSync, openSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { Fault } from '#kit/fault.ts'
+import { belongToFolder } from '#kit/store/whole-file.ts'
+import type { Row } from '../core/row.ts'
+import type { Table } from '../core/schema/column.ts'
+import { tables } from '../core/schema/registry.ts'
+import { addColumnStatement, createStatements, insertStatement, rowDecoder, selectStatement } from './sql.ts'
+
+/** The file's name in the state folder. */
+export const DATABASE_FILE = 'controller.db'
+
+/** Says whose file it is: `PLCT`. */
+const APPLICATION_ID = 0x504c4354
+
+/** Grows when what is there means something else; tables and columns that are only added need no number. */
+const SCHEMA_VERSION = 1
+
+/** Errors of SQLite by which a file is damaged: SQLITE_CORRUPT, SQLITE_NOTADB. */
+const DAMAGED = new Set([11, 26])
+
+/** Whether a state folder has a database. */
+export function hasDatabase(folder: string): boolean {
+  return existsSync(join(folder, DATABASE_FILE))
+}
+
+/**
+ * Opens a database, or makes it. What a crash left in its log is taken in, and a torn end of that log is left out.
+ * @param busyMs how long another process may hold it
+ * @throws Fault `database_damaged`, `database_foreign`, `database_newer`, `database_unusable`; the file is as it was then
+ */
+export function openDatabase(path: string, nowMs: number, busyMs: number): DatabaseSync {
+  let database: DatabaseSync | undefined
+  try {
+    // The log and its index get the mode and the owner of the file: nobody else reads hashes and passwords.
+    closeSync(openSync(path, 'a', 0o600))
+    belongToFolder(path)
+    database = new DatabaseSync(path, { timeout: busyMs, enableForeignKeyConstraints: false })
+    prove(database, path)
+    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
+    migrate(database, nowMs)
+    return database
+  } catch (error) {
+    database?.close()
+    throw faultOf(path, error)
+  }
+}
+
+/** The rows of a table by id, all or so many of the newest. @throws Fault `database_damaged` */
+export function readTable(database: DatabaseSync, path: string, table: Table, most?: number): Row[] {
+  try {
+    const statement = database.prepare(selectStatement(table, most))
+    statement.setReturnArrays(true)
+    const decode = rowDecoder(table)
+    const rows: Row[] = []
+    // One after another: all at once would hold every row twice.
+    for (const values of statement.iterate() as unknown as Iterable<unknown[]>) rows.push(decode(values))
+    return most === undefined ? rows : rows.reverse()
+  } catch (error) {
+    throw error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ERR_OUT_OF_RANGE'
+      ? damaged(path, `a row of ${table.name} cannot be read`, error)
+      : faultOf(path, error)
+  }
+}
+
+/** The highest id that each table ever had. */
+export function highestIds(database: DatabaseSync): Map<string, number> {
+  const rows = database.prepare('SELECT name, seq FROM sqlite_sequence').all()
+  return new Map(rows.map((row) => [String(row.name), Number(row.seq)]))
+}
+
+/** @throws Fault where it is no database of ours, or damaged */
+function prove(database: DatabaseSync, path: string): void {
+  const isEmpty = number(database, 'SELECT count(*) FROM sqlite_schema') === 0
+  if (!isEmpty && number(database, 'PRAGMA application_id') !== APPLICATION_ID)
+    throw new Fault('database_foreign', `${path} is a database of another program: move it away`)
+  const [verdict] = Object.values(database.prepare('PRAGMA quick_check(1)').get() ?? {})
+  if (verdict !== 'ok') throw damaged(path, String(verdict))
+  const version = number(database, 'PRAGMA user_version')
+  if (version > SCHEMA_VERSION)
+    throw new Fault(
+      'database_newer',
+      `${path} was written by a newer version (schema ${version}, this one knows ${SCHEMA_VERSION}): install that again, or put a backup back`,
+    )
+}
+
+/** Adds what the registry has and the file has not, in one transaction, and keeps a row of it. */
+function migrate(database: DatabaseSync, nowMs: number): void {
+  const kept = tables().filter((table) => table.keeping !== 'audit')
+  const statements = kept.flatMap((table) => missingIn(database, table))
+  if (statements.length === 0) return
+  const log = kept.find((table) => table.name === 'schema_migration')
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    for (const sql of statements) database.exec(sql)
+    // What was done is kept as the names of what was added: enough to see when a column came.
+    const name = statements.length > kept.length / 2 ? 'tables of the registry' : statements.join('; ')
+    if (log !== undefined) database.prepare(insertStatement(log)).run(null, nowMs, nowMs, SCHEMA_VERSION, name)
+    database.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}`)
+    database.exec('COMMIT')
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK')
+    throw error
+  }
+}
+
+function missingIn(database: DatabaseSync, table: Table): string[] {
+  const there = new Set(
+    database
+      .prepare('SELECT name FROM pragma_table_info(?)')
+      .all(table.name)
+      .map((row) => row.name),
+  )
+  if (there.size === 0) return createStatements(table)
+  return table.columns.filter(({ name }) => !there.has(name)).map((column) => addColumnStatement(table, column))
+}
+
+function number(database: DatabaseSync, sql: string): number {
+  return Number(Object.values(database.prepare(sql).get() ?? {})[0])
+}
+
+function damaged(path: string, what: string, cause?: unknown): Fault {
+  const sentence = `${path} is damaged (${what}): put a backup back with plantroom restore, or move it and the files ${path}-wal and ${path}-shm away to start afresh`
+  return new Fault('database_damaged', sentence, { cause })
+}
+
+function faultOf(path: string, error: unknown): Fault {
+  if (error instanceof Fault) return error
+  const { errcode = 0, message } = error as Error & { errcode?: number }
+  if (DAMAGED.has(errcode & 0xff)) return damaged(path, message, error)
+  return new Fault('database_unusable', `${path} cannot be used (${message})`, { cause: error })
+}

@@ -1,0 +1,278 @@
+/** The store of a site: its book in memory, what the daemon writes, and changes that wait for Apply All. */
+import { join } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
+import type { Clock } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import { createBook, type WritableBook } from '../core/book.ts'
+import { type Change, rowAfter, rowsAfter } from '../core/change.ts'
+import { createKeeper, type SiteKeeper } from '../core/keeper.ts'
+import type { Book, Json, Keeper, Row } from '../core/row.ts'
+import type { Table } from '../core/schema/column.ts'
+import { bookTables, tableOf } from '../core/schema/registry.ts'
+import { type Difference, differenceOf } from '../core/site/difference.ts'
+import { createFaultList } from '../core/site/site-faults.ts'
+import { checkWhole } from '../core/site/whole-check.ts'
+import { DATABASE_FILE, highestIds, openDatabase, readTable } from './database-file.ts'
+import { deleteStatement, encodeRow, forgetStatement, insertStatement, upsertStatement } from './sql.ts'
+import { startWriter, type Work, type Writer } from './writer.ts'
+
+/** Settings of the store. */
+export interface StoreLimits {
+  /** Changes are gathered this long before they are written. */
+  commitMs: number
+  /** How long another process may hold the database. */
+  busyMs: number
+  /** Records of one table that are kept in memory, and on the disk. */
+  records: number
+  keptRecords: number
+  /** Faults that are told when changes that waited do not fit any more. */
+  faults: number
+}
+
+/** One change that waits, readable: who asked for it, and when (epoch ms). `pendingId` grows with time. */
+export interface StagedDifference extends Difference {
+  pendingId: number
+  at: number
+  author: string
+}
+
+/** Changes that an import made and nobody has applied yet. */
+export interface Pending {
+  /** What waits, in the order in which it is applied. */
+  list(): StagedDifference[]
+  /**
+   * Keeps changes until they are applied or discarded, after a restart too.
+   * @param author who asked for them, for the list
+   * @throws Fault `pending_waiting` where others wait already, `store_write_failed`
+   */
+  stage(changes: readonly Change[], author: string): Promise<void>
+  /**
+   * Makes all of them real in one transaction.
+   * @returns how many
+   * @throws Fault `pending_stale` where they do not fit what the site has become, `store_write_failed`; they wait on then
+   */
+  applyAll(): Promise<number>
+  /** @returns how many are forgotten */
+  discard(): Promise<number>
+}
+
+/** A store that is open. */
+export interface SiteStore {
+  book: Book
+  /** `add` is for tables of records. */
+  keeper: Keeper & Pick<SiteKeeper, 'add'>
+  pending: Pending
+  /** Above every id that a table ever had. */
+  nextId(table: string): number
+  /** Makes changes real at once, in one transaction: for a controller that does not run. */
+  applyNow(changes: readonly Change[]): Promise<void>
+  /** Writes what waits to be written and lets the file go. */
+  close(): Promise<void>
+}
+
+/** What the parts of an open store share. */
+interface Open {
+  path: string
+  database: DatabaseSync
+  book: WritableBook
+  keeper: SiteKeeper
+  writer: Writer
+  clock: Clock
+  limits: StoreLimits
+  highest: Map<string, number>
+}
+
+/**
+ * Opens the store in a state folder, making it where there is none, and reads the site into memory.
+ * @param file another name than controller.db, for one that is being made
+ * @throws Fault as `openDatabase`
+ */
+export function openSiteStore(folder: string, clock: Clock, limits: StoreLimits, file = DATABASE_FILE): SiteStore {
+  const path = join(folder, file)
+  const database = openDatabase(path, clock.epochMs(), limits.busyMs)
+  const book = createBook()
+  let highest: Map<string, number>
+  try {
+    for (const table of bookTables())
+      book.replace(
+        table.name,
+        readTable(database, path, table, table.keeping === 'record' ? limits.records : undefined),
+      )
+    highest = highestIds(database)
+  } catch (error) {
+    database.close()
+    throw error
+  }
+  const writer = startWriter(path, limits.busyMs)
+  const keeper = createKeeper({
+    book,
+    clock,
+    commitMs: limits.commitMs,
+    mostRecords: limits.records,
+    takeId(table) {
+      const id = (highest.get(table) ?? 0) + 1
+      highest.set(table, id)
+      return id
+    },
+    write: (rows) => writer.write(workOfRows(rows, limits.keptRecords)),
+  })
+  const open: Open = { path, database, book, keeper, writer, clock, limits, highest }
+  return {
+    book,
+    keeper,
+    pending: pendingOf(open),
+    nextId: (table) => (highest.get(table) ?? 0) + 1,
+    applyNow: (changes) => keeper.apply(() => ({ changes, write: () => writeChanges(open, changes) })),
+    async close() {
+      await keeper.flush()
+      await writer.close()
+      database.close()
+    },
+  }
+}
+
+function pendingOf(open: Open): Pending {
+  const { book, clock, keeper, writer } = open
+  return {
+    list: () =>
+      stagedRows(open).map((row) => ({
+        ...differenceOf(book, changeOf(row)),
+        pendingId: row.id,
+        at: Number(row.created_at),
+        author: String(row.author),
+      })),
+    async stage(changes, author) {
+      const { changes: waiting } = staged(open)
+      if (waiting.length > 0)
+        throw new Fault('pending_waiting', `${waiting.length} changes wait already: apply or discard them first`)
+      const nowMs = clock.epochMs()
+      const common = { created_at: nowMs, updated_at: nowMs, author }
+      const first = (open.highest.get('pending_change') ?? 0) + 1
+      const rows = changes.map((change, index) => ({
+        ...common,
+        id: first + index,
+        ...stagedColumns(change),
+        summary: differenceOf(book, change).sentence,
+      }))
+      await writer.write([workOf('pending_change', insertStatement, rows)])
+      open.highest.set('pending_change', first + rows.length)
+    },
+    async applyAll() {
+      let count = 0
+      await keeper.apply(() => {
+        const { changes, lastId } = staged(open)
+        count = changes.length
+        if (count === 0) return undefined
+        refuseStale(open, changes)
+        // One that another process stages meanwhile has a higher id, and stays.
+        return { changes, write: () => writeChanges(open, changes, [forgetPending(lastId)]) }
+      })
+      return count
+    },
+    async discard() {
+      const { changes, lastId } = staged(open)
+      await writer.write([forgetPending(lastId)])
+      return changes.length
+    },
+  }
+}
+
+function forgetPending(lastId: number): Work {
+  return { sql: forgetStatement(required('pending_change')), values: [[lastId]] }
+}
+
+function required(name: string): Table {
+  const table = tableOf(name)
+  if (table === undefined) throw new Fault('bad_column', `there is no table ${name}`)
+  return table
+}
+
+function stagedColumns(change: Change): { kind: string; entity: string; row_id: number; columns: Json } {
+  const { kind, table: entity, id: row_id } = change
+  return { kind, entity, row_id, columns: kind === 'add' ? change.row : kind === 'change' ? change.columns : null }
+}
+
+/** Read from the disk each time: the command line stages from a process of its own. */
+function stagedRows({ database, path }: Open): Row[] {
+  return readTable(database, path, required('pending_change'))
+}
+
+function staged(open: Open): { changes: Change[]; lastId: number } {
+  const rows = stagedRows(open)
+  return { changes: rows.map(changeOf), lastId: rows.at(-1)?.id ?? 0 }
+}
+
+function changeOf(row: Row): Change {
+  const place = { table: String(row.entity), id: Number(row.row_id) }
+  if (row.kind === 'add') return { ...place, kind: 'add', row: row.columns as Row }
+  if (row.kind === 'remove') return { ...place, kind: 'remove' }
+  return { ...place, kind: 'change', columns: row.columns as Readonly<Record<string, Json>> }
+}
+
+/** The site has gone on since the changes were made: what they touch may be gone, or taken. */
+function refuseStale({ book, limits }: Open, changes: readonly Change[]): void {
+  const { rows, lost } = rowsAfter(book, changes)
+  const faults = createFaultList(limits.faults)
+  for (const { table, id } of lost) faults.add(`${table} ${id}`, 'is gone')
+  for (const { kind, table, id } of changes)
+    if (kind === 'add' && book.row(table, id) !== undefined) faults.add(`${table} ${id}`, 'is there already')
+  checkWhole(rows, (table, id) => `${table} ${id}`, faults)
+  if (faults.count === 0) return
+  try {
+    faults.refuse()
+  } catch (cause) {
+    const { details } = cause as Fault
+    const sentence = `the changes that wait do not fit the site any more (${faults.count} faults): discard them and import again`
+    throw new Fault('pending_stale', sentence, { cause, details })
+  }
+}
+
+/** Rows over those that are there; of records the oldest go. */
+function workOfRows(rows: readonly { table: string; row: Row }[], keptRecords: number): Work[] {
+  return [...groupRows(rows)].flatMap(([name, group]) => {
+    const work = workOf(name, upsertStatement, group)
+    const table = required(name)
+    if (table.keeping !== 'record') return [work]
+    const newest = group.reduce((highest, { id }) => Math.max(highest, id), 0)
+    return [work, { sql: forgetStatement(table), values: [[newest - keptRecords]] }]
+  })
+}
+
+async function writeChanges(open: Open, changes: readonly Change[], more: readonly Work[] = []): Promise<void> {
+  await open.writer.write([...workOfChanges(open.book, changes), ...more])
+  for (const { kind, table, id } of changes)
+    if (kind === 'add') open.highest.set(table, Math.max(open.highest.get(table) ?? 0, id))
+}
+
+/** All that change are deleted before any is inserted, so that two users may swap their names. */
+function workOfChanges(book: Book, changes: readonly Change[]): Work[] {
+  const gone = new Map<string, number[][]>()
+  const there: { table: string; row: Row }[] = []
+  for (const change of changes) {
+    const { table, id, kind } = change
+    if (kind !== 'add')
+      gone
+        .set(table, gone.get(table) ?? [])
+        .get(table)
+        ?.push([id])
+    const row = rowAfter(book.row(table, id), change)
+    if (row !== undefined) there.push({ table, row })
+  }
+  const deletes = [...gone].map(([name, values]) => ({ sql: deleteStatement(required(name)), values }))
+  return [...deletes, ...[...groupRows(there)].map(([table, rows]) => workOf(table, insertStatement, rows))]
+}
+
+function groupRows(rows: readonly { table: string; row: Row }[]): Map<string, Row[]> {
+  const groups = new Map<string, Row[]>()
+  for (const { table, row } of rows) {
+    const group = groups.get(table)
+    if (group === undefined) groups.set(table, [row])
+    else group.push(row)
+  }
+  return groups
+}
+
+function workOf(name: string, statement: typeof insertStatement, rows: readonly Row[]): Work {
+  const table = required(name)
+  return { sql: statement(table), values: rows.map((row) => encodeRow(table, row)) }
+}

@@ -1,0 +1,119 @@
+/** Site files on their way into a state folder: as its first site, or as changes of the one that is there. */
+import { existsSync } from 'node:fs'
+import { open, readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import type { Log } from '#kit/log.ts'
+import { makeFolder, syncFolder, systemDisk } from '#kit/store/whole-file.ts'
+import { createBook } from '../core/book.ts'
+import type { ImportMode } from '../core/site/resolve-rows.ts'
+import type { SiteLimits } from '../core/site/site-faults.ts'
+import { checkSite, type HashPassword } from '../core/site/site-file.ts'
+import { readSiteText } from '../core/site/site-text.ts'
+import { openSiteStore, type SiteStore, type StoreLimits } from './database.ts'
+import { DATABASE_FILE, hasDatabase } from './database-file.ts'
+
+/** What every import needs. */
+export interface ImportParts {
+  clock: Clock
+  limits: SiteLimits
+  store: StoreLimits
+  hashPassword: HashPassword
+  /** What is wrong with one line of role rules. */
+  ruleFault?(line: string): string | undefined
+}
+
+/** How a site file meets a site that is there. */
+export interface ImportWish {
+  mode: ImportMode
+  /** `pending`: kept until Apply All. `now`: for a controller that does not run. */
+  becomes: 'pending' | 'now'
+  author: string
+}
+
+/** Where a first site is made before it takes its name. */
+const MAKING = `${DATABASE_FILE}.new`
+
+/** What SQLite puts beside a database. */
+const BESIDE = ['', '-wal', '-shm', '-journal']
+
+/**
+ * Makes the first site of a state folder, whole or not at all: whatever ends this, there is no database or all of it.
+ * @returns how many rows
+ * @throws Fault `site_too_large`, `site_not_json`, `site_faults`, `site_exists`, `store_write_failed`
+ */
+export async function importFirstSite(folder: string, bytes: Uint8Array, parts: ImportParts): Promise<number> {
+  if (hasDatabase(folder)) throw new Fault('site_exists', `${folder} has a site already`)
+  const base = { book: createBook(), mode: 'replace', nowMs: parts.clock.epochMs(), nextId: () => 1 } as const
+  const changes = await checkSite(readSiteText(bytes, parts.limits), { ...parts, ...base })
+  await makeFolder(folder)
+  // Left by a crash: of a first site that was never whole, or the log of a database that somebody moved away,
+  // which SQLite would take into the new one.
+  await removeAll([MAKING, DATABASE_FILE].flatMap((name) => BESIDE.map((end) => join(folder, `${name}${end}`))))
+  try {
+    const store = openSiteStore(folder, parts.clock, parts.store, MAKING)
+    try {
+      await store.applyNow(changes)
+    } finally {
+      await store.close()
+    }
+    // The last to close has put the log into the file; the file alone gets the name.
+    if (existsSync(join(folder, `${MAKING}-wal`)))
+      throw new Fault('store_write_failed', `${folder}: the log of the new database is still in use`)
+    await rename(join(folder, MAKING), join(folder, DATABASE_FILE))
+    await syncFolder(systemDisk, folder)
+  } catch (error) {
+    await removeAll(BESIDE.map((end) => join(folder, `${MAKING}${end}`)))
+    throw error
+  }
+  return changes.length
+}
+
+/** What `--import FILE` does at start: makes the first site, or says that there is one. @throws as `importFirstSite` */
+export async function importAtStart(folder: string, file: string, parts: ImportParts & { log: Log }): Promise<void> {
+  if (hasDatabase(folder)) {
+    parts.log.notice('site file not imported, there is a database', { file, folder })
+    return
+  }
+  const rows = await importFirstSite(folder, await readSiteFile(file, parts.limits), parts)
+  parts.log.notice('site file imported', { file, rows })
+}
+
+/**
+ * Takes a site file into a site that is there.
+ * @returns how many changes it makes
+ * @throws Fault as `importFirstSite`, `pending_waiting`
+ */
+export async function importInto(
+  store: SiteStore,
+  bytes: Uint8Array,
+  parts: ImportParts,
+  wish: ImportWish,
+): Promise<number> {
+  const { book, nextId } = store
+  const world = { ...parts, book, nextId, mode: wish.mode, nowMs: parts.clock.epochMs() }
+  const changes = await checkSite(readSiteText(bytes, parts.limits), world)
+  if (changes.length === 0) return 0
+  await (wish.becomes === 'now' ? store.applyNow(changes) : store.pending.stage(changes, wish.author))
+  return changes.length
+}
+
+/** Reads a site file, but none that is too large. @throws Fault `site_unreadable`, `site_too_large` */
+export async function readSiteFile(file: string, limits: SiteLimits): Promise<Uint8Array> {
+  try {
+    const handle = await open(file, 'r')
+    const { size } = await handle.stat().finally(() => handle.close())
+    if (size > limits.bytes)
+      throw new Fault('site_too_large', `${file} has ${size} bytes, at most ${limits.bytes} are taken`)
+    return await readFile(file)
+  } catch (error) {
+    if (error instanceof Fault) throw error
+    const { code } = error as NodeJS.ErrnoException
+    throw new Fault('site_unreadable', `${file} cannot be read (${code})`, { cause: error })
+  }
+}
+
+async function removeAll(paths: readonly string[]): Promise<void> {
+  for (const path of paths) await rm(path, { force: true })
+}

@@ -1,0 +1,116 @@
+/** The registry as SQL: how its tables are made, and how rows become values of SQLite and back. */
+import type { Json, Row } from '../core/row.ts'
+import type { Column, Table } from '../core/schema/column.ts'
+
+/** What a column of a STRICT table holds. */
+export type SqlValue = null | number | string
+
+const TYPES = { integer: 'INTEGER', real: 'REAL', text: 'TEXT', boolean: 'INTEGER', json: 'TEXT' } as const
+
+/** Statements that make a table. AUTOINCREMENT, so that the id of a removed row is never given to another. */
+export function createStatements(table: Table): string[] {
+  const columns = table.columns.map((column) =>
+    column.name === 'id' ? '"id" INTEGER PRIMARY KEY AUTOINCREMENT' : columnSql(column),
+  )
+  const unique = table.columns.filter((column) => column.isUnique).map((column) => [column])
+  const together = table.uniqueTogether.flatMap((name) => table.column(name) ?? [])
+  const indexes = [...unique, ...(together.length === 0 ? [] : [together])]
+  return [
+    `CREATE TABLE "${table.name}" (${columns.join(', ')}) STRICT`,
+    ...indexes.map((index) => uniqueIndex(table, index)),
+  ]
+}
+
+/** A statement that adds a column which the registry has and the table has not. */
+export function addColumnStatement(table: Table, column: Column): string {
+  return `ALTER TABLE "${table.name}" ADD COLUMN ${columnSql(column)}`
+}
+
+/** All rows by id, or the newest of them with the newest first. */
+export function selectStatement(table: Table, most?: number): string {
+  const end = most === undefined ? '' : ` DESC LIMIT ${most}`
+  return `SELECT ${columnList(table)} FROM "${table.name}" ORDER BY id${end}`
+}
+
+/** Deletes the rows up to an id. */
+export function forgetStatement(table: Table): string {
+  return `DELETE FROM "${table.name}" WHERE id <= ?`
+}
+
+export function insertStatement(table: Table): string {
+  return `INSERT INTO "${table.name}" (${columnList(table)}) VALUES (${table.columns.map(() => '?').join(', ')})`
+}
+
+/** Writes a row over the one with its id. */
+export function upsertStatement(table: Table): string {
+  const set = table.columns.filter(({ name }) => name !== 'id').map(({ name }) => `"${name}" = excluded."${name}"`)
+  return `${insertStatement(table)} ON CONFLICT (id) DO UPDATE SET ${set.join(', ')}`
+}
+
+export function deleteStatement(table: Table): string {
+  return `DELETE FROM "${table.name}" WHERE id = ?`
+}
+
+/** A row as values in the order of the columns. */
+export function encodeRow(table: Table, row: Row): SqlValue[] {
+  return table.columns.map((column) => encode(column, row[column.name] ?? null))
+}
+
+/**
+ * Makes rows of values in the order of the columns. Each row is a copy of one that is empty: all share one shape, and
+ * what is null, which is most, costs nothing.
+ * @returns a function that throws SyntaxError where JSON is none
+ */
+export function rowDecoder(table: Table): (values: readonly unknown[]) => Row {
+  const { columns } = table
+  const empty: Record<string, Json> = { ...table.empty }
+  for (const name of Object.keys(empty)) empty[name] = null
+  return (values) => {
+    const row = { ...empty }
+    for (let place = 0; place < columns.length; place++) {
+      const column = columns[place]
+      const value = values[place]
+      if (column !== undefined && value !== null) row[column.name] = decode(column, value)
+    }
+    return row as Row
+  }
+}
+
+function encode(column: Column, value: Json): SqlValue {
+  if (value === null) return null
+  if (column.type === 'json') return JSON.stringify(value)
+  if (typeof value === 'boolean') return value ? 1 : 0
+  return value as SqlValue
+}
+
+function decode(column: Column, value: unknown): Json {
+  if (column.type === 'json') return JSON.parse(String(value)) as Json
+  return column.type === 'boolean' ? value === 1 : (value as Json)
+}
+
+function columnList(table: Table): string {
+  return table.columns.map(({ name }) => `"${name}"`).join(', ')
+}
+
+function uniqueIndex(table: Table, columns: readonly Column[]): string {
+  const parts = columns.map((column) => `"${column.name}"${column.isNoCase ? ' COLLATE NOCASE' : ''}`)
+  const name = [table.name, ...columns.map((column) => column.name)].join('_')
+  return `CREATE UNIQUE INDEX "${name}" ON "${table.name}" (${parts.join(', ')})`
+}
+
+function columnSql(column: Column): string {
+  const check = column.type === 'boolean' ? ` CHECK ("${column.name}" IN (0, 1))` : ''
+  return `"${column.name}" ${TYPES[column.type]}${defaultSql(column)}${check}`
+}
+
+/** SQLite adds a column that is NOT NULL only with a default. */
+function defaultSql(column: Column): string {
+  const initial = column.default ?? (column.isRequired ? emptyOf(column) : null)
+  if (initial === null) return ''
+  const literal = typeof initial === 'string' ? `'${initial.replaceAll("'", "''")}'` : Number(initial)
+  return `${column.isRequired ? ' NOT NULL' : ''} DEFAULT ${literal}`
+}
+
+function emptyOf(column: Column): Json {
+  return column.type === 'text' || column.type === 'json' ? '' : 0
+}

@@ -1,0 +1,99 @@
+/** Tests of core/book.ts. */
+import fc from 'fast-check'
+import { t } from 'tap'
+import { holds } from '#kit/test/holds.ts'
+import { createBook } from '../../core/book.ts'
+import type { Row } from '../../core/row.ts'
+
+const row = (id: number, name: string, more = {}): Row => ({ id, name, ...more })
+
+t.test('rows are by id, and the same list until the table changes', async (t) => {
+  const book = createBook()
+  book.replace('zone', [row(3, 'c'), row(1, 'a')])
+  const before = book.rows('zone')
+  t.same(
+    before.map(({ id }) => id),
+    [1, 3],
+  )
+  t.equal(book.rows('zone'), before)
+  book.put('zone', row(2, 'b'))
+  t.same(
+    book.rows('zone').map(({ id }) => id),
+    [1, 2, 3],
+  )
+  t.same(
+    before.map(({ id }) => id),
+    [1, 3],
+    'who holds the list from before still does',
+  )
+})
+
+t.test('a row that is put is found by its new name and not by its old one', async (t) => {
+  const book = createBook()
+  book.replace('zone', [row(1, 'a'), row(2, 'a')])
+  t.same(
+    book.named('zone', 'a').map(({ id }) => id),
+    [1, 2],
+  )
+  book.put('zone', row(1, 'a', { level: 5 }))
+  t.equal(book.named('zone', 'a')[0]?.level, 5)
+  book.put('zone', row(1, 'b'))
+  t.same(
+    book.named('zone', 'a').map(({ id }) => id),
+    [2],
+  )
+  t.same(
+    book.named('zone', 'b').map(({ id }) => id),
+    [1],
+  )
+  book.remove('zone', 2)
+  t.same(book.named('zone', 'a'), [])
+})
+
+t.test('a revision grows with every change of its table alone', async (t) => {
+  const book = createBook()
+  book.put('zone', row(1, 'a'))
+  const first = book.revision('zone')
+  book.put('device', row(1, 'd'))
+  book.remove('zone', 7)
+  t.equal(book.revision('zone'), first)
+  book.remove('zone', 1)
+  t.ok(book.revision('zone') > first)
+})
+
+t.test('names from outside find nothing', async (t) => {
+  const book = createBook()
+  book.put('zone', row(1, 'a'))
+  for (const name of ['__proto__', 'constructor', 'hasOwnProperty', 'nowhere']) {
+    t.same(book.rows(name), [])
+    t.same(book.named('zone', name), [])
+    t.equal(book.row(name, 1), undefined)
+    t.equal(book.revision(name), 0)
+  }
+})
+
+t.test('whatever is put and removed, the book holds what a plain map would', async (t) => {
+  const step = fc.record({ id: fc.integer({ min: 1, max: 8 }), name: fc.constantFrom('a', 'b', undefined) })
+  holds(
+    t,
+    fc.property(fc.array(step), (steps) => {
+      const book = createBook()
+      const model = new Map<number, Row>()
+      for (const { id, name } of steps) {
+        if (name === undefined) {
+          book.remove('zone', id)
+          model.delete(id)
+        } else {
+          book.put('zone', row(id, name))
+          model.set(id, row(id, name))
+        }
+        const rows = [...model.values()].sort((a, b) => a.id - b.id)
+        const same = JSON.stringify(book.rows('zone')) === JSON.stringify(rows)
+        const named = JSON.stringify(rows.filter((one) => one.name === 'a'))
+        if (!same || JSON.stringify(book.named('zone', 'a')) !== named) return false
+        if (JSON.stringify(book.row('zone', id)) !== JSON.stringify(model.get(id))) return false
+      }
+      return true
+    }),
+  )
+})

@@ -1,0 +1,95 @@
+/** Tests of core/site/export-site.ts. */
+import fc from 'fast-check'
+import { t } from 'tap'
+import { holdsLater } from '#kit/test/holds.ts'
+import { createBook, type WritableBook } from '../../../core/book.ts'
+import type { Json } from '../../../core/row.ts'
+import { siteTables } from '../../../core/schema/registry.ts'
+import { exportSite } from '../../../core/site/export-site.ts'
+import { siteOf, take } from '../../site-world.ts'
+
+/** Everything of a book but times and ids of links. */
+function contentOf(book: WritableBook): Json {
+  return Object.fromEntries(
+    siteTables().map((table) => [
+      table.name,
+      book
+        .rows(table.name)
+        .map(({ id, created_at, updated_at, ...row }) => (table.uniqueTogether.length > 0 ? row : { id, ...row })),
+    ]),
+  )
+}
+
+const full = {
+  site: [{ name: 'Home', latitude: 48.1 }],
+  subsystem: [{ name: 'Light' }],
+  device: [
+    { id: 7, name: 'Dimmer', password: 'devpass', config: { ftp: { password: 'ftppass' }, 'odd key': 1 } },
+    { name: 'Child', parent_id: 7 },
+  ],
+  zone: [{ name: 'Hall', device_id: 7, overrides: { on: { zone_id: 2, command: 'off' } } }, { name: 'Hall' }],
+  attribute: [{ name: 'wifiPassword', value: 'attrpass', system_target: 'zone', target_id: 1 }],
+  auth_role: [{ name: 'admin', rules: ['allow api *'] }, { name: 'twin' }, { name: 'twin' }],
+  auth_user: [{ username: 'Ada', password: 'adapass', pin: '9999', roles: ['admin', 3], sites: ['Home'] }],
+  credential: [{ name: 'c', private_key: 'privkey' }],
+  setting: [{ key: 'api_token_life', value: 1000 }],
+  trigger: [{ name: 't', kind: 'webhook', macro_id: 'Off', secret: 'hooksecret' }],
+  macro: [{ name: 'Off' }],
+}
+
+t.test('an export of everything makes the same site of an empty folder', async (t) => {
+  const book = await siteOf(full)
+  const again = await siteOf(JSON.parse(JSON.stringify(exportSite(book, 'all'))))
+  t.same(contentOf(again), contentOf(book))
+})
+
+t.test('an export holds no clear secret, and imported again changes nothing', async (t) => {
+  const book = await siteOf(full)
+  const text = JSON.stringify(exportSite(book))
+  for (const word of ['devpass', 'ftppass', 'adapass', '9999', 'privkey', 'hooksecret']) t.notMatch(text, word)
+  t.match(text, 'hashed 7')
+  t.same(await take(JSON.parse(text), book), [])
+})
+
+t.test('an export names roles where a name is enough, and leaves out what is null or the default', async (t) => {
+  const document = exportSite(await siteOf(full))
+  t.match(document.auth_user, [{ roles: ['admin', 3], sites: ['Home'] }])
+  t.same((document.zone as readonly Json[])[1], { id: 2, name: 'Hall' })
+  t.same(
+    Object.keys(document).filter((table) => table.startsWith('auth_user_')),
+    [],
+  )
+})
+
+t.test('whatever a site holds, its export makes it again', async (t) => {
+  const text = fc
+    .string({ unit: 'grapheme', minLength: 1, maxLength: 5 })
+    .filter((said) => said.trim() !== '' && !said.includes('\0'))
+  const device = fc.record({
+    name: text,
+    config: fc.jsonValue({ maxDepth: 3 }),
+    address: text,
+    poll_ms: fc.nat(),
+    elevated: fc.boolean(),
+  })
+  const zone = fc.record({
+    name: text,
+    min: fc.double({ noNaN: true, noDefaultInfinity: true }),
+    device_id: fc.option(fc.constantFrom(1, 2)),
+  })
+  await holdsLater(
+    t,
+    fc.asyncProperty(
+      fc.array(device, { minLength: 2, maxLength: 4 }),
+      fc.array(zone, { maxLength: 4 }),
+      async (devices, zones) => {
+        const book = createBook()
+        await take({ device: devices, zone: zones }, book)
+        const again = await siteOf(JSON.parse(JSON.stringify(exportSite(book, 'all'))))
+        const isSame = JSON.stringify(contentOf(again)) === JSON.stringify(contentOf(book))
+        return isSame && (await take(JSON.parse(JSON.stringify(exportSite(book))), book)).length === 0
+      },
+    ),
+    { numRuns: 60 },
+  )
+})

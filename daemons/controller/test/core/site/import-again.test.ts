@@ -1,0 +1,90 @@
+/** Tests of core/site: a document that meets a site which is there. */
+import { t } from 'tap'
+import { faultsOf, siteOf, take } from '../../site-world.ts'
+
+const site = {
+  site: [{ name: 'Home' }],
+  auth_role: [{ name: 'admin' }, { name: 'guest' }],
+  auth_user: [
+    { username: 'Ada', password: 'secret', roles: ['admin'], sites: ['Home'] },
+    { username: 'Bob', roles: ['guest'] },
+  ],
+  device: [
+    { name: 'Dimmer', password: 'p', config: { ftp: { user: 'u', password: 'q' }, list: [{ name: 'a', key: 'k' }] } },
+  ],
+  zone: [{ name: 'Hall', device_id: 1, max: 80 }, { name: 'Desk' }],
+}
+
+t.test('the same document changes nothing but passwords', async (t) => {
+  const book = await siteOf(site)
+  const { auth_user, ...rest } = site
+  t.same(await take(rest, book), [])
+  t.same(await take({ auth_user: [{ username: 'ada', roles: ['admin'] }, { username: 'BOB' }] }, book), [
+    { kind: 'change', table: 'auth_user', id: 1, columns: { username: 'ada', updated_at: 1_900_000_000_000 } },
+    { kind: 'change', table: 'auth_user', id: 2, columns: { username: 'BOB', updated_at: 1_900_000_000_000 } },
+  ])
+})
+
+t.test(
+  'rows without an id are found by name, rows left out of a table that is named are removed, other tables stay',
+  async (t) => {
+    const book = await siteOf(site)
+    const changes = await take({ zone: [{ name: 'Hall', device_id: 1 }, { name: 'New' }] }, book)
+    t.match(changes, [
+      { kind: 'remove', table: 'zone', id: 2 },
+      { kind: 'change', table: 'zone', id: 1, columns: { max: null } },
+      { kind: 'add', table: 'zone', id: 3, row: { name: 'New' } },
+    ])
+    t.equal(book.rows('device').length, 1)
+  },
+)
+
+t.test('merging removes nothing, and keeps what a row does not state', async (t) => {
+  const book = await siteOf(site)
+  const changes = await take({ zone: [{ id: 1, min: 5 }, { name: 'New' }] }, book, { mode: 'merge' })
+  t.match(changes, [
+    { kind: 'change', table: 'zone', id: 1, columns: { min: 5 } },
+    { kind: 'add', table: 'zone', id: 3 },
+  ])
+  t.match(book.row('zone', 1), { name: 'Hall', max: 80, min: 5 })
+})
+
+t.test('a row that others refer to cannot be left out', async (t) => {
+  const book = await siteOf(site)
+  t.same(await faultsOf({ device: [{ id: 9, name: 'Other' }] }, book), ['zone 1.device_id: there is no device 1'])
+  t.same(await faultsOf({ auth_role: [{ name: 'admin' }] }, book), [
+    'auth_user_role 2.role_id: there is no auth_role 2',
+  ])
+})
+
+t.test('links go with their user, a list that is stated is the whole of his, and one that is not stays', async (t) => {
+  const book = await siteOf(site)
+  const changes = await take({ auth_user: [{ username: 'Ada', roles: ['guest'] }] }, book)
+  t.same(changes.map(({ kind, table, id }) => `${kind} ${table} ${id}`).sort(), [
+    'add auth_user_role 3',
+    'remove auth_user 2',
+    'remove auth_user_role 1',
+    'remove auth_user_role 2',
+  ])
+  t.same(
+    book.rows('auth_user_site').map(({ user_id, site_id }) => [user_id, site_id]),
+    [[1, 1]],
+  )
+  t.equal(book.row('auth_user', 1)?.hash, 'hashed 6', 'a password that is not stated stays')
+})
+
+t.test('secrets that a document leaves out stay, inside JSON too, and what it states replaces them', async (t) => {
+  const book = await siteOf(site)
+  const config = { ftp: { user: 'new', password: null }, list: [{ name: 'a', key: null }] }
+  await take({ device: [{ name: 'Dimmer', config }], zone: [] }, book)
+  t.match(book.row('device', 1), {
+    password: 'p',
+    config: { ftp: { user: 'new', password: 'q' }, list: [{ name: 'a', key: 'k' }] },
+  })
+  const moved = { list: [{ name: 'b', key: null }], ftp: { password: 'r' } }
+  await take({ device: [{ name: 'Dimmer', config: moved, password: null }] }, book)
+  t.match(book.row('device', 1), {
+    password: null,
+    config: { list: [{ name: 'b', key: null }], ftp: { password: 'r' } },
+  })
+})

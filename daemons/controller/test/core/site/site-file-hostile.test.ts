@@ -1,0 +1,83 @@
+/** Tests of core/site: documents that are meant to do harm, or look like it. */
+import { t } from 'tap'
+import { faultsOf, limits, take } from '../../site-world.ts'
+
+t.test('parents that go round in a circle are a fault, however long the way into it', async (t) => {
+  const zone_group = [
+    { id: 1, name: 'a', parent_id: 'b' },
+    { id: 2, name: 'b', parent_id: 3 },
+    { id: 3, name: 'c', parent_id: 2 },
+    { id: 4, name: 'd', parent_id: 4 },
+    { id: 5, name: 'e', parent_id: 1 },
+  ]
+  t.same(await faultsOf({ zone_group }), [
+    'zone_group[1].parent_id: goes round in a circle: 2 -> 3 -> 2',
+    'zone_group[3].parent_id: goes round in a circle: 4 -> 4',
+  ])
+})
+
+t.test('a fault never shows a password', async (t) => {
+  const hidden = 'hunter2hunter2'
+  const found = await faultsOf({
+    auth_user: [
+      { username: 'a', password: [hidden], hash: { hidden }, pin: [hidden] },
+      { username: 'b', password: hidden, salt: 's' },
+    ],
+    device: [
+      {
+        name: 'd',
+        password: `\0${hidden}`,
+        api_key: { hidden },
+        enabled: hidden,
+        poll_ms: hidden,
+        parent_id: { hidden },
+      },
+    ],
+  })
+  t.equal(found.length, 9)
+  t.notMatch(found.join(), hidden)
+})
+
+t.test('text that the store could not give back is refused', async (t) => {
+  const found = await faultsOf({
+    site: [{ name: 'a\0b' }, { name: '\ud800' }],
+    device: [{ name: 'x', config: { n: Number.POSITIVE_INFINITY } }],
+  })
+  t.same(found, [
+    'site[0].name: holds a character NUL',
+    'site[1].name: holds half of a surrogate pair',
+    'device[0].config: holds a number that is too large',
+  ])
+})
+
+t.test('keys that objects inherit are unknown like any other', async (t) => {
+  const document = JSON.parse(
+    '{"__proto__": [], "constructor": [], "zone": [{"name": "a", "__proto__": 1, "toString": 2, "device_id": {"__proto__": {"name": "x"}}}]}',
+  )
+  t.same(
+    (await faultsOf(document)).map((fault) => fault.split(':')[0]),
+    ['__proto__', 'constructor', 'zone[0].__proto__', 'zone[0].toString', 'zone[0].device_id'],
+  )
+  t.same(await faultsOf({ zone: [{ name: 'constructor' }, { name: '__proto__' }], ui_zone: [] }), [])
+})
+
+t.test('rows, levels and faults have their bounds', async (t) => {
+  const many = (length: number) => Array.from({ length }, (_, n) => ({ name: `${n}` }))
+  t.same(await faultsOf({ zone: many(600), device: many(401) }), ['device: more than 1000 rows in all'])
+  let deep: unknown = 1
+  for (let level = 0; level < 50_000; level++) deep = [deep]
+  t.same(await faultsOf({ device: [{ name: 'x', config: deep }] }), [
+    'device[0].config: is nested deeper than 8 levels',
+  ])
+  await t.rejects(take({ zone: Array.from({ length: 300 }, () => 1) }), {
+    code: 'site_faults',
+    message: /has 300 faults/,
+    details: { more: 300 - limits.faults },
+  })
+})
+
+t.test('a document that is no object of lists is a fault', async (t) => {
+  for (const document of [null, 7, 'x', [], true])
+    t.equal((await faultsOf(document)).length, 1, JSON.stringify(document))
+  t.same(await faultsOf({}), [])
+})

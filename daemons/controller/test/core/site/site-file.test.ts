@@ -1,0 +1,247 @@
+/** Tests of core/site: a whole document becomes changes, or all its faults. */
+import { t } from 'tap'
+import { createBook } from '../../../core/book.ts'
+import { faultsOf, NOW, siteOf, take } from '../../site-world.ts'
+
+const small = {
+  site: [{ name: 'Home' }],
+  device: [{ name: 'Dimmer', transport: { kind: 'tcp', host: '10.0.0.9' }, config: { anything: { of: ['it'] } } }],
+  zone: [
+    { name: 'Hall', device_id: 'Dimmer' },
+    { name: 'Desk', device_id: { name: 'Dimmer' } },
+    { name: 'Lamp', device_id: 1 },
+  ],
+}
+
+t.test('rows get ids, times and defaults, and references by name, by {"name"} and by id mean the same', async (t) => {
+  const book = await siteOf(small)
+  t.same(
+    book.rows('zone').map(({ id, name, device_id }) => [id, name, device_id]),
+    [
+      [1, 'Hall', 1],
+      [2, 'Desk', 1],
+      [3, 'Lamp', 1],
+    ],
+  )
+  t.match(book.row('device', 1), { enabled: true, elevated: false, poll_ms: null, created_at: NOW, updated_at: NOW })
+  t.same(book.row('device', 1)?.config, { anything: { of: ['it'] } }, 'unknown keys in config are kept')
+})
+
+t.test('ids that are stated are kept, and those that are given lie above them', async (t) => {
+  const book = await siteOf({ zone: [{ name: 'a' }, { id: 40, name: 'b' }, { name: 'c' }] })
+  t.same(
+    book.rows('zone').map(({ id, name }) => [id, name]),
+    [
+      [40, 'b'],
+      [41, 'a'],
+      [42, 'c'],
+    ],
+  )
+})
+
+t.test('an id that a removed row had is not given to another', async (t) => {
+  const book = createBook()
+  await take({ auth_user: [{ username: 'eve' }] }, book, { nextId: () => 10 })
+  t.same(
+    book.rows('auth_user').map(({ id }) => id),
+    [10],
+  )
+})
+
+t.test('rules are text or a list of lines', async (t) => {
+  const book = await siteOf({
+    auth_role: [
+      { name: 'a', rules: 'allow api query' },
+      { name: 'b', rules: ['allow api query', 'deny api macro'] },
+      { name: 'c' },
+    ],
+  })
+  t.same(
+    book.rows('auth_role').map(({ rules }) => rules),
+    ['allow api query', 'allow api query\ndeny api macro', ''],
+  )
+})
+
+t.test('a line of rules that the rules do not know is a fault with its line', async (t) => {
+  const ruleFault = (line: string) => (line.startsWith('allow') ? undefined : 'begins with neither allow nor deny')
+  const found = await faultsOf({ auth_role: [{ name: 'a', rules: 'allow x\n\nalow y' }] }, createBook(), { ruleFault })
+  t.same(found, ['auth_role[0].rules: line 3: begins with neither allow nor deny'])
+})
+
+t.test('users carry roles and sites as lists, and a password that is hashed', async (t) => {
+  const document = {
+    site: [{ name: 'Home' }, { name: 'Work' }],
+    auth_role: [{ name: 'admin' }, { name: 'guest' }],
+    auth_user: [{ username: 'Ada', password: 'correct horse', roles: ['admin', { name: 'guest' }], sites: [2] }],
+  }
+  const book = await siteOf(document)
+  t.match(book.row('auth_user', 1), { username: 'Ada', hash: 'hashed 13', salt: 'salted 13', enabled: true })
+  t.notMatch(JSON.stringify(book.rows('auth_user')), /correct horse/)
+  t.same(
+    book.rows('auth_user_role').map(({ user_id, role_id }) => [user_id, role_id]),
+    [
+      [1, 1],
+      [1, 2],
+    ],
+  )
+  t.same(
+    book.rows('auth_user_site').map(({ user_id, site_id }) => [user_id, site_id]),
+    [[1, 2]],
+  )
+})
+
+t.test('an import has no password policy', async (t) => {
+  const book = await siteOf({
+    auth_user: [
+      { username: 'a', password: '1' },
+      { username: 'b', password: 1 },
+    ],
+  })
+  t.same(
+    book.rows('auth_user').map(({ hash }) => hash),
+    ['hashed 1', 'hashed 1'],
+  )
+})
+
+t.test('values are taken where they cannot be misunderstood', async (t) => {
+  const book = await siteOf({
+    device: [{ name: 7, address: 12, elevated: 1 }],
+    auth_user: [{ username: 'a', valid_until: '2026-03-01T12:00:00Z', pin: 1234 }],
+    attribute: [
+      { name: 'blob', value: { a: [1] }, system_target: 'device', target_id: 1 },
+      { name: 'flag', value: false, system_target: 'controller' },
+      { name: 'text', value: '007', system_target: 'controller', target_id: 0 },
+    ],
+  })
+  t.match(book.row('device', 1), { name: '7', address: '12', elevated: true })
+  t.match(book.row('auth_user', 1), { valid_until: Date.parse('2026-03-01T12:00:00Z'), pin: '1234' })
+  t.same(
+    book.rows('attribute').map(({ value, target_id }) => [value, target_id]),
+    [
+      ['{"a":[1]}', 1],
+      ['false', null],
+      ['007', null],
+    ],
+  )
+})
+
+t.test('an attribute names its row in the table that it says', async (t) => {
+  const book = await siteOf({
+    zone: [{ id: 5, name: 'Hall' }],
+    macro: [{ id: 6, name: 'Hall' }],
+    attribute: [
+      { name: 'a', system_target: 'macro', target_id: 'Hall' },
+      { name: 'a', target_id: 'Hall', system_target: 'zone' },
+    ],
+  })
+  t.same(
+    book.rows('attribute').map(({ target_id }) => target_id),
+    [6, 5],
+  )
+})
+
+t.test('overrides of a zone name their targets like any reference', async (t) => {
+  const book = await siteOf({
+    device: [{ id: 3, name: 'Dimmer' }],
+    zone: [
+      {
+        name: 'Hall',
+        overrides: { on: { zone_id: 'Desk', device_id: { name: 'Dimmer' }, command: 'level', args: { level: 5 } } },
+      },
+      { id: 8, name: 'Desk' },
+    ],
+  })
+  t.same(book.named('zone', 'Hall')[0]?.overrides, {
+    on: { zone_id: 8, device_id: 3, command: 'level', args: { level: 5 } },
+  })
+})
+
+t.test('all faults are told with their paths, and nearest names', async (t) => {
+  const found = await faultsOf({
+    zon: [],
+    request_history: [],
+    zone: [
+      { name: 'Hall', device_id: 'Dimer', elevted: true, channel_no: 1.5, position: 'x' },
+      { device_id: 99 },
+      7,
+      { id: 4, name: 'a', device_id: { id: 1, name: 'x' } },
+      { id: 4, name: '', overrides: { on: { command: 5, device_id: 77 } } },
+    ],
+    device: [{ name: 'Dimmer', elevated: 'yes' }, { name: 'Twin' }, { name: 'Twin', parent_id: 'Twin' }],
+    subsystem: { name: 'x' },
+    attribute: [
+      { name: 'a', system_target: 'zones', target_id: 1 },
+      { name: 'b', system_target: 'zone' },
+    ],
+  })
+  t.same(found.sort(), [
+    'attribute[0].system_target: must be one of device, zone, subsystem, macro, controller, is "zones"',
+    'attribute[1].target_id: is missing: it belongs to a zone',
+    'device[0].elevated: must be true or false, is text',
+    'device[2].parent_id: there are 2 rows of device called "Twin" (ids 2, 3): refer by id',
+    'request_history: is kept by the controller itself and no part of a site file',
+    'subsystem: must be a list of rows, is an object',
+    'zon: there is no such table; the nearest is "zone"',
+    'zone[0].channel_no: must be a whole number, is a number with a fraction',
+    'zone[0].device_id: there is no device "Dimer"; the nearest is "Dimmer"',
+    'zone[0].elevted: there is no such column; the nearest is "elevated"',
+    'zone[0].position: must be a whole number, is text',
+    'zone[1].device_id: there is no device 99',
+    'zone[1].name: is missing',
+    'zone[2]: must be an object, is a whole number',
+    'zone[3].device_id: must name a row by id or by name, with nothing beside',
+    'zone[4].id: id 4 is that of zone[3] already',
+    'zone[4].name: must not be empty',
+    'zone[4].overrides.on.command: must be text, is a whole number',
+    'zone[4].overrides.on.device_id: there is no device 77',
+  ])
+})
+
+t.test('what must differ and does not is a fault: names of macros and users, links, settings', async (t) => {
+  const found = await faultsOf({
+    macro: [{ name: 'Off' }, { name: 'Off' }, { name: 'off' }],
+    auth_user: [
+      { username: 'Ada', roles: ['r', 'r'] },
+      { username: 'ADA' },
+      { username: 'Über' },
+      { username: 'über' },
+    ],
+    auth_role: [{ name: 'r' }],
+    setting: [
+      { key: 'api_token_life', value: 1 },
+      { key: 'api_token_life', value: 2 },
+      { key: 'api_token_live', value: 2 },
+      { key: 'rest_api_enabled', value: 'maybe' },
+    ],
+  })
+  t.same(found.sort(), [
+    'auth_user[0].roles[1]: user_id 1 and role_id 1 stands in auth_user[0].roles[0] already',
+    'auth_user[1].username: username "ADA" stands in auth_user[0] already',
+    'auth_user[3].username: username "über" stands in auth_user[2] already',
+    'macro[1].name: name "Off" stands in macro[0] already',
+    'setting[1].key: key "api_token_life" stands in setting[0] already',
+    'setting[2].key: there is no setting "api_token_live"; the nearest is "api_token_life"',
+    'setting[3].value: must be true or false',
+  ])
+})
+
+t.test('columns and records that the daemon keeps itself may be stated too', async (t) => {
+  const book = await siteOf({
+    auth_user: [{ username: 'Ada', two_factor_token: 'ABC234', two_factor_issued_at: null }],
+    attribute: [{ name: 'a', system_target: 'controller' }],
+    attribute_history: [
+      { attribute_id: 'a', value: 5, at: 7 },
+      { attribute_id: 1, value: 6, at: 8 },
+    ],
+  })
+  t.match(book.rows('auth_user'), [{ two_factor_token: 'ABC234' }])
+  t.same(
+    book.rows('attribute_history').map(({ attribute_id, value }) => [attribute_id, value]),
+    [
+      [1, '5'],
+      [1, '6'],
+    ],
+  )
+  await take({ attribute_history: [{ attribute_id: 1, value: 7, at: 9 }] }, book)
+  t.equal(book.rows('attribute_history').length, 3, 'records are added to those there are')
+})

@@ -1,0 +1,55 @@
+/** Tests of core/site/site-text.ts. */
+import fc from 'fast-check'
+import { t } from 'tap'
+import { holds } from '#kit/test/holds.ts'
+import { readSiteText } from '../../../core/site/site-text.ts'
+import { limits } from '../../site-world.ts'
+
+const bytesOf = (text: string) => new TextEncoder().encode(text)
+const read = (text: string) => readSiteText(bytesOf(text), limits)
+
+t.test('a document is read as JSON, with or without a byte order mark', async (t) => {
+  t.same(read('{"zone": []}'), { zone: [] })
+  t.same(read('\ufeff{"zone": []}'), { zone: [] })
+})
+
+t.test('a key that stands twice in an object is a fault with its place', async (t) => {
+  const text =
+    '{"zone": [{"name": "a"}, {"name": "b", "x": {"\\u006eame": 1, "y": [{}, {"a,": 1, "a,": 2}]}, "name": "c"}], "zone": []}'
+  t.throws(() => read(text), {
+    code: 'site_faults',
+    details: {
+      faults: [
+        { path: 'zone[1].x.y[1]', sentence: 'the key "a," stands twice' },
+        { path: 'zone[1]', sentence: 'the key "name" stands twice' },
+        { path: '', sentence: 'the key "zone" stands twice' },
+      ],
+    },
+  })
+})
+
+t.test('what is no JSON is refused with its line and without its text', async (t) => {
+  const fault = t.throws(() => read('{\n"auth_user": [\n{"password": "hunter2" "x"}]}')) as unknown as Error
+  t.match(fault, { code: 'site_not_json', message: 'the site file is no JSON at line 3' })
+  for (const text of ['', '{', 'null x', '{"a":1,}', '\ud800x']) t.throws(() => read(text), { code: 'site_not_json' })
+  t.throws(() => readSiteText(new Uint8Array([0x22, 0xff, 0x22]), limits), { code: 'site_not_json' })
+})
+
+t.test('more bytes than the bound are not looked at', async (t) => {
+  t.throws(() => readSiteText(new Uint8Array(limits.bytes + 1), limits), { code: 'site_too_large' })
+})
+
+t.test('any JSON comes back as it is, and none of its keys stands twice', async (t) => {
+  holds(
+    t,
+    fc.property(fc.json(), fc.boolean(), (json, isSpaced) => {
+      const text = isSpaced ? JSON.stringify(JSON.parse(json), null, 2) : json
+      return isRepeating(json) || JSON.stringify(read(text)) === JSON.stringify(JSON.parse(text))
+    }),
+  )
+})
+
+/** fast-check's own JSON may hold a key twice only where stringifying lost nothing. */
+function isRepeating(json: string): boolean {
+  return JSON.stringify(JSON.parse(json)) !== json
+}

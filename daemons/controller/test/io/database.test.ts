@@ -1,0 +1,214 @@
+/** Tests of io/database.ts and io/writer.ts: a store on a real disk. */
+import { existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { type Test, t } from 'tap'
+import { systemClock } from '#kit/clock.ts'
+import { tables } from '../../core/schema/registry.ts'
+import { openSiteStore } from '../../io/database.ts'
+import { importInto } from '../../io/site-import.ts'
+import { bytesOf, parts } from './store-parts.ts'
+
+const site = {
+  site: [{ name: 'Home', latitude: 48.5 }],
+  device: [{ name: 'Dimmer', config: { deep: [1, 'ü', null] }, elevated: true }],
+  zone: [{ name: 'Hall', device_id: 'Dimmer', max: 80 }, { name: 'Desk' }],
+  auth_user: [{ username: 'Ada', password: 'secret' }, { username: 'Bob' }],
+}
+
+const open = (folder: string) => openSiteStore(folder, systemClock, parts.store)
+const now = { mode: 'replace', becomes: 'now', author: 'test' } as const
+const later = { ...now, becomes: 'pending' } as const
+
+/** A store with the site above; closed when the test ends. */
+async function stage(t: Test) {
+  const folder = t.testdir()
+  const store = open(folder)
+  t.teardown(() => store.close())
+  await importInto(store, bytesOf(site), parts, now)
+  return { folder, store }
+}
+
+/** Everything that a store's book holds. */
+function contentOf({ book }: Pick<ReturnType<typeof open>, 'book'>) {
+  return tables().map(({ name }) => [name, book.rows(name)])
+}
+
+t.test('what was imported is there after a restart, every column as it was', async (t) => {
+  const folder = t.testdir()
+  const store = open(folder)
+  await importInto(store, bytesOf(site), parts, now)
+  await store.keeper.change('zone', 1, { max: 81.5 })
+  const before = contentOf(store)
+  await store.close()
+  const again = open(folder)
+  t.same(contentOf(again), before)
+  t.match(again.book.row('device', 1), { config: { deep: [1, 'ü', null] }, elevated: true })
+  await again.close()
+  t.equal(statSync(join(folder, 'controller.db')).mode & 0o777, 0o600)
+  t.notOk(existsSync(join(folder, 'controller.db-wal')), 'the log is gone after a clean end')
+})
+
+t.test('a change waits for its transaction, and none waits for close', async (t) => {
+  const folder = t.testdir()
+  const store = openSiteStore(folder, systemClock, { ...parts.store, commitMs: 60_000 })
+  await importInto(store, bytesOf(site), parts, now)
+  const changed = store.keeper.change('zone', 1, { max: 7 })
+  await store.close()
+  await changed
+  const again = open(folder)
+  t.equal(again.book.row('zone', 1)?.max, 7)
+  await again.close()
+})
+
+t.test('an import into a running controller waits for Apply All, over a restart too', async (t) => {
+  const folder = t.testdir()
+  const store = open(folder)
+  await importInto(store, bytesOf(site), parts, now)
+  const next = { zone: [{ name: 'Hall', device_id: 1, max: 60 }, { name: 'New' }] }
+  t.equal(await importInto(store, bytesOf(next), parts, later), 3)
+  t.equal(store.book.row('zone', 1)?.max, 80)
+  await store.close()
+  const again = open(folder)
+  t.same(
+    again.pending.list().map(({ sentence }) => sentence),
+    ['- zone 2 "Desk"', '~ zone 1 "Hall": max 80 -> 60', '+ zone 3 "New"'],
+  )
+  await t.rejects(importInto(again, bytesOf({ zone: [] }), parts, later), { code: 'pending_waiting' })
+  t.equal(await again.pending.applyAll(), 3)
+  t.same(
+    again.book.rows('zone').map(({ name, max }) => [name, max]),
+    [
+      ['Hall', 60],
+      ['New', null],
+    ],
+  )
+  t.same(again.pending.list(), [])
+  t.equal(await again.pending.applyAll(), 0)
+  await again.close()
+})
+
+t.test('changes that are discarded leave nothing', async (t) => {
+  const { store } = await stage(t)
+  await importInto(store, bytesOf({ zone: [] }), parts, later)
+  t.equal(await store.pending.discard(), 2)
+  t.same(store.pending.list(), [])
+  t.equal(store.book.rows('zone').length, 2)
+})
+
+t.test('what another process stages is applied by this one', async (t) => {
+  const { folder, store } = await stage(t)
+  const other = open(folder)
+  await importInto(other, bytesOf({ zone: [{ name: 'Hall' }] }), parts, later)
+  await other.close()
+  t.equal(store.pending.list().length, 2)
+  t.equal(await store.pending.applyAll(), 2)
+  t.match(store.book.rows('zone'), [{ name: 'Hall', device_id: null }])
+})
+
+t.test('changes that do not fit any more are refused whole, and wait on', async (t) => {
+  const { store } = await stage(t)
+  await importInto(
+    store,
+    bytesOf({
+      device: [
+        { id: 1, name: 'Dimmer' },
+        { id: 2, name: 'Relay' },
+      ],
+      zone: [
+        { id: 1, name: 'Hall', device_id: 2 },
+        { id: 2, name: 'D' },
+      ],
+    }),
+    parts,
+    later,
+  )
+  await store.applyNow([{ kind: 'remove', table: 'zone', id: 2 }])
+  await t.rejects(store.pending.applyAll(), {
+    code: 'pending_stale',
+    details: { faults: [{ path: 'zone 2', sentence: 'is gone' }] },
+  })
+  t.equal(store.book.row('device', 2), undefined)
+  t.equal(store.pending.list().length, 4)
+})
+
+t.test('two users may swap their names in one import', async (t) => {
+  const { store } = await stage(t)
+  await importInto(
+    store,
+    bytesOf({
+      auth_user: [
+        { id: 1, username: 'Bob' },
+        { id: 2, username: 'Ada' },
+      ],
+    }),
+    parts,
+    now,
+  )
+  t.same(
+    store.book.rows('auth_user').map(({ username }) => username),
+    ['Bob', 'Ada'],
+  )
+})
+
+t.test('the id of a removed row is not given again, after a restart either', async (t) => {
+  const folder = t.testdir()
+  const store = open(folder)
+  await importInto(store, bytesOf(site), parts, now)
+  await importInto(store, bytesOf({ auth_user: [{ username: 'Ada' }] }), parts, now)
+  await store.close()
+  const again = open(folder)
+  await importInto(again, bytesOf({ auth_user: [{ username: 'Ada' }, { username: 'Eve' }] }), parts, now)
+  t.same(
+    again.book.rows('auth_user').map(({ id, username }) => [id, username]),
+    [
+      [1, 'Ada'],
+      [3, 'Eve'],
+    ],
+  )
+  await again.close()
+})
+
+t.test(
+  'a database that another process holds for too long is not written, and is written again afterwards',
+  async (t) => {
+    const folder = t.testdir()
+    const store = openSiteStore(folder, systemClock, { ...parts.store, busyMs: 10 })
+    await importInto(store, bytesOf(site), parts, now)
+    const other = new DatabaseSync(join(folder, 'controller.db'))
+    other.exec('BEGIN IMMEDIATE')
+    await t.rejects(store.keeper.change('zone', 1, { max: 3 }), { code: 'store_write_failed' })
+    t.equal(store.book.row('zone', 1)?.max, 80, 'memory says what the disk says')
+    other.exec('ROLLBACK')
+    other.close()
+    await store.keeper.change('zone', 1, { max: 4 })
+    await store.close()
+  },
+)
+
+t.test(
+  'records are kept over a restart: the newest in memory, more of them on the disk, the oldest no more',
+  async (t) => {
+    const folder = t.testdir()
+    const store = open(folder)
+    await importInto(store, bytesOf({ macro: [{ name: 'Off' }] }), parts, now)
+    await Promise.all(
+      Array.from({ length: 50 }, (_, n) =>
+        store.keeper.add('macro_run', { macro_id: 1, seed: n, trace: [{ step: n }] }),
+      ),
+    )
+    await store.close()
+    const again = open(folder)
+    const runs = again.book.rows('macro_run')
+    t.same(
+      runs.map(({ seed }) => seed),
+      Array.from({ length: 20 }, (_, n) => n + 30),
+    )
+    t.same(runs.at(-1)?.trace, [{ step: 49 }])
+    t.equal((await again.keeper.add('macro_run', { macro_id: 1 })).id, 51)
+    await again.close()
+    const database = new DatabaseSync(join(folder, 'controller.db'))
+    t.equal(database.prepare('SELECT count(*) AS n FROM macro_run').get()?.n, 40)
+    database.close()
+  },
+)

@@ -1,0 +1,46 @@
+/** What a site file is checked with in tests. */
+import { createBook, type WritableBook } from '../core/book.ts'
+import type { Change } from '../core/change.ts'
+import { rowsAfter } from '../core/change.ts'
+import type { SiteFault, SiteLimits } from '../core/site/site-faults.ts'
+import { checkSite, type SiteWorld } from '../core/site/site-file.ts'
+
+export const limits: SiteLimits = { bytes: 1_000_000, rows: 1000, depth: 8, faults: 100 }
+
+/** A hash that shows what was hashed, as no real one does. */
+export const hashPassword = async (text: string) => ({ hash: `hashed ${text.length}`, salt: `salted ${text.length}` })
+
+export const NOW = 1_900_000_000_000
+
+/** A world around a book; ids are given above those of the book. */
+export function worldOf(book: WritableBook, more: Partial<SiteWorld> = {}): SiteWorld {
+  const nextId = (table: string) => (book.rows(table).at(-1)?.id ?? 0) + 1
+  return { book, mode: 'replace', nowMs: NOW, nextId, limits, hashPassword, ...more }
+}
+
+/** Checks a document against a book, and makes what it changes real. */
+export async function take(document: unknown, book = createBook(), more: Partial<SiteWorld> = {}): Promise<Change[]> {
+  const changes = await checkSite(document, worldOf(book, more))
+  const { rows } = rowsAfter(book, changes)
+  for (const table of new Set(changes.map((change) => change.table)))
+    book.replace(table, [...(rows.get(table)?.values() ?? [])])
+  return changes
+}
+
+/** A book with the site of a document. */
+export async function siteOf(document: unknown): Promise<WritableBook> {
+  const book = createBook()
+  await take(document, book)
+  return book
+}
+
+/** `path: sentence` of every fault of a document. */
+export async function faultsOf(document: unknown, book = createBook(), more: Partial<SiteWorld> = {}) {
+  try {
+    await checkSite(document, worldOf(book, more))
+    return []
+  } catch (error) {
+    const { details } = error as { details: { faults: SiteFault[] } }
+    return details.faults.map(({ path, sentence }) => `${path}: ${sentence}`)
+  }
+}
