@@ -1,0 +1,60 @@
+/** Rows that follow each other as one text of JSON, so that a page of a table is a handful of texts put together. */
+import type { Row } from '../row.ts'
+import type { TableFace } from './schema-face.ts'
+import { jsonOf, type View } from './views.ts'
+
+/** Rows of a block: a row that changes costs its block, a page costs a text for each block. */
+export const BLOCK_ROWS = 64
+
+/** Rows from one place on, as one kind of caller sees them. */
+export interface Block {
+  /** How many of them are shown. */
+  readonly shown: number
+  /** Their JSON, with commas between. */
+  readonly json: string
+}
+
+/** The blocks of one table for one kind of caller. @param at a multiple of BLOCK_ROWS */
+export type BlockAt = (at: number) => Block
+
+/** Blocks of all tables, each kept while its rows are the very same. */
+export interface Blocks {
+  /** @param viewAt of these rows, for this kind of caller */
+  byPlace(table: TableFace, rows: readonly Row[], isElevated: boolean, viewAt: (at: number) => View): BlockAt
+}
+
+/** There is one list of blocks for each table and kind of caller: no more than twice the tables. */
+export function createBlocks(): Blocks {
+  const byKind = new Map<string, Kept[]>()
+
+  return {
+    byPlace(table, rows, isElevated, viewAt) {
+      const kind = `${table.name} ${isElevated}`
+      const kept = byKind.get(kind) ?? []
+      byKind.set(kind, kept)
+      return (at) => {
+        const place = at / BLOCK_ROWS
+        const known = kept[place]
+        if (known !== undefined && isStill(known.rows, rows, at)) return known
+        const made = blockOf(rows.slice(at, at + BLOCK_ROWS), (index) => viewAt(at + index), table)
+        kept[place] = made
+        return made
+      }
+    },
+  }
+}
+
+interface Kept extends Block {
+  readonly rows: readonly Row[]
+}
+
+function isStill(kept: readonly Row[], rows: readonly Row[], at: number): boolean {
+  if (Math.min(BLOCK_ROWS, rows.length - at) !== kept.length) return false
+  for (let index = 0; index < kept.length; index++) if (kept[index] !== rows[at + index]) return false
+  return true
+}
+
+function blockOf(rows: readonly Row[], viewAt: (index: number) => View, table: TableFace): Kept {
+  const shown = rows.map((_, index) => viewAt(index)).filter(({ isHidden }) => !isHidden)
+  return { rows, shown: shown.length, json: shown.map((view) => jsonOf(view, table)).join(',') }
+}

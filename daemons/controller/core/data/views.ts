@@ -1,0 +1,116 @@
+/** What a caller sees of a row: made once, kept until the row is replaced. Nothing of a raw row passes by here. */
+import type { Json, Row } from '../row.ts'
+import { seenValue } from './attribute-value.ts'
+import type { Cells } from './matching.ts'
+import type { ColumnFace, SchemaFace, TableFace } from './schema-face.ts'
+
+/** A row as one kind of caller sees it. */
+export interface View {
+  readonly row: Row
+  /** All that conditions, orders and projections may look at. Columns that the table does not have stand for nothing. */
+  readonly cells: Cells
+  /** Not listed for this caller: shown only where it hangs on another row, its values null. */
+  readonly isHidden: boolean
+  /** The row as JSON, once somebody asked for it. */
+  json: string | undefined
+}
+
+export interface Views {
+  view(table: TableFace, row: Row, isElevated: boolean): View
+  /**
+   * Views of rows by their place, made as they are asked for.
+   * @param rows as the book gave them: the same array until the table changes
+   */
+  byPlace(table: TableFace, rows: readonly Row[], isElevated: boolean): (at: number) => View
+}
+
+/** Columns of an attribute that hold what may be secret. @source document 1, Guards 2 and 3 */
+const VALUES = ['value', 'previous_value'] as const
+
+export function createViews(schema: SchemaFace): Views {
+  const full = createKept((table, row) => fullView(schema, table, row))
+  const plain = createKept((table, row) => attributeView(schema, full.view(table, row)))
+  // Only attributes look different to elevated sessions: what is secret in other tables is so for everyone.
+  const keptFor = (table: TableFace, isElevated: boolean) => (table.name === 'attribute' && !isElevated ? plain : full)
+
+  return {
+    view: (table, row, isElevated) => keptFor(table, isElevated).view(table, row),
+    byPlace: (table, rows, isElevated) => keptFor(table, isElevated).byPlace(table, rows),
+  }
+}
+
+/** Null for everyone. @source document 1, Secret-bearing columns */
+export function isSecret(schema: SchemaFace, column: ColumnFace): boolean {
+  return column.isSecret || (column.type === 'text' && schema.isSecretName(column.name))
+}
+
+/** The view as JSON. */
+export function jsonOf(view: View, table: TableFace): string {
+  view.json ??= `{${[...table.columns.keys()].map((name) => memberOf(name, view.cells[name])).join(',')}}`
+  return view.json
+}
+
+/** `"name":value` */
+export function memberOf(name: string, value: Json | undefined): string {
+  return `${JSON.stringify(name)}:${JSON.stringify(value ?? null)}`
+}
+
+function createKept(make: (table: TableFace, row: Row) => View) {
+  const byRow = new WeakMap<Row, View>()
+  const byRows = new WeakMap<readonly Row[], View[]>()
+
+  function view(table: TableFace, row: Row): View {
+    let view = byRow.get(row)
+    if (view === undefined) {
+      view = make(table, row)
+      byRow.set(row, view)
+    }
+    return view
+  }
+
+  function byPlace(table: TableFace, rows: readonly Row[]): (at: number) => View {
+    let views = byRows.get(rows)
+    if (views === undefined) {
+      views = []
+      byRows.set(rows, views)
+    }
+    const places = views
+    return (at) => {
+      const row = rows[at] as Row
+      const kept = places[at]
+      if (kept?.row === row) return kept
+      const made = view(table, row)
+      places[at] = made
+      return made
+    }
+  }
+
+  return { view, byPlace }
+}
+
+function fullView(schema: SchemaFace, table: TableFace, row: Row): View {
+  const changed: [string, Json][] = []
+  for (const column of table.columns.values()) {
+    const value = row[column.name] ?? null
+    if (value === null) continue
+    if (isSecret(schema, column)) changed.push([column.name, null])
+    else if (column.isJsonSecret) changed.push([column.name, schema.withoutSecrets(value)])
+  }
+  return { row, cells: withChanged(row, changed), isHidden: false, json: undefined }
+}
+
+/** Of an attribute that is secure, or does not say that it is not, only that it is there. @source document 1, Guards 2, 3 */
+function attributeView(schema: SchemaFace, { row, cells }: View): View {
+  const isHidden = cells.secure !== false
+  const isMasked = isHidden || typeof cells.name !== 'string' || schema.isSensitiveName(cells.name)
+  const changed: [string, Json][] = []
+  for (const column of VALUES) {
+    const seen = isMasked ? null : seenValue(schema, cells[column])
+    if (seen !== (cells[column] ?? null)) changed.push([column, seen])
+  }
+  return { row, cells: withChanged(cells, changed), isHidden, json: undefined }
+}
+
+function withChanged(cells: Cells, changed: readonly [string, Json][]): Cells {
+  return changed.length === 0 ? cells : { ...cells, ...Object.fromEntries(changed) }
+}

@@ -1,0 +1,153 @@
+/** A small building for tests of reading data: tables as the registry describes them, a book, live state, and callers. */
+import { createBlocks } from '../../../core/data/blocks.ts'
+import type { DataLimits, DataWorld } from '../../../core/data/data-world.ts'
+import type { ColumnFace, ColumnType, SchemaFace, TableFace } from '../../../core/data/schema-face.ts'
+import { createViews } from '../../../core/data/views.ts'
+import type { LiveDevice, LiveZone } from '../../../core/live.ts'
+import type { Book, Json, Row } from '../../../core/row.ts'
+import type { Session } from '../../../core/session.ts'
+
+export const limits: DataLimits = {
+  queryBytes: 16_384,
+  conditions: 64,
+  depth: 4,
+  listItems: 1000,
+  patternChars: 1000,
+  orderedRows: 100_000,
+  workAtOnce: 100_000,
+  rowsWrittenAtOnce: 1000,
+}
+
+/** Words of a name that say: a secret. */
+const SENSITIVE = /^(password|passwd|pwd|passphrase|secret|token|key|pin|hash|salt|credential)$/
+const SECRET_NAMES =
+  /^(hash|salt|pin|rfid|duress_pin|two_factor_token|token|push_subscription|private_key|api_key|secret|password|bearer_token|credential_hash)$|_(token|secret|password|passwd|hash)$/
+
+function isSensitiveName(name: string): boolean {
+  return name
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .split(/[_\-. ]+/)
+    .some((word) => SENSITIVE.test(word.toLowerCase()))
+}
+
+function withoutSecrets(json: Json): Json {
+  if (json === null || typeof json !== 'object') return json
+  if (Array.isArray(json)) return json.map(withoutSecrets)
+  return Object.fromEntries(
+    Object.entries(json as Record<string, Json>).map(([name, value]) => [
+      name,
+      isSensitiveName(name) ? null : withoutSecrets(value),
+    ]),
+  )
+}
+
+/** Columns as `name:type`, text where no type is said; `!` is secret, `?` has secrets in its JSON. */
+const TABLES: Readonly<Record<string, string>> = {
+  subsystem: 'name type position:integer enabled:boolean',
+  device:
+    'name subsystem_id:integer driver transport:json address ip_address serial_number poll_ms:integer elevated:boolean enabled:boolean username password! api_key! config:json?',
+  zone: 'name device_id:integer subsystem_id:integer address type elevated:boolean min:real max:real unit position:integer overrides:json',
+  attribute: 'name value previous_value type secure:boolean system_target target_id:integer unit changed_at:integer',
+  command: 'name label subsystem_id:integer args_schema:json elevated:boolean',
+  channel_provider: 'name type config:json?',
+  auth_user: 'username email hash! salt! pin! two_factor_token! must_change_password:boolean enabled:boolean',
+  auth_role: 'name elevated:boolean rules',
+  credential: 'name username password! private_key! bearer_token! credential_hash!',
+  macro: 'name elevated:boolean',
+  web_service: 'name url headers:json? api_key! secret!',
+  license: 'key_hint token!',
+  request_history: 'at:integer method path status:integer reason',
+  attribute_history: 'attribute_id:integer value at:integer',
+}
+const READABLE = new Set(['subsystem', 'device', 'zone', 'attribute', 'command', 'channel_provider'])
+const HISTORY = new Set(['request_history', 'attribute_history'])
+
+function columnOf(text: string): [string, ColumnFace] {
+  const [name = '', type = 'text'] = text.replace(/[!?]$/, '').split(':')
+  const column = { name, type: type as ColumnType, isSecret: text.endsWith('!'), isJsonSecret: text.endsWith('?') }
+  return [name, column]
+}
+
+const tables = new Map(
+  Object.entries(TABLES).map(([name, columns]): [string, TableFace] => [
+    name,
+    {
+      name,
+      columns: new Map(['id:integer', ...columns.split(' '), 'created_at:integer', 'updated_at:integer'].map(columnOf)),
+      isReadable: READABLE.has(name),
+      isHistory: HISTORY.has(name),
+    },
+  ]),
+)
+
+export const schema: SchemaFace = {
+  table: (name) => tables.get(name),
+  isSecretName: (name) => SECRET_NAMES.test(name),
+  isSensitiveName,
+  withoutSecrets,
+}
+
+export type Tables = Readonly<Record<string, readonly Readonly<Record<string, Json>>[]>>
+
+/** Rows by table; ids count from 1 where none is given. */
+export function bookOf(content: Tables): Book {
+  const byTable = new Map(
+    Object.entries(content).map(([table, rows]): [string, readonly Row[]] => [
+      table,
+      rows.map((row, at) => ({ id: at + 1, created_at: 1000, updated_at: 2000, ...row })),
+    ]),
+  )
+  const rows = (table: string) => byTable.get(table) ?? NONE
+  return {
+    rows,
+    row: (table, id) => rows(table).find((row) => row.id === id),
+    named: (table, name) => rows(table).filter((row) => row.name === name),
+    revision: () => 1,
+  }
+}
+const NONE: readonly Row[] = []
+
+export interface HouseOptions {
+  devices?: Readonly<Record<number, Partial<LiveDevice>>>
+  zones?: Readonly<Record<number, LiveZone>>
+  limits?: Partial<DataLimits>
+}
+
+/** A world over these rows; `breaths` counts how often others had their turn. */
+export function worldOf(content: Tables, options: HouseOptions = {}): DataWorld & { breaths: { count: number } } {
+  const book = bookOf(content)
+  const breaths = { count: 0 }
+  return {
+    book,
+    live: {
+      device: (id) => ({ state: 'unknown', ipAddress: null, lastSeenAt: null, error: null, ...options.devices?.[id] }),
+      zone: (id) => options.zones?.[id] ?? { state: 'unknown' },
+      revision: () => 1,
+      onChange: () => () => {},
+    },
+    schema,
+    views: createViews(schema),
+    blocks: createBlocks(),
+    history: {
+      async scan(table, isNewestFirst, visit) {
+        const rows = isNewestFirst ? book.rows(table).toReversed() : book.rows(table)
+        for (let at = 0; at < rows.length; at += 2) {
+          await Promise.resolve()
+          if (!visit(rows.slice(at, at + 2))) return
+        }
+      },
+    },
+    limits: { ...limits, ...options.limits },
+    async breathe() {
+      breaths.count++
+    },
+    breaths,
+  }
+}
+
+/** A caller with the function `query`. */
+export function callerOf(isElevated: boolean): Session {
+  return { userId: 1, username: 'caller', roles: [], isElevated, may: () => true, uis: [] }
+}
+export const plainCaller = callerOf(false)
+export const elevatedCaller = callerOf(true)

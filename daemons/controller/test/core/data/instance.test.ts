@@ -1,0 +1,116 @@
+import t from 'tap'
+import { answerData } from '../../../core/data/answer-data.ts'
+import { elevatedCaller, type HouseOptions, plainCaller, type Tables, worldOf } from './data-house.ts'
+
+const content: Tables = {
+  device: [
+    { name: 'Amp', ip_address: '10.0.0.1', password: 's3cret', config: { key: 'n3sted' } },
+    { name: 'Spare', ip_address: '10.0.0.2' },
+  ],
+  zone: [
+    { name: 'Hall', device_id: 1 },
+    { name: 'Yard', device_id: 1 },
+    { name: 'Loose', device_id: null },
+  ],
+  attribute: [
+    { name: 'volume', value: '5', previous_value: '4', secure: false, system_target: 'zone', target_id: 1 },
+    { name: 'code', value: 's3cure', previous_value: 's3cure0', secure: true, system_target: 'zone', target_id: 1 },
+    { name: 'api_key', value: 'k3y', previous_value: 'k3y0', secure: false, system_target: 'zone', target_id: 2 },
+    {
+      name: 'blob',
+      value: '{"a":1,"pin":"p1n"}',
+      previous_value: null,
+      secure: false,
+      system_target: 'zone',
+      target_id: 2,
+    },
+    { name: 'other', value: 'x', previous_value: null, secure: false, system_target: 'device', target_id: 1 },
+  ],
+}
+const options: HouseOptions = {
+  devices: { 1: { state: 'online', ipAddress: '10.9.9.9', lastSeenAt: 5, error: null } },
+  zones: {
+    1: {
+      state: 'on',
+      level: 40,
+      id: 99,
+      name: 'stolen',
+      attributes: 'x',
+      session_token: 'l1ve',
+      report: '{"pin":"l1ve","fan":2}',
+      deep: { apiKey: 'd33p', b: 1 },
+    },
+  },
+}
+const secrets = ['s3cret', 'n3sted', 's3cure', 'k3y', 'p1n', 'l1ve', 'd33p']
+
+function asked(entity: string, query: string, caller = plainCaller) {
+  const outcome = answerData(worldOf(content, options), caller, entity, query)
+  if (outcome instanceof Promise || 'json' in outcome.body) throw new Error('no rows')
+  return { rows: JSON.parse(outcome.body.text), text: outcome.body.text }
+}
+
+t.test('1 Entity rows a device carries its state and its zones, each zone its attributes', async (t) => {
+  const { rows } = asked('device', '_instance=true')
+  t.match(rows[0], { id: 1, name: 'Amp', state: 'online', ip_address: '10.9.9.9', last_seen: 5, error: null })
+  t.match(rows[0].zones, [
+    { id: 1, name: 'Hall', state: 'on', level: 40, attributes: [{ name: 'volume', value: '5' }, { name: 'code' }] },
+    { id: 2, name: 'Yard', state: 'unknown', attributes: [{ name: 'api_key' }, { name: 'blob' }] },
+  ])
+  t.equal(rows[0].zones.length, 2)
+  t.match(rows[1], { state: 'unknown', ip_address: '10.0.0.2', last_seen: null, zones: [] })
+})
+
+t.test('1 Entity rows a zone carries its live state; a live field stands for no column', async (t) => {
+  const [hall, yard, loose] = asked('zone', '_instance=true').rows
+  t.match(hall, { id: 1, name: 'Hall', state: 'on', level: 40, deep: { b: 1 } })
+  t.equal(hall.attributes.length, 2)
+  t.equal(yard.state, 'unknown')
+  t.same(loose.attributes, [])
+})
+
+t.test('1 Guards 5 secrets in the merge are null at every depth', async (t) => {
+  for (const query of ['_instance=true', '_instance=1', '_instance=true&_fields=id', '%5Finstance=true'])
+    for (const entity of ['device', 'zone']) {
+      const { text } = asked(entity, query)
+      t.notOk(
+        secrets.find((secret) => text.includes(secret)),
+        `${entity}?${query}`,
+      )
+    }
+  const [device] = asked('device', '_instance=true').rows
+  t.match(device.zones[0].attributes[1], { name: 'code', secure: true, value: null, previous_value: null })
+  t.match(device.zones[1].attributes, [{ value: null }, { value: '{"a":1,"pin":null}' }])
+  t.match(device.zones[0], { session_token: null, deep: { apiKey: null, b: 1 }, report: '{"pin":null,"fan":2}' })
+})
+
+t.test('1 Guards 5 elevated sessions see secure attributes, and no secret-bearing name', async (t) => {
+  const [device] = asked('device', '_instance=true', elevatedCaller).rows
+  t.match(device, { password: null, config: { key: null } })
+  t.match(device.zones[0].attributes[1], { value: 's3cure' })
+  t.equal(device.zones[0].session_token, null)
+})
+
+t.test('1 Modifiers _instance adds to what _fields leaves, and conditions see columns only', async (t) => {
+  t.strictSame(Object.keys(asked('device', '_instance=true&_fields=name').rows[0]), [
+    'name',
+    'state',
+    'ip_address',
+    'last_seen',
+    'error',
+    'zones',
+  ])
+  t.equal(asked('device', '_instance=true&ip_address=10.0.0.1').rows[0].ip_address, '10.9.9.9')
+  t.same(asked('device', '_instance=true&ip_address=10.9.9.9').rows, [])
+  t.strictSame(asked('zone', '_instance=true&_count=true').rows, { count: 3 })
+  t.notOk('state' in asked('attribute', '_instance=true').rows[0])
+})
+
+t.test('1 Modifiers _instance gives no name twice', async (t) => {
+  const { text } = asked('device', '_instance=true&_fields=["id","ip_address",["name","state"]]', elevatedCaller)
+  t.equal(text.match(/"ip_address"/g)?.length, 2)
+  t.match(JSON.parse(text), [
+    { state: 'Amp', ip_address: '10.9.9.9' },
+    { state: 'Spare', ip_address: '10.0.0.2' },
+  ])
+})
