@@ -1,0 +1,119 @@
+/** Devices that are not there: zones that do what they are told, late or never where device.config says so. */
+import { wait } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import type { Driver, DriverCommand, DriverContext } from '../../core/driver.ts'
+import type { Json, Row } from '../../core/row.ts'
+
+/** What device.config may ask for. */
+interface Behaviour {
+  /** How long a command takes. */
+  delayMs: number
+  /** How long opening takes. */
+  openDelayMs: number
+  /** Verbs that fail; `true` is all of them. */
+  fails: boolean | readonly Json[]
+  /** No command ever ends, whatever the host says. */
+  hangs: boolean
+  /** It cannot be opened. */
+  isAbsent: boolean
+}
+
+type Values = Readonly<Record<string, Json>>
+
+/** What a zone of a type does before it is told anything. */
+const AT_FIRST: Readonly<Record<string, Values>> = {
+  thermostat: { state: 'idle', setpoint: 21, mode: 'auto' },
+  climate: { state: 'idle', setpoint: 21, mode: 'auto' },
+  hvac: { state: 'idle', setpoint: 21, mode: 'auto' },
+  shade: { state: 'closed', position: 0 },
+  blind: { state: 'closed', position: 0 },
+  door: { state: 'closed' },
+  lock: { state: 'locked' },
+}
+const LIGHT_AT_FIRST: Values = { state: 'off', on: false, level: 0 }
+
+/** What a verb without a value of its own makes of a zone. */
+const STATE_OF: ReadonlyMap<string, Values> = new Map<string, Values>([
+  ['on', { state: 'on', on: true, level: 100 }],
+  ['off', { state: 'off', on: false, level: 0 }],
+  ['open', { state: 'open', position: 100 }],
+  ['close', { state: 'closed', position: 0 }],
+  ['lock', { state: 'locked' }],
+  ['unlock', { state: 'unlocked' }],
+])
+
+/** Keeps what zones do as long as it lives, as devices do while nobody is connected to them. */
+export function createSimDriver(): Driver {
+  const kept = new Map<number, Values>()
+
+  function apply(zone: Row, command: DriverCommand, context: DriverContext): void {
+    const values = { ...kept.get(zone.id), ...effectOf(command, kept.get(zone.id) ?? {}) }
+    kept.set(zone.id, values)
+    context.report({ zoneId: zone.id }, values)
+  }
+
+  return {
+    name: 'sim',
+    async open(device, zones, context) {
+      const behaviour = behaviourOf(device)
+      if (behaviour.openDelayMs > 0) await wait(context.clock, behaviour.openDelayMs)
+      if (behaviour.isAbsent) throw new Fault('sim_absent', `the simulated device ${device.id} is set to be absent`)
+      context.online(true)
+      for (const zone of zones) {
+        const values = kept.get(zone.id) ?? AT_FIRST[String(zone.type)] ?? LIGHT_AT_FIRST
+        kept.set(zone.id, values)
+        context.report({ zoneId: zone.id }, values)
+      }
+      return {
+        async execute(command, signal) {
+          await delayed(behaviour, context, signal)
+          if (behaviour.fails === true || (Array.isArray(behaviour.fails) && behaviour.fails.includes(command.verb)))
+            throw new Fault('sim_failed', `the simulated device ${device.id} is set to fail`)
+          // A device as a whole is all of its zones.
+          for (const zone of command.zone ? [command.zone] : zones) apply(zone, command, context)
+          return {}
+        },
+        async close() {},
+      }
+    },
+  }
+}
+
+/** `on` with a value of its own is what the value says: {"on": false} is off. */
+function effectOf({ verb, args }: DriverCommand, before: Values): Values {
+  const value = Object.hasOwn(args, verb) ? args[verb] : undefined
+  if (verb === 'toggle') return STATE_OF.get(before.on === true ? 'off' : 'on') ?? {}
+  if (verb === 'level' && typeof value === 'number')
+    return { level: value, on: value > 0, state: value > 0 ? 'on' : 'off' }
+  const named = STATE_OF.get(verb === 'on' && value === false ? 'off' : verb)
+  if (named) return named
+  return value === undefined ? { state: verb } : { [verb]: value }
+}
+
+async function delayed({ delayMs, hangs }: Behaviour, { clock }: DriverContext, signal: AbortSignal): Promise<void> {
+  if (hangs) await new Promise(() => {})
+  if (delayMs === 0) return
+  await new Promise<void>((resolve, reject) => {
+    const stopped = () => {
+      timer.cancel()
+      reject(signal.reason)
+    }
+    const timer = clock.after(delayMs, () => {
+      signal.removeEventListener('abort', stopped)
+      resolve()
+    })
+    signal.addEventListener('abort', stopped, { once: true })
+  })
+}
+
+function behaviourOf({ config }: Row): Behaviour {
+  const asked = (config ?? {}) as Readonly<Record<string, Json>>
+  const ms = (value: Json | undefined) => (typeof value === 'number' && value > 0 ? Math.min(value, 60_000) : 0)
+  return {
+    delayMs: ms(asked.delay_ms),
+    openDelayMs: ms(asked.open_delay_ms),
+    fails: Array.isArray(asked.fail) ? asked.fail : asked.fail === true,
+    hangs: asked.hang === true,
+    isAbsent: asked.absent === true,
+  }
+}

@@ -1,0 +1,71 @@
+/** Devices that take lines over TCP and have no command set: `<address> <command> <args as JSON>`, one line a command. */
+import { Fault } from '#kit/fault.ts'
+import type { Driver, DriverCommand } from '../../core/driver.ts'
+import type { Json, Row } from '../../core/row.ts'
+import type { Place } from '../device-connection.ts'
+
+/** Longest line, its end included: what takes lines has a small buffer for one. */
+const LONGEST_LINE = 8192
+
+/**
+ * A command is done when the kernel has its line: these devices answer in no form that is known. One that cannot be
+ * reached is lost. The zone's address counts, that of the device where there is none.
+ */
+export function createTcpDriver(): Driver {
+  return {
+    name: 'tcp',
+    async open(device, _zones, context) {
+      const place = placeOf(device)
+      return {
+        async execute(command, signal) {
+          const line = lineOf(device, command)
+          try {
+            await context.tcp(place, line, signal)
+          } catch (error) {
+            if (!signal.aborted) context.online(false, (error as Error).message)
+            throw error
+          }
+          return {}
+        },
+        async close() {}, // its connection ends with its context
+      }
+    },
+  }
+}
+
+/** @throws Fault `transport_invalid` where transport is not {kind: "tcp", host, port} */
+export function placeOf({ id, transport }: Row): Place {
+  const { host, port } = (transport ?? {}) as { readonly host?: Json; readonly port?: Json }
+  if (typeof host !== 'string' || !/^[^\s\p{C}/@]{1,253}$/u.test(host))
+    throw new Fault('transport_invalid', `transport.host of device ${id} is no name or address of a host`)
+  if (typeof port !== 'number' || !Number.isInteger(port) || port < 1 || port > 65_535)
+    throw new Fault('transport_invalid', `transport.port of device ${id} is no port, expected 1 to 65535`)
+  return { host, port }
+}
+
+/**
+ * @returns one line in UTF-8 with its LF; JSON has no line end of its own
+ * @throws Fault `line_invalid` where address or verb would not be one word of a line, or the line is too long
+ */
+export function lineOf(device: Row, { zone, verb, args }: DriverCommand): Uint8Array {
+  const [owner, address] =
+    zone && textOf(zone) !== '' ? [`zone ${zone.id}`, textOf(zone)] : [`device ${device.id}`, textOf(device)]
+  if (address === '') throw new Fault('line_invalid', `${owner} has no address`)
+  checkWord(`the address of ${owner}`, address)
+  checkWord('the command', verb)
+  const line = new TextEncoder().encode(`${address} ${verb} ${JSON.stringify(args)}\n`)
+  if (line.length > LONGEST_LINE)
+    throw new Fault('line_invalid', `the line has ${line.length} bytes, at most ${LONGEST_LINE} are sent`)
+  return line
+}
+
+/** The address of a zone or device as text, empty where it has none. */
+function textOf({ address }: Row): string {
+  return typeof address === 'string' || typeof address === 'number' ? String(address) : ''
+}
+
+/** A space would begin the next word, a line end the next command. */
+function checkWord(what: string, word: string): void {
+  if (word === '' || /[\s\p{C}]/u.test(word))
+    throw new Fault('line_invalid', `${what} is empty, or has a space, a line end or a control character`)
+}

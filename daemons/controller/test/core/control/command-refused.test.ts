@@ -1,0 +1,181 @@
+import t from 'tap'
+import { answerOf, type SessionForm, stage } from './stage.ts'
+
+const SCOPED: SessionForm = { uis: [1] }
+const OPEN: SessionForm = { uis: [2] }
+const ELEVATED: SessionForm = { isElevated: true, uis: [] }
+
+type Refused = [string, SessionForm, unknown, { status: number; error: string; reason: string; target?: string }]
+const UNAUTHORIZED = { status: 403, error: 'unauthorized' }
+const ambiguous = { status: 400, error: 'ambiguous target', reason: 'bad_target' }
+const unknown = { status: 400, error: 'unknown target', reason: 'bad_target' }
+const required = { status: 400, error: 'command required', reason: 'malformed_body' }
+const scope = { ...UNAUTHORIZED, reason: 'scope_denied' }
+const elevation = { ...UNAUTHORIZED, reason: 'elevation_denied' }
+
+const refused: Refused[] = [
+  [
+    '1 POST control a role without command is refused',
+    { may: ['macro'] },
+    { zone_id: 1, command: 'on' },
+    { ...UNAUTHORIZED, reason: 'role_denied' },
+  ],
+  [
+    '1 POST control a role without macro is refused a macro_id',
+    { may: ['command'] },
+    { macro_id: 1 },
+    { ...UNAUTHORIZED, reason: 'role_denied' },
+  ],
+  [
+    '1 POST control the role comes before the target',
+    { may: [], uis: [1] },
+    { zone_id: 99, command: 'on' },
+    { ...UNAUTHORIZED, reason: 'role_denied' },
+  ],
+  [
+    '1 POST control the role binds elevated sessions',
+    { may: [], isElevated: true },
+    { zone_id: 1, command: 'on' },
+    { ...UNAUTHORIZED, reason: 'role_denied' },
+  ],
+  [
+    '1 Command payload a zone and another device disagree',
+    OPEN,
+    { zone_id: 1, device_id: 11, command: 'on' },
+    ambiguous,
+  ],
+  [
+    '1 Command payload id and name of two zones disagree',
+    ELEVATED,
+    { zone_id: 1, zone: 'Attic', command: 'on' },
+    ambiguous,
+  ],
+  [
+    '1 Command payload id and name of two devices disagree',
+    OPEN,
+    { device_id: 10, device: 'Blinds', command: 'on' },
+    ambiguous,
+  ],
+  [
+    '1 Command payload a zone without a device and a device disagree',
+    OPEN,
+    { zone_id: 7, device_id: 11, command: 'on' },
+    ambiguous,
+  ],
+  [
+    '1 Command payload two that disagree are refused before scope',
+    SCOPED,
+    { zone_id: 1, device_id: 12, command: 'on' },
+    ambiguous,
+  ],
+  ['1 Command payload a name of two zones is ambiguous', OPEN, { zone: 'Double', command: 'on' }, ambiguous],
+  ['1 Command payload a name of two devices is ambiguous', OPEN, { device: 'Twin', command: 'on' }, ambiguous],
+  [
+    '1 Command payload an unknown zone, not scoped',
+    OPEN,
+    { zone_id: 99, command: 'on' },
+    { ...unknown, target: 'zone 99' },
+  ],
+  ['1 Command payload an unknown zone, elevated', ELEVATED, { zone_id: 99, command: 'on' }, unknown],
+  ['1 Command payload an unknown name, not scoped', OPEN, { zone: 'hall', command: 'on' }, unknown],
+  ['1 Command payload an unknown device beside a zone', OPEN, { zone_id: 1, device: 'None', command: 'on' }, unknown],
+  ['1 Command payload an id that is text', OPEN, { zone_id: '1', command: 'on' }, unknown],
+  ['1 Command payload an id with a fraction', OPEN, { zone_id: 1.5, command: 'on' }, unknown],
+  ['1 Command payload an id that is null', OPEN, { zone_id: null, command: 'on' }, unknown],
+  ['1 Command payload an id that is a list', OPEN, { zone_id: [1], command: 'on' }, unknown],
+  ['1 Command payload a name that is a number', OPEN, { zone: 1, command: 'on' }, unknown],
+  ['1 Command payload a name like one of Object', OPEN, { zone: 'constructor', command: 'on' }, unknown],
+  [
+    '1 POST control an unknown zone, scoped, is out of scope',
+    SCOPED,
+    { zone_id: 99, command: 'on' },
+    { ...scope, target: 'zone 99' },
+  ],
+  ['1 POST control an unknown name, scoped, is out of scope', SCOPED, { device: 'None', command: 'on' }, scope],
+  [
+    '1 Command payload no target',
+    OPEN,
+    { command: 'on' },
+    { status: 400, error: 'target required', reason: 'bad_target' },
+  ],
+  [
+    '1 Command payload a target inside args is none',
+    ELEVATED,
+    { command: 'on', args: { zone_id: 1 } },
+    { status: 400, error: 'target required', reason: 'bad_target' },
+  ],
+  ['1 Command payload no verb key', OPEN, { zone_id: 1 }, required],
+  ['1 Command payload two verb keys', OPEN, { zone_id: 1, level: 4, on: true }, required],
+  ['1 Command payload shorthand needs a zone', OPEN, { device_id: 10, level: 4 }, required],
+  ['1 Command payload a command that is no text', OPEN, { zone_id: 1, command: 4 }, required],
+  ['1 Command payload a command that is null is no shorthand', OPEN, { zone_id: 1, command: null, level: 4 }, required],
+  ['1 Command payload an empty command', OPEN, { zone_id: 1, command: '' }, required],
+  ['1 Command payload a command with a line end', OPEN, { zone_id: 1, command: 'on\n1 off' }, required],
+  ['1 Command payload a command with NUL', OPEN, { zone_id: 1, command: 'on\0' }, required],
+  ['1 Command payload a command with half a pair', OPEN, { zone_id: 1, command: 'on\ud800' }, required],
+  ['1 Command payload a command that is too long', OPEN, { zone_id: 1, command: 'x'.repeat(129) }, required],
+  [
+    '1 Command payload args that are a list',
+    OPEN,
+    { zone_id: 1, command: 'on', args: [] },
+    { status: 400, error: 'invalid args', reason: 'malformed_body' },
+  ],
+  [
+    '1 Command payload args that are null',
+    OPEN,
+    { zone_id: 1, command: 'on', args: null },
+    { status: 400, error: 'invalid args', reason: 'malformed_body' },
+  ],
+  [
+    '1 Command payload a level above the most of the zone',
+    OPEN,
+    { zone_id: 1, level: 101 },
+    { status: 400, error: 'invalid args', reason: 'malformed_body', target: 'zone 1' },
+  ],
+  [
+    '1 Command payload a level below the least of the zone',
+    OPEN,
+    { zone_id: 1, level: -1 },
+    { status: 400, error: 'invalid args', reason: 'malformed_body', target: 'zone 1' },
+  ],
+  [
+    '1 POST control an elevated device by its zone',
+    OPEN,
+    { zone_id: 4, command: 'on' },
+    { ...elevation, target: 'zone 4' },
+  ],
+  [
+    '1 POST control an elevated device by itself',
+    OPEN,
+    { device_id: 12, command: 'on' },
+    { ...elevation, target: 'device 12' },
+  ],
+  ['1 POST control an elevated zone', OPEN, { zone_id: 5, command: 'on' }, elevation],
+  ['1 POST control a device with an elevated zone, as a whole', OPEN, { device_id: 13, command: 'on' }, elevation],
+  ['1 POST control elevation comes before scope', SCOPED, { zone_id: 4, command: 'on' }, elevation],
+  ['1 POST control a zone on no UI', SCOPED, { zone_id: 2, command: 'on' }, { ...scope, target: 'zone 2' }],
+  ['1 POST control a device on no UI', SCOPED, { device_id: 14, command: 'on' }, { ...scope, target: 'device 14' }],
+  ['1 POST control with no allowed UI nothing is commanded', { uis: [] }, { zone_id: 1, command: 'on' }, scope],
+  [
+    '1 Command payload a body that is a list',
+    OPEN,
+    [],
+    { status: 400, error: 'malformed body', reason: 'malformed_body' },
+  ],
+  [
+    '1 Command payload a body that is null',
+    OPEN,
+    null,
+    { status: 400, error: 'malformed body', reason: 'malformed_body' },
+  ],
+]
+
+for (const [title, who, body, { status, error, reason, target }] of refused)
+  t.test(`${title} (${error}), and no driver is reached`, async (t) => {
+    const { command, session, reached, macros } = stage()
+    const answer = answerOf(await command(session(who), body))
+    t.strictSame({ status: answer.status, error: answer.error, reason: answer.reason }, { status, error, reason })
+    if (target !== undefined) t.equal(answer.target, target)
+    if (status === 403) t.strictSame(answer.json, { error }, 'says no more')
+    t.strictSame([reached, macros], [[], []])
+  })

@@ -1,0 +1,138 @@
+import t from 'tap'
+import { answerOf, type SessionForm, stage } from './stage.ts'
+
+const OPEN: SessionForm = { uis: [2] }
+const ON = { zone_id: 1, command: 'on' }
+
+/** Title, row of `command`, body, whether it is held for a session that is not elevated. */
+const elevated: [string, Record<string, unknown>, Record<string, unknown>, boolean][] = [
+  ['of the verb', { name: 'on' }, ON, true],
+  ['of another verb', { name: 'off' }, ON, false],
+  ['of the verb in other letters', { name: 'ON' }, ON, true],
+  ['of the verb in full-width letters', { name: 'on' }, { zone_id: 1, command: 'ｏｎ' }, true],
+  ['of the verb with a space behind it', { name: 'on' }, { zone_id: 1, command: 'on ' }, true],
+  ['of the device', { name: 'on', device_id: 10 }, ON, true],
+  ['of another device', { name: 'on', device_id: 11 }, ON, false],
+  ['of the type of zone', { name: 'on', zone_type: 'light' }, ON, true],
+  ['of another type of zone', { name: 'on', zone_type: 'blind' }, ON, false],
+  [
+    'of the type of a zone of the device that is commanded',
+    { name: 'on', zone_type: 'light' },
+    { device_id: 10, command: 'on' },
+    true,
+  ],
+  ['of a subsystem that it is not of', { name: 'on', subsystem_id: 3 }, ON, false],
+  ['that is disabled', { name: 'on', enabled: false }, ON, true],
+]
+
+for (const [title, row, body, isHeld] of elevated)
+  t.test(`1 POST control an elevated command ${title} ${isHeld ? 'is' : 'is not'} held back`, async (t) => {
+    const { command, session, reached } = stage({ command: [{ id: 1, enabled: true, ...row, elevated: true }] })
+    const answer = answerOf(await command(session(OPEN), body))
+    t.match(answer, isHeld ? { status: 403, reason: 'elevation_denied' } : { status: 200, success: true })
+    t.equal(reached.length, isHeld ? 0 : 1)
+  })
+
+t.test('1 POST control an elevated command is open to an elevated session', async (t) => {
+  const { command, session } = stage({ command: [{ id: 1, name: 'on', elevated: true, enabled: true }] })
+  t.match(answerOf(await command(session({ isElevated: true }), ON)), { success: true })
+})
+
+const LEVEL = {
+  type: 'object',
+  properties: { level: { type: 'integer', minimum: 0 } },
+  required: ['level'],
+  additionalProperties: false,
+}
+
+/** Title, args, whether they pass. */
+const schemas: [string, Record<string, unknown>, boolean][] = [
+  ['that fit', { level: 4 }, true],
+  ['of a wrong type', { level: 'four' }, false],
+  ['out of range', { level: -1 }, false],
+  ['without what is required', {}, false],
+  ['with more than there may be', { level: 4, fade: 1 }, false],
+  ['with a target, which is no arg', { level: 4, zone_id: 9 }, true],
+]
+
+for (const [title, args, isWell] of schemas)
+  t.test(`args ${title} ${isWell ? 'pass' : 'are refused by'} args_schema`, async (t) => {
+    const { command, session, reached } = stage({
+      command: [{ id: 1, name: 'level', enabled: true, args_schema: LEVEL }],
+    })
+    const answer = answerOf(await command(session(OPEN), { zone_id: 1, command: 'level', args }))
+    t.match(answer, isWell ? { status: 200, success: true } : { status: 400, error: 'invalid args' })
+    t.equal(reached.length, isWell ? 1 : 0)
+    t.notMatch(String(answer.json.message), /four/)
+  })
+
+t.test('the row that is nearest to the target counts for args', async (t) => {
+  const rows = [
+    { id: 1, name: 'level', enabled: true, args_schema: false },
+    { id: 2, name: 'level', enabled: true, zone_type: 'light', args_schema: LEVEL },
+    { id: 3, name: 'level', enabled: true, device_id: 11, args_schema: false },
+  ]
+  const { command, session } = stage({ command: rows })
+  t.match(answerOf(await command(session(OPEN), { zone_id: 1, level: 4 })), { success: true })
+  t.match(answerOf(await command(session(OPEN), { zone_id: 3, level: 4 })), { status: 400 })
+})
+
+t.test('a command that is disabled is a failure', async (t) => {
+  const { command, session, reached } = stage({ command: [{ id: 1, name: 'on', enabled: false }] })
+  t.match(answerOf(await command(session(OPEN), ON)), {
+    status: 200,
+    success: false,
+    json: { code: 'command_disabled' },
+  })
+  t.strictSame(reached, [])
+})
+
+t.test('a schema that cannot be used refuses, it does not pass', async (t) => {
+  const broken = { properties: { level: { pattern: '(' } } }
+  const { command, session, reached } = stage({
+    command: [{ id: 1, name: 'level', enabled: true, args_schema: broken }],
+  })
+  t.match(answerOf(await command(session(OPEN), { zone_id: 1, command: 'level', args: { level: 'x' } })), {
+    status: 400,
+  })
+  t.strictSame(reached, [])
+})
+
+t.test('min and max bound the value of a zone, and no other args', async (t) => {
+  const { command, session, reached } = stage()
+  for (const body of [{ level: 100 }, { level: 0 }, { command: 'fade', args: { fade: 900 } }])
+    t.match(answerOf(await command(session(OPEN), { zone_id: 1, ...body })), { success: true })
+  t.equal(reached.length, 3)
+})
+
+t.test(
+  'min and max hold for texts that are numbers, for other spellings of the verb, and for a device as a whole',
+  async (t) => {
+    const { command, session, reached } = stage()
+    const bodies = [
+      { zone_id: 1, level: '101' },
+      { zone_id: 1, level: ' 1e3 ' },
+      { zone_id: 1, level: '0x65' },
+      { zone_id: 1, command: 'LEVEL', args: { level: 101 } },
+      { zone_id: 1, command: 'ｌevel', args: { Level: -1 } },
+      { device_id: 10, command: 'level', args: { level: 101 } },
+    ]
+    for (const body of bodies)
+      t.match(
+        answerOf(await command(session(OPEN), body)),
+        { status: 400, error: 'invalid args' },
+        JSON.stringify(body),
+      )
+    t.strictSame(reached, [])
+    t.match(answerOf(await command(session(OPEN), { zone_id: 1, level: 'up' })), { success: true })
+  },
+)
+
+t.test('a row for a command holds for other spellings of it, where none is spelled so', async (t) => {
+  const off = { id: 1, name: 'on', enabled: false }
+  const { command, session, reached } = stage({ command: [off] })
+  t.match(answerOf(await command(session(OPEN), { zone_id: 1, command: 'ON' })), { json: { code: 'command_disabled' } })
+  t.strictSame(reached, [])
+  const both = stage({ command: [off, { id: 2, name: 'ON', enabled: true }] })
+  t.match(answerOf(await both.command(both.session(OPEN), { zone_id: 1, command: 'ON' })), { success: true })
+})

@@ -1,0 +1,104 @@
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import type { DriverContext } from '../../../core/driver.ts'
+import { LiveState } from '../../../core/live-book.ts'
+import type { Json, Row } from '../../../core/row.ts'
+import { createSimDriver } from '../../../io/drivers/sim.ts'
+
+const ZONES = [
+  { id: 1, type: 'light' },
+  { id: 2, type: 'thermostat' },
+] as unknown as Row[]
+
+function stage(config: Record<string, Json> = {}) {
+  const clock = fakeClock()
+  const live = new LiveState(clock, { fields: 16, fieldChars: 64 })
+  const context: DriverContext = {
+    clock,
+    chance: () => 0,
+    log() {},
+    report: (target, patch) => void live.report(target, patch),
+    online: () => live.seen(9),
+    secret: () => null,
+    tcp: async () => {},
+  }
+  const driver = createSimDriver()
+  const device = { id: 9, config } as unknown as Row
+  const open = () => driver.open(device, ZONES, context)
+  const never = new AbortController().signal
+  return { clock, live, open, never }
+}
+
+/** Title, verb, args, what the zone does then. */
+const effects: [string, string, Record<string, Json>, Record<string, Json>][] = [
+  ['on', 'on', {}, { state: 'on', on: true, level: 100 }],
+  ['on with false', 'on', { on: false }, { state: 'off', on: false, level: 0 }],
+  ['off', 'off', {}, { state: 'off', on: false }],
+  ['a level', 'level', { level: 40 }, { state: 'on', on: true, level: 40 }],
+  ['a level of nothing', 'level', { level: 0 }, { state: 'off', on: false, level: 0 }],
+  ['toggle', 'toggle', {}, { on: true }],
+  ['a verb with a value', 'mute', { mute: true }, { mute: true, level: 0 }],
+  ['a verb without one', 'ring', {}, { state: 'ring' }],
+  ['a verb like a name of Object', 'constructor', {}, { state: 'constructor' }],
+]
+for (const [title, verb, args, expected] of effects)
+  t.test(`a simulated zone follows ${title}`, async (t) => {
+    const { live, open, never } = stage()
+    const session = await open()
+    t.strictSame(await session.execute({ zone: ZONES[0], verb, args }, never), {})
+    t.match({ ...live.zone(1) }, expected)
+  })
+
+t.test('zones report what they do when they are opened, by their type', async (t) => {
+  const { live, open } = stage()
+  await open()
+  t.equal(live.device(9).state, 'online')
+  t.match({ ...live.zone(1) }, { state: 'off', level: 0 })
+  t.match({ ...live.zone(2) }, { setpoint: 21, mode: 'auto' })
+})
+
+t.test('a setpoint is kept, also while nobody is connected', async (t) => {
+  const { live, open, never } = stage()
+  const session = await open()
+  await session.execute({ zone: ZONES[1], verb: 'setpoint', args: { setpoint: 23 } }, never)
+  await session.close()
+  live.forget(9, [1, 2])
+  await open()
+  t.match({ ...live.zone(2) }, { setpoint: 23, mode: 'auto' })
+})
+
+t.test('a device as a whole is all of its zones', async (t) => {
+  const { live, open, never } = stage()
+  await (await open()).execute({ verb: 'off', args: {} }, never)
+  t.match([live.zone(1).state, live.zone(2).state], ['off', 'off'])
+})
+
+t.test('a device set to be slow takes its time, and lets go when it is told', async (t) => {
+  const { clock, open, never } = stage({ delay_ms: 500 })
+  const session = await open()
+  let isDone = false
+  const done = session.execute({ zone: ZONES[0], verb: 'on', args: {} }, never).then(() => {
+    isDone = true
+  })
+  await clock.run(499)
+  t.equal(isDone, false)
+  await clock.run(1)
+  await done
+  const stopper = new AbortController()
+  const stopped = session.execute({ zone: ZONES[0], verb: 'on', args: {} }, stopper.signal)
+  stopper.abort(new Error('enough'))
+  await t.rejects(stopped, { message: 'enough' })
+})
+
+t.test('a device set to fail fails, all verbs or those named', async (t) => {
+  const all = await stage({ fail: true }).open()
+  const never = new AbortController().signal
+  await t.rejects(all.execute({ zone: ZONES[0], verb: 'on', args: {} }, never), { code: 'sim_failed' })
+  const some = await stage({ fail: ['off'] }).open()
+  await t.rejects(some.execute({ zone: ZONES[0], verb: 'off', args: {} }, never), { code: 'sim_failed' })
+  t.strictSame(await some.execute({ zone: ZONES[0], verb: 'on', args: {} }, never), {})
+})
+
+t.test('a device set to be absent cannot be opened', async (t) => {
+  await t.rejects(stage({ absent: true }).open(), { code: 'sim_absent' })
+})
