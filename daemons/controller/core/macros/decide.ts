@@ -1,0 +1,171 @@
+/** What a step comes to once the values of its run are put in: every value of the right kind, nothing looked up yet. */
+import { Fault } from '#kit/fault.ts'
+import type { Json } from '../row.ts'
+import { type MacroArgs, makeArgs } from './args.ts'
+import type { Op } from './compare.ts'
+import { isObject } from './json-size.ts'
+import type { DoingStep, SideTemplate, TargetKey, TargetTemplate, TestTemplate } from './step.ts'
+import { isSupplied, refersTo, substitute, type Template } from './substitute.ts'
+
+/** A target by the keys of document 1; which of them fit together is decided by whoever looks it up. */
+export type MacroTarget = Readonly<{ zone_id?: number; zone?: string; device_id?: number; device?: string }>
+
+/** What was named, and whether the request named it: only then is it checked against the caller. */
+export interface Named<What> {
+  readonly what: What
+  readonly isSupplied: boolean
+}
+
+export type Side =
+  | { readonly kind: 'value'; readonly value: Json }
+  | { readonly kind: 'attribute' | 'field'; readonly name: Named<string>; readonly target: Named<MacroTarget> }
+
+export interface Test {
+  readonly left: Side
+  readonly op: Op
+  readonly right: Side
+}
+
+export type Decided =
+  | { type: 'command'; target: Named<MacroTarget>; verb: string; args: Readonly<Record<string, Json>> }
+  | { type: 'delay'; waitMs: number }
+  | { type: 'wait'; test: Test; timeoutMs: number }
+  | { type: 'condition'; test: Test; skip: number | 'stop' }
+  | { type: 'set'; name: Named<string>; target: Named<MacroTarget>; value: Json }
+  | { type: 'macro'; macro: Named<{ id: number } | { name: string }>; args: MacroArgs }
+  | { type: 'notify'; text: string }
+  | { type: 'stop'; reason: string; isFailure: boolean }
+
+/** With what a step is decided. */
+export interface Deciding {
+  args: MacroArgs
+  /** 0 <= n < 1, the same each time it is asked for one step of one run. */
+  chance(): number
+  /** Characters of JSON, and milliseconds, at most. */
+  limits: { valueChars: number; longestMs: number }
+}
+
+/** Names and texts, in characters. */
+const LONGEST_NAME = 200
+const LONGEST_TEXT = 2000
+
+/** @throws Fault `macro_arg_missing`, `macro_value_size`; `macro_step_value` for a value of a wrong kind */
+export function decide(step: DoingStep, deciding: Deciding): Decided {
+  const fill = (template: Template) => substitute(template, deciding.args, deciding.limits.valueChars)
+  const { longestMs } = deciding.limits
+  switch (step.type) {
+    case 'command':
+      return {
+        type: 'command',
+        target: targetOf(step.target, deciding),
+        verb: step.verb,
+        args: fieldsOf(fill(step.args)),
+      }
+    case 'delay': {
+      const spreadMs = numberWithin(fill(step.spreadMs), 'spread_ms', longestMs)
+      return {
+        type: 'delay',
+        waitMs: Math.round(numberWithin(fill(step.ms), 'ms', longestMs) + spreadMs * deciding.chance()),
+      }
+    }
+    case 'wait': {
+      const timeoutMs = numberWithin(fill(step.timeoutMs), 'timeout_ms', longestMs)
+      return { type: 'wait', test: testOf(step.test, deciding), timeoutMs: Math.round(timeoutMs) }
+    }
+    case 'condition': {
+      const skip = step.skip === 'stop' ? 'stop' : Math.floor(numberWithin(fill(step.skip), 'skip', 1000))
+      return { type: 'condition', test: testOf(step.test, deciding), skip }
+    }
+    case 'set':
+      return {
+        type: 'set',
+        name: nameOf(step.name, 'attribute', deciding),
+        target: targetOf(step.target, deciding),
+        value: fill(step.value),
+      }
+    case 'macro':
+      return { type: 'macro', macro: macroOf(step, deciding), args: calledWith(step.args, deciding) }
+    case 'notify':
+      return { type: 'notify', text: textOf(fill(step.text)) }
+    case 'stop':
+      return { type: 'stop', reason: textOf(fill(step.reason)), isFailure: step.isFailure }
+  }
+}
+
+function testOf(test: TestTemplate, deciding: Deciding): Test {
+  return { left: sideOf(test.left, deciding), op: test.op, right: sideOf(test.right, deciding) }
+}
+
+function sideOf(side: SideTemplate, deciding: Deciding): Side {
+  if (side.kind === 'value')
+    return { kind: 'value', value: substitute(side.value, deciding.args, deciding.limits.valueChars) }
+  return {
+    kind: side.kind,
+    name: nameOf(side.name, side.kind, deciding),
+    target: targetOf(side.target, deciding),
+  }
+}
+
+/** A key whose value came out as null names nothing: so a macro may leave it to its caller which of two keys to give. */
+function targetOf(template: TargetTemplate, deciding: Deciding): Named<MacroTarget> {
+  const target: Partial<Record<TargetKey, number | string>> = {}
+  for (const [key, part] of Object.entries(template) as [TargetKey, Template][]) {
+    const value = substitute(part, deciding.args, deciding.limits.valueChars)
+    if (value === null) continue
+    const isId = key === 'zone_id' || key === 'device_id'
+    const fits = isId ? Number.isSafeInteger(value) : isName(value)
+    if (!fits) throw wrong(key, isId ? 'an id' : 'a name')
+    target[key] = value as number | string
+  }
+  if (Object.keys(target).length === 0 && Object.keys(template).length > 0) throw wrong('target', 'a zone or a device')
+  return { what: target as MacroTarget, isSupplied: isSupplied(template as Template, deciding.args) }
+}
+
+function nameOf(template: Template, key: string, deciding: Deciding): Named<string> {
+  const name = substitute(template, deciding.args, deciding.limits.valueChars)
+  if (!isName(name)) throw wrong(key, 'a name')
+  return { what: name, isSupplied: isSupplied(template, deciding.args) }
+}
+
+function macroOf(step: DoingStep & { type: 'macro' }, deciding: Deciding): Named<{ id: number } | { name: string }> {
+  if (step.id === null) {
+    const { what: name, isSupplied } = nameOf(step.name, 'macro', deciding)
+    return { what: { name }, isSupplied }
+  }
+  const id = substitute(step.id, deciding.args, deciding.limits.valueChars)
+  if (!Number.isSafeInteger(id)) throw wrong('macro_id', 'an id')
+  return { what: { id: id as number }, isSupplied: isSupplied(step.id, deciding.args) }
+}
+
+function calledWith(template: Template, deciding: Deciding): MacroArgs {
+  const { valueChars } = deciding.limits
+  const values = fieldsOf(substitute(template, deciding.args, valueChars))
+  const templates = Object.entries(fieldsOf(template))
+  const { args } = deciding
+  const supplied = templates.filter(([, part]) => isSupplied(part, args)).map(([key]) => key)
+  const secret = templates.filter(([, part]) => refersTo(part, args.secret)).map(([key]) => key)
+  return makeArgs(Object.entries(values), valueChars, { supplied, secret })
+}
+
+/** Of an object; the args of a step were found to be one when its macro was read. */
+function fieldsOf(value: Json): Readonly<Record<string, Json>> {
+  return isObject(value) ? value : {}
+}
+
+function numberWithin(value: Json, key: string, most: number): number {
+  if (typeof value === 'number' && value >= 0 && value <= most) return value
+  throw wrong(key, `a number from 0 to ${most}`)
+}
+
+function isName(value: Json): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= LONGEST_NAME
+}
+
+function textOf(value: Json): string {
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return text.slice(0, LONGEST_TEXT)
+}
+
+function wrong(key: string, expected: string): Fault {
+  return new Fault('macro_step_value', `${key} did not come to ${expected}`)
+}

@@ -1,0 +1,44 @@
+/** How large and how deep a JSON value is, found without recursion and no further than is allowed. */
+import { Fault } from '#kit/fault.ts'
+import type { Json } from '../row.ts'
+
+/** How deep a value of a macro may be; a list in a list is 2. */
+const DEEPEST_VALUE = 16
+
+/** An object with keys, no list: what JSON calls an object. */
+export function isObject(value: unknown): value is { readonly [key: string]: Json } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/**
+ * The characters of a value's JSON text, escapes not counted.
+ * @param value anything: what is no JSON is refused
+ * @throws Fault `macro_value_size` beyond `mostChars` or DEEPEST_VALUE; `macro_value` for what JSON cannot say
+ */
+export function jsonChars(value: unknown, mostChars: number): number {
+  const open: [unknown, number][] = [[value, 0]]
+  let chars = 0
+  for (let next = open.pop(); next; next = open.pop()) {
+    const [item, depth] = next
+    if (depth > DEEPEST_VALUE) throw new Fault('macro_value_size', `a value is more than ${DEEPEST_VALUE} levels deep`)
+    chars += ownChars(item)
+    if (Array.isArray(item)) for (const entry of item) open.push([entry, depth + 1])
+    else if (isObject(item))
+      for (const key of Object.keys(item)) {
+        chars += key.length + 3
+        open.push([item[key], depth + 1])
+      }
+    if (chars + open.length > mostChars)
+      throw new Fault('macro_value_size', `a value has more than ${mostChars} characters`)
+  }
+  return chars
+}
+
+/** Those of a scalar; of a list or object only its brackets. */
+function ownChars(item: unknown): number {
+  if (typeof item === 'string') return item.length + 3
+  if (item === null || typeof item === 'boolean') return 6
+  if (typeof item === 'number' && Number.isFinite(item)) return String(item).length + 1
+  if (typeof item === 'object') return 3
+  throw new Fault('macro_value', `a value is ${typeof item}, which JSON cannot say`)
+}

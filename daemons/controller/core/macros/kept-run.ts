@@ -1,0 +1,188 @@
+/** A run that is kept: its row before its first step, its time, its world, and its trace when it is over. */
+import type { CallBook } from './call-step.ts'
+import { chanceOf, drawSeed } from './chance.ts'
+import { decide } from './decide.ts'
+import type { Doer, Done } from './doer.ts'
+import type { MacroLimits } from './limits.ts'
+import type { LiveRun, RunCall } from './live-run.ts'
+import { failureOf, perform } from './perform.ts'
+import type { MacroPorts } from './ports.ts'
+import { type Ask, MacroRun } from './run.ts'
+import { isOver, type RunState } from './run-state-table.ts'
+import { type ShownStart, showingOf } from './showing.ts'
+import type { Trace, TraceEnd, TraceEntry } from './trace.ts'
+
+/** What a run is given by whoever lets runs in. */
+export interface KeptRunParts {
+  book: CallBook
+  ports: MacroPorts
+  limits: MacroLimits
+  /** The world of one entry of the run. */
+  doerOf(run: KeptRun, n: number): Doer
+  /** It has its row: whoever lets it in begins it, or makes it wait. */
+  onKept(run: KeptRun): void
+  onEnd(run: KeptRun): void
+}
+
+export class KeptRun implements LiveRun {
+  readonly call: RunCall
+  readonly depth: number
+  readonly called = new Map<number, LiveRun>()
+  /** Runs that were called, over all depths; counted of the one that was asked for. */
+  calls = 0
+  #id: number | null = null
+  readonly #parent: KeptRun | undefined
+  readonly #parts: KeptRunParts
+  readonly #run: MacroRun
+  readonly #start: ShownStart
+  readonly #seed: number
+  readonly #startedAt: number
+  #begunMs = 0
+  #ending: Promise<void> | undefined
+  #timer: { cancel(): void } | undefined
+  readonly #endListeners: (() => void)[] = []
+
+  /** @param parent the run whose step called it */
+  constructor(call: RunCall, parent: KeptRun | undefined, parts: KeptRunParts) {
+    const { ports, limits } = parts
+    this.call = call
+    this.#parent = parent
+    this.depth = (parent?.depth ?? 0) + 1
+    this.#parts = parts
+    this.#seed = drawSeed(ports.chance())
+    this.#startedAt = ports.clock.epochMs()
+    this.#start = showingOf({ ...call, seed: this.#seed }, { book: parts.book, secrets: ports.secrets, limits }, limits)
+    this.#run = new MacroRun({
+      steps: call.plan.steps,
+      seed: this.#seed,
+      limits,
+      showing: this.#start.showing,
+      nowMs: () => Math.floor(ports.clock.monotonicMs() - this.#begunMs),
+      soon: (run) => void ports.clock.soon(run),
+      ask: (ask, answer) => this.#ask(ask, answer),
+      onEnd: () => this.#ended(),
+    })
+  }
+
+  get id(): number | null {
+    return this.#id
+  }
+
+  get state(): RunState {
+    return this.#run.state
+  }
+
+  get end(): TraceEnd | undefined {
+    return this.#run.end
+  }
+
+  get entries(): readonly TraceEntry[] {
+    return this.#run.entries
+  }
+
+  /** The run that was asked for: itself, or the one that led to it. */
+  get root(): KeptRun {
+    let root: KeptRun = this
+    while (root.#parent) root = root.#parent
+    return root
+  }
+
+  /** Whether a macro is its own, or among those that led to it. */
+  isWithin(macroId: number): boolean {
+    for (let run: KeptRun | undefined = this; run; run = run.#parent) if (run.call.plan.id === macroId) return true
+    return false
+  }
+
+  /** Writes its row. Resolves when all that is to be written of it is handed on: after its end. */
+  async keep(): Promise<void> {
+    const { ports } = this.#parts
+    const { plan, caller } = this.call
+    try {
+      this.#id = await ports.keeper.begin({
+        macro_id: plan.id,
+        user_id: caller?.userId ?? null,
+        seed: this.#seed,
+        started_at: this.#startedAt,
+      })
+    } catch {
+      this.#run.stop('failure', 'macro_not_kept', 'the run could not be written down, so nothing was done')
+      return
+    }
+    if (isOver(this.state)) return this.#writeEnd(this.#id)
+    this.#parts.onKept(this)
+    await new Promise<void>((resolve) => this.onEnd(resolve))
+    await this.#ending
+  }
+
+  /** Its turn has come. */
+  begin(): void {
+    const { clock } = this.#parts.ports
+    const { timeoutMs } = this.call.plan
+    this.#timer?.cancel()
+    this.#begunMs = clock.monotonicMs()
+    const sentence = `the run did not end within ${timeoutMs} ms`
+    this.#timer = clock.after(timeoutMs, () => this.#run.stop('expired', 'macro_timed_out', sentence))
+    this.#run.begin()
+  }
+
+  /** Others are before it. */
+  wait(): void {
+    const { ports, limits } = this.#parts
+    this.#run.wait()
+    const sentence = `the run had no turn within ${limits.queueMs} ms`
+    this.#timer = ports.clock.after(limits.queueMs, () => this.#run.stop('expired', 'macro_no_turn', sentence))
+  }
+
+  cancel(sentence: string): void {
+    this.#run.stop('cancel', 'macro_cancelled', sentence)
+  }
+
+  onEnd(listener: () => void): void {
+    if (this.end) listener()
+    else this.#endListeners.push(listener)
+  }
+
+  trace(): Trace {
+    const { plan } = this.call
+    return {
+      version: 1,
+      macro: { id: plan.id, name: plan.name },
+      plan: this.#start.plan,
+      args: Object.fromEntries(this.#start.args.values),
+      seed: this.#seed,
+      depth: this.depth,
+      started_at: this.#startedAt,
+      limits: this.#parts.limits,
+      entries: this.#run.entries,
+      end: this.#run.end ?? { state: this.state, at: 0, turn: null },
+    }
+  }
+
+  #ask(ask: Ask, done: Done): () => void {
+    const { clock } = this.#parts.ports
+    if (ask.kind === 'pause') {
+      const timer = clock.after(ask.waitMs, () => done({ state: 'done' }))
+      return () => timer.cancel()
+    }
+    try {
+      const chance = () => chanceOf(this.#seed, ask.n)
+      const decided = decide(ask.step, { args: this.#start.calledWith, limits: this.#parts.limits, chance })
+      return perform(decided, this.#parts.doerOf(this, ask.n), done)
+    } catch (thrown) {
+      done(failureOf(thrown, true))
+      return () => {}
+    }
+  }
+
+  #ended(): void {
+    this.#timer?.cancel()
+    if (this.#id !== null) this.#ending = this.#writeEnd(this.#id)
+    this.#parts.onEnd(this)
+    for (const listener of this.#endListeners.splice(0)) listener()
+  }
+
+  #writeEnd(id: number): Promise<void> {
+    const { keeper, clock } = this.#parts.ports
+    return keeper.end(id, { ended_at: clock.epochMs(), result: this.state, trace: this.trace() })
+  }
+}

@@ -1,0 +1,173 @@
+/** Does what was decided for one step, and says what came of it. */
+import { Fault } from '#kit/fault.ts'
+import type { Json } from '../row.ts'
+import { holds } from './compare.ts'
+import type { Decided, MacroTarget, Named, Side, Test } from './decide.ts'
+import type { Doer, Done } from './doer.ts'
+import type { Answer } from './trace.ts'
+
+/** Of a failure's sentence what a trace keeps, in characters. */
+const LONGEST_SENTENCE = 300
+
+const NOT_AUTHORIZED: Answer = { state: 'failed', code: 'not_authorized', sentence: 'not authorized', final: true }
+
+/** @returns ends it: no answer is wanted any more */
+export function perform(decided: Decided, doer: Doer, done: Done): () => void {
+  if (isForbidden(decided, doer)) {
+    done(NOT_AUTHORIZED)
+    return () => {}
+  }
+  switch (decided.type) {
+    case 'delay': {
+      const timer = doer.clock.after(decided.waitMs, () => done({ state: 'done' }))
+      return () => timer.cancel()
+    }
+    case 'wait':
+      return performWait(decided, doer, done)
+    case 'macro':
+      return doer.call({ by: decided.macro.what, isSupplied: decided.macro.isSupplied, args: decided.args }, done)
+    case 'command': {
+      const { target, verb, args } = decided
+      doer.send({ target: target.what, isSupplied: target.isSupplied, verb, args }, done)
+      break
+    }
+    case 'set':
+      doer.setAttribute({ name: decided.name.what, target: decided.target.what }, decided.value, done)
+      break
+    case 'notify':
+      doer.notify(decided.text, done)
+      break
+    case 'condition':
+      done(judged(decided, doer))
+      break
+    case 'stop':
+      done({ state: 'done', stop: decided.isFailure ? 'failed' : 'done' })
+  }
+  return () => {}
+}
+
+/** The answer that a thrown value is. Sentences are those of Faults: of anything else it is not known what they hold. */
+export function failureOf(thrown: unknown, isFinal = false): Answer & { state: 'failed' } {
+  if (!(thrown instanceof Fault))
+    return { state: 'failed', code: 'macro_step_failed', sentence: 'the step failed', final: isFinal }
+  const { code, message } = thrown
+  return {
+    state: 'failed',
+    code,
+    sentence: message.slice(0, LONGEST_SENTENCE),
+    final: isFinal || code === 'not_authorized',
+  }
+}
+
+/**
+ * What the request named is checked against its caller; what stands in the macro is the house's own.
+ * @source document 1, POST /api/control/:action: "A Command step inside it whose target came from request-supplied args ..."
+ */
+function isForbidden(decided: Decided, doer: Doer): boolean {
+  const isOut = ({ what, isSupplied }: Named<MacroTarget>, verb?: string) => isSupplied && doer.isOutOfReach(what, verb)
+  // A name that the request supplied must not become a way to secrets, which the caller could ask for bit by bit.
+  const isSecretName = ({ what, isSupplied }: Named<string>) =>
+    isSupplied && doer.isGated() && doer.secrets.isSensitiveName(what)
+  switch (decided.type) {
+    case 'command':
+      return isOut(decided.target, decided.verb)
+    case 'set':
+      return isOut(decided.target) || isSecretName(decided.name) || isHiddenFrom(decided.name, decided.target, doer)
+    case 'wait':
+    case 'condition':
+      return [decided.test.left, decided.test.right].some(
+        (side) =>
+          side.kind !== 'value' &&
+          (isOut(side.target) ||
+            isSecretName(side.name) ||
+            (side.kind === 'attribute' && isHiddenFrom(side.name, side.target, doer))),
+      )
+    default:
+      return false
+  }
+}
+
+function isHiddenFrom(name: Named<string>, target: Named<MacroTarget>, doer: Doer): boolean {
+  if (!(name.isSupplied || target.isSupplied) || !doer.isGated()) return false
+  return doer.readAttribute({ name: name.what, target: target.what })?.isSecure === true
+}
+
+function judged(decided: Decided & { type: 'condition' }, doer: Doer): Answer {
+  const seen = look(decided.test, doer)
+  if (seen.state === 'failed') return seen
+  const { isMet, ...answer } = seen
+  if (isMet) return answer
+  return decided.skip === 'stop' ? { ...answer, stop: 'done' } : { ...answer, skip: decided.skip }
+}
+
+function performWait(decided: Decided & { type: 'wait' }, doer: Doer, done: Done): () => void {
+  const ends: (() => void)[] = []
+  let isDone = false
+  const finish = (answer: Answer) => {
+    if (isDone) return
+    isDone = true
+    for (const end of ends) end()
+    done(answer)
+  }
+  const lookAgain = () => {
+    if (isDone) return
+    const seen = lookSafely(decided.test, doer)
+    if (seen.state === 'failed') return finish(seen)
+    const { isMet, ...answer } = seen
+    if (isMet || doer.assumed === 'met') return finish(isMet ? answer : { ...answer, answer: { assumed: true } })
+  }
+  lookAgain()
+  if (isDone) return () => {}
+  const sentence = `what is waited for did not come within ${decided.timeoutMs} ms`
+  const expired = () => finish({ state: 'failed', code: 'macro_wait_timeout', sentence, final: false })
+  const timer = doer.clock.after(decided.timeoutMs, expired)
+  ends.push(() => timer.cancel(), doer.onChange(lookAgain))
+  return () => {
+    isDone = true
+    for (const end of ends) end()
+  }
+}
+
+type Seen = { state: 'done'; isMet: boolean; answer: Json; withheld?: true } | (Answer & { state: 'failed' })
+
+/** Who tells of changes must not be hit by what a macro finds there. */
+function lookSafely(test: Test, doer: Doer): Seen {
+  try {
+    return look(test, doer)
+  } catch (thrown) {
+    return failureOf(thrown)
+  }
+}
+
+/** Looks up both sides. What was read is told, unless it is secret; values of the step itself stand in the step. */
+function look(test: Test, doer: Doer): Seen {
+  const left = lookUp(test.left, doer)
+  const right = lookUp(test.right, doer)
+  if (left === undefined || right === undefined)
+    return { state: 'failed', code: 'macro_not_there', sentence: 'what is compared is not there', final: true }
+  const isMet = holds(left.value, test.op, right.value)
+  const isSecret = left.isSecret || right.isSecret
+  const read: Record<string, Json> = { holds: isMet }
+  let isWhole = !isSecret
+  for (const [key, side, { value }] of [
+    ['left', test.left, left],
+    ['right', test.right, right],
+  ] as const) {
+    if (side.kind === 'value') continue
+    read[key] = isSecret ? null : doer.secrets.withoutSecrets(value)
+    isWhole &&= JSON.stringify(read[key]) === JSON.stringify(value)
+  }
+  return isWhole ? { state: 'done', isMet, answer: read } : { state: 'done', isMet, answer: read, withheld: true }
+}
+
+function lookUp(side: Side, doer: Doer): { value: Json; isSecret: boolean } | undefined {
+  if (side.kind === 'value') return { value: side.value, isSecret: false }
+  const name = side.name.what
+  const isSensitive = doer.secrets.isSensitiveName(name)
+  if (side.kind === 'attribute') {
+    const reading = doer.readAttribute({ name, target: side.target.what })
+    return reading && { value: reading.value, isSecret: isSensitive || reading.isSecure }
+  }
+  const value = doer.readLive(side.target.what, name)
+  return value === undefined ? undefined : { value, isSecret: isSensitive }
+}

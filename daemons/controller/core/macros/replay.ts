@@ -1,0 +1,124 @@
+/** Runs a run again from its trace: the same steps, told what the world answered then, at the same instants. */
+import { Fault } from '#kit/fault.ts'
+import type { Json } from '../row.ts'
+import { makeArgs } from './args.ts'
+import { chanceOf } from './chance.ts'
+import { holds } from './compare.ts'
+import { decide, type Side } from './decide.ts'
+import { isObject } from './json-size.ts'
+import { MACRO_LIMITS } from './limits.ts'
+import { readSteps } from './plan.ts'
+import type { Secrets } from './ports.ts'
+import { MacroRun } from './run.ts'
+import { decidedAs } from './showing.ts'
+import type { DoingStep } from './step.ts'
+import { type Answer, isCut, type Trace, type TraceEntry } from './trace.ts'
+
+export interface Replayed {
+  trace: Trace
+  /** The first entry that came out otherwise; their number where it is the end; null where all is as it was. */
+  deviatesAt: number | null
+}
+
+/**
+ * What a trace in a file or a row holds.
+ * @throws Fault `macro_trace` where it is none that this version has written
+ */
+export function readTrace(json: unknown): Trace {
+  if (!isObject(json) || json.version !== 1) throw new Fault('macro_trace', 'is no trace of a run, version 1')
+  const { limits, entries, plan, args, end } = json
+  const isWhole = isObject(limits) && isObject(args) && isObject(end) && Array.isArray(entries) && Array.isArray(plan)
+  const hasLimits = isWhole && Object.keys(MACRO_LIMITS).every((name) => typeof limits[name] === 'number')
+  if (!hasLimits || !entries.every(isObject)) throw new Fault('macro_trace', 'the trace of the run has lost a part')
+  return json as unknown as Trace
+}
+
+/**
+ * Runs it again. Answers are those of the trace; values and conditions are worked out anew, unless a secret that is not
+ * in the trace took part in them.
+ * @param secrets as when it was run
+ * @throws as readSteps
+ */
+export function replay(trace: Trace, secrets: Pick<Secrets, 'withoutSecrets'>): Replayed {
+  const { limits, seed, entries, end } = trace
+  const steps = readSteps(trace.plan, limits)
+  const args = makeArgs(Object.entries(trace.args), Number.MAX_SAFE_INTEGER)
+  const open = new Map<number, { step: DoingStep | null; done(answer: Answer): void }>()
+  let nowMs = 0
+  const run = new MacroRun({
+    steps,
+    seed,
+    limits,
+    showing: {
+      decided: (step, n) => decidedAs(step, { args, n, seed, limits, secrets }),
+      isWithheld: (_, n) => entries[n]?.withheld === true,
+    },
+    nowMs: () => nowMs,
+    soon: (run) => run(),
+    ask(ask, done) {
+      open.set(ask.n, { step: ask.kind === 'do' ? ask.step : null, done })
+      return () => open.delete(ask.n)
+    },
+    onEnd: () => {},
+  })
+  if (end.state === 'timed_out') run.wait()
+  if (end.turn !== 0) run.begin()
+  for (const { n, entry } of inTurns(entries)) {
+    const asked = open.get(n)
+    nowMs = entry.ended_at as number
+    const { result } = entry
+    if (!asked || result === null || result.state === 'cancelled') continue
+    const chance = () => chanceOf(seed, n)
+    const decideAgain = () => decide(asked.step as DoingStep, { args, limits, chance })
+    asked.done(asked.step?.type === 'condition' ? judgedAgain(entry, result, decideAgain) : result)
+  }
+  nowMs = end.at
+  if (end.turn !== null && run.end === undefined) run.stop(eventOf(end.state), end.code ?? '', end.sentence ?? '')
+  const again = { ...trace, entries: run.entries, end: run.end ?? { state: run.state, at: nowMs, turn: null } }
+  return { trace: again, deviatesAt: deviationOf(trace, again) }
+}
+
+/** What the world answered, in the order in which the run took it. */
+function inTurns(entries: readonly TraceEntry[]): { n: number; entry: TraceEntry }[] {
+  const answered = entries.map((entry, n) => ({ n, entry })).filter(({ entry }) => entry.turn !== null)
+  return answered.sort((one, other) => (one.entry.turn as number) - (other.entry.turn as number))
+}
+
+/** A condition once more, on what it read then. */
+function judgedAgain(entry: TraceEntry, result: Answer, decideAgain: () => ReturnType<typeof decide>): Answer {
+  if (entry.withheld || result.state === 'failed' || isCut(result.answer) || !isObject(result.answer)) return result
+  const decided = decideAgain()
+  if (decided.type !== 'condition') return result
+  const read = result.answer
+  const { left, op, right } = decided.test
+  const isMet = holds(valueOfSide(left, read.left), op, valueOfSide(right, read.right))
+  const answer: Answer = { state: 'done', answer: { ...read, holds: isMet } }
+  if (isMet) return answer
+  return decided.skip === 'stop' ? { ...answer, stop: 'done' } : { ...answer, skip: decided.skip }
+}
+
+function valueOfSide(side: Side, read: Json | undefined): Json {
+  return side.kind === 'value' ? side.value : (read ?? null)
+}
+
+function eventOf(state: Trace['end']['state']): 'cancel' | 'expired' | 'failure' {
+  if (state === 'cancelled') return 'cancel'
+  return state === 'timed_out' ? 'expired' : 'failure'
+}
+
+function deviationOf(trace: Trace, again: Trace): number | null {
+  const { length } = trace.entries
+  for (let n = 0; n < Math.max(length, again.entries.length); n++)
+    if (!isSame(trace.entries[n], again.entries[n])) return n
+  return isSame(trace.end, again.end) ? null : length
+}
+
+/** As JSON, whatever the order of keys. */
+function isSame(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one, inOrder) === JSON.stringify(other, inOrder)
+}
+
+function inOrder(_: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
+}

@@ -1,0 +1,38 @@
+import t from 'tap'
+import { holds, opOf } from '../../../core/macros/compare.ts'
+import type { Json } from '../../../core/row.ts'
+
+const rows: [Json, string, Json, boolean][] = [
+  ['21.5', '=', 21.5, true],
+  ['007', '==', 7, true],
+  ['0x7', 'eq', 7, false],
+  ['', 'eq', 0, false],
+  ['true', 'eq', true, true],
+  ['1', 'eq', true, false],
+  [null, 'eq', null, true],
+  [null, 'eq', 'null', false],
+  [null, '!=', 0, true],
+  [null, '<', 1, false],
+  [null, '>=', null, false],
+  ['9', '<', '10', true],
+  ['9a', '<', '10', false],
+  ['b', '>', 'a', true],
+  [5, '<=', 5, true],
+  [5, 'gte', 6, false],
+  ['b', 'in', ['a', 'b'], true],
+  [2, 'in', ['1', '2'], true],
+  ['b', 'in', 'abc', false],
+  ['abc', 'contains', 'b', true],
+  [['a', 1], 'contains', '1', true],
+  [null, 'contains', 'u', false],
+  [[1], 'eq', [1], true],
+]
+for (const [left, op, right, expected] of rows)
+  t.test(`${JSON.stringify(left)} ${op} ${JSON.stringify(right)} is ${expected}`, async (t) => {
+    const known = opOf(op)
+    t.equal(known !== undefined && holds(left, known, right), expected)
+  })
+
+t.test('no comparison is known by a name of Object', async (t) => {
+  for (const op of ['constructor', '__proto__', '', null, 1]) t.equal(opOf(op), undefined)
+})

@@ -1,0 +1,224 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
+import t from 'tap'
+import type { LiveRun } from '../../../core/macros/live-run.ts'
+import type { Json, Row } from '../../../core/row.ts'
+import { argsOf, type Rig, type RigMacro, rig } from './macro-rig.ts'
+
+function start(house: Rig, id = 1, args: Record<string, Json> = {}): LiveRun {
+  const plan = house.book.plan(house.book.find({ id }) as Row)
+  return house.engine.start({ plan, args: argsOf(args), caller: null })
+}
+
+/** What a run came to, and how often its macro was told. */
+function came(house: Rig, run: LiveRun): [string, string | undefined, string[]] {
+  return [run.state, run.end?.code, house.notices]
+}
+
+const say = (text: string, more: Record<string, Json> = {}) => ({ type: 'notify', args: { text }, ...more })
+const slow = (mode: string, more: Record<string, Json> = {}): RigMacro => ({
+  name: 'Slow',
+  mode,
+  ...more,
+  steps: [{ type: 'delay', args: { ms: 1000 } }, say('${args.who}')],
+})
+
+t.test('single: a run that lives keeps another out', async (t) => {
+  const house = rig([slow('single')])
+  start(house, 1, { who: 'a' })
+  t.throws(() => start(house, 1, { who: 'b' }), { code: 'macro_busy' })
+  await house.clock.run(1000)
+  start(house, 1, { who: 'c' })
+  await house.clock.run(1000)
+  t.same(house.notices, ['a', 'c'])
+})
+
+t.test('restart: a newer run takes the place of the one that lives', async (t) => {
+  const house = rig([slow('restart')])
+  const first = start(house, 1, { who: 'a' })
+  await house.clock.run(500)
+  start(house, 1, { who: 'b' })
+  await house.clock.run(1000)
+  t.same(came(house, first), ['cancelled', 'macro_cancelled', ['b']])
+  t.same(
+    house.rows.map(({ end }) => end?.result),
+    ['cancelled', 'done'],
+  )
+})
+
+t.test('queued: runs go one after another in their order, at most max_runs of them live', async (t) => {
+  const house = rig([slow('queued', { max_runs: 3 })])
+  const runs = ['a', 'b', 'c'].map((who) => start(house, 1, { who }))
+  t.throws(() => start(house, 1, { who: 'd' }), { code: 'macro_queue_full' })
+  await house.clock.run(500)
+  t.same(
+    runs.map(({ state }) => state),
+    ['running', 'queued', 'queued'],
+  )
+  await house.clock.run(1000)
+  t.same(house.notices, ['a'])
+  await house.clock.run(1500)
+  t.same(house.notices, ['a', 'b', 'c'])
+  t.same(house.engine.living(), [])
+})
+
+t.test('queued: a run that is cancelled while it waits lets those behind it go', async (t) => {
+  const house = rig([slow('queued')])
+  const [, second] = ['a', 'b', 'c'].map((who) => start(house, 1, { who }))
+  await house.clock.run(100)
+  second?.cancel('not wanted')
+  await house.clock.run(2000)
+  t.same(house.notices, ['a', 'c'])
+})
+
+t.test('queued: a run without a turn in time is told so', async (t) => {
+  const house = rig([{ name: 'Stuck', mode: 'queued', steps: [{ type: 'delay', args: { ms: 80_000 } }] }])
+  start(house)
+  const second = start(house)
+  await house.clock.run(60_000)
+  t.same(came(house, second), ['timed_out', 'macro_no_turn', []])
+})
+
+t.test('parallel: runs go side by side, at most max_runs of them', async (t) => {
+  const house = rig([slow('parallel', { max_runs: 2 })])
+  start(house, 1, { who: 'a' })
+  start(house, 1, { who: 'b' })
+  t.throws(() => start(house, 1, { who: 'c' }), { code: 'macro_busy' })
+  await house.clock.run(1000)
+  t.same(house.notices, ['a', 'b'])
+})
+
+t.test('no more runs live at once than the daemon may have', async (t) => {
+  const house = rig([slow('parallel', { max_runs: 999 })], { runs: 3 })
+  for (const who of ['a', 'b', 'c']) start(house, 1, { who })
+  t.throws(() => start(house, 1, { who: 'd' }), { code: /macro_busy|macro_too_many_runs/ })
+  await house.clock.run(1000)
+  t.equal(house.notices.length, 3)
+})
+
+t.test('timeout_ms of the macro ends its run, and what it waits for', async (t) => {
+  const house = rig([{ name: 'Long', timeout_ms: 700, steps: [{ type: 'delay', args: { ms: 5000 } }, say('over')] }])
+  const run = start(house)
+  await house.clock.run(700)
+  t.same(came(house, run), ['timed_out', 'macro_timed_out', []])
+  t.equal(house.clock.pending(), 0)
+  t.match(house.trace(1).entries, [{ result: { state: 'cancelled' }, at: 0, ended_at: 700 }])
+})
+
+t.test('when the daemon stops, runs end as cancelled, are written down, and none is let in', async (t) => {
+  const house = rig([slow('parallel')])
+  start(house, 1, { who: 'a' })
+  await house.clock.run(10)
+  start(house, 1, { who: 'b' })
+  const stopped = house.engine.stop()
+  t.throws(() => start(house), { code: 'macro_stopping' })
+  await stopped
+  t.same(
+    house.rows.map(({ end }) => end?.result),
+    ['cancelled', 'cancelled'],
+  )
+  t.equal(house.clock.pending(), 0)
+  await house.clock.run(5000)
+  t.same(house.notices, [])
+})
+
+t.test('the row of a run is on the disk before its first step', async (t) => {
+  const house = rig([{ name: 'Say', steps: [say('done')] }])
+  const kept = Promise.withResolvers<number>()
+  house.ports.keeper.begin = () => kept.promise
+  start(house)
+  await house.clock.run(1000)
+  t.same(house.notices, [])
+  kept.resolve(1)
+  await house.clock.run(0)
+  t.same(house.notices, ['done'])
+})
+
+t.test('a macro step runs another macro with its own args, and fails where that fails', async (t) => {
+  const house = rig([
+    {
+      name: 'Outer',
+      steps: [{ type: 'macro', args: { macro: 'Inner', args: { text: 'hello ${args.who}' } } }, say('outer')],
+    },
+    { name: 'Inner', steps: [say('${args.text}')] },
+  ])
+  const run = start(house, 1, { who: 'you' })
+  await house.clock.run(0)
+  t.same(came(house, run), ['done', undefined, ['hello you', 'outer']])
+  t.same(
+    house.rows.map(({ macro_id, end }) => [macro_id, end?.result]),
+    [
+      [1, 'done'],
+      [2, 'done'],
+    ],
+  )
+  t.same(house.trace(2).depth, 2)
+  const wrong = rig([
+    { name: 'Outer', steps: [{ type: 'parallel', args: { macros: [{ macro: 'Inner' }] } }] },
+    { name: 'Inner', steps: [say('${args.text}')] },
+  ])
+  const failed = start(wrong)
+  await wrong.clock.run(0)
+  t.same(came(wrong, failed), ['failed', 'macro_arg_missing', []])
+})
+
+t.test('a run that ends takes the runs it called with it', async (t) => {
+  const house = rig([
+    { name: 'Outer', steps: [{ type: 'macro', args: { macro_id: 2 } }] },
+    { name: 'Inner', steps: [{ type: 'delay', args: { ms: 60_000 } }] },
+  ])
+  const run = start(house)
+  await house.clock.run(10)
+  t.equal(house.engine.living().length, 2)
+  run.cancel('enough')
+  await house.clock.run(0)
+  t.same(
+    house.rows.map(({ end }) => end?.result),
+    ['cancelled', 'cancelled'],
+  )
+  t.same([house.engine.living().length, house.clock.pending()], [0, 0])
+})
+
+t.test(
+  'macros may not call themselves, over others too, nor more than 8 deep, nor more than they may call',
+  async (t) => {
+    const call = (macro_id: number): RigMacro['steps'] => [{ type: 'macro', args: { macro_id } }]
+    const circle = rig([
+      { name: 'a', mode: 'parallel', steps: call(2) },
+      { name: 'b', mode: 'parallel', steps: call(1) },
+    ])
+    const around = start(circle)
+    await circle.clock.run(0)
+    t.same([around.end?.code, circle.rows.length], ['macro_cycle', 2])
+    const chain = rig(
+      Array.from({ length: 9 }, (_, at) => ({ name: `m${at}`, steps: at === 8 ? [say('end')] : call(at + 2) })),
+    )
+    const deep = start(chain)
+    await chain.clock.run(0)
+    t.same([deep.end?.code, chain.rows.length, chain.notices], ['macro_too_deep', 8, []])
+    const eight = rig(
+      Array.from({ length: 8 }, (_, at) => ({ name: `m${at}`, steps: at === 7 ? [say('end')] : call(at + 2) })),
+    )
+    start(eight)
+    await eight.clock.run(0)
+    t.same(eight.notices, ['end'])
+    const many = rig(
+      [
+        { name: 'a', steps: Array.from({ length: 5 }, () => ({ type: 'macro', args: { macro_id: 2 } })) },
+        { name: 'b' },
+      ],
+      { calls: 4 },
+    )
+    const last = start(many)
+    await many.clock.run(0)
+    t.same([last.end?.code, many.rows.length], ['macro_too_many_calls', 5])
+  },
+)
+
+t.test('a long run lets others of the process have their turn between its steps', async (t) => {
+  const house = rig([{ name: 'Long', steps: Array.from({ length: 35 }, () => say('x')) }])
+  start(house)
+  await new Promise((resolve) => setImmediate(resolve))
+  t.ok(house.notices.length > 0 && house.notices.length <= 11, `${house.notices.length} before others`)
+  await house.clock.run(0)
+  t.equal(house.notices.length, 35)
+})

@@ -1,0 +1,156 @@
+/** A building for tests of macros: rows, ports that write down what they are asked, a clock that only moves when told. */
+import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
+import { Fault } from '#kit/fault.ts'
+import type { Ack } from '../../../core/driver.ts'
+import { type MacroArgs, makeArgs } from '../../../core/macros/args.ts'
+import { MacroEngine } from '../../../core/macros/engine.ts'
+import { MACRO_LIMITS, type MacroLimits } from '../../../core/macros/limits.ts'
+import { createMacroBook, type MacroBook } from '../../../core/macros/macro-book.ts'
+import { createMacroCall, type RunMacro } from '../../../core/macros/macro-call.ts'
+import type { AttributeRef, MacroOrder, MacroPorts, RunEnd, Secrets } from '../../../core/macros/ports.ts'
+import type { Trace } from '../../../core/macros/trace.ts'
+import type { Book, Json, Row } from '../../../core/row.ts'
+import type { Session } from '../../../core/session.ts'
+
+/** A step as a test writes it: position is its place in the list. */
+export type RigStep = { type: string; [column: string]: Json }
+export type RigMacro = { name: string; steps?: readonly RigStep[]; [column: string]: unknown }
+
+export interface Rig {
+  clock: FakeClock
+  book: MacroBook
+  engine: MacroEngine
+  runMacro: RunMacro
+  limits: MacroLimits
+  ports: MacroPorts
+  /** Commands that reached the drivers. */
+  sent: MacroOrder[]
+  notices: string[]
+  /** Attributes by `name` or `name@zone_id`; what is not here is not there. */
+  values: Map<string, { value: Json; isSecure: boolean }>
+  live: Map<string, Json>
+  changed(): void
+  rows: { id: number; macro_id: number; user_id: number | null; end?: RunEnd }[]
+  /** What the next commands come to; `undefined` or none left: they succeed. `'never'` is no answer at all. */
+  answers: (Fault | Ack | 'never')[]
+  /** Zones that a session that is not elevated may command. */
+  scope: Set<number>
+  trace(runId: number): Trace
+}
+
+export function rig(macros: readonly RigMacro[], limits: Partial<MacroLimits> = {}): Rig {
+  const clock = fakeClock()
+  const whole = { ...MACRO_LIMITS, ...limits }
+  const book = createMacroBook(bookOf(macros), whole)
+  const listeners = new Set<() => void>()
+  const onChange = (listener: () => void) => {
+    listeners.add(listener)
+    return () => listeners.delete(listener)
+  }
+  const keyOf = ({ name, target }: AttributeRef) => (target.zone_id === undefined ? name : `${name}@${target.zone_id}`)
+  const state: Pick<Rig, 'sent' | 'notices' | 'values' | 'live' | 'rows' | 'answers' | 'scope'> = {
+    sent: [],
+    notices: [],
+    values: new Map(),
+    live: new Map(),
+    rows: [],
+    answers: [],
+    scope: new Set([1]),
+  }
+  const ports: MacroPorts = {
+    clock,
+    chance: () => 0.5,
+    checkTarget: (_, target) => target.zone_id !== undefined && state.scope.has(target.zone_id),
+    sessionNow: (session) => session,
+    async dispatch(order) {
+      state.sent.push(order)
+      const answer = state.answers.shift()
+      if (answer === 'never') return new Promise<never>(() => {})
+      if (answer instanceof Fault) throw answer
+      return answer ?? {}
+    },
+    attributes: {
+      read: (ref) => state.values.get(keyOf(ref)),
+      async set(ref, value) {
+        const known = state.values.get(keyOf(ref))
+        if (!known) throw new Fault('no_attribute', 'no such attribute')
+        state.values.set(keyOf(ref), { ...known, value })
+      },
+      onChange,
+    },
+    live: { read: (target, field) => state.live.get(`${target.zone_id ?? target.device_id}.${field}`), onChange },
+    async notify({ text }) {
+      state.notices.push(text)
+    },
+    keeper: {
+      async begin(run) {
+        return state.rows.push({ id: state.rows.length + 1, ...run })
+      },
+      async end(id, end) {
+        const row = state.rows[id - 1]
+        if (row) row.end = JSON.parse(JSON.stringify(end))
+      },
+      unended: async () => state.rows.filter(({ end }) => !end).map(({ id }) => id),
+    },
+    secrets: rigSecrets,
+  }
+  const engine = new MacroEngine({ book, ports, limits: whole })
+  return {
+    ...state,
+    clock,
+    book,
+    engine,
+    ports,
+    limits: whole,
+    runMacro: createMacroCall({ book, engine, clock, limits: whole }),
+    changed() {
+      for (const listener of [...listeners]) listener()
+    },
+    trace: (runId) => state.rows[runId - 1]?.end?.trace as Trace,
+  }
+}
+
+/** By a word in the name; nested ones too. */
+export const rigSecrets: Secrets = {
+  isSensitiveName: (name) => /password|secret|pin|token|key/i.test(name),
+  isSecretAttribute: (name) => /password|secret|pin|token|key/i.test(name) || name === 'note',
+  withoutSecrets: (value) => withoutSecrets(value),
+}
+
+function withoutSecrets(value: Json): Json {
+  if (Array.isArray(value)) return value.map(withoutSecrets)
+  if (typeof value !== 'object' || value === null) return value
+  const fields = Object.entries(value)
+  return Object.fromEntries(
+    fields.map(([key, entry]) => [key, rigSecrets.isSensitiveName(key) ? null : withoutSecrets(entry)]),
+  )
+}
+
+/** Macros get ids from 1 in their order. */
+export function bookOf(macros: readonly RigMacro[]): Book {
+  const rows = macros.map(({ steps: _, ...columns }, index) => ({ id: index + 1, ...columns }) as unknown as Row)
+  const steps = macros.flatMap(({ steps = [] }, index) =>
+    steps.map((step, at) => ({ ...step, id: index * 1000 + at + 1, macro_id: index + 1, position: at + 1 }) as Row),
+  )
+  const table = (name: string): readonly Row[] => (name === 'macro' ? rows : steps)
+  return {
+    rows: table,
+    row: (name, id) => table(name).find((row) => row.id === id),
+    named: (name, wanted) => table(name).filter((row) => row.name === wanted),
+    revision: () => 1,
+  }
+}
+
+export function session(over: Partial<Session> = {}): Session {
+  return { userId: 7, username: 'ada', roles: [], isElevated: false, may: () => true, uis: [], ...over }
+}
+
+/** What a run was called with; a JSON object. */
+export function argsOf(values: Record<string, Json>): MacroArgs {
+  return makeArgs(Object.entries(values), MACRO_LIMITS.valueChars)
+}
+
+/** The body of an outcome. */
+export function bodyOf(outcome: { body: { json?: unknown; text?: string } }): Record<string, Json> {
+  return outcome.body.json as Record<string, Json>
+}

@@ -1,0 +1,176 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
+import t from 'tap'
+import { Fault } from '#kit/fault.ts'
+import type { LiveRun } from '../../../core/macros/live-run.ts'
+import type { Json, Row } from '../../../core/row.ts'
+import { argsOf, type Rig, rig } from './macro-rig.ts'
+
+function start(house: Rig, id = 1, args: Record<string, Json> = {}): LiveRun {
+  const plan = house.book.plan(house.book.find({ id }) as Row)
+  return house.engine.start({ plan, args: argsOf(args), caller: null })
+}
+
+/** What a run came to, and how often its macro was told. */
+function came(house: Rig, run: LiveRun): [string, string | undefined, string[]] {
+  return [run.state, run.end?.code, house.notices]
+}
+
+const say = (text: string, more: Record<string, Json> = {}) => ({ type: 'notify', args: { text }, ...more })
+t.test('on_error decides what follows a step that failed', async (t) => {
+  const failing = { type: 'command', zone_id: 1, command: 'on', retries: 2 }
+  const rows: [string, number, string, string[], number][] = [
+    ['stop', 1, 'failed', [], 1],
+    ['continue', 1, 'done', ['after'], 1],
+    ['retry', 2, 'done', ['after'], 3],
+    ['retry', 3, 'failed', [], 3],
+  ]
+  for (const [onError, failures, state, notices, sent] of rows) {
+    const house = rig([{ name: 'Try', steps: [{ ...failing, on_error: onError }, say('after')] }])
+    for (let n = 0; n < failures; n++) house.answers.push(new Fault('driver_failed', 'no'))
+    const run = start(house)
+    await house.clock.run(10_000)
+    t.same([run.state, house.notices, house.sent.length], [state, notices, sent], `${onError}, ${failures} failures`)
+  }
+})
+
+t.test('pauses between retries double, are bounded, and come from the seed', async (t) => {
+  const house = rig([
+    { name: 'Try', steps: [{ type: 'command', zone_id: 1, command: 'on', on_error: 'retry', retries: 99 }] },
+  ])
+  for (let n = 0; n < 40; n++) house.answers.push(new Fault('driver_failed', 'no'))
+  start(house)
+  await house.clock.run(590_000)
+  t.equal(house.sent.length, 11, 'the most retries there are, and the first try')
+  const pauses = house
+    .trace(1)
+    .entries.filter(({ type }) => type === 'retry')
+    .map(({ decided }) => (decided as { wait_ms: number }).wait_ms)
+  t.equal(pauses.length, 10)
+  pauses.forEach((ms, at) => {
+    const whole = Math.min(30_000, 500 * 2 ** at)
+    t.ok(ms >= whole / 2 && ms <= whole, `pause ${at} of ${ms} ms`)
+  })
+})
+
+t.test('a refusal is not tried again', async (t) => {
+  const house = rig([
+    { name: 'Try', steps: [{ type: 'command', zone_id: 1, command: 'on', on_error: 'retry', retries: 5 }] },
+  ])
+  house.answers.push(new Fault('not_authorized', 'not authorized'))
+  const run = start(house)
+  await house.clock.run(60_000)
+  t.same([run.end?.code, house.sent.length], ['not_authorized', 1])
+})
+
+t.test('a condition goes on, leaves out steps, or ends the run', async (t) => {
+  const rows: [Json, Json, string[]][] = [
+    [60, 'stop', ['one', 'two', 'three']],
+    [40, 'stop', []],
+    [40, { skip: 2 }, ['three']],
+    [40, { skip: '${args.n}' }, ['two', 'three']],
+    [40, { skip: 999 }, []],
+    [null, 'stop', []],
+  ]
+  for (const [level, otherwise, notices] of rows) {
+    const args = { left: { zone_id: 1, field: 'level' }, op: '>', right: 50, else: otherwise }
+    const house = rig([{ name: 'If', steps: [{ type: 'condition', args }, say('one'), say('two'), say('three')] }])
+    house.live.set('1.level', level)
+    const run = start(house, 1, { n: 1 })
+    await house.clock.run(0)
+    t.same([run.state, house.notices], ['done', notices], JSON.stringify([level, otherwise]))
+  }
+})
+
+t.test(
+  'a wait goes on once what it waits for holds, fails when it does not in time, and leaves nothing behind',
+  async (t) => {
+    const args = { attribute: 'door', zone_id: 1, op: 'eq', value: 'open', timeout_ms: 5000 }
+    const house = rig([{ name: 'Wait', mode: 'parallel', steps: [{ type: 'wait', args }, say('open')] }])
+    house.values.set('door@1', { value: 'shut', isSecure: false })
+    const [met, late] = [start(house), start(house)]
+    await house.clock.run(3000)
+    t.same(house.notices, [])
+    late.cancel('only one is wanted')
+    house.values.set('door@1', { value: 'open', isSecure: false })
+    house.changed()
+    await house.clock.run(0)
+    t.same(came(house, met), ['done', undefined, ['open']])
+    t.equal(house.clock.pending(), 0)
+    house.values.set('door@1', { value: 'shut', isSecure: false })
+    const missed = start(house)
+    await house.clock.run(5000)
+    t.same(came(house, missed), ['failed', 'macro_wait_timeout', ['open']])
+  },
+)
+
+t.test('set gives an attribute its value; one that is not there fails', async (t) => {
+  const set = (attribute: string) => ({ type: 'set', args: { attribute, value: '${args.mode}' } })
+  const house = rig([{ name: 'Set', steps: [set('house_mode'), set('nothing')] }])
+  house.values.set('house_mode', { value: 'day', isSecure: false })
+  const run = start(house, 1, { mode: 'night' })
+  await house.clock.run(0)
+  t.equal(house.values.get('house_mode')?.value, 'night')
+  t.same([run.state, run.end?.code], ['failed', 'no_attribute'])
+})
+
+t.test('stop ends the run as done or as failed, out of a branch too', async (t) => {
+  const rows: [Json, string][] = [
+    [{}, 'done'],
+    [{ failed: true, reason: 'no power' }, 'failed'],
+  ]
+  for (const [args, state] of rows) {
+    const steps = [
+      [
+        { type: 'delay', args: { ms: 10 } },
+        { type: 'stop', args },
+      ],
+      { type: 'delay', args: { ms: 5000 } },
+    ]
+    const house = rig([{ name: 'Stop', steps: [{ type: 'parallel', args: { steps } }, say('after')] }])
+    const run = start(house)
+    await house.clock.run(10)
+    t.same([run.state, house.notices, house.clock.pending()], [state, [], 0])
+  }
+})
+
+t.test('parallel steps go on when all branches have ended, and fail where one failed', async (t) => {
+  const branch = (ms: number, text: string) => [{ type: 'delay', args: { ms } }, say(text)]
+  const steps = [branch(20, 'b'), branch(10, 'a'), { type: 'command', zone_id: 1, command: 'on' }]
+  const house = rig([{ name: 'Both', mode: 'parallel', steps: [{ type: 'parallel', args: { steps } }, say('after')] }])
+  start(house)
+  await house.clock.run(20)
+  t.same(house.notices, ['a', 'b', 'after'])
+  house.answers.push(new Fault('driver_failed', 'no'))
+  const failed = start(house)
+  await house.clock.run(20)
+  t.same([failed.state, failed.end?.code, house.notices.slice(3)], ['failed', 'driver_failed', ['a', 'b']])
+})
+
+t.test('a delay is as long as it says, and its spread comes from the seed', async (t) => {
+  const house = rig([{ name: 'Wait', steps: [{ type: 'delay', args: { ms: 100, spread_ms: 1000 } }] }])
+  const run = start(house)
+  await house.clock.run(1100)
+  const [entry] = run.entries
+  const { wait_ms } = (entry?.decided ?? {}) as { wait_ms: number }
+  t.ok(wait_ms >= 100 && wait_ms <= 1100)
+  t.equal(entry?.ended_at, wait_ms)
+})
+
+t.test('a value of a wrong kind fails its step', async (t) => {
+  const rows: [string, Json, Json][] = [
+    ['delay', { ms: '${args.x}' }, '10'],
+    ['delay', { ms: '${args.x}' }, -1],
+    ['delay', { ms: '${args.x}' }, 1e12],
+    ['condition', { left: 1, right: 2, else: { skip: '${args.x}' } }, 'stop'],
+    ['macro', { macro_id: '${args.x}' }, 1.5],
+    ['set', { attribute: '${args.x}', value: 1 }, { a: 1 }],
+    ['command', { zone_id: '${args.x}' }, '1'],
+    ['command', { zone: '${args.x}' }, null],
+  ]
+  for (const [type, args, x] of rows) {
+    const house = rig([{ name: 'Odd', steps: [{ type, args, command: 'on' }] }])
+    const run = start(house, 1, { x })
+    await house.clock.run(0)
+    t.same([run.state, run.end?.code, house.sent], ['failed', 'macro_step_value', []], JSON.stringify([args, x]))
+  }
+})
