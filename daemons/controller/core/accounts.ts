@@ -1,0 +1,106 @@
+/** The people of a building as its tables tell them: who is called what, and with which roles and sites. */
+import { isElevated, mayDo, uisOf } from './role-rules.ts'
+import type { Book, Row } from './row.ts'
+import type { Origin, Session } from './session.ts'
+
+/** Accounts with their roles and sites, as applied at this moment. */
+export interface Accounts {
+  /** The account that is meant by a name as typed: the very name, else the only one that differs in capitals alone. */
+  named(username: string): Row | undefined
+  withId(id: number): Row | undefined
+  /** Rows of auth_role, in the order they were given. */
+  rolesOf(userId: number): readonly Row[]
+  /** Rows of `site`, by id. */
+  sitesOf(userId: number): readonly Row[]
+  sessionOf(user: Row): Session
+}
+
+/** Longer names than this are nobody's. */
+const LONGEST_NAME = 256
+
+/** What names are compared by: `Ada` and `ada` are one. */
+export function foldUsername(username: string): string {
+  return username.normalize('NFC').toLowerCase()
+}
+
+export function createAccounts(book: Book): Accounts {
+  const byName = derived(book, 'auth_user', usersByFold)
+  const roleLinks = derived(book, 'auth_user_role', (rows) => linksOf(rows, 'role_id'))
+  const siteLinks = derived(book, 'auth_user_site', (rows) => linksOf(rows, 'site_id'))
+
+  function linked(table: string, ids: ReadonlySet<number> | undefined): readonly Row[] {
+    return [...(ids ?? [])].map((id) => book.row(table, id)).filter((row) => row !== undefined)
+  }
+  const rolesOf = (userId: number) => linked('auth_role', roleLinks().get(userId))
+
+  return {
+    named(username) {
+      if (username.length > LONGEST_NAME) return undefined
+      const same = byName().get(foldUsername(username)) ?? []
+      return same.find((user) => user.username === username) ?? (same.length === 1 ? same[0] : undefined)
+    },
+    withId: (id) => book.row('auth_user', id),
+    rolesOf,
+    sitesOf: (userId) => linked('site', siteLinks().get(userId)).toSorted((one, other) => one.id - other.id),
+    sessionOf(user) {
+      const roles = rolesOf(user.id)
+      return {
+        userId: user.id,
+        username: String(user.username),
+        roles,
+        isElevated: isElevated(roles),
+        may: (what) => mayDo(roles, 'api', what),
+        uis: uisOf(roles, book.rows('ui')),
+      }
+    },
+  }
+}
+
+/**
+ * Whether an account is one that may sign in now: enabled, not revoked, inside its validity window. A boundary that is
+ * neither null nor a number of epoch ms cannot be kept, so it is closed.
+ * @source document 1, Authentication 4
+ */
+export function isLive(user: Row, nowMs: number): boolean {
+  const { enabled, revoked_at: revokedAt = null, valid_from: from = null, valid_until: until = null } = user
+  if (enabled !== true || revokedAt !== null) return false
+  const hasBegun = from === null || (typeof from === 'number' && nowMs >= from)
+  const hasEnded = until !== null && !(typeof until === 'number' && nowMs < until)
+  return hasBegun && !hasEnded
+}
+
+/**
+ * Whether somebody with these roles may call from there: all roles with Allow Remote off keep to the building. Where it
+ * cannot be told, nothing is denied.
+ * @source document 1, Authentication 5
+ */
+export function mayCallFrom(roles: readonly Row[], origin: Origin): boolean {
+  return !origin.isRemote || roles.length === 0 || roles.some((role) => role.allow_remote === true)
+}
+
+/** What is made of a table, made anew when the table has changed. */
+function derived<Value>(book: Book, table: string, make: (rows: readonly Row[]) => Value): () => Value {
+  let made: { revision: number; value: Value } | undefined
+  return () => {
+    const revision = book.revision(table)
+    if (made === undefined || made.revision !== revision) made = { revision, value: make(book.rows(table)) }
+    return made.value
+  }
+}
+
+function usersByFold(rows: readonly Row[]): ReadonlyMap<string, readonly Row[]> {
+  return Map.groupBy(rows, (user) => foldUsername(String(user.username)))
+}
+
+/** The ids that each user is linked to. */
+function linksOf(rows: readonly Row[], column: 'role_id' | 'site_id'): ReadonlyMap<number, ReadonlySet<number>> {
+  const links = new Map<number, Set<number>>()
+  for (const row of rows) {
+    const { user_id: userId, [column]: id } = row
+    if (typeof userId !== 'number' || typeof id !== 'number') continue
+    const ids = links.get(userId)
+    if (ids === undefined) links.set(userId, new Set([id]))
+    else ids.add(id)
+  }
+  return links
+}

@@ -1,0 +1,37 @@
+/** Handoff nonces: another system signs somebody in to the page, once, without a password. */
+import type { Clock } from '#kit/clock.ts'
+import { type Accounts, isLive } from './accounts.ts'
+import type { Secrets } from './people-ports.ts'
+import { createSecretShelf } from './secret-shelf.ts'
+
+export interface Handoff {
+  issue(userId: number): string
+  /**
+   * Uses the nonce up, whatever comes of it.
+   * @returns the id of who is signed in by it; undefined where it is refused
+   * @source document 1, States, Handoff nonce
+   */
+  redeem(nonce: string): number | undefined
+}
+
+/** @source document 1, Handoff nonce */
+const NONCE_LETTERS = 48
+export const NONCE_SECONDS = 60
+
+/** @param parts.most nonces at once */
+export function createHandoff(parts: { accounts: Accounts; clock: Clock; secrets: Secrets; most: number }): Handoff {
+  const { accounts, clock, secrets, most } = parts
+  const nonces = createSecretShelf<{ userId: number }>({ clock, secrets, length: NONCE_LETTERS, most })
+
+  return {
+    issue: (userId) => nonces.issue({ userId }, NONCE_SECONDS * 1000),
+    redeem(nonce) {
+      const userId = nonces.take(nonce)?.userId
+      const user = userId === undefined ? undefined : accounts.withId(userId)
+      if (user === undefined || !isLive(user, clock.epochMs())) return undefined
+      // From wherever it is redeemed: whoever holds a role that keeps to the building signs in with a password.
+      const isKeptIn = accounts.rolesOf(user.id).some((role) => role.allow_remote !== true)
+      return isKeptIn ? undefined : user.id
+    },
+  }
+}

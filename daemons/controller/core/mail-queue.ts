@@ -1,0 +1,157 @@
+/** Letters on their way to a mail server: few at once, tried again for as long as they are of use. */
+import { type BackoffLimits, createBackoff } from '#kit/backoff.ts'
+import type { Clock } from '#kit/clock.ts'
+import { Fault, faultOf } from '#kit/fault.ts'
+import type { Letter, Postman } from './people-ports.ts'
+
+/** What came of letters since the start. */
+export interface MailState {
+  /** Waiting, being sent, or waiting to be tried again. */
+  kept: number
+  sent: number
+  failed: number
+}
+
+export interface MailQueue extends Postman {
+  state(): MailState
+  /** Gives up what is kept: each is refused with `mail_failed`, and what is being sent is aborted. */
+  close(): void
+}
+
+export interface MailQueueParts {
+  clock: Clock
+  /**
+   * Hands one letter to the server.
+   * @throws Fault `mail_refused`, `mail_not_set_up` where another try would be in vain; whatever else is tried again
+   */
+  deliver(letter: Letter, signal: AbortSignal): Promise<void>
+  limits: MailQueueLimits
+}
+
+export interface MailQueueLimits {
+  /** Letters kept at once. */
+  letters: number
+  /** Letters handed over at once. */
+  atOnce: number
+  /** The longest one try takes, in ms. */
+  attemptMs: number
+  /** Between the tries of one letter. */
+  again: BackoffLimits
+}
+
+interface Kept {
+  letter: Letter
+  endsMs: number
+  wait: ReturnType<typeof createBackoff>
+  resolve(): void
+  reject(error: Fault): void
+}
+
+const IN_VAIN: ReadonlySet<string> = new Set(['mail_refused', 'mail_not_set_up'])
+
+export function createMailQueue({ clock, deliver, limits }: MailQueueParts): MailQueue {
+  const kept = new Set<Kept>()
+  const waiting: Kept[] = []
+  const closing = new AbortController()
+  let running = 0
+  let [sent, failed] = [0, 0]
+
+  function end(one: Kept, error?: Fault): void {
+    if (!kept.delete(one)) return
+    if (error === undefined) {
+      sent++
+      one.resolve()
+    } else {
+      failed++
+      one.reject(error)
+    }
+  }
+
+  async function attempt(one: Kept): Promise<void> {
+    const limitMs = Math.min(limits.attemptMs, one.endsMs - clock.monotonicMs())
+    try {
+      await within(clock, { limitMs, closing: closing.signal }, (signal) => deliver(one.letter, signal))
+      end(one)
+    } catch (error) {
+      tryAgain(one, faultOf(error, 'mail_failed', 'the mail server did not take the letter'))
+    }
+  }
+
+  function tryAgain(one: Kept, fault: Fault): void {
+    const waitMs = one.wait.next()
+    const isInVain = IN_VAIN.has(fault.code) || closing.signal.aborted
+    if (isInVain || clock.monotonicMs() + waitMs >= one.endsMs) end(one, fault)
+    else clock.after(waitMs, () => line(one))
+  }
+
+  function line(one: Kept): void {
+    if (kept.has(one)) waiting.push(one)
+    pump()
+  }
+
+  function pump(): void {
+    while (running < limits.atOnce) {
+      const next = waiting.shift()
+      if (next === undefined) return
+      running++
+      // Never rejects: whatever comes of a try has been told to who sent the letter.
+      void attempt(next).finally(() => {
+        running--
+        pump()
+      })
+    }
+  }
+
+  return {
+    send(letter) {
+      if (closing.signal.aborted || kept.size >= limits.letters)
+        return Promise.reject(new Fault('mail_queue_full', `${kept.size} letters are waiting already`))
+      return new Promise((resolve, reject) => {
+        const one = {
+          letter,
+          endsMs: clock.monotonicMs() + letter.lifeMs,
+          wait: createBackoff(limits.again),
+          resolve,
+          reject,
+        }
+        kept.add(one)
+        line(one)
+      })
+    },
+    state: () => ({ kept: kept.size, sent, failed }),
+    close() {
+      const fault = new Fault('mail_failed', 'the controller stopped before the letter was taken')
+      waiting.length = 0
+      closing.abort(fault)
+      for (const one of [...kept]) end(one, fault)
+    },
+  }
+}
+
+/** One try, which ends in time whether its delivery heeds the signal or not. */
+async function within(
+  clock: Clock,
+  { limitMs, closing }: { limitMs: number; closing: AbortSignal },
+  run: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const late = new AbortController()
+  const timer = clock.after(limitMs, () => late.abort(tooLate(limitMs)))
+  const signal = AbortSignal.any([late.signal, closing])
+  try {
+    await Promise.race([run(signal), untilAborted(signal)])
+  } finally {
+    timer.cancel()
+  }
+}
+
+function tooLate(limitMs: number): Fault {
+  return new Fault('mail_failed', `the mail server did not take the letter within ${Math.ceil(limitMs)} ms`)
+}
+
+/** Rejects with the reason of the abort: a delivery that does not heed its signal holds up nothing. */
+function untilAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    else signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+}

@@ -1,0 +1,109 @@
+/** Everything about who calls, put together: sign-in, sessions, identity, handoff. */
+import type { SlowDown } from '#kit/auth/slow-down.ts'
+import type { Clock } from '#kit/clock.ts'
+import { createAccounts } from './accounts.ts'
+import type { AuditLog } from './audit.ts'
+import { createHandoff, NONCE_SECONDS } from './handoff.ts'
+import { createLateAnswers } from './late-answers.ts'
+import type { Outcome } from './outcome.ts'
+import type { PasswordCheck, PeopleSettings, Postman, Secrets } from './people-ports.ts'
+import type { Book, Keeper } from './row.ts'
+import { createSecondFactor, type SecondFactorLimits } from './second-factor.ts'
+import type { Origin, Session } from './session.ts'
+import { createSessions, type NewToken, type SessionLimits } from './sessions.ts'
+import { createSignIn, type SignedIn } from './sign-in.ts'
+
+/** What the surfaces ask about people. No token is ever told to anybody but the one who gets it. */
+export interface People {
+  /** POST /api/token. @param form the body as read from JSON; whether it is JSON at all is judged before */
+  signIn(form: unknown, origin: Origin): Promise<Outcome>
+  /** The page's sign-in: the same gate, and a session for its cookie. */
+  signInUi(form: unknown, origin: Origin): Promise<SignedIn>
+  /** Who calls with a token of the REST surface, at this moment. */
+  resolve(token: string | undefined, origin: Origin): Session | 'invalid_session'
+  /** @param isUse false for what is open for long, such as a socket: it does not keep the session alive */
+  resolveUi(token: string | undefined, origin: Origin, isUse?: boolean): Session | 'invalid_session'
+  /** POST /api/logout: whether the token was one or not. */
+  logout(token: string | undefined): void
+  logoutUi(token: string | undefined): void
+  /** GET /api/me: the identity, as JSON. @param session one that was resolved here */
+  me(session: Session): unknown
+  /** POST /api/session_handoff. @param session one that was resolved here */
+  handoff(session: Session): Outcome
+  /** The page redeems the nonce of its cookie, which is used up, whatever comes of it. */
+  redeem(nonce: string | undefined, origin: Origin): SignedIn
+}
+
+export interface PeopleParts {
+  book: Book
+  keeper: Keeper
+  audit: AuditLog
+  clock: Clock
+  secrets: Secrets
+  passwords: PasswordCheck
+  postman: Postman
+  settings(): PeopleSettings
+  networkOf(clientIp: string): string
+  /** Wrong sign-ins by network and by account. */
+  wrong: { networks: SlowDown; accounts: SlowDown }
+  limits: PeopleLimits
+}
+
+export interface PeopleLimits extends SessionLimits, SecondFactorLimits {
+  /** Handoff nonces at once. */
+  nonces: number
+  /** Sign-ins under way at once of a network that has been wrong too often. */
+  lateAnswers: number
+}
+
+export function createPeople(parts: PeopleParts): People {
+  const { book, clock, limits, secrets } = parts
+  const accounts = createAccounts(book)
+  const sessions = createSessions({ accounts, clock, secrets, settings: parts.settings, limits })
+  const nonces = createHandoff({ accounts, clock, secrets, most: limits.nonces })
+  const answers = createLateAnswers({ clock, ...parts.wrong, most: limits.lateAnswers })
+  const secondFactor = createSecondFactor(parts)
+  const { signIn } = createSignIn({ ...parts, accounts, answers, secondFactor, sessions })
+
+  /** @source document 1, Identity */
+  function me(session: Session): unknown {
+    return {
+      id: session.userId,
+      username: session.username,
+      roles: session.roles.map(({ name }) => String(name)),
+      sites: accounts.sitesOf(session.userId).map(({ id }) => ({ id })),
+      two_factor_auth: accounts.withId(session.userId)?.two_factor_auth === true,
+      issued: sessions.issuedAt(session) ?? null,
+    }
+  }
+
+  /** What a nonce signs in; nothing where its holder may not call from there. */
+  function enter(userId: number | undefined, origin: Origin): { issued: NewToken; session: Session } | undefined {
+    if (userId === undefined) return undefined
+    const issued = sessions.beginUi(userId)
+    const session = sessions.resolveUi(issued.token, origin)
+    return session && { issued, session }
+  }
+
+  return {
+    signIn: async (form, origin) => (await signIn(form, origin, 'rest')).outcome,
+    signInUi: (form, origin) => signIn(form, origin, 'page'),
+    resolve: (token, origin) => sessions.resolve(token, origin) ?? 'invalid_session',
+    resolveUi: (token, origin, isUse) => sessions.resolveUi(token, origin, isUse) ?? 'invalid_session',
+    logout: (token = '') => sessions.end(token),
+    logoutUi: (token = '') => sessions.endUi(token),
+    me,
+    handoff(session) {
+      const json = { nonce: nonces.issue(session.userId), expires_in: NONCE_SECONDS }
+      return { status: 200, body: { json }, reason: null }
+    },
+    redeem(nonce = '', origin) {
+      const entered = enter(nonces.redeem(nonce), origin)
+      if (entered === undefined)
+        return { outcome: { status: 401, body: { json: { error: 'unauthorized' } }, reason: 'unauthorized' } }
+      const { issued, session } = entered
+      const user = { id: session.userId, username: session.username }
+      return { outcome: { status: 200, body: { json: me(session) }, reason: null, user }, issued }
+    },
+  }
+}

@@ -1,0 +1,122 @@
+/** Sessions: what a token stands for, looked at anew with each request. */
+import type { Clock } from '#kit/clock.ts'
+import { type Accounts, foldUsername, isLive, mayCallFrom } from './accounts.ts'
+import type { PeopleSettings, Secrets } from './people-ports.ts'
+import type { Row } from './row.ts'
+import { createSecretShelf, type SecretShelf } from './secret-shelf.ts'
+import type { Origin, Session } from './session.ts'
+
+/** A token that was just made. */
+export interface NewToken {
+  token: string
+  lifeMs: number
+}
+
+export interface Sessions {
+  /** A token of the REST surface: lives as long as `api_token_life` says, from its issue. */
+  begin(userId: number): NewToken
+  /** A session of the page: ends with its longest life, or after the shortest `session_timeout_min` without a use. */
+  beginUi(userId: number): NewToken
+  /**
+   * Who calls with a token of the REST surface; undefined is `invalid_session`. A holder who may no longer call loses the
+   * token for good.
+   * @source document 1, States, Session token; Authentication 3 to 5
+   */
+  resolve(token: string | undefined, origin: Origin): Session | undefined
+  /** @param isUse false for what is open for long, such as a socket: it does not keep the session alive */
+  resolveUi(token: string | undefined, origin: Origin, isUse?: boolean): Session | undefined
+  /** When the token was issued by which this very session was resolved, epoch ms; undefined for one from elsewhere. */
+  issuedAt(session: Session): number | undefined
+  end(token: string): void
+  endUi(token: string): void
+}
+
+/** @source document 1, Session token */
+const TOKEN_LETTERS = 32
+
+export interface SessionsParts {
+  accounts: Accounts
+  clock: Clock
+  secrets: Secrets
+  settings(): PeopleSettings
+  limits: SessionLimits
+}
+
+export interface SessionLimits {
+  /** Tokens, and sessions of the page, at once. */
+  sessions: number
+  /** The longest life of a session of the page, in ms. */
+  uiSessionMs: number
+}
+
+interface Holder {
+  userId: number
+  /** As it was signed in: an import may give the id to somebody else. */
+  username: string | undefined
+  issuedAt: number
+  usedMs: number
+}
+
+export function createSessions(parts: SessionsParts): Sessions {
+  const { accounts, clock, secrets, limits } = parts
+  const shelf = { clock, secrets, length: TOKEN_LETTERS, most: limits.sessions }
+  const api = createSecretShelf<Holder>(shelf)
+  const ui = createSecretShelf<Holder>(shelf)
+  const issuedAtOf = new WeakMap<Session, number>()
+
+  function begin(on: SecretShelf<Holder>, userId: number, lifeMs: number): NewToken {
+    const username = nameOf(accounts.withId(userId))
+    const holder = { userId, username, issuedAt: clock.epochMs(), usedMs: clock.monotonicMs() }
+    return { token: on.issue(holder, lifeMs), lifeMs }
+  }
+
+  function sessionOf(holder: Holder, origin: Origin): Session | undefined {
+    const user = accounts.withId(holder.userId)
+    if (user === undefined || nameOf(user) !== holder.username || !isLive(user, clock.epochMs())) return undefined
+    const session = accounts.sessionOf(user)
+    if (!mayCallFrom(session.roles, origin)) return undefined
+    issuedAtOf.set(session, holder.issuedAt)
+    return session
+  }
+
+  function isIdle(holder: Holder, roles: readonly Row[]): boolean {
+    const timeoutMs = Math.min(...roles.map(timeoutMsOf))
+    return clock.monotonicMs() - holder.usedMs >= timeoutMs
+  }
+
+  return {
+    begin: (userId) => begin(api, userId, parts.settings().api_token_life),
+    beginUi: (userId) => begin(ui, userId, limits.uiSessionMs),
+    resolve(token = '', origin) {
+      const holder = api.find(token)
+      const session = holder && sessionOf(holder, origin)
+      if (holder !== undefined && session === undefined) api.drop(token)
+      return session
+    },
+    resolveUi(token = '', origin, isUse = true) {
+      const holder = ui.find(token)
+      if (holder === undefined) return undefined
+      const session = sessionOf(holder, origin)
+      if (session === undefined || isIdle(holder, session.roles)) {
+        ui.drop(token)
+        return undefined
+      }
+      if (isUse) holder.usedMs = clock.monotonicMs()
+      return session
+    },
+    issuedAt: (session) => issuedAtOf.get(session),
+    end: (token) => api.drop(token),
+    endUi: (token) => ui.drop(token),
+  }
+}
+
+/** What an account is called, in whatever capitals. */
+function nameOf(user: Row | undefined): string | undefined {
+  return user && foldUsername(String(user.username))
+}
+
+/** A role without a time keeps nobody's session short. */
+function timeoutMsOf(role: Row): number {
+  const { session_timeout_min: minutes } = role
+  return typeof minutes === 'number' && minutes > 0 ? minutes * 60_000 : Number.POSITIVE_INFINITY
+}

@@ -1,0 +1,144 @@
+/** Sign-in by name, password and code: what is judged, and in which order. */
+import type { Clock } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import { type Accounts, foldUsername, isLive, mayCallFrom } from './accounts.ts'
+import type { AuditLog, AuditRecord } from './audit.ts'
+import type { LateAnswers } from './late-answers.ts'
+import { isMailAddress } from './mail-address.ts'
+import type { Outcome } from './outcome.ts'
+import type { PasswordCheck, PeopleSettings } from './people-ports.ts'
+import type { Row } from './row.ts'
+import type { SecondFactor } from './second-factor.ts'
+import type { Origin } from './session.ts'
+import type { NewToken, Sessions } from './sessions.ts'
+import { challenge, refusal, tokenAnswer, tooBusy } from './sign-in-answers.ts'
+import { readForm, type SignInForm } from './sign-in-form.ts'
+
+/** Who signs in where: `rest` gets a token and is always challenged, `page` a session of the page. */
+export type SignInAt = 'rest' | 'page'
+
+/** What came of a sign-in; `issued` only where it was granted. */
+export interface SignedIn {
+  outcome: Outcome
+  issued?: NewToken
+}
+
+export interface SignIn {
+  /**
+   * Judges credentials in this order: present, password, account, sites, roles, remote access, second factor.
+   * @param form the body as it was read, whatever it is
+   * @source document 1, POST /api/token
+   */
+  signIn(form: unknown, origin: Origin, at: SignInAt): Promise<SignedIn>
+}
+
+export interface SignInParts {
+  accounts: Accounts
+  audit: AuditLog
+  clock: Clock
+  passwords: PasswordCheck
+  answers: LateAnswers
+  secondFactor: SecondFactor
+  sessions: Pick<Sessions, 'begin' | 'beginUi'>
+  settings(): PeopleSettings
+  /** What addresses are counted by; `networkOf` of `#kit/net/address.ts`. */
+  networkOf(clientIp: string): string
+}
+
+/** A sign-in under way. */
+interface Attempt {
+  form: SignInForm
+  origin: Origin
+  at: SignInAt
+  network: string
+  startedMs: number
+}
+
+export function createSignIn(parts: SignInParts): SignIn {
+  const { accounts, answers, clock, passwords, secondFactor, sessions } = parts
+
+  /** The account whose password it is. Whoever is not, disabled or unknown, takes as long as a wrong password. */
+  async function proven({ form }: Attempt): Promise<{ meant: Row | undefined; user: Row | undefined }> {
+    const meant = accounts.named(form.username)
+    const stored = typeof meant?.hash === 'string' && meant.hash !== '' ? meant.hash : undefined
+    const isRight = await passwords.verify(form.password, form.isTooLong ? undefined : stored)
+    // It may have been changed or closed while the password was looked at.
+    const user = meant && accounts.withId(meant.id)
+    const stands = isRight && user !== undefined && user.hash === stored && isLive(user, clock.epochMs())
+    return { meant, user: stands ? user : undefined }
+  }
+
+  async function judge(attempt: Attempt): Promise<SignedIn> {
+    const { form, network, origin, at } = attempt
+    const account = foldUsername(form.username.slice(0, 256))
+    const { meant, user } = await proven(attempt)
+    if (user === undefined) {
+      await answers.hold(network, account)
+      return { outcome: refusal('invalid_credential', meant) }
+    }
+    const sites = accounts.sitesOf(user.id)
+    const roles = accounts.rolesOf(user.id)
+    if (sites.length === 0) return { outcome: refusal('no_sites', user) }
+    if (roles.length === 0) return { outcome: refusal('no_roles', user) }
+    // Before the second factor: a sign-in that is denied does not use up a code.
+    if (!mayCallFrom(roles, origin)) return { outcome: refusal('remote_denied', user) }
+    if (needsCode(user, roles, attempt)) {
+      const refused = await secondLeg(user, attempt)
+      if (refused?.reason === '2fa_mismatch') await answers.hold(network, account)
+      if (refused !== undefined) return { outcome: refused }
+    }
+    answers.forget(account)
+    const issued = at === 'rest' ? sessions.begin(user.id) : sessions.beginUi(user.id)
+    return { outcome: tokenAnswer(issued, sites, user), issued }
+  }
+
+  /** @returns undefined where the second factor is satisfied */
+  async function secondLeg(user: Row, attempt: Attempt): Promise<Outcome | undefined> {
+    const { email } = user
+    if (!isMailAddress(email)) return refusal('2fa_no_email', user)
+    // The answer has gone by then: what is left is to say so where an administrator looks.
+    const undelivered = () => void parts.audit.add(undeliveredRecord(user, attempt, clock))
+    const verdict = await secondFactor.judge({ id: user.id, email }, attempt.form.code, undelivered)
+    if (verdict === 'failed') return refusal('2fa_mismatch', user)
+    return verdict === 'challenged' ? challenge(parts.settings().api_2fa_ttl_seconds, user) : undefined
+  }
+
+  return {
+    async signIn(body, origin, at) {
+      const form = readForm(body)
+      if (form === undefined) return { outcome: refusal('missing_credential') }
+      const network = parts.networkOf(origin.clientIp)
+      try {
+        return await answers.within(network, () => judge({ form, origin, at, network, startedMs: clock.monotonicMs() }))
+      } catch (error) {
+        if (error instanceof Fault && error.code === 'busy') return { outcome: tooBusy() }
+        throw error
+      }
+    },
+  }
+}
+
+/** On the REST surface always; Skip 2FA on Local Network is for the page alone. @source document 1, POST /api/token */
+function needsCode(user: Row, roles: readonly Row[], { at, origin }: Attempt): boolean {
+  if (user.two_factor_auth !== true) return false
+  const isSkipped = at === 'page' && !origin.isRemote && roles.every((role) => role.skip_2fa_local === true)
+  return !isSkipped
+}
+
+function undeliveredRecord(user: Row, { at, origin, startedMs }: Attempt, clock: Clock): AuditRecord {
+  return {
+    at: clock.epochMs(),
+    requestType: at === 'rest' ? 'rest_api' : 'ui',
+    method: 'POST',
+    path: at === 'rest' ? '/api/token' : '/ui/sign-in',
+    status: 200,
+    elapsedMs: clock.monotonicMs() - startedMs,
+    clientIp: origin.clientIp,
+    userId: user.id,
+    username: String(user.username),
+    granted: false,
+    reason: 'mail_failed',
+    target: null,
+    runId: null,
+  }
+}
