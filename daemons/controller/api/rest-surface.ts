@@ -1,0 +1,103 @@
+/** The REST surface as the server serves it: each call is answered by the order of checks, and recorded. */
+import type { Clock } from '#kit/clock.ts'
+import type { Surface, SurfaceAnswer, SurfaceCall } from '#kit/http/surface.ts'
+import type { Log } from '#kit/log.ts'
+import type { AuditRecord } from '../core/audit.ts'
+import type { OutcomeBody } from '../core/outcome.ts'
+import { notRecorded, type RestOutcome } from './rest-answers.ts'
+import { BODY_BYTES } from './rest-endpoints.ts'
+import { beginCall, createRestOrder, type RestCall, type RestNeeds } from './rest-order.ts'
+
+/** What the surface needs. */
+export interface RestSurfaceNeeds extends RestNeeds {
+  clock: Clock
+  log: Log
+  limits: {
+    /** How long an answer waits for its record to be on the disk (config `audit.record_ms`). */
+    recordMs: number
+  }
+}
+
+/**
+ * Everything under `/api`. Answers to `/api/token` and `/api/control/*` go out when their record is on the disk, the
+ * others at once.
+ * @source document 1
+ */
+export function restSurface(needs: RestSurfaceNeeds): Surface {
+  const { audit, clock } = needs
+  const outcomeOf = createRestOrder(needs)
+
+  async function handle(call: SurfaceCall): Promise<SurfaceAnswer> {
+    const beganMs = clock.monotonicMs()
+    const rest = beginCall(call, needs)
+    const outcome = await outcomeOf(rest).catch((error) => failed(error, call))
+    const record = recordOf(rest, outcome, { at: clock.epochMs(), elapsedMs: clock.monotonicMs() - beganMs })
+    // Nothing is to be undone of what was refused: while the disk takes nothing, nobody is kept waiting for that.
+    if (!isAwaited(rest) || !(record.granted || audit.takes())) {
+      void audit.add(record)
+      return answerOf(outcome)
+    }
+    const isKept = await inTime(audit.add(record, true))
+    if (isKept) return answerOf(outcome)
+    needs.log.error('audit_late', { ...record, waitedMs: needs.limits.recordMs })
+    // What was refused needs no taking back: the log has it now.
+    return answerOf(record.granted ? notRecorded(true) : outcome)
+  }
+
+  function inTime(kept: Promise<void>): Promise<boolean> {
+    return new Promise((resolve) => {
+      const timer = clock.after(needs.limits.recordMs, () => resolve(false))
+      void kept.then(() => {
+        timer.cancel()
+        resolve(true)
+      })
+    })
+  }
+
+  return {
+    prefix: '/api',
+    bodyBytes: BODY_BYTES,
+    handle,
+    onRefused(call, status) {
+      const outcome: RestOutcome = { status, body: { text: '' }, reason: null }
+      void audit.add(recordOf(beginCall(call, needs), outcome, { at: clock.epochMs(), elapsedMs: 0 }))
+    },
+  }
+}
+
+/** Whose answers wait for their record, refusals too. */
+function isAwaited({ place }: RestCall): boolean {
+  return place?.endpoint.name === 'token' || place?.endpoint.name === 'control'
+}
+
+/** What a rule threw: its status where its code has one, else 500 without a word of it. */
+function failed(error: unknown, call: SurfaceCall): RestOutcome {
+  const { status, headers, text } = call.answerOf(error)
+  return { status, headers, body: { text }, reason: null }
+}
+
+function recordOf(call: RestCall, outcome: RestOutcome, when: { at: number; elapsedMs: number }): AuditRecord {
+  const { session } = call
+  return {
+    ...when,
+    requestType: 'rest_api',
+    method: call.method,
+    path: call.path,
+    status: outcome.status,
+    clientIp: call.origin.clientIp,
+    userId: session?.userId ?? outcome.user?.id ?? null,
+    username: session?.username ?? outcome.user?.username ?? null,
+    granted: outcome.reason === null && outcome.status < 400,
+    reason: outcome.reason,
+    target: outcome.target ?? null,
+    runId: outcome.runId ?? null,
+  }
+}
+
+function answerOf({ status, headers, body }: RestOutcome): SurfaceAnswer {
+  return headers ? { status, headers, text: textOf(body) } : { status, text: textOf(body) }
+}
+
+function textOf(body: OutcomeBody): string {
+  return 'text' in body ? body.text : JSON.stringify(body.json)
+}

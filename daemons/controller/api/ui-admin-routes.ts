@@ -1,0 +1,149 @@
+/** What only elevated sessions see and do: the record of calls, the REST switch, changes that wait for Apply All. */
+import { type Static, type TSchema, Type } from 'typebox'
+import { Fault } from '#kit/fault.ts'
+import { createCheck, createReader, fieldsFault } from '#kit/http/check.ts'
+import type { Route } from '#kit/http/route.ts'
+import type { AuditReason, AuditRecord } from '../core/audit.ts'
+import type { AuditFilter, AuditRow, PendingChange, UiAudit, UiPending, UiRest } from '../core/ui-ports.ts'
+import { granted, type UiGate } from './ui-gate.ts'
+
+/** What these routes stand on. */
+export interface UiAdminParts {
+  audit: UiAudit
+  rest: UiRest
+  pending: UiPending
+}
+
+/** Rows of one answer. */
+const MOST_ROWS = 500
+
+const time = () => Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
+const words = () => Type.Optional(Type.String({ maxLength: 200 }))
+
+const auditQuery = Type.Object(
+  {
+    user: words(),
+    reason: words(),
+    path: words(),
+    granted: Type.Optional(Type.Boolean()),
+    from: time(),
+    to: time(),
+    before: time(),
+    limit: Type.Integer({ minimum: 1, maximum: MOST_ROWS, default: 100 }),
+  },
+  { additionalProperties: false },
+)
+
+const readRest = createReader(Type.Object({ enabled: Type.Boolean() }, { additionalProperties: false }))
+const readApply = createReader(
+  Type.Object(
+    { revision: Type.Integer({ description: 'of the list that was looked at' }) },
+    { additionalProperties: false },
+  ),
+)
+const readAudit = queryReader(auditQuery)
+
+/** Routes for elevated sessions; each answers 403 `not_elevated` to others. */
+export function uiAdminRoutes(gate: UiGate, parts: UiAdminParts): Route[] {
+  return [auditRoute(gate, parts), ...restRoutes(gate, parts), ...pendingRoutes(gate, parts)]
+}
+
+function auditRoute(gate: UiGate, { audit }: UiAdminParts): Route {
+  return gate.elevated({
+    method: 'GET',
+    path: '/ui/audit',
+    summary: 'What was asked of the controller and what came of it, newest first',
+    async handle({ query }) {
+      const { reason, ...rest } = readAudit(query)
+      const filter: AuditFilter = reason === undefined ? rest : { ...rest, reason: reason as AuditReason }
+      const rows = await audit.auditList(filter)
+      // A page that is full may have more behind it.
+      const before = rows.length >= filter.limit ? (rows.at(-1)?.id ?? null) : null
+      return granted({ rows: rows.map(auditView), before })
+    },
+  })
+}
+
+function auditView({ requestType, elapsedMs, clientIp, userId, runId, ...row }: AuditRow) {
+  const type: AuditRecord['requestType'] = requestType
+  return { ...row, request_type: type, elapsed_ms: elapsedMs, client_ip: clientIp, user_id: userId, run_id: runId }
+}
+
+function restRoutes(gate: UiGate, { rest }: UiAdminParts): Route[] {
+  const view = () => {
+    const { isSet, isRunning } = rest.state()
+    return { enabled: isSet, running: isRunning, waits_for_restart: isSet !== isRunning }
+  }
+  return [
+    gate.elevated({
+      method: 'GET',
+      path: '/ui/rest',
+      summary: 'The REST switch: what is set, and what runs until the next restart',
+      handle: () => granted(view()),
+    }),
+    gate.elevated({
+      method: 'PUT',
+      path: '/ui/rest',
+      summary: 'Sets the REST switch; it takes effect after a restart',
+      async handle({ body, session }) {
+        await rest.set(readRest(body).enabled, session)
+        return granted(view(), 'setting rest_api_enabled')
+      },
+    }),
+  ]
+}
+
+function pendingRoutes(gate: UiGate, { pending }: UiAdminParts): Route[] {
+  // Whoever applies or discards has seen what it is: another's change in between is not carried along.
+  const checkSeen = (body: unknown) => {
+    if (readApply(body).revision !== pending.revision())
+      throw new Fault('pending_changed', 'The list has changed since it was shown. Look at it again, then decide.')
+  }
+  return [
+    gate.elevated({
+      method: 'GET',
+      path: '/ui/pending',
+      summary: 'Changes that wait for Apply All, column by column',
+      handle: () => granted({ revision: pending.revision(), changes: pending.changes().map(pendingView) }),
+    }),
+    gate.elevated({
+      method: 'POST',
+      path: '/ui/pending/apply',
+      summary: 'Applies all changes that wait, or none',
+      async handle({ body, session }) {
+        checkSeen(body)
+        return granted({ applied: await pending.apply(session) }, 'pending_change')
+      },
+    }),
+    gate.elevated({
+      method: 'POST',
+      path: '/ui/pending/discard',
+      summary: 'Discards all changes that wait',
+      async handle({ body, session }) {
+        checkSeen(body)
+        await pending.discard(session)
+        return granted({ success: true }, 'pending_change')
+      },
+    }),
+  ]
+}
+
+/** Secrets go out as the fact that they are changed, whatever the port gave. */
+function pendingView({ rowId, columns, ...change }: PendingChange) {
+  return {
+    ...change,
+    row_id: rowId,
+    columns: columns.map(({ column, isSecret, before, after }) =>
+      isSecret ? { column, secret: true } : { column, secret: false, before, after },
+    ),
+  }
+}
+
+function queryReader<Schema extends TSchema>(schema: Schema): (query: unknown) => Static<Schema> {
+  const check = createCheck(schema, 'text', '?')
+  return (query) => {
+    const { value, faults } = check({ ...(query as object) })
+    if (faults.length > 0) throw fieldsFault(faults)
+    return value as Static<Schema>
+  }
+}

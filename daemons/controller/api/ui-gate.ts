@@ -1,0 +1,192 @@
+/** What stands before every route of the pages: whose page asks, whose session it is, and the record of what came of it. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Clock } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import { pageOf } from '#kit/http/browser-rule.ts'
+import { Reply, type Route, route } from '#kit/http/route.ts'
+import type { AuditLog, AuditReason } from '../core/audit.ts'
+import type { Outcome } from '../core/outcome.ts'
+import type { Origin, Session } from '../core/session.ts'
+import type { UiPeople } from '../core/ui-ports.ts'
+import { cookieOf, SESSION_COOKIE } from './ui-cookies.ts'
+
+/** What the gate stands on. */
+export interface UiGateParts {
+  people: Pick<UiPeople, 'sessionOf'>
+  audit: AuditLog
+  clock: Clock
+  /** Where a request comes from, by its peer and the proxies that are trusted. */
+  originOf(ask: { remoteAddress: string; headers: IncomingHttpHeaders }): Origin
+}
+
+/** What a handler of the pages is given. */
+export interface UiAsk {
+  /** As it came; each handler reads its own. */
+  body: unknown
+  query: unknown
+  headers: IncomingHttpHeaders
+  from: Origin
+  /** The token of the session's cookie, whether it is good or not; never log it. */
+  token: string | undefined
+  /** Says whose call it was, where that is known only afterwards. */
+  calledBy(who: Pick<Session, 'userId' | 'username'>): void
+}
+
+/** The same with who is signed in. */
+export interface SignedAsk extends UiAsk {
+  session: Session
+  token: string
+}
+
+/** What a handler gives back: a body for 200, an outcome of the rules, or that with cookies. */
+export interface UiAnswer {
+  outcome: Outcome
+  cookies?: readonly string[]
+}
+
+/** One route of the pages. */
+export interface UiRouteSpec<Asked> {
+  method: Route['method']
+  path: string
+  summary: string
+  handle(ask: Asked): Promise<UiAnswer> | UiAnswer
+}
+
+/** Makes routes, each held to the same rules. */
+export interface UiGate {
+  /** For who is not signed in yet. */
+  open(spec: UiRouteSpec<UiAsk>): Route
+  /** For who is signed in. */
+  signed(spec: UiRouteSpec<SignedAsk>): Route
+  /** For who is signed in with a role that has Elevated on. */
+  elevated(spec: UiRouteSpec<SignedAsk>): Route
+}
+
+/** Status of the faults that routes of the pages throw. */
+export const UI_FAULT_STATUS: Readonly<Record<string, number>> = {
+  not_signed_in: 401,
+  not_elevated: 403,
+  pending_changed: 409,
+  pending_refused: 422,
+}
+
+/** The same with those of kit that can come out of a handler here, for the record. */
+const STATUS = new Map(
+  Object.entries({ ...UI_FAULT_STATUS, bad_fields: 400, foreign_origin: 403, slow_down: 429, busy: 503 }),
+)
+
+const REASONS: ReadonlyMap<string, AuditReason> = new Map<string, AuditReason>([
+  ['not_signed_in', 'invalid_session'],
+  ['not_elevated', 'elevation_denied'],
+  ['foreign_origin', 'foreign_origin'],
+  ['bad_fields', 'malformed_body'],
+])
+
+/** A call that was granted. */
+export function granted(json: unknown, target?: string): UiAnswer {
+  return { outcome: { status: 200, body: { json }, reason: null, ...(target === undefined ? {} : { target }) } }
+}
+
+/**
+ * Cookie in, session or refusal out, one record for each call, whatever came of it.
+ * @returns makes the routes; their handlers may throw any Fault, which is recorded and answered by the server
+ */
+export function createUiGate(parts: UiGateParts): UiGate {
+  const make = <Asked extends UiAsk>(spec: UiRouteSpec<Asked>, enter: (ask: UiAsk) => Asked): Route =>
+    route({
+      method: spec.method,
+      path: spec.path,
+      who: 'anyone',
+      sameOriginOnly: true,
+      summary: spec.summary,
+      // Read by the handler, behind the gate: what is wrong with it is recorded like any other refusal.
+      ...(spec.method === 'GET' ? { query: ANYTHING } : { body: ANYTHING }),
+      handle: (ask) => serve(parts, spec, { ask, run: (given) => spec.handle(enter(given)) }),
+    })
+  const signed = (ask: UiAsk): SignedAsk => signedIn(parts, ask)
+  return {
+    open: (spec) => make(spec, (ask) => ask),
+    signed: (spec) => make(spec, signed),
+    elevated: (spec) => make(spec, (ask) => elevatedOf(signed(ask))),
+  }
+}
+
+const ANYTHING = { additionalProperties: true }
+
+function signedIn({ people }: UiGateParts, ask: UiAsk): SignedAsk {
+  const session = ask.token === undefined ? undefined : people.sessionOf(ask.token, ask.from)
+  if (!session || ask.token === undefined)
+    throw new Fault('not_signed_in', 'Nobody is signed in here, or no longer. Sign in and try again.')
+  ask.calledBy(session)
+  return Object.assign(ask, { session, token: ask.token })
+}
+
+function elevatedOf(ask: SignedAsk): SignedAsk {
+  if (!ask.session.isElevated)
+    throw new Fault('not_elevated', `This needs a role with Elevated on, and ${ask.session.username} has none.`)
+  return ask
+}
+
+/** What a request brings. */
+interface Called {
+  ask: { body: unknown; query: unknown; remoteAddress: string; headers: IncomingHttpHeaders }
+  run(ask: UiAsk): Promise<UiAnswer> | UiAnswer
+}
+
+async function serve(parts: UiGateParts, spec: UiRouteSpec<never>, { ask, run }: Called): Promise<Reply> {
+  const { clock, audit, originOf } = parts
+  const begunMs = clock.monotonicMs()
+  const from = originOf(ask)
+  let caller: Pick<Session, 'userId' | 'username'> | undefined
+  const record = (outcome: Pick<Outcome, 'status' | 'reason' | 'target' | 'runId'>) =>
+    audit.add({
+      at: clock.epochMs(),
+      requestType: 'ui',
+      method: spec.method,
+      path: spec.path,
+      status: outcome.status,
+      elapsedMs: Math.round(clock.monotonicMs() - begunMs),
+      clientIp: from.clientIp,
+      userId: caller?.userId ?? null,
+      username: caller?.username ?? null,
+      granted: outcome.reason === null && outcome.status < 400,
+      reason: outcome.reason,
+      target: outcome.target ?? null,
+      runId: outcome.runId ?? null,
+    })
+  const given: UiAsk = {
+    body: ask.body,
+    query: ask.query,
+    headers: ask.headers,
+    from,
+    token: cookieOf(ask.headers, SESSION_COOKIE),
+    calledBy(who) {
+      caller = who
+    },
+  }
+  try {
+    checkPage(ask.headers)
+    const answer = await run(given)
+    const written = record(answer.outcome)
+    // What was done is told once it is written down; what was only looked at need not wait.
+    if (spec.method !== 'GET') await written
+    return replyOf(answer)
+  } catch (fault) {
+    const code = fault instanceof Fault ? fault.code : 'internal'
+    void record({ status: STATUS.get(code) ?? 500, reason: REASONS.get(code) ?? null })
+    throw fault
+  }
+}
+
+/** The cookie is sent for whatever page asks, so the page is asked where it comes from; programs send no Origin. */
+function checkPage(headers: IncomingHttpHeaders): void {
+  const page = pageOf(headers, { takesOrigin: () => false })
+  if (page !== 'own' && page !== 'none')
+    throw new Fault('foreign_origin', 'This is for pages of this controller, opened under the very name that is asked.')
+}
+
+function replyOf({ outcome: { status, body }, cookies = [] }: UiAnswer): Reply {
+  const headers: Record<string, string | string[]> = cookies.length === 0 ? {} : { 'set-cookie': [...cookies] }
+  if ('json' in body) return new Reply(status, body.json, headers)
+  return new Reply(status, Buffer.from(body.text), { ...headers, 'content-type': 'application/json; charset=utf-8' })
+}

@@ -1,0 +1,72 @@
+/** The routes and the socket of the pages, put together. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Clock } from '#kit/clock.ts'
+import type { Caller, Route } from '#kit/http/route.ts'
+import type { SocketRoute } from '#kit/http/sockets.ts'
+import { createTickets } from '#kit/http/tickets.ts'
+import type { AuditLog } from '../core/audit.ts'
+import type { LiveBook } from '../core/live.ts'
+import type { Book } from '../core/row.ts'
+import type { Origin } from '../core/session.ts'
+import type { UiAudit, UiControl, UiPending, UiPeople, UiRest } from '../core/ui-ports.ts'
+import type { FeedLimits } from '../core/zone-feed.ts'
+import { uiAdminRoutes } from './ui-admin-routes.ts'
+import { createUiGate } from './ui-gate.ts'
+import { createUiLive, type UiCaller } from './ui-live.ts'
+import { uiSessionRoutes } from './ui-session-routes.ts'
+import { uiZoneRoutes } from './ui-zone-routes.ts'
+
+/** Bounds of the pages, from the `ui` table and `http`. */
+export interface UiLimits extends FeedLimits {
+  socketsPerSession: number
+  ticketLifeMs: number
+  maxTickets: number
+}
+
+/** What the pages stand on. */
+export interface UiParts {
+  people: UiPeople
+  control: UiControl
+  audit: AuditLog & UiAudit
+  rest: UiRest
+  pending: UiPending
+  book: Book
+  live: LiveBook
+  clock: Clock
+  /** Pages come by TLS: cookies are marked so that they never go without. */
+  isSecure: boolean
+  originOf(ask: { remoteAddress: string; headers: IncomingHttpHeaders }): Origin
+  limits: UiLimits
+}
+
+/** What the server is given. */
+export interface Ui {
+  routes: readonly Route[]
+  sockets: readonly SocketRoute[]
+  /** `takeTicket` of the server: a ticket is worth no more than the session it was given to, and opens no socket too many. */
+  takeTicket(ticket: string): Caller | undefined
+  /** Closes sockets of sessions that are over, at once: after an account was changed. They are found out at the next beat anyway. */
+  closeEnded(): void
+}
+
+/** Puts them together over the ports; nothing is opened or timed before a page comes. */
+export function createUi(parts: UiParts): Ui {
+  const { people, book, isSecure, clock, limits } = parts
+  const tickets = createTickets<UiCaller>({ clock, lifeMs: limits.ticketLifeMs, max: limits.maxTickets })
+  const live = createUiLive(parts)
+  const gate = createUiGate(parts)
+  return {
+    routes: [
+      ...uiSessionRoutes(gate, { people, book, tickets, isSecure, ended: live.closeEnded }),
+      ...uiZoneRoutes(gate, { ...parts, now: () => clock.epochMs() }),
+      ...uiAdminRoutes(gate, parts),
+    ],
+    sockets: [live.route],
+    takeTicket(ticket) {
+      const caller = tickets.take(ticket)
+      if (!caller || !live.hasRoom(caller.token)) return undefined
+      return people.sessionOf(caller.token, caller.from) ? caller : undefined
+    },
+    closeEnded: live.closeEnded,
+  }
+}

@@ -1,0 +1,134 @@
+/** Signing in and out of the pages: by password, by the nonce of another system, and who one is. */
+import type { Route } from '#kit/http/route.ts'
+import type { Tickets } from '#kit/http/tickets.ts'
+import type { Outcome } from '../core/outcome.ts'
+import { personView, siteView } from '../core/person.ts'
+import type { Book } from '../core/row.ts'
+import type { UiPeople } from '../core/ui-ports.ts'
+import { cookieOf, dropHandoff, dropSession, HANDOFF_COOKIE, keepSession } from './ui-cookies.ts'
+import { granted, type UiAnswer, type UiAsk, type UiGate } from './ui-gate.ts'
+import type { UiCaller } from './ui-live.ts'
+
+/** What these routes stand on. */
+export interface UiSessionParts {
+  people: UiPeople
+  book: Book
+  tickets: Tickets<UiCaller>
+  /** Pages come by TLS, so that cookies never go without. */
+  isSecure: boolean
+  /** Ends at once what this token has open. */
+  ended(): void
+}
+
+/** Routes by which a session begins and ends. @source document 1, POST /api/token and Handoff nonce */
+export function uiSessionRoutes(gate: UiGate, parts: UiSessionParts): Route[] {
+  const { people, book, tickets, isSecure, ended } = parts
+  return [
+    gate.open({
+      method: 'POST',
+      path: '/ui/sign-in',
+      summary: 'Signs a person in by the rules of POST /api/token; the session goes into a cookie',
+      async handle(ask) {
+        const named = accountNamed(book, ask.body)
+        if (named) ask.calledBy(named)
+        return begin(parts, ask, await people.signIn(ask.body, ask.from))
+      },
+    }),
+    gate.open({
+      method: 'POST',
+      path: '/ui/handoff',
+      summary: 'Signs a person in by the nonce in the cookie svc_handoff, which is cleared',
+      handle: (ask) => redeem(parts, ask),
+    }),
+    gate.open({
+      method: 'POST',
+      path: '/ui/sign-out',
+      summary: 'Ends the session of the cookie',
+      handle(ask) {
+        const session = ask.token === undefined ? undefined : people.sessionOf(ask.token, ask.from)
+        if (session) ask.calledBy(session)
+        if (ask.token !== undefined) people.signOut(ask.token)
+        ended()
+        return { ...granted({ success: true }), cookies: [dropSession(isSecure)] }
+      },
+    }),
+    gate.open({
+      method: 'GET',
+      path: '/ui/site',
+      summary: 'What the name plate says, and who is signed in, null for nobody: what a page asks first',
+      handle(ask) {
+        const session = ask.token === undefined ? undefined : people.sessionOf(ask.token, ask.from)
+        if (session) ask.calledBy(session)
+        return granted({ ...siteView(book), me: session ? personView(book, session) : null })
+      },
+    }),
+    gate.signed({
+      method: 'GET',
+      path: '/ui/me',
+      summary: 'Who is signed in',
+      handle: ({ session }) => granted(personView(book, session)),
+    }),
+    gate.signed({
+      method: 'POST',
+      path: '/ui/ticket',
+      summary: 'A one-time ticket for the WebSocket /ui/live',
+      handle({ session, token, from }) {
+        const caller: UiCaller = { name: session.username, role: 'viewer', token, from }
+        return granted({ ticket: tickets.issue(caller) })
+      },
+    }),
+  ]
+}
+
+/**
+ * Whom a sign-in names, for the record of one that is refused. Only names of accounts: people type passwords into the
+ * wrong field, and those must not stand in a record.
+ */
+function accountNamed(book: Book, body: unknown): { userId: number; username: string } | undefined {
+  const { username: given } = (body ?? {}) as Record<string, unknown>
+  if (typeof given !== 'string' || given.length > LONGEST_NAME) return undefined
+  const name = given.toLowerCase()
+  const row = book
+    .rows('auth_user')
+    .find(({ username }) => typeof username === 'string' && username.toLowerCase() === name)
+  return row && { userId: row.id, username: String(row.username) }
+}
+
+/** No account has a longer one. */
+const LONGEST_NAME = 256
+
+async function redeem(parts: UiSessionParts, ask: UiAsk): Promise<UiAnswer> {
+  const cleared = dropHandoff(ask.headers.host)
+  const nonce = cookieOf(ask.headers, HANDOFF_COOKIE)
+  // Asked by every page that finds no session: that nobody was handed over is no refusal.
+  if (nonce === undefined) return { ...granted({ signed_in: false }), cookies: cleared }
+  const answer = begin(parts, ask, await parts.people.redeem(nonce, ask.from))
+  return { ...answer, cookies: [...(answer.cookies ?? []), ...cleared] }
+}
+
+/** The token goes into the cookie and nowhere else; a session that the page had before is over. */
+function begin({ people, book, isSecure }: UiSessionParts, ask: UiAsk, outcome: Outcome): UiAnswer {
+  if (outcome.reason !== null) return { outcome }
+  const { token, expires } = tokenOf(outcome)
+  const session = people.sessionOf(token, ask.from)
+  if (!session) return { outcome: OVER }
+  ask.calledBy(session)
+  if (ask.token !== undefined && ask.token !== token) people.signOut(ask.token)
+  const body = { json: { signed_in: true, ...personView(book, session) } }
+  return { outcome: { ...outcome, body }, cookies: [keepSession(token, expires, isSecure)] }
+}
+
+/** An account may end in the moment that it is let in. */
+const OVER: Outcome = {
+  status: 401,
+  body: { json: { error: 'not_signed_in', message: 'The session that was just begun is over. Sign in again.' } },
+  reason: 'invalid_session',
+}
+
+/** @throws Error where the rules grant without a token: a fault of the program, which must not look like a refusal */
+function tokenOf({ body }: Outcome): { token: string; expires: number } {
+  const { token, expires } = ('json' in body ? body.json : JSON.parse(body.text)) as Record<string, unknown>
+  if (typeof token !== 'string' || !/^[\w.~+/-]+$/.test(token) || typeof expires !== 'number')
+    throw new Error('a sign-in was granted without a token, or with one that fits no cookie')
+  return { token, expires }
+}

@@ -1,0 +1,111 @@
+/** What the pages need of the rest of the controller: the routes under /ui know these interfaces and nothing behind them. */
+import type { AuditReason, AuditRecord } from './audit.ts'
+import type { Outcome } from './outcome.ts'
+import type { Json } from './row.ts'
+import type { Origin, Session } from './session.ts'
+
+/** Signing in and out, and who a session belongs to. */
+export interface UiPeople {
+  /**
+   * The rules of POST /api/token. Where it is granted (`reason` null) the body holds `token` and `expires` in ms.
+   * @param credentials the body as it was sent, of any shape
+   * @source document 1, POST /api/token
+   */
+  signIn(credentials: unknown, from: Origin): Promise<Outcome>
+  /**
+   * Redeems a handoff nonce, which is used up whatever comes of it; granted as `signIn`.
+   * @source document 1, Handoff nonce
+   */
+  redeem(nonce: string, from: Origin): Promise<Outcome>
+  signOut(token: string): void
+  /**
+   * Whose session this is, resolved anew; undefined where it is unknown, over, or its account may sign in no longer.
+   * Asked for each request, and for each message to an open socket: it must be quick.
+   * @param isUse false for what asks by itself, such as an open socket: nobody is there, and the session goes on ageing
+   */
+  sessionOf(token: string, from: Origin, isUse?: boolean): Session | undefined
+}
+
+/** Commands and macros, by the gates of document 1. */
+export interface UiControl {
+  /** @param body as sent to /api/control/command, of any shape */
+  command(session: Session, body: unknown): Promise<Outcome>
+  /** @param body as sent to /api/control/macro, of any shape */
+  macro(session: Session, body: unknown): Promise<Outcome>
+  /** Zones that this person may see and command, by UI scope; `all` for elevated sessions and those without a scope. */
+  scope(session: Session): ReadonlySet<number> | 'all'
+}
+
+/** Which calls are asked for; what is absent does not matter. Times in epoch ms. */
+export interface AuditFilter {
+  /** Part of the user's name, without case. */
+  user?: string
+  reason?: AuditReason
+  /** Part of the path, without case. */
+  path?: string
+  granted?: boolean
+  /** From this moment on, and before that one. */
+  from?: number
+  to?: number
+  /** Older than the row with this id. */
+  before?: number
+  limit: number
+}
+
+/** A record as it was kept; ids grow with time. */
+export interface AuditRow extends AuditRecord {
+  id: number
+}
+
+/** What was recorded. */
+export interface UiAudit {
+  /** The newest that fit the filter, newest first, at most `limit`. */
+  auditList(filter: AuditFilter): Promise<readonly AuditRow[]>
+}
+
+/** The switch of the REST surface. */
+export interface UiRest {
+  /** `isSet` is what stands in the settings, `isRunning` what was read at the start. */
+  state(): { isSet: boolean; isRunning: boolean }
+  /** Durable when the promise resolves. */
+  set(isOn: boolean, by: Session): Promise<void>
+}
+
+/** One row that will be added, changed or removed by Apply All. */
+export interface PendingChange {
+  id: number
+  /** Epoch ms. */
+  at: number
+  /** Who asked for it: a user's name, or `import`. */
+  by: string
+  kind: 'add' | 'change' | 'remove'
+  table: string
+  rowId: number | null
+  /** The row's name as people know it; null where its table has none. */
+  name: string | null
+  columns: readonly PendingColumn[]
+}
+
+/** What happens to one column. Of secrets, `before` and `after` are null. */
+export interface PendingColumn {
+  column: string
+  isSecret: boolean
+  before: Json
+  after: Json
+}
+
+/** Changes that wait for Apply All. */
+export interface UiPending {
+  /** In the order in which they came. */
+  changes(): readonly PendingChange[]
+  /** Grows with each change that is added, applied or discarded. */
+  revision(): number
+  /**
+   * Applies all of them or none.
+   * @returns how many were applied
+   * @throws Fault `pending_refused` with `details.fields`: `{ field, message }` of those that do not fit, `field` being
+   * the id of the change
+   */
+  apply(by: Session): Promise<number>
+  discard(by: Session): Promise<void>
+}

@@ -1,0 +1,88 @@
+/** Reads the audit from the newest record to the oldest, a bounded piece at a time. */
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { Fault } from '#kit/fault.ts'
+import type { AuditReader, AuditSearch } from '../core/audit.ts'
+import type { Row } from '../core/row.ts'
+import { rowOfTable, SELECT_BELOW } from './audit-table.ts'
+
+/** A reader with its own connection to the file, which is opened when somebody reads. */
+export interface OpenReader extends AuditReader {
+  /** Lets the file go; the next read opens it anew. */
+  close(): void
+}
+
+/**
+ * @param by `flush` writes what waits, so that who reads finds what he did before; `chunkRows` are read at once, and
+ * everything else has its turn in between; `lookRows` bounds one search
+ */
+export function createAuditReader(by: {
+  file: string
+  flush: () => Promise<void>
+  limits: { chunkRows: number; lookRows: number }
+}): OpenReader {
+  const { chunkRows, lookRows } = by.limits
+  let db: DatabaseSync | undefined
+  let below: StatementSync | undefined
+
+  function chunk(beforeId: number): Row[] {
+    try {
+      db ??= new DatabaseSync(by.file, { readOnly: true, timeout: 1000 })
+      below ??= db.prepare(SELECT_BELOW)
+      return below.all(beforeId, chunkRows).map(rowOfTable)
+    } catch (cause) {
+      close()
+      throw new Fault('audit_read_failed', 'the audit cannot be read', { cause })
+    }
+  }
+
+  function close(): void {
+    db?.close()
+    db = undefined
+    below = undefined
+  }
+
+  async function scan(visit: (row: Row) => boolean, beforeId = Number.MAX_SAFE_INTEGER): Promise<void> {
+    await by.flush()
+    let id = beforeId
+    for (;;) {
+      const rows = chunk(id)
+      for (const row of rows) if (!visit(row)) return
+      if (rows.length < chunkRows) return
+      id = rows.at(-1)?.id ?? 0
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+
+  return {
+    scan,
+    async list({ limit, beforeId, ...search }) {
+      const rows: Row[] = []
+      let looked = 0
+      let next: number | null = null
+      await scan((row) => {
+        if (rows.length === limit || looked === lookRows) {
+          next = row.id + 1
+          return false
+        }
+        looked++
+        if (isFound(row, search)) rows.push(row)
+        return true
+      }, beforeId)
+      return { rows, next }
+    },
+    close,
+  }
+}
+
+function isFound(row: Row, search: Omit<AuditSearch, 'limit' | 'beforeId'>): boolean {
+  const { granted, reason, username, clientIp, fromAt, untilAt } = search
+  const at = row.at as number
+  return (
+    (granted === undefined || row.granted === granted) &&
+    (reason === undefined || row.reason === reason) &&
+    (username === undefined || row.username === username) &&
+    (clientIp === undefined || row.client_ip === clientIp) &&
+    (fromAt === undefined || at >= fromAt) &&
+    (untilAt === undefined || at < untilAt)
+  )
+}

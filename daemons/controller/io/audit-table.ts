@@ -1,0 +1,79 @@
+/** The table of the audit: its columns, and how a record becomes a row of bounded, plain values and back. */
+import type { AuditRecord } from '../core/audit.ts'
+import type { Json, Row } from '../core/row.ts'
+
+/** Values of one row in the order of `COLUMNS`, without the id. */
+export type SqlRow = (string | number | null)[]
+
+/** In the order in which rows are written. @source document 1, Audit record */
+const COLUMNS = {
+  at: 'INTEGER NOT NULL',
+  request_type: 'TEXT NOT NULL',
+  method: 'TEXT NOT NULL',
+  path: 'TEXT NOT NULL',
+  status: 'INTEGER NOT NULL',
+  elapsed_ms: 'INTEGER NOT NULL',
+  client_ip: 'TEXT NOT NULL',
+  user_id: 'INTEGER',
+  username: 'TEXT',
+  granted: 'INTEGER NOT NULL',
+  reason: 'TEXT',
+  target: 'TEXT',
+  run_id: 'INTEGER',
+} as const
+
+const names = Object.keys(COLUMNS)
+
+/** Written by a start that finds no table. The id grows with every row: it is the order, whatever the clock did. */
+export const CREATE_TABLE = `CREATE TABLE IF NOT EXISTS request_history (id INTEGER PRIMARY KEY, ${Object.entries(
+  COLUMNS,
+)
+  .map(([name, type]) => `${name} ${type}`)
+  .join(', ')}) STRICT`
+
+/** One row, bound by place. */
+export const INSERT_ROW = `INSERT INTO request_history (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`
+
+/** Rows below an id, the newest first: bound are the id and how many. */
+export const SELECT_BELOW = `SELECT id, ${names.join(', ')} FROM request_history WHERE id < ? ORDER BY id DESC LIMIT ?`
+
+/** Characters kept of each text: what is longer was made up by somebody. */
+const LONGEST = { method: 32, path: 512, client_ip: 64, username: 128, reason: 64, target: 128 } as const
+
+/** @returns a row that the strict table takes whatever the record holds: one it refuses would hold up all behind it */
+export function rowOfRecord(record: AuditRecord): SqlRow {
+  return [
+    whole(record.at),
+    record.requestType,
+    plain(record.method, LONGEST.method),
+    plain(record.path.split('?', 1)[0] ?? '', LONGEST.path),
+    whole(record.status),
+    whole(record.elapsedMs),
+    plain(record.clientIp, LONGEST.client_ip),
+    record.userId === null ? null : whole(record.userId),
+    record.username === null ? null : plain(record.username, LONGEST.username),
+    record.granted ? 1 : 0,
+    record.reason === null ? null : plain(record.reason, LONGEST.reason),
+    record.target === null ? null : plain(record.target, LONGEST.target),
+    record.runId === null ? null : whole(record.runId),
+  ]
+}
+
+/** @param values as SQLite gives them. @returns the row as every table's rows are: booleans as such, created when it was written */
+export function rowOfTable(values: Readonly<Record<string, unknown>>): Row {
+  const at = values.at as number
+  const columns = values as Readonly<Record<string, Json>>
+  return { ...columns, id: values.id as number, created_at: at, updated_at: at, granted: values.granted === 1 }
+}
+
+/** SQLite ends a text at NUL, and half pairs are no UTF-8: both, and whatever else is not seen, become a mark. */
+function plain(text: string, longest: number): string {
+  return text
+    .slice(0, longest)
+    .toWellFormed()
+    .replaceAll(/\p{Cc}/gu, '\ufffd')
+}
+
+function whole(figure: number): number {
+  return Number.isFinite(figure) ? Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.round(figure))) : 0
+}

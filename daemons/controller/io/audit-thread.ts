@@ -1,0 +1,141 @@
+/** The thread that has the audit's file open for writing: a card may take 100 ms to make a batch durable, and blocks meanwhile. */
+import { Worker } from 'node:worker_threads'
+import { Fault } from '#kit/fault.ts'
+import { CREATE_TABLE, INSERT_ROW, type SqlRow } from './audit-table.ts'
+
+/** What the thread is told, one thing at a time. */
+export type AuditTask =
+  | { kind: 'open' }
+  | { kind: 'write'; rows: readonly SqlRow[] }
+  /** Removes at most `step` of the oldest rows: those beyond `most`, and those from before `beforeAt`. */
+  | { kind: 'trim'; beforeAt: number; most: number; step: number }
+  | { kind: 'close' }
+
+/** A thread that lives until it is ended. */
+export interface AuditThread {
+  /**
+   * Tasks are done in the order in which they are asked for.
+   * @returns whether there is more of the kind to do (`trim`)
+   * @throws Fault `audit_file_broken` where the file is no database or a damaged one, `audit_write_failed` for everything
+   * else: nothing of the task is on the disk then
+   */
+  ask(task: AuditTask): Promise<boolean>
+  end(): Promise<void>
+}
+
+interface Reply {
+  fault?: { code: number; message: string }
+  hasMore?: boolean
+}
+
+/** SQLITE_CORRUPT and SQLITE_NOTADB. @source SQLite, Result and Error Codes */
+const BROKEN: ReadonlySet<number> = new Set([11, 26])
+
+/** Young objects are a batch and its copy; the rest of the thread is SQLite's own memory. */
+const HEAP = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8 }
+
+export function createAuditThread(file: string): AuditThread {
+  const workerData = { file, createTable: CREATE_TABLE, insertRow: INSERT_ROW }
+  // From its text, so that a daemon stays one file.
+  const worker = new Worker(`(${write})()`, { eval: true, workerData, resourceLimits: HEAP, execArgv: [], env: {} })
+  const asked: PromiseWithResolvers<Reply>[] = []
+  let ended: Fault | undefined
+
+  function endAll(cause?: unknown): void {
+    ended ??= new Fault('audit_write_failed', 'the thread that writes the audit has ended', { cause })
+    for (const each of asked.splice(0)) each.reject(ended)
+  }
+
+  worker.on('message', (reply: Reply) => {
+    asked.shift()?.resolve(reply)
+    // It keeps the process alive while somebody waits for it, and no longer.
+    if (asked.length === 0) worker.unref()
+  })
+  worker.on('error', endAll)
+  worker.on('exit', () => endAll())
+  worker.unref()
+  return {
+    async ask(task) {
+      if (ended) throw ended
+      const waiting = Promise.withResolvers<Reply>()
+      asked.push(waiting)
+      worker.ref()
+      worker.postMessage(task)
+      const { fault, hasMore = false } = await waiting.promise
+      if (fault) throw faultOfSqlite(fault)
+      return hasMore
+    },
+    end: async () => void (await worker.terminate()),
+  }
+}
+
+function faultOfSqlite({ code, message }: { code: number; message: string }): Fault {
+  // The low byte is the kind; what stands above tells where it was met.
+  if (BROKEN.has(code & 0xff)) return new Fault('audit_file_broken', `the audit's file is damaged: ${message}`)
+  return new Fault('audit_write_failed', `the audit cannot be written: ${message}`)
+}
+
+/** Runs in the thread, as text: it may use nothing that stands outside of it. */
+function write(): void {
+  const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
+  const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads')
+  let db: import('node:sqlite').DatabaseSync
+  let insert: import('node:sqlite').StatementSync
+
+  function open(): void {
+    db = new DatabaseSync(workerData.file, { timeout: 1000 })
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 4194304')
+    db.exec(workerData.createTable)
+    insert = db.prepare(workerData.insertRow)
+  }
+
+  function oneStep(run: () => boolean): boolean {
+    db.exec('BEGIN IMMEDIATE')
+    try {
+      const hasMore = run()
+      db.exec('COMMIT')
+      return hasMore
+    } catch (error) {
+      // A full disk has ended the transaction already.
+      if (db.isTransaction) db.exec('ROLLBACK')
+      throw error
+    }
+  }
+
+  function writeRows(rows: readonly SqlRow[]): boolean {
+    for (const row of rows) insert.run(...row)
+    return false
+  }
+
+  function trim({ beforeAt, most, step }: { beforeAt: number; most: number; step: number }): boolean {
+    const ids = db.prepare('SELECT min(id) AS first, max(id) AS last FROM request_history').get()
+    if (typeof ids?.first !== 'number' || typeof ids.last !== 'number') return false
+    const young = db
+      .prepare(
+        'SELECT id FROM (SELECT id, at FROM request_history ORDER BY id LIMIT ?) WHERE at >= ? ORDER BY id LIMIT 1',
+      )
+      .get(step, beforeAt)
+    const oldEnd = typeof young?.id === 'number' ? young.id : ids.first + step
+    const wanted = Math.max(oldEnd, ids.last - most + 1)
+    const end = Math.min(wanted, ids.first + step)
+    db.prepare('DELETE FROM request_history WHERE id < ?').run(end)
+    return end === ids.first + step && end <= ids.last
+  }
+
+  function run(task: AuditTask): boolean {
+    if (task.kind === 'open') open()
+    else if (task.kind === 'write') return oneStep(() => writeRows(task.rows))
+    else if (task.kind === 'trim') return oneStep(() => trim(task))
+    else db?.close()
+    return false
+  }
+
+  parentPort?.on('message', (task: AuditTask) => {
+    try {
+      parentPort.postMessage({ hasMore: run(task) })
+    } catch (error) {
+      const { errcode = 0, message } = error as { errcode?: number; message: string }
+      parentPort.postMessage({ fault: { code: errcode, message } })
+    }
+  })
+}

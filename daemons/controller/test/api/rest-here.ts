@@ -1,0 +1,146 @@
+/** The REST surface on a real server with rules that answer as a test says, and an audit that is a list. */
+import { type OutgoingHttpHeaders, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { type Clock, systemClock } from '#kit/clock.ts'
+import { type HttpConfig, httpTable } from '#kit/config/common.ts'
+import { withDefaults } from '#kit/http/defaults.ts'
+import { createMetrics } from '#kit/http/metrics.ts'
+import { createHttpServer } from '#kit/http/server.ts'
+import { type Log, silentLog } from '#kit/log.ts'
+import { restSurface } from '../../api/rest-surface.ts'
+import type { AuditBook, AuditRecord } from '../../core/audit.ts'
+import type { Outcome } from '../../core/outcome.ts'
+import type { Rules } from '../../core/rules.ts'
+import type { ApiFunction, Session } from '../../core/session.ts'
+
+/** A token that the rules of `fakeRules` take. */
+export const TOKEN = 'T'.repeat(32)
+
+/** What was asked of the rules, in order: the name, then what it was given. */
+export type Asked = [string, ...unknown[]]
+
+/** A session that may do what is named. */
+export function sessionOf(functions: readonly ApiFunction[] = ['command', 'macro', 'query']): Session {
+  return {
+    userId: 7,
+    username: 'ada',
+    roles: [],
+    isElevated: false,
+    may: (what) => functions.includes(what),
+    uis: [],
+  }
+}
+
+/** An outcome that was granted. */
+export function fine(json: unknown, more: Partial<Outcome> = {}): Outcome {
+  return { status: 200, body: { json }, reason: null, ...more }
+}
+
+/** Rules that note what they are asked, and take `TOKEN` alone. */
+export function fakeRules(asked: Asked[], own: Partial<Rules> = {}, session = sessionOf()): Rules {
+  const note = (name: string, ...given: unknown[]) => {
+    asked.push([name, ...given])
+    return fine({ did: name })
+  }
+  return {
+    origin: (clientIp, _headers, isTunnel) => ({ clientIp, isRemote: isTunnel }),
+    signIn: async (form, { isRemote }) => note('signIn', form, isRemote),
+    resolve: (token) => (token === TOKEN ? session : 'invalid_session'),
+    logout: (token) => void note('logout', token),
+    me: ({ userId }) => ({ id: userId }),
+    handoff: () => note('handoff'),
+    command: async (_session, body) => note('command', body),
+    runMacro: async (_session, body) => note('runMacro', body),
+    answerData: (_session, entity, rawQuery) => note('answerData', entity, rawQuery),
+    ...own,
+  }
+}
+
+/** An audit in memory; `kept` may hold its answers back. */
+export function fakeAudit(own: Partial<AuditBook> = {}): AuditBook & { records: AuditRecord[]; awaited: boolean[] } {
+  const records: AuditRecord[] = []
+  const awaited: boolean[] = []
+  return {
+    records,
+    awaited,
+    async add(record, isAwaited = false) {
+      records.push(record)
+      awaited.push(isAwaited)
+    },
+    takes: () => true,
+    ...own,
+  }
+}
+
+/** What a test may put in the place of what is good. */
+interface Own {
+  rules?: Partial<Rules>
+  session?: Session
+  audit?: ReturnType<typeof fakeAudit>
+  isEnabled?: boolean
+  clock?: Clock
+  log?: Log
+  recordMs?: number
+}
+
+/** One request as a test writes it. */
+export interface Ask {
+  method?: string
+  path: string
+  as?: string
+  headers?: OutgoingHttpHeaders
+  /** Text as it goes out. */
+  body?: string | Buffer
+  json?: unknown
+}
+
+/** Starts it; ended with the test. */
+export async function serveRest(t: { teardown(run: () => unknown): void }, own: Own = {}) {
+  const { clock = systemClock, log = silentLog, isEnabled = true, audit = fakeAudit(), recordMs = 1000 } = own
+  const asked: Asked[] = []
+  const plain = JSON.parse(JSON.stringify(httpTable(3130, {})))
+  const server = createHttpServer({
+    log,
+    clock,
+    config: { ...(withDefaults(plain, {}) as HttpConfig), listen: '127.0.0.1:0' },
+    identify: () => undefined,
+    routes: [],
+    surface: restSurface({
+      rules: fakeRules(asked, own.rules, own.session),
+      audit,
+      clock,
+      log,
+      version: '1.2.3',
+      isEnabled,
+      isTunnel: (_peer, headers) => headers['x-tunnel'] === '1',
+      limits: { recordMs },
+    }),
+    faultStatus: {},
+    title: 'test',
+    version: '1.2.3',
+    metrics: createMetrics({ process: false }),
+  })
+  const { port } = await server.listen()
+  t.teardown(() => server.close())
+  return { port, asked, audit, ask: (what: Ask) => send(port, what) }
+}
+
+/** Without fetch, which would repair paths. `body` is read as JSON where there is any. */
+function send(port: number, { method, path, as, headers = {}, body, json }: Ask) {
+  const content = json === undefined ? body : JSON.stringify(json)
+  const length =
+    content === undefined || headers['transfer-encoding'] ? {} : { 'content-length': Buffer.byteLength(content) }
+  const signed = { ...length, ...(as === undefined ? {} : { authorization: `Bearer ${as}` }), ...headers }
+  const verb = method ?? (content === undefined ? 'GET' : 'POST')
+  // biome-ignore lint/suspicious/noExplicitAny: an answer is what a test looks into
+  return new Promise<{ status: number; headers: Record<string, any>; body: any; text: string }>((resolve, reject) => {
+    const outgoing = request({ port, method: verb, path, headers: signed, agent: false }, (reply) => {
+      text(reply).then((said) => {
+        const read = said === '' ? undefined : JSON.parse(said)
+        resolve({ status: reply.statusCode ?? 0, headers: reply.headers, body: read, text: said })
+      }, reject)
+    })
+    outgoing.on('error', reject)
+    outgoing.end(content)
+  })
+}

@@ -1,0 +1,92 @@
+/** Tests of api/ui-zone-routes.ts and core/macro-list.ts. */
+import t from 'tap'
+import { type FakeHouse, refused } from '../fake-house.ts'
+import { harbourHouse } from '../harbour-house.ts'
+import { serveUi, type Visitor } from '../ui-server.ts'
+
+async function here(t: { teardown(run: () => unknown): void }, who: 'ada' | 'sam' = 'ada') {
+  const house = harbourHouse()
+  const { visitor } = await serveUi(t, house)
+  const browser = visitor()
+  await signIn(house, browser, who)
+  return { house, browser }
+}
+
+async function signIn(house: FakeHouse, browser: Visitor, username: string): Promise<void> {
+  const { password, code } = house.people.get(username) ?? {}
+  await browser.call('POST', '/ui/sign-in', { username, password, two_factor_token: code })
+}
+
+interface Zones {
+  site: { name: string; time_zone: string }
+  now: number
+  groups: { name: string | null; zones: { id: number; verbs: string[]; refused: string | null }[] }[]
+  macros: { id: number; name: string }[]
+}
+
+t.test('shows the zones of the person alone, by room, and no column that pages do not need', async (t) => {
+  const { browser } = await here(t)
+  const { body } = await browser.call('GET', '/ui/zones')
+  const { groups, site, now } = body as unknown as Zones
+  t.same(
+    groups.map(({ name, zones }) => [name, zones.map(({ id }) => id)]),
+    [
+      ['Bar', [2]],
+      ['Lobby', [1, 3, 4]],
+      [null, [7]],
+    ],
+  )
+  t.match(site, { name: 'Harbour House', time_zone: 'Europe/Amsterdam' })
+  t.ok(Math.abs(now - Date.now()) < 10_000)
+  t.equal(groups[2]?.zones[0]?.refused, 'elevation')
+  t.notOk(/never sent|no route|Boiler bus|device_id|hash/.test(JSON.stringify(body)))
+})
+
+t.test('lists macros of the UIs that a role allows, and all for elevated sessions', async (t) => {
+  const macros = ({ body }: { body: unknown }) => (body as Zones).macros.map(({ name }) => name)
+  const { browser, house } = await here(t)
+  t.same(macros(await browser.call('GET', '/ui/zones')), ['Close down'])
+  house.change('ui_macro', [
+    { id: 1, ui_id: 1, macro_id: 6, position: 1 },
+    { id: 2, ui_id: 2, macro_id: 5, position: 1 },
+  ])
+  t.same(macros(await browser.call('GET', '/ui/zones')), [], 'neither elevated ones nor those of other UIs')
+  Object.assign(house.people.get('sam') ?? {}, { code: undefined })
+  await signIn(house, browser, 'sam')
+  t.same(macros(await browser.call('GET', '/ui/zones')), ['Close down', 'Flush the pipes'])
+  Object.assign(house.people.get('sam') ?? {}, { functions: ['command'] })
+  t.same(macros(await browser.call('GET', '/ui/zones')), [], 'none where the role does not allow macros')
+})
+
+t.test(
+  '1 POST /api/control/:action hands commands and macros to the rules as they came, and gives back their answer',
+  async (t) => {
+    const { browser, house } = await here(t)
+    const body = { zone_id: 1, level: 40, args: { zone_id: 7 } }
+    t.match(await browser.call('POST', '/ui/command', body), { status: 200, body: { success: true } })
+    t.same(house.asked, [{ what: 'command', by: 'ada', body }])
+    t.match(house.records[0], { path: '/ui/command', target: 'zone 1', granted: true, username: 'ada' })
+    house.answers.push(refused(403, 'unauthorized', 'scope_denied'))
+    t.match(await browser.call('POST', '/ui/command', { zone_id: 6, command: 'on' }), {
+      status: 403,
+      body: { error: 'unauthorized' },
+    })
+    t.match(house.records[0], { status: 403, reason: 'scope_denied', granted: false })
+    house.answers.push({ status: 200, body: { text: '{"success":true,"run_id":9}' }, reason: null, runId: 9 })
+    t.match(await browser.call('POST', '/ui/macro', { macro_id: 5 }), { status: 200, body: { run_id: 9 } })
+    t.match(house.records[0], { path: '/ui/macro', runId: 9 })
+  },
+)
+
+t.test('hands on bodies of any shape, and reaches no rule without a session', async (t) => {
+  const { browser, house } = await here(t)
+  for (const body of [null, [], 'on', 7, true]) await browser.call('POST', '/ui/command', body)
+  t.same(
+    house.asked.map(({ body }) => body),
+    [null, [], 'on', 7, true],
+  )
+  browser.cookies.clear()
+  t.equal((await browser.call('POST', '/ui/command', { zone_id: 1, command: 'on' })).status, 401)
+  t.equal((await browser.call('POST', '/ui/macro', { macro_id: 5 })).status, 401)
+  t.equal(house.asked.length, 5)
+})

@@ -1,0 +1,34 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { holds } from '#kit/test/holds.ts'
+import { boundedCopy, isSameJson } from '../../core/bounded-value.ts'
+import type { Json } from '../../core/row.ts'
+
+t.test('a value that fits is copied as it is', async (t) => {
+  const law = fc.property(fc.jsonValue({ maxDepth: 3 }), (value) => {
+    const copy = boundedCopy(value, 1_000_000)
+    return JSON.stringify(copy) === JSON.stringify(value) && isSameJson(copy, value as Json)
+  })
+  holds(t, law)
+})
+
+t.test('whatever it is given, it does not throw, and the copy is bounded', async (t) => {
+  const law = fc.property(fc.anything({ maxDepth: 12, withBigInt: true, withDate: true }), (value) => {
+    const copy = boundedCopy(value, 100)
+    return copy === undefined || JSON.stringify(copy).length < 1000
+  })
+  holds(t, law)
+})
+
+t.test('a value that contains itself comes to an end', async (t) => {
+  const round: unknown[] = []
+  round.push(round)
+  t.equal(boundedCopy(round, 1000), undefined)
+})
+
+t.test('values differ by what they hold', async (t) => {
+  t.equal(isSameJson({ a: 1 }, { a: 1 }), true)
+  t.equal(isSameJson({ a: 1 }, { a: 2 }), false)
+  t.equal(isSameJson(1, '1'), false)
+  t.equal(isSameJson(null, undefined), false)
+})

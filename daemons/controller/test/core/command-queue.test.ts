@@ -1,0 +1,108 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { holds } from '#kit/test/holds.ts'
+import { CommandQueue } from '../../core/command-queue.ts'
+import type { DriverCommand } from '../../core/driver.ts'
+import type { Json, Row } from '../../core/row.ts'
+
+function queueOf(texts: readonly [string, Record<string, Json>?][], limits = {}) {
+  const queue = new CommandQueue(fakeClock(), { queue: 64, waiters: 64, waitMs: 1000, ...limits }, 'device 1')
+  for (const [text, args = {}] of texts) void queue.add(commandOf(text, args)).catch(() => {})
+  return queue
+}
+
+function commandOf(text: string, args: Record<string, Json>): DriverCommand {
+  const [zone, verb = ''] = text.split(' ')
+  return { zone: zone === 'whole' ? undefined : ({ id: Number(zone) } as Row), verb, args }
+}
+
+function drained(queue: CommandQueue): string[] {
+  const texts: string[] = []
+  for (let job = queue.take(); job; job = queue.take())
+    texts.push(`${job.command.zone?.id ?? 'whole'} ${job.command.verb} ${JSON.stringify(job.command.args)}`)
+  return texts
+}
+
+t.test('a command keeps its place when a newer one takes it over', async (t) => {
+  const queue = queueOf([
+    ['1 level', { level: 1 }],
+    ['2 level', { level: 2 }],
+    ['1 level', { level: 3 }],
+  ])
+  t.strictSame(drained(queue), ['1 level {"level":3}', '2 level {"level":2}'])
+})
+
+t.test('with another command for the zone behind it, it goes to the end: what was asked last comes last', async (t) => {
+  const queue = queueOf([['1 level', { level: 1 }], ['1 off'], ['1 level', { level: 3 }]])
+  t.strictSame(drained(queue), ['1 off {}', '1 level {"level":3}'])
+})
+
+t.test('a command for the device as a whole may touch the zone too', async (t) => {
+  const queue = queueOf([['1 level', { level: 1 }], ['whole off'], ['1 level', { level: 3 }]])
+  t.strictSame(drained(queue), ['whole off {}', '1 level {"level":3}'])
+})
+
+t.test('a command that says less than the older one does not take it over', async (t) => {
+  const queue = queueOf([
+    ['1 setpoint', { heat: 20 }],
+    ['1 setpoint', { cool: 25 }],
+  ])
+  t.equal(queue.length, 2)
+  t.equal(
+    queueOf([
+      ['1 setpoint', { heat: 20 }],
+      ['1 setpoint', { heat: 21, cool: 25 }],
+    ]).length,
+    1,
+  )
+})
+
+t.test('verbs that add to what is there, and devices as a whole, are done one by one', async (t) => {
+  t.equal(queueOf([['1 toggle'], ['1 toggle']]).length, 2)
+  t.equal(
+    queueOf([
+      ['whole write', { register: 1 }],
+      ['whole write', { register: 2 }],
+    ]).length,
+    2,
+  )
+  t.equal(queueOf([['whole on'], ['whole on']]).length, 2)
+})
+
+t.test('zones do not take over from each other, nor do verbs', async (t) => {
+  t.equal(queueOf([['1 on'], ['2 on'], ['1 off']]).length, 3)
+})
+
+t.test('a command that all callers have given up is not done', async (t) => {
+  const clock = fakeClock()
+  const queue = new CommandQueue(clock, { queue: 4, waiters: 4, waitMs: 1000 }, 'device 1')
+  const first = queue.add(commandOf('1 level', { level: 1 }))
+  first.catch(() => {})
+  clock.advance(600)
+  const second = queue.add(commandOf('1 level', { level: 2 }))
+  second.catch(() => {})
+  clock.advance(400)
+  await t.rejects(first, { code: 'driver_timeout' })
+  t.equal(queue.length, 1, 'the second caller waits still')
+  clock.advance(600)
+  await t.rejects(second, { code: 'driver_timeout' })
+  t.strictSame([queue.length, clock.pending()], [0, 0])
+})
+
+t.test('the state that is left of each zone is what was asked last of it', async (t) => {
+  const step = fc.tuple(
+    fc.constantFrom('1', '2', 'whole'),
+    fc.constantFrom('level', 'on', 'off'),
+    fc.integer({ min: 0, max: 99 }),
+  )
+  const law = fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
+    const asked = steps.map(([zone, verb, n]): [string, Record<string, Json>] => [`${zone} ${verb}`, { n }])
+    const done = drained(queueOf(asked)).map((text) => text.split(' '))
+    const last = (lines: readonly (readonly string[])[], zone: string) =>
+      lines.findLast(([each]) => each === zone || each === 'whole')?.join(' ')
+    const wanted = asked.map(([text, args]) => [...text.split(' '), JSON.stringify(args)])
+    return ['1', '2'].every((zone) => last(done, zone) === last(wanted, zone))
+  })
+  holds(t, law)
+})

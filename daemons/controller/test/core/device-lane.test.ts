@@ -1,0 +1,221 @@
+import t from 'tap'
+import { hostStage } from './host-stage.ts'
+
+t.test('a device that cannot be opened is tried again after 1, 2, 4 ... 60 s', async (t) => {
+  const triesMs: number[] = []
+  const { clock, host, live } = hostStage({
+    open: async (_device, context) => {
+      triesMs.push(context.clock.monotonicMs())
+      throw new Error('no route')
+    },
+  })
+  host.refresh()
+  await clock.run(250_000)
+  const waits = triesMs.map((at, i) => at - (triesMs[i - 1] ?? 0))
+  t.strictSame(waits, [0, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000, 60_000])
+  t.match(live.device(1), { state: 'offline', error: 'no route' })
+})
+
+t.test('with jitter a wait is half of it or more, and never under the first', async (t) => {
+  const triesMs: number[] = []
+  const { clock, host } = hostStage({
+    chance: () => 0.999999,
+    open: async (_device, context) => {
+      triesMs.push(context.clock.monotonicMs())
+      throw new Error('no route')
+    },
+  })
+  host.refresh()
+  await clock.run(40_000)
+  const waits = triesMs.map((at, i) => at - (triesMs[i - 1] ?? 0))
+  t.strictSame(waits.slice(0, 6), [0, 1000, 1001, 2001, 4001, 8001])
+})
+
+t.test('a device that is lost fails what it has, its zones are unknown, and it is opened again', async (t) => {
+  const { clock, live, underWay, opened, ask } = hostStage()
+  const under = ask('1 on')
+  const waits = ask('2 on')
+  await clock.run(0)
+  opened[0]?.context.report({ zoneId: 1 }, { level: 9 })
+  opened[0]?.context.online(false, 'it hung up')
+  await clock.run(0)
+  t.strictSame([under.came, waits.came], Array(2).fill('driver_failed: device 1 is offline: it hung up'))
+  t.equal(underWay[0]?.signal.aborted, true)
+  t.equal(live.zone(1).state, 'unknown')
+  t.match(live.device(1), { state: 'offline', error: 'it hung up' })
+  t.strictSame([opened[0]?.isClosed, opened.length], [true, 1])
+  await clock.run(1000)
+  t.equal(opened.length, 2)
+  opened[1]?.context.online(true)
+  t.match(live.device(1), { state: 'online', error: null })
+})
+
+t.test('waits begin anew when the device was there', async (t) => {
+  const { clock, host, opened } = hostStage()
+  host.refresh()
+  await clock.run(0)
+  for (const atMs of [1000, 2000]) {
+    opened.at(-1)?.context.online(false)
+    await clock.run(atMs)
+  }
+  t.equal(opened.length, 3, 'after 1 s and 2 s')
+  opened.at(-1)?.context.online(true)
+  opened.at(-1)?.context.online(false)
+  await clock.run(1000)
+  t.equal(opened.length, 4)
+})
+
+t.test('while a device is away commands fail at once; past the first wait one brings the next try', async (t) => {
+  let isAway = true
+  const { clock, underWay, opened, ask } = hostStage({
+    open: async () => {
+      if (isAway) throw new Error('no route')
+      return {}
+    },
+  })
+  ask('1 on')
+  await clock.run(1000)
+  t.equal(opened.length, 2)
+  const early = ask('1 on')
+  await clock.run(999)
+  t.equal(early.came, 'driver_failed: device 1 is offline: no route')
+  t.equal(opened.length, 2, 'the next try is due in another second')
+  isAway = false
+  await clock.run(1)
+  const asked = ask('1 on')
+  await clock.run(0)
+  t.equal(opened.length, 3)
+  underWay[0]?.resolve()
+  await clock.run(0)
+  t.strictSame(asked.came, {})
+})
+
+t.test('an opening that takes longer than 10 s is given up; its session is closed when it comes', async (t) => {
+  const arrive: (() => void)[] = []
+  const { clock, host, opened, live, worlds } = hostStage({
+    open: () => new Promise((resolve) => arrive.push(() => resolve({}))),
+  })
+  host.refresh()
+  await clock.run(10_000)
+  t.match(live.device(1), { state: 'offline', error: 'opening took longer than 10000 ms' })
+  t.equal(worlds.open, 0)
+  await clock.run(3000)
+  t.equal(opened.length, 1, 'no second opening beside one that hangs')
+  opened[0]?.context.online(true)
+  t.equal(live.device(1).state, 'offline', 'it is not heard any more')
+  arrive[0]?.()
+  await clock.run(0)
+  t.equal(opened[0]?.isClosed, true)
+  await clock.run(60_000)
+  t.equal(opened.length, 2)
+})
+
+t.test('a driver is heard for its own device and zones, and while its session lasts', async (t) => {
+  const zones = [
+    { id: 1, device_id: 1 },
+    { id: 9, device_id: 2 },
+  ]
+  const { clock, host, live, opened, worlds } = hostStage({ zones })
+  host.refresh()
+  await clock.run(0)
+  const [far] = opened
+  far?.context.report({ zoneId: 9 }, { level: 1 })
+  far?.context.report({ deviceId: 2 }, { ip_address: '10.0.0.1' })
+  t.strictSame([live.zone(9).state, live.device(2).ipAddress, worlds.said.length], ['unknown', null, 2])
+  far?.context.report({ zoneId: 1 }, { level: 1 })
+  t.equal(live.zone(1).level, 1)
+  await host.close()
+  far?.context.report({ zoneId: 1 }, { level: 2 })
+  far?.context.online(true)
+  t.strictSame([live.zone(1).state, live.device(1).state], ['unknown', 'unknown'])
+})
+
+t.test('a driver gets secrets by asking, not with the row', async (t) => {
+  const devices = [{ id: 1, driver: 'fake', password: 'hunter2', api_key: null, hash: 'no' }]
+  const { clock, host, opened } = hostStage({ devices })
+  host.refresh()
+  await clock.run(0)
+  const [far] = opened
+  t.equal(far?.device.password, null)
+  t.strictSame(
+    [far?.context.secret('password'), far?.context.secret('api_key'), far?.context.secret('hash' as 'password')],
+    ['hunter2', null, null],
+  )
+})
+
+t.test('a device is polled when nothing waits, and again so long after each poll', async (t) => {
+  const pollsMs: number[] = []
+  let letGo = () => {}
+  const { clock, underWay, ask } = hostStage({
+    devices: [{ id: 1, driver: 'fake', poll_ms: 10 }],
+    open: async (_device, context) => ({
+      poll: () => {
+        pollsMs.push(context.clock.monotonicMs())
+        return new Promise((resolve) => {
+          letGo = resolve
+        })
+      },
+    }),
+  })
+  ask('1 on')
+  await clock.run(0)
+  t.strictSame([underWay.length, pollsMs], [1, []], 'commands come first')
+  underWay[0]?.resolve()
+  await clock.run(50)
+  t.strictSame(pollsMs, [0])
+  const asked = ask('2 on')
+  await clock.run(0)
+  t.equal(underWay.length, 1, 'one under way')
+  letGo()
+  await clock.run(0)
+  underWay[1]?.resolve()
+  await clock.run(100)
+  t.strictSame([asked.came, pollsMs], [{}, [0, 150]], 'not sooner than the least')
+})
+
+t.test('a poll that fails or is late is tried again, and does not lose the device', async (t) => {
+  let polls = 0
+  const { clock, host, opened } = hostStage({
+    devices: [{ id: 1, driver: 'fake', poll_ms: 1000 }],
+    open: async () => ({
+      async poll(signal) {
+        polls++
+        if (polls === 1) throw new Error('no answer')
+        await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+      },
+    }),
+  })
+  host.refresh()
+  await clock.run(1000)
+  t.equal(polls, 2)
+  await clock.run(6000)
+  t.strictSame([polls, opened.length, host.view(1)?.state], [3, 1, 'busy'])
+})
+
+t.test('an answer that is too large is left out', async (t) => {
+  const { clock, underWay, ask } = hostStage()
+  const asked = ask('1 on')
+  await clock.run(0)
+  underWay[0]?.resolve({ answer: 'x'.repeat(101) })
+  await clock.run(0)
+  t.strictSame(asked.came, {})
+})
+
+t.test('so many devices are opened at once, the others after them', async (t) => {
+  const devices = [1, 2, 3, 4, 5].map((id) => ({ id, driver: 'fake' }))
+  const arrive: (() => void)[] = []
+  const { clock, host, opened } = hostStage({
+    devices,
+    open: () => new Promise((resolve) => arrive.push(() => resolve({}))),
+  })
+  host.refresh()
+  await clock.run(0)
+  t.equal(opened.length, 2)
+  arrive[0]?.()
+  await clock.run(0)
+  t.equal(opened.length, 3)
+  arrive[1]?.()
+  arrive[2]?.()
+  await clock.run(0)
+  t.equal(opened.length, 5)
+})

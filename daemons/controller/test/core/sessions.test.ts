@@ -1,0 +1,187 @@
+import t from 'tap'
+import type { Session } from '../../core/session.ts'
+import { ADA, AWAY, HERE, meIn, OPERATOR, peopleWorld, tokenIn } from './people-world.ts'
+
+const HOUR_MS = 3_600_000
+const INVALID = 'invalid_session'
+
+t.test('1 GET /api/me: the identity, with the time of issue in epoch ms', async (t) => {
+  const world = peopleWorld()
+  await world.clock.run(5000)
+  const token = await tokenIn(world)
+  await world.clock.run(60_000)
+  t.strictSame(meIn(world, token), {
+    id: 1,
+    username: 'Ada',
+    roles: ['operator'],
+    sites: [{ id: 8 }, { id: 9 }],
+    two_factor_auth: false,
+    issued: 1_900_000_005_000,
+  })
+})
+
+t.test(
+  '1 Session token, active -> revoked: a token that was logged out is none; what is none is left alone',
+  async (t) => {
+    const world = peopleWorld()
+    const token = await tokenIn(world)
+    for (const shown of ['x'.repeat(32), '', undefined]) world.people.logout(shown)
+    t.match(meIn(world, token), { id: 1 })
+    for (const shown of [token, token]) world.people.logout(shown)
+    t.equal(meIn(world, token), INVALID)
+  },
+)
+
+t.test('1 Session token, active -> revoked: one logout leaves the other tokens of the account', async (t) => {
+  const world = peopleWorld()
+  const [one, other] = [await tokenIn(world), await tokenIn(world)]
+  world.people.logout(one)
+  t.match(world.people.resolve(other, HERE), { userId: Number })
+})
+
+t.test(
+  '1 Session token, active -> expired: api_token_life after its issue, used or not, and whatever the wall clock does',
+  async (t) => {
+    const world = peopleWorld()
+    const token = await tokenIn(world)
+    await world.clock.run(HOUR_MS - 1)
+    world.clock.stepEpoch(-10 * HOUR_MS)
+    t.match(world.people.resolve(token, HERE), { userId: Number })
+    await world.clock.run(1)
+    t.equal(meIn(world, token), INVALID)
+  },
+)
+
+t.test('1 Session token, controller restart: a token of before is none', async (t) => {
+  const token = await tokenIn(peopleWorld())
+  t.equal(meIn(peopleWorld(), token), INVALID)
+})
+
+for (const [what, columns] of [
+  ['disabled', { enabled: false }],
+  ['revoked', { revoked_at: 1_900_000_000_000 }],
+  ['past its Valid Until', { valid_until: 1_900_000_000_000 }],
+  ['before its Valid From', { valid_from: 1_900_000_000_001 }],
+] as const)
+  t.test(`1 Session token, active -> dropped: an account that is ${what} loses it for good`, async (t) => {
+    const world = peopleWorld()
+    const token = await tokenIn(world)
+    world.tables.put('auth_user', { ...ADA, ...columns })
+    t.equal(meIn(world, token), INVALID)
+    world.tables.put('auth_user', ADA)
+    t.equal(meIn(world, token), INVALID)
+  })
+
+t.test(
+  '1 Session token, active -> dropped: an account that is deleted loses it, and its successor does not get it',
+  async (t) => {
+    const world = peopleWorld()
+    const token = await tokenIn(world)
+    world.tables.remove('auth_user', 1)
+    t.equal(meIn(world, token), INVALID)
+    world.tables.put('auth_user', ADA)
+    t.equal(meIn(world, token), INVALID)
+  },
+)
+
+t.test('1 Session token, active -> dropped: provably remote, with Allow Remote off in all roles', async (t) => {
+  const world = peopleWorld({}, { auth_role: [{ ...OPERATOR, allow_remote: false }] })
+  const token = await tokenIn(world)
+  t.match(world.people.resolve(token, HERE), { userId: Number })
+  t.equal(meIn(world, token, AWAY), INVALID)
+  t.equal(meIn(world, token), INVALID)
+})
+
+t.test('1 Authentication 3: roles, sites and elevation are those of this moment', async (t) => {
+  const world = peopleWorld()
+  const token = await tokenIn(world)
+  const now = () => world.people.resolve(token, HERE) as Session
+  t.match(now(), { userId: 1, username: 'Ada', isElevated: false, uis: [{ id: 1 }] })
+  t.strictSame([now().may('command'), now().may('macro'), now().may('query')], [true, false, true])
+  world.tables.put('auth_role', { ...OPERATOR, elevated: true, rules: 'allow api macro\nallow ui *' })
+  t.match(now(), { isElevated: true, uis: [{ id: 1 }, { id: 2 }] })
+  t.strictSame([now().may('command'), now().may('macro')], [false, true])
+  world.tables.remove('auth_user_role', 1)
+  t.match(now(), { isElevated: false, roles: [], uis: [] })
+  t.equal(now().may('macro'), false)
+  world.tables.remove('auth_user_site', 2)
+  t.match(meIn(world, token), { sites: [{ id: 9 }] })
+})
+
+for (const token of ['', 'x', 'x'.repeat(31), 'x'.repeat(33), 'x'.repeat(100_000), '__proto__', '\u0000'.repeat(32)])
+  t.test(`${JSON.stringify(token.slice(0, 8))} of ${token.length} letters is no token`, (t) => {
+    t.equal(meIn(peopleWorld(), token), INVALID)
+    t.end()
+  })
+
+t.test('who signs in for ever signs out itself, and nobody else', async (t) => {
+  const BOB = { ...ADA, id: 2, username: 'Bob' }
+  const world = peopleWorld(
+    {},
+    {
+      auth_user: [ADA, BOB],
+      auth_user_role: [1, 2].map((user_id) => ({ id: user_id, user_id, role_id: 5 })),
+      auth_user_site: [1, 2].map((user_id) => ({ id: user_id, user_id, site_id: 9 })),
+    },
+  )
+  const bobs = await tokenIn(world, { username: 'Bob', password: 'open sesame' })
+  const tokens: string[] = []
+  for (let i = 0; i < 150; i++) tokens.push(await tokenIn(world))
+  t.match(world.people.resolve(bobs, HERE), { userId: Number })
+  t.equal(tokens.filter((token) => meIn(world, token) !== INVALID).length, 99)
+  t.match(world.people.resolve(tokens.at(-1), HERE), { userId: 1 })
+})
+
+t.test(
+  'a session of the page ends after the shortest session_timeout_min without a use; a socket does not use it',
+  async (t) => {
+    const auth_role = [
+      { ...OPERATOR, session_timeout_min: 30 },
+      { ...OPERATOR, id: 6, session_timeout_min: 10 },
+      { ...OPERATOR, id: 7, session_timeout_min: null },
+    ]
+    const auth_user_role = auth_role.map(({ id }) => ({ id, user_id: 1, role_id: id }))
+    const world = peopleWorld({}, { auth_role, auth_user_role })
+    const token = (await world.people.signInUi({ username: 'Ada', password: 'open sesame' }, HERE)).issued?.token
+    await world.clock.run(599_999)
+    t.match(world.people.resolveUi(token, HERE), { userId: 1 })
+    await world.clock.run(599_999)
+    t.match(world.people.resolveUi(token, HERE, false), { userId: 1 })
+    await world.clock.run(1)
+    t.equal(world.people.resolveUi(token, HERE), INVALID)
+  },
+)
+
+t.test('session_timeout_min means nothing for a token of the REST surface', async (t) => {
+  const world = peopleWorld({}, { auth_role: [{ ...OPERATOR, session_timeout_min: 1 }] })
+  const token = await tokenIn(world)
+  await world.clock.run(HOUR_MS - 1)
+  t.match(world.people.resolve(token, HERE), { userId: Number })
+})
+
+t.test('a session of the page ends with its longest life, used or not, and at sign-out', async (t) => {
+  const world = peopleWorld()
+  const enter = async () =>
+    (await world.people.signInUi({ username: 'Ada', password: 'open sesame' }, HERE)).issued?.token
+  const one = await enter()
+  for (let hour = 1; hour < 12; hour++) {
+    await world.clock.run(HOUR_MS)
+    t.match(world.people.resolveUi(one, HERE), { userId: 1 })
+  }
+  await world.clock.run(HOUR_MS)
+  t.equal(world.people.resolveUi(one, HERE), INVALID)
+  const other = await enter()
+  world.people.logoutUi(other)
+  t.equal(world.people.resolveUi(other, HERE), INVALID)
+})
+
+t.test('a session is of who signed in: an import that gives the id to another account ends it', async (t) => {
+  const world = peopleWorld()
+  const token = await tokenIn(world)
+  world.tables.put('auth_user', { ...ADA, username: 'ADA' })
+  t.match(meIn(world, token), { id: 1 })
+  world.tables.put('auth_user', { ...ADA, username: 'Mallory' })
+  t.equal(meIn(world, token), INVALID)
+  world.tables.put('auth_user', ADA)
+  t.equal(meIn(world, token), INVALID, 'for good')
+})

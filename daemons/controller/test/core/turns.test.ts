@@ -1,0 +1,22 @@
+import t from 'tap'
+import { createTurns } from '../../core/turns.ts'
+
+t.test('what concerns one key happens one after another, what concerns others at once', async (t) => {
+  const turns = createTurns<number>()
+  const seen: string[] = []
+  const step = (name: string, waitMs: number) => async () => {
+    seen.push(`${name} begins`)
+    await new Promise((resolve) => setTimeout(resolve, waitMs))
+    seen.push(`${name} ends`)
+  }
+  await Promise.all([turns.run(1, step('a', 20)), turns.run(1, step('b', 0)), turns.run(2, step('c', 0))])
+  t.strictSame(seen, ['a begins', 'c begins', 'c ends', 'a ends', 'b begins', 'b ends'])
+})
+
+t.test('a change that fails is told to who asked, and holds up nobody', async (t) => {
+  const turns = createTurns<string>()
+  const fails = turns.run('a', () => Promise.reject(new Error('no')))
+  const next = turns.run('a', async () => 7)
+  await t.rejects(fails, { message: 'no' })
+  t.equal(await next, 7)
+})

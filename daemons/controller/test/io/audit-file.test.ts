@@ -1,0 +1,144 @@
+/** Tests of io/audit-file.ts and io/audit-batches.ts: when a record is on the disk, and what happens when it cannot be. */
+import { existsSync, readFileSync, truncateSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { openAudit, recordOf, rowsIn } from './audit-here.ts'
+
+/** Gives a thread's reply the time to come. */
+const soon = (ms = 30) => new Promise((resolve) => setTimeout(resolve, ms))
+
+t.test('1 Audit record: holds method, path, status, elapsed time, client IP, user, and grant or reason', async (t) => {
+  const folder = t.testdir()
+  const { audit } = await openAudit(t, { folder })
+  await audit.add(recordOf({ runId: 5 }), true)
+  await audit.add(recordOf({ granted: false, reason: 'scope_denied', status: 403, userId: null, username: null }), true)
+  const common = { at: 1_900_000_000_000, request_type: 'rest_api', method: 'POST', path: '/api/control/command' }
+  t.match(rowsIn(folder), [
+    { ...common, id: 1, status: 200, elapsed_ms: 3, client_ip: '10.0.0.7', user_id: 7, username: 'ada', granted: 1 },
+    { ...common, id: 2, status: 403, granted: 0, reason: 'scope_denied', user_id: null, username: null, run_id: null },
+  ])
+  t.match(rowsIn(folder)[0], { reason: null, target: 'zone 12', run_id: 5 })
+})
+
+t.test('a record that nobody waits for is on the disk within the wait, with those of that time', async (t) => {
+  const folder = t.testdir()
+  const clock = fakeClock()
+  const { audit } = await openAudit(t, { folder, clock })
+  const kept = Array.from({ length: 10 }, (_, i) => audit.add(recordOf({ status: 200 + i })))
+  clock.advance(99)
+  await soon()
+  t.equal(rowsIn(folder).length, 0)
+  clock.advance(1)
+  await Promise.all(kept)
+  t.same(
+    rowsIn(folder).map(({ status }) => status),
+    Array.from({ length: 10 }, (_, i) => 200 + i),
+  )
+})
+
+t.test('a record that an answer waits for is written at once, with those before it', async (t) => {
+  const folder = t.testdir()
+  const { audit } = await openAudit(t, { folder, clock: fakeClock() })
+  void audit.add(recordOf({ status: 201 }))
+  await audit.add(recordOf({ status: 202 }), true)
+  t.same(
+    rowsIn(folder).map(({ status }) => status),
+    [201, 202],
+  )
+})
+
+t.test('a full batch is written without waiting', async (t) => {
+  const folder = t.testdir()
+  const { audit } = await openAudit(t, { folder, clock: fakeClock(), limits: { batch_rows: 5 } })
+  const kept = Array.from({ length: 7 }, () => audit.add(recordOf()))
+  await kept[4]
+  await soon()
+  t.equal(rowsIn(folder).length, 5)
+})
+
+t.test('10,000 records at once are a few commits, in order, none lost', async (t) => {
+  const folder = t.testdir()
+  const { audit } = await openAudit(t, { folder })
+  const kept = Array.from({ length: 10_000 }, (_, i) => audit.add(recordOf({ runId: i }), i % 100 === 99))
+  await Promise.all(kept)
+  const rows = rowsIn(folder)
+  t.equal(rows.length, 10_000)
+  t.ok(rows.every(({ run_id }, i) => run_id === i))
+  t.match(audit.counts(), { written: 10_000, lost: 0, waiting: 0 })
+})
+
+t.test('what is too much is counted and told in one line, and room is kept for what answers wait for', async (t) => {
+  const folder = t.testdir()
+  const clock = fakeClock()
+  const { audit, lines } = await openAudit(t, { folder, clock, limits: { queue_rows: 100, batch_rows: 1000 } })
+  for (let i = 0; i < 500; i++) void audit.add(recordOf())
+  t.match(audit.counts(), { waiting: 75, lost: 425 })
+  t.equal(audit.takes(), true)
+  const awaited = Array.from({ length: 25 }, () => audit.add(recordOf({ status: 299 }), true))
+  await Promise.all(awaited)
+  t.equal(rowsIn(folder).filter(({ status }) => status === 299).length, 25)
+  t.equal(lines.filter((line) => line.includes('audit_records_lost')).length, 1)
+  clock.advance(10_000)
+  t.match(lines.join(''), /audit_records_lost .*records=424/)
+})
+
+t.test('texts are cut and made plain before they are written', async (t) => {
+  const folder = t.testdir()
+  const { audit } = await openAudit(t, { folder })
+  await audit.add(recordOf({ path: `/api/x?token=secret`, username: 'a\0b\u0007\ud800' }), true)
+  t.match(rowsIn(folder), [{ path: '/api/x', username: 'a\ufffdb\ufffd\ufffd' }])
+})
+
+t.test('goes on where it ended, after a stop that wrote what waited', async (t) => {
+  const folder = t.testdir()
+  const first = await openAudit(t, { folder, clock: fakeClock() })
+  void first.audit.add(recordOf({ status: 201 }))
+  await first.stop()
+  t.equal(existsSync(join(folder, 'audit.db-wal')), false)
+  const second = await openAudit(t, { folder })
+  await second.audit.add(recordOf({ status: 202 }), true)
+  t.same(
+    rowsIn(folder).map(({ id, status }) => [id, status]),
+    [
+      [1, 201],
+      [2, 202],
+    ],
+  )
+})
+
+t.test('takes nothing once it was stopped', async (t) => {
+  const folder = t.testdir()
+  const { audit, stop } = await openAudit(t, { folder })
+  await stop()
+  t.equal(audit.takes(), false)
+  await audit.add(recordOf())
+  t.match(audit.counts(), { lost: 1, waiting: 0 })
+})
+
+t.test('a file that is none of SQLite is put aside, and a new one begun', async (t) => {
+  const folder = t.testdir({ 'audit.db': 'this is no database'.repeat(100) })
+  const { audit, lines } = await openAudit(t, { folder })
+  await audit.add(recordOf(), true)
+  t.equal(rowsIn(folder).length, 1)
+  t.match(readFileSync(join(folder, 'audit.db.broken'), 'utf8'), /^this is no database/)
+  t.match(lines.join(''), /audit_put_aside/)
+})
+
+t.test('a file that was torn is put aside when that shows, and no record is lost', async (t) => {
+  const folder = t.testdir()
+  const first = await openAudit(t, { folder })
+  await Promise.all(Array.from({ length: 5000 }, () => first.audit.add(recordOf())))
+  await first.stop()
+  const file = join(folder, 'audit.db')
+  truncateSync(file, Math.floor(readFileSync(file).length / 2))
+  const { audit } = await openAudit(t, { folder })
+  await audit.add(recordOf({ status: 299 }), true)
+  t.equal(rowsIn(folder).at(-1)?.status, 299)
+  t.ok(existsSync(`${file}.broken`))
+})
+
+t.test('a start says that there can be no audit', async (t) => {
+  const folder = t.testdir({ 'audit.db': {} })
+  await t.rejects(openAudit(t, { folder }), { code: 'audit_write_failed' })
+})

@@ -1,0 +1,74 @@
+/** Tests of io/audit-trim.ts: what goes, how much at once, and when nobody knows how old anything is. */
+import t, { type Test } from 'tap'
+import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
+import { openAudit, recordOf, rowsIn } from './audit-here.ts'
+
+const DAY_MS = 86_400_000
+const START = 1_900_000_000_000
+
+/** Passes time and gives the thread its turn, until nothing changes any more. */
+async function settle(folder: string, clock: FakeClock): Promise<number[]> {
+  let before = -1
+  for (;;) {
+    clock.advance(50)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    const ids = rowsIn(folder).map(({ id }) => Number(id))
+    if (ids.length === before) return ids
+    before = ids.length
+  }
+}
+
+/** Writes rows of these ages, in days, then begins anew so that a trim comes at once. */
+async function withAges(t: Test, ages: number[], limits: Record<string, number>) {
+  const folder = t.testdir()
+  const first = await openAudit(t, { folder })
+  await Promise.all(ages.map((days) => first.audit.add(recordOf({ at: START - days * DAY_MS }), true)))
+  await first.stop()
+  const clock = fakeClock(START)
+  const { lines } = await openAudit(t, { folder, clock, limits: { trim_rows: 3, trim_ms: 60_000, ...limits } })
+  return { folder, clock, lines }
+}
+
+t.test('removes what is too old, a few rows at a time', async (t) => {
+  const { folder, clock } = await withAges(t, [40, 39, 38, 37, 36, 35, 34, 33, 20, 10, 0], { keep_days: 30 })
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  t.equal(rowsIn(folder).length, 8, 'three of eight at first')
+  t.same(await settle(folder, clock), [9, 10, 11])
+})
+
+t.test('removes the oldest of too many', async (t) => {
+  const { folder, clock } = await withAges(t, Array(20).fill(0), { most_rows: 5 })
+  t.same(await settle(folder, clock), [16, 17, 18, 19, 20])
+})
+
+t.test('keeps a row that is old only by a clock that was set back, and what is behind it', async (t) => {
+  const { folder, clock } = await withAges(t, [0, 100, 100, 0], { keep_days: 30 })
+  t.same(await settle(folder, clock), [1, 2, 3, 4])
+})
+
+t.test('removes nothing for its age until a day after the clock was set', async (t) => {
+  const { folder, clock } = await withAges(t, [2, 1, 0], { keep_days: 30 })
+  t.equal((await settle(folder, clock)).length, 3)
+  clock.stepEpoch(1000 * DAY_MS)
+  clock.advance(60_000)
+  t.equal((await settle(folder, clock)).length, 3, 'the clock was set to years later')
+  clock.stepEpoch(-1000 * DAY_MS)
+  clock.advance(60_000)
+  await settle(folder, clock)
+  clock.advance(DAY_MS)
+  await settle(folder, clock)
+  clock.advance(60_000)
+  t.equal((await settle(folder, clock)).length, 3, 'and set back')
+})
+
+t.test('removes by age again once the clock has been steady for a day', async (t) => {
+  const { folder, clock } = await withAges(t, [2, 1, 0], { keep_days: 30 })
+  await settle(folder, clock)
+  clock.stepEpoch(1000 * DAY_MS)
+  clock.advance(60_000)
+  await settle(folder, clock)
+  clock.advance(DAY_MS)
+  t.same(await settle(folder, clock), [1, 2, 3])
+  clock.advance(60_000)
+  t.same(await settle(folder, clock), [])
+})
