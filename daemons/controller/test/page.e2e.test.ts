@@ -1,0 +1,295 @@
+/** The controller's pages in a real browser: signing in, zones under the hand, and what administrators look after. */
+import t, { type Test } from 'tap'
+import { until } from '#kit/test/until.ts'
+import { noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
+import type { PendingChange } from '../core/ui-ports.ts'
+import { type FakeHouse, refused } from './fake-house.ts'
+import { harbourHouse } from './harbour-house.ts'
+import { serveUi } from './ui-server.ts'
+
+interface Stage extends Rig {
+  house: FakeHouse
+  /** The controller stops, and comes back under the same address. */
+  stop(): Promise<void>
+  start(): Promise<void>
+}
+
+t.test('the pages of a controller', { skip: noBrowser, timeout: 90_000 }, async (t) => {
+  const house = harbourHouse()
+  const { url, port, server } = await serveUi(t, house, { pages: true })
+  const rig = await openRig(t, url, { pictures: 'controller', wanted: /ERR_CONNECTION_REFUSED/ })
+  const start = async () => void (await serveUi(t, house, { pages: true, port }))
+  await play<Stage>(t, { ...rig, house, stop: () => server.close(), start }, [
+    ['signs in by password and mailed code, and says what is wrong at each step', signIn],
+    ['shows zones by room with what they do, as it changes', zones],
+    ['sends what a hand moves, the last of it, and says at the zone what was refused', command],
+    ['says that contact is lost, and comes back by itself', contact],
+    ['runs a macro and says what came of it', macro],
+    ['shows what waits, names the row that does not fit, and applies all', pending],
+    ['finds refused calls and tells their reasons in plain words', audit],
+    ['switches the REST API, and says that it waits for a restart', rest],
+    ['asks to sign in again over the page, and ends at sign-out', again],
+    ['takes over who was handed over, and says what to do where there is nothing', handoff],
+  ])
+})
+
+async function signIn(t: Test, { page, audit, house }: Stage): Promise<void> {
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  await page.locator('.plate', { hasText: 'Harbour House' }).waitFor()
+  await audit(t, 'sign-in')
+  await page.getByLabel('User name').fill('sam')
+  await page.getByLabel('Password').fill('wrong')
+  await page.keyboard.press('Enter')
+  await page.locator('.refusal', { hasText: 'Name and password fit no account' }).waitFor()
+  await page.getByLabel('Password').fill('engine room')
+  await page.keyboard.press('Enter')
+  await page.getByText('A code was mailed to s***@harbour.example.').waitFor()
+  await page.getByText(/Good for another (5:00|4:5\d)\./).waitFor()
+  t.ok(await page.getByRole('button', { name: /^New code in \d+ s$/ }).isDisabled())
+  t.equal(await page.evaluate("document.activeElement.getAttribute('name')"), 'code')
+  await audit(t, 'sign-in-code')
+  await page.getByLabel('Code').fill('AAAAAA')
+  await page.keyboard.press('Enter')
+  await page.locator('.err', { hasText: 'not the code of the newest mail' }).waitFor()
+  t.equal(await page.evaluate("document.activeElement.getAttribute('name')"), 'code', 'the hand goes on there')
+  await page.getByLabel('Code').fill('k7m pq2')
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Lobby' }).waitFor()
+  const kept = await page.context().cookies()
+  t.match(kept, [{ name: 'svc_controller', httpOnly: true, sameSite: 'Strict', path: '/' }])
+  t.notOk((await page.content()).includes([...house.sessions.keys()][0] ?? '-'))
+  t.equal(await page.evaluate('document.cookie + sessionStorage.length + localStorage.length'), '00')
+}
+
+const tile = ({ page }: Stage, name: string) =>
+  page.locator('.tile', { has: page.getByRole('heading', { name, exact: true }) })
+
+async function zones(t: Test, stage: Stage): Promise<void> {
+  const { page, house, audit } = stage
+  t.same(await page.locator('.room h2').allTextContents(), ['Bar Ground floor', 'Lobby Ground floor', 'Not in a room'])
+  await page.getByText('2 of 8 zones are unknown.').waitFor()
+  await tile(stage, 'Window blinds')
+    .getByText(/No contact since \d\d:\d\d, 26\smin ago\./)
+    .waitFor()
+  await tile(stage, 'Boiler').getByText('Not heard since').waitFor()
+  await tile(stage, 'Heat').getByText('20.9').waitFor()
+  await audit(t, 'zones')
+  const before = await tile(stage, 'Ceiling').boundingBox()
+  house.report(1, { level: 25 })
+  await tile(stage, 'Ceiling').locator('.val', { hasText: '25' }).waitFor()
+  house.report(1, { state: 'off', level: 0 })
+  await tile(stage, 'Ceiling').locator('.val', { hasText: 'Off' }).waitFor()
+  t.equal(await page.getByRole('button', { name: 'Ceiling: Off' }).getAttribute('aria-pressed'), 'true')
+  t.same(await tile(stage, 'Ceiling').boundingBox(), before, 'nothing moves when a value changes')
+  house.reportDevice(3, { state: 'online' })
+  house.report(4, { state: 'open' })
+  await page.getByText('1 of 8 zones is unknown.').waitFor()
+  await page.locator('#main').focus()
+  await page.keyboard.press('ArrowDown')
+  t.equal(await page.evaluate("document.activeElement.getAttribute('aria-label')"), 'Counter: Off')
+  await page.keyboard.press('ArrowDown')
+  t.equal(await page.evaluate("document.activeElement.getAttribute('aria-label')"), 'Music: volume')
+  await page.locator('#main').focus()
+  await page.keyboard.press('/')
+  await page.keyboard.type('bar mus')
+  await page.locator('.tile').nth(1).waitFor({ state: 'detached' })
+  t.equal(await page.locator('.tile h3').textContent(), 'Music')
+  await page.getByLabel('Filter rooms and zones').fill('cellar')
+  await page.getByText('No room and no zone matches cellar').waitFor()
+  await page.keyboard.press('Escape')
+  await page.locator('.tile').nth(7).waitFor()
+}
+
+async function command(t: Test, stage: Stage): Promise<void> {
+  const { page, house, audit } = stage
+  const slider = page.getByRole('slider', { name: 'Counter: level' })
+  const before = await tile(stage, 'Counter').boundingBox()
+  await slider.evaluate((input: HTMLInputElement) => {
+    for (let level = 1; level <= 70; level++) {
+      input.value = String(level)
+      input.dispatchEvent(new Event('input', { bubbles: true }))
+    }
+  })
+  await tile(stage, 'Counter').locator('.val', { hasText: '70' }).waitFor()
+  await until('the last level is sent', async () => JSON.stringify(house.asked.at(-1)?.body).includes('70'))
+  t.same(house.asked.at(-1)?.body, { zone_id: 2, command: 'level', args: { level: 70 } })
+  t.ok(house.asked.length <= 10, `${house.asked.length} commands for 70 moves`)
+  house.report(2, { state: 'on', level: 70 })
+  house.answers.push({ status: 200, body: { json: { success: false, error: 'driver_timeout' } }, reason: null })
+  await page.getByRole('button', { name: 'Counter: Off' }).click()
+  await tile(stage, 'Counter').getByRole('alert').getByText('The device did not answer within 5 s.').waitFor()
+  await tile(stage, 'Counter').locator('.val', { hasText: '70' }).waitFor()
+  t.same(await tile(stage, 'Counter').boundingBox(), before, 'what is said has its place already')
+  house.answers.push(refused(403, 'unauthorized', 'scope_denied'))
+  await page.getByRole('button', { name: 'Window blinds: Stop' }).click()
+  await tile(stage, 'Window blinds').getByText('Your role does not allow this here.').waitFor()
+  await page.getByRole('button', { name: 'Heat: warmer' }).click()
+  await page.getByRole('button', { name: 'Heat: warmer' }).click()
+  await until('the setpoint is sent', async () => JSON.stringify(house.asked.at(-1)?.body).includes('22.5'))
+  await audit(t, 'zones-refused')
+  for (const size of [{ width: 390, height: 844 }]) {
+    await page.setViewportSize(size)
+    for (const control of await page.locator('.ctl button, .ctl input').all()) {
+      const box = await control.boundingBox()
+      t.ok(
+        box && box.height >= 44 && box.width >= 44,
+        `${await control.getAttribute('aria-label')} can be hit by a thumb`,
+      )
+    }
+  }
+  await page.setViewportSize({ width: 1280, height: 800 })
+}
+
+async function contact(t: Test, { page, stop, start, audit }: Stage): Promise<void> {
+  await stop()
+  await page.getByText('No contact with this controller').waitFor()
+  t.ok(await page.getByRole('button', { name: 'Counter: On' }).isDisabled())
+  t.ok(await page.getByRole('slider', { name: 'Counter: level' }).isDisabled())
+  await audit(t, 'zones-no-contact')
+  await start()
+  await page.locator('.banner').waitFor({ state: 'detached' })
+  t.notOk(await page.getByRole('button', { name: 'Counter: On' }).isDisabled())
+}
+
+async function macro(_t: Test, { page, house }: Stage): Promise<void> {
+  await page.getByRole('button', { name: 'Run Close down' }).click()
+  await page.getByText(/Ran, ended at \d\d:\d\d:\d\d\./).waitFor()
+  house.answers.push({ status: 200, body: { json: { success: false, error: 'step 2 failed' } }, reason: null })
+  await page.getByRole('button', { name: 'Run Flush the pipes' }).click()
+  await page.getByText('Not done: step 2 failed.').waitFor()
+}
+
+async function pending(t: Test, { page, house, visit, audit }: Stage): Promise<void> {
+  await visit('pending')
+  await page.getByText('No changes wait').waitFor()
+  house.pending = changes
+  await page.getByText('3 changes wait.').waitFor()
+  await page.getByRole('link', { name: 'Pending 3' }).waitFor()
+  await page.getByText('a new secret').waitFor()
+  await audit(t, 'pending')
+  await page.getByRole('button', { name: 'Apply all' }).click()
+  await page.getByText('The device it names is gone.').waitFor()
+  await page.getByText('Nothing was applied.').waitFor()
+  await audit(t, 'pending-refused', 'unpictured')
+  house.pending = changes.slice(0, 2)
+  await page.getByText('2 changes wait.').waitFor()
+  await page.getByRole('button', { name: 'Discard all' }).click()
+  await page.getByRole('button', { name: 'Keep changes' }).click()
+  await page.getByRole('button', { name: 'Apply all' }).click()
+  await page.getByText('2 changes are applied.').waitFor()
+  await page.getByText('Nothing waits.').waitFor()
+}
+
+const changes: PendingChange[] = [
+  {
+    id: 1,
+    at: Date.now(),
+    by: 'sam',
+    kind: 'change',
+    table: 'zone',
+    rowId: 7,
+    name: 'Lobby',
+    columns: [
+      { column: 'name', isSecret: false, before: 'Lobby', after: 'Lobby east' },
+      { column: 'position', isSecret: false, before: null, after: 4 },
+    ],
+  },
+  {
+    id: 2,
+    at: Date.now(),
+    by: 'import',
+    kind: 'add',
+    table: 'device',
+    rowId: null,
+    name: 'Projector',
+    columns: [
+      { column: 'transport', isSecret: false, before: null, after: { kind: 'tcp', host: '10.20.4.9', port: 4352 } },
+      { column: 'password', isSecret: true, before: null, after: null },
+    ],
+  },
+  { id: 3, at: Date.now(), by: 'import', kind: 'remove', table: 'zone', rowId: 9, name: 'refused', columns: [] },
+]
+
+async function audit(t: Test, { page, house, visit, audit: look }: Stage): Promise<void> {
+  await house.parts.audit.add({
+    at: Date.now(),
+    requestType: 'rest_api',
+    method: 'POST',
+    path: '/api/control/command',
+    status: 403,
+    elapsedMs: 2,
+    clientIp: '10.20.4.40',
+    userId: 9,
+    username: 'bms',
+    granted: false,
+    reason: 'scope_denied',
+    target: 'zone 12',
+    runId: null,
+  })
+  await visit('audit')
+  await page.getByRole('cell', { name: 'out of scope' }).first().waitFor()
+  await page.getByRole('cell', { name: 'wrong name or password' }).waitFor()
+  await page.getByRole('button', { name: 'bms' }).click()
+  await page.getByText('The zone or device is on no UI that the roles allow.').waitFor()
+  await page.locator('.facts dd', { hasText: '10.20.4.40' }).waitFor()
+  await look(t, 'audit')
+  await page.getByLabel('Filter by reason').selectOption({ label: 'wrong code' })
+  await page.getByRole('cell', { name: 'out of scope' }).first().waitFor({ state: 'detached' })
+  await page.getByRole('cell', { name: 'wrong code' }).waitFor()
+  await page.getByLabel('Filter by user').fill('nobody of that name')
+  await page.getByText('No call fits this choice').waitFor()
+  await page.getByText('Granted', { exact: true }).click()
+  await page.getByLabel('Filter by user').fill('sam')
+  await page.getByRole('cell', { name: 'granted' }).first().waitFor()
+}
+
+async function rest(t: Test, { page, house, visit, audit: look }: Stage): Promise<void> {
+  await visit('system')
+  const flip = page.getByRole('switch', { name: 'Other systems may use the REST API' })
+  const box = await flip.boundingBox()
+  await flip.click()
+  await page.getByText('Set to off; until the controller restarts it stays on').waitFor()
+  t.same(house.rest, { isSet: false, isRunning: true })
+  t.same(await flip.boundingBox(), box, 'the switch stays under the hand')
+  await look(t, 'system')
+  await flip.click()
+  await page.getByText('It runs, as it is set.').waitFor()
+}
+
+async function again(t: Test, { page, house, visit, audit: look }: Stage): Promise<void> {
+  await visit('zones')
+  house.sessions.clear()
+  await page.getByRole('heading', { name: 'Sign in again' }).waitFor()
+  await look(t, 'sign-in-again', 'unpictured')
+  t.equal(await page.getByLabel('User name').inputValue(), 'sam')
+  await page.getByLabel('User name').fill('ada')
+  await page.getByLabel('Password').fill('front desk')
+  await page.keyboard.press('Enter')
+  await page.getByText('of 5 zones').waitFor()
+  t.equal(
+    house.records.filter(({ path, username }) => path === '/ui/zones' && username === 'ada').length,
+    1,
+    'asked once',
+  )
+  t.equal(await page.getByRole('link', { name: 'Audit' }).count(), 0, 'staff has no admin pages')
+  await page.getByText('Only elevated roles command this.').or(page.getByText('Not heard since')).first().waitFor()
+  await visit('account')
+  await page.getByText('no: sees the zones of its UIs').waitFor()
+  await look(t, 'account', 'unpictured')
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  t.same(await page.context().cookies(), [])
+}
+
+async function handoff(t: Test, { page, house, audit: look }: Stage): Promise<void> {
+  house.nonces.set('n'.repeat(48), 'sam')
+  house.change('zone', [])
+  house.change('macro', [])
+  const url = new URL(page.url()).origin
+  await page.context().addCookies([{ name: 'svc_handoff', value: 'n'.repeat(48), url, httpOnly: true }])
+  await page.goto(url)
+  await page.getByText('This building has no zones yet').waitFor()
+  await page.getByText('plantroom controller import FILE').waitFor()
+  t.notOk((await page.context().cookies()).some(({ name }) => name === 'svc_handoff'))
+  await look(t, 'zones-none')
+}

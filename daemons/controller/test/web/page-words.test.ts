@@ -1,0 +1,136 @@
+/** Tests of web/sign-in-words.ts, web/command-words.ts, web/audit-words.ts and web/pending-words.ts. */
+import t from 'tap'
+import { CallFault, NoContact } from '#kit/web/call.ts'
+import type { AuditReason } from '../../core/audit.ts'
+import { type AuditChoice, auditQuery, outcomeSentence, outcomeWords, reasonChoices } from '../../web/audit-words.ts'
+import { commandSentence } from '../../web/command-words.ts'
+import { changeTitle, columnTexts, pendingSentence, refusedRows } from '../../web/pending-words.ts'
+import { codeLifeText, signInSentence, typedCode } from '../../web/sign-in-words.ts'
+
+t.test('never says whether the name or the password was wrong', async (t) => {
+  const said = signInSentence('invalid_credential', 'invalid credential')
+  t.match(said, /Name and password fit no account/)
+  t.notMatch(said, /unknown|disabled|wrong/i)
+})
+
+t.test('says what to do about every refusal of a sign-in, and passes on what it does not know', async (t) => {
+  for (const error of ['missing_credential', 'remote_denied', 'no_sites', 'no_roles', '2fa_no_email', '2fa_mismatch'])
+    t.notMatch(signInSentence(error, 'x'), /refused: /, error)
+  t.equal(signInSentence('slow_down', 'Wait 4 s'), 'The controller refused: Wait 4 s.')
+  t.equal(signInSentence('constructor', ''), 'The controller refused: constructor.')
+})
+
+t.test('counts a code down, and takes it as people type it', async (t) => {
+  t.equal(codeLifeText(299_001), 'Good for another 5:00.')
+  t.equal(codeLifeText(61_000), 'Good for another 1:01.')
+  t.match(codeLifeText(0), /time for this code is over/)
+  t.equal(typedCode(' k7m-pq2 '), 'K7MPQ2')
+})
+
+t.test('says why a command was not carried out', async (t) => {
+  const fault = (status: number, error: string, message?: string) =>
+    new CallFault(status, { error, ...(message ? { message } : {}) })
+  t.equal(commandSentence(fault(403, 'unauthorized')), 'Your role does not allow this here.')
+  t.equal(commandSentence(fault(200, 'driver_timeout')), 'The device did not answer within 5 s.')
+  t.equal(commandSentence(fault(200, 'relay stuck')), 'Not done: relay stuck.')
+  t.equal(commandSentence(fault(200, 'x', 'The lamp is broken.')), 'Not done: The lamp is broken.')
+  t.match(commandSentence(new NoContact(null)), /whether it was done is not known/)
+})
+
+t.test('1 Audit denial reasons: each has plain words', async (t) => {
+  // A reason that is added and has no words here does not compile.
+  const all: Record<AuditReason, true> = {
+    malformed_body: true,
+    missing_credential: true,
+    invalid_credential: true,
+    no_sites: true,
+    no_roles: true,
+    '2fa_required': true,
+    '2fa_mismatch': true,
+    '2fa_no_email': true,
+    invalid_session: true,
+    remote_denied: true,
+    unauthorized: true,
+    role_denied: true,
+    elevation_denied: true,
+    scope_denied: true,
+    unknown_macro: true,
+    elevated_table: true,
+    invalid_projection: true,
+    redacted_filter: true,
+    secure_filtered: true,
+    invalid_action: true,
+    not_implemented: true,
+    rest_disabled: true,
+    method_not_allowed: true,
+    bad_target: true,
+    unknown_entity: true,
+    unknown_modifier: true,
+    foreign_origin: true,
+    bad_query: true,
+    busy: true,
+    mail_failed: true,
+  }
+  t.same(reasonChoices.map(([reason]) => reason).sort(), Object.keys(all).sort())
+  const entry = { ...row, reason: 'scope_denied', granted: false, status: 403 }
+  t.equal(outcomeWords(entry), 'out of scope')
+  t.match(outcomeSentence(entry), /no UI that the roles allow/)
+  t.equal(outcomeWords({ ...row, granted: false, status: 500 }), 'failed, 500')
+  t.equal(outcomeWords({ ...entry, reason: 'constructor' }), 'constructor')
+})
+
+const row = {
+  id: 1,
+  at: 0,
+  request_type: 'ui',
+  method: 'GET',
+  path: '/ui/me',
+  status: 200,
+  elapsed_ms: 1,
+  client_ip: '::1',
+  username: null,
+  granted: true,
+  reason: null,
+  target: null,
+  run_id: null,
+}
+
+t.test('asks for what was chosen, and leaves out what was not', async (t) => {
+  const nothing: AuditChoice = { outcome: 'all', user: ' ', path: '', reason: '', hours: '' }
+  t.equal(auditQuery(nothing, 0, null), 'limit=100')
+  const some: AuditChoice = { outcome: 'refused', user: 'a&b', path: '/api', reason: 'no_roles', hours: '1' }
+  t.equal(
+    auditQuery(some, 3_600_500.7, 9),
+    'limit=100&granted=false&user=a%26b&path=%2Fapi&reason=no_roles&from=500&before=9',
+  )
+})
+
+t.test('names a change and its columns, and no secret', async (t) => {
+  const change = {
+    id: 1,
+    at: 0,
+    by: 'sam',
+    kind: 'change',
+    table: 'zone_group',
+    row_id: 12,
+    name: 'Lobby',
+    columns: [],
+  } as const
+  t.equal(changeTitle({ ...change, columns: [] }), 'Changed: zone group 12, Lobby')
+  t.equal(changeTitle({ ...change, columns: [], kind: 'add', row_id: null, name: null }), 'New: zone group')
+  t.same(columnTexts({ column: 'api_key', secret: true }), {
+    name: 'api key',
+    before: 'a secret',
+    after: 'a new secret',
+  })
+  t.same(columnTexts({ column: 'x', secret: false, before: null, after: true }), {
+    name: 'x',
+    before: '–',
+    after: 'yes',
+  })
+  const long = columnTexts({ column: 'x', secret: false, before: { a: [1] }, after: 'y'.repeat(5000) })
+  t.equal(long.before, '{"a":[1]}')
+  t.ok(long.after.length < 400)
+  t.equal(pendingSentence(1), '1 change waits.')
+  t.same([...refusedRows([{ field: '7', message: 'gone' }])], [[7, 'gone']])
+})

@@ -1,0 +1,101 @@
+/** Which page is shown: sign-in, or one of the pages inside the shell. */
+import type { VNode } from 'preact'
+import { isLost } from '#kit/web/contact.ts'
+import { html } from '#kit/web/html.ts'
+import type { IconName } from '#kit/web/icon.ts'
+import { useKeys } from '#kit/web/keys.ts'
+import { say } from '#kit/web/lamp.ts'
+import { lazy } from '#kit/web/lazy.ts'
+import { goTo, linkTo, place } from '#kit/web/route.ts'
+import { type Entry, type PlateFacts, plate, Shell } from '#kit/web/shell.ts'
+import type { PersonView } from '../core/person.ts'
+import { isSignedOut, me, site } from './session.ts'
+import { allZones, list, pendingCount } from './state.ts'
+import { shortVerdict } from './zone-words.ts'
+import { ZonesPage } from './zones-page.ts'
+
+const SignIn = lazy(async () => (await import('./sign-in.ts')).SignIn)
+const SignedOut = lazy(async () => (await import('./sign-in.ts')).SignedOut)
+const PendingPage = lazy(async () => (await import('./pending-page.ts')).PendingPage)
+const AuditPage = lazy(async () => (await import('./audit-page.ts')).AuditPage)
+const SystemPage = lazy(async () => (await import('./system-page.ts')).SystemPage)
+const AccountPage = lazy(async () => (await import('./account-page.ts')).AccountPage)
+
+/** The pages of the rail, by the word in the address; some are for elevated sessions. */
+const ENTRIES: readonly { word: string; label: string; icon: IconName; key: string; isElevated?: true }[] = [
+  { word: 'zones', label: 'Zones', icon: 'rooms', key: 'z' },
+  { word: 'pending', label: 'Pending', icon: 'waiting', key: 'p', isElevated: true },
+  { word: 'audit', label: 'Audit', icon: 'journal', key: 'a', isElevated: true },
+  { word: 'system', label: 'System', icon: 'system', key: 's', isElevated: true },
+  { word: 'account', label: 'Account', icon: 'users', key: 'u' },
+]
+
+/** The whole page. */
+export function App(): VNode {
+  const person = me.value
+  if (person) return html`<${Signed} person=${person} />`
+  if (person === null) return html`<${SignIn} plate=${plate(plateFacts())} />`
+  const wait = isLost.value
+    ? say(
+        'warn',
+        'No contact with this controller',
+        'It is asked again every few seconds; this page comes back by itself.',
+      )
+    : say('busy', 'Asking the controller who you are', 'This usually takes less than a second.')
+  return html`<main class="alone" id="main"><h1 class="sr">Plantroom controller</h1><div class="panel alone-in">${wait}</div></main>`
+}
+
+function plateFacts(): PlateFacts {
+  return { role: 'Controller', name: site.value?.name ?? 'Unnamed site', address: location.host }
+}
+
+function Signed({ person }: { person: PersonView }): VNode {
+  const entries = ENTRIES.filter(({ isElevated }) => person.elevated || !isElevated)
+  useKeys('Everywhere', [
+    { key: '?', what: 'shows these keys', run: () => false },
+    ...entries.map(({ word, label, key }) => ({ key: `g ${key}`, what: label, run: () => go(word) })),
+    { key: '/', what: 'filter', run: focusFilter },
+  ])
+  const here = entries.find(({ word }) => word === place.value[0]) ?? entries[0]
+  const facts = plateFacts()
+  const title = `${here?.label ?? 'Zones'} – ${facts.name}`
+  if (document.title !== title) document.title = title
+  const shown = entries.map(({ word, label, icon }): Entry => {
+    const count =
+      word === 'pending'
+        ? countText(pendingCount.value)
+        : word === 'zones'
+          ? countText(list.value && allZones.value.length)
+          : ''
+    return { href: linkTo(word), label, icon, isHere: word === here?.word, count }
+  })
+  return html`<${Shell} plate=${facts} entries=${shown} footer=${footer(person)}
+      state=${list.value ? shortVerdict(allZones.value) : undefined}>${page(here?.word)}</${Shell}>
+    ${isSignedOut.value ? html`<${SignedOut} />` : null}`
+}
+
+function countText(count: number | null): string {
+  return count === null || count === 0 ? '' : String(count)
+}
+
+function page(word: string | undefined): VNode {
+  if (word === 'pending') return html`<${PendingPage} />`
+  if (word === 'audit') return html`<${AuditPage} />`
+  if (word === 'system') return html`<${SystemPage} />`
+  if (word === 'account') return html`<${AccountPage} />`
+  return html`<${ZonesPage} />`
+}
+
+function footer({ full_name: name, username }: PersonView): VNode {
+  return html`Signed in as<br />${name ?? username}`
+}
+
+function go(name: string): undefined {
+  goTo(name)
+}
+
+function focusFilter(): boolean {
+  const field = document.querySelector<HTMLElement>('[data-filter]')
+  field?.focus()
+  return field !== null
+}

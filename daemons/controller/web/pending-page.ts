@@ -1,0 +1,111 @@
+/** Pending: what will change with Apply All, column by column; a row that does not fit is named, and nothing is applied by halves. */
+import type { VNode } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { Act } from '#kit/web/button.ts'
+import { CallFault, sentenceOf } from '#kit/web/call.ts'
+import { Confirm } from '#kit/web/dialog.ts'
+import { type Child, html } from '#kit/web/html.ts'
+import { lamp, say, verdict } from '#kit/web/lamp.ts'
+import { daemonNow, zone } from '#kit/web/now.ts'
+import { sinceText, UNKNOWN } from '#kit/web/numbers.ts'
+import { toast } from '#kit/web/toast.ts'
+import { api, type Change, type Pending } from './api.ts'
+import { changeTitle, columnTexts, pendingSentence, refusedRows } from './pending-words.ts'
+import { pendingCount } from './state.ts'
+
+/** More are shown when they are asked for: an import may bring thousands. */
+const MOST_SHOWN = 100
+
+/** What is wrong, and with which rows. */
+interface Refusal {
+  sentence: string
+  rows: ReadonlyMap<number, string>
+}
+
+/** The page. */
+export function PendingPage(): VNode {
+  const [known, setKnown] = useState<Pending | null>(null)
+  const [refusal, setRefusal] = useState<Refusal | null>(null)
+  const [isBusy, setBusy] = useState(false)
+  const [isAsked, setAsked] = useState(false)
+  const [isWhole, setWhole] = useState(false)
+
+  async function read(): Promise<void> {
+    const answer = await api.pending()
+    pendingCount.value = answer.changes.length
+    setKnown(answer)
+  }
+  async function run(what: () => Promise<void>): Promise<void> {
+    setBusy(true)
+    setRefusal(null)
+    try {
+      await what()
+    } catch (thrown) {
+      setRefusal({ sentence: sentenceOf(thrown), rows: refusedRows(thrown instanceof CallFault ? thrown.fields : []) })
+      if (thrown instanceof CallFault && thrown.code === 'pending_changed') await read().catch(() => {})
+    }
+    setBusy(false)
+  }
+  const look = (): void => void run(read)
+  const act = (what: (revision: number) => Promise<string>): void =>
+    void run(async () => {
+      if (known === null) return
+      toast(await what(known.revision))
+      await read()
+    })
+  // Others change things too: what they add is seen by its count.
+  useEffect(look, [pendingCount.value])
+
+  if (known === null)
+    return html`<div class="head"><h1>Pending</h1></div><section class="panel">${nothingYet(refusal, look)}</section>`
+  const count = known.changes.length
+  const applyAll = (): void => act(async (revision) => appliedText((await api.apply(revision)).applied))
+  const discardAll = (): void =>
+    act(async (revision) => {
+      await api.discard(revision)
+      return 'All changes are discarded.'
+    })
+  const buttons = html`<div class="acts start"><${Act} kind="primary" waits=${isBusy} run=${applyAll}>Apply all</${Act}>
+    <${Act} kind="danger" waits=${isBusy} run=${() => setAsked(true)}>Discard all</${Act}></div>`
+  return html`<h1 class="sr">Pending</h1>${verdict({ lit: count > 0 ? 'warn' : 'ok', sentence: pendingSentence(count) })}
+    ${count > 0 ? buttons : null}
+    ${refusal ? html`<p class="refusal" role="alert" data-s="fault">${lamp('fault')}<span>${refusal.sentence} Nothing was applied.</span></p>` : null}
+    ${count === 0 ? html`<section class="panel">${say('off', 'No changes wait', 'An import into a running controller, and changes of roles, wait here until somebody applies them.')}</section>` : null}
+    ${known.changes.slice(0, isWhole ? undefined : MOST_SHOWN).map((change) => panel(change, refusal?.rows.get(change.id)))}
+    ${count > MOST_SHOWN && !isWhole ? html`<p class="end"><button class="btn" type="button" onClick=${() => setWhole(true)}>Show ${count - MOST_SHOWN} more changes</button></p>` : null}
+    ${
+      isAsked
+        ? html`<${Confirm} title=${`Discard ${count === 1 ? 'this change' : `all ${count} changes`}?`} text="They are gone then, and have to be made again. What runs now stays as it is."
+      act="Discard all" keep="Keep changes" run=${discardAll} close=${() => setAsked(false)} />`
+        : null
+    }`
+}
+
+function appliedText(applied: number): string {
+  return applied === 1 ? '1 change is applied.' : `${applied} changes are applied.`
+}
+
+function nothingYet(refusal: Refusal | null, again: () => void): Child {
+  if (refusal === null) return say('busy', 'Asking what waits', 'This usually takes less than a second.')
+  return say('fault', 'The changes could not be read', refusal.sentence, html`<${Act} run=${again}>Ask again</${Act}>`)
+}
+
+function panel(change: Change, fault: string | undefined): VNode {
+  const when = sinceText(change.at, daemonNow(), zone.value)
+  return html`<section class="panel change" key=${change.id} data-s=${fault ? 'fault' : undefined}>
+    <header><h2>${changeTitle(change)}</h2><span class="faint">by ${change.by}, ${when}</span></header>
+    ${fault ? html`<p class="in err" role="alert">${lamp('fault')}<span>${fault}</span></p>` : null}
+    ${change.columns.length === 0 ? null : table(change)}</section>`
+}
+
+/** A new row has no before, a removed one no after. */
+function table({ kind, columns }: Change): VNode {
+  const hasBefore = kind !== 'add'
+  const hasAfter = kind !== 'remove'
+  return html`<table class="table diff"><thead><tr><th>Column</th>${hasBefore ? html`<th>Before</th>` : null}${hasAfter ? html`<th>${hasBefore ? 'After' : 'Value'}</th>` : null}</tr></thead>
+    <tbody>${columns.map((column) => {
+      const { name, before, after } = columnTexts(column)
+      return html`<tr key=${name}><th scope="row">${name}</th>${hasBefore ? html`<td class="before">${hasAfter && before !== UNKNOWN ? html`<del>${before}</del>` : before}</td>` : null}
+        ${hasAfter ? html`<td class="after">${hasBefore ? html`<ins>${after}</ins>` : after}</td>` : null}</tr>`
+    })}</tbody></table>`
+}

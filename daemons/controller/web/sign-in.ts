@@ -1,0 +1,125 @@
+/** Signing in: name and password, then the mailed code where the account asks for one. */
+import type { VNode } from 'preact'
+import { useState } from 'preact/hooks'
+import { Act } from '#kit/web/button.ts'
+import { CallFault } from '#kit/web/call.ts'
+import { isLost } from '#kit/web/contact.ts'
+import { Dialog } from '#kit/web/dialog.ts'
+import { input, refusal } from '#kit/web/field.ts'
+import { type Form, useForm } from '#kit/web/form.ts'
+import { type Child, html } from '#kit/web/html.ts'
+import { lamp } from '#kit/web/lamp.ts'
+import { now } from '#kit/web/now.ts'
+import { api } from './api.ts'
+import { me, signedIn } from './session.ts'
+import { codeLifeText, signInSentence, typedCode } from './sign-in-words.ts'
+import { leave } from './state.ts'
+
+/** A code that was mailed. Times of the browser, epoch ms. */
+interface Challenge {
+  message: string
+  goodUntil: number
+  /** A new mail is sent no earlier. */
+  againAt: number
+}
+
+/** The controller mails anew only after this time. */
+const AGAIN_MS = 30_000
+
+/** The sign-in page. @param plate the name plate, so that nobody signs in to the wrong building */
+export function SignIn({ plate }: { plate: Child }): VNode {
+  const at = useSignIn('')
+  return html`<main class="alone" id="main"><div class="alone-in">${plate}
+    <form class="panel" onSubmit=${at.submit} novalidate><div class="in stack">
+      <h1>${at.challenge ? 'Code from the mail' : 'Sign in'}</h1>${fields(at)}
+      <${Act} kind="primary" type="submit" waits=${at.form.isBusy.value}>Sign in</${Act}>${under(at)}
+    </div></form>
+    <p class="small soft contact-line" role="status">${isLost.value ? html`${lamp('warn')} No contact with this controller. It is tried again by itself.` : null}</p></div></main>`
+}
+
+/** Asks again over the page, which stays as it is with everything typed. */
+export function SignedOut(): VNode {
+  const at = useSignIn(me.value?.username ?? '')
+  return html`<${Dialog} title=${at.challenge ? 'Code from the mail' : 'Sign in again'}>
+    <form onSubmit=${at.submit} novalidate class="again"><div class="stack">
+      ${at.challenge ? null : html`<p class="soft">The session is over: by time, a restart, or because the account was changed. The page stays as it is.</p>`}
+      ${fields(at, 'again')}${under(at)}</div>
+      <footer><button class="btn quiet" type="button" onClick=${() => void leave()}>Leave page</button>
+      <${Act} kind="primary" type="submit" waits=${at.form.isBusy.value}>Sign in</${Act}></footer></form>
+  </${Dialog}>`
+}
+
+interface SigningIn {
+  form: Form
+  challenge: Challenge | null
+  submit(event: Event): void
+  resend(): void
+  back(): void
+}
+
+function useSignIn(username: string): SigningIn {
+  const form = useForm({ username, password: '', code: '' })
+  const [challenge, setChallenge] = useState<Challenge | null>(null)
+
+  async function ask(code: string): Promise<void> {
+    const { username, password } = form.values.value
+    const given = { username: String(username).trim(), password: String(password) }
+    const answer = await api.signIn(code === '' ? given : { ...given, two_factor_token: code })
+    if (!('error' in answer)) {
+      if (answer.signed_in) signedIn(answer)
+      return
+    }
+    if (answer.error !== 'two_factor_auth') {
+      const sentence = signInSentence(answer.error, answer.message)
+      throw code === '' ? new Error(sentence) : atCode(sentence)
+    }
+    const atMs = Date.now()
+    form.set('code', '')
+    setChallenge({
+      message: answer.message,
+      goodUntil: atMs + (answer.ttl_seconds ?? 0) * 1000,
+      againAt: atMs + AGAIN_MS,
+    })
+  }
+  /** What is wrong stands at the field, and the hand goes on there. */
+  async function tryCode(code: string): Promise<void> {
+    if (code === '') throw atCode('Type the code that was mailed.')
+    await ask(code)
+  }
+  return {
+    form,
+    challenge,
+    submit(event) {
+      event.preventDefault()
+      const code = typedCode(String(form.values.value.code))
+      void form.submit(() => (challenge ? tryCode(code) : ask('')))
+    },
+    resend: () => void form.submit(() => ask('')),
+    back() {
+      form.settle({ ...form.values.value, password: '', code: '' })
+      setChallenge(null)
+    },
+  }
+}
+
+function atCode(message: string): CallFault {
+  return new CallFault(200, { error: '2fa_mismatch', message, fields: { code: message } })
+}
+
+function fields({ form, challenge }: SigningIn, kind: 'again' | 'first' = 'first'): VNode {
+  if (!challenge)
+    return html`${input({ form, name: 'username', label: 'User name', autocomplete: 'username', first: kind === 'first', kind: 'wide' })}
+      ${input({ form, name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', first: kind === 'again', kind: 'wide' })}${refusal(form)}`
+  const hint = 'Six letters and digits; capitals or not is the same.'
+  return html`<p class="soft">${challenge.message} ${codeLifeText(challenge.goodUntil - now.value)}</p>
+    ${input({ form, name: 'code', label: 'Code', autocomplete: 'one-time-code', mono: true, first: true, kind: 'wide code', hint })}${refusal(form)}`
+}
+
+/** No mail is said to be wrong: it may still be under way, or lie among those nobody reads. */
+function under({ form, challenge, resend, back }: SigningIn): VNode | null {
+  if (!challenge) return null
+  const waitS = Math.ceil((challenge.againAt - now.value) / 1000)
+  return html`<div class="resend"><p class="small soft">No mail? It can take a minute, and may lie in the junk folder.</p>
+    <div class="acts between"><button class="btn quiet" type="button" onClick=${back}>Back</button>
+    <${Act} waits=${waitS > 0 || form.isBusy.value} run=${resend}>${waitS > 0 ? `New code in ${waitS} s` : 'Send a new code'}</${Act}></div></div>`
+}

@@ -1,0 +1,65 @@
+/** The REST switch: what it does, what is set, and what runs until the next restart. */
+import type { VNode } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { Act } from '#kit/web/button.ts'
+import { sentenceOf } from '#kit/web/call.ts'
+import { isLost } from '#kit/web/contact.ts'
+import { html } from '#kit/web/html.ts'
+import { chip, lamp, say } from '#kit/web/lamp.ts'
+import { api, type Rest } from './api.ts'
+
+const RESTART = 'systemctl restart plantroom-controller'
+
+/** The page. */
+export function SystemPage(): VNode {
+  const [rest, setRest] = useState<Rest | null>(null)
+  const [refused, setRefused] = useState<string | null>(null)
+  const [isBusy, setBusy] = useState(false)
+  async function ask(what: () => Promise<Rest>): Promise<void> {
+    setBusy(true)
+    try {
+      setRest(await what())
+      setRefused(null)
+    } catch (thrown) {
+      setRefused(sentenceOf(thrown))
+    }
+    setBusy(false)
+  }
+  useEffect(() => {
+    void ask(api.rest)
+  }, [])
+  return html`<div class="head"><h1>System</h1></div>
+    <section class="panel narrow-panel" aria-label="REST API"><header><h2>REST API</h2>
+      ${rest ? chip(rest.running ? 'ok' : 'off', rest.running ? 'Runs' : 'Off') : null}</header>
+      ${rest ? body(rest, { refused, isBusy, flip: () => void ask(() => api.setRest(!rest.enabled)) }) : nothingYet(refused, () => void ask(api.rest))}</section>`
+}
+
+function nothingYet(refused: string | null, again: () => void): VNode {
+  if (refused === null) return say('busy', 'Asking what is set', 'This usually takes less than a second.')
+  return say('fault', 'The switch could not be read', refused, html`<${Act} run=${again}>Ask again</${Act}>`)
+}
+
+interface Switching {
+  refused: string | null
+  isBusy: boolean
+  flip(): void
+}
+
+/** Both lines at the foot are always there, so that the switch stays under the hand. */
+function body({ enabled, running, waits_for_restart: waits }: Rest, { refused, isBusy, flip }: Switching): VNode {
+  return html`<div class="in stack">
+    <label class="switch"><input type="checkbox" role="switch" checked=${enabled} disabled=${isBusy || isLost.value} onChange=${flip} />
+      Other systems may use the REST API</label>
+    <p class="soft">Other systems sign in at <code>/api/token</code>, read zones and devices, and send commands and macros, each within the roles of its account. Off, everything under <code>/api</code> but health and version answers “rest api disabled”. These pages work either way.</p>
+    <p class="rest-note" role="status" data-s=${refused ? 'fault' : waits ? 'warn' : undefined}>${note({ enabled, running, waits }, refused)}</p></div>`
+}
+
+function note(
+  { enabled, running, waits }: { enabled: boolean; running: boolean; waits: boolean },
+  refused: string | null,
+): VNode {
+  if (refused !== null) return html`${lamp('fault')}<span>Not saved: ${refused}</span>`
+  if (!waits)
+    return html`<span>It ${running ? 'runs' : 'is off'}, as it is set. A change takes effect after a restart.</span>`
+  return html`${lamp('warn')}<span>Set to ${enabled ? 'on' : 'off'}; until the controller restarts it stays ${running ? 'on' : 'off'}: <code>${RESTART}</code></span>`
+}

@@ -1,0 +1,169 @@
+/** What a zone does, in words and numbers: nothing is guessed, and what is not known is said to be so. */
+import type { Judgement, Lit } from '#kit/web/lamp.ts'
+import { age, fixed, listed, many, sinceText, THIN, UNKNOWN, whole } from '#kit/web/numbers.ts'
+import type { ZoneView } from '../core/zone-view.ts'
+
+/** A value and its unit; the unit is lighter. */
+export interface Shown {
+  value: string
+  unit: string
+}
+
+/** Where a slider begins and ends. */
+export interface Range {
+  min: number
+  max: number
+  step: number
+  unit: string
+}
+
+/** When something is said. */
+export interface When {
+  nowMs: number
+  zone: string | undefined
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  on: 'On',
+  off: 'Off',
+  true: 'On',
+  false: 'Off',
+  open: 'Open',
+  closed: 'Closed',
+  opening: 'Opens',
+  closing: 'Closes',
+  playing: 'Plays',
+  stopped: 'Stopped',
+  heating: 'Heats',
+  cooling: 'Cools',
+  idle: 'Idle',
+  ok: '',
+}
+
+/** Whether nothing is known of it now: its device is away, or has said nothing. */
+export function isUnknown({ values, device }: ZoneView): boolean {
+  if (device && device.state !== 'online') return true
+  const { state, ...others } = values
+  return (state === undefined || state === 'unknown') && Object.keys(others).length === 0
+}
+
+/** A slider of this zone. Levels are percent where the building says nothing else. */
+export function rangeOf({ min, max, unit }: ZoneView, verb: 'level' | 'volume' | 'setpoint'): Range {
+  const usual = verb === 'setpoint' ? { min: 5, max: 35, unit: '°C' } : { min: 0, max: 100, unit: '%' }
+  const low = min ?? usual.min
+  const high = max !== null && max > low ? max : low + (usual.max - usual.min)
+  const isFine = verb === 'setpoint' || high - low <= 30
+  return { min: low, max: high, step: isFine ? 0.5 : 1, unit: unit ?? usual.unit }
+}
+
+/** A number of a zone with its unit: `60 %`, `21.5 °C`, `−12.0 dB`. */
+export function quantity(value: number, unit: string): Shown {
+  const decimals = unit === '°C' || unit === 'dB' || !Number.isInteger(value) ? 1 : 0
+  return { value: fixed(value, decimals), unit }
+}
+
+/** The one value that stands large on its tile. */
+export function headline(zone: ZoneView): Shown {
+  if (isUnknown(zone)) return { value: UNKNOWN, unit: '' }
+  const { values } = zone
+  const { temperature, level, position, volume, value, setpoint } = values
+  if (values.mute === true) return { value: 'Muted', unit: '' }
+  if (typeof temperature === 'number') return quantity(temperature, '°C')
+  if (isOff(zone)) return { value: 'Off', unit: '' }
+  if (typeof level === 'number') return quantity(level, rangeOf(zone, 'level').unit)
+  if (typeof position === 'number') return quantity(position, '%')
+  if (typeof volume === 'number') return quantity(volume, rangeOf(zone, 'volume').unit)
+  if (typeof value === 'number') return quantity(value, zone.unit ?? '')
+  if (typeof value === 'string') return { value, unit: zone.unit ?? '' }
+  if (typeof setpoint === 'number') return quantity(setpoint, rangeOf(zone, 'setpoint').unit)
+  return { value: stateWord(zone) || UNKNOWN, unit: '' }
+}
+
+/** Its state as a word; empty where that says nothing beside the value. */
+export function stateWord({ values }: ZoneView): string {
+  const state = values.state === 'unknown' || values.state === undefined ? values.on : values.state
+  if (state === undefined) return ''
+  const text = String(state)
+  const word = Object.hasOwn(WORDS, text.toLowerCase()) ? WORDS[text.toLowerCase()] : undefined
+  return word ?? text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+/** Whether it is on; undefined where nobody knows. */
+export function isOn(zone: ZoneView): boolean | undefined {
+  if (isUnknown(zone)) return undefined
+  const { on, state, level } = zone.values
+  if (typeof on === 'boolean') return on
+  if (state === 'on' || state === true) return true
+  if (state === 'off' || state === false) return false
+  return typeof level === 'number' ? level > 0 : undefined
+}
+
+function isOff(zone: ZoneView): boolean {
+  return isOn(zone) === false && zone.verbs.includes('off')
+}
+
+/**
+ * What stands at the foot of a tile: why nothing is known, or what else there is to say.
+ * @param when asked only where the time is told, so that other tiles stand still
+ */
+export function footnote(zone: ZoneView, when: () => When): { lit: Lit | null; text: string } {
+  const { device, values, refused } = zone
+  if (device && device.state === 'offline') return { lit: 'gone', text: lostText(device.lastSeenAt, when()) }
+  if (device && device.state === 'unknown') return { lit: 'gone', text: 'Not heard since the controller started.' }
+  if (refused === 'elevation') return { lit: null, text: 'Only elevated roles command this.' }
+  if (refused === 'role') return { lit: null, text: 'Your role may look, not command.' }
+  if (isUnknown(zone)) return { lit: 'gone', text: 'The device does not say what this does.' }
+  const hasButtons = zone.verbs.includes('on') && isOn(zone) !== undefined
+  const said = [hasButtons ? '' : stateWord(zone), values.source, values.mode].filter(
+    (text) => typeof text === 'string' && text !== '',
+  )
+  const head = headline(zone).value
+  return { lit: null, text: said.filter((text) => text !== head).join(' · ') }
+}
+
+function lostText(lastSeenAt: number | null, { nowMs, zone }: When): string {
+  if (lastSeenAt === null) return 'No contact with its device.'
+  const ageMs = Math.max(1000, nowMs - lastSeenAt)
+  return `No contact since ${sinceText(lastSeenAt, nowMs, zone)}, ${age(ageMs, 1)} ago.`
+}
+
+/** Over all zones: how many are known, and which are not. */
+export function judgeZones(zones: readonly ZoneView[]): Judgement {
+  const unknown = zones.filter(isUnknown)
+  if (unknown.length === 0) {
+    const sentence = zones.length === 1 ? 'The zone is known.' : `${whole(zones.length, 'zones')} are known.`
+    return { lit: 'ok', sentence, why: onText(zones) }
+  }
+  const names = listed(unknown.map(({ name }) => name))
+  if (unknown.length === zones.length && zones.length > 1)
+    return {
+      lit: 'fault',
+      sentence: `${whole(zones.length, 'zones')} are unknown.`,
+      why: 'No device of theirs says what they do. Look at the network between the controller and its devices.',
+    }
+  const verb = unknown.length === 1 ? 'is' : 'are'
+  return {
+    lit: 'warn',
+    sentence: `${unknown.length} of ${many(zones.length, 'zone')} ${verb} unknown.`,
+    why: `${names}. Commands are still tried.`,
+  }
+}
+
+/** There is always a line below the verdict, so that the rooms stay where they are when it changes. */
+function onText(zones: readonly ZoneView[]): string {
+  const on = zones.filter(isOn)
+  if (on.length === 0) return 'Nothing is on.'
+  return `${listed(on.map(({ name }) => name))} ${on.length === 1 ? 'is' : 'are'} on.`
+}
+
+/** The same in a few words. */
+export function shortVerdict(zones: readonly ZoneView[]): { lit: Lit; words: string } {
+  const unknown = zones.filter(isUnknown).length
+  if (zones.length === 0) return { lit: 'off', words: 'No zones' }
+  return unknown === 0 ? { lit: 'ok', words: many(zones.length, 'zone') } : { lit: 'warn', words: `${unknown} unknown` }
+}
+
+/** One text of a value. */
+export function textOf({ value, unit }: Shown): string {
+  return unit === '' ? value : `${value}${THIN}${unit}`
+}
