@@ -1,0 +1,76 @@
+/** The controller put together: with assemble/ the only place that knows both io/ and api/. */
+import { join } from 'node:path'
+import { createMetrics, type Metrics } from '#kit/http/metrics.ts'
+import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
+import { createPresence } from '#kit/net/mdns/presence.ts'
+import { openRecords } from '#kit/records.ts'
+import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
+import { measureAudit } from './api/audit-metrics.ts'
+import { faultStatus } from './api/fault-status.ts'
+import { houseCallers } from './api/house-callers.ts'
+import { restSurface } from './api/rest-surface.ts'
+import { createTunnelMark } from './api/tunnel-mark.ts'
+import type { House } from './assemble/house.ts'
+import { importParts } from './assemble/import-parts.ts'
+import { type Brought, openRules } from './assemble/rules.ts'
+import { openUi } from './assemble/ui.ts'
+import type { ControllerConfig } from './config.ts'
+import { limitsOf } from './core/limit.ts'
+import { AuditFile } from './io/audit-file.ts'
+import { openSiteStore } from './io/database.ts'
+import { importAtStart } from './io/site-import.ts'
+
+/** Loads what was kept, and adds the parts in the order they depend on each other: the audit outlives all others. */
+export async function assemble(context: AssembleContext<ControllerConfig>): Promise<Assembled> {
+  const { clock, config, importFile, log, parts, stateFolder } = context
+  if (importFile !== undefined) await importAtStart(stateFolder, importFile, { ...importParts(config, clock), log })
+  const audit = new AuditFile({ folder: stateFolder, clock, log, limits: config.audit })
+  const metrics = createMetrics({ process: true })
+  measureAudit(metrics, audit)
+  const site = openSiteStore(stateFolder, clock, limitsOf(config.store))
+  const house: House = { context, audit, records: openRecords(context), site }
+  parts.add({ name: 'audit', start: () => audit.start(), stop: () => audit.stop() })
+  parts.add({ name: 'journal', start: () => {}, stop: () => house.records.close() })
+  parts.add({ name: 'site', start: () => {}, stop: () => site.close() })
+  const server = serverOf(house, openRules(house), metrics)
+  parts.add({ name: 'http', start: async () => void (await server.listen()), stop: () => server.close() })
+  const says = () => ({ role: 'controller', name: 'Plantroom controller' })
+  parts.add(createPresence({ ...context, daemon: 'controller', port: () => server.address().port, says }).part)
+  return { status: () => statusLine(audit) }
+}
+
+function serverOf(house: House, brought: Brought, metrics: Metrics): HttpServer {
+  const { audit, context } = house
+  const { clock, config, log, version } = context
+  const { rules, isRestEnabled } = brought
+  const ui = openUi(house, brought)
+  return createHttpServer({
+    log,
+    clock,
+    config: config.http,
+    identify: houseCallers(rules),
+    takeTicket: ui.takeTicket,
+    routes: ui.routes,
+    sockets: ui.sockets,
+    surface: restSurface({
+      rules,
+      audit,
+      clock,
+      log,
+      version,
+      isEnabled: isRestEnabled,
+      isTunnel: createTunnelMark(config.tunnel),
+      limits: { recordMs: config.audit.record_ms },
+    }),
+    web: { folder: join(import.meta.dirname, 'web/controller') },
+    faultStatus,
+    title: 'Plantroom controller',
+    version,
+    metrics,
+  })
+}
+
+function statusLine(audit: AuditFile): string {
+  const { isFailing, written } = audit.counts()
+  return isFailing ? 'the audit cannot be written: no command is taken' : `${written} calls recorded since the start`
+}

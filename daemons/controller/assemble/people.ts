@@ -1,0 +1,56 @@
+/** Who signs in, put together: passwords, mail, sessions, and where a call comes from. */
+import { readFileSync } from 'node:fs'
+import { createSlowDown } from '#kit/auth/slow-down.ts'
+import { Fault } from '#kit/fault.ts'
+import { networkOf } from '#kit/net/address.ts'
+import { limitsOf } from '../core/limit.ts'
+import { createPeople, type People } from '../core/people.ts'
+import { createRemoteness, type OriginOf } from '../core/remoteness.ts'
+import { settingOf } from '../core/settings.ts'
+import { openMailer } from '../io/mailer.ts'
+import { addresses, networksOf } from '../io/network-list.ts'
+import { createPasswordCheck, machineSecrets } from '../io/people-secrets.ts'
+import type { SmtpSettings } from '../io/smtp.ts'
+import type { House } from './house.ts'
+
+export function openPeople({ context, audit, site }: House): { people: People; originOf: OriginOf } {
+  const { clock, config, log, parts } = context
+  const { first_ms: firstMs, max_ms: maxMs, ...letters } = config.letters
+  const limits = { ...limitsOf(letters), again: { firstMs, maxMs } }
+  const postman = openMailer({ clock, log, smtp: smtpOf(config.smtp), limits })
+  parts.add({ name: 'mail', start: () => {}, stop: () => postman.close() })
+  const { password_workers: workers, password_queue: queue, ...own } = config.people
+  const { freeTries, waitMs, waitMaxMs, forgetMs, triesTable: table, ...bounds } = limitsOf(own)
+  const slowDown = () => createSlowDown({ clock, freeTries, waitMs, waitMaxMs, forgetMs, table })
+  const people = createPeople({
+    ...{ book: site.book, keeper: site.keeper, audit, clock, postman, networkOf },
+    secrets: machineSecrets,
+    passwords: createPasswordCheck({ workers, queue }, log),
+    settings: () => settingOf(site.book),
+    wrong: { networks: slowDown(), accounts: slowDown() },
+    limits: bounds,
+  })
+  const originOf = createRemoteness({
+    addresses,
+    trustedProxies: networksOf('http.trusted_proxies', config.http.trusted_proxies),
+    localNetworks: networksOf('http.local_networks', config.http.local_networks),
+    hops: config.http.forwarded_hops,
+  })
+  return { people, originOf }
+}
+
+/** @throws Fault `mail_password_unreadable` at the start, rather than with the first letter */
+function smtpOf(table: House['context']['config']['smtp']): SmtpSettings | undefined {
+  const { host, port, tls, from, username, password_file: file, timeout_ms: timeoutMs } = table
+  if (host === '') return undefined
+  return { host, port, tls, from, username, password: file === '' ? '' : passwordOf(file), timeoutMs }
+}
+
+function passwordOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw new Fault('mail_password_unreadable', `smtp.password_file ${file} cannot be read (${code})`, { cause })
+  }
+}

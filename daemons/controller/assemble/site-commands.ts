@@ -1,0 +1,153 @@
+/** `plantroom controller import`, `export` and `simulate`: the site as a file, and macros without a building. */
+import { resolve } from 'node:path'
+import { systemClock } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import type { CommandCall, DaemonCommand } from '#kit/run/daemon-command.ts'
+import { exitCodes } from '#kit/run/exit-codes.ts'
+import { lockState, type StateLock } from '#kit/run/state-lock.ts'
+import { makeFolder, replaceFile } from '#kit/store/whole-file.ts'
+import type { ControllerConfig } from '../config.ts'
+import { limitsOf } from '../core/limit.ts'
+import { exportSite } from '../core/site/export-site.ts'
+import { openSiteStore, type SiteStore } from '../io/database.ts'
+import { hasDatabase } from '../io/database-file.ts'
+import { importFirstSite, importInto, readSiteFile } from '../io/site-import.ts'
+import { importParts } from './import-parts.ts'
+import { simulateMacro } from './simulate-macro.ts'
+
+type Call = CommandCall<ControllerConfig>
+
+/** Faults of what was handed in, by which nothing was changed. */
+export const refusals: readonly string[] = [
+  'site_unreadable',
+  'site_too_large',
+  'site_not_json',
+  'site_faults',
+  'no_site',
+  'unknown_macro',
+  'macro_args',
+]
+
+export const siteCommands: readonly DaemonCommand<ControllerConfig>[] = [
+  {
+    name: 'import',
+    form: 'FILE [--replace]',
+    summary: 'take a site file in; a controller that runs keeps it for Apply All',
+    help: `Checks FILE whole, and tells all of its faults with their places. Where there is no site yet it becomes the first one.
+Where there is one it adds and changes; a controller that runs shows the changes as pending, until somebody applies them.
+  --replace          a table that FILE names becomes what FILE says of it: rows that it leaves out are removed
+`,
+    words: [1, 1],
+    options: { replace: { type: 'boolean' } },
+    run: importFile,
+  },
+  {
+    name: 'export',
+    form: '[FILE] [--secrets]',
+    summary: 'write the site as a file that import takes; without FILE it is printed',
+    help: `Writes the site as one JSON document, while the controller runs or not. FILE is replaced whole, and its owner alone reads
+it: hashes of passwords stand in it.
+  --secrets          with every secret, as a new machine needs it: passwords of devices and services; keep it like a key
+`,
+    words: [0, 1],
+    options: { secrets: { type: 'boolean' } },
+    run: exportFile,
+  },
+  {
+    name: 'simulate',
+    form: 'MACRO [--args JSON] [--late]',
+    summary: 'tell what a macro would send, and send nothing',
+    help: `Runs MACRO, a name or an id, in no time at all, and prints what it would send and when. Attributes are those of the site;
+what zones and devices do is not known to it, and null. Waits that do not hold at once are met.
+  --args JSON        an object: what the macro is called with
+  --late             waits that do not hold at once run out of time
+It ends with 1 where the run would fail.
+`,
+    words: [1, 1],
+    options: { args: { type: 'string' }, late: { type: 'boolean' } },
+    run: simulateOne,
+  },
+]
+
+async function importFile({ config, stateFolder, words, options, out }: Call): Promise<number> {
+  const parts = importParts(config, systemClock)
+  const file = resolve(words[0] ?? '')
+  const bytes = await readSiteFile(file, parts.limits)
+  await makeFolder(stateFolder)
+  const lock = lockUnlessRunning(stateFolder)
+  try {
+    if (!hasDatabase(stateFolder)) {
+      const rows = await importFirstSite(stateFolder, bytes, parts)
+      out(`The ${rows} rows of ${file} are the site in ${stateFolder}.\n`)
+      return exitCodes.fine
+    }
+    const becomes = lock === undefined ? 'pending' : 'now'
+    const mode = options.has('replace') ? 'replace' : 'merge'
+    const count = await withStore({ config, stateFolder }, (store) =>
+      importInto(store, bytes, parts, { mode, becomes, author: 'command line' }),
+    )
+    out(`${importWords(count, becomes)}\n`)
+    return exitCodes.fine
+  } finally {
+    lock?.release()
+  }
+}
+
+function importWords(count: number, becomes: 'pending' | 'now'): string {
+  if (count === 0) return 'The site is as the file says already: nothing was changed.'
+  const changes = count === 1 ? '1 change' : `${count} changes`
+  if (becomes === 'now') return `${changes} made.`
+  return `The controller runs: ${changes} pending, until somebody applies them on its page.`
+}
+
+/** Undefined where a controller runs on a site; while one makes its first it is in the way. @throws Fault `state_locked` */
+function lockUnlessRunning(folder: string): StateLock | undefined {
+  try {
+    return lockState(folder)
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'state_locked' && hasDatabase(folder)) return undefined
+    throw error
+  }
+}
+
+async function exportFile({ config, stateFolder, words, options, out }: Call): Promise<number> {
+  const secrets = options.has('secrets') ? 'all' : 'people'
+  const document = await withStore({ config, stateFolder }, async ({ book }) => exportSite(book, secrets))
+  const text = `${JSON.stringify(document, null, 2)}\n`
+  const [file] = words
+  if (file === undefined) {
+    out(text)
+    return exitCodes.fine
+  }
+  await replaceFile(resolve(file), text)
+  const rows = Object.values(document).reduce(
+    (sum: number, table) => sum + (Array.isArray(table) ? table.length : 0),
+    0,
+  )
+  out(`${rows} rows are in ${resolve(file)}.\n`)
+  return exitCodes.fine
+}
+
+async function simulateOne({ config, stateFolder, words, options, out }: Call): Promise<number> {
+  const args = options.get('args') ?? '{}'
+  const wish = { macro: words[0] ?? '', args: String(args), waits: options.has('late') ? 'expired' : 'met' } as const
+  return await withStore({ config, stateFolder }, async ({ book }) => {
+    const { text, isDone } = simulateMacro(book, wish, { limits: limitsOf(config.macros), clock: systemClock })
+    out(text)
+    return isDone ? exitCodes.fine : exitCodes.failed
+  })
+}
+
+/** Opens the site that is there. @throws Fault `no_site`, and as `openSiteStore` */
+async function withStore<Result>(
+  { config, stateFolder }: Pick<Call, 'config' | 'stateFolder'>,
+  use: (store: SiteStore) => Promise<Result>,
+): Promise<Result> {
+  if (!hasDatabase(stateFolder)) throw new Fault('no_site', `${stateFolder} has no site: import one first`)
+  const store = openSiteStore(stateFolder, systemClock, limitsOf(config.store))
+  try {
+    return await use(store)
+  } finally {
+    await store.close()
+  }
+}

@@ -1,0 +1,121 @@
+/** The pages and what they stand on, put together. */
+import { Fault } from '#kit/fault.ts'
+import { createTunnelMark } from '../api/tunnel-mark.ts'
+import { createUi, type Ui } from '../api/ui-routes.ts'
+import type { Change } from '../core/change.ts'
+import { limitsOf } from '../core/limit.ts'
+import type { Outcome } from '../core/outcome.ts'
+import { isSecretColumn } from '../core/schema/registry.ts'
+import { settingOf } from '../core/settings.ts'
+import type { SignedIn } from '../core/sign-in.ts'
+import type { PendingChange, UiPending, UiPeople, UiRest } from '../core/ui-ports.ts'
+import type { StagedDifference } from '../io/database.ts'
+import { auditBook } from './audit-list.ts'
+import type { House } from './house.ts'
+import type { Brought } from './rules.ts'
+
+export function openUi(house: House, brought: Brought): Ui {
+  const { context, audit, site } = house
+  const { clock, config } = context
+  const { control, originOf } = brought
+  const isTunnel = createTunnelMark(config.tunnel)
+  const ui = createUi({
+    people: peopleOf(brought),
+    control: { command: control.command, macro: control.runMacro, scope: control.scope },
+    audit: auditBook(audit, config.audit.search_rows),
+    rest: restOf(house, brought.isRestEnabled),
+    pending: pendingOf(house, brought),
+    ...{ book: site.book, live: brought.live, clock, isSecure: config.http.tls },
+    originOf: ({ remoteAddress, headers }) => originOf(remoteAddress, headers, isTunnel(remoteAddress, headers)),
+    limits: limitsOf(config.ui),
+  })
+  // What an account lost by Apply All is over now, and not at the next beat.
+  brought.changed.onChange(ui.closeEnded)
+  return ui
+}
+
+function peopleOf({ people }: Brought): UiPeople {
+  return {
+    signIn: async (credentials, from) => withToken(await people.signInUi(credentials, from)),
+    redeem: async (nonce, from) => withToken(people.redeem(nonce, from)),
+    signOut: people.logoutUi,
+    sessionOf(token, from, isUse) {
+      const session = people.resolveUi(token, from, isUse)
+      return session === 'invalid_session' ? undefined : session
+    },
+  }
+}
+
+/** The page's routes take the token out of the body and put it into the cookie. */
+function withToken({ outcome, issued }: SignedIn): Outcome {
+  if (issued === undefined) return outcome
+  return { ...outcome, body: { json: { token: issued.token, expires: issued.lifeMs } } }
+}
+
+function restOf({ context, records, site }: House, isRunning: boolean): UiRest {
+  return {
+    state: () => ({ isSet: settingOf(site.book).rest_api_enabled, isRunning }),
+    async set(isOn, by) {
+      await site.applyNow([settingChange(site, isOn, context.clock.epochMs())])
+      records.journal.record({
+        ...{ who: by.username, from: 'page', what: 'REST surface switched', target: 'rest_api_enabled' },
+        detail: { isOn },
+      })
+    },
+  }
+}
+
+function settingChange({ book, nextId }: House['site'], isOn: boolean, nowMs: number): Change {
+  const table = 'setting'
+  const row = book.rows(table).find(({ key }) => key === 'rest_api_enabled')
+  const columns = { value: String(isOn), updated_at: nowMs }
+  if (row !== undefined) return { kind: 'change', table, id: row.id, columns }
+  const id = nextId(table)
+  return { kind: 'add', table, id, row: { id, created_at: nowMs, key: 'rest_api_enabled', ...columns } }
+}
+
+function pendingOf({ context, records, site }: House, { control, changed }: Brought): UiPending {
+  const { pending } = site
+  const view = () => pending.list().map(viewOf)
+  return {
+    changes: view,
+    // What waits is told by itself: the command line stages from a process of its own.
+    revision: () => pending.list().at(-1)?.pendingId ?? 0,
+    async apply(by) {
+      const count = await pending.applyAll().catch((fault) => {
+        throw refusedOf(fault, pending.list())
+      })
+      control.refresh()
+      changed.tell()
+      records.journal.record({ who: by.username, from: 'page', what: 'changes applied', detail: { count } })
+      context.log.notice('changes_applied', { count })
+      return count
+    },
+    async discard(by) {
+      const count = await pending.discard()
+      records.journal.record({ who: by.username, from: 'page', what: 'changes discarded', detail: { count } })
+    },
+  }
+}
+
+function viewOf({ kind, table, id, name, columns, pendingId, at, author }: StagedDifference): PendingChange {
+  return {
+    ...{ id: pendingId, at, by: author, kind, table, rowId: kind === 'add' ? null : id },
+    name: name === '' ? null : name,
+    columns: columns.map(({ column, before, after }) => {
+      const isSecret = isSecretColumn(table, column)
+      return { column, isSecret, before: isSecret ? null : before, after: isSecret ? null : after }
+    }),
+  }
+}
+
+/** What does not fit is told beside the change that it is about. */
+function refusedOf(cause: unknown, waiting: readonly StagedDifference[]): unknown {
+  if (!(cause instanceof Fault) || cause.code !== 'pending_stale') return cause
+  const faults = (cause.details?.faults ?? []) as readonly { path: string; sentence: string }[]
+  const fields = faults.flatMap(({ path, sentence }) => {
+    const change = waiting.find(({ table, id }) => path === `${table} ${id}` || path.startsWith(`${table} ${id}.`))
+    return change === undefined ? [] : [{ field: String(change.pendingId), message: sentence }]
+  })
+  return new Fault('pending_refused', cause.message, { cause, details: { fields } })
+}

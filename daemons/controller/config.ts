@@ -1,0 +1,74 @@
+/** Every key of controller.toml: type, default, range, unit and meaning. */
+import { type Static, Type } from 'typebox'
+import { commonTables } from '#kit/config/common.ts'
+import { journalTable } from '#kit/config/journal.ts'
+import { parseNetwork } from '#kit/net/address.ts'
+import { auditKeys } from './core/audit-keys.ts'
+import { dataKeys } from './core/data-keys.ts'
+import { driverKeys, liveKeys } from './core/driver-keys.ts'
+import { count } from './core/limit.ts'
+import { macroKeys } from './core/macro-keys.ts'
+import { mailKeys } from './core/mail-keys.ts'
+import { letterKeys, peopleKeys } from './core/people-keys.ts'
+import { siteKeys, storeKeys } from './core/site-keys.ts'
+import { uiKeys } from './core/ui-keys.ts'
+
+/** The port the controller listens on unless told otherwise. */
+export const DEFAULT_PORT = 3130
+
+const originKeys = {
+  trusted_proxies: networks([], 'proxies whose X-Forwarded-For is believed: addresses and networks'),
+  forwarded_hops: count('', 32, [1, 256], 'entries of one X-Forwarded-For that are looked at'),
+  local_networks: networks([], 'public networks that belong to the building: who calls from there is not remote'),
+}
+
+const tunnel = Type.Object(
+  {
+    header: Type.String({
+      default: 'svc-cloud-tunnel',
+      pattern: '^[a-z0-9-]{1,64}$',
+      description: 'header by which the tunnel marks what it brings; whoever is marked is remote',
+    }),
+    peers: networks(['127.0.0.1', '::1'], 'where the tunnel connects from; a mark from elsewhere is ignored'),
+  },
+  { additionalProperties: false, default: {}, description: 'the cloud tunnel' },
+)
+
+export const config = Type.Object(
+  {
+    ...commonTables(DEFAULT_PORT, originKeys),
+    store: storeKeys,
+    site: siteKeys,
+    people: peopleKeys,
+    smtp: mailKeys,
+    letters: letterKeys,
+    data: dataKeys,
+    drivers: driverKeys,
+    live: liveKeys,
+    macros: macroKeys,
+    ui: uiKeys,
+    tunnel,
+    audit: auditKeys,
+    journal: journalTable(),
+  },
+  { additionalProperties: false },
+)
+
+export type ControllerConfig = Static<typeof config>
+
+function networks(byDefault: string[], description: string) {
+  return Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
+    default: byDefault,
+    maxItems: 256,
+    description,
+    check: badNetwork,
+  })
+}
+
+/** The sentence of the first entry that is neither address nor network. */
+function badNetwork(value: unknown): string | undefined {
+  const bad = (value as string[]).find((entry) => !parseNetwork(entry))
+  return bad === undefined
+    ? undefined
+    : `saw ${JSON.stringify(bad)}, expected an address or the first one of a network, such as 10.20.4.7 or 10.20.4.0/24`
+}

@@ -1,0 +1,16 @@
+/** The controller as a process. */
+import { daemon } from '#kit/run/daemon.ts'
+import { refusals, siteCommands } from './assemble/site-commands.ts'
+import { assemble } from './assemble.ts'
+import { config, DEFAULT_PORT } from './config.ts'
+
+export default daemon({
+  name: 'controller',
+  title: 'Building controller',
+  defaultPort: DEFAULT_PORT,
+  config,
+  takesImport: true,
+  commands: siteCommands,
+  refusals,
+  assemble,
+})

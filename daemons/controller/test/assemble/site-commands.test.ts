@@ -1,0 +1,177 @@
+/** The controller's commands, with real state folders. */
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { systemClock } from '#kit/clock.ts'
+import { runCommand } from '#kit/run/daemon-command.ts'
+import { lockState } from '#kit/run/state-lock.ts'
+import { siteCommands } from '../../assemble/site-commands.ts'
+import { config } from '../../config.ts'
+import { openSiteStore, type SiteStore } from '../../io/database.ts'
+import { parts } from '../io/store-parts.ts'
+
+const small = {
+  site: [{ name: 'Mill' }],
+  device: [{ name: 'Rack', driver: 'sim', password: 'oak door' }],
+  zone: [{ name: 'Hall', device_id: 'Rack' }],
+  attribute: [{ name: 'mode', system_target: 'controller', value: 'day' }],
+  macro: [{ name: 'Evening' }, { name: 'Never' }],
+  macro_step: [
+    { macro_id: 'Evening', position: 1, type: 'condition', args: { attribute: 'mode', value: 'day' } },
+    { macro_id: 'Evening', position: 2, type: 'delay', args: { ms: 60_000 } },
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: references of macros are written like that
+    { macro_id: 'Evening', position: 3, zone_id: 'Hall', command: 'level', args: { level: '${args.level}' } },
+    {
+      ...{ macro_id: 'Never', position: 1, type: 'wait' },
+      args: { field: 'state', zone: 'Hall', value: 'on', timeout_ms: 1000 },
+    },
+  ],
+  auth_user: [{ username: 'sam', password: 'engine room', sites: ['Mill'] }],
+}
+
+interface Place {
+  state: string
+  /** Writes a document. @returns its path */
+  file(document: unknown): string
+  /** @returns what was printed, and the exit code */
+  run(...argv: string[]): Promise<{ text: string; code: number | undefined }>
+}
+
+function placeOf(t: Test): Place {
+  const folder = t.testdir()
+  const state = join(folder, 'state')
+  return {
+    state,
+    file(document) {
+      const path = join(folder, 'site.json')
+      writeFileSync(path, typeof document === 'string' ? document : JSON.stringify(document))
+      return path
+    },
+    async run(...argv) {
+      let text = ''
+      const out = (more: string) => {
+        text += more
+      }
+      const place = { name: 'controller', env: {}, schema: config, commands: siteCommands, out }
+      const code = await runCommand([...argv, '--state', state, '--config', '/dev/null'], place)
+      return { text, code }
+    },
+  }
+}
+
+async function withStore<Result>({ state }: Place, use: (store: SiteStore) => Result): Promise<Result> {
+  const store = openSiteStore(state, systemClock, parts.store)
+  try {
+    return use(store)
+  } finally {
+    await store.close()
+  }
+}
+
+const zones = (place: Place) => withStore(place, ({ book }) => book.rows('zone').map(({ name }) => name))
+
+t.test('an import makes the first site, with passwords hashed', async (t) => {
+  const place = placeOf(t)
+  t.match(await place.run('import', place.file(small)), {
+    code: 0,
+    text: /^The 12 rows of .*site\.json are the site in/,
+  })
+  t.same(await zones(place), ['Hall'])
+  t.match(await withStore(place, ({ book }) => book.rows('auth_user')[0]?.hash), /^\$argon2id\$/)
+})
+
+t.test('a second import adds; with --replace what the file leaves out of a table goes', async (t) => {
+  const place = placeOf(t)
+  await place.run('import', place.file(small))
+  const more = place.file({ zone: [{ name: 'Stairs' }] })
+  t.match(await place.run('import', more), { code: 0, text: '1 change made.\n' })
+  t.same(await zones(place), ['Hall', 'Stairs'])
+  t.match(await place.run('import', more), { text: /nothing was changed/ })
+  const onlyHall = place.file({ zone: [{ name: 'Hall', device_id: 'Rack' }] })
+  t.match(await place.run('import', onlyHall, '--replace'), { code: 0, text: '1 change made.\n' })
+  t.same(await zones(place), ['Hall'])
+})
+
+t.test('an import while a controller runs waits for Apply All', async (t) => {
+  const place = placeOf(t)
+  await place.run('import', place.file(small))
+  const lock = lockState(place.state)
+  t.teardown(() => lock.release())
+  const answer = await place.run('import', place.file({ zone: [{ name: 'Stairs' }] }))
+  t.match(answer, { code: 0, text: /The controller runs: 1 change pending/ })
+  t.same(await zones(place), ['Hall'])
+  t.equal(await withStore(place, ({ pending }) => pending.list().length), 1)
+  await t.rejects(place.run('import', place.file({ zone: [{ name: 'Roof' }] })), { code: 'pending_waiting' })
+})
+
+t.test('an import beside a controller that makes its first site is refused', async (t) => {
+  const place = placeOf(t)
+  mkdirSync(place.state)
+  const lock = lockState(place.state)
+  t.teardown(() => lock.release())
+  await t.rejects(place.run('import', place.file(small)), { code: 'state_locked' })
+  await t.rejects(place.run('import', '/nowhere.json'), { code: 'site_unreadable' })
+})
+
+t.test('a faulty file changes nothing, and all of its faults are told with their places', async (t) => {
+  const place = placeOf(t)
+  const faulty = {
+    zone: [{ name: 'A', device_id: 9 }, { nam: 'B' }],
+    auth_role: [{ name: 'R', rules: 'alow api query' }],
+  }
+  const paths = ['zone[0].device_id', 'zone[1].nam', 'zone[1].name', 'auth_role[0].rules']
+  try {
+    await place.run('import', place.file(faulty))
+    t.fail('it was taken')
+  } catch (error) {
+    const { code, details } = error as { code: string; details: { faults: { path: string }[] } }
+    t.equal(code, 'site_faults')
+    t.same(details.faults.map(({ path }) => path).sort(), paths.sort())
+  }
+  await t.rejects(place.run('import', place.file('{')), { code: 'site_not_json' })
+  await t.rejects(place.run('export'), { code: 'no_site' })
+})
+
+t.test('an export holds hashes and no other secret, is for its owner alone, and imports as it was', async (t) => {
+  const place = placeOf(t)
+  await place.run('import', place.file(small))
+  const { text } = await place.run('export')
+  t.match(JSON.parse(text), {
+    zone: [{ name: 'Hall', device_id: 1 }],
+    auth_user: [{ username: 'sam', hash: /argon2id/ }],
+  })
+  t.notMatch(text, /oak door|engine room/)
+  t.match((await place.run('export', '--secrets')).text, /oak door/)
+  const path = join(place.state, '../out.json')
+  t.match(await place.run('export', path), { code: 0, text: /^11 rows are in/ })
+  t.equal(readFileSync(path, 'utf8'), text)
+  t.equal(statSync(path).mode & 0o777, 0o600)
+  t.match(await place.run('import', path, '--replace'), { code: 0, text: /nothing was changed/ })
+})
+
+t.test('a simulation prints what would be sent, and ends with 1 where the run would fail', async (t) => {
+  const place = placeOf(t)
+  await place.run('import', place.file(small))
+  const { code, text } = await place.run('simulate', 'Evening', '--args', '{"level":30}')
+  t.equal(code, 0)
+  t.match(
+    text,
+    'Evening would send:\n    60.000 s  step 3: command {"zone_id":1,"command":"level","args":{"level":30}}\n',
+  )
+  t.match(text, 'It would end after 60.000 s as done.')
+  t.same(await place.run('simulate', '1', '--args', '{"level":30}'), { code, text })
+  t.match(await place.run('simulate', 'Never', '--late'), {
+    code: 1,
+    text: /would send nothing\.\nIt would end after 1\.000 s as failed/,
+  })
+  t.match(await place.run('simulate', 'Never'), { code: 0 })
+})
+
+t.test('a simulation of what is not there, or with what are no args, is refused', async (t) => {
+  const place = placeOf(t)
+  await place.run('import', place.file(small))
+  for (const name of ['Evenin', '99', '__proto__'])
+    await t.rejects(place.run('simulate', name), { code: 'unknown_macro' })
+  for (const args of ['{', '[]', '3', 'null'])
+    await t.rejects(place.run('simulate', 'Evening', '--args', args), { code: 'macro_args' })
+})

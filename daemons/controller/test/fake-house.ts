@@ -1,0 +1,258 @@
+/** A pretended building behind the real routes of the pages: its people, zones and records, changed under a page's eyes. */
+import { randomBytes } from 'node:crypto'
+import { type Clock, systemClock } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import type { UiParts } from '../api/ui-routes.ts'
+import type { AuditReason, AuditRecord } from '../core/audit.ts'
+import type { LiveDevice, LiveZone } from '../core/live.ts'
+import type { Outcome } from '../core/outcome.ts'
+import type { Book, Json, Row } from '../core/row.ts'
+import type { Origin, Session } from '../core/session.ts'
+import type { AuditRow, PendingChange } from '../core/ui-ports.ts'
+
+/** Columns of a row beside what every row has. */
+export type Columns = { readonly [column: string]: Json } & { readonly id: number }
+
+/** Somebody who may sign in. */
+export interface FakePerson {
+  id: number
+  password: string
+  isElevated: boolean
+  functions: readonly string[]
+  /** Asked for after the password. */
+  code?: string
+  isDisabled?: boolean
+  scope: readonly number[] | 'all'
+}
+
+/** What the ports answer from; tests change it. */
+export interface FakeHouse {
+  parts: UiParts
+  tables: Map<string, Columns[]>
+  people: Map<string, FakePerson>
+  zones: Map<number, LiveZone>
+  devices: Map<number, LiveDevice>
+  records: AuditRow[]
+  /** Sessions by token. */
+  sessions: Map<string, string>
+  nonces: Map<string, string>
+  /** Bodies of commands and macros, as they came. */
+  asked: { what: 'command' | 'macro'; by: string; body: unknown }[]
+  /** Answers of the rules to commands; the first that is there is taken. */
+  answers: Outcome[]
+  pending: PendingChange[]
+  rest: { isSet: boolean; isRunning: boolean }
+  /** Says what a zone does now, as a driver would. */
+  report(zoneId: number, patch: Record<string, Json>): void
+  reportDevice(deviceId: number, device: Partial<LiveDevice>): void
+  /** A table has others rows from now on. */
+  change(table: string, rows: Columns[]): void
+}
+
+const ONE_HOUR_MS = 3_600_000
+
+/** An empty building; ports answer from its tables. */
+export function fakeHouse(clock: Clock = systemClock): FakeHouse {
+  const revisions = new Map<string, number>()
+  const listeners = new Set<(kind: 'device' | 'zone', id: number) => void>()
+  const house: State = {
+    tables: new Map(),
+    people: new Map(),
+    zones: new Map(),
+    devices: new Map(),
+    records: [],
+    sessions: new Map(),
+    nonces: new Map(),
+    asked: [],
+    answers: [],
+    pending: [],
+    rest: { isSet: true, isRunning: true },
+    report(zoneId, patch) {
+      house.zones.set(zoneId, { ...(house.zones.get(zoneId) ?? { state: 'unknown' }), ...patch })
+      for (const hear of listeners) hear('zone', zoneId)
+    },
+    reportDevice(deviceId, device) {
+      house.devices.set(deviceId, { ...(house.devices.get(deviceId) ?? NEVER_SEEN), ...device })
+      for (const hear of listeners) hear('device', deviceId)
+    },
+    change(table, rows) {
+      house.tables.set(table, rows)
+      revisions.set(table, (revisions.get(table) ?? 0) + 1)
+    },
+  }
+  const parts: UiParts = {
+    people: peopleOf(house),
+    control: controlOf(house),
+    audit: auditOf(house),
+    rest: {
+      state: () => house.rest,
+      async set(isOn) {
+        house.rest = { ...house.rest, isSet: isOn }
+      },
+    },
+    pending: pendingOf(house),
+    book: bookOf(house, revisions),
+    live: liveOf(house, listeners),
+    clock,
+    isSecure: false,
+    originOf: ({ remoteAddress }): Origin => ({ clientIp: remoteAddress, isRemote: false }),
+    limits: LIMITS,
+  }
+  return Object.assign(house, { parts })
+}
+
+const LIMITS = {
+  coalesceMs: 20,
+  beatMs: 500,
+  zonesPerMessage: 100,
+  waitingZones: 1000,
+  socketsPerSession: 3,
+  ticketLifeMs: 10_000,
+  maxTickets: 16,
+}
+
+type State = Omit<FakeHouse, 'parts'>
+
+const NEVER_SEEN: LiveDevice = { state: 'unknown', ipAddress: null, lastSeenAt: null, error: null }
+
+function liveOf(house: State, listeners: Set<(kind: 'device' | 'zone', id: number) => void>): UiParts['live'] {
+  return {
+    device: (id) => house.devices.get(id) ?? NEVER_SEEN,
+    zone: (id) => house.zones.get(id) ?? { state: 'unknown' },
+    revision: () => 0,
+    onChange(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
+}
+
+function pendingOf(house: State): UiParts['pending'] {
+  let rounds = 1
+  const clear = (): number => {
+    const many = house.pending.length
+    rounds += 1
+    house.pending = []
+    return many
+  }
+  return {
+    changes: () => house.pending,
+    revision: () => rounds * 1000 + house.pending.length,
+    async apply() {
+      const bad = house.pending.find(({ name }) => name === 'refused')
+      const fields = [{ field: String(bad?.id), message: 'The device it names is gone.' }]
+      if (bad) throw new Fault('pending_refused', 'One of the changes does not fit.', { details: { fields } })
+      return clear()
+    },
+    async discard() {
+      clear()
+    },
+  }
+}
+
+function bookOf(house: State, revisions: Map<string, number>): Book {
+  const rows = (table: string): Row[] => {
+    const times = { created_at: 0, updated_at: 0 }
+    return (house.tables.get(table) ?? []).map((row) => ({ ...times, ...row }))
+  }
+  return {
+    rows,
+    row: (table, id) => rows(table).find((row) => row.id === id),
+    named: (table, name) => rows(table).filter((row) => row.name === name),
+    revision: (table) => revisions.get(table) ?? 0,
+  }
+}
+
+/** A refusal of the rules. */
+export function refused(status: number, error: string, reason: AuditReason, message = error): Outcome {
+  return { status, body: { json: { error, message } }, reason }
+}
+
+function peopleOf(house: State): UiParts['people'] {
+  const begin = (username: string): Outcome => {
+    const token = randomBytes(24).toString('base64url')
+    house.sessions.set(token, username)
+    return { status: 200, body: { json: { token, expires: ONE_HOUR_MS, sites: [] } }, reason: null }
+  }
+  return {
+    async signIn(given) {
+      const { username, password, two_factor_token: code } = given as Record<string, unknown>
+      if (!username || !password) return refused(200, 'missing_credential', 'missing_credential', 'missing credential')
+      const person = house.people.get(String(username))
+      if (!person || person.isDisabled || person.password !== password)
+        return refused(200, 'invalid_credential', 'invalid_credential', 'invalid credential')
+      if (person.code === undefined || code === person.code) return begin(String(username))
+      if (code !== undefined) return refused(200, '2fa_mismatch', '2fa_mismatch', 'two factor fail')
+      const message = 'A code was mailed to s***@harbour.example.'
+      return {
+        status: 200,
+        body: { json: { error: 'two_factor_auth', message, ttl_seconds: 300 } },
+        reason: '2fa_required',
+      }
+    },
+    async redeem(nonce) {
+      const username = house.nonces.get(nonce)
+      house.nonces.delete(nonce)
+      return username === undefined ? refused(401, 'unauthorized', 'unauthorized') : begin(username)
+    },
+    signOut: (token) => void house.sessions.delete(token),
+    sessionOf(token) {
+      const username = house.sessions.get(token)
+      const person = username === undefined ? undefined : house.people.get(username)
+      return person && username !== undefined && !person.isDisabled ? sessionOf(username, person) : undefined
+    },
+  }
+}
+
+function sessionOf(username: string, { id, isElevated, functions }: FakePerson): Session {
+  const name = isElevated ? 'Administrators' : 'Staff'
+  return {
+    userId: id,
+    username,
+    roles: [{ id: isElevated ? 1 : 2, created_at: 0, updated_at: 0, name, elevated: isElevated }],
+    isElevated,
+    may: (what) => functions.includes(what),
+    uis: [{ id: 1, created_at: 0, updated_at: 0, name: 'Phones' }],
+  }
+}
+
+function controlOf(house: State): UiParts['control'] {
+  const answer = (): Outcome =>
+    house.answers.shift() ?? { status: 200, body: { json: { success: true } }, reason: null, target: 'zone 1' }
+  return {
+    async command({ username }, body) {
+      house.asked.push({ what: 'command', by: username, body })
+      return answer()
+    },
+    async macro({ username }, body) {
+      house.asked.push({ what: 'macro', by: username, body })
+      return answer()
+    },
+    scope({ username }) {
+      const scope = house.people.get(username)?.scope ?? []
+      return scope === 'all' ? scope : new Set(scope)
+    },
+  }
+}
+
+function auditOf(house: State): UiParts['audit'] {
+  return {
+    async add(record: AuditRecord) {
+      house.records.unshift({ id: house.records.length + 1, ...record })
+    },
+    async auditList({ user, reason, path, granted, from = 0, to = Number.MAX_VALUE, before = Infinity, limit }) {
+      const has = (text: string | null, part = '') => (text ?? '').toLowerCase().includes(part.toLowerCase())
+      const fits = house.records.filter(
+        (row) =>
+          row.id < before &&
+          row.at >= from &&
+          row.at < to &&
+          has(row.username, user) &&
+          has(row.path, path) &&
+          (granted === undefined || row.granted === granted) &&
+          (reason === undefined || row.reason === reason),
+      )
+      return fits.slice(0, limit)
+    },
+  }
+}

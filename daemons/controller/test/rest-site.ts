@@ -1,0 +1,189 @@
+/** A whole controller with a site of its own, as tests of document 1 ask it over HTTP; its tcp devices end in the test. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { Test } from 'tap'
+import { systemClock } from '#kit/clock.ts'
+import { type Answer, ask, type RunningDaemon, startDaemon } from '#kit/test/running-daemon.ts'
+import { until } from '#kit/test/until.ts'
+import { parseRoleRules } from '../core/role-rules.ts'
+import { openSiteStore } from '../io/database.ts'
+import { hashPassword } from '../io/people-secrets.ts'
+import { type ImportParts, importFirstSite, importInto } from '../io/site-import.ts'
+import { PASSWORD, restRows } from './rest-site-rows.ts'
+
+export interface SiteOptions {
+  sets?: string[]
+  /** Rows in place of, or beside, those of `restRows`. */
+  rows?: Record<string, unknown[]>
+}
+
+/** What one call is made of; `from` is the address that the proxy tells. */
+export interface CallOptions {
+  token?: string | undefined
+  body?: unknown
+  headers?: Record<string, string>
+  from?: string
+}
+
+/** An answer, and the address that it was asked from: no other call has it. */
+export interface Told extends Answer {
+  from: string
+}
+
+export interface RestSite {
+  stateFolder: string
+  /** Where it listens since it was started last. */
+  url(): string
+  /** What reached the tcp devices so far, line by line. */
+  lines: string[]
+  call(method: string, path: string, options?: CallOptions): Promise<Told>
+  get(path: string, token?: string): Promise<Told>
+  post(path: string, body: unknown, token?: string): Promise<Told>
+  /** A token of a user; it fails where none is given. */
+  tokenOf(username: string): Promise<string>
+  /** What request_history says of a call, read by an elevated session. */
+  recordOf(told: Told): Promise<Record<string, unknown>>
+  /** The code that waits for a user, as the database has it. */
+  codeOf(username: string): string | null
+  /** Changes that wait for Apply All, as the command line stages them. */
+  stage(document: Record<string, unknown[]>): Promise<number>
+  /** What the page does with them, by an elevated session. */
+  applyAll(): Promise<Told>
+  restart(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** A letter that could not be sent has a record of its own beside that of the call. */
+const OF_CALL = '_notequal[reason]=mail_failed'
+
+/** One hash does for all: they have the same password, and each would take its time. */
+let hashed: ReturnType<typeof hashPassword> | undefined
+
+const parts: ImportParts = {
+  clock: systemClock,
+  limits: { bytes: 50_000_000, rows: 50_000, depth: 16, faults: 100 },
+  store: { commitMs: 1, busyMs: 2000, records: 100, keptRecords: 1000, faults: 100 },
+  hashPassword: (text) => {
+    hashed ??= hashPassword(text)
+    return hashed
+  },
+  ruleFault: (line) => parseRoleRules(line).faults[0],
+}
+
+const bytesOf = (document: unknown) => new TextEncoder().encode(JSON.stringify(document))
+
+/** Starts one; it ends with the test. */
+export async function openRestSite(t: Test, { sets = [], rows = {} }: SiteOptions = {}): Promise<RestSite> {
+  const stateFolder = mkdtempSync(join(tmpdir(), 'rest-site-'))
+  t.teardown(() => rmSync(stateFolder, { recursive: true, force: true }))
+  const { lines, port } = await openLineServer(t)
+  await importFirstSite(stateFolder, bytesOf({ ...restRows(port), ...rows }), parts)
+  const quick = ['http.trusted_proxies=["127.0.0.1"]', 'mdns.enabled=false', 'audit.wait_ms=1', 'people.wait_ms=10']
+  const start = () => startDaemon(t, 'controller', { stateFolder, sets: [...quick, ...sets] })
+  let daemon = await start()
+  let asked = 0
+  let admin: string | undefined
+
+  async function call(method: string, path: string, options: CallOptions = {}): Promise<Told> {
+    const { token, body, headers = {}, from = addressOf(++asked) } = options
+    const bearer: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
+    const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
+    const answer = await ask(`${daemon.url}${path}`, {
+      method,
+      headers: { 'x-forwarded-for': from, ...bearer, ...headers },
+      ...(text === undefined ? {} : { body: text }),
+    })
+    return { ...answer, from }
+  }
+
+  async function tokenOf(username: string): Promise<string> {
+    const { body } = await call('POST', '/api/token', { body: { username, password: PASSWORD } })
+    if (typeof body.token !== 'string') throw new Error(`${username} got no token: ${JSON.stringify(body)}`)
+    return body.token
+  }
+
+  async function recordOf({ from }: Told): Promise<Record<string, unknown>> {
+    admin ??= await tokenOf('ada')
+    const token = admin
+    let found: Record<string, unknown> | undefined
+    await until(`the call from ${from} is recorded`, async () => {
+      const { body } = await call('GET', `/api/data/request_history?client_ip=${from}&${OF_CALL}`, { token })
+      found = body[0]
+      return found !== undefined
+    })
+    return found ?? {}
+  }
+
+  return {
+    stateFolder,
+    url: () => daemon.url,
+    lines,
+    call,
+    tokenOf,
+    recordOf,
+    get: (path, token) => call('GET', path, { token }),
+    post: (path, body, token) => call('POST', path, { token, body }),
+    codeOf: (username) => codeIn(stateFolder, username),
+    stage: (document) => stage(stateFolder, document),
+    applyAll: () => applyAll(daemon, call),
+    stop: async () => void (await daemon.stop()),
+    async restart() {
+      await daemon.stop()
+      daemon = await start()
+      admin = undefined
+    },
+  }
+}
+
+/** 10.64.0.1 and on: inside every building, and each is asked from once. */
+function addressOf(n: number): string {
+  return `10.64.${n >> 8}.${n & 255}`
+}
+
+async function openLineServer(t: Test): Promise<{ lines: string[]; port: number }> {
+  const lines: string[] = []
+  const server = createServer((socket) => {
+    let rest = ''
+    socket.setEncoding('utf8').on('error', () => {})
+    socket.on('data', (text) => {
+      const all = `${rest}${text}`.split('\n')
+      rest = all.pop() ?? ''
+      lines.push(...all)
+    })
+    t.teardown(() => socket.destroy())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  return { lines, port: (server.address() as AddressInfo).port }
+}
+
+function codeIn(stateFolder: string, username: string): string | null {
+  const db = new DatabaseSync(join(stateFolder, 'controller.db'), { readOnly: true })
+  try {
+    const row = db.prepare('SELECT two_factor_token AS code FROM auth_user WHERE username = ?').get(username)
+    return (row?.code as string | null | undefined) ?? null
+  } finally {
+    db.close()
+  }
+}
+
+async function stage(stateFolder: string, document: Record<string, unknown[]>): Promise<number> {
+  const store = openSiteStore(stateFolder, systemClock, parts.store)
+  try {
+    return await importInto(store, bytesOf(document), parts, { mode: 'merge', becomes: 'pending', author: 'test' })
+  } finally {
+    await store.close()
+  }
+}
+
+async function applyAll({ url }: RunningDaemon, call: RestSite['call']): Promise<Told> {
+  const page = { origin: url, 'content-type': 'application/json' }
+  const signedIn = await call('POST', '/ui/sign-in', { body: { username: 'ada', password: PASSWORD }, headers: page })
+  const cookie = signedIn.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+  const { body } = await call('GET', '/ui/pending', { headers: { cookie } })
+  const headers = { ...page, cookie }
+  return call('POST', '/ui/pending/apply', { body: { revision: body.revision }, headers })
+}

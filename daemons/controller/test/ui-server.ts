@@ -1,0 +1,77 @@
+/** The routes of the pages on a real server, and a client that keeps its cookies as a browser does. */
+import { join } from 'node:path'
+import { type HttpConfig, httpTable } from '#kit/config/common.ts'
+import { withDefaults } from '#kit/http/defaults.ts'
+import { createMetrics } from '#kit/http/metrics.ts'
+import { createHttpServer } from '#kit/http/server.ts'
+import { silentLog } from '#kit/log.ts'
+import { UI_FAULT_STATUS } from '../api/ui-gate.ts'
+import { createUi } from '../api/ui-routes.ts'
+import type { FakeHouse } from './fake-house.ts'
+
+/** An answer, read. */
+export interface Read {
+  status: number
+  body: Record<string, unknown>
+  setCookies: string[]
+}
+
+/** Somebody at a browser. */
+export interface Visitor {
+  cookies: Map<string, string>
+  call(method: string, path: string, json?: unknown, headers?: Record<string, string>): Promise<Read>
+}
+
+/** Starts it; ended with the test. @param settings `pages` serves the built pages as well; `port` takes the one of before */
+export async function serveUi(
+  t: { teardown(run: () => unknown): void },
+  house: FakeHouse,
+  settings: { pages?: boolean; port?: number } = {},
+) {
+  const ui = createUi(house.parts)
+  const config = withDefaults(JSON.parse(JSON.stringify(httpTable(3130, {}))), {}) as HttpConfig
+  const server = createHttpServer({
+    log: silentLog,
+    clock: house.parts.clock,
+    config: { ...config, listen: `127.0.0.1:${settings.port ?? 0}` },
+    identify: ({ authorization }) => (authorization === 'Bearer rest' ? { name: 'bms', role: 'viewer' } : undefined),
+    takeTicket: ui.takeTicket,
+    routes: ui.routes,
+    sockets: ui.sockets,
+    ...(settings.pages ? { web: { folder: join(import.meta.dirname, '../../../build/web/controller') } } : {}),
+    faultStatus: UI_FAULT_STATUS,
+    title: 'Plantroom controller',
+    version: '1.2.3',
+    metrics: createMetrics({ process: false }),
+  })
+  const { url, port } = await server.listen()
+  t.teardown(() => server.close())
+  return { ui, url, port, server, visitor: () => visitorOf(url) }
+}
+
+function visitorOf(url: string): Visitor {
+  const cookies = new Map<string, string>()
+  return {
+    cookies,
+    async call(method, path, json, more = {}) {
+      const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+      const headers: Record<string, string> = { origin: url, ...(cookie === '' ? {} : { cookie }), ...more }
+      if (json !== undefined) headers['content-type'] = 'application/json'
+      const reply = await fetch(url + path, {
+        method,
+        headers,
+        ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+      })
+      const setCookies = reply.headers.getSetCookie()
+      for (const line of setCookies) keep(cookies, line)
+      const text = await reply.text()
+      return { status: reply.status, body: text === '' ? {} : JSON.parse(text), setCookies }
+    },
+  }
+}
+
+function keep(cookies: Map<string, string>, line: string): void {
+  const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
+  if (/Max-Age=0/.test(line)) cookies.delete(name)
+  else cookies.set(name, value)
+}
