@@ -88,7 +88,7 @@ test: ## sets everything up and runs every check and test
 	@node scripts/run-tests.ts checks unit e2e
 
 .PHONY: bench
-bench: bench-gateway bench-serial bench-audio ## every measurement
+bench: bench-gateway bench-serial bench-audio bench-controller ## every measurement
 
 .PHONY: bench-gateway
 bench-gateway: build ## the gateway against its peers; results in docs/bench
@@ -104,6 +104,10 @@ bench-serial: build ## the board's serial server against its peers; results in d
 bench-audio: build ## encoder and decoder against GStreamer's own tools, a quarter of an hour; results in docs/bench
 	@scripts/apt-setup.sh bench
 	@node --expose-gc scripts/bench/audio.ts
+
+.PHONY: bench-controller
+bench-controller: build ## the controller against bare node:http, with ten thousand devices; results in docs/bench
+	@node scripts/bench/controller.ts
 
 .PHONY: system-test
 system-test: deb ## boots the units for real in a container of Debian trixie (needs root)

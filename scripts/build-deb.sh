@@ -65,7 +65,7 @@ done
 
 # A daemon of the package is enabled and started, but for those that a person switches on: who has a gateway does not
 # expect its port 80 to be taken, by a page that asks for no password until one is set (docs/decisions/121).
-switched='plantroom-board.service'
+switched='plantroom-board.service plantroom-controller.service'
 started=
 for daemon in daemons/*/; do
   unit=plantroom-$(basename "$daemon").service

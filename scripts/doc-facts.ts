@@ -6,6 +6,7 @@ import type { TObject } from 'typebox'
 import { journalRoutes } from '#kit/http/journal-routes.ts'
 import { kitRoutes } from '#kit/http/kit-routes.ts'
 import type { Route } from '#kit/http/route.ts'
+import { isBelow } from '#kit/http/surface.ts'
 
 /** One line of a daemon's interface. Sockets have the method `WS`. */
 export interface RouteFact {
@@ -30,13 +31,20 @@ export interface TableFact {
   table: Record<string, Record<string, string>>
 }
 
-/** Routes of one daemon, as its factories in `api/` make them, and those of every daemon. Sorted by path. */
+/**
+ * Routes of one daemon, as its factories in `api/` make them, the endpoints of its surface, and those of every daemon.
+ * Sorted by path.
+ */
 export async function routesOf(root: string, daemon: string): Promise<RouteFact[]> {
-  const ofAll = [...kitRoutes(anything() as never), ...journalRoutes(anything() as never)]
-  const found: RouteFact[] = ofAll.map(factOf)
+  const found: RouteFact[] = []
+  let prefix: string | undefined
   for (const file of globSync(`daemons/${daemon}/{api,roles/*/api}/*.ts`, { cwd: root }).sort()) {
     const exported: Record<string, unknown> = await import(pathToFileURL(join(root, file)).href)
     for (const [name, value] of Object.entries(exported)) {
+      if (Array.isArray(value) && /Endpoints$/.test(name)) {
+        found.push(...value.map(factOf))
+        prefix = `/${value[0].path.split('/')[1]}`
+      }
       // Those of other roles are the routes of the roles once more.
       if (typeof value !== 'function' || !/Routes?$/.test(name) || name === 'otherRoleRoutes') continue
       // A factory needs its parts only when a request comes: here they are a stand-in that takes every question.
@@ -44,7 +52,15 @@ export async function routesOf(root: string, daemon: string): Promise<RouteFact[
       for (const route of [made].flat()) if (isRoute(route)) found.push(factOf(route))
     }
   }
+  found.push(...routesOfAll(prefix).map(factOf))
   return found.sort((a, b) => a.path.localeCompare(b.path, 'en') || a.method.localeCompare(b.method, 'en'))
+}
+
+/** What every daemon has, but for what a surface of its own stands in front of. */
+function routesOfAll(prefix: string | undefined): Route[] {
+  const surface = prefix === undefined ? undefined : { prefix }
+  const all = [...kitRoutes({ surface } as never), ...journalRoutes(anything() as never)]
+  return all.filter(({ path }) => prefix === undefined || !isBelow(path, prefix))
 }
 
 /** Every fault code of the sources: given to `Fault` or `faultOf` as text, or listed with a status. */
@@ -66,8 +82,8 @@ export function codesOf(root: string): CodeFact[] {
   }))
 }
 
-/** A table from code to HTTP status, by the names it has in kit and in a daemon. */
-const STATUS_TABLE = /(?:KIT_STATUS|faultStatus)\b[^=;]*=\s*{([^}]*)}/g
+/** A table from code to HTTP status, by the names it has in kit, in a part of a daemon and in a daemon. */
+const STATUS_TABLE = /(?:KIT_STATUS|FAULT_STATUS|faultStatus)\b[^=;]*=\s*{([^}]*)}/g
 
 /** Whether a code is made in the sources: written out, or put together as in `modbus_${flaw}`. */
 export function isCodeMade(root: string, code: string): boolean {

@@ -107,8 +107,8 @@ async function listeningUrl(child: ChildProcess): Promise<string> {
   throw new Error(`the gateway did not listen within ${START_MS} ms; it said:\n${output}`)
 }
 
-/** @source proc(5): status, smaps_rollup */
-function memoryOf(pid: number): IdleMemory {
+/** Of a process that runs. @source proc(5): status, smaps_rollup */
+export function memoryOf(pid: number): IdleMemory {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8')
   const mbOf = (text: string, key: string) => {

@@ -21,9 +21,11 @@ export interface DaemonStart {
   listen: string
   /** `key=VALUE` texts. */
   sets: readonly string[]
+  /** Further arguments. */
+  args?: readonly string[]
 }
 
-export async function startDaemon({ name, stateFolder, listen, sets }: DaemonStart): Promise<DaemonProcess> {
+export async function startDaemon({ name, stateFolder, listen, sets, args = [] }: DaemonStart): Promise<DaemonProcess> {
   const child = spawn(
     process.execPath,
     [
@@ -31,6 +33,7 @@ export async function startDaemon({ name, stateFolder, listen, sets }: DaemonSta
       name,
       ...['--listen', await withFreePort(listen), '--state', stateFolder, '--config', '/dev/null'],
       ...sets.flatMap((set) => ['--set', set]),
+      ...args,
     ],
     // A group of its own: Ctrl-C is for the demo, which stops its daemons in their turn.
     { stdio: ['ignore', 'pipe', 'pipe'], detached: true },

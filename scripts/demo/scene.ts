@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { type ApiClient, portPath, setUpGateway } from './api-client.ts'
 import { meet } from './board-client.ts'
 import { type DemoBoards, startBoards } from './boards.ts'
+import { startBuilding } from './building.ts'
 import { type DaemonProcess, startDaemon } from './daemon-process.ts'
 import { LOOPBACK, wantedOrFree } from './free-port.ts'
 import { cellarUnits, type DemoUnit, meterUnits, startCellar, startMeters } from './lines.ts'
@@ -14,7 +15,7 @@ import { startScale } from './scale.ts'
 import { openSink } from './sink.ts'
 import type { Undo } from './undo.ts'
 
-/** Both sign in with the same password. */
+/** Both sign in with the same password, as do the people of the building. */
 export const demoLogin = { admin: 'admin', viewer: 'viewer', password: 'plantroom' } as const
 
 /** The usual Modbus TCP port needs root; this one is its neighbour above. */
@@ -22,6 +23,7 @@ const MODBUS_TCP_PORT = 1502
 
 export interface Scene {
   gateway: DaemonProcess
+  building: DaemonProcess
   boards: DemoBoards
   lobby: Lobby
   meters: string
@@ -58,9 +60,14 @@ export async function buildScene(listen: string, undo: Undo): Promise<Scene> {
   await setUpBus(api, { path: cellar.path, settings: {} }, cellarUnits)
   await setUpScale(api, scale.path, sink.url)
   const apiKey = await letOthersIn(api, meters.path)
-  const [boards, lobby] = await Promise.all([startBoards(stateFolder, undo), startLobby(stateFolder, undo)])
+  const [boards, lobby, building] = await Promise.all([
+    startBoards(stateFolder, undo),
+    startLobby(stateFolder, undo),
+    startBuilding(stateFolder, undo),
+  ])
   await meet([boards.till, boards.counter, lobby.music, lobby.ceiling].map(({ url }) => url))
-  return { gateway, boards, lobby, meters: meters.path, cellar: cellar.path, scale: scale.path, tcpPort, apiKey }
+  const lines = { meters: meters.path, cellar: cellar.path, scale: scale.path }
+  return { gateway, building, boards, lobby, ...lines, tcpPort, apiKey }
 }
 
 function opened(name: string, undo: Undo): NamedLine {

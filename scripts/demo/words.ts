@@ -1,16 +1,31 @@
 /** What the demo says once everything runs. */
 import { portPath } from './api-client.ts'
+import { buildingPeople } from './building.ts'
 import { LOOPBACK } from './free-port.ts'
 import { demoLogin, type Scene } from './scene.ts'
 
 /** Addresses, names and passwords, and commands ready to paste. */
-export function sceneWords({ gateway, boards, lobby, meters, cellar, scale, tcpPort, apiKey }: Scene): string {
+export function sceneWords({
+  gateway,
+  building,
+  boards,
+  lobby,
+  meters,
+  cellar,
+  scale,
+  tcpPort,
+  apiKey,
+}: Scene): string {
   const { admin, password, viewer } = demoLogin
   const mbpoll = `mbpoll -m tcp -p ${tcpPort} -0`
   const { till, counter, raw, rfc2217 } = boards
   const { music, ceiling, stream } = lobby
+  const people = buildingPeople
   return `
-Plantroom demo: the gateway and four boards with simulated devices. Ctrl-C stops everything; nothing is kept.
+Plantroom demo: the controller, the gateway and four boards with simulated devices. Ctrl-C stops everything; nothing is kept.
+
+  Building ${building.url}/   Lindenhof School, 40 simulated zones and a projector that is away
+           sign in as ${people.admin}, as ${people.operator} for some rooms, or as ${people.program}; password ${password}
 
   Gateway  ${gateway.url}/
            sign in as ${admin} or, to look only, as ${viewer}; password ${password}

@@ -162,6 +162,18 @@ t.test(
       t.ok(Math.abs(sent - played) < 0.1 && sent > -40, `${sent} dB sent, ${played} dB played`)
     })
 
+    await t.test('the building has its zones, and whoever it names signs in', async (t) => {
+      const url = /Building +(http:\S+)\//.exec(demo.said)?.[1]
+      const counts: unknown[] = []
+      for (const username of ['admin', 'operator', 'integrator']) {
+        const body = JSON.stringify({ username, password: 'plantroom' })
+        const { token } = await (await fetch(`${url}/api/token`, { method: 'POST', body })).json()
+        const headers = { authorization: `Bearer ${token}` }
+        counts.push((await (await fetch(`${url}/api/data/zone`, { headers })).json()).length)
+      }
+      t.same(counts, [40, 40, 40])
+    })
+
     await t.test('the viewer signs in and may not change, the key sees its port alone', async (t) => {
       const viewer = await signIn(demo.url, 'viewer')
       t.equal((await demo.get('/api/users', viewer)).error, 'forbidden')

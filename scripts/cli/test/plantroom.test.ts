@@ -32,6 +32,7 @@ t.test('ends with 2 for what it does not know, and names the nearest', async (t)
   t.match(plantroom([]), { status: 2, stderr: /Start a daemon/ })
   t.match(plantroom(['gatewy']), { status: 2, stderr: /did you mean gateway\?/ })
   t.match(plantroom(['xylophone']), { status: 2, stderr: /in this installation; plantroom --help/ })
+  t.match(plantroom(['gateway', '--import', 'x']), { status: 2, stderr: /Unknown option '--import'/ })
   t.match(plantroom(['backup', 'gateway']), { status: 2, stderr: /expected: plantroom backup DAEMON/ })
 })
 

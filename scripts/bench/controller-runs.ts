@@ -1,0 +1,165 @@
+/** What is measured of a running controller, each as numbers. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { quantile } from './audio-load.ts'
+import { PEOPLE, signIn } from './controller-site.ts'
+import { type Connection, openConnection, requestOf } from './keep-alive.ts'
+
+/** Who is asked what, under which name. */
+export interface Contender {
+  name: string
+  url: string
+  request: Buffer
+}
+
+/** Times in ms of answers, in the order of asking. */
+export interface Commanded {
+  p50: number
+  p99: number
+  max: number
+  /** Answers that were not a success. */
+  failed: number
+  count: number
+}
+
+const CONNECTIONS = 16
+const COMMAND_CONNECTIONS = 64
+const COMMANDED_ZONES = 500
+const STEP_MS = 2
+const ASK_EVERY_MS = 10
+
+/**
+ * Answers a second of contenders that take turns, one list of rounds each; a first round warms up and is dropped.
+ * @throws Error for an answer other than 200
+ */
+export async function measureRates(
+  contenders: readonly Contender[],
+  by: { rounds: number; seconds: number },
+): Promise<Map<string, number[]>> {
+  const rates = new Map(contenders.map(({ name }) => [name, [] as number[]]))
+  for (let round = 0; round <= by.rounds; round++) {
+    // Nobody is always first: caches and the clock of the processor favour places.
+    const first = round % contenders.length
+    for (const contender of [...contenders.slice(first), ...contenders.slice(0, first)]) {
+      const rate = await rateOf(contender, by.seconds)
+      if (round > 0) rates.get(contender.name)?.push(rate)
+    }
+  }
+  return rates
+}
+
+async function rateOf({ name, url, request }: Contender, seconds: number): Promise<number> {
+  const connections = await Promise.all(Array.from({ length: CONNECTIONS }, () => openConnection(url)))
+  let count = 0
+  const beginMs = performance.now()
+  const endMs = beginMs + seconds * 1000
+  const askOn = async (connection: Connection) => {
+    while (performance.now() < endMs) {
+      const { status, body } = await connection.ask(request)
+      if (status !== 200) throw new Error(`${name} answers ${status}: ${body.toString('utf8', 0, 200)}`)
+      count++
+    }
+  }
+  try {
+    await Promise.all(connections.map(askOn))
+    return (count * 1000) / (performance.now() - beginMs)
+  } finally {
+    for (const connection of connections) connection.close()
+  }
+}
+
+/** The median of the ratios round by round: the machine's speed drifts, and within a round it drifts for all alike. */
+export function medianRatio(own: readonly number[], other: readonly number[]): number {
+  return quantile(
+    own.map((rate, round) => rate / (other[round] ?? Number.NaN)),
+    0.5,
+  )
+}
+
+/** Commands that leave by the clock, whatever became of those before; a time runs from when it was due. */
+export async function measureCommands(
+  { url, token }: { url: string; token: string },
+  by: { perSecond: number; seconds: number },
+): Promise<Commanded> {
+  const free = await Promise.all(Array.from({ length: COMMAND_CONNECTIONS }, () => openConnection(url)))
+  const all = [...free]
+  const waiting: ((connection: Connection) => void)[] = []
+  const times: number[] = []
+  let failed = 0
+  const send = async (at: number, dueMs: number) => {
+    const connection = free.pop() ?? (await new Promise<Connection>((resolve) => waiting.push(resolve)))
+    const command = Math.floor(at / COMMANDED_ZONES) % 2 === 0 ? 'on' : 'off'
+    const body = { zone_id: (at % COMMANDED_ZONES) + 1, command }
+    const answered = await connection.ask(requestOf('POST', '/api/control/command', { token, body }))
+    times.push(performance.now() - dueMs)
+    if (answered.status !== 200 || JSON.parse(answered.body.toString()).success !== true) failed++
+    const next = waiting.shift()
+    if (next) next(connection)
+    else free.push(connection)
+  }
+  const sent: Promise<void>[] = []
+  const count = by.perSecond * by.seconds
+  const beginMs = performance.now()
+  const dueOf = (at: number) => beginMs + (at * 1000) / by.perSecond
+  while (sent.length < count) {
+    while (sent.length < count && dueOf(sent.length) <= performance.now()) {
+      sent.push(send(sent.length, dueOf(sent.length)))
+    }
+    await sleep(STEP_MS)
+  }
+  await Promise.all(sent)
+  for (const connection of all) connection.close()
+  const [p50 = 0, p99 = 0, max = 0] = [0.5, 0.99, 1].map((part) => quantile(times, part))
+  return { p50, p99, max, failed, count }
+}
+
+/** Medians in ms of refused sign-ins that take turns. The first of each is dropped. */
+export async function measureRefusals(url: string, each: number): Promise<Record<string, number>> {
+  const connection = await openConnection(url)
+  const requests = {
+    unknown: signIn(PEOPLE.unknown),
+    wrong: signIn(PEOPLE.plain, 'not the password'),
+    disabled: signIn(PEOPLE.disabled),
+  }
+  const times: Record<string, number[]> = {}
+  for (let round = 0; round <= each; round++) {
+    const kinds = Object.entries(requests)
+    for (const [kind, request] of [...kinds.slice(round % 3), ...kinds.slice(0, round % 3)]) {
+      const beginMs = performance.now()
+      const { body } = await connection.ask(request)
+      const tookMs = performance.now() - beginMs
+      if (!body.includes('invalid credential')) throw new Error(`${kind}: ${body}`)
+      if (round > 0) times[kind] = [...(times[kind] ?? []), tookMs]
+    }
+  }
+  connection.close()
+  return Object.fromEntries(Object.entries(times).map(([kind, all]) => [kind, quantile(all, 0.5)]))
+}
+
+/** The longest time of /api/health in ms, asked all the while that so many sign in at once, and how long those took. */
+export async function measureCrowd(
+  url: string,
+  logins: number,
+): Promise<{ longestMs: number; allMs: number; asked: number }> {
+  const connections = await Promise.all(Array.from({ length: logins }, () => openConnection(url)))
+  const health = await openConnection(url)
+  const request = requestOf('GET', '/api/health')
+  const times: number[] = []
+  let isOver = false
+  const beginMs = performance.now()
+  const watch = (async () => {
+    while (!isOver) {
+      const askedMs = performance.now()
+      await health.ask(request)
+      times.push(performance.now() - askedMs)
+      await sleep(ASK_EVERY_MS)
+    }
+  })()
+  const answers = await Promise.all(connections.map((connection) => connection.ask(signIn(PEOPLE.elevated))))
+  const allMs = performance.now() - beginMs
+  isOver = true
+  await watch
+  for (const connection of [...connections, health]) connection.close()
+  const refused = answers.find(({ body }) => !body.includes('"token"'))
+  if (refused) throw new Error(`a sign-in was answered ${refused.status}: ${refused.body}`)
+  return { longestMs: Math.max(...times), allMs, asked: times.length }
+}
