@@ -103,7 +103,8 @@ async function why(t: Test, { page, site, audit, calm, strangers }: Stage): Prom
   await audit(t, 'routing-why')
   await page.keyboard.press('Escape')
   await pop.waitFor({ state: 'detached' })
-  t.match(await page.evaluate('document.activeElement.getAttribute("aria-label")'), /^Stage mix to Bar speakers/)
+  // The hand is where it was, once the dialog has gone.
+  await cell(page, 'Stage mix', 'Bar speakers').and(page.locator(':focus')).waitFor()
   await page.keyboard.press('w')
   await pop.getByRole('button', { name: 'Stop' }).click()
   await page.getByText('Bar speakers is stopped.').waitFor()
