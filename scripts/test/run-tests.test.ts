@@ -146,6 +146,15 @@ t.test('what measures time is run once more where its machine was taken away whi
   }
 })
 
+t.test('what fails twice on a machine that was taken away both times is no failure, and says why', async (t) => {
+  const folder = t.testdir({ 'a.alone.test.ts': "console.log('not ok 1 - in time\\n1..1')" })
+  let asked = 0
+  const ticks = () => ({ all: 100 * asked, stolen: 30 * asked++ })
+  const tally = sum(await runFiles(['a.alone.test.ts'], folder, { jobs: 1, fileS: 20, runS: 40, ticks }))
+  t.match(report(tally).join('\n'), /skipped a.alone.test.ts \(failed twice, while the host took 30.0 %/)
+  t.equal(tally.failed, 0)
+})
+
 t.test('ends with the closing line alone', async (t) => {
   t.same(report(sum([])), ['0 passed, 0 failed'])
 })
