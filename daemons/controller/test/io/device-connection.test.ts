@@ -88,7 +88,7 @@ t.test('a device that answers a lot is read, and what it says thrown away', asyn
   const to = connection(t)
   await to.send({ host: '127.0.0.1', port }, bytes('a\n'), never)
   await until('all was taken', () => sent)
-  t.pass()
+  t.equal(sent, true, 'the device is not left with an answer that nobody reads')
 })
 
 t.test('IPv6 addresses stand with or without brackets', async (t) => {
@@ -96,15 +96,15 @@ t.test('IPv6 addresses stand with or without brackets', async (t) => {
   const to = connection(t)
   await to.send({ host: '::1', port }, bytes('a\n'), never)
   await to.send({ host: '[::1]', port }, bytes('b\n'), never)
-  await until('both are there', () => text() === 'a\nb\n')
-  t.pass()
+  await until('both are there', () => text().length === 4)
+  t.equal(text(), 'a\nb\n')
 })
 
 t.test('names are looked up', async (t) => {
   const { port, text } = await peer(t)
   await connection(t).send({ host: 'localhost', port }, bytes('a\n'), never)
-  await until('it is there', () => text() === 'a\n')
-  t.pass()
+  await until('it is there', () => text().length === 2)
+  t.equal(text(), 'a\n')
 })
 
 t.test('a device that is not there is named with what the system says', async (t) => {
