@@ -1,21 +1,22 @@
 /** Tests of io/audit-trim.ts: what goes, how much at once, and when nobody knows how old anything is. */
 import t, { type Test } from 'tap'
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
+import { until } from '#kit/test/until.ts'
 import { openAudit, recordOf, rowsIn } from './audit-here.ts'
 
 const DAY_MS = 86_400_000
 const START = 1_900_000_000_000
 
-/** Passes time and gives the thread its turn, until nothing changes any more. */
+/** A trim that is under way has no timer; one that has ended waits for its next. */
+const ended = (clock: FakeClock) => until('the trim has ended', () => clock.pending() > 0)
+
+/** Passes the pauses between the steps of a trim, until what is left waits for longer. */
 async function settle(folder: string, clock: FakeClock): Promise<number[]> {
-  let before = -1
-  for (;;) {
+  do {
+    await ended(clock)
     clock.advance(50)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-    const ids = rowsIn(folder).map(({ id }) => Number(id))
-    if (ids.length === before) return ids
-    before = ids.length
-  }
+  } while (clock.pending() === 0)
+  return rowsIn(folder).map(({ id }) => Number(id))
 }
 
 /** Writes rows of these ages, in days, then begins anew so that a trim comes at once. */
@@ -31,7 +32,7 @@ async function withAges(t: Test, ages: number[], limits: Record<string, number>)
 
 t.test('removes what is too old, a few rows at a time', async (t) => {
   const { folder, clock } = await withAges(t, [40, 39, 38, 37, 36, 35, 34, 33, 20, 10, 0], { keep_days: 30 })
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  await ended(clock)
   t.equal(rowsIn(folder).length, 8, 'three of eight at first')
   t.same(await settle(folder, clock), [9, 10, 11])
 })
