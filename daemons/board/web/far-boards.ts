@@ -4,7 +4,7 @@ import type { Peer } from './api.ts'
 import { basicOf } from './basic.ts'
 import { type FarSound, soundOf } from './far-sound.ts'
 
-/** What a board said of itself, and when, ms of the page's clock. */
+/** What a board said of itself; `atMs` is when it was asked, by the page's clock. */
 export interface Told {
   state: 'told'
   lit: string
@@ -43,33 +43,43 @@ export function typePassword({ url }: Peer, password: string): void {
 /** Asks every board that is alive, a few at once. @param authorization what the reader signed in with here, or null */
 export async function askBoards(peers: readonly Peer[], authorization: string | null): Promise<void> {
   const waiting = peers.filter(({ self, state }) => !self && state !== 'unreachable')
-  const before = farBoards.value
   const told = new Map<string, FarBoard>()
   let shownMs = Date.now()
   async function worker(): Promise<void> {
     for (let peer = waiting.shift(); peer; peer = waiting.shift()) {
       const atMs = Date.now()
-      told.set(peer.url, withLast(await askBoard(peer, authorization), before.get(peer.url)))
+      told.set(peer.url, withLast(await askBoard(peer, authorization), farBoards.value.get(peer.url)))
       // One that does not answer keeps its worker for seconds; what the others said is shown meanwhile.
       if (atMs - shownMs < SHOWN_MS) continue
       shownMs = atMs
-      farBoards.value = new Map([...farBoards.value, ...told])
+      farBoards.value = new Map([...farBoards.value, ...newest(told)])
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, worker))
   for (const { url, self, state } of peers) {
-    const known = before.get(url)
+    const known = farBoards.value.get(url)
     // One that is known to be gone is not asked; what it said last still tells what it was for.
     if (!self && state === 'unreachable' && known) told.set(url, withLast({ state: 'silent', atMs: Date.now() }, known))
   }
-  farBoards.value = told
+  farBoards.value = newest(told)
 }
 
-/** Takes what a board said outside the rounds: the hand has just changed something there. */
+/** Rounds overlap, and a hand changes boards meanwhile: what was asked for before what is known now says nothing new. */
+function newest(told: ReadonlyMap<string, FarBoard>): Map<string, FarBoard> {
+  const boards = new Map(told)
+  for (const url of told.keys()) {
+    const known = farBoards.value.get(url)
+    const asked = told.get(url)
+    if (known && asked && known.atMs > asked.atMs) boards.set(url, known)
+  }
+  return boards
+}
+
+/** Takes what a board said outside the rounds: the hand has just changed something there, so it answers. */
 export function takeSound({ url }: Peer, change: (sound: FarSound) => FarSound): void {
-  const board = farBoards.value.get(url)
-  if (board?.state !== 'told' || board.sound === null) return
-  farBoards.value = new Map(farBoards.value).set(url, { ...board, sound: change(board.sound) })
+  const board = lastOf(farBoards.value.get(url))
+  if (!board?.sound) return
+  farBoards.value = new Map(farBoards.value).set(url, { ...board, sound: change(board.sound), atMs: Date.now() })
 }
 
 /** What a board said last, also where it does not answer any more; undefined where it never did. */

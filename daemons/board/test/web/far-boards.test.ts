@@ -2,8 +2,21 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
+import { until } from '#kit/test/until.ts'
 import type { Peer } from '../../web/api.ts'
-import { askBoard, askBoards, farBoards, pageOf, typePassword, verdictOf, webAddress } from '../../web/far-boards.ts'
+import {
+  askBoard,
+  askBoards,
+  farBoards,
+  lastOf,
+  pageOf,
+  takeSound,
+  typePassword,
+  verdictOf,
+  webAddress,
+} from '../../web/far-boards.ts'
+import type { FarSound } from '../../web/far-sound.ts'
+import { fakeDecoder } from '../fake-sound.ts'
 import { fakePeer } from '../fake-states.ts'
 
 async function board(t: Test, listener: RequestListener): Promise<string> {
@@ -90,4 +103,74 @@ t.test('a typed password goes to its board alone', async (t) => {
   t.same(seen.sort(), ['one Basic YWRtaW46w6Q=', 'two Basic eDp5'])
   t.equal(farBoards.value.size, 2, 'neither itself nor what is known to be gone is asked')
   t.equal(farBoards.value.get(peers[1]?.url ?? '')?.state, 'locked')
+})
+
+/** A decoder that answers when it is let, as it was when it was asked. */
+async function slowDecoder(t: Test): Promise<{ peer: Peer; asked(count: number): Promise<void>; answer(): void }> {
+  const waiting: (() => void)[] = []
+  const url = await board(t, (_request, response) => {
+    const text = JSON.stringify({ decoder: fakeDecoder({ playing: false }) })
+    waiting.push(() => response.end(text))
+  })
+  return {
+    peer: fakePeer('slow', { url }),
+    asked: (count) => until(`asked ${count} times`, () => waiting.length === count),
+    answer: () => waiting.shift()?.(),
+  }
+}
+
+t.test('what a board said before the hand changed it does not stand over what it says since', async (t) => {
+  const { peer, asked, answer } = await slowDecoder(t)
+  const shown = () => lastOf(farBoards.value.get(peer.url))?.sound
+  const first = askBoards([peer], null)
+  await asked(1)
+  answer()
+  await first
+  t.match(shown(), { playing: false })
+  const round = askBoards([peer], null)
+  await asked(1)
+  const askedMs = Date.now()
+  await until('the hand is later than the question', () => Date.now() > askedMs)
+  takeSound(peer, (sound) => ({ ...sound, playing: true }) as FarSound)
+  answer()
+  await round
+  t.match(shown(), { playing: true }, 'the round that was under way did not know of it')
+  const next = askBoards([peer], null)
+  await asked(1)
+  answer()
+  await next
+  t.match(shown(), { playing: false }, 'the next one does')
+})
+
+t.test('a round that is overtaken by a later one says nothing', async (t) => {
+  const { peer, asked, answer } = await slowDecoder(t)
+  let isOpen = false
+  let refusals = 0
+  const url = await board(t, (_request, response) => {
+    if (!isOpen) refusals++
+    response.writeHead(isOpen ? 200 : 401).end('{}')
+  })
+  const lock = fakePeer('lock', { url })
+  const early = askBoards([lock, peer], null)
+  await asked(1)
+  await until('it refused', () => refusals === 1)
+  isOpen = true
+  const askedMs = Date.now()
+  await until('the second round is later', () => Date.now() > askedMs)
+  const late = askBoards([lock], null)
+  await late
+  t.equal(farBoards.value.get(url)?.state, 'told')
+  answer()
+  await early
+  t.equal(farBoards.value.get(url)?.state, 'told')
+})
+
+t.test('a board that did not answer for a while answers the hand', async (t) => {
+  const url = await board(t, (_request, response) => response.end(JSON.stringify({ decoder: fakeDecoder() })))
+  const peer = fakePeer('back', { url })
+  await askBoards([peer], null)
+  await askBoards([{ ...peer, state: 'unreachable' }], null)
+  t.equal(farBoards.value.get(url)?.state, 'silent')
+  takeSound(peer, (sound) => ({ ...sound, playing: false }) as FarSound)
+  t.match(farBoards.value.get(url), { state: 'told', sound: { playing: false } })
 })
