@@ -54,17 +54,16 @@ export function listenStreams({ clock, log, parts }: RoleWorld, { config, onChan
       onGoodbye: (id) => sessions.gone(id),
     },
   })
-  parts.add({ name: 'streams', start: () => {}, stop: () => book.close() })
+  parts.add({
+    name: 'streams',
+    start: () => {},
+    stop() {
+      sessions.stop()
+      book.close()
+    },
+  })
   parts.add({ name: 'sap', start: () => sap.start(), stop: () => sap.stop() })
-  if (streams.ravenna)
-    parts.add({
-      name: 'ravenna',
-      start: () => names.start(),
-      stop() {
-        sessions.stop()
-        return names.stop()
-      },
-    })
+  if (streams.ravenna) parts.add({ name: 'ravenna', start: () => names.start(), stop: () => names.stop() })
   return {
     list: () => book.list(),
     find: (group, port) => book.find(group, port),

@@ -4,11 +4,11 @@ import { plainText } from '../../bytes/plain-text.ts'
 import { type AddressClass, classOf, parseAddress } from '../address.ts'
 import { type Link, linkOf } from './links.ts'
 
-/** A daemon that was heard. Every text is a stranger's: short, without control characters, and not to be believed. */
+/** A daemon that was heard. Every text is a stranger's: short, without control characters but `name`, and not to be believed. */
 export interface HeardService {
   /** Its full name, lower case: what tells it from others. */
   id: string
-  /** The name before its kind as it is written, capitals and all. */
+  /** The name before its kind sign for sign as it is written: by no other is it found. Not for people. */
   name: string
   /** Where it says it runs: `name.local`, lower case; empty where it names no such host. */
   host: string

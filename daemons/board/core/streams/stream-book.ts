@@ -78,8 +78,9 @@ const LATE_MS = 2000
 /**
  * A stream is one session of one origin, as heard from one address: whoever forges it from another address makes an
  * entry of its own. A new one comes in while there is room; in a full book it takes the place of one that was heard once
- * only, of the sender that has the most of those, or else of a sender that has more than its share. One met before comes in past the bound of new ones, and is not pushed
- * out: a sender that keeps announcing is listed, whatever others send (docs/decisions/201-forged-announcements.md).
+ * only, of the sender that has the most of those, or else of a sender that has more than its share. One met before comes
+ * in past the bound of new ones, and is not pushed out: a sender that keeps announcing is listed, whatever others send
+ * (docs/decisions/201-forged-announcements.md).
  */
 export class StreamBook {
   readonly #options: StreamBookOptions

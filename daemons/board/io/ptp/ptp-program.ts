@@ -168,7 +168,8 @@ class WatchedProgram implements PtpProgram {
     const isAbsent = fault.code === 'ptp_absent'
     this.#listener?.[isAbsent ? 'missing' : this.#countFailure()](fault.message)
     const waitMs = isAbsent ? config.restart_most_ms : this.#backoff.next()
-    const ending = this.#endBoth()
+    // What cannot be removed now stands in the way of the next start, which tells it.
+    const ending = this.#endBoth().catch(() => {})
     this.#retry = clock.after(waitMs, () => {
       void ending.then(() => this.#isStopped || this.#run())
     })

@@ -3,9 +3,12 @@
 /** Which session a path asks for: by its name, by its number, or the only one there is. */
 export type SessionPath = { by: 'name'; name: string } | { by: 'id'; id: string } | { by: 'default' }
 
-/** @source RAVENNA Operating Principles 1.0, 5.2: `/by-name/NAME`, `/by-id/ID` */
+/**
+ * @param name of a stranger too; half pairs, which no path can name, become U+FFFD
+ * @source RAVENNA Operating Principles 1.0, 5.2: `/by-name/NAME`, `/by-id/ID`
+ */
 export function pathByName(name: string): string {
-  return `/by-name/${encodeURIComponent(name)}`
+  return `/by-name/${encodeURIComponent(name.toWellFormed())}`
 }
 
 /**

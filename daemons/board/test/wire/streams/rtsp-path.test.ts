@@ -20,3 +20,7 @@ t.test('every name comes back from its path', async (t) => {
   const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 })
   fc.assert(fc.property(name, (name) => t.same(readSessionPath(pathByName(name)), { by: 'name', name })))
 })
+
+t.test('a name with half a pair in it has a path all the same', async (t) => {
+  t.equal(pathByName('Hall \ud800'), '/by-name/Hall%20%EF%BF%BD')
+})
