@@ -2,30 +2,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { type Test, t } from 'tap'
-import { systemClock } from '#kit/clock.ts'
-import { openSiteStore } from '../../io/database.ts'
+import { t } from 'tap'
 import { importInto } from '../../io/site-import.ts'
 import { bytesOf, parts, versioned } from './store-parts.ts'
-
-const site = {
-  site: [{ name: 'Home', latitude: 48.5 }],
-  device: [{ name: 'Dimmer', config: { deep: [1, 'ü', null] }, elevated: true }],
-  zone: [{ name: 'Hall', device_id: 'Dimmer', max: 80 }, { name: 'Desk' }],
-  auth_user: [{ username: 'Ada', password: 'secret' }, { username: 'Bob' }],
-}
-
-const open = (folder: string) => openSiteStore(folder, systemClock, parts.store)
-const now = { mode: 'replace', becomes: 'now', author: 'test' } as const
-
-/** A store with the site above; closed when the test ends. */
-async function stage(t: Test) {
-  const folder = t.testdir()
-  const store = open(folder)
-  t.teardown(() => store.close())
-  await importInto(store, bytesOf(site), parts, now)
-  return { folder, store }
-}
+import { now, open, site, stage } from './store-stage.ts'
 
 t.test('a file that is no database, or damaged, is refused with what to do, and left as it is', async (t) => {
   const folder = t.testdir()

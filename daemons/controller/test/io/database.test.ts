@@ -2,32 +2,15 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { type Test, t } from 'tap'
+import { t } from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { tables } from '../../core/schema/registry.ts'
 import { openSiteStore } from '../../io/database.ts'
 import { importInto } from '../../io/site-import.ts'
 import { bytesOf, parts } from './store-parts.ts'
+import { now, open, site, stage } from './store-stage.ts'
 
-const site = {
-  site: [{ name: 'Home', latitude: 48.5 }],
-  device: [{ name: 'Dimmer', config: { deep: [1, 'ü', null] }, elevated: true }],
-  zone: [{ name: 'Hall', device_id: 'Dimmer', max: 80 }, { name: 'Desk' }],
-  auth_user: [{ username: 'Ada', password: 'secret' }, { username: 'Bob' }],
-}
-
-const open = (folder: string) => openSiteStore(folder, systemClock, parts.store)
-const now = { mode: 'replace', becomes: 'now', author: 'test' } as const
 const later = { ...now, becomes: 'pending' } as const
-
-/** A store with the site above; closed when the test ends. */
-async function stage(t: Test) {
-  const folder = t.testdir()
-  const store = open(folder)
-  t.teardown(() => store.close())
-  await importInto(store, bytesOf(site), parts, now)
-  return { folder, store }
-}
 
 /** Everything that a store's book holds. */
 function contentOf({ book }: Pick<ReturnType<typeof open>, 'book'>) {

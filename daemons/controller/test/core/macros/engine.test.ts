@@ -1,20 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
 import t from 'tap'
-import type { LiveRun } from '../../../core/macros/live-run.ts'
-import type { Json, Row } from '../../../core/row.ts'
-import { argsOf, type Rig, type RigMacro, rig } from './macro-rig.ts'
+import type { Json } from '../../../core/row.ts'
+import { came, type RigMacro, rig, say, start } from './macro-rig.ts'
 
-function start(house: Rig, id = 1, args: Record<string, Json> = {}): LiveRun {
-  const plan = house.book.plan(house.book.find({ id }) as Row)
-  return house.engine.start({ plan, args: argsOf(args), caller: null })
-}
-
-/** What a run came to, and how often its macro was told. */
-function came(house: Rig, run: LiveRun): [string, string | undefined, string[]] {
-  return [run.state, run.end?.code, house.notices]
-}
-
-const say = (text: string, more: Record<string, Json> = {}) => ({ type: 'notify', args: { text }, ...more })
 const slow = (mode: string, more: Record<string, Json> = {}): RigMacro => ({
   name: 'Slow',
   mode,

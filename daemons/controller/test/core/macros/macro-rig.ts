@@ -5,6 +5,7 @@ import type { Ack } from '../../../core/driver.ts'
 import { type MacroArgs, makeArgs } from '../../../core/macros/args.ts'
 import { MacroEngine } from '../../../core/macros/engine.ts'
 import { MACRO_LIMITS, type MacroLimits } from '../../../core/macros/limits.ts'
+import type { LiveRun } from '../../../core/macros/live-run.ts'
 import { createMacroBook, type MacroBook } from '../../../core/macros/macro-book.ts'
 import { createMacroCall, type RunMacro } from '../../../core/macros/macro-call.ts'
 import type { AttributeRef, MacroOrder, MacroPorts, RunEnd, Secrets } from '../../../core/macros/ports.ts'
@@ -143,6 +144,20 @@ export function bookOf(macros: readonly RigMacro[]): Book {
 
 export function session(over: Partial<Session> = {}): Session {
   return { userId: 7, username: 'ada', roles: [], isElevated: false, may: () => true, uis: [], ...over }
+}
+
+/** A step that tells its text: what a macro came to is read in `notices`. */
+export const say = (text: string, more: Record<string, Json> = {}) => ({ type: 'notify', args: { text }, ...more })
+
+/** Starts the macro of this id, as nobody in particular. */
+export function start(house: Rig, id = 1, args: Record<string, Json> = {}): LiveRun {
+  const plan = house.book.plan(house.book.find({ id }) as Row)
+  return house.engine.start({ plan, args: argsOf(args), caller: null })
+}
+
+/** What a run came to, and what its macro told. */
+export function came(house: Rig, run: LiveRun): [string, string | undefined, string[]] {
+  return [run.state, run.end?.code, house.notices]
 }
 
 /** What a run was called with; a JSON object. */

@@ -1,21 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
 import t from 'tap'
 import { Fault } from '#kit/fault.ts'
-import type { LiveRun } from '../../../core/macros/live-run.ts'
-import type { Json, Row } from '../../../core/row.ts'
-import { argsOf, type Rig, rig } from './macro-rig.ts'
+import type { Json } from '../../../core/row.ts'
+import { came, rig, say, start } from './macro-rig.ts'
 
-function start(house: Rig, id = 1, args: Record<string, Json> = {}): LiveRun {
-  const plan = house.book.plan(house.book.find({ id }) as Row)
-  return house.engine.start({ plan, args: argsOf(args), caller: null })
-}
-
-/** What a run came to, and how often its macro was told. */
-function came(house: Rig, run: LiveRun): [string, string | undefined, string[]] {
-  return [run.state, run.end?.code, house.notices]
-}
-
-const say = (text: string, more: Record<string, Json> = {}) => ({ type: 'notify', args: { text }, ...more })
 t.test('on_error decides what follows a step that failed', async (t) => {
   const failing = { type: 'command', zone_id: 1, command: 'on', retries: 2 }
   const rows: [string, number, string, string[], number][] = [
