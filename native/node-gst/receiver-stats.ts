@@ -1,18 +1,29 @@
 /** What a receiver counts, as the addon has it and as it is told. */
 
-/** As receiver-calls.cc has them. */
-interface NativePath {
+/** Counts of one path since it was opened, that are told as the addon has them. */
+interface PathCounts {
+  /** RTP packets of the sender that is heard, and bytes of their payload. */
   packets: number
   bytes: number
+  /** By sequence numbers (RFC 3550 A.3), 32 packets later; one less where a packet comes after all. */
   lost: number
   duplicate: number
   reordered: number
+  /** Times that sequence numbers began anew. */
   restarts: number
+  /** Came when their place had been played. */
   late: number
+  /** Timestamps further from now than the ring holds. */
   wild: number
-  wrongSource: number
+  /** Of the sender's address, but another synchronisation source. */
   wrongSsrc: number
+  /** Another payload type, or sizes that are not of the encoding and channels. */
   wrongFormat: number
+}
+
+/** As receiver-calls.cc has them. */
+interface NativePath extends PathCounts {
+  wrongSource: number
   malformed: number[]
   sender: string | null
   otherAddress: string | null
@@ -58,26 +69,9 @@ export interface NativeArrivals {
 const MALFORMED = ['tooShort', 'version', 'contributors', 'extension', 'padding', 'empty', 'tooLong'] as const
 
 /** Counts since it was opened, of one path. */
-export interface PathStats {
-  /** RTP packets of the sender that is heard, and bytes of their payload. */
-  packets: number
-  bytes: number
-  /** By sequence numbers (RFC 3550 A.3), 32 packets later; one less where a packet comes after all. */
-  lost: number
-  duplicate: number
-  reordered: number
-  /** Times that sequence numbers began anew. */
-  restarts: number
-  /** Came when their place had been played. */
-  late: number
-  /** Timestamps further from now than the ring holds. */
-  wild: number
+export interface PathStats extends PathCounts {
   /** Of other addresses than the sender's; the last one of them. */
   wrongSource: { count: number; address: string | null }
-  /** Of the sender's address, but another synchronisation source. */
-  wrongSsrc: number
-  /** Another payload type, or sizes that are not of the encoding and channels. */
-  wrongFormat: number
   malformed: Record<(typeof MALFORMED)[number], number>
   /** null where nothing was heard for `senderGoneMs`. */
   sender: string | null

@@ -29,19 +29,25 @@ export function fakePtp(change: Partial<PtpView> = {}): PtpView {
   }
 }
 
+/** A stream of two channels, as it is set. */
+export const LOBBY_MUSIC = {
+  mcast: '239.69.10.4',
+  port: 5004,
+  name: 'Lobby music',
+  encoding: 'L24',
+  channels: 2,
+  packet_ms: 1,
+  payload_type: 97,
+  dscp: 34,
+  ttl: 32,
+} as const
+
 /** Sends two channels. */
 export function fakeEncoder(change: Partial<EncoderState> = {}): EncoderState {
   return {
     stream: {
-      mcast: '239.69.10.4',
-      port: 5004,
-      name: 'Lobby music',
-      encoding: 'L24',
-      channels: 2,
-      packet_ms: 1,
-      payload_type: 97,
+      ...LOBBY_MUSIC,
       dscp: 46,
-      ttl: 32,
       refclk: { kind: 'ptp', grandmaster: GRANDMASTER, domain: 0 },
     },
     source: { kind: 'alsa', name: 'hw:1, USB Audio CODEC', found: true },

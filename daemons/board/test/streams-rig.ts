@@ -9,23 +9,18 @@ import { listenStreams } from '../assemble/listen-streams.ts'
 import { type BoardConfig, config } from '../config.ts'
 import type { RoleWorld } from '../core/role.ts'
 import type { OwnStream } from '../core/streams/own-session.ts'
+import { OWN_STREAM } from './wire/streams/described-stream.ts'
 
 /** Names of this run: others may announce on this machine too. */
 export const NAME = `Höhe ${process.pid}`
 
 /** As an encoder describes it. */
 export const STREAM: OwnStream = {
+  ...OWN_STREAM,
   origin: '127.0.0.1',
   name: NAME,
   info: 'Sent by a test',
   paths: [{ group: '239.69.83.7', port: 5004, ttl: 32, source: null }],
-  payloadType: 97,
-  encoding: 'L24',
-  channels: 2,
-  sampleRate: 48_000,
-  packetMs: 1,
-  refClock: { kind: 'ptp', grandmaster: '39-A7-94-FF-FE-07-CB-D0', domain: 0 },
-  mediaOffset: 0,
 }
 
 /** Settings as they are by default, on loopback. */

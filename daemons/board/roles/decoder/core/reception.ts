@@ -3,20 +3,16 @@ import type { Clock } from '#kit/clock.ts'
 import { createLastMinute } from './last-minute.ts'
 import type { ArrivalSpread, PathCounts, ReceptionStats } from './ports.ts'
 
+/** What a path counts and totals add up under the same name. */
+type AddedUp = Pick<PathCounts, 'packets' | 'bytes' | 'lost' | 'late' | 'duplicate' | 'reordered' | 'malformed'>
+
 /** Of all receivers since the start. */
-export interface ReceptionTotals {
-  packets: number
-  bytes: number
-  lost: number
-  late: number
-  duplicate: number
-  reordered: number
+export interface ReceptionTotals extends AddedUp {
   concealed: number
   glitches: number
   wrong_source: number
   wrong_format: number
   wild: number
-  malformed: number
 }
 
 export type TotalName = keyof ReceptionTotals

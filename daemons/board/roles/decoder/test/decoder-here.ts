@@ -4,6 +4,7 @@ import type { Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { createReader } from '#kit/http/check.ts'
 import type { Ask } from '#kit/http/route.ts'
+import { silentLog } from '#kit/log.ts'
 import { createParts } from '#kit/run/parts.ts'
 import { until } from '#kit/test/until.ts'
 import type { BoardConfig } from '../../../config.ts'
@@ -11,9 +12,9 @@ import { firstSettings } from '../../../core/board-settings.ts'
 import { audioKeys } from '../../../core/sound/audio-keys.ts'
 import type { HeardStream } from '../../../core/streams/heard-stream.ts'
 import { openAudioClock } from '../../../io/sound/audio-clock.ts'
+import { ptpView } from '../../../test/core/ptp/fake-ptp.ts'
 import { assembleDecoder } from '../assemble.ts'
 import type { DecoderView } from '../core/decoder-view.ts'
-import { ptpView, quiet } from './core/decoder-rig.ts'
 
 /** Of the loopback interface: streams that name it are on the clock of this machine. */
 export const OWN_MAC = '00-00-00-00-00-00'
@@ -26,12 +27,12 @@ const HERE = { interface: 'lo', realtime_priority: 0, look_ms: 50, sender_gone_m
 export async function decoderHere(t: Test, streams: HeardStream[] = [], config: Partial<BoardConfig['audio']> = {}) {
   const folder = t.testdir()
   const file = join(folder, 'heard.wav')
-  const parts = createParts({ log: quiet, clock: systemClock })
+  const parts = createParts({ log: silentLog, clock: systemClock })
   const note = async () => {}
   const first = firstSettings({ role: 'decoder', hostname: 'here', mcast: '' })
   const house = await assembleDecoder(
     {
-      ...{ clock: systemClock, log: quiet, stateFolder: folder, parts, onChange() {} },
+      ...{ clock: systemClock, log: silentLog, stateFolder: folder, parts, onChange() {} },
       recorder: { changed: note, sent: note },
       refusals: { add() {} },
     },

@@ -2,23 +2,14 @@
 import t from 'tap'
 import { heardStreamOf } from '../../../core/streams/heard-stream.ts'
 import type { StreamDescription } from '../../../wire/streams/stream-description.ts'
+import { STREAM } from '../../wire/streams/described-stream.ts'
 
 const stream: StreamDescription<string> = {
-  sessionId: '1',
-  version: '1',
-  origin: '10.0.0.7',
-  name: 'Hall',
-  info: '',
+  ...STREAM,
   paths: [
     { group: '232.1.1.7', port: 5004, ttl: 32, source: '10.0.0.8' },
     { group: '232.1.2.7', port: 5006, ttl: 32, source: '10.0.1.8' },
   ],
-  payloadType: 97,
-  encoding: 'L24',
-  channels: 2,
-  sampleRate: 48_000,
-  packetMs: 1,
-  refClock: { kind: 'ptp', grandmaster: '39-A7-94-FF-FE-07-CB-D0', domain: 0 },
   mediaOffset: 7,
 }
 const hearsay = { id: 'x', heard_by: ['sap' as const], first_heard_at: 1, last_heard_at: 2, sdp: 'v=0' }

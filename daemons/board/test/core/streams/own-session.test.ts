@@ -3,20 +3,9 @@ import fc from 'fast-check'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { createOwnSession, type OwnStream, sessionLabel } from '../../../core/streams/own-session.ts'
+import { OWN_STREAM } from '../../wire/streams/described-stream.ts'
 
-const stream: OwnStream = {
-  origin: '10.0.0.7',
-  name: 'Hall',
-  info: '',
-  paths: [{ group: '239.69.1.7', port: 5004, ttl: 32, source: null }],
-  payloadType: 97,
-  encoding: 'L24',
-  channels: 2,
-  sampleRate: 48_000,
-  packetMs: 1,
-  refClock: null,
-  mediaOffset: 0,
-}
+const stream: OwnStream = { ...OWN_STREAM, name: 'Hall', refClock: null }
 
 t.test('RFC 4566 5.2 the version grows with each change, and stays while there is none', async (t) => {
   const clock = fakeClock(1_900_000_000_000)

@@ -1,22 +1,9 @@
 /** Tests of wire/streams/stream-description.ts. */
 import t from 'tap'
 import { framesOf, isPlayable, playFault, type StreamDescription } from '../../../wire/streams/stream-description.ts'
+import { STREAM } from './described-stream.ts'
 
-const stream: StreamDescription<string> = {
-  sessionId: '1',
-  version: '1',
-  origin: '10.0.0.7',
-  name: 'Hall',
-  info: '',
-  paths: [{ group: '239.69.1.7', port: 5004, ttl: 32, source: null }],
-  payloadType: 97,
-  encoding: 'L24',
-  channels: 8,
-  sampleRate: 48_000,
-  packetMs: 1,
-  refClock: null,
-  mediaOffset: 0,
-}
+const stream: StreamDescription<string> = { ...STREAM, channels: 8, refClock: null }
 
 t.test('AES67 8.1 rounded packet times mean whole frames', async (t) => {
   for (const [packetMs, frames] of [

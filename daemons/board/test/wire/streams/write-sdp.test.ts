@@ -4,22 +4,7 @@ import t from 'tap'
 import { readSdp } from '../../../wire/streams/read-sdp.ts'
 import type { StreamDescription } from '../../../wire/streams/stream-description.ts'
 import { writeSdp } from '../../../wire/streams/write-sdp.ts'
-
-const stream: StreamDescription = {
-  sessionId: '3971234567',
-  version: '3971234568',
-  origin: '10.0.0.7',
-  name: 'Foyer left',
-  info: '',
-  paths: [{ group: '239.69.1.7', port: 5004, ttl: 32, source: null }],
-  payloadType: 97,
-  encoding: 'L24',
-  channels: 2,
-  sampleRate: 48_000,
-  packetMs: 1,
-  refClock: { kind: 'ptp', grandmaster: '39-A7-94-FF-FE-07-CB-D0', domain: 0 },
-  mediaOffset: 0,
-}
+import { STREAM as stream } from './described-stream.ts'
 
 const linesOf = (text: string) => text.split('\r\n')
 

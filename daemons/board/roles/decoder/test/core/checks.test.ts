@@ -1,7 +1,8 @@
 /** Why it is silent: each reason, in words. */
 import t from 'tap'
+import { ptpView } from '../../../../test/core/ptp/fake-ptp.ts'
 import { decoderVerdict } from '../../core/decoder-view.ts'
-import { type DecoderRig, decoderRig, heardStream, pathCounts, ptpView } from './decoder-rig.ts'
+import { type DecoderRig, decoderRig, heardStream, pathCounts } from './decoder-rig.ts'
 
 async function playing(change: Parameters<typeof heardStream>[0] = {}): Promise<DecoderRig> {
   const rig = decoderRig()

@@ -1,8 +1,9 @@
 /** A decoder of which everything outside is a fake: receivers say what a test says, time stands still. */
 import { fakeClock } from '#kit/clock-fake.ts'
-import type { Log } from '#kit/log.ts'
-import type { Ptp, PtpView, RefClock } from '../../../../core/ptp/ptp.ts'
+import { silentLog } from '#kit/log.ts'
+import type { Ptp, RefClock } from '../../../../core/ptp/ptp.ts'
 import type { HeardStream } from '../../../../core/streams/heard-stream.ts'
+import { GRANDMASTER, ptpView } from '../../../../test/core/ptp/fake-ptp.ts'
 import { Decoder, type DecoderParts } from '../../core/decoder.ts'
 import type {
   OutputEvents,
@@ -13,11 +14,8 @@ import type {
   Tuning,
 } from '../../core/ports.ts'
 
-/** The grandmaster that streams of the tests name, and another one. */
-export const GRANDMASTER = '00-1D-C1-FF-FE-12-34-56'
+/** One that no stream of the tests names. */
 export const OTHER_GRANDMASTER = '00-1D-C1-FF-FE-AA-AA-AA'
-
-export const quiet = { error() {}, warning() {}, notice() {}, info() {}, debug() {} } as unknown as Log
 
 /** Everybody is well, and nobody sends. */
 export function pathCounts(change: Partial<PathCounts> = {}): PathCounts {
@@ -82,26 +80,6 @@ export function heardStream(change: Partial<HeardStream> = {}): HeardStream {
     first_heard_at: 1,
     last_heard_at: 1,
     sdp: '',
-    ...change,
-  }
-}
-
-export function ptpView(change: Partial<PtpView> = {}): PtpView {
-  return {
-    enabled: true,
-    state: 'locked',
-    text: `Locked to ${GRANDMASTER}.`,
-    offset_ns: 120,
-    path_delay_ns: 900,
-    rate_ppm: 1.5,
-    grandmaster: null,
-    clock_id: null,
-    port_state: null,
-    priority1: 128,
-    domain: 0,
-    since_at: null,
-    steps: 0,
-    last_sync_age_ms: 100,
     ...change,
   }
 }
@@ -238,7 +216,7 @@ export function decoderRig(change: { settings?: object; saved?: Partial<DecoderP
   const { files, saves, face: filesFace } = fakeFiles()
   const count = { changes: 0 }
   const decoder = new Decoder({
-    ...{ clock, log: quiet, times: TIMES, files: filesFace, ptp: ptpFace, receivers: opener, output: outputOpener },
+    ...{ clock, log: silentLog, times: TIMES, files: filesFace, ptp: ptpFace, receivers: opener, output: outputOpener },
     streams: {
       list: () => streams,
       find: (group, port) =>

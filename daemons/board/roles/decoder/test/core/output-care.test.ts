@@ -1,15 +1,16 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { silentLog } from '#kit/log.ts'
 import type { Meters } from '../../../../core/role.ts'
 import { OutputCare } from '../../core/output-care.ts'
-import { fakeOutput, quiet } from './decoder-rig.ts'
+import { fakeOutput } from './decoder-rig.ts'
 
 function careHere() {
   const clock = fakeClock()
   const { output, opener } = fakeOutput()
   const states: string[] = []
   const care = new OutputCare({
-    ...{ clock, log: quiet, opener, retry: { firstMs: 500, maxMs: 5000 }, stallLooks: 20 },
+    ...{ clock, log: silentLog, opener, retry: { firstMs: 500, maxMs: 5000 }, stallLooks: 20 },
     own: (promise) => void promise.catch((error) => t.fail('a promise nobody awaits failed', error)),
     onChange: () => void states.push(care.state),
   })

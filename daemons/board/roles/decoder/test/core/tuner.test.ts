@@ -1,6 +1,7 @@
 import t from 'tap'
 import { Fault } from '#kit/fault.ts'
-import { decoderRig, GRANDMASTER, heardStream, OTHER_GRANDMASTER, ptpView } from './decoder-rig.ts'
+import { GRANDMASTER, ptpView } from '../../../../test/core/ptp/fake-ptp.ts'
+import { decoderRig, heardStream, OTHER_GRANDMASTER } from './decoder-rig.ts'
 
 async function started(change: Parameters<typeof decoderRig>[0] = {}) {
   const rig = decoderRig(change)

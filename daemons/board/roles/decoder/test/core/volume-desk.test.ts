@@ -1,7 +1,7 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { silentLog } from '#kit/log.ts'
 import { VolumeDesk } from '../../core/volume-desk.ts'
-import { quiet } from './decoder-rig.ts'
 
 function deskHere(record = { volume_db: 0, mute: false }) {
   const clock = fakeClock()
@@ -10,7 +10,7 @@ function deskHere(record = { volume_db: 0, mute: false }) {
   const disk = { refuses: false }
   const desk = new VolumeDesk({
     clock,
-    log: quiet,
+    log: silentLog,
     times: { quietMs: 2000, mostMs: 10_000 },
     record,
     async save(value) {

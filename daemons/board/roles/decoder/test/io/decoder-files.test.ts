@@ -1,8 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { silentLog } from '#kit/log.ts'
 import { createDecoderFiles } from '../../io/decoder-files.ts'
-import { quiet } from '../core/decoder-rig.ts'
 
 const SAVED = {
   route: { mcast: '239.69.10.4', port: 5004, source: null, link_ms: 7.5, mclk_offset: null, encoding: 'L16' as const },
@@ -11,12 +11,12 @@ const SAVED = {
 
 t.test('route and volume are found again as they were saved', async (t) => {
   const folder = t.testdir()
-  const files = createDecoderFiles(folder, quiet)
+  const files = createDecoderFiles(folder, silentLog)
   t.equal(await files.loadRoute(), null)
   t.same(await files.loadVolume(), { volume_db: 0, mute: false })
   await files.saveRoute(SAVED)
   await files.saveVolume({ volume_db: -12.5, mute: true })
-  const again = createDecoderFiles(folder, quiet)
+  const again = createDecoderFiles(folder, silentLog)
   t.same(await again.loadRoute(), SAVED)
   t.same(await again.loadVolume(), { volume_db: -12.5, mute: true })
   t.match(JSON.parse(await readFile(join(folder, 'route.json'), 'utf8')), { version: 1 })
@@ -24,10 +24,10 @@ t.test('route and volume are found again as they were saved', async (t) => {
 
 t.test('a file that holds no route is set aside, and the one before counts', async (t) => {
   const folder = t.testdir()
-  const files = createDecoderFiles(folder, quiet)
+  const files = createDecoderFiles(folder, silentLog)
   await files.saveRoute(SAVED)
   await files.saveRoute(SAVED)
   const bad = { version: 1, ...SAVED, route: { ...SAVED.route, mcast: '10.0.0.1' } }
   await writeFile(join(folder, 'route.json'), JSON.stringify(bad))
-  t.same(await createDecoderFiles(folder, quiet).loadRoute(), SAVED)
+  t.same(await createDecoderFiles(folder, silentLog).loadRoute(), SAVED)
 })

@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { systemClock } from '#kit/clock.ts'
+import { silentLog } from '#kit/log.ts'
 import { createAudioClock } from '#native/node-gst/index.ts'
 import { gstMissing } from '#native/node-gst/test/gst-here.ts'
 import { createOutputOpener } from '../../io/output-pipeline.ts'
-import { quiet } from '../core/decoder-rig.ts'
 
 t.test('a sound card that cannot be opened is told, however soon', { skip: gstMissing() }, async (t) => {
   const opener = createOutputOpener({
     ...{
       clock: systemClock,
-      log: quiet,
+      log: silentLog,
       audio: createAudioClock(),
       channels: 2,
       realtimePriority: 0,

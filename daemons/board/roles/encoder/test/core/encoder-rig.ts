@@ -1,34 +1,12 @@
 /** An encoder of which everything outside is a fake: sources do what a test says, time stands still. */
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
-import type { Log } from '#kit/log.ts'
+import { silentLog } from '#kit/log.ts'
 import type { Ptp, PtpView, RefClock } from '../../../../core/ptp/ptp.ts'
 import { type AudioSource, sourceName } from '../../../../core/sound/audio-source.ts'
+import { ptpView } from '../../../../test/core/ptp/fake-ptp.ts'
 import { Encoder, type EncoderParts } from '../../core/encoder.ts'
 import type { FeedEvents, FeedOpener, SentFacts } from '../../core/ports.ts'
-
-export const quiet = { error() {}, warning() {}, notice() {}, info() {}, debug() {} } as unknown as Log
-
-/** PTP is locked. */
-export function ptpView(change: Partial<PtpView> = {}): PtpView {
-  return {
-    enabled: true,
-    state: 'locked',
-    text: 'Locked to 00-1D-C1-FF-FE-12-34-56, 38 ns off.',
-    offset_ns: 38,
-    path_delay_ns: 4210,
-    rate_ppm: 1.5,
-    grandmaster: null,
-    clock_id: null,
-    port_state: null,
-    priority1: 128,
-    domain: 0,
-    since_at: null,
-    steps: 0,
-    last_sync_age_ms: 90,
-    ...change,
-  }
-}
 
 export function sentFacts(change: Partial<SentFacts> = {}): SentFacts {
   return {
@@ -79,7 +57,7 @@ export function encoderRig(source: AudioSource = { kind: 'alsa', name: 'hw:1' })
     sdp: 'v=0\r\n',
   }
   const parts: EncoderParts = {
-    ...{ clock, log: quiet, opener: fakeOpener(known, seen), source, ptp: fakePtp(known) },
+    ...{ clock, log: silentLog, opener: fakeOpener(known, seen), source, ptp: fakePtp(known) },
     announcing: { changed: () => void seen.push('announce'), sdp: () => known.sdp, view: () => known.announced },
     stream: { channels: 2, packetMs: 1 },
     limits: { silence_db: -70, silence_s: 60, tone_s: 600, card_retry_ms: 500, card_retry_most_ms: 5000 },

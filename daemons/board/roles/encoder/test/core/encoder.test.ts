@@ -1,20 +1,11 @@
 import t from 'tap'
 import { Fault } from '#kit/fault.ts'
+import { ptpView } from '../../../../test/core/ptp/fake-ptp.ts'
+import { LOBBY_MUSIC } from '../../../../test/fake-sound.ts'
 import { encoderVerdict, encoderView, type StreamSettings } from '../../core/encoder-view.ts'
-import { encoderRig, ptpView, sentFacts, settled } from './encoder-rig.ts'
+import { encoderRig, sentFacts, settled } from './encoder-rig.ts'
 
-const stream: StreamSettings = {
-  mcast: '239.69.10.4',
-  port: 5004,
-  name: 'Lobby music',
-  encoding: 'L24',
-  channels: 2,
-  packet_ms: 1,
-  payload_type: 97,
-  dscp: 34,
-  ttl: 32,
-  dup: null,
-}
+const stream: StreamSettings = { ...LOBBY_MUSIC, dup: null }
 
 t.test('sends, and says so in one sentence', async (t) => {
   const { encoder, known, seconds } = encoderRig()
