@@ -1,5 +1,6 @@
 /** Saves counting values until it is killed; tells each number once it was acknowledged. Started by whole-file.test.ts. */
 import { writeSync } from 'node:fs'
+import { flushCompileCache } from 'node:module'
 import type { Log } from '#kit/log.ts'
 import { createStore } from '#kit/store.ts'
 
@@ -14,6 +15,8 @@ const store = createStore({
   log: { error() {} } as unknown as Log,
 })
 await store.load()
+// Whoever is killed leaves nothing of what was compiled for the next.
+flushCompileCache()
 const filler = 'x'.repeat(20_000)
 writeSync(1, 'saving\n')
 for (let n = Number(first); ; n++) {

@@ -1,6 +1,7 @@
 /** A process that is killed while it saves, 200 times; and a disk that is full. */
 import { spawn, spawnSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { t } from 'tap'
@@ -9,6 +10,10 @@ import { createStore } from '#kit/store.ts'
 
 const KILLS = 200
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
+
+/** Compiled once: a start is most of what a kill takes. */
+const cache = mkdtempSync(join(tmpdir(), 'plantroom-compiled-'))
+t.teardown(() => rmSync(cache, { recursive: true, force: true }))
 
 function load(folder: string) {
   const check = (value: unknown) => {
@@ -23,7 +28,7 @@ function load(folder: string) {
 function killWhileSaving(folder: string, first: number, afterMs: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [here('saving-child.ts'), folder, String(first)], {
-      env: {},
+      env: { NODE_COMPILE_CACHE: cache },
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     let told = ''

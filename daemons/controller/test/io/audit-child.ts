@@ -1,5 +1,6 @@
 /** Writes an audit until it is killed, or on a disk that fills up; started by audit-file.test.ts. */
 import { rmSync, writeFileSync } from 'node:fs'
+import { flushCompileCache } from 'node:module'
 import { join } from 'node:path'
 import { systemClock, wait } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
@@ -16,6 +17,8 @@ const log: Log = { error: say, warning: say, notice: say, info: say, debug: say,
 setInterval(() => {}, 1000)
 const audit = new AuditFile({ folder, clock: systemClock, log, limits })
 await audit.start()
+// Whoever is killed leaves nothing of what was compiled for the next.
+flushCompileCache()
 if (what === 'full') await fillUp()
 else await writeOn(Number(what) * 1_000_000)
 
