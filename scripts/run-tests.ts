@@ -10,6 +10,7 @@
  */
 import { globSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { bundleTap } from './bundle-tap.ts'
 import { type CheckResult, runChecks } from './checks.ts'
 import { isMain } from './is-main.ts'
 import { emptyTally, type Tally } from './tap-tally.ts'
@@ -90,12 +91,13 @@ async function main(args: string[]): Promise<number> {
   const tallies: Tally[] = []
   const named = args.filter((arg) => !['checks', 'unit', 'e2e', 'vm', '--slowest'].includes(arg))
   if (args.includes('checks')) tallies.push(tallyOfChecks(await runChecks(root)))
+  const nodeArgs = await bundleTap(root)
   for (const kind of ['unit', 'e2e', 'vm'] as const) {
     const files = args.includes(kind) ? testFiles(root, kind) : []
     if (args.includes(kind) && files.length === 0) throw new Error(`no ${kind} test file found below ${root}`)
-    if (files.length > 0) tallies.push(...(await runFiles(files, root, COSTS[kind])))
+    if (files.length > 0) tallies.push(...(await runFiles(files, root, { ...COSTS[kind], nodeArgs })))
   }
-  if (named.length > 0) tallies.push(...(await runFiles(named, root, COSTS.e2e)))
+  if (named.length > 0) tallies.push(...(await runFiles(named, root, { ...COSTS.e2e, nodeArgs })))
   const total = sum(tallies)
   for (const line of report(total, { slowest: args.includes('--slowest') })) console.log(line)
   return total.failed === 0 && total.passed > 0 ? 0 : 1

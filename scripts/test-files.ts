@@ -10,6 +10,8 @@ export interface Cost {
   jobs: number
   fileS: number
   runS: number
+  /** Arguments of Node for each file. */
+  nodeArgs?: readonly string[]
   /** Default: what this machine says. */
   ticks?: () => CpuTicks
 }
@@ -78,7 +80,8 @@ export async function runFiles(files: readonly string[], folder: string, cost: C
   }, cost.runS * 1000)
   const run = async (file: string) => {
     const startMs = performance.now()
-    const runOnce = () => runFile({ file, folder, fileS: cost.fileS, started: (child) => running.set(file, child) })
+    const { fileS, nodeArgs = [] } = cost
+    const runOnce = () => runFile({ file, folder, fileS, nodeArgs, started: (child) => running.set(file, child) })
     tallies.push(ALONE.test(file) ? await untilJudged(file, runOnce, cost.ticks ?? readTicks) : await runOnce())
     times[file] = Math.round(performance.now() - startMs)
     running.delete(file)
@@ -124,13 +127,14 @@ interface FileRun {
   file: string
   folder: string
   fileS: number
+  nodeArgs: readonly string[]
   started(child: ChildProcess): void
 }
 
 /** One file; what it wrote to standard error stands with its failures. Never rejects. */
-async function runFile({ file, folder, fileS, started }: FileRun): Promise<Tally> {
+async function runFile({ file, folder, fileS, nodeArgs, started }: FileRun): Promise<Tally> {
   const { tally, write, end } = createTally(file)
-  const child = spawn(process.execPath, [file], {
+  const child = spawn(process.execPath, [...nodeArgs, file], {
     cwd: folder,
     env: {
       ...testEnvironment(process.env),

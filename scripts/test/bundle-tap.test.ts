@@ -1,0 +1,37 @@
+/** Tests of bundle-tap.ts: what runs under it says the same as under tap as it comes. */
+import { spawnSync } from 'node:child_process'
+import { dirname } from 'node:path'
+import t from 'tap'
+import { bundleTap } from '../bundle-tap.ts'
+
+const ROOT = dirname(dirname(import.meta.dirname))
+
+const SCRIPT = `import t, { type Test } from 'tap'
+
+async function fails(t: Test): Promise<void> {
+  t.equal(1, 2)
+}
+
+t.test('holds', async (t) => t.same(t.testdir({ a: 'x' }), t.testdirName))
+t.test('fails', fails)
+t.test('throws', async () => {
+  throw new Error('no')
+})
+`
+
+t.test('a failure is told with its place in the test, and nothing of tap', async (t) => {
+  const folder = t.testdir({ 'a.test.ts': SCRIPT })
+  const ways = [await bundleTap(ROOT, folder), []]
+  const said = ways.map((args) => {
+    const { status, stdout } = spawnSync(process.execPath, [...args, 'a.test.ts'], { cwd: folder, encoding: 'utf8' })
+    t.match(stdout, /fileName: a\.test\.ts\s+lineNumber: 4/)
+    t.notMatch(stdout, /one-file/)
+    // As it comes, tap names packages that it is made of below the line of the test.
+    const lean = stdout
+      .replace(/stack: [|>][\s\S]*?(?=\n\s+(source|at|tapCaught):)/g, 'stack')
+      .replace(/time=[\d.]+/g, '')
+    return { status, lean }
+  })
+  t.equal(said[0]?.status, 1)
+  t.same(said[0], said[1])
+})
