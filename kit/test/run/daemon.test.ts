@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { type Test, t } from 'tap'
 
 const program = fileURLToPath(new URL('small-daemon.ts', import.meta.url))
+/** Compiled once, where that is kept: a start is most of what these tests take. */
+const compiled = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '' }
 
 interface Started {
   child: ChildProcess
@@ -14,7 +16,7 @@ interface Started {
 }
 
 function start(t: Test, args: string[], env: Record<string, string> = {}): Started {
-  const child = spawn(process.execPath, [program, ...args], { env })
+  const child = spawn(process.execPath, [program, ...args], { env: { ...compiled, ...env } })
   t.teardown(() => child.kill('SIGKILL'))
   let out = ''
   let err = ''

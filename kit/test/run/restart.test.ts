@@ -8,6 +8,8 @@ import { type Test, t } from 'tap'
 import { nextProgram } from '#kit/run/restart.ts'
 
 const program = fileURLToPath(new URL('small-daemon.ts', import.meta.url))
+/** Compiled once, where that is kept: a start is most of what these tests take. */
+const compiled = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '' }
 const PATIENCE_MS = 15_000
 
 interface Started {
@@ -23,7 +25,7 @@ function start(
   { trouble = 'restart', env = {} }: { trouble?: string; env?: Record<string, string> },
 ): Started {
   const args = ['--state', join(t.testdir(), 'state'), '--listen', '127.0.0.1:0', '--set', `small.trouble=${trouble}`]
-  const child = spawn(process.execPath, ['--enable-source-maps', program, ...args], { env })
+  const child = spawn(process.execPath, ['--enable-source-maps', program, ...args], { env: { ...compiled, ...env } })
   t.teardown(() => child.kill('SIGKILL'))
   let err = ''
   child.stderr.on('data', (chunk) => {
