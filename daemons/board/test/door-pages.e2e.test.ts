@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
 import type { Browser, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
+import { until } from '#kit/test/until.ts'
 import { launchBrowser, noBrowser } from '#kit/test/web/page-rig.ts'
 import { type RunningBoard, startBoard } from './running-board.ts'
 
@@ -179,7 +180,7 @@ t.test('B.auth.2 pages and the board', { skip: noBrowser, timeout: 170_000 }, as
       const refused = () => (board.output().match(/method=POST path=\/api\/identify status=403/g) ?? []).length
       const before = refused()
       await submitFromNowhere(page, site, at)
-      await until(() => refused() > before)
+      await until('it is refused', () => refused() > before)
       t.equal(await isBlinking(board, password), false)
       const { body } = await board.get('/api/journal', password)
       t.notMatch(JSON.stringify(body), /identif/)
@@ -255,16 +256,8 @@ async function submitFromNowhere(page: Page, site: string, to: string): Promise<
 
 /** Waits until one board has found another. */
 async function found(by: RunningBoard, other: RunningBoard): Promise<void> {
-  await until(async () => {
+  await until('one has found the other', async () => {
     const { body } = await by.get('/api/peers', PASSWORD)
     return body.some((peer: { url: string; state: string }) => peer.url === other.url && peer.state === 'alive')
   })
-}
-
-async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const untilMs = performance.now() + 20_000
-  while (!(await holds())) {
-    if (performance.now() > untilMs) throw new Error('it did not come to that within 20 s')
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
 }

@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
+import { until } from '#kit/test/until.ts'
 import { type RunningBoard, startBoard } from './running-board.ts'
 
 const PASSWORD = 'correct horse: battery \u00fc'
@@ -101,7 +102,7 @@ t.test('B.endpoints the password outlives a restart, is changed, and is removed 
   const board = await start(t)
   await board.post('/api/password', { password: 'one' })
   t.equal((await board.post('/api/reboot', {}, 'one')).status, 202)
-  await until(() => (board.output().match(/ listening url=/g) ?? []).length === 2)
+  await until('it listens again', () => (board.output().match(/ listening url=/g) ?? []).length === 2)
   t.equal((await board.get('/api/status')).status, 401)
   t.equal((await board.post('/api/password', { password: 'two' }, 'one')).status, 200)
   t.equal((await board.get('/api/status', 'one')).status, 401)
@@ -250,11 +251,3 @@ t.test('the journal tells who set the password, who came, and who was turned awa
   t.notMatch(JSON.stringify(body), /correct horse/)
   t.notMatch(board.output(), /correct horse|wrong/)
 })
-
-async function until(holds: () => boolean): Promise<void> {
-  const untilMs = performance.now() + 15_000
-  while (!holds()) {
-    if (performance.now() > untilMs) throw new Error('it did not come to that within 15 s')
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-}

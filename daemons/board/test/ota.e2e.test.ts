@@ -1,23 +1,14 @@
 /** Firmware over the real interface of the real board: whatever happens to an upload, the running system goes on. */
-
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { until } from '#kit/test/until.ts'
 import { imageOf, keysForTest } from './made-image.ts'
 import { otaRig, send } from './ota-rig.ts'
 import { startBoard } from './running-board.ts'
 
 const payload = Buffer.alloc(3_000_000, 'plantroom')
-const UNTIL_MS = 15_000
-
-async function until(what: string, isSo: () => Promise<boolean> | boolean): Promise<void> {
-  for (const endMs = performance.now() + UNTIL_MS; performance.now() < endMs; ) {
-    if (await isSo()) return
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-  throw new Error(`still not: ${what}`)
-}
 
 t.test('B.ota an image is installed, answered, and the board begins anew', async (t) => {
   const { board, make, installed, left } = await otaRig(t)

@@ -2,19 +2,15 @@
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
+import { until } from '#kit/test/until.ts'
 import { type RunningBoard, startBoard } from './running-board.ts'
 
 const sets = ['mdns.enabled=false', 'machine.restart_after_ms=20']
 
 /** Waits until the board has begun anew this many times, and answers. */
 async function begunAnew(board: RunningBoard, times: number): Promise<void> {
-  const untilMs = performance.now() + 15_000
   const listening = () => (board.output().match(/ listening url=/g) ?? []).length
-  while (performance.now() < untilMs) {
-    if (listening() > times) return
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-  throw new Error(`the board did not begin anew ${times} times:\n${board.output()}`)
+  await until(`begun anew ${times} times`, () => listening() > times)
 }
 
 const start = (t: Test, more: string[] = []) => startBoard(t, { sets: [...sets, ...more] })
@@ -141,13 +137,13 @@ t.test('a page that watches is told at once, each second, and soon after a chang
   const socket = new WebSocket(`${board.url.replace('http', 'ws')}/ws`)
   const heard: { type: string; status: { identify_until: number | null } }[] = []
   socket.on('message', (data) => heard.push(JSON.parse(String(data))))
-  await until(() => heard.length === 1)
+  await until('message 1 is heard', () => heard.length === 1)
   t.match(heard[0], { type: 'status', status: { role: 'serial', identify_until: null } })
   await board.post('/api/identify')
-  await until(() => heard.length === 2)
+  await until('message 2 is heard', () => heard.length === 2)
   t.type(heard[1]?.status.identify_until, 'number')
   t.equal((await board.post('/api/identify', { on: '0' })).body.identify_until, null)
-  await until(() => heard.length === 3)
+  await until('message 3 is heard', () => heard.length === 3)
   t.equal(heard[2]?.status.identify_until, null)
   socket.close()
 })
@@ -164,12 +160,4 @@ t.test('/metrics has the machine and the board, and leaves out what is not known
 
 function texts(settings: object): Record<string, string> {
   return Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, String(value)]))
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-  const untilMs = performance.now() + 10_000
-  while (!isSo()) {
-    if (performance.now() > untilMs) throw new Error('it did not come within 10 s')
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
 }

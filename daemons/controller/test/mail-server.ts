@@ -30,7 +30,7 @@ export interface MailServerSettings {
   replies?: string[]
 }
 
-/** Starts one on a free port of 127.0.0.1; it ends with the test. */
+/** Starts one on a free port of 127.0.0.1; it ends with the test. `taken` is what it has by now. */
 export async function startMailServer(t: { teardown(run: () => void): void }, settings: MailServerSettings = {}) {
   const script = join(import.meta.dirname, 'peer/smtp-server.py')
   const server = spawn('/usr/bin/python3', [script, JSON.stringify(settings)], { stdio: ['pipe', 'pipe', 'inherit'] })
@@ -53,5 +53,5 @@ export async function startMailServer(t: { teardown(run: () => void): void }, se
     await ended
     return taken
   }
-  return { port, finish }
+  return { port, taken, finish }
 }

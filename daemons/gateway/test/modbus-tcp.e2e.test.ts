@@ -86,7 +86,8 @@ t.test('what is no Modbus TCP ends that client alone, counted and told with what
 t.test('a client that leaves withdraws what waits; nothing of it goes out later', async (t) => {
   const { tcpPort, view } = await lineOf(t, {
     units: [1],
-    say: (bytes) => [{ afterMs: 60, bytes }],
+    // Long enough that nobody is asked again before the client's end is known.
+    say: (bytes) => [{ afterMs: 500, bytes }],
     settings: { local_echo: 'absent' },
   })
   const client = await dialMbap(t, tcpPort)
@@ -96,6 +97,7 @@ t.test('a client that leaves withdraws what waits; nothing of it goes out later'
   await until('it is gone', async () => (await view()).counters.tcpClients === 0)
   const { requests } = (await view()).counters
   t.equal(requests, 1, 'the one that was out when it left')
+  await until('it is answered', async () => (await view()).counters.replies === 1)
   await new Promise((resolve) => setTimeout(resolve, 300))
   t.match((await view()).counters, { requests: 1, tcpWithdrawn: 9 })
 })

@@ -9,6 +9,7 @@ import { createLog } from '#kit/log.ts'
 import { createMetrics } from '../../http/metrics.ts'
 import type { Route } from '../../http/route.ts'
 import type { Surface, SurfaceCall } from '../../http/surface.ts'
+import { until } from '../until.ts'
 import { bareClient } from './bare-client.ts'
 import { serve } from './server-here.ts'
 
@@ -255,7 +256,7 @@ t.test('is counted and logged under its prefix, with the path but without the qu
   const contacts: unknown[] = []
   const { port } = await serve(t, { surface: telling(), metrics, log, onAnswered: (contact) => contacts.push(contact) })
   await send(port, { method: 'PROPFIND', path: '/api/x?secret=1', headers: { 'user-agent': 'test' } })
-  await new Promise((resolve) => setImmediate(resolve))
+  await until('it is told', () => contacts.length > 0)
   t.match(await metrics.text(), /http_request_duration_seconds_count{method="other",route="\/api\/\*",status="2xx"} 1/)
   t.match(lines.join(''), 'path=/api/x ')
   t.notMatch(lines.join(''), 'secret')

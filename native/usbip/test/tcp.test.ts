@@ -78,6 +78,7 @@ t.test('tells once, however long nobody reads', async (t) => {
   let told = 0
   connection.onceReadable(() => told++)
   peer.write('unread')
+  while (told === 0) await new Promise((resolve) => setTimeout(resolve, 5))
   await new Promise((resolve) => setTimeout(resolve, 50))
   t.equal(told, 1)
 })

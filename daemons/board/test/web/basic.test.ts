@@ -1,5 +1,6 @@
 /** Tests of how the pages of a board sign in: learned once, asked for again in a dialog, changed without a question. */
 import t, { type Test } from 'tap'
+import { until } from '#kit/test/until.ts'
 import { call, signCallsWith } from '#kit/web/call.ts'
 import { basicCredentials, basicOf, changePassword, isSignedOut, learn, signedInWith, signIn } from '../../web/basic.ts'
 
@@ -48,7 +49,7 @@ t.test('B.auth.1 the pages sign their calls with what the browser signed in with
   await t.test('a password that was changed elsewhere is asked for once, and every call waits for it', async (t) => {
     world.password = 'second'
     const calls = Promise.all([call('GET /api/status'), call('GET /api/serial')])
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await until('somebody is to sign in', () => isSignedOut.value)
     t.equal(isSignedOut.value, true)
     const asked = world.asked
     await new Promise((resolve) => setTimeout(resolve, 20))

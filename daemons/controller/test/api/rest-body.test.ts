@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import t from 'tap'
 import { holdsLater } from '#kit/test/holds.ts'
+import { until } from '#kit/test/until.ts'
 import { type Ask, serveRest, TOKEN } from './rest-here.ts'
 
 const TOKEN_PATH = '/api/token'
@@ -144,15 +145,15 @@ t.test('holds for any bytes: 200 or 400, and the next call is answered', async (
   )
 })
 
-/** Says these bytes; what is heard until the connection ends, or `until` is seen. */
-function say(port: number, bytes: string, until: string): Promise<string> {
+/** Says these bytes; what is heard until the connection ends, or `last` is seen. */
+function say(port: number, bytes: string, last: string): Promise<string> {
   return new Promise((resolve) => {
     const bare = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
     let heard = ''
     bare.on('error', () => {})
     bare.setEncoding('latin1').on('data', (data) => {
       heard += data
-      if (heard.includes(until)) bare.destroy()
+      if (heard.includes(last)) bare.destroy()
     })
     bare.on('end', () => bare.end())
     bare.on('close', () => resolve(heard))
@@ -190,7 +191,7 @@ t.test('a body that is shorter than its length, or is broken off, reaches no rul
     await new Promise<void>((resolve) => bare.write(head + rest, () => setTimeout(resolve, 20)))
     await new Promise<void>((resolve) => bare.once('close', () => resolve()).destroy())
   }
-  while (audit.records.length < 2) await new Promise((resolve) => setTimeout(resolve, 5))
+  await until('both are recorded', () => audit.records.length >= 2)
   t.same(asked, [])
   t.same(
     audit.records.map(({ status, reason }) => [status, reason]),

@@ -1,5 +1,6 @@
 /** Tests of api/ui-session-routes.ts, api/ui-gate.ts and api/ui-cookies.ts. */
 import t from 'tap'
+import { until } from '#kit/test/until.ts'
 import { HANDOFF_COOKIE, SESSION_COOKIE } from '../../api/ui-cookies.ts'
 import { harbourHouse } from '../harbour-house.ts'
 import { serveUi, type Visitor } from '../ui-server.ts'
@@ -191,7 +192,7 @@ t.test('answers what is done only when it is written down, and what is looked at
   const signingIn = browser.call('POST', '/ui/sign-in', ada).then(() => {
     isAnswered = true
   })
-  while (written.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  await until('it is to be written', () => written.length > 0)
   await new Promise((resolve) => setTimeout(resolve, 20))
   t.equal(isAnswered, false)
   written[0]?.()

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { createLog } from '#kit/log.ts'
 import { freePort } from '#kit/test/free-port.ts'
+import { until } from '#kit/test/until.ts'
 import type { ModbusTcpLimits } from '../../core/modbus-tcp-keys.ts'
 import type { LetGo, TcpPeer } from '../../core/modbus-tcp-ports.ts'
 import { createModbusTcpOpener } from '../../io/modbus-tcp-server.ts'
@@ -55,8 +56,9 @@ async function client(t: Test, port: number): Promise<Socket> {
   return socket
 }
 
-async function until(isTrue: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 20_000 && !isTrue(); turn++) await new Promise((resolve) => setImmediate(resolve))
+/** Time enough for something that is not to happen. */
+async function manyTurns(): Promise<void> {
+  for (let turn = 0; turn < 20_000; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
 /** Replies until the client is behind by more than its backlog. */
@@ -67,10 +69,10 @@ function fill(one: Seen | undefined): void {
 t.test('carries bytes both ways, for each client its own', async (t) => {
   const { port, seen } = await serverOn(t)
   const sockets = [await client(t, port), await client(t, port)]
-  await until(() => seen.length === 2)
+  await until('both are there', () => seen.length === 2)
   sockets[0]?.write('ab')
   sockets[1]?.write('cd')
-  await until(() => seen.every(({ got }) => got.length === 2))
+  await until('both are heard', () => seen.every(({ got }) => got.length === 2))
   t.strictSame(seen.map(({ got }) => String(got)).sort(), ['ab', 'cd'])
   const told = once(sockets[0] as Socket, 'data')
   seen.find(({ got }) => String(got) === 'ab')?.peer.send(Buffer.from('xyz'))
@@ -80,7 +82,7 @@ t.test('carries bytes both ways, for each client its own', async (t) => {
 t.test('one client more than may be is turned away and counted', async (t) => {
   const { letGo, port, seen } = await serverOn(t, { maxClients: 1 })
   await client(t, port)
-  await until(() => seen.length === 1)
+  await until('the client is there', () => seen.length === 1)
   const second = await client(t, port)
   await once(second, 'close')
   t.strictSame(letGo, ['full'])
@@ -90,13 +92,13 @@ t.test('one client more than may be is turned away and counted', async (t) => {
 t.test('is not read while its session wants nothing more', async (t) => {
   const { port, seen } = await serverOn(t)
   const socket = await client(t, port)
-  await until(() => seen.length === 1)
+  await until('the client is there', () => seen.length === 1)
   seen[0]?.peer.pause()
   socket.write('later')
-  await until(() => false)
+  await manyTurns()
   t.equal(seen[0]?.got.length, 0)
   seen[0]?.peer.resume()
-  await until(() => seen[0]?.got.length === 5)
+  await until('it is heard', () => seen[0]?.got.length === 5)
   t.equal(String(seen[0]?.got), 'later')
 })
 
@@ -104,14 +106,14 @@ t.test('a client that takes no replies is read no further, then cut off', async 
   const { clock, letGo, port, seen } = await serverOn(t)
   const slow = await client(t, port)
   slow.pause()
-  await until(() => seen.length === 1)
+  await until('the client is there', () => seen.length === 1)
   fill(seen[0])
   slow.write('more')
-  await until(() => false)
+  await manyTurns()
   t.equal(seen[0]?.got.length, 0)
   t.strictSame(letGo, [])
   clock.advance(2000)
-  await until(() => seen[0]?.closed === 1)
+  await until('it is closed', () => seen[0]?.closed === 1)
   t.strictSame(letGo, ['slow'])
   t.equal(seen[0]?.closed, 1)
 })
@@ -120,11 +122,11 @@ t.test('a client that catches up in time is read on', async (t) => {
   const { clock, letGo, port, seen } = await serverOn(t)
   const socket = await client(t, port)
   socket.pause()
-  await until(() => seen.length === 1)
+  await until('the client is there', () => seen.length === 1)
   fill(seen[0])
   socket.write('more')
   socket.resume()
-  await until(() => seen[0]?.got.length === 4)
+  await until('it is heard', () => seen[0]?.got.length === 4)
   clock.advance(5000)
   t.strictSame(letGo, [])
   t.equal(String(seen[0]?.got), 'more')
@@ -134,38 +136,39 @@ t.test('a client that asks nothing is let go after its time, one that waits for 
   const { clock, letGo, port, seen } = await serverOn(t)
   await client(t, port)
   await client(t, port)
-  await until(() => seen.length === 2)
+  await until('both are there', () => seen.length === 2)
   const [idle, waiting] = seen as [Seen, Seen]
   waiting.waiting = 1
   clock.advance(59_000)
   t.strictSame(letGo, [])
   clock.advance(10_000)
-  await until(() => idle.closed === 1)
+  await until('the idle one is closed', () => idle.closed === 1)
   t.strictSame(letGo, ['idle'])
   t.equal(waiting.closed, 0)
   waiting.waiting = 0
   clock.advance(60_000)
-  await until(() => waiting.closed === 1)
+  await until('the other one is closed', () => waiting.closed === 1)
   t.strictSame(letGo, ['idle', 'idle'])
 })
 
 t.test('who sends bytes now and then that come to no request is idle all the same', async (t) => {
   const { clock, letGo, port, seen } = await serverOn(t)
   const socket = await client(t, port)
-  await until(() => seen.length === 1)
-  for (let length = 1; length <= 3; length++) {
+  await until('the client is there', () => seen.length === 1)
+  for (let length = 1; length <= 2; length++) {
     socket.write(Uint8Array.of(0))
-    await until(() => seen[0]?.got.length === length)
+    await until('it is heard', () => seen[0]?.got.length === length)
     clock.advance(30_000)
   }
-  await until(() => seen[0]?.closed === 1)
+  await until('it is closed', () => seen[0]?.closed === 1)
   t.strictSame(letGo, ['idle'])
+  t.equal(seen[0]?.got.length, 2, 'within its minute it was heard')
 })
 
 t.test('idle_ms 0 lets nobody go', async (t) => {
   const { clock, letGo, port, seen } = await serverOn(t, { idle_ms: 0 })
   await client(t, port)
-  await until(() => seen.length === 1)
+  await until('the client is there', () => seen.length === 1)
   clock.advance(1_000_000_000)
   t.strictSame(letGo, [])
 })
@@ -173,7 +176,7 @@ t.test('idle_ms 0 lets nobody go', async (t) => {
 t.test('who is let go gets what was sent to it first', async (t) => {
   const { letGo, port, seen } = await serverOn(t)
   const socket = await client(t, port)
-  await until(() => seen.length === 1)
+  await until('the client is there', () => seen.length === 1)
   let got = ''
   socket.on('data', (bytes) => (got += bytes))
   seen[0]?.peer.send(Buffer.from('the last reply'))
@@ -189,14 +192,14 @@ t.test('who is let go and takes nothing keeps its place no longer than a slow cl
   const { clock, letGo, port, seen } = await serverOn(t, { backlog_bytes: 100_000_000 })
   const socket = await client(t, port)
   socket.pause()
-  await until(() => seen.length === 1)
+  await until('the client is there', () => seen.length === 1)
   fill(seen[0])
   seen[0]?.peer.end('malformed', 'the protocol id is 5')
   clock.advance(1999)
-  await until(() => false)
+  await manyTurns()
   t.equal(seen[0]?.closed, 0)
   clock.advance(1)
-  await until(() => seen[0]?.closed === 1)
+  await until('it is closed', () => seen[0]?.closed === 1)
   t.equal(seen[0]?.closed, 1)
   t.strictSame(letGo, ['malformed'])
 })
@@ -204,10 +207,10 @@ t.test('who is let go and takes nothing keeps its place no longer than a slow cl
 t.test('who closes its side, or resets, is gone', async (t) => {
   const { port, seen } = await serverOn(t)
   const [one, other] = [await client(t, port), await client(t, port)]
-  await until(() => seen.length === 2)
+  await until('both are there', () => seen.length === 2)
   one.end()
   other.resetAndDestroy()
-  await until(() => seen.every(({ closed }) => closed === 1))
+  await until('both are closed', () => seen.every(({ closed }) => closed === 1))
   t.strictSame(
     seen.map(({ closed }) => closed),
     [1, 1],
@@ -221,7 +224,7 @@ t.test('a port that is taken is said so; closing frees it and ends every client'
     message: new RegExp(`${port}.*EADDRINUSE`),
   })
   const socket = await client(t, port)
-  await until(() => seen.length === 1)
+  await until('the client is there', () => seen.length === 1)
   const gone = once(socket, 'close')
   await server.close()
   await gone

@@ -1,12 +1,13 @@
 /** python3-serial's rfc2217:// client in full, against the board and against ser2net; tshark reads what was said. */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { freePort } from '#kit/test/free-port.ts'
+import { until } from '#kit/test/until.ts'
 import { openPty } from '#native/serial/index.ts'
 import { recordingProxy } from './peer/recording-proxy.ts'
 import { serialRig } from './serial-rig.ts'
@@ -168,6 +169,8 @@ async function ser2net(t: Test): Promise<number> {
     await pty.close()
     rmSync(folder, { recursive: true })
   })
-  await new Promise((resolve) => setTimeout(resolve, 1000))
+  // By the kernel's list: a connection that only looks whether it may would open the line.
+  const listens = `:${port.toString(16).toUpperCase().padStart(4, '0')} 00000000:0000 0A`
+  await until('ser2net listens', () => readFileSync('/proc/net/tcp', 'utf8').includes(listens))
   return port
 }

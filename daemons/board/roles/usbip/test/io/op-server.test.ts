@@ -164,7 +164,7 @@ t.test('a host that says nothing, or half of it, is closed when its time is over
   const half = await rig.join()
   half.write(requestBytes({ kind: 'import', busId: '1-1' }).subarray(0, 20))
   const ends = Promise.all([rest(silent), rest(half)])
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  t.ok(await until(() => rig.clock.pending() === 2), 'the time of both runs')
   await rig.clock.run(4900)
   t.same(rig.outcomes, [])
   await rig.clock.run(200)
@@ -226,10 +226,12 @@ t.test('IPv4 that comes in on a socket for both families is IPv4', async (t) => 
 
 t.test('a host that goes while the kernel is asked is cut', async (t) => {
   const asked = Promise.withResolvers<void>()
+  const taken = Promise.withResolvers<HostLink>()
   let wasCut = false
   const rig = await start(t, {
     desk: {
       async take(_, link) {
+        taken.resolve(link)
         await asked.promise
         const cut = link.cut.bind(link)
         link.cut = () => {
@@ -242,9 +244,10 @@ t.test('a host that goes while the kernel is asked is cut', async (t) => {
   })
   const host = await rig.join()
   host.write(requestBytes({ kind: 'import', busId: '1-1' }))
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  const link = await taken.promise
+  const gone = new Promise<void>((resolve) => link.onceEnded(resolve))
   host.resetAndDestroy()
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  await gone
   asked.resolve()
   t.ok(await until(() => rig.outcomes.length === 1))
   t.ok(wasCut)
