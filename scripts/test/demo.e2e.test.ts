@@ -204,26 +204,25 @@ function wanted(command: string): RegExp {
   return command.includes('curl') ? /"quality":"good"/ : /\[0\]:\s+2[23]\d|Written 1 references/
 }
 
-t.test('the demo ends when who reads it is gone, and nothing of it is left', { timeout: 120_000 }, async (t) => {
-  const demo = await startDemo(t, '127.0.0.1:0')
-  const pids = descendants(demo.child.pid ?? 0)
-  demo.child.stdout?.destroy()
-  demo.child.stderr?.destroy()
-  demo.child.kill('SIGHUP')
-  t.equal((await once(demo.child, 'exit'))[0], 0)
-  t.same(
-    pids.filter((pid) => existsSync(`/proc/${pid}`)),
-    [],
-  )
-})
-
-t.test('a second demo beside the first takes free ports and other names', { timeout: 120_000 }, async (t) => {
-  const first = await startDemo(t, '127.0.0.1:0')
-  const second = await startDemo(t, first.url.replace('http://', ''))
-  t.not(second.url, first.url)
-  t.not(second.meters, first.meters)
-  for (const { child } of [second, first]) {
-    child.kill('SIGTERM')
-    t.equal((await once(child, 'exit'))[0], 0)
-  }
-})
+t.test(
+  'a second demo takes free ports and other names, and ends when who reads it is gone',
+  { timeout: 120_000 },
+  async (t) => {
+    const first = await startDemo(t, '127.0.0.1:0')
+    const second = await startDemo(t, first.url.replace('http://', ''))
+    t.not(second.url, first.url)
+    t.not(second.meters, first.meters)
+    const pids = descendants(second.child.pid ?? 0)
+    second.child.stdout?.destroy()
+    second.child.stderr?.destroy()
+    second.child.kill('SIGHUP')
+    t.equal((await once(second.child, 'exit'))[0], 0)
+    t.same(
+      pids.filter((pid) => existsSync(`/proc/${pid}`)),
+      [],
+      'nothing of it is left',
+    )
+    first.child.kill('SIGTERM')
+    t.equal((await once(first.child, 'exit'))[0], 0)
+  },
+)

@@ -18,6 +18,9 @@ const noSerial = existsSync('/usr/lib/python3/dist-packages/serial/rfc2217.py') 
 const noTshark = existsSync('/usr/bin/tshark') ? false : 'needs tshark'
 const noSer2net = existsSync('/usr/sbin/ser2net') ? false : 'needs ser2net'
 
+// Both wait for their client's timeouts, and for nothing that they share.
+t.jobs = 2
+
 /** What each step came to, by its name. */
 async function steps(port: number, options = ''): Promise<Record<string, unknown>> {
   const script = join(import.meta.dirname, 'peer/rfc2217.py')
@@ -80,7 +83,7 @@ const onAPty = {
 
 t.test(
   'B.serial.rfc2217 python3-serial does everything it can, and tshark reads the session without a malformed packet',
-  { timeout: 150_000, skip: noSerial || noTshark },
+  { timeout: 150_000, skip: noSerial || noTshark, buffered: true },
   async (t) => {
     const rig = await serialRig(t, ['rfc2217'])
     const [device] = rig.devices
@@ -128,7 +131,7 @@ async function readByTshark(t: Test, pcap: Buffer): Promise<void> {
 
 t.test(
   'B.serial.rfc2217 where ser2net answers python3-serial too, it says the same',
-  { timeout: 150_000, skip: noSerial || noSer2net },
+  { timeout: 150_000, skip: noSerial || noSer2net, buffered: true },
   async (t) => {
     const port = await ser2net(t)
     // ser2net does not answer DTR and RTS on a line that has none: without this the client gives the open up.
