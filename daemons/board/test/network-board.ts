@@ -40,8 +40,8 @@ export async function boardOn(
 
   async function curl(path: string, ...args: string[]): Promise<string> {
     const [program = '', ...before] = machine.within
-    const line = [...before, 'curl', '-sS', '--max-time', '5', ...args, own + path]
-    return (await run(program, line, { timeout: 10_000 })).stdout
+    const line = [...before, 'curl', '-sS', '--max-time', '25', ...args, own + path]
+    return (await run(program, line, { timeout: 30_000 })).stdout
   }
   const peers = async () => JSON.parse(await curl('/api/peers')) as Peer[]
   const others = async () => (await peers()).filter(({ self }) => !self)
