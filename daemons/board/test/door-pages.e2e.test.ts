@@ -66,7 +66,7 @@ async function tabAt(browser: Browser, url: string, password?: string): Promise<
   const credentials =
     password === undefined ? {} : { httpCredentials: { username: 'admin', password, send: 'always' as const } }
   const context = await browser.newContext(credentials)
-  context.setDefaultTimeout(10_000)
+  context.setDefaultTimeout(25_000)
   const page = await context.newPage()
   await page.goto(url)
   return page

@@ -23,6 +23,9 @@ const ARGS = [
   '--disable-sync',
 ]
 
+/** As in all waits of tests only what fails waits so long: a browser on a busy machine takes seconds for a page. */
+const LIMIT_MS = 25_000
+
 /** Where pictures of pages stand. */
 const PICTURES = join(import.meta.dirname, '../../../docs/img')
 const SIZES = [
@@ -74,7 +77,7 @@ export async function openRig(t: Test, url: string, options: RigOptions = {}): P
   const browser = await launchBrowser(t)
   const look = { viewport: SIZES[0], colorScheme: 'light', reducedMotion: 'reduce' } as const
   const context = await browser.newContext(basic ? { ...look, httpCredentials: basic } : look)
-  context.setDefaultTimeout(10_000)
+  context.setDefaultTimeout(LIMIT_MS)
   const page = await context.newPage()
   const strangers: string[] = []
   const complaints: string[] = []

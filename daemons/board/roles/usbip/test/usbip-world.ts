@@ -47,7 +47,7 @@ async function ended(child: ChildProcess): Promise<void> {
 
 /** Waits for something. @returns whether it came true in time, for an assertion that names it */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<boolean> {
-  return await awaited('a change', isSo, 8000).then(
+  return await awaited('a change', isSo).then(
     () => true,
     () => false,
   )
