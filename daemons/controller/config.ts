@@ -1,6 +1,6 @@
 /** Every key of controller.toml: type, default, range, unit and meaning. */
 import { type Static, Type } from 'typebox'
-import { commonTables } from '#kit/config/common.ts'
+import { commonTables, headerBytes } from '#kit/config/common.ts'
 import { journalTable } from '#kit/config/journal.ts'
 import { parseNetwork } from '#kit/net/address.ts'
 import { auditKeys } from './core/audit-keys.ts'
@@ -16,7 +16,9 @@ import { uiKeys } from './core/ui-keys.ts'
 /** The port the controller listens on unless told otherwise. */
 export const DEFAULT_PORT = 3130
 
-const originKeys = {
+const httpKeys = {
+  // A query of `data.query_bytes` and headers beside it.
+  header_bytes: headerBytes(32_768),
   trusted_proxies: networks([], 'proxies whose X-Forwarded-For is believed: addresses and networks'),
   forwarded_hops: count('', 32, [1, 256], 'entries of one X-Forwarded-For that are looked at'),
   local_networks: networks([], 'public networks that belong to the building: who calls from there is not remote'),
@@ -36,7 +38,7 @@ const tunnel = Type.Object(
 
 export const config = Type.Object(
   {
-    ...commonTables(DEFAULT_PORT, originKeys),
+    ...commonTables(DEFAULT_PORT, httpKeys),
     store: storeKeys,
     site: siteKeys,
     people: peopleKeys,

@@ -77,6 +77,17 @@ function addressKeys(defaultPort: number) {
   }
 }
 
+/** A daemon whose queries are long gives its own default. @param byDefault bytes */
+export function headerBytes(byDefault: number) {
+  return Type.Integer({
+    default: byDefault,
+    minimum: 4096,
+    maximum: 65_536,
+    unit: 'bytes',
+    description: 'largest request head, line and headers together; more is answered 431',
+  })
+}
+
 function requestKeys() {
   return {
     body_bytes: Type.Integer({
@@ -86,13 +97,7 @@ function requestKeys() {
       unit: 'bytes',
       description: 'largest request body; more is answered 413',
     }),
-    header_bytes: Type.Integer({
-      default: 16_384,
-      minimum: 4096,
-      maximum: 65_536,
-      unit: 'bytes',
-      description: 'largest request head, line and headers together; more is answered 431',
-    }),
+    header_bytes: headerBytes(16_384),
     headers_timeout_ms: milliseconds(10_000, 100, 300_000, 'time a client has to send its request head'),
     request_timeout_ms: milliseconds(10_000, 100, 300_000, 'time a client has to send its request body'),
     keep_alive_ms: milliseconds(5000, 0, 600_000, 'time an idle connection is kept open'),
