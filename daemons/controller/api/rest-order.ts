@@ -1,6 +1,7 @@
 /** In which order a call of the REST surface is checked, and what answers it: this file is that order, top to bottom. */
 import type { SurfaceCall } from '#kit/http/surface.ts'
 import type { AuditBook } from '../core/audit.ts'
+import { isMacroCall } from '../core/control/command-body.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { CallHeaders, Rules } from '../core/rules.ts'
 import type { ApiFunction, Origin, Session } from '../core/session.ts'
@@ -126,8 +127,7 @@ export function beginCall(call: SurfaceCall, { rules, isTunnel }: RestNeeds): Re
 /** `command` with a macro is one, and which of the two it is is for the rule that reads the body to say. */
 function functionOf(action: string, body: unknown): ApiFunction | undefined {
   if (action === 'macro') return 'macro'
-  const isRedirect = typeof body === 'object' && body !== null && Object.hasOwn(body, 'macro_id')
-  return isRedirect ? undefined : 'command'
+  return isMacroCall(body) ? undefined : 'command'
 }
 
 /** @source document 1, What the service does */

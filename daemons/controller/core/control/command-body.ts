@@ -1,7 +1,7 @@
 /** What a body of a command says, before anything is looked up: its verb, its args, the shorthand for both. */
 import { Fault } from '#kit/fault.ts'
 import type { Json } from '../row.ts'
-import { isTargetKey, kindOf } from './target.ts'
+import { isTargetKey, kindOf, states } from './target.ts'
 
 /** A body is an object of JSON; its keys are the caller's. */
 export type CommandBody = Readonly<Record<string, Json>>
@@ -31,11 +31,11 @@ export function bodyOf(body: unknown): CommandBody {
  * @source document 1, Command payload
  */
 export function wantedOf(body: CommandBody): Wanted {
-  const args = Object.hasOwn(body, 'args') ? body.args : {}
+  const args = states(body, 'args') ? body.args : {}
   if (!isRecord(args)) throw new Fault('args_invalid', `args is ${kindOf(args)}, expected an object`)
-  if (Object.hasOwn(body, 'command')) return { verb: verbOf(body.command), args }
+  if (states(body, 'command')) return { verb: verbOf(body.command), args }
   const verbs = Object.keys(body).filter((key) => !isTargetKey(key) && !OWN_KEYS.has(key))
-  const hasZone = Object.hasOwn(body, 'zone_id') || Object.hasOwn(body, 'zone')
+  const hasZone = states(body, 'zone_id') || states(body, 'zone')
   const [verb] = verbs
   if (!hasZone || verb === undefined || verbs.length > 1)
     throw new Fault('command_required', `no command; a zone and one key for a verb would do, seen are ${verbs.length}`)
@@ -48,6 +48,11 @@ export function verbOf(value: unknown): string {
   if (value === '' || value.length > LONGEST_VERB || !value.isWellFormed() || /\p{Cc}/u.test(value))
     throw new Fault('command_required', `command has to be 1 to ${LONGEST_VERB} characters, none of them a control`)
   return value
+}
+
+/** Whether a body of a command is a call of a macro. @source document 1, Command payload, macro_id */
+export function isMacroCall(body: unknown): body is CommandBody {
+  return isRecord(body) && states(body, 'macro_id')
 }
 
 /** An object that JSON has made, and no list. */

@@ -4,16 +4,16 @@ import type { AuditReason } from '../audit.ts'
 import type { Outcome } from '../outcome.ts'
 import type { Json } from '../row.ts'
 import type { Session } from '../session.ts'
-import { bodyOf, type CommandBody, isRecord, type Wanted, wantedOf } from './command-body.ts'
+import { bodyOf, type CommandBody, isMacroCall, isRecord, type Wanted, wantedOf } from './command-body.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { Caller } from './gates.ts'
-import { askedFor, kindOf, nameOf, type Target } from './target.ts'
+import { askedFor, nameOf, type Target } from './target.ts'
 
-/** Runs a macro for a session, with all gates of macros but the role's. `ref.macro_id` is as the body has it. */
+/** Runs a macro for a session, with all gates of macros but the role's. `macro_id` and args are as the body has them. */
 export type RunMacro = (
   session: Session,
   ref: { readonly macro_id: Json },
-  args: Readonly<Record<string, Json>>,
+  args: Json,
   origin: 'command',
 ) => Promise<Outcome>
 
@@ -34,8 +34,7 @@ export function createCommand({ dispatcher, runMacro }: CommandParts): Command {
   async function macro(session: Session, body: CommandBody): Promise<Outcome> {
     if (!session.may('macro')) return refused('role_denied')
     const args = Object.hasOwn(body, 'args') ? body.args : {}
-    if (!isRecord(args)) return bad('invalid args', 'malformed_body', `args is ${kindOf(args)}, expected an object`)
-    return runMacro(session, { macro_id: body.macro_id as Json }, args, 'command')
+    return runMacro(session, { macro_id: body.macro_id as Json }, args as Json, 'command')
   }
 
   async function command(session: Session, body: CommandBody, wanted: Wanted): Promise<Outcome> {
@@ -65,7 +64,7 @@ export function createCommand({ dispatcher, runMacro }: CommandParts): Command {
   }
 
   return async (session, body) => {
-    if (isRecord(body) && Object.hasOwn(body, 'macro_id')) return macro(session, body)
+    if (isMacroCall(body)) return macro(session, body)
     if (!session.may('command')) return refused('role_denied')
     try {
       const record = bodyOf(body)

@@ -2,7 +2,7 @@
 import { Fault } from '#kit/fault.ts'
 import type { Book, Json } from '../row.ts'
 import { isRecord } from './command-body.ts'
-import { nameOf, resolveTarget, TARGET_KEYS, type Target } from './target.ts'
+import { nameOf, resolveTarget, type Target } from './target.ts'
 
 /** A command on its way: what is done to what. */
 export interface Order {
@@ -29,8 +29,7 @@ export function overridden(book: Book, { target, verb, args }: Order): Order | u
   if (typeof command !== 'string' || command === '') throw broken('its command is no verb')
   const own = Object.hasOwn(override, 'args') ? (override.args ?? {}) : {}
   if (!isRecord(own)) throw broken('its args are no object')
-  const named = Object.fromEntries(TARGET_KEYS.map((key) => [key, override[key]]).filter(([, value]) => value != null))
-  const resolved = resolveTarget(book, named)
+  const resolved = resolveTarget(book, override)
   if ('fault' in resolved && resolved.fault !== 'none') throw broken(resolved.sentence)
   const next = 'target' in resolved ? resolved.target : target
   return { target: next, verb: command, args: over(args, own) }

@@ -30,7 +30,7 @@ export type Resolved = { target: Target } | { fault: TargetFault; sentence: stri
 export function resolveTarget(book: Book, named: Readonly<Record<string, unknown>>): Resolved {
   const found = new Map<TargetKey, readonly Row[]>()
   for (const key of TARGET_KEYS) {
-    if (!Object.hasOwn(named, key)) continue
+    if (!states(named, key)) continue
     const rows = candidates(book, key, named[key])
     if (typeof rows === 'string') return { fault: 'unknown', sentence: rows }
     found.set(key, rows)
@@ -55,6 +55,14 @@ export function zoneTarget(book: Book, zone: Row): Target {
 /** As audit and answers name it: `zone 12`, `device 3`. */
 export function nameOf({ zone, device }: Target): string {
   return zone ? `zone ${zone.id}` : `device ${device?.id}`
+}
+
+/**
+ * Whether a field of a body is stated. Null stands for one that is left out: some clients write every field that there is.
+ * @source document 1, Command payload
+ */
+export function states(body: Readonly<Record<string, unknown>>, key: string): boolean {
+  return Object.hasOwn(body, key) && body[key] !== null
 }
 
 /** What was asked for where it could not be found: ids only, a name is text of the caller's own. */

@@ -108,7 +108,7 @@ function refusal(status: number, error: string, reason: AuditReason): Outcome {
 }
 
 function invalidArgs(target: string, message: string): Outcome {
-  return { status: 400, body: { json: { error: 'invalid args', message } }, reason: 'bad_target', target }
+  return { status: 400, body: { json: { error: 'invalid args', message } }, reason: 'malformed_body', target }
 }
 
 function ownOf(body: { readonly [key: string]: Json }, key: string): Json {

@@ -47,6 +47,18 @@ const granted: [string, SessionForm, unknown, string][] = [
     { zone: 'Hall', level: 40, args: { fade: 2 } },
     '10 zone 1 level {"fade":2,"level":40}',
   ],
+  [
+    '1 Command payload every field of the table, null where it is not meant',
+    OPEN,
+    { zone_id: 1, zone: null, device_id: null, device: null, command: 'on', args: null, macro_id: null },
+    '10 zone 1 on {}',
+  ],
+  [
+    '1 Command payload shorthand beside fields that are null',
+    OPEN,
+    { zone_id: null, zone: 'Hall', command: null, args: null, macro_id: null, level: 40 },
+    '10 zone 1 level {"level":40}',
+  ],
   ['1 Command payload shorthand takes any value', OPEN, { zone_id: 1, on: null }, '10 zone 1 on {"on":null}'],
   [
     '1 Command payload with command, a further key is no verb',
@@ -139,6 +151,8 @@ t.test('1 POST control a macro_id in a command body is a macro run, whatever els
   const answer = answerOf(await command(session({ may: ['macro'], uis: [] }), body))
   t.match(answer, { status: 200, target: 'macro 1' })
   t.strictSame(macros, [{ ref: { macro_id: 7 }, args: { zone_id: 4 }, origin: 'command' }])
+  await command(session(), { macro_id: 7, zone_id: null, command: null, args: null })
+  t.strictSame(macros[1], { ref: { macro_id: 7 }, args: null, origin: 'command' })
   t.strictSame(reached, [])
 })
 

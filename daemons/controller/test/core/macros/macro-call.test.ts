@@ -80,7 +80,7 @@ const refusals: [string, unknown, Parameters<typeof session>[0], [number, string
     [400, 'ambiguous target', 'bad_target'],
   ],
   ['Macro payload neither id nor name', { zone_id: 1 }, {}, [400, 'macro required', 'bad_target']],
-  ['Macro payload args that are a list', { macro_id: 1, args: [] }, {}, [400, 'invalid args', 'bad_target']],
+  ['Macro payload args that are a list', { macro_id: 1, args: [] }, {}, [400, 'invalid args', 'malformed_body']],
   ['Errors a body that is no object', ['macro_id', 1], {}, [400, 'malformed body', 'malformed_body']],
   ['Errors no body', null, {}, [400, 'malformed body', 'malformed_body']],
 ]
