@@ -17,6 +17,11 @@ const ALL: readonly Table[] = inOrder([
 ])
 const BY_NAME = new Map(ALL.map((table) => [table.name, table]))
 
+/** Columns that are flags, in whatever table: no secret stands under such a name, whatever it ends in. */
+const FLAGS: ReadonlySet<string> = new Set(
+  ALL.flatMap(({ columns }) => columns.flatMap(({ name, type }) => (type === 'boolean' ? [name] : []))),
+)
+
 /**
  * The entities that a session without elevation may read. A list of what may, so that a new table is closed.
  * @source document 1, GET /api/data, Guards 1
@@ -89,12 +94,13 @@ export function isReadable(table: string): boolean {
 }
 
 /**
- * Whether the column is null in every row that leaves the controller. A column that nobody knows is judged by its name.
+ * Whether the column is null in every row that leaves the controller. A column that nobody knows is judged by its name,
+ * but for the names of flags.
  * @source document 1, Secret-bearing columns
  */
 export function isSecretColumn(table: string, column: string): boolean {
   const known = BY_NAME.get(table)?.column(column)
-  if (known === undefined) return SECRET_NAMES.has(column) || SECRET_ENDING.test(column)
+  if (known === undefined) return !FLAGS.has(column) && (SECRET_NAMES.has(column) || SECRET_ENDING.test(column))
   if (known.isSecret) return true
   if (known.type === 'boolean') return false
   return SECRET_NAMES.has(column) || (isTextual(known) && SECRET_ENDING.test(column))

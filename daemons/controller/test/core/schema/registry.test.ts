@@ -38,6 +38,7 @@ t.test(
     for (const name of ['a_token', 'a_secret', 'a_password', 'a_passwd', 'a_hash'])
       t.equal(isSecretColumn('device', name), true, name)
     t.equal(isSecretColumn('auth_user', 'must_change_password'), false)
+    t.equal(isSecretColumn('device', 'must_change_password'), false, 'of a table that has no such flag')
     t.equal(isSecretColumn('auth_user', 'two_factor_auth'), false)
     t.equal(isSecretColumn('auth_user', 'two_factor_issued_at'), false)
     for (const name of ['name', 'key', 'key_hint', 'username', ...HOSTILE])
