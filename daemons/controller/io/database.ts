@@ -62,6 +62,8 @@ export interface SiteStore {
   /** `add` is for tables of records. */
   keeper: Keeper & Pick<SiteKeeper, 'add'>
   pending: Pending
+  /** Rows of a table that the store keeps for itself, as the file has them now. */
+  innerRows(table: string): readonly Row[]
   /** Above every id that a table ever had. */
   nextId(table: string): number
   /** Makes changes real at once, in one transaction: for a controller that does not run. */
@@ -121,6 +123,7 @@ export function openSiteStore(folder: string, clock: Clock, limits: StoreLimits,
     book,
     keeper,
     pending: pendingOf(open),
+    innerRows: (table) => readTable(database, path, required(table)),
     nextId: (table) => (highest.get(table) ?? 0) + 1,
     applyNow: (changes) => keeper.apply(() => ({ changes, write: () => writeChanges(open, changes) })),
     async close() {

@@ -18,7 +18,7 @@ export interface TableFace {
   readonly columns: ReadonlyMap<string, ColumnFace>
   /** On the list of what non-elevated sessions may read. @source document 1, Guards 1 */
   readonly isReadable: boolean
-  /** Too large for memory: read through `DataWorld.history`, never through the book. */
+  /** Not in memory: read through `DataWorld.history`, never through the book. */
   readonly isHistory: boolean
 }
 
