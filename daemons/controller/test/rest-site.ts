@@ -49,7 +49,7 @@ export interface RestSite {
   /** The code that waits for a user, as the database has it. */
   codeOf(username: string): string | null
   /** Changes that wait for Apply All, as the command line stages them. */
-  stage(document: Record<string, unknown[]>): Promise<number>
+  stage(document: Record<string, unknown[]>, mode?: 'merge' | 'replace'): Promise<number>
   /** What the page does with them, by an elevated session. */
   applyAll(): Promise<Told>
   restart(): Promise<void>
@@ -127,7 +127,7 @@ export async function openRestSite(t: Test, { sets = [], rows = {} }: SiteOption
     get: (path, token) => call('GET', path, { token }),
     post: (path, body, token) => call('POST', path, { token, body }),
     codeOf: (username) => codeIn(stateFolder, username),
-    stage: (document) => stage(stateFolder, document),
+    stage: (document, mode = 'merge') => stage(stateFolder, document, mode),
     applyAll: () => applyAll(daemon, call),
     stop: async () => void (await daemon.stop()),
     async restart() {
@@ -170,10 +170,14 @@ function codeIn(stateFolder: string, username: string): string | null {
   }
 }
 
-async function stage(stateFolder: string, document: Record<string, unknown[]>): Promise<number> {
+async function stage(
+  stateFolder: string,
+  document: Record<string, unknown[]>,
+  mode: 'merge' | 'replace',
+): Promise<number> {
   const store = openSiteStore(stateFolder, systemClock, parts.store)
   try {
-    return await importInto(store, bytesOf(document), parts, { mode: 'merge', becomes: 'pending', author: 'test' })
+    return await importInto(store, bytesOf(document), parts, { mode, becomes: 'pending', author: 'test' })
   } finally {
     await store.close()
   }
