@@ -45,7 +45,13 @@ const SECURE = [
   ...['secure=true', 'secure=1', 'secure[]=true', '_in[secure]=true', 'secure[_in]=1', `_in=${json({ secure: true })}`],
   ...['_notequal[secure]=false', '_notin[secure]=false', '_gt[secure]=0', '_gte[secure]=1', '_between[secure]=1,2'],
   ...[`_or=${json([{ secure: true }])}`, '_or[0][secure]=true', '_or[0][_gt][secure]=0&_or[1][secure]=true'],
-  ...['secure=true&_count=true', 'secure=true&name=level', 'secure=true&_fields=id', '_like[secure]=true'],
+  ...[
+    'secure=true&_count=true',
+    'secure=true&name=level',
+    'secure=true&_fields=id',
+    '_like[secure]=true',
+    '_contains[secure]=true',
+  ],
 ]
 
 /** A value is tried, and the name that stands beside it pins none that is not sensitive. */

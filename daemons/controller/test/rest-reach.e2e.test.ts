@@ -91,6 +91,8 @@ const refusals: [string, string, 'command' | 'macro', unknown, typeof scope][] =
   ['a target in args alone', 'ada', 'command', { command: 'on', args: { zone_id: 1 } }, bad('target required')],
   ['ids that are null', 'ada', 'command', { zone_id: null, device: null, command: 'on' }, bad('target required')],
   ['an id that is null', 'ada', 'macro', { macro_id: null }, bad('macro required')],
+  ['no body', 'ada', 'macro', undefined, bad('macro required')],
+  ['no body', 'ada', 'command', undefined, malformed('command required')],
   [
     'a command that is null, and no other verb',
     'ada',
