@@ -27,6 +27,7 @@ export function openPeople({ context, audit, site }: House): { people: People; o
     secrets: machineSecrets,
     passwords: createPasswordCheck({ workers, queue }, log),
     settings: () => settingOf(site.book),
+    waitingOf: site.waitingOf,
     wrong: { networks: slowDown(), accounts: slowDown() },
     limits: bounds,
   })

@@ -1,6 +1,7 @@
 /** Handoff nonces: another system signs somebody in to the page, once, without a password. */
 import type { Clock } from '#kit/clock.ts'
 import { type Accounts, isLive } from './accounts.ts'
+import type { IsClosing } from './closing.ts'
 import type { Secrets } from './people-ports.ts'
 import { createSecretShelf } from './secret-shelf.ts'
 
@@ -18,8 +19,16 @@ export interface Handoff {
 const NONCE_LETTERS = 48
 export const NONCE_SECONDS = 60
 
-/** @param parts.most nonces at once */
-export function createHandoff(parts: { accounts: Accounts; clock: Clock; secrets: Secrets; most: number }): Handoff {
+interface HandoffParts {
+  accounts: Accounts
+  isClosing: IsClosing
+  clock: Clock
+  secrets: Secrets
+  /** Nonces at once. */
+  most: number
+}
+
+export function createHandoff(parts: HandoffParts): Handoff {
   const { accounts, clock, secrets, most } = parts
   const nonces = createSecretShelf<{ userId: number }>({ clock, secrets, length: NONCE_LETTERS, most })
 
@@ -28,7 +37,7 @@ export function createHandoff(parts: { accounts: Accounts; clock: Clock; secrets
     redeem(nonce) {
       const userId = nonces.take(nonce)?.userId
       const user = userId === undefined ? undefined : accounts.withId(userId)
-      if (user === undefined || !isLive(user, clock.epochMs())) return undefined
+      if (user === undefined || !isLive(user, clock.epochMs()) || parts.isClosing(user.id)) return undefined
       // From wherever it is redeemed: whoever holds a role that keeps to the building signs in with a password.
       const isKeptIn = accounts.rolesOf(user.id).some((role) => role.allow_remote !== true)
       return isKeptIn ? undefined : user.id

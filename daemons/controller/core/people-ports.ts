@@ -1,4 +1,5 @@
 /** What the rules about people need of the world, as interfaces that io/ implements. */
+import type { Json } from './row.ts'
 
 /** Randomness that nobody can foretell, and a digest that nobody can turn back. */
 export interface Secrets {
@@ -15,6 +16,9 @@ export interface PeopleSettings {
   /** How long a mailed code is accepted. */
   api_2fa_ttl_seconds: number
 }
+
+/** What waits for Apply All of one account: columns that become others, or its end. Asked with each request. */
+export type WaitingOf = (userId: number) => Readonly<Record<string, Json>> | 'removed' | undefined
 
 /** Compares passwords, off the main thread, few at a time. */
 export interface PasswordCheck {

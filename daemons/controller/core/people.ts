@@ -3,10 +3,11 @@ import type { SlowDown } from '#kit/auth/slow-down.ts'
 import type { Clock } from '#kit/clock.ts'
 import { createAccounts } from './accounts.ts'
 import type { AuditLog } from './audit.ts'
+import { createClosing } from './closing.ts'
 import { createHandoff, NONCE_SECONDS } from './handoff.ts'
 import { createLateAnswers } from './late-answers.ts'
 import type { Outcome } from './outcome.ts'
-import type { PasswordCheck, PeopleSettings, Postman, Secrets } from './people-ports.ts'
+import type { PasswordCheck, PeopleSettings, Postman, Secrets, WaitingOf } from './people-ports.ts'
 import type { Book, Keeper } from './row.ts'
 import { createSecondFactor, type SecondFactorLimits } from './second-factor.ts'
 import type { Origin, Session } from './session.ts'
@@ -43,6 +44,7 @@ export interface PeopleParts {
   passwords: PasswordCheck
   postman: Postman
   settings(): PeopleSettings
+  waitingOf: WaitingOf
   networkOf(clientIp: string): string
   /** Wrong sign-ins by network and by account. */
   wrong: { networks: SlowDown; accounts: SlowDown }
@@ -59,11 +61,12 @@ export interface PeopleLimits extends SessionLimits, SecondFactorLimits {
 export function createPeople(parts: PeopleParts): People {
   const { book, clock, limits, secrets } = parts
   const accounts = createAccounts(book)
-  const sessions = createSessions({ accounts, clock, secrets, settings: parts.settings, limits })
-  const nonces = createHandoff({ accounts, clock, secrets, most: limits.nonces })
+  const isClosing = createClosing(book, clock, parts.waitingOf)
+  const sessions = createSessions({ accounts, isClosing, clock, secrets, settings: parts.settings, limits })
+  const nonces = createHandoff({ accounts, isClosing, clock, secrets, most: limits.nonces })
   const answers = createLateAnswers({ clock, ...parts.wrong, most: limits.lateAnswers })
   const secondFactor = createSecondFactor(parts)
-  const { signIn } = createSignIn({ ...parts, accounts, answers, secondFactor, sessions })
+  const { signIn } = createSignIn({ ...parts, accounts, isClosing, answers, secondFactor, sessions })
 
   /** @source document 1, Identity */
   function me(session: Session): unknown {

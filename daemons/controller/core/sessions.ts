@@ -1,6 +1,7 @@
 /** Sessions: what a token stands for, looked at anew with each request. */
 import type { Clock } from '#kit/clock.ts'
 import { type Accounts, foldUsername, isLive, mayCallFrom } from './accounts.ts'
+import type { IsClosing } from './closing.ts'
 import type { PeopleSettings, Secrets } from './people-ports.ts'
 import type { Row } from './row.ts'
 import { createSecretShelf, type SecretShelf } from './secret-shelf.ts'
@@ -36,6 +37,7 @@ const TOKEN_LETTERS = 32
 
 export interface SessionsParts {
   accounts: Accounts
+  isClosing: IsClosing
   clock: Clock
   secrets: Secrets
   settings(): PeopleSettings
@@ -89,7 +91,7 @@ export function createSessions(parts: SessionsParts): Sessions {
     beginUi: (userId) => begin(ui, userId, limits.uiSessionMs),
     resolve(token = '', origin) {
       const holder = api.find(token)
-      const session = holder && sessionOf(holder, origin)
+      const session = holder && !parts.isClosing(holder.userId) ? sessionOf(holder, origin) : undefined
       if (holder !== undefined && session === undefined) api.drop(token)
       return session
     },

@@ -3,6 +3,7 @@ import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { type Accounts, foldUsername, isLive, mayCallFrom } from './accounts.ts'
 import type { AuditLog, AuditRecord } from './audit.ts'
+import type { IsClosing } from './closing.ts'
 import type { LateAnswers } from './late-answers.ts'
 import { isMailAddress } from './mail-address.ts'
 import type { Outcome } from './outcome.ts'
@@ -34,6 +35,7 @@ export interface SignIn {
 
 export interface SignInParts {
   accounts: Accounts
+  isClosing: IsClosing
   audit: AuditLog
   clock: Clock
   passwords: PasswordCheck
@@ -58,14 +60,15 @@ export function createSignIn(parts: SignInParts): SignIn {
   const { accounts, answers, clock, passwords, secondFactor, sessions } = parts
 
   /** The account whose password it is. Whoever is not, disabled or unknown, takes as long as a wrong password. */
-  async function proven({ form }: Attempt): Promise<{ meant: Row | undefined; user: Row | undefined }> {
+  async function proven({ form, at }: Attempt): Promise<{ meant: Row | undefined; user: Row | undefined }> {
     const meant = accounts.named(form.username)
     const stored = typeof meant?.hash === 'string' && meant.hash !== '' ? meant.hash : undefined
     const isRight = await passwords.verify(form.password, form.isTooLong ? undefined : stored)
     // It may have been changed or closed while the password was looked at.
     const user = meant && accounts.withId(meant.id)
     const stands = isRight && user !== undefined && user.hash === stored && isLive(user, clock.epochMs())
-    return { meant, user: stands ? user : undefined }
+    const isClosed = at === 'rest' && user !== undefined && parts.isClosing(user.id)
+    return { meant, user: stands && !isClosed ? user : undefined }
   }
 
   async function judge(attempt: Attempt): Promise<SignedIn> {

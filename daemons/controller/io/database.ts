@@ -6,6 +6,7 @@ import { Fault } from '#kit/fault.ts'
 import { createBook, type WritableBook } from '../core/book.ts'
 import { type Change, rowAfter, rowsAfter } from '../core/change.ts'
 import { createKeeper, type SiteKeeper } from '../core/keeper.ts'
+import type { WaitingOf } from '../core/people-ports.ts'
 import type { Book, Json, Keeper, Row } from '../core/row.ts'
 import type { Table } from '../core/schema/column.ts'
 import { bookTables, tableOf } from '../core/schema/registry.ts'
@@ -14,6 +15,7 @@ import { createFaultList } from '../core/site/site-faults.ts'
 import { checkWhole } from '../core/site/whole-check.ts'
 import { DATABASE_FILE, highestIds, openDatabase, readTable } from './database-file.ts'
 import { deleteStatement, encodeRow, forgetStatement, insertStatement, upsertStatement } from './sql.ts'
+import { createWaitingAccounts } from './waiting-accounts.ts'
 import { startWriter, type Work, type Writer } from './writer.ts'
 
 /** Settings of the store. */
@@ -62,6 +64,8 @@ export interface SiteStore {
   /** `add` is for tables of records. */
   keeper: Keeper & Pick<SiteKeeper, 'add'>
   pending: Pending
+  /** What waits of one account. */
+  waitingOf: WaitingOf
   /** Rows of a table that the store keeps for itself, as the file has them now. */
   innerRows(table: string): readonly Row[]
   /** Above every id that a table ever had. */
@@ -123,6 +127,7 @@ export function openSiteStore(folder: string, clock: Clock, limits: StoreLimits,
     book,
     keeper,
     pending: pendingOf(open),
+    waitingOf: createWaitingAccounts(database, () => stagedRows(open)),
     innerRows: (table) => readTable(database, path, required(table)),
     nextId: (table) => (highest.get(table) ?? 0) + 1,
     applyNow: (changes) => keeper.apply(() => ({ changes, write: () => writeChanges(open, changes) })),

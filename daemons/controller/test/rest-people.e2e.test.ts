@@ -92,6 +92,40 @@ t.test('1 Authentication', async (t) => {
     },
   )
 
+  await t.test('1 Authentication 4 what closes an account does not wait for Apply All, roles do', async (t) => {
+    const tokens = new Map<string, string>()
+    for (const name of ['quinn', 'mark', 'lena', 'mixed']) tokens.set(name, await site.tokenOf(name))
+    const [passed, toCome] = [Date.now() - 1000, Date.now() + 600_000]
+    await site.stage({
+      auth_user: [
+        { username: 'quinn', enabled: false },
+        { username: 'mark', revoked_at: passed },
+        { username: 'lena', valid_until: passed },
+        { username: 'mixed', valid_until: toCome, roles: ['nothing'] },
+      ],
+    })
+    for (const name of ['quinn', 'mark', 'lena']) {
+      const told = await my(tokens.get(name) ?? '')
+      t.strictSame([told.status, told.body], [401, { error: 'invalid_session' }], name)
+      t.match(await site.recordOf(told), REFUSED)
+      const signIn = await site.post('/api/token', { username: name, password: PASSWORD })
+      t.match(signIn.body, { message: 'invalid credential' }, name)
+    }
+    const mixed = tokens.get('mixed') ?? ''
+    t.match(await my(mixed), { status: 200, body: { roles: ['local', 'operator'] } })
+    await site.applyAll()
+    t.match(await my(mixed), { status: 200, body: { roles: ['nothing'] } })
+    t.equal((await my(tokens.get('quinn') ?? '')).status, 401)
+    await site.stage({ auth_user: [{ username: 'quinn', enabled: true }] })
+    t.match(
+      (await site.post('/api/token', { username: 'quinn', password: PASSWORD })).body,
+      { error: /./ },
+      'opening waits',
+    )
+    await site.applyAll()
+    t.match((await site.post('/api/token', { username: 'quinn', password: PASSWORD })).body, { token: /./ })
+  })
+
   await t.test('1 Handoff nonce: one of an account that was disabled since is refused, and used up', async (t) => {
     const token = await site.tokenOf('omar')
     const handoff = () => site.post('/api/session_handoff', {}, token)
@@ -114,7 +148,7 @@ t.test('1 Authentication', async (t) => {
     const [nora, olga] = [await site.tokenOf('nora'), await site.tokenOf('olga')]
     const kept = ['ada', 'olga'].map((username) => ({ username, sites: ['House'], roles: [ROLES[username]] }))
     await site.stage({ auth_user: kept }, 'replace')
-    t.equal((await my(nora)).status, 200, 'while it waits nothing is changed')
+    t.equal((await my(nora)).status, 401, 'it does not wait for Apply All')
     t.match(await site.applyAll(), { status: 200 })
     const told = await my(nora)
     t.strictSame([told.status, told.body], [401, { error: 'invalid_session' }])

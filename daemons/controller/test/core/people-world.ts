@@ -141,6 +141,7 @@ export function peopleWorld(
     },
     postman: { send: async (letter) => void letters.push(letter) },
     settings: () => ({ api_token_life: 3_600_000, api_2fa_ttl_seconds: 300 }),
+    waitingOf: () => undefined,
     networkOf,
     wrong: { networks: wrong(), accounts: wrong() },
     limits,

@@ -1,0 +1,54 @@
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { createClosing } from '../../core/closing.ts'
+import type { WaitingOf } from '../../core/people-ports.ts'
+import { ADA, AWAY, HERE, jsonOf, meIn, peopleWorld, RIGHT, tablesOf, tokenIn } from './people-world.ts'
+
+const clock = fakeClock()
+const now = clock.epochMs()
+
+/** What waits of an account that is open, and whether it closes it. */
+const waits: [title: string, waiting: ReturnType<WaitingOf>, isClosing: boolean][] = [
+  ['nothing', undefined, false],
+  ['its end', 'removed', true],
+  ['disabled', { enabled: false }, true],
+  ['revoked', { revoked_at: now }, true],
+  ['revoked in words', { revoked_at: 'today' }, true],
+  ['a Valid Until that has passed', { valid_until: now - 1 }, true],
+  ['a Valid Until of this moment', { valid_until: now }, true],
+  ['a Valid Until to come', { valid_until: now + 1 }, false],
+  ['a Valid From to come', { valid_from: now + 1 }, true],
+  ['another name', { username: 'eve', email: null }, false],
+  ['enabled', { enabled: true, revoked_at: null }, false],
+]
+
+for (const [title, waiting, expected] of waits)
+  t.test(`1 Authentication 4 what waits: ${title} ${expected ? 'closes' : 'does not close'} an account`, async (t) => {
+    const isClosing = createClosing(tablesOf({ auth_user: [ADA] }), clock, () => waiting)
+    t.equal(isClosing(1), expected)
+    t.equal(isClosing(2), false, 'who is not there is not closed')
+  })
+
+t.test('1 Authentication 4 an account that is being closed loses its tokens, and gets none', async (t) => {
+  let waiting: ReturnType<WaitingOf>
+  const world = peopleWorld({}, {}, { waitingOf: () => waiting })
+  const { people } = world
+  const [token, other] = [await tokenIn(world), await tokenIn(world)]
+  const session = people.resolve(token, HERE)
+  if (session === 'invalid_session') throw new Error('it was good')
+  const nonce = String(jsonOf(people.handoff(session)).nonce)
+  waiting = { enabled: false }
+  t.equal(meIn(world, token), 'invalid_session')
+  t.match(jsonOf(await people.signIn(RIGHT, HERE)), { message: 'invalid credential' })
+  t.match(people.redeem(nonce, HERE).outcome, { status: 401 })
+  waiting = undefined
+  t.equal(meIn(world, token), 'invalid_session', 'it was dropped')
+  t.match(meIn(world, other), { username: 'Ada' }, 'one that was not used meanwhile was not')
+})
+
+t.test('the page goes by what is applied, as that is where changes are applied', async (t) => {
+  const { people } = peopleWorld({}, {}, { waitingOf: () => 'removed' })
+  const { outcome, issued } = await people.signInUi(RIGHT, HERE)
+  t.equal(outcome.reason, null)
+  t.match(people.resolveUi(issued?.token, AWAY), { username: 'Ada' })
+})
