@@ -1,6 +1,7 @@
 /** Devices that are not there: zones that do what they are told, late or never where device.config says so. */
 import { wait } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
+import { boundedCopy } from '../../core/bounded-value.ts'
 import type { Driver, DriverCommand, DriverContext } from '../../core/driver.ts'
 import type { Json, Row } from '../../core/row.ts'
 
@@ -20,16 +21,23 @@ interface Behaviour {
 
 type Values = Readonly<Record<string, Json>>
 
+/** Devices of which is kept what their zones did; more than one building has. */
+const MOST_DEVICES = 20_000
+/** Values of one zone: whoever commands one may make up verbs for ever. */
+const MOST_VALUES = 64
+/** Characters of one value, names in it included. */
+const LONGEST_VALUE = 4096
+
 /** What a zone of a type does before it is told anything. */
-const AT_FIRST: Readonly<Record<string, Values>> = {
-  thermostat: { state: 'idle', setpoint: 21, mode: 'auto' },
-  climate: { state: 'idle', setpoint: 21, mode: 'auto' },
-  hvac: { state: 'idle', setpoint: 21, mode: 'auto' },
-  shade: { state: 'closed', position: 0 },
-  blind: { state: 'closed', position: 0 },
-  door: { state: 'closed' },
-  lock: { state: 'locked' },
-}
+const AT_FIRST: ReadonlyMap<string, Values> = new Map<string, Values>([
+  ['thermostat', { state: 'idle', setpoint: 21, mode: 'auto' }],
+  ['climate', { state: 'idle', setpoint: 21, mode: 'auto' }],
+  ['hvac', { state: 'idle', setpoint: 21, mode: 'auto' }],
+  ['shade', { state: 'closed', position: 0 }],
+  ['blind', { state: 'closed', position: 0 }],
+  ['door', { state: 'closed' }],
+  ['lock', { state: 'locked' }],
+])
 const LIGHT_AT_FIRST: Values = { state: 'off', on: false, level: 0 }
 
 /** What a verb without a value of its own makes of a zone. */
@@ -42,14 +50,24 @@ const STATE_OF: ReadonlyMap<string, Values> = new Map<string, Values>([
   ['unlock', { state: 'unlocked' }],
 ])
 
-/** Keeps what zones do as long as it lives, as devices do while nobody is connected to them. */
-export function createSimDriver(): Driver {
-  const kept = new Map<number, Values>()
+/**
+ * Keeps what zones do as long as it lives, as devices do while nobody is connected to them. A zone that a device has no
+ * longer is forgotten when it is opened again.
+ * @param mostDevices beyond them that which was opened longest ago is forgotten
+ */
+export function createSimDriver(mostDevices = MOST_DEVICES): Driver {
+  const keptOf = new Map<number, Map<number, Values>>()
 
-  function apply(zone: Row, command: DriverCommand, context: DriverContext): void {
-    const values = { ...kept.get(zone.id), ...effectOf(command, kept.get(zone.id) ?? {}) }
-    kept.set(zone.id, values)
-    context.report({ zoneId: zone.id }, values)
+  /** What the zones of a device do as it is opened. */
+  function opened(device: Row, zones: readonly Row[]): Map<number, Values> {
+    const before = keptOf.get(device.id)
+    const first = ({ id, type }: Row) => before?.get(id) ?? AT_FIRST.get(String(type)) ?? LIGHT_AT_FIRST
+    const kept = new Map(zones.map((zone) => [zone.id, first(zone)]))
+    keptOf.delete(device.id)
+    keptOf.set(device.id, kept)
+    const [oldest] = keptOf.keys()
+    if (keptOf.size > mostDevices && oldest !== undefined) keptOf.delete(oldest)
+    return kept
   }
 
   return {
@@ -59,10 +77,12 @@ export function createSimDriver(): Driver {
       if (behaviour.openDelayMs > 0) await wait(context.clock, behaviour.openDelayMs)
       if (behaviour.isAbsent) throw new Fault('sim_absent', `the simulated device ${device.id} is set to be absent`)
       context.online(true)
-      for (const zone of zones) {
-        const values = kept.get(zone.id) ?? AT_FIRST[String(zone.type)] ?? LIGHT_AT_FIRST
-        kept.set(zone.id, values)
-        context.report({ zoneId: zone.id }, values)
+      const kept = opened(device, zones)
+      for (const [zoneId, values] of kept) context.report({ zoneId }, values)
+      const apply = ({ id }: Row, command: DriverCommand) => {
+        const values = withEffect(kept.get(id) ?? {}, command)
+        kept.set(id, values)
+        context.report({ zoneId: id }, values)
       }
       return {
         async execute(command, signal) {
@@ -70,13 +90,24 @@ export function createSimDriver(): Driver {
           if (behaviour.fails === true || (Array.isArray(behaviour.fails) && behaviour.fails.includes(command.verb)))
             throw new Fault('sim_failed', `the simulated device ${device.id} is set to fail`)
           // A device as a whole is all of its zones.
-          for (const zone of command.zone ? [command.zone] : zones) apply(zone, command, context)
+          for (const zone of command.zone ? [command.zone] : zones) apply(zone, command)
           return {}
         },
         async close() {},
       }
     },
   }
+}
+
+/** @throws Fault `sim_failed` for a value that is too large, and for one too many */
+function withEffect(before: Values, command: DriverCommand): Values {
+  const effect = boundedCopy(effectOf(command, before), LONGEST_VALUE)
+  if (effect === undefined)
+    throw new Fault('sim_failed', `a simulated zone takes values of ${LONGEST_VALUE} characters`)
+  const values: Values = { ...before, ...(effect as Values) }
+  if (Object.keys(values).length > MOST_VALUES)
+    throw new Fault('sim_failed', `a simulated zone keeps ${MOST_VALUES} values, and has as many`)
+  return values
 }
 
 /** `on` with a value of its own is what the value says: {"on": false} is off. */
