@@ -1,6 +1,6 @@
 /** The people of a building as its tables tell them: who is called what, and with which roles and sites. */
 import { isElevated, mayDo, uisOf } from './role-rules.ts'
-import type { Book, Row } from './row.ts'
+import type { Book, Json, Row } from './row.ts'
 import type { Origin, Session } from './session.ts'
 
 /** Accounts with their roles and sites, as applied at this moment. */
@@ -67,6 +67,28 @@ export function isLive(user: Row, nowMs: number): boolean {
   const hasBegun = from === null || (typeof from === 'number' && nowMs >= from)
   const hasEnded = until !== null && !(typeof until === 'number' && nowMs < until)
   return hasBegun && !hasEnded
+}
+
+/** An account as it was when somebody signed in to it. */
+export interface SignedInAs {
+  /** As `foldUsername` has it. */
+  readonly username: string
+  /** Of the password that was right then; null where there was none. */
+  readonly hash: Json
+}
+
+/** @param user a row of auth_user */
+export function signedInAs(user: Row): SignedInAs {
+  return { username: foldUsername(String(user.username)), hash: user.hash ?? null }
+}
+
+/**
+ * Whether an account is still what somebody signed in to. An import may give the id to somebody else, and who sets a new
+ * password wants those out who knew the old one. The same password set again counts as new: its hash has another salt.
+ */
+export function isStill(user: Row, as: SignedInAs): boolean {
+  const { username, hash } = signedInAs(user)
+  return username === as.username && hash === as.hash
 }
 
 /**

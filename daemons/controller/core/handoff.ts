@@ -1,18 +1,19 @@
 /** Handoff nonces: another system signs somebody in to the page, once, without a password. */
 import type { Clock } from '#kit/clock.ts'
-import { type Accounts, isLive } from './accounts.ts'
-import type { IsClosing } from './closing.ts'
+import { type Accounts, isLive, isStill, type SignedInAs, signedInAs } from './accounts.ts'
 import type { Secrets } from './people-ports.ts'
+import type { Row } from './row.ts'
 import { createSecretShelf } from './secret-shelf.ts'
 
 export interface Handoff {
-  issue(userId: number): string
+  /** @param user whose session asks */
+  issue(user: Row): string
   /**
    * Uses the nonce up, whatever comes of it.
-   * @returns the id of who is signed in by it; undefined where it is refused
+   * @returns the row of who is signed in by it; undefined where it is refused
    * @source document 1, States, Handoff nonce
    */
-  redeem(nonce: string): number | undefined
+  redeem(nonce: string): Row | undefined
 }
 
 /** @source document 1, Handoff nonce */
@@ -30,17 +31,18 @@ interface HandoffParts {
 
 export function createHandoff(parts: HandoffParts): Handoff {
   const { accounts, clock, secrets, most } = parts
-  const nonces = createSecretShelf<{ userId: number }>({ clock, secrets, length: NONCE_LETTERS, most })
+  const nonces = createSecretShelf<{ userId: number; as: SignedInAs }>({ clock, secrets, length: NONCE_LETTERS, most })
 
   return {
-    issue: (userId) => nonces.issue({ userId }, NONCE_SECONDS * 1000),
+    issue: (user) => nonces.issue({ userId: user.id, as: signedInAs(user) }, NONCE_SECONDS * 1000),
     redeem(nonce) {
-      const userId = nonces.take(nonce)?.userId
-      const user = userId === undefined ? undefined : accounts.withId(userId)
-      if (user === undefined || !isLive(user, clock.epochMs()) || parts.isClosing(user.id)) return undefined
+      const holder = nonces.take(nonce)
+      if (holder === undefined) return undefined
+      const user = accounts.withId(holder.userId)
+      if (user === undefined || !isStill(user, holder.as) || !isLive(user, clock.epochMs())) return undefined
       // From wherever it is redeemed: whoever holds a role that keeps to the building signs in with a password.
       const isKeptIn = accounts.rolesOf(user.id).some((role) => role.allow_remote !== true)
-      return isKeptIn ? undefined : user.id
+      return isKeptIn ? undefined : user
     },
   }
 }

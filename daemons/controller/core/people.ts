@@ -7,8 +7,8 @@ import { createClosing } from './closing.ts'
 import { createHandoff, NONCE_SECONDS } from './handoff.ts'
 import { createLateAnswers } from './late-answers.ts'
 import type { Outcome } from './outcome.ts'
-import type { PasswordCheck, PeopleSettings, Postman, Secrets, WaitingOf } from './people-ports.ts'
-import type { Book, Keeper } from './row.ts'
+import type { PasswordCheck, PeopleSettings, Postman, Secrets } from './people-ports.ts'
+import type { Book, Keeper, Row } from './row.ts'
 import { createSecondFactor, type SecondFactorLimits } from './second-factor.ts'
 import type { Origin, Session } from './session.ts'
 import { createSessions, type NewToken, type SessionLimits } from './sessions.ts'
@@ -58,6 +58,9 @@ export interface PeopleLimits extends SessionLimits, SecondFactorLimits {
   lateAnswers: number
 }
 
+/** @source document 1, POST /api/session_handoff: also for an account that has gone away */
+const NOBODY: Outcome = { status: 401, body: { json: { error: 'unauthorized' } }, reason: 'unauthorized' }
+
 export function createPeople(parts: PeopleParts): People {
   const { book, clock, limits, secrets } = parts
   const accounts = createAccounts(book)
@@ -81,9 +84,9 @@ export function createPeople(parts: PeopleParts): People {
   }
 
   /** What a nonce signs in; nothing where its holder may not call from there. */
-  function enter(userId: number | undefined, origin: Origin): { issued: NewToken; session: Session } | undefined {
-    if (userId === undefined) return undefined
-    const issued = sessions.beginUi(userId)
+  function enter(user: Row | undefined, origin: Origin): { issued: NewToken; session: Session } | undefined {
+    if (user === undefined) return undefined
+    const issued = sessions.beginUi(user)
     const session = sessions.resolveUi(issued.token, origin)
     return session && { issued, session }
   }
@@ -97,13 +100,14 @@ export function createPeople(parts: PeopleParts): People {
     logoutUi: (token = '') => sessions.endUi(token),
     me,
     handoff(session) {
-      const json = { nonce: nonces.issue(session.userId), expires_in: NONCE_SECONDS }
+      const user = accounts.withId(session.userId)
+      if (user === undefined) return NOBODY
+      const json = { nonce: nonces.issue(user), expires_in: NONCE_SECONDS }
       return { status: 200, body: { json }, reason: null }
     },
     redeem(nonce = '', origin) {
       const entered = enter(nonces.redeem(nonce), origin)
-      if (entered === undefined)
-        return { outcome: { status: 401, body: { json: { error: 'unauthorized' } }, reason: 'unauthorized' } }
+      if (entered === undefined) return { outcome: NOBODY }
       const { issued, session } = entered
       const user = { id: session.userId, username: session.username }
       return { outcome: { status: 200, body: { json: me(session) }, reason: null, user }, issued }

@@ -1,7 +1,6 @@
 /** Sessions: what a token stands for, looked at anew with each request. */
 import type { Clock } from '#kit/clock.ts'
-import { type Accounts, foldUsername, isLive, mayCallFrom } from './accounts.ts'
-import type { IsClosing } from './closing.ts'
+import { type Accounts, isLive, isStill, mayCallFrom, type SignedInAs, signedInAs } from './accounts.ts'
 import type { PeopleSettings, Secrets } from './people-ports.ts'
 import type { Row } from './row.ts'
 import { createSecretShelf, type SecretShelf } from './secret-shelf.ts'
@@ -14,10 +13,13 @@ export interface NewToken {
 }
 
 export interface Sessions {
-  /** A token of the REST surface: lives as long as `api_token_life` says, from its issue. */
-  begin(userId: number): NewToken
+  /**
+   * A token of the REST surface: lives as long as `api_token_life` says, from its issue.
+   * @param user the row that was proven: where its password has changed since, the token is worth nothing
+   */
+  begin(user: Row): NewToken
   /** A session of the page: ends with its longest life, or after the shortest `session_timeout_min` without a use. */
-  beginUi(userId: number): NewToken
+  beginUi(user: Row): NewToken
   /**
    * Who calls with a token of the REST surface; undefined is `invalid_session`. A holder who may no longer call loses the
    * token for good.
@@ -53,8 +55,7 @@ export interface SessionLimits {
 
 interface Holder {
   userId: number
-  /** As it was signed in: an import may give the id to somebody else. */
-  username: string | undefined
+  as: SignedInAs
   issuedAt: number
   usedMs: number
 }
@@ -66,15 +67,15 @@ export function createSessions(parts: SessionsParts): Sessions {
   const ui = createSecretShelf<Holder>(shelf)
   const issuedAtOf = new WeakMap<Session, number>()
 
-  function begin(on: SecretShelf<Holder>, userId: number, lifeMs: number): NewToken {
-    const username = nameOf(accounts.withId(userId))
-    const holder = { userId, username, issuedAt: clock.epochMs(), usedMs: clock.monotonicMs() }
+  function begin(on: SecretShelf<Holder>, user: Row, lifeMs: number): NewToken {
+    const as = signedInAs(user)
+    const holder = { userId: user.id, as, issuedAt: clock.epochMs(), usedMs: clock.monotonicMs() }
     return { token: on.issue(holder, lifeMs), lifeMs }
   }
 
   function sessionOf(holder: Holder, origin: Origin): Session | undefined {
     const user = accounts.withId(holder.userId)
-    if (user === undefined || nameOf(user) !== holder.username || !isLive(user, clock.epochMs())) return undefined
+    if (user === undefined || !isStill(user, holder.as) || !isLive(user, clock.epochMs())) return undefined
     const session = accounts.sessionOf(user)
     if (!mayCallFrom(session.roles, origin)) return undefined
     issuedAtOf.set(session, holder.issuedAt)
@@ -87,8 +88,8 @@ export function createSessions(parts: SessionsParts): Sessions {
   }
 
   return {
-    begin: (userId) => begin(api, userId, parts.settings().api_token_life),
-    beginUi: (userId) => begin(ui, userId, limits.uiSessionMs),
+    begin: (user) => begin(api, user, parts.settings().api_token_life),
+    beginUi: (user) => begin(ui, user, limits.uiSessionMs),
     resolve(token = '', origin) {
       const holder = api.find(token)
       const session = holder && !parts.isClosing(holder.userId) ? sessionOf(holder, origin) : undefined
@@ -110,11 +111,6 @@ export function createSessions(parts: SessionsParts): Sessions {
     end: (token) => api.drop(token),
     endUi: (token) => ui.drop(token),
   }
-}
-
-/** What an account is called, in whatever capitals. */
-function nameOf(user: Row | undefined): string | undefined {
-  return user && foldUsername(String(user.username))
 }
 
 /** A role without a time keeps nobody's session short. */

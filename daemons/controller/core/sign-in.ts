@@ -91,7 +91,7 @@ export function createSignIn(parts: SignInParts): SignIn {
       if (refused !== undefined) return { outcome: refused }
     }
     answers.forget(account)
-    const issued = at === 'rest' ? sessions.begin(user.id) : sessions.beginUi(user.id)
+    const issued = at === 'rest' ? sessions.begin(user) : sessions.beginUi(user)
     return { outcome: tokenAnswer(issued, sites, user), issued }
   }
 

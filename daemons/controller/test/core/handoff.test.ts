@@ -46,6 +46,16 @@ for (const [what, spoil, mend] of [
     (world) => world.tables.put('auth_user', ADA),
   ],
   [
+    'has another password',
+    (world) => world.tables.put('auth_user', { ...ADA, hash: 'hash of close sesame' }),
+    (world) => world.tables.put('auth_user', ADA),
+  ],
+  [
+    'is another one under the same id',
+    (world) => world.tables.put('auth_user', { ...ADA, username: 'Mallory' }),
+    (world) => world.tables.put('auth_user', ADA),
+  ],
+  [
     'has Allow Remote off in a role',
     (world) => world.tables.put('auth_role', { ...OPERATOR, allow_remote: false }),
     (world) => world.tables.put('auth_role', OPERATOR),
