@@ -44,11 +44,12 @@ function serverOf(house: House, brought: Brought, metrics: Metrics): HttpServer 
   const { clock, config, log, version } = context
   const { rules, isRestEnabled } = brought
   const ui = openUi(house, brought)
+  const isTunnel = createTunnelMark(config.tunnel)
   return createHttpServer({
     log,
     clock,
     config: config.http,
-    identify: houseCallers(rules),
+    identify: houseCallers({ rules, isTunnel }),
     takeTicket: ui.takeTicket,
     routes: ui.routes,
     sockets: ui.sockets,
@@ -59,7 +60,7 @@ function serverOf(house: House, brought: Brought, metrics: Metrics): HttpServer 
       log,
       version,
       isEnabled: isRestEnabled,
-      isTunnel: createTunnelMark(config.tunnel),
+      isTunnel,
       limits: { recordMs: config.audit.record_ms },
     }),
     web: { folder: join(import.meta.dirname, 'web/controller') },

@@ -42,14 +42,14 @@ function addRoute(app: FastifyInstance, by: RouteOptions, { route, ...needs }: R
     bodyLimit: Math.max(by.config.body_bytes, route.bodyBytes ?? 0),
     // Before the body is read: who may not call a route does not get to send it 64 KiB.
     onRequest: async (request) => {
-      const { authorization, host } = request.headers
-      if (route.ownHostOnly && !isOwnHost(host, hostname(), by.config.hosts))
+      const { headers } = request
+      if (route.ownHostOnly && !isOwnHost(headers.host, hostname(), by.config.hosts))
         throw new Fault(
           'foreign_host',
           `this is done under the box's address or its name, ${hostname()}; other names go into http.hosts`,
         )
       const { ticket } = request.query as Record<string, unknown>
-      const claim = { who: route.who, authorization, place: placeOf(route, request) }
+      const claim = { who: route.who, headers, place: placeOf(route, request) }
       const takesTicket = route.ticket === true && typeof ticket === 'string'
       recognized.set(request, await recognize(by, takesTicket ? { ...claim, ticket } : claim))
       if (route.upload) needs.bodies.exempt(request.raw)

@@ -26,7 +26,7 @@ import { addSockets, type SocketRoute, type Sockets } from './sockets.ts'
 import { loadPages, type Page, sendPage, type WebPages } from './static-pages.ts'
 import { createSurface, type ServeSurface, type Surface, type SurfaceNeeds } from './surface.ts'
 import { type Contact, type CountAnswered, watchTraffic } from './traffic.ts'
-import { type Identify, recognize } from './who-may.ts'
+import { type Identify, recognize, type TakeTicket } from './who-may.ts'
 
 /** What a daemon hands in. */
 export interface HttpServerOptions {
@@ -36,7 +36,7 @@ export interface HttpServerOptions {
   config: HttpConfig
   identify: Identify
   /** `take` of a ticket store, where sockets or downloads take `?ticket=`. */
-  takeTicket?: (ticket: string) => Caller | undefined
+  takeTicket?: TakeTicket
   routes: readonly Route[]
   sockets?: readonly SocketRoute[]
   /** What the daemon answers by itself; routes below its prefix are never asked. */
@@ -177,7 +177,7 @@ function unroutedCheck(by: HttpServerOptions): CheckUnrouted {
   return (request) => {
     const { headers, method, url, ip } = request
     const place = { method, path: url.split('?', 1)[0] ?? '', params: {}, remoteAddress: plainAddress(ip) }
-    return recognize(by, { who, authorization: headers.authorization, place })
+    return recognize(by, { who, headers, place })
   }
 }
 

@@ -1,4 +1,5 @@
 /** Who may call a route: credentials in, a caller or a refusal out. */
+import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '#kit/fault.ts'
 import { bearerOf } from '../auth/bearer.ts'
 import { type Dialect, jsonDialect } from './dialect.ts'
@@ -13,8 +14,16 @@ export interface Credentials {
   remoteAddress: string
 }
 
+/** The same with the whole head, for who judges by what proxies and tunnels say of a caller. */
+export interface Knock extends Credentials {
+  headers: IncomingHttpHeaders
+}
+
 /** Given by the daemon: who these credentials belong to, undefined where to nobody. May throw a Fault, such as a wait. */
-export type Identify = (credentials: Credentials) => Caller | undefined | Promise<Caller | undefined>
+export type Identify = (knock: Knock) => Caller | undefined | Promise<Caller | undefined>
+
+/** `take` of a ticket store. @param knock from where it is shown, which may be elsewhere than where it was given */
+export type TakeTicket = (ticket: string, knock: Knock) => Caller | undefined
 
 /** Who was recognized, and by which token or ticket. */
 export interface Recognized {
@@ -23,17 +32,18 @@ export interface Recognized {
 }
 
 /** What `recognize` needs of a request. */
-export interface Claim extends Pick<Credentials, 'authorization'> {
+export interface Claim {
+  headers: IncomingHttpHeaders
   who: WhoMay
   place: Place
   /** A one-time ticket from the query, on routes that take one. */
   ticket?: string | undefined
 }
 
-/** How a server recognizes its callers. `takeTicket` is the `take` of a ticket store. */
+/** How a server recognizes its callers. */
 export interface Recognizer {
   identify: Identify
-  takeTicket?: ((ticket: string) => Caller | undefined) | undefined
+  takeTicket?: TakeTicket | undefined
   /** Holds some callers to less than their role. */
   fence?: Fence | undefined
   /** How credentials are sent; default: as a bearer token. */
@@ -46,12 +56,12 @@ export interface Recognizer {
  * @throws Fault `unauthorized`, `forbidden`, and what `identify` and the fence throw
  */
 export async function recognize(by: Recognizer, claim: Claim): Promise<Recognized> {
-  const { who, ticket, authorization, place } = claim
+  const { who, ticket, headers, place } = claim
   if (who === 'anyone') return { caller: undefined, token: undefined }
+  const { authorization } = headers
   const isTicket = authorization === undefined && ticket !== undefined
-  const caller = isTicket
-    ? by.takeTicket?.(ticket)
-    : await by.identify({ authorization, remoteAddress: place.remoteAddress })
+  const knock = { authorization, remoteAddress: place.remoteAddress, headers }
+  const caller = isTicket ? by.takeTicket?.(ticket, knock) : await by.identify(knock)
   if (!caller) throw new Fault('unauthorized', refusal(isTicket, authorization, by.dialect ?? jsonDialect))
   try {
     checkRole(who, caller)

@@ -1,9 +1,10 @@
 /** The routes and the socket of the pages, put together. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '#kit/clock.ts'
-import type { Caller, Route } from '#kit/http/route.ts'
+import type { Route } from '#kit/http/route.ts'
 import type { SocketRoute } from '#kit/http/sockets.ts'
 import { createTickets } from '#kit/http/tickets.ts'
+import type { TakeTicket } from '#kit/http/who-may.ts'
 import type { AuditLog } from '../core/audit.ts'
 import type { LiveBook } from '../core/live.ts'
 import type { Book } from '../core/row.ts'
@@ -43,8 +44,11 @@ export interface UiParts {
 export interface Ui {
   routes: readonly Route[]
   sockets: readonly SocketRoute[]
-  /** `takeTicket` of the server: a ticket is worth no more than the session it was given to, and opens no socket too many. */
-  takeTicket(ticket: string): Caller | undefined
+  /**
+   * `takeTicket` of the server: a ticket is worth no more than the session it was given to, and opens no socket too many.
+   * The socket is judged by where it is opened from, not by where its ticket was asked for.
+   */
+  takeTicket: TakeTicket
   /** Closes sockets of sessions that are over, at once: after an account was changed. They are found out at the next beat anyway. */
   closeEnded(): void
 }
@@ -62,9 +66,10 @@ export function createUi(parts: UiParts): Ui {
       ...uiAdminRoutes(gate, parts),
     ],
     sockets: [live.route],
-    takeTicket(ticket) {
-      const caller = tickets.take(ticket)
-      if (!caller || !live.hasRoom(caller.token)) return undefined
+    takeTicket(ticket, knock) {
+      const given = tickets.take(ticket)
+      if (!given || !live.hasRoom(given.token)) return undefined
+      const caller: UiCaller = { ...given, from: parts.originOf(knock) }
       return people.sessionOf(caller.token, caller.from) ? caller : undefined
     },
     closeEnded: live.closeEnded,

@@ -45,19 +45,32 @@ const NOT_PUBLIC = [
   '64:ff9b:1::/48',
 ]
 
+/**
+ * Addresses that are of the machine, of its cable, or of a site, and of nothing beyond. Narrower than what is not public:
+ * behind a carrier's NAT stand strangers.
+ * @source RFC 1122, 3.2.1.3; RFC 1918; RFC 3927; RFC 4193; RFC 4291, 2.5
+ */
+const PRIVATE = [
+  ...['10.0.0.0/8', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16'],
+  ...['::1', 'fe80::/10', 'fc00::/7'],
+]
+
 /** Peers whose judgement is kept. */
 const JUDGED_PEERS = 256
 
 /**
  * @returns a judge of origins. The client is the peer; behind a trusted proxy, the first hop from the right that is none
- * of them. Where the chain ends or says something that is no address, it is the last hop that was read.
+ * of them. Where the chain ends or says something that is no address, it is the last hop that was read: whom that one
+ * speaks for is not known, so it proves nothing. Neither does a peer that is not trusted and names somebody behind it.
  * @source document 1, Audit record and Authentication 5
  */
 export function createRemoteness(parts: RemotenessParts): OriginOf {
   const { parseAddress, parseNetwork, isWithin } = parts.addresses
-  const notPublic = NOT_PUBLIC.map(parseNetwork).filter((network) => network !== undefined)
-  const inside = [...notPublic, ...parts.localNetworks]
-  const isTrusted = (address: Address) => parts.trustedProxies.some((network) => isWithin(address, network))
+  const networks = (texts: readonly string[]) => texts.map(parseNetwork).filter((network) => network !== undefined)
+  const notPublic = [...networks(NOT_PUBLIC), ...parts.localNetworks]
+  const ownNetworks = [...networks(PRIVATE), ...parts.localNetworks]
+  const isIn = (address: Address, some: readonly Network[]) => some.some((network) => isWithin(address, network))
+  const isTrusted = (address: Address) => isIn(address, parts.trustedProxies)
 
   function clientOf(peer: string, forwardedFor: string | readonly string[] | undefined) {
     const first = parseAddress(peer)
@@ -75,9 +88,11 @@ export function createRemoteness(parts: RemotenessParts): OriginOf {
 
   function judge(peer: string, forwardedFor: string | readonly string[] | undefined): Origin {
     const client = clientOf(peer, forwardedFor)
-    if (client === undefined) return { clientIp: '', isRemote: false }
-    const isInside = inside.some((network) => isWithin(client.address, network))
-    return { clientIp: textOf(client), isRemote: !isInside }
+    if (client === undefined) return { clientIp: '', isRemote: false, isLocal: false }
+    const { address } = client
+    const isItsOwn = !isTrusted(address) && (forwardedFor === undefined || client.text !== peer)
+    const isLocal = isItsOwn && isIn(address, ownNetworks)
+    return { clientIp: textOf(client), isRemote: !isIn(address, notPublic), isLocal }
   }
 
   /** Peers without a chain: each asks again and again, and is judged alike each time. */
@@ -94,9 +109,11 @@ export function createRemoteness(parts: RemotenessParts): OriginOf {
 
   return (peerAddress, headers, isTunnel) => {
     const forwardedFor = headers['x-forwarded-for']
-    const { clientIp, isRemote } =
+    const { clientIp, isRemote, isLocal } =
       forwardedFor === undefined ? judgePeer(peerAddress) : judge(peerAddress, forwardedFor)
-    return { clientIp, isRemote: isTunnel || isRemote }
+    // Nobody's chain in this form is read; that there is one says that the peer is not where the call began.
+    const isRelayed = forwardedFor === undefined && headers.forwarded !== undefined
+    return { clientIp, isRemote: isTunnel || isRemote, isLocal: isLocal && !isTunnel && !isRelayed }
   }
 }
 

@@ -23,4 +23,9 @@ export interface Origin {
   clientIp: string
   /** Provably from outside: a public address outside local_networks, or the tunnel's marker. Unknown is not remote. */
   isRemote: boolean
+  /**
+   * Provably from inside: what may be left out for calls of the building is left out for these alone. Between both lies
+   * what cannot be told, such as a carrier's NAT, or a proxy that does not say whom it speaks for.
+   */
+  isLocal: boolean
 }

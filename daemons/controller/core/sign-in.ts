@@ -121,10 +121,13 @@ export function createSignIn(parts: SignInParts): SignIn {
   }
 }
 
-/** On the REST surface always; Skip 2FA on Local Network is for the page alone. @source document 1, POST /api/token */
+/**
+ * On the REST surface always; Skip 2FA on Local Network is for the page alone, and for who is provably there.
+ * @source document 1, POST /api/token
+ */
 function needsCode(user: Row, roles: readonly Row[], { at, origin }: Attempt): boolean {
   if (user.two_factor_auth !== true) return false
-  const isSkipped = at === 'page' && !origin.isRemote && roles.every((role) => role.skip_2fa_local === true)
+  const isSkipped = at === 'page' && origin.isLocal && roles.every((role) => role.skip_2fa_local === true)
   return !isSkipped
 }
 

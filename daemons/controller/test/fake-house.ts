@@ -95,7 +95,7 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
     live: liveOf(house, listeners),
     clock,
     isSecure: false,
-    originOf: ({ remoteAddress }): Origin => ({ clientIp: remoteAddress, isRemote: false }),
+    originOf: ({ remoteAddress }): Origin => ({ clientIp: remoteAddress, isRemote: false, isLocal: true }),
     limits: LIMITS,
   }
   return Object.assign(house, { parts })

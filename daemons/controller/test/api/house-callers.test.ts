@@ -2,17 +2,17 @@
 import t from 'tap'
 import { houseCallers } from '../../api/house-callers.ts'
 import type { Rules } from '../../core/rules.ts'
-import type { ApiFunction } from '../../core/session.ts'
+import type { ApiFunction, Origin } from '../../core/session.ts'
 
 function nameOf(authorization: string | undefined, may: readonly ApiFunction[], isElevated = false) {
   const rules: Pick<Rules, 'origin' | 'resolve'> = {
-    origin: (clientIp) => ({ clientIp, isRemote: false }),
+    origin: (clientIp) => ({ clientIp, isRemote: false, isLocal: true }),
     resolve: (token) =>
       token === 'good'
         ? { userId: 1, username: 'ann', roles: [], isElevated, may: (what) => may.includes(what), uis: [] }
         : 'invalid_session',
   }
-  return houseCallers(rules)({ authorization, remoteAddress: '10.0.0.7' })
+  return houseCallers({ rules, isTunnel: () => false })({ authorization, remoteAddress: '10.0.0.7', headers: {} })
 }
 
 t.test('what the house measures is read by sessions that may read, as what they are', async (t) => {
@@ -21,4 +21,25 @@ t.test('what the house measures is read by sessions that may read, as what they 
   t.equal(await nameOf('Bearer good', ['command', 'macro']), undefined)
   t.equal(await nameOf('Bearer bad', ['query']), undefined)
   t.equal(await nameOf(undefined, ['query']), undefined)
+})
+
+t.test('1 Authentication 5: where a call comes from is judged by its whole head, here as everywhere', async (t) => {
+  const judged: unknown[] = []
+  const origin: Origin = { clientIp: '203.0.113.7', isRemote: true, isLocal: false }
+  const identify = houseCallers({
+    rules: {
+      origin: (...said) => {
+        judged.push(said)
+        return origin
+      },
+      resolve(_token, from) {
+        t.equal(from, origin)
+        return 'invalid_session'
+      },
+    },
+    isTunnel: (peer, headers) => peer === '127.0.0.1' && headers['svc-cloud-tunnel'] !== undefined,
+  })
+  const headers = { 'x-forwarded-for': '203.0.113.7', 'svc-cloud-tunnel': '1' }
+  t.equal(await identify({ authorization: 'Bearer good', remoteAddress: '127.0.0.1', headers }), undefined)
+  t.strictSame(judged, [['127.0.0.1', headers, true]])
 })

@@ -43,7 +43,7 @@ export function fakeRules(asked: Asked[], own: Partial<Rules> = {}, session = se
     return fine({ did: name })
   }
   return {
-    origin: (clientIp, _headers, isTunnel) => ({ clientIp, isRemote: isTunnel }),
+    origin: (clientIp, _headers, isTunnel) => ({ clientIp, isRemote: isTunnel, isLocal: !isTunnel }),
     signIn: async (form, { isRemote }) => note('signIn', form, isRemote),
     resolve: (token) => (token === TOKEN ? session : 'invalid_session'),
     logout: (token) => void note('logout', token),

@@ -92,6 +92,18 @@ t.test('1 Authentication 4 ends when the account is disabled, by itself', async 
   t.same(await end, [1008, 'signed out'])
 })
 
+t.test('1 Authentication 5 is judged by where it is opened from, not by where its ticket was asked for', async (t) => {
+  const { dial, ticket, house, url } = await here(t)
+  const { parts } = house
+  const { sessionOf } = parts.people
+  parts.originOf = ({ headers }) => ({ clientIp: '', isRemote: headers.via !== undefined, isLocal: false })
+  parts.people.sessionOf = (token, from, isUse) => (from.isRemote ? undefined : sessionOf(token, from, isUse))
+  const away = { origin: url, via: 'the tunnel' }
+  t.same(await refusal(dial(await ticket(), away)), [401, 'unauthorized'])
+  const socket = dial(await ticket())
+  t.ok(await hear(socket, 'beat'))
+})
+
 t.test('opens as many for one session as are allowed, and others for other sessions', async (t) => {
   const { dial, ticket, visitor, house } = await here(t)
   const mine = []

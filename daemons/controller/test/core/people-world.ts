@@ -9,8 +9,8 @@ import type { Letter, Secrets } from '../../core/people-ports.ts'
 import type { Book, Json, Keeper, Row } from '../../core/row.ts'
 import type { Origin } from '../../core/session.ts'
 
-export const HERE: Origin = { clientIp: '10.0.0.7', isRemote: false }
-export const AWAY: Origin = { clientIp: '203.0.113.7', isRemote: true }
+export const HERE: Origin = { clientIp: '10.0.0.7', isRemote: false, isLocal: true }
+export const AWAY: Origin = { clientIp: '203.0.113.7', isRemote: true, isLocal: false }
 
 type Columns = Record<string, Json>
 

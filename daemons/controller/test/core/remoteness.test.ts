@@ -12,48 +12,55 @@ const judge = createRemoteness({
 const of = (peer: string, forwardedFor?: string | string[], isTunnel = false) =>
   judge(peer, { 'x-forwarded-for': forwardedFor }, isTunnel)
 
-for (const [peer, isRemote, clientIp = peer] of [
-  ['203.0.113.7', true],
-  ['8.8.8.8', true],
-  ['2001:DB8::1', true, '2001:db8::1'],
-  ['::ffff:203.0.113.7', true, '203.0.113.7'],
-  ['::ffff:cb00:7107', true, '203.0.113.7'],
-  ['64:ff9b::203.0.113.7', true],
-  ['10.0.0.7', false],
-  ['::ffff:10.0.0.7', false, '10.0.0.7'],
-  ['172.16.0.1', false],
-  ['172.31.255.255', false],
-  ['172.32.0.1', true],
-  ['192.168.1.1', false],
-  ['100.64.0.1', false],
-  ['100.127.255.255', false],
-  ['100.128.0.1', true],
-  ['127.0.0.1', false],
-  ['169.254.7.7', false],
-  ['0.0.0.0', false],
-  ['::1', false],
-  ['fe80::1%eth0', false, 'fe80::1'],
-  ['fd12::1', false],
-  ['fc00::1', false],
-  ['64:ff9b:1::a00:1', false],
-  ['192.0.2.77', false],
-  ['2001:db8:7:1::1', false],
-  ['2001:db8:8::1', true],
-] as [string, boolean, string?][])
-  t.test(`1 Authentication 5: ${peer} is ${isRemote ? '' : 'not '}provably remote`, (t) => {
-    t.strictSame(of(peer), { clientIp, isRemote })
+for (const [peer, where, clientIp = peer] of [
+  ['203.0.113.7', 'remote'],
+  ['8.8.8.8', 'remote'],
+  ['2001:DB8::1', 'remote', '2001:db8::1'],
+  ['::ffff:203.0.113.7', 'remote', '203.0.113.7'],
+  ['::ffff:cb00:7107', 'remote', '203.0.113.7'],
+  ['64:ff9b::203.0.113.7', 'remote'],
+  ['10.0.0.7', 'local'],
+  ['::ffff:10.0.0.7', 'local', '10.0.0.7'],
+  ['172.16.0.1', 'local'],
+  ['172.31.255.255', 'local'],
+  ['172.32.0.1', 'remote'],
+  ['192.168.1.1', 'local'],
+  ['100.64.0.1', 'neither'],
+  ['100.127.255.255', 'neither'],
+  ['::ffff:100.64.0.1', 'neither', '100.64.0.1'],
+  ['100.128.0.1', 'remote'],
+  // A proxy that is trusted here, and names nobody.
+  ['127.0.0.1', 'neither'],
+  ['127.0.0.2', 'local'],
+  ['169.254.7.7', 'local'],
+  ['0.0.0.0', 'neither'],
+  ['224.0.0.1', 'neither'],
+  ['255.255.255.255', 'neither'],
+  ['::', 'neither'],
+  ['::1', 'local'],
+  ['fe80::1%eth0', 'local', 'fe80::1'],
+  ['fec0::1', 'neither'],
+  ['fd12::1', 'local'],
+  ['fc00::1', 'local'],
+  ['64:ff9b:1::a00:1', 'neither'],
+  ['192.0.2.77', 'local'],
+  ['2001:db8:7:1::1', 'local'],
+  ['2001:db8:8::1', 'remote'],
+] as [string, 'remote' | 'local' | 'neither', string?][])
+  t.test(`1 Authentication 5: ${peer} is provably ${where === 'neither' ? 'neither remote nor local' : where}`, (t) => {
+    t.strictSame(of(peer), { clientIp, isRemote: where === 'remote', isLocal: where === 'local' })
     t.end()
   })
 
 t.test('1 Authentication 5: where the peer cannot be told, nothing is denied', (t) => {
   for (const peer of ['', '@', '/run/x.sock', '1.2.3', '1.2.3.4.5', '203.0.113.7\u0000'])
-    t.strictSame(of(peer, '203.0.113.7'), { clientIp: '', isRemote: false })
+    t.strictSame(of(peer, '203.0.113.7'), { clientIp: '', isRemote: false, isLocal: false })
   t.end()
 })
 
 t.test('1 Authentication 5: what comes through the tunnel is remote, whatever its address', (t) => {
-  t.strictSame(of('127.0.0.1', undefined, true), { clientIp: '127.0.0.1', isRemote: true })
-  t.strictSame(of('', undefined, true), { clientIp: '', isRemote: true })
+  t.strictSame(of('127.0.0.1', undefined, true), { clientIp: '127.0.0.1', isRemote: true, isLocal: false })
+  t.strictSame(of('', undefined, true), { clientIp: '', isRemote: true, isLocal: false })
   t.end()
 })
 
@@ -89,14 +96,35 @@ for (const [what, peer, chain, clientIp, isRemote] of [
   ],
 ] as [string, string, string | string[], string, boolean][])
   t.test(`1 Audit record: x-forwarded-for ${what}`, (t) => {
-    t.strictSame(of(peer, chain), { clientIp, isRemote })
+    const { isLocal, ...origin } = of(peer, chain)
+    t.strictSame(origin, { clientIp, isRemote })
+    t.ok(!(isLocal && isRemote))
+    t.end()
+  })
+
+for (const [what, peer, headers, isLocal] of [
+  ['a chain that ends inside', '10.9.0.1', { 'x-forwarded-for': '10.0.0.7' }, true],
+  ['a chain that ends in local_networks', '10.9.0.1', { 'x-forwarded-for': '192.0.2.5' }, true],
+  ['a chain that ends outside', '10.9.0.1', { 'x-forwarded-for': '10.0.0.7, 203.0.113.7' }, false],
+  ['a chain that ends behind a carrier', '10.9.0.1', { 'x-forwarded-for': '100.64.0.9' }, false],
+  ['a proxy that names nobody', '10.9.0.1', {}, false],
+  ['a proxy that names rubbish', '10.9.0.1', { 'x-forwarded-for': 'unknown' }, false],
+  ['a proxy that names proxies alone', '10.9.0.1', { 'x-forwarded-for': '10.9.0.3, 10.9.0.2' }, false],
+  ['more hops than are looked at', '10.9.0.1', { 'x-forwarded-for': `203.0.113.7${', 10.9.0.2'.repeat(1000)}` }, false],
+  ['a neighbour that speaks for somebody', '10.0.0.7', { 'x-forwarded-for': '10.0.0.8' }, false],
+  ['a neighbour that speaks for somebody in another way', '10.0.0.7', { forwarded: 'for=10.0.0.8' }, false],
+  ['a program of this machine that speaks for somebody', '::1', { 'x-forwarded-for': '' }, false],
+] as [string, string, Record<string, string>, boolean][])
+  t.test(`Skip 2FA on Local Network: ${what} is ${isLocal ? '' : 'not '}provably local`, (t) => {
+    t.equal(judge(peer, headers, false).isLocal, isLocal)
+    t.equal(judge(peer, headers, true).isLocal, false, 'and never through the tunnel')
     t.end()
   })
 
 t.test('without trusted proxies nobody is believed', (t) => {
   const lone = createRemoteness({ addresses, trustedProxies: [], localNetworks: [], hops: 8 })
   const origin = lone('127.0.0.1', { 'x-forwarded-for': '203.0.113.7' }, false)
-  t.strictSame(origin, { clientIp: '127.0.0.1', isRemote: false })
+  t.strictSame(origin, { clientIp: '127.0.0.1', isRemote: false, isLocal: false })
   t.end()
 })
 
@@ -107,10 +135,10 @@ t.test(
       for (let at = 0; at < 600; at++) {
         const [inside, outside] = [`10.1.${at >> 8}.${at & 255}`, `203.0.${at >> 8}.${at & 255}`]
         const isTunnel = (at + round) % 2 === 0
-        t.same(of(inside, undefined, isTunnel), { clientIp: inside, isRemote: isTunnel })
-        t.same(of(outside, undefined, isTunnel), { clientIp: outside, isRemote: true })
-        if (at % 100 === 0) t.same(of('127.0.0.1', outside), { clientIp: outside, isRemote: true })
-        if (at % 100 === 0) t.same(of('127.0.0.1'), { clientIp: '127.0.0.1', isRemote: false })
+        t.same(of(inside, undefined, isTunnel), { clientIp: inside, isRemote: isTunnel, isLocal: !isTunnel })
+        t.same(of(outside, undefined, isTunnel), { clientIp: outside, isRemote: true, isLocal: false })
+        if (at % 100 === 0) t.same(of('127.0.0.1', outside), { clientIp: outside, isRemote: true, isLocal: false })
+        if (at % 100 === 0) t.same(of('127.0.0.1'), { clientIp: '127.0.0.1', isRemote: false, isLocal: false })
       }
   },
 )

@@ -251,6 +251,13 @@ t.test('Skip 2FA on Local Network counts on the page alone, inside, and where al
   const { people } = peopleWorld({ two_factor_auth: true }, skipping)
   t.equal((await people.signIn(RIGHT, HERE)).reason, '2fa_required')
   t.equal((await people.signInUi(RIGHT, AWAY)).outcome.reason, '2fa_required')
+  // Not remote is not enough: behind a carrier's NAT, or where the peer cannot be told, stands whoever likes.
+  for (const clientIp of ['100.64.0.1', ''])
+    t.equal(
+      (await people.signInUi(RIGHT, { clientIp, isRemote: false, isLocal: false })).outcome.reason,
+      '2fa_required',
+      clientIp,
+    )
   const { issued, outcome } = await people.signInUi(RIGHT, HERE)
   t.equal(outcome.reason, null)
   t.match(people.resolveUi(issued?.token, HERE), { userId: 1 })
