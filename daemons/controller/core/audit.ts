@@ -94,6 +94,11 @@ export interface AuditReader {
    */
   scan(visit: (row: Row) => boolean, beforeId?: number): Promise<void>
   /**
+   * All of it, a piece at a time, each read when it is asked for: what is long is never in memory as a whole.
+   * @throws Fault `audit_read_failed`
+   */
+  pieces(isNewestFirst: boolean): AsyncIterable<readonly Row[]>
+  /**
    * @returns the newest that are found; `next` where older ones have not been looked at, even if nothing was found: a
    * search looks at so many rows and no more
    * @throws Fault `audit_read_failed`

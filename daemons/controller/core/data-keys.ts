@@ -16,8 +16,8 @@ export const dataKeys = Type.Object(
       [10_000, 1_000_000],
       'rows of a history that are kept while they are put in order',
     ),
-    work_at_once: count('', 100_000, [1000, 10_000_000], 'comparisons before others have their turn'),
-    rows_written_at_once: count('', 1000, [10, 10_000], 'rows written out before others have their turn'),
+    turn_ms: count('ms', 10, [1, 1000], 'how long queries work before others have their turn'),
+    queries: count('', 64, [1, 4096], 'queries of one account that are worked on; further ones are answered 503'),
   },
   { additionalProperties: false, default: {}, description: 'reading over GET /api/data' },
 )

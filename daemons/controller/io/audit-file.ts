@@ -125,6 +125,10 @@ export class AuditFile implements AuditBook, AuditReader {
     return this.#reader.scan(visit, beforeId)
   }
 
+  pieces(isNewestFirst: boolean): AsyncIterable<readonly Row[]> {
+    return this.#reader.pieces(isNewestFirst)
+  }
+
   list(search: AuditSearch): Promise<{ rows: readonly Row[]; next: number | null }> {
     return this.#reader.list(search)
   }

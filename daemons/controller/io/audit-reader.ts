@@ -3,7 +3,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { Fault } from '#kit/fault.ts'
 import type { AuditReader, AuditSearch } from '../core/audit.ts'
 import type { Row } from '../core/row.ts'
-import { rowOfTable, SELECT_BELOW } from './audit-table.ts'
+import { rowOfTable, SELECT_ABOVE, SELECT_BELOW } from './audit-table.ts'
 
 /** A reader with its own connection to the file, which is opened when somebody reads. */
 export interface OpenReader extends AuditReader {
@@ -22,13 +22,15 @@ export function createAuditReader(by: {
 }): OpenReader {
   const { chunkRows, lookRows } = by.limits
   let db: DatabaseSync | undefined
-  let below: StatementSync | undefined
+  const statements = new Map<string, StatementSync>()
 
-  function chunk(beforeId: number): Row[] {
+  /** @param sql SELECT_BELOW or SELECT_ABOVE */
+  function chunk(sql: string, id: number): Row[] {
     try {
       db ??= new DatabaseSync(by.file, { readOnly: true, timeout: 1000 })
-      below ??= db.prepare(SELECT_BELOW)
-      return below.all(beforeId, chunkRows).map(rowOfTable)
+      const statement = statements.get(sql) ?? db.prepare(sql)
+      statements.set(sql, statement)
+      return statement.all(id, chunkRows).map(rowOfTable)
     } catch (cause) {
       close()
       throw new Fault('audit_read_failed', 'the audit cannot be read', { cause })
@@ -38,23 +40,29 @@ export function createAuditReader(by: {
   function close(): void {
     db?.close()
     db = undefined
-    below = undefined
+    statements.clear()
   }
 
-  async function scan(visit: (row: Row) => boolean, beforeId = Number.MAX_SAFE_INTEGER): Promise<void> {
+  async function* from(sql: string, firstId: number): AsyncGenerator<readonly Row[]> {
     await by.flush()
-    let id = beforeId
+    let id = firstId
     for (;;) {
-      const rows = chunk(id)
-      for (const row of rows) if (!visit(row)) return
+      const rows = chunk(sql, id)
+      if (rows.length > 0) yield rows
       if (rows.length < chunkRows) return
       id = rows.at(-1)?.id ?? 0
       await new Promise((resolve) => setImmediate(resolve))
     }
   }
 
+  async function scan(visit: (row: Row) => boolean, beforeId = Number.MAX_SAFE_INTEGER): Promise<void> {
+    for await (const rows of from(SELECT_BELOW, beforeId)) if (!rows.every(visit)) return
+  }
+
   return {
     scan,
+    pieces: (isNewestFirst) =>
+      isNewestFirst ? from(SELECT_BELOW, Number.MAX_SAFE_INTEGER) : from(SELECT_ABOVE, Number.MIN_SAFE_INTEGER),
     async list({ limit, beforeId, ...search }) {
       const rows: Row[] = []
       let looked = 0

@@ -37,6 +37,9 @@ export const INSERT_ROW = `INSERT INTO request_history (${names.join(', ')}) VAL
 /** Rows below an id, the newest first: bound are the id and how many. */
 export const SELECT_BELOW = `SELECT id, ${names.join(', ')} FROM request_history WHERE id < ? ORDER BY id DESC LIMIT ?`
 
+/** Rows above an id, the oldest first: bound are the id and how many. */
+export const SELECT_ABOVE = `SELECT id, ${names.join(', ')} FROM request_history WHERE id > ? ORDER BY id LIMIT ?`
+
 /** Characters kept of each text: what is longer was made up by somebody. */
 const LONGEST = { method: 32, path: 512, client_ip: 64, username: 128, reason: 64, target: 128 } as const
 

@@ -4,15 +4,17 @@ import type { Query } from '../../wire/query/query.ts'
 import { readQuery } from '../../wire/query/read-query.ts'
 import type { AuditReason } from '../audit.ts'
 import type { Outcome } from '../outcome.ts'
+import type { Row } from '../row.ts'
 import type { Session } from '../session.ts'
 import { BLOCK_ROWS } from './blocks.ts'
 import { candidatesOf } from './candidates.ts'
 import { type Collector, createCollector } from './collecting.ts'
+import type { Steps } from './data-turns.ts'
 import type { DataWorld } from './data-world.ts'
 import { emptyAnswerOf, refusalOf } from './guards.ts'
-import { type Merge, mergeOf } from './instance.ts'
+import { mergeOf } from './instance.ts'
 import { columnFault } from './known-columns.ts'
-import { matcherOf, sizeOf } from './matching.ts'
+import { type Cells, hasPattern, matcherOf, sizeOf, steppedMatcherOf } from './matching.ts'
 import { projectionOf } from './projection.ts'
 import type { TableFace } from './schema-face.ts'
 import { jsonOf } from './views.ts'
@@ -21,7 +23,7 @@ import { jsonOf } from './views.ts'
 interface Ask {
   readonly query: Query
   readonly table: TableFace
-  readonly isElevated: boolean
+  readonly session: Session
 }
 
 /**
@@ -67,9 +69,10 @@ function answer(
   if (fault !== undefined) return refused(200, fault, 'bad_query')
   const empty = isElevated ? undefined : emptyAnswerOf(query, table, world.schema)
   if (empty) return empty
-  const ask = { query, table, isElevated }
+  if (world.turns.isFull(session.userId)) return tooMany(session)
+  const ask = { query, table, session }
   if (table.isHistory) return answerHistory(world, ask)
-  return inTurns(world, isWholePage(query) ? answerPage(world, ask) : answerBook(world, ask))
+  return world.turns.run(session.userId, isWholePage(query) ? answerPage(world, ask) : answerBook(world, ask))
 }
 
 /** Whether rows are wanted as they stand in the table. */
@@ -78,18 +81,14 @@ function isWholePage({ where, order, fields, count, isInstance }: Query): boolea
 }
 
 /** A page of a table, put together of blocks where it covers whole ones. */
-function* answerPage(world: DataWorld, { query, table, isElevated }: Ask): Generator<void, Outcome> {
+function* answerPage(world: DataWorld, { query, table, session: { isElevated } }: Ask): Steps<Outcome> {
   const rows = world.book.rows(table.name)
   const viewAt = world.views.byPlace(table, rows, isElevated)
   const blockAt = world.blocks.byPlace(table, rows, isElevated, viewAt)
   const page = createText()
   let skip = query.offset
-  let turnEnd = world.limits.rowsWrittenAtOnce
   for (let at = 0; at < rows.length && page.count() < query.limit; ) {
-    if (at >= turnEnd) {
-      turnEnd = at + world.limits.rowsWrittenAtOnce
-      yield
-    }
+    if (at % BLOCK_ROWS === 0) yield
     if (skip === 0 && at % BLOCK_ROWS === 0 && query.limit - page.count() >= BLOCK_ROWS) {
       const { json, shown } = blockAt(at)
       page.add(json, shown)
@@ -105,49 +104,63 @@ function* answerPage(world: DataWorld, { query, table, isElevated }: Ask): Gener
 }
 
 /** Rows in memory: one array that does not change while it is read, as a table that changes gets another. */
-function* answerBook(world: DataWorld, ask: Ask): Generator<void, Outcome> {
-  const { query, table, isElevated } = ask
+function* answerBook(world: DataWorld, ask: Ask): Steps<Outcome> {
+  const { query, table, session } = ask
   const hasName = table.columns.get('name')?.type === 'text'
   const rows = candidatesOf(world.book, table.name, query.where, hasName)
-  const viewAt = world.views.byPlace(table, rows, isElevated)
-  const isMatch = matcherOf(query.where, table)
+  const viewAt = world.views.byPlace(table, rows, session.isElevated)
+  const trial = trialOf(ask)
   const collector = createCollector(query, query.order.length === 0)
-  const rowsAtOnce = rowsFor(world, query)
+  const rowsAStep = rowsAStepFor(query)
   for (let at = 0; at < rows.length; at++) {
-    if (at > 0 && at % rowsAtOnce === 0) yield
+    if (at % rowsAStep === 0) yield
     const view = viewAt(at)
-    if (view.isHidden || !isMatch(view.cells)) continue
-    if (!collector.take(view)) break
+    if (view.isHidden) continue
+    const holds = trial.steps ? yield* trial.steps(view.cells) : trial.isMatch(view.cells)
+    if (holds && !collector.take(view)) break
   }
   return yield* written(world, ask, collector)
 }
 
+/** Patterns pause in between. The rest of a row is a moment, and a generator for each would be most of it. */
+type Trial = { isMatch(cells: Cells): boolean; steps?: never } | { steps(cells: Cells): Steps<boolean> }
+
+function trialOf({ query: { where }, table }: Ask): Trial {
+  return hasPattern(where) ? { steps: steppedMatcherOf(where, table) } : { isMatch: matcherOf(where, table) }
+}
+
 /** Rows on the disk. By id they come as they are asked for; by other columns the best so far are kept. */
 async function answerHistory(world: DataWorld, ask: Ask): Promise<Outcome> {
-  const { query, table, isElevated } = ask
+  const { query, table, session } = ask
   const [first] = query.order
   const isById = first === undefined || first.column === 'id'
   if (!isById && query.count === false && query.offset + query.limit > world.limits.orderedRows)
     return refused(200, `in this order ${table.name} is read up to row ${world.limits.orderedRows}`, 'bad_query')
-  const isMatch = matcherOf(query.where, table)
+  const trial = trialOf(ask)
   const collector = createCollector(query, isById)
-  await world.history.scan(table.name, isById && first?.isDescending === true, (rows) =>
-    rows.every((row) => {
-      const view = world.views.view(table, row, isElevated)
-      return view.isHidden || !isMatch(view.cells) || collector.take(view)
-    }),
-  )
-  return inTurns(world, written(world, ask, collector))
+  function* taken(rows: readonly Row[]): Steps<boolean> {
+    for (const row of rows) {
+      yield
+      const view = world.views.view(table, row, session.isElevated)
+      if (view.isHidden) continue
+      const holds = trial.steps ? yield* trial.steps(view.cells) : trial.isMatch(view.cells)
+      if (holds && !collector.take(view)) return false
+    }
+    return true
+  }
+  for await (const rows of world.history.pieces(table.name, isById && first?.isDescending === true))
+    if (!(await world.turns.run(session.userId, taken(rows)))) break
+  return world.turns.run(session.userId, written(world, ask, collector))
 }
 
-function* written(world: DataWorld, { query, table, isElevated }: Ask, collector: Collector): Generator<void, Outcome> {
+function* written(world: DataWorld, { query, table, session }: Ask, collector: Collector): Steps<Outcome> {
   if (query.count !== false) return granted(`{"count":${collector.count()}}`)
   const projection = projectionOf(table, query.fields?.columns)
-  const write: Merge = query.isInstance ? mergeOf(world, table, projection, isElevated) : projection.json
+  const merge = query.isInstance ? mergeOf(world, table, projection, session.isElevated) : undefined
   const text = createText()
-  for (const view of collector.views()) {
-    if (text.count() > 0 && text.count() % world.limits.rowsWrittenAtOnce === 0) yield
-    text.add(write(view), 1)
+  for (const view of yield* collector.views()) {
+    if (text.count() % ROWS_A_STEP === 0) yield
+    text.add(merge ? yield* merge(view) : projection.json(view), 1)
   }
   return granted(text.end())
 }
@@ -168,22 +181,18 @@ function createText() {
   }
 }
 
-/** Takes the steps at once where there is one only, else with a pause after each. */
-function inTurns(world: DataWorld, steps: Generator<void, Outcome>): Outcome | Promise<Outcome> {
-  const first = steps.next()
-  return first.done ? first.value : rest(world, steps)
+/** Questions that are asked of rows, and rows that are written, before others may have their turn. */
+const QUESTIONS_A_STEP = 128
+const ROWS_A_STEP = 16
+
+function rowsAStepFor({ where, order }: Query): number {
+  return Math.max(1, Math.floor(QUESTIONS_A_STEP / (1 + sizeOf(where) + order.length)))
 }
 
-async function rest(world: DataWorld, steps: Generator<void, Outcome>): Promise<Outcome> {
-  for (;;) {
-    await world.breathe()
-    const step = steps.next()
-    if (step.done) return step.value
-  }
-}
-
-function rowsFor({ limits }: DataWorld, { where, order }: Query): number {
-  return Math.max(1, Math.floor(limits.workAtOnce / (1 + sizeOf(where) + order.length)))
+/** As a sign-in is answered where too many wait: the query is not judged. */
+function tooMany({ username }: Session): Outcome {
+  const message = `as many queries of ${username} as are allowed are under way: try again when one has ended`
+  return { status: 503, body: { json: { error: 'busy', message } }, reason: 'busy' }
 }
 
 function granted(text: string): Outcome {

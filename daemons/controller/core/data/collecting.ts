@@ -1,17 +1,20 @@
 /** Keeps of the rows that match those that the answer shows: their number, a page of them, or the first in an order. */
 import type { OrderBy, Query } from '../../wire/query/query.ts'
-import { cellOf, compareCells } from './compare.ts'
+import { type Cell, cellOf, compareCells } from './compare.ts'
+import type { Steps } from './data-turns.ts'
+import { type Compare, raise, sink } from './heap.ts'
 import type { View } from './views.ts'
 
-/** Rows that may wait beyond those that are wanted before the last are let go. */
-const SPARE = 1000
+/** Rows that are taken out of an order before others may have their turn. */
+const ROWS_A_STEP = 64
 
 /** Takes matching rows, in the order in which they are found. */
 export interface Collector {
   /** @returns whether a further row could change the answer */
   take(view: View): boolean
   count(): number
-  views(): readonly View[]
+  /** In the order that was asked for; once. */
+  views(): Steps<readonly View[]>
 }
 
 /** @param isInOrder rows are found in the order that was asked for */
@@ -27,7 +30,7 @@ function createCounter(what: true | string): Collector {
     if (what === true || cellOf(cells[what]) !== null) count++
     return true
   }
-  return { take, count: () => count, views: () => [] }
+  return { take, count: () => count, views: () => only([]) }
 }
 
 function createPage({ limit, offset }: Query): Collector {
@@ -38,36 +41,58 @@ function createPage({ limit, offset }: Query): Collector {
     else kept.push(view)
     return kept.length < limit
   }
-  return { take, count: () => kept.length, views: () => kept }
+  return { take, count: () => kept.length, views: () => only(kept) }
 }
 
+function* only(views: readonly View[]): Steps<readonly View[]> {
+  yield
+  return views
+}
+
+/** A row with the values that it is put in order by, made once: JSON would be written anew for each comparison. */
+interface Ranked {
+  readonly view: View
+  readonly keys: readonly Cell[]
+}
+
+/**
+ * The first rows of an order, in a heap with the last of them on top: each row that comes is a few comparisons, where
+ * sorting fifty thousand at once would hold up everything else for as long.
+ */
 function createRanking({ order, limit, offset }: Query): Collector {
   const compare = comparisonOf(order)
   const most = offset + limit
-  const kept: View[] = []
-  function rank(): void {
-    kept.sort(compare)
-    if (kept.length > most) kept.length = most
-  }
+  const heap: Ranked[] = []
   function take(view: View): boolean {
-    kept.push(view)
-    if (kept.length >= 2 * most + SPARE) rank()
+    const ranked = { view, keys: order.map(({ column }) => cellOf(view.cells[column])) }
+    const last = heap[0]
+    if (heap.length < most) raise(heap, ranked, compare)
+    else if (last && compare(ranked, last) < 0) sink(heap, ranked, compare)
     return true
   }
-  function views(): View[] {
-    rank()
-    return kept.slice(offset)
+  /** Takes the last one from the top again and again. */
+  function* views(): Steps<readonly View[]> {
+    const found: View[] = []
+    while (heap.length > offset) {
+      const [last] = heap
+      const moved = heap.pop()
+      if (last === undefined || moved === undefined) break
+      if (heap.length > 0) sink(heap, moved, compare)
+      found.push(last.view)
+      if (found.length % ROWS_A_STEP === 0) yield
+    }
+    return found.reverse()
   }
-  return { take, count: () => kept.length, views }
+  return { take, count: () => heap.length, views }
 }
 
 /** By each column in turn, and by id where all are equal. */
-function comparisonOf(order: readonly OrderBy[]): (one: View, other: View) => number {
+function comparisonOf(order: readonly OrderBy[]): Compare<Ranked> {
   return (one, other) => {
-    for (const { column, isDescending } of order) {
-      const found = compareCells(cellOf(one.cells[column]), cellOf(other.cells[column]))
+    for (const [at, { isDescending }] of order.entries()) {
+      const found = compareCells(one.keys[at] ?? null, other.keys[at] ?? null)
       if (found !== 0) return isDescending ? -found : found
     }
-    return one.row.id - other.row.id
+    return one.view.row.id - other.view.row.id
   }
 }

@@ -3,27 +3,23 @@ import type { QueryLimits } from '../../wire/query/query.ts'
 import type { LiveBook } from '../live.ts'
 import type { Book, Row } from '../row.ts'
 import type { Blocks } from './blocks.ts'
+import type { DataTurns } from './data-turns.ts'
 import type { SchemaFace } from './schema-face.ts'
 import type { Views } from './views.ts'
 
 /** Tables that are not in memory. */
 export interface History {
   /**
-   * Shows a table's rows, some hundreds at a time, and lets others have their turn in between.
+   * A table's rows, some hundreds at a time, each read when it is asked for.
    * @param isNewestFirst by id descending; else ascending
-   * @param visit @returns whether it wants more
    */
-  scan(table: string, isNewestFirst: boolean, visit: (rows: readonly Row[]) => boolean): Promise<void>
+  pieces(table: string, isNewestFirst: boolean): AsyncIterable<readonly Row[]>
 }
 
 /** What a query may cost. All are settings. */
 export interface DataLimits extends QueryLimits {
   /** Of a table of history: rows that may be kept while they are put in order, which is offset and limit together. */
   readonly orderedRows: number
-  /** Comparisons before others have their turn: rows, times one more than the query's conditions and orders. */
-  readonly workAtOnce: number
-  /** Rows written out before others have their turn. */
-  readonly rowsWrittenAtOnce: number
 }
 
 export interface DataWorld {
@@ -35,6 +31,5 @@ export interface DataWorld {
   readonly blocks: Blocks
   readonly history: History
   readonly limits: DataLimits
-  /** Resolves when others have had their turn of the event loop. */
-  breathe(): Promise<void>
+  readonly turns: DataTurns
 }

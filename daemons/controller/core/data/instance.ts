@@ -1,13 +1,17 @@
 /** `_instance=true`: a row with what it is doing now, made of what the caller may see. */
 import type { Json, Row } from '../row.ts'
 import { seenValue } from './attribute-value.ts'
+import type { Steps } from './data-turns.ts'
 import type { DataWorld } from './data-world.ts'
 import { type Projection, projectionOf } from './projection.ts'
 import type { TableFace } from './schema-face.ts'
 import { jsonOf, memberOf, type View } from './views.ts'
 
-/** Writes a view as JSON. */
-export type Merge = (view: View) => string
+/** Writes a view as JSON, with a pause behind each of what hangs on it: one device may have every zone there is. */
+export type Merge = (view: View) => Steps<string>
+
+/** Attributes that are written before others may have their turn. */
+const ATTRIBUTES_A_STEP = 64
 
 /**
  * How rows of a table are written with their live state; rows that have none are written as they are.
@@ -18,17 +22,28 @@ export type Merge = (view: View) => string
 export function mergeOf(world: DataWorld, table: TableFace, projection: Projection, isElevated: boolean): Merge {
   if (table.name === 'device') return deviceMerge(world, projection, isElevated)
   if (table.name === 'zone') return zoneMerge(world, table, projection, isElevated)
-  return (view) => projection.json(view)
+  return plainMerge(projection)
+}
+
+function plainMerge(projection: Projection): Merge {
+  return function* (view) {
+    yield
+    return projection.json(view)
+  }
 }
 
 function deviceMerge(world: DataWorld, projection: Projection, isElevated: boolean): Merge {
   const table = world.schema.table('zone')
-  if (table === undefined) return (view) => projection.json(view)
+  if (table === undefined) return plainMerge(projection)
   const mergeZone = zoneMerge(world, table, projectionOf(table, undefined), isElevated)
   const zonesOf = zonesByDevice(world.book.rows('zone'))
-  return (view) => {
+  return function* (view) {
     const { state, ipAddress, lastSeenAt, error } = world.live.device(view.row.id)
-    const zones = zonesOf(view.row.id).map((row) => mergeZone(world.views.view(table, row, isElevated)))
+    const zones: string[] = []
+    for (const row of zonesOf(view.row.id)) {
+      zones.push(yield* mergeZone(world.views.view(table, row, isElevated)))
+      yield
+    }
     const facts = { state, ip_address: ipAddress ?? view.cells.ip_address ?? null, last_seen: lastSeenAt, error }
     const isMoved = ipAddress !== null && projection.names.has('ip_address')
     const base = isMoved ? projection.jsonWithout(view, 'ip_address') : projection.json(view)
@@ -55,12 +70,16 @@ function zoneMerge(
       name,
       schema.isSecretName(name) ? null : isElevated ? value : seenValue(schema, value),
     ])
-  return (view) => {
+  return function* (view) {
     const facts = seen(live.zone(view.row.id)).flatMap(([name, value]) =>
       isTaken(name) ? [] : [memberOf(name, value)],
     )
     if (attributes && !projection.names.has('attributes')) {
-      const rows = attributesOf(view.row.id).map((row) => jsonOf(views.view(attributes, row, isElevated), attributes))
+      const rows: string[] = []
+      for (const row of attributesOf(view.row.id)) {
+        rows.push(jsonOf(views.view(attributes, row, isElevated), attributes))
+        if (rows.length % ATTRIBUTES_A_STEP === 0) yield
+      }
       facts.push(`"attributes":[${rows.join(',')}]`)
     }
     return withMembers(projection.json(view), facts)

@@ -1,7 +1,9 @@
 /** A query's conditions as one question to what a caller sees of a row. */
-import type { Where } from '../../wire/query/query.ts'
+import type { Condition, Operator, Where } from '../../wire/query/query.ts'
+import type { QueryValue } from '../../wire/query/query-value.ts'
 import type { Json } from '../row.ts'
 import { testOf } from './compare.ts'
+import type { Steps } from './data-turns.ts'
 import type { TableFace } from './schema-face.ts'
 
 /** What a caller sees of a row, by column. */
@@ -21,6 +23,47 @@ export function matcherOf(where: Where, table: TableFace): (cells: Cells) => boo
     for (const test of tests) if (!test(cells)) return false
     return true
   }
+}
+
+/**
+ * The same for texts and patterns of any length, with a pause wherever others may have their turn: behind each pattern,
+ * since one on a long text takes milliseconds, and a query may have a thousand.
+ */
+export function steppedMatcherOf(where: Where, table: TableFace): (cells: Cells) => Steps<boolean> {
+  const isLong = ({ operator }: Condition) => PATTERNS.has(operator)
+  const short = matcherOf({ conditions: where.conditions.filter((one) => !isLong(one)), either: [] }, table)
+  const alone = (condition: Condition, value: QueryValue) =>
+    matcherOf({ conditions: [{ ...condition, values: [value] }], either: [] }, table)
+  const groups = [
+    ...where.conditions.filter(isLong).map((one) =>
+      one.values.map((value) => {
+        const test = alone(one, value)
+        return function* (cells: Cells): Steps<boolean> {
+          yield
+          return test(cells)
+        }
+      }),
+    ),
+    ...where.either.map((group) => group.map((part) => steppedMatcherOf(part, table))),
+  ]
+  return function* (cells) {
+    if (!short(cells)) return false
+    for (const group of groups) if (!(yield* anyOf(group, cells))) return false
+    return true
+  }
+}
+
+/** Any of their values is enough, as it is for a condition with all of them. */
+const PATTERNS: ReadonlySet<Operator> = new Set<Operator>(['like', 'contains'])
+
+function* anyOf(tests: readonly ((cells: Cells) => Steps<boolean>)[], cells: Cells): Steps<boolean> {
+  for (const test of tests) if (yield* test(cells)) return true
+  return false
+}
+
+/** Whether a pattern stands anywhere in it. */
+export function hasPattern(where: Where): boolean {
+  return where.conditions.some(({ operator }) => PATTERNS.has(operator)) || where.either.flat().some(hasPattern)
 }
 
 /** How many questions a row is asked. */

@@ -1,5 +1,6 @@
 /** A small building for tests of reading data: tables as the registry describes them, a book, live state, and callers. */
 import { createBlocks } from '../../../core/data/blocks.ts'
+import { createDataTurns } from '../../../core/data/data-turns.ts'
 import type { DataLimits, DataWorld } from '../../../core/data/data-world.ts'
 import type { ColumnFace, ColumnType, SchemaFace, TableFace } from '../../../core/data/schema-face.ts'
 import { createViews } from '../../../core/data/views.ts'
@@ -14,8 +15,6 @@ export const limits: DataLimits = {
   listItems: 1000,
   patternChars: 1000,
   orderedRows: 100_000,
-  workAtOnce: 100_000,
-  rowsWrittenAtOnce: 1000,
 }
 
 /** Words of a name that say: a secret. */
@@ -111,12 +110,15 @@ export interface HouseOptions {
   devices?: Readonly<Record<number, Partial<LiveDevice>>>
   zones?: Readonly<Record<number, LiveZone>>
   limits?: Partial<DataLimits>
+  /** Steps of queries before others have their turn; default: no end. */
+  turnSteps?: number
 }
 
 /** A world over these rows; `breaths` counts how often others had their turn. */
 export function worldOf(content: Tables, options: HouseOptions = {}): DataWorld & { breaths: { count: number } } {
   const book = bookOf(content)
   const breaths = { count: 0 }
+  let looks = 0
   return {
     book,
     live: {
@@ -129,18 +131,21 @@ export function worldOf(content: Tables, options: HouseOptions = {}): DataWorld 
     views: createViews(schema),
     blocks: createBlocks(),
     history: {
-      async scan(table, isNewestFirst, visit) {
+      async *pieces(table, isNewestFirst) {
         const rows = isNewestFirst ? book.rows(table).toReversed() : book.rows(table)
-        for (let at = 0; at < rows.length; at += 2) {
-          await Promise.resolve()
-          if (!visit(rows.slice(at, at + 2))) return
-        }
+        for (let at = 0; at < rows.length; at += 2) yield rows.slice(at, at + 2)
       },
     },
     limits: { ...limits, ...options.limits },
-    async breathe() {
-      breaths.count++
-    },
+    turns: createDataTurns({
+      // Each look at the clock is a step: so long is a turn, in steps.
+      nowMs: () => looks++,
+      onceAround(run) {
+        breaths.count++
+        setImmediate(run)
+      },
+      limits: { turnMs: options.turnSteps ?? Number.POSITIVE_INFINITY, queries: 4 },
+    }),
     breaths,
   }
 }

@@ -1,0 +1,108 @@
+/** Turns of queries: all of them together hold up everything else for a moment at a time, and nobody's hold up another's. */
+
+/** What is worked in pieces: it yields wherever it may be interrupted. */
+export type Steps<Result> = Generator<void, Result>
+
+export interface DataTurns {
+  /**
+   * Works off the steps of a query: at once where there is little to do and nobody waits, else a piece at a time, in turn
+   * with the other accounts that ask.
+   * @param userId whose query it is
+   */
+  run<Result>(userId: number, steps: Steps<Result>): Result | Promise<Result>
+  /** Whether an account has as many queries under way as it may. */
+  isFull(userId: number): boolean
+}
+
+export interface DataTurnsParts {
+  nowMs(): number
+  /** Runs it when everything else has had its turn of the event loop. */
+  onceAround(run: () => void): void
+  limits: {
+    /** How long queries work between two such turns. A single step is not interrupted. */
+    turnMs: number
+    /** Queries of one account that are under way at once. */
+    queries: number
+  }
+}
+
+/**
+ * Time is what counts, not rows: a row may be a light switch, or a device with ten thousand zones. The first piece is
+ * worked off where the query comes in, as most queries end there; but of all that come in at once only for as long as one
+ * piece, since a hundred first pieces are no moment any more.
+ */
+export function createDataTurns({ nowMs, onceAround, limits }: DataTurnsParts): DataTurns {
+  /** By account, those first that have waited longest. */
+  const waiting = new Map<number, (() => void)[]>()
+  const underWay = new Map<number, number>()
+  /** When this turn began; undefined where nothing was worked in it. */
+  let beganMs: number | undefined
+  let isGoingAround = false
+
+  function goAround(): void {
+    if (isGoingAround) return
+    isGoingAround = true
+    onceAround(() => {
+      isGoingAround = false
+      beganMs = undefined
+      const [next] = waiting
+      if (next === undefined) return
+      const [userId, [first, ...rest]] = next
+      // To the end of the line, behind all other accounts.
+      waiting.delete(userId)
+      if (rest.length > 0) waiting.set(userId, rest)
+      if (waiting.size > 0) goAround()
+      first?.()
+    })
+  }
+
+  function isDue(): boolean {
+    if (beganMs === undefined) {
+      beganMs = nowMs()
+      goAround()
+      return false
+    }
+    return nowMs() - beganMs >= limits.turnMs
+  }
+
+  /** @returns undefined where there is more to do */
+  function piece<Result>(steps: Steps<Result>): { result: Result } | undefined {
+    for (;;) {
+      const step = steps.next()
+      if (step.done) return { result: step.value }
+      if (isDue()) return undefined
+    }
+  }
+
+  function turnOf(userId: number): Promise<void> {
+    return new Promise((resolve) => {
+      const line = waiting.get(userId)
+      if (line) line.push(resolve)
+      else waiting.set(userId, [resolve])
+      goAround()
+    })
+  }
+
+  async function inTurn<Result>(userId: number, steps: Steps<Result>): Promise<Result> {
+    underWay.set(userId, (underWay.get(userId) ?? 0) + 1)
+    try {
+      for (;;) {
+        await turnOf(userId)
+        const done = piece(steps)
+        if (done) return done.result
+      }
+    } finally {
+      const left = (underWay.get(userId) ?? 1) - 1
+      if (left > 0) underWay.set(userId, left)
+      else underWay.delete(userId)
+    }
+  }
+
+  return {
+    run(userId, steps) {
+      const done = waiting.size === 0 && !isDue() ? piece(steps) : undefined
+      return done ? done.result : inTurn(userId, steps)
+    },
+    isFull: (userId) => (underWay.get(userId) ?? 0) >= limits.queries,
+  }
+}
