@@ -7,7 +7,7 @@ import { plainAddress } from '../net/address.ts'
 import { isOwnHost } from '../net/origin.ts'
 import type { BodyTime } from './body-time.ts'
 import type { Place } from './fence.ts'
-import type { Route } from './route.ts'
+import type { RefusedAsk, Route } from './route.ts'
 import { createServe, type ServeNeeds } from './route-handler.ts'
 import { type Recognized, type Recognizer, recognize } from './who-may.ts'
 
@@ -34,7 +34,8 @@ export function addRoutes(app: FastifyInstance, by: RouteOptions, needs: RouteNe
 }
 
 function addRoute(app: FastifyInstance, by: RouteOptions, { route, ...needs }: RouteNeeds & { route: Route }): void {
-  const serve = createServe(route, needs)
+  const handled = new WeakSet<FastifyRequest>()
+  const serve = createServe(route, { ...needs, onHandled: (request) => void handled.add(request) })
   const recognized = new WeakMap<FastifyRequest, Recognized>()
   app.route({
     method: route.method,
@@ -55,7 +56,15 @@ function addRoute(app: FastifyInstance, by: RouteOptions, { route, ...needs }: R
       if (route.upload) needs.bodies.exempt(request.raw)
     },
     handler: (request, reply) => serve(request, reply, recognized.get(request) ?? NOBODY),
+    ...(route.onRefused && { onResponse: tellRefused(route.onRefused, handled) }),
   })
+}
+
+function tellRefused(onRefused: (refused: RefusedAsk) => void, handled: WeakSet<FastifyRequest>) {
+  return async (request: FastifyRequest, { statusCode: status }: FastifyReply) => {
+    if (handled.has(request)) return
+    onRefused({ remoteAddress: plainAddress(request.ip), headers: request.headers, status })
+  }
 }
 
 /** Programs name any type for the bytes of a file, curl that of a form. A form that holds the file is another thing. */

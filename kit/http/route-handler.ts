@@ -20,6 +20,8 @@ export interface ServeNeeds {
   clock: Clock
   dialect: Dialect
   longAnswers: LongAnswers
+  /** Told once everything was checked, before the route's own `handle`. */
+  onHandled?: (request: FastifyRequest) => void
 }
 
 /** @returns what answers the route: parameters, query and body are checked together, so that all faults come at once */
@@ -49,6 +51,7 @@ export function createServe(route: Route, needs: ServeNeeds): Serve {
     const body = route.upload ? openUpload(request.raw, route.upload, needs.clock) : checked
     // Not spread: that would read the signal, and make one for every request.
     const ask = Object.assign(askOf(request, reply, by), { body, params, query })
+    needs.onHandled?.(request)
     const result = await route.handle(ask as Ask<never, never, never>)
     if (by.caller && result instanceof Reply && result.body instanceof Readable) longAnswers.add(by.caller, reply.raw)
     return answer(reply, result)

@@ -79,7 +79,14 @@ export interface Route {
   reply?: TSchema
   /** Content type of the reply where it is not JSON, for OpenAPI. */
   replyType?: string
+  /** Told of a call that was answered without `handle`: for its head, its caller or its body. Must not throw. */
+  onRefused?: (refused: RefusedAsk) => void
   handle: (ask: Ask<never, never, never>) => unknown
+}
+
+/** A call that came no further. */
+export interface RefusedAsk extends Pick<Ask, 'remoteAddress' | 'headers'> {
+  status: number
 }
 
 /** Types a route from its schemas; adds nothing at run time. */

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { pageOf } from '#kit/http/browser-rule.ts'
-import { Reply, type Route, route } from '#kit/http/route.ts'
+import { type RefusedAsk, Reply, type Route, route } from '#kit/http/route.ts'
 import type { AuditLog, AuditReason } from '../core/audit.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Origin, Session } from '../core/session.ts'
@@ -101,6 +101,7 @@ export function createUiGate(parts: UiGateParts): UiGate {
       summary: spec.summary,
       // Read by the handler, behind the gate: what is wrong with it is recorded like any other refusal.
       ...(spec.method === 'GET' ? { query: ANYTHING } : { body: ANYTHING }),
+      onRefused: (refused) => recordRefused(parts, spec, refused),
       handle: (ask) => serve(parts, spec, { ask, run: (given) => spec.handle(enter(given)) }),
     })
   const signed = (ask: UiAsk): SignedAsk => signedIn(parts, ask)
@@ -177,6 +178,25 @@ async function serve(parts: UiGateParts, spec: UiRouteSpec<never>, { ask, run }:
     throw fault
   }
 }
+
+/**
+ * The server refused it before the gate was asked: for a body that is too long, none, or no JSON, or for the name of the
+ * host. Whoever tries doors in that way stands in the audit too; who it is was not looked at.
+ */
+function recordRefused(
+  { clock, audit, originOf }: UiGateParts,
+  { method, path }: Pick<UiRouteSpec<never>, 'method' | 'path'>,
+  { status, ...from }: RefusedAsk,
+): void {
+  void audit.add({
+    ...{ at: clock.epochMs(), requestType: 'ui', method, path, status, elapsedMs: 0 },
+    ...{ clientIp: originOf(from).clientIp, userId: null, username: null, granted: false },
+    ...{ reason: BODY_STATUS.has(status) ? 'malformed_body' : null, target: null, runId: null },
+  })
+}
+
+/** What a body is refused with before it is read by a handler. */
+const BODY_STATUS: ReadonlySet<number> = new Set([400, 413, 415])
 
 /** The cookie is sent for whatever page asks, so the page is asked where it comes from; programs send no Origin. */
 function checkPage(headers: IncomingHttpHeaders): void {

@@ -212,3 +212,29 @@ t.test('takes names of the prototype for what they are', async (t) => {
     t.ok(status < 500, JSON.stringify(body))
   }
 })
+
+t.test('what is refused before it is read is recorded too, once, and names nobody', async (t) => {
+  const house = harbourHouse()
+  const { url } = await serveUi(t, house)
+  const post = async (body: string, headers: Record<string, string> = {}) => {
+    const type = { 'content-type': 'application/json' }
+    const reply = await fetch(`${url}/ui/sign-in`, { method: 'POST', body, headers: { ...type, ...headers } })
+    await reply.text()
+    await until('it is recorded', () => house.records.length > 0)
+    return [reply.status, house.records.splice(0)]
+  }
+  const refused = { path: '/ui/sign-in', method: 'POST', requestType: 'ui', granted: false, userId: null }
+  for (const [status, body, headers] of [
+    [400, '{"username": "ada", "pass', {}],
+    [413, JSON.stringify({ username: 'ada', password: 'x'.repeat(100_000) }), {}],
+    [415, 'username=ada&password=x', { 'content-type': 'application/x-www-form-urlencoded' }],
+  ] as [number, string, Record<string, string>][]) {
+    const [seen, records] = await post(body, headers)
+    t.equal(seen, status)
+    t.match(records, [{ ...refused, status, reason: 'malformed_body', username: null }])
+    t.equal((records as unknown[]).length, 1)
+  }
+  const [, records] = await post(JSON.stringify({ ...ada, password: 'wrong' }))
+  t.match(records, [{ ...refused, userId: 2, reason: 'invalid_credential' }])
+  t.equal((records as unknown[]).length, 1)
+})
