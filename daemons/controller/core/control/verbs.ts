@@ -1,7 +1,7 @@
 /** Which rows of the table `command` speak of a verb on a target, and what they ask of its args. */
-import Schema from 'typebox/schema'
 import { Fault } from '#kit/fault.ts'
 import { derived } from '../derived.ts'
+import { type ArgsSchema, argsFaults, readArgsSchema } from '../macros/args-schema.ts'
 import type { Book, Json, Row } from '../row.ts'
 import { isRecord } from './command-body.ts'
 import { nameOf, type Target, withoutTargets } from './target.ts'
@@ -46,8 +46,7 @@ export function createVerbs(book: Book, zonesOf: (deviceId: number) => readonly 
       if (nearest?.enabled === false)
         throw new Fault('command_disabled', `the command ${verb} of ${nameOf(target)} is disabled`)
       const own = withoutTargets(args)
-      if (nearest && (isRecord(nearest.args_schema) || typeof nearest.args_schema === 'boolean'))
-        checkSchema(nearest, own)
+      if (nearest) checkSchema(nearest, own)
       // A device as a whole is all of its zones.
       const zones = target.zone ? [target.zone] : target.device ? zonesOf(target.device.id) : []
       for (const zone of zones) checkBounds(zone, verb, own)
@@ -64,16 +63,35 @@ function folded(verb: string): string {
   return verb.normalize('NFKC').trim().toLowerCase()
 }
 
-/** Values are not quoted: args may hold a code for a door. */
+/** Read once for each row, since a row is never changed. */
+const readAlready = new WeakMap<Row, ArgsSchema | boolean>()
+
+/**
+ * The same part of JSON Schema as for macros: all of it would let a pattern of a site file, met by an arg of thirty
+ * letters, hold up the controller for hours. Values are not quoted: args may hold a code for a door.
+ */
 function checkSchema(row: Row, args: Readonly<Record<string, Json>>): void {
-  let fault: string | undefined
-  try {
-    const [isWell, errors] = Schema.Errors(row.args_schema as object, args)
-    if (!isWell) fault = errors.map(({ instancePath, message }) => `args${instancePath} ${message}`)[0] ?? 'args differ'
-  } catch (cause) {
-    throw new Fault('args_invalid', `args_schema of command ${row.id} cannot be used`, { cause })
-  }
+  const schema = schemaOf(row)
+  if (schema === true) return
+  const [fault] = schema === false ? ['no args are taken'] : argsFaults(schema, new Map(Object.entries(args)))
   if (fault !== undefined) throw new Fault('args_invalid', `${fault}, by args_schema of command ${row.id}`)
+}
+
+/** @returns true where anything goes, false where nothing does */
+function schemaOf(row: Row): ArgsSchema | boolean {
+  const { args_schema: said = null } = row
+  if (typeof said === 'boolean') return said
+  if (!isRecord(said)) return true
+  const known = readAlready.get(row)
+  if (known !== undefined) return known
+  try {
+    const schema = readArgsSchema(said)
+    readAlready.set(row, schema)
+    return schema
+  } catch (cause) {
+    const why = cause instanceof Fault ? cause.message : 'it is no schema'
+    throw new Fault('args_invalid', `args_schema of command ${row.id} cannot be used: ${why}`, { cause })
+  }
 }
 
 /** Refused, not clamped: a setpoint of 200 is a slip, and 30 is not what was meant. */

@@ -1,5 +1,5 @@
 /**
- * Checks what a macro is called with against its args_schema: a part of JSON Schema that needs no code made from outside
+ * Checks what a macro or a command is called with against its args_schema: a part of JSON Schema that needs no code made from outside
  * text, and no search: each value is held against one schema, once. What the part has not is refused, never passed over.
  */
 import { Fault } from '#kit/fault.ts'

@@ -98,6 +98,14 @@ t.test('a schema that cannot be used refuses, it does not pass', async (t) => {
   t.strictSame(reached, [])
 })
 
+t.test('a schema with a pattern that takes for ever is refused, and takes no time', async (t) => {
+  const slow = { type: 'object', properties: { level: { type: 'string', pattern: '^(a+)+$' } } }
+  const { command, session, reached } = stage({ command: [{ id: 1, name: 'level', enabled: true, args_schema: slow }] })
+  const body = { zone_id: 1, command: 'level', args: { level: `${'a'.repeat(60)}!` } }
+  t.match(answerOf(await command(session(OPEN), body)), { status: 400, json: { message: /pattern/ } })
+  t.strictSame(reached, [])
+})
+
 t.test('min and max bound the value of a zone, and no other args', async (t) => {
   const { command, session, reached } = stage()
   for (const body of [{ level: 100 }, { level: 0 }, { command: 'fade', args: { fade: 900 } }])
