@@ -5,6 +5,7 @@ import type { Steps } from './data-turns.ts'
 import type { DataWorld } from './data-world.ts'
 import { type Projection, projectionOf } from './projection.ts'
 import type { TableFace } from './schema-face.ts'
+import { withoutUserinfo } from './userinfo.ts'
 import { jsonOf, memberOf, type View } from './views.ts'
 
 /** Writes a view as JSON, with a pause behind each of what hangs on it: one device may have every zone there is. */
@@ -68,7 +69,7 @@ function zoneMerge(
   const seen = (facts: Readonly<Record<string, Json>>) =>
     Object.entries(isElevated ? facts : (schema.withoutSecrets(facts) ?? {})).map(([name, value]): [string, Json] => [
       name,
-      schema.isSecretName(name) ? null : isElevated ? value : seenValue(schema, value),
+      schema.isSecretName(name) ? null : isElevated ? value : withoutUserinfo(seenValue(schema, value)),
     ])
   return function* (view) {
     const facts = seen(live.zone(view.row.id)).flatMap(([name, value]) =>

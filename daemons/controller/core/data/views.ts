@@ -3,6 +3,7 @@ import type { Json, Row } from '../row.ts'
 import { seenValue } from './attribute-value.ts'
 import type { Cells } from './matching.ts'
 import type { ColumnFace, SchemaFace, TableFace } from './schema-face.ts'
+import { withoutUserinfo } from './userinfo.ts'
 
 /** A row as one kind of caller sees it. */
 export interface View {
@@ -29,9 +30,8 @@ const VALUES = ['value', 'previous_value'] as const
 
 export function createViews(schema: SchemaFace): Views {
   const full = createKept((table, row) => fullView(schema, table, row))
-  const plain = createKept((table, row) => attributeView(schema, full.view(table, row)))
-  // Only attributes look different to elevated sessions: what is secret in other tables is so for everyone.
-  const keptFor = (table: TableFace, isElevated: boolean) => (table.name === 'attribute' && !isElevated ? plain : full)
+  const plain = createKept((table, row) => plainView(schema, table, full.view(table, row)))
+  const keptFor = (_table: TableFace, isElevated: boolean) => (isElevated ? full : plain)
 
   return {
     view: (table, row, isElevated) => keptFor(table, isElevated).view(table, row),
@@ -97,6 +97,34 @@ function fullView(schema: SchemaFace, table: TableFace, row: Row): View {
     else if (column.isJsonSecret) changed.push([column.name, schema.withoutSecrets(value)])
   }
   return { row, cells: withChanged(row, changed), isHidden: false, json: undefined }
+}
+
+/** What is secret in a table is so for everyone; here is what is besides for who is not elevated. */
+function plainView(schema: SchemaFace, table: TableFace, full: View): View {
+  const view =
+    table.name === 'attribute' ? attributeView(schema, full) : table.name === 'zone' ? zoneView(schema, full) : full
+  const changed: [string, Json][] = []
+  for (const name of table.columns.keys()) {
+    const before = view.cells[name] ?? null
+    const seen = withoutUserinfo(before)
+    if (seen !== before) changed.push([name, seen])
+  }
+  return changed.length === 0 ? view : { ...view, cells: withChanged(view.cells, changed) }
+}
+
+/** Args of overrides are what a command is sent with: the code of a door may stand there. */
+function zoneView(schema: SchemaFace, view: View): View {
+  const { overrides } = view.cells
+  if (!isObject(overrides)) return view
+  const seen = Object.entries(overrides).map(([verb, said]): [string, Json] => {
+    const { args } = isObject(said) ? said : {}
+    return [verb, isObject(said) && args !== undefined ? { ...said, args: schema.withoutSecrets(args) } : said]
+  })
+  return { ...view, cells: withChanged(view.cells, [['overrides', Object.fromEntries(seen)]]) }
+}
+
+function isObject(value: Json | undefined): value is { readonly [key: string]: Json } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Of an attribute that is secure, or does not say that it is not, only that it is there. @source document 1, Guards 2, 3 */

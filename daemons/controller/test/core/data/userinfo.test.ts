@@ -1,0 +1,55 @@
+import t from 'tap'
+import { answerData } from '../../../core/data/answer-data.ts'
+import { withoutUserinfo } from '../../../core/data/userinfo.ts'
+import type { Json } from '../../../core/row.ts'
+import { elevatedCaller, plainCaller, worldOf } from './data-house.ts'
+
+for (const [before, after] of [
+  ['rtsp://viewer:s3cret@10.0.0.9/stream', 'rtsp://***@10.0.0.9/stream'],
+  ['see http://u:p@a/x and http://v@b/y', 'see http://***@a/x and http://***@b/y'],
+  ['rtsp://viewer:p@ss@cam/1', 'rtsp://***@cam/1'],
+  ['http://host/path@2x.png', 'http://host/path@2x.png'],
+  ['ann@example.org', 'ann@example.org'],
+  ['{"url":"rtsp://u:p@cam/"}', '{"url":"rtsp://***@cam/"}'],
+] as const)
+  t.test(`of an address stays ${after}`, async (t) => {
+    t.equal(withoutUserinfo(before), after)
+    t.same(withoutUserinfo({ streams: [{ url: before }] }), { streams: [{ url: after }] })
+  })
+
+t.test('what holds none is the very same, and a long one takes no time', async (t) => {
+  const value: Json = { url: 'rtsp://cam/1', list: [1, null, 'x'] }
+  t.equal(withoutUserinfo(value), value)
+  const began = performance.now()
+  withoutUserinfo('://'.repeat(50_000))
+  withoutUserinfo(`://${'a'.repeat(200_000)}`)
+  t.ok(performance.now() - began < 1000)
+})
+
+t.test('1 Guards 5 camera credentials and codes in overrides are for elevated sessions alone', async (t) => {
+  const world = worldOf({
+    device: [{ name: 'Camera', config: { url: 'rtsp://viewer:s3cret@cam/1' } }],
+    zone: [{ name: 'Door', device_id: 1, overrides: { unlock: { zone_id: 1, args: { pin: '4711', level: 5 } } } }],
+    attribute: [
+      { name: 'stream', value: 'rtsp://viewer:s3cret@cam/1', secure: false, system_target: 'zone', target_id: 1 },
+    ],
+  })
+  const read = async (caller: typeof plainCaller, query: string) => {
+    const { body } = await answerData(world, caller, ...(query.split('?') as [string, string]))
+    return 'text' in body ? body.text : JSON.stringify(body.json)
+  }
+  for (const query of [
+    'device?',
+    'device?_instance=true',
+    'zone?_instance=true',
+    'zone?',
+    'attribute?',
+    'zone?_fields=overrides',
+  ])
+    t.notMatch(await read(plainCaller, query), /s3cret|4711/, query)
+  t.match(await read(plainCaller, 'zone?'), /"unlock":\{"zone_id":1,"args":\{"pin":null,"level":5\}\}/)
+  t.equal(await read(plainCaller, 'zone?_contains[overrides]=4711'), '[]', 'and no filter finds them')
+  t.equal(await read(plainCaller, 'device?_contains[config]=s3cret'), '[]')
+  t.match(await read(elevatedCaller, 'zone?'), /4711/)
+  t.match(await read(elevatedCaller, 'device?'), /s3cret/)
+})
