@@ -38,6 +38,14 @@ export function dropSession(isSecure: boolean): string {
 }
 
 /**
+ * The `Set-Cookie`s that clear what a system under a sibling name has set for a domain that both are in: of two that
+ * differ none counts, and whoever signs in could never stay.
+ */
+export function dropPlanted(host: string | undefined, isSecure: boolean): string[] {
+  return domainsOf(host).map((domain) => `${dropSession(isSecure)}; Domain=${domain}`)
+}
+
+/**
  * The `Set-Cookie`s that clear the nonce. A system under another name can only have set it for a domain that both are
  * in, and a cookie is cleared under the domain alone that it was set for: hence one for each that it may have been.
  */

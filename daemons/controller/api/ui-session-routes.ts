@@ -5,7 +5,7 @@ import type { Outcome } from '../core/outcome.ts'
 import { personView, siteView } from '../core/person.ts'
 import type { Book } from '../core/row.ts'
 import type { UiPeople } from '../core/ui-ports.ts'
-import { cookieOf, dropHandoff, dropSession, HANDOFF_COOKIE, keepSession } from './ui-cookies.ts'
+import { cookieOf, dropHandoff, dropPlanted, dropSession, HANDOFF_COOKIE, keepSession } from './ui-cookies.ts'
 import { granted, type UiAnswer, type UiAsk, type UiGate } from './ui-gate.ts'
 import type { UiCaller } from './ui-live.ts'
 
@@ -115,7 +115,8 @@ function begin({ people, book, isSecure }: UiSessionParts, ask: UiAsk, outcome: 
   ask.calledBy(session)
   if (ask.token !== undefined && ask.token !== token) people.signOut(ask.token)
   const body = { json: { signed_in: true, ...personView(book, session) } }
-  return { outcome: { ...outcome, body }, cookies: [keepSession(token, expires, isSecure)] }
+  const cookies = [...dropPlanted(ask.headers.host, isSecure), keepSession(token, expires, isSecure)]
+  return { outcome: { ...outcome, body }, cookies }
 }
 
 /** An account may end in the moment that it is let in. */

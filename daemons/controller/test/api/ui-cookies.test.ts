@@ -1,6 +1,6 @@
 /** Tests of api/ui-cookies.ts. */
 import t from 'tap'
-import { cookieOf, dropHandoff } from '../../api/ui-cookies.ts'
+import { cookieOf, dropHandoff, dropPlanted, dropSession } from '../../api/ui-cookies.ts'
 
 t.test('finds a cookie among others, by its whole name', async (t) => {
   const headers = { cookie: 'a=1; svc_handoff_old=2;svc_handoff=abc; b=svc_handoff=9' }
@@ -25,4 +25,13 @@ t.test('clears the nonce for the host and for each domain that it is in', async 
   t.same(domains('Plant.Example.'), [undefined, 'plant.example'])
   for (const host of ['10.0.0.7:3130', '[fd00::7]:3130', 'harbour', 'localhost:3130', 'a;b.example', '', undefined])
     t.same(domains(host), [undefined], String(host))
+})
+
+t.test('clears sessions that a sibling has planted for a domain, and never the own one along', async (t) => {
+  const own = dropSession(true)
+  t.same(dropPlanted('b2.plant.example:3130', true), [
+    `${own}; Domain=b2.plant.example`,
+    `${own}; Domain=plant.example`,
+  ])
+  t.same(dropPlanted('10.0.0.7:3130', true), [])
 })
