@@ -69,12 +69,15 @@ export function rowOfTable(values: Readonly<Record<string, unknown>>): Row {
   return { ...columns, id: values.id as number, created_at: at, updated_at: at, granted: values.granted === 1 }
 }
 
-/** SQLite ends a text at NUL, and half pairs are no UTF-8: both, and whatever else is not seen, become a mark. */
+/**
+ * SQLite ends a text at NUL, and half pairs are no UTF-8: both, and whatever else is not seen, become a mark. So do signs
+ * that turn the direction of writing: behind one of them a name reads as another.
+ */
 function plain(text: string, longest: number): string {
   return text
     .slice(0, longest)
     .toWellFormed()
-    .replaceAll(/\p{Cc}/gu, '\ufffd')
+    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '\ufffd')
 }
 
 function whole(figure: number): number {

@@ -77,12 +77,15 @@ function faultOfSqlite({ code, message }: { code: number; message: string }): Fa
 
 /** Runs in the thread, as text: it may use nothing that stands outside of it. */
 function write(): void {
+  const { closeSync, openSync } = process.getBuiltinModule('node:fs')
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
   const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads')
   let db: import('node:sqlite').DatabaseSync
   let insert: import('node:sqlite').StatementSync
 
   function open(): void {
+    // The log and its index get the mode of the file: who did what is nobody else's to read.
+    closeSync(openSync(workerData.file, 'a', 0o600))
     db = new DatabaseSync(workerData.file, { timeout: 1000 })
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 4194304')
     db.exec(workerData.createTable)

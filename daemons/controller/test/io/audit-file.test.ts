@@ -1,5 +1,5 @@
 /** Tests of io/audit-file.ts and io/audit-batches.ts: when a record is on the disk, and what happens when it cannot be. */
-import { existsSync, readFileSync, truncateSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
@@ -19,6 +19,13 @@ t.test('1 Audit record: holds method, path, status, elapsed time, client IP, use
     { ...common, id: 2, status: 403, granted: 0, reason: 'scope_denied', user_id: null, username: null, run_id: null },
   ])
   t.match(rowsIn(folder)[0], { reason: null, target: 'zone 12', run_id: 5 })
+})
+
+t.test('the file is its owner’s alone to read, and what SQLite puts beside it', async (t) => {
+  const folder = t.testdir()
+  const { audit } = await openAudit(t, { folder })
+  await audit.add(recordOf(), true)
+  for (const end of ['', '-wal', '-shm']) t.equal(statSync(join(folder, `audit.db${end}`)).mode & 0o777, 0o600, end)
 })
 
 t.test('a record that nobody waits for is on the disk within the wait, with those of that time', async (t) => {

@@ -35,3 +35,10 @@ t.test('holds for any record: bounded, well-formed texts and whole numbers from 
     ),
   )
 })
+
+t.test('marks signs that turn the direction of writing, or begin a line', async (t) => {
+  const username = 'ada\u202etoor\u2066x\u200fy\u2028z'
+  t.equal(rowOfRecord(recordOf({ username }))[8], 'ada\ufffdtoor\ufffdx\ufffdy\ufffdz')
+  // Letters of names that are written with joiners stay.
+  t.equal(rowOfRecord(recordOf({ username: 'می\u200cخواهم' }))[8], 'می\u200cخواهم')
+})
