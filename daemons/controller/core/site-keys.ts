@@ -20,6 +20,7 @@ export const siteKeys = Type.Object(
     bytes: count('bytes', 67_108_864, [1024, 1_073_741_824], 'the largest site file'),
     rows: count('', 250_000, [10, 5_000_000], 'rows of all tables of a site file together'),
     depth: count('', 32, [4, 256], 'levels of a JSON column'),
+    text_chars: count('', 262_144, [1024, 16_777_216], 'characters of a text, and of a JSON column'),
     faults: count('', 200, [1, 10_000], 'faults of a site file that are told; more are counted'),
   },
   { additionalProperties: false, default: {}, description: 'what a site file may hold' },

@@ -5,7 +5,7 @@ import { rowsAfter } from '../core/change.ts'
 import type { SiteFault, SiteLimits } from '../core/site/site-faults.ts'
 import { checkSite, type SiteWorld } from '../core/site/site-file.ts'
 
-export const limits: SiteLimits = { bytes: 1_000_000, rows: 1000, depth: 8, faults: 100 }
+export const limits: SiteLimits = { bytes: 1_000_000, rows: 1000, depth: 8, textChars: 10_000, faults: 100 }
 
 /** A hash that shows what was hashed, as no real one does. */
 export const hashPassword = async (text: string) => ({ hash: `hashed ${text.length}`, salt: `salted ${text.length}` })

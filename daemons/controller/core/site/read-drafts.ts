@@ -3,7 +3,7 @@ import type { Column, Table } from '../schema/column.ts'
 import { bookTables, tableOf } from '../schema/registry.ts'
 import { type Draft, emptyDraft, isReference, refuse, type SiteDraft, userLists, type Wish, wish } from './draft.ts'
 import { type FaultList, quoted, type SiteLimits } from './site-faults.ts'
-import { kindOf, readValue } from './site-value.ts'
+import { kindOf, type ReadValue, readValue } from './site-value.ts'
 
 /** What the reading needs and fills. */
 interface Reading {
@@ -76,12 +76,21 @@ function readKey(reading: Reading, draft: Draft, key: string, said: unknown): vo
     return
   }
   const isLines = draft.table.name === 'auth_role' && key === 'rules' && Array.isArray(said)
-  const read = readValue(column, isLines ? linesOf(said) : said, reading.limits.depth)
+  const { depth, textChars } = reading.limits
+  const read = withinChars(readValue(column, isLines ? linesOf(said) : said, depth), textChars)
   if (read.fault !== undefined) {
     refuse(draft, key)
     faults.add(path, read.fault)
   } else if (key === 'id') draft.id = read.value as number
   else draft.values.set(key, read.value)
+}
+
+/** Whatever is kept is looked through by queries, and told in answers, as a whole. */
+function withinChars(read: ReadValue, most: number): ReadValue {
+  const { value } = read
+  if (value === undefined || (typeof value !== 'string' && (typeof value !== 'object' || value === null))) return read
+  const chars = typeof value === 'string' ? value.length : JSON.stringify(value).length
+  return chars > most ? { fault: `has ${chars} characters, at most ${most} are taken` } : read
 }
 
 /** A list in which something is no text is handed on as it is, so that the fault says so. */

@@ -10,6 +10,8 @@ export interface SiteLimits {
   rows: number
   /** Levels of a JSON column at most. */
   depth: number
+  /** Characters of a text at most, and of JSON as text. */
+  textChars: number
   /** Faults that are told; more are counted. */
   faults: number
 }

@@ -48,8 +48,7 @@ function repeatedKeys(text: string): { path: string; key: string }[] {
   const repeated: { path: string; key: string }[] = []
   const levels: Level[] = []
   let isKeyNext = false
-  // A string, or one of the six marks; numbers and words in between say nothing here.
-  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],]/g)) {
+  for (const token of tokensOf(text)) {
     const top = levels.at(-1)
     if (token === '{' || token === '[') {
       levels.push({ keys: token === '{' ? new Set() : undefined, key: '', index: 0 })
@@ -69,6 +68,34 @@ function repeatedKeys(text: string): { path: string; key: string }[] {
     }
   }
   return repeated
+}
+
+/** The marks that brackets and commas are, and strings; numbers and words in between say nothing here. */
+function* tokensOf(text: string): Generator<string> {
+  const mark = /["{}[\],]/g
+  for (let found = mark.exec(text); found !== null; found = mark.exec(text)) {
+    const [sign] = found
+    if (sign !== '"') {
+      yield sign
+      continue
+    }
+    mark.lastIndex = endOfString(text, found.index)
+    yield text.slice(found.index, mark.lastIndex)
+  }
+}
+
+/**
+ * The place behind the string that begins at `at`. By hand: a pattern keeps a place to go back to for each character, and
+ * some millions of them end the stack (measured).
+ */
+function endOfString(text: string, at: number): number {
+  for (let end = text.indexOf('"', at + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let before = end - 1
+    while (text[before] === '\\') before--
+    // An even number of backslashes are signs of their own, and end before the quote.
+    if ((end - before) % 2 === 1) return end + 1
+  }
+  return text.length
 }
 
 function pathOf(levels: readonly Level[]): string {

@@ -4,7 +4,7 @@ import type { Column } from '../schema/column.ts'
 import { quoted } from './site-faults.ts'
 
 /** The value as it is kept, or what is wrong with it; never quotes the value, which may be a secret. */
-export type ReadValue = { value: Json; fault?: undefined } | { fault: string }
+export type ReadValue = { value: Json; fault?: undefined } | { value?: undefined; fault: string }
 
 /**
  * Reads a value that is no reference. Lenient where nothing can be misunderstood: a number for text, 0 and 1 for

@@ -81,3 +81,14 @@ t.test('a document that is no object of lists is a fault', async (t) => {
     t.equal((await faultsOf(document)).length, 1, JSON.stringify(document))
   t.same(await faultsOf({}), [])
 })
+
+t.test('a text, and a JSON column, may be so long', async (t) => {
+  const attribute = (value: unknown) => ({ attribute: [{ name: 'a', system_target: 'controller', value }] })
+  t.equal((await take(attribute('x'.repeat(10_000)))).length, 1)
+  t.same(await faultsOf(attribute('x'.repeat(10_001))), [
+    'attribute[0].value: has 10001 characters, at most 10000 are taken',
+  ])
+  t.same(await faultsOf({ device: [{ name: 'd', config: { list: Array(5000).fill(1) } }] }), [
+    'device[0].config: has 10010 characters, at most 10000 are taken',
+  ])
+})

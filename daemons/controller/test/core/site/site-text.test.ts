@@ -53,3 +53,12 @@ t.test('any JSON comes back as it is, and none of its keys stands twice', async 
 function isRepeating(json: string): boolean {
   return JSON.stringify(JSON.parse(json)) !== json
 }
+
+t.test('a string of many million characters is read, and one with escapes', async (t) => {
+  const large = { ...limits, bytes: 2 ** 26 }
+  const sized = (text: string) => readSiteText(bytesOf(text), large)
+  t.equal((sized(`{"a": "${'x'.repeat(3e7)}", "b": 1}`) as { b: number }).b, 1)
+  const escaped = `"a\\\\": 1, "a\\"": 2, "${'\\\\'.repeat(4e6)}": 3, "${'\\\\'.repeat(4e6)}\\"": 4`
+  t.equal(Object.keys(sized(`{${escaped}}`) as object).length, 4)
+  t.throws(() => sized(`{${escaped}, "a\\\\": 5}`), { code: 'site_faults' })
+})
