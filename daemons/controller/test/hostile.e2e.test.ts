@@ -1,0 +1,79 @@
+/** The controller as it is built, against insiders and strangers: what they may not reach, and may not hold up. */
+import t from 'tap'
+import { hashPassword } from '../io/people-secrets.ts'
+import { openRestSite, type RestSite } from './rest-site.ts'
+import { PASSWORD } from './rest-site-rows.ts'
+
+const HERE = '10.64.99.1'
+const AWAY = '203.0.113.7'
+
+/** Signs in on the page. @returns the cookie as a browser sends it */
+async function cookieOf(site: RestSite, username: string): Promise<string> {
+  const headers = { 'content-type': 'application/json', origin: site.url() }
+  const told = await site.call('POST', '/ui/sign-in', { body: { username, password: PASSWORD }, headers, from: HERE })
+  return told.headers.getSetCookie().at(-1)?.split(';')[0] ?? ''
+}
+
+t.test('1 Authentication 5: who keeps to the building reads nothing from outside, on no surface', async (t) => {
+  const site = await openRestSite(t)
+  const proxy = { from: AWAY, paths: ['/metrics', '/openapi.json', '/api/me'] }
+  const tunnel = { from: HERE, headers: { 'svc-cloud-tunnel': '1' }, paths: ['/metrics'] }
+  for (const { paths, ...way } of [proxy, tunnel]) {
+    for (const path of paths) {
+      const token = await site.tokenOf('lena')
+      t.equal((await site.call('GET', path, { token, from: HERE })).status, 200, path)
+      t.equal((await site.call('GET', path, { token, ...way })).status, 401, path)
+      t.equal((await site.call('GET', path, { token, from: HERE })).status, 401, `${path}, and the token is lost`)
+    }
+    const cookie = await cookieOf(site, 'lena')
+    t.equal((await site.call('GET', '/ui/me', { headers: { cookie }, from: HERE })).status, 200)
+    const headers = { ...('headers' in way ? way.headers : {}), cookie }
+    t.equal((await site.call('GET', '/ui/me', { headers, from: way.from })).status, 401)
+  }
+})
+
+t.test('a new password, once it is applied, ends tokens, page sessions and nonces', async (t) => {
+  const site = await openRestSite(t)
+  const token = await site.tokenOf('olga')
+  const cookie = await cookieOf(site, 'olga')
+  const { nonce } = (await site.post('/api/session_handoff', {}, await site.tokenOf('omar'))).body
+  const me = async () => [
+    (await site.get('/api/me', token)).status,
+    (await site.call('GET', '/ui/me', { headers: { cookie } })).status,
+  ]
+  const kept = await hashPassword('close sesame')
+  await site.stage({ auth_user: ['olga', 'omar'].map((username) => ({ username, ...kept })) })
+  t.same(await me(), [200, 200], 'not before it is applied')
+  t.match((await site.applyAll()).body, { applied: 2 })
+  t.same(await me(), [401, 401])
+  const headers = { cookie: `svc_handoff=${nonce}`, 'content-type': 'application/json', origin: site.url() }
+  t.equal((await site.call('POST', '/ui/handoff', { headers, body: {} })).status, 401)
+  t.match((await site.post('/api/token', { username: 'olga', password: 'close sesame' })).body, { token: String })
+})
+
+t.test('1 Limits: queries that take long hold up neither who asks little nor who asks whether it lives', async (t) => {
+  const attribute = Array.from({ length: 400 }, (_, at) => ({
+    ...{ id: at + 1, name: 'note', value: `${'ab'.repeat(50)}${at}`, secure: false },
+    ...{ system_target: 'zone', target_id: 4 },
+  }))
+  const slow = { type: 'object', properties: { x: { type: 'string', pattern: '^(a+)+$' } } }
+  const site = await openRestSite(t, { rows: { attribute, command: [{ id: 1, name: 'slow', args_schema: slow }] } })
+  const [token, other] = [await site.tokenOf('olga'), await site.tokenOf('omar')]
+  const patterns = Array.from({ length: 60 }, (_, at) => `_or[${at}][_contains][value]=${'ab'.repeat(40)}x${at}`)
+  let ended = 0
+  const heavy = Array.from({ length: 4 }, async () => {
+    const { status, body } = await site.get(`/api/data/attribute?name=note&${patterns.join('&')}`, token)
+    ended += 1
+    t.same([status, body], [200, []])
+  })
+  for (let round = 0; round < 3; round++) {
+    t.match((await site.get('/api/health')).body, { ok: true })
+    t.match((await site.get('/api/data/zone?id=4', other)).body, [{ id: 4 }])
+  }
+  t.equal(ended, 0, 'six calls are answered before the first of four long queries')
+  await Promise.all(heavy)
+  // Nor does a pattern of a site file that takes for ever.
+  const args = { x: `${'a'.repeat(60)}!` }
+  t.match(await site.post('/api/control/command', { zone_id: 4, command: 'slow', args }, token), { status: 400 })
+  t.match((await site.get('/api/health')).body, { ok: true })
+})
