@@ -9,6 +9,7 @@ import { systemClock } from '#kit/clock.ts'
 import { type Answer, ask, type RunningDaemon, startDaemon } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 import { parseRoleRules } from '../core/role-rules.ts'
+import type { ImportMode } from '../core/site/resolve-rows.ts'
 import { openSiteStore } from '../io/database.ts'
 import { hashPassword } from '../io/people-secrets.ts'
 import { type ImportParts, importFirstSite, importInto } from '../io/site-import.ts'
@@ -18,6 +19,10 @@ export interface SiteOptions {
   sets?: string[]
   /** Rows in place of, or beside, those of `restRows`. */
   rows?: Record<string, unknown[]>
+  /** What is put before the command. */
+  within?: (stateFolder: string) => string[]
+  /** Of every call, unless it says another. */
+  headers?: Record<string, string>
 }
 
 /** What one call is made of; `from` is the address that the proxy tells. */
@@ -48,16 +53,17 @@ export interface RestSite {
   recordOf(told: Told): Promise<Record<string, unknown>>
   /** The code that waits for a user, as the database has it. */
   codeOf(username: string): string | null
-  /** Changes that wait for Apply All, as the command line stages them. */
-  stage(document: Record<string, unknown[]>, mode?: 'merge' | 'replace'): Promise<number>
+  /** Changes that wait for Apply All, as the command line stages them; `replace` removes what a table leaves out. */
+  stage(document: Record<string, unknown[]>, mode?: ImportMode): Promise<number>
   /** What the page does with them, by an elevated session. */
   applyAll(): Promise<Told>
+  /** Of the daemon as it runs now, or ran last. */
+  pid(): number
+  output(): string
+  start(): Promise<void>
   restart(): Promise<void>
-  stop(): Promise<void>
+  stop(signal?: NodeJS.Signals): Promise<void>
 }
-
-/** A letter that could not be sent has a record of its own beside that of the call. */
-const OF_CALL = '_notequal[reason]=mail_failed'
 
 /** One hash does for all: they have the same password, and each would take its time. */
 let hashed: ReturnType<typeof hashPassword> | undefined
@@ -76,13 +82,15 @@ const parts: ImportParts = {
 const bytesOf = (document: unknown) => new TextEncoder().encode(JSON.stringify(document))
 
 /** Starts one; it ends with the test. */
-export async function openRestSite(t: Test, { sets = [], rows = {} }: SiteOptions = {}): Promise<RestSite> {
+export async function openRestSite(t: Test, options: SiteOptions = {}): Promise<RestSite> {
+  const { sets = [], rows = {}, headers: common = {} } = options
   const stateFolder = mkdtempSync(join(tmpdir(), 'rest-site-'))
   t.teardown(() => rmSync(stateFolder, { recursive: true, force: true }))
+  const within = options.within?.(stateFolder) ?? []
   const { lines, port } = await openLineServer(t)
   await importFirstSite(stateFolder, bytesOf({ ...restRows(port), ...rows }), parts)
   const quick = ['http.trusted_proxies=["127.0.0.1"]', 'mdns.enabled=false', 'audit.wait_ms=1', 'people.wait_ms=10']
-  const start = () => startDaemon(t, 'controller', { stateFolder, sets: [...quick, ...sets] })
+  const start = () => startDaemon(t, 'controller', { stateFolder, within, sets: [...quick, ...sets] })
   let daemon = await start()
   let asked = 0
   let admin: string | undefined
@@ -93,10 +101,15 @@ export async function openRestSite(t: Test, { sets = [], rows = {} }: SiteOption
     const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
     const answer = await ask(`${daemon.url}${path}`, {
       method,
-      headers: { 'x-forwarded-for': from, ...bearer, ...headers },
+      headers: { 'x-forwarded-for': from, ...bearer, ...common, ...headers },
       ...(text === undefined ? {} : { body: text }),
     })
     return { ...answer, from }
+  }
+
+  async function startAgain(): Promise<void> {
+    daemon = await start()
+    admin = undefined
   }
 
   async function tokenOf(username: string): Promise<string> {
@@ -110,7 +123,7 @@ export async function openRestSite(t: Test, { sets = [], rows = {} }: SiteOption
     const token = admin
     let found: Record<string, unknown> | undefined
     await until(`the call from ${from} is recorded`, async () => {
-      const { body } = await call('GET', `/api/data/request_history?client_ip=${from}&${OF_CALL}`, { token })
+      const { body } = await call('GET', `/api/data/request_history?client_ip=${from}`, { token })
       found = body[0]
       return found !== undefined
     })
@@ -129,11 +142,13 @@ export async function openRestSite(t: Test, { sets = [], rows = {} }: SiteOption
     codeOf: (username) => codeIn(stateFolder, username),
     stage: (document, mode = 'merge') => stage(stateFolder, document, mode),
     applyAll: () => applyAll(daemon, call),
-    stop: async () => void (await daemon.stop()),
+    pid: () => daemon.pid,
+    output: () => daemon.output(),
+    start: startAgain,
+    stop: async (signal) => void (await daemon.stop(signal)),
     async restart() {
       await daemon.stop()
-      daemon = await start()
-      admin = undefined
+      await startAgain()
     },
   }
 }
@@ -170,11 +185,7 @@ function codeIn(stateFolder: string, username: string): string | null {
   }
 }
 
-async function stage(
-  stateFolder: string,
-  document: Record<string, unknown[]>,
-  mode: 'merge' | 'replace',
-): Promise<number> {
+async function stage(stateFolder: string, document: Record<string, unknown[]>, mode: ImportMode): Promise<number> {
   const store = openSiteStore(stateFolder, systemClock, parts.store)
   try {
     return await importInto(store, bytesOf(document), parts, { mode, becomes: 'pending', author: 'test' })

@@ -1,5 +1,5 @@
 /** Clocks of boards as processes, each in a network and with clocks that a test gives it. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -39,16 +39,6 @@ export interface PtpBoard {
 }
 
 const CHILD = join(import.meta.dirname, 'ptp-board-child.ts')
-
-/** Builds the library that shifts clocks. @returns its path */
-export function buildShiftedClock(t: Test): string {
-  const folder = mkdtempSync(join(tmpdir(), 'shift-'))
-  t.teardown(() => rmSync(folder, { recursive: true }))
-  const library = join(folder, 'shifted-clock.so')
-  const source = join(import.meta.dirname, 'shifted-clock.c')
-  execFileSync('cc', ['-O2', '-Wall', '-Wextra', '-Werror', '-shared', '-fPIC', '-o', library, source, '-ldl'])
-  return library
-}
 
 export interface PtpBoardOptions {
   /** What stands before its command: the machine that it runs on. */

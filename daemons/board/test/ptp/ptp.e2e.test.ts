@@ -4,11 +4,12 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { buildShiftedClock } from '#kit/test/shifted-clock.ts'
 import { until } from '#kit/test/until.ts'
 import { gstMissing } from '#native/node-gst/test/gst-here.ts'
 import { findProgram } from '../../io/ptp/child.ts'
 import { makeNetwork, type Network, noNetworkBecause } from '../network.ts'
-import { buildShiftedClock, differences, type PtpBoard, startPtpBoard } from './ptp-board.ts'
+import { differences, type PtpBoard, startPtpBoard } from './ptp-board.ts'
 
 /** The bar: sound's clock against the master's. */
 const MOST_NS = 50_000
