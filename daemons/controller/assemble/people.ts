@@ -1,7 +1,7 @@
 /** Who signs in, put together: passwords, mail, sessions, and where a call comes from. */
 import { readFileSync } from 'node:fs'
 import { createSlowDown } from '#kit/auth/slow-down.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault, faultOf } from '#kit/fault.ts'
 import { networkOf } from '#kit/net/address.ts'
 import { limitsOf } from '../core/limit.ts'
 import { createPeople, type People } from '../core/people.ts'
@@ -13,7 +13,7 @@ import { createPasswordCheck, machineSecrets } from '../io/people-secrets.ts'
 import type { SmtpSettings } from '../io/smtp.ts'
 import type { House } from './house.ts'
 
-export function openPeople({ context, audit, site }: House): { people: People; originOf: OriginOf } {
+export function openPeople({ context, records, site }: House): { people: People; originOf: OriginOf } {
   const { clock, config, log, parts } = context
   const { first_ms: firstMs, max_ms: maxMs, ...letters } = config.letters
   const limits = { ...limitsOf(letters), again: { firstMs, maxMs } }
@@ -23,11 +23,15 @@ export function openPeople({ context, audit, site }: House): { people: People; o
   const { freeTries, waitMs, waitMaxMs, forgetMs, triesTable: table, ...bounds } = limitsOf(own)
   const slowDown = () => createSlowDown({ clock, freeTries, waitMs, waitMaxMs, forgetMs, table })
   const people = createPeople({
-    ...{ book: site.book, keeper: site.keeper, audit, clock, postman, networkOf },
+    ...{ book: site.book, keeper: site.keeper, clock, postman, networkOf },
     secrets: machineSecrets,
     passwords: createPasswordCheck({ workers, queue }, log),
     settings: () => settingOf(site.book),
-    waitingOf: site.waitingOf,
+    undelivered: ({ userId, username, clientIp: from }, error) =>
+      records.journal.record({
+        ...{ who: 'plantroom', from, what: 'a code could not be mailed', target: `user ${userId} ${username}` },
+        ...{ detail: { code: faultOf(error, 'mail_failed', 'no mail').code }, kind: 'sign-in' },
+      }),
     wrong: { networks: slowDown(), accounts: slowDown() },
     limits: bounds,
   })

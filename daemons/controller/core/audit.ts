@@ -30,7 +30,6 @@ export type AuditReason =
   | 'unknown_entity'
   | 'unknown_modifier'
   | 'busy'
-  | 'mail_failed'
   | 'bad_query'
   | 'foreign_origin'
 

@@ -8,7 +8,12 @@ export const peopleKeys = Type.Object(
     sessions: count('', 4096, [16, 65_536], 'tokens at once, and sessions of the page at once'),
     ui_session_ms: count('ms', 43_200_000, [60_000, 2_592_000_000], 'the longest session of the page'),
     nonces: count('', 1024, [16, 65_536], 'handoff nonces at once'),
-    mail_again_ms: count('ms', 30_000, [1000, 600_000], 'wait before another mail while a code is accepted'),
+    mail_again_ms: count(
+      'ms',
+      30_000,
+      [1000, 600_000],
+      'wait before another mail while a code is accepted, or was voided',
+    ),
     misses: count('', 5, [1, 20], 'wrong codes that void a code'),
     late_answers: count('', 8, [1, 256], 'sign-ins under way of a network that was wrong too often'),
     password_workers: count('', 1, [1, 8], 'passwords compared at once'),

@@ -2,8 +2,6 @@
 import type { SlowDown } from '#kit/auth/slow-down.ts'
 import type { Clock } from '#kit/clock.ts'
 import { createAccounts } from './accounts.ts'
-import type { AuditLog } from './audit.ts'
-import { createClosing } from './closing.ts'
 import { createHandoff, NONCE_SECONDS } from './handoff.ts'
 import { createLateAnswers } from './late-answers.ts'
 import type { Outcome } from './outcome.ts'
@@ -12,7 +10,7 @@ import type { Book, Keeper, Row } from './row.ts'
 import { createSecondFactor, type SecondFactorLimits } from './second-factor.ts'
 import type { Origin, Session } from './session.ts'
 import { createSessions, type NewToken, type SessionLimits } from './sessions.ts'
-import { createSignIn, type SignedIn } from './sign-in.ts'
+import { createSignIn, type SignedIn, type Undelivered } from './sign-in.ts'
 
 /** What the surfaces ask about people. No token is ever told to anybody but the one who gets it. */
 export interface People {
@@ -38,7 +36,6 @@ export interface People {
 export interface PeopleParts {
   book: Book
   keeper: Keeper
-  audit: AuditLog
   clock: Clock
   secrets: Secrets
   passwords: PasswordCheck
@@ -47,6 +44,7 @@ export interface PeopleParts {
   waitingOf: WaitingOf
   networkOf(clientIp: string): string
   /** Wrong sign-ins by network and by account. */
+  undelivered(to: Undelivered, error: unknown): void
   wrong: { networks: SlowDown; accounts: SlowDown }
   limits: PeopleLimits
 }

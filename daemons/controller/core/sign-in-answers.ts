@@ -29,9 +29,14 @@ export function refusal(reason: SignInRefusal, user?: Row): Outcome {
   return envelope(reason, { error: reason, message: MESSAGES[reason] }, user)
 }
 
-/** @source document 1, Two-factor challenge */
-export function challenge(ttlSeconds: number, user: Row): Outcome {
-  const message = 'A code was mailed to you. Sign in again with it as two_factor_token.'
+/**
+ * @param isMailed false where the last code is void, and it is too early for another
+ * @source document 1, Two-factor challenge
+ */
+export function challenge(ttlSeconds: number, user: Row, isMailed: boolean): Outcome {
+  const message = isMailed
+    ? 'A code was mailed to you. Sign in again with it as two_factor_token.'
+    : 'Too many wrong codes: the one that was mailed is void. Sign in again without a code a little later, and another is mailed.'
   return envelope('2fa_required', { error: 'two_factor_auth', message, ttl_seconds: ttlSeconds }, user)
 }
 

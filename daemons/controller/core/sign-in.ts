@@ -2,8 +2,6 @@
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { type Accounts, foldUsername, isLive, mayCallFrom } from './accounts.ts'
-import type { AuditLog, AuditRecord } from './audit.ts'
-import type { IsClosing } from './closing.ts'
 import type { LateAnswers } from './late-answers.ts'
 import { isMailAddress } from './mail-address.ts'
 import type { Outcome } from './outcome.ts'
@@ -17,6 +15,13 @@ import { readForm, type SignInForm } from './sign-in-form.ts'
 
 /** Who signs in where: `rest` gets a token and is always challenged, `page` a session of the page. */
 export type SignInAt = 'rest' | 'page'
+
+/** Somebody to whom a code could not be mailed, and where they signed in from. */
+export interface Undelivered {
+  userId: number
+  username: string
+  clientIp: string
+}
 
 /** What came of a sign-in; `issued` only where it was granted. */
 export interface SignedIn {
@@ -35,14 +40,14 @@ export interface SignIn {
 
 export interface SignInParts {
   accounts: Accounts
-  isClosing: IsClosing
-  audit: AuditLog
   clock: Clock
   passwords: PasswordCheck
   answers: LateAnswers
   secondFactor: SecondFactor
   sessions: Pick<Sessions, 'begin' | 'beginUi'>
   settings(): PeopleSettings
+  /** Told where a code could not be mailed. The call has had its answer and its record by then. */
+  undelivered(to: Undelivered, error: unknown): void
   /** What addresses are counted by; `networkOf` of `#kit/net/address.ts`. */
   networkOf(clientIp: string): string
 }
@@ -53,7 +58,6 @@ interface Attempt {
   origin: Origin
   at: SignInAt
   network: string
-  startedMs: number
 }
 
 export function createSignIn(parts: SignInParts): SignIn {
@@ -99,11 +103,12 @@ export function createSignIn(parts: SignInParts): SignIn {
   async function secondLeg(user: Row, attempt: Attempt): Promise<Outcome | undefined> {
     const { email } = user
     if (!isMailAddress(email)) return refusal('2fa_no_email', user)
-    // The answer has gone by then: what is left is to say so where an administrator looks.
-    const undelivered = () => void parts.audit.add(undeliveredRecord(user, attempt, clock))
+    const to = { userId: user.id, username: String(user.username), clientIp: attempt.origin.clientIp }
+    const undelivered = (error: unknown) => parts.undelivered(to, error)
     const verdict = await secondFactor.judge({ id: user.id, email }, attempt.form.code, undelivered)
     if (verdict === 'failed') return refusal('2fa_mismatch', user)
-    return verdict === 'challenged' ? challenge(parts.settings().api_2fa_ttl_seconds, user) : undefined
+    if (verdict === 'passed') return undefined
+    return challenge(parts.settings().api_2fa_ttl_seconds, user, verdict === 'challenged')
   }
 
   return {
@@ -112,7 +117,7 @@ export function createSignIn(parts: SignInParts): SignIn {
       if (form === undefined) return { outcome: refusal('missing_credential') }
       const network = parts.networkOf(origin.clientIp)
       try {
-        return await answers.within(network, () => judge({ form, origin, at, network, startedMs: clock.monotonicMs() }))
+        return await answers.within(network, () => judge({ form, origin, at, network }))
       } catch (error) {
         if (error instanceof Fault && error.code === 'busy') return { outcome: tooBusy() }
         throw error
@@ -129,22 +134,4 @@ function needsCode(user: Row, roles: readonly Row[], { at, origin }: Attempt): b
   if (user.two_factor_auth !== true) return false
   const isSkipped = at === 'page' && origin.isLocal && roles.every((role) => role.skip_2fa_local === true)
   return !isSkipped
-}
-
-function undeliveredRecord(user: Row, { at, origin, startedMs }: Attempt, clock: Clock): AuditRecord {
-  return {
-    at: clock.epochMs(),
-    requestType: at === 'rest' ? 'rest_api' : 'ui',
-    method: 'POST',
-    path: at === 'rest' ? '/api/token' : '/ui/sign-in',
-    status: 200,
-    elapsedMs: clock.monotonicMs() - startedMs,
-    clientIp: origin.clientIp,
-    userId: user.id,
-    username: String(user.username),
-    granted: false,
-    reason: 'mail_failed',
-    target: null,
-    runId: null,
-  }
 }

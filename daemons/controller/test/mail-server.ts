@@ -53,5 +53,5 @@ export async function startMailServer(t: { teardown(run: () => void): void }, se
     await ended
     return taken
   }
-  return { port, taken, finish }
+  return { port, taken: taken as readonly Taken[], finish }
 }

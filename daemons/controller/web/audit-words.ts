@@ -57,10 +57,6 @@ const REASONS: Readonly<Record<string, Words>> = {
   unknown_modifier: { short: 'unknown modifier', more: 'The query used a name beginning with _ that is not known.' },
   bad_query: { short: 'unreadable query', more: 'The query could not be read, or named a column that does not exist.' },
   busy: { short: 'too many at once', more: 'Too many sign-ins waited; it was not looked at. Try again.' },
-  mail_failed: {
-    short: 'mail not sent',
-    more: 'A code could not be mailed. Look at the table smtp of controller.toml and at the log.',
-  },
   foreign_origin: {
     short: 'page of another site',
     more: 'A page that is not of this controller sent it. Ask who opened which page.',

@@ -3,11 +3,11 @@ import { createHash, randomBytes } from 'node:crypto'
 import { createSlowDown } from '#kit/auth/slow-down.ts'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { networkOf } from '#kit/net/address.ts'
-import type { AuditRecord } from '../../core/audit.ts'
 import { createPeople, type PeopleLimits, type PeopleParts } from '../../core/people.ts'
 import type { Letter, Secrets } from '../../core/people-ports.ts'
 import type { Book, Json, Keeper, Row } from '../../core/row.ts'
 import type { Origin } from '../../core/session.ts'
+import type { Undelivered } from '../../core/sign-in.ts'
 
 export const HERE: Origin = { clientIp: '10.0.0.7', isRemote: false, isLocal: true }
 export const AWAY: Origin = { clientIp: '203.0.113.7', isRemote: true, isLocal: false }
@@ -123,14 +123,14 @@ export function peopleWorld(
     ...more,
   })
   const letters: Letter[] = []
-  const audited: AuditRecord[] = []
+  const undelivered: Undelivered[] = []
   const compared: (string | undefined)[] = []
   const wrong = () =>
     createSlowDown({ clock, freeTries: 100, waitMs: 250, waitMaxMs: 5000, forgetMs: 600_000, table: 100 })
   const people = createPeople({
     book: tables,
     keeper: tables,
-    audit: { add: async (record) => void audited.push(record) },
+    undelivered: (to) => void undelivered.push(to),
     clock,
     secrets: realSecrets,
     passwords: {
@@ -147,7 +147,7 @@ export function peopleWorld(
     limits,
     ...parts,
   })
-  return { people, tables, clock, letters, audited, compared }
+  return { people, tables, clock, letters, undelivered, compared }
 }
 
 export type PeopleWorld = ReturnType<typeof peopleWorld>
