@@ -74,7 +74,7 @@ function settingChange({ book, nextId }: House['site'], isOn: boolean, nowMs: nu
   return { kind: 'add', table, id, row: { id, created_at: nowMs, key: 'rest_api_enabled', ...columns } }
 }
 
-function pendingOf({ context, records, site }: House, { control, changed }: Brought): UiPending {
+function pendingOf({ context, records, site }: House, { control, changed, people }: Brought): UiPending {
   const { pending } = site
   const view = () => pending.list().map(viewOf)
   return {
@@ -82,9 +82,12 @@ function pendingOf({ context, records, site }: House, { control, changed }: Brou
     // What waits is told by itself: the command line stages from a process of its own.
     revision: () => pending.list().at(-1)?.pendingId ?? 0,
     async apply(by) {
+      // Before, too: a Valid Until that has passed may be put off by these changes, and what it ended stays ended.
+      people.endOver()
       const count = await pending.applyAll().catch((fault) => {
         throw refusedOf(fault, pending.list())
       })
+      people.endOver()
       control.refresh()
       changed.tell()
       records.journal.record({ who: by.username, from: 'page', what: 'changes applied', detail: { count } })

@@ -25,6 +25,8 @@ export interface People {
   /** POST /api/logout: whether the token was one or not. */
   logout(token: string | undefined): void
   logoutUi(token: string | undefined): void
+  /** Ends what is held by accounts that may not sign in any more. */
+  endOver(): void
   /** GET /api/me: the identity, as JSON. @param session one that was resolved here */
   me(session: Session): unknown
   /** POST /api/session_handoff. @param session one that was resolved here */
@@ -41,10 +43,9 @@ export interface PeopleParts {
   passwords: PasswordCheck
   postman: Postman
   settings(): PeopleSettings
-  waitingOf: WaitingOf
+  undelivered(to: Undelivered, error: unknown): void
   networkOf(clientIp: string): string
   /** Wrong sign-ins by network and by account. */
-  undelivered(to: Undelivered, error: unknown): void
   wrong: { networks: SlowDown; accounts: SlowDown }
   limits: PeopleLimits
 }
@@ -96,6 +97,7 @@ export function createPeople(parts: PeopleParts): People {
     resolveUi: (token, origin, isUse) => sessions.resolveUi(token, origin, isUse) ?? 'invalid_session',
     logout: (token = '') => sessions.end(token),
     logoutUi: (token = '') => sessions.endUi(token),
+    endOver: sessions.endOver,
     me,
     handoff(session) {
       const user = accounts.withId(session.userId)

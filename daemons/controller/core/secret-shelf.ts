@@ -16,6 +16,8 @@ export interface SecretShelf<Holder extends { userId: number }> {
   /** The same, and it is used up. */
   take(secret: string): Holder | undefined
   drop(secret: string): void
+  /** Drops every secret whose holder it is true of. */
+  dropWhere(isOver: (holder: Holder) => boolean): void
   /** Secrets that are kept, those included that have died and were not asked for since. */
   count(): number
 }
@@ -73,6 +75,9 @@ export function createSecretShelf<Holder extends { userId: number }>(parts: Secr
       return holder
     },
     drop,
+    dropWhere(isOver) {
+      for (const [digest, { holder }] of entries) if (isOver(holder)) entries.delete(digest)
+    },
     count: () => entries.size,
   }
 }

@@ -30,6 +30,11 @@ export interface Sessions {
   resolveUi(token: string | undefined, origin: Origin, isUse?: boolean): Session | undefined
   /** When the token was issued by which this very session was resolved, epoch ms; undefined for one from elsewhere. */
   issuedAt(session: Session): number | undefined
+  /**
+   * Ends what is held by accounts that may not sign in any more, asked or not: one that is enabled again later does not
+   * find its old tokens alive.
+   */
+  endOver(): void
   end(token: string): void
   endUi(token: string): void
 }
@@ -73,9 +78,16 @@ export function createSessions(parts: SessionsParts): Sessions {
     return { token: on.issue(holder, lifeMs), lifeMs }
   }
 
-  function sessionOf(holder: Holder, origin: Origin): Session | undefined {
+  /** The account as it is now; none where it is gone, is another by now, or may not sign in. */
+  function userOf(holder: Holder): Row | undefined {
     const user = accounts.withId(holder.userId)
-    if (user === undefined || !isStill(user, holder.as) || !isLive(user, clock.epochMs())) return undefined
+    const stands = user !== undefined && nameOf(user) === holder.username && isLive(user, clock.epochMs())
+    return stands ? user : undefined
+  }
+
+  function sessionOf(holder: Holder, origin: Origin): Session | undefined {
+    const user = userOf(holder)
+    if (user === undefined) return undefined
     const session = accounts.sessionOf(user)
     if (!mayCallFrom(session.roles, origin)) return undefined
     issuedAtOf.set(session, holder.issuedAt)
@@ -108,6 +120,9 @@ export function createSessions(parts: SessionsParts): Sessions {
       return session
     },
     issuedAt: (session) => issuedAtOf.get(session),
+    endOver() {
+      for (const each of [api, ui]) each.dropWhere((holder) => userOf(holder) === undefined)
+    },
     end: (token) => api.drop(token),
     endUi: (token) => ui.drop(token),
   }

@@ -53,6 +53,16 @@ t.test('a full shelf first forgets what has died, then the oldest of whoever hol
   t.end()
 })
 
+t.test('what is over for its holder is dropped, asked for or not', (t) => {
+  const { shelf } = shelfOf()
+  const [adas, bobs] = [shelf.issue({ userId: 1 }, 1000), shelf.issue({ userId: 2 }, 1000)]
+  shelf.dropWhere(({ userId }) => userId === 1)
+  t.equal(shelf.find(adas), undefined)
+  t.match(shelf.find(bobs), { userId: 2 })
+  t.equal(shelf.count(), 1)
+  t.end()
+})
+
 t.test('a text of another length is not even looked at', (t) => {
   const { digested, shelf } = shelfOf()
   for (const text of ['', 'x'.repeat(31), 'x'.repeat(16_000_000)]) {
