@@ -19,7 +19,7 @@ export interface KeeperParts {
   clock: Clock
   /** How long changes are gathered before they are written; each commit costs a write to the card. */
   commitMs: number
-  /** Records of one table that stay in memory; older ones are on the disk alone. */
+  /** Records of one table that stay in memory; older ones that have ended are on the disk alone. */
   mostRecords: number
   /** An id above all that the table ever had; never the same twice. */
   takeId(table: string): number
@@ -144,9 +144,13 @@ function emptyRow(name: string): Record<string, Json> {
   return { ...table.empty }
 }
 
-/** A tenth at a time: each time costs a copy of the table. */
+/** A tenth at a time: each time costs a copy of the table. What has not ended is still to be changed, and stays. */
 function forgetOld(book: WritableBook, table: string, most: number): void {
-  if (book.count(table) > most * 1.1) book.replace(table, book.rows(table).slice(-most))
+  if (book.count(table) <= most * 1.1) return
+  const rows = book.rows(table)
+  const end = tableOf(table)?.endColumn
+  const open = end === undefined ? [] : rows.slice(0, -most).filter((row) => row[end] === null)
+  book.replace(table, [...open, ...rows.slice(-most)])
 }
 
 /** @throws Fault `bad_column`, which never quotes the value */

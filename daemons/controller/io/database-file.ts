@@ -48,7 +48,7 @@ export function openDatabase(path: string, nowMs: number, busyMs: number): Datab
   }
 }
 
-/** The rows of a table by id, all or so many of the newest. @throws Fault `database_damaged` */
+/** The rows of a table by id: all, or so many of the newest and those that have not ended. @throws Fault `database_damaged` */
 export function readTable(database: DatabaseSync, path: string, table: Table, most?: number): Row[] {
   try {
     const statement = database.prepare(selectStatement(table, most))
@@ -57,7 +57,7 @@ export function readTable(database: DatabaseSync, path: string, table: Table, mo
     const rows: Row[] = []
     // One after another: all at once would hold every row twice.
     for (const values of statement.iterate() as unknown as Iterable<unknown[]>) rows.push(decode(values))
-    return most === undefined ? rows : rows.reverse()
+    return rows
   } catch (error) {
     throw error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ERR_OUT_OF_RANGE'
       ? damaged(path, `a row of ${table.name} cannot be read`, error)

@@ -26,10 +26,12 @@ export function addColumnStatement(table: Table, column: Column): string {
   return `ALTER TABLE "${table.name}" ADD COLUMN ${columnSql(column)}`
 }
 
-/** All rows by id, or the newest of them with the newest first. */
+/** All rows by id; or the newest of them and those that have not ended. */
 export function selectStatement(table: Table, most?: number): string {
-  const end = most === undefined ? '' : ` DESC LIMIT ${most}`
-  return `SELECT ${columnList(table)} FROM "${table.name}" ORDER BY id${end}`
+  const all = `SELECT ${columnList(table)} FROM "${table.name}"`
+  if (most === undefined) return `${all} ORDER BY id`
+  const open = table.endColumn === undefined ? '' : ` OR "${table.endColumn}" IS NULL`
+  return `${all} WHERE id IN (SELECT id FROM "${table.name}" ORDER BY id DESC LIMIT ${most})${open} ORDER BY id`
 }
 
 /** Deletes the rows up to an id. */

@@ -41,7 +41,7 @@ export interface Column extends Readonly<ColumnFacts> {
 
 /**
  * Where rows of a table are kept: `site` in memory and in the site file; `record` grows, so that the newest are in
- * memory, a bounded number on the disk, and none in an export; `audit` in a file of its own; `inner` for the store itself.
+ * memory and those that have not ended, a bounded number on the disk, and none in an export; `audit` in a file of its own; `inner` for the store itself.
  */
 export type Keeping = 'site' | 'record' | 'audit' | 'inner'
 
@@ -50,6 +50,8 @@ export interface TableFacts {
   keeping?: Keeping
   /** Columns by which a row of a file without an id is found again. Default: the label. */
   key?: readonly string[]
+  /** Of records that come to an end: null in this column until they do. Such a row stays in memory, however old it is. */
+  endColumn?: string
   /** Columns of which no two rows have the same together. */
   uniqueTogether?: readonly string[]
   /** The column by which people and site files name a row. Default: `name`, where there is one. */
@@ -62,6 +64,7 @@ export interface Table {
   readonly keeping: Keeping
   readonly columns: readonly Column[]
   readonly key: readonly string[]
+  readonly endColumn: string | undefined
   readonly uniqueTogether: readonly string[]
   readonly label: string | undefined
   /** A row with every column, at its default: what rows are made from, so that all have one shape. */
@@ -87,6 +90,7 @@ export function table(name: string, own: readonly Column[], facts: TableFacts = 
     keeping: facts.keeping ?? 'site',
     columns,
     key: facts.key ?? (label === undefined ? [] : [label]),
+    endColumn: facts.endColumn,
     uniqueTogether: facts.uniqueTogether ?? [],
     label,
     empty: Object.fromEntries(columns.map((column) => [column.name, column.default])),

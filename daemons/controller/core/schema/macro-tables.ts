@@ -43,7 +43,7 @@ export const macroTables = [
       text('result'),
       json('trace'),
     ],
-    { keeping: 'record' },
+    { keeping: 'record', endColumn: 'ended_at' },
   ),
   table('schedule', [
     label(),

@@ -192,6 +192,24 @@ t.test('of records the newest stay in memory, and all are written', async (t) =>
   t.equal(kept.at(-1)?.at, 39)
 })
 
+t.test('a record that has not ended stays in memory, and gets its end, however many come after it', async (t) => {
+  const { clock, book, keeper, written } = stage()
+  const held = keeper.add('macro_run', { macro_id: 3, ended_at: null })
+  const others = Array.from({ length: 40 }, (_, n) => keeper.add('macro_run', { macro_id: 3, ended_at: n }))
+  await clock.run(20)
+  await Promise.all([held, ...others])
+  const { id } = await held
+  t.equal(book.row('macro_run', id)?.ended_at, null)
+  t.ok(book.rows('macro_run').length <= 12)
+  const ended = keeper.change('macro_run', id, { ended_at: 99, result: 'done' })
+  await clock.run(20)
+  await ended
+  t.match(written[1], [{ table: 'macro_run', row: { id, ended_at: 99, result: 'done' } }])
+  for (let n = 0; n < 12; n++) void keeper.add('macro_run', { macro_id: 3, ended_at: n })
+  t.equal(book.row('macro_run', id), undefined, 'and may go then')
+  await clock.run(20)
+})
+
 t.test('rows of the site are not added by the way of records', async (t) => {
   const { keeper } = stage()
   for (const table of ['zone', 'auth_user', 'pending_change', 'nowhere', '__proto__'])

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { t } from 'tap'
 import { systemClock } from '#kit/clock.ts'
+import type { Row } from '../../core/row.ts'
 import { tables } from '../../core/schema/registry.ts'
 import { openSiteStore } from '../../io/database.ts'
 import { importInto } from '../../io/site-import.ts'
@@ -177,7 +178,7 @@ t.test(
     await importInto(store, bytesOf({ macro: [{ name: 'Off' }] }), parts, now)
     await Promise.all(
       Array.from({ length: 50 }, (_, n) =>
-        store.keeper.add('macro_run', { macro_id: 1, seed: n, trace: [{ step: n }] }),
+        store.keeper.add('macro_run', { macro_id: 1, seed: n, ended_at: n, trace: [{ step: n }] }),
       ),
     )
     await store.close()
@@ -195,3 +196,23 @@ t.test(
     database.close()
   },
 )
+
+t.test('a record that has not ended is in memory after a restart, behind however many newer ones', async (t) => {
+  const folder = t.testdir()
+  const store = open(folder)
+  await importInto(store, bytesOf({ macro: [{ name: 'Off' }] }), parts, now)
+  const ends = [1, null, 3, ...Array.from({ length: 30 }, (_, n) => n + 4)]
+  await Promise.all(ends.map((ended_at) => store.keeper.add('macro_run', { macro_id: 1, ended_at })))
+  await store.close()
+  const again = open(folder)
+  const ids = (rows: readonly Row[]) => rows.map(({ id }) => id)
+  t.same(ids(again.book.rows('macro_run')), [2, ...Array.from({ length: 20 }, (_, n) => n + 14)])
+  await again.keeper.change('macro_run', 2, { ended_at: 99, result: 'interrupted' })
+  await again.close()
+  const ended = open(folder)
+  t.equal(ids(ended.book.rows('macro_run')).includes(2), false)
+  await ended.close()
+  const database = new DatabaseSync(join(folder, 'controller.db'))
+  t.match(database.prepare('SELECT result, ended_at FROM macro_run WHERE id = 2').get(), { result: 'interrupted' })
+  database.close()
+})

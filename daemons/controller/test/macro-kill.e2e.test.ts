@@ -1,0 +1,132 @@
+/** Macros of the built controller that is killed while they run: what devices heard, and what is told of it afterwards. */
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
+import t, { type Test } from 'tap'
+import { until } from '#kit/test/until.ts'
+import { openRestSite, type RestSite, type Told } from './rest-site.ts'
+
+const STEPS = 5
+const LATER = { type: 'delay', args: { ms: 200 } }
+
+/** Lines with a number each, and time between them: `Z1 level {"level":<run>,"step":<n>}`. */
+const counted = Array.from({ length: STEPS }, (_, step) => [
+  { zone_id: 1, command: 'level', args: { level: '${args.run}', step } },
+  LATER,
+]).flat()
+
+const MACROS: Record<number, { name: string; steps: object[]; mode?: string }> = {
+  1: { name: 'Rise', steps: counted },
+  2: { name: 'Outer', steps: [{ type: 'macro', args: { macro_id: 1, args: { run: '${args.run}' } } }] },
+  3: { name: 'Hold', steps: [{ type: 'delay', args: { ms: 600_000 } }], mode: 'queued' },
+  4: { name: 'Quick', steps: [{ type: 'stop' }] },
+}
+
+function rows(): Record<string, unknown[]> {
+  const all = Object.entries(MACROS).map(([id, macro]) => ({ id: Number(id), mode: 'parallel', ...macro }))
+  return {
+    macro: all.map(({ steps, ...macro }) => macro),
+    macro_step: all.flatMap(({ id, steps }) => steps.map((step, at) => ({ macro_id: id, position: at + 1, ...step }))),
+  }
+}
+
+async function openHouse(t: Test, sets: string[] = []): Promise<RestSite> {
+  return await openRestSite(t, { sets, rows: rows() })
+}
+
+/** What devices heard of one run. */
+function heard(site: RestSite, run: number): number[] {
+  const lines = site.lines.map((line) => JSON.parse(line.split(' ')[2] ?? '{}') as { level: number; step: number })
+  return lines.filter(({ level }) => level === run).map(({ step }) => step)
+}
+
+async function runsOf(site: RestSite): Promise<Record<string, unknown>[]> {
+  return (await site.get('/api/data/macro_run?_orderby=id', await site.tokenOf('ada'))).body
+}
+
+/** Calls that nobody answers any more are no failure of the test. */
+const unanswered = (call: Promise<Told>): Promise<Told | undefined> => call.catch(() => undefined)
+
+t.test('1 Macro payload: SIGKILL between two steps', async (t) => {
+  const site = await openHouse(t)
+
+  for (const [run, macro_id, killedAfter] of [
+    [1, 1, 1],
+    [2, 1, 2],
+    [3, 2, 1],
+  ] as const)
+    await t.test(
+      `1 Macro payload: run ${run}, killed after ${killedAfter} lines: no step runs again by itself`,
+      async (t) => {
+        const before = (await runsOf(site)).length
+        const token = await site.tokenOf('olga')
+        const call = unanswered(site.post('/api/control/macro', { macro_id, args: { run } }, token))
+        await until('the run has come so far', () => heard(site, run).length >= killedAfter)
+        await site.stop('SIGKILL')
+        t.equal(await call, undefined, 'the call had no answer')
+        await site.start()
+
+        const told = (await runsOf(site)).slice(before)
+        t.equal(told.length, macro_id, 'a called run is a run')
+        for (const each of told) {
+          t.match(each, { result: 'interrupted', user_id: 2, started_at: Number, ended_at: Number, trace: null })
+          t.ok(Number(each.ended_at) >= Number(each.started_at))
+        }
+        t.equal((await site.get('/api/health')).status, 200)
+        t.notMatch(site.output(), / (error|warning) /, 'it starts as after any other stop')
+
+        // What would go on by itself would have gone as far as a run that is begun now.
+        const again = await site.post('/api/control/macro', { macro_id: 1, args: { run: run + 100 } }, await olga())
+        t.match(again.body, { success: true, state: 'done' })
+        await until('its lines have come', () => heard(site, run + 100).length === STEPS)
+        const sent = heard(site, run)
+        t.ok(sent.length >= killedAfter && sent.length < STEPS)
+        t.strictSame(sent, [...sent.keys()], 'each line came once, in order')
+      },
+    )
+
+  async function olga(): Promise<string> {
+    return await site.tokenOf('olga')
+  }
+
+  await t.test('1 Audit record: a call that had no answer has none; its run names who began it', async (t) => {
+    const path = 'path=/api/control/macro&_orderby=id'
+    const { body } = await site.get(`/api/data/request_history?${path}`, await site.tokenOf('ada'))
+    const runs = new Set(body.map(({ run_id }: { run_id: number }) => run_id))
+    const result = (wanted: string) => async () => (await runsOf(site)).filter(({ result }) => result === wanted)
+    t.equal((await result('done')()).filter(({ id }) => runs.has(id as number)).length, 3)
+    const cut = await result('interrupted')()
+    t.equal(cut.length, 4)
+    t.notOk(cut.some(({ id }) => runs.has(id as number)))
+    t.ok(cut.every(({ user_id }) => user_id === 2))
+  })
+})
+
+t.test('1 Audit record: a run that goes on when its call is answered is in it, over a SIGKILL', async (t) => {
+  const site = await openHouse(t, ['macros.answer_ms=100'])
+  const token = await site.tokenOf('olga')
+  const waiting = unanswered(site.post('/api/control/macro', { macro_id: 3 }, token))
+  const told = await site.post('/api/control/macro', { macro_id: 3 }, token)
+  t.match(told, { status: 200, body: { success: true, run_id: Number, state: /running|queued/ } })
+  await waiting
+  await site.stop('SIGKILL')
+  await site.start()
+  t.match(await site.recordOf(told), { granted: true, reason: null, run_id: told.body.run_id, target: 'macro 3' })
+  t.match(await runsOf(site), [{ result: 'interrupted' }, { result: 'interrupted' }])
+  t.equal((await runsOf(site)).length, 2, 'neither the one that ran nor the one that waited goes on')
+})
+
+t.test('1 Macro payload: a run that outlived a thousand others is told as interrupted as well', async (t) => {
+  const site = await openHouse(t, ['macros.answer_ms=100', 'store.records=10'])
+  const token = await site.tokenOf('olga')
+  const { body: held } = await site.post('/api/control/macro', { macro_id: 3 }, token)
+  t.match(held, { state: 'running' })
+  for (let n = 0; n < 15; n++)
+    t.match((await site.post('/api/control/macro', { macro_id: 4 }, token)).body, { state: 'done' })
+  await site.stop('SIGKILL')
+  await site.start()
+  const runs = await runsOf(site)
+  t.match(
+    runs.filter(({ id }) => id === held.run_id),
+    [{ result: 'interrupted', ended_at: Number }],
+  )
+  t.equal(runs.length, 11, 'beside the newest ten')
+})
