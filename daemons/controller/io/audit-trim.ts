@@ -19,8 +19,8 @@ const STEP_MS = 3_600_000
 const PAUSE_MS = 50
 
 /**
- * By age only while the clock has been steady for a day: a box without a battery that wakes in 2038 would else throw
- * away everything it knows. By number always.
+ * By age only once the clock has been steady for a day of this run: a box without a battery that wakes in 2038 would else
+ * throw away everything it knows. By number always.
  * @param by `run` does one task; what it throws is logged, and tried again with the next period
  */
 export function createAuditTrim(by: {
@@ -30,7 +30,8 @@ export function createAuditTrim(by: {
   run: (task: AuditTask) => Promise<boolean>
 }): AuditTrim {
   const { clock, limits } = by
-  let steadySinceMs = Number.NEGATIVE_INFINITY
+  // What the clock did before the start nobody knows: a box without a battery wakes with any time.
+  let steadySinceMs = clock.monotonicMs()
   let offsetMs = clock.epochMs() - clock.monotonicMs()
   let timer: Timer | undefined
   let isStopped = false

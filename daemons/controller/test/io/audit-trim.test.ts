@@ -30,8 +30,17 @@ async function withAges(t: Test, ages: number[], limits: Record<string, number>)
   return { folder, clock, lines }
 }
 
+/** Lets a day pass without a step of the clock: what follows is the first trim by age. */
+async function steadyDay(folder: string, clock: FakeClock): Promise<void> {
+  await settle(folder, clock)
+  clock.advance(DAY_MS)
+  await settle(folder, clock)
+  clock.advance(60_000)
+}
+
 t.test('removes what is too old, a few rows at a time', async (t) => {
   const { folder, clock } = await withAges(t, [40, 39, 38, 37, 36, 35, 34, 33, 20, 10, 0], { keep_days: 30 })
+  await steadyDay(folder, clock)
   await ended(clock)
   t.equal(rowsIn(folder).length, 8, 'three of eight at first')
   t.same(await settle(folder, clock), [9, 10, 11])
@@ -44,7 +53,22 @@ t.test('removes the oldest of too many', async (t) => {
 
 t.test('keeps a row that is old only by a clock that was set back, and what is behind it', async (t) => {
   const { folder, clock } = await withAges(t, [0, 100, 100, 0], { keep_days: 30 })
+  await steadyDay(folder, clock)
   t.same(await settle(folder, clock), [1, 2, 3, 4])
+})
+
+t.test('removes nothing for its age in the first day: the clock may be wrong from the start', async (t) => {
+  const ages = [40, 35, 0]
+  const { folder, clock } = await withAges(t, ages, { keep_days: 30 })
+  for (let hour = 0; hour < 23; hour++) {
+    t.equal((await settle(folder, clock)).length, 3)
+    clock.advance(3_600_000)
+  }
+  await settle(folder, clock)
+  clock.advance(3_600_000)
+  await settle(folder, clock)
+  clock.advance(60_000)
+  t.same(await settle(folder, clock), [3])
 })
 
 t.test('removes nothing for its age until a day after the clock was set', async (t) => {
