@@ -1,5 +1,6 @@
 /** The REST surface as the server serves it: each call is answered by the order of checks, and recorded. */
 import type { Clock } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
 import type { Surface, SurfaceAnswer, SurfaceCall } from '#kit/http/surface.ts'
 import type { Log } from '#kit/log.ts'
 import type { AuditRecord } from '../core/audit.ts'
@@ -70,9 +71,14 @@ function isAwaited({ place }: RestCall): boolean {
   return place?.endpoint.name === 'token' || place?.endpoint.name === 'control'
 }
 
-/** What a rule threw: its status where its code has one, else 500 without a word of it. */
+/**
+ * What a rule threw: its status where its code has one, else 500 without a word of it. A disk that took nothing is no
+ * fault that a caller could mend, and its sentence names files of the house: that is 500 as well.
+ * @source document 1, HTTP statuses
+ */
 function failed(error: unknown, call: SurfaceCall): RestOutcome {
-  const { status, headers, text } = call.answerOf(error)
+  const isOfDisk = error instanceof Fault && error.code === 'store_write_failed'
+  const { status, headers, text } = call.answerOf(isOfDisk ? new Error(error.message, { cause: error }) : error)
   return { status, headers, body: { text }, reason: null }
 }
 

@@ -1,4 +1,5 @@
 /** The thread that writes the database: SQLite is synchronous, and a card may take its time to sync. */
+import { basename } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { Fault } from '#kit/fault.ts'
 import type { SqlValue } from './sql.ts'
@@ -43,7 +44,7 @@ export function startWriter(path: string, busyMs: number): Writer {
   let gone: Fault | undefined
 
   function fail(cause: unknown): void {
-    gone ??= new Fault('store_write_failed', `${path} was not written: its thread has ended`, { cause })
+    gone ??= new Fault('store_write_failed', `${basename(path)} was not written: its thread has ended`, { cause })
     for (const waiter of waiting.splice(0)) waiter.reject(gone)
   }
   thread.on('error', fail)
@@ -72,10 +73,11 @@ export function startWriter(path: string, busyMs: number): Writer {
   }
 }
 
+/** Names the file and not its folder: callers are told the sentence. */
 function faultOf(path: string, error: NonNullable<Answer['error']>): Fault {
   const code = (error.errcode ?? 0) & MAIN_CODE
   const why = code === FULL ? 'the disk is full' : `the database answered ${error.message}`
-  return new Fault('store_write_failed', `${path} was not written: ${why}; it is as it was before`, {
+  return new Fault('store_write_failed', `${basename(path)} was not written: ${why}; it is as it was before`, {
     details: { errcode: error.errcode },
   })
 }

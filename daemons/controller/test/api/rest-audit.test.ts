@@ -136,6 +136,20 @@ t.test('1 HTTP statuses: 500 tells nothing of what happened', async (t) => {
   t.ok(audit.records.every(({ status, granted }) => status === 500 && !granted))
 })
 
+t.test('1 HTTP statuses: a disk that takes no change of the site is 500, and its files are not named', async (t) => {
+  const lines: string[] = []
+  const log = createLog({ level: 'error', stream: { write: (line: string) => lines.push(line) } })
+  const signIn = async () => {
+    throw new Fault('store_write_failed', 'controller.db was not written: the disk is full')
+  }
+  const { ask, audit } = await serveRest(t, { rules: { signIn }, log })
+  const got = await ask(LOGIN)
+  t.same([got.status, got.body.error], [500, 'internal'])
+  t.notMatch(got.text, /controller\.db|disk/)
+  t.match(lines.join(''), new RegExp(`internal_error id=${got.body.id} .*the disk is full`))
+  t.match(audit.records, [{ status: 500, granted: false, reason: null }])
+})
+
 t.test('a fault that has a status of its own is answered with it', async (t) => {
   const signIn = async () => {
     throw new Fault('busy', 'too many sign in at once', { details: { retryAfterMs: 2000 } })

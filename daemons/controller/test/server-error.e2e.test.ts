@@ -1,0 +1,85 @@
+/** The built controller when something breaks underneath it: what a caller is told, and what stays of it. */
+import { renameSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import t, { type Test } from 'tap'
+import { openRestSite, type RestSite, type Told } from './rest-site.ts'
+import { PASSWORD } from './rest-site-rows.ts'
+
+/** Takes a table of the site from under the daemon, or gives it back, as a program beside it could. */
+function renameTable({ stateFolder }: RestSite, from: string, to: string): void {
+  const db = new DatabaseSync(join(stateFolder, 'controller.db'))
+  try {
+    db.exec(`ALTER TABLE "${from}" RENAME TO "${to}"`)
+  } finally {
+    db.close()
+  }
+}
+
+/** What nobody outside is told: places in the program and in the box, what SQLite said, secrets. */
+const INNER = /\.ts|\.mjs|node:|\n\s+at |\/tmp|\/var|\.db|sql|auth_user|errcode|Error:|open sesame/i
+
+function is500(t: Test, site: RestSite, told: Told): void {
+  t.match(told, { status: 500, body: { error: String } })
+  t.match(told.headers.get('content-type'), /^application\/json/)
+  t.notMatch(JSON.stringify(told.body), INNER)
+  t.notOk(JSON.stringify([...told.headers]).includes(site.stateFolder))
+}
+
+t.test('1 HTTP statuses, 500: an unhandled server error', async (t) => {
+  const site = await openRestSite(t)
+  const [ada, olga] = [await site.tokenOf('ada'), await site.tokenOf('olga')]
+  const signIn = () => site.post('/api/token', { username: 'tara', password: PASSWORD })
+
+  await t.test('1 HTTP statuses, 500: a table that cannot be read', async (t) => {
+    const file = join(site.stateFolder, 'audit.db')
+    renameSync(file, `${file}.away`)
+    // It is opened by who reads first.
+    const told = await site.get('/api/data/request_history?_limit=1', ada)
+    renameSync(`${file}.away`, file)
+    is500(t, site, told)
+    t.match(await site.recordOf(told), {
+      status: 500,
+      granted: false,
+      username: 'ada',
+      path: '/api/data/request_history',
+    })
+  })
+
+  await t.test(
+    '1 HTTP statuses, 500: a code that cannot be kept: JSON with error, and no word of what broke',
+    async (t) => {
+      renameTable(site, 'auth_user', 'taken_away')
+      const told = await signIn()
+      is500(t, site, told)
+      t.strictSame(Object.keys(told.body).sort(), ['error', 'id', 'message'])
+      t.match(site.output(), `internal_error id=${told.body.id}`, 'the log has it')
+      const record = await site.recordOf(told)
+      t.match(record, { status: 500, granted: false, reason: null, method: 'POST', path: '/api/token' })
+      t.match(record, { request_type: 'rest_api', client_ip: told.from, elapsed_ms: Number })
+    },
+  )
+
+  await t.test('1 HTTP statuses, 500: the daemon lives, and what was broken is taken up again', async (t) => {
+    t.equal((await site.get('/api/health')).status, 200)
+    t.equal((await site.get('/api/me', olga)).status, 200)
+    t.match(await site.post('/api/control/command', { zone_id: 1, command: 'on' }, olga), { body: { success: true } })
+    t.equal((await signIn()).status, 500, 'broken still')
+    renameTable(site, 'taken_away', 'auth_user')
+    t.match((await signIn()).body, { error: 'two_factor_auth' })
+    const body = { username: 'tara', password: PASSWORD, two_factor_token: site.codeOf('tara') }
+    t.match((await site.post('/api/token', body)).body, { token: String })
+    t.equal((await site.get('/api/data/request_history?_limit=1', ada)).status, 200)
+  })
+
+  await t.test('1 Macro payload: a run that cannot be written down is not begun', async (t) => {
+    renameTable(site, 'macro_run', 'taken_away')
+    const heard = site.lines.length
+    const told = await site.post('/api/control/macro', { macro_id: 1 }, olga)
+    t.match(told, { status: 200, body: { success: false, error: 'macro_not_kept' } })
+    t.notMatch(JSON.stringify(told.body), INNER)
+    renameTable(site, 'taken_away', 'macro_run')
+    t.match((await site.post('/api/control/macro', { macro_id: 1 }, olga)).body, { success: true })
+    t.strictSame(site.lines.slice(heard), ['Z2 off {}'])
+  })
+})
