@@ -1,0 +1,122 @@
+/** The built controller on a disk that is full: nothing that must be recorded is said to be done without its record. */
+import { spawnSync } from 'node:child_process'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { until } from '#kit/test/until.ts'
+import { openRestSite, type RestSite, type Told } from './rest-site.ts'
+import { PASSWORD } from './rest-site-rows.ts'
+
+/** Why there can be no small disk here, or false. */
+function noSmallDisk(): string | false {
+  const probe = spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', '-o', 'size=64k', 'none', '/mnt'])
+  return probe.status === 0 ? false : 'needs root and a mount namespace of its own (unshare -m)'
+}
+
+/** Runs a command with its state folder on a small disk of its own, which has what the folder had. */
+const ON_SMALL_DISK = `set -e
+state=$1
+shift
+mkdir -p "$state/disk"
+mount -t tmpfs -o size=8m none "$state/disk"
+find "$state" -maxdepth 1 -type f -exec cp -a {} "$state/disk" ';'
+mount --bind "$state/disk" "$state"
+exec "$@"`
+
+/** The file that takes all the room, as the daemon sees it. */
+const fillerOf = (site: RestSite) => join(`/proc/${site.pid()}/root`, site.stateFolder, 'filler')
+
+function fill(site: RestSite): void {
+  for (let bytes = 1 << 20; bytes >= 512; bytes = Math.floor(bytes / 2))
+    for (let isRoom = true; isRoom; ) isRoom = append(fillerOf(site), bytes)
+}
+
+function append(file: string, bytes: number): boolean {
+  try {
+    writeFileSync(file, new Uint8Array(bytes), { flag: 'a' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+const notDone = { status: 500, body: { error: 'audit_unavailable', message: /was not carried out/ } }
+const notRecorded = { status: 500, body: { error: 'audit_unavailable', message: /was carried out, but its record/ } }
+
+t.test('1 Audit record: a disk that is full', { skip: noSmallDisk() }, async (t) => {
+  const sets = ['audit.record_ms=300', 'audit.retry_ms=50', 'audit.retry_max_ms=50']
+  const site = await openRestSite(t, {
+    sets,
+    within: (state) => ['unshare', '-m', 'sh', '-c', ON_SMALL_DISK, 'sh', state],
+  })
+  const [olga, leaves] = [await site.tokenOf('olga'), await site.tokenOf('nora')]
+  let count = 0
+  /** Each tells a number of its own to the device. */
+  const command = async () => {
+    const n = ++count
+    return { n, told: await site.post('/api/control/command', { zone_id: 1, command: 'level', args: { n } }, olga) }
+  }
+  const heard = (n: number) => site.lines.filter((line) => line === `Z1 level {"n":${n}}`).length
+  const done: Told[] = []
+  let late: { n: number; told: Told } | undefined
+
+  await t.test('1 Audit record: a command whose record does not reach the disk is no success', async (t) => {
+    done.push((await command()).told)
+    t.match(done, [{ status: 200, body: { success: true } }])
+    fill(site)
+    // What the file of the audit has room for is recorded still.
+    await until('the disk takes no record', async () => {
+      const each = await command()
+      if (each.told.status === 200) done.push(each.told)
+      else late = each
+      return late !== undefined
+    })
+    t.match(late?.told, notRecorded)
+    t.match(site.output(), /audit_failing/)
+    t.match(site.output(), /audit_late/)
+  })
+
+  const refused: Told[] = []
+  await t.test('1 POST /api/control, POST /api/token: nothing is begun while none can be recorded', async (t) => {
+    const each = await command()
+    refused.push(each.told)
+    const from = site.lines.length
+    refused.push(await site.post('/api/control/macro', { macro_id: 1 }, olga))
+    refused.push(await site.post('/api/token', { username: 'olga', password: PASSWORD }))
+    refused.push(await site.post('/api/token', { username: 'tara', password: PASSWORD }))
+    for (const told of refused) t.match(told, notDone)
+    for (const told of refused) t.strictSame(Object.keys(told.body).sort(), ['error', 'message'])
+    t.equal(heard(each.n), 0)
+    t.equal(site.lines.length, from, 'no driver was reached')
+  })
+
+  await t.test('1 Endpoints: reads and sign-outs go on', async (t) => {
+    t.equal((await site.get('/api/health')).status, 200)
+    t.match((await site.get('/api/me', olga)).body, { username: 'olga' })
+    t.match((await site.get('/api/data/zone?id=1', olga)).body, [{ name: 'Hall' }])
+    t.match((await site.post('/api/logout', undefined, leaves)).body, { success: true })
+    t.equal((await site.get('/api/me', leaves)).status, 401)
+  })
+
+  await t.test('1 Audit record: with room again what waited is written, once each, and work goes on', async (t) => {
+    rmSync(fillerOf(site))
+    await until('commands are taken', async () => {
+      const { told } = await command()
+      return told.status === 200 && done.push(told) > 0
+    })
+    t.match(site.output(), /audit_written_again/)
+    const ada = await site.tokenOf('ada')
+    const recordsOf = async ({ from }: Told) =>
+      (await site.get(`/api/data/request_history?client_ip=${from}`, ada)).body
+    for (const told of done) {
+      t.match(await recordsOf(told), [{ granted: true, status: 200, username: 'olga' }])
+      t.equal((await recordsOf(told)).length, 1)
+    }
+    if (late) t.match(await recordsOf(late.told), [{ granted: true, target: 'zone 1', username: 'olga' }])
+    for (const told of refused) {
+      t.match(await recordsOf(told), [{ granted: false, status: 500 }])
+      t.equal((await recordsOf(told)).length, 1)
+    }
+    t.equal(heard(late?.n ?? 0), 1, 'what was carried out was so once')
+  })
+})
