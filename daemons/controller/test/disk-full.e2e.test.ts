@@ -1,27 +1,11 @@
 /** The built controller on a disk that is full: nothing that must be recorded is said to be done without its record. */
-import { spawnSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { until } from '#kit/test/until.ts'
 import { openRestSite, type RestSite, type Told } from './rest-site.ts'
 import { PASSWORD } from './rest-site-rows.ts'
-
-/** Why there can be no small disk here, or false. */
-function noSmallDisk(): string | false {
-  const probe = spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', '-o', 'size=64k', 'none', '/mnt'])
-  return probe.status === 0 ? false : 'needs root and a mount namespace of its own (unshare -m)'
-}
-
-/** Runs a command with its state folder on a small disk of its own, which has what the folder had. */
-const ON_SMALL_DISK = `set -e
-state=$1
-shift
-mkdir -p "$state/disk"
-mount -t tmpfs -o size=8m none "$state/disk"
-find "$state" -maxdepth 1 -type f -exec cp -a {} "$state/disk" ';'
-mount --bind "$state/disk" "$state"
-exec "$@"`
+import { noSmallDisk, onSmallDisk } from './small-disk.ts'
 
 /** The file that takes all the room, as the daemon sees it. */
 const fillerOf = (site: RestSite) => join(`/proc/${site.pid()}/root`, site.stateFolder, 'filler')
@@ -47,7 +31,7 @@ t.test('1 Audit record: a disk that is full', { skip: noSmallDisk() }, async (t)
   const sets = ['audit.record_ms=300', 'audit.retry_ms=50', 'audit.retry_max_ms=50']
   const site = await openRestSite(t, {
     sets,
-    within: (state) => ['unshare', '-m', 'sh', '-c', ON_SMALL_DISK, 'sh', state],
+    within: onSmallDisk,
   })
   const [olga, leaves] = [await site.tokenOf('olga'), await site.tokenOf('nora')]
   let count = 0
@@ -78,9 +62,10 @@ t.test('1 Audit record: a disk that is full', { skip: noSmallDisk() }, async (t)
 
   const refused: Told[] = []
   await t.test('1 POST /api/control, POST /api/token: nothing is begun while none can be recorded', async (t) => {
+    await until('what was carried out has come', () => heard(late?.n ?? 0) > 0)
+    const from = site.lines.length
     const each = await command()
     refused.push(each.told)
-    const from = site.lines.length
     refused.push(await site.post('/api/control/macro', { macro_id: 1 }, olga))
     refused.push(await site.post('/api/token', { username: 'olga', password: PASSWORD }))
     refused.push(await site.post('/api/token', { username: 'tara', password: PASSWORD }))

@@ -38,8 +38,8 @@ function heard(site: RestSite, run: number): number[] {
   return lines.filter(({ level }) => level === run).map(({ step }) => step)
 }
 
-async function runsOf(site: RestSite): Promise<Record<string, unknown>[]> {
-  return (await site.get('/api/data/macro_run?_orderby=id', await site.tokenOf('ada'))).body
+async function runsOf(site: RestSite, ada: string): Promise<Record<string, unknown>[]> {
+  return (await site.get('/api/data/macro_run?_orderby=id', ada)).body
 }
 
 /** Calls that nobody answers any more are no failure of the test. */
@@ -47,6 +47,7 @@ const unanswered = (call: Promise<Told>): Promise<Told | undefined> => call.catc
 
 t.test('1 Macro payload: SIGKILL between two steps', async (t) => {
   const site = await openHouse(t)
+  let [ada, olga] = [await site.tokenOf('ada'), await site.tokenOf('olga')]
 
   for (const [run, macro_id, killedAfter] of [
     [1, 1, 1],
@@ -56,15 +57,16 @@ t.test('1 Macro payload: SIGKILL between two steps', async (t) => {
     await t.test(
       `1 Macro payload: run ${run}, killed after ${killedAfter} lines: no step runs again by itself`,
       async (t) => {
-        const before = (await runsOf(site)).length
-        const token = await site.tokenOf('olga')
-        const call = unanswered(site.post('/api/control/macro', { macro_id, args: { run } }, token))
+        const before = (await runsOf(site, ada)).length
+        const call = unanswered(site.post('/api/control/macro', { macro_id, args: { run } }, olga))
         await until('the run has come so far', () => heard(site, run).length >= killedAfter)
         await site.stop('SIGKILL')
         t.equal(await call, undefined, 'the call had no answer')
         await site.start()
+        ada = await site.tokenOf('ada')
+        olga = await site.tokenOf('olga')
 
-        const told = (await runsOf(site)).slice(before)
+        const told = (await runsOf(site, ada)).slice(before)
         t.equal(told.length, macro_id, 'a called run is a run')
         for (const each of told) {
           t.match(each, { result: 'interrupted', user_id: 2, started_at: Number, ended_at: Number, trace: null })
@@ -74,7 +76,7 @@ t.test('1 Macro payload: SIGKILL between two steps', async (t) => {
         t.notMatch(site.output(), / (error|warning) /, 'it starts as after any other stop')
 
         // What would go on by itself would have gone as far as a run that is begun now.
-        const again = await site.post('/api/control/macro', { macro_id: 1, args: { run: run + 100 } }, await olga())
+        const again = await site.post('/api/control/macro', { macro_id: 1, args: { run: run + 100 } }, olga)
         t.match(again.body, { success: true, state: 'done' })
         await until('its lines have come', () => heard(site, run + 100).length === STEPS)
         const sent = heard(site, run)
@@ -83,17 +85,14 @@ t.test('1 Macro payload: SIGKILL between two steps', async (t) => {
       },
     )
 
-  async function olga(): Promise<string> {
-    return await site.tokenOf('olga')
-  }
-
   await t.test('1 Audit record: a call that had no answer has none; its run names who began it', async (t) => {
     const path = 'path=/api/control/macro&_orderby=id'
-    const { body } = await site.get(`/api/data/request_history?${path}`, await site.tokenOf('ada'))
+    const { body } = await site.get(`/api/data/request_history?${path}`, ada)
     const runs = new Set(body.map(({ run_id }: { run_id: number }) => run_id))
-    const result = (wanted: string) => async () => (await runsOf(site)).filter(({ result }) => result === wanted)
-    t.equal((await result('done')()).filter(({ id }) => runs.has(id as number)).length, 3)
-    const cut = await result('interrupted')()
+    const told = await runsOf(site, ada)
+    const ended = (as: string) => told.filter(({ result }) => result === as)
+    t.equal(ended('done').filter(({ id }) => runs.has(id as number)).length, 3)
+    const cut = ended('interrupted')
     t.equal(cut.length, 4)
     t.notOk(cut.some(({ id }) => runs.has(id as number)))
     t.ok(cut.every(({ user_id }) => user_id === 2))
@@ -110,8 +109,9 @@ t.test('1 Audit record: a run that goes on when its call is answered is in it, o
   await site.stop('SIGKILL')
   await site.start()
   t.match(await site.recordOf(told), { granted: true, reason: null, run_id: told.body.run_id, target: 'macro 3' })
-  t.match(await runsOf(site), [{ result: 'interrupted' }, { result: 'interrupted' }])
-  t.equal((await runsOf(site)).length, 2, 'neither the one that ran nor the one that waited goes on')
+  const all = await runsOf(site, await site.tokenOf('ada'))
+  t.match(all, [{ result: 'interrupted' }, { result: 'interrupted' }])
+  t.equal(all.length, 2, 'neither the one that ran nor the one that waited goes on')
 })
 
 t.test('1 Macro payload: a run that outlived a thousand others is told as interrupted as well', async (t) => {
@@ -123,7 +123,7 @@ t.test('1 Macro payload: a run that outlived a thousand others is told as interr
     t.match((await site.post('/api/control/macro', { macro_id: 4 }, token)).body, { state: 'done' })
   await site.stop('SIGKILL')
   await site.start()
-  const runs = await runsOf(site)
+  const runs = await runsOf(site, await site.tokenOf('ada'))
   t.match(
     runs.filter(({ id }) => id === held.run_id),
     [{ result: 'interrupted', ended_at: Number }],

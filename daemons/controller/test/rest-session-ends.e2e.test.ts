@@ -1,5 +1,6 @@
 /** What becomes of a token of the built controller while its account is changed under it. */
 import t, { type Test } from 'tap'
+import { until } from '#kit/test/until.ts'
 import { openRestSite, type RestSite, type Told } from './rest-site.ts'
 import { PASSWORD, restRows } from './rest-site-rows.ts'
 
@@ -14,6 +15,13 @@ const usersBut = (username: string): Rows =>
 const apply = async (t: Test, site: RestSite, document: Record<string, unknown[]>): Promise<void> => {
   await site.stage(document)
   t.match(await site.applyAll(), { status: 200, body: { applied: Number } })
+}
+
+/** All that devices heard, up to a last command of one that goes the same way. */
+async function heardBy(site: RestSite, device_id: number): Promise<string[]> {
+  await site.post('/api/control/command', { device_id, command: 'last' }, await site.tokenOf('ada'))
+  await until('the last line has come', () => site.lines.some((line) => line.includes(' last ')))
+  return site.lines
 }
 
 const user = (columns: object) => ({ auth_user: [{ username: 'olga', ...columns }] })
@@ -66,8 +74,11 @@ t.test('1 Session token, next request: the account', async (t) => {
       t.match(await me(asked), refused, 'a token that was refused does not come back')
       t.match(await me(unasked), refused, 'nor does one that nobody used meanwhile')
       t.equal((await me(await site.tokenOf('olga'))).status, 200)
-      t.strictSame(site.lines, [], 'no driver was reached')
     })
+
+  await t.test('1 Session token, dropped: no driver was reached by a token that is', async (t) => {
+    t.strictSame(await heardBy(site, 2), ['D2 last {}'])
+  })
 
   await t.test('1 Session token, active -> dropped: the session of the page goes with it', async (t) => {
     const page = { origin: site.url(), 'content-type': 'application/json' }
@@ -96,7 +107,6 @@ t.test('1 Authentication 3 the user is resolved again on every request', async (
     await site.applyAll()
     t.equal(await status(table()), 200)
     t.match(await boiler(), { status: 200, body: { success: true } })
-    const heard = site.lines.length
     await apply(t, site, role(false))
     const told = await table()
     t.match(told, { status: 403, body: { error: 'unauthorized' } })
@@ -104,7 +114,7 @@ t.test('1 Authentication 3 the user is resolved again on every request', async (
     const refusal = await boiler()
     t.match(refusal, { status: 403, body: { error: 'unauthorized' } })
     t.match(await site.recordOf(refusal), { reason: 'elevation_denied', username: 'olga' })
-    t.equal(site.lines.length, heard, 'the driver was not reached')
+    t.strictSame(await heardBy(site, 3), ['D3 on {}', 'D3 last {}'], 'the driver was not reached again')
   })
 
   await t.test('1 Authentication 3 a function that is denied, and allowed again', async (t) => {

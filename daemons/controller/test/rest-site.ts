@@ -94,22 +94,17 @@ export async function openRestSite(t: Test, options: SiteOptions = {}): Promise<
   let daemon = await start()
   let asked = 0
   let admin: string | undefined
+  let page: Record<string, string> | undefined
 
   async function call(method: string, path: string, options: CallOptions = {}): Promise<Told> {
-    const { token, body, headers = {}, from = addressOf(++asked) } = options
-    const bearer: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
-    const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
-    const answer = await ask(`${daemon.url}${path}`, {
-      method,
-      headers: { 'x-forwarded-for': from, ...bearer, ...common, ...headers },
-      ...(text === undefined ? {} : { body: text }),
-    })
-    return { ...answer, from }
+    const { from = addressOf(++asked) } = options
+    const headers = { 'x-forwarded-for': from, ...common, ...options.headers }
+    return { ...(await ask(`${daemon.url}${path}`, requestOf(method, { ...options, headers }))), from }
   }
 
   async function startAgain(): Promise<void> {
     daemon = await start()
-    admin = undefined
+    admin = page = undefined
   }
 
   async function tokenOf(username: string): Promise<string> {
@@ -141,7 +136,10 @@ export async function openRestSite(t: Test, options: SiteOptions = {}): Promise<
     post: (path, body, token) => call('POST', path, { token, body }),
     codeOf: (username) => codeIn(stateFolder, username),
     stage: (document, mode = 'merge') => stage(stateFolder, document, mode),
-    applyAll: () => applyAll(daemon, call),
+    async applyAll() {
+      page ??= await pageOf(daemon, call)
+      return await applyAll(page, call)
+    },
     pid: () => daemon.pid,
     output: () => daemon.output(),
     start: startAgain,
@@ -151,6 +149,12 @@ export async function openRestSite(t: Test, options: SiteOptions = {}): Promise<
       await startAgain()
     },
   }
+}
+
+function requestOf(method: string, { token, body, headers }: CallOptions): RequestInit {
+  const bearer: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
+  const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
+  return { method, headers: { ...bearer, ...headers }, ...(text === undefined ? {} : { body: text }) }
 }
 
 /** 10.64.0.1 and on: inside every building, and each is asked from once. */
@@ -194,11 +198,15 @@ async function stage(stateFolder: string, document: Record<string, unknown[]>, m
   }
 }
 
-async function applyAll({ url }: RunningDaemon, call: RestSite['call']): Promise<Told> {
+/** Headers of the page of an elevated session. */
+async function pageOf({ url }: RunningDaemon, call: RestSite['call']): Promise<Record<string, string>> {
   const page = { origin: url, 'content-type': 'application/json' }
   const signedIn = await call('POST', '/ui/sign-in', { body: { username: 'ada', password: PASSWORD }, headers: page })
-  const cookie = signedIn.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+  return { ...page, cookie: signedIn.headers.getSetCookie()[0]?.split(';')[0] ?? '' }
+}
+
+async function applyAll(page: Record<string, string>, call: RestSite['call']): Promise<Told> {
+  const { cookie = '' } = page
   const { body } = await call('GET', '/ui/pending', { headers: { cookie } })
-  const headers = { ...page, cookie }
-  return call('POST', '/ui/pending/apply', { body: { revision: body.revision }, headers })
+  return call('POST', '/ui/pending/apply', { body: { revision: body.revision }, headers: page })
 }

@@ -2,6 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
+import { noSmallDisk } from '../small-disk.ts'
 import { rowsIn } from './audit-here.ts'
 
 const child = join(import.meta.dirname, 'audit-child.ts')
@@ -30,12 +31,6 @@ t.test('a kill loses no record that was acknowledged', { timeout: 60_000 }, asyn
   await Promise.all([lane('a'), lane('b')])
   t.ok(acknowledged > 100, `${acknowledged} records were acknowledged`)
 })
-
-/** Why there can be no small disk here, or false. */
-function noSmallDisk(): string | false {
-  const probe = spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', '-o', 'size=64k', 'none', '/mnt'])
-  return probe.status === 0 ? false : 'needs root and a mount namespace of its own (unshare -m)'
-}
 
 t.test(
   'a full disk takes nothing, and what waited is written once there is room',

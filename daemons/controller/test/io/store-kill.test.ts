@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { t } from 'tap'
 import { openSiteStore } from '../../io/database.ts'
 import { importFirstSite } from '../../io/site-import.ts'
+import { noSmallDisk } from '../small-disk.ts'
 import { bytesOf, parts, versioned } from './store-parts.ts'
 
 const IMPORTS = 8
@@ -109,12 +110,6 @@ t.test(
     t.ok(applied > 1, `${applied} versions became real`)
   },
 )
-
-/** Why there can be no small disk here, or false. */
-function noSmallDisk(): string | false {
-  const probe = spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', '-o', 'size=64k', 'none', '/mnt'])
-  return probe.status === 0 ? false : 'needs root and a mount namespace of its own (unshare -m)'
-}
 
 t.test(
   'on a disk that is full nothing changes, on it or in memory, and all goes on when there is room',
