@@ -99,34 +99,35 @@ t.test('1 Macro payload: SIGKILL between two steps', async (t) => {
   })
 })
 
-t.test('1 Audit record: a run that goes on when its call is answered is in it, over a SIGKILL', async (t) => {
-  const site = await openHouse(t, ['macros.answer_ms=100'])
-  const token = await site.tokenOf('olga')
-  const waiting = unanswered(site.post('/api/control/macro', { macro_id: 3 }, token))
-  const told = await site.post('/api/control/macro', { macro_id: 3 }, token)
-  t.match(told, { status: 200, body: { success: true, run_id: Number, state: /running|queued/ } })
-  await waiting
-  await site.stop('SIGKILL')
-  await site.start()
-  t.match(await site.recordOf(told), { granted: true, reason: null, run_id: told.body.run_id, target: 'macro 3' })
-  const all = await runsOf(site, await site.tokenOf('ada'))
-  t.match(all, [{ result: 'interrupted' }, { result: 'interrupted' }])
-  t.equal(all.length, 2, 'neither the one that ran nor the one that waited goes on')
-})
-
-t.test('1 Macro payload: a run that outlived a thousand others is told as interrupted as well', async (t) => {
+t.test('1 Audit record: SIGKILL while runs go on whose calls are answered', async (t) => {
   const site = await openHouse(t, ['macros.answer_ms=100', 'store.records=10'])
   const token = await site.tokenOf('olga')
-  const { body: held } = await site.post('/api/control/macro', { macro_id: 3 }, token)
-  t.match(held, { state: 'running' })
+  const first = await site.post('/api/control/macro', { macro_id: 3 }, token)
+  t.match(first, { status: 200, body: { success: true, run_id: Number, state: 'running' } })
   for (let n = 0; n < 15; n++)
     t.match((await site.post('/api/control/macro', { macro_id: 4 }, token)).body, { state: 'done' })
+  const next = await site.post('/api/control/macro', { macro_id: 3 }, token)
+  t.match(next, { status: 200, body: { success: true, run_id: Number, state: 'queued' } })
   await site.stop('SIGKILL')
   await site.start()
   const runs = await runsOf(site, await site.tokenOf('ada'))
-  t.match(
-    runs.filter(({ id }) => id === held.run_id),
-    [{ result: 'interrupted', ended_at: Number }],
+  const runOf = (told: Told) => runs.filter(({ id }) => id === told.body.run_id)
+
+  await t.test('1 Audit record: what was answered is in it, with its run', async (t) => {
+    for (const told of [first, next])
+      t.match(await site.recordOf(told), { granted: true, reason: null, run_id: told.body.run_id, target: 'macro 3' })
+  })
+
+  await t.test('1 Macro payload: neither the one that ran nor the one that waited goes on', async (t) => {
+    for (const told of [first, next]) t.match(runOf(told), [{ result: 'interrupted', ended_at: Number }])
+    t.equal((await runsOf(site, await site.tokenOf('ada'))).length, runs.length)
+  })
+
+  await t.test(
+    '1 Macro payload: one that outlived more runs than are in memory is told as interrupted too',
+    async (t) => {
+      t.equal(runs[0]?.id, first.body.run_id)
+      t.equal(runs.length, 11, 'beside the newest ten')
+    },
   )
-  t.equal(runs.length, 11, 'beside the newest ten')
 })
