@@ -1,5 +1,6 @@
 /** The controller as a process. */
 import { daemon } from '#kit/run/daemon.ts'
+import { checkState } from './assemble/check-state.ts'
 import { refusals, siteCommands } from './assemble/site-commands.ts'
 import { assemble } from './assemble.ts'
 import { config, DEFAULT_PORT } from './config.ts'
@@ -12,5 +13,6 @@ export default daemon({
   takesImport: true,
   commands: siteCommands,
   refusals,
+  checkState,
   assemble,
 })

@@ -60,6 +60,11 @@ export interface DaemonOptions<Schema extends TObject> {
   commands?: readonly DaemonCommand<Static<Schema>>[]
   /** Codes of faults in what it was given, by which nothing was started or changed: it ends with 2 then. */
   refusals?: readonly string[]
+  /**
+   * Whether the daemon could start with the files of a folder, which are whole: asked of a backup before it is put back.
+   * @throws Fault `bad_backup`, which names the file below the folder and not the folder
+   */
+  checkState?(folder: string): Promise<void> | void
   /** Adds the parts; starts nothing itself. */
   assemble(context: AssembleContext<Static<Schema>>): Promise<Assembled>
 }
@@ -71,6 +76,7 @@ export interface Daemon {
   defaultPort: number
   config: TObject
   onlyUser: string | undefined
+  checkState?(folder: string): Promise<void> | void
   /** Runs until told to stop. @returns the exit code; see exit-codes.ts */
   run(argv: readonly string[]): Promise<number>
 }
@@ -83,6 +89,7 @@ export function daemon<Schema extends TObject>(options: DaemonOptions<Schema>): 
     defaultPort: options.defaultPort,
     config: options.config,
     onlyUser: options.onlyUser,
+    checkState: options.checkState,
     run: (argv) => run(options, argv),
   }
 }

@@ -22,6 +22,7 @@ import { Value } from 'typebox/value'
 import { Fault } from '#kit/fault.ts'
 import { LOCK_FILE } from '#kit/run/state-lock.ts'
 import { syncFolder, systemDisk, temporaryOf } from '#kit/store/whole-file.ts'
+import { copyDatabase, isDatabase, isPartOfDatabase } from './state-database.ts'
 
 /** Lies in each archive beside the files it lists. */
 export const MANIFEST = 'plantroom-backup.json'
@@ -52,9 +53,10 @@ const run = promisify(execFile)
 const MOST_FILES = 10_000
 
 /**
- * Packs a state folder. Files are copied first: each is replaced whole by its daemon, so each copy is whole even while
- * the daemon runs, which tar reading the folder itself would not promise.
+ * Packs a state folder. Files are copied first: each is replaced whole by its daemon, or is a database, so each copy is
+ * whole even while the daemon runs, which tar reading the folder itself would not promise.
  * @returns the number of files
+ * @throws Fault `backup_failed`
  */
 export async function packState(
   folder: string,
@@ -121,9 +123,10 @@ async function readManifest(file: string, folder: string): Promise<Manifest> {
   throw new Fault('bad_backup', `${file} was made by another version of Plantroom: its ${MANIFEST} has another shape`)
 }
 
-/** Files worth keeping: neither the lock nor what a save left half done. */
+/** Files worth keeping: neither the lock, nor what a save left half done, nor what a database's copy has in it. */
 async function stateFiles(folder: string): Promise<string[]> {
-  return (await allFiles(folder)).filter((path) => path !== LOCK_FILE && !path.endsWith('.tmp'))
+  const files = await allFiles(folder)
+  return files.filter((path) => path !== LOCK_FILE && !path.endsWith('.tmp') && !isPartOfDatabase(path))
 }
 
 /** Paths of all files below a folder. @throws Fault `bad_backup` for anything that is neither file nor folder */
@@ -142,6 +145,7 @@ async function allFiles(folder: string): Promise<string[]> {
 
 /** Whether the file was still there: a daemon that runs may set one aside meanwhile. */
 async function copied(from: string, to: string): Promise<boolean> {
+  if (isDatabase(from)) return copyDatabase(from, to)
   try {
     await copyFile(from, to)
     return true

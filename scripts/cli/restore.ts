@@ -5,12 +5,14 @@ import { join, resolve } from 'node:path'
 import { systemClock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { stateFolderOf } from '#kit/run/arguments.ts'
+import type { Daemon } from '#kit/run/daemon.ts'
 import { exitCodes } from '#kit/run/exit-codes.ts'
 import { lockState } from '#kit/run/state-lock.ts'
 import { makeFolder } from '#kit/store/whole-file.ts'
 import { type Manifest, unpackState } from './archive.ts'
 import { type Command, parseCommand, requireWords } from './command.ts'
 import { loadDaemon } from './daemons.ts'
+import { faultOfDatabase, isDatabase } from './state-database.ts'
 
 const form = 'restore DAEMON [--state DIR] FILE'
 
@@ -20,8 +22,8 @@ export const restore: Command = {
   summary: 'put a backup in the place of the state, while the daemon is stopped',
   help: `plantroom ${form}
 
-Checks FILE whole, then puts it in the place of the state of DAEMON. What was there is kept beside it, under the name
-of the folder with .before- and the time.
+Checks FILE whole, its databases too, then puts it in the place of the state of DAEMON. What was there is kept beside
+it, under the name of the folder with .before- and the time.
   --state DIR    default /var/lib/plantroom/<daemon>
 Exit codes: 0 restored, 1 failed or the daemon runs, 2 wrong usage, or FILE is no good backup of DAEMON.
 `,
@@ -29,14 +31,14 @@ Exit codes: 0 restored, 1 failed or the daemon runs, 2 wrong usage, or FILE is n
     const { values, positionals } = parseCommand(argv, { state: { type: 'string' } })
     requireWords(positionals, 2, 2, form)
     const [name = '', file = ''] = positionals
-    await loadDaemon(world.daemonsFolder, name)
+    const daemon = await loadDaemon(world.daemonsFolder, name)
     const given = resolve(values.state ?? stateFolderOf({ name, env: world.env }))
     await makeFolder(given)
     // The folder may be a link, as systemd makes it for DynamicUser: what it points at is what is swapped.
     const folder = await realpath(given)
     const lock = lockState(folder)
     try {
-      const { manifest, before } = await putInPlace(folder, resolve(file), name)
+      const { manifest, before } = await putInPlace(folder, resolve(file), daemon)
       const made = new Date(manifest.at).toISOString()
       world.out(`${manifest.files.length} files of ${name}, backed up at ${made}, are in place.\n`)
       world.out(`What was there is in ${before}.\n`)
@@ -47,7 +49,11 @@ Exit codes: 0 restored, 1 failed or the daemon runs, 2 wrong usage, or FILE is n
   },
 }
 
-async function putInPlace(folder: string, file: string, name: string): Promise<{ manifest: Manifest; before: string }> {
+async function putInPlace(
+  folder: string,
+  file: string,
+  { name, checkState }: Daemon,
+): Promise<{ manifest: Manifest; before: string }> {
   const fresh = `${folder}.restore`
   const before = `${folder}.before-${new Date(systemClock.epochMs()).toISOString().replace(/[-:.]/g, '')}`
   await rm(fresh, { recursive: true, force: true })
@@ -56,7 +62,8 @@ async function putInPlace(folder: string, file: string, name: string): Promise<{
     const manifest = await unpackState(file, fresh)
     if (manifest.daemon !== name)
       throw new Fault('bad_backup', `${file} is the state of ${manifest.daemon}, expected that of ${name}`)
-    await checkJson(fresh)
+    await checkFiles(fresh)
+    await checkState?.(fresh)
     await takeOver(folder, fresh)
     await swap(folder, fresh, before)
     return { manifest, before }
@@ -65,14 +72,21 @@ async function putInPlace(folder: string, file: string, name: string): Promise<{
   }
 }
 
-/** State files are JSON: one that does not read would stop the daemon's start. */
-async function checkJson(folder: string): Promise<void> {
-  for (const name of (await readdir(folder)).filter((name) => name.endsWith('.json')))
-    try {
-      JSON.parse(await readFile(join(folder, name), 'utf8'))
-    } catch (cause) {
-      throw new Fault('bad_backup', `${name} in the backup is damaged: it was so when it was backed up`, { cause })
-    }
+/** State files are JSON, or databases: one that does not read would stop the daemon's start. */
+async function checkFiles(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    if (name.endsWith('.json')) await checkJson(folder, name)
+    const fault = isDatabase(name) ? faultOfDatabase(join(folder, name)) : undefined
+    if (fault !== undefined) throw new Fault('bad_backup', `${name} in the backup is damaged: ${fault}`)
+  }
+}
+
+async function checkJson(folder: string, name: string): Promise<void> {
+  try {
+    JSON.parse(await readFile(join(folder, name), 'utf8'))
+  } catch (cause) {
+    throw new Fault('bad_backup', `${name} in the backup is damaged: it was so when it was backed up`, { cause })
+  }
 }
 
 /** Everything restored belongs to the owner of the folder before. */

@@ -30,7 +30,10 @@ const PARTS_OF_QUEUE = 4
 /** Of a record that an answer waits for and that has no room: who waits has a bound of his own. */
 const NEVER: Promise<void> = new Promise(() => {})
 
-/** `audit.db` in the state folder. */
+/** The file's name in the state folder. */
+export const AUDIT_FILE = 'audit.db'
+
+/** The audit in the state folder. */
 export class AuditFile implements AuditBook, AuditReader {
   readonly #clock: Clock
   readonly #log: Log
@@ -50,7 +53,7 @@ export class AuditFile implements AuditBook, AuditReader {
   #lost = 0
 
   constructor({ folder, clock, log, limits }: AuditNeeds) {
-    const file = join(folder, 'audit.db')
+    const file = join(folder, AUDIT_FILE)
     this.#clock = clock
     this.#log = log
     this.#limits = limits

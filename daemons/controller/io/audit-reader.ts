@@ -82,6 +82,19 @@ export function createAuditReader(by: {
   }
 }
 
+/** @returns whether a database is one that the audit's rows can be read from */
+export function isAudit(file: string): boolean {
+  const db = new DatabaseSync(file, { readOnly: true })
+  try {
+    db.prepare(SELECT_BELOW).all(Number.MAX_SAFE_INTEGER, 1)
+    return true
+  } catch {
+    return false
+  } finally {
+    db.close()
+  }
+}
+
 function isFound(row: Row, search: Omit<AuditSearch, 'limit' | 'beforeId'>): boolean {
   const { granted, reason, username, clientIp, fromAt, untilAt } = search
   const at = row.at as number

@@ -6,7 +6,7 @@ import { Fault } from '#kit/fault.ts'
 import { belongToFolder } from '#kit/store/whole-file.ts'
 import type { Row } from '../core/row.ts'
 import type { Table } from '../core/schema/column.ts'
-import { tables } from '../core/schema/registry.ts'
+import { bookTables, tables } from '../core/schema/registry.ts'
 import { addColumnStatement, createStatements, insertStatement, rowDecoder, selectStatement } from './sql.ts'
 
 /** The file's name in the state folder. */
@@ -48,7 +48,20 @@ export function openDatabase(path: string, nowMs: number, busyMs: number): Datab
   }
 }
 
-/** The rows of a table by id: all, or so many of the newest and those that have not ended. @throws Fault `database_damaged` */
+/**
+ * Opens a database of a backup as a start would, reads all of it, and lets it go; what it lacks is added to it.
+ * @throws Fault as `openDatabase`
+ */
+export function tryDatabase(path: string, nowMs: number): void {
+  const database = openDatabase(path, nowMs, 0)
+  try {
+    for (const table of bookTables()) readTable(database, path, table)
+  } finally {
+    database.close()
+  }
+}
+
+/** The rows of a table by id, all or so many of the newest. @throws Fault `database_damaged` */
 export function readTable(database: DatabaseSync, path: string, table: Table, most?: number): Row[] {
   try {
     const statement = database.prepare(selectStatement(table, most))

@@ -1,7 +1,9 @@
 /** plantroom backup and restore: what goes in comes out, and nothing bad gets in. */
 import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { type Test, t } from 'tap'
 import { lockState } from '#kit/run/state-lock.ts'
 import { backup } from '../backup.ts'
@@ -109,4 +111,42 @@ t.test('refuses links in a backup, and what is no archive', async (t) => {
   t.match(await put(t), { code: 'bad_backup', err: /link is neither a file nor a folder/ })
   await writeFile(at(t, 'b.tar.gz'), 'nonsense')
   t.match(await put(t), { code: 'bad_backup', err: /no archive that tar can read/ })
+})
+
+/** A database with a log ahead and one row, held open so that the row is in the log alone. */
+function openDatabase(path: string): DatabaseSync {
+  const database = new DatabaseSync(path)
+  database.exec("PRAGMA journal_mode = WAL; CREATE TABLE house (name TEXT); INSERT INTO house VALUES ('mill')")
+  return database
+}
+
+t.test('a database is backed up with what is in its log, and without the log', async (t) => {
+  const database = openDatabase(join(at(t, 'state'), 'site.db'))
+  await writeFile(join(at(t, 'state'), 'old.db.broken'), 'kept as it is')
+  t.match(await save(t), { code: 0, out: /^5 files of small are in / })
+  database.close()
+  t.match(await put(t, 'new'), { code: 0 })
+  t.same((await readdir(at(t, 'new'))).sort(), ['old.db.broken', 'site.db', 'sub', 'users.json', 'users.json.bak'])
+  const restored = new DatabaseSync(join(at(t, 'new'), 'site.db'))
+  t.match(restored.prepare('SELECT name FROM house').all(), [{ name: 'mill' }])
+  restored.close()
+})
+
+t.test('a damaged database is not backed up over a good backup, and is not restored', async (t) => {
+  await writeFile(at(t, 'b.tar.gz'), 'older')
+  await writeFile(join(at(t, 'state'), 'site.db'), 'no database '.repeat(1000))
+  t.match(await save(t), { code: 'backup_failed', err: /site\.db cannot be copied/ })
+  t.equal(await readFile(at(t, 'b.tar.gz'), 'utf8'), 'older')
+  const text = 'no database '.repeat(1000)
+  const sha256 = createHash('sha256').update(text).digest('hex')
+  forge(t, { 'site.db': text }, list({ files: [{ path: 'site.db', sizeBytes: text.length, sha256 }] }))
+  t.match(await put(t), { code: 'bad_backup', err: /site\.db in the backup is damaged: .*not a database/ })
+})
+
+t.test('a daemon that could not start with a backup has the last word', async (t) => {
+  await writeFile(join(at(t, 'state'), 'small.txt'), 'of the next version')
+  t.match(await save(t), { code: 0 })
+  await writeFile(join(at(t, 'state'), 'small.txt'), 'mine')
+  t.match(await put(t), { code: 'bad_backup', err: /small\.txt in the backup is of the next version/ })
+  t.equal(await readFile(join(at(t, 'state'), 'small.txt'), 'utf8'), 'mine')
 })

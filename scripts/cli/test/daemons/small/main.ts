@@ -1,8 +1,11 @@
-/** A daemon for the tests of the command line: it answers /api/status and nothing else. */
+/** A daemon for the tests of the command line: it answers /api/status, and starts with no state of the next version. */
+import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { join } from 'node:path'
 import { Type } from 'typebox'
 import { commonTables } from '#kit/config/common.ts'
 import { parseListen } from '#kit/config/listen.ts'
+import { Fault } from '#kit/fault.ts'
 import { daemon } from '#kit/run/daemon.ts'
 
 export default daemon({
@@ -10,6 +13,11 @@ export default daemon({
   title: 'A small daemon',
   defaultPort: 3999,
   config: Type.Object(commonTables(3999)),
+  checkState(folder) {
+    const file = join(folder, 'small.txt')
+    if (existsSync(file) && readFileSync(file, 'utf8') === 'of the next version')
+      throw new Fault('bad_backup', 'small.txt in the backup is of the next version')
+  },
   async assemble({ config, parts, version }) {
     const server = createServer((_, answer) =>
       answer.end(JSON.stringify({ name: 'Boiler room', version, uptimeMs: 65_000 })),
