@@ -1,8 +1,9 @@
 /** A run that is kept: its row before its first step, its time, its world, and its trace when it is over. */
 import type { CallBook } from './call-step.ts'
 import { chanceOf, drawSeed } from './chance.ts'
-import { decide } from './decide.ts'
+import { type Decided, decide } from './decide.ts'
 import type { Doer, Done } from './doer.ts'
+import { isObject } from './json-size.ts'
 import type { MacroLimits } from './limits.ts'
 import type { LiveRun, RunCall } from './live-run.ts'
 import { failureOf, perform } from './perform.ts'
@@ -23,6 +24,9 @@ export interface KeptRunParts {
   onKept(run: KeptRun): void
   onEnd(run: KeptRun): void
 }
+
+/** What a notice says of which nothing can be shown without its secrets. */
+const WITHHELD = '(withheld)'
 
 export class KeptRun implements LiveRun {
   readonly call: RunCall
@@ -167,11 +171,18 @@ export class KeptRun implements LiveRun {
     try {
       const chance = () => chanceOf(this.#seed, ask.n)
       const decided = decide(ask.step, { args: this.#start.calledWith, limits: this.#parts.limits, chance })
-      return perform(decided, this.#parts.doerOf(this, ask.n), done)
+      return perform(this.#withoutSecrets(decided, ask), this.#parts.doerOf(this, ask.n), done)
     } catch (thrown) {
       done(failureOf(thrown, true))
       return () => {}
     }
+  }
+
+  /** A notice is written down where its trace is not: it says what the trace shows of it. */
+  #withoutSecrets(decided: Decided, { step, n }: Ask & { kind: 'do' }): Decided {
+    if (decided.type !== 'notify') return decided
+    const shown = this.#start.showing.decided(step, n)
+    return { type: 'notify', text: isObject(shown) && typeof shown.text === 'string' ? shown.text : WITHHELD }
   }
 
   #ended(): void {

@@ -89,7 +89,7 @@ export interface MacroPorts {
   dispatch(order: MacroOrder): Promise<Ack>
   attributes: MacroAttributes
   live: MacroLive
-  /** @throws Fault with a code */
+  /** @param notice its text without the secrets among the args. @throws Fault with a code */
   notify(notice: { text: string; macroId: number; runId: number; userId: number | null }): Promise<void>
   keeper: RunKeeper
   secrets: Secrets

@@ -162,3 +162,16 @@ t.test('a value of a wrong kind fails its step', async (t) => {
     t.same([run.state, run.end?.code, house.sent], ['failed', 'macro_step_value', []], JSON.stringify([args, x]))
   }
 })
+
+t.test('a notice says nothing of args that are secret, by their names or by where they come to stand', async (t) => {
+  const steps = [
+    say('Door ${args.door} opens with ${args.pin}, ${args.word} and ${args.who}'),
+    { type: 'set', args: { attribute: 'door_pin', value: '${args.word}' } },
+    say('${args.pin}'),
+  ]
+  const house = rig([{ name: 'Tell', steps }])
+  house.values.set('door_pin', { value: '', isSecure: true })
+  start(house, 1, { door: 3, pin: '4711', word: 'sesame', who: { name: 'Ada', api_key: 'k-123' } })
+  await house.clock.run(1000)
+  t.same(house.notices, ['Door 3 opens with null, null and {"name":"Ada","api_key":null}', 'null'])
+})
