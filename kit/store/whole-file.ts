@@ -1,6 +1,6 @@
 /** Files that are replaced whole: after a crash at any instant there is the old file or the new one, never a part. */
 import { chownSync, existsSync, statSync } from 'node:fs'
-import { constants, copyFile, type FileHandle, link, mkdir, open, rename, rm } from 'node:fs/promises'
+import { chmod, constants, copyFile, type FileHandle, link, mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /** The calls to the disk that a save makes, so that a test can make any of them fail. */
@@ -49,13 +49,31 @@ export function temporaryOf(path: string): string {
   return `${path}.tmp`
 }
 
-/** Makes a folder for state, with what is missing above it; for its owner alone. */
+/**
+ * Makes a folder for state, for its owner alone, with what is missing above it. What root makes belongs to the owner of
+ * what it stands in, and is passed through by everybody: a daemon with a user of its own has to reach what the command
+ * line made for it, whatever the umask of root's shell is.
+ */
 export async function makeFolder(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await makeOne(folder, 0o700)
+}
+
+async function makeOne(folder: string, mode: number): Promise<void> {
+  if (existsSync(folder)) return
+  await makeOne(dirname(folder), 0o755)
+  try {
+    // Not by `recursive`, which turns for ever where nothing can be made, as below /proc.
+    await mkdir(folder, { mode })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST' && existsSync(folder)) return
+    throw error
+  }
+  await chmod(folder, mode)
+  belongToFolder(folder)
 }
 
 /**
- * Gives a file that root made to the owner of its folder, so that a daemon with a user of its own can open what the
+ * Gives a file or folder that root made to the owner of its folder, so that a daemon with a user of its own can open what the
  * command line wrote for it. Does nothing for anybody but root.
  */
 export function belongToFolder(path: string): void {
