@@ -109,10 +109,18 @@ export async function readSiteFile(file: string, limits: SiteLimits): Promise<Ui
     return await readFile(file)
   } catch (error) {
     if (error instanceof Fault) throw error
-    const { code } = error as NodeJS.ErrnoException
-    throw new Fault('site_unreadable', `${file} cannot be read (${code})`, { cause: error })
+    const { code = '' } = error as NodeJS.ErrnoException
+    const why = UNREADABLE.get(code) ?? 'the disk does not give it'
+    throw new Fault('site_unreadable', `${file} cannot be read: ${why} (${code})`, { cause: error })
   }
 }
+
+/** Why a file cannot be read, by the system's code. */
+const UNREADABLE: ReadonlyMap<string, string> = new Map([
+  ['ENOENT', 'there is no such file'],
+  ['EACCES', 'the user who runs this may not'],
+  ['EISDIR', 'it is a folder'],
+])
 
 async function removeAll(paths: readonly string[]): Promise<void> {
   for (const path of paths) await rm(path, { force: true })

@@ -27,12 +27,40 @@ function decoded(bytes: Uint8Array): string {
 
 /** The parser's own sentence is not passed on: it quotes what stands there, such as a password. */
 function parsed(text: string): unknown {
+  if (text.trim() === '') throw new Fault('site_not_json', 'the site file is empty')
   try {
     return JSON.parse(text)
+  } catch {
+    throw new Fault('site_not_json', `the site file is no JSON at line ${lineOfFault(text)}`)
+  }
+}
+
+/**
+ * Many of the parser's sentences name no position. So the shortest beginning is looked for that nothing could follow to
+ * make JSON of it: what stands at its end is wrong.
+ */
+function lineOfFault(text: string): string {
+  let good = 0
+  let bad = text.length
+  if (!isBroken(text)) return `${text.trimEnd().split('\n').length}, where it ends too early`
+  while (bad - good > 1) {
+    const middle = Math.floor((good + bad) / 2)
+    // A word that is cut is no fault.
+    if (isBroken(text.slice(0, middle).replace(/[a-z]{1,5}$/, ''))) bad = middle
+    else good = middle
+  }
+  return String(text.slice(0, good).split('\n').length)
+}
+
+/** Whether a text is no beginning of JSON either. */
+function isBroken(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return false
   } catch (error) {
-    const position = /position (\d+)/.exec((error as Error).message)?.[1]
-    const line = position === undefined ? undefined : text.slice(0, Number(position)).split('\n').length
-    throw new Fault('site_not_json', `the site file is no JSON${line === undefined ? '' : ` at line ${line}`}`)
+    const { message } = error as Error
+    const position = /position (\d+)/.exec(message)?.[1]
+    return position === undefined ? !message.startsWith('Unexpected end') : Number(position) < text.length
   }
 }
 

@@ -35,6 +35,30 @@ t.test('what is no JSON is refused with its line and without its text', async (t
   t.throws(() => readSiteText(new Uint8Array([0x22, 0xff, 0x22]), limits), { code: 'site_not_json' })
 })
 
+t.test('the line is that of the fault, whatever the fault is', async (t) => {
+  const before = JSON.stringify(
+    { zone: Array.from({ length: 200 }, (_, n) => ({ name: `Zone ${n}`, elevated: n > 9, max: -1.5e3 })) },
+    null,
+    1,
+  )
+  const lines = before.split('\n').length
+  for (const [what, text, line] of [
+    ['a comma before the end', `{\n"site": [\n{"name": "a"},\n]}`, '4'],
+    ['a comma too many', '{"a": 1,\n,"b": 2}', '2'],
+    ['a word that is none', '{"a":\n true,\n "b": yes}', '3'],
+    ['a cut word', '{"a":\n tru}', '2'],
+    ['single quotes', "{\n'site': []}", '2'],
+    ['a comment', '{\n// zones\n"zone": []}', '2'],
+    ['a line break in a text', '{"a":\n "x\ny"}', '2'],
+    ['something behind the end', '{}\n\n{}', '3'],
+    ['an end that is missing', '{"site": [\n{"name": "a"}\n', '2, where it ends too early'],
+    ['a text without its end', '{"a":\n"b', '2, where it ends too early'],
+    ['a comma late in a long file', `${before.slice(0, -3)},\n]}`, `${lines}`],
+  ] as const)
+    t.throws(() => read(text), { code: 'site_not_json', message: `the site file is no JSON at line ${line}` }, what)
+  t.throws(() => read(' \n'), { message: 'the site file is empty' })
+})
+
 t.test('more bytes than the bound are not looked at', async (t) => {
   t.throws(() => readSiteText(new Uint8Array(limits.bytes + 1), limits), { code: 'site_too_large' })
 })
