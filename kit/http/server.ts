@@ -212,6 +212,14 @@ function errorSender(answerError: AnswerError, headers: () => Record<string, str
   }
 }
 
+/** Why an address cannot be listened on, and what to do, by the system's code. */
+const LISTEN_FAULTS: ReadonlyMap<string, string> = new Map([
+  ['EADDRINUSE', 'something listens there already; stop it, or set http.listen to another port'],
+  ['EADDRNOTAVAIL', 'this machine has no such address; set http.listen to one that it has'],
+  ['ENOTFOUND', 'this name has no address; set http.listen to one that this machine has'],
+  ['EACCES', 'ports below 1024 are for root and who is given the right; set http.listen to a higher one'],
+])
+
 function startable(
   app: FastifyInstance,
   { sockets, longAnswers }: { sockets: Sockets; longAnswers: LongAnswers },
@@ -222,7 +230,10 @@ function startable(
     async listen() {
       const { host, port } = parseListen(config.listen)
       await app.listen({ host, port }).catch((cause: NodeJS.ErrnoException) => {
-        throw new Fault('listen_failed', `cannot listen on ${config.listen}: ${cause.code ?? cause.message}`, { cause })
+        const { code = cause.message } = cause
+        const why = LISTEN_FAULTS.get(code)
+        const sentence = `cannot listen on ${config.listen}: ${why === undefined ? code : `${why} (${code})`}`
+        throw new Fault('listen_failed', sentence, { cause })
       })
       const address = app.server.address()
       const taken = typeof address === 'object' && address ? address.port : port

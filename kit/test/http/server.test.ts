@@ -272,6 +272,9 @@ t.test('says where it listens, and that a taken address cannot be had', async (t
   const { server, port } = await serve(t)
   t.same(server.address(), { host: '127.0.0.1', port, url: `http://127.0.0.1:${port}` })
   await t.rejects(serve(t, { http: { listen: `127.0.0.1:${port}` } }), { code: 'listen_failed', message: /EADDRINUSE/ })
+  const message =
+    /cannot listen on 192\.0\.2\.1:\d+: this machine has no such address; set http\.listen .*EADDRNOTAVAIL/
+  await t.rejects(serve(t, { http: { listen: `192.0.2.1:${port}` } }), { code: 'listen_failed', message })
 })
 
 t.test('tells of each answer between which addresses it went and who asked, refused requests too', async (t) => {
