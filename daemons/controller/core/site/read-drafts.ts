@@ -1,6 +1,7 @@
 /** A site document read table by table and column by column, without asking what its names mean. */
 import type { Column, Table } from '../schema/column.ts'
 import { bookTables, tableOf } from '../schema/registry.ts'
+import { LONGEST_PASSWORD } from '../sign-in-form.ts'
 import { type Draft, emptyDraft, isReference, refuse, type SiteDraft, userLists, type Wish, wish } from './draft.ts'
 import { type FaultList, quoted, type SiteLimits } from './site-faults.ts'
 import { kindOf, type ReadValue, readValue } from './site-value.ts'
@@ -131,7 +132,10 @@ export function wishOf(said: unknown): Wish | string {
 /** @returns whether the key is one that users alone have */
 function readUserKey(reading: Reading, draft: Draft, key: string, said: unknown): boolean {
   if (key === 'password') {
-    if (typeof said === 'string' && said !== '') draft.password = said
+    const length = typeof said === 'string' ? said.length : 1
+    if (length > LONGEST_PASSWORD)
+      reading.faults.add(`${draft.path}.password`, `has ${length} characters, expected 1 to ${LONGEST_PASSWORD}`)
+    else if (typeof said === 'string' && said !== '') draft.password = said
     else if (typeof said === 'number') draft.password = String(said)
     else reading.faults.add(`${draft.path}.password`, `must be text of at least one character`)
     return true

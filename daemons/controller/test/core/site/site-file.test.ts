@@ -245,3 +245,16 @@ t.test('columns and records that the daemon keeps itself may be stated too', asy
   await take({ attribute_history: [{ attribute_id: 1, value: 7, at: 9 }] }, book)
   t.equal(book.rows('attribute_history').length, 3, 'records are added to those there are')
 })
+
+t.test('a password that nobody could sign in with is a fault in its place, like any other', async (t) => {
+  const long = 'x'.repeat(1025)
+  const auth_user = [
+    { username: 'Ada', password: long },
+    { username: 'Bob', password: '' },
+    { username: 'Cid', password: 7 },
+  ]
+  t.same(await faultsOf({ auth_user }), [
+    'auth_user[0].password: has 1025 characters, expected 1 to 1024',
+    'auth_user[1].password: must be text of at least one character',
+  ])
+})
