@@ -13,8 +13,10 @@ import { createTunnelMark } from './api/tunnel-mark.ts'
 import type { House } from './assemble/house.ts'
 import { importParts } from './assemble/import-parts.ts'
 import { type Brought, openRules } from './assemble/rules.ts'
+import { tellWithoutAccounts } from './assemble/set-up.ts'
 import { openUi } from './assemble/ui.ts'
 import type { ControllerConfig } from './config.ts'
+import { isWithoutAccounts } from './core/first-account.ts'
 import { limitsOf } from './core/limit.ts'
 import { AuditFile } from './io/audit-file.ts'
 import { openSiteStore } from './io/database.ts'
@@ -34,9 +36,10 @@ export async function assemble(context: AssembleContext<ControllerConfig>): Prom
   parts.add({ name: 'site', start: () => {}, stop: () => site.close() })
   const server = serverOf(house, openRules(house), metrics)
   parts.add({ name: 'http', start: async () => void (await server.listen()), stop: () => server.close() })
+  parts.add({ name: 'first account', start: () => tellWithoutAccounts(house), stop: () => {} })
   const says = () => ({ role: 'controller', name: 'Plantroom controller' })
   parts.add(createPresence({ ...context, daemon: 'controller', port: () => server.address().port, says }).part)
-  return { status: () => statusLine(audit) }
+  return { status: () => statusLine(house) }
 }
 
 function serverOf(house: House, brought: Brought, metrics: Metrics): HttpServer {
@@ -71,7 +74,9 @@ function serverOf(house: House, brought: Brought, metrics: Metrics): HttpServer 
   })
 }
 
-function statusLine(audit: AuditFile): string {
+function statusLine({ audit, site }: House): string {
   const { isFailing, written } = audit.counts()
-  return isFailing ? 'the audit cannot be written: no command is taken' : `${written} calls recorded since the start`
+  if (isFailing) return 'the audit cannot be written: no command is taken'
+  if (isWithoutAccounts(site.book)) return 'nobody can sign in yet: open the page and make the first account'
+  return `${written} calls recorded since the start`
 }

@@ -1,6 +1,7 @@
 /** The controller as a process. */
 import { daemon } from '#kit/run/daemon.ts'
 import { checkState } from './assemble/check-state.ts'
+import { openAccounts } from './assemble/open-accounts.ts'
 import { refusals, siteCommands } from './assemble/site-commands.ts'
 import { assemble } from './assemble.ts'
 import { config, DEFAULT_PORT } from './config.ts'
@@ -10,9 +11,11 @@ export default daemon({
   title: 'Building controller',
   defaultPort: DEFAULT_PORT,
   config,
+  statusPath: '/api/version',
   takesImport: true,
   commands: siteCommands,
   refusals,
+  openAccounts,
   checkState,
   assemble,
 })

@@ -45,6 +45,17 @@ export interface Assembled {
   isHealthy?(): boolean
 }
 
+/** The accounts of a daemon that is stopped, for who is locked out. */
+export interface KeptAccounts {
+  usernames: readonly string[]
+  /**
+   * Gives one of them a new password; where there is none, makes the first one, an administrator. On the disk when it
+   * resolves.
+   */
+  setPassword(username: string, password: string): Promise<void>
+  close(): Promise<void>
+}
+
 /** What a daemon's `main.ts` says of it. */
 export interface DaemonOptions<Schema extends TObject> {
   /** Folder, unit, bundle, TOML file and command are called this. */
@@ -54,12 +65,16 @@ export interface DaemonOptions<Schema extends TObject> {
   config: Schema
   /** The name of the only user it has, where it has no others. */
   onlyUser?: string
+  /** Where it tells its version to whoever asks. Default `/api/status`. */
+  statusPath?: string
   /** Whether it takes `--import FILE`. */
   takesImport?: boolean
   /** What its program does besides running: `plantroom <name> <command>`. */
   commands?: readonly DaemonCommand<Static<Schema>>[]
   /** Codes of faults in what it was given, by which nothing was started or changed: it ends with 2 then. */
   refusals?: readonly string[]
+  /** Opens the accounts of a daemon that is stopped, where it keeps them by itself and not in users.json. */
+  openAccounts?(stateFolder: string): Promise<KeptAccounts>
   /**
    * Whether the daemon could start with the files of a folder, which are whole: asked of a backup before it is put back.
    * @throws Fault `bad_backup`, which names the file below the folder and not the folder
@@ -76,6 +91,9 @@ export interface Daemon {
   defaultPort: number
   config: TObject
   onlyUser: string | undefined
+  statusPath: string
+  /** Both as in DaemonOptions. */
+  openAccounts?(stateFolder: string): Promise<KeptAccounts>
   checkState?(folder: string): Promise<void> | void
   /** Runs until told to stop. @returns the exit code; see exit-codes.ts */
   run(argv: readonly string[]): Promise<number>
@@ -89,6 +107,8 @@ export function daemon<Schema extends TObject>(options: DaemonOptions<Schema>): 
     defaultPort: options.defaultPort,
     config: options.config,
     onlyUser: options.onlyUser,
+    statusPath: options.statusPath ?? '/api/status',
+    openAccounts: options.openAccounts,
     checkState: options.checkState,
     run: (argv) => run(options, argv),
   }

@@ -9,10 +9,11 @@ import { Fault } from '#kit/fault.ts'
 import { createJournal } from '#kit/journal.ts'
 import { createLog } from '#kit/log.ts'
 import { stateFolderOf } from '#kit/run/arguments.ts'
+import type { KeptAccounts } from '#kit/run/daemon.ts'
 import { exitCodes } from '#kit/run/exit-codes.ts'
 import { lockState } from '#kit/run/state-lock.ts'
 import { makeFolder } from '#kit/store/whole-file.ts'
-import { type Command, parseCommand, requireWords } from './command.ts'
+import { type Command, parseCommand, requireWords, type World } from './command.ts'
 import { loadDaemon } from './daemons.ts'
 
 const form = 'password DAEMON [--state DIR] [--user NAME]'
@@ -23,6 +24,9 @@ const MOST_CHARACTERS = 256
 
 /** The same as the API asks of a new name. */
 const isUserName = (text: string) => Value.Check(userName, text)
+
+/** Names that a sentence lists. */
+const MOST_NAMES = 20
 
 /** The journal is only added to here; its daemon cuts it to the length in its settings. */
 const JOURNAL_ENTRIES = 1_000_000
@@ -42,19 +46,15 @@ Exit codes: 0 changed, 1 the state cannot be written or the daemon runs, 2 wrong
     const { values, positionals } = parseCommand(argv, { state: { type: 'string' }, user: { type: 'string' } })
     requireWords(positionals, 1, 1, form)
     const [name = ''] = positionals
-    const { onlyUser } = await loadDaemon(world.daemonsFolder, name)
+    const { onlyUser, openAccounts = openUsersFile } = await loadDaemon(world.daemonsFolder, name)
     if (onlyUser !== undefined && values.user !== undefined && values.user !== onlyUser)
       throw new Fault('bad_usage', `the only user of ${name} is ${onlyUser}`)
     const folder = resolve(values.state ?? stateFolderOf({ name, env: world.env }))
     await makeFolder(folder)
     const lock = lockState(folder)
     try {
+      const username = await setPassword(await openAccounts(folder), values.user, world)
       const log = createLog({ level: 'warning' })
-      const file = createUsersFile(folder, log)
-      const users = await file.load()
-      const username = usernameOf(users, values.user)
-      const text = checked(await world.readPassword(`New password for ${username}`))
-      await file.save(withPassword(users, username, await hashPassword(text), systemClock))
       const journal = createJournal({ folder, clock: systemClock, log, maxEntries: JOURNAL_ENTRIES })
       journal.record({ who: 'plantroom', from: 'console', what: 'password changed', target: username })
       await journal.close()
@@ -66,9 +66,19 @@ Exit codes: 0 changed, 1 the state cannot be written or the daemon runs, 2 wrong
   },
 }
 
-function usernameOf({ users }: UsersFile, wanted: string | undefined): string {
-  const names = users.map(({ username }) => username)
-  if (users.length === 0) {
+/** @returns whose it is now */
+async function setPassword(accounts: KeptAccounts, wanted: string | undefined, world: World): Promise<string> {
+  try {
+    const username = usernameOf(accounts.usernames, wanted)
+    await accounts.setPassword(username, checked(await world.readPassword(`New password for ${username}`)))
+    return username
+  } finally {
+    await accounts.close()
+  }
+}
+
+function usernameOf(names: readonly string[], wanted: string | undefined): string {
+  if (names.length === 0) {
     if (wanted !== undefined && !isUserName(wanted))
       throw new Fault(
         'bad_usage',
@@ -76,11 +86,28 @@ function usernameOf({ users }: UsersFile, wanted: string | undefined): string {
       )
     return wanted ?? 'admin'
   }
-  if (wanted === undefined && users.length === 1) return names[0] ?? ''
-  if (wanted === undefined) throw new Fault('bad_usage', `say which user with --user; there are: ${names.join(', ')}`)
+  if (wanted === undefined && names.length === 1) return names[0] ?? ''
+  if (wanted === undefined) throw new Fault('bad_usage', `say which user with --user; there are: ${listOf(names)}`)
   if (!names.includes(wanted))
-    throw new Fault('bad_usage', `there is no user ${JSON.stringify(wanted)}; there are: ${names.join(', ')}`)
+    throw new Fault('bad_usage', `there is no user ${JSON.stringify(wanted)}; there are: ${listOf(names)}`)
   return wanted
+}
+
+function listOf(names: readonly string[]): string {
+  const more = names.length - MOST_NAMES
+  return names.slice(0, MOST_NAMES).join(', ') + (more > 0 ? ` and ${more} more` : '')
+}
+
+/** What most daemons have: users.json. */
+async function openUsersFile(folder: string): Promise<KeptAccounts> {
+  const file = createUsersFile(folder, createLog({ level: 'warning' }))
+  const users = await file.load()
+  return {
+    usernames: users.users.map(({ username }) => username),
+    setPassword: async (username, text) =>
+      file.save(withPassword(users, username, await hashPassword(text), systemClock)),
+    close: async () => {},
+  }
 }
 
 function checked(text: string): string {

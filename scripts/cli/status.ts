@@ -65,25 +65,25 @@ async function statusOf(
   config: string | undefined,
   sets: readonly string[],
 ): Promise<DaemonStatus> {
-  const { config: schema } = await loadDaemon(world.daemonsFolder, name)
+  const { config: schema, statusPath } = await loadDaemon(world.daemonsFolder, name)
   const unit = await unitState(name)
   const silent = { daemon: name, unit, version: null, name: null, uptimeMs: null }
   try {
     const file = config ?? configFileOf(name)
     const { value } = await loadConfig({ schema, file, mustExist: config !== undefined, sets })
     const url = urlOfListen(parseListen((value as { http: { listen: string } }).http.listen))
-    return { ...silent, url, ...(await ask(url)) }
+    return { ...silent, url, ...(await ask(`${url}${statusPath}`)) }
   } catch (error) {
     if (!(error instanceof Fault && error.code === 'config_refused')) throw error
     return { ...silent, url: null, health: 'settings refused' }
   }
 }
 
-/** Asks `GET /api/status`, which needs no credentials. */
+/** Asks where the daemon tells its version, which needs no credentials. */
 async function ask(url: string): Promise<Pick<DaemonStatus, 'health'> & Partial<DaemonStatus>> {
   let answer: Response
   try {
-    answer = await fetch(`${url}/api/status`, { signal: AbortSignal.timeout(ANSWER_MS), redirect: 'error' })
+    answer = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS), redirect: 'error' })
   } catch {
     return { health: 'no answer' }
   }

@@ -49,6 +49,8 @@ export interface UiRouteSpec<Asked> {
   method: Route['method']
   path: string
   summary: string
+  /** Only where the request names an own address or name of this box. */
+  ownHostOnly?: boolean
   handle(ask: Asked): Promise<UiAnswer> | UiAnswer
 }
 
@@ -68,6 +70,8 @@ export const UI_FAULT_STATUS: Readonly<Record<string, number>> = {
   not_elevated: 403,
   pending_changed: 409,
   pending_refused: 422,
+  already_set_up: 409,
+  setup_remote: 403,
 }
 
 /** The same with those of kit that can come out of a handler here, for the record. */
@@ -80,6 +84,8 @@ const REASONS: ReadonlyMap<string, AuditReason> = new Map<string, AuditReason>([
   ['not_elevated', 'elevation_denied'],
   ['foreign_origin', 'foreign_origin'],
   ['bad_fields', 'malformed_body'],
+  ['already_set_up', 'unauthorized'],
+  ['setup_remote', 'remote_denied'],
 ])
 
 /** A call that was granted. */
@@ -98,6 +104,7 @@ export function createUiGate(parts: UiGateParts): UiGate {
       path: spec.path,
       who: 'anyone',
       sameOriginOnly: true,
+      ...(spec.ownHostOnly ? { ownHostOnly: true } : {}),
       summary: spec.summary,
       // Read by the handler, behind the gate: what is wrong with it is recorded like any other refusal.
       ...(spec.method === 'GET' ? { query: ANYTHING } : { body: ANYTHING }),

@@ -9,7 +9,7 @@ import type { AuditLog } from '../core/audit.ts'
 import type { LiveBook } from '../core/live.ts'
 import type { Book } from '../core/row.ts'
 import type { Origin } from '../core/session.ts'
-import type { UiAudit, UiControl, UiPending, UiPeople, UiRest } from '../core/ui-ports.ts'
+import type { UiAudit, UiControl, UiPending, UiPeople, UiRest, UiSetUp } from '../core/ui-ports.ts'
 import type { FeedLimits } from '../core/zone-feed.ts'
 import { uiAdminRoutes } from './ui-admin-routes.ts'
 import { createUiGate } from './ui-gate.ts'
@@ -27,6 +27,7 @@ export interface UiLimits extends FeedLimits {
 /** What the pages stand on. */
 export interface UiParts {
   people: UiPeople
+  setUp: UiSetUp
   control: UiControl
   audit: AuditLog & UiAudit
   rest: UiRest
@@ -55,13 +56,13 @@ export interface Ui {
 
 /** Puts them together over the ports; nothing is opened or timed before a page comes. */
 export function createUi(parts: UiParts): Ui {
-  const { people, book, isSecure, clock, limits } = parts
+  const { people, setUp, book, isSecure, clock, limits } = parts
   const tickets = createTickets<UiCaller>({ clock, lifeMs: limits.ticketLifeMs, max: limits.maxTickets })
   const live = createUiLive(parts)
   const gate = createUiGate(parts)
   return {
     routes: [
-      ...uiSessionRoutes(gate, { people, book, tickets, isSecure, ended: live.closeEnded }),
+      ...uiSessionRoutes(gate, { people, setUp, book, tickets, isSecure, ended: live.closeEnded }),
       ...uiZoneRoutes(gate, { ...parts, now: () => clock.epochMs() }),
       ...uiAdminRoutes(gate, parts),
     ],

@@ -4,14 +4,16 @@ import type { Tickets } from '#kit/http/tickets.ts'
 import type { Outcome } from '../core/outcome.ts'
 import { personView, siteView } from '../core/person.ts'
 import type { Book } from '../core/row.ts'
-import type { UiPeople } from '../core/ui-ports.ts'
-import { cookieOf, dropHandoff, dropPlanted, dropSession, HANDOFF_COOKIE, keepSession } from './ui-cookies.ts'
+import type { UiPeople, UiSetUp } from '../core/ui-ports.ts'
+import { cookieOf, dropHandoff, dropSession, HANDOFF_COOKIE, keepSession } from './ui-cookies.ts'
 import { granted, type UiAnswer, type UiAsk, type UiGate } from './ui-gate.ts'
 import type { UiCaller } from './ui-live.ts'
+import { uiSetUpRoute } from './ui-set-up-route.ts'
 
 /** What these routes stand on. */
 export interface UiSessionParts {
   people: UiPeople
+  setUp: UiSetUp
   book: Book
   tickets: Tickets<UiCaller>
   /** Pages come by TLS, so that cookies never go without. */
@@ -22,7 +24,7 @@ export interface UiSessionParts {
 
 /** Routes by which a session begins and ends. @source document 1, POST /api/token and Handoff nonce */
 export function uiSessionRoutes(gate: UiGate, parts: UiSessionParts): Route[] {
-  const { people, book, tickets, isSecure, ended } = parts
+  const { people, setUp, book, tickets, isSecure, ended } = parts
   return [
     gate.open({
       method: 'POST',
@@ -33,6 +35,10 @@ export function uiSessionRoutes(gate: UiGate, parts: UiSessionParts): Route[] {
         if (named) ask.calledBy(named)
         return begin(parts, ask, await people.signIn(ask.body, ask.from))
       },
+    }),
+    uiSetUpRoute(gate, {
+      setUp,
+      signIn: async (ask, credentials) => begin(parts, ask, await people.signIn(credentials, ask.from)),
     }),
     gate.open({
       method: 'POST',
@@ -55,11 +61,13 @@ export function uiSessionRoutes(gate: UiGate, parts: UiSessionParts): Route[] {
     gate.open({
       method: 'GET',
       path: '/ui/site',
-      summary: 'What the name plate says, and who is signed in, null for nobody: what a page asks first',
+      summary:
+        'What the name plate says, who is signed in, and whether the first account is to be made: what a page asks first',
       handle(ask) {
         const session = ask.token === undefined ? undefined : people.sessionOf(ask.token, ask.from)
         if (session) ask.calledBy(session)
-        return granted({ ...siteView(book), me: session ? personView(book, session) : null })
+        const me = session ? personView(book, session) : null
+        return granted({ ...siteView(book), me, ...(setUp.isNeeded() ? { setup: true } : {}) })
       },
     }),
     gate.signed({

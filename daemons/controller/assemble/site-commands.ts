@@ -7,6 +7,7 @@ import { exitCodes } from '#kit/run/exit-codes.ts'
 import { lockState, type StateLock } from '#kit/run/state-lock.ts'
 import { makeFolder, replaceFile } from '#kit/store/whole-file.ts'
 import type { ControllerConfig } from '../config.ts'
+import { isWithoutAccounts } from '../core/first-account.ts'
 import { limitsOf } from '../core/limit.ts'
 import { exportSite } from '../core/site/export-site.ts'
 import { openSiteStore, type SiteStore } from '../io/database.ts'
@@ -24,6 +25,7 @@ export const refusals: readonly string[] = [
   'site_not_json',
   'site_faults',
   'no_site',
+  'nobody_to_apply',
   'unknown_macro',
   'macro_args',
 ]
@@ -83,14 +85,24 @@ async function importFile({ config, stateFolder, words, options, out }: Call): P
     }
     const becomes = lock === undefined ? 'pending' : 'now'
     const mode = options.has('replace') ? 'replace' : 'merge'
-    const count = await withStore({ config, stateFolder }, (store) =>
-      importInto(store, bytes, parts, { mode, becomes, author: 'command line' }),
-    )
+    const count = await withStore({ config, stateFolder }, (store) => {
+      if (becomes === 'pending') refuseWithoutAccounts(store)
+      return importInto(store, bytes, parts, { mode, becomes, author: 'command line' })
+    })
     out(`${importWords(count, becomes)}\n`)
     return exitCodes.fine
   } finally {
     lock?.release()
   }
+}
+
+/** What waits is applied on the page, by somebody who signs in. @throws Fault `nobody_to_apply` */
+function refuseWithoutAccounts({ book }: SiteStore): void {
+  if (isWithoutAccounts(book))
+    throw new Fault(
+      'nobody_to_apply',
+      'The controller runs, and nobody can sign in to apply what waits: stop it, import again, and start it',
+    )
 }
 
 function importWords(count: number, becomes: 'pending' | 'now'): string {

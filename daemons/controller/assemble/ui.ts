@@ -13,6 +13,7 @@ import type { StagedDifference } from '../io/database.ts'
 import { auditBook } from './audit-list.ts'
 import type { House } from './house.ts'
 import type { Brought } from './rules.ts'
+import { openSetUp } from './set-up.ts'
 
 export function openUi(house: House, brought: Brought): Ui {
   const { context, audit, site } = house
@@ -21,6 +22,7 @@ export function openUi(house: House, brought: Brought): Ui {
   const isTunnel = createTunnelMark(config.tunnel)
   const ui = createUi({
     people: peopleOf(brought),
+    setUp: openSetUp(house, brought),
     control: { command: control.command, macro: control.runMacro, scope: control.scope },
     audit: auditBook(audit, config.audit.search_rows),
     rest: restOf(house, brought.isRestEnabled),

@@ -26,6 +26,17 @@ export interface UiPeople {
   sessionOf(token: string, from: Origin, isUse?: boolean): Session | undefined
 }
 
+/** The first account. */
+export interface UiSetUp {
+  /** True while there is no account at all. */
+  isNeeded(): boolean
+  /**
+   * Makes it, an administrator; durable when the promise resolves.
+   * @throws Fault `already_set_up` where somebody else was first
+   */
+  begin(form: { username: string; password: string; siteName: string; timeZone: string | null }): Promise<void>
+}
+
 /** Commands and macros, by the gates of document 1. */
 export interface UiControl {
   /** @param body as sent to /api/control/command, of any shape */

@@ -36,6 +36,8 @@ export interface FakeHouse {
   /** Sessions by token. */
   sessions: Map<string, string>
   nonces: Map<string, string>
+  /** What the first account was made of. */
+  made: Parameters<UiParts['setUp']['begin']>[0][]
   /** Bodies of commands and macros, as they came. */
   asked: { what: 'command' | 'macro'; by: string; body: unknown }[]
   /** Answers of the rules to commands; the first that is there is taken. */
@@ -63,6 +65,7 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
     records: [],
     sessions: new Map(),
     nonces: new Map(),
+    made: [],
     asked: [],
     answers: [],
     pending: [],
@@ -92,6 +95,7 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
     },
     pending: pendingOf(house),
     book: bookOf(house, revisions),
+    setUp: setUpOf(house),
     live: liveOf(house, listeners),
     clock,
     isSecure: false,
@@ -146,6 +150,23 @@ function pendingOf(house: State): UiParts['pending'] {
     },
     async discard() {
       clear()
+    },
+  }
+}
+
+function setUpOf(house: State): UiParts['setUp'] {
+  return {
+    isNeeded: () => house.people.size === 0,
+    async begin(form) {
+      house.made.push(form)
+      const { username, password } = form
+      house.people.set(username, {
+        id: 1,
+        password,
+        isElevated: true,
+        functions: ['command', 'macro', 'query'],
+        scope: 'all',
+      })
     },
   }
 }

@@ -26,6 +26,14 @@ export interface SignInForm {
   two_factor_token?: string
 }
 
+/** The first account; `site` where no site is named yet. */
+export interface SetUpForm {
+  username: string
+  password: string
+  site?: string
+  time_zone?: string
+}
+
 /** One call as it was recorded. */
 export interface AuditEntry {
   id: number
@@ -87,7 +95,9 @@ const LONG_MS = 30_000
 /** Every call of the pages. Each throws CallFault for a refusal and NoContact where no answer came. */
 export const api = {
   me: () => call<PersonView>('GET /ui/me', undefined, { isSignIn: true }),
-  site: () => call<SiteView & { me: PersonView | null }>('GET /ui/site', undefined, { isSignIn: true }),
+  site: () =>
+    call<SiteView & { me: PersonView | null; setup?: boolean }>('GET /ui/site', undefined, { isSignIn: true }),
+  setUp: (form: SetUpForm) => call<SignInAnswer>('POST /ui/setup', form, { isSignIn: true, answerMs: DEVICE_MS }),
   handoff: () => call<SignInAnswer>('POST /ui/handoff', undefined, { isSignIn: true }),
   signIn: (form: SignInForm) => call<SignInAnswer>('POST /ui/sign-in', form, { isSignIn: true, answerMs: DEVICE_MS }),
   signOut: () => call<unknown>('POST /ui/sign-out', undefined, { isSignIn: true }),

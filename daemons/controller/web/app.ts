@@ -9,13 +9,14 @@ import { lazy } from '#kit/web/lazy.ts'
 import { goTo, linkTo, place } from '#kit/web/route.ts'
 import { type Entry, type PlateFacts, plate, Shell } from '#kit/web/shell.ts'
 import type { PersonView } from '../core/person.ts'
-import { isSignedOut, me, site } from './session.ts'
+import { isSignedOut, me, needsAccount, site } from './session.ts'
 import { allZones, list, pendingCount } from './state.ts'
 import { shortVerdict } from './zone-words.ts'
 import { ZonesPage } from './zones-page.ts'
 
 const SignIn = lazy(async () => (await import('./sign-in.ts')).SignIn)
 const SignedOut = lazy(async () => (await import('./sign-in.ts')).SignedOut)
+const SetUp = lazy(async () => (await import('./set-up.ts')).SetUp)
 const PendingPage = lazy(async () => (await import('./pending-page.ts')).PendingPage)
 const AuditPage = lazy(async () => (await import('./audit-page.ts')).AuditPage)
 const SystemPage = lazy(async () => (await import('./system-page.ts')).SystemPage)
@@ -34,6 +35,7 @@ const ENTRIES: readonly { word: string; label: string; icon: IconName; key: stri
 export function App(): VNode {
   const person = me.value
   if (person) return html`<${Signed} person=${person} />`
+  if (person === null && needsAccount.value) return html`<${SetUp} plate=${plate(plateFacts())} />`
   if (person === null) return html`<${SignIn} plate=${plate(plateFacts())} />`
   const wait = isLost.value
     ? say(

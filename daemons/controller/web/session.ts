@@ -10,6 +10,9 @@ export const site = signal<SiteView | null>(null)
 /** True while the controller refuses the session that was good before: the dialog over the page asks again. */
 export const isSignedOut = signal(false)
 
+/** True while the controller has no account at all, so that the first is to be made. */
+export const needsAccount = signal(false)
+
 let waiting: (() => void)[] = []
 
 /** Somebody signed in; what waited for that goes on. */

@@ -9,7 +9,7 @@ import type { ZoneMessage } from '../core/zone-feed.ts'
 import type { ZoneState, ZoneView } from '../core/zone-view.ts'
 import { api, type Zones } from './api.ts'
 import { openLive } from './live.ts'
-import { isSignedOut, me, signedIn, signedOut, site } from './session.ts'
+import { isSignedOut, me, needsAccount, signedIn, signedOut, site } from './session.ts'
 
 /** How often it is looked whether there is contact; the live socket tells it by itself. */
 export const LOOK_MS = 2500
@@ -72,7 +72,8 @@ async function attend(): Promise<void> {
 
 /** Finds out who is here: by the session, by what another system left, or nobody. */
 async function begin(): Promise<void> {
-  const { me: person, ...place } = await api.site()
+  const { me: person, setup = false, ...place } = await api.site()
+  needsAccount.value = setup
   site.value = place
   if (person) return signedIn(person)
   const answer = await api.handoff().catch((thrown: unknown) => {

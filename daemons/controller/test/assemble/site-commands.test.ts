@@ -104,6 +104,19 @@ t.test('an import while a controller runs waits for Apply All', async (t) => {
   await t.rejects(place.run('import', place.file({ zone: [{ name: 'Roof' }] })), { code: 'pending_waiting' })
 })
 
+t.test(
+  'an import into a controller that runs and that nobody can sign in to is refused, with what to do',
+  async (t) => {
+    const place = placeOf(t)
+    await place.run('import', place.file({ zone: [{ name: 'Hall' }] }))
+    const lock = lockState(place.state)
+    t.teardown(() => lock.release())
+    const message = /nobody can sign in to apply what waits: stop it, import again, and start it/
+    await t.rejects(place.run('import', place.file(small)), { code: 'nobody_to_apply', message })
+    t.equal(await withStore(place, ({ pending }) => pending.list().length), 0)
+  },
+)
+
 t.test('an import beside a controller that makes its first site is refused', async (t) => {
   const place = placeOf(t)
   mkdirSync(place.state)

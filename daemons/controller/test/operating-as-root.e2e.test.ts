@@ -1,0 +1,43 @@
+/** The command line as root, beside a controller with a user of its own, as systemd gives it one. */
+import { chownSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { startDaemon } from '#kit/test/running-daemon.ts'
+import { placeOf, plantroom, post, SETS, tokenOf } from './operating.ts'
+
+const cannot = process.geteuid?.() === 0 ? false : 'only root starts a daemon as another user'
+const UID = 64_123
+
+t.test('what root does on the command line stays the daemon’s own', { skip: cannot, timeout: 90_000 }, async (t) => {
+  const { folder, file, state } = placeOf(t)
+  chownSync(folder, UID, UID)
+  const within = ['setpriv', `--reuid=${UID}`, `--regid=${UID}`, '--clear-groups']
+  const start = () => startDaemon(t, 'controller', { stateFolder: state, sets: SETS, within })
+  const place = ['--state', state, '--config', '/dev/null']
+  const others = () => ['.', ...readdirSync(state)].filter((name) => statSync(join(state, name)).uid !== UID)
+
+  t.match(await plantroom(['controller', 'import', file, ...place]), { code: 0 })
+  t.same(others(), [], 'a first import')
+  const first = await start()
+  t.match(await tokenOf(first), /^\w{32}$/)
+  writeFileSync(file, JSON.stringify({ zone: [{ name: 'Attic', device_id: 'Rack' }] }))
+  t.match(await plantroom(['controller', 'import', file, ...place]), { code: 0, said: /1 change pending/ })
+  t.same(others(), [], 'an import while it runs')
+  await first.stop('SIGKILL')
+  t.match(await plantroom(['controller', 'export', join(folder, 'out.json'), ...place]), { code: 0 })
+  t.match(await plantroom(['backup', 'controller', '--state', state, join(folder, 'b.tar.gz')]), { code: 0 })
+  t.same(others(), [], 'an export and a backup of what a crash left')
+  t.match(await plantroom(['password', 'controller', '--state', state, '--user', 'ada'], 'another long one\n'), {
+    code: 0,
+  })
+  t.same(others(), [], 'a new password')
+  const second = await start()
+  t.match(await tokenOf(second, 'ada', 'another long one'), /^\w{32}$/)
+  await second.stop()
+  t.match(await plantroom(['restore', 'controller', '--state', state, join(folder, 'b.tar.gz')]), { code: 0 })
+  t.same(others(), [], 'a restore')
+  const third = await start()
+  t.match(await tokenOf(third), /^\w{32}$/, 'the password of the backup')
+  const { body } = await post(third, '/api/control/command', { zone: 'Hall', level: 4 }, await tokenOf(third))
+  t.match(body, { success: true })
+})

@@ -1,0 +1,71 @@
+/** The first account, made where nobody could sign in: name, password and what the building is called. */
+import type { VNode } from 'preact'
+import { Act } from '#kit/web/button.ts'
+import { CallFault } from '#kit/web/call.ts'
+import { isLost } from '#kit/web/contact.ts'
+import { input, refusal, toggle } from '#kit/web/field.ts'
+import { type Form, useForm } from '#kit/web/form.ts'
+import { type Child, html } from '#kit/web/html.ts'
+import { lamp } from '#kit/web/lamp.ts'
+import { api } from './api.ts'
+import { needsAccount, signedIn, site } from './session.ts'
+
+/** The controller has the last word; this one spares a way there. */
+const LEAST_PASSWORD = 8
+
+/** The first page of a controller without accounts. @param plate the name plate */
+export function SetUp({ plate }: { plate: Child }): VNode {
+  const form = useForm({ username: 'admin', password: '', isShown: false, site: '' })
+  // A site file without accounts names the building already.
+  const isNamed = site.value?.name != null
+  const submit = (event: Event) => {
+    event.preventDefault()
+    void form.submit(() => setUp(form, isNamed))
+  }
+  return html`<main class="alone" id="main"><div class="alone-in">${plate}
+    <form class="panel" onSubmit=${submit} novalidate><div class="in stack">
+      <h1>Who looks after this building?</h1>
+      <p class="soft">Nobody can sign in yet. This makes the first account, an administrator. To take in a site file that has
+        accounts instead: stop the controller, <span class="mono">plantroom controller import FILE</span>, start it again.</p>
+      ${input({ form, name: 'username', label: 'User name', autocomplete: 'username', kind: 'wide', first: true })}
+      ${input({ form, name: 'password', label: 'Password', type: form.values.value.isShown ? 'text' : 'password', autocomplete: 'new-password', hint: `At least ${LEAST_PASSWORD} characters.`, kind: 'wide' })}
+      ${toggle({ form, name: 'isShown', label: 'Show password' })}
+      ${isNamed ? null : input({ form, name: 'site', label: 'Name of the building', kind: 'wide', hint: 'Stands on the plate of every page: Harbour House.' })}
+      ${refusal(form)}
+      <${Act} kind="primary" type="submit" waits=${form.isBusy.value}>Make the account</${Act}>
+    </div></form>
+    <p class="small soft contact-line" role="status">${isLost.value ? html`${lamp('warn')} No contact with this controller. It is tried again by itself.` : null}</p></div></main>`
+}
+
+async function setUp(form: Form, isNamed: boolean): Promise<void> {
+  const { username, password, site: name } = form.values.value
+  checkHere(String(username).trim(), String(password))
+  try {
+    const answer = await api.setUp({
+      username: String(username).trim(),
+      password: String(password),
+      ...(isNamed || String(name).trim() === '' ? {} : { site: String(name).trim() }),
+      ...timeZone(),
+    })
+    needsAccount.value = false
+    if ('signed_in' in answer && answer.signed_in) signedIn(answer)
+  } catch (thrown) {
+    // Somebody else was first: what is left is to sign in.
+    if (!(thrown instanceof CallFault && thrown.code === 'already_set_up')) throw thrown
+    needsAccount.value = false
+  }
+}
+
+function checkHere(username: string, password: string): void {
+  const fields: Record<string, string> = {}
+  if (username === '') fields.username = 'A name is needed to sign in with.'
+  if (password.length < LEAST_PASSWORD)
+    fields.password = `The password has ${password.length} characters, at least ${LEAST_PASSWORD} are needed.`
+  if (Object.keys(fields).length > 0) throw new CallFault(400, { error: 'bad_fields', fields })
+}
+
+/** Who sets a building up stands in it. */
+function timeZone(): { time_zone?: string } {
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
+  return timeZone === undefined ? {} : { time_zone: timeZone }
+}
