@@ -13,7 +13,7 @@ readonly root=$work/$suite
 # GStreamer, ALSA and ptp4l are what sound needs: recommended by the package, which dpkg does not install by itself.
 readonly packages=systemd-sysv,udev,curl,procps,init-system-helpers,dbus,iproute2,gstreamer1.0-plugins-base,gstreamer1.0-plugins-good,libasound2t64,linuxptp
 # Seconds for the container's whole life, boot and end included.
-readonly bound_s=420
+readonly bound_s=600
 
 [ "$(id -u)" = 0 ] || { echo 'make system-test needs root: sudo make system-test' >&2; exit 3; }
 deb=${1:-$(ls -t build/plantroom_*_"$(dpkg --print-architecture)".deb | head -n 1)}

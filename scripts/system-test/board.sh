@@ -16,11 +16,6 @@ board_state_is_its_own() {
   ls -lanR "$folder"
   [ -L /var/lib/plantroom/board ] && [ -z "$(find "$folder" -perm /077 -not -type l)" ]
 }
-board_comes_back_after_sigkill() {
-  local pid
-  pid=$(show MainPID)
-  kill -KILL "$pid" && until_true 10 has_new_pid "$pid" && until_true 10 is_active && until_true 5 board_answers
-}
 
 # ask USER GROUPS LINE: asks the helper as somebody, and prints the answer.
 ask() {
@@ -218,7 +213,7 @@ promise 'it is started under Type=notify, and says how it is' started_by_notify
 promise 'it runs as a user made for it (DynamicUser)' runs_as_nobodys_user
 promise 'its exposure is 2.0 or lower' little_is_exposed
 promise 'nobody else reads its state' board_state_is_its_own
-promise 'after SIGKILL it comes back' board_comes_back_after_sigkill
+promise 'after SIGKILL it comes back' comes_back_after KILL 10 board_answers
 promise 'the helper is started by who asks, and not before' helper_is_asked_for
 promise 'the helper answers its group' helper_answers_its_group
 promise 'the helper refuses others, by its socket' helper_refuses_others

@@ -26,28 +26,6 @@ state_is_its_own() {
   ls -lanR "$folder"
   [ -L /var/lib/plantroom/gateway ] && [ -z "$(find "$folder" -perm /077 -not -type l)" ]
 }
-comes_back_after_sigkill() {
-  local pid
-  pid=$(show MainPID)
-  kill -KILL "$pid" && until_true 10 has_new_pid "$pid" && until_true 10 is_active && until_true 5 answers && is_set_up
-}
-comes_back_after_it_hangs() {
-  local pid
-  pid=$(show MainPID)
-  # Frozen: no ping reaches the watchdog (20 s in the unit).
-  kill -STOP "$pid" && until_true 40 has_new_pid "$pid" && until_true 10 is_active && until_true 5 answers
-}
-wrong_settings_do_not_loop() {
-  echo 'no_such_key = 1' >>/etc/plantroom/gateway.toml
-  systemctl restart "$unit"
-  sleep 3
-  local state restarts
-  state=$(show ActiveState) restarts=$(show NRestarts)
-  sed -i '$d' /etc/plantroom/gateway.toml
-  echo "state $state, $restarts restarts"
-  journalctl --no-pager --quiet --lines=5 --unit "$unit"
-  [ "$state" = failed ] && systemctl restart "$unit" && until_true 10 answers
-}
 # Where Modbus TCP is expected; any listener shows the right.
 listens_on_port_502() {
   printf '[http]\nlisten = "127.0.0.1:502"\n' >/run/gateway-502.toml
@@ -59,9 +37,6 @@ listens_on_port_502() {
   local code=$?
   rm -r /run/systemd/system/plantroom-gateway.service.d /run/gateway-502.toml
   systemctl daemon-reload && systemctl restart "$unit" && until_true 10 answers && return "$code"
-}
-stops_when_told() {
-  systemctl stop "$unit" && [ "$(show Result)" = success ] && [ "$(show ExecMainStatus)" = 0 ] && systemctl start "$unit"
 }
 reinstalls_over_itself() { dpkg --install /bed/plantroom.deb && until_true 15 answers && is_set_up; }
 remove_stops_and_keeps_state() {
@@ -86,13 +61,17 @@ promise 'its exposure is 2.0 or lower' little_is_exposed
 promise 'it is set up over HTTP' set_up
 promise 'what was set up outlives a restart' setup_outlives_a_restart
 promise 'nobody else reads its state' state_is_its_own
-promise 'after SIGKILL it comes back, with its state' comes_back_after_sigkill
-promise 'after SIGSTOP the watchdog brings it back' comes_back_after_it_hangs
+promise 'after SIGKILL it comes back, with its state' comes_back_after KILL 10 is_set_up
+# Frozen: no ping reaches the watchdog (20 s in the unit).
+promise 'after SIGSTOP the watchdog brings it back' comes_back_after STOP 40 answers
 promise 'it may listen where Modbus TCP is expected, port 502' listens_on_port_502
 promise 'told to stop, it ends with 0' stops_when_told
-promise 'with wrong settings it fails once, says why, and does not loop' wrong_settings_do_not_loop
+promise 'with wrong settings it fails once, says why, and does not loop' \
+  wrong_settings_do_not_loop /etc/plantroom/gateway.toml answers
 # shellcheck source=scripts/system-test/board.sh
 . /bed/board.sh
+# shellcheck source=scripts/system-test/controller.sh
+. /bed/controller.sh
 unit=plantroom-gateway.service
 promise 'an upgrade keeps its state' reinstalls_over_itself
 promise 'removal stops it and keeps state and settings' remove_stops_and_keeps_state

@@ -31,6 +31,29 @@ until_true() {
 
 is_active() { [ "$(show ActiveState)" = active ]; }
 has_new_pid() { local pid; pid=$(show MainPID); [ "$pid" != 0 ] && [ "$pid" != "$1" ]; }
+# comes_back_after SIGNAL SECONDS COMMAND...: its process gets the signal, another one is there in time, and the command holds.
+comes_back_after() {
+  local signal=$1 seconds=$2 pid
+  shift 2
+  pid=$(show MainPID)
+  kill "-$signal" "$pid" && until_true "$seconds" has_new_pid "$pid" && until_true 10 is_active && until_true 5 "$@"
+}
+# wrong_settings_do_not_loop FILE COMMAND...: with a wrong key in its settings it fails once; without, the command holds again.
+wrong_settings_do_not_loop() {
+  local file=$1 state restarts
+  shift
+  echo 'no_such_key = 1' >>"$file"
+  systemctl restart "$unit"
+  sleep 3
+  state=$(show ActiveState) restarts=$(show NRestarts)
+  sed -i '$d' "$file"
+  echo "state $state, $restarts restarts"
+  journalctl --no-pager --quiet --lines=5 --unit "$unit"
+  [ "$state" = failed ] && systemctl restart "$unit" && until_true 10 "$@"
+}
+stops_when_told() {
+  systemctl stop "$unit" && [ "$(show Result)" = success ] && [ "$(show ExecMainStatus)" = 0 ] && systemctl start "$unit"
+}
 started_by_notify() {
   [ "$(show Type)" = notify ] && [ "$(show NotifyAccess)" = main ] && [ -n "$(show StatusText)" ]
 }
