@@ -87,8 +87,9 @@ Depends: libc6 (>= 2.36), libstdc++6, init-system-helpers (>= 1.51), udev
 Recommends: systemd, dbus, gstreamer1.0-plugins-base, gstreamer1.0-plugins-good, libasound2t64 | libasound2, linuxptp
 Description: the daemons behind a building
  Drives the serial field buses of a plant room and offers them over HTTP,
- webhooks and WebSocket, with a page for people; and is the network board,
- which shares serial ports and USB devices, and sends and plays sound (AES67).
+ webhooks and WebSocket, with a page for people; is the network board, which
+ shares serial ports and USB devices, and sends and plays sound (AES67); and is
+ the controller, which drives the zones and devices of a building.
 CONTROL
 find "$tree" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
 dpkg-deb --root-owner-group -Zxz -z3 --build "$tree" "$deb.new" >/dev/null

@@ -1,6 +1,7 @@
 /** A backup as a file: a gzipped tar of a state folder, with a list of what is in it and its checksums. */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import {
   chmod,
   copyFile,
@@ -85,6 +86,7 @@ export async function packState(
  * @throws Fault `bad_backup` with what is wrong with it; the folder then holds whatever came out
  */
 export async function unpackState(file: string, folder: string): Promise<Manifest> {
+  if (!existsSync(file)) throw new Fault('bad_backup', `there is no file ${file}`)
   try {
     // GNU tar leaves out leading slashes and refuses `..` by itself; links are found below.
     await run('tar', [
@@ -179,6 +181,9 @@ async function tarInto(folder: string, file: string): Promise<void> {
     await syncFolder(systemDisk, dirname(file))
   } catch (cause) {
     await rm(temporary, { force: true })
-    throw new Fault('backup_failed', `${file} could not be written`, { cause })
+    const { code } = cause as NodeJS.ErrnoException
+    // Of tar it is its exit code: it could not write all of it, mostly for want of room.
+    const why = typeof code === 'string' ? code : 'is there room on the disk?'
+    throw new Fault('backup_failed', `${file} could not be written (${why})`, { cause })
   }
 }

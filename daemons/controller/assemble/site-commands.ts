@@ -131,7 +131,9 @@ async function exportFile({ config, stateFolder, words, options, out }: Call): P
     out(text)
     return exitCodes.fine
   }
-  await replaceFile(resolve(file), text)
+  await replaceFile(resolve(file), text).catch((cause: NodeJS.ErrnoException) => {
+    throw new Fault('export_failed', `${resolve(file)} cannot be written (${cause.code})`, { cause })
+  })
   const rows = Object.values(document).reduce(
     (sum: number, table) => sum + (Array.isArray(table) ? table.length : 0),
     0,

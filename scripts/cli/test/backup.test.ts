@@ -68,6 +68,8 @@ t.test('replaces an older backup only by a whole new one', async (t) => {
 t.test('says so when the backup cannot be written', async (t) => {
   const outcome = await runCommand(backup, ['small', '--state', at(t, 'state'), at(t, 'no/such/b.tar.gz')])
   t.match(outcome, { code: 'backup_failed', err: /could not be written/ })
+  t.match(outcome, { err: /no\/such\/b\.tar\.gz could not be written \(ENOENT\)/ })
+  t.match(await put(t), { code: 'bad_backup', err: /there is no file .*b\.tar\.gz/ })
 })
 
 /** Packs a folder of files as if it were a backup. */

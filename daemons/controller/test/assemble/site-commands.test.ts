@@ -160,6 +160,11 @@ t.test('an export holds hashes and no other secret, is for its owner alone, and 
   t.equal(readFileSync(path, 'utf8'), text)
   t.equal(statSync(path).mode & 0o777, 0o600)
   t.match(await place.run('import', path, '--replace'), { code: 0, text: /nothing was changed/ })
+  const nowhere = join(place.state, '../no/such/out.json')
+  await t.rejects(place.run('export', nowhere), {
+    code: 'export_failed',
+    message: /out\.json cannot be written \(ENOENT\)/,
+  })
 })
 
 t.test('a simulation prints what would be sent, and ends with 1 where the run would fail', async (t) => {
