@@ -2,6 +2,7 @@
 import { type Signal, signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import { CallFault, sentenceOf } from './call.ts'
+import { sentence } from './sentences.ts'
 
 /** Values as typed: texts, and switches. */
 export type Values = Record<string, string | boolean>
@@ -115,12 +116,6 @@ function nameFor(field: string, names: readonly string[]): string | undefined {
   return (
     names.find((each) => each === field) ?? names.find(isPart) ?? names.find((each) => each.startsWith(`${field}.`))
   )
-}
-
-/** The API's faults go on from the field's name; under a field they stand alone. */
-function sentence(message: string): string {
-  const text = message.charAt(0).toUpperCase() + message.slice(1)
-  return /[.!?]$/.test(text) ? text : `${text}.`
 }
 
 function focusFault(id: string): void {

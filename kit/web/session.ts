@@ -1,6 +1,7 @@
 /** Who is signed in on this page: the token, kept for the life of the tab, and the waiting for a new one. */
 import { signal } from '@preact/signals'
 import type { Credentials } from './call.ts'
+import { createRenewal } from './renewal.ts'
 
 const KEY = 'plantroom.token'
 
@@ -10,26 +11,21 @@ const KEY = 'plantroom.token'
  */
 export const token = signal<string | null>(typeof sessionStorage === 'undefined' ? null : sessionStorage.getItem(KEY))
 
-/** True while the daemon refuses the token that was good before: the dialog over the page asks again. */
-export const isSignedOut = signal(false)
-
-let waiting: (() => void)[] = []
+const renewal = createRenewal()
+/** True while the daemon refuses the token that was good before. */
+export const { isSignedOut } = renewal
 
 /** Takes a token; what waited for one goes on. */
 export function signIn(fresh: string): void {
   sessionStorage.setItem(KEY, fresh)
   token.value = fresh
-  isSignedOut.value = false
-  const ready = waiting
-  waiting = []
-  for (const go of ready) go()
+  renewal.done()
 }
 
 /** Forgets the token: the sign-in page comes up. What waited for a token is dropped with the page it belonged to. */
 export function signOut(): void {
   sessionStorage.removeItem(KEY)
-  waiting = []
-  isSignedOut.value = false
+  renewal.drop()
   token.value = null
 }
 
@@ -39,9 +35,6 @@ export const tokenCredentials: Credentials = {
   isReady: () => token.value !== null,
   renewed(used) {
     if (token.value !== null && used !== tokenCredentials.header()) return Promise.resolve()
-    isSignedOut.value = true
-    return new Promise((resolve) => {
-      waiting.push(resolve)
-    })
+    return renewal.wait()
   },
 }

@@ -1,14 +1,13 @@
 /** Which page is shown: first run, or one of the pages inside the shell. */
 import type { VNode } from 'preact'
-import { isLost } from '#kit/web/contact.ts'
+import { useEverywhereKeys } from '#kit/web/everywhere-keys.ts'
+import { firstWait } from '#kit/web/first-wait.ts'
 import { html } from '#kit/web/html.ts'
 import type { IconName } from '#kit/web/icon.ts'
-import { useKeys } from '#kit/web/keys.ts'
-import { say } from '#kit/web/lamp.ts'
 import { lazy } from '#kit/web/lazy.ts'
 import { daemonNow } from '#kit/web/now.ts'
 import { age, fixed, THIN } from '#kit/web/numbers.ts'
-import { goTo, linkTo, place } from '#kit/web/route.ts'
+import { linkTo, place } from '#kit/web/route.ts'
 import { type Entry, plate, Shell } from '#kit/web/shell.ts'
 import type { Status } from './api.ts'
 import { isSignedOut } from './basic.ts'
@@ -55,22 +54,14 @@ function isNew(known: Status): boolean {
 }
 
 function waiting(): VNode {
-  let words = say('busy', 'Asking the board how it is', 'This usually takes less than a second.')
-  if (isLost.value)
-    words = say(
-      'warn',
-      'No contact with this board',
-      'It is asked again every few seconds; this page comes back by itself.',
-    )
+  const words = firstWait('board', 'Asking the board how it is')
   return html`<main class="alone" id="main"><div class="alone-in">${plate(plateFacts())}<h1 class="sr">Plantroom board</h1><div class="panel">${words}</div></div></main>`
 }
 
 function Known({ known }: { known: Status }): VNode {
-  useKeys('Everywhere', [
-    { key: '?', what: 'shows these keys', run: () => false },
-    ...ENTRIES.map(([word, label, , key]) => ({ key: `g ${key}`, what: label, run: () => go(word) })),
-    { key: 'g j', what: 'Journal', run: () => go('journal') },
-    { key: '/', what: 'filter', run: focusFilter },
+  useEverywhereKeys([
+    ...ENTRIES.map(([word, label, , key]) => ({ word, label, key })),
+    { word: 'journal', label: 'Journal', key: 'j' },
   ])
   const words = placeWords()
   const facts = plateFacts()
@@ -86,16 +77,6 @@ function Known({ known }: { known: Status }): VNode {
 function placeWords(): string[] {
   if (place.value.length > 0) return place.value
   return location.pathname === '/matrix' ? ['matrix'] : ['live']
-}
-
-function go(name: string): undefined {
-  goTo(name)
-}
-
-function focusFilter(): boolean {
-  const field = document.querySelector<HTMLElement>('[data-filter]')
-  field?.focus()
-  return field !== null
 }
 
 function page([name, first, second]: string[], known: Status): VNode {

@@ -2,21 +2,21 @@
  * The password of a board. The browser has asked for it before the page came, and would ask again at every call that is
  * refused; so the page learns once what it signed in with, signs its calls by itself, and asks in a dialog of its own.
  */
-import { signal } from '@preact/signals'
 import type { Credentials } from '#kit/web/call.ts'
+import { createRenewal } from '#kit/web/renewal.ts'
 
 /** The one user of a board. */
 const USER = 'admin'
 /** What the page signed in with. */
 const AUTH = '/api/auth'
 
-/** True while the board refuses what the page signs with: the dialog over the page asks again. */
-export const isSignedOut = signal(false)
+const renewal = createRenewal()
+/** True while the board refuses what the page signs with. */
+export const { isSignedOut } = renewal
 
 /** Value of the `authorization` header; null where the board has no password. */
 let header: string | null = null
 let isLearned = false
-let waiting: (() => void)[] = []
 /** While the password is being changed from here, what is refused waits for the new one. */
 let changing: Promise<void> | null = null
 
@@ -34,10 +34,7 @@ export const basicCredentials: Credentials = {
     if (changing !== null) return await changing
     if (!isLearned) await learn()
     if (header !== used) return
-    isSignedOut.value = true
-    await new Promise<void>((resolve) => {
-      waiting.push(resolve)
-    })
+    await renewal.wait()
   },
 }
 
@@ -56,10 +53,7 @@ export async function signIn(password: string): Promise<boolean> {
   const answer = await fetch(AUTH, { headers: { authorization: tried }, credentials: 'omit' }).catch(() => undefined)
   if (!answer?.ok) return false
   header = tried
-  isSignedOut.value = false
-  const ready = waiting
-  waiting = []
-  for (const go of ready) go()
+  renewal.done()
   await tellBrowser(password)
   return true
 }

@@ -2,6 +2,7 @@
 import type { Lit } from '#kit/web/lamp.ts'
 import { baudText, count, many } from '#kit/web/numbers.ts'
 import { linkTo } from '#kit/web/route.ts'
+import { capital } from '#kit/web/sentences.ts'
 import type { AdapterDevice } from '../roles/serial/core/ports.ts'
 import type { SerialLine, SerialPort } from './api.ts'
 
@@ -108,10 +109,6 @@ export function troubles(port: SerialPort): Trouble[] {
     const seen = port.counters[name] ?? 0
     return seen > 0 ? [{ name, sentence: `${capital(many(seen, one, more))}. ${remedy(port)}` }] : []
   })
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
 const COUNTERS: Readonly<Record<string, string>> = {

@@ -1,6 +1,7 @@
 /** The settings form as the board describes it: which fields there are in a role, what they are called, what a save does. */
 import type { Values } from '#kit/web/form.ts'
 import { listed } from '#kit/web/numbers.ts'
+import { capital } from '#kit/web/sentences.ts'
 import type { RoleName } from '../wire/role-name.ts'
 import type { Config, ConfigForm, FieldFacts } from './api.ts'
 import { roleNouns } from './words.ts'
@@ -30,7 +31,7 @@ const LABELS: Readonly<Record<string, string>> = {
 /** `usb_device` reads `Usb device`. */
 export function labelOf(name: string): string {
   const words = name.replaceAll('_', ' ')
-  return LABELS[name] ?? words.charAt(0).toUpperCase() + words.slice(1)
+  return LABELS[name] ?? capital(words)
 }
 
 /** Shown only while a switch is on. */

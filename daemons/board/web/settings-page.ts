@@ -8,6 +8,7 @@ import { html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
 import { lamp } from '#kit/web/lamp.ts'
 import { many } from '#kit/web/numbers.ts'
+import { sentence } from '#kit/web/sentences.ts'
 import { toast } from '#kit/web/toast.ts'
 import { TypeToConfirm } from '#kit/web/type-to-confirm.ts'
 import type { RoleName } from '../wire/role-name.ts'
@@ -126,7 +127,7 @@ function askRole({ board, role, form, save, close }: RoleQuestion): VNode {
 
 function drawn(field: FieldFacts, form: Form, roles: ConfigForm['roles']): VNode {
   const { name, kind, meaning, unit } = field
-  const facts = { form, name, label: labelOf(name), hint: sentenceOf(meaning) }
+  const facts = { form, name, label: labelOf(name), hint: sentence(meaning) }
   if (name === 'role') return choice({ ...facts, options: optionsOf(field), hint: roleHint(form, roles), kind: 'wide' })
   if (kind === 'switch') return toggle({ ...facts, kind: 'wide' })
   if (kind === 'choice') return choice({ ...facts, options: optionsOf(field) })
@@ -153,9 +154,4 @@ function roleHint({ values }: Form, roles: ConfigForm['roles']): string {
 
 function optionsOf({ name, choices = [] }: FieldFacts): (readonly [string, string])[] {
   return choices.map((each) => [String(each), name === 'role' ? roleTitles[each as RoleName] : String(each)])
-}
-
-function sentenceOf(meaning: string): string {
-  const text = meaning.charAt(0).toUpperCase() + meaning.slice(1)
-  return /[.!?]$/.test(text) ? text : `${text}.`
 }

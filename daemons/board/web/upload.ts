@@ -1,6 +1,7 @@
 /** Sends a firmware image: with progress, which fetch does not tell, and with the board's own words when it refuses. */
 import { signal } from '@preact/signals'
 import { CallFault } from '#kit/web/call.ts'
+import { sentence } from '#kit/web/sentences.ts'
 import { api } from './api.ts'
 import { signedInWith } from './basic.ts'
 
@@ -43,7 +44,7 @@ export function sendImage(file: File): Promise<Installed | null> {
     request.onerror = () => void whyCut().then(refuse)
     request.onload = () => {
       const answer = bodyOf(request.responseText)
-      if (request.status !== 200) return refuse(capital(new CallFault(request.status, answer).message))
+      if (request.status !== 200) return refuse(sentence(new CallFault(request.status, answer).message))
       upload.value = { phase: 'installed', version: (answer as Installed).version ?? null }
       resolve(answer as Installed)
     }
@@ -59,13 +60,7 @@ export function sendImage(file: File): Promise<Installed | null> {
 async function whyCut(): Promise<string> {
   const told = await api.status().catch(() => null)
   const fault = told?.ota?.state === 'failed' ? told.ota.fault : null
-  return fault ? capital(fault.message) : 'The connection was cut before the board had answered.'
-}
-
-/** The board's sentences go on from a name; here they stand alone. */
-function capital(text: string): string {
-  const sentence = text.charAt(0).toUpperCase() + text.slice(1)
-  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`
+  return fault ? sentence(fault.message) : 'The connection was cut before the board had answered.'
 }
 
 function bodyOf(text: string): { error?: string; message?: string } {

@@ -1,16 +1,16 @@
 /** Which page is shown: sign-in, or one of the pages inside the shell. */
 import type { VNode } from 'preact'
-import { isLost } from '#kit/web/contact.ts'
+import { useEverywhereKeys } from '#kit/web/everywhere-keys.ts'
+import { firstWait } from '#kit/web/first-wait.ts'
 import { html } from '#kit/web/html.ts'
 import type { IconName } from '#kit/web/icon.ts'
-import { useKeys } from '#kit/web/keys.ts'
-import { say } from '#kit/web/lamp.ts'
+import type { Lit } from '#kit/web/lamp.ts'
 import { lazy } from '#kit/web/lazy.ts'
-import { goTo, linkTo, place } from '#kit/web/route.ts'
+import { linkTo, place } from '#kit/web/route.ts'
 import { type Entry, type PlateFacts, plate, Shell } from '#kit/web/shell.ts'
 import type { PersonView } from '../core/person.ts'
-import { isSignedOut, me, needsAccount, site } from './session.ts'
-import { allZones, list, pendingCount } from './state.ts'
+import { isSignedOut, me, site } from './session.ts'
+import { allZones, isSlow, list, pendingCount } from './state.ts'
 import { shortVerdict } from './zone-words.ts'
 import { ZonesPage } from './zones-page.ts'
 
@@ -37,13 +37,7 @@ export function App(): VNode {
   if (person) return html`<${Signed} person=${person} />`
   if (person === null && needsAccount.value) return html`<${SetUp} plate=${plate(plateFacts())} />`
   if (person === null) return html`<${SignIn} plate=${plate(plateFacts())} />`
-  const wait = isLost.value
-    ? say(
-        'warn',
-        'No contact with this controller',
-        'It is asked again every few seconds; this page comes back by itself.',
-      )
-    : say('busy', 'Asking the controller who you are', 'This usually takes less than a second.')
+  const wait = firstWait('controller', 'Asking the controller who you are')
   return html`<main class="alone" id="main"><h1 class="sr">Plantroom controller</h1><div class="panel alone-in">${wait}</div></main>`
 }
 
@@ -53,11 +47,7 @@ function plateFacts(): PlateFacts {
 
 function Signed({ person }: { person: PersonView }): VNode {
   const entries = ENTRIES.filter(({ isElevated }) => person.elevated || !isElevated)
-  useKeys('Everywhere', [
-    { key: '?', what: 'shows these keys', run: () => false },
-    ...entries.map(({ word, label, key }) => ({ key: `g ${key}`, what: label, run: () => go(word) })),
-    { key: '/', what: 'filter', run: focusFilter },
-  ])
+  useEverywhereKeys(entries)
   const here = entries.find(({ word }) => word === place.value[0]) ?? entries[0]
   const facts = plateFacts()
   const title = `${here?.label ?? 'Zones'} – ${facts.name}`
@@ -72,8 +62,14 @@ function Signed({ person }: { person: PersonView }): VNode {
     return { href: linkTo(word), label, icon, isHere: word === here?.word, count }
   })
   return html`<${Shell} plate=${facts} entries=${shown} footer=${footer(person)}
-      state=${list.value ? shortVerdict(allZones.value) : undefined}>${page(here?.word)}</${Shell}>
+      state=${barState()}>${page(here?.word)}</${Shell}>
     ${isSignedOut.value ? html`<${SignedOut} />` : null}`
+}
+
+/** In the phone's bar, on every page. */
+function barState(): { lit: Lit; words: string } | undefined {
+  if (!list.value) return undefined
+  return isSlow.value ? { lit: 'warn', words: 'Not live' } : shortVerdict(allZones.value)
 }
 
 function countText(count: number | null): string {
@@ -90,14 +86,4 @@ function page(word: string | undefined): VNode {
 
 function footer({ full_name: name, username }: PersonView): VNode {
   return html`Signed in as<br />${name ?? username}`
-}
-
-function go(name: string): undefined {
-  goTo(name)
-}
-
-function focusFilter(): boolean {
-  const field = document.querySelector<HTMLElement>('[data-filter]')
-  field?.focus()
-  return field !== null
 }

@@ -1,5 +1,6 @@
 /** Why a command was not carried out, in words for who pressed. */
 import { CallFault, NoContact } from '#kit/web/call.ts'
+import { ended } from '#kit/web/sentences.ts'
 
 const SENTENCES: Readonly<Record<string, string>> = {
   unauthorized: 'Your role does not allow this here.',
@@ -20,5 +21,5 @@ export function commandSentence(thrown: unknown): string {
   if (thrown.status !== 200) return thrown.message
   // What a device did not do: its driver's own words.
   const said = /without a reason/.test(thrown.message) ? thrown.code : thrown.message
-  return `Not done: ${said}${/[.!?]$/.test(said) ? '' : '.'}`
+  return ended(`Not done: ${said}`)
 }

@@ -1,4 +1,5 @@
 /** What a refused sign-in says: what to do next, and never which of name and password was wrong. */
+import { ended } from '#kit/web/sentences.ts'
 
 const SENTENCES: Readonly<Record<string, string>> = {
   missing_credential: 'Type both, the user name and the password.',
@@ -16,7 +17,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
 export function signInSentence(error: string, message: string): string {
   if (Object.hasOwn(SENTENCES, error)) return SENTENCES[error] ?? message
   const text = message === '' ? error : message
-  return `The controller refused: ${text}${/[.!?]$/.test(text) ? '' : '.'}`
+  return ended(`The controller refused: ${text}`)
 }
 
 /** What stands beside the code: how long it is good, or that it is over. */

@@ -1,14 +1,13 @@
 /** Which page is shown: first run, sign-in, or one of the pages inside the shell. */
 import type { VNode } from 'preact'
-import { isLost } from '#kit/web/contact.ts'
+import { useEverywhereKeys } from '#kit/web/everywhere-keys.ts'
+import { firstWait } from '#kit/web/first-wait.ts'
 import { html } from '#kit/web/html.ts'
 import type { IconName } from '#kit/web/icon.ts'
-import { useKeys } from '#kit/web/keys.ts'
-import { say } from '#kit/web/lamp.ts'
 import { lazy } from '#kit/web/lazy.ts'
 import { daemonNow, zone } from '#kit/web/now.ts'
 import { age } from '#kit/web/numbers.ts'
-import { goTo, linkTo, place } from '#kit/web/route.ts'
+import { linkTo, place } from '#kit/web/route.ts'
 import { isSignedOut, token } from '#kit/web/session.ts'
 import { type Entry, plate, Shell } from '#kit/web/shell.ts'
 import { isSettingUp, plateFacts, ports, status, system } from './state.ts'
@@ -45,25 +44,17 @@ export function App(): VNode {
   if (known && (isSettingUp.value || !known.adminConfigured)) return html`<${FirstRun} />`
   if (token.value !== null) return html`<${Signed} />`
   if (known) return html`<${SignIn} plate=${plate(plateFacts())} footer=${`Version ${known.version}`} />`
-  const wait = isLost.value
-    ? say(
-        'warn',
-        'No contact with this gateway',
-        'It is asked again every few seconds; this page comes back by itself.',
-      )
-    : say('busy', 'Asking the gateway who it is', 'This usually takes less than a second.')
+  const wait = firstWait('gateway', 'Asking the gateway who it is')
   return html`<main class="alone" id="main"><h1 class="sr">Plantroom gateway</h1><div class="panel alone-in">${wait}</div></main>`
 }
 
 function Signed(): VNode {
-  useKeys('Everywhere', [
-    { key: '?', what: 'shows these keys', run: () => false },
-    { key: 'g p', what: 'Ports', run: () => go('ports') },
-    { key: 'g w', what: 'Webhooks', run: () => go('webhooks') },
-    { key: 'g u', what: 'Users', run: () => go('users') },
-    { key: 'g j', what: 'Journal', run: () => go('journal') },
-    { key: 'g s', what: 'System', run: () => go('system') },
-    { key: '/', what: 'filter', run: focusFilter },
+  useEverywhereKeys([
+    { word: 'ports', label: 'Ports', key: 'p' },
+    { word: 'webhooks', label: 'Webhooks', key: 'w' },
+    { word: 'users', label: 'Users', key: 'u' },
+    { word: 'journal', label: 'Journal', key: 'j' },
+    { word: 'system', label: 'System', key: 's' },
   ])
   const name = plateFacts().name
   const title = `${pageTitle(place.value)} – ${name}`
@@ -72,18 +63,6 @@ function Signed(): VNode {
       state=${ports.value ? shortVerdict(ports.value) : undefined}>
       ${page(place.value)}</${Shell}>
     ${isSignedOut.value ? html`<${SignedOut} />` : null}`
-}
-
-function go(name: string): undefined {
-  goTo(name)
-}
-
-/** Filters are marked, so that `/` finds the one of the page. */
-function focusFilter(): boolean {
-  const button = document.querySelector<HTMLElement>('[data-filter]')
-  button?.focus()
-  if (button instanceof HTMLButtonElement) button.click()
-  return button !== null
 }
 
 function page([name = 'ports', first, second, ...rest]: string[]): VNode {

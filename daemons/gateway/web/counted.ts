@@ -3,6 +3,7 @@ import type { VNode } from 'preact'
 import { type Child, html } from '#kit/web/html.ts'
 import { count } from '#kit/web/numbers.ts'
 import { readTable } from '#kit/web/read-table.ts'
+import { capital } from '#kit/web/sentences.ts'
 import type { Port } from './api.ts'
 
 const COUNTER_NAMES: Record<string, string> = {
@@ -15,7 +16,7 @@ const COUNTER_NAMES: Record<string, string> = {
 /** `lateReplies` reads `Late replies`. */
 function counterName(name: string): string {
   const words = name.replaceAll(/([A-Z])/g, ' $1').toLowerCase()
-  return COUNTER_NAMES[name] ?? words.charAt(0).toUpperCase() + words.slice(1)
+  return COUNTER_NAMES[name] ?? capital(words)
 }
 
 /** The panel; nothing where the port is not set up. */

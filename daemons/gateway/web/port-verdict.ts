@@ -1,6 +1,7 @@
 /** The sentence over one line: what is the case, why, and what its units say. */
 import type { Judgement } from '#kit/web/lamp.ts'
 import { age, listed, many, timeOf, whole } from '#kit/web/numbers.ts'
+import { capital } from '#kit/web/sentences.ts'
 import type { Port } from './api.ts'
 import type { UnitView } from './unit-view.ts'
 import { stateSentence, type When, whyOf } from './verdicts.ts'
@@ -82,10 +83,6 @@ function judgeUnits(port: Port, units: readonly UnitView[], when: When): Judgeme
   const others = well === 0 ? '' : well === 1 ? ' The other one is well.' : ` The other ${well} are well.`
   const lit = worst.state === 'silent' && well === 0 ? 'fault' : worst.state === 'probing' ? 'busy' : 'warn'
   return { lit, sentence: `${badSentence(same)}${rest || others}`, why: badWhy(port, same, when) }
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
 const VERBS: Readonly<Record<string, readonly [one: string, more: string]>> = {

@@ -1,0 +1,27 @@
+/** Tests of web/renewal.ts. */
+import t from 'tap'
+import { createRenewal } from '../../web/renewal.ts'
+
+t.test('whoever was refused goes on once somebody signed in, and the dialog is there until then', async (t) => {
+  const renewal = createRenewal()
+  t.notOk(renewal.isSignedOut.value)
+  const both = Promise.all([renewal.wait(), renewal.wait()])
+  t.ok(renewal.isSignedOut.value)
+  renewal.done()
+  t.notOk(renewal.isSignedOut.value)
+  await both
+})
+
+t.test('what waited when the page was left never goes on', async (t) => {
+  const renewal = createRenewal()
+  let hasGoneOn = false
+  void renewal.wait().then(() => {
+    hasGoneOn = true
+  })
+  renewal.drop()
+  t.notOk(renewal.isSignedOut.value)
+  const next = renewal.wait()
+  renewal.done()
+  await next
+  t.notOk(hasGoneOn)
+})

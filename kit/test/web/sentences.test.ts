@@ -1,0 +1,14 @@
+/** Tests of web/sentences.ts. */
+import t from 'tap'
+import { capital, ended, sentence } from '../../web/sentences.ts'
+
+t.test(
+  'what goes on from a name stands alone with a capital and a full stop, and keeps an end that it has',
+  async (t) => {
+    t.equal(capital('usb device'), 'Usb device')
+    t.equal(capital(''), '')
+    t.equal(ended('Not done: relay stuck'), 'Not done: relay stuck.')
+    for (const text of ['Done.', 'Really?', 'Stop!']) t.equal(ended(text), text)
+    t.equal(sentence('is taken'), 'Is taken.')
+  },
+)
