@@ -1,36 +1,75 @@
 /** Pages that are fetched when they are first opened, so that the first one is there quickly. */
 import type { ComponentType, VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { contact } from './contact.ts'
-import { type Child, html } from './html.ts'
+import { contact, lose } from './contact.ts'
+import { html } from './html.ts'
 import { say } from './lamp.ts'
 
 /** Waiting is said only when it can be felt. */
 const SAID_AFTER_MS = 300
+/** What could not be fetched is tried once more: by then it is known whether there is contact. */
+const AGAIN_MS = 3000
 
-/** A component that fetches itself when it is first drawn. What failed for lack of contact is fetched again when contact is back. */
+type Waiting = 'briefly' | 'long' | 'in vain'
+
+/**
+ * A component that fetches itself when it is first drawn. What failed for lack of contact is fetched again when contact
+ * is back; what is no longer there, because the box was updated under an open page, is found by loading the page anew.
+ */
 export function lazy<Props extends object>(load: () => Promise<ComponentType<Props>>): (props: Props) => VNode | null {
   let loaded: ComponentType<Props> | undefined
 
   return function Lazy(props: Props): VNode | null {
     const [, redraw] = useState(0)
-    const [isSlow, setSlow] = useState(false)
+    const [waiting, setWaiting] = useState<Waiting>('briefly')
     const isBack = !contact.value.isLost
     useEffect(() => {
       if (loaded || !isBack) return
-      const timer = setTimeout(() => setSlow(true), SAID_AFTER_MS)
-      load().then(
-        (component) => {
-          loaded = component
-          clearTimeout(timer)
-          redraw((count) => count + 1)
-        },
-        () => setSlow(true),
-      )
-      return () => clearTimeout(timer)
+      let timer = setTimeout(() => setWaiting('long'), SAID_AFTER_MS)
+      let isOver = false
+      const fetchIt = (again: () => void): void =>
+        void load().then(
+          (component) => {
+            loaded = component
+            clearTimeout(timer)
+            if (!isOver) redraw((count) => count + 1)
+          },
+          () => {
+            clearTimeout(timer)
+            if (!isOver) again()
+          },
+        )
+      fetchIt(() => {
+        setWaiting('long')
+        lose()
+        timer = setTimeout(() => fetchIt(() => setWaiting('in vain')), AGAIN_MS)
+      })
+      return () => {
+        isOver = true
+        clearTimeout(timer)
+      }
     }, [isBack])
     if (loaded) return html`<${loaded} ...${props} />`
-    const text: Child = 'It comes from this box itself. Without contact it waits and goes on by itself.'
-    return isSlow ? say('busy', 'Fetching this page', text) : null
+    if (waiting === 'briefly') return null
+    return waiting === 'in vain' && isBack ? gone() : fetching()
   }
+}
+
+function fetching(): VNode {
+  return say(
+    'busy',
+    'Fetching this page',
+    'It comes from this box itself. Without contact it waits and goes on by itself.',
+  )
+}
+
+/** By hand: what was typed elsewhere on the page would be lost. */
+function gone(): VNode {
+  const anew = html`<button class="btn" type="button" onClick=${() => location.reload()}>Load anew</button>`
+  return say(
+    'warn',
+    'This page could not be fetched',
+    'The box answers, but it was updated since this page was opened. Load it anew to go on.',
+    anew,
+  )
 }
