@@ -20,7 +20,11 @@ import { isWithoutAccounts } from './core/first-account.ts'
 import { limitsOf } from './core/limit.ts'
 import { AuditFile } from './io/audit-file.ts'
 import { openSiteStore } from './io/database.ts'
+import { boundHeapGrowth } from './io/heap-growth.ts'
 import { importAtStart } from './io/site-import.ts'
+
+/** Of what lives in the heap, before garbage is looked for: docs/decisions/242-a-bound-for-garbage.md. */
+const HEAP_GROWTH_PERCENT = 25
 
 /** Loads what was kept, and adds the parts in the order they depend on each other: the audit outlives all others. */
 export async function assemble(context: AssembleContext<ControllerConfig>): Promise<Assembled> {
@@ -36,7 +40,7 @@ export async function assemble(context: AssembleContext<ControllerConfig>): Prom
   parts.add({ name: 'site', start: () => {}, stop: () => site.close() })
   const server = serverOf(house, openRules(house), metrics)
   parts.add({ name: 'http', start: async () => void (await server.listen()), stop: () => server.close() })
-  parts.add({ name: 'first account', start: () => tellWithoutAccounts(house), stop: () => {} })
+  parts.add({ name: 'heap', start: () => boundHeapGrowth(HEAP_GROWTH_PERCENT), stop: () => {} })
   const says = () => ({ role: 'controller', name: 'Plantroom controller' })
   parts.add(createPresence({ ...context, daemon: 'controller', port: () => server.address().port, says }).part)
   return { status: () => statusLine(house) }

@@ -121,3 +121,14 @@ t.test('who has ended listening is told no more', async (t) => {
   live.report({ zoneId: 1 }, { level: 1 })
   t.strictSame(told, [])
 })
+
+t.test('any name that a device chose is only a name, and nothing else is there', async (t) => {
+  const live = new LiveState(fakeClock(), { fields: 16, fieldChars: 64 })
+  const patch = JSON.parse('{"__proto__": {"admin": true}, "constructor": 1, "toString": "x"}')
+  t.equal(live.report({ zoneId: 1 }, patch), 0, 'all are taken')
+  const zone = live.zone(1)
+  t.same(Object.keys(zone).sort(), ['__proto__', 'constructor', 'state', 'toString'])
+  t.notOk('admin' in zone)
+  t.notOk('hasOwnProperty' in zone)
+  t.equal(JSON.stringify(live.zone(1)), '{"state":"ok","__proto__":{"admin":true},"constructor":1,"toString":"x"}')
+})
