@@ -34,19 +34,20 @@ const ROOT = join(import.meta.dirname, '../..')
 
 /**
  * A state folder with 10,000 simulated devices of one zone each and 50,000 attributes.
+ * @param more columns of each device
  * @returns its path
  */
-export async function prepareSite(ends: Ends): Promise<string> {
+export async function prepareSite(ends: Ends, more: object = {}): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-controller-'))
   ends.push(() => rmSync(folder, { recursive: true, force: true }))
-  const bytes = Buffer.from(JSON.stringify(siteOf(DEVICES)))
-  const limits = { bytes: 2 ** 28, rows: 1_000_000, depth: 32, textChars: 262_144, faults: FAULTS }
+  const bytes = Buffer.from(JSON.stringify(siteOf(DEVICES, more)))
+  const limits = { bytes: 2 ** 28, rows: 1_000_000, depth: 32, faults: FAULTS }
   const store = { commitMs: 5, busyMs: 5000, records: 2000, keptRecords: 20_000, faults: FAULTS }
   await importFirstSite(folder, bytes, { clock: systemClock, limits, store, hashPassword })
   return folder
 }
 
-function siteOf(devices: number): object {
+function siteOf(devices: number, more: object): object {
   const ids = Array.from({ length: devices }, (_, at) => at + 1)
   const role = (name: string, elevated: boolean) => ({ name, elevated, rules: 'allow api command, macro, query' })
   const user = (username: string, roles: string, enabled = true) => ({
@@ -56,7 +57,13 @@ function siteOf(devices: number): object {
     site: [{ name: 'Bench', timezone: 'Europe/Amsterdam' }],
     auth_role: [role('all', true), role('some', false)],
     auth_user: [user(PEOPLE.elevated, 'all'), user(PEOPLE.plain, 'some'), user(PEOPLE.disabled, 'some', false)],
-    device: ids.map((id) => ({ id, name: `Device ${id}`, driver: 'sim', address: `10.1.${id >> 8}.${id & 255}` })),
+    device: ids.map((id) => ({
+      id,
+      name: `Device ${id}`,
+      driver: 'sim',
+      address: `10.1.${id >> 8}.${id & 255}`,
+      ...more,
+    })),
     zone: ids.map((id) => ({
       ...{ id, name: `Zone ${id}`, device_id: id, address: `${id}`, type: KINDS[id % KINDS.length] },
       ...{ channel_no: id % 16, min: 0, max: 100, unit: '%', icon: 'bulb', position: id },

@@ -25,6 +25,7 @@ import {
   startController,
   tokenOf,
 } from './controller-site.ts'
+import { streamFigures } from './controller-stream.ts'
 import { requestOf } from './keep-alive.ts'
 import { memoryOf } from './memory.ts'
 
@@ -51,6 +52,7 @@ const MOST_REFUSAL_RATIO = 1.1
 const LOGINS = 100
 const MOST_HEALTH_MS = 100
 const SECONDS = 0.7
+const STREAM_SECONDS = 20
 const ZONES = '/api/data/zone?_limit=1000'
 
 const perSecond = (rates: readonly number[] = []) => `${quantile([...rates], 0.5).toFixed(0)}/s`
@@ -209,6 +211,7 @@ async function measureOn(ends: Ends, rounds: number): Promise<Figure[]> {
   console.log('memory is measured; from here on it is time')
   const begun = readTicks()
   figures.push(...(await startFigures(folder)))
+  figures.push(...(await streamFigures(STREAM_SECONDS)))
   const controller = await startController(ends, folder)
   const bare = await startBare(ends, folder)
   await sleep(SETTLE_MS)

@@ -17,6 +17,8 @@ interface Behaviour {
   hangs: boolean
   /** It cannot be opened. */
   isAbsent: boolean
+  /** With each poll one value of each zone changes: the next of COUNTED becomes the number of changes so far. */
+  counts: boolean
 }
 
 type Values = Readonly<Record<string, Json>>
@@ -50,13 +52,12 @@ const STATE_OF: ReadonlyMap<string, Values> = new Map<string, Values>([
   ['unlock', { state: 'unlocked' }],
 ])
 
-/**
- * Keeps what zones do as long as it lives, as devices do while nobody is connected to them. A zone that a device has no
- * longer is forgotten when it is opened again.
- * @param mostDevices beyond them that which was opened longest ago is forgotten
- */
-export function createSimDriver(mostDevices = MOST_DEVICES): Driver {
-  const keptOf = new Map<number, Map<number, Values>>()
+/** Values that a device which counts changes in turns. `value` is when, in epoch ms. */
+const COUNTED = ['level', 'temperature', 'humidity', 'position', 'volume'] as const
+
+/** Keeps what zones do as long as it lives, as devices do while nobody is connected to them. */
+export function createSimDriver(): Driver {
+  const kept = new Map<number, Values>()
 
   /** What the zones of a device do as it is opened. */
   function opened(device: Row, zones: readonly Row[]): Map<number, Values> {
@@ -93,21 +94,21 @@ export function createSimDriver(mostDevices = MOST_DEVICES): Driver {
           for (const zone of command.zone ? [command.zone] : zones) apply(zone, command)
           return {}
         },
+        ...(behaviour.counts ? { poll: counting(zones, context) } : {}),
         async close() {},
       }
     },
   }
 }
 
-/** @throws Fault `sim_failed` for a value that is too large, and for one too many */
-function withEffect(before: Values, command: DriverCommand): Values {
-  const effect = boundedCopy(effectOf(command, before), LONGEST_VALUE)
-  if (effect === undefined)
-    throw new Fault('sim_failed', `a simulated zone takes values of ${LONGEST_VALUE} characters`)
-  const values: Values = { ...before, ...(effect as Values) }
-  if (Object.keys(values).length > MOST_VALUES)
-    throw new Fault('sim_failed', `a simulated zone keeps ${MOST_VALUES} values, and has as many`)
-  return values
+/** A device that is busy: what is made of thousands of them shows what a building may do at once. */
+function counting(zones: readonly Row[], { clock, report }: DriverContext): () => Promise<void> {
+  let count = 0
+  return async () => {
+    const name = COUNTED[count % COUNTED.length] ?? 'level'
+    count++
+    for (const { id } of zones) report({ zoneId: id }, { [name]: count, value: clock.epochMs() })
+  }
 }
 
 /** `on` with a value of its own is what the value says: {"on": false} is off. */
@@ -146,5 +147,6 @@ function behaviourOf({ config }: Row): Behaviour {
     fails: Array.isArray(asked.fail) ? asked.fail : asked.fail === true,
     hangs: asked.hang === true,
     isAbsent: asked.absent === true,
+    counts: asked.counts === true,
   }
 }
