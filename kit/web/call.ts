@@ -32,7 +32,7 @@ function fieldsOf(fields: unknown): readonly FieldFault[] {
 /** No answer came at all. */
 export class NoContact extends Error {
   constructor(cause: unknown) {
-    super('No answer. Nothing was changed as far as this page knows; it tries to reach the daemon.', { cause })
+    super('No answer. Nothing was changed as far as this page knows; it goes on trying.', { cause })
     this.name = 'NoContact'
   }
 }

@@ -1,6 +1,6 @@
 /** One WebSocket for as long as a page wants it: opened with a one-time ticket, opened again when it was cut. */
 import { call, canCall, type Target } from './call.ts'
-import { RETRY_MS } from './contact.ts'
+import { isLost, RETRY_MS } from './contact.ts'
 
 /** What a page does with a socket. Messages are JSON both ways. */
 export interface SocketUse {
@@ -41,7 +41,10 @@ export function keepSocket(use: SocketUse, at: SocketPlace = USUAL): KeptSocket 
         tries = 0
         use.begin((message) => made.send(JSON.stringify(message)))
       }
-      made.onmessage = (event) => use.hear(JSON.parse(String(event.data)))
+      made.onmessage = (event) => {
+        // What lay in a socket that is closed is old.
+        if (!isClosed) use.hear(JSON.parse(String(event.data)))
+      }
       made.onclose = again
     } catch {
       again()
@@ -53,13 +56,27 @@ export function keepSocket(use: SocketUse, at: SocketPlace = USUAL): KeptSocket 
     use.end?.()
     const waitMs = RETRY_MS[Math.min(tries, RETRY_MS.length - 1)] ?? 8000
     tries += 1
-    timer = setTimeout(() => void (canCall() ? open() : again()), waitMs)
+    timer = setTimeout(retry, waitMs)
   }
 
+  function retry(): void {
+    timer = undefined
+    if (canCall()) void open()
+    else again()
+  }
+
+  // Contact that is back is found by others first; values that stay old for seconds more would look like new ones.
+  const stopWatching = isLost.subscribe((lost) => {
+    if (lost || timer === undefined) return
+    clearTimeout(timer)
+    tries = 0
+    retry()
+  })
   void open()
   return {
     close() {
       isClosed = true
+      stopWatching()
       use.end?.()
       clearTimeout(timer)
       socket?.close()

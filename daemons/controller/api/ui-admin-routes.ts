@@ -56,9 +56,7 @@ function auditRoute(gate: UiGate, { audit }: UiAdminParts): Route {
     async handle({ query }) {
       const { reason, ...rest } = readAudit(query)
       const filter: AuditFilter = reason === undefined ? rest : { ...rest, reason: reason as AuditReason }
-      const rows = await audit.auditList(filter)
-      // A page that is full may have more behind it.
-      const before = rows.length >= filter.limit ? (rows.at(-1)?.id ?? null) : null
+      const { rows, before } = await audit.auditList(filter)
       return granted({ rows: rows.map(auditView), before })
     },
   })
@@ -133,8 +131,8 @@ function pendingView({ rowId, columns, ...change }: PendingChange) {
   return {
     ...change,
     row_id: rowId,
-    columns: columns.map(({ column, isSecret, before, after }) =>
-      isSecret ? { column, secret: true } : { column, secret: false, before, after },
+    columns: columns.map(({ column, isSecret, ...rest }) =>
+      isSecret ? { column, secret: true } : { column, secret: false, ...rest },
     ),
   }
 }

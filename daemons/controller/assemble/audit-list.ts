@@ -1,36 +1,25 @@
 /** The audit as the page asks for it: by parts of names, newest first, within what one search may look at. */
 import type { AuditLog, AuditReason } from '../core/audit.ts'
 import type { Row } from '../core/row.ts'
-import type { AuditFilter, AuditRow, UiAudit } from '../core/ui-ports.ts'
+import type { AuditRow, UiAudit } from '../core/ui-ports.ts'
 import type { AuditFile } from '../io/audit-file.ts'
 
-/** @param lookRows rows that one search looks at; what is older is found by asking for what is before the last one */
-export function auditBook(audit: AuditFile, lookRows: number): AuditLog & UiAudit {
+/** Within what one search looks at; what is older is found by asking for what is before the last one. */
+export function auditBook(audit: AuditFile): AuditLog & UiAudit {
   return {
     add: (record, isAwaited) => audit.add(record, isAwaited),
-    async auditList(filter) {
-      const rows: AuditRow[] = []
-      let looked = 0
-      await audit.scan((row) => {
-        looked += 1
-        if (isFound(row, filter)) rows.push(auditRowOf(row))
-        return rows.length < filter.limit && looked < lookRows
-      }, filter.before)
-      return rows
+    async auditList({ user, path, from, to, before, ...exact }) {
+      const { rows, next } = await audit.list({
+        ...exact,
+        ...(before === undefined ? {} : { beforeId: before }),
+        ...(from === undefined ? {} : { fromAt: from }),
+        ...(to === undefined ? {} : { untilAt: to }),
+        fits: (row) =>
+          (user === undefined || holds(row.username, user)) && (path === undefined || holds(row.path, path)),
+      })
+      return { rows: rows.map(auditRowOf), before: next }
     },
   }
-}
-
-function isFound(row: Row, { user, reason, path, granted, from, to }: AuditFilter): boolean {
-  const at = Number(row.at)
-  return (
-    (user === undefined || holds(row.username, user)) &&
-    (reason === undefined || row.reason === reason) &&
-    (path === undefined || holds(row.path, path)) &&
-    (granted === undefined || row.granted === granted) &&
-    (from === undefined || at >= from) &&
-    (to === undefined || at < to)
-  )
 }
 
 function holds(text: unknown, part: string): boolean {

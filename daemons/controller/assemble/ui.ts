@@ -5,13 +5,13 @@ import { createUi, type Ui } from '../api/ui-routes.ts'
 import type { Change } from '../core/change.ts'
 import { limitsOf } from '../core/limit.ts'
 import type { Outcome } from '../core/outcome.ts'
-import { isSecretColumn } from '../core/schema/registry.ts'
 import { settingOf } from '../core/settings.ts'
 import type { SignedIn } from '../core/sign-in.ts'
-import type { PendingChange, UiPending, UiPeople, UiRest } from '../core/ui-ports.ts'
+import type { UiPending, UiPeople, UiRest } from '../core/ui-ports.ts'
 import type { StagedDifference } from '../io/database.ts'
 import { auditBook } from './audit-list.ts'
 import type { House } from './house.ts'
+import { pendingView } from './pending-view.ts'
 import type { Brought } from './rules.ts'
 import { openSetUp } from './set-up.ts'
 
@@ -24,7 +24,7 @@ export function openUi(house: House, brought: Brought): Ui {
     people: peopleOf(brought),
     setUp: openSetUp(house, brought),
     control: { command: control.command, macro: control.runMacro, scope: control.scope },
-    audit: auditBook(audit, config.audit.search_rows),
+    audit: auditBook(audit),
     rest: restOf(house, brought.isRestEnabled),
     pending: pendingOf(house, brought),
     ...{ book: site.book, live: brought.live, clock, isSecure: config.http.tls },
@@ -78,7 +78,7 @@ function settingChange({ book, nextId }: House['site'], isOn: boolean, nowMs: nu
 
 function pendingOf({ context, records, site }: House, { control, changed, people }: Brought): UiPending {
   const { pending } = site
-  const view = () => pending.list().map(viewOf)
+  const view = () => pendingView(pending.list(), site.book)
   return {
     changes: view,
     // What waits is told by itself: the command line stages from a process of its own.
@@ -100,17 +100,6 @@ function pendingOf({ context, records, site }: House, { control, changed, people
       const count = await pending.discard()
       records.journal.record({ who: by.username, from: 'page', what: 'changes discarded', detail: { count } })
     },
-  }
-}
-
-function viewOf({ kind, table, id, name, columns, pendingId, at, author }: StagedDifference): PendingChange {
-  return {
-    ...{ id: pendingId, at, by: author, kind, table, rowId: kind === 'add' ? null : id },
-    name: name === '' ? null : name,
-    columns: columns.map(({ column, before, after }) => {
-      const isSecret = isSecretColumn(table, column)
-      return { column, isSecret, before: isSecret ? null : before, after: isSecret ? null : after }
-    }),
   }
 }
 

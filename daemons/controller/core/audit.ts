@@ -68,7 +68,7 @@ export interface AuditBook extends AuditLog {
   takes(): boolean
 }
 
-/** What is looked for in the audit: everything that is named has to hold, exactly. */
+/** What is looked for in the audit: everything that is named has to hold, exactly, and `fits` where it is given. */
 export interface AuditSearch {
   /** Rows given at most. */
   limit: number
@@ -81,6 +81,7 @@ export interface AuditSearch {
   /** Epoch ms, both; `untilAt` itself is not among them. */
   fromAt?: number
   untilAt?: number
+  fits?: (row: Row) => boolean
 }
 
 /** The audit as it is read: rows with the columns of request_history, beside id, created_at and updated_at. */

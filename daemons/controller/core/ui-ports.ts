@@ -70,8 +70,11 @@ export interface AuditRow extends AuditRecord {
 
 /** What was recorded. */
 export interface UiAudit {
-  /** The newest that fit the filter, newest first, at most `limit`. */
-  auditList(filter: AuditFilter): Promise<readonly AuditRow[]>
+  /**
+   * The newest that fit the filter, newest first, at most `limit`.
+   * @returns `before` where older ones have not been looked at, even if nothing was found; null where all have
+   */
+  auditList(filter: AuditFilter): Promise<{ rows: readonly AuditRow[]; before: number | null }>
 }
 
 /** The switch of the REST surface. */
@@ -103,6 +106,10 @@ export interface PendingColumn {
   isSecret: boolean
   before: Json
   after: Json
+  /** An instant in epoch ms, or the id of another row. */
+  kind?: 'time' | 'row'
+  /** Names of the rows that it points to, where it does and they have names. */
+  names?: { readonly before: string | null; readonly after: string | null }
 }
 
 /** Changes that wait for Apply All. */

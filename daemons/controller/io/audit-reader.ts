@@ -96,7 +96,7 @@ export function isAudit(file: string): boolean {
 }
 
 function isFound(row: Row, search: Omit<AuditSearch, 'limit' | 'beforeId'>): boolean {
-  const { granted, reason, username, clientIp, fromAt, untilAt } = search
+  const { granted, reason, username, clientIp, fromAt, untilAt, fits } = search
   const at = row.at as number
   return (
     (granted === undefined || row.granted === granted) &&
@@ -104,6 +104,7 @@ function isFound(row: Row, search: Omit<AuditSearch, 'limit' | 'beforeId'>): boo
     (username === undefined || row.username === username) &&
     (clientIp === undefined || row.client_ip === clientIp) &&
     (fromAt === undefined || at >= fromAt) &&
-    (untilAt === undefined || at < untilAt)
+    (untilAt === undefined || at < untilAt) &&
+    (fits === undefined || fits(row))
   )
 }

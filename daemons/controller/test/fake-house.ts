@@ -273,7 +273,7 @@ function auditOf(house: State): UiParts['audit'] {
           (granted === undefined || row.granted === granted) &&
           (reason === undefined || row.reason === reason),
       )
-      return fits.slice(0, limit)
+      return { rows: fits.slice(0, limit), before: fits.length > limit ? (fits[limit - 1]?.id ?? null) : null }
     },
   }
 }

@@ -1,4 +1,5 @@
 /** The controller's pages in a real browser: signing in, zones under the hand, and what administrators look after. */
+import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
 import { noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
@@ -16,18 +17,26 @@ interface Stage extends Rig {
 
 t.test('the pages of a controller', { skip: noBrowser, timeout: 90_000 }, async (t) => {
   const house = harbourHouse()
-  const { url, port, server } = await serveUi(t, house, { pages: true })
-  const rig = await openRig(t, url, { pictures: 'controller', wanted: /ERR_CONNECTION_REFUSED/ })
-  const start = async () => void (await serveUi(t, house, { pages: true, port }))
+  const { url, port, ...first } = await serveUi(t, house, { pages: true })
+  let { server } = first
+  const rig = await openRig(t, url, {
+    pictures: 'controller',
+    wanted: /ERR_CONNECTION_REFUSED|\/ui\/live\?ticket=\S+ failed: HTTP Authentication failed/,
+  })
+  const start = async () => {
+    server = (await serveUi(t, house, { pages: true, port })).server
+  }
   await play<Stage>(t, { ...rig, house, stop: () => server.close(), start }, [
     ['signs in by password and mailed code, and says what is wrong at each step', signIn],
     ['shows zones by room with what they do, as it changes', zones],
     ['sends what a hand moves, the last of it, and says at the zone what was refused', command],
     ['says that contact is lost, and comes back by itself', contact],
+    ['says that levels are old where no socket comes through, and since when', notLive],
     ['runs a macro and says what came of it', macro],
     ['shows what waits, names the row that does not fit, and applies all', pending],
     ['finds refused calls and tells their reasons in plain words', audit],
     ['switches the REST API, and says that it waits for a restart', rest],
+    ['is found in the morning as it was left, and says from when it is', overnight],
     ['asks to sign in again over the page, and ends at sign-out', again],
     ['takes over who was handed over, and says what to do where there is nothing', handoff],
   ])
@@ -39,8 +48,12 @@ async function signIn(t: Test, { page, audit, house }: Stage): Promise<void> {
   await audit(t, 'sign-in')
   await page.getByLabel('User name').fill('sam')
   await page.getByLabel('Password').fill('wrong')
+  const before = await page.getByLabel('Password').boundingBox()
   await page.keyboard.press('Enter')
   await page.locator('.refusal', { hasText: 'Name and password fit no account' }).waitFor()
+  t.same(await page.getByLabel('Password').boundingBox(), before, 'the field stays under the hand')
+  await until('the hand goes on at the password', () => isFocused(page, 'password'))
+  t.equal(await page.evaluate('getSelection().toString().length || document.activeElement.selectionEnd'), 5)
   await page.getByLabel('Password').fill('engine room')
   await page.keyboard.press('Enter')
   await page.getByText('A code was mailed to s***@harbour.example.').waitFor()
@@ -60,6 +73,9 @@ async function signIn(t: Test, { page, audit, house }: Stage): Promise<void> {
   t.notOk((await page.content()).includes([...house.sessions.keys()][0] ?? '-'))
   t.equal(await page.evaluate('document.cookie + sessionStorage.length + localStorage.length'), '00')
 }
+
+const isFocused = async (page: Page, name: string) =>
+  (await page.evaluate("document.activeElement.getAttribute('name')")) === name
 
 const tile = ({ page }: Stage, name: string) =>
   page.locator('.tile', { has: page.getByRole('heading', { name, exact: true }) })
@@ -151,6 +167,28 @@ async function contact(t: Test, { page, stop, start, audit }: Stage): Promise<vo
   t.notOk(await page.getByRole('button', { name: 'Counter: On' }).isDisabled())
 }
 
+async function notLive(t: Test, stage: Stage): Promise<void> {
+  const { page, house, stop, start, audit } = stage
+  const { limits } = house.parts
+  const most = limits.socketsPerSession
+  await stop()
+  limits.socketsPerSession = 0
+  house.report(1, { state: 'on', level: 42 })
+  await start()
+  await page.getByText('Levels are not live.').waitFor()
+  await page.getByText(/They are from \d\d:\d\d:\d\d, \d+\ss ago, and are read every 10 s/).waitFor()
+  t.equal(await page.locator('.rooms.old').count(), 1)
+  t.notOk(await page.getByRole('button', { name: 'Counter: On' }).isDisabled(), 'commands are calls, and go on')
+  await audit(t, 'zones-not-live')
+  await stop()
+  limits.socketsPerSession = most
+  await start()
+  await page.getByText('Levels are not live.').waitFor({ state: 'detached' })
+  await tile(stage, 'Ceiling').locator('.val', { hasText: '42' }).waitFor()
+  house.report(1, { state: 'off', level: 0 })
+  await tile(stage, 'Ceiling').locator('.val', { hasText: 'Off' }).waitFor()
+}
+
 async function macro(_t: Test, { page, house }: Stage): Promise<void> {
   await page.getByRole('button', { name: 'Run Close down' }).click()
   await page.getByText(/Ran, ended at \d\d:\d\d:\d\d\./).waitFor()
@@ -238,6 +276,24 @@ async function audit(t: Test, { page, house, visit, audit: look }: Stage): Promi
   await page.getByRole('cell', { name: 'wrong code' }).waitFor()
   await page.getByLabel('Filter by user').fill('nobody of that name')
   await page.getByText('No call fits this choice').waitFor()
+  await look(t, 'audit-none')
+  await page.getByRole('button', { name: 'Show all calls' }).click()
+  await page.getByRole('cell', { name: 'granted' }).first().waitFor()
+  await page.getByLabel('Filter by path').fill('pending')
+  await page.getByLabel('Filter by time').selectOption({ label: 'from … until …' })
+  const at = (minutes: number) => {
+    const parts = { timeZone: 'Europe/Amsterdam', dateStyle: 'short', timeStyle: 'short', hourCycle: 'h23' } as const
+    return new Intl.DateTimeFormat('sv-SE', parts).format(Date.now() + minutes * 60_000).replace(' ', 'T')
+  }
+  await page.getByText('Time of the building, Europe/Amsterdam.').waitFor()
+  await page.getByLabel('From', { exact: true }).fill(at(-60))
+  await page.getByLabel('Until', { exact: true }).fill(at(-30))
+  await page.getByText('No call fits this choice').waitFor()
+  await page.getByLabel('Until', { exact: true }).fill(at(-90))
+  await page.getByText('Until lies before From').waitFor()
+  await page.getByLabel('Until', { exact: true }).fill(at(0))
+  await page.getByRole('cell', { name: 'granted' }).first().waitFor()
+  await look(t, 'audit-until')
   await page.getByText('Granted', { exact: true }).click()
   await page.getByLabel('Filter by user').fill('sam')
   await page.getByRole('cell', { name: 'granted' }).first().waitFor()
@@ -254,6 +310,30 @@ async function rest(t: Test, { page, house, visit, audit: look }: Stage): Promis
   await look(t, 'system')
   await flip.click()
   await page.getByText('It runs, as it is set.').waitFor()
+}
+
+/** The controller was restarted in the night: sessions are in its memory alone. */
+async function overnight(t: Test, { page, house, visit, stop, start }: Stage): Promise<void> {
+  await visit('audit')
+  await page.getByLabel('Filter by user').fill('sam')
+  await stop()
+  house.sessions.clear()
+  house.report(1, { state: 'on', level: 33 })
+  await start()
+  await page.getByRole('heading', { name: 'Sign in again' }).waitFor()
+  await page.getByText(/What it shows is from \d\d:\d\d\./).waitFor()
+  await page.getByLabel('Password').fill('engine room')
+  await page.keyboard.press('Enter')
+  await page.getByRole('textbox', { name: 'Code' }).fill('K7MPQ2')
+  await page.keyboard.press('Enter')
+  await page
+    .getByRole('cell', { name: 'granted' })
+    .or(page.getByRole('cell', { name: 'wrong code' }))
+    .first()
+    .waitFor()
+  t.equal(await page.getByLabel('Filter by user').inputValue(), 'sam', 'nothing that was typed is lost')
+  await visit('zones')
+  await page.locator('.tile', { hasText: 'Ceiling' }).locator('.val', { hasText: '33' }).waitFor()
 }
 
 async function again(t: Test, { page, house, visit, audit: look }: Stage): Promise<void> {

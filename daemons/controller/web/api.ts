@@ -51,7 +51,7 @@ export interface AuditEntry {
   run_id: number | null
 }
 
-/** Newest first; `before` asks for what is older, null where there is nothing. */
+/** Newest first; `before` asks for what is older, null where there is nothing: one search looks at so many and no more. */
 export interface AuditPage {
   rows: AuditEntry[]
   before: number | null
@@ -67,7 +67,15 @@ export interface Rest {
 /** One column of a change; of secrets it is only known that they change. */
 export type ChangedColumn =
   | { column: string; secret: true }
-  | { column: string; secret: false; before: Json; after: Json }
+  | {
+      column: string
+      secret: false
+      before: Json
+      after: Json
+      /** An instant in epoch ms, or the id of another row, which `names` calls by its name. */
+      kind?: 'time' | 'row'
+      names?: { before: string | null; after: string | null }
+    }
 
 /** One change that waits. */
 export interface Change {

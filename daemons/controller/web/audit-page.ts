@@ -1,111 +1,115 @@
 /** Audit: what was asked of the controller, by whom and from where, and why it was refused. Newest first. */
 import type { VNode } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { Act } from '#kit/web/button.ts'
-import { sentenceOf } from '#kit/web/call.ts'
+import { NoContact, sentenceOf } from '#kit/web/call.ts'
+import { isLost } from '#kit/web/contact.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { lamp, say } from '#kit/web/lamp.ts'
 import { daemonNow, zone } from '#kit/web/now.ts'
 import { count, dateOf, many, THIN, timeOf, UNKNOWN } from '#kit/web/numbers.ts'
-import { segments } from '#kit/web/segments.ts'
-import { filterInput } from '#kit/web/tools.ts'
-import { type AuditEntry, api } from './api.ts'
-import { type AuditChoice, auditQuery, outcomeSentence, outcomeWords, reasonChoices } from './audit-words.ts'
+import { type AuditEntry, type AuditPage as AuditRows, api } from './api.ts'
+import { AuditTools } from './audit-tools.ts'
+import {
+  type AuditChoice,
+  type AuditTime,
+  auditQuery,
+  FIRST_CHOICE,
+  isBackward,
+  outcomeSentence,
+  outcomeWords,
+} from './audit-words.ts'
 
 /** A filter is asked when the hand rests: each look is a row of the audit itself. */
 const REST_MS = 400
-const FIRST: AuditChoice = { outcome: 'refused', user: '', path: '', reason: '', hours: '' }
-const TIMES = [
-  ['', 'any time'],
-  ['1', 'last hour'],
-  ['24', 'last day'],
-  ['168', 'last week'],
-] as const
 
 /** The page. */
 export function AuditPage(): VNode {
-  const [choice, setChoice] = useState(FIRST)
+  const [choice, setChoice] = useState(FIRST_CHOICE)
   const [rows, setRows] = useState<AuditEntry[] | null>(null)
   const [before, setBefore] = useState<number | null>(null)
   const [refused, setRefused] = useState<string | null>(null)
   const [isBusy, setBusy] = useState(false)
   const [opened, setOpened] = useState<number | null>(null)
 
+  /** The choice that is asked for, and the one that was answered last. */
+  const latest = useRef('')
+  const answered = useRef('')
+  const about = JSON.stringify(choice)
+
   async function read(older: number | null): Promise<void> {
+    latest.current = about
     setBusy(true)
     try {
-      const page = await api.audit(auditQuery(choice, daemonNow(), older))
+      const isVain = isBackward(choice, time())
+      const page = isVain ? NOTHING : await api.audit(auditQuery(choice, time(), older))
+      // What was asked for meanwhile counts, whichever answer is quicker.
+      if (latest.current !== about) return
+      answered.current = about
       setRows((known) => (older === null || known === null ? page.rows : [...known, ...page.rows]))
       setBefore(page.before)
       setRefused(null)
     } catch (thrown) {
-      setRefused(sentenceOf(thrown))
+      if (!(thrown instanceof NoContact)) setRefused(sentenceOf(thrown))
+    } finally {
+      setBusy(false)
     }
-    setBusy(false)
   }
+  // What was not answered for lack of contact is asked again when contact is back.
+  const isBack = !isLost.value
   useEffect(() => {
+    if (!isBack || answered.current === about) return
     const timer = setTimeout(() => void read(null), rows === null ? 0 : REST_MS)
     return () => clearTimeout(timer)
-  }, [JSON.stringify(choice)])
-  const change = (part: Partial<AuditChoice>): void => setChoice({ ...choice, ...part })
+  }, [about, isBack])
+  const again = html`<${Act} waits=${isBusy} run=${() => void read(null)}>Read again</${Act}>`
+  const older = html`<${Act} waits=${isBusy} run=${() => void read(before)}>Older</${Act}>`
   return html`<div class="head"><h1>Audit</h1><span class="faint small later">what was asked of this controller, newest first</span></div>
-    <section class="panel" aria-label="Calls">${tools(choice, change, html`<${Act} waits=${isBusy} run=${() => void read(null)}>Read again</${Act}>`)}
+    <section class="panel" aria-label="Calls"><${AuditTools} choice=${choice} choose=${setChoice}>${again}</${AuditTools}>
       ${refused === null ? null : html`<p class="refusal" role="alert" data-s="fault">${lamp('fault')}<span>${refused}</span></p>`}
-      ${table(rows, { opened, open: setOpened, choice })}
+      ${rows?.length === 0 ? nothing(choice, () => setChoice({ ...FIRST_CHOICE, outcome: 'all' }), before === null ? null : older) : table(rows, { opened, open: setOpened })}
       ${
         rows && rows.length > 0
-          ? html`<footer class="account"><span class="small faint">${many(rows.length, 'call')}${before === null ? ', all there are' : ''}</span>
-        ${before === null ? null : html`<${Act} waits=${isBusy} run=${() => void read(before)}>Older</${Act}>`}</footer>`
+          ? html`<footer class="account"><span class="small faint">${many(rows.length, 'call')}${before === null ? ', all that fit' : ''}</span>
+        ${before === null ? null : older}</footer>`
           : null
       }
     </section>`
 }
 
-function tools(choice: AuditChoice, change: (part: Partial<AuditChoice>) => void, again: Child): VNode {
-  const picked = (event: Event): string => (event.target as HTMLSelectElement).value
-  return html`<header class="tools audit-tools">
-    ${segments({
-      label: 'Outcome',
-      name: 'outcome',
-      value: choice.outcome,
-      options: [
-        ['refused', 'Refused'],
-        ['granted', 'Granted'],
-        ['all', 'All'],
-      ],
-      choose: (outcome) =>
-        change({ outcome: outcome as AuditChoice['outcome'], reason: outcome === 'granted' ? '' : choice.reason }),
-    })}
-    ${filterInput({ filter: choice.user, setFilter: (user) => change({ user }), label: 'Filter by user', placeholder: 'User', isFirst: true })}
-    ${filterInput({ filter: choice.path, setFilter: (path) => change({ path }), label: 'Filter by path', placeholder: 'Path' })}
-    <div class="input"><select aria-label="Filter by reason" value=${choice.reason} disabled=${choice.outcome === 'granted'} onChange=${(event: Event) => change({ reason: picked(event) })}>
-      <option value="">any reason</option>${reasonChoices.map(([reason, words]) => html`<option value=${reason} selected=${reason === choice.reason}>${words}</option>`)}</select></div>
-    <div class="input"><select aria-label="Filter by time" value=${choice.hours} onChange=${(event: Event) => change({ hours: picked(event) })}>
-      ${TIMES.map(([hours, words]) => html`<option value=${hours} selected=${hours === choice.hours}>${words}</option>`)}</select></div>
-    <div class="acts">${again}</div></header>`
+const NOTHING: AuditRows = { rows: [], before: null }
+
+function time(): AuditTime {
+  return { nowMs: daemonNow(), zone: zone.value }
 }
 
 interface Opening {
   opened: number | null
   open(id: number | null): void
-  choice: AuditChoice
 }
 
 function table(rows: AuditEntry[] | null, opening: Opening): Child {
   if (rows === null) return say('busy', 'Asking for the record', 'The newest 100 calls.')
-  if (rows.length === 0) return nothing(opening.choice)
   return html`<table class="table fold journal audit"><thead><tr><th class="lit"><span class="sr">State</span></th><th>When</th><th>Who</th><th>What</th><th>Outcome</th><th class="wide">From</th></tr></thead>
     <tbody>${rows.flatMap((entry) => rowsOf(entry, opening))}</tbody></table>`
 }
 
-function nothing({ outcome, ...others }: AuditChoice): Child {
+/** @param older where one search did not look at everything */
+function nothing(choice: AuditChoice, showAll: () => void, older: VNode | null): Child {
+  const all = html`<div class="acts start">${older}<button class="btn" type="button" onClick=${showAll}>Show all calls</button></div>`
+  if (isBackward(choice, time()))
+    return say('warn', 'Until lies before From', 'Nothing can fit. Pick a later Until, or an earlier From.', all)
+  if (older !== null)
+    return say('off', 'None of the newest calls fits', 'Older ones were not looked at yet: one search has an end.', all)
+  const { outcome, ...others } = choice
   if (Object.values(others).some((part) => part !== ''))
     return say(
       'off',
       'No call fits this choice',
-      'Choose All, any reason and any time, and empty the filters, to see everything that is kept.',
+      'Nothing that is kept has this outcome, user, path, reason and time.',
+      all,
     )
-  if (outcome === 'refused') return say('ok', 'No call was refused', 'Choose All to see those that were granted.')
+  if (outcome === 'refused') return say('ok', 'No call was refused', 'Those that were granted are under All.', all)
   return say('off', 'Nothing was asked yet', 'Every call of the REST API and of these pages appears here.')
 }
 

@@ -1,4 +1,5 @@
 /** Why a call was refused, in plain words: what was the case, and where one looks to change it. */
+import { instantOf } from '#kit/web/zoned-time.ts'
 import type { AuditEntry } from './api.ts'
 
 /** Short for the row, and what to do about it. */
@@ -88,18 +89,61 @@ export interface AuditChoice {
   user: string
   path: string
   reason: string
-  /** Hours back; empty for all. */
+  /** Hours back, `picked` for those of `from` and `until`, empty for all. */
   hours: string
+  /** Wall time of the site as it was picked, `2031-03-09T14:00`; empty for no end on that side. */
+  from: string
+  until: string
 }
 
-/** The query of a choice; `nowMs` is the controller's time. */
-export function auditQuery(choice: AuditChoice, nowMs: number, before: number | null): string {
+/** Nothing but what was refused: what one opens the audit for. */
+export const FIRST_CHOICE: AuditChoice = {
+  outcome: 'refused',
+  user: '',
+  path: '',
+  reason: '',
+  hours: '',
+  from: '',
+  until: '',
+}
+
+/** When: the controller's time in epoch ms, and the site's zone. */
+export interface AuditTime {
+  nowMs: number
+  zone: string | undefined
+}
+
+const MINUTE_MS = 60_000
+
+/** From an instant on, and before another one; undefined where there is no end on that side. */
+export function auditSpan({ hours, from, until }: AuditChoice, { nowMs, zone }: AuditTime) {
+  const at = (text: string): number | undefined => {
+    const ms = instantOf(text, zone)
+    return Number.isNaN(ms) ? undefined : Math.max(0, ms)
+  }
+  if (hours === '') return { fromMs: undefined, untilMs: undefined }
+  if (hours !== 'picked') return { fromMs: Math.floor(nowMs - Number(hours) * 3_600_000), untilMs: undefined }
+  const last = at(until)
+  // Who picks 14:30 means calls of 14:30 as well.
+  return { fromMs: at(from), untilMs: last === undefined ? undefined : last + MINUTE_MS }
+}
+
+/** Whether nothing can fit: it ends before it begins. */
+export function isBackward(choice: AuditChoice, time: AuditTime): boolean {
+  const { fromMs, untilMs } = auditSpan(choice, time)
+  return fromMs !== undefined && untilMs !== undefined && untilMs <= fromMs
+}
+
+/** The query of a choice. */
+export function auditQuery(choice: AuditChoice, time: AuditTime, before: number | null): string {
   const query = new URLSearchParams({ limit: '100' })
   if (choice.outcome !== 'all') query.set('granted', String(choice.outcome === 'granted'))
   if (choice.user.trim() !== '') query.set('user', choice.user.trim())
   if (choice.path.trim() !== '') query.set('path', choice.path.trim())
   if (choice.reason !== '') query.set('reason', choice.reason)
-  if (choice.hours !== '') query.set('from', String(Math.floor(nowMs - Number(choice.hours) * 3_600_000)))
+  const { fromMs, untilMs } = auditSpan(choice, time)
+  if (fromMs !== undefined) query.set('from', String(fromMs))
+  if (untilMs !== undefined) query.set('to', String(untilMs))
   if (before !== null) query.set('before', String(before))
   return query.toString()
 }

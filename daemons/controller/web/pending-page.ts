@@ -3,6 +3,7 @@ import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Act } from '#kit/web/button.ts'
 import { CallFault, sentenceOf } from '#kit/web/call.ts'
+import { isLost } from '#kit/web/contact.ts'
 import { Confirm } from '#kit/web/dialog.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { lamp, say, verdict } from '#kit/web/lamp.ts'
@@ -54,7 +55,10 @@ export function PendingPage(): VNode {
       await read()
     })
   // Others change things too: what they add is seen by its count.
-  useEffect(look, [pendingCount.value])
+  const isBack = !isLost.value
+  useEffect(() => {
+    if (isBack) look()
+  }, [pendingCount.value, isBack])
 
   if (known === null)
     return html`<div class="head"><h1>Pending</h1></div><section class="panel">${nothingYet(refusal, look)}</section>`
@@ -69,9 +73,11 @@ export function PendingPage(): VNode {
     <${Act} kind="danger" waits=${isBusy} run=${() => setAsked(true)}>Discard all</${Act}></div>`
   return html`<h1 class="sr">Pending</h1>${verdict({ lit: count > 0 ? 'warn' : 'ok', sentence: pendingSentence(count) })}
     ${count > 0 ? buttons : null}
-    ${refusal ? html`<p class="refusal" role="alert" data-s="fault">${lamp('fault')}<span>${refusal.sentence} Nothing was applied.</span></p>` : null}
+    ${refusal ? html`<p class="refusal" role="alert" data-s="fault">${lamp('fault')}<span>${refusal.sentence} Nothing was applied.${refusal.rows.size > 0 ? ` ${REMEDY}` : ''}</span></p>` : null}
     ${count === 0 ? html`<section class="panel">${say('off', 'No changes wait', 'An import into a running controller, and changes of roles, wait here until somebody applies them.')}</section>` : null}
-    ${known.changes.slice(0, isWhole ? undefined : MOST_SHOWN).map((change) => panel(change, refusal?.rows.get(change.id)))}
+    ${inOrder(known.changes, refusal)
+      .slice(0, isWhole ? undefined : MOST_SHOWN)
+      .map((change) => panel(change, refusal?.rows.get(change.id)))}
     ${count > MOST_SHOWN && !isWhole ? html`<p class="end"><button class="btn" type="button" onClick=${() => setWhole(true)}>Show ${count - MOST_SHOWN} more changes</button></p>` : null}
     ${
       isAsked
@@ -79,6 +85,14 @@ export function PendingPage(): VNode {
       act="Discard all" keep="Keep changes" run=${discardAll} close=${() => setAsked(false)} />`
         : null
     }`
+}
+
+const REMEDY = 'What is wrong stands at each row below: mend the site file, discard these changes, and import it again.'
+
+/** Rows that do not fit come first: among a thousand nobody finds them. */
+function inOrder(changes: readonly Change[], refusal: Refusal | null): readonly Change[] {
+  if (refusal === null || refusal.rows.size === 0) return changes
+  return changes.toSorted((one, other) => Number(refusal.rows.has(other.id)) - Number(refusal.rows.has(one.id)))
 }
 
 function appliedText(applied: number): string {
@@ -104,7 +118,7 @@ function table({ kind, columns }: Change): VNode {
   const hasAfter = kind !== 'remove'
   return html`<table class="table diff"><thead><tr><th>Column</th>${hasBefore ? html`<th>Before</th>` : null}${hasAfter ? html`<th>${hasBefore ? 'After' : 'Value'}</th>` : null}</tr></thead>
     <tbody>${columns.map((column) => {
-      const { name, before, after } = columnTexts(column)
+      const { name, before, after } = columnTexts(column, zone.value)
       return html`<tr key=${name}><th scope="row">${name}</th>${hasBefore ? html`<td class="before">${hasAfter && before !== UNKNOWN ? html`<del>${before}</del>` : before}</td>` : null}
         ${hasAfter ? html`<td class="after">${hasBefore ? html`<ins>${after}</ins>` : after}</td>` : null}</tr>`
     })}</tbody></table>`

@@ -2,18 +2,19 @@
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import { Act } from '#kit/web/button.ts'
-import { CallFault } from '#kit/web/call.ts'
+import { CallFault, NoContact } from '#kit/web/call.ts'
 import { isLost } from '#kit/web/contact.ts'
 import { Dialog } from '#kit/web/dialog.ts'
 import { input, refusal } from '#kit/web/field.ts'
 import { type Form, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { lamp } from '#kit/web/lamp.ts'
-import { now } from '#kit/web/now.ts'
+import { now, zone } from '#kit/web/now.ts'
+import { sinceText } from '#kit/web/numbers.ts'
 import { api } from './api.ts'
 import { me, signedIn } from './session.ts'
 import { codeLifeText, signInSentence, typedCode } from './sign-in-words.ts'
-import { leave } from './state.ts'
+import { knownAt, leave } from './state.ts'
 
 /** A code that was mailed. Times of the browser, epoch ms. */
 interface Challenge {
@@ -42,11 +43,16 @@ export function SignedOut(): VNode {
   const at = useSignIn(me.value?.username ?? '')
   return html`<${Dialog} title=${at.challenge ? 'Code from the mail' : 'Sign in again'}>
     <form onSubmit=${at.submit} novalidate class="again"><div class="stack">
-      ${at.challenge ? null : html`<p class="soft">The session is over: by time, a restart, or because the account was changed. The page stays as it is.</p>`}
+      ${at.challenge ? null : html`<p class="soft">The session is over: by time, a restart, or because the account was changed. The page stays as it is.${oldness()}</p>`}
       ${fields(at, 'again')}${under(at)}</div>
       <footer><button class="btn quiet" type="button" onClick=${() => void leave()}>Leave page</button>
       <${Act} kind="primary" type="submit" waits=${at.form.isBusy.value}>Sign in</${Act}></footer></form>
   </${Dialog}>`
+}
+
+/** A page that was left alone overnight shows what was the case in the evening. */
+function oldness(): string {
+  return knownAt.value === 0 ? '' : ` What it shows is from ${sinceText(knownAt.value, now.value, zone.value)}.`
 }
 
 interface SigningIn {
@@ -64,7 +70,7 @@ function useSignIn(username: string): SigningIn {
   async function ask(code: string): Promise<void> {
     const { username, password } = form.values.value
     const given = { username: String(username).trim(), password: String(password) }
-    const answer = await api.signIn(code === '' ? given : { ...given, two_factor_token: code })
+    const answer = await api.signIn(code === '' ? given : { ...given, two_factor_token: code }).catch(sayWhy)
     if (!('error' in answer)) {
       if (answer.signed_in) signedIn(answer)
       return
@@ -73,7 +79,8 @@ function useSignIn(username: string): SigningIn {
       const sentence = signInSentence(answer.error, answer.message)
       throw code === '' ? new Error(sentence) : atCode(sentence)
     }
-    const atMs = Date.now()
+    // As the page counts: its clock steps, and nobody is promised a second too much.
+    const atMs = now.value
     form.set('code', '')
     setChallenge({
       message: answer.message,
@@ -92,7 +99,7 @@ function useSignIn(username: string): SigningIn {
     submit(event) {
       event.preventDefault()
       const code = typedCode(String(form.values.value.code))
-      void form.submit(() => (challenge ? tryCode(code) : ask('')))
+      void form.submit(() => (challenge ? tryCode(code) : ask(''))).then((isIn) => isIn || challenge || retype(form))
     },
     resend: () => void form.submit(() => ask('')),
     back() {
@@ -100,6 +107,21 @@ function useSignIn(username: string): SigningIn {
       setChallenge(null)
     },
   }
+}
+
+/** The hand goes on where something is missing, else at the password, which is there to be typed over. */
+function retype(form: Form): void {
+  const name = form.values.value.username === '' ? 'username' : 'password'
+  setTimeout(() => {
+    const field = document.getElementById(`${form.id}-${name}`)
+    if (field instanceof HTMLInputElement) field.select()
+    field?.focus()
+  }, 0)
+}
+
+function sayWhy(thrown: unknown): never {
+  if (!(thrown instanceof NoContact)) throw thrown
+  throw new Error('The controller does not answer. What you typed stays here; sign in when it answers again.')
 }
 
 function atCode(message: string): CallFault {

@@ -2,7 +2,7 @@
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Act } from '#kit/web/button.ts'
-import { sentenceOf } from '#kit/web/call.ts'
+import { NoContact, sentenceOf } from '#kit/web/call.ts'
 import { isLost } from '#kit/web/contact.ts'
 import { html } from '#kit/web/html.ts'
 import { chip, lamp, say } from '#kit/web/lamp.ts'
@@ -21,13 +21,15 @@ export function SystemPage(): VNode {
       setRest(await what())
       setRefused(null)
     } catch (thrown) {
-      setRefused(sentenceOf(thrown))
+      // Looking is done again when contact is back; what the hand did has to be told.
+      if (rest !== null || !(thrown instanceof NoContact)) setRefused(sentenceOf(thrown))
     }
     setBusy(false)
   }
+  const isBack = !isLost.value
   useEffect(() => {
-    void ask(api.rest)
-  }, [])
+    if (isBack) void ask(api.rest)
+  }, [isBack])
   return html`<div class="head"><h1>System</h1></div>
     <section class="panel narrow-panel" aria-label="REST API"><header><h2>REST API</h2>
       ${rest ? chip(rest.running ? 'ok' : 'off', rest.running ? 'Runs' : 'Off') : null}</header>

@@ -16,7 +16,7 @@ export interface Order {
 export interface Orders {
   /** What the hand asked for last, as long as it counts more than what is told. */
   held: Order | null
-  /** Why the last one was not carried out; null where it was. */
+  /** Why the last one was not carried out; null where it was, and when whoever pressed has read it. */
   fault: string | null
   /** An order whose zone does not tell what it does: `60 %`, or empty. */
   sent: Order | null
@@ -25,6 +25,8 @@ export interface Orders {
 
 /** So long after the answer the hand still counts: a device tells its new level a moment later. */
 const SETTLE_MS = 1500
+/** So long a refusal is told; on a tablet on a wall that of yesterday would look like one of now. */
+const FAULT_MS = 120_000
 
 /** They live as long as the tile of their zone. */
 export function useOrders({ id }: Pick<ZoneView, 'id'>): Orders {
@@ -38,6 +40,7 @@ export function useOrders({ id }: Pick<ZoneView, 'id'>): Orders {
     clearTimeout(timer.current)
     setHeld(null)
     setFault(commandSentence(thrown))
+    timer.current = setTimeout(() => setFault(null), FAULT_MS)
   }
   const send = async (order: Order): Promise<void> => {
     await api.command(id, order.verb, order.value === undefined ? {} : { [order.verb]: order.value })

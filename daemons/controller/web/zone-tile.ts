@@ -26,8 +26,9 @@ function heldHeadline(zone: ZoneView, { held }: Orders): Shown | null {
 function foot(zone: ZoneView, orders: Orders): VNode {
   const { fault, sent } = orders
   if (fault !== null) return html`<p class="said" role="alert" data-s="fault">${lamp('fault')}<span>${fault}</span></p>`
-  const { lit, text } = footnote(zone, () => ({ nowMs: daemonNow(), zone: zoneOfTime.value }))
-  const note = sent !== null && isUnknown(zone) ? `${sentText(zone, orders)} ${text}` : text
+  const isSent = sent !== null && isUnknown(zone)
+  const { lit, text } = footnote(zone, () => ({ nowMs: daemonNow(), zone: zoneOfTime.value }), isSent)
+  const note = isSent ? `${sentText(zone, orders)} ${text}` : text
   return html`<p class="said">${lit ? lamp(lit) : null}<span>${note}</span></p>`
 }
 

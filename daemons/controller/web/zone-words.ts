@@ -1,6 +1,7 @@
 /** What a zone does, in words and numbers: nothing is guessed, and what is not known is said to be so. */
 import type { Judgement, Lit } from '#kit/web/lamp.ts'
 import { age, fixed, listed, many, sinceText, THIN, UNKNOWN, whole } from '#kit/web/numbers.ts'
+import { capital } from '#kit/web/sentences.ts'
 import type { ZoneView } from '../core/zone-view.ts'
 
 /** A value and its unit; the unit is lighter. */
@@ -85,7 +86,7 @@ export function stateWord({ values }: ZoneView): string {
   if (state === undefined) return ''
   const text = String(state)
   const word = Object.hasOwn(WORDS, text.toLowerCase()) ? WORDS[text.toLowerCase()] : undefined
-  return word ?? text.charAt(0).toUpperCase() + text.slice(1)
+  return word ?? capital(text)
 }
 
 /** Whether it is on; undefined where nobody knows. */
@@ -105,10 +106,11 @@ function isOff(zone: ZoneView): boolean {
 /**
  * What stands at the foot of a tile: why nothing is known, or what else there is to say.
  * @param when asked only where the time is told, so that other tiles stand still
+ * @param isBrief something stands before it on the same line
  */
-export function footnote(zone: ZoneView, when: () => When): { lit: Lit | null; text: string } {
+export function footnote(zone: ZoneView, when: () => When, isBrief = false): { lit: Lit | null; text: string } {
   const { device, values, refused } = zone
-  if (device && device.state === 'offline') return { lit: 'gone', text: lostText(device.lastSeenAt, when()) }
+  if (device && device.state === 'offline') return { lit: 'gone', text: lostText(device.lastSeenAt, when(), isBrief) }
   if (device && device.state === 'unknown') return { lit: 'gone', text: 'Not heard since the controller started.' }
   if (refused === 'elevation') return { lit: null, text: 'Only elevated roles command this.' }
   if (refused === 'role') return { lit: null, text: 'Your role may look, not command.' }
@@ -121,10 +123,10 @@ export function footnote(zone: ZoneView, when: () => When): { lit: Lit | null; t
   return { lit: null, text: said.filter((text) => text !== head).join(' · ') }
 }
 
-function lostText(lastSeenAt: number | null, { nowMs, zone }: When): string {
+function lostText(lastSeenAt: number | null, { nowMs, zone }: When, isBrief: boolean): string {
   if (lastSeenAt === null) return 'No contact with its device.'
-  const ageMs = Math.max(1000, nowMs - lastSeenAt)
-  return `No contact since ${sinceText(lastSeenAt, nowMs, zone)}, ${age(ageMs, 1)} ago.`
+  const since = `No contact since ${sinceText(lastSeenAt, nowMs, zone)}`
+  return isBrief ? `${since}.` : `${since}, ${age(Math.max(1000, nowMs - lastSeenAt), 1)} ago.`
 }
 
 /** Over all zones: how many are known, and which are not. */

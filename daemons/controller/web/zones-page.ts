@@ -6,14 +6,16 @@ import { isLost } from '#kit/web/contact.ts'
 import { copyText } from '#kit/web/copy.ts'
 import { html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
-import { say, verdict } from '#kit/web/lamp.ts'
+import { lamp, say, verdict } from '#kit/web/lamp.ts'
+import { now, zone } from '#kit/web/now.ts'
+import { age, timeOf } from '#kit/web/numbers.ts'
 import { rowLinks } from '#kit/web/rows.ts'
 import { filterInput, matches } from '#kit/web/tools.ts'
 import type { ZoneGroup } from '../core/zone-groups.ts'
 import type { ZoneView } from '../core/zone-view.ts'
 import { MacrosPanel } from './macros-panel.ts'
 import { me } from './session.ts'
-import { allZones, current, isSlow, list, loadZones, zonesRefused } from './state.ts'
+import { allZones, current, isSlow, knownAt, list, loadZones, zonesRefused } from './state.ts'
 import { ZoneTile } from './zone-tile.ts'
 import { judgeZones } from './zone-words.ts'
 
@@ -39,21 +41,23 @@ export function ZonesPage(): VNode {
     .map((group) => ({ ...group, zones: found(group, filter) }))
     .filter((group) => group.zones.length > 0)
   const { groups: shown, rest } = isWhole ? { groups, rest: 0 } : firstOf(groups, MOST_TILES)
-  return html`<h1 class="sr">Zones</h1>${verdict(judgeZones(zones), isSlow.value && !isLost.value ? slowly() : null)}
+  return html`<h1 class="sr">Zones</h1>${verdict(judgeZones(zones))}${isSlow.value && !isLost.value ? html`<${NotLive} />` : null}
     ${
       zones.length < FILTERED_FROM
         ? null
         : html`<div class="tools">${filterInput({ filter, setFilter, label: 'Filter rooms and zones', placeholder: 'Room or zone', isFirst: true })}</div>`
     }
     ${groups.length === 0 ? html`<section class="panel">${say('off', `No room and no zone matches ${filter}`, `${zones.length} are hidden. Esc empties the filter.`)}</section>` : null}
-    ${shown.map(room)}
+    <div class=${isSlow.value ? 'rooms old' : 'rooms'}>${shown.map(room)}</div>
     ${rest > 0 ? html`<p class="end"><button class="btn" type="button" onClick=${() => setWhole(true)}>Show ${rest} more zones</button></p>` : null}
     ${filter === '' ? macros() : null}`
 }
 
-/** Values may be up to ten seconds old then, which must not look like now. */
-function slowly(): VNode {
-  return html`<span class="soft">Changes do not arrive by themselves at the moment; values are read every 10 s.</span>`
+/** There is contact, but something between lets no socket through: what is seconds old must not look like now. */
+function NotLive(): VNode {
+  const ageMs = Math.max(1000, now.value - knownAt.value)
+  return html`<p class="not-live" data-s="warn">${lamp('warn')}<span><b role="status">Levels are not live.</b>
+    ${` They are from ${timeOf(knownAt.value, zone.value)}, ${age(ageMs, 1)} ago, and are read every 10 s until changes arrive by themselves again.`}</span></p>`
 }
 
 function waiting(): VNode {
@@ -64,7 +68,7 @@ function waiting(): VNode {
           'fault',
           'The zones could not be read',
           zonesRefused.value,
-          html`<${Act} run=${() => void loadZones()}>Ask again</${Act}>`,
+          html`<${Act} run=${loadZones}>Ask again</${Act}>`,
         )
   return html`<div class="head"><h1>Zones</h1></div><section class="panel">${words}</section>`
 }
@@ -114,8 +118,19 @@ function room({ id, name, within, zones }: ZoneGroup): VNode {
   const label = name ?? (list.value?.groups.length === 1 ? 'All zones' : 'Not in a room')
   return html`<section class="room" key=${id ?? 'none'} aria-label=${label}>
     <h2>${label}${within.length > 0 ? html`<span class="faint small"> ${within.join(' › ')}</span>` : null}</h2>
-    <div class="tiles">${zones.map((zone) => html`<${ZoneTile} zone=${zone} key=${zone.id} />`)}</div></section>`
+    <div class="tiles">${zones.map(tileOf)}</div></section>`
 }
+
+/** A zone that did not change keeps the very tile that was drawn: of a hundred tiles, those are drawn anew that have to. */
+function tileOf(zone: ZoneView): VNode {
+  const known = tiles.get(zone)
+  if (known) return known
+  const tile = html`<${ZoneTile} zone=${zone} key=${zone.id} />`
+  tiles.set(zone, tile)
+  return tile
+}
+
+const tiles = new WeakMap<ZoneView, VNode>()
 
 /** From tile to tile: the first control of each. */
 function walk(step: 1 | -1): boolean {

@@ -2,7 +2,15 @@
 import t from 'tap'
 import { CallFault, NoContact } from '#kit/web/call.ts'
 import type { AuditReason } from '../../core/audit.ts'
-import { type AuditChoice, auditQuery, outcomeSentence, outcomeWords, reasonChoices } from '../../web/audit-words.ts'
+import {
+  type AuditChoice,
+  auditQuery,
+  FIRST_CHOICE,
+  isBackward,
+  outcomeSentence,
+  outcomeWords,
+  reasonChoices,
+} from '../../web/audit-words.ts'
 import { commandSentence } from '../../web/command-words.ts'
 import { changeTitle, columnTexts, pendingSentence, refusedRows } from '../../web/pending-words.ts'
 import { codeLifeText, signInSentence, typedCode } from '../../web/sign-in-words.ts'
@@ -95,13 +103,30 @@ const row = {
 }
 
 t.test('asks for what was chosen, and leaves out what was not', async (t) => {
-  const nothing: AuditChoice = { outcome: 'all', user: ' ', path: '', reason: '', hours: '' }
-  t.equal(auditQuery(nothing, 0, null), 'limit=100')
-  const some: AuditChoice = { outcome: 'refused', user: 'a&b', path: '/api', reason: 'no_roles', hours: '1' }
+  const nothing: AuditChoice = { ...FIRST_CHOICE, outcome: 'all', user: ' ' }
+  t.equal(auditQuery(nothing, { nowMs: 0, zone: 'UTC' }, null), 'limit=100')
+  const some: AuditChoice = { ...FIRST_CHOICE, user: 'a&b', path: '/api', reason: 'no_roles', hours: '1' }
   t.equal(
-    auditQuery(some, 3_600_500.7, 9),
+    auditQuery(some, { nowMs: 3_600_500.7, zone: 'UTC' }, 9),
     'limit=100&granted=false&user=a%26b&path=%2Fapi&reason=no_roles&from=500&before=9',
   )
+})
+
+t.test('asks for a time that was picked, in the time of the building, its last minute included', async (t) => {
+  const time = { nowMs: 0, zone: 'Europe/Amsterdam' }
+  const both: AuditChoice = { ...FIRST_CHOICE, hours: 'picked', from: '2026-07-01T14:00', until: '2026-07-01T14:30' }
+  const span = (choice: AuditChoice) => {
+    const query = new URLSearchParams(auditQuery(choice, time, null))
+    return [query.get('from'), query.get('to')].map((at) => at && new Date(Number(at)).toISOString())
+  }
+  t.same(span(both), ['2026-07-01T12:00:00.000Z', '2026-07-01T12:31:00.000Z'])
+  t.same(span({ ...both, from: '' }), [null, '2026-07-01T12:31:00.000Z'])
+  t.same(span({ ...both, until: '' }), ['2026-07-01T12:00:00.000Z', null])
+  t.same(span({ ...both, hours: '' }), [null, null], 'any time is any time, whatever was picked before')
+  t.notOk(isBackward(both, time))
+  t.notOk(isBackward({ ...both, until: both.from }, time), 'one minute')
+  t.ok(isBackward({ ...both, until: '2026-07-01T13:59' }, time))
+  t.notOk(isBackward({ ...both, until: '' }, time))
 })
 
 t.test('names a change and its columns, and no secret', async (t) => {
@@ -132,4 +157,18 @@ t.test('names a change and its columns, and no secret', async (t) => {
   t.ok(long.after.length < 400)
   t.equal(pendingSentence(1), '1 change waits.')
   t.same([...refusedRows([{ field: '7', message: 'gone' }])], [[7, 'gone']])
+})
+
+t.test('reads instants as times, rows by their names, and what is in a column without its braces', async (t) => {
+  const column = { column: 'valid_until', secret: false, before: null, after: 1_782_907_200_000, kind: 'time' } as const
+  t.same(columnTexts(column, 'Europe/Amsterdam'), { name: 'valid until', before: '–', after: '2026-07-01 14:00:00' })
+  const names = { before: 'Lobby', after: null }
+  const row = { column: 'zone_group_id', secret: false, before: 7, after: 9, kind: 'row', names } as const
+  t.same(columnTexts(row), { name: 'zone group', before: 'Lobby (7)', after: '9' })
+  const transport = { kind: 'tcp', host: '10.20.4.9', port: 4352, tls: false }
+  t.equal(
+    columnTexts({ column: 'transport', secret: false, before: null, after: transport }).after,
+    'kind tcp, host 10.20.4.9, port 4352, tls no',
+  )
+  t.equal(columnTexts({ column: 'x', secret: false, before: {}, after: { a: [1] } }).after, '{"a":[1]}')
 })
