@@ -161,11 +161,10 @@ async function subscribe(url: string, cookie: string, ends: Ends, hear: (zone: T
 type Call = readonly [method: string, path: string, body?: object]
 
 async function ask(url: string, cookie: string, [method, path, body]: Call): Promise<Response> {
-  const json = body === undefined ? {} : { 'content-type': 'application/json' }
-  const answer = await fetch(url + path, {
-    ...{ method, headers: { ...(cookie === '' ? {} : { cookie }), ...json } },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  })
+  const headers: Record<string, string> = {}
+  if (cookie !== '') headers.cookie = cookie
+  if (body !== undefined) headers['content-type'] = 'application/json'
+  const answer = await fetch(url + path, { method, headers, body: body === undefined ? null : JSON.stringify(body) })
   if (!answer.ok) throw new Error(`${method} ${path} was answered ${answer.status}: ${await answer.text()}`)
   return answer
 }

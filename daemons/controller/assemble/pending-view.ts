@@ -27,9 +27,19 @@ function columnView(
 ): PendingColumn {
   if (isSecretColumn(table, column)) return { column, isSecret: true, before: null, after: null }
   const facts = tableOf(table)?.column(column)
-  const plain = { column, isSecret: false, before, after }
+  const plain = { column, isSecret: false, before: valueOf(before), after: valueOf(after) }
   if (facts?.isTime) return { ...plain, kind: 'time' }
   const to = facts?.reference
   if (to === undefined) return plain
-  return { ...plain, kind: 'row', names: { before: nameOf(to, before), after: nameOf(to, after) } }
+  return { ...plain, kind: 'row', names: { before: nameOf(to, plain.before), after: nameOf(to, plain.after) } }
+}
+
+/** A difference has values as one-line texts; those that were cut stay texts. */
+function valueOf(shown: string): Json {
+  if (shown === 'none') return null
+  try {
+    return JSON.parse(shown) as Json
+  } catch {
+    return shown
+  }
 }

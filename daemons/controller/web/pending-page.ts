@@ -57,7 +57,7 @@ export function PendingPage(): VNode {
   // Others change things too: what they add is seen by its count.
   const isBack = !isLost.value
   useEffect(() => {
-    if (isBack) look()
+    if (isBack && known?.changes.length !== pendingCount.value) look()
   }, [pendingCount.value, isBack])
 
   if (known === null)

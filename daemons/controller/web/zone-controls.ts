@@ -69,7 +69,9 @@ function heldNumber({ orders: { held } }: ControlFacts, verb: string): number | 
 function slider(facts: ControlFacts, verb: 'level' | 'volume'): VNode {
   const { zone, orders } = facts
   const { min, max, step, unit } = rangeOf(zone, verb)
-  const told = isUnknown(zone) ? undefined : zone.values[verb]
+  const { values } = zone
+  // A blind tells where it stands as its position, and is told where to go as a level.
+  const told = isUnknown(zone) ? undefined : (values[verb] ?? (verb === 'level' ? values.position : undefined))
   const shown = heldNumber(facts, verb) ?? (typeof told === 'number' ? told : undefined)
   const at = shown === undefined ? min : Math.min(max, Math.max(min, shown))
   const fill = `${((at - min) / (max - min)) * 100}%`

@@ -31,15 +31,16 @@ const MOST_VALUES = 64
 const LONGEST_VALUE = 4096
 
 /** What a zone of a type does before it is told anything. */
-const AT_FIRST: ReadonlyMap<string, Values> = new Map<string, Values>([
-  ['thermostat', { state: 'idle', setpoint: 21, mode: 'auto' }],
-  ['climate', { state: 'idle', setpoint: 21, mode: 'auto' }],
-  ['hvac', { state: 'idle', setpoint: 21, mode: 'auto' }],
-  ['shade', { state: 'closed', position: 0 }],
-  ['blind', { state: 'closed', position: 0 }],
-  ['door', { state: 'closed' }],
-  ['lock', { state: 'locked' }],
-])
+const AT_FIRST: Readonly<Record<string, Values>> = {
+  thermostat: { state: 'idle', setpoint: 21, mode: 'auto' },
+  climate: { state: 'idle', setpoint: 21, mode: 'auto' },
+  hvac: { state: 'idle', setpoint: 21, mode: 'auto' },
+  shade: { state: 'closed', position: 0 },
+  blind: { state: 'closed', position: 0 },
+  door: { state: 'closed' },
+  lock: { state: 'locked' },
+  audio: { state: 'stopped', volume: 30, mute: false },
+}
 const LIGHT_AT_FIRST: Values = { state: 'off', on: false, level: 0 }
 
 /** What a verb without a value of its own makes of a zone. */

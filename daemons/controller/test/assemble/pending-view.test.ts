@@ -4,6 +4,7 @@ import { pendingView } from '../../assemble/pending-view.ts'
 import type { StagedDifference } from '../../io/database.ts'
 
 const staged = (more: Partial<StagedDifference>): StagedDifference => ({
+  sentence: '',
   ...{ pendingId: 1, at: 5, author: 'import', kind: 'change', table: 'zone', id: 7, name: 'Ceiling', columns: [] },
   ...more,
 })
@@ -14,9 +15,9 @@ const book = {
 
 t.test('a column that points to a row names it, also where that row is only coming', async (t) => {
   const changes = [
-    staged({ columns: [{ column: 'device_id', before: 3, after: 4 }] }),
+    staged({ columns: [{ column: 'device_id', before: '3', after: '4' }] }),
     staged({ pendingId: 2, kind: 'add', table: 'device', id: 4, name: 'Dimmer east' }),
-    staged({ pendingId: 3, columns: [{ column: 'zone_group_id', before: null, after: 99 }] }),
+    staged({ pendingId: 3, columns: [{ column: 'zone_group_id', before: 'none', after: '99' }] }),
   ]
   const [zone, device, lost] = pendingView(changes, book)
   const names = { before: 'Dimmer rack', after: 'Dimmer east' }
@@ -27,9 +28,9 @@ t.test('a column that points to a row names it, also where that row is only comi
 
 t.test('an instant is known to be one, and of a secret only that it changes', async (t) => {
   const columns = [
-    { column: 'valid_until', before: null, after: 1000 },
+    { column: 'valid_until', before: 'none', after: '1000' },
     { column: 'hash', before: 'a', after: 'b' },
-    { column: 'email', before: '', after: 'x@y' },
+    { column: 'email', before: '""', after: '"x@y"' },
   ]
   const [user] = pendingView([staged({ table: 'auth_user', name: '', columns })], book)
   t.equal(user?.name, null)
@@ -38,4 +39,15 @@ t.test('an instant is known to be one, and of a secret only that it changes', as
     { column: 'hash', isSecret: true, before: null, after: null },
     { column: 'email', isSecret: false, before: '', after: 'x@y' },
   ])
+})
+
+t.test('values are what they are again, and what was cut is the text of it', async (t) => {
+  const texts = ['{"kind":"tcp","port":4352}', 'true', '"none"', 'none', '0.5', '{"kind":"tcp","host":"10.…']
+  const columns = texts.map((after) => ({ column: 'transport', before: 'none', after }))
+  const [device] = pendingView([staged({ table: 'device', columns })], book)
+  const values = [{ kind: 'tcp', port: 4352 }, true, 'none', null, 0.5, '{"kind":"tcp","host":"10.…']
+  t.strictSame(
+    device?.columns.map(({ after }) => after),
+    values,
+  )
 })
