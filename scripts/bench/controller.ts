@@ -185,7 +185,8 @@ const HEAD = `# The controller
 Made by \`make bench-controller\`: the controller as it is installed, on loopback, with a site of 10,000 simulated devices
 of one zone each and 50,000 attributes; its client takes a share of the same cores. Rates are with 16 connections that stay
 open, programs taking turns; a rate is the median over the rounds, a ratio the median of the ratios of each round, and
-counts only within its own run. A command's time runs from when it was due. The audit is on throughout.
+counts only within its own run. A command's time runs from when it was due. The audit is on throughout. A change is told late by
+the time from the simulated device to the client of the live socket; each is numbered, so that one that is missing is seen.
 `
 
 function record(root: string, text: string): void {
