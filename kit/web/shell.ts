@@ -81,7 +81,12 @@ function entry(facts: Entry): VNode {
 /** The address is the page's place, so the jump is made by hand and leaves it as it is. */
 function skip(event: Event): void {
   event.preventDefault()
-  document.getElementById('main')?.focus()
+  focusMain()
+}
+
+/** Where what had the focus is gone, Tab goes on at the top of the page and not at that of the window. */
+export function focusMain(): void {
+  document.getElementById('main')?.focus({ preventScroll: true })
 }
 
 /** Contact lost: since when, how old the values are, when it is tried again. Comes back by itself. */

@@ -15,7 +15,7 @@ interface Stage extends Rig {
   start(): Promise<void>
 }
 
-t.test('the pages of a controller', { skip: noBrowser, timeout: 90_000 }, async (t) => {
+t.test('the pages of a controller', { skip: noBrowser, timeout: 150_000 }, async (t) => {
   const house = harbourHouse()
   const { url, port, ...first } = await serveUi(t, house, { pages: true })
   let { server } = first
@@ -216,6 +216,7 @@ async function pending(t: Test, { page, house, visit, audit }: Stage): Promise<v
   await page.getByRole('button', { name: 'Apply all' }).click()
   await page.getByText('2 changes are applied.').waitFor()
   await page.getByText('Nothing waits.').waitFor()
+  t.equal(await page.evaluate('document.activeElement.id'), 'main', 'the hand is not lost with the button')
 }
 
 const changes: PendingChange[] = [
@@ -278,6 +279,7 @@ async function audit(t: Test, { page, house, visit, audit: look }: Stage): Promi
   await page.getByText('No call fits this choice').waitFor()
   await look(t, 'audit-none')
   await page.getByRole('button', { name: 'Show all calls' }).click()
+  t.equal(await page.evaluate('document.activeElement.id'), 'main', 'the hand is not lost with the button')
   await page.getByRole('cell', { name: 'granted' }).first().waitFor()
   await page.getByLabel('Filter by path').fill('pending')
   await page.getByLabel('Filter by time').selectOption({ label: 'from … until …' })

@@ -8,6 +8,7 @@ import { type Child, html } from '#kit/web/html.ts'
 import { lamp, say } from '#kit/web/lamp.ts'
 import { daemonNow, zone } from '#kit/web/now.ts'
 import { count, dateOf, many, THIN, timeOf, UNKNOWN } from '#kit/web/numbers.ts'
+import { focusMain } from '#kit/web/shell.ts'
 import { type AuditEntry, type AuditPage as AuditRows, api } from './api.ts'
 import { AuditTools } from './audit-tools.ts'
 import {
@@ -62,12 +63,17 @@ export function AuditPage(): VNode {
     const timer = setTimeout(() => void read(null), rows === null ? 0 : REST_MS)
     return () => clearTimeout(timer)
   }, [about, isBack])
+  // The button goes with what it ends.
+  function showAll(): void {
+    setChoice({ ...FIRST_CHOICE, outcome: 'all' })
+    focusMain()
+  }
   const again = html`<${Act} waits=${isBusy} run=${() => void read(null)}>Read again</${Act}>`
   const older = html`<${Act} waits=${isBusy} run=${() => void read(before)}>Older</${Act}>`
   return html`<div class="head"><h1>Audit</h1><span class="faint small later">what was asked of this controller, newest first</span></div>
     <section class="panel" aria-label="Calls"><${AuditTools} choice=${choice} choose=${setChoice}>${again}</${AuditTools}>
       ${refused === null ? null : html`<p class="refusal" role="alert" data-s="fault">${lamp('fault')}<span>${refused}</span></p>`}
-      ${rows?.length === 0 ? nothing(choice, () => setChoice({ ...FIRST_CHOICE, outcome: 'all' }), before === null ? null : older) : table(rows, { opened, open: setOpened })}
+      ${rows?.length === 0 ? nothing(choice, showAll, before === null ? null : older) : table(rows, { opened, open: setOpened })}
       ${
         rows && rows.length > 0
           ? html`<footer class="account"><span class="small faint">${many(rows.length, 'call')}${before === null ? ', all that fit' : ''}</span>

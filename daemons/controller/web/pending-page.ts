@@ -9,6 +9,7 @@ import { type Child, html } from '#kit/web/html.ts'
 import { lamp, say, verdict } from '#kit/web/lamp.ts'
 import { daemonNow, zone } from '#kit/web/now.ts'
 import { sinceText, UNKNOWN } from '#kit/web/numbers.ts'
+import { focusMain } from '#kit/web/shell.ts'
 import { toast } from '#kit/web/toast.ts'
 import { api, type Change, type Pending } from './api.ts'
 import { changeTitle, columnTexts, pendingSentence, refusedRows } from './pending-words.ts'
@@ -53,6 +54,8 @@ export function PendingPage(): VNode {
       if (known === null) return
       toast(await what(known.revision))
       await read()
+      // The buttons go with the last change.
+      focusMain()
     })
   // Others change things too: what they add is seen by its count.
   const isBack = !isLost.value
