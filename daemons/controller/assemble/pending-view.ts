@@ -27,7 +27,7 @@ function columnView(
 ): PendingColumn {
   if (isSecretColumn(table, column)) return { column, isSecret: true, before: null, after: null }
   const facts = tableOf(table)?.column(column)
-  const plain = { column, isSecret: false, before: valueOf(before), after: valueOf(after) }
+  const plain = { column, isSecret: false, before: plainOf(before), after: plainOf(after) }
   if (facts?.isTime) return { ...plain, kind: 'time' }
   const to = facts?.reference
   if (to === undefined) return plain
@@ -35,7 +35,7 @@ function columnView(
 }
 
 /** A difference has values as one-line texts; those that were cut stay texts. */
-function valueOf(shown: string): Json {
+function plainOf(shown: string): Json {
   if (shown === 'none') return null
   try {
     return JSON.parse(shown) as Json

@@ -3,40 +3,27 @@ import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
 import { noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
-import type { PendingChange } from '../core/ui-ports.ts'
 import { type FakeHouse, refused } from './fake-house.ts'
+import { changes } from './harbour-changes.ts'
 import { harbourHouse } from './harbour-house.ts'
 import { serveUi } from './ui-server.ts'
 
 interface Stage extends Rig {
   house: FakeHouse
-  /** The controller stops, and comes back under the same address. */
-  stop(): Promise<void>
-  start(): Promise<void>
 }
 
-t.test('the pages of a controller', { skip: noBrowser, timeout: 150_000 }, async (t) => {
+t.test('the pages of a controller', { skip: noBrowser, timeout: 120_000 }, async (t) => {
   const house = harbourHouse()
-  const { url, port, ...first } = await serveUi(t, house, { pages: true })
-  let { server } = first
-  const rig = await openRig(t, url, {
-    pictures: 'controller',
-    wanted: /ERR_CONNECTION_REFUSED|\/ui\/live\?ticket=\S+ failed: HTTP Authentication failed/,
-  })
-  const start = async () => {
-    server = (await serveUi(t, house, { pages: true, port })).server
-  }
-  await play<Stage>(t, { ...rig, house, stop: () => server.close(), start }, [
+  const { url } = await serveUi(t, house, { pages: true })
+  const rig = await openRig(t, url, { pictures: 'controller' })
+  await play<Stage>(t, { ...rig, house }, [
     ['signs in by password and mailed code, and says what is wrong at each step', signIn],
     ['shows zones by room with what they do, as it changes', zones],
     ['sends what a hand moves, the last of it, and says at the zone what was refused', command],
-    ['says that contact is lost, and comes back by itself', contact],
-    ['says that levels are old where no socket comes through, and since when', notLive],
     ['runs a macro and says what came of it', macro],
     ['shows what waits, names the row that does not fit, and applies all', pending],
     ['finds refused calls and tells their reasons in plain words', audit],
     ['switches the REST API, and says that it waits for a restart', rest],
-    ['is found in the morning as it was left, and says from when it is', overnight],
     ['asks to sign in again over the page, and ends at sign-out', again],
     ['takes over who was handed over, and says what to do where there is nothing', handoff],
   ])
@@ -156,39 +143,6 @@ async function command(t: Test, stage: Stage): Promise<void> {
   await page.setViewportSize({ width: 1280, height: 800 })
 }
 
-async function contact(t: Test, { page, stop, start, audit }: Stage): Promise<void> {
-  await stop()
-  await page.getByText('No contact with this controller').waitFor()
-  t.ok(await page.getByRole('button', { name: 'Counter: On' }).isDisabled())
-  t.ok(await page.getByRole('slider', { name: 'Counter: level' }).isDisabled())
-  await audit(t, 'zones-no-contact')
-  await start()
-  await page.locator('.banner').waitFor({ state: 'detached' })
-  t.notOk(await page.getByRole('button', { name: 'Counter: On' }).isDisabled())
-}
-
-async function notLive(t: Test, stage: Stage): Promise<void> {
-  const { page, house, stop, start, audit } = stage
-  const { limits } = house.parts
-  const most = limits.socketsPerSession
-  await stop()
-  limits.socketsPerSession = 0
-  house.report(1, { state: 'on', level: 42 })
-  await start()
-  await page.getByText('Levels are not live.').waitFor()
-  await page.getByText(/They are from \d\d:\d\d:\d\d, \d+\ss ago, and are read every 10 s/).waitFor()
-  t.equal(await page.locator('.rooms.old').count(), 1)
-  t.notOk(await page.getByRole('button', { name: 'Counter: On' }).isDisabled(), 'commands are calls, and go on')
-  await audit(t, 'zones-not-live')
-  await stop()
-  limits.socketsPerSession = most
-  await start()
-  await page.getByText('Levels are not live.').waitFor({ state: 'detached' })
-  await tile(stage, 'Ceiling').locator('.val', { hasText: '42' }).waitFor()
-  house.report(1, { state: 'off', level: 0 })
-  await tile(stage, 'Ceiling').locator('.val', { hasText: 'Off' }).waitFor()
-}
-
 async function macro(_t: Test, { page, house }: Stage): Promise<void> {
   await page.getByRole('button', { name: 'Run Close down' }).click()
   await page.getByText(/Ran, ended at \d\d:\d\d:\d\d\./).waitFor()
@@ -218,36 +172,6 @@ async function pending(t: Test, { page, house, visit, audit }: Stage): Promise<v
   await page.getByText('Nothing waits.').waitFor()
   t.equal(await page.evaluate('document.activeElement.id'), 'main', 'the hand is not lost with the button')
 }
-
-const changes: PendingChange[] = [
-  {
-    id: 1,
-    at: Date.now(),
-    by: 'sam',
-    kind: 'change',
-    table: 'zone',
-    rowId: 7,
-    name: 'Lobby',
-    columns: [
-      { column: 'name', isSecret: false, before: 'Lobby', after: 'Lobby east' },
-      { column: 'position', isSecret: false, before: null, after: 4 },
-    ],
-  },
-  {
-    id: 2,
-    at: Date.now(),
-    by: 'import',
-    kind: 'add',
-    table: 'device',
-    rowId: null,
-    name: 'Projector',
-    columns: [
-      { column: 'transport', isSecret: false, before: null, after: { kind: 'tcp', host: '10.20.4.9', port: 4352 } },
-      { column: 'password', isSecret: true, before: null, after: null },
-    ],
-  },
-  { id: 3, at: Date.now(), by: 'import', kind: 'remove', table: 'zone', rowId: 9, name: 'refused', columns: [] },
-]
 
 async function audit(t: Test, { page, house, visit, audit: look }: Stage): Promise<void> {
   await house.parts.audit.add({
@@ -312,30 +236,6 @@ async function rest(t: Test, { page, house, visit, audit: look }: Stage): Promis
   await look(t, 'system')
   await flip.click()
   await page.getByText('It runs, as it is set.').waitFor()
-}
-
-/** The controller was restarted in the night: sessions are in its memory alone. */
-async function overnight(t: Test, { page, house, visit, stop, start }: Stage): Promise<void> {
-  await visit('audit')
-  await page.getByLabel('Filter by user').fill('sam')
-  await stop()
-  house.sessions.clear()
-  house.report(1, { state: 'on', level: 33 })
-  await start()
-  await page.getByRole('heading', { name: 'Sign in again' }).waitFor()
-  await page.getByText(/What it shows is from \d\d:\d\d\./).waitFor()
-  await page.getByLabel('Password').fill('engine room')
-  await page.keyboard.press('Enter')
-  await page.getByRole('textbox', { name: 'Code' }).fill('K7MPQ2')
-  await page.keyboard.press('Enter')
-  await page
-    .getByRole('cell', { name: 'granted' })
-    .or(page.getByRole('cell', { name: 'wrong code' }))
-    .first()
-    .waitFor()
-  t.equal(await page.getByLabel('Filter by user').inputValue(), 'sam', 'nothing that was typed is lost')
-  await visit('zones')
-  await page.locator('.tile', { hasText: 'Ceiling' }).locator('.val', { hasText: '33' }).waitFor()
 }
 
 async function again(t: Test, { page, house, visit, audit: look }: Stage): Promise<void> {
