@@ -23,6 +23,8 @@ t.test('the pages of a controller that is away', { skip: noBrowser, timeout: 90_
   const start = async () => {
     server = (await serveUi(t, house, { pages: true, port })).server
   }
+  // By now the page has asked whether somebody was handed over: a nonce that comes meanwhile would be used up by it.
+  await rig.page.getByRole('heading', { name: 'Sign in' }).waitFor()
   house.nonces.set('n'.repeat(48), 'sam')
   await rig.page.context().addCookies([{ name: 'svc_handoff', value: 'n'.repeat(48), url, httpOnly: true }])
   await rig.page.goto(url)
