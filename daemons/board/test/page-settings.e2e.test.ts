@@ -79,11 +79,7 @@ async function settingsSaved(t: Test, { page, board, audit }: Stage): Promise<vo
   await page.getByText('The board is back after').waitFor()
   // A page that has contact again asks for a ticket of its socket at once.
   const saved = board.asked.findLast(({ path }) => path === '/api/config')
-  t.match(
-    saved?.form,
-    { name: 'Lift shaft B', static_ip: '1', sap: '1', channels: '2' },
-    'it is sent whole',
-  )
+  t.match(saved?.form, { name: 'Lift shaft B', static_ip: '1', sap: '1', channels: '2' }, 'it is sent whole')
   await page.locator('.plate', { hasText: 'Lift shaft B' }).waitFor()
 }
 
