@@ -25,7 +25,11 @@ export interface Clock {
 /** The clock of the machine. */
 export const systemClock: Clock = {
   epochMs: () => Date.now(),
-  monotonicMs: () => Number(process.hrtime.bigint() / 1000n) / 1000,
+  monotonicMs() {
+    // Not `hrtime.bigint`: with its division it costs four times as much, and every request asks several times.
+    const [seconds, nanoseconds] = process.hrtime()
+    return (seconds * 1e6 + Math.trunc(nanoseconds / 1000)) / 1000
+  },
   after(delayMs, run) {
     const handle = setTimeout(run, Math.max(0, Math.ceil(delayMs)))
     handle.unref()

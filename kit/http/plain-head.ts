@@ -2,8 +2,15 @@
 import type { IncomingMessage } from 'node:http'
 import { Fault } from '#kit/fault.ts'
 
-/** Headers by which somebody is let in or turned away. */
-const LONE: ReadonlySet<string> = new Set(['host', 'origin', 'referer', 'authorization'])
+/** Headers by which somebody is let in or turned away, each with a bit of its own. */
+const LONE: ReadonlyMap<string, number> = new Map([
+  ['host', 1],
+  ['origin', 2],
+  ['referer', 4],
+  ['authorization', 8],
+])
+/** Most names are none of them by their length alone. */
+const LENGTHS: ReadonlySet<number> = new Set([...LONE.keys()].map(({ length }) => length))
 
 /**
  * Of two such headers Node keeps the first; what stands between may have looked at the second.
@@ -11,12 +18,14 @@ const LONE: ReadonlySet<string> = new Set(['host', 'origin', 'referer', 'authori
  * @source RFC 9112, 3.2; RFC 9110, 5.3
  */
 export function checkLoneHeaders({ rawHeaders }: IncomingMessage): void {
-  const seen = new Set<string>()
+  let seen = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at]?.toLowerCase() ?? ''
-    if (!LONE.has(name)) continue
-    if (seen.has(name)) throw new Fault('bad_http', `the request has the header ${name} twice`)
-    seen.add(name)
+    const said = rawHeaders[at] ?? ''
+    if (!LENGTHS.has(said.length)) continue
+    const name = said.toLowerCase()
+    const bit = LONE.get(name) ?? 0
+    if ((seen & bit) !== 0) throw new Fault('bad_http', `the request has the header ${name} twice`)
+    seen |= bit
   }
 }
 
@@ -29,6 +38,7 @@ const ABSOLUTE = /^https?:\/\/([^/?#]*)/i
  */
 export function originForm(request: Pick<IncomingMessage, 'url' | 'headers'>): string {
   const url = request.url ?? ''
+  if (url.startsWith('/')) return url
   const [whole, authority] = ABSOLUTE.exec(url) ?? []
   if (whole === undefined) return url
   request.headers.host = authority

@@ -98,7 +98,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const pages = options.web ? loadPages(options.web) : []
   const { clock, dialect = jsonDialect } = options
   const answerError = createAnswerError({ log, dialect, faultStatus: options.faultStatus })
-  const headers = () => ({ ...HEADERS, ...options.headers?.() })
+  const headers = () => (options.headers ? { ...HEADERS, ...options.headers() } : HEADERS)
   const sendError = errorSender(answerError, headers)
   const socketPaths = new Set(options.sockets?.map(({ path }) => path))
   const clientErrors = answerClientError(answerError)

@@ -16,8 +16,8 @@ export interface Surface {
   prefix: string
   /** Largest body that is read. */
   bodyBytes: number
-  /** What it throws is answered as any route's error is. */
-  handle(call: SurfaceCall): Promise<SurfaceAnswer>
+  /** What it throws is answered as any route's error is. An answer that is there at once goes out at once. */
+  handle(call: SurfaceCall): SurfaceAnswer | Promise<SurfaceAnswer>
   /** Told of a call that the server refused before `handle` was asked: for its Host, or for a header that stands twice. */
   onRefused?(call: SurfaceCall, status: number): void
 }
@@ -35,25 +35,37 @@ export interface SurfaceCall {
   /** Reads the body, once; a call that does not need it leaves it, and it is thrown away as it comes. */
   body(): Promise<SurfaceBody>
   /** What the server would answer to this error: `Fault` by its status, anything else by 500 and a number of the log. */
-  answerOf(error: unknown): SurfaceAnswer
+  answerOf(error: unknown): TextAnswer
 }
 
 /** A body as it came; `cut` ended before its end, `late` was ended for its slowness: to both nobody hears the answer. */
 export type SurfaceBody = { kind: 'whole'; bytes: Buffer } | { kind: 'too_large' | 'cut' | 'late' }
 
 /** What goes out. A HEAD is answered with the headers alone. */
-export interface SurfaceAnswer {
+export type SurfaceAnswer = TextAnswer | PiecesAnswer
+
+interface AnswerHead {
   status: number
   headers?: Readonly<Record<string, string | string[]>>
-  /** JSON text. */
+}
+
+export interface TextAnswer extends AnswerHead {
+  /** JSON. */
   text: string
+}
+
+/** One that is long and stands ready: nothing of it is copied on its way to the socket. */
+export interface PiecesAnswer extends AnswerHead {
+  /** JSON as UTF-8, one behind the other. They stay the surface's, and are not changed any more. */
+  pieces: readonly Uint8Array[]
 }
 
 /** What a surface needs of its server. */
 export interface SurfaceNeeds {
   /** @throws Fault `bad_http`, `foreign_host`, `foreign_origin` */
   checkHead(request: IncomingMessage): void
-  headers(): Record<string, string>
+  /** The very same object where nothing has changed. */
+  headers(): Readonly<Record<string, string>>
   answerError(error: unknown, facts: { method: string; path: string }): Reply
   bodies: BodyTime
   /** Whether connections end with their next answer. */
@@ -71,34 +83,31 @@ const MOST_WAITING = 64
 export function createSurface(surface: Surface, needs: SurfaceNeeds): ServeSurface {
   const { prefix } = surface
   const turns = createTurns(MOST_WAITING)
+  const writeHead = headWriter(needs)
   return (request, response) => {
     const url = originForm(request)
     if (!isBelow(url, prefix)) return false
     const call = callOf(request, url, { surface, needs })
     needs.bodies.watch(request)
     const beganMs = needs.monotonicMs()
-    response.once('close', () =>
-      needs.onAnswered(request, response, { path: call.path, tookMs: needs.monotonicMs() - beganMs }),
-    )
-    turns.take(request.socket, response, () => void serve(call, request, response))
+    const endTurn = turns.take(request.socket, () => serve(call, request, response))
+    // Comes once, whatever became of the answer.
+    response.on('close', () => {
+      needs.onAnswered(request, response, { path: call.path, tookMs: needs.monotonicMs() - beganMs })
+      endTurn()
+    })
     return true
   }
 
-  async function serve(call: SurfaceCall, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const answer = await answerOf(call, request)
-    if (response.destroyed) return
-    const { status, headers = {}, text } = answer
-    response.writeHead(status, {
-      ...needs.headers(),
-      'content-type': 'application/json; charset=utf-8',
-      'content-length': Buffer.byteLength(text),
-      ...(needs.isClosing() ? { connection: 'close' } : {}),
-      ...headers,
-    })
-    response.end(text)
+  /** Without a promise where the answer is there at once: that is most of what a probe costs. */
+  function serve(call: SurfaceCall, request: IncomingMessage, response: ServerResponse): void {
+    const answer = answerOf(call, request)
+    if (answer instanceof Promise)
+      void answer.catch((error) => call.answerOf(error)).then((late) => send(late, call, response))
+    else send(answer, call, response)
   }
 
-  async function answerOf(call: SurfaceCall, request: IncomingMessage): Promise<SurfaceAnswer> {
+  function answerOf(call: SurfaceCall, request: IncomingMessage): SurfaceAnswer | Promise<SurfaceAnswer> {
     try {
       needs.checkHead(request)
     } catch (fault) {
@@ -107,11 +116,51 @@ export function createSurface(surface: Surface, needs: SurfaceNeeds): ServeSurfa
       return answer
     }
     try {
-      return await surface.handle(call)
+      return surface.handle(call)
     } catch (error) {
       return call.answerOf(error)
     }
   }
+
+  function send(answer: SurfaceAnswer, { method }: SurfaceCall, response: ServerResponse): void {
+    if (response.destroyed) return
+    writeHead(response, answer)
+    if ('text' in answer) {
+      response.end(answer.text)
+      return
+    }
+    // Node holds them back until the end of this turn, and then writes all of them with one call.
+    if (method !== 'HEAD') for (const piece of answer.pieces) response.write(piece)
+    response.end()
+  }
+}
+
+const TYPE = 'application/json; charset=utf-8'
+
+/** What most answers have in common is a list that is made once: an object for each costs more than the rest of a head. */
+function headWriter({ headers: all, isClosing }: SurfaceNeeds) {
+  let common: Readonly<Record<string, string>> = {}
+  let list: string[] = []
+  return (response: ServerResponse, answer: SurfaceAnswer): void => {
+    const { status, headers: own } = answer
+    const length = String(lengthOf(answer))
+    const given = all()
+    if (own || isClosing()) {
+      const connection = isClosing() ? { connection: 'close' } : {}
+      response.writeHead(status, { ...given, 'content-type': TYPE, 'content-length': length, ...connection, ...own })
+      return
+    }
+    if (given !== common) {
+      common = given
+      list = [...Object.entries(given).flat(), 'content-type', TYPE, 'content-length']
+    }
+    response.writeHead(status, [...list, length])
+  }
+}
+
+function lengthOf(answer: SurfaceAnswer): number {
+  if ('text' in answer) return Buffer.byteLength(answer.text)
+  return answer.pieces.reduce((sum, { length }) => sum + length, 0)
 }
 
 /** Whether a path is the prefix or lies below it. */

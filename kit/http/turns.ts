@@ -1,11 +1,13 @@
 /** Requests of one connection in turn: who sends many without waiting holds one answer at a time, not all of them. */
-import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /** Turns of all connections of a server. */
 export interface Turns {
-  /** Runs at once, or when the answers before this one are out; never where the connection has ended meanwhile. */
-  take(connection: Socket, response: ServerResponse, run: () => void): void
+  /**
+   * Runs at once, or when the answers before this one are out; never where the connection has ended meanwhile.
+   * @returns ends the turn: to be called once, when its answer is out or never will be
+   */
+  take(connection: Socket, run: () => void): () => void
 }
 
 interface Line {
@@ -23,23 +25,31 @@ export function createTurns(most: number): Turns {
     else line.isBusy = false
   }
 
-  return {
-    take(connection, response, run) {
-      const line = lines.get(connection) ?? { isBusy: false, waiting: [] }
+  function lineOf(connection: Socket): Line {
+    let line = lines.get(connection)
+    if (line === undefined) {
+      line = { isBusy: false, waiting: [] }
       lines.set(connection, line)
+    }
+    return line
+  }
+
+  return {
+    take(connection, run) {
+      const line = lineOf(connection)
       if (line.isBusy && line.waiting.length >= most) {
         connection.destroy()
-        return
+        return () => {}
       }
       const unlessGone = () => {
         if (!connection.destroyed) run()
       }
-      response.once('close', () => next(line))
       if (line.isBusy) line.waiting.push(unlessGone)
       else {
         line.isBusy = true
         unlessGone()
       }
+      return () => next(line)
     },
   }
 }

@@ -34,6 +34,7 @@ export function parseAddress(text: string): Address | undefined {
  */
 export function plainAddress(text: string | undefined): string {
   if (text === undefined) return ''
+  if (!text.startsWith(':')) return text
   return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(text)?.[1] ?? text
 }
 

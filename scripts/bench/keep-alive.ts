@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 /** What was answered. */
 export interface Answered {
   status: number
-  /** Read to its end; chunks are left as they came. */
+  /** Read to its end; chunks are left as they came. The connection's own: its next answer is written over it. */
   body: Buffer
 }
 
@@ -17,6 +17,10 @@ export interface Connection {
 
 const HEAD_END = Buffer.from('\r\n\r\n')
 const LAST_CHUNK = Buffer.from('0\r\n\r\n')
+const LENGTH = /\r\ncontent-length: *(\d+)/i
+
+/** All connections read into this one: what is read is taken out of it at once. */
+const read = Buffer.alloc(1 << 20)
 
 /** A request as it goes over the wire, made once and sent often. */
 export function requestOf(method: string, path: string, given: { token?: string; body?: unknown } = {}): Buffer {
@@ -31,41 +35,24 @@ export function requestOf(method: string, path: string, given: { token?: string;
 /** @param url scheme, host and port */
 export async function openConnection(url: string): Promise<Connection> {
   const { hostname, port } = new URL(url)
-  const socket = connect(Number(port), hostname).setNoDelay()
-  await once(socket, 'connect')
   let answer: { resolve(answered: Answered): void; reject(error: Error): void } | undefined
-  let parts: Buffer[] = []
-  let wanted = Number.NaN
-  let seen = 0
+  const gathering = createGathering()
+  const callback = (size: number) => {
+    const answered = gathering.take(read.subarray(0, size))
+    if (!answered) return true
+    const { resolve } = answer ?? {}
+    answer = undefined
+    resolve?.(answered)
+    return true
+  }
+  const socket = connect({ port: Number(port), host: hostname, onread: { buffer: read, callback } }).setNoDelay()
+  await once(socket, 'connect')
 
   function fail(error: Error): void {
     answer?.reject(error)
     answer = undefined
   }
 
-  function take(part: Buffer): void {
-    parts.push(part)
-    seen += part.length
-    if (seen < wanted) return
-    const whole = parts.length === 1 ? part : Buffer.concat(parts)
-    parts = [whole]
-    const at = whole.indexOf(HEAD_END)
-    if (at < 0) return
-    const head = whole.toString('latin1', 0, at)
-    const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
-    if (length !== undefined) wanted = at + HEAD_END.length + Number(length)
-    const isWhole = length === undefined ? whole.subarray(-LAST_CHUNK.length).equals(LAST_CHUNK) : seen >= wanted
-    if (!isWhole) return
-    const answered = { status: Number(head.slice(9, 12)), body: whole.subarray(at + HEAD_END.length) }
-    parts = []
-    wanted = Number.NaN
-    seen = 0
-    const { resolve } = answer ?? {}
-    answer = undefined
-    resolve?.(answered)
-  }
-
-  socket.on('data', take)
   socket.on('error', fail)
   socket.on('close', () => fail(new Error(`${url} closed the connection`)))
   return {
@@ -75,6 +62,45 @@ export async function openConnection(url: string): Promise<Connection> {
         socket.write(request)
       }),
     close: () => void socket.destroy(),
+  }
+}
+
+/** Puts an answer together in a buffer that is kept from one to the next. */
+function createGathering() {
+  let held = Buffer.alloc(1024)
+  let size = 0
+  let bodyAt = 0
+  /** Of head and body; NaN where the head does not tell. */
+  let wanted = Number.NaN
+
+  function keep(part: Buffer): void {
+    if (size + part.length > held.length) {
+      const grown = Buffer.alloc(2 * (size + part.length))
+      held.copy(grown, 0, 0, size)
+      held = grown
+    }
+    size += part.copy(held, size)
+  }
+
+  function readHead(): void {
+    const at = held.subarray(0, size).indexOf(HEAD_END)
+    if (at < 0) return
+    bodyAt = at + HEAD_END.length
+    wanted = bodyAt + Number(LENGTH.exec(held.toString('latin1', 0, at))?.[1])
+  }
+
+  return {
+    take(part: Buffer): Answered | undefined {
+      keep(part)
+      if (bodyAt === 0) readHead()
+      if (bodyAt === 0 || size < wanted) return undefined
+      if (Number.isNaN(wanted) && !held.subarray(0, size).subarray(-LAST_CHUNK.length).equals(LAST_CHUNK))
+        return undefined
+      const answered = { status: Number(held.toString('latin1', 9, 12)), body: held.subarray(bodyAt, size) }
+      size = 0
+      bodyAt = 0
+      return answered
+    },
   }
 }
 

@@ -69,6 +69,15 @@ const byFirst = new Map(restEndpoints.map((endpoint) => [endpoint.path.split('/'
  * @param path as sent, without the query
  */
 export function placeOf(path: string): RestPlace | undefined {
+  return fixed.get(path) ?? placeOfParts(path)
+}
+
+/** Those that take nothing in their path, by it. */
+const fixed: ReadonlyMap<string, RestPlace> = new Map(
+  restEndpoints.flatMap((endpoint) => (endpoint.path.includes(':') ? [] : [[endpoint.path, { endpoint, part: '' }]])),
+)
+
+function placeOfParts(path: string): RestPlace | undefined {
   const [, , first = '', part, ...rest] = path.split('/')
   const endpoint = byFirst.get(decoded(first))
   if (!endpoint || rest.length > 0) return undefined

@@ -56,19 +56,23 @@ const ABOUT_WHO: ReadonlySet<Outcome['reason']> = new Set<Outcome['reason']>([
 
 const ACTIONS: ReadonlySet<string> = new Set(['command', 'macro'])
 
-/** @returns what every answer after the first checks comes from */
-export function createRestOrder(needs: RestNeeds): (call: RestCall) => Promise<RestOutcome> {
+/** @returns what answers calls: at once where nothing is waited for, as for the two calls that probes make */
+export function createRestOrder(needs: RestNeeds): (call: RestCall) => RestOutcome | Promise<RestOutcome> {
   const { audit, isEnabled, rules } = needs
   const versioned = granted({ version: needs.version })
 
-  return async (call) => {
-    const outcome = await judged(call)
-    // Refused before it was asked who calls: the record tells it all the same.
+  return (call) => {
+    const outcome = judged(call)
+    return outcome instanceof Promise ? outcome.then((late) => identified(call, late)) : identified(call, outcome)
+  }
+
+  /** Refused before it was asked who calls: the record tells it all the same. */
+  function identified(call: RestCall, outcome: RestOutcome): RestOutcome {
     if (outcome.status >= 400 && call.session === undefined && !ABOUT_WHO.has(outcome.reason)) identify(call)
     return outcome
   }
 
-  async function judged(call: RestCall): Promise<RestOutcome> {
+  function judged(call: RestCall): RestOutcome | Promise<RestOutcome> {
     const { place, method } = call
     const name = place?.endpoint.name
     const isRead = method === 'GET' || method === 'HEAD'
@@ -87,23 +91,16 @@ export function createRestOrder(needs: RestNeeds): (call: RestCall) => Promise<R
     if (name === 'version') return versioned
     // Who wants to leave is let go, whatever is wrong with the rest of the call.
     if (name === 'logout') return logout(call)
-    // 5. The body, of a POST.
-    const body = method === 'POST' ? await readRestBody(call) : { value: undefined }
+    return method === 'POST' ? judgedWithBody(call, place) : judgedOfCaller(needs, call, place, undefined)
+  }
+
+  /** 5. The body, of a POST. */
+  async function judgedWithBody(call: RestCall, place: RestPlace): Promise<RestOutcome> {
+    const body = await readRestBody(call)
     if ('flaw' in body) return malformedBody(body.flaw, body.isLate ? 408 : 400)
-    if (name === 'token') return audit.takes() ? rules.signIn(body.value, call.origin) : notRecorded(false)
-    // 6. Who calls.
-    const session = rules.resolve(tokenOf(call.headers), call.origin)
-    if (session === 'invalid_session') return name === 'session_handoff' ? unauthorized : invalidSession
-    call.session = session
-    if (name === 'me') return granted(rules.me(session))
-    if (name === 'session_handoff') return rules.handoff(session)
-    // 7. The role.
-    const needed = name === 'data' ? 'query' : functionOf(place.part, body.value)
-    if (needed && !session.may(needed)) return roleDenied
-    // 8. The rest.
-    if (name === 'data') return rules.answerData(session, place.part, call.query)
-    if (!audit.takes()) return notRecorded(false)
-    return place.part === 'macro' ? rules.runMacro(session, body.value) : rules.command(session, body.value)
+    if (place.endpoint.name === 'token')
+      return audit.takes() ? rules.signIn(body.value, call.origin) : notRecorded(false)
+    return judgedOfCaller(needs, call, place, body.value)
   }
 
   function identify(call: RestCall): void {
@@ -116,6 +113,29 @@ export function createRestOrder(needs: RestNeeds): (call: RestCall) => Promise<R
     rules.logout(tokenOf(call.headers))
     return loggedOut
   }
+}
+
+/** The second half of the order, for calls that somebody has to be signed in for. @param body undefined for a read */
+function judgedOfCaller(
+  { audit, rules }: RestNeeds,
+  call: RestCall,
+  place: RestPlace,
+  body: unknown,
+): RestOutcome | Promise<RestOutcome> {
+  const { name } = place.endpoint
+  // 6. Who calls.
+  const session = rules.resolve(tokenOf(call.headers), call.origin)
+  if (session === 'invalid_session') return name === 'session_handoff' ? unauthorized : invalidSession
+  call.session = session
+  if (name === 'me') return granted(rules.me(session))
+  if (name === 'session_handoff') return rules.handoff(session)
+  // 7. The role.
+  const needed = name === 'data' ? 'query' : functionOf(place.part, body)
+  if (needed && !session.may(needed)) return roleDenied
+  // 8. The rest.
+  if (name === 'data') return rules.answerData(session, place.part, call.query)
+  if (!audit.takes()) return notRecorded(false)
+  return place.part === 'macro' ? rules.runMacro(session, body) : rules.command(session, body)
 }
 
 /** Begins a call: where it comes from and what it names. */

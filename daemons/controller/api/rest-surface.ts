@@ -4,7 +4,7 @@ import { Fault } from '#kit/fault.ts'
 import type { Surface, SurfaceAnswer, SurfaceCall } from '#kit/http/surface.ts'
 import type { Log } from '#kit/log.ts'
 import type { AuditRecord } from '../core/audit.ts'
-import type { OutcomeBody } from '../core/outcome.ts'
+import { textOf } from '../core/outcome.ts'
 import { notRecorded, type RestOutcome } from './rest-answers.ts'
 import { BODY_BYTES } from './rest-endpoints.ts'
 import { beginCall, createRestOrder, type RestCall, type RestNeeds } from './rest-order.ts'
@@ -28,16 +28,32 @@ export function restSurface(needs: RestSurfaceNeeds): Surface {
   const { audit, clock } = needs
   const outcomeOf = createRestOrder(needs)
 
-  async function handle(call: SurfaceCall): Promise<SurfaceAnswer> {
+  function handle(call: SurfaceCall): SurfaceAnswer | Promise<SurfaceAnswer> {
     const beganMs = clock.monotonicMs()
     const rest = beginCall(call, needs)
-    const outcome = await outcomeOf(rest).catch((error) => failed(error, call))
+    const outcome = outcomeNow(rest)
+    return outcome instanceof Promise
+      ? outcome.catch((error) => failed(error, call)).then((late) => recorded(rest, late, beganMs))
+      : recorded(rest, outcome, beganMs)
+  }
+
+  function outcomeNow(rest: RestCall): RestOutcome | Promise<RestOutcome> {
+    try {
+      return outcomeOf(rest)
+    } catch (error) {
+      return failed(error, rest)
+    }
+  }
+
+  function recorded(rest: RestCall, outcome: RestOutcome, beganMs: number): SurfaceAnswer | Promise<SurfaceAnswer> {
     const record = recordOf(rest, outcome, { at: clock.epochMs(), elapsedMs: clock.monotonicMs() - beganMs })
     // Nothing is to be undone of what was refused: while the disk takes nothing, nobody is kept waiting for that.
-    if (!isAwaited(rest) || !(record.granted || audit.takes())) {
-      void audit.add(record)
-      return answerOf(outcome)
-    }
+    if (isAwaited(rest) && (record.granted || audit.takes())) return whenKept(record, outcome)
+    void audit.add(record)
+    return answerOf(outcome)
+  }
+
+  async function whenKept(record: AuditRecord, outcome: RestOutcome): Promise<SurfaceAnswer> {
     const isKept = await inTime(audit.add(record, true))
     if (isKept) return answerOf(outcome)
     needs.log.error('audit_late', { ...record, waitedMs: needs.limits.recordMs })
@@ -82,10 +98,15 @@ function failed(error: unknown, call: SurfaceCall): RestOutcome {
   return { status, headers, body: { text }, reason: null }
 }
 
-function recordOf(call: RestCall, outcome: RestOutcome, when: { at: number; elapsedMs: number }): AuditRecord {
+function recordOf(
+  call: RestCall,
+  outcome: RestOutcome,
+  { at, elapsedMs }: { at: number; elapsedMs: number },
+): AuditRecord {
   const { session } = call
   return {
-    ...when,
+    at,
+    elapsedMs,
     requestType: 'rest_api',
     method: call.method,
     path: call.path,
@@ -101,9 +122,6 @@ function recordOf(call: RestCall, outcome: RestOutcome, when: { at: number; elap
 }
 
 function answerOf({ status, headers, body }: RestOutcome): SurfaceAnswer {
-  return headers ? { status, headers, text: textOf(body) } : { status, text: textOf(body) }
-}
-
-function textOf(body: OutcomeBody): string {
-  return 'text' in body ? body.text : JSON.stringify(body.json)
+  const content = 'pieces' in body ? { pieces: body.pieces } : { text: textOf(body) }
+  return headers ? { status, headers, ...content } : { status, ...content }
 }

@@ -5,7 +5,7 @@ import { Fault } from '#kit/fault.ts'
 import { pageOf } from '#kit/http/browser-rule.ts'
 import { type RefusedAsk, Reply, type Route, route } from '#kit/http/route.ts'
 import type { AuditLog, AuditReason } from '../core/audit.ts'
-import type { Outcome } from '../core/outcome.ts'
+import { type Outcome, textOf } from '../core/outcome.ts'
 import type { Origin, Session } from '../core/session.ts'
 import type { UiPeople } from '../core/ui-ports.ts'
 import { cookieOf, SESSION_COOKIE } from './ui-cookies.ts'
@@ -215,5 +215,5 @@ function checkPage(headers: IncomingHttpHeaders): void {
 function replyOf({ outcome: { status, body }, cookies = [] }: UiAnswer): Reply {
   const headers: Record<string, string | string[]> = cookies.length === 0 ? {} : { 'set-cookie': [...cookies] }
   if ('json' in body) return new Reply(status, body.json, headers)
-  return new Reply(status, Buffer.from(body.text), { ...headers, 'content-type': 'application/json; charset=utf-8' })
+  return new Reply(status, Buffer.from(textOf(body)), { ...headers, 'content-type': 'application/json; charset=utf-8' })
 }

@@ -1,7 +1,7 @@
 /** Signing in and out of the pages: by password, by the nonce of another system, and who one is. */
 import type { Route } from '#kit/http/route.ts'
 import type { Tickets } from '#kit/http/tickets.ts'
-import type { Outcome } from '../core/outcome.ts'
+import { type Outcome, textOf } from '../core/outcome.ts'
 import { personView, siteView } from '../core/person.ts'
 import type { Book } from '../core/row.ts'
 import type { UiPeople, UiSetUp } from '../core/ui-ports.ts'
@@ -136,7 +136,7 @@ const OVER: Outcome = {
 
 /** @throws Error where the rules grant without a token: a fault of the program, which must not look like a refusal */
 function tokenOf({ body }: Outcome): { token: string; expires: number } {
-  const { token, expires } = ('json' in body ? body.json : JSON.parse(body.text)) as Record<string, unknown>
+  const { token, expires } = ('json' in body ? body.json : JSON.parse(textOf(body))) as Record<string, unknown>
   if (typeof token !== 'string' || !/^[\w.~+/-]+$/.test(token) || typeof expires !== 'number')
     throw new Error('a sign-in was granted without a token, or with one that fits no cookie')
   return { token, expires }

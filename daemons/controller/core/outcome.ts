@@ -1,8 +1,11 @@
 /** What the rules answer to a call of the REST surface, before it becomes HTTP. */
 import type { AuditReason } from './audit.ts'
 
-/** A JSON value, or text that is JSON already. */
-export type OutcomeBody = { readonly json: unknown } | { readonly text: string }
+/** A JSON value, text that is JSON already, or such text as UTF-8 in pieces, which stay whose they are. */
+export type OutcomeBody =
+  | { readonly json: unknown }
+  | { readonly text: string }
+  | { readonly pieces: readonly Uint8Array[] }
 
 /** An answer and what the audit says of it. `reason` is null where the call was granted. */
 export interface Outcome {
@@ -14,4 +17,12 @@ export interface Outcome {
   /** Whom a sign-in was for, where that account exists; calls with a session are those of its user. */
   user?: { id: number; username: string }
   runId?: number
+}
+
+/** A body as one text, for who does not write it out piece by piece. */
+export function textOf(body: OutcomeBody): string {
+  if ('text' in body) return body.text
+  if ('json' in body) return JSON.stringify(body.json)
+  const decoder = new TextDecoder()
+  return body.pieces.map((piece) => decoder.decode(piece, { stream: true })).join('')
 }

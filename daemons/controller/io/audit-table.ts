@@ -49,7 +49,7 @@ export function rowOfRecord(record: AuditRecord): SqlRow {
     whole(record.at),
     record.requestType,
     plain(record.method, LONGEST.method),
-    plain(record.path.split('?', 1)[0] ?? '', LONGEST.path),
+    plain(withoutQuery(record.path), LONGEST.path),
     whole(record.status),
     whole(record.elapsedMs),
     plain(record.clientIp, LONGEST.client_ip),
@@ -69,15 +69,21 @@ export function rowOfTable(values: Readonly<Record<string, unknown>>): Row {
   return { ...columns, id: values.id as number, created_at: at, updated_at: at, granted: values.granted === 1 }
 }
 
-/**
- * SQLite ends a text at NUL, and half pairs are no UTF-8: both, and whatever else is not seen, become a mark. So do signs
- * that turn the direction of writing: behind one of them a name reads as another.
- */
+/** What nearly every text is, and costs least to find out. */
+const PLAIN = /^[ -~]*$/
+
+/** SQLite ends a text at NUL, and half pairs are no UTF-8: both, and whatever else is not seen, become a mark. */
 function plain(text: string, longest: number): string {
+  if (text.length <= longest && PLAIN.test(text)) return text
   return text
     .slice(0, longest)
     .toWellFormed()
     .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '\ufffd')
+}
+
+function withoutQuery(path: string): string {
+  const mark = path.indexOf('?')
+  return mark < 0 ? path : path.slice(0, mark)
 }
 
 function whole(figure: number): number {
