@@ -1,17 +1,20 @@
-/** Rows that follow each other as one text of JSON, so that a page of a table is a handful of texts put together. */
+/** Rows that follow each other as JSON in bytes, so that a page of a table is a handful of pieces that stand ready. */
 import type { Row } from '../row.ts'
 import type { TableFace } from './schema-face.ts'
 import { jsonOf, type View } from './views.ts'
 
-/** Rows of a block: a row that changes costs its block, a page costs a text for each block. */
-export const BLOCK_ROWS = 64
+/** Rows of a block: a row that changes costs its block, a page costs a piece for each block. */
+export const BLOCK_ROWS = 128
 
 /** Rows from one place on, as one kind of caller sees them. */
 export interface Block {
   /** How many of them are shown. */
   readonly shown: number
-  /** Their JSON, with commas between. */
-  readonly json: string
+  /**
+   * @param from counted among those that are shown, as is `to`, which is above it and is itself not among them
+   * @returns their JSON as UTF-8, with a comma before each; kept, and never changed
+   */
+  bytes(from: number, to: number): Uint8Array
 }
 
 /** The blocks of one table for one kind of caller. @param at a multiple of BLOCK_ROWS */
@@ -22,6 +25,8 @@ export interface Blocks {
   /** @param viewAt of these rows, for this kind of caller */
   byPlace(table: TableFace, rows: readonly Row[], isElevated: boolean, viewAt: (at: number) => View): BlockAt
 }
+
+const encoder = new TextEncoder()
 
 /** There is one list of blocks for each table and kind of caller: no more than twice the tables. */
 export function createBlocks(): Blocks {
@@ -55,6 +60,31 @@ function isStill(kept: readonly Row[], rows: readonly Row[], at: number): boolea
 }
 
 function blockOf(rows: readonly Row[], viewAt: (index: number) => View, table: TableFace): Kept {
-  const shown = rows.map((_, index) => viewAt(index)).filter(({ isHidden }) => !isHidden)
-  return { rows, shown: shown.length, json: shown.map((view) => jsonOf(view, table)).join(',') }
+  const views = rows.map((_, index) => viewAt(index)).filter(({ isHidden }) => !isHidden)
+  let written: Written | undefined
+  return {
+    rows,
+    shown: views.length,
+    // Not before somebody asks: who looks for the last page goes by all others.
+    bytes(from, to) {
+      written ??= write(views.map((view) => `,${jsonOf(view, table)}`))
+      return written.bytes.subarray(from === 0 ? 0 : written.ends[from - 1], written.ends[to - 1])
+    },
+  }
+}
+
+interface Written {
+  bytes: Uint8Array
+  /** Where each text ends. */
+  ends: readonly number[]
+}
+
+function write(texts: readonly string[]): Written {
+  let end = 0
+  const ends = texts.map((text) => (end += text.length))
+  const bytes = encoder.encode(texts.join(''))
+  if (bytes.length === end) return { bytes, ends }
+  // Not all of it is ASCII: texts are longer as bytes.
+  end = 0
+  return { bytes, ends: texts.map((text) => (end += encoder.encode(text).length)) }
 }

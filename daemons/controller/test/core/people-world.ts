@@ -3,6 +3,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { createSlowDown } from '#kit/auth/slow-down.ts'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { networkOf } from '#kit/net/address.ts'
+import type { AuditRecord } from '../../core/audit.ts'
+import { type Outcome, textOf } from '../../core/outcome.ts'
 import { createPeople, type PeopleLimits, type PeopleParts } from '../../core/people.ts'
 import type { Letter, Secrets } from '../../core/people-ports.ts'
 import type { Book, Json, Keeper, Row } from '../../core/row.ts'
@@ -155,8 +157,8 @@ export type PeopleWorld = ReturnType<typeof peopleWorld>
 export const RIGHT = { username: 'Ada', password: 'open sesame' }
 
 /** What an outcome's body is. */
-export function jsonOf(outcome: { body: { json: unknown } | { text: string } }): Record<string, unknown> {
-  return ('json' in outcome.body ? outcome.body.json : JSON.parse(outcome.body.text)) as Record<string, unknown>
+export function jsonOf(outcome: Pick<Outcome, 'body'>): Record<string, unknown> {
+  return ('json' in outcome.body ? outcome.body.json : JSON.parse(textOf(outcome.body))) as Record<string, unknown>
 }
 
 /** The identity of who calls with a token, or `invalid_session`. */

@@ -2,7 +2,7 @@
 import { createCommand } from '../../../core/control/command.ts'
 import { createDispatcher } from '../../../core/control/dispatcher.ts'
 import type { Ack, DriverCommand } from '../../../core/driver.ts'
-import type { Outcome } from '../../../core/outcome.ts'
+import { type Outcome, textOf } from '../../../core/outcome.ts'
 import type { Row } from '../../../core/row.ts'
 import type { ApiFunction, Session } from '../../../core/session.ts'
 import { bookOf } from '../book-of.ts'
@@ -81,6 +81,6 @@ export function stage(
 
 /** The answer as a test compares it. */
 export function answerOf({ status, body, reason, target }: Outcome) {
-  const json = 'json' in body ? (body.json as Record<string, unknown>) : JSON.parse(body.text)
+  const json = 'json' in body ? (body.json as Record<string, unknown>) : JSON.parse(textOf(body))
   return { status, error: json.error, success: json.success, reason, target, json }
 }

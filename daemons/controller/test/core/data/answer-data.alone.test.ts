@@ -33,7 +33,9 @@ const world = worldOf({ zone, attribute })
 function asked(entity: string, caller: Session): number {
   const outcome = answerData(world, caller, entity, '_limit=1000')
   if (outcome instanceof Promise || 'json' in outcome.body) throw new Error('no rows')
-  return Buffer.byteLength(outcome.body.text)
+  const { body } = outcome
+  if ('text' in body) return Buffer.byteLength(body.text)
+  return body.pieces.reduce((sum, { length }) => sum + length, 0)
 }
 
 /** The best of several turns, in calls a second of processor time; turns of all alternate. */

@@ -1,6 +1,6 @@
 /** A building with something to hide in every place, and how it is asked. */
 import { answerData } from '../../../core/data/answer-data.ts'
-import type { Outcome } from '../../../core/outcome.ts'
+import { type Outcome, textOf } from '../../../core/outcome.ts'
 import { plainCaller, type Tables, worldOf } from './data-house.ts'
 
 const content: Tables = {
@@ -48,7 +48,7 @@ export function asked(entity: string, query: string, caller = plainCaller): Outc
 }
 
 export function bodyOf({ body }: Outcome): unknown {
-  return 'json' in body ? body.json : JSON.parse(body.text)
+  return 'json' in body ? body.json : JSON.parse(textOf(body))
 }
 
 export function names(entity: string, query: string, caller = plainCaller): unknown[] {

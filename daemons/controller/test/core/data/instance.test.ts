@@ -1,5 +1,6 @@
 import t from 'tap'
 import { answerData } from '../../../core/data/answer-data.ts'
+import { textOf } from '../../../core/outcome.ts'
 import { elevatedCaller, type HouseOptions, plainCaller, type Tables, worldOf } from './data-house.ts'
 
 const content: Tables = {
@@ -47,7 +48,8 @@ const secrets = ['s3cret', 'n3sted', 's3cure', 'k3y', 'p1n', 'l1ve', 'd33p']
 function asked(entity: string, query: string, caller = plainCaller) {
   const outcome = answerData(worldOf(content, options), caller, entity, query)
   if (outcome instanceof Promise || 'json' in outcome.body) throw new Error('no rows')
-  return { rows: JSON.parse(outcome.body.text), text: outcome.body.text }
+  const text = textOf(outcome.body)
+  return { rows: JSON.parse(text), text }
 }
 
 t.test('1 Entity rows a device carries its state and its zones, each zone its attributes', async (t) => {

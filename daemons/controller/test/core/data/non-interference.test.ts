@@ -3,6 +3,7 @@ import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
 import { answerData } from '../../../core/data/answer-data.ts'
 import type { Views } from '../../../core/data/views.ts'
+import { textOf } from '../../../core/outcome.ts'
 import type { Json } from '../../../core/row.ts'
 import type { Session } from '../../../core/session.ts'
 import { elevatedCaller, plainCaller, worldOf } from './data-house.ts'
@@ -119,7 +120,7 @@ function answerOf(secrets: Secrets, { question, isRich, caller, views }: Ask): s
   const outcome = answerData(views ? { ...world, views } : world, caller, question.entity, question.query)
   if (outcome instanceof Promise) throw new Error('an answer from memory came late')
   const { status, reason, body, target } = outcome
-  return JSON.stringify([status, reason, target, 'json' in body ? body.json : body.text])
+  return JSON.stringify([status, reason, target, 'json' in body ? body.json : textOf(body)])
 }
 
 function isSame({ one, other, ...rest }: Case, caller: Session, views?: Views): boolean {

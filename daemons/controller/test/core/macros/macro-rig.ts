@@ -10,6 +10,7 @@ import { createMacroBook, type MacroBook } from '../../../core/macros/macro-book
 import { createMacroCall, type RunMacro } from '../../../core/macros/macro-call.ts'
 import type { AttributeRef, MacroOrder, MacroPorts, RunEnd, Secrets } from '../../../core/macros/ports.ts'
 import type { Trace } from '../../../core/macros/trace.ts'
+import type { Outcome } from '../../../core/outcome.ts'
 import type { Book, Json, Row } from '../../../core/row.ts'
 import type { Session } from '../../../core/session.ts'
 
@@ -166,6 +167,6 @@ export function argsOf(values: Record<string, Json>): MacroArgs {
 }
 
 /** The body of an outcome. */
-export function bodyOf(outcome: { body: { json?: unknown; text?: string } }): Record<string, Json> {
-  return outcome.body.json as Record<string, Json>
+export function bodyOf(outcome: Pick<Outcome, 'body'>): Record<string, Json> {
+  return ('json' in outcome.body ? outcome.body.json : undefined) as Record<string, Json>
 }
