@@ -103,22 +103,23 @@ function copyTemplates(root: string): void {
   }
 }
 
+/** With the collection that kit/run/memory-sweep.ts asks for, and without code that nobody has run for a while. */
+const NODE_FLAGS = '--expose-gc --bytecode-old-age=2 --flush-baseline-code'
+
 /**
- * How Node is run: with the collection that kit/run/memory-sweep.ts asks for; and compiling for speed what is really
- * in use, not what a start uses, since the compilers alone are 9 MB. docs/decisions/072-idle-memory.md has the figures.
+ * Compiling for speed what is really in use, not what a start uses, since the compilers alone are 9 MB.
+ * docs/decisions/072-idle-memory.md has the figures.
  */
-const NODE_FLAGS = [
-  '--expose-gc',
+const SPARING_FLAGS = [
   '--invocation-count-for-feedback-allocation=30',
   '--invocation-count-for-maglev=4000',
   '--invocation-count-for-turbofan=40000',
-  '--bytecode-old-age=2',
-  '--flush-baseline-code',
 ].join(' ')
 
 /**
- * Of a controller alone. Its start makes a hundred thousand rows and sessions of devices, and V8 lets the young generation
- * grow to 48 MB for it: docs/bench/controller.md has the resident memory with ten thousand devices.
+ * Of a controller in place of the sparing ones: V8's own measure of what is worth compiling. Its start makes a hundred thousand
+ * rows and sessions of devices, and V8 lets the young generation grow to 48 MB for it: docs/bench/controller.md has the
+ * resident memory with ten thousand devices, docs/decisions/244-what-a-request-costs.md what a request costs.
  */
 const CONTROLLER_FLAGS = '--max-semi-space-size=4'
 
@@ -128,10 +129,10 @@ const COMMAND = `#!/bin/sh
 here=$(dirname "$(readlink -f "$0")")
 # Hashing a password takes 19 MiB; with a fixed threshold the C library gives them back.
 export MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072
-case $1 in controller) young=${CONTROLLER_FLAGS} ;; *) young= ;; esac
+case $1 in controller) own='${CONTROLLER_FLAGS}' ;; *) own='${SPARING_FLAGS}' ;; esac
 case $(uname -m) in aarch64 | arm64) arch=arm64 ;; *) arch=x64 ;; esac
 for node in "$here/node" "$here/../node_modules/node-linux-$arch/bin/node"; do
-  [ -x "$node" ] && exec "$node" ${NODE_FLAGS} $young "$here/plantroom.mjs" "$@"
+  [ -x "$node" ] && exec "$node" ${NODE_FLAGS} $own "$here/plantroom.mjs" "$@"
 done
 echo "plantroom: no Node for $arch beside $here; run make build" >&2
 exit 1
