@@ -1,5 +1,5 @@
 /** Randomness, digests and passwords of this machine. */
-import { createHash, randomBytes } from 'node:crypto'
+import { hash as digestOf, randomBytes } from 'node:crypto'
 import { createPasswords, hashPassword as phcOf } from '#kit/auth/password.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
@@ -10,7 +10,7 @@ import { LONGEST_PASSWORD } from '../core/sign-in-form.ts'
 /** A quick digest does: nobody guesses 190 random bits, as they would a password. */
 export const machineSecrets: Secrets = {
   randomBytes: (count) => randomBytes(count),
-  digest: (secret) => createHash('sha256').update(secret).digest('base64url'),
+  digest: (secret) => digestOf('sha256', secret, 'base64url'),
 }
 
 /** What the columns `hash` and `salt` of an account hold. */
@@ -41,7 +41,7 @@ export function hashPassword(text: string): Promise<KeptPassword> {
 
 /**
  * Compares passwords within bounds.
- * @param by config `http.password_workers` and `http.password_queue`
+ * @param by config `people.password_workers` and `people.password_queue`
  */
 export function createPasswordCheck(by: { workers: number; queue: number }, log: Log): PasswordCheck {
   const passwords = createPasswords(by)
