@@ -24,6 +24,9 @@ export interface HostParts {
 /** Columns that no driver looks at: a change of these alone leaves the session as it is. */
 const NOT_DRIVEN = new Set(['updated_at', 'icon', 'position', 'elevated', 'overrides', 'zone_group_id'])
 
+/** Devices that are opened or closed before others have their turn: a few milliseconds. */
+const DEVICES_AT_ONCE = 256
+
 interface Driven {
   lane: DeviceLane
   device: Row
@@ -42,6 +45,8 @@ export class Drivers implements DriverHost {
   /** Devices whose driver is not known: said in their live state, as long as they are there. */
   readonly #unknown = new Set<number>()
   #seen: readonly number[] = []
+  /** Of the round that is under way. */
+  #steps: Iterator<void> | undefined
   #isClosed = false
 
   constructor(parts: HostParts) {
@@ -54,6 +59,7 @@ export class Drivers implements DriverHost {
   async execute(deviceId: number, command: DriverCommand): Promise<Ack> {
     if (this.#isClosed) throw new Fault('driver_failed', 'the drivers are being closed')
     this.refresh()
+    if (this.#steps) this.#bring(deviceId)
     const lane = this.#driven.get(deviceId)?.lane
     if (lane) return lane.execute(command)
     const device = this.#parts.book.row('device', deviceId)
@@ -62,22 +68,58 @@ export class Drivers implements DriverHost {
     throw this.#unknownDriver(device)
   }
 
-  /** Opens what the book has, closes what it has no more, does both for what has changed. Cheap where nothing has. */
+  /**
+   * Opens what the book has, closes what it has no more, does both for what has changed. Cheap where nothing has. Many
+   * devices are gone through in turns, in between which everything else goes on; `execute` waits for none of them.
+   */
   refresh(): void {
-    const { book, live } = this.#parts
+    const { book } = this.#parts
     const revisions = [book.revision('device'), book.revision('zone')]
     if (this.#isClosed || revisions.every((revision, i) => revision === this.#seen[i])) return
     this.#seen = revisions
-    for (const [id, held] of [...this.#driven]) {
-      const device = book.row('device', id)
-      const zones = this.#zonesOf(id)
-      if (!device || device.enabled === false || isChanged(held, device, zones)) this.#drop(id, held)
-      else this.#driven.set(id, { lane: held.lane, device, zones })
+    this.#steps = this.#refreshing()
+    this.#goOn(this.#steps)
+  }
+
+  #goOn(steps: Iterator<void>): void {
+    // The book has changed again meanwhile: another round has taken the place of this one.
+    if (this.#isClosed || steps !== this.#steps) return
+    for (let at = 0; at < DEVICES_AT_ONCE; at++) {
+      if (!steps.next().done) continue
+      this.#steps = undefined
+      return
     }
-    for (const id of this.#unknown) live.forget(id, [])
-    this.#unknown.clear()
-    for (const device of book.rows('device'))
-      if (device.enabled !== false && !this.#driven.has(device.id)) this.#take(device)
+    this.#parts.world.clock.soon(() => this.#goOn(steps))
+  }
+
+  /** One step for each device. All that go are let go before any comes: two of them may be the same box. */
+  *#refreshing(): Generator<void, void> {
+    for (const id of [...this.#driven.keys(), ...this.#unknown]) {
+      this.#letGo(id)
+      yield
+    }
+    for (const { id } of this.#parts.book.rows('device')) {
+      this.#bring(id)
+      yield
+    }
+  }
+
+  /** Where the book has it no more, or another one in its place. */
+  #letGo(id: number): void {
+    const { book, live } = this.#parts
+    if (this.#unknown.delete(id)) live.forget(id, [])
+    const held = this.#driven.get(id)
+    if (!held) return
+    const device = book.row('device', id)
+    const zones = this.#zonesOf(id)
+    if (!device || device.enabled === false || isChanged(held, device, zones)) this.#drop(id, held)
+    else this.#driven.set(id, { lane: held.lane, device, zones })
+  }
+
+  #bring(id: number): void {
+    this.#letGo(id)
+    const device = this.#parts.book.row('device', id)
+    if (device && device.enabled !== false && !this.#driven.has(id)) this.#take(device)
   }
 
   /** @returns undefined where the device is not driven */
