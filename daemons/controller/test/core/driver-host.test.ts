@@ -1,5 +1,4 @@
 import t from 'tap'
-import { until } from '#kit/test/until.ts'
 import { hostStage } from './host-stage.ts'
 
 t.test('a command reaches the driver, and its answer comes back', async (t) => {
@@ -281,24 +280,4 @@ t.test('close does not wait for openings, and closes what comes of them', async 
   arrive()
   await clock.run(0)
   t.equal(opened[0]?.isClosed, true)
-})
-
-t.test('many devices are gone through in turns, and a command waits for none of them', async (t) => {
-  const devices = Array.from({ length: 1000 }, (_, at) => ({ id: at + 1, driver: 'fake' }))
-  const { host, clock, book, opened, underWay, ask } = hostStage({ devices, limits: { opening: 1000 } })
-  host.refresh()
-  t.ok(host.view(1))
-  t.notOk(host.view(1000), 'its turn is later')
-  ask('whole on', {}, 1000)
-  t.ok(host.view(1000), 'a command brings its device at once')
-  await until('the command is under way', () => underWay.length === 1)
-  book.set(
-    'device',
-    devices.filter(({ id }) => id !== 999),
-  )
-  host.refresh()
-  for (let turn = 0; turn < 16; turn++) clock.advance(1)
-  await until('all are open', () => opened.length >= 999)
-  const missing = devices.filter(({ id }) => host.view(id) === undefined).map(({ id }) => id)
-  t.same(missing, [999], 'what has changed meanwhile is begun anew, and each is opened once')
 })
