@@ -40,6 +40,7 @@ export async function assemble(context: AssembleContext<ControllerConfig>): Prom
   parts.add({ name: 'site', start: () => {}, stop: () => site.close() })
   const server = serverOf(house, openRules(house), metrics)
   parts.add({ name: 'http', start: async () => void (await server.listen()), stop: () => server.close() })
+  parts.add({ name: 'first account', start: () => tellWithoutAccounts(house), stop: () => {} })
   parts.add({ name: 'heap', start: () => boundHeapGrowth(HEAP_GROWTH_PERCENT), stop: () => {} })
   const says = () => ({ role: 'controller', name: 'Plantroom controller' })
   parts.add(createPresence({ ...context, daemon: 'controller', port: () => server.address().port, says }).part)

@@ -2,15 +2,17 @@
 
 import { createBlocks } from '../core/data/blocks.ts'
 import { createDataTurns } from '../core/data/data-turns.ts'
-import type { DataWorld } from '../core/data/data-world.ts'
+import type { DataWorld, History } from '../core/data/data-world.ts'
 import type { SchemaFace, TableFace } from '../core/data/schema-face.ts'
 import { createViews } from '../core/data/views.ts'
 import { limitsOf } from '../core/limit.ts'
 import type { LiveBook } from '../core/live.ts'
-import type { Json } from '../core/row.ts'
+import type { Json, Row } from '../core/row.ts'
 import type { Table } from '../core/schema/column.ts'
 import { isJsonSecret, isReadable, isSecretColumn, tableOf, tables } from '../core/schema/registry.ts'
 import { isSensitiveName, withoutSecrets } from '../core/sensitive-name.ts'
+import type { AuditFile } from '../io/audit-file.ts'
+import type { SiteStore } from '../io/database.ts'
 import type { House } from './house.ts'
 
 export function openData({ context, audit, site }: House, live: LiveBook): DataWorld {
@@ -21,8 +23,7 @@ export function openData({ context, audit, site }: House, live: LiveBook): DataW
     schema,
     views: createViews(schema),
     blocks: createBlocks(),
-    // The one table that is not in memory.
-    history: { pieces: (_table, isNewestFirst) => audit.pieces(isNewestFirst) },
+    history: historyOf(audit, site),
     limits: limitsOf(context.config.data),
     turns: createDataTurns({
       nowMs: () => context.clock.monotonicMs(),
@@ -56,4 +57,17 @@ function faceOf({ name, keeping, columns }: Table): TableFace {
     isReadable: isReadable(name),
     isHistory: keeping === 'audit' || keeping === 'inner',
   }
+}
+
+/** The audit comes in pieces; what the store keeps for itself is little, and read whole. */
+function historyOf(audit: AuditFile, site: SiteStore): History {
+  return {
+    pieces: (table, isNewestFirst) =>
+      tableOf(table)?.keeping === 'audit' ? audit.pieces(isNewestFirst) : inner(site, table, isNewestFirst),
+  }
+}
+
+async function* inner(site: SiteStore, table: string, isNewestFirst: boolean): AsyncIterable<readonly Row[]> {
+  const rows = site.innerRows(table)
+  yield isNewestFirst ? rows.toReversed() : rows
 }

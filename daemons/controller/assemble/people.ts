@@ -32,6 +32,7 @@ export function openPeople({ context, records, site }: House): { people: People;
         ...{ who: 'plantroom', from, what: 'a code could not be mailed', target: `user ${userId} ${username}` },
         ...{ detail: { code: faultOf(error, 'mail_failed', 'no mail').code }, kind: 'sign-in' },
       }),
+    waitingOf: site.waitingOf,
     wrong: { networks: slowDown(), accounts: slowDown() },
     limits: bounds,
   })

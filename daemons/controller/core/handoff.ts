@@ -1,6 +1,7 @@
 /** Handoff nonces: another system signs somebody in to the page, once, without a password. */
 import type { Clock } from '#kit/clock.ts'
 import { type Accounts, isLive, isStill, type SignedInAs, signedInAs } from './accounts.ts'
+import type { IsClosing } from './closing.ts'
 import type { Secrets } from './people-ports.ts'
 import type { Row } from './row.ts'
 import { createSecretShelf } from './secret-shelf.ts'
@@ -37,7 +38,7 @@ export function createHandoff(parts: HandoffParts): Handoff {
     issue: (user) => nonces.issue({ userId: user.id, as: signedInAs(user) }, NONCE_SECONDS * 1000),
     redeem(nonce) {
       const holder = nonces.take(nonce)
-      if (holder === undefined) return undefined
+      if (holder === undefined || parts.isClosing(holder.userId)) return undefined
       const user = accounts.withId(holder.userId)
       if (user === undefined || !isStill(user, holder.as) || !isLive(user, clock.epochMs())) return undefined
       // From wherever it is redeemed: whoever holds a role that keeps to the building signs in with a password.

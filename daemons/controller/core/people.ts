@@ -2,10 +2,11 @@
 import type { SlowDown } from '#kit/auth/slow-down.ts'
 import type { Clock } from '#kit/clock.ts'
 import { createAccounts } from './accounts.ts'
+import { createClosing } from './closing.ts'
 import { createHandoff, NONCE_SECONDS } from './handoff.ts'
 import { createLateAnswers } from './late-answers.ts'
 import type { Outcome } from './outcome.ts'
-import type { PasswordCheck, PeopleSettings, Postman, Secrets } from './people-ports.ts'
+import type { PasswordCheck, PeopleSettings, Postman, Secrets, WaitingOf } from './people-ports.ts'
 import type { Book, Keeper, Row } from './row.ts'
 import { createSecondFactor, type SecondFactorLimits } from './second-factor.ts'
 import type { Origin, Session } from './session.ts'
@@ -44,6 +45,7 @@ export interface PeopleParts {
   postman: Postman
   settings(): PeopleSettings
   undelivered(to: Undelivered, error: unknown): void
+  waitingOf: WaitingOf
   networkOf(clientIp: string): string
   /** Wrong sign-ins by network and by account. */
   wrong: { networks: SlowDown; accounts: SlowDown }

@@ -1,6 +1,7 @@
 /** Sessions: what a token stands for, looked at anew with each request. */
 import type { Clock } from '#kit/clock.ts'
 import { type Accounts, isLive, isStill, mayCallFrom, type SignedInAs, signedInAs } from './accounts.ts'
+import type { IsClosing } from './closing.ts'
 import type { PeopleSettings, Secrets } from './people-ports.ts'
 import type { Row } from './row.ts'
 import { createSecretShelf, type SecretShelf } from './secret-shelf.ts'
@@ -81,7 +82,7 @@ export function createSessions(parts: SessionsParts): Sessions {
   /** The account as it is now; none where it is gone, is another by now, or may not sign in. */
   function userOf(holder: Holder): Row | undefined {
     const user = accounts.withId(holder.userId)
-    const stands = user !== undefined && nameOf(user) === holder.username && isLive(user, clock.epochMs())
+    const stands = user !== undefined && isStill(user, holder.as) && isLive(user, clock.epochMs())
     return stands ? user : undefined
   }
 

@@ -2,6 +2,7 @@
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { type Accounts, foldUsername, isLive, mayCallFrom } from './accounts.ts'
+import type { IsClosing } from './closing.ts'
 import type { LateAnswers } from './late-answers.ts'
 import { isMailAddress } from './mail-address.ts'
 import type { Outcome } from './outcome.ts'
@@ -40,6 +41,7 @@ export interface SignIn {
 
 export interface SignInParts {
   accounts: Accounts
+  isClosing: IsClosing
   clock: Clock
   passwords: PasswordCheck
   answers: LateAnswers

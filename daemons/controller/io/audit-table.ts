@@ -72,7 +72,10 @@ export function rowOfTable(values: Readonly<Record<string, unknown>>): Row {
 /** What nearly every text is, and costs least to find out. */
 const PLAIN = /^[ -~]*$/
 
-/** SQLite ends a text at NUL, and half pairs are no UTF-8: both, and whatever else is not seen, become a mark. */
+/**
+ * SQLite ends a text at NUL, and half pairs are no UTF-8: both, and whatever else is not seen, become a mark. So do signs
+ * that turn the direction of writing: behind one of them a name reads as another.
+ */
 function plain(text: string, longest: number): string {
   if (text.length <= longest && PLAIN.test(text)) return text
   return text

@@ -61,7 +61,7 @@ export function tryDatabase(path: string, nowMs: number): void {
   }
 }
 
-/** The rows of a table by id, all or so many of the newest. @throws Fault `database_damaged` */
+/** The rows of a table by id: all, or so many of the newest and those that have not ended. @throws Fault `database_damaged` */
 export function readTable(database: DatabaseSync, path: string, table: Table, most?: number): Row[] {
   try {
     const statement = database.prepare(selectStatement(table, most))

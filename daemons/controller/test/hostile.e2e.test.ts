@@ -16,7 +16,7 @@ async function cookieOf(site: RestSite, username: string): Promise<string> {
 
 t.test('1 Authentication 5: who keeps to the building reads nothing from outside, on no surface', async (t) => {
   const site = await openRestSite(t)
-  const proxy = { from: AWAY, paths: ['/metrics', '/openapi.json', '/api/me'] }
+  const proxy = { from: AWAY, headers: {}, paths: ['/metrics', '/openapi.json', '/api/me'] }
   const tunnel = { from: HERE, headers: { 'svc-cloud-tunnel': '1' }, paths: ['/metrics'] }
   for (const { paths, ...way } of [{ ...proxy, headers: {} }, tunnel]) {
     for (const path of paths) {

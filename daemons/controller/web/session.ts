@@ -8,6 +8,9 @@ import type { PersonView, SiteView } from '../core/person.ts'
 export const me = signal<PersonView | null | undefined>(undefined)
 /** What the name plate says. */
 export const site = signal<SiteView | null>(null)
+/** True while the controller has no account at all, so that the first is to be made. */
+export const needsAccount = signal(false)
+
 const renewal = createRenewal()
 /** True while the controller refuses the session that was good before. */
 export const { isSignedOut } = renewal

@@ -10,7 +10,7 @@ import type { ZoneMessage } from '../core/zone-feed.ts'
 import type { ZoneView } from '../core/zone-view.ts'
 import { api, type Zones } from './api.ts'
 import { openLive } from './live.ts'
-import { isSignedOut, me, signedIn, signedOut, site } from './session.ts'
+import { isSignedOut, me, needsAccount, signedIn, signedOut, site } from './session.ts'
 import { createToldZones, type Drawn } from './told-zones.ts'
 
 /** How often it is looked whether there is contact; the live socket tells it by itself. */

@@ -80,19 +80,15 @@ function isWholePage({ where, order, fields, count, isInstance }: Query): boolea
 }
 
 /** A page of a table, put together of the pieces that stand ready. */
-function* answerPage(world: DataWorld, { query, table, isElevated }: Ask): Generator<void, Outcome> {
+function* answerPage(world: DataWorld, { query, table, session: { isElevated } }: Ask): Steps<Outcome> {
   const rows = world.book.rows(table.name)
   const viewAt = world.views.byPlace(table, rows, isElevated)
   const blockAt = world.blocks.byPlace(table, rows, isElevated, viewAt)
   const pieces: Uint8Array[] = []
   let skip = query.offset
   let wanted = query.limit
-  let turnEnd = world.limits.rowsWrittenAtOnce
   for (let at = 0; at < rows.length && wanted > 0; at += BLOCK_ROWS) {
-    if (at >= turnEnd) {
-      turnEnd = at + world.limits.rowsWrittenAtOnce
-      yield
-    }
+    yield
     const block = blockAt(at)
     const from = Math.min(skip, block.shown)
     const to = Math.min(block.shown, from + wanted)

@@ -31,16 +31,16 @@ const MOST_VALUES = 64
 const LONGEST_VALUE = 4096
 
 /** What a zone of a type does before it is told anything. */
-const AT_FIRST: Readonly<Record<string, Values>> = {
-  thermostat: { state: 'idle', setpoint: 21, mode: 'auto' },
-  climate: { state: 'idle', setpoint: 21, mode: 'auto' },
-  hvac: { state: 'idle', setpoint: 21, mode: 'auto' },
-  shade: { state: 'closed', position: 0 },
-  blind: { state: 'closed', position: 0 },
-  door: { state: 'closed' },
-  lock: { state: 'locked' },
-  audio: { state: 'stopped', volume: 30, mute: false },
-}
+const AT_FIRST: ReadonlyMap<string, Values> = new Map<string, Values>([
+  ['thermostat', { state: 'idle', setpoint: 21, mode: 'auto' }],
+  ['climate', { state: 'idle', setpoint: 21, mode: 'auto' }],
+  ['hvac', { state: 'idle', setpoint: 21, mode: 'auto' }],
+  ['shade', { state: 'closed', position: 0 }],
+  ['blind', { state: 'closed', position: 0 }],
+  ['door', { state: 'closed' }],
+  ['lock', { state: 'locked' }],
+  ['audio', { state: 'stopped', volume: 30, mute: false }],
+])
 const LIGHT_AT_FIRST: Values = { state: 'off', on: false, level: 0 }
 
 /** What a verb without a value of its own makes of a zone. */
@@ -56,9 +56,13 @@ const STATE_OF: ReadonlyMap<string, Values> = new Map<string, Values>([
 /** Values that a device which counts changes in turns. `value` is when, in epoch ms. */
 const COUNTED = ['level', 'temperature', 'humidity', 'position', 'volume'] as const
 
-/** Keeps what zones do as long as it lives, as devices do while nobody is connected to them. */
-export function createSimDriver(): Driver {
-  const kept = new Map<number, Values>()
+/**
+ * Keeps what zones do as long as it lives, as devices do while nobody is connected to them. A zone that a device has no
+ * longer is forgotten when it is opened again.
+ * @param mostDevices beyond them that which was opened longest ago is forgotten
+ */
+export function createSimDriver(mostDevices = MOST_DEVICES): Driver {
+  const keptOf = new Map<number, Map<number, Values>>()
 
   /** What the zones of a device do as it is opened. */
   function opened(device: Row, zones: readonly Row[]): Map<number, Values> {
@@ -100,6 +104,17 @@ export function createSimDriver(): Driver {
       }
     },
   }
+}
+
+/** @throws Fault `sim_failed` for a value that is too large, and for one too many */
+function withEffect(before: Values, command: DriverCommand): Values {
+  const effect = boundedCopy(effectOf(command, before), LONGEST_VALUE)
+  if (effect === undefined)
+    throw new Fault('sim_failed', `a simulated zone takes values of ${LONGEST_VALUE} characters`)
+  const values: Values = { ...before, ...(effect as Values) }
+  if (Object.keys(values).length > MOST_VALUES)
+    throw new Fault('sim_failed', `a simulated zone keeps ${MOST_VALUES} values, and has as many`)
+  return values
 }
 
 /** A device that is busy: what is made of thousands of them shows what a building may do at once. */

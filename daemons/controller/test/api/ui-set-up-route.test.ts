@@ -67,7 +67,7 @@ t.test('is for the building alone, for pages of this box, and under a name of it
   t.match(await visitor().call('POST', '/ui/setup', form, foreign), { status: 403, body: { error: 'foreign_origin' } })
   // A name that somebody else's server has bent to this address: the page counts as this box's own.
   t.equal(await statusUnder(url, 'evil.example', form), 403)
-  house.parts.originOf = ({ remoteAddress }) => ({ clientIp: remoteAddress, isRemote: true })
+  house.parts.originOf = ({ remoteAddress }) => ({ clientIp: remoteAddress, isRemote: true, isLocal: false })
   t.match(await (await serveUi(t, house)).visitor().call('POST', '/ui/setup', form), {
     status: 403,
     body: { error: 'setup_remote' },

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Row } from '../../core/row.ts'
 import type { Session } from '../../core/session.ts'
-import { ADA, AWAY, HERE, meIn, OPERATOR, peopleWorld, RIGHT, tokenIn } from './people-world.ts'
+import { ADA, AWAY, codeIn, HERE, meIn, OPERATOR, peopleWorld, RIGHT, tokenIn } from './people-world.ts'
 
 const HOUR_MS = 3_600_000
 const INVALID = 'invalid_session'
@@ -185,6 +185,50 @@ t.test('a session is of who signed in: an import that gives the id to another ac
   t.equal(meIn(world, token), INVALID)
   world.tables.put('auth_user', ADA)
   t.equal(meIn(world, token), INVALID, 'for good')
+})
+
+t.test(
+  'a new password ends every token and every page session of the account, for good, and of nobody else',
+  async (t) => {
+    const BOB = { ...ADA, id: 2, username: 'Bob' }
+    const world = peopleWorld(
+      {},
+      {
+        auth_user: [ADA, BOB],
+        auth_user_role: [1, 2].map((user_id) => ({ id: user_id, user_id, role_id: 5 })),
+        auth_user_site: [1, 2].map((user_id) => ({ id: user_id, user_id, site_id: 9 })),
+      },
+    )
+    const token = await tokenIn(world)
+    const page = (await world.people.signInUi(RIGHT, HERE)).issued?.token
+    const bobs = await tokenIn(world, { username: 'Bob', password: 'open sesame' })
+    // Anything else of the account may change.
+    world.tables.put('auth_user', { ...ADA, email: 'ada@example.net', two_factor_token: 'K7MPQ2' })
+    t.match(meIn(world, token), { id: 1 })
+    t.match(world.people.resolveUi(page, HERE), { userId: 1 })
+    world.tables.put('auth_user', { ...ADA, hash: 'hash of close sesame' })
+    t.equal(meIn(world, token), INVALID)
+    t.equal(world.people.resolveUi(page, HERE), INVALID)
+    t.match(world.people.resolve(bobs, HERE), { userId: 2 })
+    world.tables.put('auth_user', ADA)
+    t.equal(meIn(world, token), INVALID, 'for good')
+    t.equal(world.people.resolveUi(page, HERE), INVALID, 'for good')
+  },
+)
+
+t.test('who was let in by a password that is replaced meanwhile gets a token that is worth nothing', async (t) => {
+  const world = peopleWorld({ two_factor_auth: true })
+  await world.people.signIn(RIGHT, HERE)
+  const two_factor_token = codeIn(world)
+  // The code is used up on a slow disk; behind it stands the new password.
+  world.tables.beforeChange = async () => {
+    world.tables.beforeChange = async () => {}
+    const row = world.tables.row('auth_user', 1) as Row
+    world.tables.put('auth_user', { ...row, hash: 'hash of close sesame' })
+  }
+  const token = await tokenIn(world, { ...RIGHT, two_factor_token })
+  t.match(token, /^[A-Za-z0-9]{32}$/)
+  t.equal(meIn(world, token), INVALID)
 })
 
 t.test('1 Session token, dropped: what ends with its account stays ended, used meanwhile or not', async (t) => {

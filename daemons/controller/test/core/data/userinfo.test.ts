@@ -1,6 +1,7 @@
 import t from 'tap'
 import { answerData } from '../../../core/data/answer-data.ts'
 import { withoutUserinfo } from '../../../core/data/userinfo.ts'
+import { textOf } from '../../../core/outcome.ts'
 import type { Json } from '../../../core/row.ts'
 import { elevatedCaller, plainCaller, worldOf } from './data-house.ts'
 
@@ -20,10 +21,8 @@ for (const [before, after] of [
 t.test('what holds none is the very same, and a long one takes no time', async (t) => {
   const value: Json = { url: 'rtsp://cam/1', list: [1, null, 'x'] }
   t.equal(withoutUserinfo(value), value)
-  const began = performance.now()
-  withoutUserinfo('://'.repeat(50_000))
-  withoutUserinfo(`://${'a'.repeat(200_000)}`)
-  t.ok(performance.now() - began < 1000)
+  // Looked at anew from each place, these would take longer than a file of tests may.
+  for (const long of ['://'.repeat(500_000), `://${'a'.repeat(2_000_000)}`]) t.equal(withoutUserinfo(long), long)
 })
 
 t.test('1 Guards 5 camera credentials and codes in overrides are for elevated sessions alone', async (t) => {
@@ -36,7 +35,7 @@ t.test('1 Guards 5 camera credentials and codes in overrides are for elevated se
   })
   const read = async (caller: typeof plainCaller, query: string) => {
     const { body } = await answerData(world, caller, ...(query.split('?') as [string, string]))
-    return 'text' in body ? body.text : JSON.stringify(body.json)
+    return textOf(body)
   }
   for (const query of [
     'device?',

@@ -103,6 +103,52 @@ t.test('a device set to be absent cannot be opened', async (t) => {
   await t.rejects(stage({ absent: true }).open(), { code: 'sim_absent' })
 })
 
+t.test('who makes up verbs for ever, or sends a large value, fills no memory', async (t) => {
+  const { live, open, never } = stage()
+  const session = await open()
+  const send = (verb: string, value: Json) => session.execute({ zone: ZONES[0], verb, args: { [verb]: value } }, never)
+  const failed = { code: 'sim_failed' }
+  await t.rejects(send('text', 'x'.repeat(5000)), failed)
+  // Three there are at first.
+  for (let at = 3; at < 64; at++) await send(`verb${at}`, at)
+  await t.rejects(send('verb64', 64), failed)
+  await send('verb63', 'again')
+  await session.close()
+  live.forget(9, [1, 2])
+  await open()
+  t.match({ ...live.zone(1) }, { verb3: 3 })
+  t.notOk('verb64' in live.zone(1))
+  t.notOk('text' in live.zone(1))
+})
+
+t.test('what zones did is kept of so many devices, and of zones that they still have', async (t) => {
+  const driver = createSimDriver(2)
+  const told = new Map<number, unknown>()
+  const context = {
+    online() {},
+    report: (target: { zoneId: number }, { level }: Record<string, Json>) => void told.set(target.zoneId, level),
+  } as unknown as DriverContext
+  const open = (id: number, zoneIds = [id]) =>
+    driver.open(
+      { id } as Row,
+      zoneIds.map((zone) => ({ id: zone }) as Row),
+      context,
+    )
+  const never = new AbortController().signal
+  const levelAt = async (id: number, zoneIds?: number[]) => {
+    await open(id, zoneIds)
+    return told.get(id)
+  }
+  for (const id of [1, 2])
+    await (await open(id)).execute({ zone: { id } as Row, verb: 'level', args: { level: 40 } }, never)
+  t.equal(await levelAt(1), 40)
+  await open(3)
+  t.equal(await levelAt(1), 40, 'opened a moment ago')
+  t.equal(await levelAt(2), 0, 'the one that was opened longest ago')
+  await open(1, [7])
+  t.equal(await levelAt(1), 0, 'its zone was another one in between')
+})
+
 t.test('a simulated device that counts changes one value of each zone with each poll, and says when', async (t) => {
   t.equal((await stage().open()).poll, undefined, 'others are not polled')
   const { clock, live, open, never } = stage({ counts: true })
