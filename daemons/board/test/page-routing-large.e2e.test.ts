@@ -1,6 +1,7 @@
 /** Fifty encoders by fifty decoders in a real browser: by mouse, by keyboard and by thumb, with what it costs. */
 import type { CDPSession } from 'playwright-core'
 import t, { type Test } from 'tap'
+import { until } from '#kit/test/until.ts'
 import { noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import { plays, type Site, sends, startSite } from './fake-site.ts'
 
@@ -45,8 +46,10 @@ async function spent({ cost }: Stage, work: () => Promise<void>): Promise<number
 }
 
 async function stands(t: Test, { page, strangers }: Stage): Promise<void> {
+  const crosspoints = page.locator('.matrix td.pin button')
   await page.getByText('50 of 50 routed decoders play.').waitFor()
-  t.equal(await page.locator('.matrix td.pin button').count(), MANY * MANY)
+  // A stream whose encoder has not answered yet stands in a column of its own.
+  await until('every encoder has answered', async () => (await crosspoints.count()) === MANY * MANY)
   t.equal(await page.locator('.matrix td.pin button[data-s="ok"]').count(), MANY)
   strangers.length = 0
 }
