@@ -18,7 +18,7 @@ import { type Cost, runFiles } from './test-files.ts'
 
 /** Files at a time; the machines this must do on have two cores. Unit tests compute. */
 const UNIT_JOBS = 3
-/** The others wait for daemons, lines and peers half of their time; with four, those that watch the time fail. */
+/** The others wait for daemons, lines and peers a part of their time; with four nothing is won, and waits end too early. */
 const E2E_JOBS = 3
 /** Seconds for one file: unit tests never wait, the others start daemons, browsers and peers. */
 const UNIT_FILE_S = 60
