@@ -1,6 +1,6 @@
 /** Every key of controller.toml: type, default, range, unit and meaning. */
 import { type Static, Type } from 'typebox'
-import { commonTables, headerBytes } from '#kit/config/common.ts'
+import { headerBytes, httpTable, tablesOf } from '#kit/config/common.ts'
 import { journalTable } from '#kit/config/journal.ts'
 import { parseNetwork } from '#kit/net/address.ts'
 import { auditKeys } from './core/audit-keys.ts'
@@ -38,7 +38,8 @@ const tunnel = Type.Object(
 
 export const config = Type.Object(
   {
-    ...commonTables(DEFAULT_PORT, httpKeys),
+    // Whoever signs in here is bounded by the table `people`.
+    ...tablesOf(httpTable(DEFAULT_PORT, httpKeys)),
     store: storeKeys,
     site: siteKeys,
     people: peopleKeys,

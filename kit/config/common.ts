@@ -29,12 +29,9 @@ export function logTable() {
   )
 }
 
-/**
- * The tables of a daemon to which people sign in for a token, to be spread into its `config.ts`.
- * @param own further keys of the table `http`
- */
-export function commonTables<Own extends TProperties = Record<never, never>>(defaultPort: number, own?: Own) {
-  return tablesOf(httpTable(defaultPort, { ...tokenLoginKeys(), ...(own as Own) }))
+/** The tables of a daemon to which people sign in for a token, to be spread into its `config.ts`. */
+export function commonTables(defaultPort: number) {
+  return tablesOf(httpTable(defaultPort, tokenLoginKeys()))
 }
 
 /** The tables of any daemon, with an `http` table of its own making. */

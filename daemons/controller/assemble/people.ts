@@ -45,10 +45,15 @@ export function openPeople({ context, records, site }: House): { people: People;
   return { people, originOf }
 }
 
-/** @throws Fault `mail_password_unreadable` at the start, rather than with the first letter */
+/** @throws Fault `mail_sender_missing`, `mail_password_unreadable` at the start, rather than with the first letter */
 function smtpOf(table: House['context']['config']['smtp']): SmtpSettings | undefined {
   const { host, port, tls, from, username, password_file: file, timeout_ms: timeoutMs } = table
   if (host === '') return undefined
+  if (from === '')
+    throw new Fault(
+      'mail_sender_missing',
+      'smtp.host is set and smtp.from is not: say who mail comes from, such as house@example.org',
+    )
   return { host, port, tls, from, username, password: file === '' ? '' : passwordOf(file), timeoutMs }
 }
 

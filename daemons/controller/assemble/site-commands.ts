@@ -28,6 +28,8 @@ export const refusals: readonly string[] = [
   'nobody_to_apply',
   'unknown_macro',
   'macro_args',
+  'mail_sender_missing',
+  'mail_password_unreadable',
 ]
 
 export const siteCommands: readonly DaemonCommand<ControllerConfig>[] = [

@@ -38,3 +38,15 @@ t.test(
     })
   },
 )
+
+t.test('mail that could not leave is told at the start, and is no reason to start again', async (t) => {
+  const state = mkdtempSync(join(t.testdir(), 'state-'))
+  const start = (...sets: string[]) => {
+    const more = [...SETS, 'smtp.host=mail.example.org', ...sets].flatMap((set) => ['--set', set])
+    return plantroom(['controller', '--config', '/dev/null', '--listen', '127.0.0.1:0', '--state', state, ...more])
+  }
+  t.match(await start(), { code: 2, said: /smtp\.from is not: say who mail comes from/ })
+  const file = join(state, 'no-such-file')
+  const unreadable = await start('smtp.from=house@example.org', `smtp.password_file=${file}`)
+  t.match(unreadable, { code: 2, said: /smtp\.password_file .* cannot be read \(ENOENT\)/ })
+})
