@@ -1,6 +1,6 @@
 /** Letter keys: each page says what it understands, `?` shows it, and inside fields they rest. */
 import { signal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 
 /** One key of a page. */
 export interface Key {
@@ -18,7 +18,8 @@ export const layers: { title: string; keys: () => Key[] }[] = []
 export const areShown = signal(false)
 /** True while letter keys rest. */
 export const areOff = signal(typeof localStorage !== 'undefined' && localStorage.getItem(OFF) === '1')
-let pendingG = 0
+/** `Event.timeStamp`, which a page that is busy does not move. */
+let pendingG = Number.NEGATIVE_INFINITY
 
 /** How long the letter after `g` may take. */
 const SECOND_KEY_MS = 1500
@@ -27,7 +28,8 @@ const SECOND_KEY_MS = 1500
 export function useKeys(title: string, keys: Key[]): void {
   const current = useRef(keys)
   current.current = keys
-  useEffect(() => {
+  // Not an effect of later: a page that is in sight has its keys.
+  useLayoutEffect(() => {
     const layer = { title, keys: () => current.current }
     layers.push(layer)
     return () => {
@@ -60,8 +62,8 @@ function onKey(event: KeyboardEvent): void {
     return
   }
   if (areOff.value && event.key.length === 1) return
-  const name = Date.now() - pendingG < SECOND_KEY_MS ? `g ${event.key}` : event.key
-  pendingG = event.key === 'g' ? Date.now() : 0
+  const name = event.timeStamp - pendingG < SECOND_KEY_MS ? `g ${event.key}` : event.key
+  pendingG = event.key === 'g' ? event.timeStamp : Number.NEGATIVE_INFINITY
   const key = layers
     .toReversed()
     .flatMap((layer) => layer.keys())

@@ -17,6 +17,8 @@ t.test('settings and system', { skip: noBrowser, timeout: 120_000 }, async (t) =
 })
 
 async function settingsChange(t: Test, { page, audit }: Stage): Promise<void> {
+  // The page that asks the board who it is has a #main as well, and no keys.
+  await page.getByRole('link', { name: 'Settings' }).waitFor()
   await page.locator('#main').focus()
   await page.keyboard.press('g')
   await page.keyboard.press('s')

@@ -23,6 +23,8 @@ const scenes: Scene<Stage>[] = [
 ]
 
 async function users(t: Test, { page, gateway, audit }: Stage): Promise<void> {
+  // The page that asks who it is has a #main as well, and no keys.
+  await page.getByRole('link', { name: 'Users' }).first().waitFor()
   await page.locator('#main').focus()
   await page.keyboard.press('g')
   await page.keyboard.press('u')
