@@ -59,6 +59,7 @@ export const RULES: Record<Part, Rule> = {
       'kit/fault.ts',
       'kit/nearest.ts',
       'kit/backoff.ts',
+      'kit/greediest.ts',
       'kit/log-gate.ts',
       'kit/turn.ts',
       'kit/line/line-settings.ts',

@@ -1,6 +1,7 @@
 /** Login tokens, in memory only: issued, used, let die. */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '#kit/clock.ts'
+import { firstOfGreediest } from '#kit/greediest.ts'
 
 /** Tokens of callers of one kind; the caller comes back as the very object that was given. */
 export interface TokenStore<Who extends { name: string }> {
@@ -45,7 +46,11 @@ export function createTokenStore<Who extends { name: string }>({
 
   function makeRoom(): void {
     for (const [hash, entry] of entries) if (!alive(entry)) entries.delete(hash)
-    while (entries.size >= max) entries.delete(idlestOfGreediest(entries))
+    while (entries.size >= max) {
+      const key = firstOfGreediest(entries, ({ caller }) => caller.name)
+      if (key === undefined) return
+      entries.delete(key)
+    }
   }
 
   return {
@@ -72,15 +77,6 @@ export function createTokenStore<Who extends { name: string }>({
     },
     revoke: (token) => void entries.delete(hashOf(token)),
   }
-}
-
-/** The longest idle token of whoever holds most: one user's script that signs in for ever must not sign out the others. */
-function idlestOfGreediest(entries: ReadonlyMap<string, Entry<{ name: string }>>): string {
-  const held = new Map<string, number>()
-  for (const { caller } of entries.values()) held.set(caller.name, (held.get(caller.name) ?? 0) + 1)
-  const most = Math.max(...held.values())
-  for (const [hash, { caller }] of entries) if (held.get(caller.name) === most) return hash
-  return ''
 }
 
 function hashOf(token: string): string {

@@ -1,6 +1,7 @@
 /** One-time tickets: how a browser, which cannot set headers there, opens a socket or a download. */
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '#kit/clock.ts'
+import { firstOfGreediest } from '#kit/greediest.ts'
 import type { Caller } from './route.ts'
 
 /** A store of tickets in memory. */
@@ -28,7 +29,11 @@ export function createTickets<Who extends Caller>(by: { clock: Clock; lifeMs: nu
       if (clock.monotonicMs() - issuedMs < lifeMs) break
       outstanding.delete(ticket)
     }
-    while (outstanding.size >= max) outstanding.delete(oldestOfGreediest(outstanding))
+    while (outstanding.size >= max) {
+      const key = firstOfGreediest(outstanding, ({ caller }) => caller.name)
+      if (key === undefined) return
+      outstanding.delete(key)
+    }
   }
 
   return {
@@ -44,12 +49,4 @@ export function createTickets<Who extends Caller>(by: { clock: Clock; lifeMs: nu
       return found && clock.monotonicMs() - found.issuedMs < lifeMs ? found.caller : undefined
     },
   }
-}
-
-function oldestOfGreediest(outstanding: ReadonlyMap<string, { caller: Caller }>): string {
-  const held = new Map<string, number>()
-  for (const { caller } of outstanding.values()) held.set(caller.name, (held.get(caller.name) ?? 0) + 1)
-  const most = Math.max(...held.values())
-  for (const [ticket, { caller }] of outstanding) if (held.get(caller.name) === most) return ticket
-  return ''
 }

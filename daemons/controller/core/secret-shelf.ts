@@ -1,5 +1,6 @@
 /** Random texts that stand for somebody for a while: session tokens, nonces. Kept in memory, and only as digests. */
 import type { Clock } from '#kit/clock.ts'
+import { firstOfGreediest } from '#kit/greediest.ts'
 import type { Secrets } from './people-ports.ts'
 import { PLAIN_LETTERS, randomText } from './random-text.ts'
 
@@ -45,7 +46,11 @@ export function createSecretShelf<Holder extends { userId: number }>(parts: Secr
   function makeRoom(): void {
     if (entries.size < most) return
     for (const [digest, { endsMs }] of entries) if (clock.monotonicMs() >= endsMs) entries.delete(digest)
-    while (entries.size >= most) entries.delete(oldestOfGreediest(entries))
+    while (entries.size >= most) {
+      const key = firstOfGreediest(entries, ({ holder }) => holder.userId)
+      if (key === undefined) return
+      entries.delete(key)
+    }
   }
 
   function find(secret: string): Holder | undefined {
@@ -80,12 +85,4 @@ export function createSecretShelf<Holder extends { userId: number }>(parts: Secr
     },
     count: () => entries.size,
   }
-}
-
-function oldestOfGreediest(entries: ReadonlyMap<string, Entry<{ userId: number }>>): string {
-  const held = new Map<number, number>()
-  for (const { holder } of entries.values()) held.set(holder.userId, (held.get(holder.userId) ?? 0) + 1)
-  const most = Math.max(...held.values())
-  for (const [digest, { holder }] of entries) if (held.get(holder.userId) === most) return digest
-  return ''
 }
