@@ -38,8 +38,12 @@ export function plainAddress(text: string | undefined): string {
   return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(text)?.[1] ?? text
 }
 
-/** Reads `10.0.0.0/8`, `fd00::/8`, or a lone address as a range of one. Bits behind the prefix have to be zero. */
+/**
+ * Reads `10.0.0.0/8`, `fd00::/8`, or a lone address as a range of one. Bits behind the prefix have to be zero. An address
+ * of one interface (`fe80::1%eth0`) is none: it would stand for the same one on every other too.
+ */
 export function parseNetwork(text: string): Network | undefined {
+  if (text.includes('%')) return undefined
   const [host = '', length, ...rest] = text.split('/')
   const address = parseAddress(host)
   if (!address || rest.length > 0 || (length !== undefined && !/^\d{1,3}$/.test(length))) return undefined

@@ -29,8 +29,7 @@ export function parseAllowList(text: string, maxEntries: number): AllowList {
 }
 
 function networkOfEntry(entry: string): Network {
-  // An address of one interface (fe80::1%eth0) would be allowed on every other too.
-  const network = entry.includes('%') ? undefined : parseNetwork(entry)
+  const network = parseNetwork(entry)
   if (network) return network
   const shown = JSON.stringify(entry.slice(0, 60))
   const hint = hasBitsBehind(entry) ? `has bits behind its prefix, expected the first address of the network` : NEITHER

@@ -13,8 +13,7 @@ export const addresses: Addresses = { parseAddress, parseNetwork, isWithin }
  */
 export function networksOf(key: string, entries: readonly string[]): Network[] {
   return entries.map((entry) => {
-    // An address of one interface (fe80::1%eth0) would be trusted on every other too.
-    const network = entry.includes('%') ? undefined : parseNetwork(entry.trim())
+    const network = parseNetwork(entry.trim())
     if (network !== undefined) return network
     const shown = JSON.stringify(entry.slice(0, 60))
     throw new Fault('bad_network', `${key} has ${shown}, expected such as 10.20.4.7, 10.20.4.0/24 or fd00::/64`)

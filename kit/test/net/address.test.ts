@@ -56,6 +56,7 @@ t.test('reads networks, and says what lies in them', async (t) => {
   t.equal(parseNetwork('fd00::/8')?.prefix, 8)
   t.equal(parseNetwork('192.0.2.7')?.prefix, 32)
   t.equal(parseNetwork('0.0.0.0/0')?.prefix, 0)
+  t.equal(parseNetwork('fe80::1%eth0'), undefined, 'of one interface')
   for (const bad of ['10.0.0.1/8', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/-1', '10.0.0.0/8/8', 'fd00::/129', 'x/8'])
     t.equal(parseNetwork(bad), undefined, bad)
 })
