@@ -13,6 +13,11 @@ export interface Accounts {
   /** Rows of `site`, by id. */
   sitesOf(userId: number): readonly Row[]
   sessionOf(user: Row): Session
+  /**
+   * The account that somebody signed in to, as it is now; undefined where it is gone, is another by now, has another
+   * password, or may not sign in.
+   */
+  standing(signedIn: SignedIn, nowMs: number): Row | undefined
 }
 
 /** Longer names than this are nobody's. */
@@ -42,6 +47,10 @@ export function createAccounts(book: Book): Accounts {
     withId: (id) => book.row('auth_user', id),
     rolesOf,
     sitesOf: (userId) => linked('site', siteLinks().get(userId)).toSorted((one, other) => one.id - other.id),
+    standing({ userId, as }, nowMs) {
+      const user = book.row('auth_user', userId)
+      return user !== undefined && isStill(user, as) && isLive(user, nowMs) ? user : undefined
+    },
     sessionOf(user) {
       const roles = rolesOf(user.id)
       return {
@@ -77,8 +86,18 @@ export interface SignedInAs {
   readonly hash: Json
 }
 
+/** Who signed in, as sessions and nonces keep it. */
+export interface SignedIn {
+  readonly userId: number
+  readonly as: SignedInAs
+}
+
 /** @param user a row of auth_user */
-export function signedInAs(user: Row): SignedInAs {
+export function signedIn(user: Row): SignedIn {
+  return { userId: user.id, as: signedInAs(user) }
+}
+
+function signedInAs(user: Row): SignedInAs {
   return { username: foldUsername(String(user.username)), hash: user.hash ?? null }
 }
 
@@ -86,7 +105,7 @@ export function signedInAs(user: Row): SignedInAs {
  * Whether an account is still what somebody signed in to. An import may give the id to somebody else, and who sets a new
  * password wants those out who knew the old one. The same password set again counts as new: its hash has another salt.
  */
-export function isStill(user: Row, as: SignedInAs): boolean {
+function isStill(user: Row, as: SignedInAs): boolean {
   const { username, hash } = signedInAs(user)
   return username === as.username && hash === as.hash
 }

@@ -1,6 +1,6 @@
 /** Handoff nonces: another system signs somebody in to the page, once, without a password. */
 import type { Clock } from '#kit/clock.ts'
-import { type Accounts, isLive, isStill, type SignedInAs, signedInAs } from './accounts.ts'
+import { type Accounts, type SignedIn, signedIn } from './accounts.ts'
 import type { IsClosing } from './closing.ts'
 import type { Secrets } from './people-ports.ts'
 import type { Row } from './row.ts'
@@ -32,15 +32,15 @@ interface HandoffParts {
 
 export function createHandoff(parts: HandoffParts): Handoff {
   const { accounts, clock, secrets, most } = parts
-  const nonces = createSecretShelf<{ userId: number; as: SignedInAs }>({ clock, secrets, length: NONCE_LETTERS, most })
+  const nonces = createSecretShelf<SignedIn>({ clock, secrets, length: NONCE_LETTERS, most })
 
   return {
-    issue: (user) => nonces.issue({ userId: user.id, as: signedInAs(user) }, NONCE_SECONDS * 1000),
+    issue: (user) => nonces.issue(signedIn(user), NONCE_SECONDS * 1000),
     redeem(nonce) {
       const holder = nonces.take(nonce)
       if (holder === undefined || parts.isClosing(holder.userId)) return undefined
-      const user = accounts.withId(holder.userId)
-      if (user === undefined || !isStill(user, holder.as) || !isLive(user, clock.epochMs())) return undefined
+      const user = accounts.standing(holder, clock.epochMs())
+      if (user === undefined) return undefined
       // From wherever it is redeemed: whoever holds a role that keeps to the building signs in with a password.
       const isKeptIn = accounts.rolesOf(user.id).some((role) => role.allow_remote !== true)
       return isKeptIn ? undefined : user

@@ -1,6 +1,6 @@
 /** Sessions: what a token stands for, looked at anew with each request. */
 import type { Clock } from '#kit/clock.ts'
-import { type Accounts, isLive, isStill, mayCallFrom, type SignedInAs, signedInAs } from './accounts.ts'
+import { type Accounts, mayCallFrom, type SignedIn, signedIn } from './accounts.ts'
 import type { IsClosing } from './closing.ts'
 import type { PeopleSettings, Secrets } from './people-ports.ts'
 import type { Row } from './row.ts'
@@ -59,9 +59,7 @@ export interface SessionLimits {
   uiSessionMs: number
 }
 
-interface Holder {
-  userId: number
-  as: SignedInAs
+interface Holder extends SignedIn {
   issuedAt: number
   usedMs: number
 }
@@ -74,17 +72,11 @@ export function createSessions(parts: SessionsParts): Sessions {
   const issuedAtOf = new WeakMap<Session, number>()
 
   function begin(on: SecretShelf<Holder>, user: Row, lifeMs: number): NewToken {
-    const as = signedInAs(user)
-    const holder = { userId: user.id, as, issuedAt: clock.epochMs(), usedMs: clock.monotonicMs() }
+    const holder = { ...signedIn(user), issuedAt: clock.epochMs(), usedMs: clock.monotonicMs() }
     return { token: on.issue(holder, lifeMs), lifeMs }
   }
 
-  /** The account as it is now; none where it is gone, is another by now, or may not sign in. */
-  function userOf(holder: Holder): Row | undefined {
-    const user = accounts.withId(holder.userId)
-    const stands = user !== undefined && isStill(user, holder.as) && isLive(user, clock.epochMs())
-    return stands ? user : undefined
-  }
+  const userOf = (holder: Holder) => accounts.standing(holder, clock.epochMs())
 
   function sessionOf(holder: Holder, origin: Origin): Session | undefined {
     const user = userOf(holder)
