@@ -254,19 +254,20 @@ async function writeChanges(open: Open, changes: readonly Change[], more: readon
 
 /** All that change are deleted before any is inserted, so that two users may swap their names. */
 function workOfChanges(book: Book, changes: readonly Change[]): Work[] {
-  const gone = new Map<string, number[][]>()
+  const gone = Map.groupBy(
+    changes.filter(({ kind }) => kind !== 'add'),
+    ({ table }) => table,
+  )
   const there: { table: string; row: Row }[] = []
   for (const change of changes) {
-    const { table, id, kind } = change
-    if (kind !== 'add')
-      gone
-        .set(table, gone.get(table) ?? [])
-        .get(table)
-        ?.push([id])
+    const { table, id } = change
     const row = rowAfter(book.row(table, id), change)
     if (row !== undefined) there.push({ table, row })
   }
-  const deletes = [...gone].map(([name, values]) => ({ sql: deleteStatement(required(name)), values }))
+  const deletes = [...gone].map(([name, group]) => ({
+    sql: deleteStatement(required(name)),
+    values: group.map(({ id }) => [id]),
+  }))
   return [...deletes, ...[...groupRows(there)].map(([table, rows]) => workOf(table, insertStatement, rows))]
 }
 

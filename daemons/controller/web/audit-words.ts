@@ -57,7 +57,10 @@ const REASONS: Readonly<Record<string, Words>> = {
   unknown_entity: { short: 'no such table', more: 'The query asked for a table that does not exist.' },
   unknown_modifier: { short: 'unknown modifier', more: 'The query used a name beginning with _ that is not known.' },
   bad_query: { short: 'unreadable query', more: 'The query could not be read, or named a column that does not exist.' },
-  busy: { short: 'too many at once', more: 'Too many sign-ins waited; it was not looked at. Try again.' },
+  busy: {
+    short: 'too many at once',
+    more: 'Too many sign-ins, or queries of this user, were under way; it was not looked at. Try again.',
+  },
   foreign_origin: {
     short: 'page of another site',
     more: 'A page that is not of this controller sent it. Ask who opened which page.',

@@ -40,28 +40,26 @@ t.test(
       offset: fc.nat(70),
       isDescending: fc.tuple(fc.boolean(), fc.boolean()),
     })
-    fc.assert(
-      fc.property(rows, asked, (given, { limit, offset, isDescending: [x, y] }) => {
-        const order = [
-          { column: 'a', isDescending: x },
-          { column: 'b', isDescending: y },
-        ]
-        const views = given.map(([a, b], at) => viewOf(at + 1, a, b))
-        const collector = createCollector(queryOf(limit, offset, order), false)
-        for (const view of views) collector.take(view)
-        const sorted = views.toSorted((one, other) => {
-          for (const { column, isDescending } of order) {
-            const found = compareCells(cellOf(one.cells[column]), cellOf(other.cells[column]))
-            if (found !== 0) return isDescending ? -found : found
-          }
-          return one.row.id - other.row.id
-        })
-        const found = end(collector.views()).map(({ row }) => row.id)
-        const expected = sorted.slice(offset, offset + limit).map(({ row }) => row.id)
-        return JSON.stringify(found) === JSON.stringify(expected)
-      }),
-    )
-    t.pass()
+    const property = fc.property(rows, asked, (given, { limit, offset, isDescending: [x, y] }) => {
+      const order = [
+        { column: 'a', isDescending: x },
+        { column: 'b', isDescending: y },
+      ]
+      const views = given.map(([a, b], at) => viewOf(at + 1, a, b))
+      const collector = createCollector(queryOf(limit, offset, order), false)
+      for (const view of views) collector.take(view)
+      const sorted = views.toSorted((one, other) => {
+        for (const { column, isDescending } of order) {
+          const found = compareCells(cellOf(one.cells[column]), cellOf(other.cells[column]))
+          if (found !== 0) return isDescending ? -found : found
+        }
+        return one.row.id - other.row.id
+      })
+      const found = end(collector.views()).map(({ row }) => row.id)
+      const expected = sorted.slice(offset, offset + limit).map(({ row }) => row.id)
+      return JSON.stringify(found) === JSON.stringify(expected)
+    })
+    t.doesNotThrow(() => fc.assert(property))
   },
 )
 
