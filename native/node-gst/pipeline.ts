@@ -75,7 +75,9 @@ export interface Pipeline {
   /** Stops it; no message comes after it. The second call waits for the first. */
   close(): Promise<void>
   /**
-   * Takes effect at once, while it plays too.
+   * Takes effect at once, while it plays too. Elements of this addon's take it at any time. Some of GStreamer's do not
+   * while they agree on a format, from `play` to the first sound: setting the wave of audiotestsrc then may end the
+   * process (seen with 1.22), so say such things in the description.
    * @throws Error with code `no_element` or `no_property` and the names there are, `bad_value` and what is taken, `closed`
    */
   set(element: string, property: string, value: PropertyValue): void

@@ -97,8 +97,10 @@ t.test(
   'properties are set and read while it plays; wrong names and values throw with what there is',
   { skip },
   async (t) => {
-    const { pipeline } = opened(t, 'audiotestsrc name=tone ! volume name=fader ! fakesink sync=true')
+    const { pipeline, messages } = opened(t, 'audiotestsrc name=tone ! volume name=fader ! level ! fakesink sync=true')
     await pipeline.play()
+    // A source's wave must not be set while its thread agrees on a format.
+    await until(() => messages.length > 0)
     pipeline.set('fader', 'volume', 0.25)
     pipeline.set('fader', 'mute', true)
     pipeline.set('tone', 'wave', 'pink-noise')
