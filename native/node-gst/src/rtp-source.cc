@@ -23,7 +23,9 @@ struct RtpSource {
   GstPushSrc base;
   Playout* playout;
   std::atomic<bool>* isStopping;
+  /** As asked for; what was agreed on with the rest of the pipeline, and is played, stays until it starts again. */
   int channels;
+  int agreedChannels;
   guint64 rampNs;
   guint64 fadeNs;
   gdouble gain;
@@ -110,6 +112,10 @@ static GstCaps* getCaps(GstBaseSrc* base, GstCaps* filter) {
   return both;
 }
 
+static gboolean setCaps(GstBaseSrc* base, GstCaps* caps) {
+  return gst_structure_get_int(gst_caps_get_structure(caps, 0), "channels", &sourceOf(base)->agreedChannels);
+}
+
 static gboolean start(GstBaseSrc* base) {
   sourceOf(base)->hasBegun = false;
   return TRUE;
@@ -156,11 +162,12 @@ static GstFlowReturn create(GstPushSrc* base, GstBuffer** out) {
   }
   sleepUntil(source->playout->dueNs());
   if (*source->isStopping) return GST_FLOW_FLUSHING;
-  GstBuffer* buffer = gst_buffer_new_allocate(nullptr, static_cast<gsize>(BLOCK_FRAMES * source->channels) * 4, nullptr);
+  const int channels = source->agreedChannels;
+  GstBuffer* buffer = gst_buffer_new_allocate(nullptr, static_cast<gsize>(BLOCK_FRAMES * channels) * 4, nullptr);
   GstMapInfo map;
   if (buffer == nullptr || !gst_buffer_map(buffer, &map, GST_MAP_WRITE)) return GST_FLOW_ERROR;
   int64_t elapsed = source->playout->elapsedFrames();
-  source->playout->render(reinterpret_cast<int32_t*>(map.data), source->channels, monotonicNow());
+  source->playout->render(reinterpret_cast<int32_t*>(map.data), channels, monotonicNow());
   gst_buffer_unmap(buffer, &map);
   GST_BUFFER_PTS(buffer) = source->firstTime + static_cast<GstClockTime>(nsOfFrame(elapsed));
   GST_BUFFER_DURATION(buffer) = static_cast<GstClockTime>(nsOfFrame(BLOCK_FRAMES));
@@ -207,6 +214,7 @@ static void rtp_source_class_init(RtpSourceClass* type) {
   gst_element_class_add_static_pad_template(element, &SOURCE_PAD);
   GstBaseSrcClass* base = GST_BASE_SRC_CLASS(type);
   base->get_caps = getCaps;
+  base->set_caps = setCaps;
   base->start = start;
   base->unlock = unlock;
   base->unlock_stop = unlockStop;
@@ -216,7 +224,7 @@ static void rtp_source_class_init(RtpSourceClass* type) {
 static void rtp_source_init(RtpSource* source) {
   source->playout = new Playout();
   source->isStopping = new std::atomic<bool>(false);
-  source->channels = 2;
+  source->channels = source->agreedChannels = 2;
   source->rampNs = 20000000;
   source->fadeNs = 5000000;
   source->gain = 1;

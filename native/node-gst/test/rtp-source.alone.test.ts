@@ -1,5 +1,6 @@
 import t from 'tap'
-import { createAudioClock } from '../index.ts'
+import { until } from '#kit/test/until.ts'
+import { createAudioClock, openPipeline } from '../index.ts'
 import { gstMissing } from './gst-here.ts'
 import { FADE_FRAMES, frameIn, LEAD_MS, PORT, receive, recordFrom, untilPlayed } from './playing.ts'
 import { compare, openFeed, packets } from './rtp-feed.ts'
@@ -65,4 +66,19 @@ t.test('a receiver that never heard anything makes way for the next one, at once
     { different },
   )
   for (const one of [unheard, receiver]) one.close()
+})
+
+t.test('channels set while it plays change nothing of what the pipeline has agreed on', { skip }, async (t) => {
+  const description = 'plantroomrtpsrc name=in channels=2 ! fakesink name=out silent=false'
+  const pipeline = openPipeline(description, { clock: createAudioClock(), realtimePriority: 0, onMessage() {} })
+  t.teardown(() => pipeline.close())
+  await pipeline.play()
+  const blocks = () => pipeline.get('in', 'blocks') as bigint
+  const played = (count: bigint) => until(`${count} blocks are played`, () => blocks() >= count)
+  await played(2n)
+  pipeline.set('in', 'channels', 64)
+  await played(blocks() + 20n)
+  // 48 frames of two channels, four bytes each.
+  t.match(pipeline.get('out', 'last-message'), /\(384 bytes/)
+  t.equal(pipeline.get('in', 'channels'), 64)
 })
