@@ -3,7 +3,8 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { end, freePort } from './bridges.ts'
+import { freePort } from '#kit/test/free-port.ts'
+import { end } from './bridges.ts'
 import { listeningUrl } from './listening-url.ts'
 
 /** A board that runs. */

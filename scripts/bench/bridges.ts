@@ -2,25 +2,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '#kit/test/free-port.ts'
 
 /** A bridge that runs. `stop` ends it and what it left in the file system. */
 export interface Bridge {
   port: number
   stop(): Promise<void>
-}
-
-/** A TCP port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('no TCP port to be had')
-  return address.port
 }
 
 /** Ends a process and waits for it. */

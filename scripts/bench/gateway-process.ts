@@ -5,7 +5,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import WebSocket from 'ws'
-import { end, freePort } from './bridges.ts'
+import { freePort } from '#kit/test/free-port.ts'
+import { end } from './bridges.ts'
 import { listeningUrl } from './listening-url.ts'
 
 /** A gateway that runs. */

@@ -6,6 +6,7 @@ import https from 'node:https'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { lookupSafely } from '#kit/net/target.ts'
+import { freePort } from '#kit/test/free-port.ts'
 import type { WebhookRequest } from '../../core/webhook-ports.ts'
 import { createWebhookSender, type WebhookSenderParts } from '../../io/webhook-sender.ts'
 
@@ -56,11 +57,7 @@ export async function startRawTarget(t: Teardown, handler: (socket: Socket) => v
 
 /** An address where nothing listens. */
 export async function refusingUrl(): Promise<string> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return `http://127.0.0.1:${port}/`
+  return `http://127.0.0.1:${await freePort()}/`
 }
 
 async function listen(t: Teardown, server: Server): Promise<number> {

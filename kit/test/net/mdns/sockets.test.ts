@@ -5,16 +5,9 @@ import { networkInterfaces } from 'node:os'
 import t, { type Test } from 'tap'
 import { chooseLinks } from '../../../net/mdns/links.ts'
 import { openMulticast } from '../../../net/mdns/sockets.ts'
+import { freePort } from '../../free-port.ts'
 
 const links = chooseLinks(networkInterfaces(), '127.0.0.1')
-
-async function freePort(): Promise<number> {
-  const socket = createSocket('udp4').bind(0, '127.0.0.1')
-  await once(socket, 'listening')
-  const { port } = socket.address()
-  socket.close()
-  return port
-}
 
 async function opened(t: Test, port: number) {
   const { promise: first, resolve } = Promise.withResolvers<string>()
