@@ -117,9 +117,9 @@ t.test('sd_notify(3): systemd hears ready, reloading, and ready again', async (t
   await matched(() => heard, /bound/, 1)
   const { child, times } = start(t, { env: { NOTIFY_SOCKET: path } })
   await times(/listening/, 1)
-  await matched(() => heard, /READY=1/, 1)
+  await matched(() => heard, /READY=1\n/, 1)
   child.kill('SIGUSR2')
-  await matched(() => heard, /READY=1/, 2)
+  await matched(() => heard, /READY=1\n/, 2)
   t.match(heard, /READY=1\nSTATUS=all is well\nRELOADING=1\nMONOTONIC_USEC=\d+\nSTATUS=starting anew\nREADY=1\n/)
 })
 
