@@ -109,10 +109,14 @@ function judgeWire(t: Test, pair: Pair, rows: readonly (readonly string[])[]): v
   t.equal(all(6).length, 1, 'one SSRC')
   const payloadBytes = (framesPerPacket * pair.channels * bitsOf(pair)) / 8
   t.same(all(7), [String(8 + 12 + payloadBytes)])
-  const follows = (field: number, step: number, modulus: number) =>
-    rows.every((row, at) => at === 0 || (Number(rows[at - 1]?.[field]) + step) % modulus === Number(row[field]))
-  t.ok(follows(0, 1, 2 ** 16), 'sequence numbers follow each other')
-  t.ok(follows(1, framesPerPacket, 2 ** 32), 'timestamps count frames')
+  const breaks = (field: number, step: number, modulus: number) =>
+    rows.flatMap((row, at) => {
+      const before = rows[at - 1]?.[field]
+      const isNext = before === undefined || (Number(before) + step) % modulus === Number(row[field])
+      return isNext ? [] : [`packet ${at}: ${row[field]} after ${before}`]
+    })
+  t.same(breaks(0, 1, 2 ** 16), [], 'sequence numbers follow each other')
+  t.same(breaks(1, framesPerPacket, 2 ** 32), [], 'timestamps count frames')
   const instants = rows.map((row) => Number(row[8]))
   const meanMs = (((instants.at(-1) ?? 0) - (instants[0] ?? 0)) * 1000) / (rows.length - 1)
   t.ok(Math.abs(meanMs / Number(pair.packetMs) - 1) < 0.01, `a packet every ${meanMs.toFixed(4)} ms`)
