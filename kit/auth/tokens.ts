@@ -1,7 +1,7 @@
 /** Login tokens, in memory only: issued, used, let die. */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '#kit/clock.ts'
-import { firstOfGreediest } from '#kit/greediest.ts'
+import { dropGreediest } from '#kit/greediest.ts'
 
 /** Tokens of callers of one kind; the caller comes back as the very object that was given. */
 export interface TokenStore<Who extends { name: string }> {
@@ -46,11 +46,7 @@ export function createTokenStore<Who extends { name: string }>({
 
   function makeRoom(): void {
     for (const [hash, entry] of entries) if (!alive(entry)) entries.delete(hash)
-    while (entries.size >= max) {
-      const key = firstOfGreediest(entries, ({ caller }) => caller.name)
-      if (key === undefined) return
-      entries.delete(key)
-    }
+    dropGreediest(entries, max, ({ caller }) => caller.name)
   }
 
   return {

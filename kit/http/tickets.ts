@@ -1,7 +1,7 @@
 /** One-time tickets: how a browser, which cannot set headers there, opens a socket or a download. */
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '#kit/clock.ts'
-import { firstOfGreediest } from '#kit/greediest.ts'
+import { dropGreediest } from '#kit/greediest.ts'
 import type { Caller } from './route.ts'
 
 /** A store of tickets in memory. */
@@ -29,11 +29,7 @@ export function createTickets<Who extends Caller>(by: { clock: Clock; lifeMs: nu
       if (clock.monotonicMs() - issuedMs < lifeMs) break
       outstanding.delete(ticket)
     }
-    while (outstanding.size >= max) {
-      const key = firstOfGreediest(outstanding, ({ caller }) => caller.name)
-      if (key === undefined) return
-      outstanding.delete(key)
-    }
+    dropGreediest(outstanding, max, ({ caller }) => caller.name)
   }
 
   return {

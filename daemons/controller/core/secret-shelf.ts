@@ -1,6 +1,6 @@
 /** Random texts that stand for somebody for a while: session tokens, nonces. Kept in memory, and only as digests. */
 import type { Clock } from '#kit/clock.ts'
-import { firstOfGreediest } from '#kit/greediest.ts'
+import { dropGreediest } from '#kit/greediest.ts'
 import type { Secrets } from './people-ports.ts'
 import { PLAIN_LETTERS, randomText } from './random-text.ts'
 
@@ -46,11 +46,7 @@ export function createSecretShelf<Holder extends { userId: number }>(parts: Secr
   function makeRoom(): void {
     if (entries.size < most) return
     for (const [digest, { endsMs }] of entries) if (clock.monotonicMs() >= endsMs) entries.delete(digest)
-    while (entries.size >= most) {
-      const key = firstOfGreediest(entries, ({ holder }) => holder.userId)
-      if (key === undefined) return
-      entries.delete(key)
-    }
+    dropGreediest(entries, most, ({ holder }) => holder.userId)
   }
 
   function find(secret: string): Holder | undefined {
