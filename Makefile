@@ -82,8 +82,12 @@ e2e: build ## drives the real bundles over their real interfaces
 	@node scripts/run-tests.ts e2e
 
 .PHONY: test
+# Both wait for the network, npm and apt: side by side a fresh machine is ready that much sooner.
 test: ## sets everything up and runs every check and test
-	@scripts/apt-setup.sh build test || echo 'going on without: tests that need them are skipped, each with its reason'
+	@scripts/apt-setup.sh build test & debian=$$!; \
+	  packages=0; $(MAKE) setup || packages=$$?; \
+	  wait $$debian || echo 'going on without: tests that need them are skipped, each with its reason'; \
+	  exit $$packages
 	@$(MAKE) build
 	@node scripts/run-tests.ts checks unit e2e
 
