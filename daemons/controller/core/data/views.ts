@@ -109,7 +109,7 @@ function plainView(schema: SchemaFace, table: TableFace, full: View): View {
     const seen = withoutUserinfo(before)
     if (seen !== before) changed.push([name, seen])
   }
-  return changed.length === 0 ? view : { ...view, cells: withChanged(view.cells, changed) }
+  return changed.length === 0 ? view : otherThan(view, changed)
 }
 
 /** Args of overrides are what a command is sent with: the code of a door may stand there. */
@@ -120,7 +120,7 @@ function zoneView(schema: SchemaFace, view: View): View {
     const { args } = isObject(said) ? said : {}
     return [verb, isObject(said) && args !== undefined ? { ...said, args: schema.withoutSecrets(args) } : said]
   })
-  return { ...view, cells: withChanged(view.cells, [['overrides', Object.fromEntries(seen)]]) }
+  return otherThan(view, [['overrides', Object.fromEntries(seen)]])
 }
 
 function isObject(value: Json | undefined): value is { readonly [key: string]: Json } {
@@ -136,6 +136,11 @@ function attributeView(schema: SchemaFace, { row, cells }: View): View {
     const seen = isMasked ? null : seenValue(schema, cells[column])
     if (seen !== (cells[column] ?? null)) changed.push([column, seen])
   }
+  return { row, cells: withChanged(cells, changed), isHidden, json: undefined }
+}
+
+/** Nothing of the other view but its row: the JSON that it may hold by now was written for who sees more. */
+function otherThan({ row, cells, isHidden }: View, changed: readonly [string, Json][]): View {
   return { row, cells: withChanged(cells, changed), isHidden, json: undefined }
 }
 

@@ -12,6 +12,7 @@ export function buildingOf(secrets: Secrets, isRich: boolean): { content: Tables
   const json = (place: number): Json => secrets[place] ?? null
   const blob = (place: number) =>
     JSON.stringify({ host: 'a', password: json(place), more: [{ 'push signing key': json(place), port: 7 }] })
+  const inAddress = (place: number) => `rtsp://a:${encodeURIComponent(text(place) ?? '')}@cam/1`
   const zone = { system_target: 'zone', secure: false }
   const content: Tables = {
     device: [
@@ -21,7 +22,7 @@ export function buildingOf(secrets: Secrets, isRich: boolean): { content: Tables
         username: 'b',
         password: text(0),
         api_key: text(1),
-        config: { url: 'b', password: json(2) },
+        config: { url: inAddress(4), password: json(2) },
       },
       {
         name: 'b',
@@ -37,7 +38,7 @@ export function buildingOf(secrets: Secrets, isRich: boolean): { content: Tables
       { name: 'a', address: 'c', password: text(0), config: { password: json(1) } },
     ],
     zone: [
-      { name: 'a', device_id: 1, address: '7', position: 1 },
+      { name: 'a', device_id: 1, address: '7', position: 1, overrides: { on: { args: { pin: json(7), level: 1 } } } },
       { name: 'b', device_id: 1, address: 'b', position: null },
       { name: 'a', device_id: 2, address: null, position: 1 },
     ],
