@@ -67,6 +67,7 @@ export function macroPorts(house: House, { dispatcher, live, changed }: MacroNee
     secrets: {
       isSensitiveName,
       withoutSecrets,
+      holdsSecret: (value) => holdsSecret(RULES, value),
       isSecretAttribute: (name) =>
         isSensitiveName(name) || site.book.named('attribute', name).some(({ secure }) => secure === true),
     },

@@ -2,6 +2,7 @@
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { resolveTarget } from '../core/control/target.ts'
+import { holdsSecret } from '../core/data/attribute-value.ts'
 import { type MacroArgs, makeArgs } from '../core/macros/args.ts'
 import { isObject } from '../core/macros/json-size.ts'
 import type { MacroLimits } from '../core/macros/limits.ts'
@@ -39,6 +40,7 @@ export function simulateMacro(
     secrets: {
       isSensitiveName,
       withoutSecrets,
+      holdsSecret: (value) => holdsSecret({ isSensitiveName, withoutSecrets }, value),
       isSecretAttribute: (name) =>
         isSensitiveName(name) || book.named('attribute', name).some(({ secure }) => secure === true),
     },

@@ -14,6 +14,11 @@ const WORDS: ReadonlySet<string> = new Set([
   'hash',
   'salt',
   'credential',
+  // As people write them in one word, for many, and the headers that carry them.
+  ...['passwords', 'passphrases', 'secrets', 'credentials'],
+  ...['apikey', 'accesskey', 'authkey', 'passkey', 'privatekey', 'secretkey', 'sessionkey', 'sharedkey', 'psk'],
+  ...['accesstoken', 'authtoken', 'refreshtoken', 'sessiontoken', 'passcode', 'pincode'],
+  ...['authorization', 'cookie'],
 ])
 
 /** Whatever is sensitive has one of the words in it as letters in a row: most names are judged by this alone. */

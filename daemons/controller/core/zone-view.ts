@@ -1,6 +1,8 @@
 /** A zone as a page shows it: what it is, what it does now, and what may be asked of it. */
+import { seenValue } from './data/attribute-value.ts'
 import type { DeviceState, LiveBook, LiveDevice, LiveZone } from './live.ts'
 import type { Json, Row } from './row.ts'
+import { isSensitiveName, withoutSecrets } from './sensitive-name.ts'
 
 /** What of a zone's live state goes to pages. Drivers report more, which may hold what no page should learn. */
 const SHOWN = [
@@ -20,6 +22,8 @@ const SHOWN = [
 
 /** Longer texts are cut: a device may say anything. */
 const LONGEST_TEXT = 120
+
+const RULES = { isSensitiveName, withoutSecrets }
 
 /** Live values by name: texts, numbers and booleans alone. */
 export type ZoneValues = Readonly<Partial<Record<(typeof SHOWN)[number], string | number | boolean>>>
@@ -66,7 +70,13 @@ function shownOf(live: LiveZone): ZoneValues {
 }
 
 function plain(value: Json | undefined): string | number | boolean | undefined {
-  if (typeof value === 'string') return value.slice(0, LONGEST_TEXT).toWellFormed()
+  if (typeof value === 'string') return seenText(value)
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined
   return typeof value === 'boolean' ? value : undefined
+}
+
+/** As reads over REST show it to who is not elevated: a page hangs on a wall, whoever signed in there. */
+function seenText(text: string): string | undefined {
+  const seen = seenValue(RULES, text)
+  return typeof seen === 'string' ? seen.slice(0, LONGEST_TEXT).toWellFormed() : undefined
 }

@@ -38,6 +38,9 @@ export interface Told extends Answer {
   from: string
 }
 
+/** One call of somebody's browser. */
+export type PageCall = (method: string, path: string, body?: unknown) => Promise<Told>
+
 export interface RestSite {
   stateFolder: string
   /** Where it listens since it was started last. */
@@ -55,6 +58,8 @@ export interface RestSite {
   codeOf(username: string): string | null
   /** Changes that wait for Apply All, as the command line stages them; `replace` removes what a table leaves out. */
   stage(document: Record<string, unknown[]>, mode?: ImportMode): Promise<number>
+  /** Signs somebody in to the page. @returns calls it as his browser does */
+  pageOf(username: string): Promise<PageCall>
   /** What the page does with them, by an elevated session. */
   applyAll(): Promise<Told>
   /** Of the daemon as it runs now, or ran last. */
@@ -94,7 +99,7 @@ export async function openRestSite(t: Test, options: SiteOptions = {}): Promise<
   let daemon = await start()
   let asked = 0
   let admin: string | undefined
-  let page: Record<string, string> | undefined
+  let page: PageCall | undefined
 
   async function call(method: string, path: string, options: CallOptions = {}): Promise<Told> {
     const { from = addressOf(++asked) } = options
@@ -136,9 +141,10 @@ export async function openRestSite(t: Test, options: SiteOptions = {}): Promise<
     post: (path, body, token) => call('POST', path, { token, body }),
     codeOf: (username) => codeIn(stateFolder, username),
     stage: (document, mode = 'merge') => stage(stateFolder, document, mode),
+    pageOf: (username) => pageOf(daemon, call, username),
     async applyAll() {
-      page ??= await pageOf(daemon, call)
-      return await applyAll(page, call)
+      page ??= await pageOf(daemon, call, 'ada')
+      return await applyAll(page)
     },
     pid: () => daemon.pid,
     output: () => daemon.output(),
@@ -198,15 +204,15 @@ async function stage(stateFolder: string, document: Record<string, unknown[]>, m
   }
 }
 
-/** Headers of the page of an elevated session. */
-async function pageOf({ url }: RunningDaemon, call: RestSite['call']): Promise<Record<string, string>> {
+/** The page of somebody who has signed in to it. */
+async function pageOf({ url }: RunningDaemon, call: RestSite['call'], username: string): Promise<PageCall> {
   const page = { origin: url, 'content-type': 'application/json' }
-  const signedIn = await call('POST', '/ui/sign-in', { body: { username: 'ada', password: PASSWORD }, headers: page })
-  return { ...page, cookie: signedIn.headers.getSetCookie()[0]?.split(';')[0] ?? '' }
+  const signedIn = await call('POST', '/ui/sign-in', { body: { username, password: PASSWORD }, headers: page })
+  const headers = { ...page, cookie: signedIn.headers.getSetCookie()[0]?.split(';')[0] ?? '' }
+  return (method, path, body = {}) => call(method, path, { headers, ...(method === 'GET' ? {} : { body }) })
 }
 
-async function applyAll(page: Record<string, string>, call: RestSite['call']): Promise<Told> {
-  const { cookie = '' } = page
-  const { body } = await call('GET', '/ui/pending', { headers: { cookie } })
-  return call('POST', '/ui/pending/apply', { body: { revision: body.revision }, headers: page })
+async function applyAll(page: PageCall): Promise<Told> {
+  const { revision } = (await page('GET', '/ui/pending')).body
+  return page('POST', '/ui/pending/apply', { revision })
 }

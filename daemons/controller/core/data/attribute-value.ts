@@ -1,32 +1,44 @@
-/** What a non-elevated session sees of an attribute's value: secrets nested in it are null. */
+/** What a non-elevated session sees of a value in which secrets may be nested, such as an attribute's: there they are null. */
 import type { Json } from '../row.ts'
+import { withoutAddressSecrets } from './address-secrets.ts'
 import type { SchemaFace } from './schema-face.ts'
 
 type Rules = Pick<SchemaFace, 'isSensitiveName' | 'withoutSecrets'>
+
+/** The same, and what stays of a text that is no JSON. */
+interface Looking extends Rules {
+  inText(text: string): Json
+}
 
 /** Nested deeper than this it is shown to nobody who may not see secrets. */
 const MOST_LEVELS = 64
 
 /**
- * A value with null where a secret stands. A text that is JSON is written anew from what it means, so that nothing of its
- * spelling passes by (a name given twice, escapes); one that only looks like JSON and names a secret is null as a whole.
+ * A value with null where a secret stands, and addresses without theirs. A text that is JSON is written anew from what it
+ * means, so that nothing of its spelling passes by (a name given twice, escapes); one that only looks like JSON and names a
+ * secret is null as a whole.
  * @source document 1, Guards 3
  */
 export function seenValue(rules: Rules, value: Json | undefined): Json {
-  return seen(rules, value ?? null, 0)
+  const { isSensitiveName, withoutSecrets } = rules
+  return seen({ isSensitiveName, withoutSecrets, inText: withoutAddressSecrets }, value ?? null, 0)
 }
 
 /** Rules by which nothing is secret: what a value is as it would be written anew. */
-const NOTHING_SECRET: Rules = { isSensitiveName: () => false, withoutSecrets: (value) => value }
+const NOTHING_SECRET: Looking = {
+  isSensitiveName: () => false,
+  withoutSecrets: (value) => value,
+  inText: (text) => text,
+}
 
 /** Whether something of a value is not for who may not see secrets; what is too deep to be looked through is not. */
 export function holdsSecret(rules: Rules, value: Json): boolean {
   if (value === null) return false
-  const whole = seenValue(NOTHING_SECRET, value)
+  const whole = seen(NOTHING_SECRET, value, 0)
   return whole === null || JSON.stringify(seenValue(rules, value)) !== JSON.stringify(whole)
 }
 
-function seen(rules: Rules, value: Json, level: number): Json {
+function seen(rules: Looking, value: Json, level: number): Json {
   if (typeof value === 'string') return seenText(rules, value, level)
   if (value === null || typeof value !== 'object') return value
   if (levelsOf(value) > MOST_LEVELS) return null
@@ -34,24 +46,26 @@ function seen(rules: Rules, value: Json, level: number): Json {
 }
 
 /** JSON in the texts of JSON: some devices report settings so. */
-function seenWithin(rules: Rules, value: Json, level: number): Json {
+function seenWithin(rules: Looking, value: Json, level: number): Json {
   if (typeof value === 'string') return seenText(rules, value, level + 1)
   if (value === null || typeof value !== 'object') return value
   if (isArray(value)) return value.map((item) => seenWithin(rules, item, level))
   // fromEntries makes own properties, whatever the name.
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, seenWithin(rules, item, level)]))
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [String(rules.inText(name)), seenWithin(rules, item, level)]),
+  )
 }
 
-function seenText(rules: Rules, text: string, level: number): Json {
+function seenText(rules: Looking, text: string, level: number): Json {
   const trimmed = text.trim()
   const first = trimmed[0]
-  if (first !== '{' && first !== '[' && first !== '"') return text
+  if (first !== '{' && first !== '[' && first !== '"') return rules.inText(text)
   if (level > MOST_LEVELS || bracketsOf(trimmed) > MOST_LEVELS) return null
   let json: Json
   try {
     json = JSON.parse(trimmed)
   } catch {
-    return namesSecret(rules, trimmed) ? null : text
+    return namesSecret(rules, trimmed) ? null : rules.inText(text)
   }
   return JSON.stringify(seen(rules, json, level + 1))
 }
@@ -62,7 +76,7 @@ function namesSecret({ isSensitiveName }: Rules, text: string): boolean {
 }
 
 /** How deep brackets stand in brackets, at most; counted before reading, as reading deep JSON may end the stack. */
-function bracketsOf(text: string): number {
+export function bracketsOf(text: string): number {
   let level = 0
   let deepest = 0
   for (let at = 0; at < text.length; at++) {

@@ -5,7 +5,6 @@ import type { Steps } from './data-turns.ts'
 import type { DataWorld } from './data-world.ts'
 import { type Projection, projectionOf } from './projection.ts'
 import type { TableFace } from './schema-face.ts'
-import { withoutUserinfo } from './userinfo.ts'
 import { jsonOf, memberOf, type View } from './views.ts'
 
 /** Writes a view as JSON, with a pause behind each of what hangs on it: one device may have every zone there is. */
@@ -45,7 +44,8 @@ function deviceMerge(world: DataWorld, projection: Projection, isElevated: boole
       zones.push(yield* mergeZone(world.views.view(table, row, isElevated)))
       yield
     }
-    const facts = { state, ip_address: ipAddress ?? view.cells.ip_address ?? null, last_seen: lastSeenAt, error }
+    const said = isElevated ? error : seenValue(world.schema, error)
+    const facts = { state, ip_address: ipAddress ?? view.cells.ip_address ?? null, last_seen: lastSeenAt, error: said }
     const isMoved = ipAddress !== null && projection.names.has('ip_address')
     const base = isMoved ? projection.jsonWithout(view, 'ip_address') : projection.json(view)
     const isTaken = (name: string) => projection.names.has(name) && !(isMoved && name === 'ip_address')
@@ -69,7 +69,7 @@ function zoneMerge(
   const seen = (facts: Readonly<Record<string, Json>>) =>
     Object.entries(isElevated ? facts : (schema.withoutSecrets(facts) ?? {})).map(([name, value]): [string, Json] => [
       name,
-      schema.isSecretName(name) ? null : isElevated ? value : withoutUserinfo(seenValue(schema, value)),
+      schema.isSecretName(name) ? null : isElevated ? value : seenValue(schema, value),
     ])
   return function* (view) {
     const facts = seen(live.zone(view.row.id)).flatMap(([name, value]) =>

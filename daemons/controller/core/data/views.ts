@@ -1,9 +1,10 @@
 /** What a caller sees of a row: made once, kept until the row is replaced. Nothing of a raw row passes by here. */
+import { isSameJson } from '../change.ts'
 import type { Json, Row } from '../row.ts'
+import { withoutAddressSecrets } from './address-secrets.ts'
 import { seenValue } from './attribute-value.ts'
 import type { Cells } from './matching.ts'
 import type { ColumnFace, SchemaFace, TableFace } from './schema-face.ts'
-import { withoutUserinfo } from './userinfo.ts'
 
 /** A row as one kind of caller sees it. */
 export interface View {
@@ -26,7 +27,7 @@ export interface Views {
 }
 
 /** Columns of an attribute that hold what may be secret. @source document 1, Guards 2 and 3 */
-const VALUES = ['value', 'previous_value'] as const
+const VALUES: ReadonlySet<string> = new Set(['value', 'previous_value'])
 
 export function createViews(schema: SchemaFace): Views {
   const full = createKept((table, row) => fullView(schema, table, row))
@@ -104,11 +105,13 @@ function plainView(schema: SchemaFace, table: TableFace, full: View): View {
   const view =
     table.name === 'attribute' ? attributeView(schema, full) : table.name === 'zone' ? zoneView(schema, full) : full
   const changed: [string, Json][] = []
-  for (const name of table.columns.keys()) {
+  for (const { name, isJsonSecret } of table.columns.values()) {
     const before = view.cells[name] ?? null
-    const seen = withoutUserinfo(before)
-    if (seen !== before) changed.push([name, seen])
+    const isLookedInto = isJsonSecret || (table.name === 'attribute' && VALUES.has(name))
+    const seen = isLookedInto ? seenValue(schema, before) : withoutAddressSecrets(before)
+    if (!isSameJson(seen, before)) changed.push([name, seen])
   }
+  // Most rows hold nothing of the kind: one view is for both kinds of caller then.
   return changed.length === 0 ? view : otherThan(view, changed)
 }
 
@@ -118,7 +121,7 @@ function zoneView(schema: SchemaFace, view: View): View {
   if (!isObject(overrides)) return view
   const seen = Object.entries(overrides).map(([verb, said]): [string, Json] => {
     const { args } = isObject(said) ? said : {}
-    return [verb, isObject(said) && args !== undefined ? { ...said, args: schema.withoutSecrets(args) } : said]
+    return [verb, isObject(said) && args !== undefined ? { ...said, args: seenValue(schema, args) } : said]
   })
   return otherThan(view, [['overrides', Object.fromEntries(seen)]])
 }
@@ -131,11 +134,9 @@ function isObject(value: Json | undefined): value is { readonly [key: string]: J
 function attributeView(schema: SchemaFace, { row, cells }: View): View {
   const isHidden = cells.secure !== false
   const isMasked = isHidden || typeof cells.name !== 'string' || schema.isSensitiveName(cells.name)
-  const changed: [string, Json][] = []
-  for (const column of VALUES) {
-    const seen = isMasked ? null : seenValue(schema, cells[column])
-    if (seen !== (cells[column] ?? null)) changed.push([column, seen])
-  }
+  const changed = [...VALUES].flatMap((column): [string, Json][] =>
+    isMasked && (cells[column] ?? null) !== null ? [[column, null]] : [],
+  )
   return { row, cells: withChanged(cells, changed), isHidden, json: undefined }
 }
 

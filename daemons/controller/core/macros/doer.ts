@@ -15,7 +15,7 @@ export interface Doer {
   isOutOfReach(target: MacroTarget, verb?: string): boolean
   /** Whether the caller is held by gates at all. */
   isGated(): boolean
-  secrets: Pick<Secrets, 'isSensitiveName' | 'withoutSecrets'>
+  secrets: Pick<Secrets, 'isSensitiveName' | 'withoutSecrets' | 'holdsSecret'>
   send(
     order: { target: MacroTarget; isSupplied: boolean; verb: string; args: Readonly<Record<string, Json>> },
     done: Done,

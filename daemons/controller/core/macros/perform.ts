@@ -9,7 +9,12 @@ import type { Answer } from './trace.ts'
 /** Of a failure's sentence what a trace keeps, in characters. */
 const LONGEST_SENTENCE = 300
 
-const NOT_AUTHORIZED: Answer = { state: 'failed', code: 'not_authorized', sentence: 'not authorized', final: true }
+const NOT_AUTHORIZED: Answer & { state: 'failed' } = {
+  state: 'failed',
+  code: 'not_authorized',
+  sentence: 'not authorized',
+  final: true,
+}
 
 /** @returns ends it: no answer is wanted any more */
 export function perform(decided: Decided, doer: Doer, done: Done): () => void {
@@ -80,7 +85,9 @@ function isForbidden(decided: Decided, doer: Doer): boolean {
           side.kind !== 'value' &&
           (isOut(side.target) ||
             isSecretName(side.name) ||
-            (side.kind === 'attribute' && isHiddenFrom(side.name, side.target, doer))),
+            (side.kind === 'attribute'
+              ? isHiddenFrom(side.name, side.target, doer)
+              : isHiddenLive(side.name, side.target, doer))),
       )
     default:
       return false
@@ -90,6 +97,12 @@ function isForbidden(decided: Decided, doer: Doer): boolean {
 function isHiddenFrom(name: Named<string>, target: Named<MacroTarget>, doer: Doer): boolean {
   if (!(name.isSupplied || target.isSupplied) || !doer.isGated()) return false
   return doer.readAttribute({ name: name.what, target: target.what })?.isSecure === true
+}
+
+/** What a device tells with a secret inside is one as a whole: comparing with it would give the secret away bit by bit. */
+function isHiddenLive(name: Named<string>, target: Named<MacroTarget>, doer: Doer): boolean {
+  if (!(name.isSupplied || target.isSupplied) || !doer.isGated()) return false
+  return doer.secrets.holdsSecret(doer.readLive(target.what, name.what) ?? null)
 }
 
 function judged(decided: Decided & { type: 'condition' }, doer: Doer): Answer {
@@ -111,7 +124,7 @@ function performWait(decided: Decided & { type: 'wait' }, doer: Doer, done: Done
   }
   const lookAgain = () => {
     if (isDone) return
-    const seen = lookSafely(decided.test, doer)
+    const seen = lookSafely(decided, doer)
     if (seen.state === 'failed') return finish(seen)
     const { isMet, ...answer } = seen
     if (isMet || doer.assumed === 'met') return finish(isMet ? answer : { ...answer, answer: { assumed: true } })
@@ -131,9 +144,10 @@ function performWait(decided: Decided & { type: 'wait' }, doer: Doer, done: Done
 type Seen = { state: 'done'; isMet: boolean; answer: Json; withheld?: true } | (Answer & { state: 'failed' })
 
 /** Who tells of changes must not be hit by what a macro finds there. */
-function lookSafely(test: Test, doer: Doer): Seen {
+function lookSafely(decided: Decided & { type: 'wait' }, doer: Doer): Seen {
   try {
-    return look(test, doer)
+    // What was open to the caller when the wait began may hold a secret, or be out of his reach, by now.
+    return isForbidden(decided, doer) ? NOT_AUTHORIZED : look(decided.test, doer)
   } catch (thrown) {
     return failureOf(thrown)
   }

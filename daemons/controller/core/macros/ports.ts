@@ -70,6 +70,8 @@ export interface Secrets {
   isSensitiveName(name: string): boolean
   /** The value with null under each sensitive key, at every depth. */
   withoutSecrets(value: Json): Json
+  /** Whether something inside a value is not for who is not elevated: under a sensitive key, or in an address. */
+  holdsSecret(value: Json): boolean
   /** By its name, or because an attribute of this name is flagged secure. */
   isSecretAttribute(name: string): boolean
 }

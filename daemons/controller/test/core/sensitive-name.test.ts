@@ -38,6 +38,21 @@ t.test('1 Guards 2 camel case is read in every way that it can be', async (t) =>
     t.equal(isSensitiveName(name), true, name)
 })
 
+t.test('1 Guards 2, 5 words that people write in one, or of many, are sensitive', async (t) => {
+  for (const name of [
+    'apikey',
+    'wifi_psk',
+    'passcode',
+    'door_pincode',
+    'camera credentials',
+    'clientSecrets',
+    'Authorization',
+    'set-cookie',
+    'accesstoken',
+  ])
+    t.equal(isSensitiveName(name), true, name)
+})
+
 t.test('1 Guards 2 a word that only begins or ends like a sensitive one is not', async (t) => {
   for (const name of [
     'monkey',

@@ -112,3 +112,12 @@ t.test('gives what is unknown as null, and a name to what has none', async (t) =
     refused: null,
   })
 })
+
+t.test('1 Guards 5 shows no secret that stands inside of what a device tells', async (t) => {
+  const house = harbourHouse()
+  house.report(1, { source: 'rtsp://viewer:s3cret@cam/1', value: '{"password": "s3cret", "port": 21}', mode: 'day' })
+  const { values } = zoneOf(house, 1) ?? {}
+  t.match(values, { source: 'rtsp://***@cam/1', value: '{"password":null,"port":21}', mode: 'day' })
+  house.report(1, { value: '{"password": "s3cret' })
+  t.equal(zoneOf(house, 1)?.values.value, undefined, 'nor of what only looks like JSON')
+})

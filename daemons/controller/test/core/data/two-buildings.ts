@@ -13,6 +13,7 @@ export function buildingOf(secrets: Secrets, isRich: boolean): { content: Tables
   const blob = (place: number) =>
     JSON.stringify({ host: 'a', password: json(place), more: [{ 'push signing key': json(place), port: 7 }] })
   const inAddress = (place: number) => `rtsp://a:${encodeURIComponent(text(place) ?? '')}@cam/1`
+  const inQuery = (place: number) => `/shot.cgi?usr=a&pwd=p${encodeURIComponent(text(place) ?? '')}`
   const zone = { system_target: 'zone', secure: false }
   const content: Tables = {
     device: [
@@ -22,7 +23,7 @@ export function buildingOf(secrets: Secrets, isRich: boolean): { content: Tables
         username: 'b',
         password: text(0),
         api_key: text(1),
-        config: { url: inAddress(4), password: json(2) },
+        config: { url: inAddress(4), path: inQuery(5), said: blob(6), password: json(2) },
       },
       {
         name: 'b',
@@ -48,7 +49,8 @@ export function buildingOf(secrets: Secrets, isRich: boolean): { content: Tables
       { ...zone, name: 'apiKey', value: text(6), previous_value: text(7), target_id: 2 },
       { ...zone, name: 'mode', value: blob(8), previous_value: blob(9), target_id: 2 },
       { ...zone, name: 'mode', value: blob(13), previous_value: blob(14), target_id: 2 },
-      { ...zone, name: 'level', value: '7', previous_value: null, target_id: 3 },
+      { ...zone, name: 'level', value: '7', previous_value: inAddress(8), target_id: 3 },
+      { ...zone, name: 'a', value: inAddress(9), previous_value: inQuery(10), target_id: 3 },
       { ...zone, name: 'level', value: ` ${JSON.stringify(blob(10))}`, previous_value: null, target_id: 3 },
       { ...zone, name: 'level', value: JSON.stringify({ inner: blob(11) }), previous_value: null, target_id: 1 },
       { ...zone, name: isRich ? 'door-PIN' : 'wifi password', value: blob(12), previous_value: text(13), target_id: 1 },

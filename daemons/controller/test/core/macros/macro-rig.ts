@@ -117,6 +117,7 @@ export const rigSecrets: Secrets = {
   isSensitiveName: (name) => /password|secret|pin|token|key/i.test(name),
   isSecretAttribute: (name) => /password|secret|pin|token|key/i.test(name) || name === 'note',
   withoutSecrets: (value) => withoutSecrets(value),
+  holdsSecret: (value) => JSON.stringify(withoutSecrets(value)) !== JSON.stringify(value),
 }
 
 function withoutSecrets(value: Json): Json {

@@ -11,6 +11,8 @@ async function came(macros: readonly RigMacro[], args: Json, isElevated = false)
   house.values.set('door_pin', { value: '1234', isSecure: false })
   house.values.set('mode@2', { value: 'day', isSecure: false })
   house.live.set('2.level', 5)
+  house.live.set('1.settings', { port: 21, password: 'p' })
+  house.live.set('1.mode', 'day')
   const outcome = house.runMacro(session({ isElevated }), { macro_id: 1, args })
   await house.clock.run(100)
   return bodyOf(await outcome).error
@@ -50,6 +52,30 @@ const rows: [string, RigStep, Json, string | undefined][] = [
     { type: 'condition', args: { left: { attribute: '${args.name}' }, right: '1' } },
     { name: 'note' },
     'not authorized',
+  ],
+  [
+    'reads what a device tells with a secret inside',
+    { type: 'condition', args: { left: { zone_id: 1, field: '${args.name}' }, op: 'contains', right: 'p' } },
+    { name: 'settings' },
+    'not authorized',
+  ],
+  [
+    'reads it by a target of its own',
+    { type: 'condition', args: { left: 'p', op: 'in', right: { ...target, field: 'settings' } } },
+    { zone_id: 1 },
+    'not authorized',
+  ],
+  [
+    'lets the macro read it',
+    { type: 'condition', args: { left: { zone_id: 1, field: 'settings' }, op: 'contains', right: '${args.name}' } },
+    { name: 'settings' },
+    undefined,
+  ],
+  [
+    'reads what a device tells openly',
+    { type: 'condition', args: { left: { zone_id: 1, field: '${args.name}' }, right: 'day' } },
+    { name: 'mode' },
+    undefined,
   ],
   [
     'writes what is flagged secure',
@@ -121,4 +147,19 @@ t.test('1 Elevated gates the verb is checked with a target that the request name
   await house.clock.run(0)
   t.equal(bodyOf(await outcome).error, 'not authorized')
   t.same(house.sent, [])
+})
+
+t.test('1 Guards 3, 4 a wait ends where a secret comes to stand in what the request named', async (t) => {
+  const step: RigStep = {
+    type: 'wait',
+    args: { left: { zone_id: 1, field: '${args.name}' }, op: 'contains', right: 'p', timeout_ms: 1000 },
+  }
+  const house = rig([{ name: 'Any', steps: [step] }])
+  house.live.set('1.later', 'none')
+  const outcome = house.runMacro(session(), { macro_id: 1, args: { name: 'later' } })
+  await house.clock.run(100)
+  house.live.set('1.later', { password: 'p' })
+  house.changed()
+  await house.clock.run(100)
+  t.equal(bodyOf(await outcome).error, 'not authorized')
 })

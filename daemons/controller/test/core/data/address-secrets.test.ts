@@ -1,6 +1,6 @@
 import t from 'tap'
+import { withoutAddressSecrets } from '../../../core/data/address-secrets.ts'
 import { answerData } from '../../../core/data/answer-data.ts'
-import { withoutUserinfo } from '../../../core/data/userinfo.ts'
 import { textOf } from '../../../core/outcome.ts'
 import type { Json } from '../../../core/row.ts'
 import { elevatedCaller, plainCaller, worldOf } from './data-house.ts'
@@ -12,17 +12,31 @@ for (const [before, after] of [
   ['http://host/path@2x.png', 'http://host/path@2x.png'],
   ['ann@example.org', 'ann@example.org'],
   ['{"url":"rtsp://u:p@cam/"}', '{"url":"rtsp://***@cam/"}'],
+  ['rtsp://viewer:p\\ss@cam/1', 'rtsp://***@cam/1'],
+  ['http://cam/shot.cgi?usr=a&pwd=s3cret&size=2', 'http://cam/shot.cgi?usr=a&pwd=***&size=2'],
+  ['/shot.cgi?password=s3;loginToken=t&x=1#key=2', '/shot.cgi?password=***;loginToken=***&x=1#key=2'],
+  ['http://cam/?pass=a&auth=b&sig=c', 'http://cam/?pass=***&auth=***&sig=***'],
+  ['http://cam/?passes=2&monkey=1', 'http://cam/?passes=2&monkey=1'],
+  ['{\\"u\\":\\"http://c/?pwd=p\\",\\"x\\":1}', '{\\"u\\":\\"http://c/?pwd=***\\",\\"x\\":1}'],
+  ['a = b & key = c', 'a = b & key = c'],
 ] as const)
   t.test(`of an address stays ${after}`, async (t) => {
-    t.equal(withoutUserinfo(before), after)
-    t.same(withoutUserinfo({ streams: [{ url: before }] }), { streams: [{ url: after }] })
+    t.equal(withoutAddressSecrets(before), after)
+    t.same(withoutAddressSecrets({ streams: [{ url: before }] }), { streams: [{ url: after }] })
   })
 
 t.test('what holds none is the very same, and a long one takes no time', async (t) => {
   const value: Json = { url: 'rtsp://cam/1', list: [1, null, 'x'] }
-  t.equal(withoutUserinfo(value), value)
+  t.equal(withoutAddressSecrets(value), value)
   // Looked at anew from each place, these would take longer than a file of tests may.
-  for (const long of ['://'.repeat(500_000), `://${'a'.repeat(2_000_000)}`]) t.equal(withoutUserinfo(long), long)
+  for (const long of [
+    '://'.repeat(500_000),
+    `://${'a'.repeat(2_000_000)}`,
+    '?a='.repeat(500_000),
+    '&'.repeat(1_000_000),
+    `?keys=${'\\'.repeat(2_000_000)}`,
+  ])
+    t.equal(withoutAddressSecrets(long), long)
 })
 
 t.test('1 Guards 5 camera credentials and codes in overrides are for elevated sessions alone', async (t) => {
@@ -52,3 +66,11 @@ t.test('1 Guards 5 camera credentials and codes in overrides are for elevated se
   t.match(await read(elevatedCaller, 'zone?'), /4711/)
   t.match(await read(elevatedCaller, 'device?'), /s3cret/)
 })
+
+t.test(
+  'keys that objects inherit are keys like any other, and an address that is a key loses its own too',
+  async (t) => {
+    const value = JSON.parse('{"__proto__": "http://u:p@c/", "rtsp://u:p@c/": 1}') as Json
+    t.equal(JSON.stringify(withoutAddressSecrets(value)), '{"__proto__":"http://***@c/","rtsp://***@c/":1}')
+  },
+)

@@ -1,0 +1,107 @@
+/** The built controller: what one session may see reaches no other, in whatever order, over the page, a macro or the wire. */
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
+import t from 'tap'
+import { openRestSite } from './rest-site.ts'
+
+/** Planted words end in a capital P, so that nothing else is one. */
+const planted = (said: unknown) => [...new Set(JSON.stringify(said).match(/Planted\w+/g) ?? [])]
+
+const CAMERA = 'rtsp://viewer:PlantedAddress@10.0.0.9/1'
+const SHOT = 'http://10.0.0.9/shot.cgi?usr=viewer&pwd=PlantedParameter'
+
+const ROWS = {
+  device: [
+    { id: 1, name: 'Lights', driver: 'sim', address: '7' },
+    { id: 2, name: 'Line', driver: 'sim', config: { url: CAMERA, shot: SHOT, inner: '{"apikey": "PlantedInText"}' } },
+  ],
+  zone: [
+    { id: 1, name: 'Hall', device_id: 1, overrides: { open: { command: 'on', args: { pin: 'PlantedPin' } } } },
+    { id: 3, name: 'Stairs', device_id: 1 },
+    { id: 4, name: 'Lamp', device_id: 1, type: 'dimmer' },
+    { id: 5, name: 'Porch', device_id: 2 },
+    { id: 6, name: 'Attic', device_id: 1 },
+  ],
+  attribute: [
+    { id: 1, name: 'stream', value: CAMERA, system_target: 'zone', target_id: 4 },
+    { id: 2, name: 'shot', value: SHOT, system_target: 'zone', target_id: 4 },
+    { id: 3, name: 'set up', value: { credentials: ['PlantedCredentials'] }, system_target: 'zone', target_id: 4 },
+    { id: 4, name: 'mode', value: 'day', system_target: 'zone', target_id: 4 },
+  ],
+  av_source: [{ id: 1, name: 'Camera', stream: { url: CAMERA } }],
+  channel_provider: [{ id: 1, name: 'Radio' }],
+  channel: [{ id: 1, provider_id: 1, name: 'One', logo: SHOT }],
+  macro: [
+    { id: 1, name: 'compare attribute' },
+    { id: 2, name: 'compare field' },
+    { id: 3, name: 'wait for field', mode: 'parallel' },
+  ],
+  macro_step: [
+    compare(1, 'condition', { zone_id: 4, attribute: '${args.name}' }),
+    compare(2, 'condition', { zone_id: 4, field: '${args.name}' }),
+    compare(3, 'wait', { zone_id: 4, field: '${args.name}' }, { timeout_ms: 5000 }),
+  ],
+}
+
+function compare(macro_id: number, type: string, left: object, more: object = {}) {
+  return { macro_id, position: 1, type, args: { left, op: 'contains', right: '${args.guess}', ...more } }
+}
+
+t.test('1 Guards: who sees more', async (t) => {
+  const site = await openRestSite(t, { rows: ROWS })
+  const [ada, olga] = [await site.tokenOf('ada'), await site.tokenOf('olga')]
+  const tell = (verb: string, value: unknown) =>
+    site.post('/api/control/command', { zone_id: 4, command: verb, args: { [verb]: value } }, ada)
+  for (const [verb, value] of [
+    ['source', CAMERA],
+    ['value', '{"password": "PlantedInValue"}'],
+    ['mode', SHOT],
+    ['setup', { ftp: { password: 'PlantedField' }, port: 21 }],
+    ['camera', CAMERA],
+  ] as const)
+    t.match((await tell(verb, value)).body, { success: true })
+
+  await t.test('1 Guards: what an elevated session has read before is not in the answers to others', async (t) => {
+    for (const entity of ['zone', 'device', 'attribute', 'av_source', 'channel'])
+      for (const query of ['', '?_limit=5', '?_orderby=id', '?_instance=true', '?_fields=id']) {
+        const path = `/api/data/${entity}${query}`
+        if (query === '') t.not(planted((await site.get(path, ada)).body).length, 0, `${entity} holds something`)
+        t.same(planted((await site.get(path, olga)).body), [], path)
+        t.equal((await site.get(path, olga)).status, 200)
+      }
+  })
+
+  await t.test('1 Guards 5: the page shows of a zone no more than a read over REST', async (t) => {
+    const page = await site.pageOf('olga')
+    const { status, body } = await page('GET', '/ui/zones')
+    t.equal(status, 200)
+    t.match(JSON.stringify(body), /10\.0\.0\.9/, 'the address itself is shown')
+    t.same(planted(body), [])
+  })
+
+  await t.test('1 Guards 3, 4: no macro compares with what its caller may not see', async (t) => {
+    const run = async (macro_id: number, name: string, guess: string) =>
+      (await site.post('/api/control/macro', { macro_id, args: { name, guess } }, olga)).body
+    for (const [macro, names] of [
+      [1, ['stream', 'shot', 'set up']],
+      [2, ['setup', 'camera', 'mode']],
+      [3, ['setup']],
+    ] as const)
+      for (const name of names)
+        for (const guess of ['Planted', 'zzz'])
+          t.match(
+            await run(macro, name, guess),
+            { success: false, error: 'not authorized' },
+            `${macro} ${name} ${guess}`,
+          )
+    t.match(await run(1, 'mode', 'da'), { success: true })
+    t.match(await run(2, 'state', 'o'), { success: true })
+  })
+
+  await t.test('1 Guards 3: a wait that began before the secret came is none either', async (t) => {
+    const waits = ['Planted', 'zzz'].map((guess) =>
+      site.post('/api/control/macro', { macro_id: 3, args: { name: 'later', guess } }, olga),
+    )
+    await tell('later', { token: 'PlantedLater' })
+    for (const told of await Promise.all(waits)) t.match(told.body, { success: false, error: 'not authorized' })
+  })
+})
