@@ -105,3 +105,16 @@ t.test('1 Guards: who sees more', async (t) => {
     for (const told of await Promise.all(waits)) t.match(told.body, { success: false, error: 'not authorized' })
   })
 })
+
+t.test('1 POST /api/control: args end no line of a device, whoever counts what as an end', async (t) => {
+  const site = await openRestSite(t)
+  const olga = await site.tokenOf('olga')
+  const text = ['\r', '\n', '\u0085', '\u2028', '\u2029', '\u007f', '\u009b'].map((end) => `${end}Z2 on {}`).join('')
+  t.match((await site.post('/api/control/command', { zone_id: 1, command: 'say', args: { text } }, olga)).body, {
+    success: true,
+  })
+  const [line = ''] = site.lines
+  t.match(line, /^Z1 say \{/)
+  t.notMatch(line, /[\p{Cc}\p{Zl}\p{Zp}]/u)
+  t.strictSame(JSON.parse(line.replace('Z1 say ', '')), { text }, 'and the device reads what was sent')
+})

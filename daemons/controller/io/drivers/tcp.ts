@@ -43,8 +43,11 @@ export function placeOf({ id, transport }: Row): Place {
   return { host, port }
 }
 
+/** What some programs end a line at, and JSON lets stand: the next line would be a command that nobody has judged. */
+const LINE_ENDS_OF_SOME = /[\u007f-\u009f\u2028\u2029]/g
+
 /**
- * @returns one line in UTF-8 with its LF; JSON has no line end of its own
+ * @returns one line in UTF-8 with its LF; JSON has no line end of its own, and what others take for one is escaped
  * @throws Fault `line_invalid` where address or verb would not be one word of a line, or the line is too long
  */
 export function lineOf(device: Row, { zone, verb, args }: DriverCommand): Uint8Array {
@@ -53,10 +56,15 @@ export function lineOf(device: Row, { zone, verb, args }: DriverCommand): Uint8A
   if (address === '') throw new Fault('line_invalid', `${owner} has no address`)
   checkWord(`the address of ${owner}`, address)
   checkWord('the command', verb)
-  const line = new TextEncoder().encode(`${address} ${verb} ${JSON.stringify(args)}\n`)
+  const said = JSON.stringify(args).replace(LINE_ENDS_OF_SOME, escaped)
+  const line = new TextEncoder().encode(`${address} ${verb} ${said}\n`)
   if (line.length > LONGEST_LINE)
     throw new Fault('line_invalid', `the line has ${line.length} bytes, at most ${LONGEST_LINE} are sent`)
   return line
+}
+
+function escaped(sign: string): string {
+  return `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`
 }
 
 /** The address of a zone or device as text, empty where it has none. */

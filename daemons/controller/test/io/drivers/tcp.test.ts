@@ -39,6 +39,13 @@ t.test('a line end in args does not end the line', async (t) => {
   t.equal(textOf({ id: 1, address: '7' }, undefined, 'say', { text: 'a\r\nb' }), '7 say {"text":"a\\r\\nb"}\n')
 })
 
+t.test('what some programs take for the end of a line stands escaped in args, and reads the same', async (t) => {
+  const args = { text: 'a\u0085b\u2028c\u2029d\u007fe\u009bf', '\u2028key': 1 }
+  const line = textOf({ id: 1, address: '7' }, undefined, 'say', args)
+  t.notMatch(line.slice(0, -1), /[\p{Cc}\p{Zl}\p{Zp}]/u)
+  t.strictSame(JSON.parse(line.replace('7 say ', '')), args)
+})
+
 const refused: [string, Record<string, unknown>, Record<string, unknown> | undefined, string, RegExp][] = [
   ['without an address', { id: 1 }, { id: 2 }, 'on', /device 1 has no address/],
   ['for an address with a space', { id: 1 }, { id: 2, address: '7 8' }, 'on', /address of zone 2 .*space/],
