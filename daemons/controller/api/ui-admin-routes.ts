@@ -93,9 +93,16 @@ function restRoutes(gate: UiGate, { rest }: UiAdminParts): Route[] {
 
 function pendingRoutes(gate: UiGate, { pending }: UiAdminParts): Route[] {
   // Whoever applies or discards has seen what it is: another's change in between is not carried along.
-  const checkSeen = (body: unknown) => {
-    if (readApply(body).revision !== pending.revision())
-      throw new Fault('pending_changed', 'The list has changed since it was shown. Look at it again, then decide.')
+  const changed = () =>
+    new Fault('pending_changed', 'The list has changed since it was shown. Look at it again, then decide.')
+  /** @param decide what is done with the list that was looked at; @returns how many changes it found */
+  const decided = async (body: unknown, decide: () => Promise<number>) => {
+    if (readApply(body).revision !== pending.revision()) throw changed()
+    const seen = pending.count()
+    const count = await decide()
+    // Somebody else has decided in the same moment, and was first.
+    if (count === 0 && seen > 0) throw changed()
+    return count
   }
   return [
     gate.elevated({
@@ -109,8 +116,7 @@ function pendingRoutes(gate: UiGate, { pending }: UiAdminParts): Route[] {
       path: '/ui/pending/apply',
       summary: 'Applies all changes that wait, or none',
       async handle({ body, session }) {
-        checkSeen(body)
-        return granted({ applied: await pending.apply(session) }, 'pending_change')
+        return granted({ applied: await decided(body, () => pending.apply(session)) }, 'pending_change')
       },
     }),
     gate.elevated({
@@ -118,8 +124,7 @@ function pendingRoutes(gate: UiGate, { pending }: UiAdminParts): Route[] {
       path: '/ui/pending/discard',
       summary: 'Discards all changes that wait',
       async handle({ body, session }) {
-        checkSeen(body)
-        await pending.discard(session)
+        await decided(body, () => pending.discard(session))
         return granted({ success: true }, 'pending_change')
       },
     }),

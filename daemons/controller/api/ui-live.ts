@@ -18,7 +18,7 @@ export interface UiCaller extends Caller {
 export interface UiLiveParts {
   people: Pick<UiPeople, 'sessionOf'>
   control: Pick<UiControl, 'scope'>
-  pending: Pick<UiPending, 'changes'>
+  pending: Pick<UiPending, 'count'>
   book: Book
   live: LiveBook
   clock: Clock
@@ -54,7 +54,7 @@ export function createUiLive({ people, control, pending, ...parts }: UiLiveParts
       {
         ...parts,
         scope,
-        pending: () => (session()?.isElevated ? pending.changes().length : null),
+        pending: () => (session()?.isElevated ? pending.count() : null),
         onOver: () => socket.close(POLICY, 'signed out'),
       },
       {

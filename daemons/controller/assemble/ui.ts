@@ -81,8 +81,9 @@ function pendingOf({ context, records, site }: House, { control, changed, people
   const view = () => pendingView(pending.list(), site.book)
   return {
     changes: view,
+    count: () => pending.mark().count,
     // What waits is told by itself: the command line stages from a process of its own.
-    revision: () => pending.list().at(-1)?.pendingId ?? 0,
+    revision: () => pending.mark().lastId,
     async apply(by) {
       // Before, too: a Valid Until that has passed may be put off by these changes, and what it ended stays ended.
       people.endOver()
@@ -99,6 +100,7 @@ function pendingOf({ context, records, site }: House, { control, changed, people
     async discard(by) {
       const count = await pending.discard()
       records.journal.record({ who: by.username, from: 'page', what: 'changes discarded', detail: { count } })
+      return count
     },
   }
 }

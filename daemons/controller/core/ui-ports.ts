@@ -116,6 +116,8 @@ export interface PendingColumn {
 export interface UiPending {
   /** In the order in which they came. */
   changes(): readonly PendingChange[]
+  /** How many there are: asked at each beat of a page, so it must be quick. */
+  count(): number
   /** Grows with each change that is added, applied or discarded. */
   revision(): number
   /**
@@ -125,5 +127,6 @@ export interface UiPending {
    * the id of the change
    */
   apply(by: Session): Promise<number>
-  discard(by: Session): Promise<void>
+  /** @returns how many are forgotten */
+  discard(by: Session): Promise<number>
 }

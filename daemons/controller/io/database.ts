@@ -42,6 +42,8 @@ export interface StagedDifference extends Difference {
 export interface Pending {
   /** What waits, in the order in which it is applied. */
   list(): StagedDifference[]
+  /** How many wait, and the `pendingId` of the last; quick, however many there are. */
+  mark(): { count: number; lastId: number }
   /**
    * Keeps changes until they are applied or discarded, after a restart too.
    * @param author who asked for them, for the list
@@ -139,9 +141,15 @@ export function openSiteStore(folder: string, clock: Clock, limits: StoreLimits,
   }
 }
 
+/** Asked for each beat of a page: of thousands of changes none is read for it. */
+const COUNT_PENDING = 'SELECT count(*) AS "count", coalesce(max(id), 0) AS "lastId" FROM pending_change'
+
 function pendingOf(open: Open): Pending {
-  const { book, clock, keeper, writer } = open
+  const { book, clock, database, keeper, writer } = open
+  const counting = database.prepare(COUNT_PENDING)
+  const mark = () => counting.get() as { count: number; lastId: number }
   return {
+    mark,
     list: () =>
       stagedRows(open).map((row) => ({
         ...differenceOf(book, changeOf(row)),
@@ -178,9 +186,14 @@ function pendingOf(open: Open): Pending {
       return count
     },
     async discard() {
-      const { changes, lastId } = staged(open)
-      await writer.write([forgetPending(lastId)])
-      return changes.length
+      let count = 0
+      // In turn with applyAll: what that makes real is not said to be discarded.
+      await keeper.apply(() => {
+        const { count: waiting, lastId } = mark()
+        count = waiting
+        return { changes: [], write: () => writer.write([forgetPending(lastId)]) }
+      })
+      return count
     },
   }
 }

@@ -141,6 +141,7 @@ function pendingOf(house: State): UiParts['pending'] {
   }
   return {
     changes: () => house.pending,
+    count: () => house.pending.length,
     revision: () => rounds * 1000 + house.pending.length,
     async apply() {
       const bad = house.pending.find(({ name }) => name === 'refused')
@@ -149,7 +150,7 @@ function pendingOf(house: State): UiParts['pending'] {
       return clear()
     },
     async discard() {
-      clear()
+      return clear()
     },
   }
 }

@@ -118,3 +118,23 @@ t.test('1 POST /api/control: args end no line of a device, whoever counts what a
   t.notMatch(line, /[\p{Cc}\p{Zl}\p{Zp}]/u)
   t.strictSame(JSON.parse(line.replace('Z1 say ', '')), { text }, 'and the device reads what was sent')
 })
+
+t.test('Apply All and Discard in the same moment: one of them is done, and the other is told so', async (t) => {
+  const site = await openRestSite(t)
+  const page = await site.pageOf('ada')
+  for (const order of [
+    ['apply', 'discard'],
+    ['discard', 'apply'],
+  ] as const) {
+    const name = `Hall ${order[0]}`
+    await site.stage({ zone: [{ id: 1, name }] })
+    const { revision } = (await page('GET', '/ui/pending')).body
+    const [first, second] = await Promise.all(order.map((what) => page('POST', `/ui/pending/${what}`, { revision })))
+    const done = [first, second].filter((told) => told?.status === 200)
+    t.equal(done.length, 1, `${order}: ${first?.status} ${second?.status}`)
+    const isApplied = (await page('GET', '/ui/zones')).body.groups.some(({ zones }: { zones: { name: string }[] }) =>
+      zones.some((zone) => zone.name === name),
+    )
+    t.equal(isApplied, 'applied' in (done[0]?.body ?? {}), 'and it is what was done')
+  }
+})
