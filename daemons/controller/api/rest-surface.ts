@@ -5,6 +5,7 @@ import type { Surface, SurfaceAnswer, SurfaceCall } from '#kit/http/surface.ts'
 import type { Log } from '#kit/log.ts'
 import type { AuditRecord } from '../core/audit.ts'
 import { textOf } from '../core/outcome.ts'
+import { recordInTime } from './record-in-time.ts'
 import { notRecorded, type RestOutcome } from './rest-answers.ts'
 import { BODY_BYTES } from './rest-endpoints.ts'
 import { beginCall, createRestOrder, type RestCall, type RestNeeds } from './rest-order.ts'
@@ -54,21 +55,11 @@ export function restSurface(needs: RestSurfaceNeeds): Surface {
   }
 
   async function whenKept(record: AuditRecord, outcome: RestOutcome): Promise<SurfaceAnswer> {
-    const isKept = await inTime(audit.add(record, true))
+    const isKept = await recordInTime(audit.add(record, true), clock, needs.limits.recordMs)
     if (isKept) return answerOf(outcome)
     needs.log.error('audit_late', { ...record, waitedMs: needs.limits.recordMs })
     // What was refused needs no taking back: the log has it now.
     return answerOf(record.granted ? notRecorded(true) : outcome)
-  }
-
-  function inTime(kept: Promise<void>): Promise<boolean> {
-    return new Promise((resolve) => {
-      const timer = clock.after(needs.limits.recordMs, () => resolve(false))
-      void kept.then(() => {
-        timer.cancel()
-        resolve(true)
-      })
-    })
   }
 
   return {

@@ -82,6 +82,7 @@ function restRoutes(gate: UiGate, { rest }: UiAdminParts): Route[] {
     gate.elevated({
       method: 'PUT',
       path: '/ui/rest',
+      isRecordedFirst: true,
       summary: 'Sets the REST switch; it takes effect after a restart',
       async handle({ body, session }) {
         await rest.set(readRest(body).enabled, session)
@@ -114,6 +115,7 @@ function pendingRoutes(gate: UiGate, { pending }: UiAdminParts): Route[] {
     gate.elevated({
       method: 'POST',
       path: '/ui/pending/apply',
+      isRecordedFirst: true,
       summary: 'Applies all changes that wait, or none',
       async handle({ body, session }) {
         return granted({ applied: await decided(body, () => pending.apply(session)) }, 'pending_change')
@@ -122,6 +124,7 @@ function pendingRoutes(gate: UiGate, { pending }: UiAdminParts): Route[] {
     gate.elevated({
       method: 'POST',
       path: '/ui/pending/discard',
+      isRecordedFirst: true,
       summary: 'Discards all changes that wait',
       async handle({ body, session }) {
         await decided(body, () => pending.discard(session))

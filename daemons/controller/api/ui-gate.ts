@@ -4,17 +4,25 @@ import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { pageOf } from '#kit/http/browser-rule.ts'
 import { type RefusedAsk, Reply, type Route, route } from '#kit/http/route.ts'
-import type { AuditLog, AuditReason } from '../core/audit.ts'
+import type { Log } from '#kit/log.ts'
+import type { AuditBook, AuditReason, AuditRecord } from '../core/audit.ts'
 import { type Outcome, textOf } from '../core/outcome.ts'
 import type { Origin, Session } from '../core/session.ts'
 import type { UiPeople } from '../core/ui-ports.ts'
+import { recordInTime } from './record-in-time.ts'
+import { notRecorded } from './rest-answers.ts'
 import { cookieOf, SESSION_COOKIE } from './ui-cookies.ts'
 
 /** What the gate stands on. */
 export interface UiGateParts {
   people: Pick<UiPeople, 'sessionOf'>
-  audit: AuditLog
+  audit: AuditBook
   clock: Clock
+  log: Log
+  limits: {
+    /** How long an answer waits for its record to be on the disk (config `audit.record_ms`). */
+    recordMs: number
+  }
   /** Where a request comes from, by its peer and the proxies that are trusted. */
   originOf(ask: { remoteAddress: string; headers: IncomingHttpHeaders }): Origin
 }
@@ -51,6 +59,11 @@ export interface UiRouteSpec<Asked> {
   summary: string
   /** Only where the request names an own address or name of this box. */
   ownHostOnly?: boolean
+  /**
+   * Does what must not be done unrecorded, always or with these headers: begun only while the audit takes records, and
+   * answered once its own is on the disk.
+   */
+  isRecordedFirst?: true | ((headers: IncomingHttpHeaders) => boolean)
   handle(ask: Asked): Promise<UiAnswer> | UiAnswer
 }
 
@@ -146,22 +159,21 @@ async function serve(parts: UiGateParts, spec: UiRouteSpec<never>, { ask, run }:
   const begunMs = clock.monotonicMs()
   const from = originOf(ask)
   let caller: Pick<Session, 'userId' | 'username'> | undefined
-  const record = (outcome: Pick<Outcome, 'status' | 'reason' | 'target' | 'runId'>) =>
-    audit.add({
-      at: clock.epochMs(),
-      requestType: 'ui',
-      method: spec.method,
-      path: spec.path,
-      status: outcome.status,
-      elapsedMs: Math.round(clock.monotonicMs() - begunMs),
-      clientIp: from.clientIp,
-      userId: caller?.userId ?? null,
-      username: caller?.username ?? null,
-      granted: outcome.reason === null && outcome.status < 400,
-      reason: outcome.reason,
-      target: outcome.target ?? null,
-      runId: outcome.runId ?? null,
-    })
+  const recordOf = (outcome: Pick<Outcome, 'status' | 'reason' | 'target' | 'runId'>): AuditRecord => ({
+    at: clock.epochMs(),
+    requestType: 'ui',
+    method: spec.method,
+    path: spec.path,
+    status: outcome.status,
+    elapsedMs: Math.round(clock.monotonicMs() - begunMs),
+    clientIp: from.clientIp,
+    userId: caller?.userId ?? null,
+    username: caller?.username ?? null,
+    granted: outcome.reason === null && outcome.status < 400,
+    reason: outcome.reason,
+    target: outcome.target ?? null,
+    runId: outcome.runId ?? null,
+  })
   const given: UiAsk = {
     body: ask.body,
     query: ask.query,
@@ -174,16 +186,31 @@ async function serve(parts: UiGateParts, spec: UiRouteSpec<never>, { ask, run }:
   }
   try {
     checkPage(ask.headers)
-    const answer = await run(given)
-    const written = record(answer.outcome)
-    // What was done is told once it is written down; what was only looked at need not wait.
-    if (spec.method !== 'GET') await written
+    const { isRecordedFirst: first = false } = spec
+    const mustRecord = typeof first === 'function' ? first(ask.headers) : first
+    const answer = mustRecord && !audit.takes() ? { outcome: notRecorded(false) } : await run(given)
+    const record = recordOf(answer.outcome)
+    // Nothing is to be undone of what was refused: while the disk takes nothing, nobody is kept waiting for that.
+    if (mustRecord && (record.granted || audit.takes())) return replyOf(await whenKept(parts, record, answer))
+    void audit.add(record)
     return replyOf(answer)
   } catch (fault) {
     const code = fault instanceof Fault ? fault.code : 'internal'
-    void record({ status: STATUS.get(code) ?? 500, reason: REASONS.get(code) ?? null })
+    void audit.add(recordOf({ status: STATUS.get(code) ?? 500, reason: REASONS.get(code) ?? null }))
     throw fault
   }
+}
+
+/** What was done is told once it is written down, or that it is not. */
+async function whenKept(
+  { audit, clock, limits, log }: UiGateParts,
+  record: AuditRecord,
+  answer: UiAnswer,
+): Promise<UiAnswer> {
+  if (await recordInTime(audit.add(record, true), clock, limits.recordMs)) return answer
+  log.error('audit_late', { ...record, waitedMs: limits.recordMs })
+  // Without its cookies: nobody is signed in by what is said to have no record.
+  return record.granted ? { outcome: notRecorded(true) } : answer
 }
 
 /**

@@ -5,7 +5,8 @@ import type { Route } from '#kit/http/route.ts'
 import type { SocketRoute } from '#kit/http/sockets.ts'
 import { createTickets } from '#kit/http/tickets.ts'
 import type { TakeTicket } from '#kit/http/who-may.ts'
-import type { AuditLog } from '../core/audit.ts'
+import type { Log } from '#kit/log.ts'
+import type { AuditBook } from '../core/audit.ts'
 import type { LiveBook } from '../core/live.ts'
 import type { Book } from '../core/row.ts'
 import type { Origin } from '../core/session.ts'
@@ -22,6 +23,8 @@ export interface UiLimits extends FeedLimits {
   socketsPerSession: number
   ticketLifeMs: number
   maxTickets: number
+  /** How long an answer waits for its record to be on the disk (config `audit.record_ms`). */
+  recordMs: number
 }
 
 /** What the pages stand on. */
@@ -29,12 +32,13 @@ export interface UiParts {
   people: UiPeople
   setUp: UiSetUp
   control: UiControl
-  audit: AuditLog & UiAudit
+  audit: AuditBook & UiAudit
   rest: UiRest
   pending: UiPending
   book: Book
   live: LiveBook
   clock: Clock
+  log: Log
   /** Pages come by TLS: cookies are marked so that they never go without. */
   isSecure: boolean
   originOf(ask: { remoteAddress: string; headers: IncomingHttpHeaders }): Origin

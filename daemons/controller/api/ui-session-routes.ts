@@ -29,6 +29,7 @@ export function uiSessionRoutes(gate: UiGate, parts: UiSessionParts): Route[] {
     gate.open({
       method: 'POST',
       path: '/ui/sign-in',
+      isRecordedFirst: true,
       summary: 'Signs a person in by the rules of POST /api/token; the session goes into a cookie',
       async handle(ask) {
         const named = accountNamed(book, ask.body)
@@ -43,6 +44,7 @@ export function uiSessionRoutes(gate: UiGate, parts: UiSessionParts): Route[] {
     gate.open({
       method: 'POST',
       path: '/ui/handoff',
+      isRecordedFirst: (headers) => cookieOf(headers, HANDOFF_COOKIE) !== undefined,
       summary: 'Signs a person in by the nonce in the cookie svc_handoff, which is cleared',
       handle: (ask) => redeem(parts, ask),
     }),

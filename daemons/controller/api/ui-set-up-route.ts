@@ -37,6 +37,7 @@ export function uiSetUpRoute(gate: UiGate, { setUp, signIn }: UiSetUpParts): Rou
   return gate.open({
     method: 'POST',
     path: '/ui/setup',
+    isRecordedFirst: true,
     ownHostOnly: true,
     summary: 'Makes the first account, an administrator; works once, from the building alone',
     async handle(ask) {

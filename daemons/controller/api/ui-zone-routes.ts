@@ -32,12 +32,14 @@ export function uiZoneRoutes(gate: UiGate, { control, book, live, now }: UiZoneP
     gate.signed({
       method: 'POST',
       path: '/ui/command',
+      isRecordedFirst: true,
       summary: 'As POST /api/control/command',
       handle: async ({ session, body }) => ({ outcome: await control.command(session, body) }),
     }),
     gate.signed({
       method: 'POST',
       path: '/ui/macro',
+      isRecordedFirst: true,
       summary: 'As POST /api/control/macro',
       handle: async ({ session, body }) => ({ outcome: await control.macro(session, body) }),
     }),

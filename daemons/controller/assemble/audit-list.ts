@@ -1,13 +1,14 @@
 /** The audit as the page asks for it: by parts of names, newest first, within what one search may look at. */
-import type { AuditLog, AuditReason } from '../core/audit.ts'
+import type { AuditBook, AuditReason } from '../core/audit.ts'
 import type { Row } from '../core/row.ts'
 import type { AuditRow, UiAudit } from '../core/ui-ports.ts'
 import type { AuditFile } from '../io/audit-file.ts'
 
 /** Within what one search looks at; what is older is found by asking for what is before the last one. */
-export function auditBook(audit: AuditFile): AuditLog & UiAudit {
+export function auditBook(audit: AuditFile): AuditBook & UiAudit {
   return {
     add: (record, isAwaited) => audit.add(record, isAwaited),
+    takes: () => audit.takes(),
     async auditList({ user, path, from, to, before, ...exact }) {
       const { rows, next } = await audit.list({
         ...exact,

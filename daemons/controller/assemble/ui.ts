@@ -17,7 +17,7 @@ import { openSetUp } from './set-up.ts'
 
 export function openUi(house: House, brought: Brought): Ui {
   const { context, audit, site } = house
-  const { clock, config } = context
+  const { clock, config, log } = context
   const { control, originOf } = brought
   const isTunnel = createTunnelMark(config.tunnel)
   const ui = createUi({
@@ -27,9 +27,9 @@ export function openUi(house: House, brought: Brought): Ui {
     audit: auditBook(audit),
     rest: restOf(house, brought.isRestEnabled),
     pending: pendingOf(house, brought),
-    ...{ book: site.book, live: brought.live, clock, isSecure: config.http.tls },
+    ...{ book: site.book, live: brought.live, clock, log, isSecure: config.http.tls },
     originOf: ({ remoteAddress, headers }) => originOf(remoteAddress, headers, isTunnel(remoteAddress, headers)),
-    limits: limitsOf(config.ui),
+    limits: { ...limitsOf(config.ui), recordMs: config.audit.record_ms },
   })
   // What an account lost by Apply All is over now, and not at the next beat.
   brought.changed.onChange(ui.closeEnded)

@@ -34,6 +34,7 @@ t.test('1 Audit record: a disk that is full', { skip: noSmallDisk() }, async (t)
     within: onSmallDisk,
   })
   const [olga, leaves] = [await site.tokenOf('olga'), await site.tokenOf('nora')]
+  const [page, another] = [await site.pageOf('olga'), await site.pageOf('nora')]
   let count = 0
   /** Each tells a number of its own to the device. */
   const command = async () => {
@@ -69,8 +70,12 @@ t.test('1 Audit record: a disk that is full', { skip: noSmallDisk() }, async (t)
     refused.push(await site.post('/api/control/macro', { macro_id: 1 }, olga))
     refused.push(await site.post('/api/token', { username: 'olga', password: PASSWORD }))
     refused.push(await site.post('/api/token', { username: 'tara', password: PASSWORD }))
+    refused.push(await page('POST', '/ui/command', { zone_id: 1, command: 'level', args: { n: each.n } }))
+    refused.push(await page('POST', '/ui/macro', { macro_id: 1 }))
+    refused.push(await page('POST', '/ui/sign-in', { username: 'olga', password: PASSWORD }))
     for (const told of refused) t.match(told, notDone)
     for (const told of refused) t.strictSame(Object.keys(told.body).sort(), ['error', 'message'])
+    t.same(refused.at(-1)?.headers.getSetCookie(), [], 'nobody is signed in to the page')
     t.equal(heard(each.n), 0)
     t.equal(site.lines.length, from, 'no driver was reached')
   })
@@ -81,6 +86,11 @@ t.test('1 Audit record: a disk that is full', { skip: noSmallDisk() }, async (t)
     t.match((await site.get('/api/data/zone?id=1', olga)).body, [{ name: 'Hall' }])
     t.match((await site.post('/api/logout', undefined, leaves)).body, { success: true })
     t.equal((await site.get('/api/me', leaves)).status, 401)
+    t.equal((await page('GET', '/ui/zones')).status, 200)
+    t.equal((await page('POST', '/ui/ticket')).status, 200, 'a page hears what happens')
+    t.match((await page('POST', '/ui/handoff')).body, { signed_in: false }, 'and may be opened')
+    t.match(await another('POST', '/ui/sign-out'), { status: 200, body: { success: true } })
+    t.equal((await another('GET', '/ui/me')).status, 401)
   })
 
   await t.test('1 Audit record: with room again what waited is written, once each, and work goes on', async (t) => {

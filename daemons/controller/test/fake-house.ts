@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Clock, systemClock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
+import { silentLog } from '#kit/log.ts'
 import type { UiParts } from '../api/ui-routes.ts'
 import type { AuditReason, AuditRecord } from '../core/audit.ts'
 import type { LiveDevice, LiveZone } from '../core/live.ts'
@@ -98,6 +99,7 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
     setUp: setUpOf(house),
     live: liveOf(house, listeners),
     clock,
+    log: silentLog,
     isSecure: false,
     originOf: ({ remoteAddress }): Origin => ({ clientIp: remoteAddress, isRemote: false, isLocal: true }),
     limits: LIMITS,
@@ -113,6 +115,7 @@ const LIMITS = {
   socketsPerSession: 3,
   ticketLifeMs: 10_000,
   maxTickets: 16,
+  recordMs: 2000,
 }
 
 type State = Omit<FakeHouse, 'parts'>
@@ -259,6 +262,7 @@ function controlOf(house: State): UiParts['control'] {
 
 function auditOf(house: State): UiParts['audit'] {
   return {
+    takes: () => true,
     async add(record: AuditRecord) {
       house.records.unshift({ id: house.records.length + 1, ...record })
     },
