@@ -32,7 +32,10 @@ const readForm = createReader(
   ),
 )
 
-/** Works once, from the building alone, and under a name or address of this box: a page elsewhere has none of them. */
+/**
+ * Works once, from the building alone, and under a name or address of this box: a page elsewhere has none of them. What
+ * cannot be told to be in the building is not: behind a proxy that nobody has set up here stands the whole world.
+ */
 export function uiSetUpRoute(gate: UiGate, { setUp, signIn }: UiSetUpParts): Route {
   return gate.open({
     method: 'POST',
@@ -43,7 +46,7 @@ export function uiSetUpRoute(gate: UiGate, { setUp, signIn }: UiSetUpParts): Rou
     async handle(ask) {
       if (!setUp.isNeeded())
         throw new Fault('already_set_up', 'This controller has its accounts already. Sign in instead.')
-      if (ask.from.isRemote)
+      if (!ask.from.isLocal)
         throw new Fault(
           'setup_remote',
           'The first account is made from the network of the building, not from elsewhere.',

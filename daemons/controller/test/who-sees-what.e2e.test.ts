@@ -1,6 +1,7 @@
 /** The built controller: what one session may see reaches no other, in whatever order, over the page, a macro or the wire. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
 import t from 'tap'
+import { startDaemon } from '#kit/test/running-daemon.ts'
 import { openRestSite } from './rest-site.ts'
 
 /** Planted words end in a capital P, so that nothing else is one. */
@@ -117,6 +118,25 @@ t.test('1 POST /api/control: args end no line of a device, whoever counts what a
   t.match(line, /^Z1 say \{/)
   t.notMatch(line, /[\p{Cc}\p{Zl}\p{Zp}]/u)
   t.strictSame(JSON.parse(line.replace('Z1 say ', '')), { text }, 'and the device reads what was sent')
+})
+
+t.test('the first account is made from where it is certain to be the building', async (t) => {
+  const daemon = await startDaemon(t, 'controller', { stateFolder: t.testdir(), sets: ['mdns.enabled=false'] })
+  const ask = (headers: Record<string, string>) =>
+    fetch(`${daemon.url}/ui/setup`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify({ username: 'eve', password: 'a long enough one' }),
+    })
+  // A proxy that nobody has told the controller of brings whoever calls it from anywhere.
+  for (const headers of [{ 'x-forwarded-for': '203.0.113.7' }, { forwarded: 'for=203.0.113.7' }] as Record<
+    string,
+    string
+  >[]) {
+    const reply = await ask(headers)
+    t.match({ status: reply.status, body: await reply.json() }, { status: 403, body: { error: 'setup_remote' } })
+  }
+  t.equal((await ask({})).status, 200)
 })
 
 t.test('Apply All and Discard in the same moment: one of them is done, and the other is told so', async (t) => {

@@ -75,3 +75,11 @@ t.test('is for the building alone, for pages of this box, and under a name of it
   t.match(house.records[0], { path: '/ui/setup', reason: 'remote_denied', granted: false })
   t.same(house.made, [])
 })
+
+t.test('what cannot be told to be in the building is not', async (t) => {
+  const house = fakeHouse()
+  house.parts.originOf = ({ remoteAddress }) => ({ clientIp: remoteAddress, isRemote: false, isLocal: false })
+  const { visitor } = await serveUi(t, house)
+  t.match(await visitor().call('POST', '/ui/setup', form), { status: 403, body: { error: 'setup_remote' } })
+  t.same(house.made, [])
+})
