@@ -3,10 +3,11 @@ import type { Book, Json, Row } from '../row.ts'
 import type { Column, Table } from '../schema/column.ts'
 import { isSecretColumn, siteTables, tableOf } from '../schema/registry.ts'
 import { withoutSecrets } from '../sensitive-name.ts'
+import { isAttributeValue, isSecretAttribute, withoutNested } from './attribute-secrets.ts'
 import { userLists } from './draft.ts'
 
 /**
- * `people`: of secrets only hash and salt of users, which are no passwords; into the controller it came from such a
+ * `people`: of secrets in columns and attributes only hash and salt of users, which are no passwords; into the controller it came from such a
  * document is imported without losing the others. `all`: everything that a new machine needs, to be kept like a key.
  */
 export type ExportedSecrets = 'people' | 'all'
@@ -35,15 +36,24 @@ function exportRow(book: Book, table: Table, row: Row, secrets: ExportedSecrets)
   const said: Record<string, Json> = {}
   for (const column of table.columns) {
     if (NEVER.has(column.name) || column.isInner) continue
-    const isLeftOut = secrets === 'people' && isSecretColumn(table.name, column.name) && !isUsersHash(table, column)
-    if (isLeftOut) continue
+    if (secrets === 'people' && isLeftOut(table, column, row)) continue
     const value = row[column.name] ?? null
     if (value === column.default && !(column.isRequired && column.default === null)) continue
-    said[column.name] = column.isJsonSecret && secrets === 'people' ? withoutSecrets(value) : value
+    said[column.name] = secrets === 'people' ? withoutInner(table, column, value) : value
   }
   if (table.name === 'auth_user')
     for (const list of userLists) said[list.key] = linkedTo(book, row.id, list.links, list.column)
   return said
+}
+
+function isLeftOut(table: Table, column: Column, row: Row): boolean {
+  if (isAttributeValue(table, column)) return isSecretAttribute(row)
+  return isSecretColumn(table.name, column.name) && !isUsersHash(table, column)
+}
+
+function withoutInner(table: Table, column: Column, value: Json): Json {
+  if (isAttributeValue(table, column)) return withoutNested(value)
+  return column.isJsonSecret ? withoutSecrets(value) : value
 }
 
 function isUsersHash(table: Table, column: Column): boolean {

@@ -3,6 +3,7 @@ import { rowsOf } from '../change.ts'
 import type { Book, Json, Row } from '../row.ts'
 import type { Column, Table } from '../schema/column.ts'
 import { bookTables } from '../schema/registry.ts'
+import { isAttributeValue, isSecretAttribute, keepNested } from './attribute-secrets.ts'
 import { type Draft, isReference, type SiteDraft, userLists } from './draft.ts'
 import { keepSecrets } from './keep-secrets.ts'
 import { createNextSite, folded, type NextSite, targetTable } from './next-site.ts'
@@ -153,9 +154,11 @@ function columnOf(base: SiteBase, draft: Draft, column: Column, before: Row | un
   const had = before?.[column.name] ?? null
   if (column.name === 'created_at' || column.name === 'updated_at') return had ?? said ?? base.nowMs
   if (said === undefined) {
-    const isKept = before !== undefined && (column.isSecret || column.isInner || base.mode === 'merge')
-    return isKept ? had : column.default
+    if (before === undefined) return column.default
+    const isSecret = column.isSecret || (isAttributeValue(draft.table, column) && isSecretAttribute(before))
+    return isSecret || column.isInner || base.mode === 'merge' ? had : column.default
   }
+  if (isAttributeValue(draft.table, column)) return keepNested(said, had)
   return column.isJsonSecret ? keepSecrets(said, had) : said
 }
 

@@ -51,6 +51,32 @@ t.test('an export holds no clear secret, and imported again changes nothing', as
   t.same(await take(JSON.parse(text), book), [])
 })
 
+t.test(
+  'attributes that are secure, and secrets inside of others, are in no export and stay where it is imported',
+  async (t) => {
+    const of = { system_target: 'zone', target_id: 1 }
+    const book = await siteOf({
+      zone: [{ name: 'Hall' }],
+      attribute: [
+        { ...of, name: 'wifiPassword', value: 'Planted1', previous_value: 'Planted2' },
+        { ...of, name: 'door', value: 'Planted3', secure: true },
+        { ...of, name: 'ftp', value: ' {"port": 21, "user": {"password": "Planted4"}}' },
+        { ...of, name: 'plain', value: ' {"port": 21}' },
+        { ...of, name: 'broken', value: '{' },
+      ],
+    })
+    const document = JSON.parse(JSON.stringify(exportSite(book)))
+    t.notMatch(JSON.stringify(document), /Planted/)
+    t.match(document.attribute[3], { value: ' {"port": 21}' })
+    t.match(document.attribute[4], { value: '{' })
+    for (const mode of ['merge', 'replace'] as const) t.same(await take(document, book, { mode }), [], mode)
+    const said = document.attribute[2]
+    said.value = '{"port":22,"user":{"password":null}}'
+    t.match(await take(document, book), [{ id: 3, columns: { value: '{"port":22,"user":{"password":"Planted4"}}' } }])
+    t.match(JSON.stringify(exportSite(book, 'all')), /Planted1.*Planted2.*Planted3.*Planted4/)
+  },
+)
+
 t.test('an export names roles where a name is enough, and leaves out what is null or the default', async (t) => {
   const document = exportSite(await siteOf(full))
   t.match(document.auth_user, [{ roles: ['admin', 3], sites: ['Home'] }])
