@@ -78,8 +78,31 @@ export function readTable(database: DatabaseSync, path: string, table: Table, mo
   }
 }
 
+/**
+ * What a book holds, and the highest id that each table ever had, all as of one instant: another process may write meanwhile,
+ * and half of what it applies together would be another site.
+ * @param records of one table of records at most
+ * @throws Fault `database_damaged`
+ */
+export function readSite(
+  database: DatabaseSync,
+  path: string,
+  records: number,
+): { rows: ReadonlyMap<string, readonly Row[]>; highest: Map<string, number> } {
+  const most = ({ keeping }: Table) => (keeping === 'record' ? records : undefined)
+  database.exec('BEGIN')
+  try {
+    const rows = new Map(
+      bookTables().map((table) => [table.name, readTable(database, path, table, most(table))] as const),
+    )
+    return { rows, highest: highestIds(database) }
+  } finally {
+    database.exec('COMMIT')
+  }
+}
+
 /** The highest id that each table ever had. */
-export function highestIds(database: DatabaseSync): Map<string, number> {
+function highestIds(database: DatabaseSync): Map<string, number> {
   const rows = database.prepare('SELECT name, seq FROM sqlite_sequence').all()
   return new Map(rows.map((row) => [String(row.name), Number(row.seq)]))
 }

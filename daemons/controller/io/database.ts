@@ -9,11 +9,11 @@ import { createKeeper, type SiteKeeper } from '../core/keeper.ts'
 import type { WaitingOf } from '../core/people-ports.ts'
 import type { Book, Json, Keeper, Row } from '../core/row.ts'
 import type { Table } from '../core/schema/column.ts'
-import { bookTables, tableOf } from '../core/schema/registry.ts'
+import { tableOf } from '../core/schema/registry.ts'
 import { type Difference, differenceOf } from '../core/site/difference.ts'
 import { createFaultList } from '../core/site/site-faults.ts'
 import { checkWhole } from '../core/site/whole-check.ts'
-import { DATABASE_FILE, highestIds, openDatabase, readTable } from './database-file.ts'
+import { DATABASE_FILE, openDatabase, readSite, readTable } from './database-file.ts'
 import { deleteStatement, encodeRow, forgetStatement, insertStatement, upsertStatement } from './sql.ts'
 import { createWaitingAccounts } from './waiting-accounts.ts'
 import { startWriter, type Work, type Writer } from './writer.ts'
@@ -101,12 +101,9 @@ export function openSiteStore(folder: string, clock: Clock, limits: StoreLimits,
   const book = createBook()
   let highest: Map<string, number>
   try {
-    for (const table of bookTables())
-      book.replace(
-        table.name,
-        readTable(database, path, table, table.keeping === 'record' ? limits.records : undefined),
-      )
-    highest = highestIds(database)
+    const read = readSite(database, path, limits.records)
+    for (const [table, rows] of read.rows) book.replace(table, rows)
+    highest = read.highest
   } catch (error) {
     database.close()
     throw error

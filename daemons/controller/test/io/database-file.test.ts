@@ -1,8 +1,11 @@
 /** Tests of io/database-file.ts: what a file may be that is opened, and what its log. */
+import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { Worker } from 'node:worker_threads'
 import { t } from 'tap'
+import { openDatabase, readSite } from '../../io/database-file.ts'
 import { importInto } from '../../io/site-import.ts'
 import { bytesOf, parts, versioned } from './store-parts.ts'
 import { now, open, site, stage } from './store-stage.ts'
@@ -27,6 +30,34 @@ t.test('a file that is no database, or damaged, is refused with what to do, and 
     t.throws(() => open(folder), { code: 'database_damaged', message: /plantroom restore/ }, what)
     t.same(readFileSync(path), bytes, `${what} is left`)
   }
+})
+
+t.test('a site is read as it was at one instant, whoever writes to it meanwhile', async (t) => {
+  const { folder } = await stage(t)
+  const path = join(folder, 'controller.db')
+  const database = openDatabase(path, 0, 5000)
+  const writing = new Worker(
+    `const { parentPort, workerData } = require('node:worker_threads')
+    const db = new (require('node:sqlite').DatabaseSync)(workerData, { timeout: 5000 })
+    db.exec('PRAGMA synchronous = OFF')
+    const pause = new Int32Array(new SharedArrayBuffer(4))
+    for (let n = 1; n < 5000; n++) {
+      db.exec('BEGIN; UPDATE site SET latitude = ' + (n % 90) + '; UPDATE zone SET max = ' + (n % 90) + '; COMMIT')
+      if (n === 1) parentPort.postMessage('both are alike')
+      Atomics.wait(pause, 0, 0, 1)
+    }`,
+    { eval: true, workerData: path },
+  )
+  t.teardown(() => writing.terminate())
+  await once(writing, 'message')
+  const torn = []
+  for (let at = 0; at < 120; at++) {
+    const { rows } = readSite(database, path, 10)
+    const [one, other] = [rows.get('site')?.[0]?.latitude, rows.get('zone')?.[0]?.max]
+    if (one !== other) torn.push([one, other])
+  }
+  t.same(torn, [])
+  database.close()
 })
 
 t.test('JSON that cannot be read is damage, not a site with a hole', async (t) => {
