@@ -92,6 +92,9 @@ export function createSessions(parts: SessionsParts): Sessions {
     return clock.monotonicMs() - holder.usedMs >= timeoutMs
   }
 
+  /** Who could press Apply All goes by what is applied: nobody shuts himself out from it. */
+  const isClosed = ({ userId, isElevated }: Session) => !isElevated && parts.isClosing(userId)
+
   return {
     begin: (user) => begin(api, user, parts.settings().api_token_life),
     beginUi: (user) => begin(ui, user, limits.uiSessionMs),
@@ -105,7 +108,7 @@ export function createSessions(parts: SessionsParts): Sessions {
       const holder = ui.find(token)
       if (holder === undefined) return undefined
       const session = sessionOf(holder, origin)
-      if (session === undefined || isIdle(holder, session.roles)) {
+      if (session === undefined || isIdle(holder, session.roles) || isClosed(session)) {
         ui.drop(token)
         return undefined
       }

@@ -7,6 +7,7 @@ import type { LateAnswers } from './late-answers.ts'
 import { isMailAddress } from './mail-address.ts'
 import type { Outcome } from './outcome.ts'
 import type { PasswordCheck, PeopleSettings } from './people-ports.ts'
+import { isElevated } from './role-rules.ts'
 import type { Row } from './row.ts'
 import type { SecondFactor } from './second-factor.ts'
 import type { Origin } from './session.ts'
@@ -73,7 +74,9 @@ export function createSignIn(parts: SignInParts): SignIn {
     // It may have been changed or closed while the password was looked at.
     const user = meant && accounts.withId(meant.id)
     const stands = isRight && user !== undefined && user.hash === stored && isLive(user, clock.epochMs())
-    const isClosed = at === 'rest' && user !== undefined && parts.isClosing(user.id)
+    // On the page those are let in who may apply or discard what closes them.
+    const isHeld = (one: Row) => at === 'rest' || !isElevated(accounts.rolesOf(one.id))
+    const isClosed = user !== undefined && isHeld(user) && parts.isClosing(user.id)
     return { meant, user: stands && !isClosed ? user : undefined }
   }
 

@@ -158,3 +158,21 @@ t.test('Apply All and Discard in the same moment: one of them is done, and the o
     t.equal(isApplied, 'applied' in (done[0]?.body ?? {}), 'and it is what was done')
   }
 })
+
+t.test(
+  '1 Authentication 4: an account that is being closed is out of the page at once, but who may apply it',
+  async (t) => {
+    const site = await openRestSite(t)
+    const [olga, ada] = [await site.pageOf('olga'), await site.pageOf('ada')]
+    const command = { zone_id: 1, command: 'on' }
+    t.equal((await olga('POST', '/ui/command', command)).status, 200)
+    await site.stage({ auth_user: ['olga', 'ada'].map((username) => ({ username, enabled: false })) })
+    t.equal((await olga('POST', '/ui/command', command)).status, 401)
+    t.match((await (await site.pageOf('olga'))('GET', '/ui/me')).status, 401, 'and signs in no more')
+    t.strictSame(site.lines, ['Z1 on {}'])
+    const { revision } = (await ada('GET', '/ui/pending')).body
+    t.equal((await ada('POST', '/ui/pending/discard', { revision })).status, 200)
+    t.equal((await olga('GET', '/ui/me')).status, 401, 'what ended stays ended')
+    t.equal((await (await site.pageOf('olga'))('GET', '/ui/me')).status, 200)
+  },
+)

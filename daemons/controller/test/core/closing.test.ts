@@ -2,7 +2,7 @@ import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { createClosing } from '../../core/closing.ts'
 import type { WaitingOf } from '../../core/people-ports.ts'
-import { ADA, AWAY, HERE, jsonOf, meIn, peopleWorld, RIGHT, tablesOf, tokenIn } from './people-world.ts'
+import { ADA, AWAY, HERE, jsonOf, meIn, OPERATOR, peopleWorld, RIGHT, tablesOf, tokenIn } from './people-world.ts'
 
 const clock = fakeClock()
 const now = clock.epochMs()
@@ -46,9 +46,22 @@ t.test('1 Authentication 4 an account that is being closed loses its tokens, and
   t.match(meIn(world, other), { username: 'Ada' }, 'one that was not used meanwhile was not')
 })
 
-t.test('the page goes by what is applied, as that is where changes are applied', async (t) => {
-  const { people } = peopleWorld({}, {}, { waitingOf: () => 'removed' })
+t.test('on the page who may apply changes goes by what is applied', async (t) => {
+  const elevated = { auth_role: [{ ...OPERATOR, elevated: true }] }
+  const { people } = peopleWorld({}, elevated, { waitingOf: () => 'removed' })
   const { outcome, issued } = await people.signInUi(RIGHT, HERE)
   t.equal(outcome.reason, null)
   t.match(people.resolveUi(issued?.token, AWAY), { username: 'Ada' })
+})
+
+t.test('1 Authentication 4 on the page, too, who may not apply changes is out while they wait', async (t) => {
+  let waiting: ReturnType<WaitingOf>
+  const { people } = peopleWorld({}, {}, { waitingOf: () => waiting })
+  const pages = [(await people.signInUi(RIGHT, HERE)).issued?.token, (await people.signInUi(RIGHT, HERE)).issued?.token]
+  waiting = { enabled: false }
+  t.equal(people.resolveUi(pages[0], HERE), 'invalid_session')
+  t.equal((await people.signInUi(RIGHT, HERE)).outcome.reason, 'invalid_credential')
+  waiting = undefined
+  t.equal(people.resolveUi(pages[0], HERE), 'invalid_session', 'it was dropped')
+  t.match(people.resolveUi(pages[1], HERE), { username: 'Ada' })
 })
