@@ -27,10 +27,18 @@ export function bodyOf(body: unknown): CommandBody {
 /**
  * Reads verb and args. With `command` every other key that is no target is left alone, as in calls of older clients.
  * Without it a zone and exactly one further key are shorthand: that key is the verb, and its value `args.<verb>`.
- * @throws Fault `command_required` without a verb, or with two; `args_invalid` where args is no object
+ * @throws Fault `command_required` without a verb, or with two; `args_invalid` where args is no object, or holds a number
+ * that is too large to be one
  * @source document 1, Command payload
  */
 export function wantedOf(body: CommandBody): Wanted {
+  const wanted = saidOf(body)
+  if (!Object.values(wanted.args).every(isWritable))
+    throw new Fault('args_invalid', 'args hold a number that is too large')
+  return wanted
+}
+
+function saidOf(body: CommandBody): Wanted {
   const args = states(body, 'args') ? body.args : {}
   if (!isRecord(args)) throw new Fault('args_invalid', `args is ${kindOf(args)}, expected an object`)
   if (states(body, 'command')) return { verb: verbOf(body.command), args }
@@ -58,6 +66,12 @@ export function isMacroCall(body: unknown): body is CommandBody {
 /** An object that JSON has made, and no list. */
 export function isRecord(value: unknown): value is Readonly<Record<string, Json>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** `1e999` is read as Infinity, and would be written as null: something else than was asked. */
+function isWritable(value: Json): boolean {
+  if (typeof value === 'number') return Number.isFinite(value)
+  return typeof value !== 'object' || value === null || Object.values(value).every(isWritable)
 }
 
 /** Args with one value set. The result has no prototype, so that `__proto__` is a key like any other. */

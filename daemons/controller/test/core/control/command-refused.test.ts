@@ -87,6 +87,20 @@ const refused: Refused[] = [
     { zone_id: null, command: 'on' },
     { status: 400, error: 'target required', reason: 'bad_target' },
   ],
+  ...['{"args":{"level":1e999}}', '{"args":{"list":[{"x":-1e999}]}}'].map(
+    (more): Refused => [
+      `1 Command payload a number that is too large is none: ${more}`,
+      OPEN,
+      { zone_id: 1, command: 'level', ...JSON.parse(more) },
+      { status: 400, error: 'invalid args', reason: 'malformed_body' },
+    ],
+  ),
+  [
+    '1 Command payload nor in the short form',
+    OPEN,
+    JSON.parse('{"zone_id":1,"level":1e999}'),
+    { status: 400, error: 'invalid args', reason: 'malformed_body' },
+  ],
   ['1 Command payload a command that is null is none', OPEN, { zone_id: 1, command: null }, required],
   ['1 Command payload a zone that is null, shorthand', OPEN, { zone: null, device_id: 10, level: 4 }, required],
   ['1 Command payload an id that is a list', OPEN, { zone_id: [1], command: 'on' }, unknown],
