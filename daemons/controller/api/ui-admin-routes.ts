@@ -98,8 +98,9 @@ function pendingRoutes(gate: UiGate, { pending }: UiAdminParts): Route[] {
     new Fault('pending_changed', 'The list has changed since it was shown. Look at it again, then decide.')
   /** @param decide what is done with the list that was looked at; @returns how many changes it found */
   const decided = async (body: unknown, decide: () => Promise<number>) => {
-    if (readApply(body).revision !== pending.revision()) throw changed()
+    // Counted first: what goes between the two looks makes the revision another.
     const seen = pending.count()
+    if (readApply(body).revision !== pending.revision()) throw changed()
     const count = await decide()
     // Somebody else has decided in the same moment, and was first.
     if (count === 0 && seen > 0) throw changed()

@@ -1,6 +1,7 @@
 /** What macros are given of the building: commands, attributes, what zones do, and rows that their runs are kept in. */
 import { Fault } from '#kit/fault.ts'
 import { createAccounts, isLive } from '../core/accounts.ts'
+import { createClosing } from '../core/closing.ts'
 import type { Dispatcher } from '../core/control/dispatcher.ts'
 import type { Target } from '../core/control/target.ts'
 import { holdsSecret } from '../core/data/attribute-value.ts'
@@ -23,6 +24,7 @@ export function macroPorts(house: House, { dispatcher, live, changed }: MacroNee
   const { context, records, site } = house
   const { clock, log } = context
   const accounts = createAccounts(site.book)
+  const isClosing = createClosing(site.book, clock, site.waitingOf)
 
   /** @throws Fault `macro_target` where it is not there, or may be several */
   function targetOf(named: Readonly<Record<string, unknown>>): Target {
@@ -41,7 +43,8 @@ export function macroPorts(house: House, { dispatcher, live, changed }: MacroNee
     },
     sessionNow({ userId }) {
       const user = accounts.withId(userId)
-      return user === undefined || !isLive(user, clock.epochMs()) ? null : accounts.sessionOf(user)
+      const isOver = user === undefined || !isLive(user, clock.epochMs()) || isClosing(userId)
+      return isOver ? null : accounts.sessionOf(user)
     },
     dispatch: ({ target, verb, args, caller }) =>
       dispatcher.dispatch(targetOf(target), verb, args, caller === null ? undefined : { session: caller, by: 'macro' }),

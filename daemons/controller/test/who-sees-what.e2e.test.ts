@@ -2,6 +2,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
 import t from 'tap'
 import { startDaemon } from '#kit/test/running-daemon.ts'
+import { until } from '#kit/test/until.ts'
 import { openRestSite } from './rest-site.ts'
 
 /** Planted words end in a capital P, so that nothing else is one. */
@@ -142,11 +143,9 @@ t.test('the first account is made from where it is certain to be the building', 
 t.test('Apply All and Discard in the same moment: one of them is done, and the other is told so', async (t) => {
   const site = await openRestSite(t)
   const page = await site.pageOf('ada')
-  for (const order of [
-    ['apply', 'discard'],
-    ['discard', 'apply'],
-  ] as const) {
-    const name = `Hall ${order[0]}`
+  const orders = [1, 2, 3].flatMap(() => [['apply', 'discard'] as const, ['discard', 'apply'] as const])
+  for (const [at, order] of orders.entries()) {
+    const name = `Hall ${at}`
     await site.stage({ zone: [{ id: 1, name }] })
     const { revision } = (await page('GET', '/ui/pending')).body
     const [first, second] = await Promise.all(order.map((what) => page('POST', `/ui/pending/${what}`, { revision })))
@@ -157,6 +156,33 @@ t.test('Apply All and Discard in the same moment: one of them is done, and the o
     )
     t.equal(isApplied, 'applied' in (done[0]?.body ?? {}), 'and it is what was done')
   }
+})
+
+t.test('1 Authentication 4: a run reaches nothing more in the name of an account that is being closed', async (t) => {
+  const site = await openRestSite(t, {
+    rows: {
+      macro: [{ id: 1, name: 'when it is time' }],
+      macro_step: [
+        { macro_id: 1, position: 1, type: 'wait', args: { zone_id: 4, field: 'time', value: 1, timeout_ms: 9000 } },
+        { macro_id: 1, position: 2, type: 'command', command: 'on', args: { zone_id: '${args.where}' } },
+      ],
+    },
+  })
+  const [ada, olga] = [await site.tokenOf('ada'), await site.tokenOf('olga')]
+  const tell = (time: number) => site.post('/api/control/command', { zone_id: 4, command: 'time', args: { time } }, ada)
+  const waiting = async () => (await site.get('/api/data/macro_run?_null[ended_at]=true', ada)).body.length === 1
+  for (const [isClosed, expected] of [
+    [false, { success: true }],
+    [true, { success: false, error: 'not authorized' }],
+  ] as const) {
+    await tell(0)
+    const running = site.post('/api/control/macro', { macro_id: 1, args: { where: 1 } }, olga)
+    await until('it waits', waiting)
+    if (isClosed) await site.stage({ auth_user: [{ username: 'olga', enabled: false }] })
+    await tell(1)
+    t.match((await running).body, expected)
+  }
+  t.strictSame(site.lines, ['Z1 on {}'])
 })
 
 t.test(
