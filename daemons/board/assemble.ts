@@ -29,6 +29,7 @@ import { createIdentify, type Identify } from './core/identify.ts'
 import type { RestartReason } from './core/machine-ports.ts'
 import { createMeterFeed, type MeterFeed } from './core/meter-feed.ts'
 import type { Ota } from './core/ota.ts'
+import { streamText } from './core/peer-claim.ts'
 import type { RootHelper } from './core/ports.ts'
 import type { RoleHouse } from './core/role.ts'
 import { openSettingsBook, type SettingsBook } from './core/settings-book.ts'
@@ -243,7 +244,10 @@ function serverOf(context: Context, common: Common, { house, status, feed, meter
       ...restartRoutes({ book: settings, rebooter, recorder }),
       ...identifyRoutes({ identify }),
       ...peerRoutes({
-        self: () => ({ ...settings.running, version, address: neighbourhood.address(), port: server.address().port }),
+        self: () => ({
+          ...{ ...settings.running, stream: streamText(settings.running) },
+          ...{ version, address: neighbourhood.address(), port: server.address().port },
+        }),
         list: () => peers.list(),
       }),
       ...otaRoutes({ ota, bounds: uploadBounds(config), rebooter, recorder }),

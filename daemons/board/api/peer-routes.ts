@@ -12,6 +12,8 @@ export interface OwnPeer {
   role: RoleName
   name: string
   version: string
+  /** `239.69.1.2:5004`, where it sends sound. */
+  stream: string | null
 }
 
 /** What the routes are made of. */
@@ -33,9 +35,9 @@ export function peerRoutes({ self, list }: PeerRouteParts): Route[] {
 }
 
 /** `IP` is the name of the interface document; `ip` is for those who read it in JavaScript. */
-function ownView({ hostname, address, port, role, name, version }: OwnPeer) {
+function ownView({ hostname, address, port, role, name, stream, version }: OwnPeer) {
   return {
-    ...{ hostname, IP: address, ip: address, role, name, stream: null, port },
+    ...{ hostname, IP: address, ip: address, role, name, stream, port },
     ...{ url: urlOf(address || `${hostname}.local`, port), path: '/', version },
     ...{ self: true, state: 'here', last_heard_at: null, last_answer_at: null },
   }

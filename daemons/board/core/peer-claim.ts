@@ -24,6 +24,15 @@ export interface PeerClaim {
   stream: string | null
 }
 
+/**
+ * The stream that a board sends, as it announces it and is read by others.
+ * @returns `239.69.1.2:5004`; null in every other role
+ * @source Interface 2, B, Peer
+ */
+export function streamText({ role, mcast, port }: { role: RoleName; mcast: string; port: number }): string | null {
+  return role === 'encoder' && mcast !== '' ? `${mcast}:${port}` : null
+}
+
 const LONGEST_NAME = 64
 const VERSION = /^\d{1,5}\.\d{1,5}\.\d{1,5}(?:[-+][0-9A-Za-z.+-]{1,32})?$/
 /** Two slashes in front would lead to another site. */

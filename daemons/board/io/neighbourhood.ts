@@ -6,8 +6,10 @@ import type { MdnsCounts } from '#kit/net/mdns/mdns.ts'
 import { createPresence } from '#kit/net/mdns/presence.ts'
 import { reachableAddresses } from '#kit/net/own-addresses.ts'
 import type { Part } from '#kit/run/parts.ts'
+import { streamText } from '../core/peer-claim.ts'
 import type { PeerLimits } from '../core/peer-keys.ts'
 import { PeerTable } from '../core/peer-table.ts'
+import type { RoleName } from '../wire/role-name.ts'
 import { createPeerAsker, INSTANCE_HEADER } from './peer-asker.ts'
 
 /** What it is made of. */
@@ -19,7 +21,7 @@ export interface NeighbourhoodOptions {
   version: string
   /** Where HTTP listens; asked for once that is known. */
   port(): number
-  says(): { role: string; name: string; hostname: string }
+  says(): { role: RoleName; name: string; hostname: string; mcast: string; port: number }
   /** Another board came, changed or went. */
   onChange(): void
 }
@@ -43,6 +45,11 @@ export function createNeighbourhood(options: NeighbourhoodOptions): Neighbourhoo
   const presence = createPresence({
     ...options,
     daemon: 'board',
+    says() {
+      const said = options.says()
+      const stream = streamText(said)
+      return stream === null ? said : { ...said, more: { stream } }
+    },
     finding: {
       queryMs: limits.query_ms,
       onHeard: (service) => peers.hear(service),

@@ -19,6 +19,7 @@ export interface Peer {
   port: number
   version: string | null
   role: string
+  stream: string | null
   self: boolean
   state: string
   /** Epoch ms. */

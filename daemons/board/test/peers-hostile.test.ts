@@ -11,7 +11,15 @@ import { announced } from '#kit/test/net/mdns/messages.ts'
 import { peerRoutes } from '../api/peer-routes.ts'
 import { peerRig } from './core/peer-rig.ts'
 
-const SELF = { hostname: 'me', address: '10.0.1.2', port: 80, role: 'serial', name: 'Me', version: '1.0.0' } as const
+const SELF = {
+  hostname: 'me',
+  address: '10.0.1.2',
+  port: 80,
+  role: 'serial',
+  name: 'Me',
+  version: '1.0.0',
+  stream: null,
+} as const
 
 /** A board on a pretended wire; whoever is announced from 10.0.1.66 also answers, whatever it calls itself. */
 async function boardAmongStrangers() {

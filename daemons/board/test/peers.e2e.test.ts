@@ -53,6 +53,14 @@ t.test('B.peers three boards', { skip, timeout: 100_000 }, async (t) => {
     within(t, 15_000, await took(20_000, both), 'both are listed')
   })
 
+  await t.test('one that begins to send says which stream, to itself and to the others', async (t) => {
+    const stream = '239.69.20.4:5006'
+    await two.change({ role: 'encoder', mcast: '239.69.20.4', port: '5006' })
+    const known = async () => (await one.others()).some((peer) => peer.role === 'encoder' && peer.stream === stream)
+    within(t, 15_000, await took(20_000, known), 'its stream is known')
+    t.match(await two.peers(), [{ self: true, role: 'encoder', stream }])
+  })
+
   await t.test('one whose address changes is found there', async (t) => {
     lastMachine.move('10.77.0.33')
     const moved = async () => {

@@ -22,9 +22,9 @@ export interface PresenceOptions {
   port(): number
   /**
    * What it is called, and what it does; looked at again every now and then. `hostname` is that of the machine unless
-   * given.
+   * given; `more` are texts that this kind of daemon alone has.
    */
-  says(): { role: string; name: string; hostname?: string }
+  says(): { role: string; name: string; hostname?: string; more?: Readonly<Record<string, string>> }
   finding?: Finding
 }
 
@@ -52,8 +52,8 @@ export function createPresence(options: PresenceOptions): Presence {
     config: config.mdns,
     listenHost: parseListen(config.http.listen).host,
     announcement() {
-      const { role, name, hostname = machineName() } = says()
-      const text = { role, name: plainText(name, LONGEST_TEXT), version, path: '/' }
+      const { role, name, hostname = machineName(), more } = says()
+      const text = { role, name: plainText(name, LONGEST_TEXT), version, path: '/', ...more }
       return { instance, hostname, port: port(), text }
     },
     ...(finding ? { finding } : {}),

@@ -12,6 +12,7 @@ const self = {
   role: 'serial',
   name: 'Lobby',
   version: '1.0.0',
+  stream: null,
 } as const
 const found: FoundPeer = {
   ...{ id: 'board-2._plantroom._tcp.local', host: 'hall.local', address: '10.0.0.2', port: 8080, from: '10.0.0.2' },
@@ -37,6 +38,10 @@ t.test('B.peers this board is first, then every other board found', async (t) =>
       ...{ self: false, state: 'unreachable', last_heard_at: 2000, last_answer_at: 1000 },
     },
   ])
+})
+
+t.test('B.peers this board names the stream that it sends, as it does every other board', async (t) => {
+  t.match(answer({ role: 'encoder', stream: '239.69.1.9:5004' }, []), [{ self: true, stream: '239.69.1.9:5004' }])
 })
 
 t.test('a board without an address gives its name, one with IPv6 alone its brackets', async (t) => {

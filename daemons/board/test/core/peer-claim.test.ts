@@ -1,7 +1,7 @@
 /** Tests of core/peer-claim.ts. */
 import fc from 'fast-check'
 import t from 'tap'
-import { claimOf, isSameClaim } from '../../core/peer-claim.ts'
+import { claimOf, isSameClaim, streamText } from '../../core/peer-claim.ts'
 import { heard } from './peer-rig.ts'
 
 const claimed = (texts: Record<string, string>, more = {}) => claimOf(heard(2, { texts, ...more }))
@@ -11,6 +11,13 @@ t.test('B.peers has what a board says of itself', async (t) => {
     ...{ role: 'encoder', name: 'Board 2', host: 'b2.local', port: 80, reach: ['10.0.0.2'], from: '10.0.0.2' },
     ...{ version: '1.2.3-rc.1', path: '/x', stream: '239.69.1.2:5004' },
   })
+})
+
+t.test('B.peers an encoder says which stream it sends, and is understood; no other role does', async (t) => {
+  const sends = { role: 'encoder', mcast: '239.69.1.2', port: 5004 } as const
+  t.equal(claimed({ role: 'encoder', stream: streamText(sends) ?? '' })?.stream, '239.69.1.2:5004')
+  t.equal(streamText({ ...sends, mcast: '' }), null)
+  for (const role of ['decoder', 'serial', 'usbip'] as const) t.equal(streamText({ ...sends, role }), null, role)
 })
 
 t.test('is a board in one of the four roles, or none', async (t) => {
