@@ -95,7 +95,8 @@ class KeptClock implements PtpClock {
       state: this.#state,
       text: this.#text(),
       offset_ns: isFollowing ? (this.#course.offsetNs() ?? null) : null,
-      path_delay_ns: isFollowing ? (current?.pathDelayNs ?? null) : null,
+      // ptp4l says 0 until it has measured it; what it measures is in fractions of a nanosecond.
+      path_delay_ns: isFollowing ? current?.pathDelayNs || null : null,
       rate_ppm: ratePpb === undefined ? null : ratePpb / 1000,
       grandmaster: this.#grandmaster() ?? null,
       clock_id: own?.clock ?? null,

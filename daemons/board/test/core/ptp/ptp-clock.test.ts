@@ -43,6 +43,16 @@ t.test('a master that is heard is locked to within three seconds, and named', as
   t.same(rig.ptp.refClock(), PTP(OTHER))
 })
 
+t.test('a path that is not measured yet is not known, and is not 0', async (t) => {
+  const rig = ptpRig()
+  rig.ptp4l.hear()
+  rig.ptp4l.listener.answer({ kind: 'current', stepsRemoved: 1, pathDelayNs: 0 })
+  rig.clock.advance(3000)
+  t.match(rig.ptp.view(), { state: 'locked', path_delay_ns: null })
+  rig.ptp4l.listener.answer({ kind: 'current', stepsRemoved: 1, pathDelayNs: 41.5 })
+  t.equal(rig.ptp.view().path_delay_ns, 41.5)
+})
+
 t.test('a master that is announced but tells no time is not locked to', async (t) => {
   const rig = ptpRig()
   rig.ptp4l.hear()
