@@ -1,4 +1,5 @@
 /** A stream as its sender describes it, and whether a board can play it. */
+import { groupFault } from '../multicast-group.ts'
 import type { RefClock } from './ref-clock.ts'
 
 /** Encodings a board sends and plays: 16 or 24 bits, linear, big-endian. @source AES67-2018, 7.1 */
@@ -69,7 +70,8 @@ export function playFault(stream: StreamDescription<string>): string | undefined
   if (frames < 1 || frames * channels * bytes > LONGEST_PAYLOAD)
     return `Its packets would carry ${frames * channels * bytes} bytes of sound. AES67 allows ${LONGEST_PAYLOAD}.`
   if (paths.length > 2) return `It comes on ${paths.length} paths. A board takes two at most.`
-  return undefined
+  const fault = paths.map(({ group }) => groupFault(group)).find((sentence) => sentence !== undefined)
+  return fault && `It is sent where no board listens: ${fault}`
 }
 
 /** Whether a board can play a stream; `playFault` says why not. */

@@ -29,6 +29,11 @@ t.test('what no board can play is said with its reason', async (t) => {
     [{ packetMs: 4 }, /4608 bytes.*1440/],
     [{ packetMs: 0 }, /0 bytes/],
     [{ paths: path ? [path, path, path] : [] }, /3 paths/],
+    [
+      { paths: path ? [{ ...path, group: '10.20.4.31' }] : [] },
+      /sent where no board listens: 10\.20\.4\.31 is no mult/,
+    ],
+    [{ paths: path ? [path, { ...path, group: '224.0.1.129' }] : [] }, /224\.0\.1\.129 is given to other protocols/],
   ]
   for (const [difference, sentence] of rows) {
     t.match(playFault({ ...stream, ...difference }), sentence)
