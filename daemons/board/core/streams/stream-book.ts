@@ -67,9 +67,13 @@ interface Entry {
   takenMs: number
   firstHeardAt: number
   lastHeardAt: number
+  /** Other versions that were read in this second. */
+  changes: number
 }
 
 const SWEEP_MS = 1000
+/** Versions of one stream that are read in a second: a description is made anew once or twice where its clock changes. */
+const MOST_CHANGES = 4
 /** Heard again this long after the first time counts; sooner it may be a packet that the network doubled. */
 const CONFIRM_MS = 2000
 /** An older version heard this soon after a newer one was under way for longer. Later, its sender began anew. */
@@ -89,6 +93,8 @@ export class StreamBook {
   readonly #refused: Record<StreamRefusal, number> = { unreadable: 0, flood: 0, sender_full: 0, full: 0 }
   readonly #sweeping: Timer
   #budget: number
+  /** Other versions that were read in this second, of all streams. */
+  #changes = 0
 
   constructor(options: StreamBookOptions) {
     this.#options = options
@@ -144,10 +150,13 @@ export class StreamBook {
 
   #sweep(): void {
     this.#budget = this.#options.bounds.newPerSecond
+    this.#changes = 0
     const nowMs = this.#options.clock.monotonicMs()
-    for (const entry of this.#entries.values())
+    for (const entry of this.#entries.values()) {
+      entry.changes = 0
       for (const [by, rhythm] of entry.voices)
         if (rhythm.isOver(nowMs) || entry.leaving.has(by)) this.#silence(entry, by)
+    }
   }
 
   #silence(entry: Entry, by: HeardBy): void {
@@ -163,7 +172,8 @@ export class StreamBook {
     const isKnownVoice = word.by.every((by) => entry.voices.has(by))
     this.#hear(entry, word, nowMs)
     const isNews = !word.isRepeated && word.sdp !== entry.sdp
-    const stream = isNews && this.#isToBeTaken(entry, named, isKnownVoice) && this.#streamOf(word.sdp)
+    const stream =
+      isNews && this.#isToBeTaken(entry, named, isKnownVoice) && this.#mayChange(entry) && this.#streamOf(word.sdp)
     if (stream) Object.assign(entry, { stream, sdp: word.sdp, takenMs: nowMs })
     if (stream || !isKnownVoice) this.#options.onChange()
   }
@@ -173,6 +183,17 @@ export class StreamBook {
     const [known, told] = [BigInt(entry.stream.version), BigInt(named.version)]
     if (told === known) return isKnownVoice && entry.voices.size === 1
     return told > known || this.#options.clock.monotonicMs() - entry.takenMs > LATE_MS
+  }
+
+  /** A sender that tells another version in each packet is no sender: its latest is taken when it has come to rest. */
+  #mayChange(entry: Entry): boolean {
+    if (this.#changes >= this.#options.bounds.newPerSecond || entry.changes >= MOST_CHANGES) {
+      this.#refused.flood++
+      return false
+    }
+    this.#changes++
+    entry.changes++
+    return true
   }
 
   #meet(key: string, word: StreamWord): void {
@@ -188,7 +209,7 @@ export class StreamBook {
     if (!stream) return
     if (this.#entries.size >= bounds.most && !this.#makeRoom(count)) return void this.#refused.full++
     const at = clock.epochMs()
-    const times = { metMs: nowMs, takenMs: nowMs, firstHeardAt: at, lastHeardAt: at }
+    const times = { metMs: nowMs, takenMs: nowMs, firstHeardAt: at, lastHeardAt: at, changes: 0 }
     const entry: Entry = { key, from, hash, stream, sdp, voices: new Map(), leaving: new Set(), isConfirmed, ...times }
     this.#entries.set(key, entry)
     this.#hear(entry, word, nowMs)

@@ -12,6 +12,8 @@ const LONGEST_TEXT = 120
 const MOST_PATHS = 8
 /** Formats that a medium may offer; senders offer one. Each is looked up in all lines. */
 const MOST_FORMATS = 16
+/** Media that are looked at; senders have one or two, or a few of video before them. */
+const MOST_MEDIA = 8
 
 /**
  * What stands with the session goes for each of its media that says nothing else. Of several media the first that a
@@ -25,7 +27,11 @@ const MOST_FORMATS = 16
 export function readSdp(text: string): StreamDescription<string> {
   const { media, session } = sectionsOf(text)
   const { origin, sessionId, version } = originOf(session)
-  const found = media.map((section) => mediumOf(session, section)).filter((medium) => medium !== undefined)
+  const shared = { section: session, refClock: refClockOf(session), filters: filtersOf(session) }
+  const found = media
+    .slice(0, MOST_MEDIA)
+    .map((section) => mediumOf(shared, section))
+    .filter((medium) => medium !== undefined)
   if (found.length === 0)
     throw new Fault('sdp_no_stream', 'the description has no audio that is sent over IPv4 and RTP')
   const common = {
@@ -89,7 +95,15 @@ function originIn(line: string): SdpOrigin | undefined {
   return { sessionId, version, origin: parseIpv4(address) === undefined ? '' : address }
 }
 
-function mediumOf(session: SdpSection, medium: SdpSection): Medium | undefined {
+/** What stands with the session, read once: a hostile one has it by the hundred lines, and as many media. */
+interface Shared {
+  section: SdpSection
+  refClock: RefClock | undefined
+  filters: readonly SourceFilter[]
+}
+
+function mediumOf(shared: Shared, medium: SdpSection): Medium | undefined {
+  const { section: session } = shared
   const [, port, formats = ''] =
     /^audio +(\d{1,5})(?:\/\d+)? +RTP\/AVPF?((?: +\d{1,3})+)$/i.exec(medium.fields.get('m') ?? '') ?? []
   const connection = connectionOf(medium.fields.get('c') ?? session.fields.get('c') ?? '')
@@ -100,11 +114,15 @@ function mediumOf(session: SdpSection, medium: SdpSection): Medium | undefined {
   const attribute = (name: string) => attributeValue(medium, name) ?? attributeValue(session, name)
   return {
     mid: attributeValue(medium, 'mid') ?? '',
-    path: { ...connection, port: number, source: sourceOf(session, medium, connection.group) },
+    path: {
+      ...connection,
+      port: number,
+      source: sourceOf([...filtersOf(medium), ...shared.filters], connection.group),
+    },
     sound: {
       ...format,
       packetMs: packetMsOf(format.sampleRate, attribute),
-      refClock: refClockOf(medium) ?? refClockOf(session) ?? null,
+      refClock: refClockOf(medium) ?? shared.refClock ?? null,
       mediaOffset: mediaOffsetOf(attribute),
     },
   }
@@ -126,19 +144,29 @@ const STATIC_FORMATS: ReadonlyMap<number, Omit<Format, 'payloadType'>> = new Map
 
 /** The first format that says how it is encoded in linear samples, else the first that says it at all. */
 function formatOf(medium: SdpSection, payloadTypes: readonly number[]): Format | undefined {
-  const formats = payloadTypes.map((payloadType) => rtpmapOf(medium, payloadType)).filter((one) => one !== undefined)
+  const mapped = rtpmapsOf(medium)
+  const formats = payloadTypes
+    .map((payloadType) => mapped.get(payloadType) ?? staticOf(payloadType))
+    .filter((one) => one !== undefined)
   return formats.find(({ encoding }) => encoding === 'L24' || encoding === 'L16') ?? formats[0]
 }
 
-function rtpmapOf(medium: SdpSection, payloadType: number): Format | undefined {
-  if (payloadType > 127) return undefined
-  for (const { name, value } of medium.attributes) {
+/** By payload type; of several for one the first. */
+function rtpmapsOf({ attributes }: SdpSection): Map<number, Format> {
+  const formats = new Map<number, Format>()
+  for (const { name, value } of attributes) {
     if (name !== 'rtpmap') continue
     const [, type, encoding, rate, channels = '1'] =
       /^(\d{1,3}) +([\w.+-]{1,32}) *\/ *(\d{1,6})(?: *\/ *(\d{1,3}))?$/.exec(value) ?? []
-    if (encoding === undefined || Number(type) !== payloadType || !Number(rate) || !Number(channels)) continue
-    return { payloadType, encoding: encoding.toUpperCase(), sampleRate: Number(rate), channels: Number(channels) }
+    const payloadType = Number(type)
+    if (encoding === undefined || payloadType > 127 || !Number(rate) || !Number(channels)) continue
+    const format = { encoding: encoding.toUpperCase(), sampleRate: Number(rate), channels: Number(channels) }
+    if (!formats.has(payloadType)) formats.set(payloadType, { payloadType, ...format })
   }
+  return formats
+}
+
+function staticOf(payloadType: number): Format | undefined {
   const known = STATIC_FORMATS.get(payloadType)
   return known && { payloadType, ...known }
 }
@@ -165,18 +193,28 @@ function mediaOffsetOf(attribute: (name: string) => string | undefined): number 
   return offset <= 0xffff_ffff ? offset : null
 }
 
-/** The one source that is let in. A list of several, or of what is kept out, does not tell who sends. */
-function sourceOf(session: SdpSection, medium: SdpSection, group: string): string | null {
-  for (const { attributes } of [medium, session])
-    for (const { name, value } of attributes) {
-      if (name !== 'source-filter') continue
-      const [, destination, sources = ''] = /^incl +IN +(?:IP4|\*) +(\S+)((?: +\S+)+)$/i.exec(value) ?? []
-      if (destination !== group && destination !== '*') continue
-      const [source = '', ...more] = sources.trim().split(/ +/)
-      const isOne = more.length === 0 && parseIpv4(source) !== undefined && !isGroup(source)
-      return isOne ? source : null
-    }
-  return null
+interface SourceFilter {
+  /** A group, or `*` for every one. */
+  destination: string
+  /** The one source that is let in. A list of several, or of what is kept out, does not tell who sends. */
+  source: string | null
+}
+
+function filtersOf({ attributes }: SdpSection): SourceFilter[] {
+  return attributes.flatMap(({ name, value }) => {
+    if (name !== 'source-filter') return []
+    const [, destination, sources = ''] = /^incl +IN +(?:IP4|\*) +(\S+)((?: +\S+)+)$/i.exec(value) ?? []
+    if (destination === undefined) return []
+    const [source = '', ...more] = sources.trim().split(/ +/)
+    const isOne = more.length === 0 && parseIpv4(source) !== undefined && !isGroup(source)
+    return [{ destination, source: isOne ? source : null }]
+  })
+}
+
+/** @param filters those of the medium before those of the session */
+function sourceOf(filters: readonly SourceFilter[], group: string): string | null {
+  const its = filters.find(({ destination }) => destination === group || destination === '*')
+  return its?.source ?? null
 }
 
 /** Names of the media that carry the same packets as one. */

@@ -95,6 +95,28 @@ t.test('a new version takes the place of the old one; one that comes late does n
   t.same(names(streams.list()), ['STAGE-BOX-04 : 2'], 'a sender that began anew counts from 1')
 })
 
+t.test(
+  'a stream that is another in each packet is read a few times a second; at rest it is as it was told last',
+  async (t) => {
+    const { announce, clock, streams } = book()
+    const told = (version: number) => made(7, '10.1.5.20', version).replace('s=', `s=${version} `)
+    for (let version = 1; version <= 1000; version++) announce(told(version), '10.1.5.20')
+    t.equal(streams.refused().flood, 995)
+    t.same(names(streams.list()), ['5 STAGE-BOX-04 : 2'])
+    clock.advance(1000)
+    announce(told(1000), '10.1.5.20')
+    t.same(names(streams.list()), ['1000 STAGE-BOX-04 : 2'])
+  },
+)
+
+t.test('of all streams together no more changes are read in a second than new ones', async (t) => {
+  const { announce, streams } = book({ newPerSecond: 20 })
+  for (let number = 0; number < 12; number++) announce(made(number), '10.1.5.20')
+  for (let version = 2; version < 5; version++)
+    for (let number = 0; number < 12; number++) announce(made(number, '10.1.5.20', version), '10.1.5.20')
+  t.equal(streams.refused().flood, 3 * 12 - 20)
+})
+
 t.test('a description that was fetched before a change does not undo it, and keeps the stream', async (t) => {
   const { announce, clock, streams } = book()
   const fetched = made(7, '10.1.5.20', 3)

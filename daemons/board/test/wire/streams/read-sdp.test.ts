@@ -199,3 +199,20 @@ t.test('of formats by the thousand, each to be looked up in hundreds of lines, t
   t.match(readSdp(offer(16)), { payloadType: 112 })
   t.throws(() => readSdp(offer(17)), { code: 'sdp_no_stream' })
 })
+
+t.test(
+  'media by the hundred, each to be compared with hundreds of lines of the session, cost no more than few',
+  async (t) => {
+    const hostile = (line: string) => {
+      const head = `v=0\r\no=- 1 1 IN IP4 10.20.4.12\r\ns=x\r\nc=IN IP4 239.69.10.4/32\r\n`
+      const media = 'm=audio 1 RTP/AVP 10\r\n'.repeat(180)
+      return head + line.repeat(Math.floor((8190 - head.length - media.length) / line.length)) + media
+    }
+    const texts = ['a=ts-refclk:x\r\n', 'a=source-filter: incl IN IP4 * 1 2\r\n', 'a=group:DUP x\r\n'].map(hostile)
+    for (const text of texts) t.match(readSdp(text), { encoding: 'L16', channels: 2 })
+    const beganMs = process.cpuUsage().user / 1000
+    for (let round = 0; round < 100; round++) for (const text of texts) readSdp(text)
+    const eachMs = (process.cpuUsage().user / 1000 - beganMs) / 300
+    t.ok(eachMs < 2.5, `${eachMs.toFixed(2)} ms each`)
+  },
+)
