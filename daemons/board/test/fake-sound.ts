@@ -189,6 +189,7 @@ export function fakeStreams(): HeardStream[] {
     ttl: 32,
     mclk_offset: 0,
     dup: null,
+    from: '10.20.4.12',
     source_specific: false,
     not_playable: null,
     sdp: '',

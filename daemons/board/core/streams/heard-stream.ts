@@ -17,6 +17,8 @@ export interface HeardStream {
   source: string
   /** Where the description was made. */
   origin: string
+  /** Address that told of it: its sender's own word, or somebody else's. */
+  from: string
   /** `L24`, `L16`, or what else it is. */
   encoding: string
   channels: number
@@ -42,8 +44,8 @@ export interface HeardStream {
   sdp: string
 }
 
-/** How, when and in which words a stream was heard of. */
-export type Hearsay = Pick<HeardStream, 'id' | 'heard_by' | 'first_heard_at' | 'last_heard_at' | 'sdp'>
+/** How, from whom, when and in which words a stream was heard of. */
+export type Hearsay = Pick<HeardStream, 'id' | 'from' | 'heard_by' | 'first_heard_at' | 'last_heard_at' | 'sdp'>
 
 /** @param stream has at least one path */
 export function heardStreamOf(stream: StreamDescription<string>, hearsay: Hearsay): HeardStream {

@@ -268,10 +268,8 @@ function keyOf(from: string, { origin, sessionId }: SdpOrigin): string {
 
 function shown({ firstHeardAt, from, key, lastHeardAt, sdp, stream, voices }: Entry): HeardStream {
   const origin = isUsable(stream.origin) ? stream.origin : from
-  return heardStreamOf(
-    { ...stream, origin },
-    { id: key, heard_by: [...voices.keys()].sort(), first_heard_at: firstHeardAt, last_heard_at: lastHeardAt, sdp },
-  )
+  const times = { first_heard_at: firstHeardAt, last_heard_at: lastHeardAt }
+  return heardStreamOf({ ...stream, origin }, { id: key, from, heard_by: [...voices.keys()].sort(), ...times, sdp })
 }
 
 /** Senders that do not know their address write none, or that of every machine. */

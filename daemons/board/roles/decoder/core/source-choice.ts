@@ -34,7 +34,8 @@ export function senderOf(stream: HeardStream, mcast: string, port: number): stri
 }
 
 /**
- * The announcement of what is played: that of the sender, or the only one.
+ * The announcement of what is played: that of the sender, or the only one. What somebody else tells of a sender counts
+ * where the sender itself tells nothing: anybody may tell anything of anybody.
  * @param streams those that come on the group and port
  * @param sender null while nobody is chosen and nobody is heard
  */
@@ -44,8 +45,14 @@ export function announcementOf(
   sender: string | null,
 ): HeardStream | null {
   const its = streams.filter((stream) => senderOf(stream, at.mcast, at.port) === sender)
+  const own = its.filter((stream) => isOwnWord(stream))
   // Of several by one sender the newest counts: it may have begun anew under another session.
-  const newest = its.sort((one, other) => other.last_heard_at - one.last_heard_at)[0]
+  const newest = (own.length > 0 ? own : its).sort((one, other) => other.last_heard_at - one.last_heard_at)[0]
   if (newest !== undefined) return newest
   return sender === null && streams.length === 1 ? (streams[0] ?? null) : null
+}
+
+/** Whether a stream is announced from where it is sent, by either path. */
+function isOwnWord({ dup, from, source }: HeardStream): boolean {
+  return from === source || from === dup?.source
 }

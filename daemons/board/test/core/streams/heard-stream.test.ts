@@ -12,7 +12,14 @@ const stream: StreamDescription<string> = {
   ],
   mediaOffset: 7,
 }
-const hearsay = { id: 'x', heard_by: ['sap' as const], first_heard_at: 1, last_heard_at: 2, sdp: 'v=0' }
+const hearsay = {
+  id: 'x',
+  from: '10.0.0.8',
+  heard_by: ['sap' as const],
+  first_heard_at: 1,
+  last_heard_at: 2,
+  sdp: 'v=0',
+}
 
 t.test('a stream is shown with its two paths, its clock and who sends it', async (t) => {
   t.match(heardStreamOf(stream, hearsay), {
@@ -21,6 +28,7 @@ t.test('a stream is shown with its two paths, its clock and who sends it', async
     port: 5004,
     source: '10.0.0.8',
     origin: '10.0.0.7',
+    from: '10.0.0.8',
     source_specific: true,
     dup: { mcast: '232.1.2.7', port: 5006, source: '10.0.1.8' },
     refclk: { kind: 'ptp', grandmaster: '39-A7-94-FF-FE-07-CB-D0', domain: 0 },

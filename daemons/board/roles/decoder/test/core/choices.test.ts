@@ -45,6 +45,13 @@ t.test('the announcement of a sender is its own, the newest where it has several
   t.equal(announcementOf([mine], AT, '10.20.4.99'), null)
 })
 
+t.test('what somebody else says of a sender does not count where the sender says it itself', async (t) => {
+  const mine = heardStream({ last_heard_at: 5 })
+  const forged = heardStream({ id: 'x by 10.20.4.66', from: '10.20.4.66', encoding: 'L16', last_heard_at: 9 })
+  t.equal(announcementOf([forged, mine], AT, '10.20.4.12'), mine)
+  t.equal(announcementOf([forged], AT, '10.20.4.12'), forged, 'a directory tells of streams that say nothing')
+})
+
 t.test('each of two paths has its own sender', async (t) => {
   const both = heardStream({ dup: { mcast: '239.70.10.4', port: 5004, source: '10.21.4.12' } })
   t.equal(senderOf(both, '239.69.10.4', 5004), '10.20.4.12')

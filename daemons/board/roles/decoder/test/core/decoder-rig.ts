@@ -65,6 +65,7 @@ export function heardStream(change: Partial<HeardStream> = {}): HeardStream {
     port: 5004,
     source: '10.20.4.12',
     origin: '10.20.4.12',
+    from: '10.20.4.12',
     encoding: 'L24',
     channels: 2,
     sample_rate: 48_000,
