@@ -5,6 +5,7 @@ import type { Ptp } from '../../core/ptp/ptp.ts'
 import type { RoleHouse, RoleWorld } from '../../core/role.ts'
 import { audioSourceOf } from '../../core/sound/audio-source.ts'
 import { secondGroupFault } from '../../core/sound/encoder-keys.ts'
+import { createLastAddresses, type PathAddresses, pathAddresses } from '../../core/sound/path-addresses.ts'
 import type { OwnStream } from '../../core/streams/own-session.ts'
 import type { SharedClock } from '../../io/sound/audio-clock.ts'
 import { listCards } from '../../io/sound/cards.ts'
@@ -38,9 +39,10 @@ export function assembleEncoder(world: RoleWorld, needs: EncoderNeeds): RoleHous
   const { channels, encoding, name, packet_ms: packetMs } = stream
   const groups = [stream, ...(stream.dup ? [stream.dup] : [])].map(({ mcast, port }) => ({ group: mcast, port }))
   const addresses = () => addressesOf(config, groups.length)
+  const lastAddresses = createLastAddresses()
   const paths = groups.map((group) => ({ ...group, ttl: config.ttl }))
   const facts = { name, paths, payloadType: config.payload_type, encoding, channels, packetMs }
-  const announcing = announce(() => ifAny(addresses, (known) => ownStream(facts, known, ptp.refClock())))
+  const announcing = announce(() => ifAny(addresses, (now) => ownStream(facts, lastAddresses(now), ptp.refClock())))
   const framesPerPacket = framesOf({ packetMs, sampleRate: SAMPLE_RATE })
   const opener = createGstFeeds({
     ...{ clock, audio, limits: config, groups, addresses, cards: listCards },
@@ -76,13 +78,13 @@ function streamOf({ config, settings }: EncoderNeeds): StreamSettings {
 }
 
 /** Of the interface of each path, as they are now. */
-function addressesOf(config: BoardConfig['audio'], paths: number): string[] {
+function addressesOf(config: BoardConfig['audio'], paths: number): PathAddresses {
   const names = [config.interface, config.second_interface || config.interface]
-  return names.slice(0, paths).map((name) => interfaceAddress(name))
+  return pathAddresses(names.slice(0, paths), (name) => interfaceAddress(name))
 }
 
 /** What can be made of addresses where there are any: without a network there is no stream to make known. */
-function ifAny<Result>(addresses: () => string[], make: (known: string[]) => Result): Result | undefined {
+function ifAny<Result>(addresses: () => PathAddresses, make: (now: PathAddresses) => Result): Result | undefined {
   try {
     return make(addresses())
   } catch {

@@ -34,6 +34,8 @@ export interface ReceptionFacts {
   otherAddress: string | null
   /** Since the last packet that could be played, or since the stream was chosen, in ms. */
   silentMs: number
+  /** The same of each path, since its receiver was opened. */
+  pathsSilentMs: readonly number[]
   hasHeard: boolean
   /** Since a packet brought sound, in ms. */
   soundlessMs: number

@@ -192,6 +192,7 @@ export class Decoder {
         otherAddress: reception.otherAddress,
         sender: reception.sender,
         silentMs: reception.silentMs,
+        pathsSilentMs: reception.pathsSilentMs,
         hasHeard: reception.hasHeard,
         soundlessMs: reception.soundlessMs,
         wildAgeMs: reception.wildAgeMs,

@@ -104,6 +104,8 @@ export interface Receiver {
   /** Names it to the output. */
   readonly id: number
   stats(): ReceptionStats
+  /** A path whose network was away when this was opened has one now: a receiver that is opened anew hears it too. */
+  hasNewPath(): boolean
   setLinkMs(linkMs: number): void
   close(): void
 }

@@ -47,6 +47,9 @@ export class Reception {
   #soundMs: number | null = null
   #wildMs: number | null = null
   #openedMs: number
+  #begunMs: number
+  /** When packets came by each path of the receiver. */
+  #pathMs: (number | undefined)[] = []
   #packetMs: number | null = null
   #otherMs: number | null = null
   #otherAddress: string | null = null
@@ -55,6 +58,7 @@ export class Reception {
   constructor(clock: Clock) {
     this.#clock = clock
     this.#openedMs = clock.monotonicMs()
+    this.#begunMs = this.#openedMs
     this.#minute = createLastMinute(clock, ['received', 'lost', 'late'])
   }
 
@@ -64,6 +68,8 @@ export class Reception {
     this.#stats = null
     this.#grown = NOTHING
     this.#received = 0
+    this.#begunMs = this.#clock.monotonicMs()
+    this.#pathMs = []
     if (!isOther) return
     this.#openedMs = this.#clock.monotonicMs()
     this.#packetMs = null
@@ -79,8 +85,12 @@ export class Reception {
   look(stats: ReceptionStats): void {
     const was = this.#stats === null ? NOTHING : totalsOf(this.#stats)
     this.#grown = combined(totalsOf(stats), was, (now, before) => now - before)
-    this.#stats = stats
     const nowMs = this.#clock.monotonicMs()
+    const before = this.paths
+    stats.paths.forEach(({ packets }, at) => {
+      if (packets > (before[at]?.packets ?? 0)) this.#pathMs[at] = nowMs
+    })
+    this.#stats = stats
     if (this.#grown.packets > 0) this.#packetMs = nowMs
     const other = stats.paths.find(({ wrongSourceAddress }) => wrongSourceAddress !== null)?.wrongSourceAddress
     if (this.#grown.wrong_source > 0 && other) this.hearOther(other)
@@ -130,6 +140,12 @@ export class Reception {
   /** Since a packet of the sender came, in ms; since the stream was chosen where none has. */
   get silentMs(): number {
     return this.#clock.monotonicMs() - (this.#packetMs ?? this.#openedMs)
+  }
+
+  /** Since a packet came by each path, in ms; since the receiver was opened where none has. */
+  get pathsSilentMs(): readonly number[] {
+    const nowMs = this.#clock.monotonicMs()
+    return this.paths.map((_, at) => nowMs - (this.#pathMs[at] ?? this.#begunMs))
   }
 
   /** Whether a packet of this stream has ever come. */

@@ -1,6 +1,7 @@
 /** The links of the chain that are about the stream: chosen, arriving, from the right sender, as expected, whole. */
 import type { Judgement } from '../../../core/sound/check.ts'
-import type { DecoderFacts } from './decoder-facts.ts'
+import type { DecoderFacts, ReceptionFacts } from './decoder-facts.ts'
+import type { Tuning } from './ports.ts'
 
 /** A group and its port, as people write them. */
 export function placeOf({ mcast, port }: { mcast: string; port: number }): string {
@@ -25,10 +26,12 @@ export function streamJudgement({ route, announcement, announced }: DecoderFacts
   return { state: 'ok', code: 'not_announced', text: `Nobody announces ${placeOf(route)}; it is played as it comes.` }
 }
 
-export function packetsJudgement({ route, reception, tuningFault }: DecoderFacts): Judgement {
+export function packetsJudgement({ route, reception, tuning, tuningFault }: DecoderFacts): Judgement {
   if (tuningFault !== null) return { state: 'fault', code: tuningFault.code, text: tuningFault.message }
   const { silentMs, senderGoneMs, hasHeard, otherAgeMs, formatAgeMs } = reception
   const comes = (ageMs: number | null) => ageMs !== null && ageMs < senderGoneMs
+  const lonely = silentMs < senderGoneMs && hasHeard ? silentPath(reception, tuning) : undefined
+  if (lonely !== undefined) return { state: 'warn', code: 'one_path', text: lonely }
   // What comes from others, or does not fit, comes: the next links have that to say.
   if (silentMs < senderGoneMs ? hasHeard : comes(otherAgeMs) || comes(formatAgeMs))
     return { state: 'ok', code: null, text: arriving(reception.packetMs, reception.channels) }
@@ -40,6 +43,15 @@ export function packetsJudgement({ route, reception, tuningFault }: DecoderFacts
     ? `No packet has come to ${placeOf(route)} for ${seconds} s: the sender has stopped, or the network does not carry it.`
     : `No packet comes to ${placeOf(route)}, for ${seconds} s now: nobody sends, or a switch does not pass multicast on.`
   return { state: 'fault', code: 'no_packets', text }
+}
+
+/** Of two paths the one that brings nothing: who has two wants to know before the other one goes as well. */
+function silentPath({ pathsSilentMs, senderGoneMs }: ReceptionFacts, tuning: Tuning | null): string | undefined {
+  const at = pathsSilentMs.findIndex((ms) => ms >= senderGoneMs)
+  const path = tuning?.paths[at]
+  if (path === undefined || pathsSilentMs.length < 2) return undefined
+  const place = placeOf({ mcast: path.group, port: path.port })
+  return `Nothing comes to ${place}, for ${seconds1(pathsSilentMs[at] ?? 0)} s now: the other path carries the sound alone.`
 }
 
 export function senderJudgement({ announced, reception, route, tuning }: DecoderFacts): Judgement {

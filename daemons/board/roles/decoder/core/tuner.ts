@@ -121,7 +121,8 @@ export class Tuner {
       this.#transitMs = stats.transitMs ?? this.#transitMs
     }
     const idleMs = Math.min(this.reception.silentMs, this.#parts.clock.monotonicMs() - this.#openedMs)
-    if (this.#route.mcast !== '' && idleMs >= this.#parts.times.reopenMs) this.#drop({ isOther: false })
+    const isDeaf = this.#route.mcast !== '' && idleMs >= this.#parts.times.reopenMs
+    if (isDeaf || this.#open?.receiver.hasNewPath() === true) this.#drop({ isOther: false })
     this.retune()
     this.#lookForStrangers()
   }
@@ -142,7 +143,7 @@ export class Tuner {
       streams: streams.find(this.#route.mcast, this.#route.port),
       clock: this.#ownClock(),
       networks: this.#parts.networks(),
-      heard: { sender: this.sender, held: this.#held(), transitMs: this.#transitMs },
+      heard: { sender: this.#senderOfRoute(), held: this.#held(), transitMs: this.#transitMs },
       former: this.reception.soundlessMs < this.#parts.times.senderGoneMs ? this.#announced : null,
     })
     this.#plan = plan
@@ -188,6 +189,13 @@ export class Tuner {
     const { mcast, port } = this.#route
     const paths = this.#open?.tuning.paths ?? []
     return paths.find((path) => path.group === mcast && path.port === port)?.source ?? null
+  }
+
+  /** A stream of two paths goes on while one of them brings it: then the sender of the route has not gone. */
+  #senderOfRoute(): string | null {
+    const { sender } = this
+    const hasTwoPaths = (this.#open?.tuning.paths.length ?? 0) > 1
+    return sender !== null && hasTwoPaths ? (this.#held() ?? sender) : sender
   }
 
   #follow({ receiver, tuning }: Open, next: Tuning): void {

@@ -6,6 +6,7 @@ import {
   type Receiver as NativeReceiver,
   openReceiver,
 } from '#native/node-gst/index.ts'
+import { pathAddresses } from '../../../core/sound/path-addresses.ts'
 import { createRecoveredClock } from '../../../core/sound/recovered-clock.ts'
 import { interfaceAddress } from '../../../io/sound/interface-address.ts'
 import type { ArrivalSpread, PathCounts, Receiver, ReceiverOpener, ReceptionStats, Tuning } from '../core/ports.ts'
@@ -37,10 +38,12 @@ export function createReceiverOpener(world: ReceiverWorld): ReceiverOpener {
 }
 
 function openByClock(world: ReceiverWorld, tuning: Tuning): Receiver {
-  const receiver = openAt(world, tuning, world.audio)
+  const opened = openAt(world, tuning, world.audio)
+  const { receiver } = opened
   return {
     id: receiver.id,
-    stats: () => ({ ...statsOf(receiver, receiver.takeArrivals(), { world, tuning }), senderPpm: null }),
+    stats: () => ({ ...statsOf(opened, receiver.takeArrivals(), { world, tuning }), senderPpm: null }),
+    hasNewPath: opened.hasNewPath,
     setLinkMs: (linkMs) => receiver.setLink(nsOf(linkMs)),
     close: () => receiver.close(),
   }
@@ -50,16 +53,18 @@ function openByClock(world: ReceiverWorld, tuning: Tuning): Receiver {
 function openByArrival(world: ReceiverWorld, tuning: Tuning): Receiver {
   const clock = createAudioClock()
   const recovered = createRecoveredClock()
-  const receiver = openAt(world, tuning, clock)
+  const opened = openAt(world, tuning, clock)
+  const { receiver } = opened
   return {
     id: receiver.id,
+    hasNewPath: opened.hasNewPath,
     stats() {
       const arrivals = receiver.takeArrivals()
       const { anchors } = receiver.stats()
       const { monotonicNs: nowNs } = clock.read()
       const calibration = recovered.look({ nowNs, fastest: arrivals?.fastest ?? null, anchors })
       if (calibration !== null) clock.calibrate(calibration)
-      return { ...statsOf(receiver, arrivals, { world, tuning }), senderPpm: recovered.ratePpm() }
+      return { ...statsOf(opened, arrivals, { world, tuning }), senderPpm: recovered.ratePpm() }
     },
     setLinkMs: (linkMs) => receiver.setLink(nsOf(linkMs)),
     close() {
@@ -69,23 +74,44 @@ function openByArrival(world: ReceiverWorld, tuning: Tuning): Receiver {
   }
 }
 
+/** A receiver of those paths that have a network. */
+interface Opened {
+  receiver: NativeReceiver
+  /** Which path of the tuning each of its own is. */
+  places: readonly number[]
+  hasNewPath(): boolean
+}
+
 /** @throws Fault `no_interface`, `receiver_failed` */
-function openAt(world: ReceiverWorld, tuning: Tuning, clock: AudioClock): NativeReceiver {
+function openAt(world: ReceiverWorld, tuning: Tuning, clock: AudioClock): Opened {
   const { concealPackets, interfaces, realtimePriority, receiveBufferBytes, senderGoneMs } = world
   const { channels, encoding, linkMs, mediaOffset, payloadType, roomMs, sync } = tuning
-  const paths = tuning.paths.map((path, index) => ({
-    ...path,
-    interfaceAddress: interfaceAddress(interfaces[index] || interfaces[0]),
-  }))
+  const names = tuning.paths.map((_, at) => interfaces[at] || interfaces[0])
+  const addresses = pathAddresses(names, interfaceAddress)
+  const places = [...names.keys()].filter((at) => addresses[at] !== null)
+  const paths = tuning.paths
+    .map((path, at) => ({ ...path, interfaceAddress: addresses[at] ?? '' }))
+    .filter((_, at) => places.includes(at))
   try {
-    return openReceiver({
+    const receiver = openReceiver({
       ...{ clock, sync, paths, encoding, channels, payloadType, mediaOffset, concealPackets, receiveBufferBytes },
       ...{ senderGoneMs, realtimePriority, linkNs: nsOf(linkMs), ringMs: roomMs },
     })
+    const lacking = names.filter((_, at) => !places.includes(at))
+    return { receiver, places, hasNewPath: () => lacking.some(hasAddress) }
   } catch (cause) {
     const { code = '', message } = cause as NodeJS.ErrnoException
     const groups = paths.map(({ group, port }) => `${group}:${port}`).join(' and ')
     throw new Fault('receiver_failed', `${groups} cannot be received: ${code === '' ? message : code}.`, { cause })
+  }
+}
+
+function hasAddress(name: string): boolean {
+  try {
+    return interfaceAddress(name) !== ''
+  } catch (fault) {
+    if (fault instanceof Fault) return false
+    throw fault
   }
 }
 
@@ -99,7 +125,7 @@ function transitOf({ audio }: ReceiverWorld, { mediaOffset }: Tuning, { monotoni
 }
 
 function statsOf(
-  receiver: NativeReceiver,
+  { places, receiver }: Opened,
   arrivals: Arrivals | null,
   { tuning, world }: { world: ReceiverWorld; tuning: Tuning },
 ): Omit<ReceptionStats, 'senderPpm'> {
@@ -108,13 +134,22 @@ function statsOf(
   const told = paths.find(({ payloadType }) => payloadType !== null)
   return {
     ...{ channels, concealed, glitches, late, lost, wild, received: packets },
-    paths: paths.map(pathOf),
+    paths: tuning.paths.map((_, at) => {
+      const path = paths[places.indexOf(at)]
+      return path === undefined ? NOTHING_CAME : pathOf(path)
+    }),
     packetMs: framesPerPacket === null ? null : framesPerPacket / 48,
     payloadType: told?.payloadType ?? null,
     frameBytes: told?.seenFrameBytes ?? null,
     arrival: arrivals && spreadOf(arrivals),
     transitMs: last && transitOf(world, tuning, last),
   }
+}
+
+/** By a path that has no network. */
+const NOTHING_CAME: PathCounts = {
+  ...{ packets: 0, bytes: 0, lost: 0, late: 0, duplicate: 0, reordered: 0, malformed: 0 },
+  ...{ wrongSource: 0, wrongSourceAddress: null, wrongFormat: 0, sender: null },
 }
 
 function pathOf(path: Stats['paths'][number]): PathCounts {

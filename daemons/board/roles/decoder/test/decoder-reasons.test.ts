@@ -96,6 +96,23 @@ t.test('ST 2022-7 what one of two paths loses comes by the other, sample for sam
   t.ok(jumps.length <= 1, `${jumps.length} jumps`)
 })
 
+for (const [which, change] of [
+  ['second', { second_interface: 'none-0' }],
+  ['first', { interface: 'none-0', second_interface: 'lo' }],
+] as const)
+  t.test(`ST 2022-7 without the ${which} of its two networks a stream is heard by the other`, { skip }, async (t) => {
+    const [group, second] = ['239.69.191.9', '239.69.191.10']
+    const dup = { mcast: second, port: PORT, source: '127.0.0.1' }
+    const { play, view } = await decoderHere(t, [announced(group, { dup })], { sink: 'null', ...change })
+    await sends(t, group, { to: [group, second].map((each) => ({ group: each, port: PORT })) })
+    await play(group)
+    await until('it plays', () => view().playing && view().counters.packets > 100)
+    const [heard, away] = which === 'second' ? [0, 1] : [1, 0]
+    const { paths } = view().counters
+    t.match(paths[heard], { mcast: [group, second][heard], sender: '127.0.0.1', lost: 0 })
+    t.match(paths[away], { mcast: [group, second][away], sender: null, packets: 0 })
+  })
+
 t.test('an output that cannot be opened is said by its name, and all else is there', { skip }, async (t) => {
   const group = '239.69.191.7'
   const card = await decoderHere(t, [announced(group)], { sink: 'hw:29' })

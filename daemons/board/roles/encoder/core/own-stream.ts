@@ -1,5 +1,6 @@
 /** The stream of a board, as far as the board knows it: its description but for the session, which announcing it adds. */
 import type { RefClock } from '../../../core/ptp/ptp.ts'
+import type { PathAddresses } from '../../../core/sound/path-addresses.ts'
 import type { OwnStream } from '../../../core/streams/own-session.ts'
 import { SAMPLE_RATE } from '../../../wire/streams/stream-description.ts'
 
@@ -14,16 +15,19 @@ export interface StreamFacts {
   packetMs: number
 }
 
-/** @param addresses of the interfaces of the paths, in their order */
-export function ownStream(facts: StreamFacts, addresses: readonly string[], refClock: RefClock): OwnStream {
+/** @param addresses of the paths; one that never had any is none of the stream */
+export function ownStream(facts: StreamFacts, addresses: PathAddresses, refClock: RefClock): OwnStream {
   const { paths, ...rest } = facts
-  const isDoubled = paths.length > 1
+  const known = paths
+    .map((path, at) => ({ ...path, source: addresses[at] ?? null }))
+    .filter(({ source }) => source !== null)
+  const isDoubled = known.length > 1
   return {
     ...rest,
     info: '',
-    origin: addresses[0] ?? '',
+    origin: known[0]?.source ?? '',
     // Receivers tell the two ways of a doubled stream apart by who sends.
-    paths: paths.map((path, index) => ({ ...path, source: isDoubled ? (addresses[index] ?? null) : null })),
+    paths: isDoubled ? known : known.map((path) => ({ ...path, source: null })),
     sampleRate: SAMPLE_RATE,
     refClock,
     // Timestamps count from the epoch of the clock. RFC 7273 5.3

@@ -7,6 +7,7 @@ import type { AudioSource } from '../../../core/sound/audio-source.ts'
 import { sourceName } from '../../../core/sound/audio-source.ts'
 import { chooseCard } from '../../../core/sound/card-choice.ts'
 import { createCardSteering } from '../../../core/sound/card-steering.ts'
+import { hasMoved, type PathAddresses } from '../../../core/sound/path-addresses.ts'
 import { realtimeView } from '../../../io/sound/realtime-text.ts'
 import type { SoundCard } from '../../../wire/sound/sound-cards.ts'
 import { type FeedSource, feedDescription } from '../core/feed-description.ts'
@@ -38,9 +39,9 @@ export interface GstFeedsParts {
   groups: readonly { group: string; port: number }[]
   /**
    * Of the interfaces of the groups, in their order.
-   * @throws Fault `no_interface`
+   * @throws Fault `no_interface` where none has one
    */
-  addresses(): readonly string[]
+  addresses(): PathAddresses
   cards(): Promise<readonly SoundCard[]>
 }
 
@@ -53,7 +54,7 @@ const LEAD_MS = 5
 export function createGstFeeds(parts: GstFeedsParts): FeedOpener {
   const { audio, clock, limits, stream } = parts
   let sender: Sender | undefined
-  let boundTo = ''
+  let boundTo: PathAddresses = []
   /** What senders have sent that are closed. */
   let past: SentFacts | undefined
 
@@ -67,21 +68,18 @@ export function createGstFeeds(parts: GstFeedsParts): FeedOpener {
   function senderNow(): Sender {
     if (parts.refusal !== undefined) throw new Fault('sender_failed', `audio.second_group: ${parts.refusal}`)
     const addresses = parts.addresses()
-    if (sender !== undefined && boundTo === addresses.join()) return sender
+    if (sender !== undefined && !hasMoved(boundTo, addresses)) return sender
     const { dscp, ttl } = limits
-    const paths = parts.groups.map((group, index) => ({
-      ...group,
-      interfaceAddress: addresses[index] ?? '',
-      ttl,
-      dscp,
-    }))
+    const paths = parts.groups
+      .map((group, at) => ({ ...group, interfaceAddress: addresses[at] ?? '', ttl, dscp }))
+      .filter(({ interfaceAddress }) => interfaceAddress !== '')
     letGo()
     const ssrc = randomBytes(SSRC_BYTES).readUInt32BE()
     const options = { clock: audio, paths, ...stream, payloadType: limits.payload_type, ssrc }
     sender = asFault('sender_failed', 'The stream cannot be sent', () =>
       openSender({ ...options, mostLateMs: limits.late_ms }),
     )
-    boundTo = addresses.join()
+    boundTo = addresses
     return sender
   }
 
@@ -98,7 +96,7 @@ export function createGstFeeds(parts: GstFeedsParts): FeedOpener {
     sent: () => (sender === undefined ? null : together(past, sentFacts(sender))),
     hasMoved() {
       try {
-        return sender !== undefined && boundTo !== parts.addresses().join()
+        return sender !== undefined && hasMoved(boundTo, parts.addresses())
       } catch {
         return false // without an address there is nowhere to move to
       }

@@ -91,6 +91,7 @@ export interface FakeReceiver {
   tuning: Tuning
   linkMs: number
   stats: ReceptionStats
+  hasNewPath: boolean
   isClosed: boolean
 }
 
@@ -101,11 +102,19 @@ function fakeReceivers() {
     open(tuning) {
       if (receiving.refuses) throw receiving.refuses
       const id = receivers.length + 1
-      const receiver = { id, tuning, linkMs: tuning.linkMs, stats: receptionStats(), isClosed: false }
+      const receiver = {
+        id,
+        tuning,
+        linkMs: tuning.linkMs,
+        stats: receptionStats(),
+        hasNewPath: false,
+        isClosed: false,
+      }
       receivers.push(receiver)
       return {
         id,
         stats: () => receiver.stats,
+        hasNewPath: () => receiver.hasNewPath,
         setLinkMs(linkMs) {
           receiver.linkMs = linkMs
         },
@@ -129,6 +138,8 @@ export function fakeOutput() {
     refuses: '',
     /** What it dies of before it is open; empty where it lives. */
     diesAtOnce: '',
+    /** What it waits for before it is open. */
+    opensAfter: undefined as Promise<void> | undefined,
     underruns: 0,
     skippedMs: 0,
     events: { level() {}, died() {} } as OutputEvents,

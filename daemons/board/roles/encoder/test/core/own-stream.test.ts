@@ -48,3 +48,12 @@ t.test('packets of an eighth of a millisecond have six frames', async (t) => {
   t.match(text, /a=ptime:0\.125\r\n/)
   t.match(text, /a=framecount:6\r\n/)
 })
+
+t.test('ST 2022-7 a path that never had a network is none of the stream, whichever of the two', async (t) => {
+  const second = { group: '239.69.11.4', port: 5004, ttl: 32 }
+  const doubled = { ...facts, paths: [path, second] }
+  t.match(heardOf(doubled, ['10.20.4.12', null], PTP), { origin: '10.20.4.12', paths: [{ ...path, source: null }] })
+  const other = heardOf(doubled, [null, '10.21.4.12'], PTP)
+  t.match(other, { origin: '10.21.4.12', paths: [{ ...second, source: null }] })
+  t.equal(other.paths.length, 1)
+})

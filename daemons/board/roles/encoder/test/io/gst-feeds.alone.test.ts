@@ -30,13 +30,15 @@ const limits = {
   card_look_ms: 1000,
 }
 
+type Group = GstFeedsParts['groups'][number]
+
 /** Feeds into a stream on loopback, and what it carries. */
-async function rig(t: Test, change: Partial<GstFeedsParts> = {}) {
+async function rig(t: Test, { second, ...change }: Partial<GstFeedsParts> & { second?: Group } = {}) {
   const caught = await catchPackets(t, GROUP)
   const opener = createGstFeeds({
     ...{ clock: systemClock, audio: createAudioClock(), limits },
     stream: { encoding: 'L24', channels: 2, framesPerPacket: 48 },
-    groups: [{ group: GROUP, port: caught.port }],
+    groups: [{ group: GROUP, port: caught.port }, ...(second ? [second] : [])],
     addresses: () => ['127.0.0.1'],
     cards: async () => [],
     ...change,
@@ -179,4 +181,26 @@ t.test('a machine with another address sends from that one', { skip }, async (t)
   await until(packets.length + 10)
   t.ok((opener.sent()?.packets ?? 0) > before + 10, 'what was sent before is counted')
   t.not(packets.at(-1)?.ssrc, packets[0]?.ssrc, 'a new sender is a new source. RFC 3550 8.2')
+})
+
+t.test('ST 2022-7 of two networks one is enough, and the other is sent to once it is there', { skip }, async (t) => {
+  let second: string | null = null
+  const other = await catchPackets(t, '239.69.183.2')
+  const { open, opener, packets, until } = await rig(t, {
+    addresses: () => ['127.0.0.1', second],
+    second: { group: '239.69.183.2', port: other.port },
+  })
+  const feed = await open({ kind: 'tone' })
+  await until(20)
+  t.ok(packets.length >= 20)
+  t.match(opener.sent(), { errors: 0, error: null })
+  t.equal(other.packets.length, 0)
+  second = '127.0.0.1'
+  t.equal(opener.hasMoved(), true)
+  await feed.close()
+  await open({ kind: 'tone' })
+  await other.until(20)
+  t.ok(other.packets.length >= 20)
+  second = null
+  t.equal(opener.hasMoved(), false, 'a plug that is pulled is waited for')
 })
