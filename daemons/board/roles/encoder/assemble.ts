@@ -53,6 +53,7 @@ export function assembleEncoder(world: RoleWorld, needs: EncoderNeeds): RoleHous
     ...{ clock, log, opener, ptp, announcing, onChange, limits: config },
     source: audioSourceOf(settings.audio_device === '' ? config.source : settings.audio_device),
     stream: { channels, packetMs },
+    isSapWanted: settings.sap,
     own: (promise) => parts.own(promise, 'encoder'),
   })
   parts.add({ name: 'encoder', start: () => encoder.start(), stop: () => encoder.stop(), stopDeadlineMs: STOP_MS })

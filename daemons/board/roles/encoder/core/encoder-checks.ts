@@ -27,6 +27,8 @@ export interface EncoderFacts {
   /** Of the last second; null before there was one. */
   lastSecond: { packets: number; errors: number } | null
   announced: { sap: boolean; last_at: number | null; rtsp: boolean }
+  /** Of the settings; `announced.sap` is whether it can be. */
+  isSapWanted: boolean
 }
 
 /** Nothing sent for so long is an interruption and no late packet. */
@@ -83,7 +85,7 @@ function sendingJudgement({ lastSecond, packetMs, sent }: EncoderFacts): Judgeme
     return { state: 'fault', code: 'nothing_sent', text: 'Nothing goes out: the source gives no sound.' }
   const { packets, errors } = lastSecond
   const why = sent.error === null ? '' : `: ${sent.error}`
-  if (errors > 0 && errors >= packets)
+  if (errors > 0 && packets === 0)
     return { state: 'fault', code: 'not_sent', text: `The network takes none of the packets${why}.` }
   if (errors > 0)
     return {
@@ -101,10 +103,14 @@ function sendingJudgement({ lastSecond, packetMs, sent }: EncoderFacts): Judgeme
   return ok(`${packets} packets a second, none refused.`)
 }
 
-function announcedJudgement({ announced: { last_at: lastAt, rtsp, sap } }: EncoderFacts): Judgement {
+function announcedJudgement({ announced: { last_at: lastAt, rtsp, sap }, isSapWanted }: EncoderFacts): Judgement {
   const ways = [...(sap ? ['SAP'] : []), ...(rtsp ? ['RTSP'] : [])]
-  if (ways.length === 0) return ok('Announced nowhere: SAP is off in the settings.', 'not_announced')
   if (sap && lastAt === null)
     return { state: 'warn', code: 'not_announced', text: 'No announcement could be sent yet.' }
+  if (isSapWanted && !sap) {
+    const text = `No announcement goes out over SAP: the network takes none.${rtsp ? ' It is found by RTSP.' : ''}`
+    return { state: 'warn', code: 'not_announced', text }
+  }
+  if (ways.length === 0) return ok('Announced nowhere: SAP is off in the settings.', 'not_announced')
   return ok(`By ${ways.join(' and ')}.`)
 }

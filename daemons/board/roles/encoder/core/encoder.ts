@@ -37,6 +37,8 @@ export interface EncoderParts {
   source: AudioSource
   ptp: Ptp
   announcing: Announcing
+  /** The setting `sap`. */
+  isSapWanted: boolean
   stream: { channels: number; packetMs: number }
   limits: EncoderLimits
   own(promise: Promise<unknown>): void
@@ -81,7 +83,7 @@ export class Encoder {
   }
 
   checks(): Check<EncoderCheckName>[] {
-    const { announcing, limits, ptp, stream } = this.parts
+    const { announcing, isSapWanted, limits, ptp, stream } = this.parts
     const { name, source, state, fault } = this.care
     return encoderChecks({
       source: { name, kind: source.kind, state, fault },
@@ -93,6 +95,7 @@ export class Encoder {
       sent: this.sent(),
       lastSecond: this.#lastSecond,
       announced: announcing.view(),
+      isSapWanted,
     })
   }
 

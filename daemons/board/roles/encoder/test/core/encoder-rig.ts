@@ -32,6 +32,8 @@ export async function settled(): Promise<void> {
 interface Known {
   /** What the next source fails with; undefined: it opens. */
   failure: Fault | undefined
+  /** What the next source waits for before it is open. */
+  opensAfter: Promise<void> | undefined
   ptp: PtpView
   sent: SentFacts | null
   hasMoved: boolean
@@ -42,11 +44,12 @@ interface Known {
   sdp: string | undefined
 }
 
-export function encoderRig(source: AudioSource = { kind: 'alsa', name: 'hw:1' }) {
+export function encoderRig(source: AudioSource = { kind: 'alsa', name: 'hw:1' }, isSapWanted = true) {
   const clock = fakeClock()
   const seen: string[] = []
   const known: Known = {
     failure: undefined,
+    opensAfter: undefined,
     ptp: ptpView(),
     sent: null,
     hasMoved: false,
@@ -59,7 +62,7 @@ export function encoderRig(source: AudioSource = { kind: 'alsa', name: 'hw:1' })
   const parts: EncoderParts = {
     ...{ clock, log: silentLog, opener: fakeOpener(known, seen), source, ptp: fakePtp(known) },
     announcing: { changed: () => void seen.push('announce'), sdp: () => known.sdp, view: () => known.announced },
-    stream: { channels: 2, packetMs: 1 },
+    ...{ stream: { channels: 2, packetMs: 1 }, isSapWanted },
     limits: { silence_db: -70, silence_s: 60, tone_s: 600, card_retry_ms: 500, card_retry_most_ms: 5000 },
     own: (promise) => void promise,
     onChange() {},
@@ -90,6 +93,7 @@ function fakeOpener(known: Known, seen: string[]): FeedOpener {
   return {
     async open(wanted, events) {
       seen.push(`open ${wanted.kind}`)
+      await known.opensAfter
       if (known.failure !== undefined) throw known.failure
       known.events = events
       known.sent ??= sentFacts()

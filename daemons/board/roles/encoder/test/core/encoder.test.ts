@@ -114,10 +114,13 @@ t.test('says what the network does not take', async (t) => {
   known.sent = sentFacts({ packets: 1997, errors: 1003, error })
   await seconds(1, 0)
   t.match(check('sending'), { state: 'fault', code: 'not_sent' })
-  known.sent = sentFacts({ packets: 1997, errors: 1003, idleMs: 1500 })
+  known.sent = sentFacts({ packets: 1997, errors: 2003, error })
+  await seconds(1, 1000)
+  t.match(check('sending'), { state: 'warn', code: 'some_not_sent' }, 'of two networks one is away')
+  known.sent = sentFacts({ packets: 2997, errors: 2003, idleMs: 1500 })
   await seconds(1, 0)
   t.match(check('sending'), { state: 'fault', code: 'nothing_sent' })
-  known.sent = sentFacts({ packets: 2997, errors: 1003, lateUs: { p50: 10, p99: 1800, max: 4000 } })
+  known.sent = sentFacts({ packets: 3997, errors: 2003, lateUs: { p50: 10, p99: 1800, max: 4000 } })
   await seconds(1)
   t.match(check('sending'), { state: 'warn', code: 'late', text: /1\.8 ms late/ })
 })
@@ -129,8 +132,21 @@ t.test('says how it is announced', async (t) => {
   t.match(check('announced'), { state: 'ok', text: 'By SAP and RTSP.' })
   known.announced = { sap: true, last_at: null, rtsp: false }
   t.match(check('announced'), { state: 'warn' })
+  known.announced = { sap: false, last_at: 1, rtsp: true }
+  t.match(check('announced'), {
+    state: 'warn',
+    code: 'not_announced',
+    text: /over SAP: the network takes none\. .* RTSP\.$/,
+  })
   known.announced = { sap: false, last_at: null, rtsp: false }
-  t.match(check('announced'), { state: 'ok', code: 'not_announced', text: /SAP is off/ })
+  t.match(check('announced'), { state: 'warn', code: 'not_announced', text: /the network takes none\.$/ })
+  const off = encoderRig(undefined, false)
+  await off.encoder.start()
+  await off.seconds(1)
+  off.known.announced = { sap: false, last_at: null, rtsp: false }
+  t.match(off.check('announced'), { state: 'ok', code: 'not_announced', text: /SAP is off/ })
+  off.known.announced = { sap: false, last_at: null, rtsp: true }
+  t.match(off.check('announced'), { state: 'ok', code: null, text: 'By RTSP.' })
 })
 
 t.test('a tone takes the place of the source, for a while', async (t) => {
