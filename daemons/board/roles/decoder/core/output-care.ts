@@ -4,6 +4,7 @@ import type { Clock, Timer } from '#kit/clock.ts'
 import { type Fault, faultOf } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
 import type { Meters } from '../../../core/role.ts'
+import { atMost } from '../../../core/sound/at-most.ts'
 import { createLastMinute } from './last-minute.ts'
 import { nextOutputState, type OutputEvent, type OutputState } from './output-state-table.ts'
 import type { Output, OutputFacts, OutputOpener } from './ports.ts'
@@ -20,6 +21,9 @@ export interface OutputCareParts {
   own(promise: Promise<unknown>): void
   onChange(): void
 }
+
+/** A pipe that nobody reads, and a card that hangs, must not keep the board from its page. */
+const MOST_WAIT_MS = 2000
 
 /** Softer than this is silence: a 16-bit sample cannot tell it from nothing. */
 const SILENCE_DB = -96
@@ -100,15 +104,15 @@ export class OutputCare {
     return this.#meters
   }
 
-  /** For how long nothing but silence has been played, in ms; null where nothing was ever played. */
+  /** For how long what is listened to has been nothing but silence, in ms; null where nothing of it was ever played. */
   get silenceMs(): number | null {
     return this.#loudMs === null ? null : this.#parts.clock.monotonicMs() - this.#loudMs
   }
 
-  /** Makes it for the first time; one that cannot be made is tried again later. */
-  start(): Promise<void> {
+  /** Makes it for the first time; one that cannot be made is tried again later, one that takes long is not waited for. */
+  async start(): Promise<void> {
     this.#opening = this.#open()
-    return this.#opening
+    await atMost(this.#parts.clock, MOST_WAIT_MS, this.#opening)
   }
 
   async close(): Promise<void> {

@@ -4,6 +4,7 @@ import type { Clock, Timer } from '#kit/clock.ts'
 import { type Fault, faultOf } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
 import { createTurn } from '#kit/turn.ts'
+import { atMost } from '../../../core/sound/at-most.ts'
 import { type AudioSource, sourceName } from '../../../core/sound/audio-source.ts'
 import { type FeedEvent, type FeedState, nextFeedState } from './feed-state-table.ts'
 import type { Feed, FeedOpener } from './ports.ts'
@@ -20,6 +21,9 @@ export interface FeedCareParts {
   own(promise: Promise<unknown>): void
   onChange(): void
 }
+
+/** A pipe that nobody writes to, and a share that is away, must not keep the board from its page. */
+const MOST_WAIT_MS = 2000
 
 export class FeedCare {
   readonly #parts: FeedCareParts
@@ -68,9 +72,13 @@ export class FeedCare {
     return this.#restarts
   }
 
-  /** Opens it for the first time; one that cannot be opened is tried again later. */
+  /** Opens it for the first time; one that cannot be opened is tried again later, one that takes long is not waited for. */
   start(): Promise<void> {
-    return this.#inTurn(() => this.#open())
+    return atMost(
+      this.#parts.clock,
+      MOST_WAIT_MS,
+      this.#inTurn(() => this.#open()),
+    )
   }
 
   /** Another source from now on. */

@@ -149,6 +149,7 @@ export function fakeOutput() {
     kind: 'alsa',
     async open(events) {
       output.opened += 1
+      await output.opensAfter
       if (output.refuses !== '') throw new Error(output.refuses)
       output.events = events
       if (output.diesAtOnce !== '') events.died(output.diesAtOnce)

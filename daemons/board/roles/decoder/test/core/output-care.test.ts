@@ -122,3 +122,18 @@ t.test('an output that stands still without a word is made anew', async (t) => {
   await clock.run(500)
   t.match(care, { state: 'playing', restarts: 1 })
 })
+
+t.test('an output that takes long to open is not waited for, and is heard when it is open', async (t) => {
+  const { care, clock, output } = careHere()
+  const hang = Promise.withResolvers<void>()
+  output.opensAfter = hang.promise
+  care.listen(7)
+  const started = care.start()
+  await clock.run(2000)
+  await started
+  t.match(care, { state: 'starting', fault: null })
+  hang.resolve()
+  await clock.run(1)
+  t.match(care, { state: 'playing' })
+  t.equal(output.listensTo, 7)
+})

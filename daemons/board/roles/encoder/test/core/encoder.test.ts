@@ -233,3 +233,16 @@ t.test('a board that stops while a source is being opened lets go of it', async 
   t.same(seen, ['open alsa', 'close alsa', 'end'])
   t.equal(encoder.care.state, 'closed')
 })
+
+t.test('a source that takes long to open is not waited for, and is sent when it is open', async (t) => {
+  const { clock, encoder, known } = encoderRig()
+  const hang = Promise.withResolvers<void>()
+  known.opensAfter = hang.promise
+  const started = encoder.start()
+  await clock.run(2000)
+  await started
+  t.match(encoderVerdict(encoder, stream), { state: 'busy', text: 'hw:1 is being opened.' })
+  hang.resolve()
+  await settled()
+  t.equal(encoder.care.state, 'sending')
+})
