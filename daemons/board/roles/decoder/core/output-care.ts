@@ -126,10 +126,13 @@ export class OutputCare {
   listen(receiverId: number): void {
     if (receiverId === this.#receiverId) return
     this.#receiverId = receiverId
+    // What was heard of another stream, or of none, says nothing of this one.
+    this.#loudMs = null
     this.#output?.listen(receiverId)
   }
 
   setGain(gain: number): void {
+    if (this.#gain === 0) this.#loudMs = null
     this.#gain = gain
     this.#output?.setGain(gain)
   }
@@ -205,8 +208,9 @@ export class OutputCare {
     this.#stillLooks = 0
     this.#meters = meters
     this.#loudMs ??= this.#parts.clock.monotonicMs()
-    if (meters.peak_db.some((peak) => peak !== null && peak > SILENCE_DB))
-      this.#loudMs = this.#parts.clock.monotonicMs()
+    // Levels are of what is played: how soft the volume makes it is no word about the stream.
+    const softestDb = SILENCE_DB + Math.min(0, 20 * Math.log10(this.#gain))
+    if (meters.peak_db.some((peak) => peak !== null && peak > softestDb)) this.#loudMs = this.#parts.clock.monotonicMs()
     for (const hear of this.#listeners) hear(meters)
   }
 }
