@@ -1,18 +1,22 @@
 /** What Prometheus is told of a decoder. */
 import type { Metrics } from '#kit/http/metrics.ts'
 import type { Decoder } from '../core/decoder.ts'
-import { totalNames } from '../core/reception.ts'
+import { type TotalName, totalNames } from '../core/reception.ts'
 
 /** @param metrics gains counts by kind, and gauges of what plays, how packets arrive, and how the output goes */
 export function measureDecoder(metrics: Metrics, decoder: Decoder): void {
   const now = (value: number | null | undefined) =>
     value === null || value === undefined ? [] : [{ labels: {}, value }]
+  const most = new Map<TotalName, number>()
+  /** A packet that was counted as lost and came after all is taken back; to Prometheus a count that falls began anew. */
+  const grown = (kind: TotalName) => {
+    const value = Math.max(most.get(kind) ?? 0, decoder.tuner.reception.totals[kind])
+    most.set(kind, value)
+    return value
+  }
   metrics.counts(
     { name: 'decoder_events_total', help: 'packets and what befell them, by kind', labels: ['kind'] },
-    () => {
-      const { totals } = decoder.tuner.reception
-      return totalNames.filter((kind) => kind !== 'bytes').map((kind) => ({ labels: { kind }, value: totals[kind] }))
-    },
+    () => totalNames.filter((kind) => kind !== 'bytes').map((kind) => ({ labels: { kind }, value: grown(kind) })),
   )
   metrics.counts({ name: 'decoder_bytes_total', help: 'bytes of sound that came in' }, () =>
     now(decoder.tuner.reception.totals.bytes),

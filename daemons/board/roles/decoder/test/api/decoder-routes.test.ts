@@ -75,3 +75,19 @@ t.test('Prometheus is told of packets, the chain, and the volume', async (t) => 
   t.match(text, 'plantroom_decoder_jitter_seconds{quantile="0.99"} 0.00002')
   t.match(text, 'plantroom_decoder_volume_db 0')
 })
+
+t.test('what was counted as lost and came after all takes nothing back from Prometheus', async (t) => {
+  const { call, rig } = await routesHere()
+  const metrics = createMetrics({ process: false })
+  measureDecoder(metrics, rig.decoder)
+  await call('POST', '/api/route', { mcast: '239.69.10.4', port: '5004' })
+  for (const [lost, told] of [
+    [7, 7],
+    [5, 7],
+    [8, 8],
+  ] as const) {
+    rig.receiver().stats = { ...rig.receiver().stats, lost }
+    await rig.hear()
+    t.match(await metrics.text(), `plantroom_decoder_events_total{kind="lost"} ${told}\n`)
+  }
+})
