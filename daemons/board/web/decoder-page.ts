@@ -90,7 +90,7 @@ function counted({ counters, arrival, output }: DecoderState): VNode {
   const rows = Object.entries(COUNTED).map(
     ([name, label]) => [label, count(counters[name as keyof typeof COUNTED])] as const,
   )
-  return html`<section class="panel" aria-label="Counted"><header><h2>Counted</h2><span class="faint">since it plays this</span></header>${readTable(
+  return html`<section class="panel" aria-label="Counted"><header><h2>Counted</h2><span class="faint">since the board started</span></header>${readTable(
     [
       ...rows,
       ['Jitter, 99 %', unit(msOfUs(arrival?.jitter_p99_us), 'ms')],

@@ -84,7 +84,7 @@ function Stream({ encoder }: { encoder: EncoderState }): VNode {
 function announcedText({ announced: { sap, last_at: lastAt, rtsp } }: EncoderState): Child {
   const way = (lit: Lit, words: string): VNode => html`<span class="way">${lamp(lit)}${words}</span>`
   const when = lastAt === null ? '' : `, ${sinceText(lastAt, daemonNow(), zone.value)}`
-  return html`${way(sap ? 'ok' : 'off', sap ? `SAP${when}` : 'SAP is off')} ${way(rtsp ? 'ok' : 'off', rtsp ? 'RTSP' : 'RTSP is off')}`
+  return html`${way(sap ? 'ok' : 'off', sap ? `SAP${when}` : 'not by SAP')} ${way(rtsp ? 'ok' : 'off', rtsp ? 'RTSP' : 'not by RTSP')}`
 }
 
 function counted({ sent, capture_ms: captureMs, realtime }: EncoderState): VNode {
