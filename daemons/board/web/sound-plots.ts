@@ -85,10 +85,11 @@ function afterText(leftUs: number | null | undefined, linkMs: number | null): st
 
 /** Arrivals against the link offset; null where nothing came in the whole hour. */
 export function arrivalFacts(history: HistoryView, linkMs: number | null): PlotFacts | null {
-  const { earliest_us: earliest, latest_us: latest, middle_us: middle, lost } = history.series
+  const { earliest_us: earliest, latest_us: latest, link_us: links, lost, middle_us: middle } = history.series
   if (!earliest || !latest || linkMs === null || latest.every((each) => each === null)) return null
+  // What was left is of the link offset of its second: one that was changed moves no packet of the past.
   const after = (points: Points): (number | null)[] =>
-    points.map((left) => (left === null ? null : linkMs - left / 1000))
+    points.map((left, at) => (left === null ? null : ((links?.[at] ?? linkMs * 1000) - left) / 1000))
   const traces = [
     { name: 'latest', points: after(latest), kind: 'read' as const },
     { name: 'earliest', points: after(earliest), kind: 'read' as const },

@@ -108,6 +108,18 @@ t.test('plots draw arrivals as time since sending, and nothing where nothing was
   t.same([arrivalFacts(empty, 5), spacingFacts(empty), clockFacts(empty)], [null, null, null])
 })
 
+t.test('an arrival of the past stays where it was when the link offset is changed', async (t) => {
+  const series = { latest_us: [3000, 43_000], earliest_us: [4000, 44_000], link_us: [5000, 45_000] }
+  const facts = arrivalFacts({ ...fakeHistory(), series }, 45)
+  t.same(
+    facts?.traces.map(({ points }) => points),
+    [
+      [2, 2],
+      [1, 1],
+    ],
+  )
+})
+
 t.test('an encoder counts the decoders that say they play it, and says how many said nothing', async (t) => {
   const decoder = (sender: string | null) => soundOf({ decoder: { ...fakeDecoder(), sender } })
   const board = (sound: ReturnType<typeof soundOf>): FarBoard => ({

@@ -19,6 +19,7 @@ export const decoderSeries = [
   'earliest_us',
   'latest_us',
   'middle_us',
+  'link_us',
   'ptp_offset_ns',
   'ptp_path_delay_ns',
   'sender_ppm',
@@ -35,11 +36,13 @@ export interface SecondSources {
   reception: Reception
   ptp: Pick<Ptp, 'view'>
   output(): OutputFacts | null
+  /** What arrivals were measured against; null while nothing is received. */
+  linkMs(): number | null
   peakDb(): number | null
 }
 
 /** Gathers looks, of which there are several a second, into seconds. */
-export function createSeconds({ reception, ptp, output, peakDb }: SecondSources) {
+export function createSeconds({ reception, ptp, output, linkMs, peakDb }: SecondSources) {
   let before: ReceptionTotals = reception.totals
   let spread: ArrivalSpread | null = null
   let second: ArrivalSpread | null = null
@@ -62,6 +65,7 @@ export function createSeconds({ reception, ptp, output, peakDb }: SecondSources)
       second = spread
       spread = null
       const { offset_ns, path_delay_ns } = ptp.view()
+      const link = linkMs()
       return {
         ...counts,
         jitter_p50_us: second?.jitterP50Us ?? null,
@@ -70,6 +74,7 @@ export function createSeconds({ reception, ptp, output, peakDb }: SecondSources)
         earliest_us: second?.earliestUs ?? null,
         latest_us: second?.latestUs ?? null,
         middle_us: second === null ? null : second.earliestUs - second.jitterP50Us,
+        link_us: link === null ? null : Math.round(link * 1000),
         ptp_offset_ns: offset_ns,
         ptp_path_delay_ns: path_delay_ns,
         sender_ppm: stats?.senderPpm ?? null,

@@ -105,6 +105,7 @@ export class Decoder {
       reception: this.tuner.reception,
       ptp,
       output: () => this.#facts,
+      linkMs: () => this.tuner.tuning?.linkMs ?? null,
       peakDb: () => loudest(this.output.meters),
     })
   }

@@ -80,6 +80,7 @@ t.test('each second goes into the hour: counts of that second, the ends of arriv
   t.same(series.packets, [1000, 1000])
   t.same(series.latest_us, [8000, -500])
   t.same(series.earliest_us, [9000, 9000])
+  t.same(series.link_us, [10_000, 10_000])
   t.same(series.jitter_max_us, [30, 9000])
   t.same(series.ptp_offset_ns, [38, 38])
   t.same(series.drift_ppm, [12.5, 12.5])
