@@ -29,6 +29,8 @@ export interface RtspServerOptions {
 }
 
 const BOUNDS = { headBytes: 4096, bodyBytes: 4096 }
+/** Requests of one client in a second: a player makes four to begin with, and then one now and then. */
+const MOST_PER_SECOND = 20
 /** Between an answer that is the last and the end, so that it is read. */
 const LINGER_MS = 500
 
@@ -94,7 +96,10 @@ export class RtspServer {
       return
     }
     this.#clients.set(socket, host)
-    const talk = new Talk(socket, this.#options, () => void this.#described++)
+    const talk = new Talk(socket, this.#options, {
+      described: () => void this.#described++,
+      flooded: () => void this.#turnedAway++,
+    })
     socket.on('close', () => {
       talk.end()
       this.#clients.delete(socket)
@@ -102,18 +107,28 @@ export class RtspServer {
   }
 }
 
+/** What happens while a client talks. */
+interface TalkEvents {
+  described(): void
+  /** It asked more than anybody has to, and was let go of. */
+  flooded(): void
+}
+
 /** One client: its requests one after the other. */
 class Talk {
   readonly #socket: Socket
   readonly #options: RtspServerOptions
-  readonly #onDescribed: () => void
+  readonly #events: TalkEvents
   #pending: Buffer<ArrayBufferLike> = Buffer.alloc(0)
   #deadline: Timer | undefined
+  /** The second that it is, and what was asked in it. */
+  #second = 0
+  #asked = 0
 
-  constructor(socket: Socket, options: RtspServerOptions, onDescribed: () => void) {
+  constructor(socket: Socket, options: RtspServerOptions, events: TalkEvents) {
     this.#socket = socket
     this.#options = options
-    this.#onDescribed = onDescribed
+    this.#events = events
     this.#allow(options.limits.requestMs)
     socket.on('data', (bytes) => this.#take(bytes))
   }
@@ -134,8 +149,13 @@ class Talk {
     try {
       for (let cut = cutRtsp(this.#pending, BOUNDS); cut; cut = cutRtsp(this.#pending, BOUNDS)) {
         this.#pending = this.#pending.subarray(cut.length)
+        if (this.#isTooMuch()) {
+          this.#events.flooded()
+          this.#socket.destroy()
+          return
+        }
         const { isDescription, text } = answerRtsp(requestOf(cut.message), this.#options.session())
-        if (isDescription) this.#onDescribed()
+        if (isDescription) this.#events.described()
         if (!this.#answer(text)) return
       }
     } catch (error) {
@@ -144,6 +164,14 @@ class Talk {
       return
     }
     if (this.#pending.length === 0) this.#allow(this.#options.limits.idleMs)
+  }
+
+  /** Requests in one piece by the thousand would keep everybody else waiting until the last is answered. */
+  #isTooMuch(): boolean {
+    const second = Math.floor(this.#options.clock.monotonicMs() / 1000)
+    this.#asked = second === this.#second ? this.#asked + 1 : 1
+    this.#second = second
+    return this.#asked > MOST_PER_SECOND
   }
 
   /** A client that does not take its answers is not waited for. */

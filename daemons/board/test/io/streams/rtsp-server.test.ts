@@ -111,6 +111,19 @@ t.test('more clients than there may be, of all and of one address, are closed', 
   await once(first, 'close')
 })
 
+t.test('a client that asks by the hundred at once is let go of after twenty', async (t) => {
+  const server = await serverOf(t, { idleMs: 60_000 })
+  const socket = await opened(t, server.port)
+  const text = readAll(socket)
+  socket.write('DESCRIBE / RTSP/1.0\r\nCSeq: 1\r\n\r\n'.repeat(1000))
+  const answers = (await text).match(/RTSP\/1\.0 200/g)?.length ?? 0
+  t.ok(answers <= 40, `${answers} answers`)
+  // Where a second ends between two pieces of it, the count begins anew.
+  t.ok(server.counts().described <= 40, `${server.counts().described} descriptions`)
+  t.match(server.counts(), { turnedAway: 1 })
+  t.equal(await ask(server.port), session.sdp, 'the next one is answered')
+})
+
 /** A device that answers whatever a test wants it to. */
 async function device(t: Test, answer: (socket: Socket) => void): Promise<number> {
   const sockets = new Set<Socket>()
