@@ -93,7 +93,11 @@ export function createGstFeeds(parts: GstFeedsParts): FeedOpener {
       const playing = { name, feed, channels, events, captureMs, description: feedDescription(feed, format) }
       return await playFeed({ clock, audio, limits }, playing)
     },
-    sent: () => (sender === undefined ? null : together(past, sentFacts(sender))),
+    sent() {
+      if (sender !== undefined) return together(past, sentFacts(sender))
+      // One that could not be opened anew sends nothing; what was sent before it stays counted.
+      return past === undefined ? null : { ...past, idleMs: null, error: null, lateUs: null, spacingUs: null }
+    },
     hasMoved() {
       try {
         return sender !== undefined && hasMoved(boundTo, parts.addresses())

@@ -181,6 +181,11 @@ t.test('a machine with another address sends from that one', { skip }, async (t)
   await until(packets.length + 10)
   t.ok((opener.sent()?.packets ?? 0) > before + 10, 'what was sent before is counted')
   t.not(packets.at(-1)?.ssrc, packets[0]?.ssrc, 'a new sender is a new source. RFC 3550 8.2')
+  const sent = opener.sent()?.packets ?? 0
+  address = '192.0.2.77'
+  await t.rejects(open({ kind: 'tone' }), { code: 'sender_failed' })
+  t.ok((opener.sent()?.packets ?? 0) >= sent, 'also where there is no sender now')
+  t.match(opener.sent(), { idleMs: null, lateUs: null })
 })
 
 t.test('ST 2022-7 of two networks one is enough, and the other is sent to once it is there', { skip }, async (t) => {
