@@ -32,6 +32,8 @@ export interface ReceptionFacts {
   sender: string | null
   /** Who else sends to the group, as far as is known. */
   otherAddress: string | null
+  /** It is heard itself, and sends another stream beside. */
+  isOtherHeard: boolean
   /** Since the last packet that could be played, or since the stream was chosen, in ms. */
   silentMs: number
   /** The same of each path, since its receiver was opened. */

@@ -190,8 +190,9 @@ function whatPlays({ tuner: { plan, route } }: Decoder): string {
 
 function pathView(decoder: Decoder, path: PathCounts, index: number): PathView {
   const { group = '', port = 0 } = decoder.tuner.tuning?.paths[index] ?? {}
-  const { duplicate, late, lost, packets, reordered, sender, wrongSource } = path
-  return { mcast: group, port, sender, packets, lost, late, duplicate, reordered, wrong_source: wrongSource }
+  const { duplicate, late, lost, otherSsrc, packets, reordered, sender, wrongSource } = path
+  const counts = { packets, lost, late, duplicate, reordered, wrong_source: wrongSource + otherSsrc }
+  return { mcast: group, port, sender, ...counts }
 }
 
 function arrivalView({ arrival, tuner }: Decoder): ArrivalView | null {

@@ -191,6 +191,7 @@ export class Decoder {
       refClock: ptp.refClock(),
       reception: {
         otherAddress: reception.otherAddress,
+        isOtherHeard: reception.paths.some((path) => path.sender !== null && path.sender === reception.otherAddress),
         sender: reception.sender,
         silentMs: reception.silentMs,
         pathsSilentMs: reception.pathsSilentMs,

@@ -52,6 +52,8 @@ export interface PathCounts {
   wrongSource: number
   /** The last such sender. */
   wrongSourceAddress: string | null
+  /** Of the address that is heard, and of another stream of it. */
+  otherSsrc: number
   /** Of another payload type, or of a length that does not fit encoding and channels. */
   wrongFormat: number
   /** No RTP at all. */

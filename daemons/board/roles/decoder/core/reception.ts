@@ -87,13 +87,13 @@ export class Reception {
     this.#grown = combined(totalsOf(stats), was, (now, before) => now - before)
     const nowMs = this.#clock.monotonicMs()
     const before = this.paths
-    stats.paths.forEach(({ packets }, at) => {
-      if (packets > (before[at]?.packets ?? 0)) this.#pathMs[at] = nowMs
+    stats.paths.forEach((path, at) => {
+      if (path.packets > (before[at]?.packets ?? 0)) this.#pathMs[at] = nowMs
+      const other = otherOf(path, before[at])
+      if (other !== null) this.hearOther(other)
     })
     this.#stats = stats
     if (this.#grown.packets > 0) this.#packetMs = nowMs
-    const other = stats.paths.find(({ wrongSourceAddress }) => wrongSourceAddress !== null)?.wrongSourceAddress
-    if (this.#grown.wrong_source > 0 && other) this.hearOther(other)
     if (this.#grown.wrong_format > 0) this.#formatMs = nowMs
     if (this.#grown.wild > 0) this.#wildMs = nowMs
     const received = stats.received - this.#received
@@ -192,9 +192,24 @@ export class Reception {
   }
 }
 
+type Summed =
+  | 'packets'
+  | 'bytes'
+  | 'duplicate'
+  | 'reordered'
+  | 'wrongSource'
+  | 'otherSsrc'
+  | 'wrongFormat'
+  | 'malformed'
+
+/** Who else has sent since the look before; the very sender that is heard where it sends another stream beside. */
+function otherOf(path: PathCounts, before: PathCounts | undefined): string | null {
+  if (path.wrongSource > (before?.wrongSource ?? 0)) return path.wrongSourceAddress
+  return path.otherSsrc > (before?.otherSsrc ?? 0) ? path.sender : null
+}
+
 function totalsOf({ paths, lost, late, wild, concealed, glitches }: ReceptionStats): ReceptionTotals {
-  const sum = (name: 'packets' | 'bytes' | 'duplicate' | 'reordered' | 'wrongSource' | 'wrongFormat' | 'malformed') =>
-    paths.reduce((total, path) => total + path[name], 0)
+  const sum = (name: Summed) => paths.reduce((total, path) => total + path[name], 0)
   return {
     packets: sum('packets'),
     bytes: sum('bytes'),
@@ -204,7 +219,7 @@ function totalsOf({ paths, lost, late, wild, concealed, glitches }: ReceptionSta
     reordered: sum('reordered'),
     concealed,
     glitches,
-    wrong_source: sum('wrongSource'),
+    wrong_source: sum('wrongSource') + sum('otherSsrc'),
     wrong_format: sum('wrongFormat'),
     wild,
     malformed: sum('malformed'),

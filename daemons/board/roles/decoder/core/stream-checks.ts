@@ -63,6 +63,10 @@ export function senderJudgement({ announced, reception, route, tuning }: Decoder
     const two = announced.length > 1 || sender !== null ? ` Two encoders use ${route.mcast}.` : ''
     return { state: 'fault', code: 'wrong_source', text: `Packets arrive from ${other}; ${why}.${two}` }
   }
+  if (isOtherHere && reception.isOtherHeard) {
+    const text = `${other} sends more than one stream to ${route.mcast}: one is played, the rest is left out.`
+    return { state: 'warn', code: 'two_senders', text }
+  }
   if (isOtherHere) {
     const text = `${sender ?? wanted} is played; ${other} sends to ${route.mcast} as well, and is left out.`
     return { state: 'warn', code: 'two_senders', text }

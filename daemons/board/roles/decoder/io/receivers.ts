@@ -149,7 +149,7 @@ function statsOf(
 /** By a path that has no network. */
 const NOTHING_CAME: PathCounts = {
   ...{ packets: 0, bytes: 0, lost: 0, late: 0, duplicate: 0, reordered: 0, malformed: 0 },
-  ...{ wrongSource: 0, wrongSourceAddress: null, wrongFormat: 0, sender: null },
+  ...{ wrongSource: 0, wrongSourceAddress: null, otherSsrc: 0, wrongFormat: 0, sender: null },
 }
 
 function pathOf(path: Stats['paths'][number]): PathCounts {
@@ -157,8 +157,9 @@ function pathOf(path: Stats['paths'][number]): PathCounts {
     path
   return {
     ...{ bytes, duplicate, late, lost, packets, reordered, sender, wrongFormat },
-    wrongSource: wrongSource.count + wrongSsrc,
+    wrongSource: wrongSource.count,
     wrongSourceAddress: wrongSource.address,
+    otherSsrc: wrongSsrc,
     malformed: Object.values(malformed).reduce((sum, count) => sum + count, 0),
   }
 }

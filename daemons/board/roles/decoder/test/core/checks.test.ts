@@ -87,6 +87,17 @@ t.test('two_senders: the right one plays, and the other one is told', async (t) 
   t.match(verdict(rig), { state: 'warn', text: /10.20.4.12 is played; 10.20.4.31 sends to 239.69.10.4 as well/ })
 })
 
+t.test('two_senders: a sender that sends two streams to the group is named, and nobody who went before', async (t) => {
+  const rig = await playing()
+  await rig.hear('10.20.4.12', [{ wrongSource: 100, wrongSourceAddress: '10.20.4.31' }])
+  for (let second = 0; second < 3; second++) await rig.hear('10.20.4.12')
+  t.same(rig.trouble(), [])
+  await rig.hear('10.20.4.12', [{ otherSsrc: 100 }])
+  t.same(rig.trouble(), ['sender warn two_senders'])
+  t.match(check(rig, 'sender')?.text, /^10\.20\.4\.12 sends more than one stream to 239\.69\.10\.4/)
+  t.equal(rig.decoder.tuner.reception.totals.wrong_source, 200)
+})
+
 t.test('wrong_encoding: what the route says against what is announced, and against what comes', async (t) => {
   const rig = await playing()
   await rig.route({ mcast: '239.69.10.4', port: '5004', encoding: 'L16' })

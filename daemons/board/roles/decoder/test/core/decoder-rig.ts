@@ -28,6 +28,7 @@ export function pathCounts(change: Partial<PathCounts> = {}): PathCounts {
     reordered: 0,
     wrongSource: 0,
     wrongSourceAddress: null,
+    otherSsrc: 0,
     wrongFormat: 0,
     malformed: 0,
     sender: null,
