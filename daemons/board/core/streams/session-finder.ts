@@ -36,12 +36,16 @@ interface Session {
   heardMs: number
   askedMs: number
   isLeaving: boolean
+  /** Farewells in its name since the last look. */
+  farewells: number
 }
 
 /** Asked at once. */
 const MOST_UNDER_WAY = 4
 /** A session that was not named in so many rounds is asked, and is gone where it does not answer. */
 const MOST_MISSED = 3
+/** Farewells of one session for which it is asked at once, from look to look; whoever forges more has it asked no more often. */
+const MOST_FAREWELLS = 3
 /** A session that gave no description is asked again after this. */
 const AGAIN_MS = 15_000
 const BY = ['mdns', 'rtsp'] as const
@@ -74,7 +78,7 @@ export class SessionFinder {
     const known = this.#sessions.get(key)
     const isNew = known?.place.port !== port || known.place.path !== place.path
     if (!known && !this.#makeRoom()) return
-    const first = { id, from, sdp: undefined, askedMs: Number.NEGATIVE_INFINITY, isLeaving: false }
+    const first = { id, from, sdp: undefined, askedMs: Number.NEGATIVE_INFINITY, isLeaving: false, farewells: 0 }
     const session = Object.assign(known ?? { ...first, place, heardMs: nowMs }, { place, heardMs: nowMs })
     this.#sessions.set(key, session)
     if (session.sdp !== undefined) this.#options.book.heard({ by: BY, from, sdp: session.sdp, isRepeated: true })
@@ -84,7 +88,11 @@ export class SessionFinder {
 
   /** A device, or somebody in its name, takes a session back. */
   gone(id: string): void {
-    for (const session of this.#sessions.values()) if (session.id === id) this.#doubt(session)
+    for (const session of this.#sessions.values()) {
+      if (session.id !== id) continue
+      session.farewells++
+      if (session.farewells <= MOST_FAREWELLS) this.#doubt(session)
+    }
   }
 
   stop(): void {
@@ -103,7 +111,11 @@ export class SessionFinder {
   /** A farewell may be lost, or never be said. */
   #look(): void {
     const lostMs = this.#options.clock.monotonicMs() - MOST_MISSED * this.#options.roundMs
-    for (const session of this.#sessions.values()) if (session.heardMs < lostMs) this.#doubt(session)
+    for (const session of this.#sessions.values()) {
+      const isInDoubt = session.heardMs < lostMs || session.farewells > MOST_FAREWELLS
+      session.farewells = 0
+      if (isInDoubt) this.#doubt(session)
+    }
   }
 
   #doubt(session: Session): void {

@@ -101,6 +101,25 @@ t.test('a farewell makes it be asked; it is gone when it does not answer', async
   t.equal(finder.counts().sessions, 0)
 })
 
+t.test(
+  'farewells forged by the hundred have a device asked a few times, and a true one among them is found',
+  async (t) => {
+    const { answers, asked, clock, finder, hear } = rig()
+    hear()
+    await clock.run(0)
+    for (let count = 0; count < 500; count++) {
+      finder.gone('a._rtsp._tcp.local')
+      await clock.run(10)
+    }
+    t.ok(asked.length <= 4, `${asked.length} times in five seconds`)
+    t.equal(finder.counts().sessions, 1)
+    answers.sdp = undefined
+    finder.gone('a._rtsp._tcp.local')
+    await clock.run(10_000)
+    t.equal(finder.counts().sessions, 0)
+  },
+)
+
 t.test('one that is named no more is asked, and stays while it answers', async (t) => {
   const { answers, asked, clock, finder, hear, told } = rig()
   hear()
