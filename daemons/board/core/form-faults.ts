@@ -3,11 +3,18 @@ import { Fault } from '#kit/fault.ts'
 import type { FieldFault } from '#kit/http/sentences.ts'
 import { nearestName } from '#kit/nearest.ts'
 
-/** @returns what is wrong with a name that nothing goes by */
-export function unknownField(name: string, known: readonly string[]): FieldFault {
-  const field = name.slice(0, 64)
+/** Characters of a name from outside that are said again. */
+const LONGEST_NAME = 64
+
+/**
+ * @param what a name stands for in this form
+ * @returns what is wrong with a name that nothing goes by
+ */
+export function unknownField(name: string, known: readonly string[], what: 'field' | 'setting' = 'field'): FieldFault {
+  const field = name.slice(0, LONGEST_NAME)
   const nearest = nearestName(field, known)
-  return { field, message: nearest ? `There is no such field. Do you mean ${nearest}?` : 'There is no such field.' }
+  const hint = nearest === undefined ? '' : ` Do you mean ${nearest}?`
+  return { field, message: `There is no such ${what}.${hint}` }
 }
 
 /** The first in full: many show the sentence alone. */

@@ -5,6 +5,7 @@ import { nearestName } from '#kit/nearest.ts'
 import { edgesOf, hostFault, type Ipv4, ipv4Text, isInNetwork, parseIpv4, prefixOfMask } from '../wire/ipv4.ts'
 import { framesOf, LONGEST_PAYLOAD, SAMPLE_BYTES, SAMPLE_RATE } from '../wire/streams/stream-description.ts'
 import { type BoardSettings, boardSettings, type SettingName } from './board-settings.ts'
+import { badFields } from './form-faults.ts'
 import { readSetting, type Setting, type SettingValue } from './setting.ts'
 
 /** What a form makes of the settings. */
@@ -46,7 +47,7 @@ export function checkSettings(
   const checked = settings as unknown as BoardSettings
   const known = new Set(faults.map(({ field }) => field))
   faults.push(...faultsTogether(checked, world).filter(({ field }) => !known.has(field)))
-  if (faults.length > 0) throw faultOf(faults)
+  if (faults.length > 0) throw badFields(faults)
   return { settings: checked, changed: changedNames(current, checked) }
 }
 
@@ -155,11 +156,4 @@ function wayFault(gateway: Ipv4, address: Ipv4 | undefined, prefix: number | und
 function changedNames(before: BoardSettings, after: BoardSettings): SettingName[] {
   const names = boardSettings.map((setting: Setting) => setting.name as SettingName)
   return names.filter((name) => before[name] !== after[name])
-}
-
-function faultOf(faults: FieldFault[]): Fault {
-  const [first] = faults
-  const more = faults.length - 1
-  const rest = more === 0 ? '' : ` ${more === 1 ? 'One more field does' : `${more} more fields do`} not fit either.`
-  return new Fault('bad_fields', `${first?.field}: ${first?.message}${rest}`, { details: { fields: faults } })
 }

@@ -1,7 +1,7 @@
 /** A form of a port's settings against those there are: everything that is wrong is told at once. */
-import { Fault } from '#kit/fault.ts'
+import type { Fault } from '#kit/fault.ts'
 import type { FieldFault } from '#kit/http/sentences.ts'
-import { nearestName } from '#kit/nearest.ts'
+import { badFields, unknownField } from '../../../core/form-faults.ts'
 import { readSetting, type Setting } from '../../../core/setting.ts'
 import { checkTogether } from './line-desk.ts'
 import { lineOf, type PortSettings } from './serial-settings.ts'
@@ -26,7 +26,7 @@ export function checkPortForm(
   const known = world.settings.map(({ name }) => name)
   const faults: FieldFault[] = Object.keys(given)
     .filter((name) => !known.includes(name))
-    .map((name) => unknownName(name, known))
+    .map((name) => unknownField(name, known, 'setting'))
   const read: Record<string, unknown> = { ...current }
   for (const setting of world.settings) {
     if (!Object.hasOwn(given, setting.name)) continue
@@ -41,7 +41,7 @@ export function checkPortForm(
     faults.push({ field: 'tcp_port', message: `${settings.tcp_port} is the TCP port of ${owner}. Choose another.` })
   const misfit = misfitOf(settings)
   if (misfit !== undefined && !isFaulty('stop_bits')) faults.push({ field: 'stop_bits', message: misfit })
-  if (faults.length > 0) throw faultOf(faults)
+  if (faults.length > 0) throw badFields(faults)
   return settings
 }
 
@@ -75,18 +75,4 @@ function misfitOf(settings: PortSettings): string | undefined {
   } catch (fault) {
     return (fault as Fault).message
   }
-}
-
-function unknownName(name: string, known: readonly string[]): FieldFault {
-  const field = name.slice(0, 64)
-  const nearest = nearestName(field, known)
-  return { field, message: nearest ? `There is no such setting. Do you mean ${nearest}?` : 'There is no such setting.' }
-}
-
-/** The first in full: many show the sentence alone. */
-function faultOf(faults: readonly FieldFault[]): Fault {
-  const [first] = faults
-  const more = faults.length - 1
-  const rest = more === 0 ? '' : ` ${more === 1 ? 'One more field does' : `${more} more fields do`} not fit either.`
-  return new Fault('bad_fields', `${first?.field}: ${first?.message}${rest}`, { details: { fields: faults } })
 }

@@ -33,7 +33,7 @@ t.test('B.route an empty mcast stops, whatever else is sent', async (t) => {
 
 t.test('B.route everything that is wrong or unknown is told at once', async (t) => {
   const wrong = { port: '70000', source: '239.1.1.1', link_ms: '0', mclk_offset: '-1', encoding: 'AM824' }
-  const faults = faultsOf({ mcast: '192.168.1.5', ...wrong, link: '5' })
+  const faults = faultsOf({ mcast: '192.168.1.5', ...wrong, link: '5', link_mss: '5' })
   t.match(faults, {
     mcast: /no multicast group/,
     port: /too high. Use 1 to 65535/,
@@ -41,7 +41,8 @@ t.test('B.route everything that is wrong or unknown is told at once', async (t) 
     link_ms: /too low. Use 0.25 to 2000 ms/,
     mclk_offset: /too low/,
     encoding: /not one of L16, L24/,
-    link: /no such field. Do you mean link_ms|no such field/,
+    link: /^There is no such field\.$/,
+    link_mss: /^There is no such field\. Do you mean link_ms\?$/,
   })
   t.match(faultsOf({}), { mcast: /missing/ })
   t.match(faultsOf({ mcast: '239.69.10.4' }), { port: /missing/ })
