@@ -2,15 +2,16 @@
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import type { PmcAnswer, TimeStatus } from '../../wire/ptp/pmc-answer.ts'
+import { isSameClock, type OwnRefClock } from '../../wire/streams/ref-clock.ts'
 import type { AudioClock } from './audio-clock.ts'
 import { type AudioCourse, createAudioCourse } from './audio-course.ts'
 import type { PtpListener, PtpProgram } from './ports.ts'
-import type { Grandmaster, Ptp, PtpView, RefClock } from './ptp.ts'
+import type { Grandmaster, Ptp, PtpView } from './ptp.ts'
 import { createFactsOfPtp, grandmasterOf, isMaster } from './ptp-facts.ts'
 import type { PtpLimits } from './ptp-limits.ts'
 import { nextPtpState, type PtpEvent, type PtpState } from './ptp-state-table.ts'
 import { ptpText } from './ptp-text.ts'
-import { isLockedState, isSameRefClock, refClockOf } from './ref-clock.ts'
+import { isLockedState, refClockOf } from './ref-clock.ts'
 
 export interface PtpClockOptions {
   clock: Clock
@@ -52,7 +53,7 @@ class KeptClock implements PtpClock {
   #named: Grandmaster | undefined
   /** Whose time was measured. */
   #measured: string | undefined
-  #told: { state: PtpState; refClock: RefClock; steps: number }
+  #told: { state: PtpState; refClock: OwnRefClock; steps: number }
 
   constructor(options: PtpClockOptions) {
     const { audio, clock, limits, log, program } = options
@@ -109,7 +110,7 @@ class KeptClock implements PtpClock {
     }
   }
 
-  refClock(): RefClock {
+  refClock(): OwnRefClock {
     return refClockOf({ state: this.#state, grandmaster: this.#named ?? null }, this.#options.mac())
   }
 
@@ -214,7 +215,7 @@ class KeptClock implements PtpClock {
     const refClock = this.refClock()
     const steps = this.#course.steps()
     const { state } = this.#told
-    if (state === this.#state && steps === this.#told.steps && isSameRefClock(this.#told.refClock, refClock)) return
+    if (state === this.#state && steps === this.#told.steps && isSameClock(this.#told.refClock, refClock)) return
     this.#told = { state: this.#state, refClock, steps }
     for (const listener of this.#listeners) listener()
   }

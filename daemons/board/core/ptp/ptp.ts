@@ -1,4 +1,5 @@
 /** The board's clock as roles see it: how it is, what streams name as their reference, and when that changes. */
+import type { OwnRefClock } from '../../wire/streams/ref-clock.ts'
 import type { PtpState } from './ptp-state-table.ts'
 
 /** The clock that all others of a domain follow. */
@@ -40,14 +41,11 @@ export interface PtpView {
   last_sync_age_ms: number | null
 }
 
-/** What a stream names as the clock of its media. @source RFC 7273, 4.2 and 4.3 */
-export type RefClock = { kind: 'ptp'; grandmaster: string; domain: number } | { kind: 'localmac'; mac: string }
-
 /** The clock that sound runs on. */
 export interface Ptp {
   view(): PtpView
   /** By what a stream that is sent now is timed: the grandmaster while locked, in holdover or master; else this machine. */
-  refClock(): RefClock
+  refClock(): OwnRefClock
   /** `locked`, `master`, or `holdover` after a lock. */
   isLocked(): boolean
   /** Calls at every change of state or `refClock`, and once for each jump of the clock. @returns what ends it */

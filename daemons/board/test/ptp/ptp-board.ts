@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
-import type { PtpView, RefClock } from '../../core/ptp/ptp.ts'
+import type { PtpView } from '../../core/ptp/ptp.ts'
+import type { OwnRefClock } from '../../wire/streams/ref-clock.ts'
 
 /** How a board's clocks differ from the machine's. */
 export interface Shift {
@@ -16,7 +17,7 @@ export interface Shift {
 
 /** What a board said of itself at an instant. */
 export interface Said extends PtpView {
-  ref: RefClock
+  ref: OwnRefClock
   clocks: { audio: string; monotonic: string; realtime: string }
   changes: number
   cpu_us: number

@@ -1,6 +1,9 @@
 /** The clock a stream's timestamps are counted on, as an SDP names it. */
 
-/** The clock of a sender that is a board: a PTP grandmaster, or the machine's own, named by a network card. */
+/**
+ * The clock of a sender that is a board: a PTP grandmaster, or the machine's own, named by a network card.
+ * @source RFC 7273, 4.2 and 4.3
+ */
 export type OwnRefClock =
   | {
       kind: 'ptp'

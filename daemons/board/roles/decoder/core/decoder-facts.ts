@@ -1,6 +1,7 @@
 /** What the checks of a decoder are made from, as plain values: a test can say any of them. */
-import type { PtpView, RefClock } from '../../../core/ptp/ptp.ts'
+import type { PtpView } from '../../../core/ptp/ptp.ts'
 import type { HeardStream } from '../../../core/streams/heard-stream.ts'
+import type { OwnRefClock } from '../../../wire/streams/ref-clock.ts'
 import type { SyncMode, Tuning } from './ports.ts'
 import type { RouteRecord } from './route-form.ts'
 import type { VolumeRecord } from './volume-desk.ts'
@@ -21,7 +22,7 @@ export interface DecoderFacts {
   brokenSoon: DecoderFacts['broken']
   sync: SyncMode | null
   ptp: PtpView
-  refClock: RefClock
+  refClock: OwnRefClock
   reception: ReceptionFacts
   volume: VolumeRecord
   output: OutputState

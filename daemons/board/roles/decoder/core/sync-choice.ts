@@ -1,7 +1,7 @@
 /** By what time a stream is played: the clock that board and sender share, or the arrival of its packets. */
-import type { RefClock as OwnRefClock, PtpView } from '../../../core/ptp/ptp.ts'
+import type { PtpView } from '../../../core/ptp/ptp.ts'
 import type { HeardStream } from '../../../core/streams/heard-stream.ts'
-import { isSameClock } from '../../../wire/streams/ref-clock.ts'
+import { isSameClock, type OwnRefClock } from '../../../wire/streams/ref-clock.ts'
 import type { SyncMode } from './ports.ts'
 
 /** The board's own clock. */

@@ -1,7 +1,7 @@
 /** The stream of a board, as far as the board knows it: its description but for the session, which announcing it adds. */
-import type { RefClock } from '../../../core/ptp/ptp.ts'
 import type { PathAddresses } from '../../../core/sound/path-addresses.ts'
 import type { OwnStream } from '../../../core/streams/own-session.ts'
+import type { OwnRefClock } from '../../../wire/streams/ref-clock.ts'
 import { SAMPLE_RATE } from '../../../wire/streams/stream-description.ts'
 
 /** What of a stream stays while the board runs. */
@@ -16,7 +16,7 @@ export interface StreamFacts {
 }
 
 /** @param addresses of the paths; one that never had any is none of the stream */
-export function ownStream(facts: StreamFacts, addresses: PathAddresses, refClock: RefClock): OwnStream {
+export function ownStream(facts: StreamFacts, addresses: PathAddresses, refClock: OwnRefClock): OwnStream {
   const { paths, ...rest } = facts
   const known = paths
     .map((path, at) => ({ ...path, source: addresses[at] ?? null }))

@@ -1,7 +1,8 @@
 /** Tests of core/ptp/ref-clock.ts. */
 import t from 'tap'
 import type { Grandmaster } from '../../../core/ptp/ptp.ts'
-import { isSameRefClock, refClockOf } from '../../../core/ptp/ref-clock.ts'
+import { refClockOf } from '../../../core/ptp/ref-clock.ts'
+import { isSameClock } from '../../../wire/streams/ref-clock.ts'
 import { FAKE_MAC, fakePtp } from './fake-ptp.ts'
 
 const grandmaster: Grandmaster = {
@@ -26,13 +27,13 @@ t.test('any other names its own machine', async (t) => {
 })
 
 t.test('tells one clock from another', async (t) => {
-  t.ok(isSameRefClock(ptp, { ...ptp }))
-  t.notOk(isSameRefClock(ptp, { ...ptp, domain: 4 }))
-  t.notOk(isSameRefClock(ptp, { ...ptp, grandmaster: '00-1D-C1-FF-FE-12-34-57' }))
-  t.notOk(isSameRefClock(ptp, { kind: 'localmac', mac }))
-  t.notOk(isSameRefClock({ kind: 'localmac', mac }, ptp))
-  t.ok(isSameRefClock({ kind: 'localmac', mac }, { kind: 'localmac', mac }))
-  t.notOk(isSameRefClock({ kind: 'localmac', mac }, { kind: 'localmac', mac: '00-1d-c1-00-00-02' }))
+  t.ok(isSameClock(ptp, { ...ptp }))
+  t.notOk(isSameClock(ptp, { ...ptp, domain: 4 }))
+  t.notOk(isSameClock(ptp, { ...ptp, grandmaster: '00-1D-C1-FF-FE-12-34-57' }))
+  t.notOk(isSameClock(ptp, { kind: 'localmac', mac }))
+  t.notOk(isSameClock({ kind: 'localmac', mac }, ptp))
+  t.ok(isSameClock({ kind: 'localmac', mac }, { kind: 'localmac', mac }))
+  t.notOk(isSameClock({ kind: 'localmac', mac }, { kind: 'localmac', mac: '00-1d-c1-00-00-02' }))
 })
 
 t.test('whoever sends hears that its clock is another', async (t) => {

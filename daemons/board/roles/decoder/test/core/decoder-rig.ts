@@ -1,9 +1,10 @@
 /** A decoder of which everything outside is a fake: receivers say what a test says, time stands still. */
 import { fakeClock } from '#kit/clock-fake.ts'
 import { silentLog } from '#kit/log.ts'
-import type { Ptp, RefClock } from '../../../../core/ptp/ptp.ts'
+import type { Ptp } from '../../../../core/ptp/ptp.ts'
 import type { HeardStream } from '../../../../core/streams/heard-stream.ts'
 import { GRANDMASTER, ptpView } from '../../../../test/core/ptp/fake-ptp.ts'
+import type { OwnRefClock } from '../../../../wire/streams/ref-clock.ts'
 import { Decoder, type DecoderParts } from '../../core/decoder.ts'
 import type {
   OutputEvents,
@@ -182,7 +183,7 @@ export function fakeOutput() {
 function fakePtp() {
   const ptp = {
     is: ptpView(),
-    ref: { kind: 'ptp', grandmaster: GRANDMASTER, domain: 0 } as RefClock,
+    ref: { kind: 'ptp', grandmaster: GRANDMASTER, domain: 0 } as OwnRefClock,
     listeners: new Set<() => void>(),
   }
   const face: Ptp = {

@@ -2,9 +2,10 @@
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
 import { silentLog } from '#kit/log.ts'
-import type { Ptp, PtpView, RefClock } from '../../../../core/ptp/ptp.ts'
+import type { Ptp, PtpView } from '../../../../core/ptp/ptp.ts'
 import { type AudioSource, sourceName } from '../../../../core/sound/audio-source.ts'
 import { ptpView } from '../../../../test/core/ptp/fake-ptp.ts'
+import type { OwnRefClock } from '../../../../wire/streams/ref-clock.ts'
 import { Encoder, type EncoderParts } from '../../core/encoder.ts'
 import type { FeedEvents, FeedOpener, SentFacts } from '../../core/ports.ts'
 
@@ -114,7 +115,7 @@ function fakeOpener(known: Known, seen: string[]): FeedOpener {
 }
 
 function fakePtp(known: Known): Ptp {
-  const refClock: RefClock = { kind: 'localmac', mac: '00-1D-C1-12-34-56' }
+  const refClock: OwnRefClock = { kind: 'localmac', mac: '00-1D-C1-12-34-56' }
   return {
     view: () => known.ptp,
     refClock: () => refClock,

@@ -1,13 +1,13 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import type { RefClock } from '../../../../core/ptp/ptp.ts'
 import { createOwnSession } from '../../../../core/streams/own-session.ts'
 import { readSdp } from '../../../../wire/streams/read-sdp.ts'
+import type { OwnRefClock } from '../../../../wire/streams/ref-clock.ts'
 import { writeSdp } from '../../../../wire/streams/write-sdp.ts'
 import { ownStream } from '../../core/own-stream.ts'
 
-const PTP: RefClock = { kind: 'ptp', grandmaster: '00-1D-C1-FF-FE-12-34-56', domain: 0 }
-const MAC: RefClock = { kind: 'localmac', mac: '00-1D-C1-12-34-56' }
+const PTP: OwnRefClock = { kind: 'ptp', grandmaster: '00-1D-C1-FF-FE-12-34-56', domain: 0 }
+const MAC: OwnRefClock = { kind: 'localmac', mac: '00-1D-C1-12-34-56' }
 const path = { group: '239.69.10.4', port: 5004, ttl: 32 }
 const facts = {
   name: 'Lobby music',
