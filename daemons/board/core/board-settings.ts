@@ -3,6 +3,7 @@ import { hostLabelFault } from '../wire/host-label.ts'
 import { ipv4Fault, parseIpv4, prefixOfMask } from '../wire/ipv4.ts'
 import { groupFault } from '../wire/multicast-group.ts'
 import { type RoleName, roleNames } from '../wire/role-name.ts'
+import type { StreamEncoding } from '../wire/streams/stream-description.ts'
 import { alsaNameFault } from './alsa-name.ts'
 import { devicePathsFault, devicePathsText } from './device-paths.ts'
 import type { NumberSetting, Setting, SwitchSetting, TextSetting } from './setting.ts'
@@ -31,9 +32,6 @@ export interface BoardSettings {
   gw: string
   serial_devices: string
 }
-
-/** How samples travel: 16 or 24 bits, linear. @source RFC 3551, 4.5.11; RFC 3190 */
-export type StreamEncoding = 'L16' | 'L24'
 
 export type SettingName = keyof BoardSettings
 

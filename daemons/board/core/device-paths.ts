@@ -1,7 +1,7 @@
 /** The paths of serial devices, as one line of text. */
 
-/** Ports of a serial server. @source Interface 2, B, Limits */
-const MOST_PORTS = 4
+/** Ports of a serial server at most. @source Interface 2, B, Limits */
+export const MOST_PORTS = 4
 
 /** Where devices of lines are; a path that leaves /dev by `..` is none. */
 const DEVICE = /^\/dev(?!.*\/\.\.(?:\/|$))\/[\w.:@+/-]+$/

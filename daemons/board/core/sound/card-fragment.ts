@@ -1,4 +1,5 @@
 /** The parts of a pipeline that end in a sound card, and what they are called in it. */
+import { SAMPLE_RATE } from '../../wire/streams/stream-description.ts'
 
 /** Element of either fragment that opens the card: `fill`, `starts`, `xruns` and `dropped` are read from it. */
 export const CARD = 'card'
@@ -25,7 +26,7 @@ export function sinkFragment(options: CardOptions): string {
 
 /** Gives S32LE at 48 kHz of `channels` channels: the card's first ones, silent where it has fewer. Live. */
 export function sourceFragment(options: CardOptions, channels: number): string {
-  const caps = `audio/x-raw,format=S32LE,rate=48000,channels=${channels},layout=interleaved${maskOf(channels)}`
+  const caps = `audio/x-raw,format=S32LE,rate=${SAMPLE_RATE},channels=${channels},layout=interleaved${maskOf(channels)}`
   return `plantroomcardsrc name=${CARD} ${settings(options)} ! ${caps} ! plantroomdrift name=${DRIFT}`
 }
 

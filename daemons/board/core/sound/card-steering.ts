@@ -1,11 +1,11 @@
 /** Keeps the card of one open pipeline on the audio clock, and counts what happened to it. */
 import type { Clock, Timer } from '#kit/clock.ts'
+import { SAMPLE_RATE } from '../../wire/streams/stream-description.ts'
 import { CARD, DRIFT } from './card-fragment.ts'
 import { createCardServo } from './card-servo.ts'
 import type { CardServoState } from './card-servo-state-table.ts'
 
-/** Frames of sound in a millisecond. */
-const FRAMES_PER_MS = 48
+const FRAMES_PER_MS = SAMPLE_RATE / 1000
 
 /** What of a pipeline is needed: the elements of a card fragment, by name and property. */
 export interface CardPipeline {

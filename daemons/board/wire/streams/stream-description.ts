@@ -2,8 +2,8 @@
 import { groupFault } from '../multicast-group.ts'
 import type { RefClock } from './ref-clock.ts'
 
-/** Encodings a board sends and plays: 16 or 24 bits, linear, big-endian. @source AES67-2018, 7.1 */
-export type PlayableEncoding = 'L16' | 'L24'
+/** Encodings a board sends and plays: 16 or 24 bits, linear, big-endian. @source AES67-2018, 7.1; RFC 3551, 4.5.11; RFC 3190 */
+export type StreamEncoding = 'L16' | 'L24'
 
 /** Where the packets of a stream go. */
 export interface StreamPath {
@@ -18,7 +18,7 @@ export interface StreamPath {
 }
 
 /** A stream. `Encoding` is any text for one that was heard and may not be playable. */
-export interface StreamDescription<Encoding extends string = PlayableEncoding> {
+export interface StreamDescription<Encoding extends string = StreamEncoding> {
   /** Digits; with `origin` it tells the session from all others. */
   sessionId: string
   /** Digits; grows with each change. */
@@ -47,7 +47,7 @@ export interface StreamDescription<Encoding extends string = PlayableEncoding> {
 /** What every AES67 receiver takes, and the only rate that a board's outputs run at. */
 export const SAMPLE_RATE = 48_000
 /** Of one sample. */
-export const SAMPLE_BYTES: Readonly<Record<PlayableEncoding, number>> = { L16: 2, L24: 3 }
+export const SAMPLE_BYTES: Readonly<Record<StreamEncoding, number>> = { L16: 2, L24: 3 }
 /** More than any sender has; a packet carries no more. */
 const MOST_CHANNELS = 80
 /** Payload of the longest packet. @source AES67-2018, 7.1: 1440 bytes */
@@ -62,7 +62,7 @@ export function framesOf({ packetMs, sampleRate }: { packetMs: number; sampleRat
 export function playFault(stream: StreamDescription<string>): string | undefined {
   const { channels, encoding, paths, sampleRate } = stream
   if (encoding === 'AM824') return 'It carries AES3 frames (AM824), not plain samples. Set its sender to L24 or L16.'
-  const bytes = Object.hasOwn(SAMPLE_BYTES, encoding) ? SAMPLE_BYTES[encoding as PlayableEncoding] : undefined
+  const bytes = Object.hasOwn(SAMPLE_BYTES, encoding) ? SAMPLE_BYTES[encoding as StreamEncoding] : undefined
   if (bytes === undefined) return `It is encoded as ${encoding}. A board plays L24 and L16.`
   if (sampleRate !== SAMPLE_RATE) return `It runs at ${sampleRate} Hz. A board plays ${SAMPLE_RATE} Hz.`
   if (channels > MOST_CHANNELS) return `It has ${channels} channels. A board takes streams of at most ${MOST_CHANNELS}.`

@@ -3,6 +3,7 @@ import { type Check, type Judgement, judgeChain } from '../../../core/sound/chec
 import { clockJudgement, grandmasterJudgement } from './clock-checks.ts'
 import type { DecoderFacts } from './decoder-facts.ts'
 import { formatJudgement, lossJudgement, packetsJudgement, senderJudgement, streamJudgement } from './stream-checks.ts'
+import { SILENT_DB } from './volume-curve.ts'
 
 export type DecoderCheckName =
   | 'stream'
@@ -33,7 +34,7 @@ export function decoderChecks(facts: DecoderFacts): Check<DecoderCheckName>[] {
 /** A stream that carries nothing is told here: whoever hears nothing looks at the volume first. */
 function volumeJudgement({ volume: { mute, volume_db }, output: { silenceMs, isPlaying } }: DecoderFacts): Judgement {
   if (mute) return { state: 'off', code: 'muted', text: 'It is muted.' }
-  if (volume_db <= -80) return { state: 'off', code: 'volume_zero', text: 'The volume is 0.' }
+  if (volume_db <= SILENT_DB) return { state: 'off', code: 'volume_zero', text: 'The volume is 0.' }
   if (isPlaying && silenceMs !== null && silenceMs >= SILENCE_TOLD_MS) {
     const seconds = Math.floor(silenceMs / 1000)
     return { state: 'warn', code: 'silence', text: `What the stream carries has been silence for ${seconds} s.` }

@@ -1,5 +1,6 @@
 /** The links of the chain that are about the stream: chosen, arriving, from the right sender, as expected, whole. */
 import type { Judgement } from '../../../core/sound/check.ts'
+import { SAMPLE_BYTES } from '../../../wire/streams/stream-description.ts'
 import type { DecoderFacts, ReceptionFacts } from './decoder-facts.ts'
 import type { Tuning } from './ports.ts'
 
@@ -129,7 +130,7 @@ function arriving(packetMs: number | null, channels: number | null): string {
 
 function misfitText(frameBytes: number | null, tuning: DecoderFacts['tuning']): string {
   if (tuning === null || tuning.channels === 0) return 'Packets come that are neither L24 nor L16.'
-  const bytes = (tuning.encoding === 'L24' ? 3 : 2) * tuning.channels
+  const bytes = SAMPLE_BYTES[tuning.encoding] * tuning.channels
   const wanted = `${tuning.encoding} with ${tuning.channels} channels`
   if (frameBytes === null || frameBytes === bytes) return `Packets come that are not ${wanted}, as was announced.`
   return `Packets carry ${frameBytes} bytes for each sample of all channels; ${wanted} has ${bytes}.`

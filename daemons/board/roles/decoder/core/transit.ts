@@ -1,6 +1,6 @@
 /** How long after the instant of its timestamp a packet came. */
+import { SAMPLE_RATE } from '../../../wire/streams/stream-description.ts'
 
-const RATE_HZ = 48_000n
 const NS_PER_S = 1_000_000_000n
 const CYCLE = 1n << 32n
 
@@ -14,7 +14,7 @@ export interface Arrived {
 
 /** @returns ms, below 0 where the timestamp is ahead; timestamps come round, so within half a day either way */
 export function transitMsOf({ audioNs, mediaOffset, timestamp }: Arrived): number {
-  const now = (audioNs * RATE_HZ) / NS_PER_S + BigInt(mediaOffset)
+  const now = (audioNs * BigInt(SAMPLE_RATE)) / NS_PER_S + BigInt(mediaOffset)
   const frames = Number(BigInt.asIntN(32, (now - BigInt(timestamp)) % CYCLE))
-  return (frames * 1000) / Number(RATE_HZ)
+  return (frames * 1000) / SAMPLE_RATE
 }

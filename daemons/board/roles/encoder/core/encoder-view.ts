@@ -3,6 +3,7 @@
 import type { Meters, Verdict } from '../../../core/role.ts'
 import { brokenCheck, type Check } from '../../../core/sound/check.ts'
 import type { OwnRefClock } from '../../../wire/streams/ref-clock.ts'
+import type { StreamEncoding } from '../../../wire/streams/stream-description.ts'
 import type { Encoder } from './encoder.ts'
 import type { EncoderCheckName } from './encoder-checks.ts'
 import type { Spread } from './ports.ts'
@@ -12,7 +13,7 @@ export interface StreamSettings {
   mcast: string
   port: number
   name: string
-  encoding: 'L16' | 'L24'
+  encoding: StreamEncoding
   channels: number
   packet_ms: number
   payload_type: number

@@ -1,5 +1,6 @@
 /** The pipeline of a feed, in GStreamer's words. */
 import { type CardOptions, sourceFragment } from '../../../core/sound/card-fragment.ts'
+import { SAMPLE_RATE, type StreamEncoding } from '../../../wire/streams/stream-description.ts'
 
 /** Name of the element that measures how loud it is. */
 export const METER = 'meter'
@@ -14,7 +15,7 @@ export type FeedSource =
 
 /** The stream it goes to. */
 export interface FeedFormat {
-  encoding: 'L16' | 'L24'
+  encoding: StreamEncoding
   channels: number
   /** Number of the sender. */
   sender: number
@@ -37,7 +38,7 @@ export function feedDescription(source: FeedSource, format: FeedFormat): string 
   // A file keeps its channels where GStreamer would mix them into loudspeakers that a stream of many channels has not.
   const isOpen = source.kind === 'file' && channels > 2
   const many = isOpen ? '' : `,channels=${channels}${channels > 2 ? ',channel-mask=(bitmask)0x0' : ''}`
-  const layout = `rate=48000,layout=interleaved${many}`
+  const layout = `rate=${SAMPLE_RATE},layout=interleaved${many}`
   const parts = [
     ...sourceParts(source, channels),
     `audio/x-raw,format=S32LE,${layout}`,

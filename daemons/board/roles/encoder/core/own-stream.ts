@@ -2,7 +2,7 @@
 import type { PathAddresses } from '../../../core/sound/path-addresses.ts'
 import type { OwnStream } from '../../../core/streams/own-session.ts'
 import type { OwnRefClock } from '../../../wire/streams/ref-clock.ts'
-import { SAMPLE_RATE } from '../../../wire/streams/stream-description.ts'
+import { SAMPLE_RATE, type StreamEncoding } from '../../../wire/streams/stream-description.ts'
 
 /** What of a stream stays while the board runs. */
 export interface StreamFacts {
@@ -10,7 +10,7 @@ export interface StreamFacts {
   /** One, or two that carry the same. */
   paths: readonly { group: string; port: number; ttl: number }[]
   payloadType: number
-  encoding: 'L16' | 'L24'
+  encoding: StreamEncoding
   channels: number
   packetMs: number
 }

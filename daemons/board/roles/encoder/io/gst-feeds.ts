@@ -3,13 +3,13 @@ import { randomBytes } from 'node:crypto'
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { type AudioClock, type GstMessage, openPipeline, openSender, type Sender } from '#native/node-gst/index.ts'
-import type { AudioSource } from '../../../core/sound/audio-source.ts'
-import { sourceName } from '../../../core/sound/audio-source.ts'
+import { type AudioSource, sourceName } from '../../../core/sound/audio-source.ts'
 import { chooseCard } from '../../../core/sound/card-choice.ts'
 import { createCardSteering } from '../../../core/sound/card-steering.ts'
 import { hasMoved, type PathAddresses } from '../../../core/sound/path-addresses.ts'
 import { realtimeView } from '../../../io/sound/realtime-text.ts'
 import type { SoundCard } from '../../../wire/sound/sound-cards.ts'
+import type { StreamEncoding } from '../../../wire/streams/stream-description.ts'
 import { type FeedSource, feedDescription } from '../core/feed-description.ts'
 import type { Feed, FeedEvents, FeedOpener, SentFacts } from '../core/ports.ts'
 
@@ -32,7 +32,7 @@ export interface GstFeedsParts {
   clock: Clock
   audio: AudioClock
   limits: FeedLimits
-  stream: { encoding: 'L16' | 'L24'; channels: number; framesPerPacket: number }
+  stream: { encoding: StreamEncoding; channels: number; framesPerPacket: number }
   /** Why the groups will not do; undefined where they will. */
   refusal?: string | undefined
   /** One, or two that carry the same. */

@@ -2,8 +2,8 @@
 import { Type } from 'typebox'
 import { type Route, route } from '#kit/http/route.ts'
 import type { Recorder } from '#kit/recorder.ts'
+import { MOST_PORTS } from '../../../core/device-paths.ts'
 import type { Setting } from '../../../core/setting.ts'
-import { MOST_PORTS } from '../core/serial-keys.ts'
 import type { SerialPorts } from '../core/serial-ports.ts'
 
 /** A device behind a port, as io finds it. */

@@ -2,12 +2,10 @@
 import type { ControlledSettings, Purge } from '#kit/line/controlled-line.ts'
 import { CONTROL, type ComPortMessage, PARITIES, PURGE, STOP_BITS } from '../wire/com-port.ts'
 import type { LineDesk } from './line-desk.ts'
+import { MOST_BAUD } from './serial-settings.ts'
 
 /** A message with a code as its value. */
 type Coded = Exclude<ComPortMessage, { command: 'signature' }>
-
-/** Most a rate may be: what settings allow too. */
-const MOST_BAUD = 20_000_000
 
 /**
  * Answers one of SET-BAUDRATE, -DATASIZE, -PARITY, -STOPSIZE, SET-CONTROL and PURGE-DATA.

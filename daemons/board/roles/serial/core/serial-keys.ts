@@ -1,8 +1,6 @@
 /** Keys of the table `serial` of board.toml: devices and bounds of the serial server. */
 import { type Static, Type } from 'typebox'
-
-/** Ports of a board at most. @source Interface 2, B, Limits */
-export const MOST_PORTS = 4
+import { MOST_PORTS } from '../../../core/device-paths.ts'
 
 function milliseconds(byDefault: number, [minimum, maximum]: [number, number], description: string) {
   return Type.Integer({ default: byDefault, minimum, maximum, unit: 'ms', description })

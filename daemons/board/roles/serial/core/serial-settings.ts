@@ -22,6 +22,9 @@ export interface PortSettings {
 /** The first TCP port, as other makers have it too. */
 const FIRST_TCP_PORT = 4001
 
+/** The highest rate that is asked of a device, by settings and by RFC 2217 alike; a device refuses what it cannot do. */
+export const MOST_BAUD = 20_000_000
+
 const LINE: Setting[] = [
   {
     kind: 'number',
@@ -29,7 +32,7 @@ const LINE: Setting[] = [
     group: 'Line',
     default: 9600,
     min: 1,
-    max: 20_000_000,
+    max: MOST_BAUD,
     decimals: 0,
     unit: 'bit/s',
     meaning: 'Bits per second, any rate the device takes.',
