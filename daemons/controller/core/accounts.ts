@@ -1,4 +1,5 @@
 /** The people of a building as its tables tell them: who is called what, and with which roles and sites. */
+import { derived } from './derived.ts'
 import { isElevated, mayDo, uisOf } from './role-rules.ts'
 import type { Book, Json, Row } from './row.ts'
 import type { Origin, Session } from './session.ts'
@@ -21,7 +22,7 @@ export interface Accounts {
 }
 
 /** Longer names than this are nobody's. */
-const LONGEST_NAME = 256
+export const LONGEST_NAME = 256
 
 /** What names are compared by: `Ada` and `ada` are one. */
 export function foldUsername(username: string): string {
@@ -29,9 +30,9 @@ export function foldUsername(username: string): string {
 }
 
 export function createAccounts(book: Book): Accounts {
-  const byName = derived(book, 'auth_user', usersByFold)
-  const roleLinks = derived(book, 'auth_user_role', (rows) => linksOf(rows, 'role_id'))
-  const siteLinks = derived(book, 'auth_user_site', (rows) => linksOf(rows, 'site_id'))
+  const byName = derived(book, ['auth_user'], () => usersByFold(book.rows('auth_user')))
+  const roleLinks = derived(book, ['auth_user_role'], () => linksOf(book.rows('auth_user_role'), 'role_id'))
+  const siteLinks = derived(book, ['auth_user_site'], () => linksOf(book.rows('auth_user_site'), 'site_id'))
 
   function linked(table: string, ids: ReadonlySet<number> | undefined): readonly Row[] {
     return [...(ids ?? [])].map((id) => book.row(table, id)).filter((row) => row !== undefined)
@@ -117,16 +118,6 @@ function isStill(user: Row, as: SignedInAs): boolean {
  */
 export function mayCallFrom(roles: readonly Row[], origin: Origin): boolean {
   return !origin.isRemote || roles.length === 0 || roles.some((role) => role.allow_remote === true)
-}
-
-/** What is made of a table, made anew when the table has changed. */
-function derived<Value>(book: Book, table: string, make: (rows: readonly Row[]) => Value): () => Value {
-  let made: { revision: number; value: Value } | undefined
-  return () => {
-    const revision = book.revision(table)
-    if (made === undefined || made.revision !== revision) made = { revision, value: make(book.rows(table)) }
-    return made.value
-  }
 }
 
 function usersByFold(rows: readonly Row[]): ReadonlyMap<string, readonly Row[]> {

@@ -1,7 +1,7 @@
 /** Sign-in by name, password and code: what is judged, and in which order. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
-import { type Accounts, foldUsername, isLive, mayCallFrom } from './accounts.ts'
+import { type Accounts, foldUsername, isLive, LONGEST_NAME, mayCallFrom } from './accounts.ts'
 import type { IsClosing } from './closing.ts'
 import type { LateAnswers } from './late-answers.ts'
 import { isMailAddress } from './mail-address.ts'
@@ -82,7 +82,7 @@ export function createSignIn(parts: SignInParts): SignIn {
 
   async function judge(attempt: Attempt): Promise<SignedIn> {
     const { form, network, origin, at } = attempt
-    const account = foldUsername(form.username.slice(0, 256))
+    const account = foldUsername(form.username.slice(0, LONGEST_NAME))
     const { meant, user } = await proven(attempt)
     if (user === undefined) {
       await answers.hold(network, account)

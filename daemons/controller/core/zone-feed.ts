@@ -1,7 +1,8 @@
 /** Live changes on their way to one page: coalesced, bounded, and only of zones that its reader may see. */
 import type { Clock, Timer } from '#kit/clock.ts'
+import { zonesByDevice } from './derived.ts'
 import type { LiveBook } from './live.ts'
-import type { Book, Row } from './row.ts'
+import type { Book } from './row.ts'
 import { type ZoneState, zoneState } from './zone-view.ts'
 
 /** What goes to a page. `reload`: zones, rooms or rights are others; ask for the list again. */
@@ -70,7 +71,7 @@ export interface ZoneFeed {
 export function openZoneFeed(parts: FeedParts, sink: ZoneSink): ZoneFeed {
   const { book, live, clock, limits } = parts
   const waiting = createWaiting(limits.waitingZones)
-  const zonesOf = createDeviceZones(book)
+  const zonesOf = zonesByDevice(book)
   let shape = shapeOf(book)
   let timer: Timer | undefined
   let isEnded = false
@@ -122,7 +123,7 @@ export function openZoneFeed(parts: FeedParts, sink: ZoneSink): ZoneFeed {
   }
 
   const stopHearing = live.onChange((kind, id) => {
-    waiting.add(kind === 'zone' ? [id] : zonesOf(id))
+    waiting.add(kind === 'zone' ? [id] : zonesOf(id).map((zone) => zone.id))
     wake()
   })
   const beat = () => {
@@ -156,19 +157,6 @@ function createWaiting(most: number) {
       isOver = false
       return taken
     },
-  }
-}
-
-/** Zones of a device, looked up once for each state of the table. */
-function createDeviceZones(book: Book): (deviceId: number) => readonly number[] {
-  let revision = Number.NaN
-  let byDevice: ReadonlyMap<unknown, readonly Row[]> = new Map()
-  return (deviceId) => {
-    if (book.revision('zone') !== revision) {
-      revision = book.revision('zone')
-      byDevice = Map.groupBy(book.rows('zone'), ({ device_id: id }) => id)
-    }
-    return (byDevice.get(deviceId) ?? []).map(({ id }) => id)
   }
 }
 
