@@ -1,4 +1,5 @@
 /** Which names of attributes and of JSON keys stand for a secret, and JSON without what stands under them. */
+import { isList } from './json-kind.ts'
 import type { Json } from './row.ts'
 
 /** Words that make a name sensitive. */
@@ -74,8 +75,4 @@ function without(value: Json, depth: number): Json {
     : // Defines properties, so that a key `__proto__` is one like any other.
       Object.fromEntries(Object.entries(value).map(([key, item]) => [key, inner(key, item)]))
   return isChanged ? copy : value
-}
-
-function isList(value: object): value is readonly Json[] {
-  return Array.isArray(value)
 }

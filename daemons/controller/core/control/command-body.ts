@@ -1,5 +1,6 @@
 /** What a body of a command says, before anything is looked up: its verb, its args, the shorthand for both. */
 import { Fault } from '#kit/fault.ts'
+import { isObject } from '../json-kind.ts'
 import type { Json } from '../row.ts'
 import { isTargetKey, kindOf, states } from './target.ts'
 
@@ -20,7 +21,7 @@ export interface Wanted {
 
 /** @throws Fault `command_body` where it is no object */
 export function bodyOf(body: unknown): CommandBody {
-  if (!isRecord(body)) throw new Fault('command_body', `the body is ${kindOf(body)}, expected an object`)
+  if (!isObject(body)) throw new Fault('command_body', `the body is ${kindOf(body)}, expected an object`)
   return body
 }
 
@@ -40,7 +41,7 @@ export function wantedOf(body: CommandBody): Wanted {
 
 function saidOf(body: CommandBody): Wanted {
   const args = states(body, 'args') ? body.args : {}
-  if (!isRecord(args)) throw new Fault('args_invalid', `args is ${kindOf(args)}, expected an object`)
+  if (!isObject(args)) throw new Fault('args_invalid', `args is ${kindOf(args)}, expected an object`)
   if (states(body, 'command')) return { verb: verbOf(body.command), args }
   const verbs = Object.keys(body).filter((key) => !isTargetKey(key) && !OWN_KEYS.has(key))
   const hasZone = states(body, 'zone_id') || states(body, 'zone')
@@ -60,12 +61,7 @@ export function verbOf(value: unknown): string {
 
 /** Whether a body of a command is a call of a macro. @source document 1, Command payload, macro_id */
 export function isMacroCall(body: unknown): body is CommandBody {
-  return isRecord(body) && states(body, 'macro_id')
-}
-
-/** An object that JSON has made, and no list. */
-export function isRecord(value: unknown): value is Readonly<Record<string, Json>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isObject(body) && states(body, 'macro_id')
 }
 
 /** `1e999` is read as Infinity, and would be written as null: something else than was asked. */

@@ -1,10 +1,11 @@
 /** POST /api/control/command: from a body to an answer and what the audit says of it. */
 import { Fault } from '#kit/fault.ts'
 import type { AuditReason } from '../audit.ts'
+import { isObject } from '../json-kind.ts'
 import type { Outcome } from '../outcome.ts'
 import type { Json } from '../row.ts'
 import type { Session } from '../session.ts'
-import { bodyOf, type CommandBody, isMacroCall, isRecord, type Wanted, wantedOf } from './command-body.ts'
+import { bodyOf, type CommandBody, isMacroCall, type Wanted, wantedOf } from './command-body.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { Caller } from './gates.ts'
 import { askedFor, nameOf, type Target } from './target.ts'
@@ -72,7 +73,7 @@ export function createCommand({ dispatcher, runMacro }: CommandParts): Command {
     } catch (error) {
       const words = error instanceof Fault ? BODY_WORDS[error.code] : undefined
       if (!words) throw error
-      return bad(words, 'malformed_body', (error as Fault).message, isRecord(body) ? askedFor(body) : undefined)
+      return bad(words, 'malformed_body', (error as Fault).message, isObject(body) ? askedFor(body) : undefined)
     }
   }
 }

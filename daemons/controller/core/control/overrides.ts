@@ -1,7 +1,7 @@
 /** Where a zone sends a verb elsewhere: one step of it. */
 import { Fault } from '#kit/fault.ts'
+import { isObject } from '../json-kind.ts'
 import type { Book, Json } from '../row.ts'
-import { isRecord } from './command-body.ts'
 import { nameOf, resolveTarget, type Target } from './target.ts'
 
 /** A command on its way: what is done to what. */
@@ -19,16 +19,16 @@ export interface Order {
  */
 export function overridden(book: Book, { target, verb, args }: Order): Order | undefined {
   const overrides = target.zone?.overrides
-  if (!isRecord(overrides) || !Object.hasOwn(overrides, verb)) return undefined
+  if (!isObject(overrides) || !Object.hasOwn(overrides, verb)) return undefined
   const override = overrides[verb]
   if (override === null) return undefined
   const broken = (what: string) =>
     new Fault('override_broken', `the override of ${nameOf(target)} for ${verb} is broken: ${what}`)
-  if (!isRecord(override)) throw broken('it is no object')
+  if (!isObject(override)) throw broken('it is no object')
   const command = Object.hasOwn(override, 'command') ? override.command : verb
   if (typeof command !== 'string' || command === '') throw broken('its command is no verb')
   const own = Object.hasOwn(override, 'args') ? (override.args ?? {}) : {}
-  if (!isRecord(own)) throw broken('its args are no object')
+  if (!isObject(own)) throw broken('its args are no object')
   const resolved = resolveTarget(book, override)
   if ('fault' in resolved && resolved.fault !== 'none') throw broken(resolved.sentence)
   const next = 'target' in resolved ? resolved.target : target

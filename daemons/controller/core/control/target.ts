@@ -7,7 +7,7 @@ export interface Target {
   readonly device?: Row
 }
 
-/** The four forms of a target, in a body and in the args of a macro's step. */
+/** The four forms of a target, in a body and in the args of a macro's step. @source document 1, Command payload */
 export const TARGET_KEYS = ['zone_id', 'zone', 'device_id', 'device'] as const
 export type TargetKey = (typeof TARGET_KEYS)[number]
 

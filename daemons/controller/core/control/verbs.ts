@@ -1,9 +1,9 @@
 /** Which rows of the table `command` speak of a verb on a target, and what they ask of its args. */
 import { Fault } from '#kit/fault.ts'
 import { derived } from '../derived.ts'
+import { isObject } from '../json-kind.ts'
 import { type ArgsSchema, argsFaults, readArgsSchema } from '../macros/args-schema.ts'
 import type { Book, Json, Row } from '../row.ts'
-import { isRecord } from './command-body.ts'
 import { nameOf, type Target, withoutTargets } from './target.ts'
 
 /** Verbs whose value is that of the zone: `min` and `max` of a zone bound them. */
@@ -81,7 +81,7 @@ function checkSchema(row: Row, args: Readonly<Record<string, Json>>): void {
 function schemaOf(row: Row): ArgsSchema | boolean {
   const { args_schema: said = null } = row
   if (typeof said === 'boolean') return said
-  if (!isRecord(said)) return true
+  if (!isObject(said)) return true
   const known = readAlready.get(row)
   if (known !== undefined) return known
   try {

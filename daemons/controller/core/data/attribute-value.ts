@@ -1,4 +1,5 @@
 /** What a non-elevated session sees of a value in which secrets may be nested, such as an attribute's: there they are null. */
+import { isList } from '../json-kind.ts'
 import type { Json } from '../row.ts'
 import { withoutAddressSecrets } from './address-secrets.ts'
 import type { SchemaFace } from './schema-face.ts'
@@ -49,7 +50,7 @@ function seen(rules: Looking, value: Json, level: number): Json {
 function seenWithin(rules: Looking, value: Json, level: number): Json {
   if (typeof value === 'string') return seenText(rules, value, level + 1)
   if (value === null || typeof value !== 'object') return value
-  if (isArray(value)) return value.map((item) => seenWithin(rules, item, level))
+  if (isList(value)) return value.map((item) => seenWithin(rules, item, level))
   // fromEntries makes own properties, whatever the name.
   return Object.fromEntries(
     Object.entries(value).map(([name, item]) => [String(rules.inText(name)), seenWithin(rules, item, level)]),
@@ -93,8 +94,4 @@ function levelsOf(value: Json, above = 0): number {
   let deepest = above + 1
   for (const item of Object.values(value)) deepest = Math.max(deepest, levelsOf(item, above + 1))
   return deepest
-}
-
-function isArray(value: Json): value is readonly Json[] {
-  return Array.isArray(value)
 }

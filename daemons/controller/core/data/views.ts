@@ -1,5 +1,6 @@
 /** What a caller sees of a row: made once, kept until the row is replaced. Nothing of a raw row passes by here. */
 import { isSameJson } from '../change.ts'
+import { isObject } from '../json-kind.ts'
 import type { Json, Row } from '../row.ts'
 import { withoutAddressSecrets } from './address-secrets.ts'
 import { seenValue } from './attribute-value.ts'
@@ -124,10 +125,6 @@ function zoneView(schema: SchemaFace, view: View): View {
     return [verb, isObject(said) && args !== undefined ? { ...said, args: seenValue(schema, args) } : said]
   })
   return otherThan(view, [['overrides', Object.fromEntries(seen)]])
-}
-
-function isObject(value: Json | undefined): value is { readonly [key: string]: Json } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Of an attribute that is secure, or does not say that it is not, only that it is there. @source document 1, Guards 2, 3 */

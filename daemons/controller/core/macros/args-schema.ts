@@ -3,8 +3,8 @@
  * text, and no search: each value is held against one schema, once. What the part has not is refused, never passed over.
  */
 import { Fault } from '#kit/fault.ts'
+import { isObject } from '../json-kind.ts'
 import type { Json } from '../row.ts'
-import { isObject } from './json-size.ts'
 
 type Fields = { readonly [key: string]: Json }
 

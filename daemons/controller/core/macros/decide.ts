@@ -1,10 +1,11 @@
 /** What a step comes to once the values of its run are put in: every value of the right kind, nothing looked up yet. */
 import { Fault } from '#kit/fault.ts'
+import type { TargetKey } from '../control/target.ts'
+import { isObject } from '../json-kind.ts'
 import type { Json } from '../row.ts'
 import { type MacroArgs, makeArgs } from './args.ts'
 import type { Op } from './compare.ts'
-import { isObject } from './json-size.ts'
-import type { DoingStep, SideTemplate, TargetKey, TargetTemplate, TestTemplate } from './step.ts'
+import type { DoingStep, SideTemplate, TargetTemplate, TestTemplate } from './step.ts'
 import { isSupplied, refersTo, substitute, type Template } from './substitute.ts'
 
 /** A target by the keys of document 1; which of them fit together is decided by whoever looks it up. */

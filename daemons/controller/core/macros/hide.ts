@@ -3,8 +3,8 @@
  * attribute; and each arg that a step puts in such a place, whatever the arg is called.
  */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
+import { isObject } from '../json-kind.ts'
 import type { Json } from '../row.ts'
-import { isObject } from './json-size.ts'
 import type { Secrets } from './ports.ts'
 import { referencesOf } from './substitute.ts'
 

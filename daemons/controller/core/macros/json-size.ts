@@ -1,14 +1,9 @@
 /** How large and how deep a JSON value is, found without recursion and no further than is allowed. */
 import { Fault } from '#kit/fault.ts'
-import type { Json } from '../row.ts'
+import { isObject } from '../json-kind.ts'
 
 /** How deep a value of a macro may be; a list in a list is 2. */
 const DEEPEST_VALUE = 16
-
-/** An object with keys, no list: what JSON calls an object. */
-export function isObject(value: unknown): value is { readonly [key: string]: Json } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
 
 /**
  * The characters of a value's JSON text, escapes not counted.

@@ -1,9 +1,9 @@
 /** A run that is kept: its row before its first step, its time, its world, and its trace when it is over. */
+import { isObject } from '../json-kind.ts'
 import type { CallBook } from './call-step.ts'
 import { chanceOf, drawSeed } from './chance.ts'
 import { type Decided, decide } from './decide.ts'
 import type { Doer, Done } from './doer.ts'
-import { isObject } from './json-size.ts'
 import type { MacroLimits } from './limits.ts'
 import type { LiveRun, RunCall } from './live-run.ts'
 import { failureOf, perform } from './perform.ts'

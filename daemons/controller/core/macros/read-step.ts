@@ -1,12 +1,12 @@
 /** Reads the steps of a macro: what is structure is settled here, before anything that came with a request is near. */
 import { Fault } from '#kit/fault.ts'
 import { nearestName } from '#kit/nearest.ts'
+import { TARGET_KEYS, withoutTargets } from '../control/target.ts'
+import { isObject } from '../json-kind.ts'
 import type { Json } from '../row.ts'
-import { isObject } from './json-size.ts'
 import type { MacroLimits } from './limits.ts'
 import { readTest, targetIn } from './read-test.ts'
 import type { DoingStep, OnError, ParallelStep, Step, TargetTemplate } from './step.ts'
-import { TARGET_KEYS } from './step.ts'
 
 type Fields = { readonly [key: string]: Json }
 
@@ -68,9 +68,8 @@ function readCommand({ raw, args, label, common }: Reading): DoingStep {
     throw invalid(label, 'has a target in its columns and one in its args')
   if (!inColumns && Object.keys(named).length === 0) throw invalid(label, 'has no target')
   if (typeof raw.command !== 'string' || raw.command === '') throw invalid(label, 'has no command')
-  const rest: Record<string, Json> = Object.create(null)
-  for (const key of Object.keys(args)) if (!isTargetKey(key)) rest[key] = args[key] as Json
-  return { ...common, type: 'command', target: inColumns ? columns : named, verb: raw.command, args: rest }
+  const target = inColumns ? columns : named
+  return { ...common, type: 'command', target, verb: raw.command, args: withoutTargets(args) }
 }
 
 function columnsOf(raw: Fields, label: string): TargetTemplate {
@@ -155,10 +154,6 @@ function readParallel(reading: Reading): ParallelStep {
     return entry.map((step: Json, at) => readAt(step, `${place}.${at + 1}`, limits, depth + 1))
   })
   return { ...reading.common, type: 'parallel', branches }
-}
-
-function isTargetKey(key: string): boolean {
-  return (TARGET_KEYS as readonly string[]).includes(key)
 }
 
 function required({ args, label }: Reading, key: string): Json {

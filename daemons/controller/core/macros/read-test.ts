@@ -1,9 +1,10 @@
 /** Reads what a condition or a wait asks for: which side is a value and which a reading is settled by the macro alone. */
 import { Fault } from '#kit/fault.ts'
+import { TARGET_KEYS, type TargetKey } from '../control/target.ts'
+import { isObject } from '../json-kind.ts'
 import type { Json } from '../row.ts'
 import { opOf } from './compare.ts'
-import { isObject } from './json-size.ts'
-import { type SideTemplate, TARGET_KEYS, type TargetKey, type TargetTemplate, type TestTemplate } from './step.ts'
+import type { SideTemplate, TargetTemplate, TestTemplate } from './step.ts'
 
 type Fields = { readonly [key: string]: Json }
 

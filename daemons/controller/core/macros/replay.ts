@@ -1,11 +1,11 @@
 /** Runs a run again from its trace: the same steps, told what the world answered then, at the same instants. */
 import { Fault } from '#kit/fault.ts'
+import { isObject } from '../json-kind.ts'
 import type { Json } from '../row.ts'
 import { makeArgs } from './args.ts'
 import { chanceOf } from './chance.ts'
 import { holds } from './compare.ts'
 import { decide, type Side } from './decide.ts'
-import { isObject } from './json-size.ts'
 import { MACRO_LIMITS } from './limits.ts'
 import { readSteps } from './plan.ts'
 import type { Secrets } from './ports.ts'

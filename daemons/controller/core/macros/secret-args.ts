@@ -1,7 +1,7 @@
 /** Which args of a macro come to stand where secrets stand, in its own steps or in those of macros that it calls. */
+import { isObject } from '../json-kind.ts'
 import type { CallBook } from './call-step.ts'
 import { hideStep, secretArgsOf } from './hide.ts'
-import { isObject } from './json-size.ts'
 import type { MacroPlan } from './plan.ts'
 import type { Secrets } from './ports.ts'
 import type { DoingStep, Step } from './step.ts'

@@ -18,6 +18,7 @@
  *   `macros` it is what a macro step's args are. Goes on when all have ended; fails where one failed.
  * - `stop` {reason*, failed}: ends the run, as done, or as failed where `failed` is true.
  */
+import type { TargetKey } from '../control/target.ts'
 import type { Json } from '../row.ts'
 import type { Op } from './compare.ts'
 import type { Template } from './substitute.ts'
@@ -26,10 +27,6 @@ export type StepType = Step['type']
 
 /** What to do about a step that failed: end the run, go on, or try again and end the run when that does not help. */
 export type OnError = 'stop' | 'continue' | 'retry'
-
-/** The four keys that name a target, as document 1 has them. @source document 1, Command payload */
-export const TARGET_KEYS = ['zone_id', 'zone', 'device_id', 'device'] as const
-export type TargetKey = (typeof TARGET_KEYS)[number]
 
 /** Where the keys of a target stand, and what they are made of; columns are numbers. */
 export type TargetTemplate = Readonly<Partial<Record<TargetKey, Template>>>

@@ -1,9 +1,9 @@
 /** Puts what a run was called with into the values of a step: never into its structure, never twice, nothing evaluated. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
 import { Fault } from '#kit/fault.ts'
+import { isObject } from '../json-kind.ts'
 import type { Json } from '../row.ts'
 import type { MacroArgs } from './args.ts'
-import { isObject } from './json-size.ts'
 
 /** A value with references in its texts, as it stands in macro_step.args. */
 export type Template = Json

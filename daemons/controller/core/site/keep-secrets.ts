@@ -1,5 +1,6 @@
 /** What a site file leaves out of a JSON column because it is secret stays as it was. */
 import { isSameJson } from '../change.ts'
+import { isList, isObject } from '../json-kind.ts'
 import type { Json } from '../row.ts'
 import { isSensitiveName, withoutSecrets } from '../sensitive-name.ts'
 
@@ -24,12 +25,4 @@ export function keepSecrets(next: Json, before: Json): Json {
       return [key, isSensitiveName(key) ? (value ?? had) : keepSecrets(value, had)]
     }),
   )
-}
-
-function isList(value: Json): value is readonly Json[] {
-  return Array.isArray(value)
-}
-
-function isObject(value: Json): value is { readonly [key: string]: Json } {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }

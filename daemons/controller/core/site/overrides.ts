@@ -1,4 +1,5 @@
 /** The overrides of a zone: for each verb another target and command, as one JSON value. */
+import { isObject } from '../json-kind.ts'
 import type { Json } from '../row.ts'
 import type { Table } from '../schema/column.ts'
 import { tableOf } from '../schema/registry.ts'
@@ -67,8 +68,4 @@ function faultOfKey(key: string, value: Json): string | undefined {
 
 function entriesOf(value: Json): [string, Json][] {
   return isObject(value) ? Object.entries(value) : []
-}
-
-function isObject(value: Json): value is { readonly [key: string]: Json } {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }

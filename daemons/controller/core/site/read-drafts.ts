@@ -1,4 +1,5 @@
 /** A site document read table by table and column by column, without asking what its names mean. */
+import { isObject } from '../json-kind.ts'
 import type { Column, Table } from '../schema/column.ts'
 import { bookTables, tableOf } from '../schema/registry.ts'
 import { LONGEST_PASSWORD } from '../sign-in-form.ts'
@@ -172,9 +173,4 @@ function keyPath(key: string): string {
 
 function quotedPath(name: string): string {
   return /^\w{1,60}$/.test(name) ? name : `[${quoted(name)}]`
-}
-
-/** A JSON object; what it inherits is never looked at, for only its entries are. */
-function isObject(value: unknown): value is Record<string, unknown> {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }
