@@ -1,6 +1,7 @@
 /**
- * Checks what a macro or a command is called with against its args_schema: a part of JSON Schema that needs no code made from outside
- * text, and no search: each value is held against one schema, once. What the part has not is refused, never passed over.
+ * Checks what a macro or a command is called with against its args_schema: a part of JSON Schema that needs no code made
+ * from outside text, and no search: each value is held against one schema, once. What the part has not is refused, never
+ * passed over.
  */
 import { Fault } from '#kit/fault.ts'
 import { isObject } from '../json-kind.ts'
@@ -120,7 +121,7 @@ function namesOf(schema: Fields, place: string): string[] {
 export function argsFaults(schema: ArgsSchema, args: ReadonlyMap<string, Json>): string[] {
   const faults: string[] = []
   checkFields(schema, [...args], 'args', faults)
-  if (schema.types && !schema.types.includes('object')) faults.push('args is none of what args_schema asks for')
+  if (schema.types && !schema.types.includes('object')) tell(faults, 'args is none of what args_schema asks for')
   return faults
 }
 
@@ -135,10 +136,10 @@ export function withDefaults(schema: ArgsSchema, args: ReadonlyMap<string, Json>
 function check(schema: ArgsSchema, value: Json, place: string, faults: string[]): void {
   if (faults.length >= MOST_FAULTS) return
   if (schema.types && !schema.types.some((type) => isOfType(value, type)))
-    faults.push(`${place} is not of type ${schema.types.join(' or ')}`)
-  if (schema.among && !schema.among.includes(value)) faults.push(`${place} is none of the values that are allowed`)
+    tell(faults, `${place} is not of type ${schema.types.join(' or ')}`)
+  if (schema.among && !schema.among.includes(value)) tell(faults, `${place} is none of the values that are allowed`)
   for (const { keyword, limit } of schema.bounds)
-    if (!BOUNDS[keyword](value, limit)) faults.push(`${place} breaks ${keyword} ${limit}`)
+    if (!BOUNDS[keyword](value, limit)) tell(faults, `${place} breaks ${keyword} ${limit}`)
   if (Array.isArray(value)) {
     const { items } = schema
     if (items) value.forEach((entry: Json, index) => void check(items, entry, `${place}[${index}]`, faults))

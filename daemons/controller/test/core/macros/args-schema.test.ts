@@ -86,6 +86,14 @@ t.test('faults name places, at most 10, and hold no value', async (t) => {
   )
   t.equal(faults.length, 10)
   t.notMatch(faults.join(), /geheim/)
+  const odd = {
+    type: ['null'],
+    enum: [1],
+    minLength: 9,
+    additionalProperties: { type: 'null', enum: [1], minLength: 9 },
+  }
+  const args = { a: 'geheim', b: 'geheim', c: 'geheim', d: 'geheim' }
+  t.equal(faultsOf(odd, args).length, 10, 'several of one value count each')
 })
 
 t.test('checking any JSON by any schema ends, with sentences', async () => {
