@@ -39,10 +39,3 @@ export function boundedCopy(value: unknown, most: number): Json | undefined {
 
   return copyOf(value, 0)
 }
-
-/** Whether two values of JSON are the same; keys in another order make them differ. */
-export function isSameJson(one: Json | undefined, other: Json | undefined): boolean {
-  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null)
-    return Object.is(one, other)
-  return JSON.stringify(one) === JSON.stringify(other)
-}

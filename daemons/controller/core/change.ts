@@ -1,5 +1,6 @@
 /** Changes of the configuration: what an import or a form asks for, before it becomes real. */
 import type { Book, Json, Row } from './row.ts'
+import { isSameJson } from './same-json.ts'
 import { bookTables } from './schema/registry.ts'
 
 /** One change of one row. */
@@ -73,20 +74,4 @@ function changedColumns(before: Row, after: Row): Record<string, Json> | undefin
     changed[column] = value
   }
   return changed
-}
-
-/** Equal as values: the order of keys does not count. */
-export function isSameJson(a: Json, b: Json): boolean {
-  if (a === b) return true
-  if (a === null || b === null || typeof a !== 'object' || typeof b !== 'object') return false
-  if (Array.isArray(a) !== Array.isArray(b)) return false
-  const left = new Map<string, Json>(Object.entries(a))
-  const right = Object.entries(b)
-  return (
-    left.size === right.length &&
-    right.every(([key, value]) => {
-      const other = left.get(key)
-      return other !== undefined && isSameJson(other, value as Json)
-    })
-  )
 }

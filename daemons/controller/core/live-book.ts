@@ -1,8 +1,9 @@
 /** What devices and zones do now, as their drivers said it: kept, bounded, and told to who listens. */
 import type { Clock } from '#kit/clock.ts'
-import { boundedCopy, isSameJson } from './bounded-value.ts'
+import { boundedCopy } from './bounded-value.ts'
 import type { LiveBook, LiveDevice, LiveZone } from './live.ts'
 import type { Json } from './row.ts'
+import { isSameJson } from './same-json.ts'
 
 export interface LiveLimits {
   /** Values that one zone may have. */

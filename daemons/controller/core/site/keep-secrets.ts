@@ -1,7 +1,7 @@
 /** What a site file leaves out of a JSON column because it is secret stays as it was. */
-import { isSameJson } from '../change.ts'
 import { isList, isObject } from '../json-kind.ts'
 import type { Json } from '../row.ts'
+import { isSameJson } from '../same-json.ts'
 import { isSensitiveName, withoutSecrets } from '../sensitive-name.ts'
 
 /**

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
-import { boundedCopy, isSameJson } from '../../core/bounded-value.ts'
+import { boundedCopy } from '../../core/bounded-value.ts'
 import type { Json } from '../../core/row.ts'
+import { isSameJson } from '../../core/same-json.ts'
 
 t.test('a value that fits is copied as it is', async (t) => {
   const law = fc.property(fc.jsonValue({ maxDepth: 3 }), (value) => {
@@ -24,11 +25,4 @@ t.test('a value that contains itself comes to an end', async (t) => {
   const round: unknown[] = []
   round.push(round)
   t.equal(boundedCopy(round, 1000), undefined)
-})
-
-t.test('values differ by what they hold', async (t) => {
-  t.equal(isSameJson({ a: 1 }, { a: 1 }), true)
-  t.equal(isSameJson({ a: 1 }, { a: 2 }), false)
-  t.equal(isSameJson(1, '1'), false)
-  t.equal(isSameJson(null, undefined), false)
 })
