@@ -60,10 +60,8 @@ export async function openSession(parts: SessionParts, stop: AbortSignal, hooks:
     return held(session, parts, () => (isHeard = false), end)
   } catch (error) {
     end()
-    opening.then(
-      (session) => session.close().catch(() => {}),
-      () => {}, // said already, by what is thrown here
-    )
+    // Whatever comes of it: what is thrown here says why there is no session.
+    opening.then(async (session) => session.close()).catch(() => {})
     throw error
   }
 }

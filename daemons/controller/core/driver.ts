@@ -17,7 +17,7 @@ export interface Ack {
 
 /** One device that is driven. */
 export interface DriverSession {
-  /** @throws what kept it from being done; the host gives it 5 s, then aborts */
+  /** @throws what kept it from being done; the host gives it `drivers.deadline_ms`, then aborts */
   execute(command: DriverCommand, signal: AbortSignal): Promise<Ack>
   poll?(signal: AbortSignal): Promise<void>
   close(): Promise<void>

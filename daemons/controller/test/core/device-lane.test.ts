@@ -110,6 +110,37 @@ t.test('an opening that takes longer than 10 s is given up; its session is close
   t.equal(opened.length, 2)
 })
 
+t.test('a session that comes too late may fail to close in any way', async (t) => {
+  const closes = [
+    () => {
+      throw new Error('no such socket')
+    },
+    () => Promise.reject(new Error('no such socket')),
+  ]
+  const lost: unknown[] = []
+  const hear = (error: unknown) => void lost.push(error)
+  process.on('unhandledRejection', hear)
+  t.teardown(() => process.off('unhandledRejection', hear))
+  for (const close of closes) {
+    const arrive: (() => void)[] = []
+    let tries = 0
+    const counted = () => {
+      tries++
+      return close()
+    }
+    const { clock, host } = hostStage({
+      open: () => new Promise((resolve) => arrive.push(() => resolve({ close: counted }))),
+    })
+    host.refresh()
+    await clock.run(10_000)
+    arrive[0]?.()
+    await clock.run(0)
+    await new Promise((resolve) => setImmediate(resolve))
+    t.equal(tries, 1)
+  }
+  t.same(lost, [], 'and takes the controller with it in none')
+})
+
 t.test('a driver is heard for its own device and zones, and while its session lasts', async (t) => {
   const zones = [
     { id: 1, device_id: 1 },
