@@ -156,7 +156,7 @@ function* written(world: DataWorld, { query, table, session }: Ask, collector: C
   const text = createText()
   for (const view of yield* collector.views()) {
     if (text.count() % ROWS_A_STEP === 0) yield
-    text.add(merge ? yield* merge(view) : projection.json(view), 1)
+    text.add(merge ? yield* merge(view) : projection.json(view))
   }
   return granted(text.end())
 }
@@ -167,11 +167,10 @@ function createText() {
   let count = 0
   return {
     count: () => count,
-    add(json: string, rows: number): void {
-      if (rows === 0) return
+    add(json: string): void {
       text += count === 0 ? '[' : ','
       text += json
-      count += rows
+      count++
     },
     end: () => (count === 0 ? '[]' : `${text}]`),
   }

@@ -2,8 +2,8 @@
 import type { Condition } from '../../wire/query/query.ts'
 import { type QueryValue, readNumber } from '../../wire/query/query-value.ts'
 import type { Json } from '../row.ts'
+import type { ColumnType } from '../schema/column.ts'
 import { containsTest, likeTest } from './like.ts'
-import type { ColumnType } from './schema-face.ts'
 
 /** What is compared: booleans are 0 and 1, JSON is its text. Null comes before numbers, numbers before texts, as in SQLite. */
 export type Cell = null | number | string

@@ -1,5 +1,6 @@
 /** Whether a query names columns that there are, before anything is done with them. */
 import { nearestName } from '#kit/nearest.ts'
+import { named } from '../../wire/query/branch.ts'
 import type { Query } from '../../wire/query/query.ts'
 import { conditionsOf, placesOf } from './guards.ts'
 import type { TableFace } from './schema-face.ts'
@@ -25,8 +26,7 @@ export function columnFault(query: Query, table: TableFace): string | undefined 
 
 function unknownColumn(name: string, table: TableFace): string {
   const nearest = nearestName(name, [...table.columns.keys()])
-  const shown = JSON.stringify(name.length > 64 ? `${name.slice(0, 64)}...` : name)
-  return `${table.name} has no column ${shown}${nearest === undefined ? '' : `, did you mean ${nearest}?`}`
+  return `${table.name} has no column ${named(name)}${nearest === undefined ? '' : `, did you mean ${nearest}?`}`
 }
 
 /** Two columns under one name: one would be lost. */

@@ -1,7 +1,6 @@
 /** What reading rows needs to know of the registry of tables. */
 import type { Json } from '../row.ts'
-
-export type ColumnType = 'integer' | 'real' | 'text' | 'boolean' | 'json'
+import type { ColumnType } from '../schema/column.ts'
 
 export interface ColumnFace {
   readonly name: string

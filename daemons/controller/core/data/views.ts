@@ -33,11 +33,11 @@ const VALUES: ReadonlySet<string> = new Set(['value', 'previous_value'])
 export function createViews(schema: SchemaFace): Views {
   const full = createKept((table, row) => fullView(schema, table, row))
   const plain = createKept((table, row) => plainView(schema, table, full.view(table, row)))
-  const keptFor = (_table: TableFace, isElevated: boolean) => (isElevated ? full : plain)
+  const keptFor = (isElevated: boolean) => (isElevated ? full : plain)
 
   return {
-    view: (table, row, isElevated) => keptFor(table, isElevated).view(table, row),
-    byPlace: (table, rows, isElevated) => keptFor(table, isElevated).byPlace(table, rows),
+    view: (table, row, isElevated) => keptFor(isElevated).view(table, row),
+    byPlace: (table, rows, isElevated) => keptFor(isElevated).byPlace(table, rows),
   }
 }
 

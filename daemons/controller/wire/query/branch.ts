@@ -52,9 +52,12 @@ export function branchOfJsonText(text: string, what: string): Branch {
   return branchOfJson(json, 1)
 }
 
+/** Characters of a name that a sentence says again. */
+const LONGEST_SAID = 64
+
 /** A name of the query as it may stand in a sentence: shortened, in quotes. */
 export function named(name: string): string {
-  return JSON.stringify(name.length > 64 ? `${name.slice(0, 64)}...` : name)
+  return JSON.stringify(name.length > LONGEST_SAID ? `${name.slice(0, LONGEST_SAID)}...` : name)
 }
 
 /** The name of a column in a list of names; undefined where something else stands there. */

@@ -2,10 +2,11 @@
 import { createBlocks } from '../../../core/data/blocks.ts'
 import { createDataTurns } from '../../../core/data/data-turns.ts'
 import type { DataLimits, DataWorld } from '../../../core/data/data-world.ts'
-import type { ColumnFace, ColumnType, SchemaFace, TableFace } from '../../../core/data/schema-face.ts'
+import type { ColumnFace, SchemaFace, TableFace } from '../../../core/data/schema-face.ts'
 import { createViews } from '../../../core/data/views.ts'
 import type { LiveDevice, LiveZone } from '../../../core/live.ts'
 import type { Book, Json, Row } from '../../../core/row.ts'
+import type { ColumnType } from '../../../core/schema/column.ts'
 import type { Session } from '../../../core/session.ts'
 
 export const limits: DataLimits = {
