@@ -3,6 +3,7 @@ import { type BackoffLimits, createBackoff } from '#kit/backoff.ts'
 import type { Clock } from '#kit/clock.ts'
 import { Fault, faultOf } from '#kit/fault.ts'
 import type { Letter, Postman } from './people-ports.ts'
+import { within } from './within.ts'
 
 /** What came of letters since the start. */
 export interface MailState {
@@ -67,10 +68,22 @@ export function createMailQueue({ clock, deliver, limits }: MailQueueParts): Mai
     }
   }
 
+  /** Ends in time whether the delivery heeds its signal or not. */
+  function deliverWithin(letter: Letter, limitMs: number): Promise<void> {
+    const stopper = new AbortController()
+    const late = () => {
+      const fault = tooLate(limitMs)
+      stopper.abort(fault)
+      return fault
+    }
+    const signal = AbortSignal.any([stopper.signal, closing.signal])
+    return within(deliver(letter, signal), { clock, limitMs, late, stop: closing.signal })
+  }
+
   async function attempt(one: Kept): Promise<void> {
     const limitMs = Math.min(limits.attemptMs, one.endsMs - clock.monotonicMs())
     try {
-      await within(clock, { limitMs, closing: closing.signal }, (signal) => deliver(one.letter, signal))
+      await deliverWithin(one.letter, limitMs)
       end(one)
     } catch (error) {
       tryAgain(one, faultOf(error, 'mail_failed', 'the mail server did not take the letter'))
@@ -128,30 +141,6 @@ export function createMailQueue({ clock, deliver, limits }: MailQueueParts): Mai
   }
 }
 
-/** One try, which ends in time whether its delivery heeds the signal or not. */
-async function within(
-  clock: Clock,
-  { limitMs, closing }: { limitMs: number; closing: AbortSignal },
-  run: (signal: AbortSignal) => Promise<void>,
-): Promise<void> {
-  const late = new AbortController()
-  const timer = clock.after(limitMs, () => late.abort(tooLate(limitMs)))
-  const signal = AbortSignal.any([late.signal, closing])
-  try {
-    await Promise.race([run(signal), untilAborted(signal)])
-  } finally {
-    timer.cancel()
-  }
-}
-
 function tooLate(limitMs: number): Fault {
   return new Fault('mail_failed', `the mail server did not take the letter within ${Math.ceil(limitMs)} ms`)
-}
-
-/** Rejects with the reason of the abort: a delivery that does not heed its signal holds up nothing. */
-function untilAborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason)
-    else signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-  })
 }
