@@ -6,7 +6,7 @@ import type { Change } from '../core/change.ts'
 import { limitsOf } from '../core/limit.ts'
 import type { Outcome } from '../core/outcome.ts'
 import { settingOf } from '../core/settings.ts'
-import type { SignedIn } from '../core/sign-in.ts'
+import type { SignInResult } from '../core/sign-in.ts'
 import type { UiPending, UiPeople, UiRest } from '../core/ui-ports.ts'
 import type { StagedDifference } from '../io/database.ts'
 import { auditBook } from './audit-list.ts'
@@ -49,7 +49,7 @@ function peopleOf({ people }: Brought): UiPeople {
 }
 
 /** The page's routes take the token out of the body and put it into the cookie. */
-function withToken({ outcome, issued }: SignedIn): Outcome {
+function withToken({ outcome, issued }: SignInResult): Outcome {
   if (issued === undefined) return outcome
   return { ...outcome, body: { json: { token: issued.token, expires: issued.lifeMs } } }
 }

@@ -11,14 +11,14 @@ import type { Book, Keeper, Row } from './row.ts'
 import { createSecondFactor, type SecondFactorLimits } from './second-factor.ts'
 import type { Origin, Session } from './session.ts'
 import { createSessions, type NewToken, type SessionLimits } from './sessions.ts'
-import { createSignIn, type SignedIn, type Undelivered } from './sign-in.ts'
+import { createSignIn, type SignInResult, type Undelivered } from './sign-in.ts'
 
 /** What the surfaces ask about people. No token is ever told to anybody but the one who gets it. */
 export interface People {
   /** POST /api/token. @param form the body as read from JSON; whether it is JSON at all is judged before */
   signIn(form: unknown, origin: Origin): Promise<Outcome>
   /** The page's sign-in: the same gate, and a session for its cookie. */
-  signInUi(form: unknown, origin: Origin): Promise<SignedIn>
+  signInUi(form: unknown, origin: Origin): Promise<SignInResult>
   /** Who calls with a token of the REST surface, at this moment. */
   resolve(token: string | undefined, origin: Origin): Session | 'invalid_session'
   /** @param isUse false for what is open for long, such as a socket: it does not keep the session alive */
@@ -33,7 +33,7 @@ export interface People {
   /** POST /api/session_handoff. @param session one that was resolved here */
   handoff(session: Session): Outcome
   /** The page redeems the nonce of its cookie, which is used up, whatever comes of it. */
-  redeem(nonce: string | undefined, origin: Origin): SignedIn
+  redeem(nonce: string | undefined, origin: Origin): SignInResult
 }
 
 export interface PeopleParts {

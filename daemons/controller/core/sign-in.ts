@@ -26,7 +26,7 @@ export interface Undelivered {
 }
 
 /** What came of a sign-in; `issued` only where it was granted. */
-export interface SignedIn {
+export interface SignInResult {
   outcome: Outcome
   issued?: NewToken
 }
@@ -37,7 +37,7 @@ export interface SignIn {
    * @param form the body as it was read, whatever it is
    * @source document 1, POST /api/token
    */
-  signIn(form: unknown, origin: Origin, at: SignInAt): Promise<SignedIn>
+  signIn(form: unknown, origin: Origin, at: SignInAt): Promise<SignInResult>
 }
 
 export interface SignInParts {
@@ -80,7 +80,7 @@ export function createSignIn(parts: SignInParts): SignIn {
     return { meant, user: stands && !isClosed ? user : undefined }
   }
 
-  async function judge(attempt: Attempt): Promise<SignedIn> {
+  async function judge(attempt: Attempt): Promise<SignInResult> {
     const { form, network, origin, at } = attempt
     const account = foldUsername(form.username.slice(0, LONGEST_NAME))
     const { meant, user } = await proven(attempt)
