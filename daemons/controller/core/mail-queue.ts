@@ -1,6 +1,6 @@
 /** Letters on their way to a mail server: few at once, tried again for as long as they are of use. */
 import { type BackoffLimits, createBackoff } from '#kit/backoff.ts'
-import type { Clock } from '#kit/clock.ts'
+import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault, faultOf } from '#kit/fault.ts'
 import type { Letter, Postman } from './people-ports.ts'
 import { within } from './within.ts'
@@ -44,8 +44,9 @@ interface Kept {
   letter: Letter
   endsMs: number
   wait: ReturnType<typeof createBackoff>
-  resolve(): void
-  reject(error: Fault): void
+  /** Until the next try. */
+  again?: Timer
+  done: PromiseWithResolvers<void>
 }
 
 const IN_VAIN: ReadonlySet<string> = new Set(['mail_refused', 'mail_not_set_up'])
@@ -59,31 +60,20 @@ export function createMailQueue({ clock, deliver, limits }: MailQueueParts): Mai
 
   function end(one: Kept, error?: Fault): void {
     if (!kept.delete(one)) return
+    one.again?.cancel()
     if (error === undefined) {
       sent++
-      one.resolve()
+      one.done.resolve()
     } else {
       failed++
-      one.reject(error)
+      one.done.reject(error)
     }
-  }
-
-  /** Ends in time whether the delivery heeds its signal or not. */
-  function deliverWithin(letter: Letter, limitMs: number): Promise<void> {
-    const stopper = new AbortController()
-    const late = () => {
-      const fault = tooLate(limitMs)
-      stopper.abort(fault)
-      return fault
-    }
-    const signal = AbortSignal.any([stopper.signal, closing.signal])
-    return within(deliver(letter, signal), { clock, limitMs, late, stop: closing.signal })
   }
 
   async function attempt(one: Kept): Promise<void> {
     const limitMs = Math.min(limits.attemptMs, one.endsMs - clock.monotonicMs())
     try {
-      await deliverWithin(one.letter, limitMs)
+      await oneTry((signal) => deliver(one.letter, signal), { clock, limitMs, stop: closing.signal })
       end(one)
     } catch (error) {
       tryAgain(one, faultOf(error, 'mail_failed', 'the mail server did not take the letter'))
@@ -94,11 +84,11 @@ export function createMailQueue({ clock, deliver, limits }: MailQueueParts): Mai
     const waitMs = one.wait.next()
     const isInVain = IN_VAIN.has(fault.code) || closing.signal.aborted
     if (isInVain || clock.monotonicMs() + waitMs >= one.endsMs) end(one, fault)
-    else clock.after(waitMs, () => line(one))
+    else one.again = clock.after(waitMs, () => line(one))
   }
 
   function line(one: Kept): void {
-    if (kept.has(one)) waiting.push(one)
+    waiting.push(one)
     pump()
   }
 
@@ -119,17 +109,15 @@ export function createMailQueue({ clock, deliver, limits }: MailQueueParts): Mai
     send(letter) {
       if (closing.signal.aborted || kept.size >= limits.letters)
         return Promise.reject(new Fault('mail_queue_full', `${kept.size} letters are waiting already`))
-      return new Promise((resolve, reject) => {
-        const one = {
-          letter,
-          endsMs: clock.monotonicMs() + letter.lifeMs,
-          wait: createBackoff(limits.again),
-          resolve,
-          reject,
-        }
-        kept.add(one)
-        line(one)
-      })
+      const one: Kept = {
+        letter,
+        endsMs: clock.monotonicMs() + letter.lifeMs,
+        wait: createBackoff(limits.again),
+        done: Promise.withResolvers(),
+      }
+      kept.add(one)
+      line(one)
+      return one.done.promise
     },
     state: () => ({ kept: kept.size, sent, failed }),
     close() {
@@ -139,6 +127,20 @@ export function createMailQueue({ clock, deliver, limits }: MailQueueParts): Mai
       for (const one of [...kept]) end(one, fault)
     },
   }
+}
+
+/** Ends in time whether the delivery heeds its signal or not. */
+function oneTry(
+  deliver: (signal: AbortSignal) => Promise<void>,
+  { clock, limitMs, stop }: { clock: Clock; limitMs: number; stop: AbortSignal },
+): Promise<void> {
+  const stopper = new AbortController()
+  const late = () => {
+    const fault = tooLate(limitMs)
+    stopper.abort(fault)
+    return fault
+  }
+  return within(deliver(AbortSignal.any([stopper.signal, stop])), { clock, limitMs, late, stop })
 }
 
 function tooLate(limitMs: number): Fault {

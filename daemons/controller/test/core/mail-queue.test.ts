@@ -127,6 +127,18 @@ t.test('at the end what is kept is given up at once, and nothing more is taken',
   t.equal(clock.pending(), 0)
 })
 
+t.test('a letter that waits to be tried again is given up at the end, and its wait with it', async (t) => {
+  const { clock, queue, tries } = queueOf(failing, failing)
+  const outcome = outcomeOf(queue.send(letter))
+  await clock.run(0)
+  t.equal(clock.pending(), 1)
+  queue.close()
+  t.equal(clock.pending(), 0)
+  await clock.run(60_000)
+  t.same(outcome, { code: 'mail_failed' })
+  t.equal(tries.length, 1)
+})
+
 t.test('one refused letter is counted as failed', async (t) => {
   const { queue } = queueOf(refusing)
   await t.rejects(queue.send(letter))
