@@ -2,6 +2,7 @@
 import { Worker } from 'node:worker_threads'
 import { Fault } from '#kit/fault.ts'
 import { CREATE_TABLE, INSERT_ROW, type SqlRow } from './audit-table.ts'
+import { isDamaged } from './sqlite-codes.ts'
 
 /** What the thread is told, one thing at a time. */
 export type AuditTask =
@@ -27,9 +28,6 @@ interface Reply {
   fault?: { code: number; message: string }
   hasMore?: boolean
 }
-
-/** SQLITE_CORRUPT and SQLITE_NOTADB. @source SQLite, Result and Error Codes */
-const BROKEN: ReadonlySet<number> = new Set([11, 26])
 
 /** Young objects are a batch and its copy; the rest of the thread is SQLite's own memory. */
 const HEAP = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8 }
@@ -70,8 +68,7 @@ export function createAuditThread(file: string): AuditThread {
 }
 
 function faultOfSqlite({ code, message }: { code: number; message: string }): Fault {
-  // The low byte is the kind; what stands above tells where it was met.
-  if (BROKEN.has(code & 0xff)) return new Fault('audit_file_broken', `the audit's file is damaged: ${message}`)
+  if (isDamaged(code)) return new Fault('audit_file_broken', `the audit's file is damaged: ${message}`)
   return new Fault('audit_write_failed', `the audit cannot be written: ${message}`)
 }
 

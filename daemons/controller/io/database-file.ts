@@ -8,6 +8,7 @@ import type { Row } from '../core/row.ts'
 import type { Table } from '../core/schema/column.ts'
 import { bookTables, tables } from '../core/schema/registry.ts'
 import { addColumnStatement, createStatements, insertStatement, rowDecoder, selectStatement } from './sql.ts'
+import { isDamaged } from './sqlite-codes.ts'
 
 /** The file's name in the state folder. */
 export const DATABASE_FILE = 'controller.db'
@@ -17,9 +18,6 @@ const APPLICATION_ID = 0x504c4354
 
 /** Grows when what is there means something else; tables and columns that are only added need no number. */
 const SCHEMA_VERSION = 1
-
-/** Errors of SQLite by which a file is damaged: SQLITE_CORRUPT, SQLITE_NOTADB. */
-const DAMAGED = new Set([11, 26])
 
 /** Whether a state folder has a database. */
 export function hasDatabase(folder: string): boolean {
@@ -164,7 +162,7 @@ function damaged(path: string, what: string, cause?: unknown): Fault {
 
 function faultOf(path: string, error: unknown): Fault {
   if (error instanceof Fault) return error
-  const { errcode = 0, message } = error as Error & { errcode?: number }
-  if (DAMAGED.has(errcode & 0xff)) return damaged(path, message, error)
+  const { errcode, message } = error as Error & { errcode?: number }
+  if (isDamaged(errcode)) return damaged(path, message, error)
   return new Fault('database_unusable', `${path} cannot be used (${message})`, { cause: error })
 }

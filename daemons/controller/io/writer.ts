@@ -3,6 +3,7 @@ import { basename } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { Fault } from '#kit/fault.ts'
 import type { SqlValue } from './sql.ts'
+import { isDiskFull } from './sqlite-codes.ts'
 
 /** One statement, run once for each list of values. */
 export interface Work {
@@ -25,12 +26,6 @@ export interface Writer {
 interface Answer {
   error?: { message: string; errcode?: number }
 }
-
-/** SQLITE_FULL. */
-const FULL = 13
-
-/** SQLite's own code is the low byte; above it stands what happened in detail. */
-const MAIN_CODE = 0xff
 
 /**
  * The thread keeps the process until it is closed, so that none ends with changes that still wait for their time.
@@ -75,8 +70,7 @@ export function startWriter(path: string, busyMs: number): Writer {
 
 /** Names the file and not its folder: callers are told the sentence. */
 function faultOf(path: string, error: NonNullable<Answer['error']>): Fault {
-  const code = (error.errcode ?? 0) & MAIN_CODE
-  const why = code === FULL ? 'the disk is full' : `the database answered ${error.message}`
+  const why = isDiskFull(error.errcode) ? 'the disk is full' : `the database answered ${error.message}`
   return new Fault('store_write_failed', `${basename(path)} was not written: ${why}; it is as it was before`, {
     details: { errcode: error.errcode },
   })
