@@ -39,6 +39,8 @@ export interface PeerTableOptions {
 }
 
 const TICK_MS = 200
+/** Until one that says farewell is asked whether it is gone. */
+const FAREWELL_MS = 1000
 /** With many boards each is asked less often: a network of 256 has 20 questions a second from each of them at most. */
 const LEAST_BETWEEN_POLLS_MS = 50
 
@@ -79,7 +81,7 @@ export class PeerTable {
 
   /** Somebody says that it leaves, or somebody else does: it is asked when it has had the time to. */
   bidFarewell(id: string): void {
-    this.#peers.get(id)?.askSoon(1000)
+    this.#peers.get(id)?.askSoon(FAREWELL_MS)
   }
 
   /** Boards that have answered, by name. */

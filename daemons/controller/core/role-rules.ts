@@ -26,6 +26,9 @@ const FUNCTIONS = ['command', 'macro', 'query', 'delete_macro']
 /** Told of one role. */
 const MOST_FAULTS = 20
 
+/** Characters of a word that a sentence says again. */
+const LONGEST_QUOTED = 60
+
 /**
  * Reads the rules of a role: `allow api command, macro, query`, `deny api delete_macro`, `allow ui 1, Ground floor`,
  * `allow socket *`, one a line; empty lines and those that begin with `#` say nothing. Names are split at commas only
@@ -118,14 +121,14 @@ function readLine(said: string, lists: Record<RuleList, NamesBeingRead>): LineFa
 function unknown(seen: string, expected: string, known: readonly string[]): string {
   const near = nearestName(seen, known)
   const hint = near === undefined ? '' : `; did you mean ${near}?`
-  return `has ${JSON.stringify(seen.slice(0, 60))}, expected ${expected}${hint}`
+  return `has ${JSON.stringify(seen.slice(0, LONGEST_QUOTED))}, expected ${expected}${hint}`
 }
 
 function misspelt(names: readonly string[]): string | undefined {
   for (const name of names) {
     const near = nearestName(name, FUNCTIONS)
     if (near !== undefined && near !== name.toLowerCase())
-      return `names ${JSON.stringify(name.slice(0, 60))}; did you mean ${near}?`
+      return `names ${JSON.stringify(name.slice(0, LONGEST_QUOTED))}; did you mean ${near}?`
   }
   return undefined
 }

@@ -5,6 +5,9 @@ import type { AuditReader, AuditSearch } from '../core/audit.ts'
 import type { Row } from '../core/row.ts'
 import { rowOfTable, SELECT_ABOVE, SELECT_BELOW } from './audit-table.ts'
 
+/** How long the thread that writes may hold the file. */
+const BUSY_MS = 1000
+
 /** A reader with its own connection to the file, which is opened when somebody reads. */
 export interface OpenReader extends AuditReader {
   /** Lets the file go; the next read opens it anew. */
@@ -27,7 +30,7 @@ export function createAuditReader(by: {
   /** @param sql SELECT_BELOW or SELECT_ABOVE */
   function chunk(sql: string, id: number): Row[] {
     try {
-      db ??= new DatabaseSync(by.file, { readOnly: true, timeout: 1000 })
+      db ??= new DatabaseSync(by.file, { readOnly: true, timeout: BUSY_MS })
       const statement = statements.get(sql) ?? db.prepare(sql)
       statements.set(sql, statement)
       return statement.all(id, chunkRows).map(rowOfTable)

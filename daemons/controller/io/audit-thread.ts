@@ -29,11 +29,17 @@ interface Reply {
   hasMore?: boolean
 }
 
+/** How long a backup or a reader may hold the file. */
+const BUSY_MS = 1000
+
+/** What SQLite's log is cut down to once what is in it stands in the file. */
+const LOG_BYTES = 4_194_304
+
 /** Young objects are a batch and its copy; the rest of the thread is SQLite's own memory. */
 const HEAP = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8 }
 
 export function createAuditThread(file: string): AuditThread {
-  const workerData = { file, createTable: CREATE_TABLE, insertRow: INSERT_ROW }
+  const workerData = { file, busyMs: BUSY_MS, logBytes: LOG_BYTES, createTable: CREATE_TABLE, insertRow: INSERT_ROW }
   // From its text, so that a daemon stays one file.
   const worker = new Worker(`(${write})()`, { eval: true, workerData, resourceLimits: HEAP, execArgv: [], env: {} })
   const asked: PromiseWithResolvers<Reply>[] = []
@@ -83,8 +89,8 @@ function write(): void {
   function open(): void {
     // The log and its index get the mode of the file: who did what is nobody else's to read.
     closeSync(openSync(workerData.file, 'a', 0o600))
-    db = new DatabaseSync(workerData.file, { timeout: 1000 })
-    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 4194304')
+    db = new DatabaseSync(workerData.file, { timeout: workerData.busyMs })
+    db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${workerData.logBytes}`)
     db.exec(workerData.createTable)
     insert = db.prepare(workerData.insertRow)
   }

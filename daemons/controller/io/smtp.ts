@@ -26,6 +26,9 @@ export interface SmtpSettings {
 /** Of one answer of a server, in bytes. */
 const LONGEST_ANSWER = 64 * 1024
 
+/** Of what a server said, in characters, as the log has it. */
+const LONGEST_SAID = 200
+
 /** What nodemailer says where another try would end the same. */
 const IN_VAIN = new Set(['EENVELOPE', 'EMESSAGE', 'ECONFIG', 'ENOAUTH', 'EFILEACCESS', 'EURLACCESS'])
 
@@ -92,7 +95,7 @@ function faultOfSending(error: unknown): Fault {
   const isForGood = typeof responseCode === 'number' ? responseCode >= 500 : IN_VAIN.has(String(code))
   const said = String(response ?? message)
     .replace(/\s+/g, ' ')
-    .slice(0, 200)
+    .slice(0, LONGEST_SAID)
   const sentence = isForGood ? 'the mail server refused the letter' : 'the mail server did not take the letter'
   return new Fault(isForGood ? 'mail_refused' : 'mail_failed', `${sentence}: ${said}`)
 }

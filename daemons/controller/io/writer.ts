@@ -27,6 +27,9 @@ interface Answer {
   error?: { message: string; errcode?: number }
 }
 
+/** What SQLite's log is cut down to once what is in it stands in the database. */
+const LOG_BYTES = 8_388_608
+
 /**
  * The thread keeps the process until it is closed, so that none ends with changes that still wait for their time.
  * @param path of a database that is made already
@@ -34,7 +37,10 @@ interface Answer {
  */
 export function startWriter(path: string, busyMs: number): Writer {
   // As text: a bundle is one file, and has none beside it that a thread could be started from.
-  const thread = new Worker(`(${threadMain.toString()})()`, { eval: true, workerData: { path, busyMs } })
+  const thread = new Worker(`(${threadMain.toString()})()`, {
+    eval: true,
+    workerData: { path, busyMs, logBytes: LOG_BYTES },
+  })
   const waiting: PromiseWithResolvers<void>[] = []
   let gone: Fault | undefined
 
@@ -80,10 +86,10 @@ function faultOf(path: string, error: NonNullable<Answer['error']>): Fault {
 function threadMain(): void {
   const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads')
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
-  const { path, busyMs } = workerData as { path: string; busyMs: number }
+  const { path, busyMs, logBytes } = workerData as { path: string; busyMs: number; logBytes: number }
   const database = new DatabaseSync(path, { timeout: busyMs, enableForeignKeyConstraints: false })
   // What is acknowledged is on the disk, after a power cut too; what a big import grew the log by is given back.
-  database.exec('PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 8388608')
+  database.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${logBytes}`)
   const statements = new Map<string, ReturnType<typeof database.prepare>>()
 
   function statement(sql: string) {

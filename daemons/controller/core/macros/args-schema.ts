@@ -51,6 +51,8 @@ const KNOWN = new Set<string>([...NOTES, ...CHECKS, ...Object.keys(BOUNDS)])
 const DEEPEST_SCHEMA = 8
 const MOST_SCHEMAS = 500
 const MOST_FAULTS = 10
+/** Characters of a name that a sentence says again. */
+const LONGEST_SAID = 64
 
 /** @throws Fault `macro_schema` with the place and what is not understood there */
 export function readArgsSchema(schema: Json): ArgsSchema {
@@ -170,7 +172,7 @@ function isOfType(value: Json, type: string): boolean {
 
 /** A name as a sentence shows it: cut, and in quotes where it is no plain word. */
 function named(name: string): string {
-  return /^\w{1,64}$/.test(name) ? name : JSON.stringify(name.slice(0, 64))
+  return /^\w+$/.test(name) && name.length <= LONGEST_SAID ? name : JSON.stringify(name.slice(0, LONGEST_SAID))
 }
 
 /** In characters, as JSON Schema counts them, not in code units. */

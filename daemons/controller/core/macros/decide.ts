@@ -49,6 +49,8 @@ export interface Deciding {
 /** Names and texts, in characters. */
 const LONGEST_NAME = 200
 const LONGEST_TEXT = 2000
+/** Steps that a condition may leave out: more than a macro can have by default. */
+const MOST_SKIPPED = 1000
 
 /** @throws Fault `macro_arg_missing`, `macro_value_size`; `macro_step_value` for a value of a wrong kind */
 export function decide(step: DoingStep, deciding: Deciding): Decided {
@@ -74,7 +76,7 @@ export function decide(step: DoingStep, deciding: Deciding): Decided {
       return { type: 'wait', test: testOf(step.test, deciding), timeoutMs: Math.round(timeoutMs) }
     }
     case 'condition': {
-      const skip = step.skip === 'stop' ? 'stop' : Math.floor(numberWithin(fill(step.skip), 'skip', 1000))
+      const skip = step.skip === 'stop' ? 'stop' : Math.floor(numberWithin(fill(step.skip), 'skip', MOST_SKIPPED))
       return { type: 'condition', test: testOf(step.test, deciding), skip }
     }
     case 'set':

@@ -11,6 +11,9 @@ import { type FaultList, quoted } from './site-faults.ts'
 /** Where a row comes from: `zone[3]` of a file, or `zone 12`. */
 export type PathOf = (table: string, id: number) => string
 
+/** Rows of a circle that a sentence names. */
+const MOST_SHOWN = 8
+
 /** What the checks go by. */
 interface Whole {
   site: SiteRows
@@ -89,7 +92,7 @@ function checkCircles({ site, pathOf, faults }: Whole, table: Table, column: str
       const around = [...walked].slice([...walked].indexOf(id))
       faults.add(
         `${pathOf(table.name, id)}.${column}`,
-        `goes round in a circle: ${[...around.slice(0, 8), id].join(' -> ')}`,
+        `goes round in a circle: ${[...around.slice(0, MOST_SHOWN), id].join(' -> ')}`,
       )
     }
     for (const one of walked) good.add(one)
