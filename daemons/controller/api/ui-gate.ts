@@ -159,7 +159,7 @@ async function serve(parts: UiGateParts, spec: UiRouteSpec<never>, { ask, run }:
   const begunMs = clock.monotonicMs()
   const from = originOf(ask)
   let caller: Pick<Session, 'userId' | 'username'> | undefined
-  const recordOf = (outcome: Pick<Outcome, 'status' | 'reason' | 'target' | 'runId'>): AuditRecord => ({
+  const recordOf = (outcome: Omit<Outcome, 'body'>): AuditRecord => ({
     at: clock.epochMs(),
     requestType: 'ui',
     method: spec.method,
@@ -167,8 +167,8 @@ async function serve(parts: UiGateParts, spec: UiRouteSpec<never>, { ask, run }:
     status: outcome.status,
     elapsedMs: Math.round(clock.monotonicMs() - begunMs),
     clientIp: from.clientIp,
-    userId: caller?.userId ?? null,
-    username: caller?.username ?? null,
+    userId: caller?.userId ?? outcome.user?.id ?? null,
+    username: caller?.username ?? outcome.user?.username ?? null,
     granted: outcome.reason === null && outcome.status < 400,
     reason: outcome.reason,
     target: outcome.target ?? null,

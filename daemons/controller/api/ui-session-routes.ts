@@ -31,11 +31,7 @@ export function uiSessionRoutes(gate: UiGate, parts: UiSessionParts): Route[] {
       path: '/ui/sign-in',
       isRecordedFirst: true,
       summary: 'Signs a person in by the rules of POST /api/token; the session goes into a cookie',
-      async handle(ask) {
-        const named = accountNamed(book, ask.body)
-        if (named) ask.calledBy(named)
-        return begin(parts, ask, await people.signIn(ask.body, ask.from))
-      },
+      handle: async (ask) => begin(parts, ask, await people.signIn(ask.body, ask.from)),
     }),
     uiSetUpRoute(gate, {
       setUp,
@@ -89,23 +85,6 @@ export function uiSessionRoutes(gate: UiGate, parts: UiSessionParts): Route[] {
     }),
   ]
 }
-
-/**
- * Whom a sign-in names, for the record of one that is refused. Only names of accounts: people type passwords into the
- * wrong field, and those must not stand in a record.
- */
-function accountNamed(book: Book, body: unknown): { userId: number; username: string } | undefined {
-  const { username: given } = (body ?? {}) as Record<string, unknown>
-  if (typeof given !== 'string' || given.length > LONGEST_NAME) return undefined
-  const name = given.toLowerCase()
-  const row = book
-    .rows('auth_user')
-    .find(({ username }) => typeof username === 'string' && username.toLowerCase() === name)
-  return row && { userId: row.id, username: String(row.username) }
-}
-
-/** No account has a longer one. */
-const LONGEST_NAME = 256
 
 async function redeem(parts: UiSessionParts, ask: UiAsk): Promise<UiAnswer> {
   const cleared = dropHandoff(ask.headers.host)

@@ -204,8 +204,10 @@ function peopleOf(house: State): UiParts['people'] {
       const { username, password, two_factor_token: code } = given as Record<string, unknown>
       if (!username || !password) return refused(200, 'missing_credential', 'missing_credential', 'missing credential')
       const person = house.people.get(String(username))
-      if (!person || person.isDisabled || person.password !== password)
-        return refused(200, 'invalid_credential', 'invalid_credential', 'invalid credential')
+      if (!person || person.isDisabled || person.password !== password) {
+        const outcome = refused(200, 'invalid_credential', 'invalid_credential', 'invalid credential')
+        return person ? { ...outcome, user: { id: person.id, username: String(username) } } : outcome
+      }
       if (person.code === undefined || code === person.code) return begin(String(username))
       if (code !== undefined) return refused(200, '2fa_mismatch', '2fa_mismatch', 'two factor fail')
       const message = 'A code was mailed to s***@harbour.example.'

@@ -1,7 +1,8 @@
 /** What a caller sees of a row: made once, kept until the row is replaced. Nothing of a raw row passes by here. */
-import { isSameJson } from '../change.ts'
+
 import { isObject } from '../json-kind.ts'
 import type { Json, Row } from '../row.ts'
+import { isSameJson } from '../same-json.ts'
 import { withoutAddressSecrets } from './address-secrets.ts'
 import { seenValue } from './attribute-value.ts'
 import type { Cells } from './matching.ts'

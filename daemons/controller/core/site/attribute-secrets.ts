@@ -1,7 +1,8 @@
 /** Attributes in site files: which of their values are secret, and secrets inside of values that are JSON as text. */
-import { isSameJson } from '../change.ts'
+
 import { bracketsOf } from '../data/attribute-value.ts'
 import type { Json } from '../row.ts'
+import { isSameJson } from '../same-json.ts'
 import type { Column, Table } from '../schema/column.ts'
 import { isSensitiveName, withoutSecrets } from '../sensitive-name.ts'
 import { keepSecrets } from './keep-secrets.ts'
