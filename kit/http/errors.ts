@@ -7,7 +7,7 @@ import { Reply } from './route.ts'
 import type { FieldFault } from './sentences.ts'
 
 /** Status of each fault that the kit itself throws towards a client. A daemon adds its own. */
-const KIT_STATUS: Readonly<Record<string, number>> = {
+export const KIT_STATUS: Readonly<Record<string, number>> = {
   bad_base64: 400,
   bad_fields: 400,
   bad_form: 400,

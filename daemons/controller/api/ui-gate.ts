@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { pageOf } from '#kit/http/browser-rule.ts'
+import { KIT_STATUS } from '#kit/http/errors.ts'
 import { type RefusedAsk, Reply, type Route, route } from '#kit/http/route.ts'
 import type { Log } from '#kit/log.ts'
 import type { AuditBook, AuditReason, AuditRecord } from '../core/audit.ts'
@@ -87,10 +88,8 @@ export const UI_FAULT_STATUS: Readonly<Record<string, number>> = {
   setup_remote: 403,
 }
 
-/** The same with those of kit that can come out of a handler here, for the record. */
-const STATUS = new Map(
-  Object.entries({ ...UI_FAULT_STATUS, bad_fields: 400, foreign_origin: 403, slow_down: 429, busy: 503 }),
-)
+/** With those that the server answers by itself: the record tells the status that went out. */
+const STATUS = new Map(Object.entries({ ...KIT_STATUS, ...UI_FAULT_STATUS }))
 
 const REASONS: ReadonlyMap<string, AuditReason> = new Map<string, AuditReason>([
   ['not_signed_in', 'invalid_session'],

@@ -1,5 +1,6 @@
 /** Tests of api/ui-admin-routes.ts. */
 import t from 'tap'
+import { Fault } from '#kit/fault.ts'
 import type { AuditRow, PendingChange } from '../../core/ui-ports.ts'
 import { harbourHouse } from '../harbour-house.ts'
 import { serveUi } from '../ui-server.ts'
@@ -122,6 +123,20 @@ t.test('1 What the service does: sets the REST switch, and says that it waits fo
   t.match(house.records[1], { method: 'PUT', target: 'setting rest_api_enabled', username: 'sam' })
   for (const body of [{}, { enabled: 'no' }, { enabled: true, more: 1 }, null, []])
     t.equal((await browser.call('PUT', '/ui/rest', body)).status, 400, JSON.stringify(body))
+})
+
+t.test('1 Audit record: what the server refuses by itself is recorded with the status that went out', async (t) => {
+  const { browser, house } = await here(t)
+  const cases: [fault: unknown, status: number][] = [
+    [new Fault('store_write_failed', 'the disk is full'), 507],
+    [new Fault('nobody_knows', 'a fault in no table'), 500],
+    [new Error('a fault of the program'), 500],
+  ]
+  for (const [fault, status] of cases) {
+    house.parts.rest.set = () => Promise.reject(fault)
+    t.equal((await browser.call('PUT', '/ui/rest', { enabled: true })).status, status)
+    t.match(house.records[0], { path: '/ui/rest', method: 'PUT', status, granted: false, username: 'sam' })
+  }
 })
 
 t.test('shows what will change, column by column, and of secrets only that they do', async (t) => {
