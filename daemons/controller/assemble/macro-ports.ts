@@ -4,14 +4,11 @@ import { createAccounts, isLive } from '../core/accounts.ts'
 import { createClosing } from '../core/closing.ts'
 import type { Dispatcher } from '../core/control/dispatcher.ts'
 import type { Target } from '../core/control/target.ts'
-import { holdsSecret } from '../core/data/attribute-value.ts'
 import type { LiveState } from '../core/live-book.ts'
-import type { AttributeRef, MacroPorts, RunKeeper } from '../core/macros/ports.ts'
-import type { Json, Row } from '../core/row.ts'
-import { isSensitiveName, withoutSecrets } from '../core/sensitive-name.ts'
+import { attributeRow, readAttribute, secretsOf } from '../core/macros/book-attributes.ts'
+import type { MacroPorts, RunKeeper } from '../core/macros/ports.ts'
+import type { Json } from '../core/row.ts'
 import type { Changed, House } from './house.ts'
-
-const RULES = { isSensitiveName, withoutSecrets }
 
 /** What the macros of a house act through. */
 export interface MacroNeeds {
@@ -48,7 +45,7 @@ export function macroPorts(house: House, { dispatcher, live, changed }: MacroNee
     },
     dispatch: ({ target, verb, args, caller }) =>
       dispatcher.dispatch(targetOf(target), verb, args, caller === null ? undefined : { session: caller, by: 'macro' }),
-    attributes: attributesOf(house, { resolve: (named) => dispatcher.resolve(named), changed }),
+    attributes: attributesOf(house, changed),
     live: {
       read(named, field) {
         const resolved = dispatcher.resolve(named)
@@ -67,13 +64,7 @@ export function macroPorts(house: House, { dispatcher, live, changed }: MacroNee
       log.notice('macro_notice', { macro: macroId, run: runId })
     },
     keeper: runKeeper(house),
-    secrets: {
-      isSensitiveName,
-      withoutSecrets,
-      holdsSecret: (value) => holdsSecret(RULES, value),
-      isSecretAttribute: (name) =>
-        isSensitiveName(name) || site.book.named('attribute', name).some(({ secure }) => secure === true),
-    },
+    secrets: secretsOf(site.book),
   }
 }
 
@@ -93,32 +84,12 @@ export function runKeeper({ context, site }: House): RunKeeper {
   }
 }
 
-type Resolve = Dispatcher['resolve']
-
-function attributesOf(
-  { context, site }: House,
-  { resolve, changed }: { resolve: Resolve; changed: Changed },
-): MacroPorts['attributes'] {
+function attributesOf({ context, site }: House, changed: Changed): MacroPorts['attributes'] {
   const { book, keeper } = site
-
-  /** The one attribute that is meant; of a zone or device, or the controller's own. */
-  function rowOf({ name, target }: AttributeRef): Row | undefined {
-    const place = placeOf(target, resolve)
-    if (place === undefined) return undefined
-    return book.named('attribute', name).find((row) => row.system_target === place.kind && row.target_id === place.id)
-  }
-
   return {
-    read(ref) {
-      const row = rowOf(ref)
-      if (row === undefined) return undefined
-      const value = row.value ?? null
-      // A blob with a secret inside is one as a whole: comparing with it would give the secret away bit by bit.
-      const isSecure = row.secure === true || isSensitiveName(ref.name) || holdsSecret(RULES, value)
-      return { value, isSecure }
-    },
+    read: (ref) => readAttribute(book, ref),
     async set(ref, value) {
-      const row = rowOf(ref)
+      const row = attributeRow(book, ref)
       if (row === undefined) throw new Fault('macro_not_there', `there is no attribute ${ref.name} there`)
       const at = context.clock.epochMs()
       const columns = { value: textOf(value), previous_value: row.value ?? null, changed_at: at }
@@ -129,14 +100,6 @@ function attributesOf(
     },
     onChange: (listener) => changed.onChange(listener),
   }
-}
-
-function placeOf(target: AttributeRef['target'], resolve: Resolve) {
-  if (Object.keys(target).length === 0) return { kind: 'controller', id: null }
-  const resolved = resolve(target)
-  if ('fault' in resolved) return undefined
-  const { zone, device } = resolved.target
-  return zone ? { kind: 'zone', id: zone.id } : { kind: 'device', id: device?.id }
 }
 
 /** Attributes hold text. */

@@ -2,15 +2,13 @@
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { resolveTarget } from '../core/control/target.ts'
-import { holdsSecret } from '../core/data/attribute-value.ts'
 import { isObject } from '../core/json-kind.ts'
 import { type MacroArgs, makeArgs } from '../core/macros/args.ts'
+import { readAttribute, secretsOf } from '../core/macros/book-attributes.ts'
 import type { MacroLimits } from '../core/macros/limits.ts'
 import { createMacroBook, type MacroBook } from '../core/macros/macro-book.ts'
-import type { AttributeReading, AttributeRef } from '../core/macros/ports.ts'
 import { type Sent, type Simulation, simulate } from '../core/macros/simulate.ts'
 import type { Book, Json, Row } from '../core/row.ts'
-import { isSensitiveName, withoutSecrets } from '../core/sensitive-name.ts'
 
 /** What is simulated. */
 export interface SimulationWish {
@@ -37,13 +35,7 @@ export function simulateMacro(
     attributes: { read: (ref) => readAttribute(book, ref) },
     // Nothing is heard of devices here.
     live: { read: (target) => ('fault' in resolveTarget(book, target) ? undefined : null) },
-    secrets: {
-      isSensitiveName,
-      withoutSecrets,
-      holdsSecret: (value) => holdsSecret({ isSensitiveName, withoutSecrets }, value),
-      isSecretAttribute: (name) =>
-        isSensitiveName(name) || book.named('attribute', name).some(({ secure }) => secure === true),
-    },
+    secrets: secretsOf(book),
     limits,
     seed: 1,
     startedAt: clock.epochMs(),
@@ -67,21 +59,6 @@ function readArgs(text: string, { valueChars }: MacroLimits): MacroArgs {
   }
   if (!isObject(args)) throw new Fault('macro_args', '--args is no object, expected one such as {"level": 40}')
   return makeArgs(Object.entries(args), valueChars)
-}
-
-function readAttribute(book: Book, { name, target }: AttributeRef): AttributeReading | undefined {
-  const place = placeOf(book, target)
-  if (place === undefined) return undefined
-  const row = book.named('attribute', name).find((one) => one.system_target === place.of && one.target_id === place.id)
-  return row && { value: row.value ?? null, isSecure: row.secure === true || isSensitiveName(name) }
-}
-
-function placeOf(book: Book, target: AttributeRef['target']): { of: string; id: number | null } | undefined {
-  if (Object.keys(target).length === 0) return { of: 'controller', id: null }
-  const resolved = resolveTarget(book, target)
-  if ('fault' in resolved) return undefined
-  const { zone, device } = resolved.target
-  return zone ? { of: 'zone', id: zone.id } : { of: 'device', id: device?.id ?? null }
 }
 
 function linesOf(name: string, { sent, trace }: Simulation): string {
