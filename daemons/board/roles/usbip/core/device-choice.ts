@@ -1,6 +1,7 @@
 /** Which device is shared: what the setting `device` says, against what is plugged in. */
 import { Fault } from '#kit/fault.ts'
 import { compareBusIds, isBelow, isBusId } from '../wire/bus-id.ts'
+import { hex4 } from '../wire/hex4.ts'
 import type { UsbDevice } from './ports.ts'
 
 /** Hubs are never shared; what is plugged into them may be. */
@@ -74,11 +75,6 @@ export function keyOf(device: UsbDevice, devices: readonly UsbDevice[]): string 
   if (serial === null) return busId
   const same = devices.filter((other) => isProduct(other, { vendorId, productId, serial }))
   return same.length > 1 ? busId : `${hex4(vendorId)}:${hex4(productId)}:${serial}`
-}
-
-/** Four hex digits, as vendors and products are written. */
-export function hex4(number: number): string {
-  return number.toString(16).padStart(4, '0')
 }
 
 function isProduct(

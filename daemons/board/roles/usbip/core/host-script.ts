@@ -1,4 +1,5 @@
 /** What both scripts for hosts are made from. */
+import { USBIP_PORT } from '../wire/op-header.ts'
 
 /** What a script is for. Everything in it may come from strangers: it ends up quoted, whatever it is. */
 export interface HostScriptOptions {
@@ -10,11 +11,8 @@ export interface HostScriptOptions {
   key: string | null
 }
 
-/** The port that IANA has registered for USB/IP. */
-const DEFAULT_PORT = 3240
-
 /** What the parts on the host are named after: one set for each board. Letters, digits, dots and dashes alone. */
 export function hostPartsName({ host, port }: HostScriptOptions): string {
   const board = host.replace(/[^A-Za-z0-9.-]/g, '-').slice(0, 100)
-  return `plantroom-usbip-${board}${port === DEFAULT_PORT ? '' : `-${port}`}`
+  return `plantroom-usbip-${board}${port === USBIP_PORT ? '' : `-${port}`}`
 }

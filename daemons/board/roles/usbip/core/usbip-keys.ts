@@ -1,11 +1,12 @@
 /** Keys of the table `usbip` in board.toml. */
 import { Type } from 'typebox'
+import { USBIP_PORT } from '../wire/op-header.ts'
 
 /** Port, bounds and times of sharing a USB device. */
 export const usbipTable = Type.Object(
   {
     port: Type.Integer({
-      default: 3240,
+      default: USBIP_PORT,
       minimum: 0,
       maximum: 65_535,
       description: 'TCP port for USB/IP hosts; 0 takes a free one',

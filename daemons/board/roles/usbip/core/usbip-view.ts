@@ -1,7 +1,8 @@
 /** What is told of sharing: the answer of `GET /api/usbip`, and one sentence for the top of the page. */
 import type { Verdict } from '../../../core/role.ts'
+import { hex4 } from '../wire/hex4.ts'
 import { className } from '../wire/usb-class.ts'
-import { candidatesOf, hex4, keyOf } from './device-choice.ts'
+import { candidatesOf, keyOf } from './device-choice.ts'
 import type { UsbDevice } from './ports.ts'
 import type { Guest, Share } from './share.ts'
 import type { ShareState } from './share-state-table.ts'

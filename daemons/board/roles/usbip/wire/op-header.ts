@@ -1,5 +1,9 @@
 /** The eight bytes that begin every message of the first phase: version, code, status. */
 import { Fault } from '#kit/fault.ts'
+import { hex4 } from './hex4.ts'
+
+/** The port that IANA has registered for USB/IP. */
+export const USBIP_PORT = 3240
 
 /** Version of the protocol that all stock clients and servers speak. */
 export const OP_VERSION = 0x0111
@@ -63,11 +67,6 @@ export function openHeader(bytes: Uint8Array): OpHeader {
       `The peer says version 0x${hex4(header.version)}; USB/IP is spoken here as 0x${hex4(OP_VERSION)}.`,
     )
   return header
-}
-
-/** Four hex digits, as the standard writes codes and versions. */
-export function hex4(number: number): string {
-  return number.toString(16).padStart(4, '0')
 }
 
 /** @returns the name of a status code, `error` for one that nobody has defined */

@@ -11,7 +11,8 @@ import {
   openInterface,
   refuseShort,
 } from './device-record.ts'
-import { headerBytes, hex4, OP_CODE, OP_HEADER_BYTES, type OpStatus, openHeader, statusOf } from './op-header.ts'
+import { hex4 } from './hex4.ts'
+import { headerBytes, OP_CODE, OP_HEADER_BYTES, type OpStatus, openHeader, statusOf } from './op-header.ts'
 
 /** A device of the list. `device.interfaces` says how many stand in `interfaces`. */
 export interface ListedDevice {

@@ -2,7 +2,8 @@
 import { Fault } from '#kit/fault.ts'
 import { BUS_ID_BYTES, isBusId } from './bus-id.ts'
 import { textBytes, textOf } from './fixed-text.ts'
-import { headerBytes, hex4, OP_CODE, OP_HEADER_BYTES, openHeader } from './op-header.ts'
+import { hex4 } from './hex4.ts'
+import { headerBytes, OP_CODE, OP_HEADER_BYTES, openHeader } from './op-header.ts'
 
 /** A request, as it is understood. */
 export type OpRequest = { kind: 'devlist' } | { kind: 'import'; busId: string }

@@ -1,4 +1,5 @@
 /** Values in PowerShell scripts. */
+import { hex4 } from './hex4.ts'
 
 /** What stands between single quotes as it is: ASCII that can be printed, but for the quote. */
 const PLAIN = /[ -&(-~]+|'|[^ -~]/gu
@@ -20,8 +21,4 @@ export function quotePowerShell(text: string): string {
   if (parts.length === 0) return "''"
   // A text in front makes texts of all that follows.
   return parts.length === 1 && parts[0]?.startsWith("'") ? parts[0] : `('' + ${parts.join(' + ')})`
-}
-
-function hex4(unit: number): string {
-  return unit.toString(16).padStart(4, '0')
 }
