@@ -1,5 +1,5 @@
 /** The TCP server that hosts connect to: who may not is closed before a byte is read, the rest within bounds. */
-import type { Clock } from '#kit/clock.ts'
+import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
 import { plainAddress } from '#kit/net/address.ts'
@@ -46,6 +46,7 @@ class OpServer implements HostServer {
   readonly #listener: TcpListener
   /** By address. */
   readonly #sessions = new Map<OpSession, string>()
+  #retry: Timer | undefined
 
   constructor(parts: OpServerParts, desk: HostDesk) {
     this.#parts = parts
@@ -59,6 +60,7 @@ class OpServer implements HostServer {
   }
 
   close(): void {
+    this.#retry?.cancel()
     this.#listener.close()
     for (const session of [...this.#sessions.keys()]) session.close()
   }
@@ -81,7 +83,7 @@ class OpServer implements HostServer {
 
   #notAccepted(fault: Error): void {
     this.#parts.log.warning('usbip connection not accepted', { fault })
-    this.#parts.clock.after(ACCEPT_RETRY_MS, () => this.#listener.resume())
+    this.#retry = this.#parts.clock.after(ACCEPT_RETRY_MS, () => this.#listener.resume())
   }
 
   #accept(connection: TcpConnection): void {
