@@ -53,6 +53,8 @@ class WatchedProgram implements PtpProgram {
   #pmc: PmcDialog | undefined
   #lastLine = ''
   #running: Promise<void> = Promise.resolve()
+  /** Of programs that failed. */
+  #ending: Promise<void> = Promise.resolve()
 
   constructor(options: PtpProgramOptions) {
     const { restart_most_ms: maxMs, restart_ms: firstMs } = options.config
@@ -70,6 +72,7 @@ class WatchedProgram implements PtpProgram {
     this.#isStopped = true
     this.#retry?.cancel()
     await this.#running
+    await this.#ending
     await this.#endBoth()
   }
 
@@ -169,9 +172,9 @@ class WatchedProgram implements PtpProgram {
     this.#listener?.[isAbsent ? 'missing' : this.#countFailure()](fault.message)
     const waitMs = isAbsent ? config.restart_most_ms : this.#backoff.next()
     // What cannot be removed now stands in the way of the next start, which tells it.
-    const ending = this.#endBoth().catch(() => {})
+    this.#ending = this.#endBoth().catch(() => {})
     this.#retry = clock.after(waitMs, () => {
-      void ending.then(() => this.#isStopped || this.#run())
+      void this.#ending.then(() => this.#isStopped || this.#run())
     })
   }
 

@@ -116,6 +116,15 @@ t.test('it has the memory of the settings, and no more', { skip: noPrlimit }, as
 t.test('one that does not answer is started again', async (t) => {
   const rig = begin(t, { pmc: '#!/bin/sh\nexec sleep 60\n' })
   await until('it is told', () => rig.told.some((each) => /^ended ptp4l has not answered for 500 ms/.test(each)))
+  await until('both run anew', () => rig.pids().length === 2)
+})
+
+t.test('a stop after a fault waits for what does not end by itself', async (t) => {
+  const rig = begin(t, { ptp4l: PTP4L.replace('exec', "trap '' TERM\nexec"), pmc: '#!/bin/sh\nexec sleep 60\n' })
+  await until('it is told', () => rig.told.some((each) => /^ended ptp4l has not answered/.test(each)))
+  await rig.stop()
+  t.equal(rig.pids().length, 1)
+  t.same(rig.pids().filter(isAlive), [])
 })
 
 t.test('without the program, or the network, it says what is missing', async (t) => {
