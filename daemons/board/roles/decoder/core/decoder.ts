@@ -60,7 +60,6 @@ export class Decoder {
   readonly #seconds
   #timers: Timer[] = []
   #endPtp: (() => void) | undefined
-  #checks: Check<DecoderCheckName>[] = []
   #told = ''
   #facts: OutputFacts | null = null
 
@@ -145,8 +144,7 @@ export class Decoder {
 
   /** The chain, as it is now. */
   checks(): readonly Check<DecoderCheckName>[] {
-    this.#checks = decoderChecks(this.facts())
-    return this.#checks
+    return decoderChecks(this.facts())
   }
 
   /** How the output was at the last look. */

@@ -1,5 +1,5 @@
 /** Settings and signals of one port's line: as saved, as a client has changed them, and as they really are. */
-import type { Clock, Timer } from '#kit/clock.ts'
+import { type Clock, type Timer, wait } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import type { ControlledLine, ControlledSettings, ModemLines, Purge } from '#kit/line/controlled-line.ts'
 import { createTurn } from '#kit/turn.ts'
@@ -200,16 +200,10 @@ export class LineDesk {
       if (seen !== null && !isSameModem(seen, lines) && this.#line === line) this.#parts.onModem(lines)
       seen = lines
       while (!(await line.modemChange()) && this.#line === line) {
-        await this.#aWhile()
+        await wait(this.#parts.clock, this.#parts.lookMs)
         if (this.#parts.isModemWanted()) break
       }
     }
-  }
-
-  #aWhile(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#parts.clock.after(this.#parts.lookMs, resolve)
-    })
   }
 }
 
