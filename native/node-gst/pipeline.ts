@@ -36,7 +36,8 @@ type PropertyValue = number | bigint | string | boolean
 export type GstMessage =
   | {
       type: 'error' | 'warning'
-      element: string /** resource_not_found */
+      element: string
+      /** As GStreamer names it: `resource_not_found`. */
       code: string
       message: string
       debug: string
