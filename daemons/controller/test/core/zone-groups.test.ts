@@ -91,9 +91,13 @@ t.test('knows a kind by a word of the type, and offers nothing for what nobody k
 
 t.test('says why a zone may not be commanded', async (t) => {
   const house = harbourHouse()
-  t.match(zoneOf(house, 7, staff), { verbs: [], refused: 'elevation' })
-  t.match(zoneOf(house, 7), { verbs: ['on', 'off'], refused: null })
-  t.match(zoneOf(house, 1, { ...admin, may: () => false }), { verbs: [], refused: 'role' })
+  const offer = (id: number, session: Session) => {
+    const { verbs, refused } = zoneOf(house, id, session) ?? {}
+    return { verbs, refused }
+  }
+  t.same(offer(7, staff), { verbs: [], refused: 'elevation' })
+  t.same(offer(7, admin), { verbs: ['on', 'off'], refused: null })
+  t.same(offer(1, { ...admin, may: () => false }), { verbs: [], refused: 'role' })
 })
 
 t.test('gives what is unknown as null, and a name to what has none', async (t) => {

@@ -60,7 +60,8 @@ t.test('1 Entity rows a device carries its state and its zones, each zone its at
     { id: 2, name: 'Yard', state: 'unknown', attributes: [{ name: 'api_key' }, { name: 'blob' }] },
   ])
   t.equal(rows[0].zones.length, 2)
-  t.match(rows[1], { state: 'unknown', ip_address: '10.0.0.2', last_seen: null, zones: [] })
+  t.match(rows[1], { state: 'unknown', ip_address: '10.0.0.2', last_seen: null })
+  t.same(rows[1].zones, [])
 })
 
 t.test('1 Entity rows a zone carries its live state; a live field stands for no column', async (t) => {
