@@ -6,10 +6,10 @@ import type { Verdict } from '../../core/role.ts'
 
 const well: NetworkView = { state: 'static', confirmUntil: null, text: 'The board keeps its address.' }
 
-function verdictOf(role: Verdict, network: NetworkView, nameTrouble?: string): Verdict {
+function statusOf(role: Verdict, network: NetworkView, nameTrouble?: string, clock = fakeClock()) {
   const facts = { addresses: [], temperatureC: null, memory: {}, load: [0, 0, 0], isTimeSynchronised: null }
   const sources = {
-    clock: fakeClock(),
+    clock,
     house: { verdict: () => role, state: () => ({}) },
     facts: () => facts,
     names: {},
@@ -21,7 +21,11 @@ function verdictOf(role: Verdict, network: NetworkView, nameTrouble?: string): V
     ota: () => ({ state: 'idle' }),
     nameTrouble: () => nameTrouble,
   } as unknown as StatusSources
-  return createBoardStatus(sources)().verdict
+  return createBoardStatus(sources)
+}
+
+function verdictOf(role: Verdict, network: NetworkView, nameTrouble?: string): Verdict {
+  return statusOf(role, network, nameTrouble)().verdict
 }
 
 t.test('B.endpoints the status begins with the word of the role', async (t) => {
@@ -42,6 +46,15 @@ t.test('a board whose address or name was not taken is not called well', async (
 })
 
 t.test('what is wrong with the role itself is said first', async (t) => {
-  const role: Verdict = { state: 'fault', text: 'No line is there.' }
-  t.same(verdictOf(role, { ...well, state: 'refused' }, 'The name was not taken.'), role)
+  for (const state of ['warn', 'fault'] as const) {
+    const role: Verdict = { state, text: 'No line is there.' }
+    t.same(verdictOf(role, { ...well, state: 'refused' }, 'The name was not taken.'), role)
+  }
+})
+
+t.test('the uptime is told in whole seconds', async (t) => {
+  const clock = fakeClock()
+  const status = statusOf({ state: 'ok', text: '' }, well, undefined, clock)
+  clock.advance(61_999)
+  t.equal(status().uptime_s, 61)
 })

@@ -150,6 +150,12 @@ t.test('a confirmed address is not asked about again for another save', async (t
   t.same(told, ['10.20.4.12/24 10.20.4.1'])
 })
 
+t.test('another gateway alone is to be confirmed too', async (t) => {
+  const { told, start } = setup({ ...untouchedNetwork, state: 'static', address: fixed, saves: 1 })
+  t.equal((await start({ address: { ...fixed, gw: '10.20.4.9' }, saves: 2 })).view().state, 'unconfirmed')
+  t.same(told, ['10.20.4.11/24 10.20.4.9'])
+})
+
 t.test('switched off, the machine asks by DHCP again', async (t) => {
   const { told, start, clock } = setup({ ...untouchedNetwork, state: 'static', address: fixed, saves: 1 })
   const care = await start({ address: null, saves: 2 })

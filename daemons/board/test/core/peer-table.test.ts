@@ -28,11 +28,13 @@ t.test('B.peers a gateway is no board, and what answers for nobody is none', asy
 
 t.test('B.peers a board that is switched off is gone within 15 s', async (t) => {
   for (const afterMs of [0, 700, 1500, 2900]) {
-    const { answers, appear, clock, names, networkAsked } = peerRig()
+    const { answers, appear, clock, names, networkAsked, table } = peerRig()
     appear(heard(2))
     await clock.run(20_000 + afterMs)
+    t.equal(table.counts().unanswered, 0)
     answers.clear()
     await clock.run(15_000)
+    t.ok(table.counts().unanswered > 0)
     t.same(names(), [], `off ${afterMs} ms later`)
     t.ok(networkAsked() > 0, 'the network was asked for it')
   }
@@ -110,6 +112,13 @@ t.test('B.peers two boards of one name are two', async (t) => {
   appear(heard(3, { texts: { name: 'Hall' } }))
   await clock.run(1000)
   t.same(names(), ['Hall', 'Hall'])
+})
+
+t.test('boards are listed by name', async (t) => {
+  const { appear, clock, names } = peerRig()
+  for (const [host, name] of ['Hall', 'attic', 'Cellar'].entries()) appear(heard(host, { texts: { name } }))
+  await clock.run(1000)
+  t.same(names(), ['attic', 'Cellar', 'Hall'])
 })
 
 t.test('B.peers a board with another address is found there, and its old place is not asked for ever', async (t) => {
@@ -262,6 +271,16 @@ t.test('nobody takes the room of others', async (t) => {
     await clock.run(afterMs)
     appear(heard(3))
   }
+  await clock.run(5000)
+  t.same(names(), ['Board 2', 'Board 3'])
+})
+
+t.test('a board that answers keeps its room, whatever is said from its address', async (t) => {
+  const { appear, clock, names, table } = peerRig({ max: 4 })
+  appear(heard(2))
+  await clock.run(1000)
+  for (const id of ['a', 'b', 'c']) table.hear(heard(2, { id: `${id}._plantroom._tcp.local` }))
+  appear(heard(3))
   await clock.run(5000)
   t.same(names(), ['Board 2', 'Board 3'])
 })

@@ -210,3 +210,10 @@ t.test('a sign-in is told once for each network until the password changes, a re
   t.same(signedIn, [HOME.address, ELSEWHERE.address, HOME.address])
   t.same(refused, [HOME.address])
 })
+
+t.test('no more networks are remembered than the table has room for', async (t) => {
+  const { attempt, as, signedIn } = board({ kept: 'one', table: 2 })
+  const third = { address: '10.0.0.77', network: '10.0.0.77' }
+  for (const from of [HOME, ELSEWHERE, third, HOME]) await attempt(as('one'), from)
+  t.same(signedIn, [HOME.address, ELSEWHERE.address, third.address, HOME.address])
+})

@@ -5,7 +5,8 @@ import { createRealtimeWatch } from '../../../core/ptp/realtime-watch.ts'
 const AHEAD_NS = 1_900_000_000_000_000_000n
 
 t.test('one reading that was interrupted is no step', async (t) => {
-  const watch = createRealtimeWatch({ monotonicNs: 0n, realtimeNs: AHEAD_NS })
+  const watch = createRealtimeWatch({ monotonicNs: 5n, realtimeNs: 5n + AHEAD_NS })
+  t.equal(watch.differenceNs(), AHEAD_NS)
   for (const lateNs of [0n, 300n, 40_000_000n, -200n, 0n, 100n])
     t.equal(watch.see({ monotonicNs: 5n, realtimeNs: 5n + AHEAD_NS + lateNs }), 0n)
   t.equal(watch.differenceNs(), AHEAD_NS + 100n)

@@ -135,6 +135,16 @@ t.test('a sender that changes a description without a new version is followed', 
   t.same(names(streams.list()), ['New STAGE-BOX-04 : 2'])
 })
 
+t.test('what is announced again is heard again, and is no change', async (t) => {
+  const { announce, changes, clock, streams } = book()
+  announce(made(7), '10.1.5.20')
+  const before = { changes: changes(), at: streams.list()[0]?.last_heard_at ?? 0 }
+  clock.advance(30_000)
+  announce(made(7), '10.1.5.20')
+  t.equal(streams.list()[0]?.last_heard_at, before.at + 30_000)
+  t.equal(changes(), before.changes)
+})
+
 t.test('RFC 2974 4 a deletion ends a stream, by its o= line or its hash, of the same sender alone', async (t) => {
   const { announce, clock, streams } = book()
   announce(made(7), '10.1.5.20', 77)
@@ -146,6 +156,9 @@ t.test('RFC 2974 4 a deletion ends a stream, by its o= line or its hash, of the 
   streams.takenBack({ by: ['sap'], from: '10.1.5.20', sdp: made(7).slice(0, 50) })
   clock.advance(1000)
   t.equal(streams.list().length, 1)
+  streams.takenBack({ by: ['sap'], from: '10.1.5.20', hash: 77 })
+  clock.advance(1000)
+  t.equal(streams.list().length, 1, 'a hash of another stream ends none')
   streams.takenBack({ by: ['sap'], from: '10.1.5.20', hash: 88 })
   clock.advance(1000)
   t.equal(streams.list().length, 0)

@@ -129,6 +129,8 @@ t.test('no_ptp_lock and other_grandmaster name the clocks', async (t) => {
   })
   const other = await playing({ refclk: { kind: 'ptp', grandmaster: '00-1D-C1-FF-FE-AA-AA-AA', domain: 1 } })
   t.match(check(other, 'grandmaster'), {
+    state: 'fault',
+    code: 'other_grandmaster',
     text: /follows 00-1D-C1-FF-FE-AA-AA-AA in domain 1; this board follows 00-1D-C1-FF-FE-12-34-56/,
   })
 })

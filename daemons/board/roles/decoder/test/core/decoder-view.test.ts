@@ -73,10 +73,12 @@ t.test('each second goes into the hour: counts of that second, the ends of arriv
     lost: 7,
     arrival: { ...arrival, latestUs: -500, jitterMaxUs: 9000 },
   }
+  rig.output.events.level([-20, -3], [-30, -12])
   await rig.hear()
   const { series, step_s } = rig.decoder.history()
   t.equal(step_s, 1)
   t.same(series.lost, [0, 7])
+  t.equal(series.peak_db?.[1], -3)
   t.same(series.packets, [1000, 1000])
   t.same(series.latest_us, [8000, -500])
   t.same(series.earliest_us, [9000, 9000])

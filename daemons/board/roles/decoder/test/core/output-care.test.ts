@@ -53,7 +53,9 @@ t.test('one that held for long begins with short waits again', async (t) => {
   await care.start()
   for (let round = 0; round < 3; round++) {
     output.events.died('gone')
-    await clock.run(500 * 2 ** round)
+    await clock.run(500 * 2 ** round - 1)
+    t.equal(output.opened, round + 1)
+    await clock.run(1)
     t.equal(output.opened, round + 2)
   }
   await clock.run(6000)
@@ -107,6 +109,8 @@ t.test('levels go to those who listen; silence is null, which JSON can say', asy
   await clock.run(4000)
   output.events.level([-120], [-120])
   t.equal(care.silenceMs, 4000)
+  output.events.level([-1], [-2])
+  t.equal(care.silenceMs, 0)
 })
 
 t.test('an output that stands still without a word is made anew', async (t) => {

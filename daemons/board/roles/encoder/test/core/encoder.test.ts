@@ -75,6 +75,39 @@ t.test('a source that is pulled out is let go of and opened anew', async (t) => 
   t.equal(encoder.care.state, 'sending')
 })
 
+t.test('a source that is pulled out soon again is waited for longer, one that had held is not', async (t) => {
+  const { clock, encoder, known, seen } = encoderRig()
+  const opened = () => seen.filter((each) => each === 'open alsa').length
+  await encoder.start()
+  for (const [heldMs, waitMs] of [
+    [0, 500],
+    [5000, 1000],
+    [5001, 500],
+  ] as const) {
+    clock.advance(heldMs)
+    const before = opened()
+    known.events?.died(new Fault('input_failed', 'gone'))
+    await settled()
+    clock.advance(waitMs - 1)
+    await settled()
+    t.equal(opened(), before)
+    clock.advance(1)
+    await settled()
+    t.equal(opened(), before + 1)
+  }
+})
+
+t.test('levels go to those who listen, until they do no more', async (t) => {
+  const { encoder, known } = encoderRig()
+  await encoder.start()
+  const heard: unknown[] = []
+  const end = encoder.loudness.onMeters((meters) => void heard.push(meters))
+  known.events?.level([-3, -9], [-6, -12])
+  end()
+  known.events?.level([-1, -1], [-2, -2])
+  t.same(heard, [{ peak_db: [-3, -9], rms_db: [-6, -12] }])
+})
+
 t.test('silence of a minute is warned of, and sound ends the warning', async (t) => {
   const { check, encoder, known, seconds } = encoderRig()
   await encoder.start()

@@ -124,6 +124,14 @@ t.test('detach ends the link even where the helper does not', async (t) => {
   t.match(rig.sharing.lastError, { code: 'helper_refused' })
 })
 
+t.test('a host that has gone before it could be told to is no trouble', async (t) => {
+  const rig = await startShared(t)
+  await rig.port.desk?.take('1-1', fakeLink())
+  rig.refuse.set('usbip-detach', 'not_attached')
+  await rig.sharing.detach()
+  t.equal(rig.sharing.lastError, undefined)
+})
+
 t.test('a list that no longer has the host sends it away at once, without holding it off', async (t) => {
   const rig = await startShared(t)
   const link = fakeLink('10.0.0.5')
