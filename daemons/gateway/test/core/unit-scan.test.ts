@@ -92,7 +92,13 @@ t.test('one that is cancelled sends nothing more, and keeps what it found', asyn
   scan.start(plan)
   await on.clock.run(1200)
   const { asked } = scan.job()
-  t.match(scan.cancel(), { state: 'cancelled', asked, current: null, found: [{ unitId: 3 }], fault: null })
+  t.match(scan.cancel(), {
+    state: 'cancelled',
+    asked,
+    current: null,
+    found: [{ unitId: 3 }, { unitId: 5 }],
+    fault: null,
+  })
   const sent = on.line.written.length
   await on.clock.run(5000)
   t.equal(on.line.written.length, sent)
@@ -130,7 +136,7 @@ for (const [title, fault, code] of [
     scan.start(plan)
     await on.clock.run(1200)
     await on.adapter.detach(fault)
-    t.match(scan.job(), { state: 'failed', fault: { code }, found: [{ unitId: 3 }] })
+    t.match(scan.job(), { state: 'failed', fault: { code }, found: [{ unitId: 3 }, { unitId: 5 }] })
     await on.clock.run(60_000)
     t.equal(on.clock.pending(), 0)
     t.throws(() => scan.start(plan), { code: 'line_closed' })
