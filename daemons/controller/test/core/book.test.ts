@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import { holds } from '#kit/test/holds.ts'
-import { createBook } from '../../core/book.ts'
+import { createBook, type WritableBook } from '../../core/book.ts'
 import type { Row } from '../../core/row.ts'
 
 const row = (id: number, name: string, more = {}): Row => ({ id, name, ...more })
@@ -26,6 +26,21 @@ t.test('rows are by id, and the same list until the table changes', async (t) =>
     [1, 3],
     'who holds the list from before still does',
   )
+})
+
+t.test('a list that was given out stays as it was, whatever is put or removed', async (t) => {
+  const changes = {
+    'a row in its place': (book: WritableBook) => book.put('zone', row(1, 'x')),
+    'a row behind all': (book: WritableBook) => book.put('zone', row(9, 'x')),
+    'a row that goes': (book: WritableBook) => book.remove('zone', 1),
+  }
+  for (const [title, change] of Object.entries(changes)) {
+    const book = createBook()
+    book.replace('zone', [row(1, 'a'), row(3, 'c')])
+    const before = book.rows('zone')
+    change(book)
+    t.same(before, [row(1, 'a'), row(3, 'c')], title)
+  }
 })
 
 t.test('a row that is put is found by its new name and not by its old one', async (t) => {

@@ -26,3 +26,13 @@ t.test('a value that contains itself comes to an end', async (t) => {
   round.push(round)
   t.equal(boundedCopy(round, 1000), undefined)
 })
+
+t.test('lists and objects may be equally deep', async (t) => {
+  const ways: ((inner: unknown) => unknown)[] = [(inner) => [inner], (inner) => ({ a: inner })]
+  for (const around of ways) {
+    let value: unknown = 1
+    for (let level = 0; level < 8; level++) value = around(value)
+    t.equal(JSON.stringify(boundedCopy(value, 1000)), JSON.stringify(value))
+    t.equal(boundedCopy(around(value), 1000), undefined)
+  }
+})

@@ -60,6 +60,20 @@ t.test('the bound of a network holds only while it has been wrong too often, and
   t.equal(await answers.within('a', async () => 'right'), 'right')
 })
 
+t.test('who has had an answer leaves one place, and not those of others', async (t) => {
+  const { answers } = answersOf()
+  const ends: (() => void)[] = []
+  const under = [1, 2, 3].map(() => answers.within('a', () => new Promise<void>((resolve) => ends.push(resolve))))
+  for (let i = 0; i < 3; i++) void answers.hold('a', `nobody ${i}`)
+  const ask = () => answers.within('a', async () => 'right')
+  ends[0]?.()
+  await under[0]
+  await t.rejects(ask(), { code: 'busy' }, 'two are under way still')
+  ends[1]?.()
+  await under[1]
+  t.equal(await ask(), 'right')
+})
+
 t.test('what fails leaves its place', async (t) => {
   const { answers } = answersOf()
   for (let i = 0; i < 3; i++) void answers.hold('a', `nobody ${i}`)

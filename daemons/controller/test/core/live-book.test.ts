@@ -42,6 +42,11 @@ t.test('a device that is lost is offline, its zones are unknown', async (t) => {
   t.match(live.device(5), { state: 'offline', error: 'it hung up', lastSeenAt: clock.epochMs() })
   t.equal(JSON.stringify(live.zone(1)), '{"state":"unknown"}')
   t.strictSame(told, ['device 5', 'zone 1', 'device 5', 'zone 1'])
+  const revision = live.revision()
+  live.lost(5, [1, 2], 'it hung up')
+  t.strictSame([told.length, live.revision()], [4, revision], 'the same again is no change')
+  live.lost(5, [1, 2], 'it is gone')
+  t.strictSame([told.length, live.revision()], [5, revision + 1])
 })
 
 t.test('that a device was seen again wakes nobody, and is kept by the second', async (t) => {

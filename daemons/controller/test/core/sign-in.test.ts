@@ -137,6 +137,11 @@ t.test('1 POST /api/token, Order: a sign-in that is denied from outside does not
   t.match(jsonOf(await world.people.signIn(form, HERE)), { token: String })
 })
 
+t.test('a name is the same however its letters are composed', async (t) => {
+  const { people } = peopleWorld({ username: 'Zo\u00eb' })
+  t.match(await people.signIn({ ...RIGHT, username: 'Zoe\u0308' }, HERE), { status: 200, reason: null })
+})
+
 t.test('a name is the same in capitals, unless that leaves it open who is meant', async (t) => {
   const world = peopleWorld()
   t.match(jsonOf(await world.people.signIn({ ...RIGHT, username: 'aDA' }, HERE)), { token: String })

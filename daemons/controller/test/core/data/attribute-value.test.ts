@@ -9,6 +9,11 @@ function seen(value: Json): Json {
   return seenValue(schema, value)
 }
 
+/** A list in a list, and so on. */
+function nested(levels: number): Json {
+  return levels === 0 ? 1 : [nested(levels - 1)]
+}
+
 const shown: [string, Json, Json][] = [
   ['a text that is no JSON', 'auto', 'auto'],
   ['a number in a text', '21.50', '21.50'],
@@ -43,6 +48,8 @@ const shown: [string, Json, Json][] = [
   ['a value that is JSON itself', { password: 'x', b: '{"pin":1}' }, { password: null, b: '{"pin":null}' }],
   ['deeper than anybody writes', '['.repeat(100_000), null],
   ['deep and whole', `${'['.repeat(5000)}${']'.repeat(5000)}`, null],
+  ['deep, and JSON itself', nested(65), null],
+  ['as deep as may be', nested(64), nested(64)],
 ]
 
 for (const [title, value, expected] of shown)

@@ -50,6 +50,7 @@ const cases: [string, ColumnType, Operator, string[], Json[], Json[]][] = [
   ['1 is true', 'boolean', 'in', ['1'], [true], [false, null]],
   ['TRUE is no flag', 'boolean', 'in', ['TRUE'], [], [true, false, null]],
   ['case counts in texts', 'text', 'in', ['Hall'], ['Hall'], ['hall', 'Hall ']],
+  ['no pattern finds null', 'text', 'like', ['n%'], ['null', 'n'], [null, 'x']],
   ['different takes null', 'text', 'notequal', ['a'], ['b', null, ''], ['a']],
   ['different of two', 'text', 'notequal', ['a', 'b'], ['c', null], ['a', 'b']],
   ['none of takes null', 'integer', 'notin', ['1', '2'], [3, null], [1, 2]],

@@ -9,6 +9,7 @@ t.test('1 Guards 2 secure attributes are not listed and not counted', async (t) 
   t.same(names('attribute', 'name=door_code'), [])
   t.same(names('attribute', '_limit=2&_offset=1'), ['wifiPassword', 'recorder'])
   t.same(names('attribute', '_or=[{"secure":true},{"name":"mode"}]'), ['mode'])
+  t.same(names('attribute', 'target_id=1'), ['temperature', 'wifiPassword'], 'a 1 elsewhere asks for nothing secure')
   t.same(names('attribute', '', elevatedCaller).length, 5)
 })
 

@@ -25,6 +25,7 @@ const rows: [Json, Json, string | undefined][] = [
   [{ minLength: 3 }, '👍👍', 'args.x breaks minLength 3'],
   [{ minItems: 1 }, [], 'args.x breaks minItems 1'],
   [{ maxItems: 1 }, [1, 2], 'args.x breaks maxItems 1'],
+  [{ minItems: 1, maxItems: 1 }, 'a text is no list', undefined],
   [{ items: { type: 'string' } }, ['a', 1], 'args.x[1] is not of type string'],
   [{ properties: { y: { type: 'string' } } }, { y: 1 }, 'args.x.y is not of type string'],
   [{ additionalProperties: false }, { z: 1 }, 'args.x.z is not known'],
@@ -64,6 +65,9 @@ t.test('a schema that is too deep or has too many parts is refused', async (t) =
   let deep: Json = {}
   for (let depth = 0; depth < 5000; depth++) deep = { items: deep }
   t.throws(() => readArgsSchema(deep), { code: 'macro_schema' })
+  const levels = (count: number): Json => (count === 1 ? {} : { items: levels(count - 1) })
+  t.ok(readArgsSchema(levels(8)))
+  t.throws(() => readArgsSchema(levels(9)), { code: 'macro_schema' })
   const wide = { properties: Object.fromEntries(Array.from({ length: 600 }, (_, at) => [`p${at}`, {}])) }
   t.throws(() => readArgsSchema(wide), { code: 'macro_schema' })
 })

@@ -21,6 +21,7 @@ const rows: [Json, string, Json, boolean][] = [
   [5, 'gte', 6, false],
   ['b', 'in', ['a', 'b'], true],
   [2, 'in', ['1', '2'], true],
+  ['c', 'in', ['a', 'b'], false],
   ['b', 'in', 'abc', false],
   ['abc', 'contains', 'b', true],
   [['a', 1], 'contains', '1', true],

@@ -149,6 +149,27 @@ t.test('a macro step runs another macro with its own args, and fails where that 
   t.same(came(wrong, failed), ['failed', 'macro_arg_missing', []])
 })
 
+t.test('a macro that lives is called again later; one that is not there is not', async (t) => {
+  const calls = (macro: string) => ({
+    type: 'macro',
+    args: { macro, args: { who: 'b' } },
+    on_error: 'retry',
+    retries: 3,
+  })
+  const house = rig([
+    slow('single'),
+    { name: 'Busy', steps: [calls('Slow'), say('outer')] },
+    { name: 'Lost', steps: [calls('Nobody'), say('outer')] },
+  ])
+  start(house, 1, { who: 'a' })
+  const busy = start(house, 2)
+  const lost = start(house, 3)
+  await house.clock.run(0)
+  t.equal(lost.state, 'failed')
+  await house.clock.run(10_000)
+  t.same(came(house, busy), ['done', undefined, ['a', 'b', 'outer']])
+})
+
 t.test('a run that ends takes the runs it called with it', async (t) => {
   const house = rig([
     { name: 'Outer', steps: [{ type: 'macro', args: { macro_id: 2 } }] },

@@ -118,6 +118,22 @@ t.test('a simulation ends within the bounds of a run', async (t) => {
   t.same([many.state, many.sent.length], ['done', 300])
 })
 
+t.test('a simulation sets no attribute that is not there', async (t) => {
+  const { state } = simulated([{ name: 'A', steps: [{ type: 'set', args: { attribute: 'nothing', value: 1 } }] }])
+  t.equal(state, 'failed')
+})
+
+t.test('a simulation calls no more macros than a run may', async (t) => {
+  const call = { type: 'macro', args: { macro: 'Inner' } }
+  const inner = { name: 'Inner', steps: [{ type: 'notify', args: { text: 'x' } }] }
+  const calling = (count: number) => [{ name: 'Outer', steps: Array.from({ length: count }, () => call) }, inner]
+  const { limits } = world([])
+  const least = { limits: { ...limits, calls: 3 } }
+  t.equal(simulated(calling(3), {}, least).state, 'done')
+  const { state, sent } = simulated(calling(4), {}, least)
+  t.same([state, sent.length], ['failed', 3])
+})
+
 t.test('args that do not fit are refused before anything is simulated', async (t) => {
   t.throws(() => simulated([{ name: 'a', args_schema: { required: ['x'] } }]), { code: 'macro_args' })
 })
