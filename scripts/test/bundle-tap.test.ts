@@ -1,4 +1,4 @@
-/** Tests of bundle-tap.ts: what runs under it says the same as under tap as it comes. */
+/** Tests of bundle-tap.ts: what runs under it says the same as under tap as it comes, but of lists that are too long. */
 import { spawnSync } from 'node:child_process'
 import { dirname } from 'node:path'
 import t from 'tap'
@@ -34,4 +34,21 @@ t.test('a failure is told with its place in the test, and nothing of tap', async
   })
   t.equal(said[0]?.status, 1)
   t.same(said[0], said[1])
+})
+
+const LISTS = `import t from 'tap'
+
+const heard = { names: ['a', 'b'], places: [{ port: 1, name: 'a' }, { port: 2, name: 'b' }] }
+t.test('whole', async (t) => t.match(heard, { names: ['a', /b/], places: [{ port: 1 }, { name: 'b' }] }))
+t.test('none', async (t) => t.match(heard, { names: [] }))
+t.test('fewer', async (t) => t.match(heard.places, [{ port: 1 }]))
+t.test('more', async (t) => t.match(heard.names, ['a', 'b', 'c']))
+`
+
+t.test('a list has as many items as it is compared with', async (t) => {
+  const folder = t.testdir({ 'a.test.ts': LISTS })
+  const args = await bundleTap(ROOT, folder)
+  const { stdout } = spawnSync(process.execPath, [...args, 'a.test.ts'], { cwd: folder, encoding: 'utf8' })
+  const said = [...stdout.matchAll(/^(ok|not ok) \d+ - (\w+)/gm)].map(([, how, title]) => `${title} ${how}`)
+  t.same(said, ['whole ok', 'none not ok', 'fewer not ok', 'more not ok'])
 })
