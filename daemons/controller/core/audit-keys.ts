@@ -10,7 +10,7 @@ export const auditKeys = Type.Object(
       '',
       1_000_000,
       [1000, 50_000_000],
-      'calls kept at most, each about 150 bytes; the oldest go first',
+      'calls kept at most, each about 150 bytes; the oldest go first, refused ones and those of nobody before others',
     ),
     record_ms: count(
       'ms',

@@ -1,15 +1,15 @@
 /** The thread that has the audit's file open for writing: a card may take 100 ms to make a batch durable, and blocks meanwhile. */
 import { Worker } from 'node:worker_threads'
 import { Fault } from '#kit/fault.ts'
-import { CREATE_TABLE, INSERT_ROW, type SqlRow } from './audit-table.ts'
+import { CREATE_TABLE, INDEX_CHEAP, INSERT_ROW, IS_CHEAP, type SqlRow } from './audit-table.ts'
+import { type TrimStep, trimAudit } from './audit-trim-step.ts'
 import { isDamaged } from './sqlite-codes.ts'
 
 /** What the thread is told, one thing at a time. */
 export type AuditTask =
   | { kind: 'open' }
   | { kind: 'write'; rows: readonly SqlRow[] }
-  /** Removes at most `step` of the oldest rows: those beyond `most`, and those from before `beforeAt`. */
-  | { kind: 'trim'; beforeAt: number; most: number; step: number }
+  | ({ kind: 'trim' } & Pick<TrimStep, 'beforeAt' | 'most' | 'step'>)
   | { kind: 'close' }
 
 /** A thread that lives until it is ended. */
@@ -39,9 +39,16 @@ const LOG_BYTES = 4_194_304
 const HEAP = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8 }
 
 export function createAuditThread(file: string): AuditThread {
-  const workerData = { file, busyMs: BUSY_MS, logBytes: LOG_BYTES, createTable: CREATE_TABLE, insertRow: INSERT_ROW }
+  const table = { createTable: CREATE_TABLE, indexCheap: INDEX_CHEAP, isCheap: IS_CHEAP, insertRow: INSERT_ROW }
+  const workerData = { file, busyMs: BUSY_MS, logBytes: LOG_BYTES, ...table }
   // From its text, so that a daemon stays one file.
-  const worker = new Worker(`(${write})()`, { eval: true, workerData, resourceLimits: HEAP, execArgv: [], env: {} })
+  const worker = new Worker(`(${write})(${trimAudit})`, {
+    eval: true,
+    workerData,
+    resourceLimits: HEAP,
+    execArgv: [],
+    env: {},
+  })
   const asked: PromiseWithResolvers<Reply>[] = []
   let ended: Fault | undefined
 
@@ -79,7 +86,7 @@ function faultOfSqlite({ code, message }: { code: number; message: string }): Fa
 }
 
 /** Runs in the thread, as text: it may use nothing that stands outside of it. */
-function write(): void {
+function write(trim: typeof trimAudit): void {
   const { closeSync, openSync } = process.getBuiltinModule('node:fs')
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
   const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads')
@@ -92,6 +99,7 @@ function write(): void {
     db = new DatabaseSync(workerData.file, { timeout: workerData.busyMs })
     db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${workerData.logBytes}`)
     db.exec(workerData.createTable)
+    db.exec(workerData.indexCheap)
     insert = db.prepare(workerData.insertRow)
   }
 
@@ -113,25 +121,10 @@ function write(): void {
     return false
   }
 
-  function trim({ beforeAt, most, step }: { beforeAt: number; most: number; step: number }): boolean {
-    const ids = db.prepare('SELECT min(id) AS first, max(id) AS last FROM request_history').get()
-    if (typeof ids?.first !== 'number' || typeof ids.last !== 'number') return false
-    const young = db
-      .prepare(
-        'SELECT id FROM (SELECT id, at FROM request_history ORDER BY id LIMIT ?) WHERE at >= ? ORDER BY id LIMIT 1',
-      )
-      .get(step, beforeAt)
-    const oldEnd = typeof young?.id === 'number' ? young.id : ids.first + step
-    const wanted = Math.max(oldEnd, ids.last - most + 1)
-    const end = Math.min(wanted, ids.first + step)
-    db.prepare('DELETE FROM request_history WHERE id < ?').run(end)
-    return end === ids.first + step && end <= ids.last
-  }
-
   function run(task: AuditTask): boolean {
     if (task.kind === 'open') open()
     else if (task.kind === 'write') return oneStep(() => writeRows(task.rows))
-    else if (task.kind === 'trim') return oneStep(() => trim(task))
+    else if (task.kind === 'trim') return oneStep(() => trim(db, { ...task, isCheap: workerData.isCheap }))
     else db?.close()
     return false
   }

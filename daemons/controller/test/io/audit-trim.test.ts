@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import { until } from '#kit/test/until.ts'
+import type { AuditRecord } from '../../core/audit.ts'
 import { openAudit, recordOf, rowsIn } from './audit-here.ts'
 
 const DAY_MS = 86_400_000
@@ -21,9 +22,18 @@ async function settle(folder: string, clock: FakeClock): Promise<number[]> {
 
 /** Writes rows of these ages, in days, then begins anew so that a trim comes at once. */
 async function withAges(t: Test, ages: number[], limits: Record<string, number>) {
+  return withRows(
+    t,
+    ages.map((days) => ({ at: START - days * DAY_MS })),
+    limits,
+  )
+}
+
+/** The same with rows that differ from what is usual in this. */
+async function withRows(t: Test, rows: Partial<AuditRecord>[], limits: Record<string, number>) {
   const folder = t.testdir()
   const first = await openAudit(t, { folder })
-  await Promise.all(ages.map((days) => first.audit.add(recordOf({ at: START - days * DAY_MS }), true)))
+  await Promise.all(rows.map((row) => first.audit.add(recordOf(row), true)))
   await first.stop()
   const clock = fakeClock(START)
   const { lines } = await openAudit(t, { folder, clock, limits: { trim_rows: 3, trim_ms: 60_000, ...limits } })
@@ -49,6 +59,29 @@ t.test('removes what is too old, a few rows at a time', async (t) => {
 t.test('removes the oldest of too many', async (t) => {
   const { folder, clock } = await withAges(t, Array(20).fill(0), { most_rows: 5 })
   t.same(await settle(folder, clock), [16, 17, 18, 19, 20])
+})
+
+t.test('removes the older of what anybody can make before what people did', async (t) => {
+  const nobody = { userId: null, username: null, path: '/api/health' }
+  const refused = { granted: false, status: 401, reason: 'bad_credentials' as const }
+  for (const cheap of [nobody, refused]) {
+    const rows = [{}, cheap, {}, ...Array(7).fill(cheap)]
+    const { folder, clock } = await withRows(t, rows, { most_rows: 6 })
+    t.same(await settle(folder, clock), [1, 3, 7, 8, 9, 10], JSON.stringify(cheap))
+  }
+})
+
+t.test('removes the oldest that people did where what anybody can make is of the newest half', async (t) => {
+  const nobody = { userId: null, username: null }
+  const { folder, clock } = await withRows(t, [nobody, {}, {}, {}, {}, {}, nobody, nobody, nobody], { most_rows: 6 })
+  t.same(await settle(folder, clock), [4, 5, 6, 7, 8, 9])
+})
+
+t.test('keeps half of its rows for what people did, however much strangers ask', async (t) => {
+  const stranger = { userId: null, username: null, granted: false }
+  const rows = [...Array(8).fill({}), ...Array(60).fill(stranger)]
+  const { folder, clock } = await withRows(t, rows, { most_rows: 16 })
+  t.same((await settle(folder, clock)).slice(0, 9), [1, 2, 3, 4, 5, 6, 7, 8, 61])
 })
 
 t.test('keeps a row that is old only by a clock that was set back, and what is behind it', async (t) => {
