@@ -60,7 +60,10 @@ t.test('counts a file that dies after its tests as a failure', async (t) => {
   const tally = tallyOf(holds, { code: 3 })
   t.same([tally.passed, tally.failed], [1, 1])
   t.same(report(tally).slice(0, 2), ['FAILED a.test.ts', '    exitCode: 3'])
-  t.match(report(tallyOf(holds, { code: null, signal: 'SIGSEGV' })), ['FAILED a.test.ts', '    signal: "SIGSEGV"'])
+  t.same(report(tallyOf(holds, { code: null, signal: 'SIGSEGV' })).slice(0, 2), [
+    'FAILED a.test.ts',
+    '    signal: "SIGSEGV"',
+  ])
   t.equal(tallyOf(holds).failed, 0)
 })
 
