@@ -37,7 +37,8 @@ const DEEPEST = 64
 
 /**
  * Whether a name holds one of the sensitive words, after it is split at whatever is no letter and at camel case, in
- * every way that it can be read: `api_key`, `wifiPassword`, `PINcode`, `passWord`, `password2`. Plurals are other words.
+ * every way that it can be read: `api_key`, `wifiPassword`, `PINcode`, `passWord`, `password2`. Of plurals those that
+ * stand above.
  * Takes time in proportion to the name.
  */
 export function isSensitiveName(name: string): boolean {
