@@ -82,7 +82,7 @@ export async function runFiles(files: readonly string[], folder: string, cost: C
     const startMs = performance.now()
     const { fileS, nodeArgs = [] } = cost
     const runOnce = () => runFile({ file, folder, fileS, nodeArgs, started: (child) => running.set(file, child) })
-    tallies.push(ALONE.test(file) ? await untilJudged(file, runOnce, cost.ticks ?? readTicks) : await runOnce())
+    tallies.push(await untilJudged(file, runOnce, cost.ticks ?? readTicks))
     times[file] = Math.round(performance.now() - startMs)
     running.delete(file)
     await begin()
@@ -104,7 +104,7 @@ export async function runFiles(files: readonly string[], folder: string, cost: C
   return tallies
 }
 
-/** The second run counts; one that was robbed as well says nothing either, and is a skip with its reason. */
+/** The second run counts. Of what measures time, one that was robbed as well says nothing either: a skip with its reason. */
 async function untilJudged(file: string, runOnce: () => Promise<Tally>, ticks: () => CpuTicks): Promise<Tally> {
   const judged = async () => {
     const before = ticks()
@@ -118,7 +118,7 @@ async function untilJudged(file: string, runOnce: () => Promise<Tally>, ticks: (
     `once more ${file}: the host took ${first.stolen.toFixed(1)} % of this machine while it failed (${where})`,
   )
   const { tally, stolen } = await judged()
-  if (tally.failed === 0 || stolen <= MOST_STOLEN) return tally
+  if (tally.failed === 0 || stolen <= MOST_STOLEN || !ALONE.test(file)) return tally
   const reason = `failed twice, while the host took ${stolen.toFixed(1)} % of this machine: ${tally.failures[0]?.path.at(-1)}`
   return { ...emptyTally(), passed: tally.passed, skipped: [...tally.skipped, { title: file, reason }] }
 }
