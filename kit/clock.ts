@@ -55,3 +55,18 @@ export function wait(clock: Clock, delayMs: number): Promise<void> {
     clock.after(delayMs, resolve)
   })
 }
+
+/**
+ * Waits for something, but not for ever.
+ * @param task goes on if it takes longer; its failure within the time is told, and after it is its owner's
+ * @returns whether it was over within `mostMs`
+ */
+export async function atMost(clock: Clock, mostMs: number, task: Promise<unknown>): Promise<boolean> {
+  const late = Promise.withResolvers<false>()
+  const timer = clock.after(mostMs, () => late.resolve(false))
+  try {
+    return await Promise.race([task.then(() => true), late.promise])
+  } finally {
+    timer.cancel()
+  }
+}

@@ -20,7 +20,7 @@ export interface Cost {
 const BROWSERS = { files: /\/page[^/]*$/, most: 2 }
 /** What measures time wants the machine for itself: such files come last, one at a time. */
 const ALONE = /\.alone\.(e2e\.)?test\.ts$/
-/** Percent. Where the host of the machine took more while such a file failed, its failure says nothing: it runs once more. */
+/** Percent. Where the host of the machine took more while a file failed, its failure says little: it runs once more. */
 const MOST_STOLEN = 1
 
 /** Tap says which test is late at the time of the file; its process is ended when so much more has passed. */

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { t } from 'tap'
-import { systemClock, wait } from '#kit/clock.ts'
+import { atMost, systemClock, wait } from '#kit/clock.ts'
 import { fakeClock } from '#kit/clock-fake.ts'
 
 t.test('the machine’s clock counts on and runs what was set, unless cancelled', async (t) => {
@@ -88,4 +88,24 @@ t.test('the fake clock lets promises go on between timers', async (t) => {
   await clock.run(30)
   await run
   t.same(told, [10, 20, 30])
+})
+
+t.test('what is soon over is waited for, with its failure, and leaves no timer', async (t) => {
+  const clock = fakeClock()
+  t.equal(await atMost(clock, 2000, Promise.resolve()), true)
+  await t.rejects(atMost(clock, 2000, Promise.reject(new Error('broken'))), /broken/)
+  t.equal(clock.pending(), 0)
+})
+
+t.test('what takes longer is left to itself', async (t) => {
+  const clock = fakeClock()
+  let isOver = false
+  const waited = atMost(clock, 2000, new Promise<void>(() => {})).finally(() => {
+    isOver = true
+  })
+  await clock.run(1999)
+  t.equal(isOver, false)
+  await clock.run(1)
+  t.equal(await waited, false)
+  t.equal(isOver, true)
 })

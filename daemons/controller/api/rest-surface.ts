@@ -1,11 +1,10 @@
 /** The REST surface as the server serves it: each call is answered by the order of checks, and recorded. */
-import type { Clock } from '#kit/clock.ts'
+import { atMost, type Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Surface, SurfaceAnswer, SurfaceCall } from '#kit/http/surface.ts'
 import type { Log } from '#kit/log.ts'
 import type { AuditRecord } from '../core/audit.ts'
 import { textOf } from '../core/outcome.ts'
-import { recordInTime } from './record-in-time.ts'
 import { notRecorded, type RestOutcome } from './rest-answers.ts'
 import { BODY_BYTES } from './rest-endpoints.ts'
 import { beginCall, createRestOrder, type RestCall, type RestNeeds } from './rest-order.ts'
@@ -55,7 +54,7 @@ export function restSurface(needs: RestSurfaceNeeds): Surface {
   }
 
   async function whenKept(record: AuditRecord, outcome: RestOutcome): Promise<SurfaceAnswer> {
-    const isKept = await recordInTime(audit.add(record, true), clock, needs.limits.recordMs)
+    const isKept = await atMost(clock, needs.limits.recordMs, audit.add(record, true))
     if (isKept) return answerOf(outcome)
     needs.log.error('audit_late', { ...record, waitedMs: needs.limits.recordMs })
     // What was refused needs no taking back: the log has it now.

@@ -1,6 +1,6 @@
 /** What stands before every route of the pages: whose page asks, whose session it is, and the record of what came of it. */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Clock } from '#kit/clock.ts'
+import { atMost, type Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { pageOf } from '#kit/http/browser-rule.ts'
 import { KIT_STATUS } from '#kit/http/errors.ts'
@@ -10,7 +10,6 @@ import type { AuditBook, AuditReason, AuditRecord } from '../core/audit.ts'
 import { type Outcome, textOf } from '../core/outcome.ts'
 import type { Origin, Session } from '../core/session.ts'
 import type { UiPeople } from '../core/ui-ports.ts'
-import { recordInTime } from './record-in-time.ts'
 import { notRecorded } from './rest-answers.ts'
 import { cookieOf, SESSION_COOKIE } from './ui-cookies.ts'
 
@@ -206,7 +205,7 @@ async function whenKept(
   record: AuditRecord,
   answer: UiAnswer,
 ): Promise<UiAnswer> {
-  if (await recordInTime(audit.add(record, true), clock, limits.recordMs)) return answer
+  if (await atMost(clock, limits.recordMs, audit.add(record, true))) return answer
   log.error('audit_late', { ...record, waitedMs: limits.recordMs })
   // Without its cookies: nobody is signed in by what is said to have no record.
   return record.granted ? { outcome: notRecorded(true) } : answer

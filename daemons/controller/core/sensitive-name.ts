@@ -77,3 +77,6 @@ function without(value: Json, depth: number): Json {
       Object.fromEntries(Object.entries(value).map(([key, item]) => [key, inner(key, item)]))
   return isChanged ? copy : value
 }
+
+/** Both, as they are handed to what looks through values. */
+export const NAME_RULES = { isSensitiveName, withoutSecrets }

@@ -2,7 +2,7 @@
 import { seenValue } from './data/attribute-value.ts'
 import type { DeviceState, LiveBook, LiveDevice, LiveZone } from './live.ts'
 import type { Json, Row } from './row.ts'
-import { isSensitiveName, withoutSecrets } from './sensitive-name.ts'
+import { NAME_RULES } from './sensitive-name.ts'
 
 /** What of a zone's live state goes to pages. Drivers report more, which may hold what no page should learn. */
 const SHOWN = [
@@ -22,8 +22,6 @@ const SHOWN = [
 
 /** Longer texts are cut: a device may say anything. */
 const LONGEST_TEXT = 120
-
-const RULES = { isSensitiveName, withoutSecrets }
 
 /** Live values by name: texts, numbers and booleans alone. */
 export type ZoneValues = Readonly<Partial<Record<(typeof SHOWN)[number], string | number | boolean>>>
@@ -77,6 +75,6 @@ function plain(value: Json | undefined): string | number | boolean | undefined {
 
 /** As reads over REST show it to who is not elevated: a page hangs on a wall, whoever signed in there. */
 function seenText(text: string): string | undefined {
-  const seen = seenValue(RULES, text)
+  const seen = seenValue(NAME_RULES, text)
   return typeof seen === 'string' ? seen.slice(0, LONGEST_TEXT).toWellFormed() : undefined
 }

@@ -1,5 +1,5 @@
 /** Hands every event to the queues of the webhooks that want it. */
-import { wait } from '#kit/clock.ts'
+import { atMost } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import type { PortEvent } from './ports.ts'
 import { attemptDelivery } from './webhook-attempt.ts'
@@ -78,7 +78,7 @@ export function createWebhookDelivery(parts: QueueParts): WebhookDelivery {
     async close() {
       stopper.abort()
       const idle = () => Promise.all(queues().map((queue) => queue.whenIdle()))
-      await Promise.race([idle(), wait(parts.clock, parts.limits.drain_ms)])
+      await atMost(parts.clock, parts.limits.drain_ms, idle())
       for (const queue of queues()) queue.drop('gateway stopped')
       await idle()
       parts.sender.close()

@@ -1,7 +1,7 @@
 /** bonjour-service, as far as it is used. Loaded when it is needed: a daemon that is not to be found holds none of it. */
 import type Bonjour from 'bonjour-service'
 import type { Browser, Service } from 'bonjour-service'
-import { type Clock, wait } from '#kit/clock.ts'
+import { atMost, type Clock } from '#kit/clock.ts'
 import { type HeardService, heardServiceOf } from './heard-service.ts'
 import type { LibrarySocket } from './library-socket.ts'
 import type { Link } from './links.ts'
@@ -65,7 +65,7 @@ export async function openLibrary(
     async farewell(clock, deadlineMs) {
       const { promise, resolve } = Promise.withResolvers<void>()
       bonjour.unpublishAll(() => resolve())
-      await Promise.race([promise, wait(clock, deadlineMs)])
+      await atMost(clock, deadlineMs, promise)
     },
     close() {
       browser?.stop()

@@ -1,4 +1,5 @@
 /** Names and passwords inside addresses, as cameras have them: `rtsp://viewer:secret@10.0.0.9/1`, `/shot.cgi?usr=a&pwd=b`. */
+import { isList } from '../json-kind.ts'
 import type { Json } from '../row.ts'
 import { isSensitiveName } from '../sensitive-name.ts'
 
@@ -43,8 +44,4 @@ function withoutInText(text: string): string {
 
 function isSecret(name: string): boolean {
   return isSensitiveName(name) || OF_PARAMETERS.has(name.toLowerCase())
-}
-
-function isList(value: object): value is readonly Json[] {
-  return Array.isArray(value)
 }

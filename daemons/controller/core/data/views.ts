@@ -1,5 +1,4 @@
 /** What a caller sees of a row: made once, kept until the row is replaced. Nothing of a raw row passes by here. */
-
 import { isObject } from '../json-kind.ts'
 import type { Json, Row } from '../row.ts'
 import { isSameJson } from '../same-json.ts'

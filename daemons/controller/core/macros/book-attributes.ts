@@ -2,10 +2,8 @@
 import { resolveTarget } from '../control/target.ts'
 import { holdsSecret } from '../data/attribute-value.ts'
 import type { Book, Row } from '../row.ts'
-import { isSensitiveName, withoutSecrets } from '../sensitive-name.ts'
+import { isSensitiveName, NAME_RULES } from '../sensitive-name.ts'
 import type { AttributeReading, AttributeRef, Secrets } from './ports.ts'
-
-const RULES = { isSensitiveName, withoutSecrets }
 
 /** The one attribute that is meant: of a zone or a device; the controller's own where the target has no key. */
 export function attributeRow(book: Book, { name, target }: AttributeRef): Row | undefined {
@@ -20,14 +18,14 @@ export function readAttribute(book: Book, ref: AttributeRef): AttributeReading |
   if (row === undefined) return undefined
   const value = row.value ?? null
   // A blob with a secret inside is one as a whole: comparing with it would give the secret away bit by bit.
-  return { value, isSecure: row.secure === true || isSensitiveName(ref.name) || holdsSecret(RULES, value) }
+  return { value, isSecure: row.secure === true || isSensitiveName(ref.name) || holdsSecret(NAME_RULES, value) }
 }
 
 /** By names, and by what the attributes of this building say of themselves. */
 export function secretsOf(book: Book): Secrets {
   return {
-    ...RULES,
-    holdsSecret: (value) => holdsSecret(RULES, value),
+    ...NAME_RULES,
+    holdsSecret: (value) => holdsSecret(NAME_RULES, value),
     isSecretAttribute: (name) =>
       isSensitiveName(name) || book.named('attribute', name).some(({ secure }) => secure === true),
   }

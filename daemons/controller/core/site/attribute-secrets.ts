@@ -1,5 +1,4 @@
 /** Attributes in site files: which of their values are secret, and secrets inside of values that are JSON as text. */
-
 import { bracketsOf } from '../data/attribute-value.ts'
 import type { Json } from '../row.ts'
 import { isSameJson } from '../same-json.ts'

@@ -1,10 +1,9 @@
 /** Keeps the output playing: what ends is made anew, with waits that grow, and plays what is to be heard then. */
 import { type BackoffLimits, createBackoff } from '#kit/backoff.ts'
-import type { Clock, Timer } from '#kit/clock.ts'
+import { atMost, type Clock, type Timer } from '#kit/clock.ts'
 import { type Fault, faultOf } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
 import type { Meters } from '../../../core/role.ts'
-import { atMost } from '../../../core/sound/at-most.ts'
 import { createLastMinute } from './last-minute.ts'
 import { nextOutputState, type OutputEvent, type OutputState } from './output-state-table.ts'
 import type { Output, OutputFacts, OutputOpener } from './ports.ts'

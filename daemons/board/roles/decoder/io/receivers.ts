@@ -108,7 +108,8 @@ function openAt(world: ReceiverWorld, tuning: Tuning, clock: AudioClock): Opened
 
 function hasAddress(name: string): boolean {
   try {
-    return interfaceAddress(name) !== ''
+    interfaceAddress(name)
+    return true
   } catch (fault) {
     if (fault instanceof Fault) return false
     throw fault

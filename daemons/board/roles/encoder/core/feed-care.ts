@@ -1,10 +1,9 @@
 /** Keeps the stream fed: a source that ends is opened anew, with waits that grow, and another one is taken when it is wanted. */
 import { type BackoffLimits, createBackoff } from '#kit/backoff.ts'
-import type { Clock, Timer } from '#kit/clock.ts'
+import { atMost, type Clock, type Timer } from '#kit/clock.ts'
 import { type Fault, faultOf } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
 import { createTurn } from '#kit/turn.ts'
-import { atMost } from '../../../core/sound/at-most.ts'
 import { type AudioSource, sourceName } from '../../../core/sound/audio-source.ts'
 import { type FeedEvent, type FeedState, nextFeedState } from './feed-state-table.ts'
 import type { Feed, FeedOpener } from './ports.ts'
@@ -73,12 +72,9 @@ export class FeedCare {
   }
 
   /** Opens it for the first time; one that cannot be opened is tried again later, one that takes long is not waited for. */
-  start(): Promise<void> {
-    return atMost(
-      this.#parts.clock,
-      MOST_WAIT_MS,
-      this.#inTurn(() => this.#open()),
-    )
+  async start(): Promise<void> {
+    const opening = this.#inTurn(() => this.#open())
+    await atMost(this.#parts.clock, MOST_WAIT_MS, opening)
   }
 
   /** Another source from now on. */

@@ -1,5 +1,5 @@
 /** Sharing as a whole: what is plugged in against what is set. */
-import { type Clock, wait } from '#kit/clock.ts'
+import { atMost, type Clock } from '#kit/clock.ts'
 import { type Fault, faultOf } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
 import type { RootHelper } from '../../../core/ports.ts'
@@ -188,8 +188,8 @@ export class UsbSharing {
     await Promise.all(this.shares.map((share) => share.settled()))
   }
 
-  #settledSoon(): Promise<void> {
-    return Promise.race([this.#settled(), wait(this.#parts.clock, SETTLE_MS)])
+  async #settledSoon(): Promise<void> {
+    await atMost(this.#parts.clock, SETTLE_MS, this.#settled())
   }
 
   /** The same trouble again is no news for the log. */
