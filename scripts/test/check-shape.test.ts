@@ -69,10 +69,10 @@ t.test('takes the units of the helper where there is one, and refuses them where
   ])
 })
 
-t.test('refuses 301 lines, takes 300', async (t) => {
+t.test('refuses 501 lines, takes 500', async (t) => {
   const planted = house()
-  planted.daemons.one.wire = { 'long.ts': opening + 'x\n'.repeat(300), 'full.ts': opening + 'x\n'.repeat(299) }
-  t.same(shapeFaults(t.testdir(planted)), ['daemons/one/wire/long.ts has 301 lines, at most 300 are allowed'])
+  planted.daemons.one.wire = { 'long.ts': opening + 'x\n'.repeat(500), 'full.ts': opening + 'x\n'.repeat(499) }
+  t.same(shapeFaults(t.testdir(planted)), ['daemons/one/wire/long.ts has 501 lines, at most 500 are allowed'])
 })
 
 t.test('refuses a name that says nothing and a file that opens without a word', async (t) => {
