@@ -113,6 +113,10 @@ bench-audio: build ## encoder and decoder against GStreamer's own tools, a quart
 bench-controller: build ## the controller against bare node:http, with ten thousand devices; results in docs/bench
 	@node scripts/bench/controller.ts
 
+.PHONY: bench-siege
+bench-siege: build ## all three daemons attacked at once for half an hour while an operator works; results in docs/bench
+	@node scripts/bench/siege.ts
+
 .PHONY: system-test
 system-test: deb ## boots the units for real in a container of Debian trixie (needs root)
 	@scripts/apt-setup.sh system-test
