@@ -1,18 +1,18 @@
 /** A peer whose cable is pulled: it says nothing any more, and the connection ends by itself. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
-import { setPatience, type TcpConnection, TcpListener } from '../index.ts'
 
 const PATIENCE = { idleS: 1, intervalS: 1, count: 2, userTimeoutMs: 3000 }
-const SPACE = `pt-gone-${process.pid}`
-/** Ends of the cable: another run on this machine may have its own. */
-const NEAR = `ptg${process.pid}a`
-const FAR = `ptg${process.pid}b`
+/** Two machines with a cable between them. Neither has another way out: nothing of the test leaves its namespaces. */
+const NEAR = `pt-near-${process.pid}`
+const FAR = `pt-far-${process.pid}`
+const LISTENER = join(import.meta.dirname, 'vanishing-peer.ts')
 const PEER = `
 import socket, sys
 peer = socket.create_connection(('10.99.0.1', int(sys.argv[1])))
-print('there', flush=True)
 sys.stdin.read()
 `
 
@@ -23,38 +23,44 @@ function ip(...words: string[]): void {
 /** Why there can be no cable here, or false. */
 function cannot(): string | false {
   try {
-    ip('netns', 'add', `${SPACE}-try`)
-    ip('netns', 'del', `${SPACE}-try`)
+    ip('netns', 'add', `${NEAR}-try`)
+    ip('netns', 'del', `${NEAR}-try`)
     return false
   } catch {
     return 'network namespaces need root'
   }
 }
 
-/** A cable between here and a namespace. */
 function lay(t: Test): void {
-  ip('netns', 'add', SPACE)
-  t.teardown(() => ip('netns', 'del', SPACE))
-  ip('link', 'add', NEAR, 'type', 'veth', 'peer', 'name', FAR, 'netns', SPACE)
-  t.teardown(() => ip('link', 'del', NEAR))
-  ip('addr', 'add', '10.99.0.1/24', 'dev', NEAR)
-  ip('link', 'set', NEAR, 'up')
-  ip('-n', SPACE, 'addr', 'add', '10.99.0.2/24', 'dev', FAR)
-  ip('-n', SPACE, 'link', 'set', FAR, 'up')
+  for (const space of [NEAR, FAR]) {
+    ip('netns', 'add', space)
+    t.teardown(() => ip('netns', 'del', space))
+  }
+  ip('-n', NEAR, 'link', 'add', 'cable', 'type', 'veth', 'peer', 'name', 'cable', 'netns', FAR)
+  for (const [space, address] of [
+    [NEAR, '10.99.0.1/24'],
+    [FAR, '10.99.0.2/24'],
+  ] as const) {
+    ip('-n', space, 'addr', 'add', address, 'dev', 'cable')
+    ip('-n', space, 'link', 'set', 'cable', 'up')
+  }
 }
 
-async function connected(t: Test): Promise<TcpConnection> {
-  const arrived = Promise.withResolvers<TcpConnection>()
-  const handlers = { onConnection: arrived.resolve, onFailed: arrived.reject }
-  const listener = new TcpListener('10.99.0.1', { port: 0, backlog: 8 }, handlers)
-  const peer = spawn('ip', ['netns', 'exec', SPACE, 'python3', '-c', PEER, String(listener.port)])
+/** How a connection to a peer that vanished ended. @param text written once the peer is gone */
+async function endOfVanished(t: Test, text: string[]): Promise<{ tookMs: number; isEstablished: boolean }> {
+  const words = [process.execPath, LISTENER, '10.99.0.1', 'cable', JSON.stringify(PATIENCE), ...text]
+  const listener = spawn('ip', ['netns', 'exec', NEAR, ...words], { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(() => listener.kill('SIGKILL'))
+  const lines = createInterface(listener.stdout)[Symbol.asyncIterator]()
+  const port = (await lines.next()).value
+  const peer = spawn('ip', ['netns', 'exec', FAR, 'python3', '-c', PEER, port], {
+    stdio: ['pipe', 'inherit', 'inherit'],
+  })
   t.teardown(async () => {
-    listener.close()
     peer.stdin.end()
     await once(peer, 'exit')
   })
-  await once(peer.stdout, 'data')
-  return await arrived.promise
+  return JSON.parse((await lines.next()).value)
 }
 
 for (const isSending of [false, true])
@@ -63,16 +69,8 @@ for (const isSending of [false, true])
     { skip: cannot() },
     async (t) => {
       lay(t)
-      const connection = await connected(t)
-      setPatience(connection.fd, PATIENCE)
-      const beganMs = performance.now()
-      const ended = new Promise<void>((resolve) => connection.onceEnded(resolve))
-      ip('link', 'set', NEAR, 'down')
-      if (isSending) connection.write(Buffer.from('unheard'))
-      await ended
-      const tookMs = performance.now() - beganMs
+      const { tookMs, isEstablished } = await endOfVanished(t, isSending ? ['unheard'] : [])
       t.ok(tookMs > 1500 && tookMs < 5500, `${Math.round(tookMs)} ms`)
-      t.equal(connection.counts().isEstablished, false)
-      connection.close()
+      t.equal(isEstablished, false)
     },
   )

@@ -1,0 +1,28 @@
+/**
+ * Listens on one end of a cable, takes one connection and waits for its end. A program of its own: whoever starts it puts
+ * it into a namespace, so that what it goes on sending to a peer that is gone has no other way out of the machine.
+ *
+ *     node vanishing-peer.ts ADDRESS INTERFACE PATIENCE [TEXT]
+ *
+ * Prints its port, pulls INTERFACE when somebody has connected, and prints how the connection ended as JSON. TEXT is
+ * written behind the pull.
+ */
+import { execFileSync } from 'node:child_process'
+import { setPatience, type TcpConnection, TcpListener } from '../index.ts'
+
+const [address = '', cable = '', patience = '', text] = process.argv.slice(2)
+const arrived = Promise.withResolvers<TcpConnection>()
+const handlers = { onConnection: arrived.resolve, onFailed: arrived.reject }
+const listener = new TcpListener(address, { port: 0, backlog: 8 }, handlers)
+console.log(listener.port)
+const connection = await arrived.promise
+setPatience(connection.fd, JSON.parse(patience))
+const beganMs = performance.now()
+const ended = new Promise<void>((resolve) => connection.onceEnded(resolve))
+execFileSync('ip', ['link', 'set', cable, 'down'], { stdio: 'pipe' })
+if (text !== undefined) connection.write(Buffer.from(text))
+await ended
+const tookMs = performance.now() - beganMs
+console.log(JSON.stringify({ tookMs, isEstablished: connection.counts().isEstablished }))
+connection.close()
+listener.close()
