@@ -75,7 +75,8 @@ async function listeningUrl(name: string, child: ChildProcess, output: () => str
   while (performance.now() < untilMs) {
     const url = /listening url=(\S+)/.exec(output())?.[1]
     if (url) return url
-    if (child.exitCode !== null) break
+    const ended = child.exitCode ?? child.signalCode
+    if (ended !== null) throw new Error(`the ${name} ended with ${ended} before it listened; it said:\n${output()}`)
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
   throw new Error(`the ${name} did not listen within ${START_MS} ms; it said:\n${output()}`)

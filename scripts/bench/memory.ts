@@ -99,7 +99,9 @@ async function listeningUrl(child: ChildProcess): Promise<string> {
   let output = ''
   child.stderr?.setEncoding('utf8').on('data', (part) => (output += part))
   const endMs = performance.now() + START_MS
-  while (performance.now() < endMs && child.exitCode === null) {
+  while (performance.now() < endMs) {
+    const ended = child.exitCode ?? child.signalCode
+    if (ended !== null) throw new Error(`the gateway ended with ${ended} before it listened; it said:\n${output}`)
     const url = /listening url=(\S+)/.exec(output)?.[1]
     if (url) return url
     await sleep(20)
