@@ -67,7 +67,8 @@ install -m 644 scripts/vm/image/bed.conf "$tree/etc/systemd/system.conf.d/bed.co
 install -m 644 scripts/vm/image/lab.network "$tree/etc/systemd/network/lab.network"
 install -m 644 scripts/vm/image/modules.conf "$tree/etc/modprobe.d/bed.conf"
 install -m 644 scripts/vm/image/host.mount "$tree/etc/systemd/system/host.mount"
-install -m 644 scripts/vm/image/slow.conf "$tree/etc/systemd/system/plantroom-board.service.d/slow.conf" -D
+# Below /usr as a system's own: what is below /etc is what tests and scripts have set up.
+install -m 644 scripts/vm/image/slow.conf "$tree/usr/lib/systemd/system/plantroom-board.service.d/slow.conf" -D
 echo guest >"$tree/etc/hostname"
 printf '127.0.0.1 localhost\n::1 localhost\n' >"$tree/etc/hosts"
 # The source: a folder with an index.
