@@ -35,6 +35,8 @@ export interface StartOptions {
   listen?: string
   /** Put before the command, such as `ip netns exec NAME`. */
   within?: string[]
+  /** The command, where it is not to be started by its path in this checkout. */
+  command?: string
 }
 
 /** What ends what was started: a test, or a bench. */
@@ -42,10 +44,10 @@ export type Owner = Pick<Test, 'teardown'>
 
 /** Starts `plantroom <name>`; ended with the test. */
 export async function startDaemon(t: Owner, name: string, options: StartOptions = {}): Promise<RunningDaemon> {
-  const { sets = [], listen = '127.0.0.1:0', within = [] } = options
+  const { sets = [], listen = '127.0.0.1:0', within = [], command = COMMAND } = options
   const stateFolder = options.stateFolder ?? mkdtempSync(join(tmpdir(), `${name}-`))
-  const command = [...within, COMMAND, name, '--listen', listen, '--state', stateFolder]
-  const [program = COMMAND, ...args] = [...command, ...sets.flatMap((set) => ['--set', set])]
+  const words = [...within, command, name, '--listen', listen, '--state', stateFolder]
+  const [program = command, ...args] = [...words, ...sets.flatMap((set) => ['--set', set])]
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   const output = collect(child)
   t.teardown(async () => {

@@ -1,13 +1,15 @@
-/** Two hundred boards that are killed while something is being saved: what was acknowledged is there, and all of it. */
+/**
+ * Boards that are killed while something is being saved: what was acknowledged is there, and all of it. That a file is whole
+ * however its writer ends is shown by two hundred kills of the store alone (kit/test/store/whole-file.test.ts); here whole
+ * boards show that each of their settings is kept by it before it is acknowledged.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type RunningBoard, startBoard } from './running-board.ts'
 
-const KILLS = 200
-/** Some 40 s on two cores; where a machine is busy with other things, as many kills as find room, and that is said. */
-const ENOUGH_MS = 60_000
+const KILLS = 20
 const TIMEOUT_MS = 170_000
 
 /** Something that is saved, as a number: a mixture of two saves is no number. */
@@ -99,10 +101,8 @@ async function lane(t: Test, kind: Kind, kills: number): Promise<Tally> {
   const stateFolder = mkdtempSync(join(tmpdir(), 'power-cut-'))
   t.teardown(() => rmSync(stateFolder, { recursive: true, force: true }))
   const tally: Tally = { saveMs: 0, kills: 0, acknowledged: 0, cutOff: 0 }
-  const untilMs = performance.now() + ENOUGH_MS
   const range = { kept: 0, next: 1 }
-  for (let life = 0, isLast = false; !isLast; life++) {
-    isLast = life === kills || performance.now() > untilMs
+  for (let life = 0; life <= kills; life++) {
     const board = await startBoard(t, { sets: [...sets, ...(kind.sets ?? [])], stateFolder })
     const found = await kind.find(board, range)
     // What was sent and not acknowledged may be there or not; what was acknowledged is, or something newer.
@@ -112,7 +112,7 @@ async function lane(t: Test, kind: Kind, kills: number): Promise<Tally> {
       `${kind.path}, life ${life}: found ${found ?? 'nothing'}, ${range.kept} of ${range.next - 1} acknowledged`,
     )
     if (typeof found === 'number') range.kept = found
-    if (isLast) await board.stop()
+    if (life === kills) await board.stop()
     else await cutShort(board, kind, { range, tally })
   }
   return tally
@@ -172,17 +172,17 @@ t.test(
   'what is saved is always the old or the new, whole, however the board ends',
   { timeout: TIMEOUT_MS },
   async (t) => {
-    // Two hundred starts: what Node makes of the program is kept from one to the next, a third of the time.
+    // What Node makes of the program is kept from one start to the next, a third of the time.
     process.env.NODE_COMPILE_CACHE = t.testdir()
     await (await startBoard(t, { sets })).stop()
     const kinds = [config, config, serial, usbip, passwords]
     const tallies = await Promise.all(kinds.map((kind) => lane(t, kind, KILLS / kinds.length)))
-    for (const [index, { kills, acknowledged, cutOff }] of tallies.entries()) {
+    for (const [index, { kills, acknowledged, cutOff }] of tallies.entries())
       t.comment(`${kinds[index]?.path}: ${kills} kills, ${acknowledged} saves acknowledged, ${cutOff} cut off`)
-      t.ok(kills >= 10 && acknowledged >= 3, 'often enough to mean something')
-    }
-    // How many of a lane are cut off is chance, and on a busy machine few are.
-    const cutOff = tallies.reduce((sum, tally) => sum + tally.cutOff, 0)
-    t.ok(cutOff >= 15, `${cutOff} saves were cut off`)
+    // How many a lane saves, and how many of them are cut off, is chance: in all lanes together some are.
+    const inAll = (of: keyof Tally) => tallies.reduce((sum, tally) => sum + tally[of], 0)
+    t.equal(inAll('kills'), KILLS)
+    t.ok(inAll('acknowledged') > kinds.length, `${inAll('acknowledged')} saves were acknowledged`)
+    t.ok(inAll('cutOff') > 0, `${inAll('cutOff')} saves were cut off`)
   },
 )

@@ -114,19 +114,8 @@ t.test('tshark finds nothing wrong with SAP, RTSP and SDP', { skip: noTshark }, 
     'rtsp.status',
   ]
   const faults = ['_ws.expert.message', '_ws.malformed']
-  const options = [
-    '-l',
-    '-i',
-    'lo',
-    '-f',
-    filter,
-    '-Y',
-    `sap or rtsp or udp.port == ${port}`,
-    '-d',
-    `tcp.port==${port},rtsp`,
-    '-T',
-    'fields',
-  ]
+  const shown = ['-Y', `sap or rtsp or udp.port == ${port}`, '-d', `tcp.port==${port},rtsp`, '-T', 'fields']
+  const options = ['-l', '-i', 'lo', '-f', filter, ...shown]
   const tshark = spawn('tshark', [...options, ...[...fields, ...faults].flatMap((field) => ['-e', field])])
   // It ends its own child, which has the pipes too, when it is asked to.
   t.teardown(() => {

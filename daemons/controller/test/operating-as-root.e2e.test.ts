@@ -2,6 +2,7 @@
 import { chownSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { asUser } from '#kit/test/another-user.ts'
 import { startDaemon } from '#kit/test/running-daemon.ts'
 import { placeOf, plantroom, post, SETS, tokenOf } from './operating.ts'
 
@@ -11,8 +12,8 @@ const UID = 64_123
 t.test('what root does on the command line stays the daemon’s own', { skip: cannot, timeout: 90_000 }, async (t) => {
   const { folder, file, state } = placeOf(t)
   chownSync(folder, UID, UID)
-  const within = ['setpriv', `--reuid=${UID}`, `--regid=${UID}`, '--clear-groups']
-  const start = () => startDaemon(t, 'controller', { stateFolder: state, sets: SETS, within })
+  const user = asUser(t, UID)
+  const start = () => startDaemon(t, 'controller', { stateFolder: state, sets: SETS, ...user })
   const place = ['--state', state, '--config', '/dev/null']
   const others = () => ['.', ...readdirSync(state)].filter((name) => statSync(join(state, name)).uid !== UID)
 
