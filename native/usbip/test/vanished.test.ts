@@ -9,7 +9,7 @@ const PATIENCE = { idleS: 1, intervalS: 1, count: 2, userTimeoutMs: 3000 }
 /** Two machines with a cable between them. Neither has another way out: nothing of the test leaves its namespaces. */
 const NEAR = `pt-near-${process.pid}`
 const FAR = `pt-far-${process.pid}`
-const LISTENER = join(import.meta.dirname, 'vanishing-peer.ts')
+const LISTENER = join(import.meta.dirname, 'vanishing-child.ts')
 const PEER = `
 import socket, sys
 peer = socket.create_connection(('10.99.0.1', int(sys.argv[1])))
@@ -52,7 +52,7 @@ async function endOfVanished(t: Test, text: string[]): Promise<{ tookMs: number;
   const listener = spawn('ip', ['netns', 'exec', NEAR, ...words], { stdio: ['ignore', 'pipe', 'inherit'] })
   t.teardown(() => listener.kill('SIGKILL'))
   const lines = createInterface(listener.stdout)[Symbol.asyncIterator]()
-  const port = (await lines.next()).value
+  const { value: port = '' } = await lines.next()
   const peer = spawn('ip', ['netns', 'exec', FAR, 'python3', '-c', PEER, port], {
     stdio: ['pipe', 'inherit', 'inherit'],
   })
@@ -60,7 +60,8 @@ async function endOfVanished(t: Test, text: string[]): Promise<{ tookMs: number;
     peer.stdin.end()
     await once(peer, 'exit')
   })
-  return JSON.parse((await lines.next()).value)
+  const { value: how = '' } = await lines.next()
+  return JSON.parse(how)
 }
 
 for (const isSending of [false, true])

@@ -2,7 +2,7 @@
  * Listens on one end of a cable, takes one connection and waits for its end. A program of its own: whoever starts it puts
  * it into a namespace, so that what it goes on sending to a peer that is gone has no other way out of the machine.
  *
- *     node vanishing-peer.ts ADDRESS INTERFACE PATIENCE [TEXT]
+ *     node vanishing-child.ts ADDRESS INTERFACE PATIENCE [TEXT]
  *
  * Prints its port, pulls INTERFACE when somebody has connected, and prints how the connection ended as JSON. TEXT is
  * written behind the pull.
