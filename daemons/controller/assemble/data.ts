@@ -3,20 +3,18 @@
 import { createBlocks } from '../core/data/blocks.ts'
 import { createDataTurns } from '../core/data/data-turns.ts'
 import type { DataWorld, History } from '../core/data/data-world.ts'
-import type { SchemaFace, TableFace } from '../core/data/schema-face.ts'
+import { registryFace } from '../core/data/schema-face.ts'
 import { createViews } from '../core/data/views.ts'
 import { limitsOf } from '../core/limit.ts'
 import type { LiveBook } from '../core/live.ts'
-import type { Json, Row } from '../core/row.ts'
-import type { Table } from '../core/schema/column.ts'
-import { isJsonSecret, isReadable, isSecretColumn, tableOf, tables } from '../core/schema/registry.ts'
-import { isSensitiveName, withoutSecrets } from '../core/sensitive-name.ts'
+import type { Row } from '../core/row.ts'
+import { tableOf } from '../core/schema/registry.ts'
 import type { AuditFile } from '../io/audit-file.ts'
 import type { SiteStore } from '../io/database.ts'
 import type { House } from './house.ts'
 
 export function openData({ context, audit, site }: House, live: LiveBook): DataWorld {
-  const schema = schemaFace()
+  const schema = registryFace()
   return {
     book: site.book,
     live,
@@ -30,32 +28,6 @@ export function openData({ context, audit, site }: House, live: LiveBook): DataW
       onceAround: (run) => void setImmediate(run),
       limits: limitsOf(context.config.data),
     }),
-  }
-}
-
-function schemaFace(): SchemaFace {
-  const faces = new Map(tables().map((table) => [table.name, faceOf(table)]))
-  return {
-    table: (name) => faces.get(name),
-    // A name that no table has is judged by itself.
-    isSecretName: (column) => isSecretColumn('', column),
-    isSensitiveName,
-    withoutSecrets: (json: Json) => withoutSecrets(json),
-  }
-}
-
-function faceOf({ name, keeping, columns }: Table): TableFace {
-  const faces = columns.map((column) => ({
-    name: column.name,
-    type: column.type,
-    isSecret: isSecretColumn(name, column.name),
-    isJsonSecret: isJsonSecret(name, column.name),
-  }))
-  return {
-    name,
-    columns: new Map(faces.map((face) => [face.name, face])),
-    isReadable: isReadable(name),
-    isHistory: keeping === 'audit' || keeping === 'inner',
   }
 }
 

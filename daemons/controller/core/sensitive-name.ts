@@ -2,28 +2,53 @@
 import { isList } from './json-kind.ts'
 import type { Json } from './row.ts'
 
-/** Words that make a name sensitive. */
-const WORDS: ReadonlySet<string> = new Set([
-  'password',
-  'passwd',
-  'pwd',
-  'passphrase',
-  'secret',
-  'token',
-  'key',
-  'pin',
-  'hash',
-  'salt',
-  'credential',
-  // As people write them in one word, for many, and the headers that carry them.
-  ...['passwords', 'passphrases', 'secrets', 'credentials'],
-  ...['apikey', 'accesskey', 'authkey', 'passkey', 'privatekey', 'secretkey', 'sessionkey', 'sharedkey', 'psk'],
-  ...['accesstoken', 'authtoken', 'refreshtoken', 'sessiontoken', 'passcode', 'pincode'],
-  ...['authorization', 'cookie'],
-])
+/** Words that are sensitive, and so are words that end with one: `wifipassword`, `refreshtoken`. No innocent word does. */
+const LONG_WORDS = [
+  ...['password', 'passwd', 'pwd', 'pswd', 'passphrase', 'passcode', 'pincode', 'secret', 'token', 'credential'],
+  ...['rfid', 'jwt', 'psk', 'pushsubscription'],
+]
 
-/** Whatever is sensitive has one of the words in it as letters in a row: most names are judged by this alone. */
-const MAYBE = new RegExp([...WORDS].join('|'), 'i')
+/** Words that are sensitive by themselves, and behind what LEADING names: `monkey`, `hairpin` and `compass` are none. */
+const SHORT_WORDS = ['key', 'pin', 'hash', 'salt', 'pass', 'psw', 'bearer', 'cookie', 'authorization', 'authorisation']
+
+/** What people write before one of them without a space: `apikey`, `sshkeys`, `userpass`. */
+const LEADING = [
+  ...['access', 'account', 'admin', 'api', 'app', 'auth', 'cam', 'camera', 'cert', 'client', 'cloud', 'crypto', 'db'],
+  ...['device', 'door', 'duress', 'encryption', 'ftp', 'gateway', 'guest', 'hmac', 'host', 'http', 'id', 'integration'],
+  ...['ldap', 'licence', 'license', 'login', 'master', 'mqtt', 'my', 'onvif', 'private', 'public', 'push', 'refresh'],
+  ...[
+    'root',
+    'rsa',
+    'rtsp',
+    'server',
+    'service',
+    'session',
+    'sftp',
+    'shared',
+    'sign',
+    'signing',
+    'sip',
+    'smtp',
+    'snmp',
+  ],
+  ...['ssh', 'ssl', 'stream', 'tls', 'tunnel', 'user', 'usr', 'vpn', 'web', 'webhook', 'wifi', 'wlan', 'wpa'],
+]
+
+/** Of one and of many. No two of LEADING and the words make a third: it is read in time in proportion to its length. */
+const LONG = new RegExp(`(?:${LONG_WORDS.join('|')})(?:e?s)?$`)
+const SHORT = new RegExp(
+  `^(?:${[...LEADING, ...LONG_WORDS, ...SHORT_WORDS].join('|')})*(?:${SHORT_WORDS.join('|')})(?:e?s)?$`,
+)
+/** Longer words are no compound of these. */
+const LONGEST_COMPOUND = 64
+
+/** Two words that are sensitive together, and `pass` where it is what sound and signals do. */
+const PUSH_SUBSCRIPTION = /\bpush subscriptions?\b/
+const INNOCENT_PASS = /\b(?:low|high|band|all|by) pass\b|\bpass (?:through|thru|band|fail)\b/g
+
+/** Whatever is sensitive has one of these as letters in a row: most names are judged by this alone. */
+const MAYBE = new RegExp([...LONG_WORDS, ...SHORT_WORDS, 'subscription'].join('|'), 'i')
+const IS_ASCII = /^[\0-\x7f]*$/
 
 const LOWER_UPPER = /([\p{Ll}\p{Lo}])(?=\p{Lu})/gu
 /** `APIKey` is API and Key. */
@@ -31,31 +56,38 @@ const UPPER_HEAD = /(\p{Lu})(?=\p{Lu}\p{Ll})/gu
 /** `PINcode` is PIN and code. */
 const UPPER_RUN = /(\p{Lu}\p{Lu})(?=\p{Ll})/gu
 const NO_LETTERS = /[^\p{L}]+/u
+/** Accents, and what is not seen at all. */
+const UNSEEN = /[\p{M}\p{Default_Ignorable_Code_Point}]/gu
 
 /** JSON nested deeper than this is not looked through: what lies below counts as secret. */
 const DEEPEST = 64
 
 /**
- * Whether a name holds one of the sensitive words, after it is split at whatever is no letter and at camel case, in
- * every way that it can be read: `api_key`, `wifiPassword`, `PINcode`, `passWord`, `password2`. Of plurals those that
- * stand above.
+ * Whether a name holds one of the sensitive words, of one or of many, after it is split at whatever is no letter and at
+ * camel case, in every way that it can be read: `api_keys`, `wifiPassword`, `PINcode`, `passWord`, `password2`,
+ * `sessionkeys`. Letters of other widths and with accents count as the plain ones.
  * Takes time in proportion to the name.
  */
 export function isSensitiveName(name: string): boolean {
-  if (!MAYBE.test(name)) return false
-  const split = name.replace(LOWER_UPPER, '$1 ')
-  return hasWord(name) || hasWord(split.replace(UPPER_HEAD, '$1 ')) || hasWord(split.replace(UPPER_RUN, '$1 '))
+  const plain = IS_ASCII.test(name) ? name : name.normalize('NFKD').replace(UNSEEN, '')
+  if (!MAYBE.test(plain) && !/push/i.test(plain)) return false
+  const split = plain.replace(LOWER_UPPER, '$1 ')
+  return hasWord(plain) || hasWord(split.replace(UPPER_HEAD, '$1 ')) || hasWord(split.replace(UPPER_RUN, '$1 '))
 }
 
 function hasWord(spaced: string): boolean {
-  return spaced
-    .toLowerCase()
-    .split(NO_LETTERS)
-    .some((word) => WORDS.has(word))
+  const words = spaced.toLowerCase().split(NO_LETTERS).join(' ')
+  if (PUSH_SUBSCRIPTION.test(words)) return true
+  return words.replace(INNOCENT_PASS, ' ').split(' ').some(isWord)
+}
+
+function isWord(word: string): boolean {
+  return LONG.test(word) || (word.length <= LONGEST_COMPOUND && SHORT.test(word))
 }
 
 /**
- * The same JSON with null for every value under a sensitive key, at every depth; below 64 levels everything is null.
+ * The same JSON with null for every value under a sensitive key, at every depth; below 64 levels everything is null. A
+ * key may be written as a value: of `{"name": "password", "value": "x"}`, and of a list of pairs, the value is null too.
  * @returns the value itself where nothing was taken out
  */
 export function withoutSecrets(value: Json): Json {
@@ -66,16 +98,67 @@ function without(value: Json, depth: number): Json {
   if (value === null || typeof value !== 'object') return value
   if (depth >= DEEPEST) return null
   let isChanged = false
-  function inner(key: string | undefined, before: Json): Json {
-    const after = key !== undefined && isSensitiveName(key) ? null : without(before, depth + 1)
+  function inner(isSecret: boolean, before: Json): Json {
+    const after = isSecret ? null : without(before, depth + 1)
     if (after !== before) isChanged = true
     return after
   }
-  const copy = isList(value)
-    ? value.map((item) => inner(undefined, item))
-    : // Defines properties, so that a key `__proto__` is one like any other.
-      Object.fromEntries(Object.entries(value).map(([key, item]) => [key, inner(key, item)]))
+  if (isList(value)) {
+    const isSecretPair = secretPairs(value)
+    const list = value.map((item) => {
+      if (!isSecretPair(item)) return inner(false, item)
+      const [name, had] = item as readonly [string, Json]
+      if (had !== null) isChanged = true
+      return [name, null]
+    })
+    return isChanged ? list : value
+  }
+  const isSecretKey = secretKeys(value)
+  // Defines properties, so that a key `__proto__` is one like any other.
+  const copy = Object.fromEntries(Object.entries(value).map(([key, item]) => [key, inner(isSecretKey(key), item)]))
   return isChanged ? copy : value
+}
+
+/** Keys whose value says what another value of the object is called, by their last word. */
+const NAMING = new Set(
+  'name names key id field label title param parameter property setting header attribute option variable'.split(' '),
+)
+/** Of forms: what is typed there. */
+const TYPING = new Set(['type', 'kind'])
+/** Keys that hold such a value, by any of their words. */
+const VALUE_WORDS = new Set('value values val vals v content contents data text string default'.split(' '))
+const TYPED_WORDS = new Set(['value', 'values', 'val', 'default'])
+
+/** Tells of the keys of an object whether what stands under them is secret, by their names or by what the object says. */
+export function secretKeys(object: { readonly [key: string]: Json }): (key: string) => boolean {
+  let words: ReadonlySet<string> | undefined
+  for (const [key, value] of Object.entries(object)) {
+    if (typeof value !== 'string' || !isSensitiveName(value)) continue
+    const last = wordsOf(key).at(-1) ?? ''
+    if (NAMING.has(last)) words = VALUE_WORDS
+    else if (TYPING.has(last)) words ??= TYPED_WORDS
+  }
+  const named = words
+  if (named === undefined) return isSensitiveName
+  return (key) => isSensitiveName(key) || wordsOf(key).some((word) => named.has(word))
+}
+
+/** Tells of the items of a list whether they are pairs with a sensitive name before the value: `[["pin", "1234"]]`. */
+export function secretPairs(list: readonly Json[]): (item: Json) => boolean {
+  const isPairs = list.length > 0 && list.every((item) => isPair(item))
+  return (item) => isPairs && isPair(item) && isSensitiveName(item[0])
+}
+
+function isPair(item: Json): item is readonly [string, Json] {
+  return isList(item) && item.length === 2 && typeof item[0] === 'string'
+}
+
+function wordsOf(key: string): string[] {
+  return key
+    .replace(LOWER_UPPER, '$1 ')
+    .toLowerCase()
+    .split(NO_LETTERS)
+    .filter((word) => word !== '')
 }
 
 /** Both, as they are handed to what looks through values. */

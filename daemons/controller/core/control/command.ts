@@ -1,9 +1,11 @@
 /** POST /api/control/command: from a body to an answer and what the audit says of it. */
 import { Fault } from '#kit/fault.ts'
 import type { AuditReason } from '../audit.ts'
+import { seenValue } from '../data/attribute-value.ts'
 import { isObject } from '../json-kind.ts'
 import type { Outcome } from '../outcome.ts'
 import type { Json } from '../row.ts'
+import { NAME_RULES } from '../sensitive-name.ts'
 import type { Session } from '../session.ts'
 import { bodyOf, type CommandBody, isMacroCall, type Wanted, wantedOf } from './command-body.ts'
 import type { Dispatcher } from './dispatcher.ts'
@@ -56,11 +58,11 @@ export function createCommand({ dispatcher, runMacro }: CommandParts): Command {
         success: true,
         ...idsOf(target),
         command: wanted.verb,
-        ...(answer === undefined ? {} : { answer }),
+        ...(answer === undefined ? {} : { answer: seenBy(session, answer) }),
       }
       return { status: 200, body: { json }, reason: null, target: nameOf(target) }
     } catch (error) {
-      return failed(error, nameOf(target))
+      return failed(error, nameOf(target), session)
     }
   }
 
@@ -97,15 +99,20 @@ function refused(reason: AuditReason, target?: string): Outcome {
 }
 
 /** The gates have granted it; an override, the args or the driver have not. */
-function failed(error: unknown, target: string): Outcome {
+function failed(error: unknown, target: string, session: Session): Outcome {
   if (!(error instanceof Fault)) throw error
   if (error.code === 'not_authorized') {
     const { reason } = error.details as { reason: AuditReason }
     return refused(reason, target)
   }
   if (error.code === 'args_invalid') return bad('invalid args', 'malformed_body', error.message, target)
-  const json = { success: false, error: error.message, code: error.code }
+  const json = { success: false, error: seenBy(session, error.message), code: error.code }
   return { status: 200, body: { json }, reason: null, target }
+}
+
+/** What a device says may hold what it was set up with. @source document 1, Guards 5 */
+function seenBy(session: Session, said: Json): Json {
+  return session.isElevated ? said : seenValue(NAME_RULES, said)
 }
 
 function idsOf({ zone, device }: Target): { zone_id: number } | { device_id: number } | Record<string, never> {

@@ -14,10 +14,10 @@ const USERINFO = /:\/\/[^\s/"]+@/g
  * One name of a query with its value; `;` separates as `&` does, in addresses of old devices. In JSON as text the quote that
  * ends the address may be an escaped one: its backslash is none of the address.
  */
-const PARAMETER = /([?&;]([\w.%-]{1,64})=)(?:[^&;#\s"\\]|\\(?!"))+/g
+const PARAMETER = /((?:^|[?&;,\s])([\w.%-]{1,64})=)(?:[^&;#\s"\\]|\\(?!"))+/g
 
-/** Words that say so of a parameter and of nothing else: `pass` may be many things. */
-const OF_PARAMETERS: ReadonlySet<string> = new Set(['pass', 'psw', 'auth', 'sig', 'signature'])
+/** Words that say so of a parameter and of nothing else. */
+const OF_PARAMETERS: ReadonlySet<string> = new Set(['auth', 'sig', 'signature'])
 
 /** The same value without them, the very same where there are none: no column says that a secret stands there. */
 export function withoutAddressSecrets(value: Json): Json {

@@ -9,6 +9,8 @@ type Rules = Pick<SchemaFace, 'isSensitiveName' | 'withoutSecrets'>
 /** The same, and what stays of a text that is no JSON. */
 interface Looking extends Rules {
   inText(text: string): Json
+  /** Texts that are no JSON are names that somebody gave. */
+  isName?: true
 }
 
 /** Nested deeper than this it is shown to nobody who may not see secrets. */
@@ -23,6 +25,11 @@ const MOST_LEVELS = 64
 export function seenValue(rules: Rules, value: Json | undefined): Json {
   const { isSensitiveName, withoutSecrets } = rules
   return seen({ isSensitiveName, withoutSecrets, inText: withoutAddressSecrets }, value ?? null, 0)
+}
+
+/** The same of a text that is no value, such as a name: where it is no JSON it stays, but for addresses. */
+export function seenText({ isSensitiveName, withoutSecrets }: Rules, text: string): Json {
+  return seenJsonText({ isSensitiveName, withoutSecrets, inText: withoutAddressSecrets, isName: true }, text, 0)
 }
 
 /** Rules by which nothing is secret: what a value is as it would be written anew. */
@@ -40,7 +47,7 @@ export function holdsSecret(rules: Rules, value: Json): boolean {
 }
 
 function seen(rules: Looking, value: Json, level: number): Json {
-  if (typeof value === 'string') return seenText(rules, value, level)
+  if (typeof value === 'string') return seenJsonText(rules, value, level)
   if (value === null || typeof value !== 'object') return value
   if (levelsOf(value) > MOST_LEVELS) return null
   return seenWithin(rules, rules.withoutSecrets(value), level)
@@ -48,7 +55,7 @@ function seen(rules: Looking, value: Json, level: number): Json {
 
 /** JSON in the texts of JSON: some devices report settings so. */
 function seenWithin(rules: Looking, value: Json, level: number): Json {
-  if (typeof value === 'string') return seenText(rules, value, level + 1)
+  if (typeof value === 'string') return seenJsonText(rules, value, level + 1)
   if (value === null || typeof value !== 'object') return value
   if (isList(value)) return value.map((item) => seenWithin(rules, item, level))
   // fromEntries makes own properties, whatever the name.
@@ -57,7 +64,7 @@ function seenWithin(rules: Looking, value: Json, level: number): Json {
   )
 }
 
-function seenText(rules: Looking, text: string, level: number): Json {
+function seenJsonText(rules: Looking, text: string, level: number): Json {
   const trimmed = text.trim()
   const first = trimmed[0]
   if (first !== '{' && first !== '[' && first !== '"') return rules.inText(text)
@@ -66,7 +73,7 @@ function seenText(rules: Looking, text: string, level: number): Json {
   try {
     json = JSON.parse(trimmed)
   } catch {
-    return namesSecret(rules, trimmed) ? null : rules.inText(text)
+    return rules.isName !== true && namesSecret(rules, trimmed) ? null : rules.inText(text)
   }
   return JSON.stringify(seen(rules, json, level + 1))
 }

@@ -1,6 +1,8 @@
 /** What reading rows needs to know of the registry of tables. */
 import type { Json } from '../row.ts'
-import type { ColumnType } from '../schema/column.ts'
+import type { ColumnType, Table } from '../schema/column.ts'
+import { isJsonSecret, isReadable, isSecretColumn, tables } from '../schema/registry.ts'
+import { isSensitiveName, withoutSecrets } from '../sensitive-name.ts'
 
 export interface ColumnFace {
   readonly name: string
@@ -31,4 +33,31 @@ export interface SchemaFace {
   isSensitiveName(name: string): boolean
   /** The same JSON with null at every key with a sensitive name, at every depth. */
   withoutSecrets(json: Json): Json
+}
+
+/** The registry as queries see it. */
+export function registryFace(): SchemaFace {
+  const faces = new Map(tables().map((table) => [table.name, faceOf(table)]))
+  return {
+    table: (name) => faces.get(name),
+    // A name that no table has is judged by itself.
+    isSecretName: (column) => isSecretColumn('', column),
+    isSensitiveName,
+    withoutSecrets,
+  }
+}
+
+function faceOf({ name, keeping, columns }: Table): TableFace {
+  const faces = columns.map((column) => ({
+    name: column.name,
+    type: column.type,
+    isSecret: isSecretColumn(name, column.name),
+    isJsonSecret: isJsonSecret(name, column.name),
+  }))
+  return {
+    name,
+    columns: new Map(faces.map((face) => [face.name, face])),
+    isReadable: isReadable(name),
+    isHistory: keeping === 'audit' || keeping === 'inner',
+  }
 }

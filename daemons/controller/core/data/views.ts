@@ -1,9 +1,7 @@
 /** What a caller sees of a row: made once, kept until the row is replaced. Nothing of a raw row passes by here. */
-import { isObject } from '../json-kind.ts'
 import type { Json, Row } from '../row.ts'
 import { isSameJson } from '../same-json.ts'
-import { withoutAddressSecrets } from './address-secrets.ts'
-import { seenValue } from './attribute-value.ts'
+import { seenText, seenValue } from './attribute-value.ts'
 import type { Cells } from './matching.ts'
 import type { ColumnFace, SchemaFace, TableFace } from './schema-face.ts'
 
@@ -103,28 +101,17 @@ function fullView(schema: SchemaFace, table: TableFace, row: Row): View {
 
 /** What is secret in a table is so for everyone; here is what is besides for who is not elevated. */
 function plainView(schema: SchemaFace, table: TableFace, full: View): View {
-  const view =
-    table.name === 'attribute' ? attributeView(schema, full) : table.name === 'zone' ? zoneView(schema, full) : full
+  const view = table.name === 'attribute' ? attributeView(schema, full) : full
   const changed: [string, Json][] = []
-  for (const { name, isJsonSecret } of table.columns.values()) {
+  for (const { name, type } of table.columns.values()) {
     const before = view.cells[name] ?? null
-    const isLookedInto = isJsonSecret || (table.name === 'attribute' && VALUES.has(name))
-    const seen = isLookedInto ? seenValue(schema, before) : withoutAddressSecrets(before)
+    const isValue = type === 'json' || (table.name === 'attribute' && VALUES.has(name))
+    // Beyond values, a text that only begins like JSON is a name that somebody gave: `[Pin] room`.
+    const seen = isValue ? seenValue(schema, before) : typeof before === 'string' ? seenText(schema, before) : before
     if (!isSameJson(seen, before)) changed.push([name, seen])
   }
   // Most rows hold nothing of the kind: one view is for both kinds of caller then.
   return changed.length === 0 ? view : otherThan(view, changed)
-}
-
-/** Args of overrides are what a command is sent with: the code of a door may stand there. */
-function zoneView(schema: SchemaFace, view: View): View {
-  const { overrides } = view.cells
-  if (!isObject(overrides)) return view
-  const seen = Object.entries(overrides).map(([verb, said]): [string, Json] => {
-    const { args } = isObject(said) ? said : {}
-    return [verb, isObject(said) && args !== undefined ? { ...said, args: seenValue(schema, args) } : said]
-  })
-  return otherThan(view, [['overrides', Object.fromEntries(seen)]])
 }
 
 /** Of an attribute that is secure, or does not say that it is not, only that it is there. @source document 1, Guards 2, 3 */

@@ -57,22 +57,109 @@ t.test('1 Guards 2 a word that only begins or ends like a sensitive one is not',
   for (const name of [
     'monkey',
     'keyboard',
-    'keys',
-    'pins',
     'pinned',
     'spinning',
     'hashtag',
     'salty',
     'tokenize',
     'passwordless',
+    'passage',
+    'compass',
+    'bypass',
+    'pinsetter',
+    'tokenless',
+    'hairpins',
+    'turnkey',
+    'donkeys',
+    'low_pass',
+    'highPassHz',
+    'pass-through',
+    'subscription',
+    'push_button',
   ])
     t.equal(isSensitiveName(name), false, name)
-  for (const name of ['', '__proto__', 'constructor', 'level', 'p_i_n', 'pass_word', 'ke_y', '\0', '\ud800'])
+  for (const name of ['', '__proto__', 'constructor', 'level', 'p_i_n', 'pas_sword', 'ke_y', '\0', '\ud800'])
     t.equal(isSensitiveName(name), false, JSON.stringify(name))
 })
 
+t.test(
+  '1 Guards 2, 5 names of many, of many words, and in other letters are sensitive like those of one',
+  async (t) => {
+    for (const name of [
+      ...['session_keys', 'integration_keys', 'api_keys', 'private_keys', 'signing_keys', 'tokens', 'pins', 'hashes'],
+      ...['rfid', 'RFIDs', 'duress_pins', 'push_subscription', 'pushSubscriptions', 'web-push-subscription'],
+      ...['pass', 'wifiPass', 'bearer', 'bearer_auth', 'jwt', 'JWTs', 'pass_word', 'passes'],
+      ...[
+        'SESSION_KEYS',
+        'sessionKEYS',
+        'SESSIONkeys',
+        'SESSIONKeys',
+        'sessionkeys',
+        'secretaccesskey',
+        'camerapasswords',
+      ],
+      ...['\uff50\uff41\uff53\uff53', 'P\u0130N', 'pa\u00adssword', 'cl\u00e9 key', 'to\u200bken'],
+    ])
+      t.equal(isSensitiveName(name), true, name)
+  },
+)
+
+t.test('1 Guards 3, 5 of a name that is written as a value, the value beside it is null', async (t) => {
+  const cases: [Json, Json][] = [
+    [
+      { name: 'password', value: 'x' },
+      { name: 'password', value: null },
+    ],
+    [
+      { paramName: 'API keys', note: 1, new_value: ['x'] },
+      { paramName: 'API keys', note: 1, new_value: null },
+    ],
+    [
+      { Header: 'Authorization', '#text': 'x' },
+      { Header: 'Authorization', '#text': null },
+    ],
+    [
+      { type: 'password', default: 'x', text: 'Code' },
+      { type: 'password', default: null, text: 'Code' },
+    ],
+    [{ a: [{ key: 'pin', value: 'x' }] }, { a: [{ key: null, value: null }] }],
+    [
+      [
+        ['Authorization', 'x'],
+        ['Host', 'y'],
+      ],
+      [
+        ['Authorization', null],
+        ['Host', 'y'],
+      ],
+    ],
+  ]
+  for (const [before, after] of cases) t.same(withoutSecrets(before), after, JSON.stringify(before))
+  const shown: Json[] = [
+    { name: 'compass', value: 4 },
+    ['pin', 'name'],
+    [['x', 1], 'key'],
+    { name: 'Pin pad', host: 'h' },
+  ]
+  for (const open of shown) t.equal(withoutSecrets(open), open, JSON.stringify(open))
+})
+
 t.test('takes time in proportion to the name', async (t) => {
-  for (const part of ['pin', 'A', 'aA', 'AAa', ' ', 'pinA', '_pinx', 'ÄÖüpinx']) {
+  for (const part of [
+    'pin',
+    'A',
+    'aA',
+    'AAa',
+    ' ',
+    'pinA',
+    '_pinx',
+    'ÄÖüpinx',
+    'user',
+    'push ',
+    'auth',
+    'password',
+    'low pass ',
+  ]) {
     const startMs = performance.now()
     isSensitiveName(`${part.repeat(40_000)}pin`)
     t.ok(performance.now() - startMs < 1000, part)

@@ -198,3 +198,17 @@ t.test('a zone without a device and a disabled device are failures', async (t) =
     t.strictSame(reached, [])
   }
 })
+
+t.test('1 Guards 5 secrets in what a device answers or complains of are for elevated sessions alone', async (t) => {
+  const answering = stage({}, async () => ({
+    answer: { model: 'x', session_keys: ['s3cret'], url: 'http://u:s3cret@a/' },
+  }))
+  const failing = stage({}, async () => {
+    throw new Fault('driver_failed', 'device 10: http://u:s3cret@a/ refused')
+  })
+  for (const { command, session } of [answering, failing]) {
+    const body = { zone_id: 1, command: 'on' }
+    t.notMatch(JSON.stringify(await command(session({ uis: [2] }), body)), /s3cret/)
+    t.match(JSON.stringify(await command(session({ isElevated: true }), body)), /s3cret/)
+  }
+})

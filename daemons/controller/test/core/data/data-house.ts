@@ -108,6 +108,8 @@ export function bookOf(content: Tables): Book {
 const NONE: readonly Row[] = []
 
 export interface HouseOptions {
+  /** Default: the tables above. */
+  schema?: SchemaFace
   devices?: Readonly<Record<number, Partial<LiveDevice>>>
   zones?: Readonly<Record<number, LiveZone>>
   limits?: Partial<DataLimits>
@@ -118,6 +120,7 @@ export interface HouseOptions {
 /** A world over these rows; `breaths` counts how often others had their turn. */
 export function worldOf(content: Tables, options: HouseOptions = {}): DataWorld & { breaths: { count: number } } {
   const book = bookOf(content)
+  const face = options.schema ?? schema
   const breaths = { count: 0 }
   let looks = 0
   return {
@@ -128,8 +131,8 @@ export function worldOf(content: Tables, options: HouseOptions = {}): DataWorld 
       revision: () => 1,
       onChange: () => () => {},
     },
-    schema,
-    views: createViews(schema),
+    schema: face,
+    views: createViews(face),
     blocks: createBlocks(),
     history: {
       async *pieces(table, isNewestFirst) {

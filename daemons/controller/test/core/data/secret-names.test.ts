@@ -1,0 +1,132 @@
+/** Secrets under every name that says so, in every spelling and place, are seen by no session that is not elevated. */
+import fc from 'fast-check'
+import t from 'tap'
+import { holds } from '#kit/test/holds.ts'
+import { answerData } from '../../../core/data/answer-data.ts'
+import { registryFace } from '../../../core/data/schema-face.ts'
+import { textOf } from '../../../core/outcome.ts'
+import type { Json } from '../../../core/row.ts'
+import { tables } from '../../../core/schema/registry.ts'
+import type { Session } from '../../../core/session.ts'
+import { elevatedCaller, plainCaller, worldOf } from './data-house.ts'
+
+const schema = registryFace()
+
+/** The words of a sensitive name, and every secret-bearing column. @source document 1, Secret-bearing columns, Guards 5 */
+const WORDS = (
+  'password passwd pwd passphrase secret token key pin hash salt credential pass bearer jwt rfid duress_pin ' +
+  'two_factor_token push_subscription private_key api_key bearer_token credential_hash session_key integration_key ' +
+  'signing_key push_signing_key sftp_password'
+).split(' ')
+const INNOCENT = ['passage', 'compass', 'pinsetter', 'tokenless', 'monkey', 'keypad', 'hashtag', 'low_pass', 'bypass']
+
+const capital = (word: string) => `${word[0]?.toUpperCase()}${word.slice(1)}`
+const SPELLINGS: readonly ((words: string[]) => string)[] = [
+  (words) => words.join('_'),
+  (words) => words.join('_').toUpperCase(),
+  (words) => words.map((word, at) => (at === 0 ? word : capital(word))).join(''),
+  (words) => words.map(capital).join(''),
+  (words) => words.map(capital).join(' '),
+  (words) => words.join('-'),
+  (words) => words.join('.'),
+  (words) => `${words.join('_')}2`,
+  (words) => `old ${words.join(' ')}`,
+  (words) => words.join(' ').replace(/[a-z]/g, (sign) => String.fromCodePoint((sign.codePointAt(0) ?? 0) + 0xfee0)),
+]
+/** Of many: `hashes`, `passes`, `keys`. */
+const PLURALS = [(name: string) => name, (name: string) => `${name}${/(?:sh|ss)$/.test(name) ? 'es' : 's'}`]
+
+const name = fc
+  .record({
+    word: fc.constantFrom(...WORDS),
+    plural: fc.constantFrom(...PLURALS),
+    spell: fc.constantFrom(...SPELLINGS),
+  })
+  .map(({ word, plural, spell }) => spell(plural(word).split('_')))
+
+const MARK = 'elevated-only'
+const held = fc.constantFrom<Json>(MARK, [MARK], { x: MARK }, { a: [{ b: MARK }] }, [[MARK]])
+/** What says by its name that it is a secret. */
+const secret = fc.tuple(name, held, fc.nat(3)).map(([name, value, form]): Json => {
+  if (form === 1) return { name, value }
+  if (form === 2) return [[name, value]]
+  if (form === 3) return { header: name, old_values: [value], index: 1 }
+  return { [name]: value, open: 1 }
+})
+/** The same further down, as JSON or as text of JSON. */
+const nested = fc
+  .tuple(secret, fc.array(fc.constantFrom('key', 'list', 'text'), { maxLength: 4 }))
+  .map(([inside, ways]) =>
+    ways.reduce((value: Json, way): Json => {
+      if (way === 'list') return [1, value]
+      return way === 'text' ? JSON.stringify({ inner: value }) : { inner: value }
+    }, inside),
+  )
+
+/** Columns that a session that is not elevated may read: JSON, and texts in which somebody may have written some. */
+const PLACES = tables().flatMap(({ name: table, columns }) =>
+  columns.flatMap(({ name: column, type, choices, isSecret = false }) => {
+    const isFree = (type === 'json' || (type === 'text' && choices === undefined)) && column !== 'name'
+    return schema.table(table)?.isReadable === true && isFree ? [{ table, column, type, isSecret }] : []
+  }),
+)
+const questions = fc.constantFrom('', '_instance=true', '_orderby=name', '_fields=["name"]', '_notequal[id]=9')
+
+function read(caller: Session, { table, query, row }: { table: string; query: string; row: Record<string, Json> }) {
+  const about: Record<string, Json> =
+    table === 'attribute' ? { secure: false, system_target: 'zone', target_id: 1 } : {}
+  const world = worldOf(
+    { [table]: [{ id: 1, name: 'mode', ...about, ...row }] },
+    { schema, zones: { 1: { state: 'on', ...(table === 'zone' ? row : {}) } } },
+  )
+  void answerData(world, elevatedCaller, table, query)
+  const outcome = answerData(world, caller, table, query)
+  if (outcome instanceof Promise) throw new Error('an answer from memory came late')
+  return textOf(outcome.body)
+}
+
+t.test('1 Guards 5 the tables with free values are among those that are tried', async (t) => {
+  const names = PLACES.map(({ table, column }) => `${table}.${column}`)
+  for (const place of [
+    ...['device.transport', 'device.config', 'zone.overrides', 'channel.command_args', 'ui_page_ui.layout'],
+    ...['ui_page_widget.options', 'ui_control.options', 'ui_theme.tokens', 'command.args_schema', 'attribute.value'],
+  ])
+    t.ok(names.includes(place), place)
+})
+
+t.test(
+  '1 Guards 2, 3, 5 no answer to a session that is not elevated has a value under a name of a secret',
+  async (t) => {
+    const law = fc.property(nested, fc.constantFrom(...PLACES), questions, (value, { table, column, type }, query) => {
+      const kept = type === 'json' ? value : JSON.stringify(value)
+      return !read(plainCaller, { table, query, row: { [column]: kept } }).includes(MARK)
+    })
+    holds(t, law, { numRuns: Number(process.env.CASES ?? 1500) })
+  },
+)
+
+t.test('1 Guards 2 no attribute of such a name shows its value', async (t) => {
+  const law = fc.property(name, (name) => {
+    const row = { name, value: MARK, previous_value: MARK }
+    return !read(plainCaller, { table: 'attribute', query: '', row }).includes(MARK)
+  })
+  holds(t, law, { numRuns: 600 })
+})
+
+t.test('1 Guards 3 what only looks like such a name is shown, in every table', async (t) => {
+  for (const { table, column, type } of PLACES.filter(({ isSecret }) => !isSecret))
+    for (const word of INNOCENT) {
+      const value = { [word]: MARK, list: [{ name: word, value: MARK }] }
+      const kept = type === 'json' ? value : JSON.stringify(value)
+      const said = read(plainCaller, { table, query: '', row: { [column]: kept } })
+      t.equal(said.split(MARK).length, 3, `${table}.${column} ${word}`)
+    }
+})
+
+t.test('1 Secret-bearing columns flags with such a name are shown, and may be asked for', async (t) => {
+  t.equal(schema.isSecretName('must_change_password'), false)
+  t.match(
+    read(plainCaller, { table: 'channel', query: 'favourite=true', row: { favourite: true } }),
+    /"favourite":true/,
+  )
+})
