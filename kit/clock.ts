@@ -11,16 +11,22 @@ export interface Clock {
   epochMs(): number
   /** CLOCK_MONOTONIC in milliseconds with a fraction (microseconds kept). Never steps back. */
   monotonicMs(): number
-  /** Runs once after `delayMs`, rounded up to whole milliseconds. A pending timer does not keep the process alive. */
+  /**
+   * Runs once after `delayMs`, rounded up to whole milliseconds, however long that is. A pending timer does not keep the
+   * process alive.
+   */
   after(delayMs: number, run: () => void): Timer
   /**
    * Runs once what lies ready to be read has been read; within microseconds on a machine with nothing else to do.
    * Node runs timers before it reads, so what a timer finds after a stall of the process may be old.
    */
   soon(run: () => void): Timer
-  /** Runs every `periodMs` until cancelled. Does not keep the process alive. */
+  /** Runs every `periodMs` until cancelled, at least every 24 days. Does not keep the process alive. */
   every(periodMs: number, run: () => void): Timer
 }
+
+/** Node's timers count in 32 bits: one that is longer would run at once, with a warning. */
+const LONGEST_MS = 2 ** 31 - 1
 
 /** The clock of the machine. */
 export const systemClock: Clock = {
@@ -31,9 +37,16 @@ export const systemClock: Clock = {
     return (seconds * 1e6 + Math.trunc(nanoseconds / 1000)) / 1000
   },
   after(delayMs, run) {
-    const handle = setTimeout(run, Math.max(0, Math.ceil(delayMs)))
-    handle.unref()
-    return { cancel: () => clearTimeout(handle) }
+    const restMs = delayMs - LONGEST_MS
+    if (restMs <= 0) {
+      const handle = setTimeout(run, Math.max(0, Math.ceil(delayMs)))
+      handle.unref()
+      return { cancel: () => clearTimeout(handle) }
+    }
+    let part = systemClock.after(LONGEST_MS, () => {
+      part = systemClock.after(restMs, run)
+    })
+    return { cancel: () => part.cancel() }
   },
   soon(run) {
     // The first may run in the round of the event loop that has read already; between it and the second input is read.
@@ -43,7 +56,7 @@ export const systemClock: Clock = {
     return { cancel: () => clearImmediate(handle) }
   },
   every(periodMs, run) {
-    const handle = setInterval(run, periodMs)
+    const handle = setInterval(run, Math.min(LONGEST_MS, periodMs))
     handle.unref()
     return { cancel: () => clearInterval(handle) }
   },

@@ -24,6 +24,53 @@ t.test('the machine’s clock counts on and runs what was set, unless cancelled'
   t.ok(Number.isInteger(systemClock.epochMs()))
 })
 
+t.test('a timer longer than Node counts is made of several, and never runs early', async (t) => {
+  const set: { delayMs: number; run: () => void; isOver: boolean }[] = []
+  t.intercept(globalThis, 'setTimeout', {
+    value: (run: () => void, delayMs: number) => {
+      const own = { delayMs, run, isOver: false, unref: () => {} }
+      return set.push(own) && own
+    },
+  })
+  t.intercept(globalThis, 'clearTimeout', {
+    value: (own: { isOver: boolean }) => {
+      own.isOver = true
+    },
+  })
+  let times = 0
+  const longest = 2 ** 31 - 1
+  systemClock.after(2 * longest + 500, () => times++)
+  systemClock.after(Number.POSITIVE_INFINITY, () => t.fail('never'))
+  t.same(
+    set.map(({ delayMs }) => delayMs),
+    [longest, longest],
+  )
+  set[0]?.run()
+  set[2]?.run()
+  t.equal(times, 0)
+  set[3]?.run()
+  t.equal(times, 1)
+  set[1]?.run()
+  t.same(
+    set.map(({ delayMs }) => delayMs),
+    [longest, longest, longest, 500, longest],
+  )
+  const cancelled = systemClock.after(3 * longest, () => t.fail('was cancelled'))
+  set[5]?.run()
+  cancelled.cancel()
+  t.equal(set[6]?.isOver, true, 'the part that runs now is cancelled')
+})
+
+t.test('a period longer than Node counts is its longest one', async (t) => {
+  const periods: number[] = []
+  t.intercept(globalThis, 'setInterval', {
+    value: (_run: () => void, periodMs: number) => periods.push(periodMs) && { unref: () => {} },
+  })
+  systemClock.every(2 ** 31, () => {})
+  systemClock.every(1000, () => {})
+  t.same(periods, [2 ** 31 - 1, 1000])
+})
+
 t.test('what runs soon runs after input that lies ready was read, unless cancelled', async (t) => {
   systemClock.soon(() => t.fail('was cancelled')).cancel()
   const begun = systemClock.soon(() => t.fail('was cancelled'))
