@@ -6,6 +6,7 @@ import { journalRoutes } from '#kit/http/journal-routes.ts'
 import { createMetrics } from '#kit/http/metrics.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
 import type { UploadBounds } from '#kit/http/upload.ts'
+import { createShareOf } from '#kit/net/address.ts'
 import { openRecords, type Records } from '#kit/records.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
 import { measureBoard } from './api/board-metrics.ts'
@@ -236,6 +237,7 @@ function serverOf(context: Context, common: Common, { house, status, feed, meter
     log,
     clock,
     config: config.http,
+    shareOf: createShareOf(config.connections.trusted),
     ...door.options,
     routes: [
       ...door.routes,

@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { createMetrics, type Metrics } from '#kit/http/metrics.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
+import { createShareOf } from '#kit/net/address.ts'
 import { createPresence } from '#kit/net/mdns/presence.ts'
 import { openRecords } from '#kit/records.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
@@ -57,6 +58,7 @@ function serverOf(house: House, brought: Brought, metrics: Metrics): HttpServer 
     log,
     clock,
     config: config.http,
+    shareOf: createShareOf(config.connections.trusted),
     identify: houseCallers({ rules, isTunnel }),
     takeTicket: ui.takeTicket,
     routes: ui.routes,

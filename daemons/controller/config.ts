@@ -1,8 +1,7 @@
 /** Every key of controller.toml: type, default, range, unit and meaning. */
 import { type Static, Type } from 'typebox'
-import { headerBytes, httpTable, tablesOf } from '#kit/config/common.ts'
+import { headerBytes, httpTable, networks, tablesOf } from '#kit/config/common.ts'
 import { journalTable } from '#kit/config/journal.ts'
-import { parseNetwork } from '#kit/net/address.ts'
 import { auditKeys } from './core/audit-keys.ts'
 import { dataKeys } from './core/data-keys.ts'
 import { driverKeys, liveKeys } from './core/driver-keys.ts'
@@ -58,20 +57,3 @@ export const config = Type.Object(
 )
 
 export type ControllerConfig = Static<typeof config>
-
-function networks(byDefault: string[], description: string) {
-  return Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
-    default: byDefault,
-    maxItems: 256,
-    description,
-    check: badNetwork,
-  })
-}
-
-/** The sentence of the first entry that is neither address nor network. */
-function badNetwork(value: unknown): string | undefined {
-  const bad = (value as string[]).find((entry) => !parseNetwork(entry))
-  return bad === undefined
-    ? undefined
-    : `saw ${JSON.stringify(bad)}, expected an address or the first one of a network, such as 10.20.4.7 or 10.20.4.0/24`
-}

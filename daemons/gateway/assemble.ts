@@ -9,6 +9,7 @@ import { createTickets } from '#kit/http/tickets.ts'
 import { createLineRule, openerOfAllowed } from '#kit/line/line-allow.ts'
 import { createLineFinder } from '#kit/line/line-finder.ts'
 import { createSerialOpener } from '#kit/line/serial-line.ts'
+import { createShareOf } from '#kit/net/address.ts'
 import { createPresence } from '#kit/net/mdns/presence.ts'
 import { lookupSafely, parseTarget } from '#kit/net/target.ts'
 import { openRecords, type Records } from '#kit/records.ts'
@@ -220,6 +221,7 @@ function serverOf(context: Context, house: House, { journal, recorder, refusals 
     log,
     clock,
     config: config.http,
+    shareOf: createShareOf(config.connections.trusted),
     ...createGate({ sessions, keys, takeTicket: tickets.take, refusals }),
     routes: [
       ...systemRoutes({ clock, version, users, identity, facts: readSystemFacts, recorder }),

@@ -1,6 +1,7 @@
-/** The config tables that every daemon has: `http`, `mdns` and `log`. */
+/** The config tables that every daemon has: `http`, `connections`, `mdns` and `log`. */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox'
 import { Fault } from '#kit/fault.ts'
+import { parseNetwork } from '../net/address.ts'
 import { parseListen } from './listen.ts'
 import { mdnsTable } from './mdns-table.ts'
 
@@ -13,6 +14,19 @@ export function httpTable<Own extends TProperties>(defaultPort: number, own: Own
   return Type.Object(
     { ...serverKeys(defaultPort), ...own },
     { additionalProperties: false, default: {}, description: 'the HTTP interface and its bounds' },
+  )
+}
+
+/** The `connections` table: of every TCP port that a daemon opens. */
+function connectionsTable() {
+  return Type.Object(
+    {
+      trusted: networks(
+        [],
+        'addresses and networks that may take every place of every port, and lose none to others, such as a proxy or a SCADA server; all others have their share',
+      ),
+    },
+    { additionalProperties: false, default: {}, description: 'who may have how many connections' },
   )
 }
 
@@ -36,7 +50,7 @@ export function commonTables(defaultPort: number) {
 
 /** The tables of any daemon, with an `http` table of its own making. */
 export function tablesOf<Http extends TSchema>(http: Http) {
-  return { http, mdns: mdnsTable(), log: logTable() }
+  return { http, connections: connectionsTable(), mdns: mdnsTable(), log: logTable() }
 }
 
 /** What a server needs of its checked `http` table. */
@@ -98,13 +112,35 @@ function requestKeys() {
     headers_timeout_ms: milliseconds(10_000, 100, 300_000, 'time a client has to send its request head'),
     request_timeout_ms: milliseconds(10_000, 100, 300_000, 'time a client has to send its request body'),
     keep_alive_ms: milliseconds(5000, 0, 600_000, 'time an idle connection is kept open'),
-    max_connections: count(256, 1, 65_536, 'connections open at once; further ones are closed'),
+    max_connections: count(
+      512,
+      1,
+      65_536,
+      'connections open at once; where all are, the address with most loses one to the next, or one that asks nothing goes',
+    ),
+    max_connections_per_address: count(
+      128,
+      1,
+      65_536,
+      'connections of one address (IPv6: one /64) open at once; one that asks nothing makes room for its next, else that is closed',
+    ),
   }
 }
 
 function socketKeys() {
   return {
-    max_sockets: count(64, 0, 4096, 'WebSockets open at once; further ones are answered 503'),
+    max_sockets: count(
+      64,
+      0,
+      4096,
+      'WebSockets open at once; where all are, the address with most loses its oldest to the next, else that is answered 503',
+    ),
+    max_sockets_per_address: count(
+      32,
+      1,
+      4096,
+      'WebSockets of one address (IPv6: one /64) open at once; further ones are answered 503',
+    ),
     socket_buffer_bytes: Type.Integer({
       default: 1_048_576,
       minimum: 16_384,
@@ -152,6 +188,24 @@ function tokenLoginKeys() {
     login_wait_max_ms: milliseconds(300_000, 1000, 86_400_000, 'longest wait after wrong logins'),
     login_table: count(4096, 16, 1_048_576, 'addresses and accounts with wrong logins that are remembered'),
   }
+}
+
+/** A list of addresses and networks. */
+export function networks(byDefault: string[], description: string) {
+  return Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
+    default: byDefault,
+    maxItems: 256,
+    description,
+    check: badNetwork,
+  })
+}
+
+/** The sentence of the first entry that is neither address nor network. */
+function badNetwork(value: unknown): string | undefined {
+  const bad = (value as string[]).find((entry) => !parseNetwork(entry))
+  return bad === undefined
+    ? undefined
+    : `saw ${JSON.stringify(bad)}, expected an address or the first one of a network, such as 10.20.4.7 or 10.20.4.0/24`
 }
 
 function milliseconds(byDefault: number, minimum: number, maximum: number, description: string) {

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener } from 'node:h
 import type { Socket } from 'node:net'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { HttpConfig } from '#kit/config/common.ts'
+import type { Admission } from './admission.ts'
 import type { BodyTime } from './body-time.ts'
 import type { Dialect } from './dialect.ts'
 import { originForm } from './plain-head.ts'
@@ -19,6 +20,7 @@ const LONGEST_PARAMETER = 4096
 export function createFastify(
   config: HttpConfig,
   by: {
+    admission: Pick<Admission, 'guard'>
     bodies: BodyTime
     dialect: Dialect
     socketPaths: ReadonlySet<string>
@@ -28,7 +30,6 @@ export function createFastify(
     clientErrors: (error: NodeJS.ErrnoException, connection: Socket) => void
   },
 ): FastifyInstance {
-  const { surface } = by
   const headersTimeout = config.headers_timeout_ms
   // Fastify reads 0 as "not given", Node as "for ever".
   const keepAliveTimeout = Math.max(1, config.keep_alive_ms)
@@ -49,15 +50,18 @@ export function createFastify(
       by.bodies.watch(request)
       return originForm(request)
     },
-    // Counted by ourselves: Node knows one time for all.
-    requestTimeout: 0,
-    keepAliveTimeout,
-    http,
-    ...(surface ? { serverFactory: (rest: RequestListener) => serverWith(surface, rest, http, keepAliveTimeout) } : {}),
+    // Called once more for each further address that `localhost` has.
+    serverFactory: (rest: RequestListener) => {
+      const server = createServer(http, by.surface ? inFrontOf(rest, by.surface) : rest)
+      server.keepAliveTimeout = keepAliveTimeout
+      // Counted by ourselves: Node knows one time for all.
+      server.requestTimeout = 0
+      by.admission.guard(server)
+      return server
+    },
     frameworkErrors: by.frameworkErrors,
     clientErrorHandler: by.clientErrors,
   }) as unknown as FastifyInstance
-  app.server.maxConnections = config.max_connections
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(by.dialect.mediaType, { parseAs: 'buffer' }, ({ headers }, bytes, done) => {
     try {
@@ -69,17 +73,8 @@ export function createFastify(
   return app
 }
 
-/** A server as Fastify would make it from these settings, with the surface in front. */
-function serverWith(
-  surface: ServeSurface,
-  rest: RequestListener,
-  http: Parameters<typeof createServer>[0],
-  keepAliveTimeout: number,
-) {
-  const server = createServer(http, (request, response) => {
+function inFrontOf(rest: RequestListener, surface: ServeSurface): RequestListener {
+  return (request, response) => {
     if (!surface(request, response)) rest(request, response)
-  })
-  server.keepAliveTimeout = keepAliveTimeout
-  server.requestTimeout = 0
-  return server
+  }
 }

@@ -6,9 +6,10 @@ import type { HttpConfig } from '#kit/config/common.ts'
 import { parseListen, urlOfListen } from '#kit/config/listen.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
-import { plainAddress } from '../net/address.ts'
+import { createShareOf, plainAddress, type ShareOf } from '../net/address.ts'
 import { isHostAllowed } from '../net/origin.ts'
 import { addRoutes, refuseMethod, refuseOtherMethods } from './add-routes.ts'
+import { createAdmission } from './admission.ts'
 import { createBodyTime } from './body-time.ts'
 import { type BrowserRule, checkPage, holdBrowsers } from './browser-rule.ts'
 import { answerClientError } from './client-errors.ts'
@@ -58,6 +59,8 @@ export interface HttpServerOptions {
   title: string
   version: string
   metrics: Metrics
+  /** What connections are counted by; default: their address, of IPv6 its /64. */
+  shareOf?: ShareOf
   /** Told of each request that was answered, whatever with. */
   onAnswered?: (contact: Contact) => void
 }
@@ -113,7 +116,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     isClosing: () => !app.server.listening,
     onAnswered: (request, answered) => count.answered?.(request, answered),
   })
-  const needs = { frameworkErrors: sendError, clientErrors, socketPaths, dialect, bodies, surface }
+  const { shareOf = createShareOf([]) } = options
+  const admission = createAdmission({ ...options, shareOf })
+  const needs = { admission, frameworkErrors: sendError, clientErrors, socketPaths, dialect, bodies, surface }
   const app: FastifyInstance = createFastify(config, needs)
   app.setErrorHandler(sendError)
   app.addHook('onRequest', async (request, reply) => {
@@ -124,10 +129,13 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const checkUnrouted = unroutedCheck(options)
   if (options.browsers) holdBrowsers(app, options.browsers, browserPaths(routes))
   count.answered = watchTraffic(app, options)
-  const sockets = addSockets(app, options)
+  const sockets = addSockets(app, { ...options, shareOf })
   const longAnswers = createLongAnswers((caller) => options.isStillSignedIn?.(caller) ?? true)
   const heartbeat = clock.every(config.socket_ping_ms, longAnswers.endSignedOut)
-  app.addHook('onClose', async () => heartbeat.cancel())
+  app.addHook('onClose', async () => {
+    heartbeat.cancel()
+    admission.close()
+  })
   // The sockets' plugin sees only routes that are added after it was loaded, hence a scope of its own.
   app.register((scope, _options, done) => {
     sockets.addRoutes(scope)

@@ -6,7 +6,8 @@ import type { Clock } from '#kit/clock.ts'
 import type { HttpConfig } from '#kit/config/common.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
-import { plainAddress } from '../net/address.ts'
+import { createPlaces, type Holder, type Places } from '#kit/places.ts'
+import { plainAddress, type ShareOf } from '../net/address.ts'
 import { type BrowserRule, opensSocket } from './browser-rule.ts'
 import type { Metrics } from './metrics.ts'
 import type { Caller, WhoMay } from './route.ts'
@@ -36,6 +37,7 @@ export interface SocketNeeds extends Recognizer {
   metrics: Metrics
   sockets?: readonly SocketRoute[]
   browsers?: BrowserRule
+  shareOf: ShareOf
   /** Asked of each open socket at each heartbeat, with the very caller it was opened by: false closes it. */
   isStillSignedIn?: (caller: Caller) => boolean
 }
@@ -60,6 +62,8 @@ export function addSockets(app: FastifyInstance, needs: SocketNeeds): Sockets {
   const routes = needs.sockets ?? []
   if (routes.length === 0) return { addRoutes() {}, closeSignedOut() {}, terminate() {} }
   const open = new Map<ServedSocket, Caller | undefined>()
+  const { max_sockets: most, max_sockets_per_address: mostPerAddress } = needs.config
+  const places = createPlaces({ most, mostPerAddress, shareOf: needs.shareOf })
   app.register(fastifyWebsocket, {
     options: { maxPayload: needs.config.socket_message_bytes, perMessageDeflate: false, clientTracking: false },
     errorHandler: (error, socket) => {
@@ -95,7 +99,7 @@ export function addSockets(app: FastifyInstance, needs: SocketNeeds): Sockets {
       for (const socket of open.keys()) socket.terminate()
     },
     addRoutes: (scope) => {
-      for (const route of routes) addRoute(scope, { route, open, needs, onDropped: () => dropped.add() })
+      for (const route of routes) addRoute(scope, { route, open, places, needs, onDropped: () => dropped.add() })
     },
   }
 }
@@ -103,11 +107,12 @@ export function addSockets(app: FastifyInstance, needs: SocketNeeds): Sockets {
 interface At {
   route: SocketRoute
   open: Map<ServedSocket, Caller | undefined>
+  places: Places
   needs: SocketNeeds
   onDropped: () => void
 }
 
-function addRoute(scope: FastifyInstance, { route, open, needs, onDropped }: At): void {
+function addRoute(scope: FastifyInstance, { route, open, places, needs, onDropped }: At): void {
   const callers = new WeakMap<FastifyRequest, Caller>()
   scope.route({
     method: 'GET',
@@ -123,18 +128,29 @@ function addRoute(scope: FastifyInstance, { route, open, needs, onDropped }: At)
       const claim = { who: route.who, headers, place }
       const { caller } = await recognize(needs, typeof ticket === 'string' ? { ...claim, ticket } : claim)
       if (caller) callers.set(request, caller)
-      if (open.size >= needs.config.max_sockets)
-        throw new Fault('too_many_sockets', `${open.size} sockets are open, and no more are allowed`)
+      if (!places.hasRoom(request.ip))
+        throw new Fault(
+          'too_many_sockets',
+          `${open.size} sockets are open; http.max_sockets or http.max_sockets_per_address allows no more`,
+        )
     },
     handler: () => undefined,
     wsHandler: (bare: WebSocket, request: FastifyRequest) => {
       const bufferBytes = needs.config.socket_buffer_bytes
       const socket = createSocket(bare, { bufferBytes, log: needs.log, onDropped })
+      const sinceMs = needs.clock.monotonicMs()
+      const holder: Holder = {
+        use: () => ({ use: 'lasting', sinceMs }),
+        end: () => socket.close(TRY_AGAIN_LATER, 'another address needs the place'),
+      }
       // Upgrades that were let in side by side may be one too many together.
-      if (open.size >= needs.config.max_sockets) return socket.close(TRY_AGAIN_LATER, 'too many sockets')
+      if (!places.take(request.ip, holder)) return socket.close(TRY_AGAIN_LATER, 'too many sockets')
       const caller = callers.get(request)
       open.set(socket, caller)
-      bare.once('close', () => open.delete(socket))
+      bare.once('close', () => {
+        places.leave(holder)
+        open.delete(socket)
+      })
       socket.run(() => route.open(socket, caller))
     },
   })

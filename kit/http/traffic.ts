@@ -1,13 +1,9 @@
-/** What went through the server: one line and one count for each request, counts for what was turned away. */
+/** What went through the server: one line and one count for each request. */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import type { Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import { plainAddress } from '../net/address.ts'
 import type { Metrics } from './metrics.ts'
-
-/** One line for connections turned away is written at most this often. */
-const TURNED_AWAY_LINE_MS = 60_000
 
 const BOUNDS_S = [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10]
 
@@ -23,7 +19,7 @@ export interface Answered {
 export type CountAnswered = (request: IncomingMessage, answered: Answered) => void
 
 /** Counts and logs. @returns for what is answered without a route */
-export function watchTraffic(app: FastifyInstance, { log, clock, metrics, onAnswered }: Needs): CountAnswered {
+export function watchTraffic(app: FastifyInstance, { log, metrics, onAnswered }: Needs): CountAnswered {
   const durations = metrics.histogram(
     { name: 'http_request_duration_seconds', help: 'Time from head to reply', labels: ['method', 'route', 'status'] },
     BOUNDS_S,
@@ -42,17 +38,6 @@ export function watchTraffic(app: FastifyInstance, { log, clock, metrics, onAnsw
     const route = request.is404 ? unrouted(reply.statusCode) : (request.routeOptions.url ?? 'unknown')
     const path = request.url.split('?', 1)[0] ?? ''
     count(request.raw, { route, path, status: reply.statusCode, tookMs: reply.elapsedTime })
-  })
-  const turnedAway = metrics.counter({
-    name: 'http_connections_turned_away_total',
-    help: 'Connections closed because as many as allowed were open',
-  })
-  let lastLineMs = Number.NEGATIVE_INFINITY
-  app.server.on('drop', () => {
-    turnedAway.add()
-    if (clock.monotonicMs() - lastLineMs < TURNED_AWAY_LINE_MS) return
-    lastLineMs = clock.monotonicMs()
-    log.warning('connections_turned_away', { limit: app.server.maxConnections })
   })
   return count
 }
@@ -75,7 +60,6 @@ function byKind(make: (kind: { method: string; route: string; status: string }) 
 
 interface Needs {
   log: Log
-  clock: Clock
   metrics: Metrics
   onAnswered?: (contact: Contact) => void
 }

@@ -74,6 +74,22 @@ export function networkOf(remoteAddress: string): string {
   return address.length === 4 ? address.join('.') : `${Buffer.from(address.subarray(0, 8)).toString('hex')}/64`
 }
 
+/** What connections of an address are counted by; undefined where they are not. */
+export type ShareOf = (remoteAddress: string) => string | undefined
+
+/**
+ * @param trusted addresses and networks that have no share, such as a proxy through which many call; each as
+ * `parseNetwork` takes it
+ */
+export function createShareOf(trusted: readonly string[]): ShareOf {
+  const networks = trusted.flatMap((text) => parseNetwork(text) ?? [])
+  return (remoteAddress) => {
+    const address = parseAddress(remoteAddress)
+    if (address && networks.some((network) => isWithin(address, network))) return undefined
+    return networkOf(remoteAddress)
+  }
+}
+
 /**
  * First match wins. Metadata services hand out a cloud machine's credentials to whoever asks from inside.
  * @source IANA special-purpose address registries; RFC 3927, RFC 4291, RFC 5771

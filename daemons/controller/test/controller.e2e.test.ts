@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
+import { askFromMany, holdHalfOpen } from '#kit/test/http/half-open.ts'
 import { ask, startDaemon } from '#kit/test/running-daemon.ts'
 
 /** Rows of the audit, oldest first. */
@@ -39,6 +40,12 @@ t.test('1 Versioning: health and version answer without a token, everything else
       ['/api/control/dance', 400, 0],
     ],
   )
+})
+
+t.test('300 half-open heads of one address keep nobody else out', async (t) => {
+  const { url } = await startDaemon(t, 'controller', { sets: ['mdns.enabled=false'] })
+  await holdHalfOpen(t, url, { times: 300, from: '127.0.0.9' })
+  t.equal(await askFromMany(`${url}/api/health`, 294), 294)
 })
 
 t.test('after SIGKILL it starts again with its audit', async (t) => {

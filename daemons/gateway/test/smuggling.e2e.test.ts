@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
+import { askFromMany, holdHalfOpen } from '#kit/test/http/half-open.ts'
 import { password, type RunningGateway, startGateway } from './running-gateway.ts'
 
 /** Bytes as they are, past every client that would mend them. @returns status and code of the first answer */
@@ -44,6 +45,10 @@ t.test('A.authentication no second spelling of a request gets by', async (t) => 
     const both = [...post, `Content-Length: ${login.length}`, 'Transfer-Encoding: chunked']
     t.match(await raw(gateway, both, login), /^400/)
     t.match(await raw(gateway, [...post, 'Content-Length: 5', `Content-Length: ${login.length}`], login), /^400/)
+  })
+  await t.test('300 half-open heads of one address keep nobody else out', async (t) => {
+    await holdHalfOpen(t, gateway.url, { times: 300, from: '127.0.0.9' })
+    t.equal(await askFromMany(`${gateway.url}/api/status`, 294), 294)
   })
   await t.test('nobody chooses the address he is counted by', async (t) => {
     const login = JSON.stringify({ password: 'guess' })

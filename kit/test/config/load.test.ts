@@ -84,10 +84,10 @@ t.test('refuses unknown keys and tables with the nearest known name', async (t) 
     'queue (/gateway.toml line 1): unknown table or key; the nearest known one is line.queue',
     'line.queu (/gateway.toml line 3): unknown key; the nearest known one is line.queue',
     'lime.queue (/gateway.toml line 5): unknown table lime; the nearest known one is line.queue',
-    'xylophone (/gateway.toml line 6): unknown table or key; known are http, mdns, log, line',
+    'xylophone (/gateway.toml line 6): unknown table or key; known are http, connections, mdns, log, line',
   ])
   t.same(await faults(t, undefined, '__proto__.x=1', 'line.constructor=1'), [
-    '__proto__.x (command line): unknown table __proto__; known are http, mdns, log, line',
+    '__proto__.x (command line): unknown table __proto__; known are http, connections, mdns, log, line',
     'line.constructor (command line): unknown key; known are line.queue, line.gap_ms, line.key, line.allow',
   ])
 })

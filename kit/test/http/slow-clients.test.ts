@@ -1,5 +1,4 @@
 /** Tests of http/fastify-setup.ts and http/client-errors.ts: clients that are slow, greedy or broken. */
-import { connect } from 'node:net'
 import t from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import type { Route } from '../../http/route.ts'
@@ -73,17 +72,6 @@ t.test('refuses two lengths in one request, which is how requests are smuggled',
   const head = 'POST /api/take HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n'
   t.same(refusalOf(await say(port, `${head}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`)), [400, 'bad_http'])
   t.same(refusalOf(await say(port, `${head}Content-Length: 3\r\n\r\n{} `)), [400, 'bad_http'])
-})
-
-t.test('closes connections beyond the bound, counts them, and serves the others', async (t) => {
-  const { port, ask } = await serve(t, { routes, http: { max_connections: 2 } })
-  const held = connect(port, '127.0.0.1')
-  t.teardown(() => held.destroy())
-  await new Promise((resolve) => held.once('connect', resolve))
-  // The client of `ask` keeps its one connection; with the one held there is no room for a third.
-  t.same(await (await ask('/api/hello')).json(), {})
-  t.equal(await say(port, ''), '')
-  t.same(await (await ask('/api/hello')).json(), {})
 })
 
 t.test('lets requests under way end when it closes, but not for ever', async (t) => {

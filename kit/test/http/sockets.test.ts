@@ -280,3 +280,17 @@ t.test('outlives a client that upgrades and vanishes, or talks nonsense', async 
   }
   t.equal(await outcome(dial()), 'open')
 })
+
+t.test('an address has its share of the sockets, and the one with most loses its oldest to another', async (t) => {
+  const { dial } = await serveSockets(t, { http: { max_sockets: 3, max_sockets_per_address: 3 } })
+  const from = (localAddress: string) => dial('/ws', { authorization: 'Bearer viewer' }, { localAddress })
+  const oldest = from('127.0.0.1')
+  t.equal(await outcome(oldest), 'open')
+  const gone = closed(oldest)
+  t.equal(await outcome(from('127.0.0.1')), 'open')
+  t.equal(await outcome(from('127.0.0.1')), 'open')
+  t.same(await outcome(from('127.0.0.1')), [503, 'too_many_sockets'])
+  t.equal(await outcome(from('127.0.0.2')), 'open')
+  t.same(await gone, [1013, 'another address needs the place'])
+  t.same(await outcome(from('127.0.0.2')), [503, 'too_many_sockets'], 'it would have no fewer than the other')
+})

@@ -1,0 +1,137 @@
+import { lookup } from 'node:dns/promises'
+import { once } from 'node:events'
+import { Agent, request } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { createMetrics } from '#kit/http/metrics.ts'
+import type { Route } from '#kit/http/route.ts'
+import { createLog } from '#kit/log.ts'
+import { createShareOf } from '#kit/net/address.ts'
+import { until } from '../until.ts'
+import { addressOf, askFromMany, holdHalfOpen } from './half-open.ts'
+import { serve } from './server-here.ts'
+
+const status: Route = { method: 'GET', path: '/api/status', who: 'anyone', summary: 'Test', handle: () => ({}) }
+
+/** A route whose answers wait until the test lets them go. */
+function held() {
+  const waiting: (() => void)[] = []
+  const handle = () => new Promise<object>((resolve) => waiting.push(() => resolve({})))
+  const route: Route = { method: 'GET', path: '/api/held', who: 'anyone', summary: 'Test', handle }
+  return { route, waiting }
+}
+
+/** A server with its counts and its log. */
+async function guarded(t: Parameters<typeof serve>[0], options: Parameters<typeof serve>[1] = {}) {
+  const metrics = createMetrics({ process: false })
+  const clock = fakeClock()
+  const lines: string[] = []
+  const log = createLog({ level: 'warning', stream: { write: (line: string) => void lines.push(line) } })
+  const server = await serve(t, { routes: [status], metrics, log, clock, ...options })
+  const count = async (name: string) => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(await metrics.text())?.[1])
+  return {
+    ...server,
+    clock,
+    lines,
+    evicted: () => count('plantroom_http_connections_evicted_total'),
+    turnedAway: () => count('plantroom_http_connections_turned_away_total'),
+  }
+}
+
+/** A bare connection from that address. */
+async function come(t: Parameters<typeof serve>[0], port: number, localAddress: string): Promise<Socket> {
+  const socket = connect({ host: '127.0.0.1', port, localAddress }).on('error', () => {})
+  t.teardown(() => socket.destroy())
+  await once(socket, 'connect')
+  return socket
+}
+
+function get(url: string, localAddress: string, agent: Agent | false = false): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    const asked = request(url, { localAddress, agent }, (response) => {
+      response.resume().on('end', () => resolve(response.statusCode))
+    })
+    asked.on('error', () => resolve(undefined)).end()
+  })
+}
+
+t.test(
+  '300 half-open heads of one address leave everybody else an answer; they are counted, and said once',
+  async (t) => {
+    const { url, evicted, lines } = await guarded(t)
+    const open = await holdHalfOpen(t, url, { times: 300, from: '127.0.0.9' })
+    await until('what is beyond its share is closed', () => open() === 128)
+    t.equal(await askFromMany(`${url}/api/status`, 294), 294)
+    t.equal(await evicted(), 172)
+    t.equal(lines.filter((line) => line.includes('connections_turned_away')).length, 1)
+    t.match(lines.join(''), /for=127\.0\.0\.9 .*limitPerAddress=128/)
+  },
+)
+
+t.test(
+  'where every place is taken the address with most makes room: half-open heads, then what rests, then the rest',
+  async (t) => {
+    const { route, waiting } = held()
+    const { url, port, clock, evicted } = await guarded(t, { routes: [status, route], http: { max_connections: 4 } })
+    const asked = get(`${url}/api/held`, '127.0.0.9')
+    await until('it is asked', () => waiting.length === 1)
+    const agent = new Agent({ keepAlive: true })
+    t.teardown(() => agent.destroy())
+    t.equal(await get(`${url}/api/status`, '127.0.0.9', agent), 200)
+    clock.advance(10)
+    const older = await come(t, port, '127.0.0.9')
+    clock.advance(10)
+    const newer = await come(t, port, '127.0.0.9')
+    const gone = (socket: Socket) => once(socket, 'close')
+    const left = Promise.all([gone(older), gone(newer)])
+    for (const number of [1, 2, 3]) {
+      await come(t, port, addressOf(number))
+      await until('one has made room', async () => (await evicted()) === number)
+    }
+    await left
+    await until('the one at rest went third', () => Object.keys(agent.freeSockets).length === 0)
+    for (const answer of waiting) answer()
+    t.equal(await asked, 200, 'the one that waited for its answer has it')
+  },
+)
+
+t.test('where everybody waits for an answer the next is turned away, and counted', async (t) => {
+  const { route, waiting } = held()
+  const { url, evicted, turnedAway } = await guarded(t, { routes: [status, route], http: { max_connections: 2 } })
+  const asked = [get(`${url}/api/held`, addressOf(1)), get(`${url}/api/held`, addressOf(2))]
+  await until('both are asked', () => waiting.length === 2)
+  t.equal(await get(`${url}/api/status`, addressOf(3)), undefined)
+  t.same([await evicted(), await turnedAway()], [0, 1])
+  for (const answer of waiting) answer()
+  t.same(await Promise.all(asked), [200, 200])
+  t.equal(await get(`${url}/api/status`, addressOf(3)), 200)
+})
+
+t.test('an address has its share and no more; a trusted one has none', async (t) => {
+  const { route, waiting } = held()
+  const options = { routes: [status, route], http: { max_connections_per_address: 2 } }
+  const { url } = await guarded(t, { ...options, shareOf: createShareOf(['127.0.0.8/29']) })
+  const ask = (localAddress: string) => get(`${url}/api/held`, localAddress)
+  const asked = [1, 2].map(() => ask('127.0.0.2'))
+  await until('its share is taken', () => waiting.length === 2)
+  t.equal(await get(`${url}/api/status`, '127.0.0.2'), undefined)
+  const trusted = [1, 2, 3, 4].map(() => ask('127.0.0.9'))
+  await until('all of the trusted are asked', () => waiting.length === 6)
+  for (const answer of waiting) answer()
+  t.same(new Set(await Promise.all([...asked, ...trusted])), new Set([200]))
+})
+
+t.test('a server of two addresses, as localhost is, has one door', async (t) => {
+  const { server, turnedAway, evicted } = await guarded(t, { http: { max_connections: 1, listen: 'localhost:0' } })
+  const { port } = server.address()
+  const hosts = (await lookup('localhost', { all: true })).map(({ address }) => address)
+  for (const host of [...hosts, ...hosts]) {
+    const socket = connect({ host, port }).on('error', () => {})
+    t.teardown(() => socket.destroy())
+    await once(socket, 'connect')
+  }
+  const others = 2 * hosts.length - 1
+  await until('all but one are gone', async () => (await evicted()) + (await turnedAway()) === others)
+  t.ok(others > 0)
+})
