@@ -21,9 +21,10 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
-import { build } from 'esbuild'
+import { type BuildOptions, build } from 'esbuild'
 import { builtinsPlugin, sparingPlugin, typeboxPlugin } from './bundle-lean.ts'
 import { serialportPlugin } from './bundle-serialport.ts'
+import { threadsPlugin } from './bundle-threads.ts'
 import { isMain } from './is-main.ts'
 
 /** Where a bundle goes and what it is made of; both paths absolute. */
@@ -41,23 +42,28 @@ const BANNER = [
 
 /** Bundles one entry for the pinned Node. Resolves to the number of bytes written; rejects with esbuild's own report. */
 export async function bundleFile(root: string, { entry, outfile }: BundleJob): Promise<number> {
-  const result = await build({
-    entryPoints: [entry],
-    outfile,
+  const common = {
     absWorkingDir: root,
     bundle: true,
     platform: 'node',
-    format: 'esm',
     target: 'node24',
-    banner: { js: BANNER },
-    sourcemap: 'linked',
     legalComments: 'none',
     // A daemon holds its text and its names as long as it lives; the source map tells what stood where.
     minify: true,
     logLevel: 'silent',
-    metafile: true,
     external: ['*.node'],
     plugins: [serialportPlugin(), builtinsPlugin(), typeboxPlugin(), sparingPlugin()],
+  } satisfies BuildOptions
+  const result = await build({
+    ...common,
+    entryPoints: [entry],
+    outfile,
+    format: 'esm',
+    banner: { js: BANNER },
+    sourcemap: 'linked',
+    metafile: true,
+    // Before the others: of the plugins that load a file, the first one does.
+    plugins: [threadsPlugin(common), ...common.plugins],
   })
   return result.metafile.outputs[relative(root, outfile)]?.bytes ?? 0
 }

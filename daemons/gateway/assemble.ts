@@ -11,7 +11,7 @@ import { createLineFinder } from '#kit/line/line-finder.ts'
 import { createSerialOpener } from '#kit/line/serial-line.ts'
 import { createShareOf } from '#kit/net/address.ts'
 import { createPresence } from '#kit/net/mdns/presence.ts'
-import { lookupSafely, parseTarget } from '#kit/net/target.ts'
+import { parseTarget } from '#kit/net/target.ts'
 import { openRecords, type Records } from '#kit/records.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
 import { actionRoutes } from './api/action-routes.ts'
@@ -47,13 +47,13 @@ import type { PortRecord } from './core/port-record.ts'
 import { PortRegistry } from './core/port-registry.ts'
 import { createSessions, TOKEN_LIFE_MS } from './core/sessions.ts'
 import { createWebhookBook, type WebhookBook } from './core/webhook-book.ts'
-import { createWebhookDelivery, type WebhookDelivery } from './core/webhook-delivery.ts'
+import { createWebhookPublisher, type WebhookPublisher } from './core/webhook-publisher.ts'
 import { openPeople, type People } from './io/people.ts'
 import { createProtocolWorld } from './io/protocol-world.ts'
 import { createStateFiles, type StateFiles } from './io/state-files.ts'
 import { readSystemFacts } from './io/system-facts.ts'
 import { createTemplateFiles } from './io/template-files.ts'
-import { createWebhookSender } from './io/webhook-sender.ts'
+import { createWebhookCourier } from './io/webhook-courier.ts'
 
 type Context = AssembleContext<GatewayConfig>
 
@@ -68,7 +68,7 @@ interface House {
   webhooks: WebhookBook
   points: PointBook
   templates: TemplateLibrary
-  delivery: WebhookDelivery
+  delivery: WebhookPublisher
   captures: Captures
 }
 
@@ -90,9 +90,7 @@ export async function assemble(context: Context): Promise<Assembled> {
   parts.add({ name: 'keys', start: () => {}, stop: () => people.keys.close() })
   parts.add({
     name: 'webhooks',
-    start: () => {
-      for (const { path, webhooks } of ports) delivery.setWebhooks(path, webhooks)
-    },
+    start: async () => void (await Promise.all(ports.map((port) => delivery.setWebhooks(port.path, port.webhooks)))),
     stop: () => delivery.close(),
     stopDeadlineMs: context.config.webhooks.drain_ms + 1000,
   })
@@ -126,14 +124,9 @@ async function furnish(context: Context, files: StateFiles): Promise<House> {
   return { people, identity, hub, checkPath, registry, webhooks, points, templates, delivery, captures }
 }
 
-function deliveryOf({ clock, config, log }: Context): WebhookDelivery {
-  const sender = createWebhookSender({
-    lookup: lookupSafely,
-    idleMs: config.webhooks.idle_ms,
-    responseBytes: config.webhooks.response_bytes,
-    caFile: config.webhooks.ca_file,
-  })
-  return createWebhookDelivery({ sender, clock, log, limits: config.webhooks })
+function deliveryOf({ clock, config, log }: Context): WebhookPublisher {
+  const courier = createWebhookCourier({ clock, log, limits: config.webhooks })
+  return createWebhookPublisher(courier, { clock, transitBytes: config.webhooks.transit_bytes })
 }
 
 function capturesOf({ clock, config, log }: Context, hub: EventHub): Captures {
@@ -172,7 +165,7 @@ function registryOf(
     finder: createLineFinder({ log }),
     maxPorts: config.ports.max,
     onRemoved(path) {
-      delivery.setWebhooks(path, [])
+      void delivery.setWebhooks(path, [])
       hub.forget(path)
       captures.endOf(path)
     },
@@ -180,7 +173,7 @@ function registryOf(
   })
 }
 
-function webhooksOf({ config }: Context, registry: PortRegistry, delivery: WebhookDelivery): WebhookBook {
+function webhooksOf({ config }: Context, registry: PortRegistry, delivery: WebhookPublisher): WebhookBook {
   return createWebhookBook({
     keeper: {
       list: (port) => registry.record(port).webhooks,

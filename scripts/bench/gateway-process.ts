@@ -14,6 +14,10 @@ export interface BenchGateway {
   /** Puts the device on a TCP port. @param body protocol and settings of the port, `tcp_port` left out; raw without */
   addLine(device: string, body?: { protocol: string; settings: object }): Promise<number>
   counters(device: string): Promise<Record<string, number>>
+  /** In place of the line's webhooks so far. */
+  setWebhooks(device: string, urls: readonly string[]): Promise<void>
+  /** Of each of them. */
+  webhookCounters(device: string): Promise<Record<string, number>[]>
   /** Subscribes to every frame. @returns the number heard so far */
   listen(): Promise<() => number>
   /** Processor time it has used, all threads. */
@@ -45,6 +49,15 @@ export async function startGateway(root: string): Promise<BenchGateway> {
       return tcp_port
     },
     counters: async (device) => (await call('GET', portUrl(device), { token })).counters,
+    async setWebhooks(device, urls) {
+      const hooks = `${portUrl(device)}/webhooks`
+      for (const { id } of await call('GET', hooks, { token })) await call('DELETE', `${hooks}/${id}`, { token })
+      for (const url of urls) await call('POST', hooks, { body: { url }, token })
+    },
+    async webhookCounters(device) {
+      const hooks = await call('GET', `${portUrl(device)}/webhooks`, { token })
+      return hooks.map(({ counters }: { counters: Record<string, number> }) => counters)
+    },
     async listen() {
       let heard = 0
       const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`, { headers: { authorization: `Bearer ${token}` } })
@@ -67,19 +80,13 @@ export async function startGateway(root: string): Promise<BenchGateway> {
   }
 }
 
-interface Answered {
-  token: string
-  state: string
-  fault: unknown
-  counters: Record<string, number>
-}
-
-async function call(method: string, url: string, given: { body?: object; token?: string }): Promise<Answered> {
+// biome-ignore lint/suspicious/noExplicitAny: an answer is what a bench looks into
+async function call(method: string, url: string, given: { body?: object; token?: string }): Promise<any> {
   const { body, token } = given
   const headers: Record<string, string> = body ? { 'content-type': 'application/json' } : {}
   if (token !== undefined) headers.authorization = `Bearer ${token}`
   const response = await fetch(url, { method, headers, ...(body && { body: JSON.stringify(body) }) })
   const text = await response.text()
   if (!response.ok) throw new Error(`${method} ${url} answers ${response.status}: ${text}`)
-  return JSON.parse(text)
+  return text === '' ? undefined : JSON.parse(text)
 }

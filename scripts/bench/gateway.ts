@@ -16,6 +16,7 @@ import { type FullLoad, measureFullLoad } from './full-load.ts'
 import { type BenchGateway, startGateway } from './gateway-process.ts'
 import { compileHarness, type Harness, type Measured, startHarness } from './line-harness.ts'
 import { measureIdleMemory } from './memory.ts'
+import { measureWebhooks } from './webhook-load.ts'
 
 /** A figure of merit; `bound` is the ratio gateway.md asks for, against that rival. */
 interface Figure {
@@ -68,6 +69,7 @@ const MEMORY_LINES = 4
 const LOAD_LINES = 16
 const LOAD_SECONDS = 10
 const LOAD_CPU_PERCENT = 50
+const WEBHOOK_RATIO = 0.9
 const RIVAL_TRIES = 3
 /** Each is asked for about half a second. */
 const READ_COUNT = 300
@@ -204,6 +206,19 @@ async function loadRows(root: string): Promise<string[]> {
   return loads.map((load, at) => loadRow(at === 0 ? title : `the same, every frame to a WebSocket`, load))
 }
 
+/** Round by round against reads without targets: the machine's speed drifts. */
+async function webhookRows(root: string, rounds: number): Promise<string[]> {
+  const load = await measureWebhooks(root, rounds)
+  return (['healthy', 'refusing'] as const).map((kind) => {
+    const ratio = median(load[kind].map((rate, round) => rate / (load.without[round] ?? Number.NaN)))
+    const lost = kind === 'healthy' ? `, ${load.dropped} of ${load.events} events dropped` : ''
+    const value = `${median(load[kind]).toFixed(0)} of ${median(load.without).toFixed(0)} /s${lost}`
+    const title = `Modbus TCP reads beside 8 ${kind} webhooks, of those without`
+    const bound = [`>= ${WEBHOOK_RATIO} x without`, yesOrNo(ratio >= WEBHOOK_RATIO)]
+    return tableRow([title, '-', '-', '-', value, ratio.toFixed(2), ...bound])
+  })
+}
+
 async function comparisonRows(root: string, rounds: number): Promise<string[]> {
   const gateway = await startGateway(root)
   const contenders = await startContenders(root, gateway)
@@ -241,7 +256,7 @@ const root = join(import.meta.dirname, '../..')
 const rounds = Number(optionOf('--rounds') ?? 15)
 const [load = Number.NaN] = loadavg()
 const rows = await comparisonRows(root, rounds)
-rows.push(...(await loadRows(root)), await memoryRow())
+rows.push(...(await webhookRows(root, rounds)), ...(await loadRows(root)), await memoryRow())
 const text = chapterOf({
   heads: ['what', ...RIVALS, 'gateway', 'ratio', 'wanted', 'met'],
   rows,

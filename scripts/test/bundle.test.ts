@@ -27,3 +27,25 @@ t.test('finds every daemon and the command line', async (t) => {
   const names = bundleJobs(folder).map(({ outfile }) => outfile.slice(folder.length + 1))
   t.same(names, ['build/one.mjs', 'build/plantroom.mjs'])
 })
+
+t.test('a thread of a daemon is carried in its file', async (t) => {
+  const folder = t.testdir({
+    'main.ts': "import { start } from './io/echo-courier.ts'\nstart()",
+    io: {
+      'echo-courier.ts': [
+        "import { Worker } from 'node:worker_threads'",
+        'export function start() {',
+        "  const file: string | URL = new URL('./echo-thread.ts', import.meta.url)",
+        "  new Worker(file, { eval: typeof file === 'string' }).on('message', (text) => console.log(text))",
+        '}',
+      ].join('\n'),
+      'echo-thread.ts':
+        "import { parentPort } from 'node:worker_threads'\nparentPort?.postMessage(['from', 'within'].join(' '))",
+    },
+    away: {},
+  })
+  const outfile = join(folder, 'away/main.mjs')
+  await bundleFile(repository, { entry: join(folder, 'main.ts'), outfile })
+  const { stdout, stderr } = spawnSync(process.execPath, [outfile], { encoding: 'utf8', cwd: '/' })
+  t.equal(stdout, 'from within\n', stderr)
+})

@@ -49,6 +49,7 @@ export const faultStatus: Readonly<Record<string, number>> = {
   modbus_send_timeout: 503,
   modbus_unit_silent: 503,
   send_timeout: 503,
+  webhook_thread_ended: 503,
   modbus_expired: 504,
   modbus_timeout: 504,
 }

@@ -44,6 +44,7 @@ const entry = Type.Object({
   counters: Type.Object({ delivered: count, failed: count, dropped: count, retried: count, queued: count }),
   lastError: Type.Union([Type.Object({ at: Type.Integer(), message: Type.String(), status }), Type.Null()]),
   lastDeliveredAt: instant,
+  pausedUntil: instant,
 })
 const testReply = Type.Object({ delivered: Type.Boolean(), status, message: Type.String(), tookMs: count })
 

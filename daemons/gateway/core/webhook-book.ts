@@ -1,6 +1,5 @@
 /** What can be done with the webhooks of all ports: list, create, change, delete, test. */
 import { Fault } from '#kit/fault.ts'
-import type { WebhookDelivery, WebhookTest } from './webhook-delivery.ts'
 import {
   addWebhook,
   changeWebhook,
@@ -12,6 +11,7 @@ import {
   type WebhookRules,
 } from './webhook-list.ts'
 import type { WebhookKeeper } from './webhook-ports.ts'
+import type { WebhookPublisher, WebhookTest } from './webhook-publisher.ts'
 import type { WebhookState } from './webhook-queue.ts'
 
 /** A webhook as a reader sees it. The secret is never shown; headers are, to administrators only. */
@@ -22,7 +22,7 @@ export interface WebhookEntry extends Omit<WebhookRecord, 'secret'>, WebhookStat
 /** What the book needs. */
 export interface WebhookBookParts {
   keeper: WebhookKeeper
-  delivery: WebhookDelivery
+  delivery: WebhookPublisher
   rules: WebhookRules
   /** A new unique text each time. */
   newId(): string
@@ -30,7 +30,7 @@ export interface WebhookBookParts {
 
 /** Every operation throws Fault `unknown_port` where the port is not configured. */
 export interface WebhookBook {
-  list(port: string): WebhookEntry[]
+  list(port: string): Promise<WebhookEntry[]>
   /** @throws Fault `bad_fields`, `too_many_webhooks`, `store_write_failed` */
   create(port: string, body: NewWebhook): Promise<WebhookEntry>
   /** @throws Fault `unknown_webhook`, `bad_fields`, `store_write_failed` */
@@ -42,31 +42,32 @@ export interface WebhookBook {
 }
 
 export function createWebhookBook({ keeper, delivery, rules, newId }: WebhookBookParts): WebhookBook {
-  function entryOf(port: string, { id, url, events, headers, enabled, secret }: WebhookRecord): WebhookEntry {
-    return { id, url, events, headers, enabled, hasSecret: secret !== null, ...delivery.state(port, id) }
+  async function entryOf(port: string, record: WebhookRecord): Promise<WebhookEntry> {
+    const { id, url, events, headers, enabled, secret } = record
+    return { id, url, events, headers, enabled, hasSecret: secret !== null, ...(await delivery.state(port, id)) }
   }
 
   /** Deliveries follow only once the list is safe: what was refused never sends. */
   async function applied(port: string, apply: (list: readonly WebhookRecord[]) => WebhookRecord[]): Promise<void> {
     await keeper.change(port, apply)
-    delivery.setWebhooks(port, keeper.list(port))
+    await delivery.setWebhooks(port, keeper.list(port))
   }
 
   const shown = (port: string, id: string) => entryOf(port, requireWebhook(keeper.list(port), id))
 
   return {
-    list: (port) => keeper.list(port).map((record) => entryOf(port, record)),
+    list: async (port) => await Promise.all(keeper.list(port).map((record) => entryOf(port, record))),
     async create(port, body) {
       const id = newId()
       await applied(port, (list) => {
         refuseBeyondTotal(delivery.size(), rules)
         return addWebhook(list, body, rules, id)
       })
-      return shown(port, id)
+      return await shown(port, id)
     },
     async change(port, id, change) {
       await applied(port, (list) => changeWebhook(list, id, change, rules))
-      return shown(port, id)
+      return await shown(port, id)
     },
     remove: (port, id) => applied(port, (list) => removeWebhook(list, id)),
     test: async (port, id) => await delivery.test(port, requireWebhook(keeper.list(port), id)),

@@ -1,28 +1,21 @@
-/** Hands every event to the queues of the webhooks that want it. */
+/** Hands each event to the queues of the webhooks that want it, and tests a webhook. Runs in the thread of webhooks. */
 import { atMost } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
-import type { PortEvent } from './ports.ts'
 import { attemptDelivery } from './webhook-attempt.ts'
 import { type WebhookRecord, wantsEvent } from './webhook-list.ts'
+import { bodyOf, type WebhookTest } from './webhook-publisher.ts'
 import { type QueueParts, WebhookQueue, type WebhookState } from './webhook-queue.ts'
-
-/** What `POST .../test` answers. */
-export interface WebhookTest {
-  delivered: boolean
-  status: number | null
-  message: string
-  tookMs: number
-}
+import type { Outgoing } from './webhook-waiting.ts'
 
 export interface WebhookDelivery {
   /** The webhooks of a port from now on: at start, after each change, and none when the port is removed. */
   setWebhooks(port: string, list: readonly WebhookRecord[]): void
-  /** Queues an event for every webhook of its port that wants it. Quick, never throws, sends nothing in the caller's turn. */
-  publish(event: PortEvent): void
+  /** Queues an event for every webhook of its port that wants it. Sends nothing in the caller's turn. */
+  deliver(outgoing: Outgoing): void
+  /** Counts events that did not come as far as here, for every webhook of the port that wants them. */
+  lose(port: string, event: string, lost: { count: number; reason: string }): void
   /** State of one webhook; zeros for one not known. */
   state(port: string, id: string): WebhookState
-  /** Webhooks of all ports. */
-  size(): number
   /**
    * Sends one sample event `test` at once, past the queue and past `enabled`, without retry, and says what came of it.
    * @throws Fault `webhook_test_busy` while a test of this webhook is under way
@@ -41,6 +34,7 @@ const noState: WebhookState = {
   counters: { delivered: 0, failed: 0, dropped: 0, retried: 0, queued: 0 },
   lastError: null,
   lastDeliveredAt: null,
+  pausedUntil: null,
 }
 
 export function createWebhookDelivery(parts: QueueParts): WebhookDelivery {
@@ -55,7 +49,9 @@ export function createWebhookDelivery(parts: QueueParts): WebhookDelivery {
       throw new Fault('webhook_test_busy', 'A test of this webhook is under way; wait for its answer.')
     testing.add(record.id)
     try {
-      return await sendSample(parts, port, record, stopper.signal)
+      const outcome = await sendSample(parts, port, record, stopper.signal)
+      if (outcome.delivered) ports.get(port)?.get(record.id)?.queue.resume()
+      return outcome
     } finally {
       testing.delete(record.id)
     }
@@ -67,16 +63,18 @@ export function createWebhookDelivery(parts: QueueParts): WebhookDelivery {
       if (targets.size > 0) ports.set(port, targets)
       else ports.delete(port)
     },
-    publish(event) {
+    deliver(outgoing) {
       if (stopper.signal.aborted) return
-      const wanting = wantingTargets(ports.get(event.port), event.event)
-      if (wanting.length > 0) pushTo(wanting, event)
+      for (const queue of wantingTargets(ports.get(outgoing.port), outgoing.event)) queue.push(outgoing)
+    },
+    lose(port, event, { count, reason }) {
+      for (const queue of wantingTargets(ports.get(port), event)) queue.lose(event, reason, count)
     },
     state: (port, id) => ports.get(port)?.get(id)?.queue.state() ?? noState,
-    size: () => ports.values().reduce((sum, targets) => sum + targets.size, 0),
     test,
     async close() {
       stopper.abort()
+      for (const queue of queues()) queue.end()
       const idle = () => Promise.all(queues().map((queue) => queue.whenIdle()))
       await atMost(parts.clock, parts.limits.drain_ms, idle())
       for (const queue of queues()) queue.drop('gateway stopped')
@@ -84,11 +82,6 @@ export function createWebhookDelivery(parts: QueueParts): WebhookDelivery {
       parts.sender.close()
     },
   }
-}
-
-/** The delivery body, in the order of the interface document. @throws where the payload is no JSON value */
-function deliveryBody({ port, event, timestamp, payload }: PortEvent): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify({ port, event, timestamp, payload: payload ?? null }))
 }
 
 /** Keeps queues and counters of webhooks that stay; queues of those deleted or disabled are dropped. */
@@ -116,19 +109,6 @@ function wantingTargets(targets: ReadonlyMap<string, Target> | undefined, event:
   return wanting
 }
 
-/** Serialised once for all targets: a busy bus has thousands of frames a second. */
-function pushTo(queues: WebhookQueue[], event: PortEvent): void {
-  let body: Uint8Array
-  try {
-    body = deliveryBody(event)
-  } catch (error) {
-    // The publisher is the bus: it must not fail because a payload cannot be written as JSON.
-    for (const queue of queues) queue.lose(event.event, `payload is no JSON: ${String(error)}`)
-    return
-  }
-  for (const queue of queues) queue.push({ port: event.port, event: event.event, body })
-}
-
 async function sendSample(
   parts: QueueParts,
   port: string,
@@ -137,7 +117,8 @@ async function sendSample(
 ): Promise<WebhookTest> {
   const event = 'test'
   const timestamp = parts.clock.epochMs()
-  const body = deliveryBody({ port, event, timestamp, payload: { message: 'sample sent on request' } })
+  const text = bodyOf({ port, event, timestamp, payload: { message: 'sample sent on request' } })
+  const body = new TextEncoder().encode(text)
   const { url, headers, secret } = record
   const request = { url, headers, secret, port, event, body, isFresh: true }
   const outcome = await attemptDelivery({ ...parts, timeoutMs: parts.limits.timeout_ms }, request, stop)

@@ -20,6 +20,20 @@ function queueKeys() {
     queue_bytes: bytes(1_048_576, 65_536, 268_435_456, 'bodies held per target before the oldest is dropped'),
     // The interface document promises 5 seconds: an installer may shorten it, not stretch it.
     timeout_ms: milliseconds(5000, 50, 5000, 'time one attempt has, from the connection to the end of the answer'),
+    pause_after: count(3, 1, 1000, 'events in a row that fail before a target is paused'),
+    pause_first_ms: milliseconds(
+      1000,
+      10,
+      600_000,
+      'first pause of a failing target; doubles with each further failure',
+    ),
+    pause_max_ms: milliseconds(60_000, 10, 3_600_000, 'longest pause of a failing target'),
+    transit_bytes: bytes(
+      1_048_576,
+      65_536,
+      16_777_216,
+      'bodies of all targets on their way to the thread that sends them; more events are dropped',
+    ),
     drain_ms: milliseconds(2000, 0, 30_000, 'time held events have to go out when the gateway stops'),
     log_every_ms: milliseconds(10_000, 100, 3_600_000, 'time between two log lines on the failures of one target'),
   }

@@ -1,5 +1,6 @@
-/** The queue of one webhook target: order kept, bounded, one delivery at a time, one retry. */
-import type { Clock } from '#kit/clock.ts'
+/** The queue of one webhook target: order kept, bounded, one delivery at a time, one retry; a dead target is given rests. */
+import { createBackoff } from '#kit/backoff.ts'
+import type { Clock, Timer } from '#kit/clock.ts'
 import { createLogGate, type LogGate } from '#kit/log-gate.ts'
 import { attemptDelivery, type WebhookOutcome } from './webhook-attempt.ts'
 import type { WebhookLimits } from './webhook-keys.ts'
@@ -27,6 +28,8 @@ export interface WebhookState {
   lastError: { at: number; message: string; status: number | null } | null
   /** Epoch milliseconds. */
   lastDeliveredAt: number | null
+  /** Epoch milliseconds until which the target is not tried, since it failed so often; null while it is. */
+  pausedUntil: number | null
 }
 
 /** What all queues share. */
@@ -55,6 +58,10 @@ export class WebhookQueue {
   #lastDeliveredAt: number | null = null
   #isRunning = false
   #isUnderWay = false
+  #failuresInRow = 0
+  readonly #backoff: ReturnType<typeof createBackoff>
+  #pause: { until: number; end: () => void } | undefined
+  #isEnding = false
   #idleWaiters: (() => void)[] = []
 
   constructor(parts: QueueParts, port: string, record: WebhookRecord) {
@@ -62,6 +69,7 @@ export class WebhookQueue {
     this.#port = port
     this.#record = record
     this.#waiting = createWaitingLine(parts.limits)
+    this.#backoff = createBackoff({ firstMs: parts.limits.pause_first_ms, maxMs: parts.limits.pause_max_ms })
     this.#failures = this.#gate('webhook_failed')
     this.#drops = this.#gate('webhook_dropped')
   }
@@ -77,13 +85,27 @@ export class WebhookQueue {
   }
 
   /** Counts an event that could not even be queued. */
-  lose(event: string, reason: string): void {
-    this.#countDropped(1, { event, reason })
+  lose(event: string, reason: string, count = 1): void {
+    this.#countDropped(count, { event, reason })
   }
 
   /** Address, headers and secret from now on: the next attempt uses them, also for events that wait and for retries. */
   setRecord(record: WebhookRecord): void {
+    if (!isSameTarget(this.#record, record)) this.resume()
     this.#record = record
+  }
+
+  /** The target is tried now, as if it had not failed so far: it was changed, or has just answered. */
+  resume(): void {
+    this.#failuresInRow = 0
+    this.#backoff.reset()
+    this.#pause?.end()
+  }
+
+  /** The daemon stops: what waits goes out, but not to a target that is paused or comes to be. */
+  end(): void {
+    this.#isEnding = true
+    if (this.#pause) this.drop('gateway stopped')
   }
 
   /** Drops what waits and gives up what is under way. Events pushed later are sent. */
@@ -91,6 +113,7 @@ export class WebhookQueue {
     this.#dropReason = reason
     this.#stopper.abort()
     this.#stopper = new AbortController()
+    this.#pause?.end()
     let dropped = 0
     while (this.#waiting.take()) dropped += 1
     if (dropped > 0) this.#countDropped(dropped, { reason })
@@ -109,6 +132,7 @@ export class WebhookQueue {
       counters: { ...this.#counters, queued },
       lastError: this.#lastError,
       lastDeliveredAt: this.#lastDeliveredAt,
+      pausedUntil: this.#pause?.until ?? null,
     }
   }
 
@@ -118,9 +142,32 @@ export class WebhookQueue {
       this.#isUnderWay = true
       await this.#deliver(outgoing, this.#stopper.signal)
       this.#isUnderWay = false
+      if (this.#failuresInRow >= this.#parts.limits.pause_after) await this.#rest()
     }
     this.#isRunning = false
     for (const resolve of this.#idleWaiters.splice(0)) resolve()
+  }
+
+  /**
+   * A target that failed so often in a row is not asked for each event: connections to a dead one would cost the others,
+   * and events that wait outlive a short outage. What comes meanwhile waits within the bounds of the queue.
+   */
+  #rest(): Promise<void> {
+    if (this.#isEnding) {
+      this.drop('gateway stopped')
+      return Promise.resolve()
+    }
+    const { clock } = this.#parts
+    const waitMs = this.#backoff.next()
+    return new Promise((resolve) => {
+      const end = () => {
+        this.#pause = undefined
+        timer.cancel()
+        resolve()
+      }
+      const timer: Timer = clock.after(waitMs, end)
+      this.#pause = { until: clock.epochMs() + waitMs, end }
+    })
   }
 
   /** Interface document A, Events 5: a failed delivery is retried once, then logged and dropped. */
@@ -132,11 +179,13 @@ export class WebhookQueue {
     }
     if (outcome.isDelivered) {
       this.#counters.delivered += 1
+      this.resume()
       this.#lastDeliveredAt = this.#parts.clock.epochMs()
     } else if (stop.aborted) {
       this.#countDropped(1, { event: outgoing.event, reason: this.#dropReason })
     } else {
       this.#counters.failed += 1
+      this.#failuresInRow += 1
       this.#failures.note({ event: outgoing.event, status: outcome.status, reason: outcome.message })
     }
   }
@@ -163,4 +212,9 @@ export class WebhookQueue {
       log.warning(event, { port: this.#port, webhook: this.#record.id, target, count, ...facts })
     })
   }
+}
+
+function isSameTarget(one: WebhookRecord, other: WebhookRecord): boolean {
+  const parts = ({ url, secret, enabled, headers }: WebhookRecord) => JSON.stringify([url, secret, enabled, headers])
+  return parts(one) === parts(other)
 }

@@ -117,6 +117,11 @@ function unreachable(error: Error): Fault {
   return new Fault('webhook_unreachable', sentence, { cause: error })
 }
 
+/** @throws Fault `ca_file_unreadable` */
+export function checkAuthorities(caFile: string): void {
+  trust(caFile)
+}
+
 /** Node's own authorities, and those of the file; undefined where Node's own are enough. */
 function trust(caFile: string): tls.SecureContext | undefined {
   if (caFile === '') return undefined

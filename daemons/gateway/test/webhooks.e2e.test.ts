@@ -76,7 +76,8 @@ t.test(
 )
 
 t.test('A.webhooks.5 a target that hangs, refuses or is down delays neither the bus nor another target', async (t) => {
-  const gateway = await startGateway(t, { sets: ['webhooks.timeout_ms=300'] })
+  // Without pauses each failing target is asked for each event.
+  const gateway = await startGateway(t, { sets: ['webhooks.timeout_ms=300', 'webhooks.pause_after=1000'] })
   const { add, device, hooks } = await rawPort(t, gateway)
   const good = await targetOf(t)
   const hanging = await targetOf(t, () => {})
@@ -108,25 +109,37 @@ t.test('A.webhooks.5 a target that hangs, refuses or is down delays neither the 
   })
 })
 
-t.test('A.webhooks.config an update is partial, the secret is never shown, deleting ends it', async (t) => {
-  const gateway = await startGateway(t)
-  const { add, device, hooks } = await rawPort(t, gateway)
-  const target = await targetOf(t)
-  const hook = await add({ url: target.url, secret: 'open sesame', events: ['port'] })
-  t.match(hook, { url: target.url, events: ['port'], enabled: true, headers: {}, hasSecret: true })
-  t.notMatch(JSON.stringify((await gateway.call('GET', hooks)).body), /open sesame/)
-  t.match((await gateway.call('PUT', `${hooks}/${hook.id}`, { events: [] })).body, { events: [], hasSecret: true })
-  t.match((await gateway.call('PUT', `${hooks}/${hook.id}`, { secret: null })).body, { hasSecret: false })
-  t.equal((await gateway.call('PUT', `${hooks}/${hook.id}`, { headers: { 'X-Svc-Port': 'x' } })).status, 400)
-  t.equal((await gateway.call('PUT', `${hooks}/${hook.id}`, { url: 'http://169.254.169.254/' })).status, 400)
-  t.match(await gateway.call('POST', `${hooks}/${hook.id}/test`), {
-    status: 200,
-    body: { delivered: true, status: 204 },
-  })
-  await gateway.call('PUT', `${hooks}/${hook.id}`, { enabled: false })
-  await device.write(Buffer.from('x\n'))
-  t.equal((await gateway.call('DELETE', `${hooks}/${hook.id}`)).status, 204)
-  t.equal((await gateway.call('DELETE', `${hooks}/${hook.id}`)).status, 404)
-  t.same((await gateway.call('GET', hooks)).body, [])
-  t.equal(target.got.length, 1, 'the sample only')
-})
+t.test(
+  'A.webhooks.config an update is partial, the secret is never shown, a dead target is paused, deleting ends it',
+  async (t) => {
+    const gateway = await startGateway(t)
+    const { add, device, hooks } = await rawPort(t, gateway)
+    const target = await targetOf(t)
+    const hook = await add({ url: target.url, secret: 'open sesame', events: ['port'] })
+    t.match(hook, { url: target.url, events: ['port'], enabled: true, headers: {}, hasSecret: true })
+    t.notMatch(JSON.stringify((await gateway.call('GET', hooks)).body), /open sesame/)
+    t.match((await gateway.call('PUT', `${hooks}/${hook.id}`, { events: [] })).body, { events: [], hasSecret: true })
+    t.match((await gateway.call('PUT', `${hooks}/${hook.id}`, { secret: null })).body, { hasSecret: false })
+    t.equal((await gateway.call('PUT', `${hooks}/${hook.id}`, { headers: { 'X-Svc-Port': 'x' } })).status, 400)
+    t.equal((await gateway.call('PUT', `${hooks}/${hook.id}`, { url: 'http://169.254.169.254/' })).status, 400)
+    t.match(await gateway.call('POST', `${hooks}/${hook.id}/test`), {
+      status: 200,
+      body: { delivered: true, status: 204 },
+    })
+    const dead = await add({ url: 'http://127.0.0.1:1/', events: ['frame'] })
+    for (let line = 0; line < 20; line++) await device.write(Buffer.from(`line ${line}\n`))
+    const stateOf = async ({ id }: { id: string }) =>
+      (await gateway.call('GET', hooks)).body.find((one: { id: string }) => one.id === id)
+    await until('the dead target is paused', async () => (await stateOf(dead)).pausedUntil !== null)
+    await until('the good one has all', async () => target.got.length === 21)
+    t.match(await stateOf(dead), { counters: { failed: 3, retried: 3, queued: 17 }, pausedUntil: Number })
+    t.match(await stateOf(hook), { counters: { delivered: 20, failed: 0 }, pausedUntil: null })
+    t.equal((await gateway.call('DELETE', `${hooks}/${dead.id}`)).status, 204)
+    await gateway.call('PUT', `${hooks}/${hook.id}`, { enabled: false })
+    await device.write(Buffer.from('x\n'))
+    t.equal((await gateway.call('DELETE', `${hooks}/${hook.id}`)).status, 204)
+    t.equal((await gateway.call('DELETE', `${hooks}/${hook.id}`)).status, 404)
+    t.same((await gateway.call('GET', hooks)).body, [])
+    t.equal(target.got.length, 21, 'the sample and what came while it was enabled')
+  },
+)

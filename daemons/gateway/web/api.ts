@@ -80,6 +80,7 @@ export interface Webhook {
   counters: { delivered: number; failed: number; dropped: number; retried: number; queued: number }
   lastError: { at: number; message: string; status: number | null } | null
   lastDeliveredAt: number | null
+  pausedUntil: number | null
 }
 
 /** Answer of a webhook's test. */

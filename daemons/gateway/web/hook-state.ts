@@ -40,7 +40,8 @@ export function deliveryOf(hook: Webhook, when?: When): { lit: Lit; words: strin
   if (!hook.enabled) return { lit: 'off', words: 'switched off' }
   if (isFailing(hook)) {
     const since = when && hook.lastError ? ` at ${sinceText(hook.lastError.at, when.nowMs, when.zone)}` : ''
-    return { lit: 'fault', words: `${hook.lastError?.message ?? ''}${since}` }
+    const paused = hook.pausedUntil === null ? '' : ', paused'
+    return { lit: 'fault', words: `${hook.lastError?.message ?? ''}${since}${paused}` }
   }
   if (hook.lastDeliveredAt === null) return { lit: 'busy', words: 'nothing sent yet' }
   const ago = when ? age(Math.max(0, when.nowMs - hook.lastDeliveredAt), 1) : ''

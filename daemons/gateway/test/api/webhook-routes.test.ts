@@ -25,6 +25,7 @@ const untouched = {
   counters: { delivered: 0, failed: 0, dropped: 0, retried: 0, queued: 0 },
   lastError: null,
   lastDeliveredAt: null,
+  pausedUntil: null,
 }
 
 t.test('A.webhooks.endpoints a webhook is created, listed, changed, tested and deleted', async (t) => {

@@ -3,11 +3,13 @@ import { Value } from 'typebox/value'
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
 import { parseTarget } from '#kit/net/target.ts'
+import type { PortEvent } from '../../core/ports.ts'
 import { createWebhookBook } from '../../core/webhook-book.ts'
-import { createWebhookDelivery } from '../../core/webhook-delivery.ts'
+import { createWebhookDelivery, type WebhookDelivery } from '../../core/webhook-delivery.ts'
 import { type WebhookLimits, webhookKeys } from '../../core/webhook-keys.ts'
 import type { WebhookRecord } from '../../core/webhook-list.ts'
 import type { WebhookAnswer, WebhookRequest } from '../../core/webhook-ports.ts'
+import { bodyOf, createWebhookPublisher, type WebhookCourier } from '../../core/webhook-publisher.ts'
 import type { Outgoing } from '../../core/webhook-waiting.ts'
 
 /** Every bound at its default, but for those given. */
@@ -72,12 +74,33 @@ export function queueParts(sender: ReturnType<typeof fakeSender>, changes: Parti
   return { sender, clock, log, lines, limits: limitsWith(changes) }
 }
 
+/** Puts an event before a delivery at once, as the thread does with what it is handed. */
+export function publishTo(delivery: Pick<WebhookDelivery, 'deliver'>, event: PortEvent): void {
+  delivery.deliver({ port: event.port, event: event.event, body: new TextEncoder().encode(bodyOf(event)) })
+}
+
+/** The thread without a thread: what it is asked is done at once. */
+export function courierTo(delivery: WebhookDelivery): WebhookCourier {
+  return {
+    setWebhooks: async (port, list) => delivery.setWebhooks(port, list),
+    async hand({ events, losses }) {
+      for (const { port, event, ...lost } of losses) delivery.lose(port, event, lost)
+      for (const { port, event, body } of events)
+        delivery.deliver({ port, event, body: new TextEncoder().encode(body) })
+    },
+    state: async (port, id) => delivery.state(port, id),
+    test: (port, record) => delivery.test(port, record),
+    close: () => delivery.close(),
+  }
+}
+
 /** A book over lists in memory, for /dev/ttyUSB0 and /dev/ttyUSB1. `disk.isFull` makes every save fail. */
 export function bookWith(changes: Partial<WebhookLimits> = {}) {
   const port = '/dev/ttyUSB0'
   const sender = fakeSender()
   const parts = queueParts(sender, changes)
-  const delivery = createWebhookDelivery(parts)
+  const { clock } = parts
+  const delivery = createWebhookPublisher(courierTo(createWebhookDelivery(parts)), { clock, transitBytes: 65_536 })
   const lists = new Map<string, readonly WebhookRecord[]>([
     [port, []],
     ['/dev/ttyUSB1', []],

@@ -169,3 +169,85 @@ t.test('every event ends in exactly one counter', async (t) => {
   t.equal(delivered + failed + dropped, 51)
   t.equal(queued, 0)
 })
+
+t.test(
+  'A.webhooks.5 a target that fails again and again is asked less and less, and nothing is lost in a short outage',
+  async (t) => {
+    const dead: Deed[] = new Array(8).fill('breaks')
+    const { queue, sender, clock } = queueOver(dead, { pause_after: 2, pause_first_ms: 1000, pause_max_ms: 60_000 })
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) queue.push(outgoing(name))
+    await clock.run(999)
+    t.same(sender.events(), ['a', 'a', 'b', 'b'], 'each was tried twice, then comes a pause')
+    t.equal(queue.state().pausedUntil, clock.epochMs() + 1)
+    t.match(queue.state().counters, { failed: 2, queued: 4 })
+    await clock.run(1)
+    t.same(sender.events().slice(4), ['c', 'c'])
+    await clock.run(1999)
+    t.equal(sender.events().length, 6, 'the second pause is twice as long')
+    await clock.run(1)
+    t.same(sender.events().slice(6), ['d', 'd'])
+    await clock.run(4000)
+    await queue.whenIdle()
+    t.same(sender.events().slice(8), ['e', 'f'], 'it answers again, and is sent all that waited, in order')
+    t.match(queue.state(), { pausedUntil: null, counters: { delivered: 2, failed: 4, dropped: 0, queued: 0 } })
+  },
+)
+
+t.test('a pause is no longer than webhooks.pause_max_ms, and a success takes it back to the first', async (t) => {
+  const limits = { pause_after: 1, pause_first_ms: 1000, pause_max_ms: 3000 }
+  const { queue, sender, clock } = queueOver([500, 500, 500, 500, 500, 500, 500, 500, 200, 500, 500], limits)
+  for (let n = 0; n < 7; n++) queue.push(outgoing(`n${n}`))
+  const waits: number[] = []
+  while (queue.state().counters.queued > 0) {
+    await clock.run(0)
+    const { pausedUntil } = queue.state()
+    if (pausedUntil === null) break
+    waits.push(pausedUntil - clock.epochMs())
+    await clock.run(pausedUntil - clock.epochMs())
+  }
+  t.same(waits, [1000, 2000, 3000, 3000, 1000])
+  t.equal(sender.events().length, 12)
+})
+
+t.test(
+  'a target that was changed or has just answered a test is tried at once; while it is paused the oldest go',
+  async (t) => {
+    const { queue, sender, clock, lines } = queueOver([500, 500], { pause_after: 1, pause_first_ms: 60_000, queue: 2 })
+    for (const name of ['a', 'b', 'c', 'd', 'e']) {
+      queue.push(outgoing(name))
+      await clock.run(0)
+    }
+    t.same(sender.events(), ['a', 'a'])
+    t.match(queue.state().counters, { failed: 1, dropped: 2, queued: 2 })
+    t.match(lines.at(-1), { event: 'webhook_dropped', facts: { reason: 'queue full, the oldest go' } })
+    queue.setRecord(hook({ events: ['frame'] }))
+    await clock.run(0)
+    t.equal(sender.events().length, 2, 'other events are the same target')
+    queue.setRecord(hook({ url: 'http://other/' }))
+    await clock.run(0)
+    t.same(sender.events(), ['a', 'a', 'd', 'e'])
+    t.equal(queue.state().pausedUntil, null)
+  },
+)
+
+t.test('a paused target delays neither its deletion nor the end of the daemon', async (t) => {
+  const limits = { pause_after: 1, pause_first_ms: 60_000 }
+  const deleted = queueOver([500, 500], limits)
+  deleted.queue.push(outgoing('a'))
+  deleted.queue.push(outgoing('b'))
+  await deleted.clock.run(0)
+  deleted.queue.drop('webhook deleted')
+  await deleted.queue.whenIdle()
+  t.match(deleted.queue.state(), { pausedUntil: null, counters: { failed: 1, dropped: 1, queued: 0 } })
+  for (const ends of ['while it is paused', 'before its next failure']) {
+    const { queue, clock, sender } = queueOver([500, 500], limits)
+    queue.push(outgoing('a'))
+    queue.push(outgoing('b'))
+    if (ends === 'while it is paused') await clock.run(0)
+    queue.end()
+    await clock.run(0)
+    await queue.whenIdle()
+    t.same(sender.events(), ['a', 'a'], ends)
+    t.match(queue.state(), { pausedUntil: null, counters: { failed: 1, dropped: 1, queued: 0 } }, ends)
+  }
+})

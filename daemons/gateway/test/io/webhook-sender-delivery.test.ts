@@ -4,7 +4,7 @@ import t from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { createWebhookDelivery } from '../../core/webhook-delivery.ts'
 import type { WebhookLimits } from '../../core/webhook-keys.ts'
-import { hook, type LoggedLine, limitsWith } from '../core/webhook-fixtures.ts'
+import { hook, type LoggedLine, limitsWith, publishTo } from '../core/webhook-fixtures.ts'
 import { type Received, refusingUrl, selfSigned, senderFor, startTarget } from './webhook-targets.ts'
 
 const port = '/dev/ttyUSB0'
@@ -42,7 +42,7 @@ t.test('A.webhooks.5 order is kept under mixed failures of a real target, each t
   delivery.setWebhooks(port, [hook({ url: target.url })])
   const deeds = ['200', '500, 200', 'hangs, 204', 'resets', '302', 'resets, 200', '500, hangs', '200']
   const payloads = deeds.map((deed, n) => `${n} ${deed}`)
-  for (const payload of payloads) delivery.publish(frame(payload))
+  for (const payload of payloads) publishTo(delivery, frame(payload))
   await delivery.close()
   t.same([...tries.keys()], payloads)
   t.same([...tries.values()], [1, 2, 2, 2, 2, 2, 2, 1])
@@ -74,7 +74,7 @@ t.test('A.webhooks.5 targets that hang, are down, redirect or are not trusted de
     urls.map((url, n) => hook({ id: `w${n}`, url })),
   )
   const goneAfter = Array.from({ length: 20 }, (_, n) => `n${n}`)
-  for (const payload of goneAfter) delivery.publish(frame(payload))
+  for (const payload of goneAfter) publishTo(delivery, frame(payload))
   await allSeen.promise
   t.same(good.received.map(payloadOf), goneAfter)
   t.ok(hanging.received.length <= 1, 'the hanging one is still at its first')
@@ -95,7 +95,7 @@ t.test('a kept connection that died unnoticed costs a retry and no event', async
   })
   const { delivery } = deliveryFor(t)
   delivery.setWebhooks(port, [hook({ url: target.url })])
-  for (let n = 0; n < 5; n += 1) delivery.publish(frame(n))
+  for (let n = 0; n < 5; n += 1) publishTo(delivery, frame(n))
   await delivery.close()
   t.match(delivery.state(port, 'a').counters, { delivered: 5, failed: 0 })
 })
@@ -105,7 +105,7 @@ t.test('disabling closes the connection of a delivery under way', async (t) => {
   const target = await startTarget(t, (received) => arrived.resolve(received))
   const { delivery } = deliveryFor(t, { timeout_ms: 5000 })
   delivery.setWebhooks(port, [hook({ url: target.url })])
-  delivery.publish(frame(1))
+  publishTo(delivery, frame(1))
   const { socket } = await arrived.promise
   const isClosed = once(socket, 'close')
   delivery.setWebhooks(port, [hook({ url: target.url, enabled: false })])

@@ -1,0 +1,106 @@
+/**
+ * The thread that delivers webhooks, from without. On the thread of the bus each delivery would hold up what comes from
+ * the line: eight targets of a busy line are some thousand requests a second.
+ */
+import type { Worker } from 'node:worker_threads'
+import type { Clock } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import type { Log } from '#kit/log.ts'
+import { startThread } from '#kit/run/thread.ts'
+import type { WebhookLimits } from '../core/webhook-keys.ts'
+import type { WebhookRecord } from '../core/webhook-list.ts'
+import type { WebhookCourier } from '../core/webhook-publisher.ts'
+import type { WebhookState } from '../core/webhook-queue.ts'
+import { checkAuthorities } from './webhook-sender.ts'
+import type { WebhookTask, WebhookThreadData, WebhookWord } from './webhook-thread.ts'
+
+export interface WebhookCourierParts {
+  clock: Clock
+  log: Pick<Log, 'warning' | 'error'>
+  limits: WebhookLimits
+}
+
+/** Bodies lie outside of V8's heap; on it are the queues' entries, connections and compiled code. */
+const HEAP = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 8 }
+
+/** After the thread has ended by itself, which is a fault of the program. */
+const RESTART_MS = 1000
+
+interface Running {
+  worker: Worker
+  asked: Map<number, PromiseWithResolvers<unknown>>
+}
+
+/** The thread starts with the first webhook: most lines have none. @throws Fault `ca_file_unreadable` */
+export function createWebhookCourier({ clock, log, limits }: WebhookCourierParts): WebhookCourier {
+  checkAuthorities(limits.ca_file)
+  const lists = new Map<string, readonly WebhookRecord[]>()
+  let running: Running | undefined
+  let lastNumber = 0
+  let isClosed = false
+
+  function restart(): void {
+    running = undefined
+    if (isClosed) return
+    clock.after(RESTART_MS, () => {
+      if (!isClosed) for (const [port, list] of lists) ask({ kind: 'set', port, list }).catch(() => {})
+    })
+  }
+
+  function ask(task: WebhookTask): Promise<unknown> {
+    running ??= startCourierThread(limits, log, restart)
+    const { worker, asked } = running
+    const waiter = Promise.withResolvers<unknown>()
+    const number = ++lastNumber
+    asked.set(number, waiter)
+    worker.ref()
+    worker.postMessage({ number, task })
+    return waiter.promise
+  }
+
+  return {
+    async setWebhooks(port, list) {
+      if (list.length > 0) lists.set(port, list)
+      else lists.delete(port)
+      await ask({ kind: 'set', port, list })
+    },
+    hand: async (batch) => void (await ask({ kind: 'hand', ...batch })),
+    state: async (port, id) => (await ask({ kind: 'state', port, id })) as WebhookState,
+    test: async (port, record) =>
+      (await ask({ kind: 'test', port, record })) as Awaited<ReturnType<WebhookCourier['test']>>,
+    async close() {
+      isClosed = true
+      if (!running) return
+      const { worker } = running
+      await ask({ kind: 'close' }).catch(() => {})
+      await worker.terminate()
+    },
+  }
+}
+
+/** @param onEnd it has ended, by itself or not; who waits for an answer has been told */
+function startCourierThread(limits: WebhookLimits, log: WebhookCourierParts['log'], onEnd: () => void): Running {
+  const workerData: WebhookThreadData = { limits }
+  const worker = startThread(new URL('./webhook-thread.ts', import.meta.url), { workerData, resourceLimits: HEAP })
+  const asked: Running['asked'] = new Map()
+  worker.on('message', (word: WebhookWord) => {
+    if (word.kind === 'log') {
+      log.warning(word.event, word.facts)
+      return
+    }
+    const waiter = asked.get(word.number)
+    asked.delete(word.number)
+    if (word.kind === 'done') waiter?.resolve(word.value)
+    else waiter?.reject(new Fault(word.code, word.message))
+    // It keeps the process alive while somebody waits for it, and no longer.
+    if (asked.size === 0) worker.unref()
+  })
+  worker.on('error', (error) => log.error('webhook_thread_failed', { error }))
+  worker.on('exit', () => {
+    const ended = new Fault('webhook_thread_ended', 'the thread that delivers webhooks has ended; it is started anew')
+    for (const waiter of asked.values()) waiter.reject(ended)
+    onEnd()
+  })
+  worker.unref()
+  return { worker, asked }
+}

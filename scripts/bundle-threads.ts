@@ -1,0 +1,25 @@
+/** Puts a thread's code into the bundle of its daemon: a daemon is one file, and has none beside it to start threads from. */
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { type BuildOptions, build, type Plugin } from 'esbuild'
+
+/** How a daemon names the file of a thread (kit/run/thread.ts). */
+const THREAD = /new URL\('(\.\/[\w-]+-thread\.ts)', import\.meta\.url\)/g
+
+/** @param options of the daemon's own bundle: a thread is made by the same rules, as CommonJS, since it is run from its text */
+export function threadsPlugin(options: BuildOptions): Plugin {
+  return {
+    name: 'threads',
+    setup(esbuild) {
+      esbuild.onLoad({ filter: /\/io\/[\w-]+-courier\.ts$/ }, async ({ path }) => {
+        let contents = readFileSync(path, 'utf8')
+        for (const [expression, file = ''] of contents.matchAll(THREAD)) {
+          const entry = join(dirname(path), file)
+          const { outputFiles = [] } = await build({ ...options, entryPoints: [entry], format: 'cjs', write: false })
+          contents = contents.replace(expression, () => JSON.stringify(outputFiles[0]?.text))
+        }
+        return { contents, loader: 'ts' }
+      })
+    },
+  }
+}
