@@ -1,8 +1,9 @@
 /** Who changed or sent what, and when: a bounded file of JSON lines that survives a torn last line. */
-import { existsSync, mkdirSync, readFileSync, truncateSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { closeSync, constants, fstatSync, fsync, ftruncateSync, mkdirSync, readSync, writeFile } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import type { Clock } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
 import {
   createJournalList,
@@ -11,7 +12,7 @@ import {
   type JournalNote,
   type JournalQuery,
 } from './journal-list.ts'
-import { belongToFolder, replaceFile } from './store/whole-file.ts'
+import { openPlain, replaceFile } from './store/whole-file.ts'
 
 /** How a journal is made. */
 export interface JournalOptions extends JournalBounds {
@@ -39,6 +40,8 @@ const FILE = 'journal.jsonl'
 const LONGEST_DETAIL = 2048
 const LONGEST_TEXT = 512
 const LINES_AT_ONCE = 200
+/** No journal of ours comes near it: what is longer would be held in memory several times over. */
+const LARGEST_FILE_BYTES = 268_435_456
 
 /** Opens the journal of a folder. Reads the file that is there; a line torn by a crash is dropped, the rest stays. */
 export function createJournal(options: JournalOptions): Journal {
@@ -102,15 +105,8 @@ export function createJournal(options: JournalOptions): Journal {
 
 /** The entries of a file; what does not read as one is told and left out. `lines` counts those too. */
 function readEntries(path: string, log: Log): { entries: JournalEntry[]; lines: number } {
-  if (!existsSync(path)) return { entries: [], lines: 0 }
-  const bytes = readFileSync(path)
-  const whole = bytes.subarray(0, bytes.lastIndexOf(0x0a) + 1)
-  if (whole.length < bytes.length) {
-    // Cut off, so that the next note does not begin in the middle of a line.
-    truncateSync(path, whole.length)
-    log.warning('journal ended in a torn line, which is dropped', { file: path })
-  }
-  const lines = whole.toString('utf8').split('\n').slice(0, -1)
+  const bytes = bytesOf(path, log)
+  const lines = bytes.toString('utf8').split('\n').slice(0, -1)
   const entries: JournalEntry[] = []
   for (const line of lines) {
     const entry = entryOf(line, (entries.at(-1)?.seq ?? 0) + 1)
@@ -119,6 +115,35 @@ function readEntries(path: string, log: Log): { entries: JournalEntry[]; lines: 
   const bad = lines.length - entries.length
   if (bad > 0) log.warning('journal has lines that do not read', { file: path, lines: bad })
   return { entries, lines: lines.length }
+}
+
+/** Whole lines of the file, the newest where it is far too long; nothing where there is none. */
+function bytesOf(path: string, log: Log): Buffer {
+  let descriptor: number
+  try {
+    descriptor = openPlain(path, constants.O_RDWR)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0)
+    throw new Fault('store_unreadable', `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`, {
+      cause: error,
+    })
+  }
+  try {
+    const { size } = fstatSync(descriptor)
+    const from = Math.max(0, size - LARGEST_FILE_BYTES)
+    if (from > 0) log.warning('journal is too long, its oldest part is left out', { file: path, bytes: size })
+    const bytes = Buffer.alloc(size - from)
+    const read = bytes.subarray(0, readSync(descriptor, bytes, 0, bytes.length, from))
+    const end = read.lastIndexOf(0x0a) + 1
+    if (end < read.length) {
+      // Cut off, so that the next note does not begin in the middle of a line.
+      ftruncateSync(descriptor, from + end)
+      log.warning('journal ended in a torn line, which is dropped', { file: path })
+    }
+    return read.subarray(from > 0 ? read.indexOf(0x0a) + 1 : 0, end)
+  } finally {
+    closeSync(descriptor)
+  }
 }
 
 /** @param nextSeq for an entry without a number, or with one that does not come next: a restored file, an older version */
@@ -156,12 +181,12 @@ function shortened(entry: JournalEntry): JournalEntry {
 }
 
 async function append(path: string, text: string): Promise<void> {
-  const file = await open(path, 'a', 0o600)
+  const { O_WRONLY, O_APPEND, O_CREAT } = constants
+  const descriptor = openPlain(path, O_WRONLY | O_APPEND | O_CREAT)
   try {
-    belongToFolder(path)
-    await file.writeFile(text)
-    await file.sync()
+    await promisify(writeFile)(descriptor, text)
+    await promisify(fsync)(descriptor)
   } finally {
-    await file.close()
+    closeSync(descriptor)
   }
 }

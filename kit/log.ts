@@ -1,6 +1,7 @@
 /** The log of a daemon: one event, one line, `event key=value ...`, levels by what the reader must do. */
 import { fstatSync } from 'node:fs'
 import pino from 'pino'
+import { escapeControls } from '#kit/bytes/plain-text.ts'
 import { Fault } from '#kit/fault.ts'
 
 /** error: act now. warning: look soon. notice: life of the daemon. info: by request. debug: bytes. */
@@ -146,14 +147,6 @@ function withoutSecrets(text: string): string {
     .replace(/\/\/[^\s/@"]+@/g, '//***@')
     .replace(/([?&](?:ticket|token|secret|password|key)=)[^&\s"]+/gi, '$1***')
     .replace(/\b(Bearer|Basic)\s+[^\s"]+/g, '$1 ***')
-}
-
-/** Terminal escapes and line ends, C1 and the Unicode separators too, as \uXXXX. */
-function escapeControls(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, (sign) => {
-    return `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`
-  })
 }
 
 function standardError(): LogStream {

@@ -1,10 +1,11 @@
 /** One JSON file of a daemon's state: saved whole or not at all, with the last good version beside it. */
-import { readFile, rename, rm } from 'node:fs/promises'
+import { closeSync, constants, fstatSync, readFileSync } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Clock, systemClock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
-import { type Disk, makeFolder, replaceFile, systemDisk, temporaryOf } from './store/whole-file.ts'
+import { type Disk, makeFolder, openPlain, replaceFile, systemDisk, temporaryOf } from './store/whole-file.ts'
 
 /** How a store is made. */
 export interface StoreOptions<T> {
@@ -20,6 +21,9 @@ export interface StoreOptions<T> {
   clock?: Clock
   disk?: Disk
 }
+
+/** No state of ours comes near it: what is larger would be held in memory several times over. */
+const LARGEST_FILE_BYTES = 67_108_864
 
 /** What `load` found: nothing yet, the file, its backup, or that there never was one. */
 export type StoreState = 'unloaded' | 'file' | 'backup' | 'initial'
@@ -138,7 +142,7 @@ type Read<T> = { isGood: true; value: T } | { isGood: false; damage: unknown }
 async function readChecked<T>(path: string, check: (value: unknown) => T): Promise<Read<T>> {
   let text: string
   try {
-    text = await readFile(path, 'utf8')
+    text = textOf(path)
   } catch (error) {
     // A disk that cannot be read is no damaged file: nothing may be set aside on its word.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { isGood: false, damage: undefined }
@@ -150,6 +154,18 @@ async function readChecked<T>(path: string, check: (value: unknown) => T): Promi
     return { isGood: true, value: check(parsed(text)) }
   } catch (damage) {
     return { isGood: false, damage }
+  }
+}
+
+/** @throws the error of the disk; EFBIG for what no daemon has written */
+function textOf(path: string): string {
+  const descriptor = openPlain(path, constants.O_RDONLY)
+  try {
+    if (fstatSync(descriptor).size > LARGEST_FILE_BYTES)
+      throw Object.assign(new Error(`EFBIG: ${path} is too large`), { code: 'EFBIG' })
+    return readFileSync(descriptor, 'utf8')
+  } finally {
+    closeSync(descriptor)
   }
 }
 

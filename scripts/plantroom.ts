@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { escapeLines } from '#kit/bytes/plain-text.ts'
 import { Fault } from '#kit/fault.ts'
 import { nearestName } from '#kit/nearest.ts'
 import { exitCodes } from '#kit/run/exit-codes.ts'
@@ -21,6 +22,7 @@ const demo: Command = {
   name: 'demo',
   summary: 'start everything with simulated hardware',
   help: '',
+  stateUse: () => undefined,
   async run(argv) {
     if (!existsSync(join(import.meta.dirname, isSource ? 'demo.ts' : 'demo.mjs')))
       throw new Fault('bad_usage', 'the demo is part of a checkout, not of the installed package')
@@ -37,11 +39,11 @@ function loadCli(): Promise<typeof import('./cli/commands.ts')> {
 }
 
 const world: World = {
-  out: (text) => void process.stdout.write(text),
-  err: (text) => void process.stderr.write(text),
+  out: (text) => void process.stdout.write(escapeLines(text)),
+  err: (text) => void process.stderr.write(escapeLines(text)),
   daemonsFolder: isSource ? join(import.meta.dirname, '../daemons') : import.meta.dirname,
   env: process.env,
-  readPassword: async (question) => (await loadCli()).readPassword(question),
+  readPassword: async (question) => (await loadCli()).readPassword(escapeLines(question)),
 }
 
 function help(commands: readonly Command[]): string {
@@ -74,15 +76,29 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
     world.out(`${version}\n`)
     return exitCodes.fine
   }
-  const daemons = daemonNames(world.daemonsFolder)
-  if (daemons.includes(name)) return (await loadDaemon(world.daemonsFolder, name)).run(rest)
+  const { daemonsFolder } = world
+  const daemons = daemonNames(daemonsFolder)
+  if (daemons.includes(name)) {
+    const daemon = await loadDaemon(daemonsFolder, name)
+    const use = daemon.commands.includes(rest[0] ?? '') ? daemon.stateUse(rest) : undefined
+    if (use === undefined) return daemon.run(rest)
+    return (await loadCli()).runAsOwner({ use, argv: [name, ...rest], daemonsFolder, run: () => daemon.run(rest) })
+  }
   const commands = [...(await loadCli()).commands, demo]
   const command = commands.find((candidate) => candidate.name === name)
   if (command && command.help !== '' && (rest.includes('--help') || rest.includes('-h'))) {
     world.out(command.help)
     return exitCodes.fine
   }
-  if (command) return command.run(rest, world)
+  if (command) {
+    const use = command.stateUse(rest, world)
+    return (await loadCli()).runAsOwner({
+      use,
+      argv: [name, ...rest],
+      daemonsFolder,
+      run: () => command.run(rest, world),
+    })
+  }
   const nearest = nearestName(name, [...commands.map((known) => known.name), ...daemons])
   const hint = nearest === undefined ? 'plantroom --help lists what there is' : `did you mean ${nearest}?`
   throw new Fault('bad_usage', `there is no command ${JSON.stringify(name)} in this installation; ${hint}`)

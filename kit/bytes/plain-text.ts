@@ -16,3 +16,18 @@ export function plainText(text: string, most: number): string {
     .trim()
   return [...seen].slice(0, most).join('').trim()
 }
+
+/**
+ * Terminal escapes and line ends, C1 and the Unicode separators too, and signs that turn what stands beside them, as \uXXXX:
+ * within a text of JSON it is the same text.
+ */
+export function escapeControls(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  const signs = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
+  return text.replace(signs, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+/** As `escapeControls`, line by line: what a terminal is shown that others have written. */
+export function escapeLines(text: string): string {
+  return text.split('\n').map(escapeControls).join('\n')
+}

@@ -1,6 +1,7 @@
 /** Where settings come from: a TOML file and `--set key=VALUE`, read into one flat list of keys. */
-import { readFile } from 'node:fs/promises'
+import { closeSync, readFileSync } from 'node:fs'
 import { parse, TomlError } from 'smol-toml'
+import { openToRead } from '#kit/run/caller-files.ts'
 
 /** One setting as it was seen. */
 export interface Setting {
@@ -26,7 +27,7 @@ const LARGEST_FILE_BYTES = 1_048_576
 export async function readSource(file: string, mustExist: boolean): Promise<Source> {
   let bytes: Uint8Array
   try {
-    bytes = await readFile(file)
+    bytes = bytesOf(file)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' && !mustExist) return { settings: [], faults: [], isRead: false }
@@ -43,6 +44,15 @@ export async function readSource(file: string, mustExist: boolean): Promise<Sour
     if (error instanceof TomlError) return refused(`${file} line ${error.line}: ${firstLine(error.message)}`)
     if (error instanceof TypeError) return refused(`${file}: is not UTF-8 text`)
     throw error
+  }
+}
+
+function bytesOf(file: string): Uint8Array {
+  const descriptor = openToRead(file)
+  try {
+    return readFileSync(descriptor)
+  } finally {
+    closeSync(descriptor)
   }
 }
 

@@ -6,6 +6,7 @@ import { loadConfig } from '#kit/config/load.ts'
 import { Fault } from '#kit/fault.ts'
 import { nearestName } from '#kit/nearest.ts'
 import { configFileOf, type DaemonPlace, stateFolderOf } from './arguments.ts'
+import type { StateUse } from './caller-files.ts'
 import { exitCodes } from './exit-codes.ts'
 
 /** What a command was called with. */
@@ -30,6 +31,8 @@ export interface DaemonCommand<Config> {
   help: string
   /** How many words there may be. */
   words: readonly [least: number, most: number]
+  /** Which of its words name files of whoever calls it, counted from 0, and whether it makes the state folder. */
+  files: { reads?: number; writes?: number; makesState: boolean }
   /** Its own options; `--state`, `--config`, `--set` and `--help` each command has. */
   options?: ParseArgsOptionsConfig
   /** @returns the exit code; what it throws is told as at a start of the daemon */
@@ -87,6 +90,30 @@ export async function runCommand<Config>(
     options: ownOptions(values, command),
     out: place.out,
   })
+}
+
+/**
+ * What a command does with files, before it is run.
+ * @returns undefined where it touches none, as when the daemon is meant or something is wrong with the call
+ * @throws Fault `bad_usage`
+ */
+export function stateUseOf<Config>(
+  argv: readonly string[],
+  { commands, ...place }: DaemonPlace & { commands: readonly DaemonCommand<Config>[] },
+): StateUse | undefined {
+  const [name, ...rest] = argv
+  const command = commands.find((one) => one.name === name)
+  if (command === undefined) return undefined
+  const { values, positionals: words } = parse(rest, command)
+  if (values.help) return undefined
+  const { reads, writes, makesState } = command.files
+  const read = [reads === undefined ? undefined : words[reads], values.config ?? configFileOf(place.name)]
+  return {
+    folder: resolve(values.state ?? stateFolderOf(place)),
+    makes: makesState,
+    reads: read.filter((path) => path !== undefined),
+    writes: writes === undefined ? undefined : words[writes],
+  }
 }
 
 function unknown(name: string, commands: readonly { name: string }[]): string {

@@ -1,5 +1,6 @@
 /** One daemon as a process: arguments, settings, lock, parts, signals, exit code. */
 import type { Static, TObject } from 'typebox'
+import { escapeControls, escapeLines } from '#kit/bytes/plain-text.ts'
 import { type Clock, systemClock } from '#kit/clock.ts'
 import type { LogConfig } from '#kit/config/common.ts'
 import { loadConfig } from '#kit/config/load.ts'
@@ -8,9 +9,11 @@ import { createLog, isJournal, type Log } from '#kit/log.ts'
 import { makeFolder } from '#kit/store/whole-file.ts'
 import { notify } from '#native/notify/index.ts'
 import { type DaemonArguments, helpOf, readArguments } from './arguments.ts'
-import { type DaemonCommand, runCommand } from './daemon-command.ts'
+import type { StateUse } from './caller-files.ts'
+import { type DaemonCommand, runCommand, stateUseOf } from './daemon-command.ts'
 import { createEnd, type End, type Ending } from './end.ts'
 import { exitCodes } from './exit-codes.ts'
+import { becomeOwner, ownerOfFolder } from './folder-owner.ts'
 import { sweepMemory } from './memory-sweep.ts'
 import { createParts, type Parts } from './parts.ts'
 import { nextProgram, type Restart, replaceProcess } from './restart.ts'
@@ -95,6 +98,10 @@ export interface Daemon {
   /** Both as in DaemonOptions. */
   openAccounts?(stateFolder: string): Promise<KeptAccounts>
   checkState?(folder: string): Promise<void> | void
+  /** What a command of its own does with files; undefined where it is to run, or says how it is called. */
+  stateUse(argv: readonly string[]): StateUse | undefined
+  /** Names of its own commands. */
+  commands: readonly string[]
   /** Runs until told to stop. @returns the exit code; see exit-codes.ts */
   run(argv: readonly string[]): Promise<number>
 }
@@ -110,6 +117,8 @@ export function daemon<Schema extends TObject>(options: DaemonOptions<Schema>): 
     statusPath: options.statusPath ?? '/api/status',
     openAccounts: options.openAccounts,
     checkState: options.checkState,
+    commands: (options.commands ?? []).map((command) => command.name),
+    stateUse: (argv) => stateUseOf(argv, { name: options.name, env: process.env, commands: options.commands ?? [] }),
     run: (argv) => run(options, argv),
   }
 }
@@ -117,7 +126,7 @@ export function daemon<Schema extends TObject>(options: DaemonOptions<Schema>): 
 async function run<Schema extends TObject>(options: DaemonOptions<Schema>, argv: readonly string[]): Promise<number> {
   try {
     const { name, takesImport = false, commands = [], config: schema } = options
-    const out = (text: string) => void process.stdout.write(text)
+    const out = (text: string) => void process.stdout.write(escapeLines(text))
     const code = await runCommand(argv, { name, env: process.env, schema, commands, out })
     if (code !== undefined) return code
     const given = readArguments(argv, { name, env: process.env, takesImport })
@@ -130,7 +139,8 @@ async function run<Schema extends TObject>(options: DaemonOptions<Schema>, argv:
     const fault = faultOf(error, 'start_failed', `could not start: ${error instanceof Error ? error.message : error}`)
     // Without its priority the journal would file the one line that matters under information.
     const priority = isJournal(2) ? '<3>' : ''
-    for (const line of linesOf(fault)) process.stderr.write(`${priority}plantroom ${options.name}: ${line}\n`)
+    for (const line of linesOf(fault))
+      process.stderr.write(`${priority}plantroom ${options.name}: ${escapeControls(line)}\n`)
     const refusals = ['config_refused', 'bad_usage', ...(options.refusals ?? [])]
     return refusals.includes(fault.code) ? exitCodes.refused : exitCodes.failed
   }
@@ -174,7 +184,7 @@ async function live<Schema extends TObject>(
   const clock = systemClock
   const parts = createParts({ log, clock })
   parts.onFailure((fault) => end.because('a part failed', exitCodes.failed, fault))
-  const lock = await lockFolder(given.stateFolder)
+  const lock = await lockFolder(given.stateFolder, log)
   try {
     const { stateFolder, configFile, importFile } = given
     const { restart } = end
@@ -216,13 +226,28 @@ function takeNotifySocket(): string {
   return socket ?? ''
 }
 
-async function lockFolder(folder: string) {
+async function lockFolder(folder: string, log: Log) {
+  actAsOwner(folder, log)
   try {
     await makeFolder(folder)
   } catch (cause) {
     throw new Fault('state_unusable', `the state folder ${folder} cannot be made`, { cause })
   }
   return lockState(folder)
+}
+
+/** Started by root on a folder of somebody else, a daemon is his from here on. @throws Fault `state_foreign`, `state_unreachable` */
+function actAsOwner(folder: string, log: Log): void {
+  if (process.geteuid?.() !== 0) return
+  const { owner, barrier } = ownerOfFolder(folder)
+  if (owner === undefined) return
+  if (barrier !== undefined)
+    throw new Fault(
+      'state_unreachable',
+      `${folder} belongs to user ${owner.uid}, who may not pass through ${barrier}: start the service (systemctl start)`,
+    )
+  becomeOwner(owner)
+  log.notice('the state folder belongs to another user, who this daemon is from now on', { folder, ...owner })
 }
 
 /** A stop that was asked for in the middle of the start is no failure of the start. */

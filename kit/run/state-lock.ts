@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Fault } from '#kit/fault.ts'
-import { belongToFolder } from '#kit/store/whole-file.ts'
+import { makePlain } from '#kit/store/whole-file.ts'
 
 /** A folder that is locked. */
 export interface StateLock {
@@ -23,10 +23,10 @@ export function lockState(folder: string): StateLock {
   const path = join(folder, LOCK_FILE)
   let database: DatabaseSync | undefined
   try {
+    makePlain(path)
     database = new DatabaseSync(path, { timeout: 0 })
     // The journal in memory leaves no second file behind.
     database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
-    belongToFolder(path)
   } catch (error) {
     database?.close()
     throw faultOfLock(folder, error)
@@ -41,5 +41,7 @@ const BUSY = 5
 function faultOfLock(folder: string, error: unknown): Fault {
   if ((error as { errcode?: number }).errcode === BUSY)
     return new Fault('state_locked', `${folder} is in use by a daemon that runs: stop that one first`, { cause: error })
-  return new Fault('state_unusable', `the state folder ${folder} cannot be written`, { cause: error })
+  const { code } = error as NodeJS.ErrnoException
+  const why = code === 'ELOOP' ? `: ${LOCK_FILE} in it is no plain file` : ''
+  return new Fault('state_unusable', `the state folder ${folder} cannot be written${why}`, { cause: error })
 }

@@ -1,6 +1,6 @@
 /** Files that are replaced whole: after a crash at any instant there is the old file or the new one, never a part. */
-import { chownSync, existsSync, statSync } from 'node:fs'
-import { chmod, constants, copyFile, type FileHandle, link, mkdir, open, rename, rm } from 'node:fs/promises'
+import { closeSync, constants, existsSync, fstatSync, lstatSync, openSync, type Stats } from 'node:fs'
+import { chmod, copyFile, type FileHandle, link, mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /** The calls to the disk that a save makes, so that a test can make any of them fail. */
@@ -21,8 +21,7 @@ export interface ReplaceOptions {
 }
 
 /**
- * Replaces a file: temporary file beside it, fsync, rename, fsync of the folder. Mode 0600, owned by the
- * folder's owner.
+ * Replaces a file: temporary file beside it, fsync, rename, fsync of the folder. Mode 0600.
  * @throws the error of the call that failed; the old file is untouched then, and no temporary file is left
  */
 export async function replaceFile(
@@ -50,9 +49,8 @@ export function temporaryOf(path: string): string {
 }
 
 /**
- * Makes a folder for state, for its owner alone, with what is missing above it. What root makes belongs to the owner of
- * what it stands in, and is passed through by everybody: a daemon with a user of its own has to reach what the command
- * line made for it, whatever the umask of root's shell is.
+ * Makes a folder for state, for its owner alone, with what is missing above it, which everybody passes through: a daemon with
+ * a user of its own has to reach what the command line made for it, whatever the umask of root's shell is.
  */
 export async function makeFolder(folder: string): Promise<void> {
   await makeOne(folder, 0o700)
@@ -69,17 +67,41 @@ async function makeOne(folder: string, mode: number): Promise<void> {
     throw error
   }
   await chmod(folder, mode)
-  belongToFolder(folder)
 }
 
 /**
- * Gives a file or folder that root made to the owner of its folder, so that a daemon with a user of its own can open what the
- * command line wrote for it. Does nothing for anybody but root.
+ * Opens a file of the state, but nothing else that stands in its place: a link is not followed, a pipe does not keep anybody
+ * waiting. Whoever opens it closes it.
+ * @param flags of open(2), such as O_RDONLY
+ * @throws the error of open(2); ELOOP for a link or a pipe, EISDIR for a folder
  */
-export function belongToFolder(path: string): void {
-  if (process.geteuid?.() !== 0) return
-  const { uid, gid } = statSync(dirname(path))
-  chownSync(path, uid, gid)
+export function openPlain(path: string, flags: number, mode = 0o600): number {
+  const descriptor = openSync(path, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, mode)
+  const stats = fstatSync(descriptor)
+  if (stats.isFile()) return descriptor
+  closeSync(descriptor)
+  throw notPlain(path, stats)
+}
+
+/**
+ * Makes a file for SQLite, which follows links, where there is none: its log and its index get the mode of the file. One that is
+ * there is not opened: closing it would let go of the locks that this process has on it.
+ * @throws the error of open(2); ELOOP where something stands there that is no plain file
+ */
+export function makePlain(path: string): void {
+  const { O_RDWR, O_CREAT, O_EXCL } = constants
+  try {
+    closeSync(openSync(path, O_RDWR | O_CREAT | O_EXCL, 0o600))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    const stats = lstatSync(path)
+    if (!stats.isFile()) throw notPlain(path, stats)
+  }
+}
+
+function notPlain(path: string, stats: Stats): Error {
+  const code = stats.isDirectory() ? 'EISDIR' : 'ELOOP'
+  return Object.assign(new Error(`${code}: ${path} is no plain file`), { code, path })
 }
 
 /** Makes renames and new names in a folder durable. */
@@ -93,10 +115,11 @@ export async function syncFolder(disk: Disk, folder: string): Promise<void> {
 }
 
 async function writeSynced(disk: Disk, path: string, text: string | Uint8Array): Promise<void> {
-  const handle = await disk.open(path, 'w', 0o600)
+  // Left by a crash, or put there as a link: it is made anew, never written through.
+  await rm(path, { force: true })
+  const handle = await disk.open(path, 'wx', 0o600)
   try {
     await handle.writeFile(text)
-    belongToFolder(path)
     await handle.sync()
   } finally {
     await handle.close()

@@ -1,39 +1,31 @@
 /** A backup as a file: a gzipped tar of a state folder, with a list of what is in it and its checksums. */
-import { execFile } from 'node:child_process'
+import { type StdioOptions, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import {
-  chmod,
-  copyFile,
-  lstat,
-  mkdir,
-  mkdtemp,
-  open,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  writeFile,
-} from 'node:fs/promises'
+import { closeSync, constants, createReadStream, createWriteStream } from 'node:fs'
+import { lstat, mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
-import { promisify } from 'node:util'
+import { pipeline } from 'node:stream/promises'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Fault } from '#kit/fault.ts'
+import { openToRead, writeWhole } from '#kit/run/caller-files.ts'
 import { LOCK_FILE } from '#kit/run/state-lock.ts'
-import { syncFolder, systemDisk, temporaryOf } from '#kit/store/whole-file.ts'
+import { openPlain } from '#kit/store/whole-file.ts'
 import { copyDatabase, isDatabase, isPartOfDatabase } from './state-database.ts'
 
 /** Lies in each archive beside the files it lists. */
 export const MANIFEST = 'plantroom-backup.json'
+
+/** The last that a date can name. @source ECMA-262, 21.4.1.1 */
+const LAST_INSTANT = 8.64e15
 
 const manifest = Type.Object(
   {
     format: Type.Literal(1),
     daemon: Type.String({ description: 'whose state it is' }),
     version: Type.String({ description: 'of the Plantroom that wrote it' }),
-    at: Type.Integer({ description: 'epoch ms' }),
+    at: Type.Integer({ minimum: 0, maximum: LAST_INSTANT, description: 'epoch ms' }),
     files: Type.Array(
       Type.Object({
         path: Type.String({ minLength: 1, description: 'below the state folder' }),
@@ -47,8 +39,6 @@ const manifest = Type.Object(
 
 /** What an archive says of itself. */
 export type Manifest = Static<typeof manifest>
-
-const run = promisify(execFile)
 
 /** The most files a state folder has; more is another folder. */
 const MOST_FILES = 10_000
@@ -64,7 +54,7 @@ export async function packState(
   file: string,
   about: Omit<Manifest, 'format' | 'files'>,
 ): Promise<number> {
-  const staging = await mkdtemp(join(tmpdir(), 'plantroom-backup-'))
+  const staging = await makeStaging()
   try {
     const files: Manifest['files'] = []
     for (const path of await stateFiles(folder)) {
@@ -81,25 +71,26 @@ export async function packState(
   }
 }
 
+/** Where the owner of the state may write: not always where its caller's TMPDIR says. */
+async function makeStaging(): Promise<string> {
+  const make = (folder: string) => mkdtemp(join(folder, 'plantroom-backup-'))
+  return make(tmpdir()).catch(() => make('/tmp'))
+}
+
 /**
  * Unpacks an archive into an empty folder and checks every file of it.
  * @throws Fault `bad_backup` with what is wrong with it; the folder then holds whatever came out
  */
 export async function unpackState(file: string, folder: string): Promise<Manifest> {
-  if (!existsSync(file)) throw new Fault('bad_backup', `there is no file ${file}`)
+  const from = openArchive(file)
   try {
     // GNU tar leaves out leading slashes and refuses `..` by itself; links are found below.
-    await run('tar', [
-      '-xzf',
-      file,
-      '-C',
-      folder,
-      '--no-same-owner',
-      '--no-same-permissions',
-      '--delay-directory-restore',
-    ])
+    const modes = ['--no-same-owner', '--no-same-permissions', '--delay-directory-restore']
+    await tar(['-xzf', '-', '-C', folder, ...modes], [from, 'ignore', 'ignore'])
   } catch (cause) {
     throw new Fault('bad_backup', `${file} is no archive that tar can read`, { cause })
+  } finally {
+    closeSync(from)
   }
   const list = await readManifest(file, folder)
   const found = (await allFiles(folder)).filter((path) => path !== MANIFEST)
@@ -113,6 +104,27 @@ export async function unpackState(file: string, folder: string): Promise<Manifes
   }
   await rm(join(folder, MANIFEST))
   return list
+}
+
+/** @throws Fault `bad_backup` */
+function openArchive(file: string): number {
+  try {
+    return openToRead(file)
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw new Fault('bad_backup', code === 'ENOENT' ? `there is no file ${file}` : `${file} cannot be read (${code})`, {
+      cause,
+    })
+  }
+}
+
+/** @returns true @throws Error where it does not end with 0 */
+function tar(words: readonly string[], stdio: StdioOptions): Promise<true> {
+  return new Promise((resolve, reject) => {
+    const child = spawn('tar', words, { stdio })
+    child.once('error', reject)
+    child.once('exit', (code) => (code === 0 ? resolve(true) : reject(new Error(`tar ended with ${code}`))))
+  })
 }
 
 async function readManifest(file: string, folder: string): Promise<Manifest> {
@@ -149,7 +161,8 @@ async function allFiles(folder: string): Promise<string[]> {
 async function copied(from: string, to: string): Promise<boolean> {
   if (isDatabase(from)) return copyDatabase(from, to)
   try {
-    await copyFile(from, to)
+    const descriptor = openPlain(from, constants.O_RDONLY)
+    await pipeline(createReadStream(from, { fd: descriptor }), createWriteStream(to, { flags: 'wx', mode: 0o600 }))
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
@@ -168,22 +181,17 @@ async function factsOf(path: string): Promise<{ sizeBytes: number; sha256: strin
   return { sizeBytes: (await lstat(path)).size, sha256: hash.digest('hex') }
 }
 
+/** Nobody else can read it at any time: it holds password hashes and secrets. */
 async function tarInto(folder: string, file: string): Promise<void> {
-  const temporary = temporaryOf(file)
   try {
-    // Made before tar writes to it, so that nobody else can read it at any time: it holds password hashes and secrets.
-    await writeFile(temporary, '', { mode: 0o600 })
-    await chmod(temporary, 0o600)
-    await run('tar', ['-czf', temporary, '--owner=0', '--group=0', '-C', folder, '.'])
-    const handle = await open(temporary)
-    await handle.sync().finally(() => handle.close())
-    await rename(temporary, file)
-    await syncFolder(systemDisk, dirname(file))
+    await writeWhole(file, (to) =>
+      tar(['-czf', '-', '--owner=0', '--group=0', '-C', folder, '.'], ['ignore', to, 'ignore']),
+    )
   } catch (cause) {
-    await rm(temporary, { force: true })
     const { code } = cause as NodeJS.ErrnoException
-    // Of tar it is its exit code: it could not write all of it, mostly for want of room.
-    const why = typeof code === 'string' ? code : 'is there room on the disk?'
-    throw new Fault('backup_failed', `${file} could not be written (${why})`, { cause })
+    // Of tar there is none: it could not write all of it, mostly for want of room.
+    throw new Fault('backup_failed', `${file} could not be written (${code ?? 'is there room on the disk?'})`, {
+      cause,
+    })
   }
 }

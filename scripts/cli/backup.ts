@@ -7,8 +7,8 @@ import { stateFolderOf } from '#kit/run/arguments.ts'
 import { exitCodes } from '#kit/run/exit-codes.ts'
 import { version } from '#kit/run/version.ts'
 import { packState } from './archive.ts'
-import { type Command, parseCommand, requireWords } from './command.ts'
-import { loadDaemon } from './daemons.ts'
+import { type Command, parseCommand, requireWords, type World } from './command.ts'
+import { requireDaemon } from './daemons.ts'
 
 const form = 'backup DAEMON [--state DIR] FILE'
 
@@ -23,15 +23,23 @@ tar that only its owner can read. An older FILE is replaced once the new one is 
   --state DIR    default /var/lib/plantroom/<daemon>
 Exit codes: 0 written, 1 failed, 2 wrong usage.
 `,
+  stateUse(argv, world) {
+    const { name, folder, file } = read(argv, world)
+    return { daemon: name, folder, makes: false, writes: file }
+  },
   async run(argv, world) {
-    const { values, positionals } = parseCommand(argv, { state: { type: 'string' } })
-    requireWords(positionals, 2, 2, form)
-    const [name = '', file = ''] = positionals
-    await loadDaemon(world.daemonsFolder, name)
-    const folder = resolve(values.state ?? stateFolderOf({ name, env: world.env }))
+    const { name, folder, file } = read(argv, world)
     if (!existsSync(folder)) throw new Fault('backup_failed', `there is no state folder ${folder}`)
-    const count = await packState(folder, resolve(file), { daemon: name, version, at: systemClock.epochMs() })
-    world.out(`${count} files of ${name} are in ${resolve(file)}.\n`)
+    const count = await packState(folder, file, { daemon: name, version, at: systemClock.epochMs() })
+    world.out(`${count} files of ${name} are in ${file}.\n`)
     return exitCodes.fine
   },
+}
+
+function read(argv: readonly string[], world: World) {
+  const { values, positionals } = parseCommand(argv, { state: { type: 'string' } })
+  requireWords(positionals, 2, 2, form)
+  const [name = '', file = ''] = positionals
+  requireDaemon(world.daemonsFolder, name)
+  return { name, folder: resolve(values.state ?? stateFolderOf({ name, env: world.env })), file: resolve(file) }
 }

@@ -19,6 +19,7 @@ Checks the settings of DAEMON, or those of every daemon here, and prints every f
   --set key=VALUE    as given to the daemon, may repeat; needs DAEMON
 Exit codes: 0 fine, 2 refused.
 `,
+  stateUse: () => undefined,
   async run(argv, world) {
     const options = { config: { type: 'string' }, set: { type: 'string', multiple: true } } as const
     const { values, positionals } = parseCommand(argv, options)

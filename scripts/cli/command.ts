@@ -1,6 +1,7 @@
 /** What one subcommand of `plantroom` is. */
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import { Fault } from '#kit/fault.ts'
+import type { StateUse } from '#kit/run/caller-files.ts'
 
 /** A subcommand. */
 export interface Command {
@@ -9,6 +10,11 @@ export interface Command {
   summary: string
   /** The whole help, with its exit codes. */
   help: string
+  /**
+   * What it does with a state folder and with files of whoever calls it; undefined of what touches no state. Root's call is
+   * carried out by the folder's owner (as-owner.ts).
+   */
+  stateUse(argv: readonly string[], world: World): StateUse | undefined
   /** @returns the exit code; throws Fault `bad_usage` or another, whose sentence is shown */
   run(argv: readonly string[], world: World): Promise<number>
 }

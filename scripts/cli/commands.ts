@@ -7,6 +7,7 @@ import { password } from './password.ts'
 import { restore } from './restore.ts'
 import { status } from './status.ts'
 
+export { runAsOwner } from './as-owner.ts'
 export { readPassword } from './new-password.ts'
 
 /** All but `demo`, which is no part of the installed package. */

@@ -9,6 +9,9 @@ import type { Daemon } from '#kit/run/daemon.ts'
 /** Bundles that lie beside the daemons and are none. */
 const NO_DAEMONS = ['plantroom', 'commands', 'demo']
 
+/** Found once: a command that acts as somebody else may not be able to look again (as-owner.ts). */
+const loaded = new Map<string, Daemon>()
+
 /** Names of the daemons in a folder of bundles (`<name>.mjs`) or of sources (`<name>/main.ts`). */
 export function daemonNames(folder: string): string[] {
   const names: string[] = []
@@ -21,14 +24,23 @@ export function daemonNames(folder: string): string[] {
 
 /** Loads one daemon. @throws Fault `unknown_daemon` with those there are */
 export async function loadDaemon(folder: string, name: string): Promise<Daemon> {
+  const known = loaded.get(join(folder, name))
+  if (known) return known
+  requireDaemon(folder, name)
+  const bundle = join(folder, `${name}.mjs`)
+  const file = existsSync(bundle) ? bundle : join(folder, name, 'main.ts')
+  const { default: daemon } = (await import(pathToFileURL(file).href)) as { default: Daemon }
+  loaded.set(join(folder, name), daemon)
+  return daemon
+}
+
+/** @throws Fault `unknown_daemon` with those there are */
+export function requireDaemon(folder: string, name: string): void {
+  if (loaded.has(join(folder, name))) return
   const names = daemonNames(folder)
   if (!names.includes(name)) {
     const nearest = nearestName(name, names)
     const hint = nearest === undefined ? `there are: ${names.join(', ') || 'none'}` : `did you mean ${nearest}?`
     throw new Fault('unknown_daemon', `no daemon is called ${JSON.stringify(name)}; ${hint}`)
   }
-  const bundle = join(folder, `${name}.mjs`)
-  const file = existsSync(bundle) ? bundle : join(folder, name, 'main.ts')
-  const { default: daemon } = (await import(pathToFileURL(file).href)) as { default: Daemon }
-  return daemon
 }

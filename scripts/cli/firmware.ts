@@ -31,6 +31,7 @@ unpack proves an image as a board does, and writes its payload to a file or a de
   --keys PLACE    a public key in PEM, or a folder of which every *.pem is one; may repeat
 Exit codes: 0 done, and proven; 1 the image is not what it should be, or a file cannot be written; 2 wrong usage.
 `,
+  stateUse: () => undefined,
   async run([what = '', ...argv], world) {
     const command = new Map(Object.entries({ keygen, sign, show, unpack })).get(what)
     if (!command) throw new Fault('bad_usage', `expected one of: ${Object.values(forms).join(', ')}`)

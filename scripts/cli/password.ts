@@ -8,13 +8,13 @@ import { type Clock, systemClock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { createJournal } from '#kit/journal.ts'
 import { createLog } from '#kit/log.ts'
-import { stateFolderOf } from '#kit/run/arguments.ts'
+import { configFileOf, stateFolderOf } from '#kit/run/arguments.ts'
 import type { KeptAccounts } from '#kit/run/daemon.ts'
 import { exitCodes } from '#kit/run/exit-codes.ts'
 import { lockState } from '#kit/run/state-lock.ts'
 import { makeFolder } from '#kit/store/whole-file.ts'
 import { type Command, parseCommand, requireWords, type World } from './command.ts'
-import { loadDaemon } from './daemons.ts'
+import { loadDaemon, requireDaemon } from './daemons.ts'
 
 const form = 'password DAEMON [--state DIR] [--user NAME]'
 
@@ -42,18 +42,19 @@ DAEMON. Without --user it is for the only user there is; where there is none, NA
   --state DIR    default /var/lib/plantroom/<daemon>
 Exit codes: 0 changed, 1 the state cannot be written or the daemon runs, 2 wrong usage or password.
 `,
+  stateUse(argv, world) {
+    const { name, folder } = read(argv, world)
+    return { daemon: name, folder, makes: true, reads: [configFileOf(name)] }
+  },
   async run(argv, world) {
-    const { values, positionals } = parseCommand(argv, { state: { type: 'string' }, user: { type: 'string' } })
-    requireWords(positionals, 1, 1, form)
-    const [name = ''] = positionals
+    const { name, folder, user } = read(argv, world)
     const { onlyUser, openAccounts = openUsersFile } = await loadDaemon(world.daemonsFolder, name)
-    if (onlyUser !== undefined && values.user !== undefined && values.user !== onlyUser)
+    if (onlyUser !== undefined && user !== undefined && user !== onlyUser)
       throw new Fault('bad_usage', `the only user of ${name} is ${onlyUser}`)
-    const folder = resolve(values.state ?? stateFolderOf({ name, env: world.env }))
     await makeFolder(folder)
     const lock = lockState(folder)
     try {
-      const username = await setPassword(await openAccounts(folder), values.user, world)
+      const username = await setPassword(await openAccounts(folder), user, world)
       const log = createLog({ level: 'warning' })
       const journal = createJournal({ folder, clock: systemClock, log, maxEntries: JOURNAL_ENTRIES })
       journal.record({ who: 'plantroom', from: 'console', what: 'password changed', target: username })
@@ -64,6 +65,14 @@ Exit codes: 0 changed, 1 the state cannot be written or the daemon runs, 2 wrong
       lock.release()
     }
   },
+}
+
+function read(argv: readonly string[], world: World) {
+  const { values, positionals } = parseCommand(argv, { state: { type: 'string' }, user: { type: 'string' } })
+  requireWords(positionals, 1, 1, form)
+  const [name = ''] = positionals
+  requireDaemon(world.daemonsFolder, name)
+  return { name, folder: resolve(values.state ?? stateFolderOf({ name, env: world.env })), user: values.user }
 }
 
 /** @returns whose it is now */

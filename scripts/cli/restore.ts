@@ -1,17 +1,17 @@
 /** `plantroom restore`: puts a backup in the place of a daemon's state, and keeps what was there. */
-import { chownSync, statSync } from 'node:fs'
-import { mkdir, readdir, readFile, realpath, rename, rm } from 'node:fs/promises'
+import { mkdir, readdir, readFile, realpath, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { systemClock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { stateFolderOf } from '#kit/run/arguments.ts'
+import { handed } from '#kit/run/caller-files.ts'
 import type { Daemon } from '#kit/run/daemon.ts'
 import { exitCodes } from '#kit/run/exit-codes.ts'
 import { lockState } from '#kit/run/state-lock.ts'
 import { makeFolder } from '#kit/store/whole-file.ts'
 import { type Manifest, unpackState } from './archive.ts'
-import { type Command, parseCommand, requireWords } from './command.ts'
-import { loadDaemon } from './daemons.ts'
+import { type Swapped, swapFolders } from './as-owner.ts'
+import { type Command, parseCommand, requireWords, type World } from './command.ts'
+import { loadDaemon, requireDaemon } from './daemons.ts'
 import { faultOfDatabase, isDatabase } from './state-database.ts'
 
 const form = 'restore DAEMON [--state DIR] FILE'
@@ -27,18 +27,19 @@ it, under the name of the folder with .before- and the time.
   --state DIR    default /var/lib/plantroom/<daemon>
 Exit codes: 0 restored, 1 failed or the daemon runs, 2 wrong usage, or FILE is no good backup of DAEMON.
 `,
+  stateUse(argv, world) {
+    const { name, folder, file } = read(argv, world)
+    return { daemon: name, folder, makes: true, reads: [file], replaces: true }
+  },
   async run(argv, world) {
-    const { values, positionals } = parseCommand(argv, { state: { type: 'string' } })
-    requireWords(positionals, 2, 2, form)
-    const [name = '', file = ''] = positionals
+    const { name, folder: given, file } = read(argv, world)
     const daemon = await loadDaemon(world.daemonsFolder, name)
-    const given = resolve(values.state ?? stateFolderOf({ name, env: world.env }))
     await makeFolder(given)
     // The folder may be a link, as systemd makes it for DynamicUser: what it points at is what is swapped.
     const folder = await realpath(given)
     const lock = lockState(folder)
     try {
-      const { manifest, before } = await putInPlace(folder, resolve(file), daemon)
+      const { manifest, before } = await putInPlace(folder, file, daemon)
       const made = new Date(manifest.at).toISOString()
       world.out(`${manifest.files.length} files of ${name}, backed up at ${made}, are in place.\n`)
       world.out(`What was there is in ${before}.\n`)
@@ -49,26 +50,37 @@ Exit codes: 0 restored, 1 failed or the daemon runs, 2 wrong usage, or FILE is n
   },
 }
 
+function read(argv: readonly string[], world: World) {
+  const { values, positionals } = parseCommand(argv, { state: { type: 'string' } })
+  requireWords(positionals, 2, 2, form)
+  const [name = '', file = ''] = positionals
+  requireDaemon(world.daemonsFolder, name)
+  return { name, folder: resolve(values.state ?? stateFolderOf({ name, env: world.env })), file: resolve(file) }
+}
+
 async function putInPlace(
   folder: string,
   file: string,
   { name, checkState }: Daemon,
 ): Promise<{ manifest: Manifest; before: string }> {
-  const fresh = `${folder}.restore`
-  const before = `${folder}.before-${new Date(systemClock.epochMs()).toISOString().replace(/[-:.]/g, '')}`
-  await rm(fresh, { recursive: true, force: true })
-  await mkdir(fresh, { mode: 0o700 })
+  const given = handed()?.fresh
+  const fresh = given ?? `${folder}.restore`
+  if (given === undefined) {
+    await rm(fresh, { recursive: true, force: true })
+    await mkdir(fresh, { mode: 0o700 })
+  }
   try {
     const manifest = await unpackState(file, fresh)
     if (manifest.daemon !== name)
       throw new Fault('bad_backup', `${file} is the state of ${manifest.daemon}, expected that of ${name}`)
     await checkFiles(fresh)
     await checkState?.(fresh)
-    await takeOver(folder, fresh)
-    await swap(folder, fresh, before)
+    const before = given === undefined ? await swapFolders(folder, fresh) : await askToSwap()
     return { manifest, before }
-  } finally {
-    await rm(fresh, { recursive: true, force: true })
+  } catch (error) {
+    for (const name of await readdir(fresh)) await rm(join(fresh, name), { recursive: true, force: true })
+    if (given === undefined) await rm(fresh, { recursive: true, force: true })
+    throw error
   }
 }
 
@@ -89,20 +101,13 @@ async function checkJson(folder: string, name: string): Promise<void> {
   }
 }
 
-/** Everything restored belongs to the owner of the folder before. */
-async function takeOver(folder: string, fresh: string): Promise<void> {
-  if (process.geteuid?.() !== 0) return
-  const { uid, gid } = statSync(folder)
-  for (const path of ['.', ...(await readdir(fresh, { recursive: true }))]) chownSync(join(fresh, path), uid, gid)
-}
-
-/** There is no exchange of two folders in one call here; when the second step fails the first is taken back. */
-async function swap(folder: string, fresh: string, before: string): Promise<void> {
-  await rename(folder, before)
-  try {
-    await rename(fresh, folder)
-  } catch (cause) {
-    await rename(before, folder)
-    throw new Fault('restore_failed', `${folder} could not be replaced; it is as it was`, { cause })
-  }
+/** Where both folders stand nothing is the owner's to change: the caller does it. @throws Fault `restore_failed` */
+async function askToSwap(): Promise<string> {
+  const answer = await new Promise<Swapped>((resolve, reject) => {
+    process.once('message', (message) => resolve(message as Swapped))
+    process.once('disconnect', () => reject(new Fault('restore_failed', 'nobody answered; the state is as it was')))
+    process.send?.('whole')
+  })
+  if ('failed' in answer) throw new Fault('restore_failed', answer.failed)
+  return answer.before
 }

@@ -39,6 +39,7 @@ Asks systemd for the unit, and the daemon itself at the address in its settings.
   --json                       one JSON list
 Exit codes: 0 all answer, 2 wrong usage, 3 one does not answer.
 `,
+  stateUse: () => undefined,
   async run(argv, world) {
     const { values, positionals } = parseCommand(argv, {
       config: { type: 'string' },

@@ -1,11 +1,13 @@
 /** `plantroom controller import`, `export` and `simulate`: the site as a file, and macros without a building. */
+import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { systemClock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
+import { writeWhole } from '#kit/run/caller-files.ts'
 import type { CommandCall, DaemonCommand } from '#kit/run/daemon-command.ts'
 import { exitCodes } from '#kit/run/exit-codes.ts'
 import { lockState, type StateLock } from '#kit/run/state-lock.ts'
-import { makeFolder, replaceFile } from '#kit/store/whole-file.ts'
+import { makeFolder } from '#kit/store/whole-file.ts'
 import type { ControllerConfig } from '../config.ts'
 import { isWithoutAccounts } from '../core/first-account.ts'
 import { limitsOf } from '../core/limit.ts'
@@ -42,6 +44,7 @@ Where there is one it adds and changes; a controller that runs shows the changes
   --replace          a table that FILE names becomes what FILE says of it: rows that it leaves out are removed
 `,
     words: [1, 1],
+    files: { reads: 0, makesState: true },
     options: { replace: { type: 'boolean' } },
     run: importFile,
   },
@@ -54,6 +57,7 @@ it: hashes of passwords stand in it.
   --secrets          with every secret, as a new machine needs it: passwords of devices and services; keep it like a key
 `,
     words: [0, 1],
+    files: { writes: 0, makesState: false },
     options: { secrets: { type: 'boolean' } },
     run: exportFile,
   },
@@ -68,6 +72,7 @@ what zones and devices do is not known to it, and null. Waits that do not hold a
 It ends with 1 where the run would fail.
 `,
     words: [1, 1],
+    files: { makesState: false },
     options: { args: { type: 'string' }, late: { type: 'boolean' } },
     run: simulateOne,
   },
@@ -133,7 +138,11 @@ async function exportFile({ config, stateFolder, words, options, out }: Call): P
     out(text)
     return exitCodes.fine
   }
-  await replaceFile(resolve(file), text).catch((cause: NodeJS.ErrnoException) => {
+  const write = async (descriptor: number) => {
+    writeFileSync(descriptor, text)
+    return true
+  }
+  await writeWhole(resolve(file), write).catch((cause) => {
     throw new Fault('export_failed', `${resolve(file)} cannot be written (${cause.code})`, { cause })
   })
   const rows = Object.values(document).reduce(

@@ -87,7 +87,7 @@ function faultOfSqlite({ code, message }: { code: number; message: string }): Fa
 
 /** Runs in the thread, as text: it may use nothing that stands outside of it. */
 function write(trim: typeof trimAudit): void {
-  const { closeSync, openSync } = process.getBuiltinModule('node:fs')
+  const { closeSync, constants, openSync } = process.getBuiltinModule('node:fs')
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
   const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads')
   let db: import('node:sqlite').DatabaseSync
@@ -95,7 +95,9 @@ function write(trim: typeof trimAudit): void {
 
   function open(): void {
     // The log and its index get the mode of the file: who did what is nobody else's to read.
-    closeSync(openSync(workerData.file, 'a', 0o600))
+    // A link in its place, which SQLite would follow, is none of ours.
+    const { O_WRONLY, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants
+    closeSync(openSync(workerData.file, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600))
     db = new DatabaseSync(workerData.file, { timeout: workerData.busyMs })
     db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${workerData.logBytes}`)
     db.exec(workerData.createTable)

@@ -1,9 +1,9 @@
 /** The file controller.db: opened, proven, brought to the tables of the registry, read. */
-import { closeSync, existsSync, openSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Fault } from '#kit/fault.ts'
-import { belongToFolder } from '#kit/store/whole-file.ts'
+import { makePlain } from '#kit/store/whole-file.ts'
 import type { Row } from '../core/row.ts'
 import type { Table } from '../core/schema/column.ts'
 import { bookTables, tables } from '../core/schema/registry.ts'
@@ -33,8 +33,7 @@ export function openDatabase(path: string, nowMs: number, busyMs: number): Datab
   let database: DatabaseSync | undefined
   try {
     // The log and its index get the mode and the owner of the file: nobody else reads hashes and passwords.
-    closeSync(openSync(path, 'a', 0o600))
-    belongToFolder(path)
+    makePlain(path)
     database = new DatabaseSync(path, { timeout: busyMs, enableForeignKeyConstraints: false })
     prove(database, path)
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')

@@ -1,10 +1,11 @@
 /** Site files on their way into a state folder: as its first site, or as changes of the one that is there. */
-import { existsSync } from 'node:fs'
-import { open, readFile, rename, rm } from 'node:fs/promises'
+import { closeSync, existsSync, fstatSync, readFileSync } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
+import { openToRead } from '#kit/run/caller-files.ts'
 import { makeFolder, syncFolder, systemDisk } from '#kit/store/whole-file.ts'
 import { createBook } from '../core/book.ts'
 import type { ImportMode } from '../core/site/resolve-rows.ts'
@@ -102,11 +103,15 @@ export async function importInto(
 /** Reads a site file, but none that is too large. @throws Fault `site_unreadable`, `site_too_large` */
 export async function readSiteFile(file: string, limits: SiteLimits): Promise<Uint8Array> {
   try {
-    const handle = await open(file, 'r')
-    const { size } = await handle.stat().finally(() => handle.close())
-    if (size > limits.bytes)
-      throw new Fault('site_too_large', `${file} has ${size} bytes, at most ${limits.bytes} are taken`)
-    return await readFile(file)
+    const descriptor = openToRead(file)
+    try {
+      const { size } = fstatSync(descriptor)
+      if (size > limits.bytes)
+        throw new Fault('site_too_large', `${file} has ${size} bytes, at most ${limits.bytes} are taken`)
+      return readFileSync(descriptor)
+    } finally {
+      closeSync(descriptor)
+    }
   } catch (error) {
     if (error instanceof Fault) throw error
     const { code = '' } = error as NodeJS.ErrnoException

@@ -24,6 +24,7 @@ const small = daemon({
       summary: 'say a word',
       help: 'Says WORD.\n  --loud             and how\n',
       words: [1, 1],
+      files: { makesState: false },
       options: { loud: { type: 'boolean' } },
       async run({ config, stateFolder, words: [word = ''], options, out }) {
         if (word === 'wrong')
