@@ -36,7 +36,7 @@ import type { RoleHouse } from './core/role.ts'
 import { openSettingsBook, type SettingsBook } from './core/settings-book.ts'
 import { openStartBook, type StartBook } from './core/start-book.ts'
 import { createStatusFeed, type StatusFeed } from './core/status-feed.ts'
-import { createBoardFiles } from './io/board-files.ts'
+import { type BoardFiles, createBoardFiles } from './io/board-files.ts'
 import { readBootId } from './io/boot-id.ts'
 import { openFirmware } from './io/firmware.ts'
 import { forgetState } from './io/forget-state.ts'
@@ -60,6 +60,7 @@ type Context = AssembleContext<BoardConfig>
 
 /** What every board has, whatever its role. */
 interface Common {
+  files: BoardFiles
   starts: StartBook
   settings: SettingsBook
   helper: RootHelper
@@ -88,7 +89,8 @@ export async function assemble(context: Context): Promise<Assembled> {
   const feed = createStatusFeed({ clock, status, leastMs: config.feed.least_ms, mostMs: config.feed.most_ms })
   const meters = meterFeedOf(context, house)
   const port = () => server.address().port
-  const neighbourhood = createNeighbourhood({ ...context, port, says: () => settings.running, onChange })
+  const { peers: file } = common.files
+  const neighbourhood = createNeighbourhood({ ...context, file, port, says: () => settings.running, onChange })
   const server = serverOf(context, common, { house, status, feed, meters, neighbourhood })
   Object.assign(live, { server, feed })
   common.password.onChange(() => {
@@ -154,7 +156,7 @@ async function furnish(context: Context, { onChange, restartSelf }: Calls): Prom
   const password = await openPassword({ stateFolder, log, clock, hash: passwords.hash })
   const facts = factsOf(context)
   const identify = identifyOf(context, helper, onChange)
-  return { starts, settings, helper, machine, identify, facts, records, password, passwords, ota }
+  return { files, starts, settings, helper, machine, identify, facts, records, password, passwords, ota }
 }
 
 /** What the board has before anybody has set it up. */
@@ -250,7 +252,8 @@ function serverOf(context: Context, common: Common, { house, status, feed, meter
           ...{ ...settings.running, stream: streamText(settings.running) },
           ...{ version, address: neighbourhood.address(), port: server.address().port },
         }),
-        list: () => peers.list(),
+        table: peers,
+        recorder,
       }),
       ...otaRoutes({ ota, bounds: uploadBounds(config), rebooter, recorder }),
       ...journalRoutes({ journal, clock }),

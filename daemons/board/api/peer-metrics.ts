@@ -5,7 +5,11 @@ import type { PeerCounts } from '../core/peer-table.ts'
 
 export function measurePeers(metrics: Metrics, peers: () => PeerCounts, mdns: () => MdnsCounts): void {
   metrics.gauge(
-    { name: 'peers', help: 'Boards known by state; new ones have not answered yet', labels: ['state'] },
+    {
+      name: 'peers',
+      help: 'Boards known by state; new ones have not answered yet, absent ones not any more',
+      labels: ['state'],
+    },
     () => Object.entries(peers().states).map(([state, value]) => ({ labels: { state }, value })),
   )
   const counted = (name: string, help: string, read: () => number) =>

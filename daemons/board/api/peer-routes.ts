@@ -1,6 +1,8 @@
 /** The boards of the network, this one first. */
+import { Type } from 'typebox'
 import { type Route, route } from '#kit/http/route.ts'
-import { type FoundPeer, urlOf } from '../core/peer-table.ts'
+import type { Recorder } from '#kit/recorder.ts'
+import { type FoundPeer, type PeerTable, urlOf } from '../core/peer-table.ts'
 import type { RoleName } from '../wire/role-name.ts'
 
 /** This board. */
@@ -19,17 +21,33 @@ export interface OwnPeer {
 /** What the routes are made of. */
 export interface PeerRouteParts {
   self(): OwnPeer
-  list(): FoundPeer[]
+  table: Pick<PeerTable, 'list' | 'dismiss'>
+  recorder: Recorder
 }
 
-export function peerRoutes({ self, list }: PeerRouteParts): Route[] {
+export function peerRoutes({ self, table, recorder }: PeerRouteParts): Route[] {
   return [
     route({
       method: 'GET',
       path: '/api/peers',
       who: 'admin',
-      summary: 'This board and every other board found over mDNS',
-      handle: () => [ownView(self()), ...list().map(viewOf)],
+      summary: 'This board and every other board found over mDNS, those that are gone too until they are dismissed',
+      handle: () => [ownView(self()), ...table.list().map(viewOf)],
+    }),
+    route({
+      method: 'POST',
+      path: '/api/peers/dismiss',
+      who: 'admin',
+      summary: 'Lets go of a board that does not answer; it is found again when it does',
+      body: Type.Object(
+        { id: Type.String({ minLength: 1, maxLength: 256, description: 'id of the board in GET /api/peers' }) },
+        { additionalProperties: false },
+      ),
+      async handle(ask) {
+        const { name, address, answeredAt } = table.dismiss(ask.body.id)
+        await recorder.changed(ask, 'board dismissed', name, { address, last_answer_at: answeredAt })
+        return { dismissed: ask.body.id }
+      },
     }),
   ]
 }
@@ -39,14 +57,15 @@ function ownView({ hostname, address, port, role, name, stream, version }: OwnPe
   return {
     ...{ hostname, IP: address, ip: address, role, name, stream, port },
     ...{ url: urlOf(address || `${hostname}.local`, port), path: '/', version },
-    ...{ self: true, state: 'here', last_heard_at: null, last_answer_at: null },
+    ...{ id: null, self: true, state: 'here', last_heard_at: null, last_answer_at: null },
   }
 }
 
-function viewOf({ host, address, role, name, stream, port, path, version, state, heardAt, answeredAt }: FoundPeer) {
+function viewOf({ id, host, address, role, name, stream, port, path, version, ...seen }: FoundPeer) {
+  const { state, heardAt, answeredAt } = seen
   return {
     ...{ hostname: host.replace(/\.local$/, ''), IP: address, ip: address, role, name, stream, port },
     ...{ url: urlOf(address, port), path, version },
-    ...{ self: false, state, last_heard_at: heardAt, last_answer_at: answeredAt },
+    ...{ id, self: false, state, last_heard_at: heardAt, last_answer_at: answeredAt },
   }
 }

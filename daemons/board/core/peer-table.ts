@@ -1,17 +1,22 @@
-/** The other boards of the network: heard of, asked whether they are there, forgotten when they are not. */
+/** The other boards of the network: heard of, asked whether they are there, remembered when they are not. */
 import type { Clock, Timer } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import { dropGreediest } from '#kit/greediest.ts'
 import type { HeardService } from '#kit/net/mdns/heard-service.ts'
-import { Peer, type ProvenPlace } from './peer.ts'
+import { type KeptPeer, Peer, type ProvenPlace } from './peer.ts'
 import { claimOf, type PeerClaim, RELAYED, senderOf } from './peer-claim.ts'
 import type { PeerLimits } from './peer-keys.ts'
 import type { PeerState } from './peer-state-table.ts'
 import type { PeerAsker } from './ports.ts'
 
+/** States in which a board is shown: all in which it has answered before. */
+type Listed = Exclude<PeerState, 'new' | 'gone'>
+
 /** A board as it is shown. */
 export interface FoundPeer extends PeerClaim {
   id: string
   address: string
-  state: 'alive' | 'unreachable'
+  state: Listed
   /** Epoch ms. */
   heardAt: number
   /** Epoch ms. */
@@ -48,8 +53,8 @@ const LEAST_BETWEEN_POLLS_MS = 50
 export class PeerTable {
   readonly #options: PeerTableOptions
   readonly #peers = new Map<string, Peer>()
-  /** Questions under way: to boards that have answered before, and to others, which cannot hold up the first. */
-  readonly #asking = { known: 0, new: 0 }
+  /** Questions under way: to boards that are there, to such as were, and to others; none of them holds up another kind. */
+  readonly #asking = { known: 0, missed: 0, new: 0 }
   #timer: Timer | undefined
   #refused = 0
   #unanswered = 0
@@ -58,7 +63,9 @@ export class PeerTable {
     this.#options = options
   }
 
-  start(): void {
+  /** @param kept boards known from before */
+  start(kept: readonly KeptPeer[] = []): void {
+    for (const each of kept) this.#peers.set(each.id, Peer.remembered(each, this.#options))
     this.#timer = this.#options.clock.every(TICK_MS, () => this.#tick())
   }
 
@@ -84,6 +91,30 @@ export class PeerTable {
     this.#peers.get(id)?.askSoon(FAREWELL_MS)
   }
 
+  /**
+   * Lets go of a board that does not answer. It is found again when it does.
+   * @returns what it was
+   * @throws Fault `unknown_peer`; `peer_answers` where it is there
+   */
+  dismiss(id: string): FoundPeer {
+    const peer = this.#peers.get(id)
+    const found = peer && foundPeerOf(peer)
+    if (!found)
+      throw new Fault('unknown_peer', `No board with the id ${id} is listed. GET /api/peers has the ids of all.`)
+    if (!peer.dismiss())
+      throw new Fault(
+        'peer_answers',
+        `${found.name} answers at ${found.address}, so it would be found again at once. Switch it off before it is dismissed.`,
+      )
+    this.#forget(peer)
+    return found
+  }
+
+  /** What is to be remembered of every board that has ever answered. */
+  kept(): KeptPeer[] {
+    return [...this.#peers.values()].map(({ kept }) => kept).filter((kept) => kept !== undefined)
+  }
+
   /** Boards that have answered, by name. */
   list(): FoundPeer[] {
     const found = [...this.#peers.values()].map(foundPeerOf).filter((peer) => peer !== undefined)
@@ -103,7 +134,7 @@ export class PeerTable {
   }
 
   counts(): PeerCounts {
-    const states = { new: 0, alive: 0, unreachable: 0 }
+    const states = { new: 0, awaited: 0, alive: 0, unreachable: 0, absent: 0 }
     for (const { state } of this.#peers.values()) if (state !== 'gone') states[state]++
     return { states, refused: this.#refused, unanswered: this.#unanswered }
   }
@@ -112,9 +143,28 @@ export class PeerTable {
   #hasRoomFor(claim: PeerClaim): boolean {
     const { max, per_sender: perSender } = this.#options.limits
     const sender = senderOf(claim)
-    const ofSender = [...this.#peers.values()].filter((peer) => senderOf(peer.claim) === sender).length
+    // Absent ones have room of their own.
+    const present = [...this.#peers.values()].filter(({ state }) => state !== 'absent')
+    const ofSender = present.filter((peer) => senderOf(peer.claim) === sender).length
     if (ofSender >= (sender === RELAYED ? Math.ceil(max / 2) : perSender)) return false
-    return this.#peers.size < max || this.#makeRoom(sender)
+    return present.length < max || this.#makeRoom(sender)
+  }
+
+  /** Of too many absent boards of one machine the oldest goes; of too many in all the oldest of whoever has most. */
+  #boundAbsent(): void {
+    const { absent_max: max, per_sender: perSender } = this.#options.limits
+    const absent = [...this.#peers.values()].filter(({ state }) => state === 'absent')
+    const byAge = absent.toSorted((one, other) => (one.answeredAt ?? 0) - (other.answeredAt ?? 0))
+    const left = new Map<string, Peer>()
+    for (const peer of byAge) {
+      const sender = senderOf(peer.claim)
+      const most = sender === RELAYED ? Math.ceil(max / 2) : perSender
+      const same = [...left.values()].filter(({ claim }) => senderOf(claim) === sender)
+      if (same.length >= most && same[0]) left.delete(same[0].id)
+      left.set(peer.id, peer)
+    }
+    dropGreediest(left, max + 1, ({ claim }) => senderOf(claim))
+    for (const peer of absent) if (!left.has(peer.id)) this.#peers.delete(peer.id)
   }
 
   /** Of boards that have never answered one goes: of whoever has most of them, else one that was asked at least. */
@@ -138,22 +188,26 @@ export class PeerTable {
   #tick(): void {
     const nowMs = this.#options.clock.monotonicMs()
     for (const peer of this.#peers.values()) {
+      const before = peer.state
       if (peer.expire()) this.#options.askNetwork()
-      if (peer.state === 'gone') this.#forget(peer)
+      if (peer.state !== before) this.#becomes(peer)
     }
     const unknown = this.#unknownBySender()
-    const rank = ({ claim, state, hasBeenAsked }: Peer) =>
-      state === 'new' ? (unknown.get(senderOf(claim)) ?? 0) + (hasBeenAsked ? 0.5 : 0) : 0
+    function rank({ claim, state, hasBeenAsked, isAnnounced }: Peer): number {
+      if (state === 'new') return (unknown.get(senderOf(claim)) ?? 0) + (hasBeenAsked ? 0.5 : 0)
+      return laneOf(state) === 'missed' && !isAnnounced ? 1 : 0
+    }
     const due = [...this.#peers.values()].filter(({ dueMs }) => dueMs <= nowMs)
-    // Of new ones, whose sender has named fewest is asked first, and the first time before the second.
+    // Of new ones, whose sender has named fewest is asked first, and the first time before the second; of those that were
+    // there once, such as were just announced.
     due.sort((one, other) => rank(one) - rank(other) || one.dueMs - other.dueMs)
     for (const peer of due) {
-      const lane = peer.state === 'new' ? 'new' : 'known'
+      const lane = laneOf(peer.state)
       if (this.#asking[lane] < this.#options.limits.polls) void this.#ask(peer, lane)
     }
   }
 
-  async #ask(peer: Peer, lane: 'known' | 'new'): Promise<void> {
+  async #ask(peer: Peer, lane: Lane): Promise<void> {
     const before = peer.state
     const claimed = peer.claim
     this.#asking[lane]++
@@ -161,8 +215,15 @@ export class PeerTable {
     this.#asking[lane]--
     if (!hasAnswered) this.#unanswered++
     if (peer.settle(hasAnswered, this.#periodMs())) this.#options.askNetwork()
+    if (peer.state !== before) this.#becomes(peer)
+    else if (peer.answeredAt !== null && peer.claim !== claimed) this.#options.onChange()
+  }
+
+  /** It is in another state than it was. */
+  #becomes(peer: Peer): void {
+    if (peer.state === 'absent') this.#boundAbsent()
     if (peer.state === 'gone') this.#forget(peer)
-    else if (peer.answeredAt !== null && (peer.state !== before || peer.claim !== claimed)) this.#options.onChange()
+    else this.#options.onChange()
   }
 
   #forget(peer: Peer): void {
@@ -176,6 +237,13 @@ export class PeerTable {
   }
 }
 
+type Lane = 'known' | 'missed' | 'new'
+
+function laneOf(state: PeerState): Lane {
+  if (state === 'new') return 'new'
+  return state === 'awaited' || state === 'absent' ? 'missed' : 'known'
+}
+
 /** Where a board is opened: `http://10.0.0.7:8080`. */
 export function urlOf(address: string, port: number): string {
   const host = address.includes(':') ? `[${address}]` : address
@@ -187,6 +255,6 @@ function originsOf({ address, host, port }: ProvenPlace): string[] {
 }
 
 function foundPeerOf({ id, claim, state, proven, heardAt, answeredAt }: Peer): FoundPeer | undefined {
-  if ((state !== 'alive' && state !== 'unreachable') || !proven || answeredAt === null) return undefined
+  if (state === 'new' || state === 'gone' || !proven || answeredAt === null) return undefined
   return { ...claim, ...proven, id, state, heardAt, answeredAt }
 }

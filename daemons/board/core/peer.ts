@@ -16,8 +16,26 @@ export interface ProvenPlace extends PeerPlace {
   host: string
 }
 
+/** What a board is watched with. */
+export interface PeerWorld {
+  clock: Clock
+  limits: PeerLimits
+}
+
 interface Place extends ProvenPlace {
   claim: PeerClaim
+}
+
+/** A board that has answered once, as it is remembered over restarts. */
+export interface KeptPeer {
+  /** Its full name on the network. */
+  id: string
+  claim: PeerClaim
+  proven: ProvenPlace
+  /** Epoch ms. */
+  heardAt: number
+  /** Epoch ms. */
+  answeredAt: number
 }
 
 /** One other board. What it says is shown; where it is counts once it has answered there. */
@@ -43,7 +61,7 @@ export class Peer {
   #wantedMs = Number.POSITIVE_INFINITY
   #asked: Place | undefined
 
-  constructor(id: string, claim: PeerClaim, { clock, limits }: { clock: Clock; limits: PeerLimits }) {
+  constructor(id: string, claim: PeerClaim, { clock, limits }: PeerWorld) {
     this.id = id
     this.#claim = claim
     this.#clock = clock
@@ -51,6 +69,17 @@ export class Peer {
     this.#heardMs = clock.monotonicMs()
     this.#heardAt = clock.epochMs()
     this.#dueMs = this.#heardMs
+  }
+
+  /** A board known from before this one's start: asked at once, and absent where it does not answer. */
+  static remembered({ id, claim, proven, heardAt, answeredAt }: KeptPeer, world: PeerWorld): Peer {
+    const peer = new Peer(id, claim, world)
+    peer.#state = 'awaited'
+    peer.#proven = proven
+    peer.#heardMs = Number.NEGATIVE_INFINITY
+    peer.#heardAt = heardAt
+    peer.#answeredAt = answeredAt
+    return peer
   }
 
   get state(): PeerState {
@@ -81,6 +110,17 @@ export class Peer {
     return this.#asked ? Number.POSITIVE_INFINITY : Math.min(this.#dueMs, this.#wantedMs)
   }
 
+  /** Whether it was announced a moment ago, so that it may well be there. */
+  get isAnnounced(): boolean {
+    return this.#clock.monotonicMs() - this.#heardMs <= this.#limits.lost_ms
+  }
+
+  /** What is remembered of it; undefined where it has not answered yet. */
+  get kept(): KeptPeer | undefined {
+    const { id, claim, proven, heardAt, answeredAt } = this
+    return proven && answeredAt !== null ? { id, claim, proven, heardAt, answeredAt } : undefined
+  }
+
   /** Whether it has been asked and has not answered. */
   get hasBeenAsked(): boolean {
     return this.#tries > 0
@@ -94,6 +134,7 @@ export class Peer {
   hear(claim: PeerClaim): boolean {
     this.#heardMs = this.#clock.monotonicMs()
     this.#heardAt = this.#clock.epochMs()
+    if (this.#state === 'awaited' || this.#state === 'absent') this.askSoon(0)
     if (isSameClaim(this.#claim, claim)) return false
     this.askSoon(0)
     if (claim.from !== this.#claim.from) {
@@ -102,6 +143,12 @@ export class Peer {
     }
     this.#claim = claim
     return true
+  }
+
+  /** Lets it go. @returns whether it went: one that answers would be found again at once, so it stays */
+  dismiss(): boolean {
+    this.#state = nextPeerState(this.#state, 'dismissed')
+    return this.#state === 'gone'
   }
 
   /** Has it asked after `delayMs`, if that is sooner than it would be. */
@@ -135,11 +182,16 @@ export class Peer {
     }
     this.#failingMs ??= nowMs
     this.#tries++
-    const againMs = this.#state === 'unreachable' ? Math.max(periodMs, ASKED_APART_MS) : ASKED_APART_MS
-    this.#dueMs = this.#askedMs + againMs
     const event = this.#eventOfSilence(nowMs - this.#failingMs)
     if (event) this.#state = nextPeerState(this.#state, event)
+    this.#dueMs = this.#askedMs + this.#againMs(periodMs)
     return this.#state === 'alive'
+  }
+
+  /** Until one that did not answer is asked again. */
+  #againMs(periodMs: number): number {
+    if (this.#state === 'absent') return this.#limits.absent_poll_ms
+    return this.#state === 'unreachable' ? Math.max(periodMs, ASKED_APART_MS) : ASKED_APART_MS
   }
 
   /** Gives up a board that is announced no more. @returns whether the network should be asked for it */
@@ -167,6 +219,7 @@ export class Peer {
     if (this.#state === 'new') return this.#tries >= FIRST_TRIES * this.#places().length ? 'lost' : undefined
     if (this.#state === 'unreachable') return failingForMs > unreachableMs ? 'lost' : undefined
     if (failingForMs < doubtMs) return undefined
+    if (this.#state === 'awaited') return 'lost'
     // The network was asked when it did not answer the time before: whoever is there has been heard since.
     const unheardMs = this.#clock.monotonicMs() - this.#heardMs
     return unheardMs <= answerMs + ASKED_APART_MS ? 'silent' : 'lost'

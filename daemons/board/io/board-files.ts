@@ -1,12 +1,14 @@
-/** What the board keeps beside its roles: settings.json, starts.json and network.json in the state folder. */
+/** What the board keeps beside its roles: settings.json, starts.json, network.json and peers.json in the state folder. */
 import { type TSchema, Type } from 'typebox'
 import { createReader } from '#kit/http/check.ts'
 import type { Log } from '#kit/log.ts'
 import { createStore } from '#kit/store.ts'
 import type { Kept } from '../core/machine-ports.ts'
 import { type NetworkRecord, untouchedNetwork } from '../core/network-record.ts'
+import type { KeptPeer } from '../core/peer.ts'
 import type { SettingsFile } from '../core/settings-book.ts'
 import type { StartRecord } from '../core/start-record.ts'
+import { roleNames } from '../wire/role-name.ts'
 
 /** The version of each file's shape; a file of a later one is refused rather than half understood. */
 const VERSION = 1 as const
@@ -35,12 +37,26 @@ const network = Type.Object({
   deadlineMs: Type.Union([Type.Number(), Type.Null()]),
   why: Type.String(),
 })
+const port = Type.Integer({ minimum: 1, maximum: 65_535 })
+const text = Type.String({ maxLength: 256 })
+const nullable = Type.Union([text, Type.Null()])
+const peer = Type.Object({
+  id: text,
+  claim: Type.Object({
+    ...{ role: Type.Enum([...roleNames]), name: text, host: text, port, from: text, path: text },
+    ...{ version: nullable, stream: nullable, reach: Type.Array(text, { minItems: 1, maxItems: 16 }) },
+  }),
+  proven: Type.Object({ address: text, port, host: text }),
+  heardAt: Type.Integer(),
+  answeredAt: Type.Integer(),
+})
 
-/** The three files. */
+/** The four files. */
 export interface BoardFiles {
   settings: Kept<SettingsFile | undefined>
   starts: Kept<StartRecord | undefined>
   network: Kept<NetworkRecord>
+  peers: Kept<readonly KeptPeer[]>
 }
 
 /** @param folder the daemon's state folder */
@@ -49,6 +65,7 @@ export function createBoardFiles(folder: string, log: Log): BoardFiles {
     settings: fileOf<SettingsFile>({ folder, log, name: 'settings', shape: settings }),
     starts: fileOf<StartRecord>({ folder, log, name: STARTS, shape: start }),
     network: withFirst(fileOf<NetworkRecord>({ folder, log, name: NETWORK, shape: network }), untouchedNetwork),
+    peers: withFirst(fileOf<readonly KeptPeer[]>({ folder, log, name: 'peers', shape: Type.Array(peer) }), []),
   }
 }
 

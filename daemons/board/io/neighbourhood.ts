@@ -6,6 +6,9 @@ import type { MdnsCounts } from '#kit/net/mdns/mdns.ts'
 import { createPresence } from '#kit/net/mdns/presence.ts'
 import { reachableAddresses } from '#kit/net/own-addresses.ts'
 import type { Part } from '#kit/run/parts.ts'
+import type { Kept } from '../core/machine-ports.ts'
+import type { KeptPeer } from '../core/peer.ts'
+import { createPeerBook } from '../core/peer-book.ts'
 import { streamText } from '../core/peer-claim.ts'
 import type { PeerLimits } from '../core/peer-keys.ts'
 import { PeerTable } from '../core/peer-table.ts'
@@ -19,6 +22,8 @@ export interface NeighbourhoodOptions {
   config: { mdns: MdnsConfig; peers: PeerLimits; http: { listen: string } }
   stateFolder: string
   version: string
+  /** Boards found before. */
+  file: Kept<readonly KeptPeer[]>
   /** Where HTTP listens; asked for once that is known. */
   port(): number
   says(): { role: RoleName; name: string; hostname: string; mcast: string; port: number }
@@ -38,10 +43,15 @@ export interface Neighbourhood {
 }
 
 export function createNeighbourhood(options: NeighbourhoodOptions): Neighbourhood {
-  const { clock, config, onChange } = options
+  const { clock, config, file, log } = options
   const { peers: limits } = config
   const asker = createPeerAsker({ answerMs: limits.answer_ms })
+  function onChange(): void {
+    book.changed()
+    options.onChange()
+  }
   const peers = new PeerTable({ clock, limits, asker, askNetwork: () => presence.ask(), onChange })
+  const book = createPeerBook({ clock, log, file, saveMs: limits.save_ms, kept: () => peers.kept() })
   const presence = createPresence({
     ...options,
     daemon: 'board',
@@ -59,13 +69,16 @@ export function createNeighbourhood(options: NeighbourhoodOptions): Neighbourhoo
   return {
     part: {
       name: 'peers',
-      start() {
-        peers.start()
-        return presence.part.start()
+      async start() {
+        // State that was copied from another board may have this one among the others.
+        const own = presence.id()
+        peers.start((await book.open()).filter(({ id }) => id !== own))
+        await presence.part.start()
       },
-      stop() {
+      async stop() {
+        await book.close()
         peers.stop()
-        return presence.part.stop()
+        await presence.part.stop()
       },
     },
     peers,

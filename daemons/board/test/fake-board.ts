@@ -154,6 +154,11 @@ function usual(
       return state.history ? [200, state.history] : OTHER_ROLE
     case 'GET /api/peers':
       return [200, state.peers]
+    case 'POST /api/peers/dismiss':
+      if (!state.peers.some(({ id }) => id === form.id))
+        return [404, { error: 'unknown_peer', message: 'No such board.' }]
+      state.peers = state.peers.filter(({ id }) => id !== form.id)
+      return [200, { dismissed: form.id }]
     case 'GET /api/auth':
       return [200, { username: 'admin', password: state.password, authorization: authorization ?? null }]
     case 'GET /api/journal':

@@ -47,12 +47,18 @@ function statusOf({ name, encoder, decoder }: Member): Status {
 
 function peerOf({ name, encoder }: Member, url: string, self: boolean): Peer {
   return fakePeer(hostOf(name), {
+    id: self ? null : idOf(name),
     name,
     role: encoder ? 'encoder' : 'decoder',
     url,
     self,
     state: self ? 'here' : 'alive',
   })
+}
+
+/** What a board of the site is called on the network. */
+export function idOf(name: string): string {
+  return `board-${hostOf(name)}._plantroom._tcp.local`
 }
 
 function hostOf(name: string): string {

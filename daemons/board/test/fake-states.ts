@@ -226,6 +226,7 @@ export function fakeUsbip(change: Partial<UsbipState> = {}): UsbipState {
 export function fakePeer(hostname: string, change: Partial<Peer> = {}): Peer {
   const now = Date.now()
   return {
+    id: null,
     hostname,
     ip: '10.20.4.12',
     role: 'serial',

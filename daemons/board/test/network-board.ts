@@ -13,6 +13,7 @@ const run = promisify(execFile)
 
 /** A board as `/api/peers` lists it. */
 export interface Peer {
+  id: string | null
   hostname: string
   name: string
   IP: string
@@ -46,6 +47,8 @@ export async function boardOn(
   }
   const peers = async () => JSON.parse(await curl('/api/peers')) as Peer[]
   const others = async () => (await peers()).filter(({ self }) => !self)
+  /** Of the others those that are there, or may be. */
+  const present = async () => (await others()).filter(({ state }) => state !== 'absent')
 
   /** Changes settings, as the form does, and waits until it is back. */
   async function change(settings: Record<string, string>): Promise<void> {
@@ -55,7 +58,7 @@ export async function boardOn(
     await curl('/api/config', '--data', form.toString())
   }
   if (options.name) await change({ name: options.name })
-  return { ...daemon, curl, peers, others, change, stateFolder }
+  return { ...daemon, curl, peers, others, present, change, stateFolder }
 }
 
 /** Asks until it holds. @returns how long that took, in ms; Infinity where it did not */

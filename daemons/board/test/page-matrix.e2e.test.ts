@@ -116,11 +116,21 @@ async function unlock(t: Test, { page, strangers, locked }: Stage): Promise<void
   strangers.length = 0
 }
 
-async function gone(t: Test, { page, board, strangers }: Stage): Promise<void> {
+async function gone(t: Test, { page, board, audit, strangers }: Stage): Promise<void> {
   const till = board.state.peers.find(({ name }) => name === 'Till 2')
   if (till) Object.assign(till, { state: 'unreachable', last_answer_at: Date.now() - 15_000 })
   await page.locator('tr.stale', { hasText: 'Till 2' }).waitFor()
   t.match(await page.locator('tr.stale', { hasText: 'Till 2' }).textContent(), /Last heard \d\d:\d\d/)
+  if (till) Object.assign(till, { id: 'board-till', state: 'absent' })
+  await page.getByText(/Gone since \d\d:\d\d.*It stays listed until it answers or is dismissed\./).waitFor()
+  await page
+    .getByText(/Till 2.*needs? a look|need a look.*Till 2/)
+    .first()
+    .waitFor()
+  await audit(t, 'matrix-gone', 'unpictured')
+  await page.getByRole('button', { name: 'Dismiss Till 2' }).click()
+  await page.getByText(/Till 2 is dismissed\./).waitFor()
+  await page.locator('tr', { hasText: 'Till 2' }).waitFor({ state: 'detached' })
   strangers.length = 0
 }
 

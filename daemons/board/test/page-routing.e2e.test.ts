@@ -1,7 +1,7 @@
 /** The crosspoints of the matrix in a real browser: routed, taken back, asked why, refused, locked, by keyboard and by thumb. */
 import t, { type Test } from 'tap'
 import { noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
-import { plays, type Site, sends, startSite } from './fake-site.ts'
+import { idOf, plays, type Site, sends, startSite } from './fake-site.ts'
 import { fakeDecoder, silentChecks } from './fake-sound.ts'
 
 interface Stage extends Rig {
@@ -9,6 +9,7 @@ interface Stage extends Rig {
 }
 
 const PASSWORD = 'ladder and torch'
+const TERRACE = idOf('Terrace')
 
 t.test('the crosspoints', { skip: noBrowser, timeout: 90_000 }, async (t) => {
   const site = await startSite(t, [
@@ -32,7 +33,8 @@ t.test('the crosspoints', { skip: noBrowser, timeout: 90_000 }, async (t) => {
     ['says at the crosspoint why a route was refused', refused],
     ['asks the password of a board at its crosspoint', locked],
     ['is worked by keyboard: walk, route, mute, volume, stop, jump', keyboard],
-    ['keeps the row of a board that is gone, dashed', gone],
+    ['keeps row and crosspoint of a board that is gone, dashed, over a reload too', gone],
+    ['lets go of it on every board when it is dismissed', dismissed],
     ['is a list for the thumb, silent ones on top, and a grid where that is wanted', phone],
   ])
 })
@@ -164,14 +166,36 @@ async function keyboard(t: Test, { page, site, strangers }: Stage): Promise<void
   strangers.length = 0
 }
 
-async function gone(t: Test, { page, site, strangers }: Stage): Promise<void> {
+async function gone(t: Test, { page, site, audit, strangers }: Stage): Promise<void> {
   const terrace = site.here.state.peers.find(({ name }) => name === 'Terrace')
   if (terrace)
-    Object.assign(terrace, { state: 'unreachable', last_answer_at: Date.now() - 1_200_000, last_heard_at: null })
+    Object.assign(terrace, {
+      id: TERRACE,
+      state: 'absent',
+      last_answer_at: Date.now() - 1_200_000,
+      last_heard_at: null,
+    })
   await page.locator('tr.far[data-s="gone"]', { hasText: 'Terrace' }).waitFor()
   t.equal(await cell(page, 'Lobby music', 'Terrace').getAttribute('data-s'), 'gone', 'what it played is still known')
   t.ok(await page.getByRole('button', { name: 'Mute Terrace' }).isDisabled())
   await page.getByText(/Terrace cannot be reached\./).waitFor()
+  await page.reload()
+  await page.locator('tr.far[data-s="gone"]', { hasText: 'Terrace' }).waitFor()
+  t.equal(await cell(page, 'Lobby music', 'Terrace').getAttribute('data-s'), 'gone', 'a new page knows it too')
+  await audit(t, 'routing-gone')
+  strangers.length = 0
+}
+
+async function dismissed(t: Test, { page, site, strangers, calm }: Stage): Promise<void> {
+  const bar = site.boards.get('Bar speakers')
+  bar?.state.peers.push(...site.here.state.peers.filter(({ id }) => id === TERRACE))
+  await calm()
+  await cell(page, 'Lobby music', 'Terrace').click()
+  await page.getByRole('dialog', { name: 'Terrace is not reachable' }).getByRole('button', { name: 'Dismiss' }).click()
+  await page.getByText(/Terrace is dismissed\. .* 1 board could not be told/).waitFor()
+  await page.locator('tr', { hasText: 'Terrace' }).first().waitFor({ state: 'detached' })
+  t.same(bar?.asked.at(-1), { path: '/api/peers/dismiss', form: { id: TERRACE } }, 'the others let go of it too')
+  t.same([bar?.state.peers.length, site.here.state.peers.some(({ id }) => id === TERRACE)], [0, false])
   strangers.length = 0
 }
 

@@ -71,9 +71,10 @@ t.test('B.peers three boards', { skip, timeout: 100_000 }, async (t) => {
     within(t, 15_000, await took(20_000, moved), 'found at its new address')
   })
 
-  await t.test('one that is killed is gone', async (t) => {
+  await t.test('one that is killed is absent, and stays on the list', async (t) => {
     await last.stop('SIGKILL')
-    const gone = async () => sameNames(await one.others(), ['Boiler room'])
-    within(t, 15_000, await took(20_000, gone), 'gone')
+    const gone = async () => sameNames(await one.present(), ['Boiler room'])
+    within(t, 15_000, await took(20_000, gone), 'absent')
+    t.ok((await one.others()).some(({ name, state }) => name === 'Boiler room' && state === 'absent'))
   })
 })

@@ -76,6 +76,8 @@ export interface Restart {
 
 /** One board of `GET /api/peers`, this one first. What it says of itself was heard on the network: text, nothing else. */
 export interface Peer {
+  /** Null for this board, which cannot be dismissed. */
+  id: string | null
   hostname: string
   ip: string
   role: string
@@ -86,7 +88,7 @@ export interface Peer {
   path: string
   version: string | null
   self: boolean
-  state: 'here' | 'alive' | 'unreachable'
+  state: 'here' | 'alive' | 'unreachable' | 'awaited' | 'absent'
   last_heard_at: number | null
   last_answer_at: number | null
 }
@@ -117,6 +119,7 @@ export const api = {
   identify: (on: boolean) => call<{ identify_until: number | null }>('POST /api/identify', formBody({ on })),
   factoryReset: (hostname: string) => call<Restart>('POST /api/factory_reset', formBody({ hostname })),
   peers: () => call<Peer[]>('GET /api/peers'),
+  dismissPeer: (id: string) => call<unknown>('POST /api/peers/dismiss', formBody({ id })),
   serial: () => call<SerialState>('GET /api/serial'),
   setPort: (values: Record<string, string | boolean | number>) =>
     call<SerialPort>('POST /api/serial', formBody(values)),

@@ -17,12 +17,12 @@ import { readTable } from '#kit/web/read-table.ts'
 import { toast } from '#kit/web/toast.ts'
 import { api } from './api.ts'
 import { ClockPanel } from './clock-panel.ts'
-import { HeardBy } from './heard-by.ts'
 import type { EncoderState } from './sound.ts'
 import { formatText, groupText, isBroken, linksOf, msOfUs, refClockText } from './sound-words.ts'
 import { levels, lookNow, status } from './state.ts'
 import { litOf } from './words.ts'
 
+const HeardBy = lazy(async () => (await import('./heard-by.ts')).HeardBy)
 const EncoderPlots = lazy(async () => (await import('./sound-plots.ts')).EncoderPlots)
 
 /** The page. */

@@ -3,6 +3,7 @@ import { signal } from '@preact/signals'
 import type { Peer } from './api.ts'
 import { basicOf } from './basic.ts'
 import { type FarSound, soundOf } from './far-sound.ts'
+import { rememberedSound, rememberSound } from './remembered.ts'
 
 /** What a board said of itself; `atMs` is when it was asked, by the page's clock. */
 export interface Told {
@@ -20,8 +21,18 @@ export type FarBoard =
   /** @property last what it said while it still answered */
   | { state: 'silent'; atMs: number; last?: Told }
 
-/** Boards by their address: names may be the same twice. */
+/** Boards by their keys: names may be the same twice, and the address of a board that is gone may be that of another now. */
 export const farBoards = signal<ReadonlyMap<string, FarBoard>>(new Map())
+
+/** What tells one board from another. */
+export function keyOf({ id, url }: Peer): string {
+  return id ?? url
+}
+
+/** Whether a board is there, as far as the board knows whose page this is; none else is asked. */
+export function isThere({ self, state }: Peer): boolean {
+  return self || state === 'alive'
+}
 
 /** Asked at once: a browser has six connections to each host, and a site has a hundred boards. */
 const AT_ONCE = 8
@@ -42,13 +53,14 @@ export function typePassword({ url }: Peer, password: string): void {
 
 /** Asks every board that is alive, a few at once. @param authorization what the reader signed in with here, or null */
 export async function askBoards(peers: readonly Peer[], authorization: string | null): Promise<void> {
-  const waiting = peers.filter(({ self, state }) => !self && state !== 'unreachable')
+  const waiting = peers.filter((peer) => !peer.self && isThere(peer))
   const told = new Map<string, FarBoard>()
   let shownMs = Date.now()
   async function worker(): Promise<void> {
     for (let peer = waiting.shift(); peer; peer = waiting.shift()) {
       const atMs = Date.now()
-      told.set(peer.url, withLast(await askBoard(peer, authorization), farBoards.value.get(peer.url)))
+      const key = keyOf(peer)
+      told.set(key, withLast(await askBoard(peer, authorization), farBoards.value.get(key)))
       // One that does not answer keeps its worker for seconds; what the others said is shown meanwhile.
       if (atMs - shownMs < SHOWN_MS) continue
       shownMs = atMs
@@ -56,30 +68,46 @@ export async function askBoards(peers: readonly Peer[], authorization: string | 
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, worker))
-  for (const { url, self, state } of peers) {
-    const known = farBoards.value.get(url)
+  for (const peer of peers) {
+    if (isThere(peer)) continue
     // One that is known to be gone is not asked; what it said last still tells what it was for.
-    if (!self && state === 'unreachable' && known) told.set(url, withLast({ state: 'silent', atMs: Date.now() }, known))
+    const known = farBoards.value.get(keyOf(peer)) ?? fromMemory(keyOf(peer))
+    if (known) told.set(keyOf(peer), withLast({ state: 'silent', atMs: Date.now() }, known))
   }
   farBoards.value = newest(told)
+}
+
+/** Keeps over a reload what the boards that were asked last play. */
+export function rememberBoards(): void {
+  const sounds = new Map<string, FarSound>()
+  for (const [key, board] of farBoards.value) {
+    const sound = lastOf(board)?.sound
+    if (sound) sounds.set(key, sound)
+  }
+  rememberSound(sounds)
+}
+
+function fromMemory(key: string): Told | undefined {
+  const sound = rememberedSound().get(key)
+  return sound && { state: 'told', lit: 'off', text: '', sound, atMs: 0 }
 }
 
 /** Rounds overlap, and a hand changes boards meanwhile: what was asked for before what is known now says nothing new. */
 function newest(told: ReadonlyMap<string, FarBoard>): Map<string, FarBoard> {
   const boards = new Map(told)
-  for (const url of told.keys()) {
-    const known = farBoards.value.get(url)
-    const asked = told.get(url)
-    if (known && asked && known.atMs > asked.atMs) boards.set(url, known)
+  for (const [key, asked] of told) {
+    const known = farBoards.value.get(key)
+    if (known && known.atMs > asked.atMs) boards.set(key, known)
   }
   return boards
 }
 
 /** Takes what a board said outside the rounds: the hand has just changed something there, so it answers. */
-export function takeSound({ url }: Peer, change: (sound: FarSound) => FarSound): void {
-  const board = lastOf(farBoards.value.get(url))
+export function takeSound(peer: Peer, change: (sound: FarSound) => FarSound): void {
+  const key = keyOf(peer)
+  const board = lastOf(farBoards.value.get(key))
   if (!board?.sound) return
-  farBoards.value = new Map(farBoards.value).set(url, { ...board, sound: change(board.sound), atMs: Date.now() })
+  farBoards.value = new Map(farBoards.value).set(key, { ...board, sound: change(board.sound), atMs: Date.now() })
 }
 
 /** What a board said last, also where it does not answer any more; undefined where it never did. */

@@ -8,7 +8,7 @@ import { many } from '#kit/web/numbers.ts'
 import { linkTo } from '#kit/web/route.ts'
 import { api, type Peer } from './api.ts'
 import { signedInWith } from './basic.ts'
-import { askBoards, type FarBoard, farBoards, lastOf } from './far-boards.ts'
+import { askBoards, type FarBoard, farBoards, keyOf, lastOf } from './far-boards.ts'
 import { nameOf } from './matrix.ts'
 import type { SentStream } from './sound.ts'
 import { isRouted } from './sound-words.ts'
@@ -32,7 +32,7 @@ export function hearersOf(
   const hearers: Hearer[] = []
   let unknown = 0
   for (const peer of decoders) {
-    const board = boards.get(peer.url)
+    const board = boards.get(keyOf(peer))
     const sound = board?.state === 'told' ? lastOf(board)?.sound : undefined
     if (sound?.kind !== 'decoder') unknown += 1
     else if (isRouted({ ...stream, source }, sound.route, sound.sender))
@@ -69,6 +69,6 @@ function list(hearers: readonly Hearer[]): VNode {
     )
   return html`<table class="table tight"><tbody>${hearers.map(
     ({ peer, isPlaying }) =>
-      html`<tr key=${peer.url}><td class="lit">${lamp(isPlaying ? 'ok' : 'fault', isPlaying ? 'Playing' : 'Routed, not playing')}</td><td class="name">${nameOf(peer)}</td></tr>`,
+      html`<tr key=${keyOf(peer)}><td class="lit">${lamp(isPlaying ? 'ok' : 'fault', isPlaying ? 'Playing' : 'Routed, not playing')}</td><td class="name">${nameOf(peer)}</td></tr>`,
   )}</tbody></table>`
 }

@@ -26,6 +26,8 @@ export interface When {
 export function rowOf(peer: Peer, far: FarBoard | undefined, own: Verdict | undefined, when: When): BoardRow {
   const row = (lit: Lit, text: string, isLocked = false): BoardRow => ({ peer, lit, text, isLocked })
   if (peer.self) return own ? row(litOf(own.state), own.text) : row('off', 'This board.')
+  if (peer.state === 'awaited') return row('busy', AWAITED)
+  if (peer.state === 'absent') return row('gone', absentText(peer, when))
   if (peer.state === 'unreachable') return row('gone', lastText(peer, when))
   if (!far) return row('busy', 'Being asked how it is.')
   if (far.state === 'told') return row(litOf(far.lit), far.text)
@@ -34,6 +36,16 @@ export function rowOf(peer: Peer, far: FarBoard | undefined, own: Verdict | unde
     'warn',
     'It answers this board, but not this browser: it may not have found this board yet, or stands in another network.',
   )
+}
+
+/** Of a board that was there before this one began anew. */
+export const AWAITED = 'Known from before this board started. It is being asked whether it is there.'
+
+/** Only its own answers count: anybody can announce it. */
+function absentText({ last_answer_at: at }: Peer, { nowMs, zone }: When): string {
+  const since =
+    at === null ? 'It is gone.' : `Gone since ${sinceText(at, nowMs, zone)}, ${age(Math.max(1000, nowMs - at), 1)}.`
+  return `${since} It stays listed until it answers or is dismissed.`
 }
 
 function lastText({ last_answer_at: answeredAt, last_heard_at: heardAt }: Peer, { nowMs, zone }: When): string {
@@ -69,18 +81,37 @@ export function isNeedy({ lit }: BoardRow): boolean {
   return lit === 'fault' || lit === 'gone' || lit === 'warn'
 }
 
+/**
+ * The verdict over sound, with what else is wrong with boards behind it.
+ * @param rest boards that the routing does not judge by itself
+ */
+export function withBoards(routing: Judgement, rest: readonly BoardRow[]): Judgement {
+  const needy = sortRows(rest.filter(isNeedy))
+  if (needy.length === 0) return routing
+  const names = listed(needy.map(({ peer }) => nameOf(peer)))
+  const lit: Lit = routing.lit === 'fault' || needy[0]?.lit === 'fault' ? 'fault' : 'warn'
+  const look = `${names} ${needy.length === 1 ? 'needs' : 'need'} a look.`
+  return { ...routing, lit, why: [routing.why, look].filter(Boolean).join(' ') }
+}
+
 /** The verdict over all boards. */
 export function judgeBoards(rows: readonly BoardRow[]): Judgement {
   const needy = sortRows(rows.filter(isNeedy))
   const first = needy[0]
+  const asked = rows.filter(({ lit }) => lit === 'busy').length
   if (rows.length === 1 && !first)
     return { lit: 'off', sentence: 'No other board was heard yet.', why: 'Boards announce themselves within seconds.' }
+  if (!first && asked > 0)
+    return {
+      lit: 'busy',
+      sentence: `${many(asked, 'board')} of ${rows.length} ${asked === 1 ? 'is' : 'are'} being asked.`,
+    }
   if (!first)
     return {
       lit: 'ok',
       sentence: rows.length === 1 ? 'The board is well.' : `${whole(rows.length, 'boards')} are well.`,
     }
-  const well = rows.length - needy.length
+  const well = rows.length - needy.length - asked
   const names = listed(needy.map(({ peer }) => nameOf(peer)))
   const lit = first.lit === 'fault' ? 'fault' : 'warn'
   return {

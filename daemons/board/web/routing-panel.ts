@@ -7,6 +7,7 @@ import { useKeys } from '#kit/web/keys.ts'
 import { say } from '#kit/web/lamp.ts'
 import { lazy } from '#kit/web/lazy.ts'
 import { toast } from '#kit/web/toast.ts'
+import type { Peer } from './api.ts'
 import type { Column, Row } from './routing.ts'
 import { muteOn, playOn, refusalOf, stepOn, stopOn } from './routing-calls.ts'
 import { Grid } from './routing-grid.ts'
@@ -21,12 +22,14 @@ export interface RoutingFacts {
   columns: readonly Column[]
   /** Of all, also those a filter hides: an address that two share is shared all the same. */
   all: readonly Column[]
+  /** Every board. */
+  peers: readonly Peer[]
   isGrid: boolean
   again: () => Promise<void>
 }
 
 /** The panel. */
-export function RoutingPanel({ rows, columns, all, isGrid, again }: RoutingFacts): VNode {
+export function RoutingPanel({ rows, columns, all, peers, isGrid, again }: RoutingFacts): VNode {
   const [opened, setOpened] = useState<Opened | null>(null)
   const row = rows.find(({ key }) => key === opened?.row)
   useKeys('Routing', gridKeys())
@@ -59,7 +62,7 @@ export function RoutingPanel({ rows, columns, all, isGrid, again }: RoutingFacts
     stop: (at: Row) => void (at.column !== null && told(at, stopOn(at))),
   }
   return html`<section class="panel routing" aria-label="Routing">${body()}</section>
-    ${opened && row ? html`<${RoutingPop} row=${row} columns=${all} opened=${opened} open=${setOpened} again=${again} key=${`${opened.row} ${opened.column}`} />` : null}`
+    ${opened && row ? html`<${RoutingPop} row=${row} columns=${all} peers=${peers} opened=${opened} open=${setOpened} again=${again} key=${`${opened.row} ${opened.column}`} />` : null}`
 
   function body(): Child {
     if (rows.length === 0 && columns.length === 0)

@@ -11,6 +11,8 @@ import { lamp, say } from '#kit/web/lamp.ts'
 import { count, fixed } from '#kit/web/numbers.ts'
 import { Pop } from '#kit/web/pop.ts'
 import { filterInput, matches } from '#kit/web/tools.ts'
+import type { Peer } from './api.ts'
+import { dismiss, isDismissable } from './dismiss.ts'
 import { pageOf, typePassword } from './far-boards.ts'
 import { brokenLink, type Column, type Row } from './routing.ts'
 import { muteOn, playOn, refusalOf, stepOn, stopOn } from './routing-calls.ts'
@@ -30,24 +32,30 @@ export interface Opened {
 interface PopFacts {
   row: Row
   columns: readonly Column[]
+  peers: readonly Peer[]
   opened: Opened
   open: (opened: Opened | null) => void
   again: () => Promise<void>
 }
 
 /** The popover. */
-export function RoutingPop({ row, columns, opened, open, again }: PopFacts): VNode {
+export function RoutingPop({ row, columns, peers, opened, open, again }: PopFacts): VNode {
   const at = columns.find(({ key }) => key === opened.column)
   const isRouted = row.column !== null && (opened.column === null || opened.column === row.column)
   const isLocked = row.isLocked || opened.isLocked === true
   const page = row.peer.self ? null : pageOf(row.peer)
   const close = (): void => open(null)
+  async function letGo(): Promise<void> {
+    close()
+    await dismiss(row.peer, peers)
+    await again()
+  }
   const run = (act: () => Promise<void>, isOver = false): void => void attempt(row, opened, { act, open, isOver })
   const refused = opened.refused
     ? html`<p class="refusal" role="alert" data-s="fault">${lamp('fault')}<span>${at ? `${at.name} to ${row.name}: ` : ''}${opened.refused}</span></p>`
     : null
   return html`<${Pop} title=${titleOf(row)} close=${close} anchor=${() => anchorOf(opened)}>
-    <p>${isRouted ? (brokenLink(row.sound?.checks ?? [])?.text ?? row.why) : row.why}</p>${refused}
+    <p>${isRouted && !row.isGone ? (brokenLink(row.sound?.checks ?? [])?.text ?? row.why) : row.why}</p>${refused}
     ${
       isLocked
         ? html`<${Password} row=${row} done=${async () => {
@@ -56,10 +64,11 @@ export function RoutingPop({ row, columns, opened, open, again }: PopFacts): VNo
           }} />`
         : null
     }
-    ${isRouted && row.sound ? chain(linksFor(row, columns), true) : null}
+    ${isRouted && row.sound && !row.isGone ? chain(linksFor(row, columns), true) : null}
     ${isLocked || row.isGone ? null : loudness(row, run)}
     ${opened.column === null && !isLocked && !row.isGone ? html`<${Sources} row=${row} columns=${columns} play=${(column: Column) => run(() => playOn(row, column, columns), true)} />` : null}
     <div class="acts">${isRouted && !row.isGone && !isLocked ? html`<${Act} run=${() => run(() => stopOn(row), true)}>Stop</${Act}>` : null}
+      ${isDismissable(row.peer) ? html`<${Act} run=${() => void letGo()}>Dismiss</${Act}>` : null}
       ${page ? html`<a class="btn" href=${page}>Open ${row.name}</a>` : null}</div></${Pop}>`
 }
 

@@ -3,9 +3,9 @@ import type { Judgement, Lit } from '#kit/web/lamp.ts'
 import { age, count, listed, sinceText } from '#kit/web/numbers.ts'
 import { matches } from '#kit/web/tools.ts'
 import type { Peer } from './api.ts'
-import { type FarBoard, lastOf } from './far-boards.ts'
+import { type FarBoard, isThere, keyOf, lastOf } from './far-boards.ts'
 import type { FarDecoder, FarEncoder, FarSound } from './far-sound.ts'
-import { nameOf, type When } from './matrix.ts'
+import { AWAITED, nameOf, type When } from './matrix.ts'
 import type { Check } from './sound.ts'
 import { groupText } from './sound-words.ts'
 
@@ -78,13 +78,13 @@ export function columnsOf({ peers, boards, own }: Seen): Column[] {
 const NO_BOARD = { peer: null, source: null, channels: null, isGone: false, rmsDb: null, isTold: false }
 
 function columnOf(peer: Peer, boards: ReadonlyMap<string, FarBoard>, own: FarSound | null): Column {
-  const board = boards.get(peer.url)
+  const board = boards.get(keyOf(peer))
   const sound = peer.self ? own : lastOf(board)?.sound
   const told: FarEncoder | undefined = sound?.kind === 'encoder' ? sound : undefined
-  const isGone = !peer.self && (peer.state === 'unreachable' || board?.state === 'silent')
+  const isGone = isAway(peer, board)
   const stream = told?.stream ?? announcedOf(peer.stream)
   return {
-    key: peer.url,
+    key: keyOf(peer),
     peer,
     name: told?.stream.name || nameOf(peer),
     mcast: stream.mcast,
@@ -98,6 +98,12 @@ function columnOf(peer: Peer, boards: ReadonlyMap<string, FarBoard>, own: FarSou
   }
 }
 
+/** Not there, for this board or for this browser; one that is awaited is not known to be. */
+function isAway(peer: Peer, board: FarBoard | undefined): boolean {
+  if (peer.self || peer.state === 'awaited') return false
+  return !isThere(peer) || board?.state === 'silent'
+}
+
 /** `239.69.1.2:5004`, as mDNS has it. */
 function announcedOf(stream: string | null): { mcast: string; port: number } {
   const [mcast = '', port = '0'] = (stream ?? '').split(':')
@@ -109,7 +115,7 @@ function isSame(one: { mcast: string; port: number }, other: { mcast: string; po
 }
 
 function decoderOf(peer: Peer, boards: ReadonlyMap<string, FarBoard>, own: FarSound | null): FarDecoder | null {
-  const sound = peer.self ? own : lastOf(boards.get(peer.url))?.sound
+  const sound = peer.self ? own : lastOf(boards.get(keyOf(peer)))?.sound
   return sound?.kind === 'decoder' ? sound : null
 }
 
@@ -122,18 +128,18 @@ export function rowsOf(seen: Seen, columns: readonly Column[]): Row[] {
 }
 
 function rowOf(peer: Peer, { boards, own, when }: Seen, columns: readonly Column[]): Row {
-  const board = boards.get(peer.url)
+  const board = boards.get(keyOf(peer))
   const sound = decoderOf(peer, boards, own)
   const column = sound ? columnFor(sound, columns) : undefined
   const source = column?.name ?? ''
-  const row = { key: peer.url, peer, name: nameOf(peer), sound, column: column?.key ?? null, source }
+  const row = { key: keyOf(peer), peer, name: nameOf(peer), sound, column: column?.key ?? null, source }
   const said = (lit: Lit, why: string, more: Partial<Row> = {}): Row => ({
     ...row,
     ...{ lit, why, isLocked: false, isGone: false, isSilent: false },
     ...more,
   })
-  if (!peer.self && (peer.state === 'unreachable' || board?.state === 'silent'))
-    return said('gone', goneText(peer, board, when), { isGone: true })
+  if (peer.state === 'awaited') return said('busy', AWAITED)
+  if (isAway(peer, board)) return said('gone', goneText(peer, board, when), { isGone: true })
   if (board?.state === 'locked') return said('warn', board.text, { isLocked: true, column: null, sound: null })
   if (!peer.self && !board) return said('busy', 'Being asked what it plays.')
   if (!sound) return said('off', lastOf(board)?.text ?? 'It says nothing of what it plays.')
@@ -143,16 +149,19 @@ function rowOf(peer: Peer, { boards, own, when }: Seen, columns: readonly Column
 
 /** The stream of a route: of those that share its address the one that is played. */
 function columnFor({ route, sender }: FarDecoder, columns: readonly Column[]): Column | undefined {
-  const same = route.mcast === '' ? [] : columns.filter((column) => isSame(column, route))
+  const all = route.mcast === '' ? [] : columns.filter((column) => isSame(column, route))
+  // One that took the place of a board that is gone may have its address too.
+  const same = all.toSorted((one, other) => Number(one.isGone) - Number(other.isGone))
   return same.find(({ source }) => source !== null && source === (route.source ?? sender)) ?? same[0]
 }
 
 function goneText(
-  { last_answer_at: answeredAt, last_heard_at: heardAt }: Peer,
+  { last_answer_at: answeredAt, last_heard_at: heardAt, state }: Peer,
   board: FarBoard | undefined,
   when: When,
 ): string {
-  const at = Math.max(answeredAt ?? 0, heardAt ?? 0)
+  // Of one that is absent only its own answers count: anybody can announce it.
+  const at = Math.max(answeredAt ?? 0, state === 'absent' ? 0 : (heardAt ?? 0))
   if (board?.state === 'silent' && !board.last && at > when.nowMs - 60_000) return 'It does not answer this browser.'
   return at === 0
     ? 'It does not answer.'
@@ -209,12 +218,15 @@ export function filtered(
 
 /** The verdict: what is silent and should not be, before anything else. */
 export function judgeRouting(rows: readonly Row[]): Judgement {
-  const routed = rows.filter(({ sound, lit }) => sound !== null && sound.route.mcast !== '' && lit !== 'gone')
+  const routed = rows.filter(({ sound }) => sound !== null && sound.route.mcast !== '')
+  const playing = routed.filter(({ lit }) => lit === 'ok' || lit === 'warn').length
   const silent = rows.filter(({ isSilent }) => isSilent)
   const gone = rows.filter(({ isGone }) => isGone)
   const worn = rows.filter(({ lit, isLocked }) => lit === 'warn' && !isLocked)
   const locked = rows.filter(({ isLocked }) => isLocked)
   const muted = rows.filter(({ lit }) => lit === 'mute')
+  const hushed = routed.filter(({ lit }) => lit === 'off')
+  const unsure = rows.filter(({ lit }) => lit === 'busy')
   const be = (some: readonly Row[], one: string, more: string, text: string): string =>
     some.length === 0 ? '' : `${namesOf(some)} ${some.length === 1 ? one : more} ${text}.`
   const more = [
@@ -222,22 +234,23 @@ export function judgeRouting(rows: readonly Row[]): Judgement {
     be(locked, 'asks', 'ask', 'for another password'),
     be(worn, 'needs', 'need', 'a look'),
     be(muted, 'is', 'are', 'muted'),
+    be(hushed, 'gets', 'get', 'nothing but silence'),
+    be(unsure, 'is', 'are', 'being asked'),
   ]
-  const playing = routed.length - silent.length - muted.length
   const all =
     routed.length === 0
       ? 'No decoder is routed to a stream.'
       : `${count(playing)} of ${count(routed.length)} routed ${routed.length === 1 ? 'decoder plays' : 'decoders play'}.`
-  const lit: Lit =
-    silent.length > 0
-      ? 'fault'
-      : gone.length + locked.length + worn.length > 0
-        ? 'warn'
-        : routed.length > 0
-          ? 'ok'
-          : 'off'
+  function lit(): Lit {
+    if (silent.length > 0) return 'fault'
+    if (gone.length + locked.length + worn.length > 0) return 'warn'
+    if (unsure.length > 0) return 'busy'
+    if (playing > 0 || routed.length === 0) return playing > 0 ? 'ok' : 'off'
+    // Nothing plays, and that is somebody's wish.
+    return muted.length > 0 ? 'mute' : 'off'
+  }
   return {
-    lit,
+    lit: lit(),
     sentence: [all, be(silent, 'is', 'are', 'silent')].filter(Boolean).join(' '),
     why: more.filter(Boolean).join(' '),
   }

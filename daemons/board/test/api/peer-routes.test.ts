@@ -1,5 +1,6 @@
 /** Tests of api/peer-routes.ts and api/peer-metrics.ts. */
 import t from 'tap'
+import { Fault } from '#kit/fault.ts'
 import { createMetrics } from '#kit/http/metrics.ts'
 import { measurePeers } from '../../api/peer-metrics.ts'
 import { peerRoutes } from '../../api/peer-routes.ts'
@@ -20,9 +21,24 @@ const found: FoundPeer = {
   ...{ state: 'unreachable', heardAt: 2000, answeredAt: 1000 },
 }
 
+function routesOf(own: Partial<Record<keyof typeof self, string>>, list: FoundPeer[]) {
+  const recorded: unknown[][] = []
+  const [listing, dismissing] = peerRoutes({
+    self: () => ({ ...self, ...own }) as typeof self,
+    table: {
+      list: () => list,
+      dismiss(id) {
+        if (id !== found.id) throw new Fault('unknown_peer', `no board ${id}`)
+        return found
+      },
+    },
+    recorder: { changed: async (_asker, ...said) => void recorded.push(said) },
+  })
+  return { listing, dismissing, recorded }
+}
+
 function answer(own: Partial<Record<keyof typeof self, string>> = {}, list: FoundPeer[] = [found]): unknown {
-  const [route] = peerRoutes({ self: () => ({ ...self, ...own }) as typeof self, list: () => list })
-  return route?.handle({} as never)
+  return routesOf(own, list).listing?.handle({} as never)
 }
 
 t.test('B.peers this board is first, then every other board found', async (t) => {
@@ -30,12 +46,12 @@ t.test('B.peers this board is first, then every other board found', async (t) =>
     {
       ...{ hostname: 'lobby', IP: '10.0.0.1', ip: '10.0.0.1', role: 'serial', name: 'Lobby', stream: null, port: 80 },
       ...{ url: 'http://10.0.0.1', path: '/', version: '1.0.0' },
-      ...{ self: true, state: 'here', last_heard_at: null, last_answer_at: null },
+      ...{ id: null, self: true, state: 'here', last_heard_at: null, last_answer_at: null },
     },
     {
       ...{ hostname: 'hall', IP: '10.0.0.2', ip: '10.0.0.2', role: 'encoder', name: 'Hall', port: 8080 },
       ...{ stream: '239.69.1.2:5004', url: 'http://10.0.0.2:8080', path: '/', version: null },
-      ...{ self: false, state: 'unreachable', last_heard_at: 2000, last_answer_at: 1000 },
+      ...{ id: found.id, self: false, state: 'unreachable', last_heard_at: 2000, last_answer_at: 1000 },
     },
   ])
 })
@@ -52,9 +68,17 @@ t.test('a board without an address gives its name, one with IPv6 alone its brack
   ])
 })
 
+t.test('a board that is dismissed by its id is let go of, and the journal says by whom', async (t) => {
+  const { dismissing, recorded } = routesOf({}, [found])
+  t.same(await dismissing?.handle({ body: { id: found.id } } as never), { dismissed: found.id })
+  t.same(recorded, [['board dismissed', 'Hall', { address: '10.0.0.2', last_answer_at: 1000 }]])
+  await t.rejects(Promise.resolve(dismissing?.handle({ body: { id: 'x' } } as never)), { code: 'unknown_peer' })
+  t.equal(recorded.length, 1)
+})
+
 t.test('what was found and left out is measured', async (t) => {
   const metrics = createMetrics({ process: false })
-  const counts = { states: { new: 1, alive: 2, unreachable: 3 }, refused: 4, unanswered: 5 }
+  const counts = { states: { new: 1, awaited: 0, alive: 2, unreachable: 3, absent: 7 }, refused: 4, unanswered: 5 }
   const mdns = { refused: { malformed: 6, stranger: 7, flood: 8 }, broken: 9, links: 10 }
   measurePeers(
     metrics,
@@ -64,6 +88,7 @@ t.test('what was found and left out is measured', async (t) => {
   const text = await metrics.text()
   for (const line of [
     'plantroom_peers{state="alive"} 2',
+    'plantroom_peers{state="absent"} 7',
     'plantroom_peers_refused_total 4',
     'plantroom_peer_polls_unanswered_total 5',
     'plantroom_mdns_refused_total{why="flood"} 8',

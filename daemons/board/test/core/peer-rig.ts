@@ -1,6 +1,7 @@
 /** Boards that were announced and answer, or not, for tests of the table of peers. */
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import type { HeardService } from '#kit/net/mdns/heard-service.ts'
+import type { KeptPeer } from '../../core/peer.ts'
 import type { PeerLimits } from '../../core/peer-keys.ts'
 import { PeerTable } from '../../core/peer-table.ts'
 import type { PeerPlace } from '../../core/ports.ts'
@@ -13,7 +14,10 @@ export const LIMITS: PeerLimits = {
   doubt_ms: 4000,
   lost_ms: 10_000,
   unreachable_ms: 600_000,
+  absent_poll_ms: 30_000,
+  save_ms: 600_000,
   max: 256,
+  absent_max: 128,
   per_sender: 16,
 }
 
@@ -37,8 +41,11 @@ export function heard(
   }
 }
 
-/** A table on a clock that stands still, and who answers where. */
-export function peerRig(limits: Partial<PeerLimits> = {}) {
+/**
+ * A table on a clock that stands still, and who answers where.
+ * @param kept boards known from before
+ */
+export function peerRig(limits: Partial<PeerLimits> = {}, kept: readonly KeptPeer[] = []) {
   const clock: FakeClock = fakeClock()
   /** `address:port` to the id of the board there. */
   const answers = new Map<string, string>()
@@ -70,14 +77,14 @@ export function peerRig(limits: Partial<PeerLimits> = {}) {
     },
     onChange: () => void changes++,
   })
-  table.start()
+  table.start(kept)
 
   /** The board is there, and says so. */
   function appear(service: HeardService): void {
     answers.set(`${service.reach[0]}:${service.port}`, service.id)
     table.hear(service)
   }
-  const names = () => table.list().map(({ name }) => name)
+  const inState = (isAbsent: boolean) => table.list().filter(({ state }) => (state === 'absent') === isAbsent)
   return {
     table,
     clock,
@@ -86,7 +93,10 @@ export function peerRig(limits: Partial<PeerLimits> = {}) {
     asked,
     under,
     appear,
-    names,
+    /** Of boards that are there, or may be. */
+    names: () => inState(false).map(({ name }) => name),
+    /** Of those that were there once. */
+    absent: () => inState(true).map(({ name }) => name),
     networkAsked: () => networkAsked,
     changes: () => changes,
   }

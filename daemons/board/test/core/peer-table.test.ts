@@ -23,12 +23,12 @@ t.test('B.peers a gateway is no board, and what answers for nobody is none', asy
   table.hear(heard(4))
   await clock.run(10_000)
   t.same(names(), [])
-  t.same(table.counts().states, { new: 0, alive: 0, unreachable: 0 })
+  t.same(table.counts().states, { new: 0, awaited: 0, alive: 0, unreachable: 0, absent: 0 })
 })
 
-t.test('B.peers a board that is switched off is gone within 15 s', async (t) => {
+t.test('B.peers a board that is switched off is told to be absent within 15 s', async (t) => {
   for (const afterMs of [0, 700, 1500, 2900]) {
-    const { answers, appear, clock, names, networkAsked, table } = peerRig()
+    const { absent, answers, appear, clock, names, networkAsked, table } = peerRig()
     appear(heard(2))
     await clock.run(20_000 + afterMs)
     t.equal(table.counts().unanswered, 0)
@@ -36,6 +36,7 @@ t.test('B.peers a board that is switched off is gone within 15 s', async (t) => 
     await clock.run(15_000)
     t.ok(table.counts().unanswered > 0)
     t.same(names(), [], `off ${afterMs} ms later`)
+    t.same(absent(), ['Board 2'])
     t.ok(networkAsked() > 0, 'the network was asked for it')
   }
 })
@@ -59,10 +60,10 @@ t.test('B.peers a board that is announced and does not answer stays as unreachab
   )
   answers.clear()
   await clock.run(70_000)
-  t.same(table.list(), [])
+  t.match(table.list(), [{ state: 'absent' }])
 })
 
-t.test('an unreachable board that is announced no more is gone within 15 s', async (t) => {
+t.test('an unreachable board that is announced no more is absent within 15 s', async (t) => {
   const { announced, answers, appear, clock, names } = peerRig()
   appear(heard(2))
   await clock.run(5000)
@@ -75,7 +76,7 @@ t.test('an unreachable board that is announced no more is gone within 15 s', asy
   t.same(names(), [])
 })
 
-t.test('B.peers a board that dies just after it did not answer once is gone within 15 s', async (t) => {
+t.test('B.peers a board that dies just after it did not answer once is absent within 15 s', async (t) => {
   for (let aliveMs = 0; aliveMs <= 5000; aliveMs += 250) {
     const { announced, answers, appear, clock, names } = peerRig()
     appear(heard(2))
@@ -173,7 +174,7 @@ t.test('whoever says something in the name of a board changes nothing of it, nor
   }
 })
 
-t.test('a board that takes leave is asked, and gone when it does not answer', async (t) => {
+t.test('a board that takes leave is asked, and absent when it does not answer', async (t) => {
   const { answers, appear, clock, names, table } = peerRig({ poll_ms: 60_000 })
   appear(heard(2))
   await clock.run(5000)

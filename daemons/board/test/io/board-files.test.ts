@@ -5,6 +5,7 @@ import { silentLog } from '#kit/log.ts'
 import { firstSettings } from '../../core/board-settings.ts'
 import { untouchedNetwork } from '../../core/network-record.ts'
 import { createBoardFiles } from '../../io/board-files.ts'
+import { heard, peerRig } from '../core/peer-rig.ts'
 
 t.test('a board that was just flashed has no files, and what it saves is there for the next start', async (t) => {
   const folder = t.testdir()
@@ -15,14 +16,21 @@ t.test('a board that was just flashed has no files, and what it saves is there f
   const settings = { settings: firstSettings({ role: 'usbip', hostname: 'b', mcast: '' }), saves: 2 }
   const start = { bootId: 'one', startedAt: 1, reason: 'first', intent: 'ota', isStopped: true } as const
   const address = { ip: '10.0.0.1', prefix: 8, gw: '10.0.0.2' }
+  const { table, appear, clock } = peerRig()
+  for (const host of [2, 3]) appear(heard(host))
+  await clock.run(1000)
+  const boards = table.kept()
   const network = { ...untouchedNetwork, state: 'unconfirmed', address, deadlineMs: 12.5 } as const
   await files.settings.save(settings)
   await files.starts.save(start)
   await files.network.save(network)
+  t.same(await files.peers.load(), [])
+  await files.peers.save(boards)
   const again = createBoardFiles(folder, silentLog)
   t.same(await again.settings.load(), settings)
   t.same(await again.starts.load(), start)
   t.same(await again.network.load(), network)
+  t.same(await again.peers.load(), boards)
 })
 
 t.test('a torn file is set aside for the one before', async (t) => {

@@ -10,6 +10,7 @@ import {
   farBoards,
   lastOf,
   pageOf,
+  rememberBoards,
   takeSound,
   typePassword,
   verdictOf,
@@ -174,3 +175,28 @@ t.test('a board that did not answer for a while answers the hand', async (t) => 
   takeSound(peer, (sound) => ({ ...sound, playing: false }) as FarSound)
   t.match(farBoards.value.get(url), { state: 'told', sound: { playing: false } })
 })
+
+t.test(
+  'what a board plays is remembered over a reload of the page, and shown where the board is gone alone',
+  async (t) => {
+    const kept = new Map<string, string>()
+    const storage = {
+      getItem: (key: string) => kept.get(key) ?? null,
+      setItem: (key: string, text: string) => kept.set(key, text),
+    }
+    t.intercept(globalThis, 'localStorage', { value: storage })
+    const url = await board(t, (_request, response) => response.end(JSON.stringify({ decoder: fakeDecoder() })))
+    const peer = fakePeer('roof', { id: 'board-roof', url })
+    await askBoards([peer], null)
+    rememberBoards()
+    farBoards.value = new Map()
+    await askBoards([{ ...peer, state: 'absent' }], null)
+    const { route } = fakeDecoder()
+    t.match(farBoards.value.get('board-roof'), {
+      state: 'silent',
+      last: { sound: { kind: 'decoder', route: { mcast: route.mcast, port: route.port }, checks: [], volume: null } },
+    })
+    t.equal(kept.size, 1)
+    t.notMatch([...kept.values()][0], /Basic|password/)
+  },
+)

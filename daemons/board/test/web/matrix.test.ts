@@ -1,6 +1,7 @@
 /** Tests of the boards of the matrix: how each one is, in which order, and the sentence over all. */
 import t from 'tap'
-import { chosenRows, judgeBoards, rowOf, sortRows } from '../../web/matrix.ts'
+import { isDismissable } from '../../web/dismiss.ts'
+import { chosenRows, judgeBoards, rowOf, sortRows, withBoards } from '../../web/matrix.ts'
 import { fakePeer } from '../fake-states.ts'
 
 const when = { nowMs: Date.UTC(2031, 2, 9, 14, 0, 0), zone: 'UTC' }
@@ -30,6 +31,25 @@ t.test('a board says of itself how it is; a board that does not answer says when
   const never = { ...gone, last_answer_at: null }
   t.equal(rowOf(fakePeer('b', never), undefined, own, when).text, 'It does not answer.')
 })
+
+t.test(
+  'a board that is gone says since when by its own last answer, one that is awaited that it is asked',
+  async (t) => {
+    const at = { last_answer_at: when.nowMs - 1_200_000, last_heard_at: when.nowMs }
+    const gone = rowOf(fakePeer('b', { id: 'b', state: 'absent', ...at }), undefined, own, when)
+    t.match(gone, {
+      lit: 'gone',
+      text: 'Gone since 13:40, 20\u202fmin. It stays listed until it answers or is dismissed.',
+    })
+    t.match(rowOf(fakePeer('b', { id: 'b', state: 'awaited', ...at }), undefined, own, when), { lit: 'busy' })
+    t.same(
+      (['here', 'alive', 'awaited', 'unreachable', 'absent'] as const).filter((state) =>
+        isDismissable(fakePeer('b', { id: 'b', state })),
+      ),
+      ['unreachable', 'absent'],
+    )
+  },
+)
 
 t.test('what needs somebody stands on top, this board first among the others', async (t) => {
   const row = (name: string, lit: string, self = false) => rowOf(fakePeer(name, { self }), { ...told, lit }, own, when)
@@ -61,9 +81,22 @@ t.test('the verdict names who needs a look', async (t) => {
   t.match(judgeBoards([self]), { lit: 'off', sentence: 'No other board was heard yet.' })
   t.match(judgeBoards([self, well]), { lit: 'ok', sentence: 'Both boards are well.' })
   t.match(judgeBoards([self, well, silent]), { lit: 'warn', sentence: '2 of 3 boards are well. roof needs a look.' })
+  const asked = rowOf(fakePeer('c'), undefined, own, when)
+  t.match(judgeBoards([self, asked]), { lit: 'busy', sentence: '1 board of 2 is being asked.' })
+  t.match(judgeBoards([self, asked, silent]), { lit: 'warn', sentence: '1 of 3 boards is well. roof needs a look.' })
   t.match(judgeBoards([self, silent, broken]), {
     lit: 'fault',
     sentence: '1 of 3 boards is well. till and roof need a look.',
     why: 'till: No device.',
   })
+})
+
+t.test('the verdict over sound names boards beside it that need a look, and is no greener than they are', async (t) => {
+  const sound = { lit: 'ok', sentence: '2 of 2 routed decoders play.', why: 'Bar is muted.' } as const
+  const well = rowOf(fakePeer('b'), told, own, when)
+  const gone = rowOf(fakePeer('till', { id: 'b', state: 'absent' }), undefined, own, when)
+  const broken = rowOf(fakePeer('lift'), { ...told, lit: 'fault' }, own, when)
+  t.same(withBoards(sound, [well]), sound)
+  t.match(withBoards(sound, [well, gone]), { lit: 'warn', why: 'Bar is muted. till needs a look.' })
+  t.match(withBoards(sound, [gone, broken]), { lit: 'fault', why: 'Bar is muted. lift and till need a look.' })
 })

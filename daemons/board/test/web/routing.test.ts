@@ -1,7 +1,7 @@
 /** Tests of the matrix as a model: what stands across and down, how each decoder is, and the sentence over all of it. */
 import t from 'tap'
 import type { Peer } from '../../web/api.ts'
-import type { FarBoard, Told } from '../../web/far-boards.ts'
+import { type FarBoard, keyOf, type Told } from '../../web/far-boards.ts'
 import { soundOf } from '../../web/far-sound.ts'
 import {
   columnsOf,
@@ -37,7 +37,7 @@ function decoder(name: string, change: Partial<DecoderState> = {}, mcast = '239.
 }
 
 function seen(...all: readonly [Peer, FarBoard | undefined][]): Seen {
-  const known = all.flatMap(([peer, board]) => (board ? [[peer.url, board] as const] : []))
+  const known = all.flatMap(([peer, board]) => (board ? [[keyOf(peer), board] as const] : []))
   return { peers: all.map(([peer]) => peer), boards: new Map(known), own: null, when }
 }
 
@@ -133,6 +133,51 @@ t.test('the verdict says what is silent and should not be before anything else',
     all.filter(isNeedyRow).map(({ name }) => name),
     ['Bar'],
   )
+})
+
+t.test('no green lamp stands over decoders of which none plays', async (t) => {
+  const from = encoder('a', '239.1.1.1')
+  const check = (name: string, state: string, code: string) => ({
+    checks: [{ name, state, code, text: 'So.' } as never],
+  })
+  const muted = decoder('Corridor', check('volume', 'off', 'muted'))
+  const hushed = decoder('Bar', check('volume', 'warn', 'silence'))
+  const begins = decoder('Gym', check('packets', 'not_judged', ''))
+  const [peer, board] = decoder('Roof')
+  const gone: [Peer, FarBoard] = [
+    { ...peer, id: 'roof', state: 'absent', last_answer_at: when.nowMs - 60_000 },
+    { state: 'silent', atMs: 0, last: board as Told },
+  ]
+  t.match(judgeRouting(rows(from, muted)), { lit: 'mute', sentence: '0 of 1 routed decoder plays.' })
+  t.match(judgeRouting(rows(from, hushed)), { lit: 'off', why: 'Bar gets nothing but silence.' })
+  t.match(judgeRouting(rows(from, begins)), { lit: 'busy', sentence: '0 of 1 routed decoder plays.' })
+  t.match(judgeRouting(rows(from, gone)), { lit: 'warn', sentence: '0 of 1 routed decoder plays.' })
+  t.match(judgeRouting(rows(from, gone, decoder('x'))), {
+    lit: 'warn',
+    sentence: '1 of 2 routed decoders play.',
+    why: 'Roof cannot be reached.',
+  })
+})
+
+t.test('a board that took the place of one that is gone, its address too, is another one', async (t) => {
+  const [peer, board] = encoder('old', '239.1.1.1', { id: 'old', url: 'http://10.0.0.2', ip: '10.0.0.2' })
+  const [again, told] = encoder('new', '239.1.1.1', { id: 'new', url: 'http://10.0.0.2', ip: '10.0.0.2' })
+  const [down, plays] = decoder('x', { sender: '10.0.0.2' })
+  const peers = [{ ...peer, state: 'absent' as const }, again, down]
+  const boards = new Map([
+    ['old', { state: 'silent', atMs: 0, last: board as Told } as const],
+    ['new', told],
+    [down.url, plays],
+  ])
+  const columns = columnsOf({ peers, boards, own: null, when })
+  t.same(
+    columns.map(({ key, isGone }) => [key, isGone]),
+    [
+      ['new', false],
+      ['old', true],
+    ],
+  )
+  t.equal(rowsOf({ peers, boards, own: null, when }, columns)[0]?.column, 'new')
 })
 
 t.test('a filter finds decoders and streams, and hides what it does not find where it finds something', async (t) => {
