@@ -1,7 +1,10 @@
 /** The board put together: the only file that knows both io/ and api/. */
 import { join } from 'node:path'
-import { createPasswords, type Passwords } from '#kit/auth/password.ts'
+import { openHomes } from '#kit/auth/homes.ts'
+import { hashPassword } from '#kit/auth/password.ts'
+import { createSignInLimiter, type SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import { parseListen } from '#kit/config/listen.ts'
+import { loginBounds } from '#kit/config/login-keys.ts'
 import { journalRoutes } from '#kit/http/journal-routes.ts'
 import { createMetrics } from '#kit/http/metrics.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
@@ -69,7 +72,7 @@ interface Common {
   facts: FactsBook
   records: Records
   password: AdminPassword
-  passwords: Passwords
+  limiter: SignInLimiter
   ota: Ota
 }
 
@@ -151,12 +154,13 @@ async function furnish(context: Context, { onChange, restartSelf }: Calls): Prom
   })
   const records = openRecords(context)
   parts.add({ name: 'journal', start: () => {}, stop: () => records.close() })
-  const { password_workers: workers, password_queue: queue } = config.http
-  const passwords = createPasswords({ workers, queue })
-  const password = await openPassword({ stateFolder, log, clock, hash: passwords.hash })
+  const homes = await openHomes({ folder: stateFolder, clock, log, most: config.http.login_homes })
+  const limiter = createSignInLimiter({ clock, homes, bounds: loginBounds(config.http) })
+  const hash = (text: string) => limiter.within(() => hashPassword(text))
+  const password = await openPassword({ stateFolder, log, clock, hash })
   const facts = factsOf(context)
   const identify = identifyOf(context, helper, onChange)
-  return { files, starts, settings, helper, machine, identify, facts, records, password, passwords, ota }
+  return { files, starts, settings, helper, machine, identify, facts, records, password, limiter, ota }
 }
 
 /** What the board has before anybody has set it up. */

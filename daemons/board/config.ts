@@ -1,7 +1,8 @@
 /** Every key of board.toml: type, default, range, unit and meaning. */
 import { type Static, Type } from 'typebox'
-import { httpTable, passwordKeys, tablesOf } from '#kit/config/common.ts'
+import { httpTable, tablesOf } from '#kit/config/common.ts'
 import { journalTable } from '#kit/config/journal.ts'
+import { loginKeys } from '#kit/config/login-keys.ts'
 import { httpKeys } from './core/http-keys.ts'
 import { otaKeys } from './core/ota-keys.ts'
 import { peerKeys } from './core/peer-keys.ts'
@@ -14,6 +15,9 @@ import { roleNames } from './wire/role-name.ts'
 
 /** The port the board listens on unless told otherwise. */
 export const DEFAULT_PORT = 80
+
+/** From the tenth wrong password on answers come late, by two seconds at most. */
+const LOGIN = { freeTries: 10, waitMaxMs: [2000, 1, 2000] } as const
 
 const board = Type.Object(
   {
@@ -124,7 +128,7 @@ export const config = Type.Object(
     streams: streamKeys,
     peers: peerKeys,
     journal: journalTable(),
-    ...tablesOf(httpTable(DEFAULT_PORT, { ...passwordKeys(), ...httpKeys })),
+    ...tablesOf(httpTable(DEFAULT_PORT, { ...loginKeys(LOGIN), ...httpKeys })),
   },
   { additionalProperties: false },
 )

@@ -39,7 +39,7 @@ export async function assemble(context: AssembleContext<ControllerConfig>): Prom
   parts.add({ name: 'audit', start: () => audit.start(), stop: () => audit.stop() })
   parts.add({ name: 'journal', start: () => {}, stop: () => house.records.close() })
   parts.add({ name: 'site', start: () => {}, stop: () => site.close() })
-  const server = serverOf(house, openRules(house), metrics)
+  const server = serverOf(house, await openRules(house), metrics)
   parts.add({ name: 'http', start: async () => void (await server.listen()), stop: () => server.close() })
   parts.add({ name: 'first account', start: () => tellWithoutAccounts(house), stop: () => {} })
   parts.add({ name: 'heap', start: () => boundHeapGrowth(HEAP_GROWTH_PERCENT), stop: () => {} })

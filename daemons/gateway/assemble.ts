@@ -111,7 +111,7 @@ export async function assemble(context: Context): Promise<Assembled> {
 async function furnish(context: Context, files: StateFiles): Promise<House> {
   const { clock, config, log } = context
   const limits = { users: config.users.max, keys: config.keys.max, keySaveMs: config.keys.save_ms }
-  const people = await openPeople({ clock, log, http: config.http, limits }, files)
+  const people = await openPeople({ clock, log, stateFolder: context.stateFolder, http: config.http, limits }, files)
   const hub = createEventHub(clock, { history: config.ports.history, historyBytes: config.ports.history_bytes })
   const identity = createIdentity(await files.identity.load(), (record) => files.identity.save(record))
   const delivery = deliveryOf(context)

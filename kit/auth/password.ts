@@ -1,4 +1,4 @@
-/** Passwords: kept as argon2id, computed off the main thread, few at a time. */
+/** Passwords: kept as argon2id, computed off the main thread. How many at once is for kit/auth/sign-in-limiter.ts to say. */
 import { type Argon2Parameters, argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { Fault } from '#kit/fault.ts'
@@ -42,44 +42,6 @@ export async function verifyPassword(text: string, stored: string | undefined): 
   const { cost, salt, hash } = parsePhc(stored ?? DECOY)
   const found = await derive('argon2id', { message: messageOf(text), nonce: salt, tagLength: hash.length, ...cost })
   return timingSafeEqual(found, hash) && stored !== undefined
-}
-
-/** Hashing with a bound on how much of the machine strangers may use for it. */
-export interface Passwords {
-  /** @throws Fault `busy` */
-  hash(text: string): Promise<string>
-  /** As `verifyPassword`. @throws Fault `busy`, `bad_password_hash` */
-  verify(text: string, stored: string | undefined): Promise<boolean>
-}
-
-/**
- * @param by `workers` computed at once, `queue` waiting behind them (config `http.password_workers`, `http.password_queue`)
- */
-export function createPasswords(by: { workers: number; queue: number }): Passwords {
-  let running = 0
-  const waiting: (() => void)[] = []
-
-  async function bounded<Result>(run: () => Promise<Result>): Promise<Result> {
-    if (running < by.workers) running++
-    else {
-      if (waiting.length >= by.queue)
-        throw new Fault('busy', `${waiting.length} logins are waiting already`, { details: { retryAfterMs: 1000 } })
-      await new Promise<void>((resolve) => waiting.push(resolve))
-    }
-    try {
-      return await run()
-    } finally {
-      const next = waiting.shift()
-      // The place passes on directly, so that nobody slips in between.
-      if (next) next()
-      else running--
-    }
-  }
-
-  return {
-    hash: (text) => bounded(() => hashPassword(text)),
-    verify: (text, stored) => bounded(() => verifyPassword(text, stored)),
-  }
 }
 
 /** The same letters typed on another keyboard may be composed otherwise. @source RFC 8265, 4.2.2 */

@@ -3,6 +3,7 @@ import { type Static, type TObject, type TProperties, type TSchema, Type } from 
 import { Fault } from '#kit/fault.ts'
 import { parseNetwork } from '../net/address.ts'
 import { parseListen } from './listen.ts'
+import { loginKeys } from './login-keys.ts'
 import { mdnsTable } from './mdns-table.ts'
 
 /**
@@ -166,27 +167,10 @@ function socketKeys() {
   }
 }
 
-/** Of every daemon that keeps passwords. */
-export function passwordKeys() {
-  return {
-    password_workers: count(2, 1, 16, 'passwords hashed at once; each takes a core and 64 MiB at most'),
-    password_queue: count(32, 1, 1024, 'logins that wait for a password worker; further ones are answered 503'),
-  }
-}
-
 function tokenLoginKeys() {
   return {
-    ...passwordKeys(),
+    ...loginKeys({ freeTries: 5, waitMaxMs: [5000, 1000, 86_400_000] }),
     max_tokens: count(1024, 1, 65_536, 'login tokens alive at once; the oldest is dropped'),
-    login_free_tries: count(5, 1, 100, 'wrong logins per address and per account before answers slow down'),
-    login_wait_ms: milliseconds(
-      1000,
-      1,
-      60_000,
-      'first wait after too many wrong logins; doubles with each further one',
-    ),
-    login_wait_max_ms: milliseconds(300_000, 1000, 86_400_000, 'longest wait after wrong logins'),
-    login_table: count(4096, 16, 1_048_576, 'addresses and accounts with wrong logins that are remembered'),
   }
 }
 

@@ -42,7 +42,7 @@ function addRoute(app: FastifyInstance, by: RouteOptions, { route, ...needs }: R
     url: route.path,
     bodyLimit: Math.max(by.config.body_bytes, route.bodyBytes ?? 0),
     // Before the body is read: who may not call a route does not get to send it 64 KiB.
-    onRequest: async (request) => {
+    onRequest: async (request, reply) => {
       const { headers } = request
       if (route.ownHostOnly && !isOwnHost(headers.host, hostname(), by.config.hosts))
         throw new Fault(
@@ -50,7 +50,7 @@ function addRoute(app: FastifyInstance, by: RouteOptions, { route, ...needs }: R
           `this is done under the box's address or its name, ${hostname()}; other names go into http.hosts`,
         )
       const { ticket } = request.query as Record<string, unknown>
-      const claim = { who: route.who, headers, place: placeOf(route, request) }
+      const claim = { who: route.who, headers, place: placeOf(route, request), response: reply.raw }
       const takesTicket = route.ticket === true && typeof ticket === 'string'
       recognized.set(request, await recognize(by, takesTicket ? { ...claim, ticket } : claim))
       if (route.upload) needs.bodies.exempt(request.raw)
@@ -88,7 +88,7 @@ const NOBODY: Recognized = { caller: undefined, token: undefined }
 export function refuseOtherMethods(
   app: FastifyInstance,
   routes: readonly { method: string; path: string }[],
-  checkUnrouted: (request: FastifyRequest) => Promise<unknown>,
+  checkUnrouted: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>,
 ): void {
   const byPath = Map.groupBy(routes, (route) => route.path)
   for (const [url, those] of byPath) {
@@ -100,7 +100,7 @@ export function refuseOtherMethods(
       url,
       // No Access-Control headers: pages of other sites get nothing here.
       onRequest: async (request, reply) => {
-        await checkUnrouted(request)
+        await checkUnrouted(request, reply)
         return refuseMethod(request, reply, allow)
       },
       handler: () => undefined,

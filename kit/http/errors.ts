@@ -30,6 +30,7 @@ export const KIT_STATUS: Readonly<Record<string, number>> = {
   upgrade_required: 426,
   slow_down: 429,
   head_too_large: 431,
+  client_gone: 499,
   unknown_method: 501,
   busy: 503,
   too_many_sockets: 503,

@@ -6,6 +6,7 @@ import type { Clock } from '#kit/clock.ts'
 import { plainAddress } from '../net/address.ts'
 import { type Checked, createCheck, fieldsFault } from './check.ts'
 import type { Dialect } from './dialect.ts'
+import { hangUpSignal } from './hang-up.ts'
 import type { LongAnswers } from './long-answers.ts'
 import { type Ask, mayComeEmpty, Reply, type Route } from './route.ts'
 import type { FieldFault } from './sentences.ts'
@@ -70,7 +71,7 @@ function queryOf(route: Route, request: FastifyRequest): unknown {
 }
 
 function askOf(request: FastifyRequest, reply: FastifyReply, { caller, token }: Recognized) {
-  let gone: AbortController | undefined
+  let gone: AbortSignal | undefined
   return {
     caller,
     token,
@@ -78,14 +79,8 @@ function askOf(request: FastifyRequest, reply: FastifyReply, { caller, token }: 
     headers: request.headers,
     // Few handlers wait for anything, so the signal is made when it is asked for.
     get signal() {
-      if (!gone) {
-        const controller = new AbortController()
-        const whenClosed = () => reply.raw.writableFinished || controller.abort()
-        if (reply.raw.destroyed) controller.abort()
-        else reply.raw.once('close', whenClosed)
-        gone = controller
-      }
-      return gone.signal
+      gone ??= hangUpSignal(reply.raw)
+      return gone
     },
   }
 }

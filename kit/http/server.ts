@@ -178,14 +178,14 @@ function surfaceOf(
 }
 
 /** Whether somebody may see pages, and learn what there is and what is not. @throws as `recognize` */
-type CheckUnrouted = (request: FastifyRequest) => Promise<unknown>
+type CheckUnrouted = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
 function unroutedCheck(by: HttpServerOptions): CheckUnrouted {
   const who = by.web?.who ?? 'anyone'
-  return (request) => {
+  return (request, reply) => {
     const { headers, method, url, ip } = request
     const place = { method, path: url.split('?', 1)[0] ?? '', params: {}, remoteAddress: plainAddress(ip) }
-    return recognize(by, { who, headers, place })
+    return recognize(by, { who, headers, place, response: reply.raw })
   }
 }
 
@@ -196,7 +196,7 @@ function unroutedCheck(by: HttpServerOptions): CheckUnrouted {
 function answerUnknown(app: FastifyInstance, pages: ReadonlyMap<string, Page>, checkUnrouted: CheckUnrouted): void {
   app.addHook('onRequest', async (request, reply) => {
     if (!request.is404) return
-    await checkUnrouted(request)
+    await checkUnrouted(request, reply)
     if (!app.supportedMethods.includes(request.method))
       throw new Fault('unknown_method', `the method ${request.method} is not known to this server`)
     const page = pages.get(request.url.split('?', 1)[0] ?? '')

@@ -118,14 +118,14 @@ function addRoute(scope: FastifyInstance, { route, open, places, needs, onDroppe
     method: 'GET',
     url: route.path,
     // Everything that can refuse stands before the upgrade, so that the refusal is a plain HTTP reply.
-    onRequest: async (request) => {
+    onRequest: async (request, reply) => {
       if (!request.ws) throw new Fault('upgrade_required', 'this path is a WebSocket, expected an Upgrade')
       const { headers } = request
       if (!opensSocket(headers, needs.browsers))
         throw new Fault('foreign_origin', 'sockets are not opened for pages of other sites')
       const { ticket } = request.query as Record<string, unknown>
       const place = { method: 'GET', path: route.path, params: {}, remoteAddress: plainAddress(request.ip) }
-      const claim = { who: route.who, headers, place }
+      const claim = { who: route.who, headers, place, response: reply.raw }
       const { caller } = await recognize(needs, typeof ticket === 'string' ? { ...claim, ticket } : claim)
       if (caller) callers.set(request, caller)
       if (!places.hasRoom(request.ip))

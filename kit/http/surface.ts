@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { plainAddress } from '../net/address.ts'
 import type { BodyTime } from './body-time.ts'
+import { hangUpSignal } from './hang-up.ts'
 import { originForm } from './plain-head.ts'
 import type { Reply } from './route.ts'
 import { createTurns } from './turns.ts'
@@ -32,6 +33,8 @@ export interface SurfaceCall {
   headers: IncomingHttpHeaders
   /** The connection's own peer. */
   peer: string
+  /** Made when it is asked for; aborted when the client hangs up. */
+  signal(): AbortSignal
   /** Reads the body, once; a call that does not need it leaves it, and it is thrown away as it comes. */
   body(): Promise<SurfaceBody>
   /** What the server would answer to this error: `Fault` by its status, anything else by 500 and a number of the log. */
@@ -87,7 +90,7 @@ export function createSurface(surface: Surface, needs: SurfaceNeeds): ServeSurfa
   return (request, response) => {
     const url = originForm(request)
     if (!isBelow(url, prefix)) return false
-    const call = callOf(request, url, { surface, needs })
+    const call = callOf(request, url, { surface, needs, response })
     needs.bodies.watch(request)
     const beganMs = needs.monotonicMs()
     const endTurn = turns.take(request.socket, () => serve(call, request, response))
@@ -171,7 +174,7 @@ export function isBelow(url: string, prefix: string): boolean {
 function callOf(
   request: IncomingMessage,
   url: string,
-  { surface, needs }: { surface: Surface; needs: SurfaceNeeds },
+  { surface, needs, response }: { surface: Surface; needs: SurfaceNeeds; response: ServerResponse },
 ): SurfaceCall {
   const mark = url.indexOf('?')
   const path = mark < 0 ? url : url.slice(0, mark)
@@ -182,6 +185,7 @@ function callOf(
     query: mark < 0 ? '' : url.slice(mark + 1),
     headers: request.headers,
     peer: plainAddress(request.socket.remoteAddress),
+    signal: () => hangUpSignal(response),
     body: () => readBody(request, surface.bodyBytes, needs.bodies),
     answerOf(error) {
       const { status, headers, body } = needs.answerError(error, { method, path })

@@ -1,9 +1,10 @@
 /** Who may call a route: credentials in, a caller or a refusal out. */
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { Fault } from '#kit/fault.ts'
 import { bearerOf } from '../auth/bearer.ts'
 import { type Dialect, jsonDialect } from './dialect.ts'
 import type { Fence, Place } from './fence.ts'
+import { hangUpSignal } from './hang-up.ts'
 import type { Caller, WhoMay } from './route.ts'
 
 /** What a daemon is asked to recognize a caller by. */
@@ -12,6 +13,8 @@ export interface Credentials {
   authorization: string | undefined
   /** Address of the peer, without port. */
   remoteAddress: string
+  /** Made when it is asked for; aborted when the client hangs up. */
+  readonly signal?: AbortSignal
 }
 
 /** The same with the whole head, for who judges by what proxies and tunnels say of a caller. */
@@ -36,6 +39,8 @@ export interface Claim {
   headers: IncomingHttpHeaders
   who: WhoMay
   place: Place
+  /** What the answer will go out by. */
+  response: ServerResponse
   /** A one-time ticket from the query, on routes that take one. */
   ticket?: string | undefined
 }
@@ -56,11 +61,19 @@ export interface Recognizer {
  * @throws Fault `unauthorized`, `forbidden`, and what `identify` and the fence throw
  */
 export async function recognize(by: Recognizer, claim: Claim): Promise<Recognized> {
-  const { who, ticket, headers, place } = claim
+  const { who, ticket, headers, place, response } = claim
   if (who === 'anyone') return { caller: undefined, token: undefined }
   const { authorization } = headers
   const isTicket = authorization === undefined && ticket !== undefined
-  const knock = { authorization, remoteAddress: place.remoteAddress, headers }
+  const { remoteAddress } = place
+  const knock = {
+    authorization,
+    remoteAddress,
+    headers,
+    get signal() {
+      return hangUpSignal(response)
+    },
+  }
   const caller = isTicket ? by.takeTicket?.(ticket, knock) : await by.identify(knock)
   if (!caller) throw new Fault('unauthorized', refusal(isTicket, authorization, by.dialect ?? jsonDialect))
   try {

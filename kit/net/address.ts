@@ -91,6 +91,15 @@ export function createShareOf(trusted: readonly string[]): ShareOf {
 }
 
 /**
+ * What networks take turns by where many come at once: of IPv4 the /24, of IPv6 the /48 that a site gets, which holds
+ * 65,536 of the networks above.
+ */
+export function wideNetworkOf(remoteAddress: string): string {
+  const address = parseAddress(remoteAddress)
+  return address ? Buffer.from(address.subarray(0, address.length === 4 ? 3 : 6)).toString('hex') : remoteAddress
+}
+
+/**
  * First match wins. Metadata services hand out a cloud machine's credentials to whoever asks from inside.
  * @source IANA special-purpose address registries; RFC 3927, RFC 4291, RFC 5771
  */

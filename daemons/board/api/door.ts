@@ -1,7 +1,8 @@
 /** What stands at the board's door: who may in, with what, and for pages of whom. */
-import type { Passwords } from '#kit/auth/password.ts'
+import type { SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import type { Clock } from '#kit/clock.ts'
 import type { HttpConfig } from '#kit/config/common.ts'
+import type { LoginConfig } from '#kit/config/login-keys.ts'
 import { formDialect } from '#kit/http/dialect.ts'
 import type { Route } from '#kit/http/route.ts'
 import type { HttpServerOptions } from '#kit/http/server.ts'
@@ -16,9 +17,9 @@ import { passwordRoutes } from './password-routes.ts'
 
 export interface DoorParts extends Omit<PageRuleParts, 'hosts'> {
   clock: Clock
-  http: HttpConfig & HttpKeys
+  http: HttpConfig & HttpKeys & LoginConfig
   password: AdminPassword
-  passwords: Passwords
+  limiter: SignInLimiter
   records: Records
   /** What a browser shows when it asks for the password. */
   realm(): string
@@ -31,13 +32,13 @@ export interface Door {
 }
 
 export function createDoor(parts: DoorParts): Door {
-  const { clock, http, password, passwords, records } = parts
+  const { clock, http, limiter, password, records } = parts
   const lifeMs = http.ticket_life_ms
   const tickets = createTickets({ clock, lifeMs, max: http.max_tickets })
   const takeTicket = tickets.take
   return {
     options: {
-      ...createGate({ clock, password, passwords, bounds: http, records, takeTicket }),
+      ...createGate({ password, limiter, table: http.login_table, records, takeTicket }),
       dialect: formDialect({ user: ADMIN, realm: parts.realm, maxFields: http.form_fields }),
       browsers: createPageRule({ ...parts, hosts: http.hosts }),
     },

@@ -1,24 +1,20 @@
 /** Who calls, as the server asks it: credentials of a request, a ticket, and whether they still hold. */
 import { createHmac, randomBytes } from 'node:crypto'
 import { basicOf } from '#kit/auth/basic.ts'
-import type { Passwords } from '#kit/auth/password.ts'
-import { createSlowDown } from '#kit/auth/slow-down.ts'
-import type { Clock } from '#kit/clock.ts'
+import { verifyPassword } from '#kit/auth/password.ts'
+import type { SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import type { Caller } from '#kit/http/route.ts'
 import type { Credentials } from '#kit/http/who-may.ts'
 import { networkOf } from '#kit/net/address.ts'
 import type { Records } from '#kit/records.ts'
 import type { AdminPassword } from '../core/admin-password.ts'
-import { createHeldAnswers } from '../core/held-answers.ts'
-import type { HttpKeys } from '../core/http-keys.ts'
 import { ADMIN, createSignIn, type From, type Signed } from '../core/sign-in.ts'
 
 export interface GateParts {
-  clock: Clock
   password: AdminPassword
-  passwords: Passwords
-  /** The keys of the table `http`. */
-  bounds: HttpKeys
+  limiter: SignInLimiter
+  /** Networks of which is remembered that they have signed in; key `http.login_table`. */
+  table: number
   records: Pick<Records, 'recorder' | 'refusals'>
   /** `take` of the ticket store. */
   takeTicket(ticket: string): Caller | undefined
@@ -32,23 +28,15 @@ export interface Gate {
 }
 
 export function createGate(parts: GateParts): Gate {
-  const { clock, password, passwords, bounds, records } = parts
+  const { limiter, password, records, table } = parts
   const key = randomBytes(32)
-  const wrong = createSlowDown({
-    clock,
-    freeTries: bounds.login_free_tries,
-    waitMs: bounds.login_wait_ms,
-    waitMaxMs: bounds.login_wait_max_ms,
-    forgetMs: bounds.login_forget_ms,
-    table: bounds.login_table,
-  })
   const signIn = createSignIn({
     password,
-    verify: (text, hash) => passwords.verify(text, hash),
+    verify: verifyPassword,
     // The same letters typed on another keyboard may be composed otherwise, as kit/auth/password.ts has it.
     digest: (text) => createHmac('sha256', key).update(text.normalize('NFC')).digest('base64url'),
-    answers: createHeldAnswers({ clock, wrong, most: bounds.login_held }),
-    table: bounds.login_table,
+    limiter,
+    table,
     onSignedIn({ address }: From) {
       void records.recorder.signedIn({ caller: { name: ADMIN }, remoteAddress: address }, 'signed in')
     },
@@ -60,8 +48,8 @@ export function createGate(parts: GateParts): Gate {
   const isStillSignedIn = (caller: Caller) => signIn.isStillSignedIn(caller as Signed)
 
   return {
-    identify({ authorization, remoteAddress }) {
-      const from = { address: remoteAddress, network: networkOf(remoteAddress) }
+    identify({ authorization, remoteAddress, signal }) {
+      const from = { address: remoteAddress, network: networkOf(remoteAddress), signal }
       return signIn.callerOf(basicOf(authorization), from)
     },
     // A ticket is worth no more than the sign-in it was given to, and dies with it.

@@ -1,6 +1,6 @@
 /** Who calls a board: the administrator, by the password; everybody, while there is none. */
+import type { SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import type { AdminPassword, PasswordRecord } from './admin-password.ts'
-import type { HeldAnswers } from './held-answers.ts'
 
 /** The only user there is. @source Interface 2, B, Authentication 1 */
 export const ADMIN = 'admin'
@@ -25,6 +25,8 @@ export interface From {
   address: string
   /** What it is counted by, such as the address itself or its IPv6 network. */
   network: string
+  /** Aborted when the client hangs up. */
+  signal?: AbortSignal | undefined
 }
 
 export interface SignIn {
@@ -32,7 +34,7 @@ export interface SignIn {
    * @param shown undefined for no credentials, or none that can be read
    * @returns undefined for who may not in. A wrong password takes a while to be answered, from the tenth on; the right
    * one does not.
-   * @throws Fault `busy`, `slow_down`
+   * @throws as the rate limiter
    */
   callerOf(shown: Shown | undefined, from: From): Promise<Signed | undefined>
   /** Whether what `callerOf` found stands: for sockets and tickets, which outlive their request. */
@@ -41,14 +43,13 @@ export interface SignIn {
 
 export interface SignInParts {
   password: AdminPassword
-  /** @throws Fault `busy` */
   verify(text: string, hash: string): Promise<boolean>
   /**
    * A digest under a key that only this process has, the same for every way to write the same letters. Whoever does not
    * know the key learns nothing from how long a comparison with it takes.
    */
   digest(text: string): string
-  answers: HeldAnswers
+  limiter: SignInLimiter
   /** Networks of which is remembered that they have signed in; key `http.login_table`. */
   table: number
   onSignedIn(from: From): void
@@ -56,7 +57,7 @@ export interface SignInParts {
 }
 
 export function createSignIn(parts: SignInParts): SignIn {
-  const { answers, password } = parts
+  const { limiter, password } = parts
   const passOf = new WeakMap<Signed, PasswordRecord | undefined>()
   /** The digest of what was right last, so that the next request costs no tenth of a second of the whole processor. */
   let right: string | undefined
@@ -78,25 +79,28 @@ export function createSignIn(parts: SignInParts): SignIn {
     if (!homes.has(from.network)) {
       if (homes.size >= parts.table) homes.clear()
       homes.add(from.network)
+      limiter.succeeded({ address: from.address, account: ADMIN })
       parts.onSignedIn(from)
     }
     return signed(ADMIN)
   }
 
-  /** Verified before the wait and not after: whoever has the password is never kept waiting for those who have not. */
-  async function isRight(shown: Shown, from: From): Promise<boolean> {
+  async function isRight(shown: Shown, digest: string, from: From): Promise<boolean> {
     const record = password.record()
-    answers.check(from.network)
+    const who = { address: from.address, account: shown.username }
+    const isKnown = () => digest === right
+    let isLookedAt = false
     // That the user is called admin is no secret; a wrong one costs the asker's time and not the processor's.
-    const isMatch =
-      shown.username === ADMIN && record !== undefined && (await parts.verify(shown.password, record.hash))
-    if (isMatch) {
-      answers.forget(from.network)
-      return true
+    const verify = async () => {
+      isLookedAt = true
+      const isIts =
+        shown.username === ADMIN && record !== undefined && (await parts.verify(shown.password, record.hash))
+      if (!isIts) parts.onRefused(from)
+      return isIts
     }
-    parts.onRefused(from)
-    await answers.hold(from.network)
-    return false
+    const isMatch = await limiter.judge({ ...who, signal: from.signal, isKnown, verify })
+    if (isMatch && isLookedAt) limiter.succeeded(who)
+    return isMatch
   }
 
   return {
@@ -105,9 +109,8 @@ export function createSignIn(parts: SignInParts): SignIn {
       if (!shown) return undefined
       const record = password.record()
       const digest = parts.digest(`${shown.username}:${shown.password}`)
-      if (digest === right) return welcome(digest, from)
       const attempt = `${digest} ${from.network} ${record?.hash}`
-      const isIn = await together(attempt, () => isRight(shown, from))
+      const isIn = await together(attempt, from.signal, (signal) => isRight(shown, digest, { ...from, signal }))
       // It may have been changed while this one was looked at: what was right is so no longer.
       return isIn && record === password.record() ? welcome(digest, from) : undefined
     },
@@ -115,14 +118,46 @@ export function createSignIn(parts: SignInParts): SignIn {
   }
 }
 
-/** A page that loads asks for ten things at once with the same credentials: they are looked at once, and count once. */
+interface Shared {
+  verdict: Promise<boolean>
+  /** How many wait for it that have not hung up. */
+  waiting: number
+  gone: AbortController
+}
+
+/**
+ * A page that loads asks for ten things at once with the same credentials: they are looked at once, and count once. The
+ * look is given up once all of them have hung up.
+ */
 function createTogether() {
-  const underWay = new Map<string, Promise<boolean>>()
-  return (key: string, run: () => Promise<boolean>): Promise<boolean> => {
-    const running = underWay.get(key)
-    if (running !== undefined) return running
-    const started = run().finally(() => underWay.delete(key))
-    underWay.set(key, started)
-    return started
+  const underWay = new Map<string, Shared>()
+
+  function begin(key: string, run: (signal: AbortSignal) => Promise<boolean>): Shared {
+    const gone = new AbortController()
+    const shared: Shared = { verdict: run(gone.signal).finally(() => end(key, shared)), waiting: 0, gone }
+    underWay.set(key, shared)
+    return shared
+  }
+
+  function end(key: string, shared: Shared): void {
+    if (underWay.get(key) === shared) underWay.delete(key)
+  }
+
+  return async (key: string, signal: AbortSignal | undefined, run: (signal: AbortSignal) => Promise<boolean>) => {
+    const shared = underWay.get(key) ?? begin(key, run)
+    const leave = () => {
+      shared.waiting--
+      if (shared.waiting > 0) return
+      end(key, shared)
+      shared.gone.abort()
+    }
+    shared.waiting++
+    if (signal?.aborted) leave()
+    else signal?.addEventListener('abort', leave, { once: true })
+    try {
+      return await shared.verdict
+    } finally {
+      signal?.removeEventListener('abort', leave)
+    }
   }
 }

@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
+import { guessAt } from '#kit/test/guessing.ts'
 import { until } from '#kit/test/until.ts'
 import { type RunningBoard, startBoard } from './running-board.ts'
 
@@ -148,7 +149,7 @@ t.test('a new password ends sockets and tickets of the old one at once', async (
 })
 
 t.test('from the tenth wrong password the answer takes longer, and the right one none', async (t) => {
-  const board = await start(t)
+  const board = await start(t, ['http.max_connections=400'])
   await board.post('/api/password', { password: 'right' })
   const took = async (password: string) => {
     const beganMs = performance.now()
@@ -161,6 +162,19 @@ t.test('from the tenth wrong password the answer takes longer, and the right one
   t.ok(tenth.ms >= 250, `${tenth.ms} ms`)
   for (let wrong = 0; wrong < 4; wrong++) t.ok((await took(`more ${wrong}`)).ms < 2000 + SLOW_MS)
   t.equal((await took('right')).status, 200)
+
+  const shown = (password: string) => ({
+    method: 'GET',
+    path: '/api/identify',
+    headers: { authorization: `Basic ${Buffer.from(`admin:${password}`).toString('base64')}` },
+  })
+  // 405: it is a POST, and whoever may not in is not told.
+  const way = { url: board.url, password: 'right', shown, isIn: (status: number) => status === 405 }
+  await guessAt(t, way, async () => {
+    await board.stop()
+    const { stateFolder } = board
+    return (await startBoard(t, { stateFolder, sets: [...sets, 'http.max_connections=400'] })).url
+  })
 })
 
 t.test('GET /api/auth gives back what this request signed in with, and is kept by nobody', async (t) => {

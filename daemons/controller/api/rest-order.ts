@@ -99,7 +99,7 @@ export function createRestOrder(needs: RestNeeds): (call: RestCall) => RestOutco
     const body = await readRestBody(call)
     if ('flaw' in body) return malformedBody(body.flaw, body.isLate ? 408 : 400)
     if (place.endpoint.name === 'token')
-      return audit.takes() ? rules.signIn(body.value, call.origin) : notRecorded(false)
+      return audit.takes() ? rules.signIn(body.value, call.origin, call.signal()) : notRecorded(false)
     return judgedOfCaller(needs, call, place, body.value)
   }
 

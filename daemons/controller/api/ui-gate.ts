@@ -36,6 +36,8 @@ export interface UiAsk {
   from: Origin
   /** The token of the session's cookie, whether it is good or not; never log it. */
   token: string | undefined
+  /** Aborted when the client hangs up. */
+  readonly signal: AbortSignal
   /** Says whose call it was, where that is known only afterwards. */
   calledBy(who: Pick<Session, 'userId' | 'username'>): void
 }
@@ -148,7 +150,7 @@ function elevatedOf(ask: SignedAsk): SignedAsk {
 
 /** What a request brings. */
 interface Called {
-  ask: { body: unknown; query: unknown; remoteAddress: string; headers: IncomingHttpHeaders }
+  ask: { body: unknown; query: unknown; remoteAddress: string; headers: IncomingHttpHeaders; signal: AbortSignal }
   run(ask: UiAsk): Promise<UiAnswer> | UiAnswer
 }
 
@@ -178,6 +180,9 @@ async function serve(parts: UiGateParts, spec: UiRouteSpec<never>, { ask, run }:
     headers: ask.headers,
     from,
     token: cookieOf(ask.headers, SESSION_COOKIE),
+    get signal() {
+      return ask.signal
+    },
     calledBy(who) {
       caller = who
     },

@@ -31,7 +31,7 @@ export function uiSessionRoutes(gate: UiGate, parts: UiSessionParts): Route[] {
       path: '/ui/sign-in',
       isRecordedFirst: true,
       summary: 'Signs a person in by the rules of POST /api/token; the session goes into a cookie',
-      handle: async (ask) => begin(parts, ask, await people.signIn(ask.body, ask.from)),
+      handle: async (ask) => begin(parts, ask, await people.signIn(ask.body, ask.from, ask.signal)),
     }),
     uiSetUpRoute(gate, {
       setUp,

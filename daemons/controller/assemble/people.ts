@@ -1,8 +1,8 @@
 /** Who signs in, put together: passwords, mail, sessions, and where a call comes from. */
 import { readFileSync } from 'node:fs'
-import { createSlowDown } from '#kit/auth/slow-down.ts'
+import { openHomes } from '#kit/auth/homes.ts'
+import { createSignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import { Fault, faultOf } from '#kit/fault.ts'
-import { networkOf } from '#kit/net/address.ts'
 import { limitsOf } from '../core/limit.ts'
 import { createPeople, type People } from '../core/people.ts'
 import { createRemoteness, type OriginOf } from '../core/remoteness.ts'
@@ -13,19 +13,23 @@ import { createPasswordCheck, machineSecrets } from '../io/people-secrets.ts'
 import type { SmtpSettings } from '../io/smtp.ts'
 import type { House } from './house.ts'
 
-export function openPeople({ context, records, site }: House): { people: People; originOf: OriginOf } {
-  const { clock, config, log, parts } = context
+export async function openPeople({ context, records, site }: House): Promise<{ people: People; originOf: OriginOf }> {
+  const { clock, config, log, parts, stateFolder: folder } = context
   const { first_ms: firstMs, max_ms: maxMs, ...letters } = config.letters
   const limits = { ...limitsOf(letters), again: { firstMs, maxMs } }
   const postman = openMailer({ clock, log, smtp: smtpOf(config.smtp), limits })
   parts.add({ name: 'mail', start: () => {}, stop: () => postman.close() })
-  const { password_workers: workers, password_queue: queue, ...own } = config.people
-  const { freeTries, waitMs, waitMaxMs, forgetMs, triesTable: table, ...bounds } = limitsOf(own)
-  const slowDown = () => createSlowDown({ clock, freeTries, waitMs, waitMaxMs, forgetMs, table })
+  const { passwordWorkers: workers, passwordQueue: queue, ...own } = limitsOf(config.people)
+  const { triesTable: table, lateAnswers: places, homes: mostHomes, ...bounds } = own
+  const limiter = createSignInLimiter({
+    clock,
+    homes: await openHomes({ folder, clock, log, most: mostHomes }),
+    bounds: { ...bounds, workers, queue, table, places },
+  })
   const people = createPeople({
-    ...{ book: site.book, keeper: site.keeper, clock, postman, networkOf },
+    ...{ book: site.book, keeper: site.keeper, clock, postman, limiter },
     secrets: machineSecrets,
-    passwords: createPasswordCheck({ workers, queue }, log),
+    passwords: createPasswordCheck(log),
     settings: () => settingOf(site.book),
     undelivered: ({ userId, username, clientIp: from }, error) =>
       records.journal.record({
@@ -33,7 +37,6 @@ export function openPeople({ context, records, site }: House): { people: People;
         ...{ detail: { code: faultOf(error, 'mail_failed', 'no mail').code }, kind: 'sign-in' },
       }),
     waitingOf: site.waitingOf,
-    wrong: { networks: slowDown(), accounts: slowDown() },
     limits: bounds,
   })
   const originOf = createRemoteness({

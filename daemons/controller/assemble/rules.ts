@@ -22,9 +22,9 @@ export interface Brought {
   changed: Changed
 }
 
-export function openRules(house: House): Brought {
+export async function openRules(house: House): Promise<Brought> {
   const changed = createChanged()
-  const { people, originOf } = openPeople(house)
+  const { people, originOf } = await openPeople(house)
   const control = openControl(house, changed)
   const data = openData(house, control.live)
   const rules: Rules = {

@@ -38,7 +38,7 @@ export function openUi(house: House, brought: Brought): Ui {
 
 function peopleOf({ people }: Brought): UiPeople {
   return {
-    signIn: async (credentials, from) => withToken(await people.signInUi(credentials, from)),
+    signIn: async (credentials, from, signal) => withToken(await people.signInUi(credentials, from, signal)),
     redeem: async (nonce, from) => withToken(people.redeem(nonce, from)),
     signOut: people.logoutUi,
     sessionOf(token, from, isUse) {

@@ -20,12 +20,9 @@ export interface PeopleSettings {
 /** What waits for Apply All of one account: columns that become others, or its end. Asked with each request. */
 export type WaitingOf = (userId: number) => Readonly<Record<string, Json>> | 'removed' | undefined
 
-/** Compares passwords, off the main thread, few at a time. */
+/** Compares passwords, off the main thread. */
 export interface PasswordCheck {
-  /**
-   * @param stored what the account holds; undefined for an account that is not there: takes as long, and is never right
-   * @throws Fault `busy` with `details.retryAfterMs`
-   */
+  /** @param stored what the account holds; undefined for an account that is not there: takes as long, and is never right */
   verify(password: string, stored: string | undefined): Promise<boolean>
 }
 

@@ -1,10 +1,9 @@
 /** Everything about who calls, put together: sign-in, sessions, identity, handoff. */
-import type { SlowDown } from '#kit/auth/slow-down.ts'
+import type { SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import type { Clock } from '#kit/clock.ts'
 import { createAccounts } from './accounts.ts'
 import { createClosing } from './closing.ts'
 import { createHandoff, NONCE_SECONDS } from './handoff.ts'
-import { createLateAnswers } from './late-answers.ts'
 import type { Outcome } from './outcome.ts'
 import type { PasswordCheck, PeopleSettings, Postman, Secrets, WaitingOf } from './people-ports.ts'
 import type { Book, Keeper, Row } from './row.ts'
@@ -15,10 +14,14 @@ import { createSignIn, type SignInResult, type Undelivered } from './sign-in.ts'
 
 /** What the surfaces ask about people. No token is ever told to anybody but the one who gets it. */
 export interface People {
-  /** POST /api/token. @param form the body as read from JSON; whether it is JSON at all is judged before */
-  signIn(form: unknown, origin: Origin): Promise<Outcome>
+  /**
+   * POST /api/token.
+   * @param form the body as read from JSON; whether it is JSON at all is judged before
+   * @param signal aborted when the client hangs up
+   */
+  signIn(form: unknown, origin: Origin, signal?: AbortSignal): Promise<Outcome>
   /** The page's sign-in: the same gate, and a session for its cookie. */
-  signInUi(form: unknown, origin: Origin): Promise<SignInResult>
+  signInUi(form: unknown, origin: Origin, signal?: AbortSignal): Promise<SignInResult>
   /** Who calls with a token of the REST surface, at this moment. */
   resolve(token: string | undefined, origin: Origin): Session | 'invalid_session'
   /** @param isUse false for what is open for long, such as a socket: it does not keep the session alive */
@@ -46,17 +49,13 @@ export interface PeopleParts {
   settings(): PeopleSettings
   undelivered(to: Undelivered, error: unknown): void
   waitingOf: WaitingOf
-  networkOf(clientIp: string): string
-  /** Wrong sign-ins by network and by account. */
-  wrong: { networks: SlowDown; accounts: SlowDown }
+  limiter: SignInLimiter
   limits: PeopleLimits
 }
 
 export interface PeopleLimits extends SessionLimits, SecondFactorLimits {
   /** Handoff nonces at once. */
   nonces: number
-  /** Sign-ins under way at once of a network that has been wrong too often. */
-  lateAnswers: number
 }
 
 /** @source document 1, POST /api/session_handoff: also for an account that has gone away */
@@ -68,9 +67,8 @@ export function createPeople(parts: PeopleParts): People {
   const isClosing = createClosing(book, clock, parts.waitingOf)
   const sessions = createSessions({ accounts, isClosing, clock, secrets, settings: parts.settings, limits })
   const nonces = createHandoff({ accounts, isClosing, clock, secrets, most: limits.nonces })
-  const answers = createLateAnswers({ clock, ...parts.wrong, most: limits.lateAnswers })
   const secondFactor = createSecondFactor(parts)
-  const { signIn } = createSignIn({ ...parts, accounts, isClosing, answers, secondFactor, sessions })
+  const { signIn } = createSignIn({ ...parts, accounts, isClosing, secondFactor, sessions })
 
   /** @source document 1, Identity */
   function me(session: Session): unknown {
@@ -93,8 +91,8 @@ export function createPeople(parts: PeopleParts): People {
   }
 
   return {
-    signIn: async (form, origin) => (await signIn(form, origin, 'rest')).outcome,
-    signInUi: (form, origin) => signIn(form, origin, 'page'),
+    signIn: async (form, origin, signal) => (await signIn({ form, origin, signal, at: 'rest' })).outcome,
+    signInUi: (form, origin, signal) => signIn({ form, origin, signal, at: 'page' }),
     resolve: (token, origin) => sessions.resolve(token, origin) ?? 'invalid_session',
     resolveUi: (token, origin, isUse) => sessions.resolveUi(token, origin, isUse) ?? 'invalid_session',
     logout: (token = '') => sessions.end(token),

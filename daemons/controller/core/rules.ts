@@ -15,7 +15,7 @@ export interface Rules {
    */
   origin(peerAddress: string, headers: CallHeaders, isTunnel: boolean): Origin
   /** @param form the body as it was read: any JSON value. @source document 1, POST /api/token */
-  signIn(form: unknown, origin: Origin): Promise<Outcome>
+  signIn(form: unknown, origin: Origin, signal?: AbortSignal): Promise<Outcome>
   /** Asked anew for each call. @source document 1, Session token */
   resolve(token: string | undefined, origin: Origin): Session | 'invalid_session'
   /** Whether or not the token is one. @source document 1, Session token */

@@ -1,9 +1,9 @@
 /** Sign-in by name, password and code: what is judged, and in which order. */
+import type { Contender, SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { type Accounts, foldUsername, isLive, LONGEST_NAME, mayCallFrom } from './accounts.ts'
 import type { IsClosing } from './closing.ts'
-import type { LateAnswers } from './late-answers.ts'
 import { isMailAddress } from './mail-address.ts'
 import type { Outcome } from './outcome.ts'
 import type { PasswordCheck, PeopleSettings } from './people-ports.ts'
@@ -25,6 +25,16 @@ export interface Undelivered {
   clientIp: string
 }
 
+/** Somebody's wish to sign in. */
+export interface SignInAsk {
+  /** The body as it was read, whatever it is. */
+  form: unknown
+  origin: Origin
+  at: SignInAt
+  /** Aborted when the client hangs up. */
+  signal?: AbortSignal | undefined
+}
+
 /** What came of a sign-in; `issued` only where it was granted. */
 export interface SignInResult {
   outcome: Outcome
@@ -34,10 +44,9 @@ export interface SignInResult {
 export interface SignIn {
   /**
    * Judges credentials in this order: present, password, account, sites, roles, remote access, second factor.
-   * @param form the body as it was read, whatever it is
    * @source document 1, POST /api/token
    */
-  signIn(form: unknown, origin: Origin, at: SignInAt): Promise<SignInResult>
+  signIn(ask: SignInAsk): Promise<SignInResult>
 }
 
 export interface SignInParts {
@@ -45,29 +54,26 @@ export interface SignInParts {
   isClosing: IsClosing
   clock: Clock
   passwords: PasswordCheck
-  answers: LateAnswers
+  limiter: SignInLimiter
   secondFactor: SecondFactor
   sessions: Pick<Sessions, 'begin' | 'beginUi'>
   settings(): PeopleSettings
   /** Told where a code could not be mailed. The call has had its answer and its record by then. */
   undelivered(to: Undelivered, error: unknown): void
-  /** What addresses are counted by; `networkOf` of `#kit/net/address.ts`. */
-  networkOf(clientIp: string): string
 }
 
 /** A sign-in under way. */
-interface Attempt {
+interface Attempt extends SignInAsk {
   form: SignInForm
-  origin: Origin
-  at: SignInAt
-  network: string
+  /** As the rate limiter counts it. */
+  who: Contender
 }
 
 export function createSignIn(parts: SignInParts): SignIn {
-  const { accounts, answers, clock, passwords, secondFactor, sessions } = parts
+  const { accounts, clock, limiter, passwords, secondFactor, sessions } = parts
 
   /** The account whose password it is. Whoever is not, disabled or unknown, takes as long as a wrong password. */
-  async function proven({ form, at }: Attempt): Promise<{ meant: Row | undefined; user: Row | undefined }> {
+  async function proven({ form, at }: Attempt): Promise<Row | undefined> {
     const meant = accounts.named(form.username)
     const stored = typeof meant?.hash === 'string' && meant.hash !== '' ? meant.hash : undefined
     const isRight = await passwords.verify(form.password, form.isTooLong ? undefined : stored)
@@ -77,17 +83,19 @@ export function createSignIn(parts: SignInParts): SignIn {
     // On the page those are let in who may apply or discard what closes them.
     const isHeld = (one: Row) => at === 'rest' || !isElevated(accounts.rolesOf(one.id))
     const isClosed = user !== undefined && isHeld(user) && parts.isClosing(user.id)
-    return { meant, user: stands && !isClosed ? user : undefined }
+    return stands && !isClosed ? user : undefined
   }
 
   async function judge(attempt: Attempt): Promise<SignInResult> {
-    const { form, network, origin, at } = attempt
-    const account = foldUsername(form.username.slice(0, LONGEST_NAME))
-    const { meant, user } = await proven(attempt)
-    if (user === undefined) {
-      await answers.hold(network, account)
-      return { outcome: refusal('invalid_credential', meant) }
+    const { form, origin, at, who, signal } = attempt
+    const meant = accounts.named(form.username)
+    let user: Row | undefined
+    const verify = async () => {
+      user = await proven(attempt)
+      return user !== undefined
     }
+    await limiter.judge({ ...who, signal, verify })
+    if (user === undefined) return { outcome: refusal('invalid_credential', meant) }
     const sites = accounts.sitesOf(user.id)
     const roles = accounts.rolesOf(user.id)
     if (sites.length === 0) return { outcome: refusal('no_sites', user) }
@@ -96,10 +104,10 @@ export function createSignIn(parts: SignInParts): SignIn {
     if (!mayCallFrom(roles, origin)) return { outcome: refusal('remote_denied', user) }
     if (needsCode(user, roles, attempt)) {
       const refused = await secondLeg(user, attempt)
-      if (refused?.reason === '2fa_mismatch') await answers.hold(network, account)
+      if (refused?.reason === '2fa_mismatch') await limiter.failed(who)
       if (refused !== undefined) return { outcome: refused }
     }
-    answers.forget(account)
+    limiter.succeeded(who)
     const issued = at === 'rest' ? sessions.begin(user) : sessions.beginUi(user)
     return { outcome: tokenAnswer(issued, sites, user), issued }
   }
@@ -117,19 +125,22 @@ export function createSignIn(parts: SignInParts): SignIn {
   }
 
   return {
-    async signIn(body, origin, at) {
-      const form = readForm(body)
+    async signIn(ask) {
+      const form = readForm(ask.form)
       if (form === undefined) return { outcome: refusal('missing_credential') }
-      const network = parts.networkOf(origin.clientIp)
+      const account = foldUsername(form.username.slice(0, LONGEST_NAME))
       try {
-        return await answers.within(network, () => judge({ form, origin, at, network }))
+        return await judge({ ...ask, form, who: { address: ask.origin.clientIp, account } })
       } catch (error) {
-        if (error instanceof Fault && error.code === 'busy') return { outcome: tooBusy() }
+        if (error instanceof Fault && NOT_JUDGED.has(error.code)) return { outcome: tooBusy() }
         throw error
       }
     },
   }
 }
+
+/** What the rate limiter throws in place of a verdict. */
+const NOT_JUDGED: ReadonlySet<string> = new Set(['slow_down', 'busy', 'client_gone'])
 
 /**
  * On the REST surface always; Skip 2FA on Local Network is for the page alone, and for who is provably there.

@@ -11,7 +11,7 @@ export interface UiPeople {
    * @param credentials the body as it was sent, of any shape
    * @source document 1, POST /api/token
    */
-  signIn(credentials: unknown, from: Origin): Promise<Outcome>
+  signIn(credentials: unknown, from: Origin, signal?: AbortSignal): Promise<Outcome>
   /**
    * Redeems a handoff nonce, which is used up whatever comes of it; granted as `signIn`.
    * @source document 1, Handoff nonce

@@ -1,6 +1,6 @@
 /** Randomness, digests and passwords of this machine. */
 import { hash as digestOf, randomBytes } from 'node:crypto'
-import { createPasswords, hashPassword as phcOf } from '#kit/auth/password.ts'
+import { hashPassword as phcOf, verifyPassword } from '#kit/auth/password.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
 import { createTurn } from '#kit/turn.ts'
@@ -39,21 +39,17 @@ export function hashPassword(text: string): Promise<KeptPassword> {
   })
 }
 
-/**
- * Compares passwords within bounds.
- * @param by config `people.password_workers` and `people.password_queue`
- */
-export function createPasswordCheck(by: { workers: number; queue: number }, log: Log): PasswordCheck {
-  const passwords = createPasswords(by)
+/** Compares passwords. How many at once is the rate limiter's to say. */
+export function createPasswordCheck(log: Log): PasswordCheck {
   return {
     async verify(password, stored) {
       try {
-        return await passwords.verify(password, stored)
+        return await verifyPassword(password, stored)
       } catch (error) {
         if (!(error instanceof Fault) || error.code !== 'bad_password_hash') throw error
         log.error('bad_password_hash', { fault: error })
         // An account that is damaged refuses like any other, and as late.
-        return await passwords.verify(password, undefined)
+        return await verifyPassword(password, undefined)
       }
     },
   }

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
+import { guessAt, type SignInWay } from '#kit/test/guessing.ts'
 import { until } from '#kit/test/until.ts'
 import { noMailServer, startMailServer } from './mail-server.ts'
 import { type CallOptions, openRestSite, type RestSite, type Told } from './rest-site.ts'
@@ -150,6 +151,26 @@ t.test('1 POST /api/token', async (t) => {
   await t.test('1 Authentication 5 what the tunnel brings is remote, wherever it says it is from', async (t) => {
     const headers = { 'svc-cloud-tunnel': '1' }
     t.match((await signIn(site, 'lena', {}, { headers })).body, { error: 'remote_denied' })
+  })
+})
+
+t.test('1 POST /api/token: who guesses keeps nobody out', async (t) => {
+  const bounds = ['people.free_tries=5', 'people.wait_ms=250', 'people.wait_max_ms=1000', 'http.max_connections=400']
+  const site = await openRestSite(t, { sets: bounds })
+  const way: SignInWay = {
+    url: site.url(),
+    password: PASSWORD,
+    shown: (password) => ({
+      method: 'POST',
+      path: '/api/token',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ username: 'olga', password }),
+    }),
+    isIn: (status, body) => status === 200 && body.includes('"token"'),
+  }
+  await guessAt(t, way, async () => {
+    await site.restart()
+    return site.url()
   })
 })
 

@@ -62,7 +62,7 @@ function loginRoute({ users, sessions, recorder, refusals }: LoginRouteParts): R
     async handle(ask) {
       const { remoteAddress: from } = ask
       try {
-        const user = await users.signIn({ ...ask.body, remoteAddress: from })
+        const user = await users.signIn({ ...ask.body, remoteAddress: from, signal: ask.signal })
         await recorder.signedIn({ ...ask, caller: { name: user.username } }, 'signed in')
         return sessions.begin(user)
       } catch (error) {

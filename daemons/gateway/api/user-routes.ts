@@ -111,8 +111,8 @@ function ownPasswordRoute({ book, sessions, recorder }: UserRouteParts): Route {
     summary: 'Change your own password; ends all your sign-ins and answers a new token',
     body: ownBody,
     async handle(ask) {
-      const { caller, body, remoteAddress } = ask
-      const user = await book.changeOwn({ ...body, username: caller?.name ?? '', remoteAddress })
+      const { caller, body, remoteAddress, signal } = ask
+      const user = await book.changeOwn({ ...body, username: caller?.name ?? '', remoteAddress, signal })
       await recorder.changed(ask, 'own password changed', user.username)
       return sessions.begin(user)
     },

@@ -24,6 +24,14 @@ export interface UserBookParts {
   maxUsers: number
 }
 
+/** Somebody's wish for another password. */
+export interface OwnPassword extends Pick<PasswordTry, 'remoteAddress' | 'signal'> {
+  username: string
+  /** The present one. */
+  current: string
+  password: string
+}
+
 /**
  * A new role, a new password and a removal end every token, ticket, socket and download of that user.
  * Each throws Fault `store_write_failed` where it could not be saved; then nothing has changed.
@@ -36,8 +44,8 @@ export interface UserBook {
   change(username: string, wish: { role?: Role; password?: string }, by: string): Promise<UserView>
   /** @throws Fault `unknown_user`, `last_admin` */
   remove(username: string): Promise<UserView>
-  /** @throws Fault `wrong_password`, `slow_down`, `busy` */
-  changeOwn(wish: { username: string; current: string; password: string; remoteAddress: string }): Promise<UserRecord>
+  /** @throws Fault `wrong_password`, and what the rate limiter throws */
+  changeOwn(wish: OwnPassword): Promise<UserRecord>
 }
 
 export function createUserBook(parts: UserBookParts): UserBook {
@@ -76,9 +84,9 @@ export function createUserBook(parts: UserBookParts): UserBook {
       })
       return view
     },
-    async changeOwn({ username, current, password, remoteAddress }) {
+    async changeOwn({ username, current, password, ...from }) {
       const user = required(list, username)
-      if (!(await parts.isRight({ account: user.username, user, password: current, remoteAddress })))
+      if (!(await parts.isRight({ ...from, account: user.username, user, password: current })))
         throw new Fault('wrong_password', 'The present password is wrong; it was not changed.')
       return await replace(list, username, { passwordHash: await passwords.hash(password) }, user)
     },

@@ -1,32 +1,26 @@
 /** Who may sign in: the first administrator, sign-in, and what slows a guesser down. */
+import type { SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
-import { refuseReserved, type UserList, type UserRecord } from './user-list.ts'
+import { refuseReserved, type UserList, type UserRecord, userKey } from './user-list.ts'
 
 /** Password hashing, off the main thread. */
 export interface Passwords {
   /** @throws Fault `busy` */
   hash(password: string): Promise<string>
-  /**
-   * @param hash undefined for a name that does not exist: takes as long, and is never right
-   * @throws Fault `busy`
-   */
+  /** @param hash undefined for a name that does not exist: takes as long, and is never right */
   verify(password: string, hash: string | undefined): Promise<boolean>
 }
 
-/** Stands before every password and slows a guesser down, by address and by account. */
-export interface LoginGuard {
-  /**
-   * Counts as a failure until it says otherwise, so that tries at once cannot slip by.
-   * @throws Fault `slow_down` (details.retryAfterMs)
-   */
-  attempt(remoteAddress: string, account: string): { succeeded(): void; abandoned(): void }
+/** What somebody signs in with. */
+export interface SignInWish extends Pick<PasswordTry, 'password' | 'remoteAddress' | 'signal'> {
+  username?: string
 }
 
 export interface UsersParts {
   clock: Clock
   passwords: Passwords
-  guard: LoginGuard
+  limiter: Pick<SignInLimiter, 'judge' | 'succeeded'>
   list: UserList
 }
 
@@ -38,6 +32,8 @@ export interface PasswordTry {
   user: UserRecord | undefined
   password: string
   remoteAddress: string
+  /** Aborted when the client hangs up. */
+  signal?: AbortSignal
 }
 
 export interface Users {
@@ -46,17 +42,17 @@ export interface Users {
   setUp(first: { username: string; password: string }): Promise<UserRecord>
   /**
    * @param login without `username` it means the only user
-   * @throws Fault `wrong_login`, `username_needed`, `slow_down` (details.retryAfterMs), `not_set_up`, `busy`
+   * @throws Fault `wrong_login`, `username_needed`, `not_set_up`, and what the rate limiter throws
    */
-  signIn(login: { username?: string; password: string; remoteAddress: string }): Promise<UserRecord>
+  signIn(login: SignInWish): Promise<UserRecord>
   /** Whom a login means, whether its password is right or not: for the journal. */
   meant(username: string | undefined): UserRecord | undefined
-  /** Whether a password is right; counts against its address and its account until it is. @throws Fault `slow_down`, `busy` */
+  /** Whether a password is right; a wrong one counts against its network and its account. @throws as the rate limiter */
   isRight(tried: PasswordTry): Promise<boolean>
 }
 
 export function createUsers(parts: UsersParts): Users {
-  const { clock, guard, list, passwords } = parts
+  const { clock, limiter, list, passwords } = parts
   let settingUp = false
 
   async function setUp(first: { username: string; password: string }): Promise<UserRecord> {
@@ -82,17 +78,11 @@ export function createUsers(parts: UsersParts): Users {
     return list.all().length === 1 ? list.all()[0] : undefined
   }
 
-  async function isRight({ account, user, password, remoteAddress }: PasswordTry): Promise<boolean> {
-    const attempt = guard.attempt(remoteAddress, account)
-    let isMatch = false
-    try {
-      isMatch = await passwords.verify(password, user?.passwordHash)
-    } catch (error) {
-      // It was never looked at, so it was no wrong one: too many at once must not lock their owners out.
-      attempt.abandoned()
-      throw error
-    }
-    if (isMatch) attempt.succeeded()
+  async function isRight({ account, user, password, remoteAddress: address, signal }: PasswordTry): Promise<boolean> {
+    const who = { address, account: userKey(account) }
+    const verify = () => passwords.verify(password, user?.passwordHash)
+    const isMatch = await limiter.judge({ ...who, signal, verify })
+    if (isMatch) limiter.succeeded(who)
     return isMatch
   }
 
@@ -101,14 +91,14 @@ export function createUsers(parts: UsersParts): Users {
     setUp,
     meant,
     isRight,
-    async signIn({ username, password, remoteAddress }) {
+    async signIn({ username, ...shown }) {
       if (list.all().length === 0)
         throw new Fault('not_set_up', 'This gateway has no administrator yet. Open its page, or POST /api/setup.')
       const user = meant(username)
       if (!user && username === undefined)
         throw new Fault('username_needed', 'There is more than one user here. Say which one signs in with username.')
       const account = user?.username ?? username ?? ''
-      const isSignedIn = await isRight({ account, user, password, remoteAddress })
+      const isSignedIn = await isRight({ ...shown, account, user })
       // A user who was changed or removed meanwhile is not the one whose password was right.
       if (!user || !isSignedIn || list.find(user.username) !== user)
         throw new Fault('wrong_login', 'The name or the password is wrong.')

@@ -1,9 +1,11 @@
 /** Users and keys out of their files, with the hashing of this machine behind them. */
 import { isSecretOf, makeApiKey } from '#kit/auth/api-key.ts'
-import { createLoginGuard } from '#kit/auth/login-guard.ts'
-import { createPasswords } from '#kit/auth/password.ts'
+import { openHomes } from '#kit/auth/homes.ts'
+import { hashPassword, verifyPassword } from '#kit/auth/password.ts'
+import { createSignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import type { Clock } from '#kit/clock.ts'
 import type { TokenHttpConfig } from '#kit/config/common.ts'
+import { loginBounds } from '#kit/config/login-keys.ts'
 import type { Log } from '#kit/log.ts'
 import { type ApiKeys, createApiKeys } from '../core/api-keys.ts'
 import { createUserBook, type UserBook } from '../core/user-book.ts'
@@ -22,24 +24,24 @@ export interface People {
 export interface PeopleParts {
   clock: Clock
   log: Log
+  stateFolder: string
   /** Its login keys. */
   http: TokenHttpConfig
   /** Keys `users.max`, `keys.max`, `keys.save_ms`. */
   limits: { users: number; keys: number; keySaveMs: number }
 }
 
-/** @throws Fault `store_damaged` where users.json or keys.json cannot be read, nor its backup */
-export async function openPeople({ clock, log, http, limits }: PeopleParts, files: StateFiles): Promise<People> {
+/** @throws Fault `store_damaged` where users.json, keys.json or homes.json cannot be read, nor its backup */
+export async function openPeople(
+  { clock, log, stateFolder, http, limits }: PeopleParts,
+  files: StateFiles,
+): Promise<People> {
   const list = createUserList(await files.users.load(), (users) => files.users.save(users))
-  const passwords = createPasswords({ workers: http.password_workers, queue: http.password_queue })
-  const guard = createLoginGuard({
-    clock,
-    freeTries: http.login_free_tries,
-    waitMs: http.login_wait_ms,
-    waitMaxMs: http.login_wait_max_ms,
-    table: http.login_table,
-  })
-  const users = createUsers({ clock, passwords, guard, list })
+  const homes = await openHomes({ folder: stateFolder, clock, log, most: http.login_homes })
+  const limiter = createSignInLimiter({ clock, homes, bounds: loginBounds(http) })
+  const hash = (text: string) => limiter.within(() => hashPassword(text))
+  const passwords = { hash, verify: verifyPassword }
+  const users = createUsers({ clock, passwords, limiter, list })
   const book = createUserBook({ clock, list, passwords, isRight: users.isRight, maxUsers: limits.users })
   const keys = createApiKeys(
     {

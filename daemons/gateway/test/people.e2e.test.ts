@@ -83,12 +83,16 @@ t.test('one changes one’s own password by the present one, and goes on with a 
   t.equal((await gateway.call('GET', '/api/me', undefined, body.token)).status, 200)
   t.equal((await signIn(gateway, 'admin')).status, 401)
   t.equal((await signIn(gateway, 'admin', other)).status, 200)
-  const guesses = []
-  for (let times = 0; times < 6; times++)
-    guesses.push(
-      (await gateway.call('POST', '/api/me/password', { current: 'guess', password: other }, body.token)).status,
-    )
-  t.same(guesses, [403, 403, 403, 403, 403, 429], 'guessing the present password is slowed down like a sign-in')
+  const guess = async () => {
+    const beganMs = performance.now()
+    const wish = { current: 'guess', password: other }
+    const { status } = await gateway.call('POST', '/api/me/password', wish, body.token)
+    return { status, tookMs: performance.now() - beganMs }
+  }
+  for (let times = 0; times < 5; times++) t.equal((await guess()).status, 403)
+  const sixth = await guess()
+  t.equal(sixth.status, 403)
+  t.ok(sixth.tookMs >= 500, 'guessing the present password is slowed down like a sign-in')
 })
 
 t.test('administrators who remove each other at the same time leave one', async (t) => {

@@ -1,6 +1,6 @@
 /** Tests of auth/password.ts. */
 import t from 'tap'
-import { createPasswords, hashPassword, verifyPassword } from '../../auth/password.ts'
+import { hashPassword, verifyPassword } from '../../auth/password.ts'
 
 t.test('keeps a password as an argon2id PHC string with a salt of its own', async (t) => {
   const [one, other] = await Promise.all([hashPassword('geheim 1'), hashPassword('geheim 1')])
@@ -31,18 +31,4 @@ t.test('refuses stored strings that are damaged or ask for too much', async (t) 
   const greedy = ['m=65537,t=2,p=1', 'm=19456,t=11,p=1', 'm=19456,t=2,p=5', 'm=7,t=2,p=1', 'm=8,t=0,p=1', 'm=8,t=1,p=0']
   for (const stored of [...damaged, ...greedy.map((cost) => `$argon2id$v=19$${cost}${rest}`)])
     await t.rejects(verifyPassword('x', stored), { code: 'bad_password_hash' }, stored)
-})
-
-t.test('computes as many at once as there are workers, and refuses what the queue does not hold', async (t) => {
-  const passwords = createPasswords({ workers: 1, queue: 2 })
-  const taken = ['a', 'b', 'c'].map((text) => passwords.hash(text))
-  await t.rejects(passwords.verify('d', undefined), { code: 'busy', details: { retryAfterMs: 1000 } })
-  const hashes = await Promise.all(taken)
-  t.equal(await passwords.verify('b', hashes[1]), true)
-})
-
-t.test('goes on after a failure', async (t) => {
-  const passwords = createPasswords({ workers: 1, queue: 1 })
-  await t.rejects(passwords.verify('x', 'damaged'), { code: 'bad_password_hash' })
-  t.equal(await passwords.verify('x', undefined), false)
 })

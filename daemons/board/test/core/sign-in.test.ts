@@ -1,10 +1,9 @@
-/** Tests of core/sign-in.ts, core/held-answers.ts and core/admin-password.ts. */
+/** Tests of core/sign-in.ts and core/admin-password.ts, over the rate limiter of kit. */
 import t from 'tap'
-import { createSlowDown } from '#kit/auth/slow-down.ts'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
+import { limiterHere } from '#kit/test/auth/limiter-here.ts'
 import { createAdminPassword, type PasswordRecord } from '../../core/admin-password.ts'
-import { createHeldAnswers } from '../../core/held-answers.ts'
 import { createSignIn, type Shown } from '../../core/sign-in.ts'
 
 const HOME = { address: '10.0.0.9', network: '10.0.0.9' }
@@ -31,7 +30,7 @@ function board(by: { kept?: string; held?: number; table?: number } = {}) {
     hash: async (text) => `hash of ${text}`,
     epochMs: clock.epochMs,
   })
-  const wrong = createSlowDown({ clock, freeTries: 10, waitMs: 250, waitMaxMs: 2000, forgetMs: 600_000, table: 64 })
+  const { limiter } = limiterHere({ clock, freeTries: 10, waitMaxMs: 2000, places: by.held ?? 16 })
   const signIn = createSignIn({
     password,
     async verify(text, hash) {
@@ -40,7 +39,7 @@ function board(by: { kept?: string; held?: number; table?: number } = {}) {
       return hash === `hash of ${text}`
     },
     digest: (text) => `digest of ${text.normalize('NFC')}`,
-    answers: createHeldAnswers({ clock, wrong, most: by.held ?? 64 }),
+    limiter,
     table: by.table ?? 64,
     onSignedIn: ({ address }) => void signedIn.push(address),
     onRefused: ({ address }) => void refused.push(address),
@@ -185,19 +184,56 @@ t.test('who guesses slows down neither those elsewhere nor himself for ever', as
   t.match(await attempt(as('wrong'), ELSEWHERE), { tookMs: 0 })
 })
 
-t.test('guessing side by side is bounded, and the administrator who is known gets in all the same', async (t) => {
-  const { signIn, attempt, as, looked, clock } = board({ kept: 'right', held: 16 })
+t.test('guessing side by side is bounded, and the administrator at a known address gets in all the same', async (t) => {
+  const { signIn, attempt, as, looked, clock } = board({ kept: 'right', held: 2 })
   t.match(await attempt(as('right')), { name: 'admin' })
   for (let wrong = 0; wrong < 14; wrong++) await attempt(as(`wrong ${wrong}`), ELSEWHERE)
   looked.length = 0
-  const held = [signIn.callerOf(as('a'), ELSEWHERE), signIn.callerOf(as('b'), ELSEWHERE)]
+  const held = ['a', 'b', 'c'].map((text) => signIn.callerOf(as(text), ELSEWHERE))
   await clock.run(0)
-  await t.rejects(signIn.callerOf(as('c'), ELSEWHERE), { code: 'slow_down', details: { retryAfterMs: 2000 } })
-  t.same(looked, ['a', 'b'], 'the third was not looked at')
-  t.match(await signIn.callerOf(as('right'), ELSEWHERE), { name: 'admin' })
+  t.same(looked, ['a', 'b'], 'the third waits in line')
+  t.match(await attempt(as('right')), { name: 'admin', tookMs: 0 })
+  t.match(await attempt(as('right'), ELSEWHERE), { name: 'admin', tookMs: 0 }, 'the line has moved on by then')
   await clock.run(2000)
-  t.same(await Promise.all(held), [undefined, undefined])
-  t.match(await attempt(as('c'), ELSEWHERE), { name: undefined })
+  t.same(await Promise.all(held), [undefined, undefined, undefined])
+})
+
+t.test('who guesses and hangs up learns nothing faster, also not by the password that was right before', async (t) => {
+  const { signIn, attempt, as, clock } = board({ kept: 'right', held: 2 })
+  t.match(await attempt(as('right')), { name: 'admin' })
+  for (let wrong = 0; wrong < 14; wrong++) await attempt(as(`wrong ${wrong}`), ELSEWHERE)
+  const hanging = new AbortController()
+  const from = { ...ELSEWHERE, signal: hanging.signal }
+  const guesses = ['a', 'b'].map((text) => signIn.callerOf(as(text), from).catch(() => undefined))
+  await clock.run(0)
+  hanging.abort()
+  let isIn = false
+  const right = signIn.callerOf(as('right'), ELSEWHERE).then(() => {
+    isIn = true
+  })
+  await clock.run(1900)
+  t.notOk(isIn, 'both places are taken for as long as if their clients had waited')
+  await clock.run(200)
+  t.ok(isIn)
+  await Promise.all([...guesses, right])
+})
+
+t.test('a look that several wait for is given up when all of them have hung up, and not before', async (t) => {
+  const { signIn, as, looked, holdBack, clock } = board({ kept: 'right' })
+  const busy = Promise.withResolvers<void>()
+  holdBack(busy.promise)
+  const first = signIn.callerOf(as('first'), ELSEWHERE)
+  const hangUps = [new AbortController(), new AbortController()]
+  const asked = hangUps.map(({ signal }) =>
+    signIn.callerOf(as('shared'), { ...HOME, signal }).catch(({ code }) => code),
+  )
+  hangUps[0]?.abort()
+  const third = signIn.callerOf(as('shared'), HOME)
+  hangUps[1]?.abort()
+  busy.resolve()
+  await clock.run(0)
+  t.same(await Promise.all([...asked, third, first]), [undefined, undefined, undefined, undefined])
+  t.same(looked, ['first', 'shared'])
 })
 
 t.test('a sign-in is told once for each network until the password changes, a refusal each time', async (t) => {

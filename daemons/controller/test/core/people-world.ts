@@ -1,8 +1,7 @@
 /** People and the world around them for tests: tables in memory, a clock that stands still, letters that are kept. */
 import { createHash, randomBytes } from 'node:crypto'
-import { createSlowDown } from '#kit/auth/slow-down.ts'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { networkOf } from '#kit/net/address.ts'
+import { limiterHere } from '#kit/test/auth/limiter-here.ts'
 import { type Outcome, textOf } from '../../core/outcome.ts'
 import { createPeople, type PeopleLimits, type PeopleParts } from '../../core/people.ts'
 import type { Letter, Secrets } from '../../core/people-ports.ts'
@@ -90,7 +89,6 @@ export const limits: PeopleLimits = {
   mailAgainMs: 30_000,
   misses: 5,
   nonces: 100,
-  lateAnswers: 8,
 }
 
 export const realSecrets: Secrets = {
@@ -126,8 +124,6 @@ export function peopleWorld(
   const letters: Letter[] = []
   const undelivered: Undelivered[] = []
   const compared: (string | undefined)[] = []
-  const wrong = () =>
-    createSlowDown({ clock, freeTries: 100, waitMs: 250, waitMaxMs: 5000, forgetMs: 600_000, table: 100 })
   const people = createPeople({
     book: tables,
     keeper: tables,
@@ -143,8 +139,7 @@ export function peopleWorld(
     postman: { send: async (letter) => void letters.push(letter) },
     settings: () => ({ api_token_life: 3_600_000, api_2fa_ttl_seconds: 300 }),
     waitingOf: () => undefined,
-    networkOf,
-    wrong: { networks: wrong(), accounts: wrong() },
+    limiter: limiterHere({ clock, freeTries: 100 }).limiter,
     limits,
     ...parts,
   })

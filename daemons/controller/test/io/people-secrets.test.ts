@@ -6,7 +6,7 @@ t.test('what is kept of a password is an argon2id string with its salt, and comp
   const { hash, salt } = await hashPassword('open sesame')
   t.match(hash, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/)
   t.ok(hash.includes(`$${salt}$`) && salt.length === 22)
-  const { verify } = createPasswordCheck({ workers: 2, queue: 8 }, silentLog)
+  const { verify } = createPasswordCheck(silentLog)
   t.strictSame(await Promise.all([verify('open sesame', hash), verify('Open sesame', hash)]), [true, false])
   t.equal(await verify('open sesame', undefined), false)
 })
@@ -14,7 +14,7 @@ t.test('what is kept of a password is an argon2id string with its salt, and comp
 t.test('an account whose hash is damaged refuses like any other, and the log says so', async (t) => {
   const said: string[] = []
   const log = { ...silentLog, error: (event: string) => void said.push(event) }
-  const { verify } = createPasswordCheck({ workers: 2, queue: 8 }, log)
+  const { verify } = createPasswordCheck(log)
   const startMs = performance.now()
   t.equal(await verify('x', 'hash of x'), false)
   t.ok(performance.now() - startMs > 2, 'it takes as long as a password does')
@@ -23,12 +23,6 @@ t.test('an account whose hash is damaged refuses like any other, and the log say
 
 t.test('nothing, and what is longer than anybody types, is no password', async (t) => {
   for (const text of ['', 'x'.repeat(1025)]) await t.rejects(hashPassword(text), { code: 'bad_password' })
-})
-
-t.test('more than may wait are refused as busy', async (t) => {
-  const { verify } = createPasswordCheck({ workers: 1, queue: 1 }, silentLog)
-  const results = await Promise.allSettled([1, 2, 3].map(() => verify('x', undefined)))
-  t.match(results, [{ status: 'fulfilled' }, { status: 'fulfilled' }, { reason: { code: 'busy' } }])
 })
 
 t.test('random bytes differ, digests do not', (t) => {

@@ -1,0 +1,440 @@
+/**
+ * The rate limiter of sign-ins. Every password is judged, in fair turns, and only wrong ones wait: whoever has the right
+ * one is never refused for what others do elsewhere. See docs/decisions/034-passwords-and-logins.md.
+ */
+import { type Clock, wait } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import { networkOf, wideNetworkOf } from '../net/address.ts'
+import type { Homes } from './homes.ts'
+
+/** Who tries to sign in, and from where. */
+export interface Contender {
+  /** Of the peer. */
+  address: string
+  /** The name tried, in one spelling, existing or not. */
+  account: string
+}
+
+/** One password to be judged. */
+export interface PasswordTry extends Contender {
+  /** Aborted when the client hangs up. A try that still waits then is dropped. */
+  signal?: AbortSignal | undefined
+  /** A look that costs next to nothing: true where this is the password that was right before. */
+  isKnown?(): boolean
+  /** The look that costs: an argon2id hash, run when its turn has come. */
+  verify(): Promise<boolean>
+}
+
+export interface SignInLimiter {
+  /**
+   * Judges a password in its turn. A wrong one is counted, and resolves when it may be answered.
+   * @returns whether it is right, then at once
+   * @throws Fault `slow_down` where too many tries of its own network wait, `busy` where too many wait in all (both with
+   * `details.retryAfterMs`), `client_gone`, and what `verify` throws
+   */
+  judge(tried: PasswordTry): Promise<boolean>
+  /** Somebody has signed in, with all that it takes: forgets their wrong tries, and knows them there from now on. */
+  succeeded(who: Contender): void
+  /** Counts a wrong try of another kind, such as a code; resolves when it may be answered. */
+  failed(who: Contender): Promise<void>
+  /** Hashes for somebody who is signed in, ahead of strangers and within the same workers. @throws Fault `busy` */
+  within<Result>(run: () => Promise<Result>): Promise<Result>
+}
+
+/** The bounds; see `loginKeys` in kit/config/login-keys.ts, where each is a setting. */
+export interface SignInBounds {
+  /** Passwords hashed at once. */
+  workers: number
+  /** Tries that wait for their turn, in all. */
+  queue: number
+  /** Those of one network. */
+  queueOfOne: number
+  /** Tries of one network that are looked at, or are wrong and not answered yet. */
+  places: number
+  /** Wrong tries from which on answers wait. */
+  freeTries: number
+  /** The first wait; doubles with each further wrong try. */
+  waitMs: number
+  waitMaxMs: number
+  /** Time without a wrong try after which they are forgotten. */
+  forgetMs: number
+  /** Networks, accounts and pairs of both of which wrong tries are remembered. */
+  table: number
+}
+
+export interface SignInLimiterParts {
+  clock: Clock
+  bounds: SignInBounds
+  homes: Homes
+}
+
+/** Where tries line up: a network, or an account at its home, so that who guesses at others there does not stand in its way. */
+interface Lane {
+  key: string
+  wide: string
+  isHome: boolean
+  waiting: Waiter[]
+  /** Places taken, by account: tries that are looked at, or wrong and not answered yet. */
+  taken: Map<string, number>
+  /** Quick looks that may still be wrong, and when that was counted. */
+  looks: number
+  looksAtMs: number
+}
+
+interface Waiter {
+  lane: Lane
+  account: string
+  arrival: number
+  /** @param suspect 1 where its lane is one of who guesses, else 0 */
+  begin(suspect: number): void
+  refuse(fault: Fault): void
+}
+
+/** Each so many turns the try that has waited longest has its turn, so that nobody waits for ever. */
+const TURN_OF_THE_OLDEST = 4
+
+/** A name may be 64 KiB long; its first part is enough to count by. */
+const NAME_LENGTH = 128
+
+export function createSignInLimiter({ clock, bounds, homes }: SignInLimiterParts): SignInLimiter {
+  const wrong = createWrongTries(clock, bounds)
+  const lanes = createLanes({ clock, homes, places: bounds.places })
+  const turns = createTurns(bounds, (lane) => wrong.guiltOf(lane.key))
+
+  async function hold(who: Contender): Promise<void> {
+    const waitMs = wrong.add(keysOf(who))
+    // The place stays taken though the client hangs up: its silence told it already that it was wrong.
+    if (waitMs > 0) await wait(clock, waitMs)
+  }
+
+  /** Runs while a place of the lane is taken already, and gives it back in the end. */
+  async function inPlace<Result>(lane: Lane, account: string, run: () => Promise<Result>): Promise<Result> {
+    try {
+      return await run()
+    } finally {
+      leave(lane, account)
+      lanes.drop(lane)
+      turns.next()
+    }
+  }
+
+  return {
+    async judge(tried) {
+      const who = contenderOf(tried)
+      const lane = lanes.of(who)
+      if (lane.isHome && tried.isKnown && lanes.mayLook(lane)) {
+        if (tried.isKnown()) return true
+        lane.looks--
+      }
+      const look = async () => tried.isKnown?.() === true || (await tried.verify())
+      const { account } = who
+      let verdict: boolean
+      try {
+        verdict = await turns.take({ lane, account, signal: tried.signal, run: look })
+      } catch (fault) {
+        lanes.drop(lane)
+        throw fault
+      }
+      return inPlace(lane, account, async () => {
+        if (!verdict) await hold(who)
+        return verdict
+      })
+    },
+    succeeded(given) {
+      const who = contenderOf(given)
+      homes.add(networkOf(who.address), who.account)
+      wrong.forget(keysOf(who))
+    },
+    async failed(given) {
+      const who = contenderOf(given)
+      const lane = lanes.of(who)
+      enter(lane, who.account)
+      await inPlace(lane, who.account, () => hold(who))
+    },
+    within(run) {
+      const lane = newLane({ key: 'signed in', wide: 'signed in', isHome: true })
+      return turns.take({ lane, account: '', signal: undefined, run })
+    },
+  }
+}
+
+function contenderOf({ address, account }: Contender): Contender {
+  return { address, account: account.slice(0, NAME_LENGTH) }
+}
+
+function newLane(by: Pick<Lane, 'key' | 'wide' | 'isHome'>): Lane {
+  return { ...by, waiting: [], taken: new Map(), looks: 0, looksAtMs: Number.NEGATIVE_INFINITY }
+}
+
+function enter({ taken }: Lane, account: string): void {
+  taken.set(account, (taken.get(account) ?? 0) + 1)
+}
+
+function leave({ taken }: Lane, account: string): void {
+  const left = (taken.get(account) ?? 1) - 1
+  if (left > 0) taken.set(account, left)
+  else taken.delete(account)
+}
+
+function takenOf({ taken }: Lane): number {
+  let sum = 0
+  for (const count of taken.values()) sum += count
+  return sum
+}
+
+/** The lanes of those who try, made when they come and dropped when they have gone. */
+function createLanes({ clock, homes, places }: { clock: Clock; homes: Homes; places: number }) {
+  const lanes = new Map<string, Lane>()
+  // Wrong quick looks at once, and how many more a second: enough for a page that shows a password that is no longer right.
+  const mostLooks = 4 * places
+
+  function refill(lane: Lane): void {
+    const nowMs = clock.monotonicMs()
+    lane.looks = Math.min(mostLooks, lane.looks + ((nowMs - lane.looksAtMs) / 1000) * places)
+    lane.looksAtMs = nowMs
+  }
+
+  return {
+    of({ address, account }: Contender): Lane {
+      const network = networkOf(address)
+      const isHome = homes.has(network, account)
+      const key = isHome ? keysOf({ address, account }).pair : network
+      const found = lanes.get(key)
+      if (found) return found
+      const lane = newLane({ key, wide: wideNetworkOf(address), isHome })
+      lanes.set(key, lane)
+      return lane
+    },
+    mayLook(lane: Lane): boolean {
+      refill(lane)
+      return lane.looks >= 1
+    },
+    /** Of a home what was looked at is kept until it counts no more: else each guess would begin with all its looks. */
+    drop(lane: Lane): void {
+      if (lane.waiting.length > 0 || lane.taken.size > 0) return
+      if (lane.isHome) refill(lane)
+      if (!lane.isHome || lane.looks >= mostLooks) lanes.delete(lane.key)
+    },
+  }
+}
+
+/**
+ * What a try is counted by. The pair stays counted when somebody else signs in from that network, so that a viewer who
+ * does so between guesses gains none at an administrator.
+ */
+interface Keys {
+  network: string
+  pair: string
+  account: string
+}
+
+function keysOf({ address, account }: Contender): Keys {
+  const network = networkOf(address)
+  return { network, pair: `${network} ${account}`, account: `account ${account}` }
+}
+
+/** Wrong tries by key. The key that has been quiet longest makes room, and a quiet one is forgotten. */
+function createWrongTries(clock: Clock, { freeTries, waitMs, waitMaxMs, forgetMs, table }: SignInBounds) {
+  const tries = new Map<string, { wrong: number; lastMs: number }>()
+
+  function wrongOf(key: string): number {
+    const found = tries.get(key)
+    if (found === undefined) return 0
+    if (clock.monotonicMs() - found.lastMs < forgetMs) return found.wrong
+    tries.delete(key)
+    return 0
+  }
+
+  function addTo(key: string): number {
+    const now = wrongOf(key) + 1
+    tries.delete(key)
+    const quietest = tries.keys().next()
+    if (tries.size >= 3 * table && !quietest.done) tries.delete(quietest.value)
+    tries.set(key, { wrong: now, lastMs: clock.monotonicMs() })
+    return now
+  }
+
+  return {
+    /** Counts a wrong try. @returns how long it waits: by the worst of what it is counted by */
+    add({ network, pair, account }: Keys): number {
+      const own = Math.max(addTo(network), addTo(pair))
+      // One network alone slows nobody down elsewhere: it takes more than two of them.
+      const most = Math.max(own, own <= freeTries / 2 ? addTo(account) : wrongOf(account))
+      // 2 ** 1024 is Infinity, which the least of the two takes care of.
+      return most < freeTries ? 0 : Math.min(waitMaxMs, waitMs * 2 ** (most - freeTries))
+    },
+    /** 0 for who has done nothing wrong, up to `freeTries`. */
+    guiltOf: (key: string) => Math.min(freeTries, wrongOf(key)),
+    forget(keys: Keys): void {
+      for (const key of Object.values(keys)) tries.delete(key)
+    },
+  }
+}
+
+type GuiltOf = (lane: Lane) => number
+
+/** Tries that wait: who is next, and who has to make room. */
+function createLine(bounds: SignInBounds, guiltOf: GuiltOf) {
+  const waiting = new Set<Waiter>()
+  /** Turn in which each wide network was served last; the oldest first. */
+  const served = new Map<string, number>()
+  let turn = 0
+
+  function remove(waiter: Waiter): void {
+    waiting.delete(waiter)
+    waiter.lane.waiting = waiter.lane.waiting.filter((other) => other !== waiter)
+  }
+
+  function lanesOf(): Lane[] {
+    return [...new Set([...waiting].map(({ lane }) => lane))]
+  }
+
+  function greediest(own: Lane): Lane {
+    const count = (lane: Lane) => lane.waiting.length + (lane === own ? 1 : 0)
+    const rank = (lane: Lane) => [-count(lane), -guiltOf(lane), lane.isHome ? 1 : 0, lane === own ? 0 : 1]
+    return leastBy([...lanesOf(), own], rank) ?? own
+  }
+
+  return {
+    remove,
+    add(waiter: Waiter): void {
+      waiting.add(waiter)
+      waiter.lane.waiting.push(waiter)
+    },
+    /** Whoever has most waiting makes room, and of those whoever guesses; the newest of theirs goes. @throws Fault */
+    makeRoom(lane: Lane, account: string): void {
+      const isOwnFull = lane.waiting.length >= bounds.queueOfOne
+      if (!isOwnFull && waiting.size < bounds.queue) return
+      const fault = isOwnFull ? tooManyOfOne(lane) : tooMany(waiting.size)
+      const worst = isOwnFull ? lane : greediest(lane)
+      const newest = newestOf(worst, worst === lane ? account : undefined)
+      if (newest === undefined) throw fault
+      remove(newest)
+      newest.refuse(fault)
+    },
+    /** The next try of a lane that has a place. @param takesSuspects whether it may be one of who guesses */
+    next(takesSuspects: boolean): Waiter | undefined {
+      if (waiting.size === 0) return undefined
+      const open = lanesOf().filter((lane) => takenOf(lane) < bounds.places)
+      const lanes = takesSuspects ? open : open.filter((lane) => guiltOf(lane) < bounds.freeTries)
+      const isOldest = turn % TURN_OF_THE_OLDEST === TURN_OF_THE_OLDEST - 1
+      const rank = ({ lane, arrival }: Waiter) =>
+        isOldest ? [arrival] : [guiltOf(lane), lane.isHome ? 0 : 1, served.get(lane.wide) ?? -1, arrival]
+      return leastBy(lanes.map(nextOf), rank)
+    },
+    serve(waiter: Waiter): void {
+      remove(waiter)
+      const { wide } = waiter.lane
+      served.delete(wide)
+      const oldest = served.keys().next()
+      if (served.size >= bounds.table && !oldest.done) served.delete(oldest.value)
+      served.set(wide, turn++)
+    },
+  }
+}
+
+interface Turn<Result> {
+  lane: Lane
+  account: string
+  signal: AbortSignal | undefined
+  run(): Promise<Result>
+}
+
+/** Runs what waits, a few at a time. */
+function createTurns(bounds: SignInBounds, guiltOf: GuiltOf) {
+  const { workers, freeTries } = bounds
+  const line = createLine(bounds, guiltOf)
+  // Where there are two workers, one is left to those who are not guessing.
+  const mostSuspects = Math.max(1, workers - 1)
+  let running = 0
+  let suspects = 0
+  let arrivals = 0
+
+  function next(): void {
+    while (running < workers) {
+      const waiter = line.next(suspects < mostSuspects)
+      if (!waiter) return
+      line.serve(waiter)
+      enter(waiter.lane, waiter.account)
+      waiter.begin(guiltOf(waiter.lane) >= freeTries ? 1 : 0)
+    }
+  }
+
+  return {
+    next,
+    /** Runs in its turn. It takes a place of its lane, which the caller gives back, unless this rejects. */
+    take<Result>({ lane, account, signal, run }: Turn<Result>): Promise<Result> {
+      const { promise, resolve, reject } = Promise.withResolvers<Result>()
+      const onAbort = () => {
+        line.remove(waiter)
+        reject(new Fault('client_gone', 'the client hung up before its password was looked at'))
+      }
+      function refuse(fault: unknown): void {
+        signal?.removeEventListener('abort', onAbort)
+        reject(fault)
+      }
+      async function begin(suspect: number): Promise<void> {
+        running++
+        suspects += suspect
+        signal?.removeEventListener('abort', onAbort)
+        try {
+          resolve(await run())
+        } catch (fault) {
+          leave(lane, account)
+          reject(fault)
+        }
+        running--
+        suspects -= suspect
+        next()
+      }
+      const waiter: Waiter = { lane, account, arrival: arrivals++, begin: (suspect) => void begin(suspect), refuse }
+      if (signal?.aborted) onAbort()
+      else {
+        line.makeRoom(lane, account)
+        signal?.addEventListener('abort', onAbort, { once: true })
+        line.add(waiter)
+        next()
+      }
+      return promise
+    },
+  }
+}
+
+/** Of one lane: whose account has the fewest places, so that guesses at one name do not stand in the way of another. */
+function nextOf(lane: Lane): Waiter {
+  const rank = ({ account, arrival }: Waiter) => [lane.taken.get(account) ?? 0, arrival]
+  return leastBy(lane.waiting, rank) as Waiter
+}
+
+/** The newest of the account that has most waiting there. @returns undefined where that is who comes just now */
+function newestOf({ waiting }: Lane, coming: string | undefined): Waiter | undefined {
+  const held = new Map<string, number>(coming === undefined ? [] : [[coming, 1]])
+  for (const { account } of waiting) held.set(account, (held.get(account) ?? 0) + 1)
+  const most = Math.max(...held.values())
+  if (coming !== undefined && held.get(coming) === most) return undefined
+  return waiting.findLast(({ account }) => held.get(account) === most)
+}
+
+function leastBy<Item>(items: readonly Item[], rankOf: (item: Item) => readonly number[]): Item | undefined {
+  let least: { item: Item; rank: readonly number[] } | undefined
+  for (const item of items) {
+    const rank = rankOf(item)
+    if (least === undefined || isLess(rank, least.rank)) least = { item, rank }
+  }
+  return least?.item
+}
+
+function isLess(one: readonly number[], other: readonly number[]): boolean {
+  const at = one.findIndex((value, i) => value !== other[i])
+  return at >= 0 && Number(one[at]) < Number(other[at])
+}
+
+function tooManyOfOne({ waiting }: Lane): Fault {
+  const sentence = `${waiting.length} sign-ins from your network are waiting already. Try again in a few seconds.`
+  return new Fault('slow_down', sentence, { details: { retryAfterMs: 2000 } })
+}
+
+function tooMany(count: number): Fault {
+  const sentence = `${count} sign-ins are waiting already. Try again in a few seconds.`
+  return new Fault('busy', sentence, { details: { retryAfterMs: 2000 } })
+}
