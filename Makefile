@@ -128,7 +128,7 @@ vm-test: deb ## the board on a kernel of its own: USB/IP, sound cards, in guests
 	@node scripts/run-tests.ts vm
 
 .PHONY: fresh-test
-fresh-test: ## make demo and make test in empty Debian 12 and 13 (needs root, about 15 minutes)
+fresh-test: ## make demo and make test in empty Debian 12 and 13, as root and as a user (needs root, hours)
 	@scripts/apt-setup.sh system-test
 	@scripts/fresh-machine-test.sh
 
