@@ -35,13 +35,15 @@ export async function readSource(file: string, mustExist: boolean): Promise<Sour
   }
   if (bytes.length > LARGEST_FILE_BYTES)
     return refused(`${file}: has ${bytes.length} bytes, expected at most ${LARGEST_FILE_BYTES}`)
+  let text = ''
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
     const lines = linesOfKeys(text)
     const where = (key: string) => (lines.has(key) ? `${file} line ${lines.get(key)}` : file)
     return { settings: settingsOf(parse(text), where), faults: [], isRead: true }
   } catch (error) {
-    if (error instanceof TomlError) return refused(`${file} line ${error.line}: ${firstLine(error.message)}`)
+    if (error instanceof TomlError)
+      return refused(`${file} line ${error.line}: ${secondTime(text, error.line) ?? firstLine(error.message)}`)
     if (error instanceof TypeError) return refused(`${file}: is not UTF-8 text`)
     throw error
   }
@@ -119,13 +121,35 @@ function linesOfKeys(text: string): Map<string, number> {
   const lines = new Map<string, number>()
   let table = ''
   text.split('\n').forEach((line, index) => {
-    const head = /^\s*\[\s*([\w.-]+)\s*\]/.exec(line)?.[1]
-    const key = /^\s*([\w.-]+)\s*=/.exec(line)?.[1]
+    const head = headOf(line)
+    const key = keyOf(line)
     if (head !== undefined) table = head
     const path = head ?? (key === undefined ? undefined : table === '' ? key : `${table}.${key}`)
     if (path !== undefined && !lines.has(path)) lines.set(path, index + 1)
   })
   return lines
+}
+
+/** What stands twice, as after pasting a table below the one that is there: smol-toml names neither it nor the first place. */
+function secondTime(text: string, line: number): string | undefined {
+  const upTo = text.split('\n').slice(0, line)
+  const last = upTo.at(-1) ?? ''
+  const table = headOf(last)
+  const heads = table === undefined ? upTo.map(headOf).filter((head) => head !== undefined) : []
+  const key = [...heads.slice(-1), keyOf(last)].join('.')
+  const first = linesOfKeys(upTo.join('\n')).get(table ?? key)
+  if (first === undefined || first === line) return undefined
+  return table === undefined
+    ? `${key} is set a second time; the first is in line ${first}: remove one`
+    : `[${table}] stands a second time; the first is in line ${first}: put the keys below that one`
+}
+
+function headOf(line: string): string | undefined {
+  return /^\s*\[\s*([\w.-]+)\s*\]/.exec(line)?.[1]
+}
+
+function keyOf(line: string): string | undefined {
+  return /^\s*([\w.-]+)\s*=/.exec(line)?.[1]
 }
 
 /** smol-toml puts a picture of the place below its sentence. */

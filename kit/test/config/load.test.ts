@@ -102,6 +102,18 @@ t.test('says what was seen and what is expected, with the unit', async (t) => {
   ])
 })
 
+t.test(
+  'names what stands twice, as after pasting a table below the one that is there, and where it stands first',
+  async (t) => {
+    t.same(await faults(t, '[line]\n#queue = 64\n[http]\n\n[line]\nqueue = 5\n'), [
+      '/gateway.toml line 5: [line] stands a second time; the first is in line 1: put the keys below that one',
+    ])
+    t.same(await faults(t, '[http]\n[line]\nqueue = 5\ngap_ms = 1\nqueue = 6\n'), [
+      '/gateway.toml line 5: line.queue is set a second time; the first is in line 3: remove one',
+    ])
+  },
+)
+
 t.test('reports a fault of the file even where the command line sets the key', async (t) => {
   t.equal((await faults(t, '[line]\nqueue = 0\n', 'line.queue=1')).length, 1)
 })
