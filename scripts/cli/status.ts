@@ -16,12 +16,16 @@ export interface DaemonStatus {
   daemon: string
   /** systemd's word: active, activating, failed, inactive; null where there is no unit. */
   unit: string | null
+  /** Whether nobody has switched its unit on: it does not run, and nothing starts it. */
+  isOff: boolean
   /** Where its settings say it listens; null when they are refused. */
   url: string | null
-  health: 'answers' | 'no answer' | 'wrong answer' | 'settings refused'
-  /** As it answers itself; null when it does not. */
+  /** `answers` also where it asks for a password first. */
+  health: 'answers' | 'off' | 'no answer' | 'wrong answer' | 'settings refused'
+  /** As it answers itself; null when it does not, or not to somebody without a password. */
   version: string | null
   name: string | null
+  /** As it answers itself, else as systemd has it. */
   uptimeMs: number | null
 }
 
@@ -34,10 +38,12 @@ export const status: Command = {
   summary: 'state, address, health and version of every daemon on this box',
   help: `plantroom ${form}
 
-Asks systemd for the unit, and the daemon itself at the address in its settings.
+Asks systemd for the unit, and the daemon itself at the address in its settings. Needs no rights and no password.
+Health: answers; off, since its unit is not enabled and does not run; no answer; wrong answer, since something else
+listens there; settings refused (plantroom check-config says why).
   --config, --listen, --set    as the daemon was started with; need DAEMON
   --json                       one JSON list
-Exit codes: 0 all answer, 2 wrong usage, 3 one does not answer.
+Exit codes: 0 all answer but those that are off, 2 wrong usage, 3 one does not answer; with DAEMON also when it is off.
 `,
   stateUse: () => undefined,
   async run(argv, world) {
@@ -56,7 +62,8 @@ Exit codes: 0 all answer, 2 wrong usage, 3 one does not answer.
     const names = only === undefined ? daemonNames(world.daemonsFolder) : [only]
     const all = await Promise.all(names.map((name) => statusOf(world, name, values.config, sets)))
     world.out(values.json ? `${JSON.stringify(all, null, 2)}\n` : tableOf(all))
-    return all.every(({ health }) => health === 'answers') ? exitCodes.fine : exitCodes.notRunning
+    const isFine = ({ health }: DaemonStatus) => health === 'answers' || (health === 'off' && only === undefined)
+    return all.every(isFine) ? exitCodes.fine : exitCodes.notRunning
   },
 }
 
@@ -67,20 +74,23 @@ async function statusOf(
   sets: readonly string[],
 ): Promise<DaemonStatus> {
   const { config: schema, statusPath } = await loadDaemon(world.daemonsFolder, name)
-  const unit = await unitState(name)
-  const silent = { daemon: name, unit, version: null, name: null, uptimeMs: null }
+  const unit = await askSystemd(name, world.env)
+  const { state, isOff } = unit
+  const silent = { daemon: name, unit: state, isOff, url: null, version: null, name: null, uptimeMs: unit.uptimeMs }
   try {
     const file = config ?? configFileOf(name)
     const { value } = await loadConfig({ schema, file, mustExist: config !== undefined, sets })
     const url = urlOfListen(parseListen((value as { http: { listen: string } }).http.listen))
-    return { ...silent, url, ...(await ask(`${url}${statusPath}`)) }
+    const found = await ask(`${url}${statusPath}`)
+    const health = found.health === 'no answer' && isOff ? 'off' : found.health
+    return { ...silent, ...found, url, health, uptimeMs: found.uptimeMs ?? unit.uptimeMs }
   } catch (error) {
     if (!(error instanceof Fault && error.code === 'config_refused')) throw error
-    return { ...silent, url: null, health: 'settings refused' }
+    return { ...silent, health: 'settings refused' }
   }
 }
 
-/** Asks where the daemon tells its version, which needs no credentials. */
+/** Asks where the daemon tells its version, which most need no credentials for. */
 async function ask(url: string): Promise<Pick<DaemonStatus, 'health'> & Partial<DaemonStatus>> {
   let answer: Response
   try {
@@ -89,27 +99,50 @@ async function ask(url: string): Promise<Pick<DaemonStatus, 'health'> & Partial<
     return { health: 'no answer' }
   }
   try {
-    const { version, name, uptimeMs } = (await answer.json()) as Record<string, unknown>
+    const body = (await answer.json()) as Record<string, unknown>
+    if (asksForPassword(answer.status, body)) return { health: 'answers' }
+    const { version, name, uptimeMs, uptime_s: uptimeS } = body
     if (!answer.ok || typeof version !== 'string') return { health: 'wrong answer' }
-    return { health: 'answers', version, name: asText(name), uptimeMs: typeof uptimeMs === 'number' ? uptimeMs : null }
+    return { health: 'answers', version, name: asText(name), uptimeMs: asMs(uptimeMs, 1) ?? asMs(uptimeS, 1000) }
   } catch {
     return { health: 'wrong answer' } // something else listens there
   }
+}
+
+/** In the words of a daemon of ours: another server has others, or a page. */
+function asksForPassword(status: number, { error, message }: Record<string, unknown>): boolean {
+  if (typeof message !== 'string') return false
+  return (status === 401 && error === 'unauthorized') || (status === 429 && error === 'slow_down')
+}
+
+function asMs(value: unknown, unitMs: number): number | null {
+  return typeof value === 'number' ? value * unitMs : null
 }
 
 function asText(value: unknown): string | null {
   return typeof value === 'string' ? value : null
 }
 
-/** systemd's word on the unit; null where there is no systemd or no such unit. */
-async function unitState(name: string): Promise<string | null> {
-  const command = ['show', `plantroom-${name}.service`, '--property=LoadState,ActiveState']
+/** What systemd knows of a unit; `state` is null where there is no systemd or no such unit. */
+async function askSystemd(
+  name: string,
+  env: NodeJS.ProcessEnv,
+): Promise<{ state: string | null; isOff: boolean; uptimeMs: number | null }> {
+  const properties = ['LoadState', 'ActiveState', 'UnitFileState', 'ActiveEnterTimestampMonotonic']
+  const command = ['show', `plantroom-${name}.service`, `--property=${properties.join(',')}`]
   try {
-    const { stdout } = await promisify(execFile)('systemctl', command, { timeout: ANSWER_MS })
-    const isLoaded = /^LoadState=loaded$/m.test(stdout)
-    return isLoaded ? (/^ActiveState=(.*)$/m.exec(stdout)?.[1] ?? null) : null
+    const { stdout } = await promisify(execFile)('systemctl', command, { timeout: ANSWER_MS, env })
+    const [load, state = null, file, enteredUs] = properties.map(
+      (key) => new RegExp(`^${key}=(.*)$`, 'm').exec(stdout)?.[1],
+    )
+    // Masked is a way to be off that hides the unit itself.
+    if (load !== 'loaded' && load !== 'masked') throw new Error('there is no such unit')
+    const isOff = state === 'inactive' && !/^(enabled|alias|generated)/.test(file ?? '')
+    const uptimeMs = state === 'active' ? Number(process.hrtime.bigint() / 1000n - BigInt(enteredUs || 0)) / 1000 : null
+    return { state, isOff, uptimeMs }
   } catch {
-    return null // no systemctl, or no systemd that runs: the daemon's own answer counts
+    // No systemctl, or no systemd that runs: the daemon's own answer counts.
+    return { state: null, isOff: false, uptimeMs: null }
   }
 }
 

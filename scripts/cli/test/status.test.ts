@@ -1,6 +1,8 @@
 /** plantroom status. */
+import { chmodSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { type Test, t } from 'tap'
 import { status } from '../status.ts'
 import { runCommand } from './world.ts'
@@ -55,4 +57,58 @@ t.test('is not fooled by something else that listens there', async (t) => {
 
 t.test('says so when the settings are refused', async (t) => {
   t.match(await runCommand(status, ['small', '--listen', 'x']), { code: 3, out: /settings refused/ })
+})
+
+/** A systemctl that has this to say of every unit. */
+function systemdThatSays(t: Test, facts: Record<string, string>) {
+  const lines = Object.entries(facts).map(([key, value]) => `echo '${key}=${value}'`)
+  const folder = t.testdir({ systemctl: ['#!/bin/sh', ...lines, ''].join('\n') })
+  chmodSync(join(folder, 'systemctl'), 0o755)
+  return { env: { PATH: `${folder}:/bin` } }
+}
+
+const OFF = { LoadState: 'loaded', ActiveState: 'inactive', UnitFileState: 'disabled' }
+const NOBODY = '127.0.0.1:1'
+
+t.test('a daemon that nobody has switched on is off, and no fault of the box', async (t) => {
+  const folder = t.testdir({ daemons: {} })
+  const bare = await runCommand(status, [], { daemonsFolder: join(folder, 'daemons') })
+  t.match(bare, { code: 0, out: 'There is no daemon here.\n' })
+  for (const facts of [OFF, { ...OFF, LoadState: 'masked', UnitFileState: 'masked' }]) {
+    // Nobody listens at port 3999 of the small daemon, or it would answer.
+    const all = await runCommand(status, [], systemdThatSays(t, facts))
+    t.match(all, { code: 0, out: /^small +inactive +\S+ +off +- +-$/m })
+  }
+  const asked = await runCommand(status, ['small', '--listen', NOBODY], systemdThatSays(t, OFF))
+  t.match(asked, { code: 3, out: /off/ }, 'who asks for it by name wants it to run')
+})
+
+t.test('a daemon that is switched on, or has failed, and does not answer is a fault', async (t) => {
+  for (const facts of [
+    { ...OFF, UnitFileState: 'enabled' },
+    { ...OFF, ActiveState: 'failed' },
+    { ...OFF, ActiveState: 'activating' },
+  ])
+    t.match(await runCommand(status, [], systemdThatSays(t, facts)), { code: 3, out: /no answer/ })
+})
+
+t.test('a daemon that asks for a password answers, and systemd knows since when', async (t) => {
+  const startedUs = String(process.hrtime.bigint() / 1000n - 3_900_000_000n)
+  const facts = { ...OFF, ActiveState: 'active', ActiveEnterTimestampMonotonic: startedUs }
+  for (const [code, error] of [
+    [401, 'unauthorized'],
+    [429, 'slow_down'],
+  ] as const) {
+    const address = await listening(t, JSON.stringify({ error, message: 'credentials are missing' }), code)
+    const { out, ...how } = await runCommand(status, ['small', '--listen', address], systemdThatSays(t, facts))
+    t.match(how, { code: 0 })
+    t.match(out, /^small +active +\S+ +answers +- +1 h 5 min$/m)
+  }
+  const other = await listening(t, '{"error":"unauthorized"}', 401)
+  t.match(await runCommand(status, ['small', '--listen', other]), { code: 3, out: /wrong answer/ })
+})
+
+t.test('reads how long a board is up', async (t) => {
+  const address = await listening(t, '{"version":"1.2.3","name":"Lobby","uptime_s":3900}')
+  t.match(await runCommand(status, ['small', '--listen', address]), { code: 0, out: /1\.2\.3 +1 h 5 min$/m })
 })

@@ -12,12 +12,12 @@ export interface Outcome {
 }
 
 /** What a command finds; text alone is what is typed as a new password. */
-type Given = string | { typed: string; daemonsFolder: string }
+type Given = string | { typed?: string; daemonsFolder?: string; env?: NodeJS.ProcessEnv }
 
 /** Runs a command, against the daemons of the tests unless others are given. */
 export async function runCommand(command: Command, argv: readonly string[], given: Given = ''): Promise<Outcome> {
-  const { typed, daemonsFolder } =
-    typeof given === 'string' ? { typed: given, daemonsFolder: join(import.meta.dirname, 'daemons') } : given
+  const folder = join(import.meta.dirname, 'daemons')
+  const { typed = '', daemonsFolder = folder, env = {} } = typeof given === 'string' ? { typed: given } : given
   let out = ''
   let err = ''
   const world: World = {
@@ -28,7 +28,7 @@ export async function runCommand(command: Command, argv: readonly string[], give
       err += text
     },
     daemonsFolder,
-    env: {},
+    env,
     readPassword: async () => typed,
   }
   try {
