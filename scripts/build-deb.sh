@@ -32,7 +32,7 @@ tree=$(mktemp -d build/deb.XXXXXX)
 trap 'rm -rf "$tree"' EXIT
 lib=$tree/usr/lib/plantroom
 mkdir -p "$tree/DEBIAN" "$tree/usr/bin" "$lib" "$tree/etc/plantroom" "$tree/usr/lib/systemd/system" \
-  "$tree/usr/share/doc/plantroom"
+  "$tree/usr/share/doc/plantroom" "$tree/usr/share/plantroom"
 chmod 755 "$tree"
 
 install -m 755 build/plantroom "$lib/plantroom"
@@ -59,20 +59,24 @@ mkdir -p "$tree/usr/lib/sysusers.d"
 install -m 644 systemd/plantroom.sysusers "$tree/usr/lib/sysusers.d/plantroom.conf"
 for daemon in daemons/*/; do
   daemon=$(basename "$daemon")
-  node scripts/default-toml.ts "$daemon" >"$tree/etc/plantroom/$daemon.toml"
-  echo "/etc/plantroom/$daemon.toml" >>"$tree/DEBIAN/conffiles"
+  # What a daemon does by itself is no setting of the installer: /etc has what he wrote alone, so that dpkg asks nothing when a
+  # default changes (docs/decisions/009).
+  node scripts/default-toml.ts "$daemon" >"$tree/usr/share/plantroom/$daemon.toml"
 done
 
 # A daemon of the package is enabled and started, but for those that a person switches on: who has a gateway does not
 # expect its port 80 to be taken, by a page that asks for no password until one is set (docs/decisions/121).
 switched='plantroom-board.service plantroom-controller.service'
 started=
+settings=
 for daemon in daemons/*/; do
+  settings="$settings /etc/plantroom/$(basename "$daemon").toml"
   unit=plantroom-$(basename "$daemon").service
   case " $switched " in *" $unit "*) ;; *) started="$started $unit" ;; esac
 done
 for script in postinst prerm postrm; do
-  sed "s/@STARTED@/${started# }/g; s/@SWITCHED@/$switched/g" "scripts/deb/$script" >"$tree/DEBIAN/$script"
+  sed "s/@STARTED@/${started# }/g; s/@SWITCHED@/$switched/g; s|@SETTINGS@|${settings# }|g" "scripts/deb/$script" \
+    >"$tree/DEBIAN/$script"
   chmod 755 "$tree/DEBIAN/$script"
 done
 cat >"$tree/DEBIAN/control" <<CONTROL

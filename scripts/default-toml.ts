@@ -1,5 +1,5 @@
 /**
- * Prints a daemon's settings file as the package installs it: every key, commented out, with its default.
+ * Prints what the package installs to read a daemon's settings from: every key, commented out, with its default.
  *
  *     node scripts/default-toml.ts gateway
  */
@@ -11,8 +11,9 @@ import { isMain } from './is-main.ts'
 
 /** TOML with every key of the schema as a comment: meaning, what is allowed, `key = default`. Lines of 100 at most. */
 export function defaultToml(name: string, schema: TObject): string {
-  const lines = [`# Settings of plantroom-${name}. After a change: systemctl restart plantroom-${name}`]
-  lines.push('# Each key stands here with its default; remove the # to change one.')
+  const lines = [`# Every setting of plantroom-${name} with its default. Nobody reads this file, and each upgrade`]
+  lines.push(`# replaces it: what is to be different goes into /etc/plantroom/${name}.toml, below the same [table].`)
+  lines.push(`# After a change: plantroom check-config ${name} && systemctl restart plantroom-${name}`)
   for (const [table, { properties, description }] of Object.entries(tablesOf(schema))) {
     lines.push('', ...(description ? wrapped(description) : []), `[${table}]`)
     for (const [key, property] of Object.entries(properties)) {

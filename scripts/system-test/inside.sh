@@ -17,6 +17,7 @@ set_up() {
   curl --silent --fail --show-error --max-time 10 --header 'content-type: application/json' \
     --data '{"username":"admin","password":"a long enough one"}' "$url/api/setup"
 }
+status_finds_nothing_wrong() { plantroom status && ! plantroom status board; }
 is_set_up() {
   curl --silent --fail --max-time 5 "$url/api/status" | tee /dev/stderr | grep --quiet '"adminConfigured": *true'
 }
@@ -39,14 +40,27 @@ listens_on_port_502() {
   systemctl daemon-reload && systemctl restart "$unit" && until_true 10 answers && return "$code"
 }
 reinstalls_over_itself() { dpkg --install /bed/plantroom.deb && until_true 15 answers && is_set_up; }
+# What an installer wrote, and a default that changed since: dpkg has nothing to ask, and asks nothing.
+upgrade_asks_nothing() {
+  printf '[http]\nlisten = "0.0.0.0:3132"\n' >/etc/plantroom/gateway.toml
+  [ -z "$(dpkg-query --show --showformat='${Conffiles}' plantroom)" ] && grep --quiet '^#listen' /usr/share/plantroom/gateway.toml \
+    && dpkg --install /bed/plantroom.deb </dev/null && grep --quiet '^listen' /etc/plantroom/gateway.toml && until_true 15 answers
+}
 remove_stops_and_keeps_state() {
   dpkg --remove plantroom && ! answers && [ "$(show MainPID)" = 0 ] \
     && [ -d /var/lib/private/plantroom/gateway ] && [ -e /etc/plantroom/gateway.toml ]
 }
+board_is_active() { systemctl is-active plantroom-board; }
+comes_back_after_removal() {
+  systemctl enable --now plantroom-board && dpkg --remove plantroom && ! board_is_active && dpkg --install /bed/plantroom.deb \
+    && until_true 15 answers && until_true 15 board_is_active && systemctl disable --now plantroom-board \
+    && dpkg --remove plantroom && dpkg --install /bed/plantroom.deb && until_true 15 answers && ! board_is_active
+}
 purge_leaves_nothing() {
   dpkg --purge plantroom || return 1
   local left
-  left=$(find / -xdev \( -path /proc -o -path /sys -o -path /bed -o -path /var/log -o -path /tmp -o -path /var/lib/dpkg \
+  # Two file systems more than the root: what is left there is left until the next start.
+  left=$(find / /run /tmp -xdev \( -path /proc -o -path /sys -o -path /bed -o -path /var/log -o -path /var/lib/dpkg \
     -o -path /etc/systemd/system/plantroom-system-test.service -o -path /run/systemd/units \) \
     -prune -o -iname '*plantroom*' -print)
   echo "$left"
@@ -55,6 +69,7 @@ purge_leaves_nothing() {
 
 promise 'the package installs, and the unit is active and answers' installed_and_active
 promise 'it is started under Type=notify, and says how it is' started_by_notify
+promise 'plantroom status finds nothing wrong with a fresh installation' status_finds_nothing_wrong
 promise 'it runs as a user made for it (DynamicUser)' runs_as_nobodys_user
 promise 'it starts at every boot' enabled_at_boot
 promise 'its exposure is 2.0 or lower' little_is_exposed
@@ -74,6 +89,8 @@ promise 'with wrong settings it fails once, says why, and does not loop' \
 . /bed/controller.sh
 unit=plantroom-gateway.service
 promise 'an upgrade keeps its state' reinstalls_over_itself
+promise 'an upgrade keeps what the installer wrote, and asks nothing' upgrade_asks_nothing
+promise 'what runs before a removal runs again after an installation, and nothing else' comes_back_after_removal
 promise 'removal stops it and keeps state and settings' remove_stops_and_keeps_state
 promise 'purging leaves nothing' purge_leaves_nothing
 echo "$failed failed"
