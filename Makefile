@@ -38,27 +38,30 @@ $(STAMPS)/setup: package-lock.json package.json .taprc scripts/is-installed.mjs
 	@export PATH="$(SYSTEM_PATH)"; command -v node >/dev/null && command -v npm >/dev/null \
 	  || { echo 'nodejs and npm are missing: apt-get install nodejs npm make g++ python3' >&2; exit 1; }
 	@export PATH="$(SYSTEM_PATH)"; node scripts/is-installed.mjs \
-	  || npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >$(STAMPS)/npm.log 2>&1 \
-	  || { cat $(STAMPS)/npm.log >&2; exit 1; }
-	@node node_modules/tap/dist/esm/run.mjs build >$(STAMPS)/tap.log 2>&1 || { cat $(STAMPS)/tap.log >&2; exit 1; }
+	  || scripts/progress.sh 'packages from npm' $(STAMPS)/npm.log npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@scripts/progress.sh 'the test runner' $(STAMPS)/tap.log node node_modules/tap/dist/esm/run.mjs build
 	@touch $@
 
 .PHONY: build
 build: $(NATIVE) $(STAMPS)/bundles $(STAMPS)/web ## everything that runs, in build/
 	@:
 
-$(NATIVE): $(NATIVE_SOURCES) | $(STAMPS)/setup
+# What Debian lacks is said before a minute of other work.
+.PHONY: debian
+debian:
 	@scripts/apt-setup.sh build
-	@node scripts/build-native.ts >$(STAMPS)/native.log || { cat $(STAMPS)/native.log >&2; exit 1; }
+
+$(NATIVE): $(NATIVE_SOURCES) | debian $(STAMPS)/setup
+	@scripts/progress.sh 'compiling the addons' $(STAMPS)/native.log node scripts/build-native.ts
 	@touch $@
 
 # The addons come first: bundling copies them.
 $(STAMPS)/bundles: $(TS_SOURCES) $(TEMPLATES) package.json $(NATIVE) | $(STAMPS)/setup
-	@node scripts/bundle.ts
+	@scripts/progress.sh 'bundling the daemons' $(STAMPS)/bundles.log node scripts/bundle.ts
 	@touch $@
 
 $(STAMPS)/web: $(WEB_SOURCES) package.json | $(STAMPS)/setup
-	@node scripts/bundle-web.ts >$(STAMPS)/web.log || { cat $(STAMPS)/web.log >&2; exit 1; }
+	@scripts/progress.sh 'bundling the pages' $(STAMPS)/web.log node scripts/bundle-web.ts
 	@touch $@
 
 # --- running it
@@ -82,12 +85,17 @@ e2e: build ## drives the real bundles over their real interfaces
 	@node scripts/run-tests.ts e2e
 
 .PHONY: test
-# Both wait for the network, npm and apt: side by side a fresh machine is ready that much sooner.
+# Both wait for the network, npm and apt: side by side a fresh machine is ready that much sooner. Who may not install is told
+# what is missing before anything else; only what the build needs ends it.
 test: ## sets everything up and runs every check and test
-	@scripts/apt-setup.sh build test & debian=$$!; \
+	@if scripts/apt-setup.sh --check build test; then \
+	  scripts/apt-setup.sh build test & debian=$$!; \
 	  packages=0; $(MAKE) setup || packages=$$?; \
 	  wait $$debian || echo 'going on without: tests that need them are skipped, each with its reason'; \
-	  exit $$packages
+	  exit $$packages; \
+	elif scripts/apt-setup.sh --check build 2>/dev/null; then \
+	  echo 'going on without: tests that need them are skipped, each with its reason'; \
+	else exit 3; fi
 	@$(MAKE) build
 	@node scripts/run-tests.ts checks unit e2e
 

@@ -2,6 +2,7 @@
 # Installs the Debian packages that one or more purposes need: build, test, bench, system-test, vm-test.
 #
 #   scripts/apt-setup.sh build test     installs what is missing; silent when nothing is
+#   scripts/apt-setup.sh --check test   installs nothing: says at once what is missing and cannot be installed from here
 #   scripts/apt-setup.sh --list test    prints the purpose's packages, one a line
 #
 # Uses root, or sudo without a password; else prints the command to run and ends with 3. Ends with 4 when apt failed.
@@ -13,6 +14,9 @@ packages_of() {
     build)
       echo g++ make python3 pkg-config libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev \
         gstreamer1.0-plugins-base gstreamer1.0-plugins-good libasound2-dev
+      # Asked for by their commands: they may have come from elsewhere than Debian.
+      command -v node >/dev/null || echo nodejs
+      command -v npm >/dev/null || echo npm
       ;;
     # Peers that nobody here wrote, and a browser for the pages.
     test)
@@ -35,6 +39,12 @@ packages_of() {
 if [ "${1:-}" = --list ]; then
   packages_of "${2:-}" | tr ' ' '\n'
   exit 0
+fi
+
+check=
+if [ "${1:-}" = --check ]; then
+  check=yes
+  shift
 fi
 
 wanted=
@@ -63,17 +73,20 @@ else
   echo "    sudo apt-get update && sudo apt-get install -y --no-install-recommends$missing" >&2
   exit 3
 fi
+[ -z "$check" ] || exit 0
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+progress=$(dirname "$0")/progress.sh
 install() {
   # Wireshark asks whether users may capture; ser2net and friends ask nothing but may want to start.
-  $as_root env DEBIAN_FRONTEND=noninteractive $apt install -y --no-install-recommends $missing >"$log" 2>&1 </dev/null
+  "$progress" 'Debian packages' "$log" \
+    $as_root env DEBIAN_FRONTEND=noninteractive $apt install -y --no-install-recommends $missing 2>/dev/null
 }
 echo "installing Debian packages:$missing"
 # The list of packages may be old or empty: update once, only when it is needed.
 if install; then exit 0; fi
-if $as_root $apt update >"$log" 2>&1 </dev/null && install; then exit 0; fi
+if "$progress" "Debian's list of packages" "$log" $as_root $apt update 2>/dev/null && install; then exit 0; fi
 tail -n 20 "$log" >&2
 echo "apt-get could not install:$missing" >&2
 exit 4

@@ -24,6 +24,7 @@ async function run(argv: readonly string[]): Promise<number> {
   const undo: Undo = []
   const told = toldToStop(undo)
   try {
+    process.stdout.write('Starting the controller, the gateway and four boards ...\n')
     const scene = await buildScene(listen, undo)
     process.stdout.write(sceneWords(scene))
     const { boards, building, gateway, lobby } = scene

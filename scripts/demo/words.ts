@@ -1,23 +1,22 @@
 /** What the demo says once everything runs. */
+import { accessSync, constants } from 'node:fs'
+import { join } from 'node:path'
 import { portPath } from './api-client.ts'
 import { buildingPeople } from './building.ts'
 import { LOOPBACK } from './free-port.ts'
 import { demoLogin, type Scene } from './scene.ts'
 
-/** Addresses, names and passwords, and commands ready to paste. */
-export function sceneWords({
-  gateway,
-  building,
-  boards,
-  lobby,
-  meters,
-  cellar,
-  scale,
-  tcpPort,
-  apiKey,
-}: Scene): string {
+/**
+ * Addresses, names and passwords, and commands ready to paste.
+ * @param has whether a program is there: of a machine with nothing but what README asks for, Python does what it can
+ */
+export function sceneWords(
+  { gateway, building, boards, lobby, meters, cellar, scale, tcpPort, apiKey }: Scene,
+  has: (program: string) => boolean = isOnPath,
+): string {
   const { admin, password, viewer } = demoLogin
-  const mbpoll = `mbpoll -m tcp -p ${tcpPort} -0`
+  const http = has('curl') ? byCurl : byPython
+  const modbus = has('mbpoll') ? byMbpoll(tcpPort) : modbusByPython(tcpPort)
   const { till, counter, raw, rfc2217 } = boards
   const { music, ceiling, stream } = lobby
   const people = buildingPeople
@@ -42,13 +41,13 @@ Plantroom demo: the controller, the gateway and four boards with simulated devic
 
 Try, in another terminal:
   # every value of the meters, with the key of a program that may only read them
-  curl -s ${gateway.url}${portPath(meters, '/points')} -H 'authorization: Bearer ${apiKey}'
+  ${http(`${gateway.url}${portPath(meters, '/points')}`, { bearer: apiKey })}
   # the same meter's volts over Modbus TCP, and relay 3 on
-  ${mbpoll} -1 -a 1 -t 3:float -B -r 0 ${LOOPBACK}
-  ${mbpoll} -a 2 -t 0 -r 2 ${LOOPBACK} 1
+  ${modbus.volts}
+  ${modbus.relay}
   # the ceiling falls silent, and plays again
-  curl -s ${ceiling.url}/api/route -d mcast=
-  curl -s ${ceiling.url}/api/route -d mcast=${stream.mcast} -d port=${stream.port}
+  ${http(`${ceiling.url}/api/route`, { form: ['mcast='] })}
+  ${http(`${ceiling.url}/api/route`, { form: [`mcast=${stream.mcast}`, `port=${stream.port}`] })}
   # what the till's scale says next
   bash -c 'head -n 1 </dev/tcp/${LOOPBACK}/${raw.port}'
 
@@ -58,4 +57,50 @@ Try, in another terminal:
 function counterWords({ counterRole }: Scene['boards']): string {
   if (counterRole === 'usbip') return 'a USB/IP server: shares a USB device of this machine once you enable it'
   return 'a serial server without lines; it would share a USB device if this kernel had usbip-host loaded'
+}
+
+/** What a request has beside its address. */
+interface Extras {
+  bearer?: string
+  form?: readonly string[]
+}
+
+function byCurl(url: string, { bearer, form = [] }: Extras): string {
+  const header = bearer === undefined ? '' : ` -H 'authorization: Bearer ${bearer}'`
+  return `curl -s ${url}${form.map((field) => ` -d ${field}`).join('')}${header}`
+}
+
+function byPython(url: string, { bearer, form }: Extras): string {
+  const data = form === undefined ? '' : `, b"${form.join('&')}"`
+  const header = bearer === undefined ? '' : `, headers={"authorization": "Bearer ${bearer}"}`
+  return `python3 -c 'from urllib.request import *; print(urlopen(Request("${url}"${data}${header})).read().decode())'`
+}
+
+function byMbpoll(port: number) {
+  const program = `mbpoll -m tcp -p ${port} -0`
+  return {
+    volts: `${program} -1 -a 1 -t 3:float -B -r 0 ${LOOPBACK}`,
+    relay: `${program} -a 2 -t 0 -r 2 ${LOOPBACK} 1`,
+  }
+}
+
+/** The frames that mbpoll would send: unit 1, function 4, two registers from 0; unit 2, function 5, coil 2 on. */
+function modbusByPython(port: number) {
+  const ask = (hex: string, print: string) =>
+    `python3 -c 'import socket, struct; s = socket.create_connection(("${LOOPBACK}", ${port})); s.send(bytes.fromhex("${hex}")); print(${print})'`
+  return {
+    volts: ask('000100000006010400000002', 'struct.unpack(">f", s.recv(260)[9:])[0]'),
+    relay: ask('00020000000602050002ff00', 's.recv(260).hex()'),
+  }
+}
+
+function isOnPath(program: string): boolean {
+  return (process.env.PATH ?? '').split(':').some((folder) => {
+    try {
+      accessSync(join(folder, program), constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
 }

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync } from 'node:fs'
+import { chmodSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 
@@ -50,4 +50,27 @@ t.test('says what apt said when it fails, and ends with 4', async (t) => {
 
 t.test('refuses a purpose that it does not know', async (t) => {
   t.equal(run(t, {}, 'coffee').status, 2)
+})
+
+t.test('--check installs nothing, and says what cannot be installed from here', async (t) => {
+  const refused = { 'dpkg-query': nothingInstalled, id: 'echo 1000', sudo: 'exit 1', 'apt-get': 'touch "$SEEN"' }
+  const { status, stderr } = run(t, refused, '--check', 'build', 'test')
+  t.equal(status, 3)
+  t.match(stderr, /apt-get install -y --no-install-recommends .*g\+\+ .*tshark/, 'one list for all that is asked for')
+  t.equal(run(t, { ...refused, id: 'echo 0' }, '--check', 'build').status, 0)
+  t.notOk(existsSync(join(t.testdirName, 'seen')))
+})
+
+t.test('asks for Node and npm by their commands, since they may have come from elsewhere', async (t) => {
+  const commands = { 'dpkg-query': nothingInstalled, id: 'echo 1000', sudo: 'exit 1' }
+  const asked = (names: readonly string[]) => {
+    const { stderr } = run(
+      t,
+      { ...commands, ...Object.fromEntries(names.map((name) => [name, ''])) },
+      '--check',
+      'build',
+    )
+    return / nodejs| npm/.test(stderr)
+  }
+  t.equal(asked(['node', 'npm']), false)
 })

@@ -1,7 +1,7 @@
 /** The demo as a person starts it, asked over its API, and ended by Ctrl-C. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -31,8 +31,8 @@ async function until(isTrue: () => boolean | Promise<boolean>, limitMs: number):
   while (!(await isTrue()) && performance.now() < endMs) await sleep(ASK_AGAIN_MS)
 }
 
-async function startDemo(t: Test, listen: string): Promise<Demo> {
-  const child = spawn(COMMAND, ['demo', '--listen', listen], { stdio: ['ignore', 'pipe', 'pipe'] })
+async function startDemo(t: Test, listen: string, env = process.env): Promise<Demo> {
+  const child = spawn(COMMAND, ['demo', '--listen', listen], { stdio: ['ignore', 'pipe', 'pipe'], env })
   t.teardown(() => void child.kill('SIGKILL'))
   let said = ''
   for (const stream of [child.stdout, child.stderr])
@@ -114,20 +114,13 @@ t.test(
     })
 
     await t.test('each command it prints does what it says', async (t) => {
-      const commands = demo.said.split('\n').filter((line) => /^ {2}(curl|mbpoll|bash) /.test(line))
-      t.equal(commands.length, 6)
-      for (const command of commands) {
-        if (command.startsWith('  mbpoll') && !existsSync('/usr/bin/mbpoll')) continue
-        const { stdout } = await run('sh', ['-c', command])
-        t.match(stdout, wanted(command))
-      }
+      await tryCommands(t, demo)
       const relays = async () => {
         const { points } = await demo.get(portPath(demo.meters, '/points'))
         return points
           .filter((point: { name: string }) => /relay \d$/.test(point.name))
           .map((point: { value: unknown }) => point.value)
       }
-      if (!existsSync('/usr/bin/mbpoll')) return
       await until(async () => (await relays())[2] === true, SILENT_MS)
       t.same(await relays(), [false, false, true, false, false, false, false, false])
     })
@@ -200,11 +193,31 @@ t.test(
 )
 
 /** What a command prints that does what the demo says it does. */
+/** Runs what a demo says to try, each to its end. */
+async function tryCommands(t: Test, { said }: Demo): Promise<void> {
+  const commands = said.split('\n').filter((line) => /^ {2}(curl|mbpoll|python3|bash) /.test(line))
+  t.equal(commands.length, 6)
+  for (const command of commands) {
+    const { stdout } = await run('sh', ['-c', command])
+    t.match(stdout, wanted(command), command)
+  }
+}
+
 function wanted(command: string): RegExp {
   if (command.includes('/dev/tcp')) return /ST,GS,[+-] *\d+\.\dkg/
-  if (command.endsWith('mcast=')) return /"mcast":""/
-  if (command.includes('/api/route')) return /"mcast":"239\./
-  return command.includes('curl') ? /"quality":"good"/ : /\[0\]:\s+2[23]\d|Written 1 references/
+  if (/mcast=\b/.test(command)) return /"mcast":"239\./
+  if (command.includes('mcast=')) return /"mcast":""/
+  if (command.includes('/points')) return /"quality":"good"/
+  return /\[0\]:\s+2[23]\d|Written 1 references|^2[23]\d\.\d+$|^00020000000602050002ff00$/m
+}
+
+/** A PATH like this one's, but for some programs: a folder of links to all others. */
+function pathWithout(t: Test, ...programs: string[]): string {
+  const folder = t.testdir()
+  for (const from of ['/usr/bin', '/usr/sbin'])
+    for (const name of readdirSync(from))
+      if (!programs.includes(name) && !existsSync(join(folder, name))) symlinkSync(join(from, name), join(folder, name))
+  return folder
 }
 
 t.test(
@@ -212,9 +225,13 @@ t.test(
   { timeout: 120_000 },
   async (t) => {
     const first = await startDemo(t, '127.0.0.1:0')
-    const second = await startDemo(t, first.url.replace('http://', ''))
+    // The second one on a machine that has what README asks for, and no more.
+    const bare = { ...process.env, PATH: pathWithout(t, 'curl', 'mbpoll') }
+    const second = await startDemo(t, first.url.replace('http://', ''), bare)
     t.not(second.url, first.url)
     t.not(second.meters, first.meters)
+    await tryCommands(t, second)
+    t.notMatch(second.said, /curl|mbpoll/)
     const pids = descendants(second.child.pid ?? 0)
     second.child.stdout?.destroy()
     second.child.stderr?.destroy()

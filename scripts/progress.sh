@@ -1,0 +1,36 @@
+#!/bin/sh
+# Runs a command that may take a minute and says little: after two seconds tells what it is, then every ten that it goes on.
+# What the command says goes into LOG, and to standard error when it fails. Ends as the command does.
+#
+#   scripts/progress.sh WHAT LOG COMMAND [WORD...]
+set -u
+what=$1 log=$2
+shift 2
+begun=$(date +%s)
+told=$log.told
+rm -f "$told"
+
+# A clock beside the command. What sleeps holds nobody's output open.
+(
+  trap 'kill "$asleep" 2>/dev/null; exit' TERM
+  seconds=2
+  while :; do
+    sleep "$seconds" >/dev/null 2>&1 &
+    asleep=$!
+    wait "$asleep"
+    if [ -e "$told" ]; then echo "$what: $(($(date +%s) - begun)) s"; else echo "$what ..." && : >"$told"; fi
+    seconds=10
+  done
+) &
+clock=$!
+trap 'kill "$clock" 2>/dev/null; rm -f "$told"' EXIT
+trap 'exit 130' INT TERM
+
+code=0
+"$@" >"$log" 2>&1 </dev/null || code=$?
+if [ -e "$told" ]; then
+  kill "$clock" 2>/dev/null
+  [ "$code" != 0 ] || echo "$what: done in $(($(date +%s) - begun)) s"
+fi
+[ "$code" = 0 ] || cat "$log" >&2
+exit "$code"
