@@ -75,11 +75,13 @@ try_machine() {
   bed=$(mktemp -d "$work/$suite.XXXXXX")
   cp -a --reflink=auto "$work/$suite/." "$bed/"
   git clone --quiet --bare . "$bed/srv/source.git"
+  printf '[safe]\n\tdirectory = *\n' >"$bed/etc/gitconfig"
   cp scripts/fresh-machine/inside.sh "$bed/srv/"
   chmod -R a+rX "$bed/srv"
   echo "--- $1"
+  # The tests lay cables between namespaces of their own.
   SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 timeout --kill-after=10 "$bound_s" systemd-nspawn --quiet --register=no --keep-unit \
-    --machine="plantroom-fresh-$$" --directory="$bed" --as-pid2 "${lent[@]}" \
+    --capability=CAP_NET_ADMIN --machine="plantroom-fresh-$$" --directory="$bed" --as-pid2 "${lent[@]}" \
     /bin/bash /srv/inside.sh "$user" "$folders" "${only[@]}" </dev/null &
   container=$!
   local code=0

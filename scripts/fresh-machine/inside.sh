@@ -72,6 +72,6 @@ for folder in $folders; do
   took "make test $where" "$started"
 done
 # What was killed in the middle leaves its folders; nobody here was.
-left=$(find /tmp /run -mindepth 1 -maxdepth 1 -user "$user" -newer /srv/inside.sh ! -name 'lent-*' 2>/dev/null)
-[ -z "$left" ] || printf "left behind: %s\n" "$left"
+left=$(find /tmp /run/*lantroom* -mindepth 1 -maxdepth 1 -newer /srv/inside.sh 2>/dev/null)
+[ -z "$left" ] || printf 'left behind: %s\n' "$left"
 exit "$failed"

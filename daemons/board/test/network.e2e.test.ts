@@ -5,22 +5,11 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { noNetworkBecause } from './network.ts'
 import { type RunningBoard, startBoard } from './running-board.ts'
 
 /** Long enough for a busy machine to ask in time, and to see that nobody can. */
 const CONFIRM_MS = 15_000
-
-/** Why there can be no namespaces here; undefined where they can be made. */
-function missing(): string | undefined {
-  if (process.geteuid?.() !== 0) return 'network namespaces are made by root'
-  try {
-    execFileSync('ip', ['netns', 'list'], { stdio: 'pipe' })
-    execFileSync('curl', ['--version'], { stdio: 'pipe' })
-    return undefined
-  } catch {
-    return 'needs iproute2 and curl'
-  }
-}
 
 /** The board's machine and a visitor's, with a cable between. The board's has the address that DHCP gave it: 10.77.0.2. */
 function makeMachines(t: Test): { board: string; visitor: string } {
@@ -112,24 +101,28 @@ const form = (ip: string) => ['sap=1', 'static_ip=1', `ip=${ip}`, 'mask=255.255.
 const isSet = (board: RunningBoard) =>
   until('the new address', () => /fixed address set/.exec(board.output()) ?? undefined)
 
-t.test('a fixed address counts once somebody was answered there', { skip: missing(), timeout: 120_000 }, async (t) => {
-  const { board, visitor, helper } = await setup(t)
-  t.match(ask(visitor, 'http://10.77.0.2:8080/api/status').network, { state: 'dhcp' })
-  t.match(ask(visitor, 'http://10.77.0.2:8080/api/config', form('10.88.0.7')), { saved: true, restarts: true })
-  await isSet(board)
-  t.match(helper.asked, ['reboot', 'network static lan0 10.88.0.7/24 10.88.0.1'])
-  const first = ask(visitor, 'http://10.88.0.7:8080/api/status').network
-  t.match(first, { state: 'unconfirmed', confirm_until: Number, text: /10\.88\.0\.7/ })
-  const { network } = await until('the confirmation', () => {
-    const status = ask(visitor, 'http://10.88.0.7:8080/api/status')
-    return status.network.state === 'static' ? status : undefined
-  })
-  t.match(network, { state: 'static', confirm_until: null })
-})
+t.test(
+  'a fixed address counts once somebody was answered there',
+  { skip: noNetworkBecause(), timeout: 120_000 },
+  async (t) => {
+    const { board, visitor, helper } = await setup(t)
+    t.match(ask(visitor, 'http://10.77.0.2:8080/api/status').network, { state: 'dhcp' })
+    t.match(ask(visitor, 'http://10.77.0.2:8080/api/config', form('10.88.0.7')), { saved: true, restarts: true })
+    await isSet(board)
+    t.match(helper.asked, ['reboot', 'network static lan0 10.88.0.7/24 10.88.0.1'])
+    const first = ask(visitor, 'http://10.88.0.7:8080/api/status').network
+    t.match(first, { state: 'unconfirmed', confirm_until: Number, text: /10\.88\.0\.7/ })
+    const { network } = await until('the confirmation', () => {
+      const status = ask(visitor, 'http://10.88.0.7:8080/api/status')
+      return status.network.state === 'static' ? status : undefined
+    })
+    t.match(network, { state: 'static', confirm_until: null })
+  },
+)
 
 t.test(
   'an address that nobody reached is taken back, and the board says so until it is set anew',
-  { skip: missing(), timeout: 120_000 },
+  { skip: noNetworkBecause(), timeout: 120_000 },
   async (t) => {
     const { board, visitor, helper } = await setup(t)
     // A slip of the hand: a network in which nobody is.

@@ -2,19 +2,11 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { Test } from 'tap'
+import { noCables } from '#kit/test/cables.ts'
 
 /** Why there can be none; undefined where there can. */
 export function noNetworkBecause(): string | undefined {
-  if (process.getuid?.() !== 0) return 'network namespaces need root'
-  if (!['/usr/bin/ip', '/usr/sbin/ip', '/sbin/ip'].some((path) => existsSync(path))) return 'iproute2 is not installed'
-  if (!existsSync('/usr/bin/curl')) return 'curl is not installed'
-  try {
-    ip('netns', 'add', `pt-try-${process.pid}`)
-    ip('netns', 'del', `pt-try-${process.pid}`)
-    return undefined
-  } catch (fault) {
-    return `this machine has no network namespaces: ${(fault as Error).message.split('\n')[0]}`
-  }
+  return noCables() || (existsSync('/usr/bin/curl') ? undefined : 'curl is not installed')
 }
 
 /** One machine. */

@@ -185,7 +185,12 @@ async function fieldsOf(t: Test, bytes: () => Buffer, frames: number): Promise<F
 t.test('tshark follows a capture while it runs', { skip: noTshark, timeout: 60_000 }, async (t) => {
   const line = await lineOf(t)
   const tshark = spawn('tshark', ['-i', '-', '-l', ...asModbus], { stdio: ['pipe', 'pipe', 'ignore'] })
-  t.teardown(() => tshark.kill('SIGKILL'))
+  const ended = once(tshark, 'exit')
+  t.teardown(async () => {
+    // It keeps what it reads in a file of its own, which it removes when it is asked to end.
+    tshark.kill('SIGTERM')
+    await ended
+  })
   let told = ''
   tshark.stdout.on('data', (text) => (told += text))
   const capture = await begin(t, line)

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
+import { noCables } from '#kit/test/cables.ts'
 
 const PATIENCE = { idleS: 1, intervalS: 1, count: 2, userTimeoutMs: 3000 }
 /** Two machines with a cable between them. Neither has another way out: nothing of the test leaves its namespaces. */
@@ -18,17 +19,6 @@ sys.stdin.read()
 
 function ip(...words: string[]): void {
   execFileSync('ip', words, { stdio: 'pipe' })
-}
-
-/** Why there can be no cable here, or false. */
-function cannot(): string | false {
-  try {
-    ip('netns', 'add', `${NEAR}-try`)
-    ip('netns', 'del', `${NEAR}-try`)
-    return false
-  } catch {
-    return 'network namespaces need root'
-  }
 }
 
 function lay(t: Test): void {
@@ -67,7 +57,7 @@ async function endOfVanished(t: Test, text: string[]): Promise<{ tookMs: number;
 for (const isSending of [false, true])
   t.test(
     `a peer that vanishes is given up in time, ${isSending ? 'also with bytes on their way' : 'though nothing is sent'}`,
-    { skip: cannot() },
+    { skip: noCables() },
     async (t) => {
       lay(t)
       const { tookMs, isEstablished } = await endOfVanished(t, isSending ? ['unheard'] : [])

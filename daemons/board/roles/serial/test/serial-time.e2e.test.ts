@@ -3,12 +3,13 @@ import { execFile, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
+import { noCables } from '#kit/test/cables.ts'
 import { until } from '#kit/test/until.ts'
 import { client, serialRig } from './serial-rig.ts'
 
 const run = promisify(execFile)
 const noSs = existsSync('/usr/bin/ss') || existsSync('/bin/ss') ? false : 'needs iproute2'
-const noNamespace = noSs || (process.getuid?.() === 0 && existsSync('/usr/bin/socat') ? false : 'needs root and socat')
+const noNamespace = noSs || (existsSync('/usr/bin/socat') ? noCables() : 'needs socat')
 
 t.test(
   'B.serial settings are changed under load without a lost byte, and nobody is dropped',
