@@ -78,7 +78,8 @@ const machine = Type.Object(
   {
     owned: Type.Boolean({
       default: false,
-      description: "the machine is the board's own: it gives it its name and address, restarts it, installs images",
+      description:
+        "the machine is the board's own: it gives it its name and address, restarts the whole machine at every save of its settings, installs images",
     }),
     helper: Type.String({
       default: '/run/plantroom/helper.sock',

@@ -1,12 +1,13 @@
 /** Routes of the settings: read, save, and the form that a page draws. */
 import { Type } from 'typebox'
-import { type Route, route } from '#kit/http/route.ts'
+import { type Ask, type Route, route } from '#kit/http/route.ts'
 import type { Recorder } from '#kit/recorder.ts'
 import { boardSettings } from '../core/board-settings.ts'
 import type { Rebooter } from '../core/machine-ports.ts'
 import type { RoleFitness } from '../core/role-fitness.ts'
 import type { Setting } from '../core/setting.ts'
 import type { SettingsBook } from '../core/settings-book.ts'
+import type { Absent } from '../core/settings-check.ts'
 import { settingsForm } from '../core/settings-form.ts'
 
 /** What the settings routes work on. */
@@ -32,11 +33,28 @@ const form = Type.Object(
 const saved = Type.Object({
   saved: Type.Literal(true),
   changed: Type.Array(Type.String({ description: 'names of settings that are otherwise than before' })),
+  warning: Type.Optional(
+    Type.String({
+      description: 'what is otherwise than before though nobody named it: switches that were not in the form',
+    }),
+  ),
   restarts: Type.Literal(true, { description: 'the board restarts whatever was changed' }),
+  reboots_machine: Type.Boolean({
+    description: "the whole machine does, since it is the board's own (`machine.owned`)",
+  }),
   about_s: Type.Integer({ description: 'seconds until it answers again, about' }),
 })
 
 export function configRoutes({ book, rebooter, recorder, fitness }: ConfigParts): Route[] {
+  async function save(ask: Ask<unknown, unknown, unknown>, absent: Absent) {
+    const { settings, changed, switchedOff } = await book.save(ask.body as Record<string, string>, absent)
+    const now = Object.fromEntries(changed.map((name) => [name, settings[name]]))
+    await recorder.changed(ask, 'settings saved', settings.hostname, now)
+    await rebooter.reboot('config')
+    const { aboutS, isOfMachine } = rebooter
+    const answer = { saved: true, changed, restarts: true, reboots_machine: isOfMachine, about_s: aboutS } as const
+    return switchedOff.length === 0 ? answer : { ...answer, warning: warningOf(switchedOff) }
+  }
   return [
     route({
       method: 'GET',
@@ -61,15 +79,23 @@ export function configRoutes({ book, rebooter, recorder, fitness }: ConfigParts)
       summary: 'Checks and saves the settings, then restarts the board; a switch that is absent is off',
       body: form,
       reply: saved,
-      async handle(ask) {
-        const { settings, changed } = await book.save(ask.body as Record<string, string>)
-        const now = Object.fromEntries(changed.map((name) => [name, settings[name]]))
-        await recorder.changed(ask, 'settings saved', settings.hostname, now)
-        await rebooter.reboot('config')
-        return { saved: true, changed, restarts: true, about_s: rebooter.aboutS }
-      },
+      handle: (ask) => save(ask, 'off'),
+    }),
+    route({
+      method: 'PATCH',
+      path: '/api/config',
+      who: 'admin',
+      summary: 'Changes the settings it names and no other, then restarts the board; for scripts',
+      body: form,
+      reply: saved,
+      handle: (ask) => save(ask, 'kept'),
     }),
   ]
+}
+
+function warningOf(names: readonly string[]): string {
+  const are = names.length === 1 ? 'is off now, since it was' : 'are off now, since they were'
+  return `${names.join(' and ')} ${are} not in the form. To change one setting and keep all others, send it by PATCH.`
 }
 
 function shapeOf({ kind, meaning: description }: Setting) {

@@ -33,6 +33,8 @@ export interface Rebooter {
   reboot(reason: RestartReason): Promise<void>
   /** How long nobody answers, in whole seconds, for the page that waits. */
   readonly aboutS: number
+  /** Whether the whole machine restarts, and not this daemon alone. */
+  readonly isOfMachine: boolean
 }
 
 /** A file that is saved whole: what core needs of `kit/store.ts`. */

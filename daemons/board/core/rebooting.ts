@@ -40,6 +40,7 @@ export function createRebooter(by: RebootingParts): Rebooter {
     }
   }
   return {
+    isOfMachine: by.ownsMachine,
     aboutS: by.ownsMachine ? by.about.machineS : by.about.selfS,
     async reboot(reason) {
       try {

@@ -4,7 +4,7 @@ import type { Log } from '#kit/log.ts'
 import { createTurn } from '#kit/turn.ts'
 import type { BoardSettings } from './board-settings.ts'
 import type { Kept } from './machine-ports.ts'
-import { type CheckedSettings, checkSettings, readSettings, type SettingsWorld } from './settings-check.ts'
+import { type Absent, type CheckedSettings, checkSettings, readSettings, type SettingsWorld } from './settings-check.ts'
 
 /** The file: settings as they were saved, and how often. */
 export interface SettingsFile {
@@ -32,10 +32,10 @@ export interface SettingsBook {
   /** Those that are saved, and count from the next start on. */
   saved(): BoardSettings
   /**
-   * Takes a form. One at a time; resolves when the settings are on the disk.
+   * Takes a form, whole or of what is to change. One at a time; resolves when the settings are on the disk.
    * @throws Fault `bad_fields`, `store_write_failed`; the settings are as before then
    */
-  save(form: Readonly<Record<string, string>>): Promise<CheckedSettings>
+  save(form: Readonly<Record<string, string>>, absent?: Absent): Promise<CheckedSettings>
 }
 
 /** @throws Fault of the file */
@@ -47,8 +47,8 @@ export async function openSettingsBook({ file, first, world, log }: SettingsBook
   let saved = { settings: running, saves }
   const inTurn = createTurn()
 
-  async function saveNow(form: Readonly<Record<string, string>>): Promise<CheckedSettings> {
-    const checked = checkSettings(form, saved.settings, world)
+  async function saveNow(form: Readonly<Record<string, string>>, absent?: Absent): Promise<CheckedSettings> {
+    const checked = checkSettings(form, saved.settings, world, absent)
     const next = { settings: checked.settings, saves: saved.saves + 1 }
     await file.save(next)
     saved = next
@@ -60,6 +60,6 @@ export async function openSettingsBook({ file, first, world, log }: SettingsBook
     saves,
     saved: () => saved.settings,
     // What stays as it is must be what the save before left.
-    save: (form) => inTurn(() => saveNow(form)),
+    save: (form, absent) => inTurn(() => saveNow(form, absent)),
   }
 }

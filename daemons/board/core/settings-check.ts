@@ -13,7 +13,12 @@ export interface CheckedSettings {
   settings: BoardSettings
   /** Names of those that are otherwise than before, in the order of the form. */
   changed: SettingName[]
+  /** Those among them that are switches, were on, and were not in the form: somebody who meant another setting is told. */
+  switchedOff: SettingName[]
 }
+
+/** What a form says of a switch that is not in it: a form of a page is whole, and off; that of a script names what it changes. */
+export type Absent = 'off' | 'kept'
 
 /** What beside the settings bears on them. */
 export interface SettingsWorld {
@@ -22,7 +27,7 @@ export interface SettingsWorld {
 }
 
 /**
- * Checks a form. Switches that are absent are off; everything else that is absent stays as it is.
+ * Checks a form. What is absent stays as it is, but for switches, of which `absent` says it.
  * @param given text by name, as the form was sent
  * @throws Fault `bad_fields` with every field that is wrong or unknown in `details.fields`
  * @source Interface 2, B, rules 3 and 4
@@ -31,13 +36,14 @@ export function checkSettings(
   given: Readonly<Record<string, string>>,
   current: BoardSettings,
   world: SettingsWorld,
+  absent: Absent = 'off',
 ): CheckedSettings {
   const faults: FieldFault[] = unknownNames(given)
   const settings: Record<string, SettingValue> = { ...current }
   for (const setting of boardSettings) {
     const text = Object.hasOwn(given, setting.name) ? given[setting.name] : undefined
     if (text === undefined) {
-      if (setting.kind === 'switch') settings[setting.name] = false
+      if (setting.kind === 'switch' && absent === 'off') settings[setting.name] = false
       continue
     }
     const { value, fault } = readSetting(setting, text)
@@ -48,7 +54,9 @@ export function checkSettings(
   const known = new Set(faults.map(({ field }) => field))
   faults.push(...faultsTogether(checked, world).filter(({ field }) => !known.has(field)))
   if (faults.length > 0) throw badFields(faults)
-  return { settings: checked, changed: changedNames(current, checked) }
+  const changed = changedNames(current, checked)
+  // Of what is changed and was not given, only switches are: all else stays.
+  return { settings: checked, changed, switchedOff: changed.filter((name) => !Object.hasOwn(given, name)) }
 }
 
 /** Settings as a file had them. */

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
+import { ask } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 import { type RunningBoard, startBoard } from './running-board.ts'
 
@@ -19,7 +20,8 @@ t.test('B.endpoints POST /api/config saves and restarts: same process, same port
   const board = await start(t)
   const { body: before } = await board.get('/api/config')
   const sent = await board.post('/api/config', { ...texts(before), name: 'Lobby ceiling', role: 'usbip' })
-  t.strictSame([sent.status, sent.body], [200, { saved: true, changed: ['name', 'role'], restarts: true, about_s: 2 }])
+  const answer = { saved: true, changed: ['name', 'role'], restarts: true, reboots_machine: false, about_s: 2 }
+  t.strictSame([sent.status, sent.body], [200, answer])
   await begunAnew(board, 1)
   t.strictSame((await board.get('/api/config')).body, { ...before, name: 'Lobby ceiling', role: 'usbip' })
   const { body: status } = await board.get('/api/status')
@@ -39,6 +41,20 @@ t.test('B.rules.3 what GET gives is posted back as it is; it changes nothing and
   t.same(sent.body.changed, [])
   await begunAnew(board, 1)
   t.strictSame((await board.get('/api/config')).body, body)
+
+  t.equal(body.sap, true)
+  const patch = { method: 'PATCH', body: new URLSearchParams({ name: 'Lobby' }) }
+  const { body: one } = await ask(`${board.url}/api/config`, patch)
+  t.strictSame([one.changed, one.warning], [['name'], undefined], 'PATCH changes what it names and nothing else')
+  await begunAnew(board, 2)
+  t.strictSame((await board.get('/api/config')).body, { ...body, name: 'Lobby' })
+  const { body: whole } = await board.post('/api/config', { name: 'Bar' })
+  t.strictSame(whole.changed, ['name', 'sap'])
+  t.match(
+    whole.warning,
+    /^sap is off now, since it was not in the form\. .* PATCH/,
+    'a single setting posted is warned of',
+  )
 })
 
 t.test(

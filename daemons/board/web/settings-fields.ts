@@ -88,16 +88,18 @@ const ADDRESS = ['hostname', 'static_ip', 'ip', 'mask', 'gw']
 export function consequence(values: Values, saved: Values, isOwned: boolean): string {
   const changed = changedOf(values, saved)
   if (changed.length === 0) return 'Nothing is changed.'
+  const restarts = isOwned ? 'restarts the machine' : 'restarts'
   if (changed.includes('role')) {
     const noun = roleNouns[values.role as RoleName] ?? String(values.role)
-    return `Saves, restarts, and is a ${noun} then. What the role before did ends.`
+    return `Saves, ${restarts}, and is a ${noun} then. What the role before did ends.`
   }
   const moves = changed.filter((name) => ADDRESS.includes(name))
   const hasSound = values.role === 'encoder' || values.role === 'decoder'
-  if (moves.length === 0) return `Saves and restarts; ${hasSound ? 'it is silent' : 'connections end'} for that long.`
+  if (moves.length === 0)
+    return `Saves and ${restarts}; ${hasSound ? 'it is silent' : 'connections end'} for that long.`
   if (!isOwned)
     return `Saves and restarts. ${listed(moves.map(labelOf))} is kept; this machine's network is set elsewhere.`
   if (values.static_ip === true && moves.some((name) => name !== 'hostname'))
-    return `Saves, restarts and moves to ${String(values.ip) || 'the new address'}; this page follows. If nobody reaches it there within two minutes, it asks DHCP for an address.`
-  return 'Saves and restarts; this page follows to the new name.'
+    return `Saves, ${restarts} and moves to ${String(values.ip) || 'the new address'}; this page follows. If nobody reaches it there within two minutes, it asks DHCP for an address.`
+  return `Saves and ${restarts}; this page follows to the new name.`
 }

@@ -121,7 +121,7 @@ function askRole({ board, role, form, save, close }: RoleQuestion): VNode {
     await form.submit(save)
   }
   return html`<${TypeToConfirm} title=${`Turn ${board.name || board.hostname} into a ${after}?`}
-    text=${`It ends what it does as a ${before} and restarts. The settings of the role before are kept for the day it comes back.`}
+    text=${`It ends what it does as a ${before} and restarts${board.machine.owned ? ', with its whole machine' : ''}. The settings of the role before are kept for the day it comes back.`}
     name=${board.hostname} act=${`Turn into ${after}`} keep=${`Keep ${before}`} run=${run} close=${close} />`
 }
 

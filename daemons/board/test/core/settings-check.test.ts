@@ -41,6 +41,21 @@ t.test('B.rules.3 sap and static_ip present means on, absent means off', async (
   t.match(faultsOf({ sap: 'maybe' }), { sap: /"maybe" is neither on nor off/ })
 })
 
+t.test(
+  'a form of what is to change alone leaves switches as they are, and one that is whole names those it switched off',
+  async (t) => {
+    const on = { ...first, sap: true, static_ip: true, ip: '10.20.4.11', mask: '255.255.255.0', gw: '10.20.4.1' }
+    t.match(checkSettings({ name: 'Lobby' }, on, world, 'kept'), {
+      settings: { ...on, name: 'Lobby' },
+      changed: ['name'],
+      switchedOff: [],
+    })
+    t.match(checkSettings({ sap: '0' }, on, world, 'kept'), { settings: { ...on, sap: false }, changed: ['sap'] })
+    t.same(check({ name: 'Lobby', sap: '1' }, on).switchedOff, ['static_ip'])
+    t.same(check({ name: 'Lobby', sap: '', static_ip: '' }, on).switchedOff, [], 'what was sent as off was meant')
+  },
+)
+
 t.test('B.resources an absent field of text or number keeps its value', async (t) => {
   const before = { ...first, name: 'Lobby', port: 5010, mcast: '239.1.2.3' }
   t.match(check({ sap: '1', channels: '8' }, before), {
@@ -167,7 +182,7 @@ t.test('any form is either refused by field or gives settings that can be posted
     fc.property(forms, (form) => {
       if (Object.keys(faultsOf(form)).length > 0) return
       const { settings } = check(form)
-      t.strictSame(check(formOf(settings), settings), { settings, changed: [] })
+      t.strictSame(check(formOf(settings), settings), { settings, changed: [], switchedOff: [] })
     }),
     { numRuns: 2000 },
   )

@@ -46,8 +46,9 @@ t.test('B.rules.3 sends everything back that was read, with what was changed', a
 t.test('says what a save will do before it does', async (t) => {
   const after = (change: object, isOwned = true): string => consequence({ ...saved, ...change }, saved, isOwned)
   t.equal(after({}), 'Nothing is changed.')
-  t.match(after({ name: 'Roof' }), /^Saves and restarts;/)
-  t.match(after({ role: 'usbip' }), /is a USB server then/)
+  t.match(after({ name: 'Roof' }), /^Saves and restarts the machine;/, 'all of it, where it is the board’s own')
+  t.match(after({ name: 'Roof' }, false), /^Saves and restarts;/)
+  t.match(after({ role: 'usbip' }), /restarts the machine, and is a USB server then/)
   t.match(after({ ip: '10.20.4.12' }), /moves to 10\.20\.4\.12; this page follows\. .* two minutes/)
   t.match(after({ hostname: 'roof' }), /follows to the new name/)
   t.match(after({ static_ip: false }), /this page follows/)
