@@ -46,6 +46,7 @@ import { Port } from './core/port.ts'
 import type { PortRecord } from './core/port-record.ts'
 import { PortRegistry } from './core/port-registry.ts'
 import { createSessions, TOKEN_LIFE_MS } from './core/sessions.ts'
+import { statusLine } from './core/status-line.ts'
 import { createWebhookBook, type WebhookBook } from './core/webhook-book.ts'
 import { createWebhookPublisher, type WebhookPublisher } from './core/webhook-publisher.ts'
 import { openPeople, type People } from './io/people.ts'
@@ -105,7 +106,7 @@ export async function assemble(context: Context): Promise<Assembled> {
   })
   const says = () => ({ role: 'gateway', name: house.identity.name() })
   parts.add(createPresence({ ...context, daemon: 'gateway', port: () => server.address().port, says }).part)
-  return { status: () => statusLine(registry) }
+  return { status: () => statusLine({ isSetUp: people.users.isSetUp(), ports: registry.all() }) }
 }
 
 async function furnish(context: Context, files: StateFiles): Promise<House> {
@@ -256,10 +257,4 @@ function serverOf(context: Context, house: House, { journal, recorder, refusals 
     metrics,
   })
   return server
-}
-
-function statusLine(registry: PortRegistry): string {
-  const ports = registry.all()
-  const open = ports.filter((port) => port.life().state === 'open').length
-  return ports.length === 0 ? 'no lines are set up' : `${open} of ${ports.length} lines are open`
 }

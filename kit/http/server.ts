@@ -1,5 +1,6 @@
 /** The one HTTP server of a daemon: its routes, sockets and pages behind the same bounds, checks and error bodies. */
 import type { IncomingMessage } from 'node:http'
+import { networkInterfaces } from 'node:os'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '#kit/clock.ts'
 import type { HttpConfig } from '#kit/config/common.ts'
@@ -228,6 +229,17 @@ const LISTEN_FAULTS: ReadonlyMap<string, string> = new Map([
   ['EACCES', 'ports below 1024 are for root and who is given the right; set http.listen to a higher one'],
 ])
 
+/** Where others reach a server that listens on every address; its `url` is for who is on the machine. */
+function reachableAt(host: string, port: number): { at?: string } {
+  if (host !== '0.0.0.0' && host !== '::') return {}
+  const all = Object.values(networkInterfaces()).flatMap((infos = []) => infos)
+  const outer = all.filter(({ internal, family, address }) => {
+    // An address of the link alone needs its interface beside it, which no browser takes.
+    return !internal && (family === 'IPv4' || host === '::') && !address.startsWith('fe80:')
+  })
+  return outer.length === 0 ? {} : { at: outer.map(({ address }) => urlOfListen({ host: address, port })).join(',') }
+}
+
 function startable(
   app: FastifyInstance,
   { sockets, longAnswers }: { sockets: Sockets; longAnswers: LongAnswers },
@@ -246,7 +258,7 @@ function startable(
       const address = app.server.address()
       const taken = typeof address === 'object' && address ? address.port : port
       listening = { host, port: taken, url: urlOfListen({ host, port: taken }) }
-      log.notice('listening', { url: listening.url })
+      log.notice('listening', { url: listening.url, ...reachableAt(host, taken) })
       return listening
     },
     async close() {

@@ -72,6 +72,7 @@ function offerToRavenna(world: RoleWorld, options: AnnounceOptions, now: () => S
   const server = new RtspServer({
     ...{ clock, log },
     port: streams.rtsp_port,
+    host: isOnLoopback(audio) ? '127.0.0.1' : undefined,
     limits: {
       clients: streams.rtsp_clients,
       clientsPerHost: streams.rtsp_clients_per_host,
@@ -105,6 +106,12 @@ function offerToRavenna(world: RoleWorld, options: AnnounceOptions, now: () => S
       return { rtsp: isOn && names.counts().links > 0, url, clients, described }
     },
   }
+}
+
+/** Whether somebody wants the streams to stay on this machine: where there is no network yet, one may come. */
+function isOnLoopback(audio: { interface: string; second_interface: string }): boolean {
+  const wanted = [audio.interface, audio.second_interface].filter((name) => name !== '')
+  return wanted.length > 0 && wanted.every((name) => streamLink(name)?.address.startsWith('127.'))
 }
 
 function rtspSessionOf(stream: StreamDescription, label: string): RtspSession | undefined {

@@ -1,7 +1,9 @@
 /** Streams made known and found, between boards and with programs that nobody here wrote, on the loopback interface. */
 import { spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { freePort } from '#kit/test/free-port.ts'
@@ -99,6 +101,23 @@ t.test('GStreamer asks for the SDP over RTSP, and takes the group', { skip: noGs
   const source = ['rtspsrc', `location=${encoder.view().url}`, 'protocols=udp-mcast']
   t.match(await launched(t, 'gst-launch-1.0', ['-v', ...source, '!', 'fakesink'], caps), caps)
   t.ok(encoder.view().described >= 1)
+})
+
+t.test('a board whose streams are on loopback is asked over RTSP there alone', async (t) => {
+  const encoder = await announcing(t)
+  const { hostname, port } = new URL(encoder.view().url ?? '')
+  t.equal(hostname, '127.0.0.1')
+  const connects = async (host: string) => {
+    const socket = connect({ port: Number(port), host })
+    t.teardown(() => socket.destroy())
+    return await once(socket, 'connect').then(
+      () => 'yes',
+      ({ code }) => code,
+    )
+  }
+  t.equal(await connects('127.0.0.1'), 'yes')
+  // An address of this machine like any other, to who listens on all of them.
+  t.equal(await connects('127.0.0.2'), 'ECONNREFUSED')
 })
 
 t.test('tshark finds nothing wrong with SAP, RTSP and SDP', { skip: noTshark }, async (t) => {

@@ -1,9 +1,10 @@
 /** Tests of http/server.ts: what every route gets without asking for it. */
+import { networkInterfaces } from 'node:os'
 import { Readable } from 'node:stream'
 import t from 'tap'
 import { Type } from 'typebox'
 import { Fault } from '#kit/fault.ts'
-import { silentLog } from '#kit/log.ts'
+import { createLog, silentLog } from '#kit/log.ts'
 import { Reply, type Route } from '../../http/route.ts'
 import { echo, open, serve } from './server-here.ts'
 
@@ -266,6 +267,24 @@ t.test('guards its description and its measurements like any read', async (t) =>
   const description = await (await ask('/api/openapi.json', { as: 'viewer' })).json()
   t.equal(description.openapi, '3.1.1')
   t.ok(description.paths['/api/ports/{path}/echo'].post.requestBody)
+})
+
+t.test('logs where others reach it where it listens on every address, IPv6 too', async (t) => {
+  const outer = Object.values(networkInterfaces()).flatMap((infos = []) => infos.filter(({ internal }) => !internal))
+  for (const [listen, families] of [
+    ['0.0.0.0:0', ['IPv4']],
+    ['[::]:0', ['IPv4', 'IPv6']],
+    ['127.0.0.1:0', []],
+  ] as const) {
+    const lines: string[] = []
+    const log = createLog({ level: 'notice', journal: true, stream: { write: (line) => lines.push(line) } })
+    const { port } = await serve(t, { log, http: { listen } })
+    const wanted = outer
+      .filter(({ family, address }) => (families as readonly string[]).includes(family) && !address.startsWith('fe80:'))
+      .map(({ family, address }) => `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`)
+    const said = / at=(\S+)/.exec(lines.join(''))?.[1]
+    t.equal(said?.replaceAll('"', ''), wanted.length > 0 ? wanted.join(',') : undefined, listen)
+  }
 })
 
 t.test('says where it listens, and that a taken address cannot be had', async (t) => {

@@ -23,6 +23,8 @@ export interface RtspServerOptions {
   log: Log
   /** Wanted; where it is taken, any other. 0 for any. */
   port: number
+  /** The address to listen on; default all of the machine. */
+  host?: string
   limits: RtspServerLimits
   /** Undefined while there is no stream. */
   session(): RtspSession | undefined
@@ -77,7 +79,7 @@ export class RtspServer {
 
   async #listen(port: number): Promise<Server> {
     const server = createServer({ noDelay: true }, (socket) => this.#accept(socket))
-    server.listen({ port, host: '0.0.0.0' })
+    server.listen({ port, host: this.#options.host ?? '0.0.0.0' })
     await once(server, 'listening')
     // A connection that cannot be accepted (no memory, no descriptor) is only that one's loss.
     server.on('error', (fault) => this.#options.log.warning('rtsp client not accepted', { fault }))
