@@ -66,6 +66,7 @@ export const RULES: Record<Part, Rule> = {
       'kit/line/line-allow.ts',
       'kit/line/counted-line.ts',
       'kit/line/tcp-listening.ts',
+      'kit/net/proxy-signs.ts',
     ],
   },
   io: { node: 'all', packages: 'all', parts: ['io', 'core', 'wire', 'kit', 'kit/bytes', 'native'] },

@@ -14,7 +14,7 @@ import { createTunnelMark } from './api/tunnel-mark.ts'
 import type { House } from './assemble/house.ts'
 import { importParts } from './assemble/import-parts.ts'
 import { type Brought, openRules } from './assemble/rules.ts'
-import { tellWithoutAccounts } from './assemble/set-up.ts'
+import { isLost, markAccounts, tellWithoutAccounts } from './assemble/set-up.ts'
 import { openUi } from './assemble/ui.ts'
 import type { ControllerConfig } from './config.ts'
 import { isWithoutAccounts } from './core/first-account.ts'
@@ -36,6 +36,7 @@ export async function assemble(context: AssembleContext<ControllerConfig>): Prom
   measureAudit(metrics, audit)
   const site = openSiteStore(stateFolder, clock, limitsOf(config.store))
   const house: House = { context, audit, records: openRecords(context), site }
+  markAccounts(house)
   parts.add({ name: 'audit', start: () => audit.start(), stop: () => audit.stop() })
   parts.add({ name: 'journal', start: () => {}, stop: () => house.records.close() })
   parts.add({ name: 'site', start: () => {}, stop: () => site.close() })
@@ -81,9 +82,10 @@ function serverOf(house: House, brought: Brought, metrics: Metrics): HttpServer 
   })
 }
 
-function statusLine({ audit, site }: House): string {
+function statusLine({ audit, context, site }: House): string {
   const { isFailing, written } = audit.counts()
   if (isFailing) return 'the audit cannot be written: no command is taken'
+  if (isLost({ context, site })) return 'the accounts are gone: put a backup back'
   if (isWithoutAccounts(site.book)) return 'nobody can sign in yet: open the page and make the first account'
   return `${written} calls recorded since the start`
 }

@@ -1,8 +1,10 @@
 /** The users a daemon keeps: users.json in its state folder, which the command line can also write. */
 
 import { type Static, Type } from 'typebox'
+import { Fault } from '#kit/fault.ts'
 import { createReader } from '#kit/http/check.ts'
 import type { Log } from '#kit/log.ts'
+import { setUpMark } from '#kit/store/set-up-mark.ts'
 import { createStore, type Store } from '#kit/store.ts'
 import { roles } from './roles.ts'
 
@@ -29,8 +31,37 @@ const usersFile = Type.Object(
 /** The whole file. */
 export type UsersFile = Static<typeof usersFile>
 
-/** The file of a state folder; no users where there is none yet. */
-export function createUsersFile(folder: string, log: Log): Store<UsersFile> {
+/**
+ * The file of a state folder; no users where there is none yet. An empty list would let anybody make himself administrator, so
+ * one that held users and is gone, or was emptied, is told and not taken for a first start.
+ * @param gone what that means; `new` for the command line, which makes an administrator whatever is there
+ */
+export function createUsersFile(folder: string, log: Log, gone: 'damage' | 'new' = 'damage'): Store<UsersFile> {
+  const mark = setUpMark(folder)
+  const store = storeOf(folder, log)
+  return {
+    async load() {
+      const file = await store.load()
+      if (file.users.length > 0) mark.set()
+      else if (mark.isSet() && gone === 'damage')
+        throw new Fault(
+          'accounts_gone',
+          `users.json of ${folder} has no users, and there were some: put a backup back with plantroom restore, or make an administrator with plantroom password`,
+        )
+      return file
+    },
+    async save(file) {
+      await store.save(file)
+      if (file.users.length > 0) mark.set()
+      else mark.clear()
+    },
+    get state() {
+      return store.state
+    },
+  }
+}
+
+function storeOf(folder: string, log: Log): Store<UsersFile> {
   return createStore({
     folder,
     name: 'users',

@@ -5,6 +5,7 @@ import type { HttpConfig } from '#kit/config/common.ts'
 import { Fault } from '#kit/fault.ts'
 import { plainAddress } from '../net/address.ts'
 import { isOwnHost } from '../net/origin.ts'
+import { hasProxySign } from '../net/proxy-signs.ts'
 import type { BodyTime } from './body-time.ts'
 import type { Place } from './fence.ts'
 import type { RefusedAsk, Route } from './route.ts'
@@ -49,6 +50,8 @@ function addRoute(app: FastifyInstance, by: RouteOptions, { route, ...needs }: R
           'foreign_host',
           `this is done under the box's address or its name, ${hostname()}; other names go into http.hosts`,
         )
+      if (route.directOnly && hasProxySign(headers))
+        throw new Fault('relayed', 'this is done on the page of the box itself, and not through a proxy')
       const { ticket } = request.query as Record<string, unknown>
       const claim = { who: route.who, headers, place: placeOf(route, request), response: reply.raw }
       const takesTicket = route.ticket === true && typeof ticket === 'string'

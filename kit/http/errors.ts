@@ -20,6 +20,7 @@ export const KIT_STATUS: Readonly<Record<string, number>> = {
   unauthorized: 401,
   forbidden: 403,
   foreign_host: 403,
+  relayed: 403,
   foreign_origin: 403,
   not_found: 404,
   method_not_allowed: 405,

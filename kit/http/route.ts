@@ -59,6 +59,8 @@ export interface Route {
   summary: string
   /** Taken only under a name of this box itself: for what may be done before anybody can sign in. */
   ownHostOnly?: boolean
+  /** Taken only from who calls himself, through no proxy: behind one stands the whole world. */
+  directOnly?: boolean
   /** Answers no page but those of this server, opened under the very host that is asked: for what holds credentials. */
   sameOriginOnly?: boolean
   /** Takes a one-time `?ticket=` in place of the header: for what a browser opens by address, such as a download. */

@@ -18,17 +18,17 @@ export function isHostAmong(host: string | undefined, names: readonly string[]):
 }
 
 /**
- * Whether a request speaks to this box under a name that can be its own: an address, `localhost`, the machine's own name
- * with any domain behind it, or one of those allowed. Where nobody has signed in yet, this keeps away a page that has
- * bent a name of its own to this box's address; it cannot know what the box is called.
+ * Whether a request speaks to this box under a name that is its own: an address, `localhost`, the machine's own name, bare or
+ * with `.local`, or one of those allowed. Where nobody has signed in yet, this keeps away a page that has bent a name of its
+ * own to this box's address; what the box is called anybody on the network can ask, and put his own domain behind it.
  * @param hostname what the machine calls itself
  */
 export function isOwnHost(host: string | undefined, hostname: string, allowed: readonly string[]): boolean {
   const name = hostName(host)
   if (name === undefined) return false
-  const [label] = name.split('.')
-  const [own] = hostname.toLowerCase().split('.')
-  return isAddress(name) || (label === own && own !== '') || allowed.some((one) => one.toLowerCase() === name)
+  const [own = ''] = hostname.toLowerCase().split('.')
+  const isOwn = own !== '' && (name === own || name === `${own}.local`)
+  return isAddress(name) || isOwn || allowed.some((one) => one.toLowerCase() === name)
 }
 
 function isAddress(name: string): boolean {

@@ -109,7 +109,7 @@ function listOf(names: readonly string[]): string {
 
 /** What most daemons have: users.json. */
 async function openUsersFile(folder: string): Promise<KeptAccounts> {
-  const file = createUsersFile(folder, createLog({ level: 'warning' }))
+  const file = createUsersFile(folder, createLog({ level: 'warning' }), 'new')
   const users = await file.load()
   return {
     usernames: users.users.map(({ username }) => username),

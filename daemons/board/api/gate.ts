@@ -4,8 +4,9 @@ import { basicOf } from '#kit/auth/basic.ts'
 import { verifyPassword } from '#kit/auth/password.ts'
 import type { SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import type { Caller } from '#kit/http/route.ts'
-import type { Credentials } from '#kit/http/who-may.ts'
+import type { Knock } from '#kit/http/who-may.ts'
 import { networkOf } from '#kit/net/address.ts'
+import { hasProxySign } from '#kit/net/proxy-signs.ts'
 import type { Records } from '#kit/records.ts'
 import type { AdminPassword } from '../core/admin-password.ts'
 import { ADMIN, createSignIn, type From, type Signed } from '../core/sign-in.ts'
@@ -22,7 +23,7 @@ export interface GateParts {
 
 /** What the server asks of the board about its callers. */
 export interface Gate {
-  identify(credentials: Credentials): Promise<Caller | undefined>
+  identify(knock: Knock): Promise<Caller | undefined>
   takeTicket(ticket: string): Caller | undefined
   isStillSignedIn(caller: Caller): boolean
 }
@@ -48,7 +49,9 @@ export function createGate(parts: GateParts): Gate {
   const isStillSignedIn = (caller: Caller) => signIn.isStillSignedIn(caller as Signed)
 
   return {
-    identify({ authorization, remoteAddress, signal }) {
+    async identify({ authorization, remoteAddress, headers, signal }) {
+      // While there is no password everybody is the administrator who reaches the board: who comes by a proxy may be anyone.
+      if (!password.isSet() && hasProxySign(headers)) return undefined
       const from = { address: remoteAddress, network: networkOf(remoteAddress), signal }
       return signIn.callerOf(basicOf(authorization), from)
     },

@@ -224,6 +224,8 @@ t.test('a request says once whom it speaks to, and no other name is answered', a
   t.equal(await status('GET /api/status HTTP/1.0'), 403, 'nor in HTTP/1.0')
   const forwarded = ['X-Forwarded-Host: localhost', 'Forwarded: host=localhost']
   t.equal(await status('GET /api/status HTTP/1.1', 'Host: evil.example', ...forwarded), 403)
+  for (const sign of ['Via: 1.1 x', 'X-Real-IP: 10.0.0.7', 'cf-connecting-ip: 203.0.113.9'])
+    t.equal(await status('GET /api/status HTTP/1.1', 'Host: localhost', sign), 401, `no password yet, and ${sign}`)
 })
 
 t.test('B.auth.2 curl works from anywhere', { skip: !existsSync('/usr/bin/curl') && 'curl is missing' }, async (t) => {

@@ -86,6 +86,7 @@ export const UI_FAULT_STATUS: Readonly<Record<string, number>> = {
   pending_changed: 409,
   pending_refused: 422,
   already_set_up: 409,
+  not_first_start: 409,
   setup_remote: 403,
 }
 
@@ -98,6 +99,7 @@ const REASONS: ReadonlyMap<string, AuditReason> = new Map<string, AuditReason>([
   ['foreign_origin', 'foreign_origin'],
   ['bad_fields', 'malformed_body'],
   ['already_set_up', 'unauthorized'],
+  ['not_first_start', 'unauthorized'],
   ['setup_remote', 'remote_denied'],
 ])
 

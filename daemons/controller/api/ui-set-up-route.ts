@@ -44,6 +44,11 @@ export function uiSetUpRoute(gate: UiGate, { setUp, signIn }: UiSetUpParts): Rou
     ownHostOnly: true,
     summary: 'Makes the first account, an administrator; works once, from the building alone',
     async handle(ask) {
+      if (setUp.isLost())
+        throw new Fault(
+          'not_first_start',
+          'This controller had accounts and has lost them. Put a backup back, or make an administrator with plantroom password controller.',
+        )
       if (!setUp.isNeeded())
         throw new Fault('already_set_up', 'This controller has its accounts already. Sign in instead.')
       if (!ask.from.isLocal)

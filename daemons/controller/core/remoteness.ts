@@ -1,5 +1,6 @@
 /** Where a request comes from, and whether that is provably outside the building. */
 import type { Address, Network } from '#kit/net/address.ts'
+import { hasProxySign } from '#kit/net/proxy-signs.ts'
 import { hopsOf } from '../wire/forwarded-for.ts'
 import type { Origin } from './session.ts'
 
@@ -111,8 +112,8 @@ export function createRemoteness(parts: RemotenessParts): OriginOf {
     const forwardedFor = headers['x-forwarded-for']
     const { clientIp, isRemote, isLocal } =
       forwardedFor === undefined ? judgePeer(peerAddress) : judge(peerAddress, forwardedFor)
-    // Nobody's chain in this form is read; that there is one says that the peer is not where the call began.
-    const isRelayed = forwardedFor === undefined && headers.forwarded !== undefined
+    // Nobody's chain in another form is read; that there is one says that the peer is not where the call began.
+    const isRelayed = forwardedFor === undefined && hasProxySign(headers)
     return { clientIp, isRemote: isTunnel || isRemote, isLocal: isLocal && !isTunnel && !isRelayed }
   }
 }

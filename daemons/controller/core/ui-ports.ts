@@ -30,6 +30,8 @@ export interface UiPeople {
 export interface UiSetUp {
   /** True while there is no account at all. */
   isNeeded(): boolean
+  /** Whether there were accounts and there are none: whoever comes first must not become administrator by that. */
+  isLost(): boolean
   /**
    * Makes it, an administrator; durable when the promise resolves.
    * @throws Fault `already_set_up` where somebody else was first

@@ -1,9 +1,10 @@
 /** Reads the audit from the newest record to the oldest, a bounded piece at a time. */
+import { existsSync } from 'node:fs'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { Fault } from '#kit/fault.ts'
 import type { AuditReader, AuditSearch } from '../core/audit.ts'
 import type { Row } from '../core/row.ts'
-import { rowOfTable, SELECT_ABOVE, SELECT_BELOW } from './audit-table.ts'
+import { rowOfTable, SELECT_ABOVE, SELECT_BELOW, SELECT_SOMEBODY } from './audit-table.ts'
 
 /** How long the thread that writes may hold the file. */
 const BUSY_MS = 1000
@@ -110,4 +111,19 @@ function isFound(row: Row, search: Omit<AuditSearch, 'limit' | 'beforeId'>): boo
     (untilAt === undefined || at < untilAt) &&
     (fits === undefined || fits(row))
   )
+}
+
+/** Whether an audit has a call of somebody with an account. One that cannot be read is none; its own start says so. */
+export function namesAccounts(file: string): boolean {
+  if (!existsSync(file)) return false
+  try {
+    const database = new DatabaseSync(file, { readOnly: true, timeout: BUSY_MS })
+    try {
+      return database.prepare(SELECT_SOMEBODY).get() !== undefined
+    } finally {
+      database.close()
+    }
+  } catch {
+    return false
+  }
 }

@@ -37,6 +37,9 @@ const CHEAP = '(user_id IS NULL OR granted = 0)'
 /** A condition on rows, in the words of the index. */
 export const IS_CHEAP = `${CHEAP} = 1`
 
+/** Whether there is a call of somebody, by the index. */
+export const SELECT_SOMEBODY = `SELECT 1 FROM request_history WHERE ${CHEAP} = 0 LIMIT 1`
+
 /** So that the oldest of them are found, and all rows counted, without a look at whole rows. */
 export const INDEX_CHEAP = `CREATE INDEX IF NOT EXISTS cheap_requests ON request_history (${CHEAP})`
 

@@ -161,6 +161,7 @@ function pendingOf(house: State): UiParts['pending'] {
 function setUpOf(house: State): UiParts['setUp'] {
   return {
     isNeeded: () => house.people.size === 0,
+    isLost: () => false,
     async begin(form) {
       house.made.push(form)
       const { username, password } = form

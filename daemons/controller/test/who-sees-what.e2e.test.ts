@@ -1,8 +1,13 @@
 /** The built controller: what one session may see reaches no other, in whatever order, over the page, a macro or the wire. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
+import { rmSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
 import t from 'tap'
 import { startDaemon } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
+import { post } from './operating.ts'
 import { openRestSite } from './rest-site.ts'
 
 /** Planted words end in a capital P, so that nothing else is one. */
@@ -122,7 +127,8 @@ t.test('1 POST /api/control: args end no line of a device, whoever counts what a
 })
 
 t.test('the first account is made from where it is certain to be the building', async (t) => {
-  const daemon = await startDaemon(t, 'controller', { stateFolder: t.testdir(), sets: ['mdns.enabled=false'] })
+  const stateFolder = t.testdir()
+  const daemon = await startDaemon(t, 'controller', { stateFolder, sets: ['mdns.enabled=false'] })
   const ask = (headers: Record<string, string>) =>
     fetch(`${daemon.url}/ui/setup`, {
       method: 'POST',
@@ -130,14 +136,23 @@ t.test('the first account is made from where it is certain to be the building', 
       body: JSON.stringify({ username: 'eve', password: 'a long enough one' }),
     })
   // A proxy that nobody has told the controller of brings whoever calls it from anywhere.
-  for (const headers of [{ 'x-forwarded-for': '203.0.113.7' }, { forwarded: 'for=203.0.113.7' }] as Record<
-    string,
-    string
-  >[]) {
-    const reply = await ask(headers)
-    t.match({ status: reply.status, body: await reply.json() }, { status: 403, body: { error: 'setup_remote' } })
+  for (const name of ['x-forwarded-for', 'forwarded', 'via', 'X-Real-IP', 'CF-Connecting-IP', 'X_Forwarded_Host']) {
+    const reply = await ask({ [name]: 'for=203.0.113.7' })
+    t.match({ status: reply.status, body: await reply.json() }, { status: 403, body: { error: 'setup_remote' } }, name)
   }
+  t.equal(
+    await statusUnder(daemon.url, `${hostname()}.evil.example`),
+    403,
+    'a name of somebody else with ours before it',
+  )
   t.equal((await ask({})).status, 200)
+  await daemon.stop()
+  for (const end of ['', '-wal', '-shm']) rmSync(join(stateFolder, `controller.db${end}`), { force: true })
+  writeFileSync(join(stateFolder, 'controller.db'), '')
+  rmSync(join(stateFolder, 'set-up.json'))
+  const emptied = await startDaemon(t, 'controller', { stateFolder, sets: ['mdns.enabled=false'] })
+  const again = await post(emptied, '/ui/setup', { username: 'eve', password: 'a long enough one' })
+  t.match(again, { status: 409, body: { error: 'not_first_start' } }, 'its audit names somebody')
 })
 
 t.test('Apply All and Discard in the same moment: one of them is done, and the other is told so', async (t) => {
@@ -202,3 +217,15 @@ t.test(
     t.equal((await (await site.pageOf('olga'))('GET', '/ui/me')).status, 200)
   },
 )
+
+/** fetch writes its own Host. */
+function statusUnder(url: string, host: string): Promise<number | undefined> {
+  const body = JSON.stringify({ username: 'eve', password: 'a long enough one' })
+  const headers = { host, 'content-type': 'application/json', 'content-length': body.length }
+  return new Promise((resolve, reject) => {
+    const asking = request(`${url}/ui/setup`, { method: 'POST', headers }, (answer) =>
+      resolve(answer.resume().statusCode),
+    )
+    asking.on('error', reject).end(body)
+  })
+}

@@ -15,6 +15,7 @@ export function firstRunRoute({ users, registry }: { users: Users; registry: Por
     path: '/api/setup',
     who: 'anyone',
     ownHostOnly: true,
+    directOnly: true,
     summary: 'Lines found, for the first run; only until there is an administrator',
     async handle() {
       if (users.isSetUp())

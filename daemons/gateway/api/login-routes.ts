@@ -32,6 +32,7 @@ function setupRoute({ users, sessions, identity, recorder }: LoginRouteParts): R
     path: '/api/setup',
     who: 'anyone',
     ownHostOnly: true,
+    directOnly: true,
     summary: 'Make the first administrator; works once',
     body: Type.Object(
       { username: userName, password: newPassword, name: Type.Optional(nameText) },

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { hostname } from 'node:os'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { guessAt, type SignInWay } from '#kit/test/guessing.ts'
@@ -208,10 +209,15 @@ t.test('bad input is answered with a sentence that names it', async (t) => {
 t.test('a page that bent its own name to this box cannot make itself the administrator', async (t) => {
   const gateway = await startGateway(t)
   const body = JSON.stringify({ username: 'eve', password })
-  const bent = ['-H', 'Host: rebound.example', '-H', 'Content-Type: application/json']
+  const refused = async (head: string, more: string[]) => {
+    const heads = ['-H', head, '-H', 'Content-Type: application/json']
+    return JSON.parse((await run('curl', ['-sS', ...heads, ...more, `${gateway.url}/api/setup`])).stdout)
+  }
   for (const more of [[], ['-d', body]]) {
-    const { stdout } = await run('curl', ['-sS', ...bent, ...more, `${gateway.url}/api/setup`])
-    t.match(JSON.parse(stdout), { error: 'foreign_host', message: /http\.hosts/ })
+    for (const host of ['rebound.example', `${hostname()}.evil.example`])
+      t.match(await refused(`Host: ${host}`, more), { error: 'foreign_host', message: /http\.hosts/ }, host)
+    for (const sign of ['Via: 1.1 x', 'X-Real-IP: 203.0.113.9', 'cf-connecting-ip: 203.0.113.9', 'FORWARDED: for=x'])
+      t.match(await refused(sign, more), { error: 'relayed' }, sign)
   }
   t.match(await gateway.call('GET', '/api/status'), { body: { adminConfigured: false } })
 })

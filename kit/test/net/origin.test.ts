@@ -37,18 +37,19 @@ t.test('a list allows its names, addresses and localhost, with or without port',
     t.equal(isHostAllowed(host, allowed), false, String(host))
 })
 
-t.test('a box is spoken to by its address, its own name with any domain, or a name it was given', async (t) => {
+t.test('a box is spoken to by its address, its own name, bare or with .local, or a name it was given', async (t) => {
   for (const host of [
     '10.0.0.1:3132',
     '[fd00::1]',
     'localhost',
     'GW-B2',
     'gw-b2.local:3132',
-    'gw-b2.plant.example',
+    'gw-b2.',
     'meters.example',
   ])
     t.equal(isOwnHost(host, 'gw-b2', ['meters.example']), true, host)
-  for (const host of [undefined, '', 'evil.example', 'x.gw-b2.local', 'gw-b2x.local', 'a@gw-b2'])
+  const domains = ['gw-b2.evil.example', 'gw-b2.local.evil.example', 'gw-b2.localdomain', 'gw-b2.plant.example']
+  for (const host of [undefined, '', 'evil.example', 'x.gw-b2.local', 'gw-b2x.local', 'a@gw-b2', ...domains])
     t.equal(isOwnHost(host, 'gw-b2', []), false, String(host))
   t.equal(isOwnHost('.example', '', []), false, 'a machine without a name has none')
 })

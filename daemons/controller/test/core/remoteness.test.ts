@@ -113,6 +113,16 @@ for (const [what, peer, headers, isLocal] of [
   ['more hops than are looked at', '10.9.0.1', { 'x-forwarded-for': `203.0.113.7${', 10.9.0.2'.repeat(1000)}` }, false],
   ['a neighbour that speaks for somebody', '10.0.0.7', { 'x-forwarded-for': '10.0.0.8' }, false],
   ['a neighbour that speaks for somebody in another way', '10.0.0.7', { forwarded: 'for=10.0.0.8' }, false],
+  ...[
+    'via',
+    'x-real-ip',
+    'cf-connecting-ip',
+    'true-client-ip',
+    'x-client-ip',
+    'x-forwarded-host',
+    'x-original-url',
+  ].map((name) => [`a proxy that sends only ${name}`, '10.0.0.7', { [name]: '203.0.113.9' }, false] as const),
+  ['a trusted proxy that sends more than its chain', '10.9.0.1', { 'x-forwarded-for': '10.0.0.7', via: '1.1 x' }, true],
   ['a program of this machine that speaks for somebody', '::1', { 'x-forwarded-for': '' }, false],
 ] as [string, string, Record<string, string>, boolean][])
   t.test(`Skip 2FA on Local Network: ${what} is ${isLocal ? '' : 'not '}provably local`, (t) => {

@@ -1,0 +1,32 @@
+/** Heads that proxies, balancers and tunnels add to what they pass on: whoever sends one speaks for somebody else. */
+
+/** Names as Node has them, with `-` for `_`, which some servers take for the same. */
+const EXACT: ReadonlySet<string> = new Set([
+  ...['forwarded', 'via', 'x-via', 'cdn-loop', 'client-ip', 'true-client-ip', 'x-client-ip', 'x-cluster-client-ip'],
+  ...['x-real-ip', 'x-real-port', 'x-remote-ip', 'x-remote-addr', 'x-coming-from', 'x-source-ip', 'x-host', 'x-scheme'],
+  ...['x-url-scheme', 'front-end-https', 'x-varnish', 'surrogate-capability', 'x-cloud-trace-context', 'x-rewrite-url'],
+  ...[
+    'wl-proxy-client-ip',
+    'incap-client-ip',
+    'x-sp-forwarded-ip',
+    'x-ssl-client-cert',
+    'x-tunnel',
+    'x-accel-internal',
+  ],
+])
+const BEGINNINGS = [
+  ...['x-forward', 'x-original-', 'x-envoy-', 'x-proxy', 'proxy-', 'cf-', 'fly-', 'fastly-', 'akamai-', 'x-akamai-'],
+  ...['x-azure-', 'x-arr-', 'x-appengine-', 'x-appgw-', 'x-amz-', 'x-amzn-', 'x-vercel-', 'x-nf-', 'x-sucuri-'],
+  ...['x-haproxy-', 'x-traefik-', 'x-nginx-', 'ngrok-', 'x-ngrok-', 'tailscale-', 'x-replit-', 'x-goog-', 'x-tencent-'],
+  ...['ali-', 'x-alicdn-', 'x-cdn'],
+]
+
+/** @param headers by their names, in whatever capitals */
+export function hasProxySign(headers: Readonly<Record<string, unknown>>): boolean {
+  for (const name in headers) {
+    if (headers[name] === undefined) continue
+    const plain = name.toLowerCase().replaceAll('_', '-')
+    if (EXACT.has(plain) || BEGINNINGS.some((start) => plain.startsWith(start))) return true
+  }
+  return false
+}
