@@ -1,6 +1,7 @@
 /** Commands that wait for one device: bounded, in order, and what is overtaken by a newer one becomes that one. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
+import { ADDING_VERBS, foldedName } from './control/reading.ts'
 import type { Ack, DriverCommand } from './driver.ts'
 
 export interface QueueLimits {
@@ -18,11 +19,6 @@ export interface Job {
   resolve(ack: Ack): void
   reject(fault: Fault): void
 }
-
-/** Verbs that add to what is there, or carry something of their own: two of them are not the same as the last. */
-const ADDING_VERBS = new Set(
-  'toggle step step_up step_down up down increase decrease next previous press pulse trigger send write raw'.split(' '),
-)
 
 interface Waiter {
   resolve(ack: Ack): void
@@ -130,8 +126,9 @@ export class CommandQueue {
 /** The newer one says all that the older says: the same zone and verb, and a value for each of its args. */
 function isOvertaken(older: DriverCommand, newer: DriverCommand): boolean {
   // A device as a whole takes what belongs to many things: register 1 is not overtaken by register 2.
-  if (!older.zone || older.zone.id !== newer.zone?.id || older.verb !== newer.verb) return false
-  if (ADDING_VERBS.has(newer.verb)) return false
+  if (!older.zone || older.zone.id !== newer.zone?.id) return false
+  const verb = foldedName(newer.verb)
+  if (foldedName(older.verb) !== verb || ADDING_VERBS.has(verb)) return false
   return Object.keys(older.args).every((key) => Object.hasOwn(newer.args, key))
 }
 

@@ -2,6 +2,7 @@
 import { Fault } from '#kit/fault.ts'
 import { isObject } from '../json-kind.ts'
 import type { Json } from '../row.ts'
+import { foldedName } from './reading.ts'
 import { isTargetKey, kindOf, states } from './target.ts'
 
 /** A body is an object of JSON; its keys are the caller's. */
@@ -46,6 +47,12 @@ function saidOf(body: CommandBody): Wanted {
   const verbs = Object.keys(body).filter((key) => !isTargetKey(key) && !OWN_KEYS.has(key))
   const hasZone = states(body, 'zone_id') || states(body, 'zone')
   const [verb] = verbs
+  const stray = verbs.find((key) => isTargetKey(foldedName(key)) || OWN_KEYS.has(foldedName(key)))
+  if (stray !== undefined)
+    throw new Fault(
+      'command_required',
+      `${JSON.stringify(foldedName(stray))} is no verb, and has to be in small letters`,
+    )
   if (!hasZone || verb === undefined || verbs.length > 1)
     throw new Fault('command_required', `no command; a zone and one key for a verb would do, seen are ${verbs.length}`)
   return { verb: verbOf(verb), args: withValue(args, verb, body[verb] as Json) }

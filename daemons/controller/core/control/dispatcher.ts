@@ -1,9 +1,10 @@
 /** The way of a command to its driver: through the overrides of zones, each re-checked, and by the rows it is for. */
 import { Fault } from '#kit/fault.ts'
 import type { Ack, DriverHost } from '../driver.ts'
-import type { Book, Json } from '../row.ts'
+import type { Book } from '../row.ts'
 import { type Caller, createGates, type Gates, type Refusal } from './gates.ts'
 import { isSame, type Order, overridden } from './overrides.ts'
+import type { Args } from './reading.ts'
 import { nameOf, type Resolved, resolveTarget, type Target, withoutTargets } from './target.ts'
 
 export interface DispatcherParts {
@@ -30,7 +31,7 @@ export interface Dispatcher {
    * @throws Fault `not_authorized` with `details.reason`, `override_broken`, `override_loop`, `zone_without_device`,
    * `device_disabled`, `command_disabled`, `args_invalid`, and those of DriverHost
    */
-  dispatch(target: Target, verb: string, args: Readonly<Record<string, Json>>, caller?: Caller): Promise<Ack>
+  dispatch(target: Target, verb: string, args: Args, caller?: Caller): Promise<Ack>
 }
 
 export function createDispatcher({ book, host, limits }: DispatcherParts): Dispatcher {
@@ -68,12 +69,13 @@ export function createDispatcher({ book, host, limits }: DispatcherParts): Dispa
     gates,
     resolve: (named) => resolveTarget(book, named),
     checkTarget: (caller, target, verb) => gates.refusal(caller, target, verb),
-    async dispatch(target, verb, args, caller) {
-      const order = followed({ target, verb, args }, caller)
-      checkEnabled(order.target)
-      gates.verbs.check(order.target, order.verb, order.args)
-      const { zone, device } = order.target
-      return host.execute((device as { id: number }).id, { zone, verb: order.verb, args: argsFor(order, caller) })
+    async dispatch(first, wish, given, caller) {
+      const isOwn = caller?.by !== 'command'
+      const { target, ...order } = followed({ target: first, verb: wish, args: given, isOwn }, caller)
+      checkEnabled(target)
+      const read = gates.verbs.read(target, order)
+      const sent = { zone: target.zone, verb: read.verb, args: argsFor(target, read.args, caller) }
+      return host.execute((target.device as { id: number }).id, sent)
     },
   }
 }
@@ -82,7 +84,7 @@ export function createDispatcher({ book, host, limits }: DispatcherParts): Dispa
  * Args as the driver gets them. Those of a session that is not elevated name no target but the one that was found.
  * @source document 1, POST /api/control/:action: a zone_id inside args is dropped and replaced
  */
-function argsFor({ target, args }: Order, caller: Caller | undefined): Readonly<Record<string, Json>> {
+function argsFor(target: Target, args: Args, caller: Caller | undefined): Args {
   if (!caller || caller.session.isElevated) return args
   const clean = withoutTargets(args)
   if (target.zone && Object.hasOwn(args, 'zone_id')) clean.zone_id = target.zone.id

@@ -2,13 +2,16 @@
 import { Fault } from '#kit/fault.ts'
 import { isObject } from '../json-kind.ts'
 import type { Book, Json } from '../row.ts'
+import { type Args, foldedName, readArgs } from './reading.ts'
 import { nameOf, resolveTarget, type Target } from './target.ts'
 
 /** A command on its way: what is done to what. */
 export interface Order {
   readonly target: Target
   readonly verb: string
-  readonly args: Readonly<Record<string, Json>>
+  readonly args: Args
+  /** The verb is spelled as the building has it: it stands in a macro, or in an override. */
+  readonly isOwn: boolean
 }
 
 /**
@@ -19,28 +22,34 @@ export interface Order {
  */
 export function overridden(book: Book, { target, verb, args }: Order): Order | undefined {
   const overrides = target.zone?.overrides
-  if (!isObject(overrides) || !Object.hasOwn(overrides, verb)) return undefined
-  const override = overrides[verb]
-  if (override === null) return undefined
+  if (!isObject(overrides)) return undefined
+  const name = foldedName(verb)
+  const own = Object.keys(overrides).filter((key) => overrides[key] !== null && foldedName(key) === name)
+  const [only] = own
+  if (only === undefined) return undefined
   const broken = (what: string) =>
     new Fault('override_broken', `the override of ${nameOf(target)} for ${verb} is broken: ${what}`)
+  if (own.length > 1) throw broken(`there are ${own.length} of them in other letters`)
+  const override = overrides[only]
   if (!isObject(override)) throw broken('it is no object')
-  const command = Object.hasOwn(override, 'command') ? override.command : verb
+  const command = Object.hasOwn(override, 'command') ? override.command : only
   if (typeof command !== 'string' || command === '') throw broken('its command is no verb')
-  const own = Object.hasOwn(override, 'args') ? (override.args ?? {}) : {}
-  if (!isObject(own)) throw broken('its args are no object')
+  const fixed = Object.hasOwn(override, 'args') ? (override.args ?? {}) : {}
+  if (!isObject(fixed)) throw broken('its args are no object')
   const resolved = resolveTarget(book, override)
   if ('fault' in resolved && resolved.fault !== 'none') throw broken(resolved.sentence)
   const next = 'target' in resolved ? resolved.target : target
-  return { target: next, verb: command, args: over(args, own) }
+  // Read first, so that what is fixed lies over the caller's in whatever letters that came.
+  const given = readArgs(command, readArgs(only, args))
+  return { target: next, verb: command, args: over(given, readArgs(command, fixed)), isOwn: true }
 }
 
 /** Whether two orders are for the same thing and verb. */
 export function isSame(one: Order, other: Order): boolean {
-  return one.verb === other.verb && nameOf(one.target) === nameOf(other.target)
+  return foldedName(one.verb) === foldedName(other.verb) && nameOf(one.target) === nameOf(other.target)
 }
 
-function over(args: Readonly<Record<string, Json>>, own: Readonly<Record<string, Json>>): Record<string, Json> {
+function over(args: Args, own: Args): Record<string, Json> {
   const all: Record<string, Json> = Object.create(null)
   for (const [key, value] of Object.entries(args)) all[key] = value
   for (const [key, value] of Object.entries(own)) all[key] = value

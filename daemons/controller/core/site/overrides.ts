@@ -1,8 +1,12 @@
 /** The overrides of a zone: for each verb another target and command, as one JSON value. */
+import { nearestName } from '#kit/nearest.ts'
+import { foldedName } from '../control/reading.ts'
+import { TARGET_KEYS } from '../control/target.ts'
 import { isObject } from '../json-kind.ts'
 import type { Json } from '../row.ts'
 import type { Table } from '../schema/column.ts'
 import { tableOf } from '../schema/registry.ts'
+import { quoted } from './site-faults.ts'
 import { kindOf } from './site-value.ts'
 
 /** Keys of an override that name a row, and the table they name it in. */
@@ -50,8 +54,13 @@ export function overrideFaults(overrides: Json): { path: string; sentence: strin
   if (overrides === null) return []
   if (!isObject(overrides))
     return [{ path: '.overrides', sentence: `must be an object of verbs, is ${kindOf(overrides)}` }]
+  const verbs = new Map<string, string>()
   return Object.entries(overrides).flatMap(([verb, override]) => {
     const path = `.overrides.${verb}`
+    const name = foldedName(verb)
+    const other = verbs.get(name)
+    if (other !== undefined) return [{ path, sentence: `is the same verb as ${quoted(other)}` }]
+    verbs.set(name, verb)
     if (!isObject(override)) return [{ path, sentence: `must be an object, is ${kindOf(override)}` }]
     return Object.entries(override).flatMap(([key, value]) => {
       const sentence = faultOfKey(key, value)
@@ -60,7 +69,13 @@ export function overrideFaults(overrides: Json): { path: string; sentence: strin
   })
 }
 
+const KEYS = [...TARGET_KEYS, 'command', 'args']
+
 function faultOfKey(key: string, value: Json): string | undefined {
+  if (!KEYS.includes(key)) {
+    const near = nearestName(key, KEYS)
+    return `an override has no such key${near === undefined ? '' : `; the nearest is ${quoted(near)}`}`
+  }
   if (key === 'command' && typeof value !== 'string') return `must be text, is ${kindOf(value)}`
   if (key === 'args' && value !== null && !isObject(value)) return `must be an object, is ${kindOf(value)}`
   return undefined

@@ -2,6 +2,7 @@
 import { wait } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { boundedCopy } from '../../core/bounded-value.ts'
+import { foldedName } from '../../core/control/reading.ts'
 import type { Driver, DriverCommand, DriverContext } from '../../core/driver.ts'
 import type { Json, Row } from '../../core/row.ts'
 
@@ -53,6 +54,9 @@ const STATE_OF: ReadonlyMap<string, Values> = new Map<string, Values>([
   ['unlock', { state: 'unlocked' }],
 ])
 
+/** Verbs of which it knows what they do besides. */
+const OWN_VERBS: ReadonlySet<string> = new Set(['toggle', 'level'])
+
 /** Values that a device which counts changes in turns. `value` is when, in epoch ms. */
 const COUNTED = ['level', 'temperature', 'humidity', 'position', 'volume'] as const
 
@@ -93,7 +97,7 @@ export function createSimDriver(mostDevices = MOST_DEVICES): Driver {
       return {
         async execute(command, signal) {
           await delayed(behaviour, context, signal)
-          if (behaviour.fails === true || (Array.isArray(behaviour.fails) && behaviour.fails.includes(command.verb)))
+          if (isAmong(behaviour.fails, command.verb))
             throw new Fault('sim_failed', `the simulated device ${device.id} is set to fail`)
           // A device as a whole is all of its zones.
           for (const zone of command.zone ? [command.zone] : zones) apply(zone, command)
@@ -128,14 +132,21 @@ function counting(zones: readonly Row[], { clock, report }: DriverContext): () =
 }
 
 /** `on` with a value of its own is what the value says: {"on": false} is off. */
-function effectOf({ verb, args }: DriverCommand, before: Values): Values {
-  const value = Object.hasOwn(args, verb) ? args[verb] : undefined
+function effectOf({ verb: said, args }: DriverCommand, before: Values): Values {
+  const name = foldedName(said)
+  const verb = STATE_OF.has(name) || OWN_VERBS.has(name) ? name : said
+  const value = Object.entries(args).find(([key]) => foldedName(key) === name)?.[1]
   if (verb === 'toggle') return STATE_OF.get(before.on === true ? 'off' : 'on') ?? {}
   if (verb === 'level' && typeof value === 'number')
     return { level: value, on: value > 0, state: value > 0 ? 'on' : 'off' }
   const named = STATE_OF.get(verb === 'on' && value === false ? 'off' : verb)
   if (named) return named
   return value === undefined ? { state: verb } : { [verb]: value }
+}
+
+function isAmong(fails: Behaviour['fails'], verb: string): boolean {
+  if (typeof fails === 'boolean') return fails
+  return fails.some((one) => typeof one === 'string' && foldedName(one) === foldedName(verb))
 }
 
 async function delayed({ delayMs, hangs }: Behaviour, { clock }: DriverContext, signal: AbortSignal): Promise<void> {

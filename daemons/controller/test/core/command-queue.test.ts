@@ -106,3 +106,8 @@ t.test('the state that is left of each zone is what was asked last of it', async
   })
   holds(t, law)
 })
+
+t.test('a verb in other letters overtakes like the same one, and adds like it', async (t) => {
+  const queue = queueOf([['1 Level', { level: 1 }], ['1 level', { level: 2 }], ['2 Toggle'], ['2 toggle']])
+  t.strictSame(drained(queue), ['1 level {"level":2}', '2 Toggle {}', '2 toggle {}'])
+})

@@ -171,3 +171,31 @@ t.test('verbs called like what every object has are no overrides', async (t) => 
     t.match(answerOf(await command(session(OPEN), { zone_id: 1, command: verb })), { success: true })
   t.equal(reached.length, 3)
 })
+
+t.test('1 POST control an override is followed, and re-checked, in whatever letters the verb comes', async (t) => {
+  const { command, session, reached } = withOverrides({ 1: { on: { zone_id: 5 } }, 2: { Open: { command: 'GO' } } })
+  for (const verb of ['on', 'ON', 'On ', 'ｏｎ'])
+    t.match(answerOf(await command(session(OPEN), { zone_id: 1, command: verb })), {
+      status: 403,
+      reason: 'elevation_denied',
+    })
+  t.strictSame(reached, [])
+  t.match(answerOf(await command(session(OPEN), { zone_id: 2, command: 'OPEN' })), { success: true })
+  t.strictSame(reached, ['10 zone 2 GO {}'], 'and what the building spells goes out as it is spelled')
+})
+
+t.test('what an override fixes lies over what the caller sent in other letters', async (t) => {
+  const { command, session, reached } = withOverrides({ 1: { on: { command: 'level', args: { level: 30 } } } })
+  for (const args of [{ LEVEL: 90 }, { value: 90 }, { Level: [90] }])
+    t.match(answerOf(await command(session(OPEN), { zone_id: 1, command: 'on', args })), { success: true })
+  t.strictSame(new Set(reached), new Set(['10 zone 1 level {"level":30}']))
+})
+
+t.test('two overrides of one verb in other letters are broken, and nothing is sent', async (t) => {
+  const { command, session, reached } = withOverrides({ 1: { on: { zone_id: 5 }, ON: { zone_id: 2 } } })
+  for (const verb of ['on', 'ON'])
+    t.match(answerOf(await command(session(OPEN), { zone_id: 1, command: verb })), {
+      json: { code: 'override_broken' },
+    })
+  t.strictSame(reached, [])
+})

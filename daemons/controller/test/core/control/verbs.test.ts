@@ -1,5 +1,7 @@
+import fc from 'fast-check'
 import t from 'tap'
-import { answerOf, type SessionForm, stage } from './stage.ts'
+import { holdsLater } from '#kit/test/holds.ts'
+import { answerOf, BUILDING, type SessionForm, stage } from './stage.ts'
 
 const OPEN: SessionForm = { uis: [2] }
 const ON = { zone_id: 1, command: 'on' }
@@ -136,11 +138,135 @@ t.test(
   },
 )
 
-t.test('a row for a command holds for other spellings of it, where none is spelled so', async (t) => {
+t.test('a row for a command holds for every spelling of it, another row in other letters or not', async (t) => {
   const off = { id: 1, name: 'on', enabled: false }
   const { command, session, reached } = stage({ command: [off] })
   t.match(answerOf(await command(session(OPEN), { zone_id: 1, command: 'ON' })), { json: { code: 'command_disabled' } })
   t.strictSame(reached, [])
   const both = stage({ command: [off, { id: 2, name: 'ON', enabled: true }] })
-  t.match(answerOf(await both.command(both.session(OPEN), { zone_id: 1, command: 'ON' })), { success: true })
+  for (const command of ['on', 'ON'])
+    t.match(answerOf(await both.command(both.session(OPEN), { zone_id: 1, command })), {
+      json: { code: 'command_disabled' },
+    })
+  t.strictSame(both.reached, [])
+})
+
+t.test('what a device may read as a number and is not read as one here passes no bound', async (t) => {
+  const { command, session, reached } = stage()
+  const args: [string, Record<string, unknown>][] = [
+    ...[
+      [101],
+      '101%',
+      '101,0',
+      { v: 101 },
+      true,
+      false,
+      null,
+      '١٠١',
+      '十',
+      '',
+      'Infinity',
+      '1_01',
+      '−5',
+      [[31]],
+      'Ⅽ',
+      '1 0 1',
+    ].map((level): [string, Record<string, unknown>] => ['level', { level }]),
+    ['level', { value: 101 }],
+    ['level', { VALUE: '101' }],
+    ['LEVEL', { value: [101] }],
+    ['level', { setpoint: 101 }],
+    ['fade', { level: 101 }],
+    ['value', { value: 101 }],
+    ['level', { level: 5, LEVEL: 101 }],
+    ['level', { level: 5, value: 101 }],
+  ]
+  for (const [verb, each] of args)
+    for (const target of [{ zone_id: 1 }, { device_id: 10 }])
+      t.match(
+        answerOf(await command(session(OPEN), { ...target, command: verb, args: each })),
+        { status: 400, error: 'invalid args' },
+        `${verb} ${JSON.stringify(each)}`,
+      )
+  t.strictSame(reached, [])
+})
+
+t.test('what is read is what the driver gets', async (t) => {
+  const { command, session, reached } = stage({
+    command: [
+      { id: 1, name: 'playPause', enabled: true },
+      { id: 2, name: 'position', enabled: true, args_schema: { properties: { value: { type: 'number' } } } },
+    ],
+  })
+  const sent: [string, Record<string, unknown>, string][] = [
+    ['ON', {}, 'on {}'],
+    [' oＮ', { ZONE_ID: 4, fade: 'Slow' }, 'on {"fade":"Slow","zone_id":1}'],
+    ['LEVEL', { Level: ' ４0 ' }, 'level {"level":40}'],
+    ['level', { value: '4e1' }, 'level {"level":40}'],
+    ['level', { value: 40, LEVEL: '40.0' }, 'level {"level":40}'],
+    ['level', { level: 'up' }, 'level {"level":"up"}'],
+    ['Position', { position: '007' }, 'position {"value":7}'],
+    ['PLAYPAUSE', {}, 'playPause {}'],
+    ['doorKey', { doorKey: 1 }, 'doorKey {"doorKey":1}'],
+  ]
+  for (const [verb, args, line] of sent) {
+    t.match(answerOf(await command(session(OPEN), { zone_id: 1, command: verb, args })), { success: true }, verb)
+    t.equal(reached.pop(), `10 zone 1 ${line}`)
+  }
+})
+
+t.test(
+  'max_volume of an av_zone bounds the volume of its zone and of its device as a whole, and nothing else',
+  async (t) => {
+    const { command, session, reached } = stage({
+      av_zone: [{ id: 1, name: 'Hall', zone_id: 1, device_id: 10, max_volume: 60 }],
+    })
+    const say = async (body: Record<string, unknown>) => answerOf(await command(session(OPEN), body))
+    for (const body of [{ zone_id: 1 }, { device_id: 10 }])
+      for (const args of [{ volume: 61 }, { value: '61' }, { VOLUME: [61] }])
+        t.match(await say({ ...body, command: 'volume', args }), { status: 400 }, JSON.stringify(args))
+    t.strictSame(reached, [])
+    for (const body of [
+      { zone_id: 1, volume: 60 },
+      { zone_id: 1, level: 90 },
+      { zone_id: 2, volume: 90 },
+    ])
+      t.match(await say(body), { success: true }, JSON.stringify(body))
+  },
+)
+
+t.test('a verb in other letters is judged and carried out as the same verb, whatever else is sent', async (t) => {
+  const row = { id: 1, name: 'off', elevated: true, enabled: true }
+  const zone = BUILDING.zone.map((each) =>
+    each.id === 1
+      ? { ...each, overrides: { open: { zone_id: 5 }, close: { command: 'level', args: { level: 10 } } } }
+      : each,
+  )
+  const verb = fc.constantFrom('on', 'off', 'open', 'close', 'level', 'setpoint', 'value', 'toggle')
+  const spell = fc.constantFrom<(text: string) => string>(
+    (text) => text.toUpperCase(),
+    (text) => ` ${text}`,
+    (text) => `${text[0]?.toUpperCase()}${text.slice(1)}`,
+    (text) => `${text.slice(0, 1)}\u200b${text.slice(1)}`,
+    (text) => text.replace(/[a-z]/g, (sign) => String.fromCodePoint((sign.codePointAt(0) ?? 0) + 0xfee0)),
+  )
+  const value = fc.oneof(fc.integer({ min: -20, max: 120 }), fc.constantFrom<unknown>([1], true, null, '31%', { v: 1 }))
+  const law = fc.asyncProperty(
+    fc.record({ verb, spell, value, key: fc.constantFrom('', 'value', 'level', 'zone_id'), isText: fc.boolean() }),
+    async ({ verb, spell, value, key, isText }) => {
+      const said = async (change: (text: string) => string, given: unknown) => {
+        const { command, session, reached } = stage({ command: [row], zone })
+        const args = { [change(key === '' ? verb : key)]: given }
+        const { status, reason, json } = answerOf(
+          await command(session(OPEN), { zone_id: 1, command: change(verb), args }),
+        )
+        return JSON.stringify([status, reason, json.success, json.message, reached])
+      }
+      const setsValue = ['level', 'setpoint', 'value'].includes(verb)
+      const isValue = key === 'level' || (key !== 'zone_id' && setsValue)
+      const text = isText && isValue && typeof value === 'number' ? ` ${value}.0` : value
+      return (await said((each) => each, value)) === (await said(spell, text))
+    },
+  )
+  await holdsLater(t, law, { numRuns: 600 })
 })

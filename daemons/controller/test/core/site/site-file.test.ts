@@ -165,7 +165,7 @@ t.test('all faults are told with their paths, and nearest names', async (t) => {
       { device_id: 99 },
       7,
       { id: 4, name: 'a', device_id: { id: 1, name: 'x' } },
-      { id: 4, name: '', overrides: { on: { command: 5, device_id: 77 } } },
+      { id: 4, name: '', overrides: { on: { command: 5, device_id: 77 }, ON: {}, off: { comand: 'on' } } },
     ],
     device: [{ name: 'Dimmer', elevated: 'yes' }, { name: 'Twin' }, { name: 'Twin', parent_id: 'Twin' }],
     subsystem: { name: 'x' },
@@ -192,6 +192,8 @@ t.test('all faults are told with their paths, and nearest names', async (t) => {
     'zone[3].device_id: must name a row by id or by name, with nothing beside',
     'zone[4].id: id 4 is that of zone[3] already',
     'zone[4].name: must not be empty',
+    'zone[4].overrides.ON: is the same verb as "on"',
+    'zone[4].overrides.off.comand: an override has no such key; the nearest is "command"',
     'zone[4].overrides.on.command: must be text, is a whole number',
     'zone[4].overrides.on.device_id: there is no device 77',
   ])
