@@ -58,7 +58,9 @@ export function restSurface(needs: RestSurfaceNeeds): Surface {
     if (isKept) return answerOf(outcome)
     needs.log.error('audit_late', { ...record, waitedMs: needs.limits.recordMs })
     // What was refused needs no taking back: the log has it now.
-    return answerOf(record.granted ? notRecorded(true) : outcome)
+    if (!record.granted) return answerOf(outcome)
+    audit.late(record)
+    return answerOf(notRecorded(true))
   }
 
   return {
@@ -108,6 +110,7 @@ function recordOf(
     reason: outcome.reason,
     target: outcome.target ?? null,
     runId: outcome.runId ?? null,
+    facts: outcome.facts ?? null,
   }
 }
 

@@ -62,9 +62,11 @@ function auditRoute(gate: UiGate, { audit }: UiAdminParts): Route {
   })
 }
 
-function auditView({ requestType, elapsedMs, clientIp, userId, runId, ...row }: AuditRow) {
+function auditView({ requestType, elapsedMs, clientIp, userId, runId, facts, ...row }: AuditRow) {
   const type: AuditRecord['requestType'] = requestType
-  return { ...row, request_type: type, elapsed_ms: elapsedMs, client_ip: clientIp, user_id: userId, run_id: runId }
+  const { action, outcome, detail } = facts ?? { action: null, outcome: null, detail: null }
+  const who = { client_ip: clientIp, user_id: userId }
+  return { ...row, request_type: type, elapsed_ms: elapsedMs, ...who, run_id: runId, action, outcome, detail }
 }
 
 function restRoutes(gate: UiGate, { rest }: UiAdminParts): Route[] {

@@ -97,7 +97,7 @@ const REASONS: ReadonlyMap<string, AuditReason> = new Map<string, AuditReason>([
   ['not_signed_in', 'invalid_session'],
   ['not_elevated', 'elevation_denied'],
   ['foreign_origin', 'foreign_origin'],
-  ['bad_fields', 'malformed_body'],
+  ['bad_fields', 'bad_fields'],
   ['already_set_up', 'unauthorized'],
   ['not_first_start', 'unauthorized'],
   ['setup_remote', 'remote_denied'],
@@ -175,6 +175,7 @@ async function serve(parts: UiGateParts, spec: UiRouteSpec<never>, { ask, run }:
     reason: outcome.reason,
     target: outcome.target ?? null,
     runId: outcome.runId ?? null,
+    facts: outcome.facts ?? null,
   })
   const given: UiAsk = {
     body: ask.body,
@@ -214,8 +215,10 @@ async function whenKept(
 ): Promise<UiAnswer> {
   if (await atMost(clock, limits.recordMs, audit.add(record, true))) return answer
   log.error('audit_late', { ...record, waitedMs: limits.recordMs })
+  if (!record.granted) return answer
+  audit.late(record)
   // Without its cookies: nobody is signed in by what is said to have no record.
-  return record.granted ? { outcome: notRecorded(true) } : answer
+  return { outcome: notRecorded(true) }
 }
 
 /**

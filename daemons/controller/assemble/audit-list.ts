@@ -1,5 +1,5 @@
 /** The audit as the page asks for it: by parts of names, newest first, within what one search may look at. */
-import type { AuditBook, AuditReason } from '../core/audit.ts'
+import type { AuditBook, AuditFacts, AuditOutcome, AuditReason } from '../core/audit.ts'
 import type { Row } from '../core/row.ts'
 import type { AuditRow, UiAudit } from '../core/ui-ports.ts'
 import type { AuditFile } from '../io/audit-file.ts'
@@ -9,6 +9,7 @@ export function auditBook(audit: AuditFile): AuditBook & UiAudit {
   return {
     add: (record, isAwaited) => audit.add(record, isAwaited),
     takes: () => audit.takes(),
+    late: (record) => audit.late(record),
     async auditList({ user, path, from, to, before, ...exact }) {
       const { rows, next } = await audit.list({
         ...exact,
@@ -45,5 +46,10 @@ function auditRowOf(row: Row): AuditRow {
     reason: textOf(row.reason) as AuditReason | null,
     target: textOf(row.target),
     runId: numberOf(row.run_id),
+    facts: factsOf(textOf(row.action), textOf(row.outcome), textOf(row.detail)),
   }
+}
+
+function factsOf(action: string | null, outcome: string | null, detail: string | null): AuditFacts | null {
+  return action === null || outcome === null ? null : { action, outcome: outcome as AuditOutcome, detail }
 }

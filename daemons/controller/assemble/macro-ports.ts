@@ -33,10 +33,11 @@ export function macroPorts(house: House, { dispatcher, live, changed }: MacroNee
   return {
     clock,
     chance: Math.random,
-    checkTarget(session, named, verb) {
+    refusal(session, named, verb) {
       const resolved = dispatcher.resolve(named)
-      if ('fault' in resolved) return false
-      return dispatcher.checkTarget({ session, by: 'macro' }, resolved.target, verb) === undefined
+      // Whoever is not told what there is, is not told that this is not there.
+      if ('fault' in resolved) return 'scope_denied'
+      return dispatcher.checkTarget({ session, by: 'macro' }, resolved.target, verb)
     },
     sessionNow({ userId }) {
       const user = accounts.withId(userId)

@@ -27,11 +27,26 @@ export type AuditReason =
   | 'rest_disabled'
   | 'method_not_allowed'
   | 'bad_target'
+  | 'bad_command'
+  | 'bad_args'
+  | 'bad_fields'
   | 'unknown_entity'
   | 'unknown_modifier'
   | 'busy'
   | 'bad_query'
   | 'foreign_origin'
+
+/** What came of what was asked: of a macro `partly` where some of its steps failed, and it went on. */
+export type AuditOutcome = 'done' | 'partly' | 'failed' | 'refused' | 'running'
+
+/** A command or a macro as the audit tells it. Holds no secret. */
+export interface AuditFacts {
+  /** `level 40 on "Hall"`, `macro "Night"`. */
+  action: string
+  outcome: AuditOutcome
+  /** Why it was not done, or not all of it; null where it was. */
+  detail: string | null
+}
 
 /** One row of request_history. Never holds a secret: no body, no header, no query string. */
 export interface AuditRecord {
@@ -51,6 +66,8 @@ export interface AuditRecord {
   /** `zone 12`, `device 3`, `macro 4`, `entity zone`; null where there is none. */
   target: string | null
   runId: number | null
+  /** Of commands and macros. */
+  facts?: AuditFacts | null
 }
 
 /** Where records go. */
@@ -64,6 +81,11 @@ export interface AuditLog {
 
 /** A log that tells before a call is carried out whether it can record it. */
 export interface AuditBook extends AuditLog {
+  /**
+   * The answer did not wait for this record, and was 500: the audit says so. It is changed where it waits; where it was on
+   * its way to the disk, another one tells it.
+   */
+  late(record: AuditRecord): void
   /** False while the disk takes nothing, or too much waits for it: what must be recorded is not begun then. */
   takes(): boolean
 }

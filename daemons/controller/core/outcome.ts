@@ -1,5 +1,5 @@
 /** What the rules answer to a call of the REST surface, before it becomes HTTP. */
-import type { AuditReason } from './audit.ts'
+import type { AuditFacts, AuditReason } from './audit.ts'
 
 /** A JSON value, text that is JSON already, or such text as UTF-8 in pieces, which stay whose they are. */
 export type OutcomeBody =
@@ -17,6 +17,8 @@ export interface Outcome {
   /** Whom a sign-in was for, where that account exists; calls with a session are those of its user. */
   user?: { id: number; username: string }
   runId?: number
+  /** Of a command or a macro: what was asked, and what came of it. */
+  facts?: AuditFacts
 }
 
 /** A body as one text, for who does not write it out piece by piece. */

@@ -10,7 +10,7 @@ import type { Row } from '../core/row.ts'
 import { type AuditBatch, type AuditBatches, createAuditBatches } from './audit-batches.ts'
 import { createAuditReader, type OpenReader } from './audit-reader.ts'
 import { type AuditStore, createAuditStore } from './audit-store.ts'
-import { rowOfRecord } from './audit-table.ts'
+import { rowOfRecord, type SqlRow } from './audit-table.ts'
 import { type AuditTrim, createAuditTrim } from './audit-trim.ts'
 
 /** What an audit needs. */
@@ -29,6 +29,9 @@ const PARTS_OF_QUEUE = 4
 
 /** Of a record that an answer waits for and that has no room: who waits has a bound of his own. */
 const NEVER: Promise<void> = new Promise(() => {})
+
+/** Of a call that was carried out and answered 500. */
+const LATE = 'the answer was 500, as this record did not reach the disk in time'
 
 /** The file's name in the state folder. */
 export const AUDIT_FILE = 'audit.db'
@@ -49,6 +52,9 @@ export class AuditFile implements AuditBook, AuditReader {
   #timerDueMs = Number.POSITIVE_INFINITY
   #isFailing = false
   #isStopped = false
+  /** Rows of records that an answer waits for. */
+  readonly #rows = new WeakMap<AuditRecord, SqlRow>()
+  #onTheWay: AuditBatch | undefined
   #written = 0
   #lost = 0
 
@@ -96,9 +102,20 @@ export class AuditFile implements AuditBook, AuditReader {
       return isAwaited ? NEVER : Promise.resolve()
     }
     const nowMs = this.#clock.monotonicMs()
-    const { done } = this.#batches.add(rowOfRecord(record), isAwaited ? nowMs : nowMs + waitMs)
+    const row = rowOfRecord(record)
+    if (isAwaited) this.#rows.set(record, row)
+    const { done } = this.#batches.add(row, isAwaited ? nowMs : nowMs + waitMs)
     this.#pump()
     return done.promise
+  }
+
+  late(record: AuditRecord): void {
+    const { action, outcome } = record.facts ?? { action: record.path, outcome: 'done' as const }
+    const late: AuditRecord = { ...record, status: 500, facts: { action, outcome, detail: LATE } }
+    const row = this.#rows.get(record)
+    // What the disk is taking cannot be changed any more, unless it takes it not and is given it again.
+    if (row === undefined || this.#onTheWay?.rows.includes(row) === true) void this.add(late)
+    if (row !== undefined) row.splice(0, row.length, ...rowOfRecord(late))
   }
 
   takes(): boolean {
@@ -165,13 +182,16 @@ export class AuditFile implements AuditBook, AuditReader {
   }
 
   async #write(batch: AuditBatch): Promise<void> {
+    this.#onTheWay = batch
     try {
       await this.#store.write(batch.rows)
     } catch (fault) {
+      this.#onTheWay = undefined
       this.#batches.putBack(batch)
       this.#failed(fault)
       return
     }
+    this.#onTheWay = undefined
     this.#written += batch.rows.length
     batch.done.resolve()
     if (this.#isFailing) this.#log.notice('audit_written_again', { waiting: this.#batches.size() })

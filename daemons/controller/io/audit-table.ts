@@ -1,5 +1,5 @@
 /** The table of the audit: its columns, and how a record becomes a row of bounded, plain values and back. */
-import type { AuditRecord } from '../core/audit.ts'
+import type { AuditFacts, AuditRecord } from '../core/audit.ts'
 import type { Json, Row } from '../core/row.ts'
 
 /** Values of one row in the order of `COLUMNS`, without the id. */
@@ -20,6 +20,9 @@ const COLUMNS = {
   reason: 'TEXT',
   target: 'TEXT',
   run_id: 'INTEGER',
+  action: 'TEXT',
+  outcome: 'TEXT',
+  detail: 'TEXT',
 } as const
 
 const names = Object.keys(COLUMNS)
@@ -30,6 +33,11 @@ export const CREATE_TABLE = `CREATE TABLE IF NOT EXISTS request_history (id INTE
 )
   .map(([name, type]) => `${name} ${type}`)
   .join(', ')}) STRICT`
+
+/** For files of before: what each column is added with that a file has not. */
+export const ADD_COLUMNS: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(COLUMNS).map(([name, type]) => [name, `ALTER TABLE request_history ADD COLUMN ${name} ${type}`]),
+)
 
 /** What anybody can have recorded, as often as he likes: calls of nobody, and refused ones. */
 const CHEAP = '(user_id IS NULL OR granted = 0)'
@@ -54,6 +62,7 @@ export const SELECT_ABOVE = `SELECT id, ${names.join(', ')} FROM request_history
 
 /** Characters kept of each text: what is longer was made up by somebody. */
 const LONGEST = { method: 32, path: 512, client_ip: 64, username: 128, reason: 64, target: 128 } as const
+const LONGEST_FACTS = { action: 256, detail: 512 } as const
 
 /** @returns a row that the strict table takes whatever the record holds: one it refuses would hold up all behind it */
 export function rowOfRecord(record: AuditRecord): SqlRow {
@@ -71,7 +80,14 @@ export function rowOfRecord(record: AuditRecord): SqlRow {
     record.reason === null ? null : plain(record.reason, LONGEST.reason),
     record.target === null ? null : plain(record.target, LONGEST.target),
     record.runId === null ? null : whole(record.runId),
+    ...factsOf(record.facts ?? null),
   ]
+}
+
+function factsOf(facts: AuditFacts | null): (string | null)[] {
+  if (facts === null) return [null, null, null]
+  const { action, outcome, detail } = facts
+  return [plain(action, LONGEST_FACTS.action), outcome, detail === null ? null : plain(detail, LONGEST_FACTS.detail)]
 }
 
 /** @param values as SQLite gives them. @returns the row as every table's rows are: booleans as such, created when it was written */

@@ -1,7 +1,7 @@
 /** The thread that has the audit's file open for writing: a card may take 100 ms to make a batch durable, and blocks meanwhile. */
 import { Worker } from 'node:worker_threads'
 import { Fault } from '#kit/fault.ts'
-import { CREATE_TABLE, INDEX_CHEAP, INSERT_ROW, IS_CHEAP, type SqlRow } from './audit-table.ts'
+import { ADD_COLUMNS, CREATE_TABLE, INDEX_CHEAP, INSERT_ROW, IS_CHEAP, type SqlRow } from './audit-table.ts'
 import { type TrimStep, trimAudit } from './audit-trim-step.ts'
 import { isDamaged } from './sqlite-codes.ts'
 
@@ -39,7 +39,13 @@ const LOG_BYTES = 4_194_304
 const HEAP = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8 }
 
 export function createAuditThread(file: string): AuditThread {
-  const table = { createTable: CREATE_TABLE, indexCheap: INDEX_CHEAP, isCheap: IS_CHEAP, insertRow: INSERT_ROW }
+  const table = {
+    createTable: CREATE_TABLE,
+    addColumns: ADD_COLUMNS,
+    indexCheap: INDEX_CHEAP,
+    isCheap: IS_CHEAP,
+    insertRow: INSERT_ROW,
+  }
   const workerData = { file, busyMs: BUSY_MS, logBytes: LOG_BYTES, ...table }
   // From its text, so that a daemon stays one file.
   const worker = new Worker(`(${write})(${trimAudit})`, {
@@ -101,6 +107,14 @@ function write(trim: typeof trimAudit): void {
     db = new DatabaseSync(workerData.file, { timeout: workerData.busyMs })
     db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${workerData.logBytes}`)
     db.exec(workerData.createTable)
+    // A file of an older version lacks what was added since; its rows have null there.
+    const has = new Set(
+      db
+        .prepare("SELECT name FROM pragma_table_info('request_history')")
+        .all()
+        .map((row) => row.name),
+    )
+    for (const [name, sql] of Object.entries<string>(workerData.addColumns)) if (!has.has(name)) db.exec(sql)
     db.exec(workerData.indexCheap)
     insert = db.prepare(workerData.insertRow)
   }

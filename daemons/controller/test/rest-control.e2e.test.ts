@@ -18,7 +18,14 @@ const elevation = { ...denied, reason: 'elevation_denied' }
 const scope = { ...denied, reason: 'scope_denied' }
 const role = { ...denied, reason: 'role_denied' }
 const unknownMacro = { status: 403, error: 'unknown macro', reason: 'unknown_macro' }
-const malformed = (error: string) => ({ status: 400, error, reason: 'malformed_body' })
+/** What the audit says of a body that was not carried out: `malformed_body` is one that is no JSON. */
+const REASON_OF: Readonly<Record<string, string>> = {
+  'command required': 'bad_command',
+  'malformed body': 'bad_command',
+  'invalid args': 'bad_args',
+  malformed_body: 'malformed_body',
+}
+const malformed = (error: string) => ({ status: 400, error, reason: REASON_OF[error] ?? '' })
 const badTarget = (error: string) => ({ status: 400, error, reason: 'bad_target' })
 
 /** By what is asked: title, user, action, body, what comes of it. */

@@ -155,7 +155,7 @@ t.test('1 Endpoints', async (t) => {
       for (const action of ['command', 'macro']) {
         const answer = await rawCall(site, 'POST', `/api/control/${action}`, { body, headers })
         t.match(answer, { status: 400, body: { error: 'malformed body' } }, `${action} ${body}`)
-        told.push([answer, { reason: 'malformed_body', status: 400, username: 'ada' }])
+        told.push([answer, { reason: 'bad_command', status: 400, username: 'ada' }])
       }
       t.match(await rawCall(site, 'POST', '/api/session_handoff', { body, headers }), {
         status: 200,

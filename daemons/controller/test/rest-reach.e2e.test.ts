@@ -58,7 +58,7 @@ const elevation = { ...scope, reason: 'elevation_denied' }
 const role = { ...scope, reason: 'role_denied' }
 const unknownMacro = { status: 403, error: 'unknown macro', reason: 'unknown_macro' }
 const bad = (error: string, reason = 'bad_target') => ({ status: 400, error, reason })
-const malformed = (error: string) => bad(error, 'malformed_body')
+const malformed = (error: string) => bad(error, error === 'invalid args' ? 'bad_args' : 'bad_command')
 
 /** Title, who, action, body, what comes of it. @source document 1, POST /api/control/:action, and what it leaves open */
 const refusals: [string, string, 'command' | 'macro', unknown, typeof scope][] = [

@@ -42,7 +42,7 @@ const COLUMNS: Record<string, string> = {
   auth_user_site: 'user_id site_id',
   credential: 'name type username password private_key bearer_token credential_hash',
   request_history:
-    'at request_type method path status elapsed_ms client_ip user_id username granted reason target run_id',
+    'at request_type method path status elapsed_ms client_ip user_id username granted reason target run_id action outcome detail',
   web_service: 'name url method credential_id headers body api_key secret version',
   license: 'key_hint plan state features valid_until token',
   setting: 'key value',

@@ -49,6 +49,10 @@ export interface AuditEntry {
   reason: string | null
   target: string | null
   run_id: number | null
+  /** Of commands and macros: `level 40 on "Hall"`, what came of it, and why. */
+  action: string | null
+  outcome: string | null
+  detail: string | null
 }
 
 /** Newest first; `before` asks for what is older, null where there is nothing: one search looks at so many and no more. */
@@ -127,11 +131,33 @@ export interface Done {
   error?: string
   message?: string
   state?: string
+  steps?: readonly RunStep[]
+}
+
+/** One step of a run; what was decided only for who is elevated. */
+export interface RunStep {
+  step: string
+  type: string
+  state: string
+  error?: string
+  message?: string
+  decided?: Json
+  steps?: readonly RunStep[]
+}
+
+/** A macro that did not end well, with what is told of its steps. */
+export class RunFault extends CallFault {
+  readonly steps: readonly RunStep[]
+
+  constructor(answer: Done) {
+    super(200, answer)
+    this.steps = answer.steps ?? []
+  }
 }
 
 /** What a device did not do comes as 200. @throws CallFault for that as well, with the status 200 */
 async function done(target: 'POST /ui/command' | 'POST /ui/macro', body: unknown, answerMs: number): Promise<Done> {
   const answer = await call<Done>(target, body, { answerMs })
   if (answer.success) return answer
-  throw new CallFault(200, answer)
+  throw new RunFault(answer)
 }

@@ -17,6 +17,7 @@ import {
   auditQuery,
   FIRST_CHOICE,
   isBackward,
+  outcomeLit,
   outcomeSentence,
   outcomeWords,
 } from './audit-words.ts'
@@ -120,7 +121,9 @@ function nothing(choice: AuditChoice, showAll: () => void, older: VNode | null):
 }
 
 function rowsOf(entry: AuditEntry, { opened, open }: Opening): VNode[] {
-  const { id, at, username, method, path, target, granted, client_ip: from } = entry
+  const { id, at, username, method, path, target, action, client_ip: from } = entry
+  const lit = outcomeLit(entry)
+  const words = outcomeWords(entry)
   const isOpen = opened === id
   const toggle = (): void => open(isOpen ? null : id)
   const isToday = dateOf(at, zone.value) === dateOf(daemonNow(), zone.value)
@@ -130,10 +133,10 @@ function rowsOf(entry: AuditEntry, { opened, open }: Opening): VNode[] {
     toggle()
   }
   const row = html`<tr key=${id} class=${isOpen ? 'chosen' : ''} onClick=${toggle}>
-    <td class="lit">${lamp(granted ? 'ok' : 'warn', granted ? 'Granted' : 'Refused')}</td><td class="when">${when}</td>
+    <td class="lit">${lamp(lit, words)}</td><td class="when">${when}</td>
     <td class="name"><button class="link" type="button" aria-expanded=${isOpen} onClick=${press}><b>${username ?? 'nobody'}</b></button></td>
-    <td class="setup"><span class="mono">${method} ${path}</span>${target === null ? '' : ` · ${target}`}</td>
-    <td class="state" data-s=${granted ? 'ok' : 'warn'}>${outcomeWords(entry)}</td><td class="wide mono faint">${from}</td></tr>`
+    <td class="setup">${action === null ? null : html`<b>${action}</b> · `}<span class="mono">${method} ${path}</span>${target === null ? '' : ` · ${target}`}</td>
+    <td class="state" data-s=${lit}>${words}</td><td class="wide mono faint">${from}</td></tr>`
   return isOpen
     ? [
         row,
@@ -147,6 +150,7 @@ function facts(entry: AuditEntry): VNode[] {
     ['At', `${dateOf(entry.at, zone.value)} ${timeOf(entry.at, zone.value, 'ms')}`],
     ['From', entry.client_ip],
     ['By', entry.request_type === 'ui' ? 'a page' : 'the REST API'],
+    ['Action', entry.action ?? UNKNOWN],
     ['Target', entry.target ?? UNKNOWN],
     ['Status', String(entry.status)],
     ['Took', `${count(entry.elapsed_ms)}${THIN}ms`],

@@ -1,4 +1,6 @@
 /** Why a call was refused, in plain words: what was the case, and where one looks to change it. */
+import type { Lit } from '#kit/web/lamp.ts'
+import { ended } from '#kit/web/sentences.ts'
 import { instantOf } from '#kit/web/zoned-time.ts'
 import type { AuditEntry } from './api.ts'
 
@@ -9,7 +11,7 @@ interface Words {
 }
 
 const REASONS: Readonly<Record<string, Words>> = {
-  malformed_body: { short: 'unreadable', more: 'The body was no JSON, over 256 KB, or had fields of the wrong kind.' },
+  malformed_body: { short: 'unreadable', more: 'The body was no JSON, or over 256 KB.' },
   missing_credential: {
     short: 'name or password missing',
     more: 'The sign-in came without a user name or without a password.',
@@ -54,6 +56,15 @@ const REASONS: Readonly<Record<string, Words>> = {
     short: 'target unclear',
     more: 'The command named no target, two that disagree, or one that does not exist.',
   },
+  bad_command: {
+    short: 'no command in it',
+    more: 'The body named no command, two of them, or was no object.',
+  },
+  bad_args: {
+    short: 'args not allowed',
+    more: 'The args do not fit the command, the macro, or the bounds of the zone.',
+  },
+  bad_fields: { short: 'wrong fields', more: 'A field was missing, not known, or of a wrong kind.' },
   unknown_entity: { short: 'no such table', more: 'The query asked for a table that does not exist.' },
   unknown_modifier: { short: 'unknown modifier', more: 'The query used a name beginning with _ that is not known.' },
   bad_query: { short: 'unreadable query', more: 'The query could not be read, or named a column that does not exist.' },
@@ -73,17 +84,35 @@ export const reasonChoices: readonly (readonly [reason: string, words: string])[
   .sort(([, one], [, other]) => one.localeCompare(other))
 
 /** How it went, in a few words. */
-export function outcomeWords({ granted, reason, status }: AuditEntry): string {
+export function outcomeWords({ granted, reason, status, outcome }: AuditEntry): string {
   if (reason !== null) return Object.hasOwn(REASONS, reason) ? (REASONS[reason]?.short ?? reason) : reason
+  if (outcome !== null && Object.hasOwn(OUTCOMES, outcome)) return OUTCOMES[outcome]?.words ?? outcome
   return granted ? 'granted' : `failed, ${status}`
 }
 
-/** The same in a sentence. */
+/** The same in a sentence, with what the device or the macro said. */
 export function outcomeSentence(entry: AuditEntry): string {
-  const { granted, reason, status } = entry
-  if (reason !== null && Object.hasOwn(REASONS, reason)) return REASONS[reason]?.more ?? reason
-  if (granted) return `Done, answered with ${status}.`
+  const { granted, reason, status, outcome, detail } = entry
+  const more = detail === null ? '' : ` ${ended(detail)}`
+  if (reason !== null && Object.hasOwn(REASONS, reason)) return `${REASONS[reason]?.more ?? reason}${more}`
+  if (outcome !== null && Object.hasOwn(OUTCOMES, outcome))
+    return `${OUTCOMES[outcome]?.sentence}, answered with ${status}.${more}`
+  if (granted) return `Answered with ${status}.`
   return `Answered with ${status}; nothing else is recorded of it.`
+}
+
+/** What came of commands and macros that were granted. */
+const OUTCOMES: Readonly<Record<string, { words: string; sentence: string; lit: Lit }>> = {
+  done: { words: 'done', sentence: 'Done', lit: 'ok' },
+  partly: { words: 'done in part', sentence: 'Some steps failed, and the macro went on', lit: 'warn' },
+  failed: { words: 'not done', sentence: 'Granted, and not done', lit: 'fault' },
+  running: { words: 'still ran', sentence: 'Still ran when it was answered', lit: 'busy' },
+}
+
+/** Green is for what was done, or read: a command that its device refused was granted, and is not green. */
+export function outcomeLit({ granted, reason, status, outcome }: AuditEntry): Lit {
+  if (!granted || reason !== null || status >= 500) return 'warn'
+  return outcome !== null && Object.hasOwn(OUTCOMES, outcome) ? (OUTCOMES[outcome]?.lit ?? 'ok') : 'ok'
 }
 
 /** What a row is asked for by. */

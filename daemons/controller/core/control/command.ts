@@ -10,6 +10,7 @@ import type { Session } from '../session.ts'
 import { bodyOf, type CommandBody, isMacroCall, type Wanted, wantedOf } from './command-body.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { Caller } from './gates.ts'
+import { sayCommand } from './say-command.ts'
 import { askedFor, nameOf, type Target } from './target.ts'
 
 /** Runs a macro for a session, with all gates of macros but the role's. `macro_id` and args are as the body has them. */
@@ -35,79 +36,90 @@ export type Command = (session: Session, body: unknown) => Promise<Outcome>
  */
 export function createCommand({ dispatcher, runMacro }: CommandParts): Command {
   async function macro(session: Session, body: CommandBody): Promise<Outcome> {
-    if (!session.may('macro')) return refused('role_denied')
+    if (!session.may('macro')) return refused('role_denied', { action: 'macro' })
     const args = Object.hasOwn(body, 'args') ? body.args : {}
     return runMacro(session, { macro_id: body.macro_id as Json }, args as Json, 'command')
   }
 
   async function command(session: Session, body: CommandBody, wanted: Wanted): Promise<Outcome> {
     const { gates } = dispatcher
+    const { verb, args } = wanted
     const resolved = dispatcher.resolve(body)
     if ('fault' in resolved) {
-      const asked = askedFor(body)
+      const asked = { target: askedFor(body), action: sayCommand(verb, args) }
       if (resolved.fault === 'unknown' && gates.isScoped(session)) return refused('scope_denied', asked)
       return bad(TARGET_WORDS[resolved.fault], 'bad_target', resolved.sentence, asked)
     }
     const { target } = resolved
+    const asked = { target: nameOf(target), action: sayCommand(verb, args, target) }
     const caller: Caller = { session, by: 'command' }
-    const reason = gates.refusal(caller, target, wanted.verb)
-    if (reason) return refused(reason, nameOf(target))
+    const reason = gates.refusal(caller, target, verb)
+    if (reason) return refused(reason, asked)
     try {
-      const { answer } = await dispatcher.dispatch(target, wanted.verb, wanted.args, caller)
-      const json = {
-        success: true,
-        ...idsOf(target),
-        command: wanted.verb,
-        ...(answer === undefined ? {} : { answer: seenBy(session, answer) }),
-      }
-      return { status: 200, body: { json }, reason: null, target: nameOf(target) }
+      const { answer } = await dispatcher.dispatch(target, verb, args, caller)
+      const said = answer === undefined ? {} : { answer: seenBy(session, answer) }
+      const json = { success: true, ...idsOf(target), command: verb, ...said }
+      const facts = { action: asked.action, outcome: 'done', detail: null } as const
+      return { status: 200, body: { json }, reason: null, target: asked.target, facts }
     } catch (error) {
-      return failed(error, nameOf(target), session)
+      return failed(error, asked, session)
     }
   }
 
   return async (session, body) => {
     if (isMacroCall(body)) return macro(session, body)
-    if (!session.may('command')) return refused('role_denied')
+    if (!session.may('command')) return refused('role_denied', { action: 'command' })
     try {
       const record = bodyOf(body)
       return await command(session, record, wantedOf(record))
     } catch (error) {
-      const words = error instanceof Fault ? BODY_WORDS[error.code] : undefined
-      if (!words) throw error
-      return bad(words, 'malformed_body', (error as Fault).message, isObject(body) ? askedFor(body) : undefined)
+      const said = error instanceof Fault ? BODY_WORDS[error.code] : undefined
+      if (!said) throw error
+      const [words, reason] = said
+      const asked = { action: 'command', ...(isObject(body) ? { target: askedFor(body) } : {}) }
+      return bad(words, reason, (error as Fault).message, asked)
     }
   }
 }
 
-/** What the field `error` says of a body that cannot be read, by fault. */
-const BODY_WORDS: Readonly<Record<string, string>> = {
-  command_body: 'malformed body',
-  command_required: 'command required',
-  args_invalid: 'invalid args',
+/** What the field `error` says of a body that cannot be carried out, and its reason, by fault. */
+const BODY_WORDS: Readonly<Record<string, readonly [words: string, reason: AuditReason]>> = {
+  command_body: ['malformed body', 'bad_command'],
+  command_required: ['command required', 'bad_command'],
+  args_invalid: ['invalid args', 'bad_args'],
 }
 
 const TARGET_WORDS = { none: 'target required', unknown: 'unknown target', ambiguous: 'ambiguous target' } as const
 
-function bad(error: string, reason: AuditReason, message: string, target?: string): Outcome {
-  return { status: 400, body: { json: { error, message } }, reason, target }
+/** What was asked, as far as it could be read. */
+interface Asked {
+  target?: string | undefined
+  action: string
+}
+
+function bad(error: string, reason: AuditReason, message: string, { target, action }: Asked): Outcome {
+  const facts = { action, outcome: 'refused', detail: message } as const
+  return { status: 400, body: { json: { error, message } }, reason, target, facts }
 }
 
 /** Says no more than that: why is for the audit. */
-function refused(reason: AuditReason, target?: string): Outcome {
-  return { status: 403, body: { json: { error: 'unauthorized' } }, reason, target }
+function refused(reason: AuditReason, { target, action }: Asked): Outcome {
+  const facts = { action, outcome: 'refused', detail: null } as const
+  return { status: 403, body: { json: { error: 'unauthorized' } }, reason, target, facts }
 }
 
 /** The gates have granted it; an override, the args or the driver have not. */
-function failed(error: unknown, target: string, session: Session): Outcome {
+function failed(error: unknown, asked: Asked, session: Session): Outcome {
   if (!(error instanceof Fault)) throw error
   if (error.code === 'not_authorized') {
     const { reason } = error.details as { reason: AuditReason }
-    return refused(reason, target)
+    return refused(reason, asked)
   }
-  if (error.code === 'args_invalid') return bad('invalid args', 'malformed_body', error.message, target)
+  if (error.code === 'args_invalid') return bad('invalid args', 'bad_args', error.message, asked)
   const json = { success: false, error: seenBy(session, error.message), code: error.code }
-  return { status: 200, body: { json }, reason: null, target }
+  const detail = String(seenValue(NAME_RULES, error.message))
+  const facts = { action: asked.action, outcome: 'failed', detail: `${error.code}: ${detail}` } as const
+  return { status: 200, body: { json }, reason: null, target: asked.target, facts }
 }
 
 /** What a device says may hold what it was set up with. @source document 1, Guards 5 */

@@ -45,7 +45,8 @@ export function calledPlan(
   const row = book.find(wish.by)
   if (!row) throw new Fault('unknown_macro', 'no macro has this id or name, or it is disabled')
   // The house may call what is elevated; a caller who names it must be elevated. @source document 1, Elevated gates
-  if (wish.isSupplied && place.isGated && row.elevated === true) throw new Fault('not_authorized', 'not authorized')
+  if (wish.isSupplied && place.isGated && row.elevated === true)
+    throw new Fault('not_authorized', 'not authorized', { details: { reason: 'elevation_denied' } })
   if (place.isWithin(row.id)) throw new Fault('macro_cycle', `macro ${row.id} would call itself`)
   if (place.depth >= most.depth) throw new Fault('macro_too_deep', `macros call macros more than ${most.depth} deep`)
   if (place.calls >= most.calls) throw new Fault('macro_too_many_calls', `a run calls more than ${most.calls} runs`)

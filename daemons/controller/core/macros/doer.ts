@@ -1,5 +1,6 @@
 /** How a run reaches the world: in the running controller, in a simulation. Answers may come at once or later. */
 import type { Clock } from '#kit/clock.ts'
+import type { AuditReason } from '../audit.ts'
 import type { Json } from '../row.ts'
 import type { CallWish } from './call-step.ts'
 import type { MacroTarget } from './decide.ts'
@@ -11,8 +12,8 @@ export type Done = (answer: Answer) => void
 /** The world of one run and its caller. */
 export interface Doer {
   clock: Pick<Clock, 'after'>
-  /** Whether the caller supplied what they may not reach; `false` for the house itself and for who is elevated. */
-  isOutOfReach(target: MacroTarget, verb?: string): boolean
+  /** Why the caller may not reach what they supplied; undefined for the house itself and for who is elevated. */
+  refusal(target: MacroTarget, verb?: string): AuditReason | undefined
   /** Whether the caller is held by gates at all. */
   isGated(): boolean
   secrets: Pick<Secrets, 'isSensitiveName' | 'withoutSecrets' | 'holdsSecret'>

@@ -26,10 +26,10 @@ export function liveDoer(ports: MacroPorts, running: Running, call: Doer['call']
     clock,
     secrets,
     isGated,
-    isOutOfReach(target, verb) {
-      if (!isGated()) return false
+    refusal(target, verb) {
+      if (!isGated()) return undefined
       const session = now()
-      return session === null || !ports.checkTarget(session, target, verb)
+      return session === null ? 'invalid_session' : ports.refusal(session, target, verb)
     },
     send({ target, isSupplied, verb, args }, done) {
       const order = { target, verb, args, caller: isSupplied ? now() : null }

@@ -11,7 +11,7 @@ import type { MacroEngine } from './engine.ts'
 import type { MacroLimits } from './limits.ts'
 import type { LiveRun } from './live-run.ts'
 import type { MacroBook } from './macro-book.ts'
-import { viewOf } from './run-view.ts'
+import { factsOf, viewOf } from './run-view.ts'
 
 export interface MacroCallParts {
   book: MacroBook
@@ -33,18 +33,20 @@ const ARGS_FAULTS = ['macro_args', 'macro_value_size', 'macro_value']
 export function createMacroCall(parts: MacroCallParts): RunMacro {
   return async (session, body) => {
     if (!session.may('macro')) return refusal(403, 'unauthorized', 'role_denied')
-    if (!isObject(body)) return refusal(400, 'malformed body', 'malformed_body')
+    if (!isObject(body)) return refusal(400, 'malformed body', 'bad_command')
     const { row, refused } = askedFor(body, parts.book)
     if (!row) return refused
-    const target = `macro ${row.id}`
+    const asked = { target: `macro ${row.id}`, action: actionOf(row) }
     if (row.elevated === true && !session.isElevated)
-      return { ...refusal(403, 'unauthorized', 'elevation_denied'), target }
+      return { ...refusal(403, 'unauthorized', 'elevation_denied', asked.action), target: asked.target }
     const args = body.args ?? {}
-    if (!isObject(args)) return invalidArgs(target, 'args is no object')
-    const started = startedRun(parts, session, { row, args })
+    if (!isObject(args)) return invalidArgs(asked, 'args is no object')
+    const started = startedRun(parts, session, { row, args, asked })
     if ('refused' in started) return started.refused
-    await endedOrDue(started.run, parts)
-    return answer(viewOf(started.run, session.isElevated), target, started.run.id)
+    const { run } = started
+    await endedOrDue(run, parts)
+    const outcome = { body: { json: viewOf(run, session.isElevated) }, ...factsOf(run, asked.action) }
+    return { status: 200, target: asked.target, ...outcome, ...(run.id === null ? {} : { runId: run.id }) }
   }
 }
 
@@ -72,18 +74,19 @@ interface Refused {
 function startedRun(
   { book, engine, limits }: MacroCallParts,
   session: Session,
-  { row, args }: { row: Row; args: { readonly [name: string]: Json } },
+  { row, args, asked }: { row: Row; args: { readonly [name: string]: Json }; asked: Asked },
 ): { run: LiveRun } | Refused {
-  const target = `macro ${row.id}`
   try {
     const plan = book.plan(row)
     return { run: engine.start({ plan, args: makeArgs(Object.entries(args), limits.valueChars), caller: session }) }
   } catch (thrown) {
     if (!(thrown instanceof Fault)) throw thrown
     const { code, message } = thrown
-    if (ARGS_FAULTS.includes(code)) return { refused: invalidArgs(target, message) }
+    if (ARGS_FAULTS.includes(code)) return { refused: invalidArgs(asked, message) }
     const told = { success: false, state: 'refused', error: code }
-    return { refused: answer(session.isElevated ? { ...told, message } : told, target, null) }
+    const json = session.isElevated ? { ...told, message } : told
+    const facts = { action: asked.action, outcome: 'failed', detail: `${code}: ${message}` } as const
+    return { refused: { status: 200, body: { json }, reason: null, target: asked.target, facts } }
   }
 }
 
@@ -98,17 +101,23 @@ function endedOrDue(run: LiveRun, { clock, limits }: MacroCallParts): Promise<vo
   })
 }
 
-function answer(json: { [key: string]: Json }, target: string, runId: number | null): Outcome {
-  const outcome: Outcome = { status: 200, body: { json }, reason: null, target }
-  return runId === null ? outcome : { ...outcome, runId }
+/** What was asked for, for the audit. */
+interface Asked {
+  target: string
+  action: string
 }
 
-function refusal(status: number, error: string, reason: AuditReason): Outcome {
-  return { status, body: { json: { error } }, reason }
+function actionOf({ id, name }: Row): string {
+  return typeof name === 'string' ? `macro ${JSON.stringify(name)}` : `macro ${id}`
 }
 
-function invalidArgs(target: string, message: string): Outcome {
-  return { status: 400, body: { json: { error: 'invalid args', message } }, reason: 'malformed_body', target }
+function refusal(status: number, error: string, reason: AuditReason, action = 'macro'): Outcome {
+  return { status, body: { json: { error } }, reason, facts: { action, outcome: 'refused', detail: null } }
+}
+
+function invalidArgs({ target, action }: Asked, message: string): Outcome {
+  const facts = { action, outcome: 'refused', detail: message } as const
+  return { status: 400, body: { json: { error: 'invalid args', message } }, reason: 'bad_args', target, facts }
 }
 
 function ownOf(body: { readonly [key: string]: Json }, key: string): Json {

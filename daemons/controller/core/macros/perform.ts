@@ -1,5 +1,6 @@
 /** Does what was decided for one step, and says what came of it. */
 import { Fault } from '#kit/fault.ts'
+import type { AuditReason } from '../audit.ts'
 import type { Json } from '../row.ts'
 import { holds } from './compare.ts'
 import type { Decided, MacroTarget, Named, Side, Test } from './decide.ts'
@@ -9,17 +10,15 @@ import type { Answer } from './trace.ts'
 /** Of a failure's sentence what a trace keeps, in characters. */
 const LONGEST_SENTENCE = 300
 
-const NOT_AUTHORIZED: Answer & { state: 'failed' } = {
-  state: 'failed',
-  code: 'not_authorized',
-  sentence: 'not authorized',
-  final: true,
+function notAuthorized(reason: AuditReason): Answer & { state: 'failed' } {
+  return { state: 'failed', code: 'not_authorized', sentence: 'not authorized', final: true, reason }
 }
 
 /** @returns ends it: no answer is wanted any more */
 export function perform(decided: Decided, doer: Doer, done: Done): () => void {
-  if (isForbidden(decided, doer)) {
-    done(NOT_AUTHORIZED)
+  const refusal = refusalOf(decided, doer)
+  if (refusal !== undefined) {
+    done(notAuthorized(refusal))
     return () => {}
   }
   switch (decided.type) {
@@ -61,6 +60,7 @@ export function failureOf(thrown: unknown, isFinal = false): Answer & { state: '
     code,
     sentence: message.slice(0, LONGEST_SENTENCE),
     final: isFinal || code === 'not_authorized',
+    ...(code === 'not_authorized' ? { reason: (thrown.details?.reason ?? 'scope_denied') as AuditReason } : {}),
   }
 }
 
@@ -68,29 +68,31 @@ export function failureOf(thrown: unknown, isFinal = false): Answer & { state: '
  * What the request named is checked against its caller; what stands in the macro is the house's own.
  * @source document 1, POST /api/control/:action: "A Command step inside it whose target came from request-supplied args ..."
  */
-function isForbidden(decided: Decided, doer: Doer): boolean {
-  const isOut = ({ what, isSupplied }: Named<MacroTarget>, verb?: string) => isSupplied && doer.isOutOfReach(what, verb)
+function refusalOf(decided: Decided, doer: Doer): AuditReason | undefined {
+  const ofTarget = ({ what, isSupplied }: Named<MacroTarget>, verb?: string) =>
+    isSupplied ? doer.refusal(what, verb) : undefined
   // A name that the request supplied must not become a way to secrets, which the caller could ask for bit by bit.
   const isSecretName = ({ what, isSupplied }: Named<string>) =>
     isSupplied && doer.isGated() && doer.secrets.isSensitiveName(what)
   switch (decided.type) {
     case 'command':
-      return isOut(decided.target, decided.verb)
-    case 'set':
-      return isOut(decided.target) || isSecretName(decided.name) || isHiddenFrom(decided.name, decided.target, doer)
+      return ofTarget(decided.target, decided.verb)
+    case 'set': {
+      const isHidden = () => isSecretName(decided.name) || isHiddenFrom(decided.name, decided.target, doer)
+      return ofTarget(decided.target) ?? (isHidden() ? 'secure_filtered' : undefined)
+    }
     case 'wait':
     case 'condition':
-      return [decided.test.left, decided.test.right].some(
-        (side) =>
-          side.kind !== 'value' &&
-          (isOut(side.target) ||
-            isSecretName(side.name) ||
-            (side.kind === 'attribute'
-              ? isHiddenFrom(side.name, side.target, doer)
-              : isHiddenLive(side.name, side.target, doer))),
-      )
+      for (const side of [decided.test.left, decided.test.right]) {
+        if (side.kind === 'value') continue
+        const looks = side.kind === 'attribute' ? isHiddenFrom : isHiddenLive
+        const refusal = ofTarget(side.target)
+        if (refusal !== undefined) return refusal
+        if (isSecretName(side.name) || looks(side.name, side.target, doer)) return 'secure_filtered'
+      }
+      return undefined
     default:
-      return false
+      return undefined
   }
 }
 
@@ -147,7 +149,8 @@ type Seen = { state: 'done'; isMet: boolean; answer: Json; withheld?: true } | (
 function lookSafely(decided: Decided & { type: 'wait' }, doer: Doer): Seen {
   try {
     // What was open to the caller when the wait began may hold a secret, or be out of his reach, by now.
-    return isForbidden(decided, doer) ? NOT_AUTHORIZED : look(decided.test, doer)
+    const refusal = refusalOf(decided, doer)
+    return refusal === undefined ? look(decided.test, doer) : notAuthorized(refusal)
   } catch (thrown) {
     return failureOf(thrown)
   }

@@ -1,5 +1,6 @@
 /** What macros need of the rest of the controller. */
 import type { Clock } from '#kit/clock.ts'
+import type { AuditReason } from '../audit.ts'
 import type { Ack } from '../driver.ts'
 import type { Json } from '../row.ts'
 import type { Session } from '../session.ts'
@@ -81,10 +82,10 @@ export interface MacroPorts {
   /** 0 <= n < 1 */
   chance(): number
   /**
-   * Whether the caller may command the target, with this verb where there is one: every check that /api/control/command
-   * makes of it.
+   * Why the caller may not command the target, with this verb where there is one, by every check that
+   * /api/control/command makes of it; undefined where they may.
    */
-  checkTarget(session: Session, target: MacroTarget, verb?: string): boolean
+  refusal(session: Session, target: MacroTarget, verb?: string): AuditReason | undefined
   /** The caller as they are now: a run may outlive a role or an account. Null where the account may do nothing any more. */
   sessionNow(session: Session): Session | null
   /** @throws Fault with a code: of the drivers, or of a target that is not there */

@@ -1,4 +1,7 @@
 /** What a caller is told of a run: everything where they are elevated, else which steps there were and how they ended. */
+import type { AuditFacts, AuditReason } from '../audit.ts'
+import { sayCommand } from '../control/say-command.ts'
+import { isObject } from '../json-kind.ts'
 import type { Json } from '../row.ts'
 import type { LiveRun } from './live-run.ts'
 import type { TraceEntry } from './trace.ts'
@@ -22,6 +25,52 @@ export function viewOf(run: LiveRun, isElevated: boolean): Told {
     if (isElevated && end.sentence !== undefined) told.message = end.sentence
   }
   return { ...told, steps: stepsOf(run, isElevated, count) }
+}
+
+/** Steps of a run that the audit names; of more it has the number. */
+const MOST_NAMED = 3
+
+/** A step that failed for good, of the run or of one that it called: what a retry made good is none. */
+interface FailedStep {
+  said: string
+  reason: AuditReason | undefined
+}
+
+/** What the audit says of a run, and the gate by which a step of it was refused. */
+export function factsOf(run: LiveRun, action: string): { facts: AuditFacts; reason: AuditReason | null } {
+  const { end } = run
+  const failed = failedSteps(run)
+  const reason = failed.find((step) => step.reason !== undefined)?.reason ?? null
+  if (!end) return { facts: { action, outcome: 'running', detail: 'it went on when this was answered' }, reason }
+  const named = failed.slice(0, MOST_NAMED).map(({ said }) => said)
+  const more = failed.length > MOST_NAMED ? [`${failed.length - MOST_NAMED} more steps failed`] : []
+  const why = failed.length === 0 && end.state !== 'done' ? [end.sentence ?? end.code ?? end.state] : []
+  const detail = [...named, ...more, ...why].join('; ')
+  const outcome = end.state !== 'done' ? 'failed' : failed.length > 0 ? 'partly' : 'done'
+  return { facts: { action, outcome, detail: detail === '' ? null : detail }, reason }
+}
+
+function failedSteps(run: LiveRun, place = ''): FailedStep[] {
+  const last = new Map(run.entries.map((entry, n) => [entry.step, n]))
+  return run.entries.flatMap((entry, n) => {
+    const { result, type, step } = entry
+    const called = run.called.get(n)
+    if (type === 'retry' || type === 'parallel' || last.get(step) !== n) return []
+    const inner = called === undefined ? [] : failedSteps(called, `${place}${step} > `)
+    // The step that called it failed by these.
+    if (inner.length > 0 || result?.state !== 'failed') return inner
+    const what = saidOf(entry)
+    return [{ said: `step ${place}${step}, ${what}: ${result.sentence}`, reason: result.reason }]
+  })
+}
+
+/** A step in words, of what its trace shows of it. */
+function saidOf({ type, decided }: TraceEntry): string {
+  if (type !== 'command' || !isObject(decided) || typeof decided.command !== 'string') return type
+  const { zone_id, zone, device_id, device } = decided
+  const place = zone ?? device
+  const target = typeof place === 'string' ? JSON.stringify(place) : zone_id ? `zone ${zone_id}` : `device ${device_id}`
+  return `${sayCommand(decided.command, isObject(decided.args) ? decided.args : {})} on ${target}`
 }
 
 function stepsOf(run: LiveRun, isElevated: boolean, count: { left: number }): Json[] {

@@ -150,7 +150,7 @@ function doerOf(scene: Scene, actor: Actor): Doer {
     secrets: world.secrets,
     assumed: world.waits,
     isGated: () => false,
-    isOutOfReach: () => false,
+    refusal: () => undefined,
     send: (_, done) => done({ state: 'done' }),
     readAttribute(ref) {
       const real = world.attributes.read(ref)

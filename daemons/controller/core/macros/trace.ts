@@ -1,4 +1,5 @@
 /** What is kept of a run: enough to see why each step did what it did, and to run it again exactly. Never a secret. */
+import type { AuditReason } from '../audit.ts'
 import type { Json } from '../row.ts'
 import { jsonChars } from './json-size.ts'
 import type { MacroLimits } from './limits.ts'
@@ -24,6 +25,8 @@ export type Answer =
       readonly sentence: string
       /** Another try cannot help. */
       readonly final: boolean
+      /** Of a step that is not authorized: which gate says so. */
+      readonly reason?: AuditReason
     }
 
 /** One try of a step, or the pause before a retry. Wire names, because this is what the column `trace` holds. */

@@ -3,6 +3,7 @@ import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
 import { createLog } from '#kit/log.ts'
+import type { AuditRecord } from '../../core/audit.ts'
 import { fakeAudit, fine, serveRest, TOKEN } from './rest-here.ts'
 
 const ME = { path: '/api/me' }
@@ -37,6 +38,7 @@ t.test('1 Audit record: what a granted and a refused call leave behind, and what
     reason: null,
     target: null,
     runId: null,
+    facts: null,
   })
   t.match(audit.records[1], { path: '/api/control/command', userId: 7, username: 'ada', target: 'zone 12', runId: 5 })
   t.match(audit.records[2], { method: 'GET', path: '/api/data/zone', granted: true, clientIp: '127.0.0.1' })
@@ -108,7 +110,8 @@ t.test('what has to be recorded is not begun while the audit takes nothing', asy
 t.test('a command whose record does not reach the disk in time is answered 500 and logged', async (t) => {
   const lines: string[] = []
   const log = createLog({ level: 'error', stream: { write: (line: string) => lines.push(line) } })
-  const audit = fakeAudit({ add: () => new Promise(() => {}) })
+  const late: AuditRecord[] = []
+  const audit = fakeAudit({ add: () => new Promise(() => {}), late: (record) => void late.push(record) })
   const { ask, asked } = await serveRest(t, { audit, log, recordMs: 20 })
   const got = await ask({ ...COMMAND, as: TOKEN })
   t.same([got.status, got.body.error], [500, 'audit_unavailable'])
@@ -116,6 +119,11 @@ t.test('a command whose record does not reach the disk in time is answered 500 a
   t.match(lines.join(''), /audit_late .*path=\/api\/control\/command .*username=ada/)
   const refused = await ask({ ...COMMAND, as: 'wrong' })
   t.equal(refused.status, 401)
+  t.match(
+    late,
+    [{ path: '/api/control/command', username: 'ada' }],
+    'and the audit is told that the answer was another',
+  )
 })
 
 t.test('1 HTTP statuses: 500 tells nothing of what happened', async (t) => {

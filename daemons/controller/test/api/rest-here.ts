@@ -68,6 +68,7 @@ export function fakeAudit(own: Partial<AuditBook> = {}): AuditBook & { records: 
       awaited.push(isAwaited)
     },
     takes: () => true,
+    late: () => {},
     ...own,
   }
 }

@@ -109,7 +109,7 @@ t.test('says what is wrong with a filter, and records that it was refused', asyn
   ]) {
     const { status, body } = await browser.call('GET', `/ui/audit?${query}`)
     t.same([status, body.error], [400, 'bad_fields'], query)
-    t.match(house.records[0], { status: 400, reason: 'malformed_body', path: '/ui/audit' })
+    t.match(house.records[0], { status: 400, reason: 'bad_fields', path: '/ui/audit' })
   }
   t.equal((await browser.call('GET', '/ui/audit?__proto__=1')).status, 400)
 })

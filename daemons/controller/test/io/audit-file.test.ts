@@ -1,6 +1,7 @@
 /** Tests of io/audit-file.ts and io/audit-batches.ts: when a record is on the disk, and what happens when it cannot be. */
 import { existsSync, readFileSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { openAudit, recordOf, rowsIn } from './audit-here.ts'
@@ -148,4 +149,55 @@ t.test('a file that was torn is put aside when that shows, and no record is lost
 t.test('a start says that there can be no audit', async (t) => {
   const folder = t.testdir({ 'audit.db': {} })
   await t.rejects(openAudit(t, { folder }), { code: 'audit_write_failed' })
+})
+
+t.test('1 Audit record an answer that did not wait was 500, and the record of what was done says so', async (t) => {
+  const folder = t.testdir()
+  const { audit, stop } = await openAudit(t, { folder })
+  const facts = { action: 'on on "Hall"', outcome: 'done', detail: null } as const
+  const waiting = recordOf({ path: '/waits', facts })
+  const onItsWay = recordOf({ path: '/on-its-way', facts })
+  const well = recordOf({ path: '/well', facts })
+  // The first is taken by the disk at once; what comes behind it waits.
+  void audit.add(onItsWay, true)
+  void audit.add(waiting, true)
+  void audit.add(well, true)
+  audit.late(onItsWay)
+  audit.late(waiting)
+  await stop()
+  const told = rowsIn(folder).map(({ path, status, granted, action, outcome, detail }) => [
+    path,
+    status,
+    granted,
+    action,
+    outcome,
+    detail !== null,
+  ])
+  const late = [500, 1, 'on on "Hall"', 'done', true]
+  t.same(
+    told.filter(([path]) => path === '/waits'),
+    [['/waits', ...late]],
+  )
+  t.same(
+    told.filter(([path]) => path === '/well'),
+    [['/well', 200, 1, 'on on "Hall"', 'done', false]],
+  )
+  t.same(told.filter(([path]) => path === '/on-its-way').at(-1), ['/on-its-way', ...late])
+})
+
+t.test('a file of an older version gets the columns that were added since', async (t) => {
+  const folder = t.testdir()
+  const first = await openAudit(t, { folder })
+  await first.audit.add(recordOf({ path: '/before' }), true)
+  await first.stop()
+  const db = new DatabaseSync(join(folder, 'audit.db'))
+  for (const column of ['action', 'outcome', 'detail']) db.exec(`ALTER TABLE request_history DROP COLUMN ${column}`)
+  db.close()
+  const again = await openAudit(t, { folder })
+  await again.audit.add(recordOf({ facts: { action: 'x', outcome: 'failed', detail: 'y' } }), true)
+  await again.stop()
+  t.match(rowsIn(folder), [
+    { path: '/before', action: null, outcome: null },
+    { action: 'x', outcome: 'failed', detail: 'y' },
+  ])
 })

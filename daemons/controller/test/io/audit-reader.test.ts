@@ -26,6 +26,9 @@ t.test('1 GET /api/data/:entity: gives the newest first, as rows with all column
     reason: 'role_denied',
     target: 'zone 12',
     run_id: null,
+    action: null,
+    outcome: null,
+    detail: null,
   })
   t.match(rows[1], { id: 1, at: 2000, granted: true }, 'by the order of the calls, not by a clock that was set back')
 })

@@ -2,16 +2,18 @@
 import t from 'tap'
 import { CallFault, NoContact } from '#kit/web/call.ts'
 import type { AuditReason } from '../../core/audit.ts'
+import { RunFault, type RunStep } from '../../web/api.ts'
 import {
   type AuditChoice,
   auditQuery,
   FIRST_CHOICE,
   isBackward,
+  outcomeLit,
   outcomeSentence,
   outcomeWords,
   reasonChoices,
 } from '../../web/audit-words.ts'
-import { commandSentence } from '../../web/command-words.ts'
+import { commandSentence, failedSteps, stepsOfFault } from '../../web/command-words.ts'
 import { changeTitle, columnTexts, pendingSentence, refusedRows } from '../../web/pending-words.ts'
 import { codeLifeText, signInSentence, typedCode } from '../../web/sign-in-words.ts'
 
@@ -45,6 +47,57 @@ t.test('says why a command was not carried out', async (t) => {
   t.match(commandSentence(new NoContact(null)), /whether it was done is not known/)
 })
 
+t.test('says of a macro which steps failed and why, those of macros that it called too', async (t) => {
+  const steps: RunStep[] = [
+    { step: '1', type: 'command', state: 'done' },
+    { step: '2', type: 'command', state: 'failed', error: 'driver_failed' },
+    {
+      step: '3',
+      type: 'macro',
+      state: 'failed',
+      error: 'not authorized',
+      steps: [{ step: '1', type: 'command', state: 'failed', error: 'not authorized' }],
+    },
+    { step: '4', type: 'delay', state: 'failed', error: 'x' },
+    { step: '4', type: 'delay', state: 'done' },
+    {
+      step: '5',
+      type: 'command',
+      state: 'failed',
+      error: 'driver_timeout',
+      message: 'device 1 did not answer',
+      decided: { zone_id: 4, command: 'level', args: { level: 4 } },
+    },
+  ]
+  const sentences = [
+    'Step 2, a command: The device refused, or the line to it failed.',
+    'Step 3, 1, a command: It leads to something that your role does not allow.',
+    'Step 5, level on zone 4: device 1 did not answer.',
+  ]
+  t.same(failedSteps(steps), sentences)
+  const fault = new RunFault({ success: false, error: 'driver_failed', steps })
+  t.same(stepsOfFault(fault), sentences)
+  t.equal(commandSentence(fault), 'Not done: a step failed, and the macro ended there.')
+  t.equal(commandSentence(new RunFault({ success: false, error: 'macro_busy' })), 'The macro runs already.')
+})
+
+t.test('what was granted and not done is not green, and says so', async (t) => {
+  const told = (outcome: string | null, detail: string | null = null) => {
+    const entry = { ...row, action: 'level 4 on "Hall"', outcome, detail }
+    return [outcomeLit(entry), outcomeWords(entry), outcomeSentence(entry)]
+  }
+  t.same(told('done'), ['ok', 'done', 'Done, answered with 200.'])
+  t.same(told('failed', 'driver_failed: device 1: no'), [
+    'fault',
+    'not done',
+    'Granted, and not done, answered with 200. driver_failed: device 1: no.',
+  ])
+  t.equal(told('partly')[0], 'warn')
+  t.equal(told('running')[0], 'busy')
+  t.same(told(null), ['ok', 'granted', 'Answered with 200.'])
+  t.equal(outcomeLit({ ...row, outcome: 'partly', granted: false, reason: 'scope_denied' }), 'warn')
+})
+
 t.test('1 Audit denial reasons: each has plain words', async (t) => {
   // A reason that is added and has no words here does not compile.
   const all: Record<AuditReason, true> = {
@@ -72,6 +125,9 @@ t.test('1 Audit denial reasons: each has plain words', async (t) => {
     rest_disabled: true,
     method_not_allowed: true,
     bad_target: true,
+    bad_command: true,
+    bad_args: true,
+    bad_fields: true,
     unknown_entity: true,
     unknown_modifier: true,
     foreign_origin: true,
@@ -100,6 +156,9 @@ const row = {
   reason: null,
   target: null,
   run_id: null,
+  action: null,
+  outcome: null,
+  detail: null,
 }
 
 t.test('asks for what was chosen, and leaves out what was not', async (t) => {

@@ -9,7 +9,7 @@ type Refused = [string, SessionForm, unknown, { status: number; error: string; r
 const UNAUTHORIZED = { status: 403, error: 'unauthorized' }
 const ambiguous = { status: 400, error: 'ambiguous target', reason: 'bad_target' }
 const unknown = { status: 400, error: 'unknown target', reason: 'bad_target' }
-const required = { status: 400, error: 'command required', reason: 'malformed_body' }
+const required = { status: 400, error: 'command required', reason: 'bad_command' }
 const scope = { ...UNAUTHORIZED, reason: 'scope_denied' }
 const elevation = { ...UNAUTHORIZED, reason: 'elevation_denied' }
 
@@ -92,14 +92,14 @@ const refused: Refused[] = [
       `1 Command payload a number that is too large is none: ${more}`,
       OPEN,
       { zone_id: 1, command: 'level', ...JSON.parse(more) },
-      { status: 400, error: 'invalid args', reason: 'malformed_body' },
+      { status: 400, error: 'invalid args', reason: 'bad_args' },
     ],
   ),
   [
     '1 Command payload nor in the short form',
     OPEN,
     JSON.parse('{"zone_id":1,"level":1e999}'),
-    { status: 400, error: 'invalid args', reason: 'malformed_body' },
+    { status: 400, error: 'invalid args', reason: 'bad_args' },
   ],
   ['1 Command payload a command that is null is none', OPEN, { zone_id: 1, command: null }, required],
   ['1 Command payload a zone that is null, shorthand', OPEN, { zone: null, device_id: 10, level: 4 }, required],
@@ -138,19 +138,19 @@ const refused: Refused[] = [
     '1 Command payload args that are a list',
     OPEN,
     { zone_id: 1, command: 'on', args: [] },
-    { status: 400, error: 'invalid args', reason: 'malformed_body' },
+    { status: 400, error: 'invalid args', reason: 'bad_args' },
   ],
   [
     '1 Command payload a level above the most of the zone',
     OPEN,
     { zone_id: 1, level: 101 },
-    { status: 400, error: 'invalid args', reason: 'malformed_body', target: 'zone 1' },
+    { status: 400, error: 'invalid args', reason: 'bad_args', target: 'zone 1' },
   ],
   [
     '1 Command payload a level below the least of the zone',
     OPEN,
     { zone_id: 1, level: -1 },
-    { status: 400, error: 'invalid args', reason: 'malformed_body', target: 'zone 1' },
+    { status: 400, error: 'invalid args', reason: 'bad_args', target: 'zone 1' },
   ],
   [
     '1 POST control an elevated device by its zone',
@@ -174,13 +174,13 @@ const refused: Refused[] = [
     '1 Command payload a body that is a list',
     OPEN,
     [],
-    { status: 400, error: 'malformed body', reason: 'malformed_body' },
+    { status: 400, error: 'malformed body', reason: 'bad_command' },
   ],
   [
     '1 Command payload a body that is null',
     OPEN,
     null,
-    { status: 400, error: 'malformed body', reason: 'malformed_body' },
+    { status: 400, error: 'malformed body', reason: 'bad_command' },
   ],
 ]
 

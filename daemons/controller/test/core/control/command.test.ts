@@ -212,3 +212,38 @@ t.test('1 Guards 5 secrets in what a device answers or complains of are for elev
     t.match(JSON.stringify(await command(session({ isElevated: true }), body)), /s3cret/)
   }
 })
+
+t.test('1 Audit record what was asked and what came of it is told in words, and no code among them', async (t) => {
+  const door = { id: 1, name: 'open', enabled: true }
+  const on = stage({ command: [door] })
+  const refusing = stage({}, async () => {
+    throw new Fault('driver_failed', 'device 10: relay stuck, http://u:s3cret@a/')
+  })
+  const { session } = on
+  const said = async (body: unknown, { command } = on) => {
+    const { facts, reason } = await command(session({ uis: [1] }), body)
+    return [facts?.action, facts?.outcome, facts?.detail, reason]
+  }
+  t.same(await said({ zone_id: 1, level: 40 }), ['level 40 on "Hall"', 'done', null, null])
+  t.same(await said({ zone_id: 1, command: 'on', args: { fade: 'slow', code: 471_123, pin: 7 } }), [
+    'on (fade slow, code …, pin …) on "Hall"',
+    'done',
+    null,
+    null,
+  ])
+  t.same(await said({ device_id: 10, command: 'key', args: { key: 'a1' } }), ['key … on "Dimmer"', 'done', null, null])
+  t.same(await said({ zone_id: 1, on: true }, refusing), [
+    'on true on "Hall"',
+    'failed',
+    'driver_failed: device 10: relay stuck, http://***@a/',
+    null,
+  ])
+  t.same(await said({ zone_id: 2, command: 'on' }), ['on on "Attic"', 'refused', null, 'scope_denied'])
+  t.same(await said({ zone_id: 1, level: 101 }), [
+    'level 101 on "Hall"',
+    'refused',
+    'level 101 is above 100, the most of zone 1',
+    'bad_args',
+  ])
+  t.same((await said({ zone_id: 1 })).slice(0, 2), ['command', 'refused'])
+})

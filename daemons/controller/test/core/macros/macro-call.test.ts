@@ -80,9 +80,9 @@ const refusals: [string, unknown, Parameters<typeof session>[0], [number, string
     [400, 'ambiguous target', 'bad_target'],
   ],
   ['Macro payload neither id nor name', { zone_id: 1 }, {}, [400, 'macro required', 'bad_target']],
-  ['Macro payload args that are a list', { macro_id: 1, args: [] }, {}, [400, 'invalid args', 'malformed_body']],
-  ['Errors a body that is no object', ['macro_id', 1], {}, [400, 'malformed body', 'malformed_body']],
-  ['Errors no body', null, {}, [400, 'malformed body', 'malformed_body']],
+  ['Macro payload args that are a list', { macro_id: 1, args: [] }, {}, [400, 'invalid args', 'bad_args']],
+  ['Errors a body that is no object', ['macro_id', 1], {}, [400, 'malformed body', 'bad_command']],
+  ['Errors no body', null, {}, [400, 'malformed body', 'bad_command']],
 ]
 for (const [what, body, who, [status, error, reason]] of refusals)
   t.test(`1 ${what} gives ${status} ${error}, and nothing is sent`, async (t) => {
@@ -292,4 +292,49 @@ t.test('what a driver throws that is no Fault is not told: it may hold anything'
   const outcome = await called(house, { macro_id: 1, args: { level: 1 } }, { isElevated: true })
   t.match(bodyOf(outcome), { error: 'macro_step_failed', message: 'the step failed' })
   t.notMatch(JSON.stringify(house.rows), /geheim/)
+})
+
+t.test('1 Audit record a run is told with what came of its steps, one that a gate refused as refused', async (t) => {
+  const steps: RigMacro['steps'] = [
+    { type: 'command', zone_id: 1, command: 'level', args: { level: 30 }, on_error: 'continue' },
+    { type: 'command', command: 'on', args: { zone_id: '${args.zone}' }, on_error: 'continue' },
+  ]
+  const told = async (house: Rig, body: unknown) => {
+    const { facts, reason, status } = await called(house, body)
+    return [status, reason, facts?.action, facts?.outcome, facts?.detail]
+  }
+  const house = rig([
+    { name: 'Night', steps },
+    { name: 'Whole', steps: [{ type: 'macro', args: { macro_id: 1, args: { zone: '${args.zone}' } } }] },
+    { name: 'Short', steps: [{ type: 'command', zone_id: 1, command: 'on', on_error: 'stop' }] },
+  ])
+  t.same(await told(house, { macro_id: 1, args: { zone: 1 } }), [200, null, 'macro "Night"', 'done', null])
+  house.answers.push(new Fault('driver_failed', 'device 1 refused'))
+  t.same(await told(house, { macro_id: 1, args: { zone: 1 } }), [
+    200,
+    null,
+    'macro "Night"',
+    'partly',
+    'step 1, level 30 on zone 1: device 1 refused',
+  ])
+  for (const [macro_id, name, place] of [
+    [1, 'Night', '2'],
+    [2, 'Whole', '1 > 2'],
+  ])
+    t.same(await told(house, { macro_id, args: { zone: 2 } }), [
+      200,
+      'scope_denied',
+      `macro "${name}"`,
+      'partly',
+      `step ${place}, on on zone 2: not authorized`,
+    ])
+  house.answers.push(new Fault('driver_failed', 'device 1 refused'))
+  t.match(await told(house, { macro_id: 3 }), [
+    200,
+    null,
+    'macro "Short"',
+    'failed',
+    'step 1, on on zone 1: device 1 refused',
+  ])
+  t.same((await told(house, { macro_id: 1, args: [] })).slice(1, 4), ['bad_args', 'macro "Night"', 'refused'])
 })

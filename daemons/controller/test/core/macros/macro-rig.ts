@@ -62,7 +62,8 @@ export function rig(macros: readonly RigMacro[], limits: Partial<MacroLimits> = 
   const ports: MacroPorts = {
     clock,
     chance: () => 0.5,
-    checkTarget: (_, target) => target.zone_id !== undefined && state.scope.has(target.zone_id),
+    refusal: (_, target) =>
+      target.zone_id !== undefined && state.scope.has(target.zone_id) ? undefined : 'scope_denied',
     sessionNow: (session) => session,
     async dispatch(order) {
       state.sent.push(order)

@@ -142,7 +142,7 @@ t.test('1 POST /api/control/:action a default of args_schema is the macro’s ow
 
 t.test('1 Elevated gates the verb is checked with a target that the request named', async (t) => {
   const house = rig([{ name: 'Any', steps: [{ type: 'command', command: 'unlock', args: target }] }])
-  house.ports.checkTarget = (_, { zone_id }, verb) => zone_id === 1 && verb !== 'unlock'
+  house.ports.refusal = (_, { zone_id }, verb) => (zone_id === 1 && verb !== 'unlock' ? undefined : 'scope_denied')
   const outcome = house.runMacro(session(), { macro_id: 1, args: { zone_id: 1 } })
   await house.clock.run(0)
   t.equal(bodyOf(await outcome).error, 'not authorized')
