@@ -11,6 +11,7 @@ import { faultStatus } from './api/fault-status.ts'
 import { houseCallers } from './api/house-callers.ts'
 import { restSurface } from './api/rest-surface.ts'
 import { createTunnelMark } from './api/tunnel-mark.ts'
+import { logNotDriven } from './assemble/drivers.ts'
 import type { House } from './assemble/house.ts'
 import { importParts } from './assemble/import-parts.ts'
 import { type Brought, openRules } from './assemble/rules.ts'
@@ -43,6 +44,7 @@ export async function assemble(context: AssembleContext<ControllerConfig>): Prom
   const server = serverOf(house, await openRules(house), metrics)
   parts.add({ name: 'http', start: async () => void (await server.listen()), stop: () => server.close() })
   parts.add({ name: 'first account', start: () => tellWithoutAccounts(house), stop: () => {} })
+  parts.add({ name: 'not driven', start: () => logNotDriven(house.site.book, log), stop: () => {} })
   parts.add({ name: 'heap', start: () => boundHeapGrowth(HEAP_GROWTH_PERCENT), stop: () => {} })
   const says = () => ({ role: 'controller', name: 'Plantroom controller' })
   parts.add(createPresence({ ...context, daemon: 'controller', port: () => server.address().port, says }).part)

@@ -69,6 +69,9 @@ function auditView({ requestType, elapsedMs, clientIp, userId, runId, facts, ...
   return { ...row, request_type: type, elapsed_ms: elapsedMs, ...who, run_id: runId, action, outcome, detail }
 }
 
+/** Rows that one answer tells of. */
+const MOST_NOT_DRIVEN = 500
+
 function restRoutes(gate: UiGate, { rest }: UiAdminParts): Route[] {
   const view = () => {
     const { isSet, isRunning } = rest.state()
@@ -80,6 +83,15 @@ function restRoutes(gate: UiGate, { rest }: UiAdminParts): Route[] {
       path: '/ui/rest',
       summary: 'The REST switch: what is set, and what runs until the next restart',
       handle: () => granted(view()),
+    }),
+    gate.elevated({
+      method: 'GET',
+      path: '/ui/not-driven',
+      summary: 'Rows of the site that are kept and have no effect yet, with the reason',
+      handle() {
+        const rows = rest.notDriven()
+        return granted({ rows: rows.slice(0, MOST_NOT_DRIVEN), count: rows.length })
+      },
     }),
     gate.elevated({
       method: 'PUT',

@@ -12,8 +12,7 @@ import { createMacroCall, type RunMacro } from '../core/macros/macro-call.ts'
 import type { MacroPorts } from '../core/macros/ports.ts'
 import type { Session } from '../core/session.ts'
 import { createDriverWorld } from '../io/driver-world.ts'
-import { createSimDriver } from '../io/drivers/sim.ts'
-import { createTcpDriver } from '../io/drivers/tcp.ts'
+import { createDrivers } from './drivers.ts'
 import type { Changed, House } from './house.ts'
 import { type MacroNeeds, macroPorts, runKeeper } from './macro-ports.ts'
 
@@ -58,8 +57,7 @@ function openDrivers({ context, site }: House, live: LiveState): Drivers {
   const { clock, config, log } = context
   const limits = limitsOf(config.drivers)
   const world = createDriverWorld({ clock, log, chance: Math.random, limits })
-  const drivers = [createSimDriver(), createTcpDriver()]
-  return new Drivers({ book: site.book, live, world, drivers, limits })
+  return new Drivers({ book: site.book, live, world, drivers: createDrivers(), limits })
 }
 
 function openMacros(house: House, needs: MacroNeeds): { engine: MacroEngine; runMacro: RunMacro } {

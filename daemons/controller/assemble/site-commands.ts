@@ -12,9 +12,11 @@ import type { ControllerConfig } from '../config.ts'
 import { isWithoutAccounts } from '../core/first-account.ts'
 import { limitsOf } from '../core/limit.ts'
 import { exportSite } from '../core/site/export-site.ts'
+import type { NotDriven } from '../core/site/not-driven.ts'
 import { openSiteStore, type SiteStore } from '../io/database.ts'
 import { hasDatabase } from '../io/database-file.ts'
-import { importFirstSite, importInto, readSiteFile } from '../io/site-import.ts'
+import { type ImportParts, importFirstSite, importInto, readSiteFile } from '../io/site-import.ts'
+import { notDrivenIn } from './drivers.ts'
 import { importParts } from './import-parts.ts'
 import { simulateMacro } from './simulate-macro.ts'
 
@@ -79,7 +81,13 @@ It ends with 1 where the run would fail.
 ]
 
 async function importFile({ config, stateFolder, words, options, out }: Call): Promise<number> {
-  const parts = importParts(config, systemClock)
+  let left: NotDriven[] = []
+  const parts: ImportParts = {
+    ...importParts(config, systemClock),
+    onChecked(site) {
+      left = notDrivenIn((table) => site.get(table)?.values() ?? [])
+    },
+  }
   const file = resolve(words[0] ?? '')
   const bytes = await readSiteFile(file, parts.limits)
   await makeFolder(stateFolder)
@@ -87,7 +95,7 @@ async function importFile({ config, stateFolder, words, options, out }: Call): P
   try {
     if (!hasDatabase(stateFolder)) {
       const rows = await importFirstSite(stateFolder, bytes, parts)
-      out(`The ${rows} rows of ${file} are the site in ${stateFolder}.\n`)
+      out(`The ${rows} rows of ${file} are the site in ${stateFolder}.\n${notDrivenWords(left)}`)
       return exitCodes.fine
     }
     const becomes = lock === undefined ? 'pending' : 'now'
@@ -96,7 +104,7 @@ async function importFile({ config, stateFolder, words, options, out }: Call): P
       if (becomes === 'pending') refuseWithoutAccounts(store)
       return importInto(store, bytes, parts, { mode, becomes, author: 'command line' })
     })
-    out(`${importWords(count, becomes)}\n`)
+    out(`${importWords(count, becomes)}\n${notDrivenWords(left)}`)
     return exitCodes.fine
   } finally {
     lock?.release()
@@ -117,6 +125,21 @@ function importWords(count: number, becomes: 'pending' | 'now'): string {
   const changes = count === 1 ? '1 change' : `${count} changes`
   if (becomes === 'now') return `${changes} made.`
   return `The controller runs: ${changes} pending, until somebody applies them on its page.`
+}
+
+/** Rows of which an import tells one by one. */
+const MOST_TOLD = 200
+
+/** What is kept and has no effect yet, a line each; nothing where all of it has. */
+function notDrivenWords(left: readonly NotDriven[]): string {
+  if (left.length === 0) return ''
+  const lines = left.slice(0, MOST_TOLD).map(({ row, why }) => `  ${row}: ${why}`)
+  const more = left.length > MOST_TOLD ? [`  and ${left.length - MOST_TOLD} more`] : []
+  const head =
+    left.length === 1
+      ? 'Not driven: 1 entry is kept and has no effect yet.'
+      : `Not driven: ${left.length} entries are kept and have no effect yet.`
+  return `${[head, ...lines, ...more].join('\n')}\n`
 }
 
 /** Undefined where a controller runs on a site; while one makes its first it is in the way. @throws Fault `state_locked` */

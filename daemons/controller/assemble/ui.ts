@@ -10,6 +10,7 @@ import type { SignInResult } from '../core/sign-in.ts'
 import type { UiPending, UiPeople, UiRest } from '../core/ui-ports.ts'
 import type { StagedDifference } from '../io/database.ts'
 import { auditBook } from './audit-list.ts'
+import { logNotDriven, notDrivenIn } from './drivers.ts'
 import type { House } from './house.ts'
 import { pendingView } from './pending-view.ts'
 import type { Brought } from './rules.ts'
@@ -57,6 +58,7 @@ function withToken({ outcome, issued }: SignInResult): Outcome {
 function restOf({ context, records, site }: House, isRunning: boolean): UiRest {
   return {
     state: () => ({ isSet: settingOf(site.book).rest_api_enabled, isRunning }),
+    notDriven: () => notDrivenIn((table) => site.book.rows(table)),
     async set(isOn, by) {
       await site.applyNow([settingChange(site, isOn, context.clock.epochMs())])
       records.journal.record({
@@ -95,6 +97,7 @@ function pendingOf({ context, records, site }: House, { control, changed, people
       changed.tell()
       records.journal.record({ who: by.username, from: 'page', what: 'changes applied', detail: { count } })
       context.log.notice('changes_applied', { count })
+      logNotDriven(site.book, context.log)
       return count
     },
     async discard(by) {

@@ -2,7 +2,7 @@
 import { Fault } from '#kit/fault.ts'
 import { zonesByDevice } from './derived.ts'
 import { DeviceLane, type LaneLimits, type LaneView } from './device-lane.ts'
-import type { Ack, Driver, DriverCommand, DriverHost } from './driver.ts'
+import { type Ack, type Driver, type DriverCommand, type DriverHost, driverNameOf } from './driver.ts'
 import type { DriverWorld } from './driver-ports.ts'
 import type { LiveKeeper } from './live-book.ts'
 import type { Book, Row } from './row.ts'
@@ -175,13 +175,6 @@ export class Drivers implements DriverHost {
       `device ${device.id} has the driver "${driverNameOf(device)}", known are ${known}`,
     )
   }
-}
-
-/** By its column; a device that has none is driven by its transport. */
-function driverNameOf({ driver, transport }: Row): string {
-  if (typeof driver === 'string' && driver !== '') return driver
-  const kind = transport !== null && typeof transport === 'object' && 'kind' in transport ? transport.kind : undefined
-  return typeof kind === 'string' ? kind : ''
 }
 
 function isChanged({ device, zones }: Driven, newDevice: Row, newZones: readonly Row[]): boolean {

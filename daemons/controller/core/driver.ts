@@ -41,6 +41,10 @@ export interface DriverContext {
 /** One kind of driver; `name` is what device.driver says. */
 export interface Driver {
   name: string
+  /** Keys of `transport` and `config` that it looks at, and whether it polls: all else that a row says there has no effect. */
+  reads?: { transport: readonly string[]; config: readonly string[]; polls: boolean }
+  /** What of a row keeps its device from being driven, whatever is connected. */
+  flaw?(device: Row): string | undefined
   open(device: Row, zones: readonly Row[], context: DriverContext): Promise<DriverSession>
 }
 
@@ -51,4 +55,11 @@ export interface DriverHost {
    * @throws Fault `driver_failed`, `driver_timeout`, `driver_queue_full`, `driver_unknown`
    */
   execute(deviceId: number, command: DriverCommand): Promise<Ack>
+}
+
+/** By its column; a device that has none is driven by its transport. */
+export function driverNameOf({ driver, transport }: Row): string {
+  if (typeof driver === 'string' && driver !== '') return driver
+  const kind = transport !== null && typeof transport === 'object' && 'kind' in transport ? transport.kind : undefined
+  return typeof kind === 'string' ? kind : ''
 }

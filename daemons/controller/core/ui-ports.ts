@@ -3,6 +3,7 @@ import type { AuditReason, AuditRecord } from './audit.ts'
 import type { Outcome } from './outcome.ts'
 import type { Json } from './row.ts'
 import type { Origin, Session } from './session.ts'
+import type { NotDriven } from './site/not-driven.ts'
 
 /** Signing in and out, and who a session belongs to. */
 export interface UiPeople {
@@ -79,8 +80,10 @@ export interface UiAudit {
   auditList(filter: AuditFilter): Promise<{ rows: readonly AuditRow[]; before: number | null }>
 }
 
-/** The switch of the REST surface. */
+/** The switch of the REST surface, and what of the site has no effect. */
 export interface UiRest {
+  /** Rows that are kept and not driven yet. */
+  notDriven(): readonly NotDriven[]
   /** `isSet` is what stands in the settings, `isRunning` what was read at the start. */
   state(): { isSet: boolean; isRunning: boolean }
   /** Durable when the promise resolves. */

@@ -8,6 +8,7 @@ import type { Log } from '#kit/log.ts'
 import { openToRead } from '#kit/run/caller-files.ts'
 import { makeFolder, syncFolder, systemDisk } from '#kit/store/whole-file.ts'
 import { createBook } from '../core/book.ts'
+import { rowsAfter, type SiteRows } from '../core/change.ts'
 import type { ImportMode } from '../core/site/resolve-rows.ts'
 import type { SiteLimits } from '../core/site/site-faults.ts'
 import { checkSite, type HashPassword } from '../core/site/site-file.ts'
@@ -23,6 +24,8 @@ export interface ImportParts {
   hashPassword: HashPassword
   /** What is wrong with one line of role rules. */
   ruleFault?(line: string): string | undefined
+  /** Told the site as it will be, once the file is found good. */
+  onChecked?(site: SiteRows): void
 }
 
 /** How a site file meets a site that is there. */
@@ -48,6 +51,7 @@ export async function importFirstSite(folder: string, bytes: Uint8Array, parts: 
   if (hasDatabase(folder)) throw new Fault('site_exists', `${folder} has a site already`)
   const base = { book: createBook(), mode: 'replace', nowMs: parts.clock.epochMs(), nextId: () => 1 } as const
   const changes = await checkSite(readSiteText(bytes, parts.limits), { ...parts, ...base })
+  parts.onChecked?.(rowsAfter(base.book, changes).rows)
   await makeFolder(folder)
   // Left by a crash: of a first site that was never whole, or the log of a database that somebody moved away,
   // which SQLite would take into the new one.
@@ -95,6 +99,7 @@ export async function importInto(
   const { book, nextId } = store
   const world = { ...parts, book, nextId, mode: wish.mode, nowMs: parts.clock.epochMs() }
   const changes = await checkSite(readSiteText(bytes, parts.limits), world)
+  parts.onChecked?.(rowsAfter(book, changes).rows)
   if (changes.length === 0) return 0
   await (wish.becomes === 'now' ? store.applyNow(changes) : store.pending.stage(changes, wish.author))
   return changes.length

@@ -90,6 +90,7 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
     audit: auditOf(house),
     rest: {
       state: () => house.rest,
+      notDriven: () => [{ row: 'schedule 1 "Dusk"', why: 'schedules are not run yet' }],
       async set(isOn) {
         house.rest = { ...house.rest, isSet: isOn }
       },

@@ -3,6 +3,7 @@ import { CallFault, call } from '#kit/web/call.ts'
 import type { MacroView } from '../core/macro-list.ts'
 import type { PersonView, SiteView } from '../core/person.ts'
 import type { Json } from '../core/row.ts'
+import type { NotDriven } from '../core/site/not-driven.ts'
 import type { ZoneGroup } from '../core/zone-groups.ts'
 
 /** Answer of GET /ui/zones. */
@@ -68,6 +69,12 @@ export interface Rest {
   waits_for_restart: boolean
 }
 
+/** What of the site has no effect yet; `count` counts what is not listed too. */
+export interface NotDrivenRows {
+  rows: NotDriven[]
+  count: number
+}
+
 /** One column of a change; of secrets it is only known that they change. */
 export type ChangedColumn =
   | { column: string; secret: true }
@@ -119,6 +126,7 @@ export const api = {
   macro: (macroId: number) => done('POST /ui/macro', { macro_id: macroId }, LONG_MS),
   audit: (query: string) => call<AuditPage>(`GET /ui/audit?${query}`),
   rest: () => call<Rest>('GET /ui/rest'),
+  notDriven: () => call<NotDrivenRows>('GET /ui/not-driven'),
   setRest: (enabled: boolean) => call<Rest>('PUT /ui/rest', { enabled }),
   pending: () => call<Pending>('GET /ui/pending'),
   apply: (revision: number) => call<{ applied: number }>('POST /ui/pending/apply', { revision }, { answerMs: LONG_MS }),

@@ -6,7 +6,8 @@ import { NoContact, sentenceOf } from '#kit/web/call.ts'
 import { isLost } from '#kit/web/contact.ts'
 import { html } from '#kit/web/html.ts'
 import { chip, lamp, say } from '#kit/web/lamp.ts'
-import { api, type Rest } from './api.ts'
+import { count } from '#kit/web/numbers.ts'
+import { api, type NotDrivenRows, type Rest } from './api.ts'
 
 const RESTART = 'systemctl restart plantroom-controller'
 
@@ -15,6 +16,7 @@ export function SystemPage(): VNode {
   const [rest, setRest] = useState<Rest | null>(null)
   const [refused, setRefused] = useState<string | null>(null)
   const [isBusy, setBusy] = useState(false)
+  const [left, setLeft] = useState<NotDrivenRows | null>(null)
   async function ask(what: () => Promise<Rest>): Promise<void> {
     setBusy(true)
     try {
@@ -28,12 +30,28 @@ export function SystemPage(): VNode {
   }
   const isBack = !isLost.value
   useEffect(() => {
-    if (isBack) void ask(api.rest)
+    if (!isBack) return
+    void ask(api.rest)
+    // Where it cannot be read the panel stays away: the switch above says why.
+    api.notDriven().then(setLeft, () => {})
   }, [isBack])
   return html`<div class="head"><h1>System</h1></div>
     <section class="panel narrow-panel" aria-label="REST API"><header><h2>REST API</h2>
       ${rest ? chip(rest.running ? 'ok' : 'off', rest.running ? 'Runs' : 'Off') : null}</header>
-      ${rest ? body(rest, { refused, isBusy, flip: () => void ask(() => api.setRest(!rest.enabled)) }) : nothingYet(refused, () => void ask(api.rest))}</section>`
+      ${rest ? body(rest, { refused, isBusy, flip: () => void ask(() => api.setRest(!rest.enabled)) }) : nothingYet(refused, () => void ask(api.rest))}</section>
+    ${left === null ? null : notDrivenPanel(left)}`
+}
+
+/** What the site says and nothing here does yet. */
+function notDrivenPanel({ rows, count: all }: NotDrivenRows): VNode {
+  const head = html`<header><h2>Not driven</h2>${chip(all === 0 ? 'ok' : 'warn', all === 0 ? 'Nothing' : count(all))}</header>`
+  if (all === 0)
+    return html`<section class="panel narrow-panel" aria-label="Not driven">${head}<p class="in soft">Everything that the site says has its effect.</p></section>`
+  const more = all > rows.length ? html`<p class="in small soft">And ${count(all - rows.length)} more.</p>` : null
+  return html`<section class="panel narrow-panel" aria-label="Not driven">${head}
+    <p class="in soft">The site says this, it is kept, and nothing here does it yet.</p>
+    <table class="table fold"><thead><tr><th>Row</th><th>Why</th></tr></thead>
+    <tbody>${rows.map(({ row, why }) => html`<tr key=${`${row} ${why}`}><td class="name">${row}</td><td class="setup">${why}</td></tr>`)}</tbody></table>${more}</section>`
 }
 
 function nothingYet(refused: string | null, again: () => void): VNode {

@@ -10,7 +10,6 @@ const MOST_ARGS = 4
 const LONGEST_NAME = 40
 /** Numbers from here on may be the code of a door, unless they are the value of a zone. */
 const FIRST_CODE = 1000
-const WORD = /^\p{L}[\p{L} _-]{0,30}$/u
 
 /** `level 40 on "Hall"`, `unlock (code …) on "Front door"`; without a target that was found, what is to be done alone. */
 export function sayCommand(verb: string, args: Args, target?: Target): string {
@@ -29,10 +28,11 @@ export function sayCommand(verb: string, args: Args, target?: Target): string {
 
 function sayValue(verb: string, name: string, value: Json): string {
   const isSecret = isSensitiveName(verb) || isSensitiveName(name)
-  if (isSecret || value === null || typeof value === 'object') return '…'
+  if (isSecret) return '…'
   if (typeof value === 'boolean') return String(value)
-  if (typeof value === 'number') return isValueArg(verb, name) || Math.abs(value) < FIRST_CODE ? String(value) : '…'
-  return WORD.test(value) ? value : '…'
+  const isShown = typeof value === 'number' && (isValueArg(verb, name) || Math.abs(value) < FIRST_CODE)
+  // A text may be anything that somebody typed.
+  return isShown ? String(value) : '…'
 }
 
 function shortened(name: string): string {

@@ -22,6 +22,9 @@ interface Behaviour {
   counts: boolean
 }
 
+/** Keys of device.config. */
+const BEHAVIOUR_KEYS = ['delay_ms', 'open_delay_ms', 'fail', 'hang', 'absent', 'counts'] as const
+
 type Values = Readonly<Record<string, Json>>
 
 /** Devices of which is kept what their zones did; more than one building has. */
@@ -82,6 +85,7 @@ export function createSimDriver(mostDevices = MOST_DEVICES): Driver {
 
   return {
     name: 'sim',
+    reads: { transport: [], config: BEHAVIOUR_KEYS, polls: true },
     async open(device, zones, context) {
       const behaviour = behaviourOf(device)
       if (behaviour.openDelayMs > 0) await wait(context.clock, behaviour.openDelayMs)

@@ -14,6 +14,8 @@ const LONGEST_LINE = 8192
 export function createTcpDriver(): Driver {
   return {
     name: 'tcp',
+    reads: { transport: ['host', 'port'], config: [], polls: false },
+    flaw: flawOf,
     async open(device, _zones, context) {
       const place = placeOf(device)
       return {
@@ -30,6 +32,15 @@ export function createTcpDriver(): Driver {
         async close() {}, // its connection ends with its context
       }
     },
+  }
+}
+
+function flawOf(device: Row): string | undefined {
+  try {
+    placeOf(device)
+    return undefined
+  } catch (fault) {
+    return (fault as Fault).message
   }
 }
 

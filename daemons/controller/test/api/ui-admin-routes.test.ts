@@ -182,3 +182,11 @@ t.test('names the row that does not fit, and applies nothing by halves', async (
   t.match((await browser.call('POST', '/ui/pending/discard', { revision })).body, { success: true })
   t.equal(house.pending.length, 0)
 })
+
+t.test('tells what of the site has no effect yet, to elevated sessions alone', async (t) => {
+  const { browser } = await here(t)
+  const { status, body } = await browser.call('GET', '/ui/not-driven')
+  t.same([status, body], [200, { rows: [{ row: 'schedule 1 "Dusk"', why: 'schedules are not run yet' }], count: 1 }])
+  const { browser: plain } = await here(t, 'ada')
+  t.equal((await plain.call('GET', '/ui/not-driven')).status, 403)
+})

@@ -80,6 +80,22 @@ t.test('an import makes the first site, with passwords hashed', async (t) => {
   t.match(await withStore(place, ({ book }) => book.rows('auth_user')[0]?.hash), /^\$argon2id\$/)
 })
 
+t.test('an import says what it keeps that nothing does yet, also where it waits for Apply All', async (t) => {
+  const place = placeOf(t)
+  t.match((await place.run('import', place.file(small))).text, /are the site in [^\n]*\n$/, 'nothing of this one')
+  const more = {
+    ...small,
+    schedule: [{ name: 'Dusk', macro_id: 'Evening' }],
+    device: [{ name: 'Amp', driver: 'mqtt' }],
+  }
+  const lines =
+    /Not driven: 2 entries are kept and have no effect yet\.\n {2}device 2 "Amp": there is no driver "mqtt" yet.*\n {2}schedule 1 "Dusk": schedules are not run yet\n$/
+  const lock = lockState(place.state)
+  const { text } = await place.run('import', place.file(more))
+  lock.release()
+  t.match(text, lines)
+})
+
 t.test('a second import adds; with --replace what the file leaves out of a table goes', async (t) => {
   const place = placeOf(t)
   await place.run('import', place.file(small))

@@ -1,0 +1,156 @@
+/** Rows of a site that are kept and have no effect yet, each with the reason: told at import, in the log and on the page. */
+import { nearestName } from '#kit/nearest.ts'
+import { isCommonVerb } from '../control/reading.ts'
+import type { Driver } from '../driver.ts'
+import { driverNameOf } from '../driver.ts'
+import { isObject } from '../json-kind.ts'
+import { readArgsSchema } from '../macros/args-schema.ts'
+import { MACRO_LIMITS } from '../macros/limits.ts'
+import { readPlan } from '../macros/plan.ts'
+import { parseRoleRules } from '../role-rules.ts'
+import type { Json, Row } from '../row.ts'
+import { tableOf } from '../schema/registry.ts'
+import { quoted } from './site-faults.ts'
+
+/** One row, or a part of it. `row` is `device 3 "Amp"`. Holds no secret. */
+export interface NotDriven {
+  row: string
+  why: string
+}
+
+/** A site: rows by table. */
+export type RowsOf = (table: string) => Iterable<Row>
+
+/** What of rows of these tables has no effect, whatever it says. */
+const TABLES: Readonly<Record<string, string>> = {
+  schedule: 'schedules are not run yet',
+  trigger: 'triggers are not run yet',
+  credential: 'nothing signs in with credentials yet',
+  web_service: 'no web service is called yet',
+  license: 'licences are not looked at yet',
+}
+
+/** Columns that have no effect where they are set. */
+const COLUMNS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  device: { command_set: 'command sets are not read yet' },
+  av_zone: { default_volume: 'no volume is set by itself yet', source_id: 'no source is set by itself yet' },
+  auth_user: {
+    pin: 'nobody signs in by PIN yet',
+    rfid: 'nobody signs in by card yet',
+    duress_pin: 'nobody signs in by PIN yet',
+    push_subscription: 'nothing is pushed yet',
+    must_change_password: 'nobody is asked for a new password yet',
+  },
+}
+
+/** Everything of a site that has no effect, in the order of its tables. */
+export function notDriven(rowsOf: RowsOf, drivers: readonly Driver[]): NotDriven[] {
+  const byName = new Map(drivers.map((driver) => [driver.name, driver]))
+  return [
+    ...[...rowsOf('device')].flatMap((row) => ofDevice(row, byName)),
+    ...[...rowsOf('zone')].flatMap((row) => ofZone(row)),
+    ...[...rowsOf('command')].flatMap(ofCommand),
+    ...ofMacros(rowsOf),
+    ...[...rowsOf('auth_role')].flatMap(ofRole),
+    ...Object.entries(TABLES).flatMap(([table, why]) =>
+      [...rowsOf(table)].flatMap((row) => (row.enabled === false ? [] : [told(table, row, why)])),
+    ),
+    ...Object.entries(COLUMNS).flatMap(([table, columns]) =>
+      [...rowsOf(table)].flatMap((row) =>
+        Object.entries(columns).flatMap(([column, why]) =>
+          isSet(row[column]) ? [told(table, row, `${column}: ${why}`)] : [],
+        ),
+      ),
+    ),
+  ]
+}
+
+function isSet(value: Json | undefined): boolean {
+  return value !== undefined && value !== null && value !== false && value !== ''
+}
+
+function told(table: string, row: Row, why: string): NotDriven {
+  const label = row[tableOf(table)?.label ?? '']
+  return { row: `${table} ${row.id}${typeof label === 'string' ? ` ${quoted(label)}` : ''}`, why }
+}
+
+function ofDevice(device: Row, drivers: ReadonlyMap<string, Driver>): NotDriven[] {
+  if (device.enabled === false) return []
+  const name = driverNameOf(device)
+  const driver = drivers.get(name)
+  const known = [...drivers.keys()].join(', ')
+  if (driver === undefined) {
+    const why = name === '' ? 'it names no driver' : `there is no driver ${quoted(name)} yet`
+    return [told('device', device, `${why}, known are ${known}: its commands are refused`)]
+  }
+  const { transport = [], config = [], polls = true } = driver.reads ?? {}
+  const flaw = driver.flaw?.(device)
+  const keys = [
+    ...strangeKeys('transport', device.transport, ['kind', ...transport], name),
+    ...strangeKeys('config', device.config, config, name),
+    ...(polls || typeof device.poll_ms !== 'number' || device.poll_ms === 0
+      ? []
+      : [`poll_ms: driver ${name} does not poll`]),
+  ]
+  return [...(flaw === undefined ? [] : [`${flaw}: its commands are refused`]), ...keys].map((why) =>
+    told('device', device, why),
+  )
+}
+
+/** Keys are named, values never: a secret may stand there. */
+function strangeKeys(column: string, value: Json | undefined, known: readonly string[], driver: string): string[] {
+  if (!isObject(value)) return []
+  return Object.keys(value)
+    .filter((key) => !known.includes(key))
+    .map((key) => {
+      const near = nearestName(key, known)
+      const hint = near === undefined ? '' : `; the nearest is ${quoted(near)}`
+      return `${column}.${quoted(key)}: driver ${driver} does not know this key${hint}`
+    })
+}
+
+function ofZone(zone: Row): NotDriven[] {
+  const { device_id: device, overrides } = zone
+  const hasOverrides = isObject(overrides) && Object.keys(overrides).length > 0
+  if (device !== null && device !== undefined) return []
+  return hasOverrides ? [] : [told('zone', zone, 'it has no device: its commands are refused')]
+}
+
+function ofCommand(command: Row): NotDriven[] {
+  const { args_schema: schema } = command
+  if (!isObject(schema)) return []
+  try {
+    readArgsSchema(schema)
+    return []
+  } catch (fault) {
+    return [told('command', command, `${(fault as Error).message}: it is refused`)]
+  }
+}
+
+/** Macros that cannot be read, and commands that nobody here knows: those go to the device as they are written. */
+function ofMacros(rowsOf: RowsOf): NotDriven[] {
+  const steps = Map.groupBy(rowsOf('macro_step'), ({ macro_id }) => macro_id)
+  const verbs = new Set([...rowsOf('command')].map(({ name }) => String(name)))
+  const found: NotDriven[] = []
+  for (const macro of rowsOf('macro')) {
+    const own = steps.get(macro.id) ?? []
+    try {
+      readPlan(macro, own, MACRO_LIMITS)
+    } catch (fault) {
+      found.push(told('macro', macro, `${(fault as Error).message}: it is refused`))
+    }
+    for (const { command, type, position } of own)
+      if (type === 'command' && typeof command === 'string' && !isCommonVerb(command) && !verbs.has(command))
+        found.push(
+          told('macro', macro, `step ${position}: no row of command knows ${quoted(command)}, it is sent as it stands`),
+        )
+  }
+  return found
+}
+
+function ofRole(role: Row): NotDriven[] {
+  const { allow, deny } = parseRoleRules(String(role.rules ?? '')).lists.socket
+  return allow.size + deny.size === 0
+    ? []
+    : [told('auth_role', role, 'rules for socket: there is no socket interface yet')]
+}

@@ -1,0 +1,97 @@
+/** Tests of core/site/not-driven.ts: what a site says and nobody does yet is named, with the reason. */
+import t from 'tap'
+import { createLog } from '#kit/log.ts'
+import { createDrivers, logNotDriven } from '../../../assemble/drivers.ts'
+import type { Row } from '../../../core/row.ts'
+import { notDriven } from '../../../core/site/not-driven.ts'
+import { bookOf } from '../book-of.ts'
+
+function told(tables: Record<string, readonly Record<string, unknown>[]>): string[] {
+  const rowsOf = (table: string) => (tables[table] ?? []).map((row, at) => ({ id: at + 1, ...row }) as unknown as Row)
+  return notDriven(rowsOf, createDrivers()).map(({ row, why }) => `${row}: ${why}`)
+}
+
+t.test('of devices: drivers that there are not, what a driver needs, and keys that it does not know', async (t) => {
+  const tcp = { kind: 'tcp', host: '10.0.0.9', port: 4370 }
+  t.same(
+    told({
+      device: [
+        { name: 'Amp', driver: 'mqtt' },
+        { name: 'Bare' },
+        { name: 'Off', driver: 'mqtt', enabled: false },
+        { name: 'Projector', transport: tcp, config: { baud: 9600 }, poll_ms: 500, command_set: 'nec' },
+        { name: 'Lost', driver: 'tcp', transport: { hst: '10.0.0.9', port: 1 } },
+        { name: 'Rack', driver: 'sim', config: { dely_ms: 5, fail: true }, poll_ms: 500 },
+        { name: 'Well', driver: 'tcp', transport: tcp },
+      ],
+    }),
+    [
+      'device 1 "Amp": there is no driver "mqtt" yet, known are sim, tcp: its commands are refused',
+      'device 2 "Bare": it names no driver, known are sim, tcp: its commands are refused',
+      'device 4 "Projector": config."baud": driver tcp does not know this key',
+      'device 4 "Projector": poll_ms: driver tcp does not poll',
+      'device 5 "Lost": transport.host of device 5 is no name or address of a host: its commands are refused',
+      'device 5 "Lost": transport."hst": driver tcp does not know this key; the nearest is "host"',
+      'device 6 "Rack": config."dely_ms": driver sim does not know this key; the nearest is "delay_ms"',
+      'device 4 "Projector": command_set: command sets are not read yet',
+    ],
+  )
+})
+
+t.test('of all else: what nothing runs, reads or calls yet', async (t) => {
+  t.same(
+    told({
+      schedule: [
+        { name: 'Dusk', enabled: true },
+        { name: 'Never', enabled: false },
+      ],
+      trigger: [{ name: 'Door', enabled: true }],
+      zone: [
+        { name: 'Paper', device_id: null },
+        { name: 'Sent', device_id: null, overrides: { on: { zone_id: 3 } } },
+        { name: 'Hall', device_id: 1 },
+      ],
+      auth_role: [
+        { name: 'Staff', rules: 'allow api *\nallow socket state' },
+        { name: 'Plain', rules: 'allow ui *' },
+      ],
+      av_zone: [{ name: 'Bar', max_volume: 60, default_volume: 20 }],
+      auth_user: [{ username: 'ada', pin: '1234', must_change_password: true, rfid: null }],
+      command: [
+        { name: 'dim', args_schema: { pattern: 'a' } },
+        { name: 'florp', args_schema: {} },
+      ],
+      macro: [{ name: 'Night' }, { name: 'Odd' }],
+      macro_step: [
+        { macro_id: 1, position: 1, type: 'command', zone_id: 3, command: 'florp' },
+        { macro_id: 1, position: 2, type: 'command', zone_id: 3, command: 'glorp' },
+        { macro_id: 2, position: 1, type: 'delay', args: { msec: 5 } },
+      ],
+    }).map((line) =>
+      line.replace(/: args_schema.*: it is/, ': SCHEMA: it is').replace(/: step 1 has .*: it is/, ': STEP: it is'),
+    ),
+    [
+      'zone 1 "Paper": it has no device: its commands are refused',
+      'command 1 "dim": SCHEMA: it is refused',
+      'macro 1 "Night": step 2: no row of command knows "glorp", it is sent as it stands',
+      'macro 2 "Odd": STEP: it is refused',
+      'auth_role 1 "Staff": rules for socket: there is no socket interface yet',
+      'schedule 1 "Dusk": schedules are not run yet',
+      'trigger 1 "Door": triggers are not run yet',
+      'av_zone 1 "Bar": default_volume: no volume is set by itself yet',
+      'auth_user 1 "ada": pin: nobody signs in by PIN yet',
+      'auth_user 1 "ada": must_change_password: nobody is asked for a new password yet',
+    ],
+  )
+})
+
+t.test('the log has one line, and none where everything has its effect', async (t) => {
+  const lines: string[] = []
+  const log = createLog({ level: 'debug', stream: { write: (line: string) => lines.push(line) } })
+  logNotDriven(bookOf({ zone: [{ id: 1, name: 'Hall', device_id: 1 }] }), log)
+  t.equal(lines.length, 0)
+  const schedule = Array.from({ length: 30 }, (_, at) => ({ id: at + 1, name: `S${at}`, enabled: true }))
+  logNotDriven(bookOf({ schedule }), log)
+  t.equal(lines.length, 1)
+  t.match(lines[0], /not_driven count=30 first="schedule 1/)
+})
