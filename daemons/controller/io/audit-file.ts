@@ -55,6 +55,7 @@ export class AuditFile implements AuditBook, AuditReader {
   /** Rows of records that an answer waits for. */
   readonly #rows = new WeakMap<AuditRecord, SqlRow>()
   #onTheWay: AuditBatch | undefined
+  readonly #lateOnTheWay = new Map<SqlRow, AuditRecord>()
   #written = 0
   #lost = 0
 
@@ -113,9 +114,19 @@ export class AuditFile implements AuditBook, AuditReader {
     const { action, outcome } = record.facts ?? { action: record.path, outcome: 'done' as const }
     const late: AuditRecord = { ...record, status: 500, facts: { action, outcome, detail: LATE } }
     const row = this.#rows.get(record)
-    // What the disk is taking cannot be changed any more, unless it takes it not and is given it again.
-    if (row === undefined || this.#onTheWay?.rows.includes(row) === true) void this.add(late)
-    if (row !== undefined) row.splice(0, row.length, ...rowOfRecord(late))
+    if (row === undefined) void this.add(late)
+    // What the disk is taking cannot be changed any more, unless it does not take it.
+    else if (this.#onTheWay?.rows.includes(row) === true) this.#lateOnTheWay.set(row, late)
+    else row.splice(0, row.length, ...rowOfRecord(late))
+  }
+
+  /** The disk has answered: what was found late meanwhile is changed where it comes again, and else told by another record. */
+  #tellLate(isWritten: boolean): void {
+    this.#onTheWay = undefined
+    for (const [row, late] of this.#lateOnTheWay)
+      if (isWritten) void this.add(late)
+      else row.splice(0, row.length, ...rowOfRecord(late))
+    this.#lateOnTheWay.clear()
   }
 
   takes(): boolean {
@@ -186,12 +197,12 @@ export class AuditFile implements AuditBook, AuditReader {
     try {
       await this.#store.write(batch.rows)
     } catch (fault) {
-      this.#onTheWay = undefined
+      this.#tellLate(false)
       this.#batches.putBack(batch)
       this.#failed(fault)
       return
     }
-    this.#onTheWay = undefined
+    this.#tellLate(true)
     this.#written += batch.rows.length
     batch.done.resolve()
     if (this.#isFailing) this.#log.notice('audit_written_again', { waiting: this.#batches.size() })

@@ -121,7 +121,7 @@ function nothing(choice: AuditChoice, showAll: () => void, older: VNode | null):
 }
 
 function rowsOf(entry: AuditEntry, { opened, open }: Opening): VNode[] {
-  const { id, at, username, method, path, target, action, client_ip: from } = entry
+  const { id, at, username, method, path, target, action, granted, client_ip: from } = entry
   const lit = outcomeLit(entry)
   const words = outcomeWords(entry)
   const isOpen = opened === id
@@ -133,7 +133,7 @@ function rowsOf(entry: AuditEntry, { opened, open }: Opening): VNode[] {
     toggle()
   }
   const row = html`<tr key=${id} class=${isOpen ? 'chosen' : ''} onClick=${toggle}>
-    <td class="lit">${lamp(lit, words)}</td><td class="when">${when}</td>
+    <td class="lit">${lamp(lit, granted ? (lit === 'ok' ? 'Granted' : 'Granted, see the outcome') : 'Refused')}</td><td class="when">${when}</td>
     <td class="name"><button class="link" type="button" aria-expanded=${isOpen} onClick=${press}><b>${username ?? 'nobody'}</b></button></td>
     <td class="setup">${action === null ? null : html`<b>${action}</b> · `}<span class="mono">${method} ${path}</span>${target === null ? '' : ` · ${target}`}</td>
     <td class="state" data-s=${lit}>${words}</td><td class="wide mono faint">${from}</td></tr>`

@@ -2,7 +2,7 @@
 
 import type { Json } from '../row.ts'
 import { isSensitiveName } from '../sensitive-name.ts'
-import { type Args, foldedName, isValueArg } from './reading.ts'
+import { type Args, foldedName, isValueArg, readNumber } from './reading.ts'
 import { isTargetKey, type Target } from './target.ts'
 
 /** Args that are told. */
@@ -30,9 +30,10 @@ function sayValue(verb: string, name: string, value: Json): string {
   const isSecret = isSensitiveName(verb) || isSensitiveName(name)
   if (isSecret) return '…'
   if (typeof value === 'boolean') return String(value)
-  const isShown = typeof value === 'number' && (isValueArg(verb, name) || Math.abs(value) < FIRST_CODE)
+  const isValue = isValueArg(verb, name)
   // A text may be anything that somebody typed.
-  return isShown ? String(value) : '…'
+  const number = isValue ? readNumber(value) : typeof value === 'number' ? value : undefined
+  return number !== undefined && (isValue || Math.abs(number) < FIRST_CODE) ? String(number) : '…'
 }
 
 function shortened(name: string): string {

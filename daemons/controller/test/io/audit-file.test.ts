@@ -159,11 +159,12 @@ t.test('1 Audit record an answer that did not wait was 500, and the record of wh
   const onItsWay = recordOf({ path: '/on-its-way', facts })
   const well = recordOf({ path: '/well', facts })
   // The first is taken by the disk at once; what comes behind it waits.
-  void audit.add(onItsWay, true)
+  const taken = audit.add(onItsWay, true)
   void audit.add(waiting, true)
   void audit.add(well, true)
   audit.late(onItsWay)
   audit.late(waiting)
+  await taken
   await stop()
   const told = rowsIn(folder).map(({ path, status, granted, action, outcome, detail }) => [
     path,
