@@ -44,6 +44,7 @@ const LONGEST_COMPOUND = 64
 
 /** Two words that are sensitive together, and `pass` where it is what sound and signals do. */
 const PUSH_SUBSCRIPTION = /\bpush subscriptions?\b/
+const PAIRED: ReadonlySet<string> = new Set(['push', 'pass'])
 const INNOCENT_PASS = /\b(?:low|high|band|all|by) pass\b|\bpass (?:through|thru|band|fail)\b/g
 
 /** Whatever is sensitive has one of these as letters in a row: most names are judged by this alone. */
@@ -76,13 +77,15 @@ export function isSensitiveName(name: string): boolean {
 }
 
 function hasWord(spaced: string): boolean {
-  const words = spaced.toLowerCase().split(NO_LETTERS).join(' ')
-  if (PUSH_SUBSCRIPTION.test(words)) return true
-  return words.replace(INNOCENT_PASS, ' ').split(' ').some(isWord)
+  const words = spaced.toLowerCase().split(NO_LETTERS)
+  // Two words count together in few names: most are judged word by word at once.
+  if (!words.some((word) => PAIRED.has(word))) return words.some(isWord)
+  const joined = words.join(' ')
+  return PUSH_SUBSCRIPTION.test(joined) || joined.replace(INNOCENT_PASS, ' ').split(' ').some(isWord)
 }
 
 function isWord(word: string): boolean {
-  return LONG.test(word) || (word.length <= LONGEST_COMPOUND && SHORT.test(word))
+  return LONG.test(word.slice(-LONGEST_COMPOUND)) || (word.length <= LONGEST_COMPOUND && SHORT.test(word))
 }
 
 /**

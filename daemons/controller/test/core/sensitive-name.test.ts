@@ -160,9 +160,10 @@ t.test('takes time in proportion to the name', async (t) => {
     'password',
     'low pass ',
   ]) {
-    const startMs = performance.now()
+    // Time of the processor: the machine may be somebody else's for a second.
+    const before = process.cpuUsage()
     isSensitiveName(`${part.repeat(40_000)}pin`)
-    t.ok(performance.now() - startMs < 1000, part)
+    t.ok(process.cpuUsage(before).user < 1_000_000, part)
   }
 })
 
