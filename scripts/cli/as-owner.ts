@@ -5,9 +5,9 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chownSync, closeSync, mkdirSync, openSync, rmdirSync } from 'node:fs'
+import { accessSync, chownSync, closeSync, constants, mkdirSync, openSync, rmdirSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { systemClock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { HANDED_VARIABLE, type Handed, handed, type StateUse, writeWhole } from '#kit/run/caller-files.ts'
@@ -31,10 +31,14 @@ type Owned = OwnedFolder & { owner: Owner }
 /**
  * Runs a command, here or as the owner of the folder that it touches.
  * @returns its exit code
- * @throws Fault `state_foreign`, `caller_file`, and what the command throws
+ * @throws Fault `state_foreign`, `state_unusable`, `caller_file`, and what the command throws
  */
 export async function runAsOwner({ use, argv, daemonsFolder, run }: CommandLine): Promise<number> {
-  if (use === undefined || process.geteuid?.() !== 0) return run()
+  if (use === undefined) return run()
+  if (process.geteuid?.() !== 0) {
+    requireRight(use)
+    return run()
+  }
   const given = handed()
   if (given !== undefined) {
     // A checkout may be one that root alone may read: programs are loaded before, files of anybody are opened after.
@@ -45,6 +49,25 @@ export async function runAsOwner({ use, argv, daemonsFolder, run }: CommandLine)
   const found = await findFolder(use)
   if (found.owner === undefined) return run()
   return callAsOwner({ ...found, owner: found.owner }, use, argv)
+}
+
+/**
+ * For anybody but root: a folder that he may not look into is not said to be missing.
+ * @throws Fault `state_unusable`
+ */
+function requireRight({ folder, makes }: StateUse): void {
+  try {
+    accessSync(folder, constants.R_OK | constants.X_OK | (makes ? constants.W_OK : 0))
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    // Of one that is not there the command itself says what it means; that it can be made, the folder above it says.
+    const isAtRoot = dirname(folder) === folder
+    if (code === 'ENOENT' && makes && !isAtRoot) requireRight({ folder: dirname(folder), makes })
+    if (code === 'ENOENT') return
+    throw new Fault('state_unusable', `you have no right to ${folder} (${code}): run the command as root, by sudo`, {
+      cause,
+    })
+  }
 }
 
 /** Looked at again where it had to be made: somebody may have been quicker. */
