@@ -100,15 +100,25 @@ export function wideNetworkOf(remoteAddress: string): string {
 }
 
 /**
- * First match wins. Metadata services hand out a cloud machine's credentials to whoever asks from inside.
- * @source IANA special-purpose address registries; RFC 3927, RFC 4291, RFC 5771
+ * First match wins. Metadata services hand out a cloud machine's credentials to whoever asks from inside. Those of Azure,
+ * Oracle and Alibaba are no link-local ones, nor are those over IPv6 of Amazon (fd00:ec2), Google (fd20:ce), Oracle (fd00:c1),
+ * Scaleway (fd00:42) and Linode (fd00:a9fe:a9fe).
+ * @source IANA special-purpose address registries; RFC 3927, RFC 4291, RFC 5771; the clouds' own manuals
  */
 const CLASSES: readonly (readonly [AddressClass, Network])[] = (
   [
     ['metadata', '169.254.169.254'],
     ['metadata', '169.254.170.2'],
+    ['metadata', '169.254.170.23'],
     ['metadata', '100.100.100.200'],
+    ['metadata', '168.63.129.16'],
+    ['metadata', '192.0.0.192'],
     ['metadata', 'fd00:ec2::254'],
+    ['metadata', 'fd00:ec2::23'],
+    ['metadata', 'fd20:ce::254'],
+    ['metadata', 'fd00:c1::a9fe:a9fe'],
+    ['metadata', 'fd00:42::42'],
+    ['metadata', 'fd00:a9fe:a9fe::1'],
     ['loopback', '127.0.0.0/8'],
     ['loopback', '::1'],
     ['link-local', '169.254.0.0/16'],
@@ -123,7 +133,8 @@ const CLASSES: readonly (readonly [AddressClass, Network])[] = (
 
 /**
  * NAT64 (RFC 6052, and a building's own prefix by RFC 8215 where it is a /96), IPv4-translated (RFC 2765, 2.1),
- * IPv4-compatible (RFC 4291, 2.5.5.1) and 6to4 (RFC 3056) with the place of the IPv4 inside.
+ * IPv4-compatible (RFC 4291, 2.5.5.1), 6to4 (RFC 3056), Teredo (RFC 4380, 4: inverted) and ISATAP (RFC 5214, 6.1) with the
+ * place of the IPv4 inside.
  */
 function innerV4(address: Address): Address | undefined {
   if (address.length === 4) return undefined
@@ -131,6 +142,9 @@ function innerV4(address: Address): Address | undefined {
   if (startsWith(address, [0x00, 0x64, 0xff, 0x9b, 0, 1])) return address.slice(12)
   if (startsWith(address, [0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0])) return address.slice(12)
   if (startsWith(address, [0x20, 0x02])) return address.slice(2, 6)
+  if (startsWith(address, [0x20, 0x01, 0, 0])) return address.slice(12).map((byte) => byte ^ 0xff)
+  if (startsWith(address.subarray(8), [0, 0, 0x5e, 0xfe]) || startsWith(address.subarray(8), [2, 0, 0x5e, 0xfe]))
+    return address.slice(12)
   const isCompatible = startsWith(address, new Array(12).fill(0)) && address.subarray(12, 15).some((byte) => byte !== 0)
   return isCompatible ? address.slice(12) : undefined
 }

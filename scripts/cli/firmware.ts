@@ -1,9 +1,11 @@
 /** `plantroom firmware`: images for network boards, made and looked at by the code that the board reads them with. */
 import { generateKeyPairSync } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { readPublicKeys } from '#kit/auth/signing-key.ts'
 import { Fault } from '#kit/fault.ts'
 import { exitCodes } from '#kit/run/exit-codes.ts'
+import { replaceFile } from '#kit/store/whole-file.ts'
 import { compareVersions, isVersion } from '../../daemons/board/wire/version-number.ts'
 import { type Command, parseCommand, requireWords, type World } from './command.ts'
 import { type ImageFile, measure, provePayload, readImage, signImage, unpackImage } from './firmware-file.ts'
@@ -12,7 +14,7 @@ const forms = {
   keygen: 'firmware keygen PRIVATE PUBLIC',
   sign: 'firmware sign --key PRIVATE --compatible NAME --version X.Y.Z [--floor X.Y.Z] PAYLOAD IMAGE',
   show: 'firmware show [--keys PLACE]... IMAGE',
-  unpack: 'firmware unpack --keys PLACE... --compatible NAME [--floor X.Y.Z] IMAGE TO',
+  unpack: 'firmware unpack --keys PLACE... --compatible NAME [--floor X.Y.Z] [--floor-file FILE] IMAGE TO',
 }
 
 type Words = readonly string[]
@@ -28,7 +30,9 @@ sign puts a head before PAYLOAD: which kind of board it is for, its version, and
 refused once this one is installed (--floor).
 show says what an image is, proves its payload, and with --keys who signed it.
 unpack proves an image as a board does, and writes its payload to a file or a device: for who installs it.
-  --keys PLACE    a public key in PEM, or a folder of which every *.pem is one; may repeat
+  --keys PLACE         a public key in PEM, or a folder of which every *.pem is one; may repeat
+  --floor X.Y.Z        an older image is refused
+  --floor-file FILE    the same, of a file that unpack raises to the floor of what it has unpacked
 Exit codes: 0 done, and proven; 1 the image is not what it should be, or a file cannot be written; 2 wrong usage.
 `,
   stateUse: () => undefined,
@@ -117,23 +121,43 @@ async function unpack(argv: Words, world: World): Promise<number> {
     keys: { type: 'string', multiple: true },
     compatible: { type: 'string' },
     floor: { type: 'string' },
+    'floor-file': { type: 'string' },
   })
   requireWords(positionals, 2, 2, forms.unpack)
-  const { keys, compatible, floor = '0.0.0' } = values
+  const { keys, compatible, floor = '0.0.0', 'floor-file': floorFile } = values
   if (keys === undefined || compatible === undefined)
     throw new Fault('bad_usage', `expected: plantroom ${forms.unpack}`)
   if (!isVersion(floor)) throw new Fault('bad_usage', `${floor} is no version, expected three numbers such as 2.1.0`)
   const [path = '', to = ''] = positionals
+  const kept = floorFile === undefined ? undefined : await readFloor(floorFile)
+  const least = [floor, kept ?? floor].reduce(higher)
   const image = await readImage(path, await readPublicKeys(keys))
   refuseUntrusted(image)
   const { manifest } = image
   if (manifest.compatible !== compatible)
     throw new Fault('image_wrong_board', `the image is for ${manifest.compatible}, not for ${compatible}`)
-  if (compareVersions(manifest.version, floor) < 0)
-    throw new Fault('image_too_old', `the image has version ${manifest.version}, older than ${floor}`)
+  if (compareVersions(manifest.version, least) < 0)
+    throw new Fault('image_too_old', `the image has version ${manifest.version}, older than ${least}`)
   await unpackImage(path, image, to)
+  const next = [kept ?? '0.0.0', manifest.floor ?? '0.0.0'].reduce(higher)
+  // Before whoever called marks what was written as the next to start.
+  if (floorFile !== undefined && next !== (kept ?? '0.0.0')) await replaceFile(resolve(floorFile), `${next}\n`)
   world.out(`The payload of ${compatible} ${manifest.version} is in ${to}.\n`)
   return exitCodes.fine
+}
+
+const higher = (one: string, other: string) => (compareVersions(one, other) < 0 ? other : one)
+
+/** @returns undefined where there is none yet @throws Fault `image_too_old` where it says no version: it says that some is too old */
+async function readFloor(file: string): Promise<string | undefined> {
+  const text = await readFile(file, 'utf8').catch((error) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  const floor = text?.trim()
+  if (floor !== undefined && !isVersion(floor))
+    throw new Fault('image_too_old', `${file} holds no version, expected three numbers such as 2.1.0`)
+  return floor
 }
 
 function refuseUntrusted({ signer }: ImageFile): void {

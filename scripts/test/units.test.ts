@@ -43,3 +43,12 @@ t.test('the helper has no power of root but to read an image, and no network', a
   t.same(wordsOf('plantroom-helper.service', 'IPAddressDeny'), ['any'])
   t.same(wordsOf('plantroom-helper.service', 'DevicePolicy'), ['closed'])
 })
+
+t.test('the helper writes what its verbs write, and nothing else of the kernel’s', async (t) => {
+  t.same(wordsOf('plantroom-helper.service', 'ProtectKernelTunables'), ['yes'])
+  t.same(wordsOf('plantroom-helper.service', 'ReadWritePaths'), [
+    '-/etc/systemd/network',
+    '-/sys/bus/usb/drivers',
+    '-/sys/devices',
+  ])
+})

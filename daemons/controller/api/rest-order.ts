@@ -57,6 +57,9 @@ const ABOUT_WHO: ReadonlySet<Outcome['reason']> = new Set<Outcome['reason']>([
 const ACTIONS: ReadonlySet<string> = new Set(['command', 'macro'])
 
 /** @returns what answers calls: at once where nothing is waited for, as for the two calls that probes make */
+/** A body that is read before it is known who calls. */
+const STRANGER_BYTES = 4096
+
 export function createRestOrder(needs: RestNeeds): (call: RestCall) => RestOutcome | Promise<RestOutcome> {
   const { audit, isEnabled, rules } = needs
   const versioned = granted({ version: needs.version })
@@ -96,6 +99,11 @@ export function createRestOrder(needs: RestNeeds): (call: RestCall) => RestOutco
 
   /** 5. The body, of a POST. */
   async function judgedWithBody(call: RestCall, place: RestPlace): Promise<RestOutcome> {
+    // A stranger's long body is not read to find out what else is wrong with it.
+    if (place.endpoint.name !== 'token' && isLong(call.headers)) {
+      const session = rules.resolve(tokenOf(call.headers), call.origin)
+      if (session === 'invalid_session') return judgedOfCaller(needs, call, place, undefined)
+    }
     const body = await readRestBody(call)
     if ('flaw' in body) return malformedBody(body.flaw, body.isLate ? 408 : 400)
     if (place.endpoint.name === 'token')
@@ -148,6 +156,11 @@ export function beginCall(call: SurfaceCall, { rules, isTunnel }: RestNeeds): Re
 function functionOf(action: string, body: unknown): ApiFunction | undefined {
   if (action === 'macro') return 'macro'
   return isMacroCall(body) ? undefined : 'command'
+}
+
+/** Longer than any command by hand, or of a length that only reading tells. */
+function isLong(headers: RestCall['headers']): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > STRANGER_BYTES
 }
 
 /** @source document 1, What the service does */

@@ -7,8 +7,11 @@ import type { Row } from './row.ts'
 import { createSecretShelf } from './secret-shelf.ts'
 
 export interface Handoff {
-  /** @param user whose session asks */
-  issue(user: Row): string
+  /**
+   * @param user whose session asks
+   * @param isStanding whether that session lives: a nonce does not outlive it
+   */
+  issue(user: Row, isStanding: () => boolean): string
   /**
    * Uses the nonce up, whatever comes of it.
    * @returns the row of who is signed in by it; undefined where it is refused
@@ -32,13 +35,18 @@ interface HandoffParts {
 
 export function createHandoff(parts: HandoffParts): Handoff {
   const { accounts, clock, secrets, most } = parts
-  const nonces = createSecretShelf<SignedIn>({ clock, secrets, length: NONCE_LETTERS, most })
+  const nonces = createSecretShelf<SignedIn & { isStanding: () => boolean }>({
+    clock,
+    secrets,
+    length: NONCE_LETTERS,
+    most,
+  })
 
   return {
-    issue: (user) => nonces.issue(signedIn(user), NONCE_SECONDS * 1000),
+    issue: (user, isStanding) => nonces.issue({ ...signedIn(user), isStanding }, NONCE_SECONDS * 1000),
     redeem(nonce) {
       const holder = nonces.take(nonce)
-      if (holder === undefined || parts.isClosing(holder.userId)) return undefined
+      if (holder === undefined || parts.isClosing(holder.userId) || !holder.isStanding()) return undefined
       const user = accounts.standing(holder, clock.epochMs())
       if (user === undefined) return undefined
       // From wherever it is redeemed: whoever holds a role that keeps to the building signs in with a password.

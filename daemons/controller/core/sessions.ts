@@ -31,6 +31,8 @@ export interface Sessions {
   resolveUi(token: string | undefined, origin: Origin, isUse?: boolean): Session | undefined
   /** When the token was issued by which this very session was resolved, epoch ms; undefined for one from elsewhere. */
   issuedAt(session: Session): number | undefined
+  /** Asked later: whether the token lives by which this very session of the REST surface was resolved. */
+  standingOf(session: Session): () => boolean
   /**
    * Ends what is held by accounts that may not sign in any more, asked or not: one that is enabled again later does not
    * find its old tokens alive.
@@ -69,7 +71,7 @@ export function createSessions(parts: SessionsParts): Sessions {
   const shelf = { clock, secrets, length: TOKEN_LETTERS, most: limits.sessions }
   const api = createSecretShelf<Holder>(shelf)
   const ui = createSecretShelf<Holder>(shelf)
-  const issuedAtOf = new WeakMap<Session, number>()
+  const holderOf = new WeakMap<Session, Holder>()
 
   function begin(on: SecretShelf<Holder>, user: Row, lifeMs: number): NewToken {
     const holder = { ...signedIn(user), issuedAt: clock.epochMs(), usedMs: clock.monotonicMs() }
@@ -83,7 +85,7 @@ export function createSessions(parts: SessionsParts): Sessions {
     if (user === undefined) return undefined
     const session = accounts.sessionOf(user)
     if (!mayCallFrom(session.roles, origin)) return undefined
-    issuedAtOf.set(session, holder.issuedAt)
+    holderOf.set(session, holder)
     return session
   }
 
@@ -115,7 +117,11 @@ export function createSessions(parts: SessionsParts): Sessions {
       if (isUse) holder.usedMs = clock.monotonicMs()
       return session
     },
-    issuedAt: (session) => issuedAtOf.get(session),
+    issuedAt: (session) => holderOf.get(session)?.issuedAt,
+    standingOf(session) {
+      const holder = holderOf.get(session)
+      return () => holder !== undefined && api.isHeldBy(holder) && userOf(holder) !== undefined
+    },
     endOver() {
       for (const each of [api, ui]) each.dropWhere((holder) => userOf(holder) === undefined)
     },

@@ -1,8 +1,9 @@
 /** Routes of webhooks: list, create, change, delete, test. For administrators only, listing too. */
 import { type Static, Type } from 'typebox'
-import { type Ask, Reply, type Route, route } from '#kit/http/route.ts'
+import { Fault } from '#kit/fault.ts'
+import { type Ask, type Caller, Reply, type Route, route } from '#kit/http/route.ts'
 import type { Journal } from '#kit/journal.ts'
-import type { WebhookBook } from '../core/webhook-book.ts'
+import type { WebhookBook, WebhookEntry } from '../core/webhook-book.ts'
 
 /** What the routes need. */
 export interface WebhookRouteParts {
@@ -61,7 +62,7 @@ export function webhookRoutes({ book, journal }: WebhookRouteParts): Route[] {
       summary: 'List the webhooks of a port, with their delivery state',
       params: portParams,
       reply: Type.Array(entry),
-      handle: ({ params }) => book.list(params.path),
+      handle: async ({ params, caller }) => (await book.list(params.path)).map((each) => shownTo(caller, each)),
     }),
     route({
       method: 'POST',
@@ -109,14 +110,15 @@ async function create(
 ) {
   const created = await book.create(ask.params.path, ask.body)
   journal.record({ ...whoOf(ask), what: 'webhook created', detail: { id: created.id } })
-  return new Reply(201, created)
+  return new Reply(201, shownTo(ask.caller, created))
 }
 
 async function change({ book, journal }: WebhookRouteParts, ask: Ask<Static<typeof changeBody>, HookParams, unknown>) {
   const { path, id } = ask.params
+  if (ask.caller?.only) await refuseToCarryOff(book, ask)
   const changed = await book.change(path, id, ask.body)
   journal.record({ ...whoOf(ask), what: 'webhook changed', detail: { id, fields: Object.keys(ask.body) } })
-  return changed
+  return shownTo(ask.caller, changed)
 }
 
 async function remove({ book, journal }: WebhookRouteParts, ask: Ask<unknown, HookParams, unknown>) {
@@ -131,6 +133,33 @@ async function test({ book, journal }: WebhookRouteParts, ask: Ask<unknown, Hook
   const result = await book.test(path, id)
   journal.record({ ...whoOf(ask), what: 'webhook tested', detail: { id, delivered: result.delivered } })
   return result
+}
+
+/**
+ * A key for single ports is a program that knows what it was given. Headers that others have set are credentials for their
+ * systems: it is told their names.
+ */
+function shownTo(caller: Caller | undefined, hook: WebhookEntry): WebhookEntry {
+  if (!caller?.only) return hook
+  return { ...hook, headers: Object.fromEntries(Object.keys(hook.headers).map((name) => [name, HIDDEN])) }
+}
+
+const HIDDEN = '***'
+
+/** Nor may it have them sent to an address of its own. @throws Fault `not_for_keys` */
+async function refuseToCarryOff(
+  book: WebhookBook,
+  { body, params, caller }: Ask<Static<typeof changeBody>, HookParams, unknown>,
+): Promise<void> {
+  const hook = (await book.list(params.path)).find(({ id }) => id === params.id)
+  if (hook === undefined || body.url === undefined || body.url === hook.url) return
+  const keepsHeaders = body.headers === undefined && Object.keys(hook.headers).length > 0
+  const keepsSecret = body.secret === undefined && hook.hasSecret
+  if (keepsHeaders || keepsSecret)
+    throw new Fault(
+      'not_for_keys',
+      `${caller?.name} is for single ports, and may give a webhook another address only with headers and secret of its own.`,
+    )
 }
 
 type HookParams = Static<typeof hookParams>

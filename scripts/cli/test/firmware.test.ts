@@ -107,3 +107,19 @@ t.test('files that are not there, and words that make no sense, are told', async
   for (const words of [[], ['turn'], ['keygen', 'one'], ['show'], ['unpack', 'image', 'out'], ['sign', '--sure']])
     t.match(await run(...words), { code: 'bad_usage' }, words.join(' '))
 })
+
+t.test('the floor of who installs outlives an image, and rises with it', async (t) => {
+  await signed(t)
+  const floor = ['--floor-file', at(t, 'floor')]
+  t.match(await unpack(t, ...floor), { code: 0 })
+  t.equal(existsSync(at(t, 'floor')), false, 'an image without a floor raises none')
+  writeFileSync(at(t, 'floor'), '2.1.1\n')
+  t.match(await unpack(t, ...floor), { code: 'image_too_old', err: /older than 2\.1\.1/ })
+  writeFileSync(at(t, 'floor'), 'nonsense')
+  t.match(await unpack(t, ...floor), { code: 'image_too_old', err: /holds no version/ })
+  writeFileSync(at(t, 'floor'), '1.0.0\n')
+  const sign = ['--key', at(t, 'key'), '--compatible', 'pi', '--version', '2.1.0', '--floor', '2.0.0']
+  t.match(await run('sign', ...sign, at(t, 'rootfs'), at(t, 'image')), { code: 0 })
+  t.match(await unpack(t, ...floor), { code: 0 })
+  t.equal(readFileSync(at(t, 'floor'), 'utf8'), '2.0.0\n')
+})

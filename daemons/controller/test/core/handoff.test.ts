@@ -33,6 +33,17 @@ t.test('1 Handoff nonce, issued -> consumed: signs in to the page without a pass
   t.match(world.people.redeem(nonce, HERE), REFUSED)
 })
 
+t.test('a nonce does not outlive the session that asked for it', async (t) => {
+  const world = peopleWorld()
+  const token = await tokenIn(world)
+  const nonce = () => String(jsonOf(world.people.handoff(world.people.resolve(token, HERE) as Session)).nonce)
+  const [before, after] = [nonce(), nonce()]
+  await tokenIn(world)
+  t.match(world.people.redeem(before, HERE), { outcome: { status: 200 } })
+  world.people.logout(token)
+  t.match(world.people.redeem(after, HERE), REFUSED)
+})
+
 for (const [what, spoil, mend] of [
   ['is deleted', (world) => world.tables.remove('auth_user', 1), (world) => world.tables.put('auth_user', ADA)],
   [

@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { Caller } from '#kit/http/route.ts'
 import type { JournalNote } from '#kit/journal-list.ts'
 import { serve } from '#kit/test/http/server-here.ts'
 import { webhookRoutes } from '../../api/webhook-routes.ts'
@@ -128,4 +129,34 @@ t.test('the journal tells who did what, and no address, header or secret', async
     { ...by, what: 'webhook tested', detail: { id: 'id1', delivered: true } },
     { ...by, what: 'webhook deleted', detail: { id: 'id1' } },
   ])
+})
+
+t.test('a key for single ports sees no header that others have set, and carries none off', async (t) => {
+  const { book, sender } = bookWith()
+  const routes = webhookRoutes({ book, journal: { record() {} } })
+  const key: Caller = { name: 'key:pump', role: 'admin', isKey: true, only: ['/dev/ttyUSB0'] }
+  const person: Caller = { name: 'ann', role: 'admin' }
+  const call = async (method: string, caller: Caller, body?: unknown, path = '') => {
+    const route = routes.find((one) => one.method === method && one.path.endsWith(path))
+    return route?.handle({
+      body,
+      caller,
+      params: { path: '/dev/ttyUSB0', id: 'id1' },
+      query: {},
+      remoteAddress: '',
+    } as never)
+  }
+  const headers = { Authorization: 'Basic eA==' }
+  await call('POST', person, { url: 'http://h/', headers, secret: 's' }, 'webhooks')
+  t.match(await call('GET', person), [{ headers }])
+  t.match(await call('GET', key), [{ headers: { Authorization: '***' } }])
+  t.match(await call('PUT', key, { events: ['frame'] }), { events: ['frame'], headers: { Authorization: '***' } })
+  for (const more of [{}, { headers: {} }, { secret: null }])
+    await t.rejects(call('PUT', key, { url: 'http://elsewhere/', ...more }), { code: 'not_for_keys' })
+  t.match(await call('GET', person), [{ url: 'http://h/', headers }], 'nothing was changed')
+  t.match(await call('PUT', key, { url: 'http://own/', headers: {}, secret: null }), {
+    url: 'http://own/',
+    hasSecret: false,
+  })
+  t.same(sender.requests, [])
 })
