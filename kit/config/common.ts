@@ -102,6 +102,7 @@ export function headerBytes(byDefault: number) {
 
 function requestKeys() {
   return {
+    ...unsentKeys(),
     body_bytes: Type.Integer({
       default: 65_536,
       minimum: 1024,
@@ -124,6 +125,28 @@ function requestKeys() {
       1,
       65_536,
       'connections of one address (IPv6: one /64) open at once; one that asks nothing makes room for its next, else that is closed',
+    ),
+  }
+}
+
+/** What answers may hold that nobody reads. */
+function unsentKeys() {
+  const bytes = (byDefault: number, description: string) =>
+    Type.Integer({ default: byDefault, minimum: 1_048_576, maximum: 1_073_741_824, unit: 'bytes', description })
+  return {
+    unsent_bytes: bytes(
+      67_108_864,
+      'answers that wait to be sent, in all; beyond, connections of the address with most are ended',
+    ),
+    unsent_bytes_per_address: bytes(
+      16_777_216,
+      'answers that wait for one address (IPv6: one /64) before its requests are answered 503',
+    ),
+    stalled_ms: milliseconds(
+      20_000,
+      100,
+      600_000,
+      'time after which a client that takes nothing of its answer is ended',
     ),
   }
 }

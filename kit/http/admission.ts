@@ -1,4 +1,5 @@
 /** Who may connect: places for each address and in all. A head that is not whole, and a connection at rest, make room. */
+import { readdirSync, readFileSync } from 'node:fs'
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '#kit/clock.ts'
@@ -71,6 +72,34 @@ export function createAdmission({ config, shareOf, clock, log, metrics }: Admiss
       })
     },
     close: () => gate.close(),
+  }
+}
+
+/** What a daemon has open beside connections: lines, sockets, databases, its own files. */
+const OTHER_FILES = 128
+
+/**
+ * Connections never take the last file that the process may open: without one no disk, line or network can be looked at.
+ * Node has raised its own limit as far as it may by now. @source proc_pid_limits(5)
+ */
+export function withinFiles<Config extends { max_connections: number }>(
+  config: Config,
+  log: Pick<Log, 'warning'>,
+  files = openFiles(),
+): Config {
+  const { limit, open } = files
+  if (limit >= open + config.max_connections + OTHER_FILES) return config
+  const max_connections = Math.max(1, Math.min(config.max_connections, Math.floor((limit - open) / 2)))
+  const remedy = `raise LimitNOFILE (ulimit -n) to ${open + config.max_connections + OTHER_FILES}`
+  log.warning('few files may be open', { limit, connections: max_connections, remedy })
+  return { ...config, max_connections }
+}
+
+function openFiles(): { limit: number; open: number } {
+  const [, limit = 'unlimited'] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
+  return {
+    limit: limit === 'unlimited' ? Number.POSITIVE_INFINITY : Number(limit),
+    open: readdirSync('/proc/self/fd').length,
   }
 }
 

@@ -35,6 +35,7 @@ export const KIT_STATUS: Readonly<Record<string, number>> = {
   unknown_method: 501,
   busy: 503,
   too_many_sockets: 503,
+  too_much_unsent: 503,
   store_write_failed: 507,
 }
 

@@ -8,6 +8,7 @@ import type { BodyTime } from './body-time.ts'
 import type { Dialect } from './dialect.ts'
 import { originForm } from './plain-head.ts'
 import type { ServeSurface } from './surface.ts'
+import type { Unsent } from './unsent.ts'
 
 /** A device path of 4096 characters, each percent-encoded, still fits a path parameter. The head's size bounds it before. */
 const LONGEST_PARAMETER = 4096
@@ -21,6 +22,7 @@ export function createFastify(
   config: HttpConfig,
   by: {
     admission: Pick<Admission, 'guard'>
+    unsent: Pick<Unsent, 'guard'>
     bodies: BodyTime
     dialect: Dialect
     socketPaths: ReadonlySet<string>
@@ -57,6 +59,7 @@ export function createFastify(
       // Counted by ourselves: Node knows one time for all.
       server.requestTimeout = 0
       by.admission.guard(server)
+      by.unsent.guard(server)
       return server
     },
     frameworkErrors: by.frameworkErrors,

@@ -10,7 +10,7 @@ import type { Log } from '#kit/log.ts'
 import { createShareOf, plainAddress, type ShareOf } from '../net/address.ts'
 import { isHostAllowed } from '../net/origin.ts'
 import { addRoutes, refuseMethod, refuseOtherMethods } from './add-routes.ts'
-import { createAdmission } from './admission.ts'
+import { createAdmission, withinFiles } from './admission.ts'
 import { createBodyTime } from './body-time.ts'
 import { type BrowserRule, checkPage, holdBrowsers } from './browser-rule.ts'
 import { answerClientError } from './client-errors.ts'
@@ -28,6 +28,7 @@ import { addSockets, type SocketRoute, type Sockets } from './sockets.ts'
 import { loadPages, type Page, sendPage, type WebPages } from './static-pages.ts'
 import { createSurface, type ServeSurface, type Surface, type SurfaceNeeds } from './surface.ts'
 import { type Contact, type CountAnswered, watchTraffic } from './traffic.ts'
+import { createUnsent, holdLongAnswers, type Unsent } from './unsent.ts'
 import { type Identify, recognize, type TakeTicket } from './who-may.ts'
 
 /** What a daemon hands in. */
@@ -109,23 +110,27 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const bodies = createBodyTime({ clock, timeoutMs: config.request_timeout_ms, onLate: clientErrors })
   const checkHead = headCheck(options)
   const count: { answered?: CountAnswered } = {}
+  const { shareOf = createShareOf([]) } = options
+  const unsent = createUnsent({ ...options, shareOf })
   const surface = surfaceOf(options, {
     answerError,
+    unsent,
     bodies,
     checkHead,
     headers,
     isClosing: () => !app.server.listening,
     onAnswered: (request, answered) => count.answered?.(request, answered),
   })
-  const { shareOf = createShareOf([]) } = options
-  const admission = createAdmission({ ...options, shareOf })
-  const needs = { admission, frameworkErrors: sendError, clientErrors, socketPaths, dialect, bodies, surface }
+  const admission = createAdmission({ ...options, config: withinFiles(config, log), shareOf })
+  const needs = { admission, unsent, frameworkErrors: sendError, clientErrors, socketPaths, dialect, bodies, surface }
   const app: FastifyInstance = createFastify(config, needs)
   app.setErrorHandler(sendError)
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(headers())
     checkHead(request.raw)
+    unsent.check(request.raw)
   })
+  holdLongAnswers(app, unsent)
   const routes = [...options.routes, ...kitRoutes(options)]
   const checkUnrouted = unroutedCheck(options)
   if (options.browsers) holdBrowsers(app, options.browsers, browserPaths(routes))
@@ -136,6 +141,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   app.addHook('onClose', async () => {
     heartbeat.cancel()
     admission.close()
+    unsent.close()
   })
   // The sockets' plugin sees only routes that are added after it was loaded, hence a scope of its own.
   app.register((scope, _options, done) => {
@@ -163,6 +169,7 @@ function surfaceOf(
   { browsers, clock, surface }: HttpServerOptions,
   by: Pick<SurfaceNeeds, 'answerError' | 'bodies' | 'checkHead' | 'headers' | 'isClosing'> & {
     onAnswered: CountAnswered
+    unsent: Unsent
   },
 ): ServeSurface | undefined {
   if (!surface) return undefined
@@ -172,7 +179,9 @@ function surfaceOf(
     checkHead(request) {
       by.checkHead(request)
       if (browsers) checkPage(request, browsers)
+      by.unsent.check(request)
     },
+    takes: (request, sizeBytes) => by.unsent.takes(request, sizeBytes),
     onAnswered: (request, { statusCode: status }, facts) =>
       by.onAnswered(request, { ...facts, status, route: `${surface.prefix}/*` }),
   })

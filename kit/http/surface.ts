@@ -37,6 +37,8 @@ export interface SurfaceCall {
   signal(): AbortSignal
   /** Reads the body, once; a call that does not need it leaves it, and it is thrown away as it comes. */
   body(): Promise<SurfaceBody>
+  /** Whether an answer of that size may be added to what the caller has not read yet. */
+  takes(sizeBytes: number): boolean
   /** What the server would answer to this error: `Fault` by its status, anything else by 500 and a number of the log. */
   answerOf(error: unknown): TextAnswer
 }
@@ -75,6 +77,7 @@ export interface SurfaceNeeds {
   isClosing(): boolean
   onAnswered(request: IncomingMessage, response: ServerResponse, facts: { path: string; tookMs: number }): void
   monotonicMs(): number
+  takes(request: IncomingMessage, sizeBytes: number): boolean
 }
 
 /** Serves what lies below the prefix. @returns false for any other request, which it leaves alone */
@@ -187,6 +190,7 @@ function callOf(
     peer: plainAddress(request.socket.remoteAddress),
     signal: () => hangUpSignal(response),
     body: () => readBody(request, surface.bodyBytes, needs.bodies),
+    takes: (sizeBytes) => needs.takes(request, sizeBytes),
     answerOf(error) {
       const { status, headers, body } = needs.answerError(error, { method, path })
       return { status, headers, text: JSON.stringify(body) }

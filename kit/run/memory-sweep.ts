@@ -1,4 +1,5 @@
 /** Gives memory back that the start, or a busy time, left behind: V8 alone does it only when it needs more. */
+import { getHeapStatistics } from 'node:v8'
 import type { Clock, Timer } from '#kit/clock.ts'
 
 /** What a sweep looks at and does. */
@@ -62,7 +63,8 @@ export function sweepMemory(clock: Clock): Timer {
       const { user, system } = process.cpuUsage()
       return user + system
     },
-    heapBytes: () => process.memoryUsage().heapTotal,
+    // Not process.memoryUsage(), which opens a file and throws where none may be opened any more.
+    heapBytes: () => getHeapStatistics().total_heap_size,
     collect: () => gc({ type: 'major', execution: 'sync', flavor: 'last-resort' }),
   })
 }

@@ -1,6 +1,6 @@
 /** The interface through which the machine reaches the rest of the world. */
 import { readFileSync } from 'node:fs'
-import { networkInterfaces } from 'node:os'
+import { interfacesNow } from '#kit/net/own-addresses.ts'
 
 /** The one with the default route, else the first with an address that others can reach; undefined where there is none. */
 export function defaultInterface(routes = '/proc/net/route'): string | undefined {
@@ -31,6 +31,6 @@ function textOf(path: string): string {
 }
 
 function firstInterface(): string | undefined {
-  const names = Object.entries(networkInterfaces())
+  const names = Object.entries(interfacesNow())
   return names.find(([, addresses]) => addresses?.some(({ internal }) => !internal))?.[0]
 }

@@ -45,7 +45,8 @@ export function restSurface(needs: RestSurfaceNeeds): Surface {
     }
   }
 
-  function recorded(rest: RestCall, outcome: RestOutcome, beganMs: number): SurfaceAnswer | Promise<SurfaceAnswer> {
+  function recorded(rest: RestCall, made: RestOutcome, beganMs: number): SurfaceAnswer | Promise<SurfaceAnswer> {
+    const outcome = rest.takes(sizeOf(made)) ? made : unreadBefore
     const record = recordOf(rest, outcome, { at: clock.epochMs(), elapsedMs: clock.monotonicMs() - beganMs })
     // Nothing is to be undone of what was refused: while the disk takes nothing, nobody is kept waiting for that.
     if (isAwaited(rest) && (record.granted || audit.takes())) return whenKept(record, outcome)
@@ -112,6 +113,23 @@ function recordOf(
     runId: outcome.runId ?? null,
     facts: outcome.facts ?? null,
   }
+}
+
+/** What comes to more than a little is rows, and those come in pieces or are short. */
+function sizeOf({ body }: RestOutcome): number {
+  return 'pieces' in body ? body.pieces.reduce((sum, { length }) => sum + length, 0) : 0
+}
+
+/** Nothing is to be undone of what was only read. */
+const unreadBefore: RestOutcome = {
+  status: 503,
+  body: {
+    json: {
+      error: 'too_much_unsent',
+      message: 'the answer does not fit beside those that wait to be read at your address; read them, then ask again',
+    },
+  },
+  reason: 'busy',
 }
 
 function answerOf({ status, headers, body }: RestOutcome): SurfaceAnswer {

@@ -18,6 +18,7 @@ export const dataKeys = Type.Object(
     ),
     turn_ms: count('ms', 10, [1, 1000], 'how long queries work before others have their turn'),
     queries: count('', 64, [1, 4096], 'queries of one account that are worked on; further ones are answered 503'),
+    side_by_side: count('', 4, [1, 64], 'queries of one account that take turns; the others wait for one to end'),
   },
   { additionalProperties: false, default: {}, description: 'reading over GET /api/data' },
 )

@@ -1,5 +1,8 @@
 /** The controller as it is built, against insiders and strangers: what they may not reach, and may not hold up. */
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import t from 'tap'
+import { until } from '#kit/test/until.ts'
 import { hashPassword } from '../io/people-secrets.ts'
 import { openRestSite, type RestSite } from './rest-site.ts'
 import { PASSWORD } from './rest-site-rows.ts'
@@ -77,3 +80,34 @@ t.test('1 Limits: queries that take long hold up neither who asks little nor who
   t.match(await site.post('/api/control/command', { zone_id: 4, command: 'slow', args }, token), { status: 400 })
   t.match((await site.get('/api/health')).body, { ok: true })
 })
+
+t.test('1 Limits: rows that nobody reads are held within a bound, and who reads nothing is ended', async (t) => {
+  const attribute = Array.from({ length: 2500 }, (_, at) => ({
+    ...{ id: at + 1, name: 'note', value: 'x'.repeat(5000), secure: false },
+    ...{ system_target: 'zone', target_id: 4 },
+  }))
+  const bound = 4_194_304
+  const sets = [`http.unsent_bytes_per_address=${bound}`, 'http.stalled_ms=3000']
+  const site = await openRestSite(t, { rows: { attribute }, sets })
+  const token = await site.tokenOf('olga')
+  const { port } = new URL(site.url())
+  const head = `GET /api/data/attribute?_orderby=id=desc&_limit=2500 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`
+  const beforeMb = rssMb(site.pid())
+  let mostMb = 0
+  for (let at = 0; at < 100; at++) {
+    const socket = connect(Number(port), '127.0.0.1').on('error', () => {})
+    t.teardown(() => socket.destroy())
+    socket.pause().write(head)
+  }
+  await until('who reads nothing is ended', () => {
+    mostMb = Math.max(mostMb, rssMb(site.pid()))
+    return site.output().includes('unread_answers_ended')
+  })
+  t.ok(mostMb - beforeMb < 400, `${mostMb - beforeMb} MB for a hundred answers of 13 MB`)
+  const rows = '/api/data/attribute?_orderby=id=desc&_limit=2500'
+  await until('it answers again', async () => (await site.get(rows, token)).body.length === 2500)
+})
+
+function rssMb(pid: number): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+}

@@ -1,7 +1,8 @@
 /** The name under which a daemon is found: its own on the whole network, the same at each start. */
+
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
-import { networkInterfaces } from 'node:os'
+import { interfacesNow } from '../own-addresses.ts'
 
 /** What tells one daemon from another. */
 export interface Identity {
@@ -38,6 +39,6 @@ function machineIdHere(): string {
 
 /** Cards alone: bridges and tunnels get new addresses at each start. */
 function hardwareHere(): string[] {
-  const cards = Object.entries(networkInterfaces()).filter(([name]) => existsSync(`/sys/class/net/${name}/device`))
+  const cards = Object.entries(interfacesNow()).filter(([name]) => existsSync(`/sys/class/net/${name}/device`))
   return [...new Set(cards.flatMap(([, infos = []]) => infos.map(({ mac }) => mac)))].sort()
 }

@@ -1,9 +1,9 @@
 /** Services find each other: announces those of a kind, `_plantroom._tcp` unless told otherwise, and tells of others. */
 import { randomBytes } from 'node:crypto'
-import { networkInterfaces } from 'node:os'
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { MdnsConfig } from '#kit/config/mdns-table.ts'
 import type { Log } from '#kit/log.ts'
+import { interfacesNow } from '../own-addresses.ts'
 import type { Refusal } from './guard.ts'
 import type { HeardService } from './heard-service.ts'
 import { areSameLinks, chooseLinks, type Interfaces, type Link } from './links.ts'
@@ -66,7 +66,7 @@ export interface MdnsWorld {
   chance(): number
 }
 
-const WORLD: MdnsWorld = { interfaces: networkInterfaces, openSockets: openMulticast, port: 5353, chance: Math.random }
+const WORLD: MdnsWorld = { interfaces: interfacesNow, openSockets: openMulticast, port: 5353, chance: Math.random }
 /** Asked again soon after the start, when others may have started too; then in the rhythm. */
 const ASKED_AGAIN_MS = [1000, 3000]
 const ASKED_APART_MS = 1000
@@ -146,9 +146,9 @@ export class Mdns {
     return { refused: { ...this.#refused }, broken: this.#broken, links: this.#stage?.links.length ?? 0 }
   }
 
-  /** One after the other: an interface that changes while sockets are being opened waits. */
+  /** One after the other: an interface that changes while sockets are being opened waits. What fails is tried again. */
   #inTurn(run: () => Promise<void>): Promise<void> {
-    this.#turn = this.#turn.then(run)
+    this.#turn = this.#turn.then(run).catch((fault) => this.#warn('the network could not be looked at', { fault }))
     return this.#turn
   }
 

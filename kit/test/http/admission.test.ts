@@ -4,6 +4,7 @@ import { Agent, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { withinFiles } from '#kit/http/admission.ts'
 import { createMetrics } from '#kit/http/metrics.ts'
 import type { Route } from '#kit/http/route.ts'
 import { createLog } from '#kit/log.ts'
@@ -134,4 +135,17 @@ t.test('a server of two addresses, as localhost is, has one door', async (t) => 
   const others = 2 * hosts.length - 1
   await until('all but one are gone', async () => (await evicted()) + (await turnedAway()) === others)
   t.ok(others > 0)
+})
+
+t.test('connections leave the process files to open: the limit bounds them, and is said with the remedy', async (t) => {
+  const lines: unknown[] = []
+  const log = { warning: (event: string, facts?: object) => void lines.push([event, facts]) }
+  const config = { max_connections: 512 }
+  t.equal(withinFiles(config, log, { limit: 1024, open: 30 }), config)
+  t.same(withinFiles(config, log), config, 'as on this machine')
+  t.same(lines, [])
+  t.same(withinFiles(config, log, { limit: 64, open: 24 }), { max_connections: 20 })
+  const remedy = 'raise LimitNOFILE (ulimit -n) to 664'
+  t.same(lines, [['few files may be open', { limit: 64, connections: 20, remedy }]])
+  t.same(withinFiles({ max_connections: 8 }, log, { limit: 64, open: 24 }), { max_connections: 8 })
 })

@@ -1,6 +1,7 @@
 /** The address that packets of a stream come in and go out by. */
-import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os'
+import type { NetworkInterfaceInfo } from 'node:os'
 import { Fault } from '#kit/fault.ts'
+import { interfacesNow } from '#kit/net/own-addresses.ts'
 import { defaultInterface } from '../default-interface.ts'
 
 /**
@@ -10,7 +11,7 @@ import { defaultInterface } from '../default-interface.ts'
  */
 export function interfaceAddress(
   name: string,
-  list: NodeJS.Dict<NetworkInterfaceInfo[]> = networkInterfaces(),
+  list: NodeJS.Dict<NetworkInterfaceInfo[]> = interfacesNow(),
   fallback = defaultInterface,
 ): string {
   const chosen = name === '' ? fallback() : name

@@ -1,6 +1,7 @@
 /** The network interface that streams come and go by. */
-import { networkInterfaces } from 'node:os'
+
 import { chooseLinks, type Link } from '#kit/net/mdns/links.ts'
+import { interfacesNow } from '#kit/net/own-addresses.ts'
 import { defaultInterface } from '../default-interface.ts'
 
 /**
@@ -8,5 +9,5 @@ import { defaultInterface } from '../default-interface.ts'
  * @returns undefined while it has no IPv4 address
  */
 export function streamLink(wanted: string): Link | undefined {
-  return chooseLinks(networkInterfaces(), wanted || (defaultInterface() ?? ''))[0]
+  return chooseLinks(interfacesNow(), wanted || (defaultInterface() ?? ''))[0]
 }

@@ -13,6 +13,7 @@ import type { Steps } from './data-turns.ts'
 import type { DataWorld } from './data-world.ts'
 import { emptyAnswerOf, refusalOf } from './guards.ts'
 import { mergeOf } from './instance.ts'
+import { createJsonPieces } from './json-pieces.ts'
 import { columnFault } from './known-columns.ts'
 import { type Cells, hasPattern, matcherOf, sizeOf, steppedMatcherOf } from './matching.ts'
 import { projectionOf } from './projection.ts'
@@ -153,27 +154,16 @@ function* written(world: DataWorld, { query, table, session }: Ask, collector: C
   if (query.count !== false) return granted(`{"count":${collector.count()}}`)
   const projection = projectionOf(table, query.fields?.columns)
   const merge = query.isInstance ? mergeOf(world, table, projection, session.isElevated) : undefined
-  const text = createText()
-  for (const view of yield* collector.views()) {
-    if (text.count() % ROWS_A_STEP === 0) yield
-    text.add(merge ? yield* merge(view) : projection.json(view))
-  }
-  return granted(text.end())
-}
-
-/** A list as JSON. It is added up: what is joined and then put in brackets is copied once more. */
-function createText() {
-  let text = ''
+  const out = createJsonPieces()
   let count = 0
-  return {
-    count: () => count,
-    add(json: string): void {
-      text += count === 0 ? '[' : ','
-      text += json
-      count++
-    },
-    end: () => (count === 0 ? '[]' : `${text}]`),
+  for (const view of yield* collector.views()) {
+    if (count % ROWS_A_STEP === 0) yield
+    out.add(count++ === 0 ? '[' : ',')
+    if (merge) yield* merge(view, out)
+    else out.add(projection.json(view))
   }
+  out.add(count === 0 ? '[]' : ']')
+  return { status: 200, body: out.end(), reason: null }
 }
 
 /** Questions that are asked of rows, and rows that are written, before others may have their turn. */

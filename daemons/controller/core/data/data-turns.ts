@@ -23,6 +23,8 @@ export interface DataTurnsParts {
     turnMs: number
     /** Queries of one account that are under way at once. */
     queries: number
+    /** Of those, how many take turns with each other; the others wait until one of them has ended. */
+    sideBySide: number
   }
 }
 
@@ -74,11 +76,12 @@ export function createDataTurns({ nowMs, onceAround, limits }: DataTurnsParts): 
     }
   }
 
-  function turnOf(userId: number): Promise<void> {
+  /** @param hasBegun it goes before those of the account that have not: each holds the rows that it has written so far */
+  function turnOf(userId: number, hasBegun: boolean): Promise<void> {
     return new Promise((resolve) => {
-      const line = waiting.get(userId)
-      if (line) line.push(resolve)
-      else waiting.set(userId, [resolve])
+      const line = waiting.get(userId) ?? []
+      waiting.set(userId, line)
+      line.splice(hasBegun ? limits.sideBySide - 1 : line.length, 0, resolve)
       goAround()
     })
   }
@@ -86,8 +89,8 @@ export function createDataTurns({ nowMs, onceAround, limits }: DataTurnsParts): 
   async function inTurn<Result>(userId: number, steps: Steps<Result>): Promise<Result> {
     underWay.set(userId, (underWay.get(userId) ?? 0) + 1)
     try {
-      for (;;) {
-        await turnOf(userId)
+      for (let hasBegun = false; ; hasBegun = true) {
+        await turnOf(userId, hasBegun)
         const done = piece(steps)
         if (done) return done.result
       }

@@ -3,12 +3,13 @@ import type { Json, Row } from '../row.ts'
 import { seenValue } from './attribute-value.ts'
 import type { Steps } from './data-turns.ts'
 import type { DataWorld } from './data-world.ts'
+import type { JsonPieces } from './json-pieces.ts'
 import { type Projection, projectionOf } from './projection.ts'
 import type { TableFace } from './schema-face.ts'
 import { jsonOf, memberOf, type View } from './views.ts'
 
 /** Writes a view as JSON, with a pause behind each of what hangs on it: one device may have every zone there is. */
-export type Merge = (view: View) => Steps<string>
+export type Merge = (view: View, out: JsonPieces) => Steps<void>
 
 /** Attributes that are written before others may have their turn. */
 const ATTRIBUTES_A_STEP = 64
@@ -26,9 +27,9 @@ export function mergeOf(world: DataWorld, table: TableFace, projection: Projecti
 }
 
 function plainMerge(projection: Projection): Merge {
-  return function* (view) {
+  return function* (view, out) {
     yield
-    return projection.json(view)
+    out.add(projection.json(view))
   }
 }
 
@@ -37,22 +38,26 @@ function deviceMerge(world: DataWorld, projection: Projection, isElevated: boole
   if (table === undefined) return plainMerge(projection)
   const mergeZone = zoneMerge(world, table, projectionOf(table, undefined), isElevated)
   const zonesOf = zonesByDevice(world.book.rows('zone'))
-  return function* (view) {
+  return function* (view, out) {
     const { state, ipAddress, lastSeenAt, error } = world.live.device(view.row.id)
-    const zones: string[] = []
-    for (const row of zonesOf(view.row.id)) {
-      zones.push(yield* mergeZone(world.views.view(table, row, isElevated)))
-      yield
-    }
     const said = isElevated ? error : seenValue(world.schema, error)
     const facts = { state, ip_address: ipAddress ?? view.cells.ip_address ?? null, last_seen: lastSeenAt, error: said }
     const isMoved = ipAddress !== null && projection.names.has('ip_address')
     const base = isMoved ? projection.jsonWithout(view, 'ip_address') : projection.json(view)
     const isTaken = (name: string) => projection.names.has(name) && !(isMoved && name === 'ip_address')
-    return withMembers(base, [
-      ...Object.entries(facts).flatMap(([name, value]) => (isTaken(name) ? [] : [memberOf(name, value)])),
-      ...(isTaken('zones') ? [] : [`"zones":[${zones.join(',')}]`]),
-    ])
+    const members = Object.entries(facts).flatMap(([name, value]) => (isTaken(name) ? [] : [memberOf(name, value)]))
+    const json = withMembers(base, members)
+    if (isTaken('zones')) {
+      out.add(json)
+      return
+    }
+    out.add(openedFor(json, 'zones'))
+    for (const [at, row] of zonesOf(view.row.id).entries()) {
+      if (at > 0) out.add(',')
+      yield* mergeZone(world.views.view(table, row, isElevated), out)
+      yield
+    }
+    out.add(']}')
   }
 }
 
@@ -71,19 +76,21 @@ function zoneMerge(
       name,
       schema.isSecretName(name) ? null : isElevated ? value : seenValue(schema, value),
     ])
-  return function* (view) {
+  return function* (view, out) {
     const facts = seen(live.zone(view.row.id)).flatMap(([name, value]) =>
       isTaken(name) ? [] : [memberOf(name, value)],
     )
-    if (attributes && !projection.names.has('attributes')) {
-      const rows: string[] = []
-      for (const row of attributesOf(view.row.id)) {
-        rows.push(jsonOf(views.view(attributes, row, isElevated), attributes))
-        if (rows.length % ATTRIBUTES_A_STEP === 0) yield
-      }
-      facts.push(`"attributes":[${rows.join(',')}]`)
+    const json = withMembers(projection.json(view), facts)
+    if (!attributes || projection.names.has('attributes')) {
+      out.add(json)
+      return
     }
-    return withMembers(projection.json(view), facts)
+    out.add(openedFor(json, 'attributes'))
+    for (const [at, row] of attributesOf(view.row.id).entries()) {
+      out.add(`${at > 0 ? ',' : ''}${jsonOf(views.view(attributes, row, isElevated), attributes)}`)
+      if ((at + 1) % ATTRIBUTES_A_STEP === 0) yield
+    }
+    out.add(']}')
   }
 }
 
@@ -92,6 +99,11 @@ function withMembers(json: string, members: readonly string[]): string {
   if (members.length === 0) return json
   const own = json.slice(1, -1)
   return `{${own === '' ? '' : `${own},`}${members.join(',')}}`
+}
+
+/** The object without its end, and with a list begun in it. */
+function openedFor(json: string, name: string): string {
+  return `${json.slice(0, -1)}${json === '{}' ? '' : ','}"${name}":[`
 }
 
 const zonesByDevice = createIndex((row) => row.device_id)

@@ -148,7 +148,7 @@ export function worldOf(content: Tables, options: HouseOptions = {}): DataWorld 
         breaths.count++
         setImmediate(run)
       },
-      limits: { turnMs: options.turnSteps ?? Number.POSITIVE_INFINITY, queries: 4 },
+      limits: { turnMs: options.turnSteps ?? Number.POSITIVE_INFINITY, queries: 4, sideBySide: 4 },
     }),
     breaths,
   }

@@ -2,10 +2,10 @@ import t from 'tap'
 import { createDataTurns, type Steps } from '../../../core/data/data-turns.ts'
 
 /** A clock that each step moves on by 1 ms, and a loop that goes around when it is told. */
-function stage({ turnMs = 10, queries = 100 } = {}) {
+function stage({ turnMs = 10, queries = 100, sideBySide = 100 } = {}) {
   let nowMs = 0
   const arounds: (() => void)[] = []
-  const limits = { turnMs, queries }
+  const limits = { turnMs, queries, sideBySide }
   const turns = createDataTurns({ nowMs: () => nowMs, onceAround: (run) => void arounds.push(run), limits })
   /** The longest that was worked without a look around. */
   const longest = { ms: 0 }
@@ -99,3 +99,24 @@ t.test('one that throws is rejected, and leaves its place', async (t) => {
 function* throwing(): Steps<string> {
   throw new Error('at once')
 }
+
+t.test('of one account so many take turns; the others wait for one to end, and hold nothing until then', async (t) => {
+  const { turns, work, untilIdle } = stage({ sideBySide: 2 })
+  const begun = new Set<string>()
+  let most = 0
+  const ended: string[] = []
+  function* watched(name: string, steps: number): Steps<void> {
+    begun.add(name)
+    most = Math.max(most, begun.size)
+    yield* work(steps)
+    begun.delete(name)
+    ended.push(name)
+  }
+  const first = turns.run(1, work(95))
+  const asked = ['a', 'b', 'c', 'd', 'e'].map((name, at) => turns.run(1, watched(name, at === 0 ? 200 : 30)))
+  await untilIdle()
+  await Promise.all([first, ...asked])
+  t.equal(most, 2)
+  t.same(ended.toSorted(), ['a', 'b', 'c', 'd', 'e'])
+  t.not(ended[0], 'a', 'short ones pass the long one')
+})

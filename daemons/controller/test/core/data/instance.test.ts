@@ -117,3 +117,17 @@ t.test('1 Modifiers _instance gives no name twice', async (t) => {
     { state: 'Spare', ip_address: '10.0.0.2' },
   ])
 })
+
+t.test('a device with many zones is written in pieces that no one copies as a whole', async (t) => {
+  const zone = Array.from({ length: 3000 }, (_, at) => ({ name: `Zone ${at} über`, device_id: 1 }))
+  const outcome = answerData(worldOf({ ...content, zone }, options), plainCaller, 'device', '_instance=true')
+  if (outcome instanceof Promise || !('pieces' in outcome.body)) throw new Error('not in pieces')
+  t.ok(outcome.body.pieces.length > 5)
+  t.ok(outcome.body.pieces.every(({ length }) => length < 140_000))
+  const [device] = JSON.parse(textOf(outcome.body))
+  t.same(
+    device.zones.map(({ name }: { name: string }) => name),
+    zone.map(({ name }) => name),
+  )
+  t.match(device, { state: 'online', name: 'Amp' })
+})

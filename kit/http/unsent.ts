@@ -1,0 +1,195 @@
+/** Answers that nobody reads: what waits to be sent is counted for each address and in all, and who takes nothing is ended. */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import type { Clock } from '#kit/clock.ts'
+import type { HttpConfig } from '#kit/config/common.ts'
+import { Fault } from '#kit/fault.ts'
+import type { Log } from '#kit/log.ts'
+import { createLogGate } from '#kit/log-gate.ts'
+import type { ShareOf } from '../net/address.ts'
+import type { Metrics } from './metrics.ts'
+
+export interface UnsentNeeds {
+  config: Pick<HttpConfig, 'unsent_bytes' | 'unsent_bytes_per_address' | 'stalled_ms'>
+  shareOf: ShareOf
+  clock: Clock
+  log: Log
+  metrics: Metrics
+}
+
+/** What waits in the connections of a daemon. */
+export interface Unsent {
+  /** Before the server listens. */
+  guard(server: Server): void
+  /**
+   * Before anything of an answer is made.
+   * @throws Fault `too_much_unsent` where more waits for the address than may
+   */
+  check(request: IncomingMessage): void
+  /** Whether a long answer may be added: one always may, and further ones while they fit. */
+  takes(request: IncomingMessage, sizeBytes: number): boolean
+  close(): void
+}
+
+/** An answer up to here is sent whatever waits: that is what the answer to `check` is, too. */
+export const SHORT_BYTES = 65_536
+
+/** Stands for all addresses that have no share: only the bound in all is theirs. */
+const TRUSTED = ''
+
+/** Looks in the time after which a connection is stalled. */
+const LOOKS = 4
+
+/** One log line for connections that were ended is written at most this often. */
+const LINE_MS = 60_000
+
+export function createUnsent({ config, shareOf, clock, log, metrics }: UnsentNeeds): Unsent {
+  const { unsent_bytes: most, unsent_bytes_per_address: mostPerAddress, stalled_ms: stalledMs } = config
+  const held = createHoldings(shareOf)
+  const ended = { stalled: 0, greedy: 0 }
+  const gate = createLogGate(clock, LINE_MS, (times, facts) => log.warning('unread_answers_ended', { times, ...facts }))
+
+  function end(one: Waiting, why: 'stalled' | 'greedy'): void {
+    ended[why]++
+    gate.note({ why, for: one.socket.remoteAddress, bytes: one.bytes() })
+    one.socket.destroy()
+    held.leave(one)
+  }
+
+  function makeRoom(): void {
+    for (let over = sumOf(held.all()) - most; over > 0; ) {
+      const worst = held.worst()
+      if (!worst) return
+      over -= worst.bytes()
+      end(worst, 'greedy')
+    }
+  }
+
+  const look = clock.every(Math.ceil(stalledMs / LOOKS), () => {
+    const nowMs = clock.monotonicMs()
+    for (const one of [...held.all()]) if (one.stalledForMs(nowMs) >= stalledMs) end(one, 'stalled')
+    makeRoom()
+  })
+  metrics.gauge({ name: 'http_unsent_bytes', help: 'Bytes of answers that wait to be sent' }, () => [
+    { labels: {}, value: sumOf(held.all()) },
+  ])
+  metrics.counts(
+    {
+      name: 'http_unread_answers_ended_total',
+      help: 'Connections ended since nobody read what they hold',
+      labels: ['why'],
+    },
+    () => Object.entries(ended).map(([why, value]) => ({ labels: { why }, value })),
+  )
+  return {
+    guard: (server) => held.watch(server),
+    check({ socket }) {
+      const waiting = held.forShareOf(socket)
+      if (waiting <= mostPerAddress) return
+      throw new Fault(
+        'too_much_unsent',
+        `${waiting} bytes of answers wait to be read at your address; read or close them, then ask again`,
+      )
+    },
+    takes({ socket }, sizeBytes) {
+      if (sizeBytes <= SHORT_BYTES) return true
+      const waiting = held.forShareOf(socket)
+      if (waiting > 0 && waiting + sizeBytes > mostPerAddress) return false
+      makeRoom()
+      return !socket.destroyed
+    },
+    close() {
+      look.cancel()
+      gate.close()
+    },
+  }
+}
+
+const sumOf = (all: Iterable<Waiting>) => Iterator.from(all).reduce((bytes, one) => bytes + one.bytes(), 0)
+
+/** The open connections, by the address that they are counted for. */
+function createHoldings(shareOf: ShareOf) {
+  const connections = new Map<Socket, Waiting>()
+  const byShare = new Map<string, Set<Waiting>>()
+
+  function leave(one: Waiting): void {
+    connections.delete(one.socket)
+    const ofShare = byShare.get(one.share)
+    ofShare?.delete(one)
+    if (ofShare?.size === 0) byShare.delete(one.share)
+  }
+
+  return {
+    leave,
+    all: () => connections.values(),
+    watch(server: Server): void {
+      server.on('connection', (socket) => {
+        const one = new Waiting(socket, shareOf(socket.remoteAddress ?? '') ?? TRUSTED)
+        connections.set(socket, one)
+        byShare.set(one.share, (byShare.get(one.share) ?? new Set()).add(one))
+        socket.once('close', () => leave(one))
+      })
+      server.prependListener('request', (request, response) => connections.get(request.socket)?.add(response))
+    },
+    forShareOf(socket: Socket): number {
+      const share = connections.get(socket)?.share ?? TRUSTED
+      return share === TRUSTED ? 0 : sumOf(byShare.get(share) ?? [])
+    },
+    /** Of the address for which most waits the connection in which most does. */
+    worst(): Waiting | undefined {
+      const [greediest] = [...byShare.values()].map((all) => ({ all, bytes: sumOf(all) })).toSorted(byBytes)
+      const [worst] = [...(greediest?.all ?? [])].map((one) => ({ one, bytes: one.bytes() })).toSorted(byBytes)
+      return worst?.one
+    },
+  }
+}
+
+const byBytes = (one: { bytes: number }, other: { bytes: number }) => other.bytes - one.bytes
+
+/** What routes answer at length is held to `takes`. */
+export function holdLongAnswers(app: FastifyInstance, unsent: Pick<Unsent, 'takes'>): void {
+  app.addHook('onSend', (request, _reply, payload, done) => {
+    const isLong = typeof payload === 'string' || payload instanceof Uint8Array
+    if (isLong && !unsent.takes(request.raw, payload.length))
+      done(new Fault('too_much_unsent', 'the answer does not fit beside those that wait to be read at your address'))
+    else done()
+  })
+}
+
+/** One connection, with the answers that wait behind the one that is sent. */
+class Waiting {
+  readonly socket: Socket
+  readonly share: string
+  readonly #answers = new Set<ServerResponse>()
+  #queued = ''
+  #sinceMs: number | undefined
+
+  constructor(socket: Socket, share: string) {
+    this.socket = socket
+    this.share = share
+  }
+
+  add(response: ServerResponse): void {
+    this.#answers.add(response)
+    response.once('close', () => this.#answers.delete(response))
+  }
+
+  /** What the kernel has not taken, and what waits for its turn on the connection. */
+  bytes(): number {
+    let bytes = this.socket.writableLength
+    for (const answer of this.#answers) if (answer.socket === null) bytes += answer.writableLength
+    return bytes
+  }
+
+  /** How long nothing was taken of what waits. */
+  stalledForMs(nowMs: number): number {
+    const { socket } = this
+    // What libuv has left of the write that is under way: of 20 MB in one write Node tells nothing before the end.
+    const handle = (socket as Socket & { _handle?: { writeQueueSize?: number } | null })._handle
+    const queued = `${socket.writableLength} ${socket.bytesWritten} ${handle?.writeQueueSize ?? 0}`
+    if (socket.writableLength === 0 || queued !== this.#queued || this.#sinceMs === undefined) this.#sinceMs = nowMs
+    this.#queued = queued
+    return nowMs - this.#sinceMs
+  }
+}
