@@ -28,7 +28,7 @@ t.test('finds a default, a range and a meaning for every common key', async (t) 
     .trim()
     .split('\n')
     .slice(2)) {
-    t.match(row, /^\| `(http|mdns|log)\.[a-z_]+` \| [^|]+ \| `[^`|]+` \| [a-zA-Z][^|]+ \|$/)
+    t.match(row, /^\| `(http|mdns|log|connections)\.[a-z_]+` \| [^|]+ \| `[^`|]+` \| [a-zA-Z][^|]+ \|$/)
     t.notMatch(row, /a value|undefined/)
   }
 })
