@@ -12,16 +12,17 @@ export interface PlaceLimits {
 
 /**
  * How much would be lost if a connection ended now, least first: it has yet to say what it wants (`opening`), it wants
- * nothing at the moment (`idle`), it waits for something (`busy`), it lasts until somebody ends it (`lasting`).
+ * nothing at the moment and comes back at no cost (`idle`), it wants nothing at the moment and misses its place (`kept`), it
+ * waits for something (`busy`), it lasts until somebody ends it (`lasting`).
  */
-export type Use = 'opening' | 'idle' | 'busy' | 'lasting'
+export type Use = 'opening' | 'idle' | 'kept' | 'busy' | 'lasting'
 
 /** Who has a place. */
 export interface Holder {
   /** Of the same use, whoever is so for longest goes first. */
   use(): { use: Use; sinceMs: number }
-  /** Others need the place, which is free already. */
-  end(): void
+  /** Others need the place, which is free already: it ends now. */
+  giveWay(): void
 }
 
 export interface Places {
@@ -41,7 +42,7 @@ export interface Places {
   counts(): { refused: number; evicted: number }
 }
 
-const ORDER: Record<Use, number> = { opening: 0, idle: 1, busy: 2, lasting: 3 }
+const ORDER: Record<Use, number> = { opening: 0, idle: 1, kept: 2, busy: 3, lasting: 4 }
 const TRUSTED = Symbol('trusted')
 
 type Share = string | typeof TRUSTED
@@ -96,7 +97,7 @@ export function createPlaces({ most, mostPerAddress, shareOf }: PlaceLimits): Pl
       if (victim) {
         evicted++
         leave(victim)
-        victim.end()
+        victim.giveWay()
       }
       const held = shares.get(share) ?? new Set()
       shares.set(share, held.add(holder))

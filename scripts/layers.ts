@@ -64,6 +64,7 @@ export const RULES: Record<Part, Rule> = {
       'kit/turn.ts',
       'kit/line/line-settings.ts',
       'kit/line/line-allow.ts',
+      'kit/line/queue-keys.ts',
       'kit/line/counted-line.ts',
       'kit/line/tcp-listening.ts',
       'kit/net/proxy-signs.ts',

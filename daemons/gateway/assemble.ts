@@ -8,6 +8,7 @@ import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
 import { createTickets } from '#kit/http/tickets.ts'
 import { createLineRule, openerOfAllowed } from '#kit/line/line-allow.ts'
 import { createLineFinder } from '#kit/line/line-finder.ts'
+import { queueLimits } from '#kit/line/queue-keys.ts'
 import { createSerialOpener } from '#kit/line/serial-line.ts'
 import { createShareOf } from '#kit/net/address.ts'
 import { createPresence } from '#kit/net/mdns/presence.ts'
@@ -142,11 +143,24 @@ function registryOf(
   { hub, checkPath, delivery, captures }: Pick<House, 'hub' | 'checkPath' | 'delivery' | 'captures'>,
 ): PortRegistry {
   const { clock, config, log, version } = context
-  const opener = openerOfAllowed(checkPath, createSerialOpener({ log }))
+  const queue = queueLimits(config.raw_tcp)
+  const opener = openerOfAllowed(checkPath, createSerialOpener({ log, clock, queue }))
   const retry = { firstMs: config.ports.retry_first_ms, maxMs: config.ports.retry_max_ms }
   const { host, backlog_bytes: backlogBytes, slow_client_ms: slowClientMs, tell_ms: tellMs } = config.raw_tcp
-  const rawTcp = { host, backlogBytes, slowClientMs, tellMs }
-  const world = createProtocolWorld({ clock, log, rawTcp, modbusTcp: config.modbus_tcp, retry, version })
+  const { clients_per_address: clientsPerAddress } = config.raw_tcp
+  const { leftBytes, queueBytes } = queue
+  const rawTcp = { host, backlogBytes, leftBytes, clientsPerAddress, slowClientMs, tellMs }
+  const shareOf = createShareOf(config.connections.trusted)
+  const world = createProtocolWorld({
+    clock,
+    log,
+    rawTcp,
+    queueBytes,
+    modbusTcp: config.modbus_tcp,
+    shareOf,
+    retry,
+    version,
+  })
 
   function makePort(record: PortRecord) {
     const { path, line } = record

@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox'
 import { commonTables } from '#kit/config/common.ts'
 import { journalTable } from '#kit/config/journal.ts'
 import { serialLineGlobs } from '#kit/line/line-allow.ts'
+import { queueKeys } from '#kit/line/queue-keys.ts'
 import { captureKeys } from './core/capture-keys.ts'
 import { modbusTcpKeys } from './core/modbus-tcp-keys.ts'
 import { MOST_POINTS } from './core/point-record.ts'
@@ -58,7 +59,15 @@ const rawTcp = Type.Object(
       minimum: 4096,
       maximum: 16_777_216,
       unit: 'bytes',
-      description: 'bytes held for one client before its line is read no further, and from it before it is',
+      description: 'bytes held for one client before its line is read no further',
+    }),
+    ...queueKeys(),
+    clients_per_address: Type.Integer({
+      default: 64,
+      minimum: 1,
+      maximum: 64,
+      description:
+        'clients of one address (IPv6: one /64) on one line; where all of tcp_clients are there, the address with most loses one to the next',
     }),
     slow_client_ms: Type.Integer({
       default: 2000,

@@ -134,7 +134,7 @@ class Connection implements Holder {
     return { use: this.#use, sinceMs: this.#sinceMs }
   }
 
-  end(): void {
+  giveWay(): void {
     this.#socket.destroy()
   }
 

@@ -141,7 +141,7 @@ function addRoute(scope: FastifyInstance, { route, open, places, needs, onDroppe
       const sinceMs = needs.clock.monotonicMs()
       const holder: Holder = {
         use: () => ({ use: 'lasting', sinceMs }),
-        end: () => socket.close(TRY_AGAIN_LATER, 'another address needs the place'),
+        giveWay: () => socket.close(TRY_AGAIN_LATER, 'another address needs the place'),
       }
       // Upgrades that were let in side by side may be one too many together.
       if (!places.take(request.ip, holder)) return socket.close(TRY_AGAIN_LATER, 'too many sockets')

@@ -9,6 +9,20 @@ export function countedLine(line: Line, counts: { rxBytes: number; txBytes: numb
       line.write(bytes).then(() => {
         counts.txBytes += bytes.length
       }),
+    sender(address, handlers) {
+      const sender = line.sender(address, handlers)
+      return {
+        get heldBytes() {
+          return sender.heldBytes
+        },
+        async write(bytes) {
+          const taken = await sender.write(bytes)
+          counts.txBytes += taken
+          return taken
+        },
+        leave: (keeps) => sender.leave(keeps),
+      }
+    },
     drain: () => line.drain(),
     flush: () => line.flush(),
     onBytes(handler) {

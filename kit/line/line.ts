@@ -1,5 +1,6 @@
 /** What a serial line is to the rules of a daemon; `kit/line/serial-line.ts` opens real ones. */
 import type { Fault } from '#kit/fault.ts'
+import type { LineSender, SenderHandlers } from './line-queue.ts'
 
 /** Settings of one serial line, as the API and the state file keep them (docs/ARCHITECTURE.md, gateway). */
 export interface LineSettings {
@@ -42,6 +43,11 @@ export interface Line {
    * @throws Fault `line_write_failed`, `line_closed`
    */
   write(bytes: Uint8Array): Promise<void>
+  /**
+   * Somebody whose bytes wait in turn with all others', and are bounded; `leave` it in the end.
+   * @param address what shares a turn and a part of the bound
+   */
+  sender(address: string, handlers: SenderHandlers): LineSender
   /** Resolves when the transmitter has sent everything (TCSBRK); at once on a pty. */
   drain(): Promise<void>
   /** Throws away what was received and not yet read, and what waits to be sent: those writes fail with `line_write_failed`. */
@@ -82,9 +88,11 @@ export interface PassedSocketHandlers {
 /** A socket that a line passes bytes to and from. After it left or ended calls are of no effect. */
 export interface PassedSocket {
   goDirect(): void
-  /** Stops and resumes reading from the socket. */
-  pause(): void
-  resume(): void
+  /**
+   * `reading`: its bytes are read. `resting`: they are not, but its end is seen, and told while bytes of it lie unread:
+   * they are for whoever reads the socket next. `stopped`: nothing of it is seen.
+   */
+  flow(how: 'reading' | 'resting' | 'stopped'): void
   leave(): void
 }
 

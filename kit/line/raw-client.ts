@@ -1,45 +1,79 @@
 /** One TCP client of a raw line: what the line does not pass by itself, in order, and within the backlog. */
 import type { Socket } from 'node:net'
+import type { Clock } from '#kit/clock.ts'
+import { networkOf, plainAddress } from '../net/address.ts'
 import type { PassedSocket } from './line.ts'
+import type { LineSender } from './line-queue.ts'
 import type { RawSocketLine } from './raw-line.ts'
 
 /** What a client is made of. */
 export interface RawClientParts {
   socket: Socket
   line: RawSocketLine
-  /** Bytes held for it before it is told to be behind, and of it before it is read no further. */
+  clock: Clock
+  /** Bytes held for it before it is told to be behind. */
   backlogBytes: number
+  /** Most bytes kept of what it sent before it left. */
+  leftBytes: number
   /** How long the line may wait before it tells what has passed. */
   tellMs: number
   /** More than the backlog waits for it. */
   onBehind(client: RawClient): void
   /** It has everything. */
   onCaughtUp(client: RawClient): void
+  /** It has said all it will say; what waits for it is still sent. */
+  onEnding(client: RawClient): void
+  /** Bytes it sent were thrown away, as it has left. */
+  onDropped(count: number): void
 }
+
+/** What is written at once of one that has left, so that others have their turn between. */
+const PIECE_BYTES = 4096
 
 /**
  * Owns the socket. While all is well the line passes its bytes to the client and the client's to the line, and this only
  * hears of them; Node's socket neither reads nor writes. When the client takes less than it is sent, Node's socket sends
- * the rest and all that follows, until it has caught up. When the line takes less than it is sent, the rest is written
- * from here, and the client is read no further once its backlog is full.
+ * the rest and all that follows, until it has caught up. When the line takes less than it is sent, the rest waits its turn
+ * with the line, and the client is at rest while its address has enough waiting. What is unread when it ends Node reads.
  */
 export class RawClient {
   readonly socket: Socket
   readonly #parts: RawClientParts
+  readonly #sender: LineSender
   #passed: PassedSocket | undefined
   /** The line sends to it by itself. */
   #isDirect = true
-  #heldBytes = 0
+  /** It ended as one does who is done. */
+  #hasEnded = false
+  #activeMs: number
+  #isResting = false
 
   /** @throws Fault `line_closed` */
   constructor(parts: RawClientParts, socketFd: number) {
     this.#parts = parts
     this.socket = parts.socket
+    this.#activeMs = parts.clock.monotonicMs()
     this.#passed = parts.line.pass(socketFd, parts.tellMs, {
       onBytes: (bytes, taken, atUs) => this.#fromClient(bytes, taken, atUs),
       onBehind: (rest) => this.#fallBehind(rest),
       onEnded: (errno) => this.#ended(errno),
     })
+    this.#sender = parts.line.sender(networkOf(plainAddress(parts.socket.remoteAddress)), {
+      onRest: (isResting) => {
+        this.#isResting = isResting
+        this.#passed?.flow(isResting ? 'resting' : 'reading')
+      },
+    })
+  }
+
+  /** Its bytes are not read, as enough of its address waits for the line. */
+  get isResting(): boolean {
+    return this.#isResting
+  }
+
+  /** When something of it was read last. */
+  get activeMs(): number {
+    return this.#activeMs
   }
 
   /** Sends what the line does not. */
@@ -53,6 +87,7 @@ export class RawClient {
   destroy(): void {
     this.#passed?.leave()
     this.#passed = undefined
+    this.#sender.leave(this.#hasEnded)
     this.socket.destroy()
   }
 
@@ -71,32 +106,43 @@ export class RawClient {
     this.#passed.goDirect()
   }
 
-  /** Node finds the same end, tells the client so and closes. */
+  /** Node reads what is left, finds the same end, tells the client so and closes. */
   #ended(errno: number): void {
     this.#passed = undefined
     this.#isDirect = false
-    if (errno !== 0) this.destroy()
-    else this.socket.resume()
+    if (errno !== 0) {
+      this.destroy()
+      return
+    }
+    this.#hasEnded = true
+    this.socket.on('data', (bytes) => this.#leftUnread(bytes))
+    this.socket.resume()
+    this.#parts.onEnding(this)
+  }
+
+  #leftUnread(bytes: Uint8Array): void {
+    for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+      if (this.#sender.heldBytes >= this.#parts.leftBytes) {
+        this.#parts.onDropped(bytes.length - at)
+        return
+      }
+      this.#write(bytes.subarray(at, at + PIECE_BYTES), 0)
+    }
   }
 
   #fromClient(bytes: Uint8Array, taken: number, atUs: number): void {
-    const { line } = this.#parts
-    if (taken === bytes.length) line.onPassed(bytes, atUs)
+    this.#activeMs = this.#parts.clock.monotonicMs()
+    if (taken === bytes.length) this.#parts.line.onPassed(bytes, atUs)
     else this.#write(bytes, taken)
   }
 
-  /** The client is read no further while the line has more than the backlog of its bytes still to take. */
   #write(bytes: Uint8Array, taken: number): void {
-    const { backlogBytes, line } = this.#parts
-    const heldBytes = bytes.length - taken
-    this.#heldBytes += heldBytes
-    if (this.#heldBytes > backlogBytes) this.#passed?.pause()
-    const isTaken = () => {
-      this.#heldBytes -= heldBytes
-      if (this.#heldBytes <= backlogBytes) this.#passed?.resume()
-    }
+    const { line, onDropped } = this.#parts
     try {
-      line.onBytes(bytes, taken).then(isTaken, () => this.destroy())
+      line.onBytes(bytes, taken, this.#sender).then(
+        (written) => onDropped(bytes.length - taken - written),
+        () => this.destroy(),
+      )
     } catch {
       this.destroy() // the line closed this very moment; its clients are let go with it
     }

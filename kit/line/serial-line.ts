@@ -1,5 +1,6 @@
 /** Serial lines of the machine as core/ports.ts wants them: SerialPortStream over the binding of native/serial. */
 import { SerialPortStream } from '@serialport/stream'
+import { type Clock, systemClock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
 import { type CallError, type IcounterCounts, PlantroomBinding, type PlantroomPort } from '#native/serial/index.ts'
@@ -15,6 +16,7 @@ import type {
 import type { DriverCounts, Line, LineSettings } from './line.ts'
 import { LineControl } from './line-control.ts'
 import { lineFaultOf } from './line-faults.ts'
+import { DEFAULT_QUEUE, LineQueue, type LineQueueLimits, type LineSender, type SenderHandlers } from './line-queue.ts'
 import { optionsOf } from './serial-options.ts'
 import { requireTerminal } from './terminal-class.ts'
 
@@ -29,15 +31,26 @@ export interface SerialOpener {
   ): Promise<Line & ControlledLine>
 }
 
+export interface SerialOpenerParts {
+  log: Log
+  clock?: Clock
+  /** Bounds of what waits to be written to each line. */
+  queue?: LineQueueLimits
+}
+
 /** @returns what opens lines by device path; symbolic links such as those below /dev/serial/by-id are followed */
-export function createSerialOpener({ log }: { log: Log }): SerialOpener {
+export function createSerialOpener({
+  log,
+  clock = systemClock,
+  queue = DEFAULT_QUEUE,
+}: SerialOpenerParts): SerialOpener {
   return {
     async open(path, settings) {
       const { isPty } = await requireTerminal(path)
       const stream = new SerialPortStream({ binding: PlantroomBinding, autoOpen: false, ...optionsOf(path, settings) })
       const port = await opened(stream)
       log.info('line opened', { path, baud: settings.baud, unsupported: port.unsupported.join(',') })
-      return new SerialLine(stream, port, { path, isPty })
+      return new SerialLine(stream, port, { path, isPty, settings, clock, queue })
     },
   }
 }
@@ -49,6 +62,19 @@ function opened(stream: SerialStream): Promise<PlantroomPort> {
       else if (stream.port) resolve(stream.port)
     })
   })
+}
+
+interface SerialLineFacts {
+  path: string
+  isPty: boolean
+  settings: LineSettings
+  clock: Clock
+  queue: LineQueueLimits
+}
+
+/** What the line sends at most; a byte has a start bit and its parity beside data and stop bits. */
+function bytesPerSecond({ baud, data_bits, parity, stop_bits }: LineSettings): number {
+  return baud / (1 + data_bits + (parity === 'none' ? 0 : 1) + stop_bits)
 }
 
 /**
@@ -71,10 +97,9 @@ class SerialLine implements Line, ControlledLine {
   #isClosed = false
   /** A write from before a flush was thrown away by it. */
   #flushes = 0
-  /** Its writer is told when it fails; here it only marks the end of what was written. */
-  #lastWrite = Promise.resolve()
+  readonly #queue: LineQueue
 
-  constructor(stream: SerialStream, port: PlantroomPort, at: { path: string; isPty: boolean }) {
+  constructor(stream: SerialStream, port: PlantroomPort, at: SerialLineFacts) {
     this.unsupported = port.unsupported
     this.#stream = stream
     this.#port = port
@@ -82,6 +107,19 @@ class SerialLine implements Line, ControlledLine {
     this.#isPty = at.isPty
     this.#control = new LineControl({ port, ...at })
     this.#atOpen = countsOf(port)
+    const { passing } = port.channel
+    this.#queue = new LineQueue({
+      clock: at.clock,
+      limits: at.queue,
+      write: (bytes) => this.#writeNow(bytes),
+      onBusy(isBusy) {
+        if (!isBusy) return passing.release()
+        passing.tell()
+        passing.hold()
+      },
+      onMostRead: (most) => passing.limitReads(most),
+    })
+    this.#queue.setSpeed(bytesPerSecond(at.settings))
     // A failed write also comes as an `error` event of the stream; its writer is told by the write itself.
     stream.on('error', () => undefined)
     port.channel.onLost((error) => this.#lose(error))
@@ -89,25 +127,16 @@ class SerialLine implements Line, ControlledLine {
 
   write(bytes: Uint8Array): Promise<void> {
     if (!this.#port.isOpen) return Promise.reject(this.#closed())
-    const flushes = this.#flushes
-    const { passing } = this.#port.channel
-    passing.tell()
-    passing.hold()
-    this.#lastWrite = new Promise((resolve, reject) => {
-      this.#stream.write(bytes, undefined, (error) => {
-        passing.release()
-        if (error) reject(this.#refused(error as CallError))
-        // The stream would take no write after one that failed, so the binding ends what it threw away as if written.
-        else if (flushes !== this.#flushes) reject(this.#thrownAway())
-        else resolve()
-      })
-    })
-    return this.#lastWrite
+    return this.#queue.write(bytes)
+  }
+
+  sender(address: string, handlers: SenderHandlers): LineSender {
+    return this.#queue.join(address, handlers)
   }
 
   async drain(): Promise<void> {
     this.#requireOpen()
-    await this.#lastWrite.catch(() => undefined)
+    await this.#queue.settled()
     // Nothing is on its way in a pty; asking costs a thread of the pool (docs/decisions/089-modbus-speed.md).
     if (!this.#isPty) await told(this.#port.drain(), this.#path)
   }
@@ -117,7 +146,10 @@ class SerialLine implements Line, ControlledLine {
     const { channel } = this.#port
     channel.passing.tell()
     channel.passing.hold()
-    if (what !== 'received') this.#flushes++
+    if (what !== 'received') {
+      this.#flushes++
+      this.#queue.drop(() => this.#thrownAway())
+    }
     try {
       await channel.rest(() => told(this.#port.flush(what), this.#path))
     } finally {
@@ -159,7 +191,8 @@ class SerialLine implements Line, ControlledLine {
 
   async update(settings: ControlledSettings, drainMs: number): Promise<void> {
     this.#requireOpen()
-    await this.#control.update(settings, drainMs, this.#lastWrite)
+    await this.#control.update(settings, drainMs, this.#queue.settled())
+    this.#queue.setSpeed(bytesPerSecond(settings))
   }
 
   async modemLines(): Promise<ModemLines | null> {
@@ -189,6 +222,19 @@ class SerialLine implements Line, ControlledLine {
   close(): Promise<void> {
     this.#isClosed = true
     return this.#port.close()
+  }
+
+  #writeNow(bytes: Uint8Array): Promise<void> {
+    if (!this.#port.isOpen) return Promise.reject(this.#closed())
+    const flushes = this.#flushes
+    return new Promise((resolve, reject) => {
+      this.#stream.write(bytes, undefined, (error) => {
+        if (error) reject(this.#refused(error as CallError))
+        // The stream would take no write after one that failed, so the binding ends what it threw away as if written.
+        else if (flushes !== this.#flushes) reject(this.#thrownAway())
+        else resolve()
+      })
+    })
   }
 
   #tellGone = (): void => {

@@ -9,7 +9,7 @@ function placesHere(limits: Partial<PlaceLimits> = {}) {
   let nowMs = 0
   function come(name: string, use: Use = 'lasting'): boolean {
     const sinceMs = nowMs++
-    const holder = { use: () => ({ use, sinceMs }), end: () => void ended.push(name) }
+    const holder = { use: () => ({ use, sinceMs }), giveWay: () => void ended.push(name) }
     holders.set(name, holder)
     return places.take(name.slice(0, 1), holder)
   }

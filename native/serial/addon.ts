@@ -13,6 +13,9 @@ export const NOTE = { fromLine: 0, fromSocket: 1, behind: 2, ended: 3, size: 5 }
 /** What of a socket's bytes the addon hands to the line: all, Telnet's data up to the first command, or none. */
 export const READS = { all: 0, untilCommand: 1, none: 2 } as const
 
+/** Whether a socket is read; at rest only its end is seen, which is told before the bytes it has sent are read. */
+export const FLOW = { reading: 0, resting: 1, stopped: 2 } as const
+
 /** Settings in the addon's own flat form. */
 export interface NativeSettings {
   baud: number
@@ -55,7 +58,10 @@ export interface NativePort {
   join(socketFd: number): number
   /** An id that left or ended is of no effect, here and below. */
   leave(id: number): void
-  setReading(id: number, isReading: boolean): void
+  /** @param flow one of FLOW */
+  setFlow(id: number, flow: number): void
+  /** Most bytes of one read of a socket. */
+  limitReads(most: number): void
   /** Whether what the line sends goes to the socket at once. Turned off by itself when the socket is behind. */
   setDirect(id: number, isDirect: boolean): void
   /** @param reads one of READS; @param isTelnet each FF goes to the socket twice */

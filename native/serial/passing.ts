@@ -1,5 +1,5 @@
 /** Bytes that pass between a line and sockets before JavaScript hears of them: who takes part, and what is told. */
-import { type NativePort, NOTE, READS } from './addon.ts'
+import { FLOW, type NativePort, NOTE, READS } from './addon.ts'
 
 /** Notes held before they are told; with two a round trip, and one for each socket that fell behind. */
 const NOTES = 1024
@@ -30,9 +30,11 @@ export interface PassedSocket {
    * All of them, and no Telnet, unless said otherwise.
    */
   steer(reads: keyof typeof READS, isTelnet: boolean): void
-  /** Stops and resumes reading from the socket. */
-  pause(): void
-  resume(): void
+  /**
+   * Whether its bytes are read. At rest its end is seen all the same, and told while bytes of it lie unread with the
+   * kernel: they are for whoever reads the socket next. Stopped, nothing of it is seen.
+   */
+  flow(how: keyof typeof FLOW): void
   leave(): void
 }
 
@@ -64,14 +66,18 @@ export class Passing {
       goDirect: () => this.#native.setDirect(id, true),
       goIndirect: () => this.#native.setDirect(id, false),
       steer: (reads, isTelnet) => this.#native.steer(id, READS[reads], isTelnet),
-      pause: () => this.#native.setReading(id, false),
-      resume: () => this.#native.setReading(id, true),
+      flow: (how) => this.#native.setFlow(id, FLOW[how]),
       leave: () => {
         this.tell()
         this.#sockets.delete(id)
         this.#native.leave(id)
       },
     }
+  }
+
+  /** @param most bytes of one read of a socket, at least 1 */
+  limitReads(most: number): void {
+    this.#native.limitReads(most)
   }
 
   /** What sockets send waits for the writes from here until each `hold` had its `release`. */

@@ -2,6 +2,7 @@
 import { Fault } from '#kit/fault.ts'
 import type { Metrics } from '#kit/http/metrics.ts'
 import { createLineFinder } from '#kit/line/line-finder.ts'
+import { createShareOf } from '#kit/net/address.ts'
 import type { AssembleContext } from '#kit/run/daemon.ts'
 import { measurePtp } from '../api/ptp/ptp-metrics.ts'
 import { measureAnnouncement, measureListening } from '../api/streams/stream-metrics.ts'
@@ -44,7 +45,8 @@ export async function houseOf(world: RoleWorld, { config, helper, httpPort, sett
   if (role === 'serial') {
     const named = devicePathsOf(settings.serial_devices)
     const devices = named.length > 0 ? named : config.serial.devices
-    return await assembleSerial(world, { config: config.serial, devices, httpPort })
+    const shareOf = createShareOf(config.connections.trusted)
+    return await assembleSerial(world, { config: config.serial, devices, httpPort, shareOf })
   }
   try {
     return await soundOf(role, world, { config, settings })

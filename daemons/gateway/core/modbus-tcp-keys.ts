@@ -10,6 +10,13 @@ export const modbusTcpKeys = Type.Object(
       description:
         'address the Modbus TCP ports listen on; Modbus TCP has no login, so name one that only friends reach',
     }),
+    clients_per_address: Type.Integer({
+      default: 64,
+      minimum: 1,
+      maximum: 64,
+      description:
+        'clients of one address (IPv6: one /64) on one line; where all of tcp_clients are there, the address with most loses one to the next',
+    }),
     backlog_bytes: Type.Integer({
       default: 65_536,
       minimum: 16_384,

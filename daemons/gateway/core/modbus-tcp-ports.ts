@@ -1,10 +1,10 @@
 /** What the Modbus TCP server of a line needs of the world, as interfaces that io/ implements. */
 
 /**
- * Why a client is let go: there are as many as may be (`full`), its stream is no Modbus TCP (`malformed`), it does not
+ * Why a client is let go: there are as many as may be (`full`), another address needs its place (`evicted`), its stream is no Modbus TCP (`malformed`), it does not
  * take its replies (`slow`), or it has asked nothing for long (`idle`).
  */
-export type LetGo = 'full' | 'malformed' | 'slow' | 'idle'
+export type LetGo = 'full' | 'evicted' | 'malformed' | 'slow' | 'idle'
 
 /** One client's connection. */
 export interface TcpPeer {

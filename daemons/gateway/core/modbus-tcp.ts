@@ -34,6 +34,7 @@ export function tcpSettingsFaults({
 
 const countOfLetGo = {
   full: 'tcpRefused',
+  evicted: 'tcpEvicted',
   malformed: 'tcpMalformed',
   slow: 'tcpCutOff',
   idle: 'tcpIdle',
@@ -43,7 +44,7 @@ const countOfLetGo = {
 export function withModbusTcp(master: ModbusMaster, parts: ModbusTcpParts): Adapter {
   const { clock, publish, retry, settings } = parts
   if (settings.tcp_port === 0) return master
-  const counts = { tcpRefused: 0, tcpMalformed: 0, tcpCutOff: 0, tcpIdle: 0, ...modbusTcpCounts() }
+  const counts = { tcpRefused: 0, tcpEvicted: 0, tcpMalformed: 0, tcpCutOff: 0, tcpIdle: 0, ...modbusTcpCounts() }
   const listening = createListening({
     clock,
     retry,

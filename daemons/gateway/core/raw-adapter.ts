@@ -19,6 +19,8 @@ import { sendWithin } from './send-within.ts'
 export interface RawWorld {
   silenceFramer: SilenceFramerMaker
   openSockets: RawSocketOpener
+  /** Bytes of all sends of `rest/tx` that wait for one line; key `raw_tcp.queue_bytes`. */
+  queueBytes: number
   /** Waits between tries to open a TCP port that is taken. */
   retry: BackoffLimits
 }
@@ -34,9 +36,12 @@ export class RawAdapter implements Adapter {
   #sockets: RawSocketServer | undefined
   /** The TCP port; undefined where there is none. */
   readonly #listening: Listening | undefined
-  /** Sends of `rest/tx` that the driver has not taken, and the bytes of all that it has not. */
+  /** Sends of `rest/tx` that the driver has not taken, their bytes, and the bytes of all that it has not. */
   #waiting = 0
+  #waitingBytes = 0
   #heldBytes = 0
+  /** When the line has sent what the driver took, at its speed: no driver tells of all that it holds. */
+  #sentByMs = 0
 
   constructor(context: AdapterContext, settings: RawSettings, world: RawWorld) {
     this.#context = context
@@ -96,54 +101,72 @@ export class RawAdapter implements Adapter {
     const { max_frame_bytes: maxBytes, queue } = this.#settings
     const bytes = bytesOfTransmit(body, maxBytes)
     const line = this.#openLine()
-    if (this.#waiting >= queue) {
-      this.#counts.refusedSends++
-      const sentence = `${this.#waiting} sends wait for ${this.#context.port}; settings.queue allows ${queue}.`
-      throw new Fault('queue_full', sentence, { details: { retryAfterMs: 1000 } })
-    }
+    const { port } = this.#context
+    const { queueBytes } = this.#world
+    if (this.#waiting >= queue)
+      throw this.#refused(`${this.#waiting} sends wait for ${port}; settings.queue allows ${queue}.`)
+    if (this.#waiting > 0 && this.#waitingBytes + bytes.length > queueBytes)
+      throw this.#refused(
+        `${this.#waitingBytes} bytes wait for ${port}; with these it would be more than raw_tcp.queue_bytes, ${queueBytes}.`,
+      )
     this.#waiting++
+    this.#waitingBytes += bytes.length
     try {
       await this.#sendInTime(line, bytes)
     } finally {
       this.#waiting--
+      this.#waitingBytes -= bytes.length
     }
     return { sent: bytes.length }
   }
 
+  #refused(sentence: string): Fault {
+    this.#counts.refusedSends++
+    return new Fault('queue_full', sentence, { details: { retryAfterMs: 1000 } })
+  }
+
   /**
-   * A line that takes nothing (flow control, a far end that hangs) must not send it later, when nobody expects it: what
+   * Waits for what is before it, in the driver too, and no longer. A line that takes nothing (flow control, a far end that hangs) must not send it later, when nobody expects it: what
    * waits is thrown away, and everyone who waits is told.
    */
   #sendInTime(line: Line, bytes: Uint8Array): Promise<void> {
     const { clock, lineSettings, port } = this.#context
     const wireMs = wireUs(lineSettings, this.#heldBytes + bytes.length) / 1000
-    const limitMs = Math.round(2 * wireMs + this.#settings.send_limit_ms)
-    const late = () => {
+    const inDriverMs = Math.max(0, this.#sentByMs - clock.monotonicMs())
+    const limitMs = Math.round(2 * wireMs + inDriverMs + this.#settings.send_limit_ms)
+    const late = (waitedMs: number) => {
       this.#counts.sendTimeouts++
-      const sentence = `The driver of ${port} did not take ${bytes.length} bytes within ${limitMs} ms; flow control may hold the line. What waited was thrown away.`
-      return new Fault('send_timeout', sentence, { details: { waitedMs: limitMs } })
+      const sentence = `The driver of ${port} did not take ${bytes.length} bytes within ${waitedMs} ms; flow control may hold the line. What waited was thrown away.`
+      return new Fault('send_timeout', sentence, { details: { waitedMs } })
     }
-    return sendWithin({ clock, line, limitMs, late }, () => this.#send(line, bytes))
+    const written = async () => {
+      await line.write(bytes)
+      return bytes.length
+    }
+    return sendWithin({ clock, line, limitMs, late }, async () => void (await this.#send(bytes, 0, written)))
   }
 
-  /** Not reported before the driver has all of it: a frame that was not sent is not shown as sent. */
-  #send(line: Line, bytes: Uint8Array, taken = 0): Promise<void> {
+  /**
+   * Not reported before the driver has all of it: a frame that was not sent is not shown as sent.
+   * @param write gives the driver what it has not taken. @returns what that gives
+   */
+  async #send(bytes: Uint8Array, taken: number, write: (rest: Uint8Array) => Promise<number>): Promise<number> {
     const heldBytes = bytes.length - taken
     this.#heldBytes += heldBytes
-    return line.write(bytes.subarray(taken)).then(
-      () => {
-        this.#heldBytes -= heldBytes
-        this.#sent(bytes, this.#context.clock.monotonicMs() * 1000)
-      },
-      (fault) => {
-        this.#heldBytes -= heldBytes
-        throw fault
-      },
-    )
+    try {
+      const written = await write(bytes.subarray(taken))
+      const sent = taken + written === bytes.length ? bytes : bytes.subarray(0, taken + written)
+      if (sent.length > 0) this.#sent(sent, this.#context.clock.monotonicMs() * 1000)
+      return written
+    } finally {
+      this.#heldBytes -= heldBytes
+    }
   }
 
   #sent(bytes: Uint8Array, atUs: number): void {
     this.#counts.txFrames++
+    const { clock, lineSettings } = this.#context
+    this.#sentByMs = Math.max(this.#sentByMs, clock.monotonicMs()) + wireUs(lineSettings, bytes.length) / 1000
     const payload = () => payloadOf({ direction: 'tx', frame: bytes, atUs })
     this.#context.publish('frame', payload, bytes.length)
   }
@@ -159,7 +182,8 @@ export class RawAdapter implements Adapter {
       { port, maxClients },
       {
         onPassed: (bytes, atUs) => this.#sent(bytes, atUs),
-        onBytes: (bytes, taken) => this.#send(this.#openLine(), bytes, taken),
+        onBytes: (bytes, taken, sender) => this.#send(bytes, taken, (rest) => sender.write(rest)),
+        sender: (address, handlers) => this.#openLine().sender(address, handlers),
         pass: (socketFd, tellMs, handlers) => this.#openLine().pass(socketFd, tellMs, handlers),
         settle: () => this.#line?.settle(),
         pause: () => this.#line?.pause(),

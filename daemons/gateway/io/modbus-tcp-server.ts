@@ -4,6 +4,8 @@ import type { Clock, Timer } from '#kit/clock.ts'
 import { closed, listening } from '#kit/line/tcp-port.ts'
 import type { Log } from '#kit/log.ts'
 import { createLogGate } from '#kit/log-gate.ts'
+import type { ShareOf } from '#kit/net/address.ts'
+import { createPlaces, type Holder } from '#kit/places.ts'
 import type { ModbusTcpLimits } from '../core/modbus-tcp-keys.ts'
 import type { LetGo, TcpClient, TcpHouse, TcpPeer, TcpServerOpener } from '../core/modbus-tcp-ports.ts'
 
@@ -18,6 +20,7 @@ const LOG_EVERY_MS = 10_000
 
 export interface ModbusTcpServerParts {
   limits: ModbusTcpLimits
+  shareOf: ShareOf
   clock: Clock
   log: Log
 }
@@ -28,6 +31,8 @@ export function createModbusTcpOpener(parts: ModbusTcpServerParts): TcpServerOpe
     const options = { noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS }
     const server = createServer({ ...options, pauseOnConnect: true, highWaterMark: HIGH_WATER_BYTES })
     const clients = new Set<Connection>()
+    const mostPerAddress = parts.limits.clients_per_address
+    const places = createPlaces({ most: maxClients, mostPerAddress, shareOf: parts.shareOf })
     const gate = createLogGate(parts.clock, LOG_EVERY_MS, (times, facts) =>
       parts.log.warning('modbus tcp clients let go', { port, times, ...facts }),
     )
@@ -36,14 +41,17 @@ export function createModbusTcpOpener(parts: ModbusTcpServerParts): TcpServerOpe
       if (why !== 'idle') gate.note({ why, detail, client: socket.remoteAddress })
     }
     server.on('connection', (socket) => {
-      if (clients.size >= maxClients) {
-        letGo('full', `${maxClients} clients are connected, as many as settings.tcp_clients allows`, socket)
+      const client = new Connection(socket, parts, letGo)
+      if (!places.take(socket.remoteAddress ?? '', client)) {
+        letGo('full', `${places.size} clients are connected, and no address has more than this one would`, socket)
         socket.destroy()
         return
       }
-      const client = new Connection(socket, parts, letGo)
       clients.add(client)
-      client.open(house, () => clients.delete(client))
+      client.open(house, () => {
+        places.leave(client)
+        clients.delete(client)
+      })
     })
     await listening(server, parts.limits.host, port)
     const idle = watchIdle(parts, clients)
@@ -62,7 +70,7 @@ export function createModbusTcpOpener(parts: ModbusTcpServerParts): TcpServerOpe
 type TellLetGo = (why: LetGo, detail: string, socket: Socket) => void
 
 /** One client's socket. It is read while its session wants more and its replies are taken. */
-class Connection implements TcpPeer {
+class Connection implements TcpPeer, Holder {
   readonly #socket: Socket
   readonly #parts: ModbusTcpServerParts
   readonly #letGo: TellLetGo
@@ -71,6 +79,7 @@ class Connection implements TcpPeer {
   /** Runs while more waits for the client than may, and while one that is let go has not taken all. */
   #slow: Timer | undefined
   #activeMs: number
+  #hasAsked = false
 
   constructor(socket: Socket, parts: ModbusTcpServerParts, letGo: TellLetGo) {
     this.#socket = socket
@@ -86,7 +95,9 @@ class Connection implements TcpPeer {
     socket.on('data', (bytes: Buffer) => {
       client.onBytes(bytes)
       // A request that comes byte by byte, and never whole, is none: its place is for others.
-      if (client.waiting > 0) this.#activeMs = this.#parts.clock.monotonicMs()
+      if (client.waiting === 0) return
+      this.#hasAsked = true
+      this.#activeMs = this.#parts.clock.monotonicMs()
     })
     // Who has said all it will say is gone: a Modbus client keeps its connection both ways.
     socket.on('end', () => socket.destroy())
@@ -121,6 +132,18 @@ class Connection implements TcpPeer {
   resume(): void {
     this.#isPaused = false
     this.#flow()
+  }
+
+  /** Others need its place: what it has yet to be sent goes with it. */
+  giveWay(): void {
+    this.#letGo('evicted', 'another address needs the place', this.#socket)
+    this.#socket.destroy()
+  }
+
+  use(): ReturnType<Holder['use']> {
+    const isWaiting = this.#client !== undefined && this.#client.waiting > 0
+    // Who has never asked goes before who asks now and then.
+    return { use: isWaiting ? 'busy' : 'kept', sinceMs: this.#hasAsked ? this.#activeMs : Number.NEGATIVE_INFINITY }
   }
 
   end(why: LetGo, detail: string): void {

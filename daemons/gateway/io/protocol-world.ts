@@ -4,6 +4,7 @@ import type { BackoffLimits } from '#kit/backoff.ts'
 import type { Clock } from '#kit/clock.ts'
 import { createRawSocketOpener, type RawSocketLimits } from '#kit/line/raw-sockets.ts'
 import type { Log } from '#kit/log.ts'
+import type { ShareOf } from '#kit/net/address.ts'
 import type { ProtocolWorld } from '../core/make-adapter.ts'
 import { createModbusDebts } from '../core/modbus-debts.ts'
 import type { ModbusTcpLimits } from '../core/modbus-tcp-keys.ts'
@@ -15,7 +16,11 @@ export interface ProtocolWorldParts {
   clock: Clock
   log: Log
   rawTcp: RawSocketLimits
+  /** Bytes of `rest/tx` that wait for one line. */
+  queueBytes: number
   modbusTcp: ModbusTcpLimits
+  /** What TCP clients are counted by. */
+  shareOf: ShareOf
   /** Waits between tries to open a TCP port that is taken. */
   retry: BackoffLimits
   /** Of this program; what a unit of ours answers as its revision. */
@@ -26,15 +31,18 @@ export function createProtocolWorld({
   clock,
   log,
   rawTcp,
+  queueBytes,
   modbusTcp,
+  shareOf,
   retry,
   version,
 }: ProtocolWorldParts): ProtocolWorld {
   return {
     silenceFramer: createSilenceFramer,
-    openSockets: createRawSocketOpener({ limits: rawTcp, clock, log }),
+    queueBytes,
+    openSockets: createRawSocketOpener({ limits: rawTcp, shareOf, clock, log }),
     modbusPdu: createModbusSerialPdu(),
-    openModbusTcp: createModbusTcpOpener({ limits: modbusTcp, clock, log }),
+    openModbusTcp: createModbusTcpOpener({ limits: modbusTcp, shareOf, clock, log }),
     retry,
     modbusDebts: createModbusDebts(clock),
     modbusIdentity: ['Plantroom', 'gateway', version],

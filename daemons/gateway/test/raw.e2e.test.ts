@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import t from 'tap'
 import { freePort } from '#kit/test/free-port.ts'
@@ -118,6 +119,32 @@ t.test('raw TCP reaches the line and hears it', async (t) => {
   await device.write(Buffer.from('told'))
   t.equal(String((await answer)[0]), 'told')
   socket.destroy()
+})
+
+t.test('clients that send much and leave, again and again, cost no memory, and an operator gets through', async (t) => {
+  const gateway = await startGateway(t, { sets: ['raw_tcp.host=127.0.0.1'] })
+  await gateway.setUp()
+  const device = openPty()
+  t.teardown(() => device.close())
+  const tcp_port = await freePort()
+  await gateway.call('PUT', gateway.portPath(device.path), { ...delimited, settings: { tcp_port, tcp_clients: 8 } })
+  const rssMb = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${gateway.pid}/status`, 'utf8'))?.[1]) / 1024
+  const beforeMb = rssMb()
+  // 45 MB, from eight addresses at once, to a line that takes nothing; each is gone before it is read.
+  const come = (localAddress: string) =>
+    new Promise<void>((resolve) => {
+      const socket = connect({ host: '127.0.0.1', port: tcp_port, localAddress })
+      socket.on('error', () => {}).on('close', () => resolve())
+      socket.write(Buffer.alloc(150_000, 0x41), () => socket.destroy())
+      setTimeout(() => socket.destroy(), 200).unref()
+    })
+  for (let times = 0; times < 40; times++)
+    await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map((host) => come(`127.0.0.${host}`)))
+  t.ok(rssMb() - beforeMb < 40, `${Math.round(beforeMb)} MB before, ${Math.round(rssMb())} MB after`)
+  const heard = heardBy(device)
+  const sent = gateway.call('POST', gateway.portPath(device.path, '/rest/tx'), { hex: '21' })
+  t.match(await sent, { status: 200, body: { sent: 1 } })
+  await until('the device has the byte of the operator', () => heard().includes('!'))
 })
 
 t.test(

@@ -18,13 +18,21 @@ export function fakeLine(): FakeLine {
   let onGone: (fault: Fault) => void = () => {}
   let isClosed = false
   let isPaused = false
-  return {
+  const line: FakeLine = {
     unsupported: ['rs485'],
     written,
     async write(bytes) {
       if (isClosed) throw new Fault('line_closed', 'the line is closed')
       written.push(bytes)
     },
+    sender: () => ({
+      heldBytes: 0,
+      async write(bytes) {
+        await line.write(bytes)
+        return bytes.length
+      },
+      leave() {},
+    }),
     drain: async () => {},
     flush: async () => {},
     onBytes(handler) {
@@ -56,6 +64,7 @@ export function fakeLine(): FakeLine {
       return isPaused
     },
   }
+  return line
 }
 
 /** An opener that gives what `next` says: a line, or a Fault to throw. */

@@ -6,17 +6,25 @@ import type { Test } from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { silentLog } from '#kit/log.ts'
 import { openPty } from '#native/serial/index.ts'
+import { DEFAULT_QUEUE, type LineQueueLimits } from '../../line/line-queue.ts'
 import type { RawSocketLine } from '../../line/raw-line.ts'
 import { createRawSocketOpener } from '../../line/raw-sockets.ts'
 import { createSerialOpener } from '../../line/serial-line.ts'
+import { createShareOf } from '../../net/address.ts'
 import { freePort } from '../free-port.ts'
 import { plainLine } from './fake-line.ts'
 
 /** A server on a line that is open on a pty. `sent` and `heard` are what was told of bytes to and from the line. */
-export async function openOn(t: Test, limits: { backlogBytes?: number; maxClients?: number } = {}) {
+export async function openOn(
+  t: Test,
+  limits: { backlogBytes?: number; maxClients?: number; queue?: Partial<LineQueueLimits> } = {},
+) {
   const clock = fakeClock()
   const pty = openPty()
-  const opened = await createSerialOpener({ log: silentLog }).open(pty.path, plainLine)
+  const opened = await createSerialOpener({ log: silentLog, clock, queue: { ...DEFAULT_QUEUE, ...limits.queue } }).open(
+    pty.path,
+    plainLine,
+  )
   const sent: Uint8Array[] = []
   const heard: Uint8Array[] = []
   const flow: string[] = []
@@ -24,10 +32,11 @@ export async function openOn(t: Test, limits: { backlogBytes?: number; maxClient
     pass: (...given) => opened.pass(...given),
     settle: () => opened.settle(),
     onPassed: (bytes) => void sent.push(bytes),
-    async onBytes(bytes, taken) {
+    onBytes(bytes, taken, sender) {
       sent.push(bytes)
-      await opened.write(bytes.subarray(taken))
+      return sender.write(bytes.subarray(taken))
     },
+    sender: (...given) => opened.sender(...given),
     pause() {
       flow.push('pause')
       opened.pause()
@@ -40,7 +49,15 @@ export async function openOn(t: Test, limits: { backlogBytes?: number; maxClient
   const open = createRawSocketOpener({
     clock,
     log: silentLog,
-    limits: { host: '127.0.0.1', backlogBytes: limits.backlogBytes ?? 1000, slowClientMs: 2000, tellMs: 2 },
+    shareOf: createShareOf([]),
+    limits: {
+      host: '127.0.0.1',
+      backlogBytes: limits.backlogBytes ?? 1000,
+      leftBytes: limits.queue?.leftBytes ?? DEFAULT_QUEUE.leftBytes,
+      clientsPerAddress: 64,
+      slowClientMs: 2000,
+      tellMs: 2,
+    },
   })
   const port = await freePort()
   const server = await open({ port, maxClients: limits.maxClients ?? 8 }, line)

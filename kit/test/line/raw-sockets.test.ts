@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Server, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { FILL_BYTES, heardBy, openOn, pattern, sizes, until } from './raw-rig.ts'
 
 const written = (socket: Socket, bytes: Uint8Array) =>
@@ -36,6 +36,95 @@ t.test('connections that cannot be accepted do not end the server', async (t) =>
   ;(await client()).write('a')
   await until(() => atLine.length > 0)
   t.equal(String(atLine.bytes()), 'a')
+})
+
+/** A line that takes nothing: its kernel and its queue are full of what a client of another address sends. */
+async function stuckLine(t: Test, options: Parameters<typeof openOn>[1] = {}) {
+  const rig = await openOn(t, { maxClients: 3, ...options })
+  const holds = connect({ host: '127.0.0.1', port: rig.port, localAddress: '127.0.0.2' }).on('error', () => {})
+  t.teardown(() => holds.destroy())
+  holds.write(pattern(400_000))
+  await until(() => rig.clients() === 1)
+  await sleep(50)
+  return { ...rig, holds }
+}
+
+t.test(
+  'who leaves while nothing of it is read is seen, by an end or a reset, and leaves what is bounded',
+  async (t) => {
+    const { client, clients, holds, opened, pty, server } = await stuckLine(t, { queue: { leftBytes: 3000 } })
+    for (let times = 0; times < 20; times++) {
+      const socket = await client()
+      socket.resume()
+      socket.write(pattern(20_000))
+      await sleep(10)
+      if (times % 2 === 0) socket.end()
+      else socket.resetAndDestroy()
+      await until(() => clients() === 1)
+    }
+    const operator = opened.write(Buffer.from('!'.repeat(8)))
+    const { tcpDroppedBytes = 0 } = server.counters()
+    t.ok(tcpDroppedBytes >= 10 * 20_000 - 3000 - 4096, `${tcpDroppedBytes} bytes of those who ended`)
+    holds.resetAndDestroy()
+    const atLine = heardBy(pty)
+    await operator
+    await until(() => atLine.bytes().includes('!'.repeat(8)) && clients() === 0)
+    t.equal(clients(), 0)
+  },
+)
+
+t.test(
+  'one of which nothing was read for long makes room: it may have left behind bytes that nobody reads',
+  async (t) => {
+    const { client, clients, clock, holds, port, server } = await stuckLine(t, { maxClients: 2 })
+    const stuck = await client()
+    stuck.write(pattern(400_000))
+    await sleep(50)
+    const early = connect(port, '127.0.0.1').on('error', () => {})
+    await until(() => early.closed)
+    clock.advance(2001)
+    holds.resume()
+    const late = connect(port, '127.0.0.1').on('error', () => {})
+    t.teardown(() => late.destroy())
+    await until(() => server.counters().tcpEvicted === 1)
+    t.match(server.counters(), { tcpRefused: 1, tcpEvicted: 1 })
+    await until(() => holds.closed && clients() === 2)
+    t.equal(clients(), 2)
+  },
+)
+
+t.test('one that has ended and takes nothing more loses its place', async (t) => {
+  const { client, clients, clock, pty, flow } = await openOn(t, { backlogBytes: 100_000_000 })
+  const socket = await client()
+  socket.pause()
+  void fill(pty, () => clients() === 0 || flow.length > 0)
+  await sleep(100)
+  socket.end()
+  await sleep(50)
+  clock.advance(2000)
+  await until(() => clients() === 0)
+  t.equal(clients(), 0)
+})
+
+t.test('where every place is taken the address with most loses its idlest to another', async (t) => {
+  const { client, clients, clock, port, server } = await openOn(t, { maxClients: 3 })
+  const own = []
+  for (let times = 0; times < 3; times++) {
+    own.push(await client())
+    clock.advance(10)
+  }
+  own[0]?.write('active')
+  own[0]?.resume()
+  await until(() => (server.counters().tcpClients ?? 0) === 3)
+  await sleep(50)
+  const gone = once(own[1] as Socket, 'close')
+  own[1]?.resume()
+  const other = connect({ host: '127.0.0.1', port, localAddress: '127.0.0.2' })
+  t.teardown(() => other.destroy())
+  await gone
+  await until(() => clients() === 3)
+  t.match(server.counters(), { tcpClients: 3, tcpEvicted: 1, tcpRefused: 0 })
+  t.equal(own[0]?.destroyed, false)
 })
 
 t.test('one client more than the bound is refused and counted', async (t) => {
@@ -176,7 +265,8 @@ for (const seed of [1, 2, 3])
   )
 
 t.test('writes of the gateway and of clients keep whole and in order, also while the line takes little', async (t) => {
-  const { client, opened, pty } = await openOn(t)
+  // What waits is within the bound: a client that is read no further may be cut where the kernel's buffer was full.
+  const { client, opened, pty } = await openOn(t, { queue: { queueBytes: 1_000_000, queueMs: 600_000 } })
   const socket = await client()
   const count = 400
   const own: Promise<void>[] = []

@@ -30,10 +30,17 @@ static napi_value Leave(napi_env env, napi_callback_info info) {
   return jsUndefined(env);
 }
 
-/** setReading(id, isReading) */
-static napi_value SetReading(napi_env env, napi_callback_info info) {
+/** setFlow(id, flow) */
+static napi_value SetFlow(napi_env env, napi_callback_info info) {
   Call call = callOf(env, info);
-  call.port->passing.setReading(idOf(env, call), boolOf(env, call.args[1]));
+  Flow flow = static_cast<Flow>(static_cast<int>(numberOf(env, call.args[1])));
+  call.port->passing.setFlow(idOf(env, call), flow);
+  return jsUndefined(env);
+}
+
+static napi_value LimitReads(napi_env env, napi_callback_info info) {
+  Call call = callOf(env, info);
+  call.port->passing.limitReads(static_cast<size_t>(numberOf(env, call.args[0])));
   return jsUndefined(env);
 }
 
@@ -67,7 +74,7 @@ std::vector<napi_property_descriptor> passingCalls() {
       METHOD("beginPassing", BeginPassing),
       METHOD("join", Join),
       METHOD("leave", Leave),
-      METHOD("setReading", SetReading),
+      METHOD("setFlow", SetFlow), METHOD("limitReads", LimitReads),
       METHOD("setDirect", SetDirect),
       METHOD("steer", Steer),
       METHOD("holdPassing", HoldPassing),

@@ -56,7 +56,7 @@ Failure Passing::join(int fd, uint32_t* id) {
   if (timer == nullptr) return failedCall("fcntl", ECANCELED);
   int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return failedCall("fcntl", errno);
-  PassedSocket* socket = new PassedSocket{{}, this, ++lastId, copy, true, true, Reads::all, false};
+  PassedSocket* socket = new PassedSocket{{}, this, ++lastId, copy, Flow::reading, true, Reads::all, false};
   int status = uv_poll_init(loop, &socket->poll, copy);
   if (status < 0) {
     ::close(copy);
@@ -64,7 +64,7 @@ Failure Passing::join(int fd, uint32_t* id) {
     return failedCall("epoll_ctl", -status);
   }
   socket->poll.data = socket;
-  uv_poll_start(&socket->poll, UV_READABLE, onSocket);
+  watch(socket);
   sockets.push_back(socket);
   *id = socket->id;
   return Failure{};
@@ -79,12 +79,16 @@ void Passing::leave(uint32_t id) {
   if (PassedSocket* socket = find(id)) letGo(socket);
 }
 
-void Passing::setReading(uint32_t id, bool isReading) {
+void Passing::setFlow(uint32_t id, Flow flow) {
   PassedSocket* socket = find(id);
-  if (socket == nullptr || socket->isReading == isReading) return;
-  socket->isReading = isReading;
-  if (isReading) uv_poll_start(&socket->poll, UV_READABLE, onSocket);
-  else uv_poll_stop(&socket->poll);
+  if (socket == nullptr || socket->flow == flow) return;
+  socket->flow = flow;
+  watch(socket);
+}
+
+void Passing::watch(PassedSocket* socket) {
+  if (socket->flow == Flow::stopped) uv_poll_stop(&socket->poll);
+  else uv_poll_start(&socket->poll, socket->flow == Flow::reading ? UV_READABLE : UV_DISCONNECT, onSocket);
 }
 
 void Passing::setDirect(uint32_t id, bool isDirect) {
@@ -223,14 +227,28 @@ size_t Passing::takeFrom(PassedSocket* socket, const uint8_t* bytes, size_t leng
 
 void Passing::onSocket(uv_poll_t* handle, int status, int events) {
   PassedSocket* socket = static_cast<PassedSocket*>(handle->data);
-  if (socket->passing != nullptr) socket->passing->fromSocket(socket, status);
+  if (socket->passing == nullptr) return;
+  if (socket->flow == Flow::resting) socket->passing->hungUp(socket, status);
+  else socket->passing->fromSocket(socket, status);
+}
+
+/** Of a socket at rest: its end is told before what it has sent, which whoever takes over may read. */
+void Passing::hungUp(PassedSocket* socket, int status) {
+  // What is told here may close the line, or let this socket go or on.
+  if (!makeRoom() || socket->passing == nullptr || socket->flow != Flow::resting) return;
+  int err = 0;
+  socklen_t size = sizeof err;
+  // A failed poll without a word about why is of no use either.
+  if (status < 0 && (getsockopt(socket->fd, SOL_SOCKET, SO_ERROR, &err, &size) < 0 || err == 0)) err = -status;
+  end(socket, err);
+  tell();
 }
 
 void Passing::fromSocket(PassedSocket* socket, int status) {
   // What is told here may close the line, or let this socket go or rest.
-  if (!makeRoom() || socket->passing == nullptr || !socket->isReading) return;
+  if (!makeRoom() || socket->passing == nullptr || socket->flow != Flow::reading) return;
   uint8_t* bytes = slab + used;
-  ssize_t n = ::recv(socket->fd, bytes, room(), MSG_DONTWAIT);
+  ssize_t n = ::recv(socket->fd, bytes, std::min(room(), readMost), MSG_DONTWAIT);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
     // After a failed poll libuv watches no more; a socket without a word about why is of no use.
     if (status < 0) {
@@ -244,7 +262,7 @@ void Passing::fromSocket(PassedSocket* socket, int status) {
     return tell();
   }
   // Bytes from before a reset: with the failed poll libuv stopped watching, and the end is yet to be met.
-  if (status < 0) uv_poll_start(&socket->poll, UV_READABLE, onSocket);
+  if (status < 0) watch(socket);
   size_t length = static_cast<size_t>(n);
   size_t taken = !isHeld && port->isUsable() ? takeFrom(socket, bytes, length) : 0;
   if (taken < length) isHeld = true;

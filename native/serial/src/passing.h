@@ -36,6 +36,12 @@ enum class Note {
  */
 enum class Reads { all = 0, untilCommand = 1, none = 2 };
 
+/**
+ * Whether a socket is read; FLOW in addon.ts: it is, it is not but its end is seen, or nothing of it is. The end of one
+ * that is at rest is told with its bytes unread.
+ */
+enum class Flow { reading = 0, resting = 1, stopped = 2 };
+
 /** A copy of a socket's descriptor, and its poll. Freed when libuv lets go of the poll. */
 struct PassedSocket {
   uv_poll_t poll;
@@ -43,7 +49,7 @@ struct PassedSocket {
   Passing* passing;
   uint32_t id;
   int fd;
-  bool isReading;
+  Flow flow;
   bool isDirect;
   Reads reads;
   /** Each FF goes to it twice. */
@@ -64,11 +70,13 @@ class Passing {
   /** Takes a copy of the descriptor. Line bytes go to it, and its bytes to the line, from now on. */
   Failure join(int fd, uint32_t* id);
   void leave(uint32_t id);
-  void setReading(uint32_t id, bool isReading);
+  void setFlow(uint32_t id, Flow flow);
   void setDirect(uint32_t id, bool isDirect);
   void steer(uint32_t id, Reads reads, bool isTelnet);
   /** While held, what sockets send is left to JavaScript: its own writes are not all taken yet. */
   void setHeld(bool held) { isHeld = held; }
+  /** Most bytes of one read of a socket: what the line does not take of it is kept by JavaScript. */
+  void limitReads(size_t most) { readMost = most; }
   /** Notes since the last call; their bytes lie one after another in the slab until the next event. */
   size_t take();
   /** All sockets are let go; nothing is told any more. */
@@ -87,7 +95,9 @@ class Passing {
  private:
   static void onSocket(uv_poll_t* handle, int status, int events);
   static void onTimer(uv_timer_t* handle);
+  void watch(PassedSocket* socket);
   void fromSocket(PassedSocket* socket, int status);
+  void hungUp(PassedSocket* socket, int status);
   size_t takeFrom(PassedSocket* socket, const uint8_t* bytes, size_t length);
   size_t sendTo(PassedSocket* socket, const uint8_t* bytes, size_t length, int* err, bool* isHalf);
   void note(Note kind, uint32_t id, size_t length, double value, double atUs);
@@ -111,4 +121,5 @@ class Passing {
   size_t noteCount = 0;
   uint64_t tellMs = 0;
   bool isHeld = false;
+  size_t readMost = SIZE_MAX;
 };

@@ -2,9 +2,11 @@
 
 import type { Fault } from '#kit/fault.ts'
 import { createLineFinder } from '#kit/line/line-finder.ts'
+import { queueLimits } from '#kit/line/queue-keys.ts'
 import { createSerialOpener } from '#kit/line/serial-line.ts'
-import { networkOf } from '#kit/net/address.ts'
+import { networkOf, type ShareOf } from '#kit/net/address.ts'
 import { parseAllowList } from '#kit/net/allow-list.ts'
+import { createPlaces } from '#kit/places.ts'
 import type { RoleHouse, RoleWorld } from '../../core/role.ts'
 import { measureSerial } from './api/serial-metrics.ts'
 import { serialRoutes } from './api/serial-routes.ts'
@@ -19,19 +21,24 @@ import { createListenerOpener } from './io/tcp-listener.ts'
 
 export interface SerialNeeds {
   config: SerialConfig
+  /** What TCP clients are counted by. */
+  shareOf: ShareOf
   /** Device paths of ports 1, 2 and so on. */
   devices: readonly string[]
   /** TCP port of the board's own page. */
   httpPort(): number
 }
 
-export async function assembleSerial(world: RoleWorld, { config, devices, httpPort }: SerialNeeds): Promise<RoleHouse> {
+export async function assembleSerial(
+  world: RoleWorld,
+  { config, devices, httpPort, shareOf }: SerialNeeds,
+): Promise<RoleHouse> {
   const { clock, log, onChange, parts, recorder, refusals, stateFolder } = world
   const file = createSerialFile(stateFolder, log)
   const { ports: saved } = await file.load()
   const allowRule = (text: string) => parseAllowList(text, config.allow_entries)
   const settings = serialSettings(sentenceOf(allowRule))
-  const opener = createSerialOpener({ log })
+  const opener = createSerialOpener({ log, clock, queue: queueLimits(config) })
   const patience = {
     idleS: config.keepalive_idle_s,
     intervalS: config.keepalive_interval_s,
@@ -51,7 +58,12 @@ export async function assembleSerial(world: RoleWorld, { config, devices, httpPo
         target: `port ${port}`,
         detail: { why },
       })
-    const shared = { config, clock, log, opener, listen, allowRule, onRefused, onChange }
+    const places = createPlaces({
+      most: config.max_clients,
+      mostPerAddress: config.max_clients_per_address,
+      shareOf,
+    })
+    const shared = { places, config, clock, log, opener, listen, allowRule, onRefused, onChange }
     return new SerialPort({ ...shared, port, path, settings: own })
   })
   // What ports without a device were set to is kept for the day they have one again.

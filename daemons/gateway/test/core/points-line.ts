@@ -47,6 +47,7 @@ export function pointsLine({ baud = 19_200, points, units, say, settings, onSent
     },
     {
       silenceFramer: () => ({ feed: () => {}, onFrame: () => {}, close: () => {} }),
+      queueBytes: 65_536,
       openSockets: () => Promise.reject(new Error('not here')),
       openModbusTcp: () => Promise.reject(new Error('not here')),
       retry: { firstMs: 1000, maxMs: 1000 },

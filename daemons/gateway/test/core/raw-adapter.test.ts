@@ -32,6 +32,7 @@ function rawOn(changes: Partial<Record<keyof typeof settings, unknown>> = {}) {
   const world: RawWorld = {
     retry: { firstMs: 500, maxMs: 1000 },
     silenceFramer: () => ({ feed: () => {}, onFrame: () => {}, close: () => {} }),
+    queueBytes: 65_536,
     async openSockets(options, line) {
       if (sockets.isTaken) throw new Fault('tcp_port_taken', `TCP port ${options.port} cannot be opened`)
       sockets.line = line
@@ -159,7 +160,8 @@ t.test('lends the line to TCP clients while it is open', async (t) => {
   const line = fakeLine()
   adapter.attach(line)
   await new Promise((resolve) => setImmediate(resolve))
-  await sockets.line?.onBytes(Uint8Array.of(7, 9), 1)
+  const sender = sockets.line?.sender('192.0.2.7', { onRest() {} })
+  if (sender) t.equal(await sockets.line?.onBytes(Uint8Array.of(7, 9), 1, sender), 1)
   sockets.line?.onPassed(Uint8Array.of(5), 77)
   line.arrive(Uint8Array.of(8), 1)
   t.same(line.written, [Uint8Array.of(9)], 'what the driver has already is not written again')

@@ -129,6 +129,7 @@ function portHere(
   }
   const adapter = makeAdapter({ ...record, points, webhooks: [] }, context, {
     silenceFramer: () => ({ feed: () => {}, onFrame: () => {}, close: () => {} }),
+    queueBytes: 65_536,
     openSockets: () => Promise.reject(new Fault('wrong_protocol', 'not here')),
     async openModbusTcp(_, house) {
       tcp.house = house

@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { createLog } from '#kit/log.ts'
+import { createShareOf } from '#kit/net/address.ts'
 import { freePort } from '#kit/test/free-port.ts'
 import { until } from '#kit/test/until.ts'
 import type { ModbusTcpLimits } from '../../core/modbus-tcp-keys.ts'
@@ -24,7 +25,11 @@ async function serverOn(t: Test, options: Partial<ModbusTcpLimits> & { maxClient
   const open = createModbusTcpOpener({
     clock,
     log: createLog({ level: 'error' }),
-    limits: { host: '127.0.0.1', backlog_bytes: 16_384, slow_client_ms: 2000, idle_ms: 60_000, ...limits },
+    shareOf: createShareOf([]),
+    limits: {
+      ...{ host: '127.0.0.1', clients_per_address: 64, backlog_bytes: 16_384, slow_client_ms: 2000, idle_ms: 60_000 },
+      ...limits,
+    },
   })
   const port = await freePort()
   const house = {

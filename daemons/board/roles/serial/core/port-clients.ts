@@ -3,7 +3,10 @@ import type { Clock } from '#kit/clock.ts'
 import { wait } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import type { ControlledLine, ModemLines } from '#kit/line/controlled-line.ts'
+import type { LineSender } from '#kit/line/line-queue.ts'
 import type { Log } from '#kit/log.ts'
+import { createLogGate, type LogGate } from '#kit/log-gate.ts'
+import type { Holder, Places } from '#kit/places.ts'
 import { type ClientCounts, noCounts } from './client-counts.ts'
 import type { LineDesk, LineLook } from './line-desk.ts'
 import type { Arrival } from './ports.ts'
@@ -24,6 +27,8 @@ export interface PortClientsParts {
   clock: Clock
   log: Log
   config: SerialConfig
+  /** Of the port's TCP clients. */
+  places: Places
   desk: LineDesk
   write: WriteMode
   rules(): ClientRules
@@ -33,6 +38,12 @@ export interface PortClientsParts {
   onChange(): void
 }
 
+/** What is written at once of a client that has left. */
+const LEFT_PIECE_BYTES = 4096
+
+/** Clients that make room may come back at once, for ever: the log says so this often. */
+const LOG_EVERY_MS = 60_000
+
 export class PortClients {
   readonly counts: ClientCounts = noCounts()
   readonly #parts: PortClientsParts
@@ -40,11 +51,15 @@ export class PortClients {
   readonly #rule: WriteRule<ServedClient>
   readonly #slow: SlowClients<ServedClient>
   #line: ControlledLine | undefined
+  readonly #gate: LogGate
   #lastId = 0
 
   constructor(parts: PortClientsParts) {
     this.#parts = parts
     const { clock, config } = parts
+    this.#gate = createLogGate(clock, LOG_EVERY_MS, (times, facts) =>
+      parts.log.warning('serial clients made room for another address', { times, ...facts }),
+    )
     this.#rule = new WriteRule(parts.write, {
       clock,
       idleMs: config.write_idle_ms,
@@ -71,8 +86,9 @@ export class PortClients {
   accept(arrival: Arrival): void {
     const { clock, config, rules } = this.#parts
     const { allows, mode, signature } = rules()
+    const served = new ServedClient(++this.#lastId, clock)
     const isAllowed = allows(arrival.address)
-    if (!isAllowed || this.#clients.size >= config.max_clients) {
+    if (!isAllowed || !this.#takePlace(arrival.address, served)) {
       this.counts.clients_refused++
       this.#parts.onRefused(arrival.address, isAllowed ? 'too many' : 'not allowed')
       arrival.refuse()
@@ -80,12 +96,13 @@ export class PortClients {
     }
     // What the line sent before it came is not for it.
     this.#line?.settle()
-    const served = new ServedClient(++this.#lastId, clock.epochMs())
+    served.network = arrival.network
     served.connection = arrival.take(
       {
         onBytes: (bytes, taken) => this.#received(served, bytes, taken),
         onBehind: () => this.#slow.fellBehind(served),
         onCaughtUp: () => this.#slow.caughtUp(served),
+        onEnding: () => this.#ending(served),
         onClosed: () => this.#left(served),
       },
       { backlogBytes: config.backlog_bytes, tellMs: config.tell_ms },
@@ -110,7 +127,11 @@ export class PortClients {
 
   detach(): void {
     this.#line = undefined
-    for (const client of this.#clients) client.connection.detach()
+    for (const client of this.#clients) {
+      client.sender = undefined
+      client.connection.detach()
+      this.#setRest(client, false)
+    }
   }
 
   setWrite(mode: WriteMode): void {
@@ -145,13 +166,45 @@ export class PortClients {
   close(): void {
     this.dropAll()
     this.#rule.close()
+    this.#gate.close()
+  }
+
+  #takePlace(address: string, served: ServedClient): boolean {
+    const { clock, config, places } = this.#parts
+    const { evicted } = places.counts()
+    const holder: Holder = {
+      use() {
+        // It may have left: its end comes behind bytes that its kernel holds while none are read.
+        const isStuck = served.isResting && clock.monotonicMs() - served.activeMs > config.slow_client_ms
+        return { use: isStuck ? 'idle' : 'kept', sinceMs: served.activeMs }
+      },
+      giveWay: () => served.connection.destroy(),
+    }
+    served.leavePlace = () => places.leave(holder)
+    const isIn = places.take(address, holder)
+    this.counts.clients_evicted = places.counts().evicted
+    if (this.counts.clients_evicted > evicted) this.#gate.note({ for: address })
+    return isIn
+  }
+
+  /** Whoever takes nothing more would never be seen to close. */
+  #ending(served: ServedClient): void {
+    const { clock, config } = this.#parts
+    served.isEnding = true
+    served.endTimer = clock.after(config.slow_client_ms, () => served.connection.destroy())
+  }
+
+  #setRest(served: ServedClient, isResting: boolean): void {
+    if (isResting ? served.pause('backlog') : served.resume('backlog')) served.session?.setFlow(isResting)
   }
 
   #attach(client: ServedClient): void {
     const { connection } = client
     try {
-      if (this.#line) connection.attach(this.#line)
-      else connection.detach()
+      if (this.#line) {
+        connection.attach(this.#line)
+        client.sender = this.#line.sender(client.network, { onRest: (isResting) => this.#setRest(client, isResting) })
+      } else connection.detach()
     } catch (error) {
       // The line closed this very moment, or the descriptor is no more: the client may call again.
       this.#parts.log.info('client not attached', { client: connection.address, why: String(error) })
@@ -196,6 +249,7 @@ export class PortClients {
 
   #received(served: ServedClient, bytes: Uint8Array, taken: number): void {
     served.bytesIn += bytes.length
+    served.activeMs = this.#parts.clock.monotonicMs()
     this.counts.bytes_to_line += served.session ? dataBytesOf(bytes, taken) : taken
     if (taken > 0) this.#rule.write(served)
     if (taken === bytes.length) return
@@ -224,28 +278,31 @@ export class PortClients {
     served.connection.destroy()
   }
 
-  /** Not read further while the line has more than the backlog of its bytes to take. */
   #write(served: ServedClient, bytes: Uint8Array): void {
     if (bytes.length === 0) return
-    const line = this.#line
-    if (!this.#rule.write(served) || line === undefined) {
+    const { sender } = served
+    if (!this.#rule.write(served) || sender === undefined) {
       this.counts.bytes_discarded += bytes.length
       return
     }
-    served.heldBytes += bytes.length
-    if (served.heldBytes > this.#parts.config.backlog_bytes && served.pause('backlog')) served.session?.setFlow(true)
+    // What the kernel had of one that left comes in large pieces: others have their turn between.
+    const pieceBytes = served.isEnding ? LEFT_PIECE_BYTES : bytes.length
+    for (let at = 0; at < bytes.length; at += pieceBytes) {
+      if (served.isEnding && sender.heldBytes >= this.#parts.config.left_bytes) {
+        this.counts.bytes_discarded += bytes.length - at
+        return
+      }
+      this.#send(sender, bytes.subarray(at, at + pieceBytes))
+    }
+  }
+
+  #send(sender: LineSender, bytes: Uint8Array): void {
     const settle = (written: number) => {
-      served.heldBytes -= bytes.length
       this.counts.bytes_to_line += written
       this.counts.bytes_discarded += bytes.length - written
-      const isRoom = served.heldBytes <= this.#parts.config.backlog_bytes
-      if (isRoom && served.resume('backlog')) served.session?.setFlow(false)
     }
     // A line that went while it wrote: what it had not taken is lost with it.
-    line.write(bytes).then(
-      () => settle(bytes.length),
-      () => settle(0),
-    )
+    sender.write(bytes).then(settle, () => settle(0))
   }
 
   #fromLine(bytes: Uint8Array): void {
@@ -267,6 +324,9 @@ export class PortClients {
     if (!this.#clients.delete(served)) return
     const { log, desk, onChange } = this.#parts
     served.session?.end()
+    served.endTimer?.cancel()
+    served.leavePlace()
+    served.sender?.leave(served.isEnding)
     this.#slow.caughtUp(served)
     this.#rule.left(served)
     const isLast = served.session?.isComPort && ![...this.#clients].some(({ session }) => session?.isComPort)

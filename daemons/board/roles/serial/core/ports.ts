@@ -6,6 +6,8 @@ export interface Arrival {
   /** As people write it: IPv4 without `::ffff:`. */
   readonly address: string
   readonly port: number
+  /** What shares a turn on the line: the address, of IPv6 its /64. */
+  readonly network: string
   /** Lets it go, with a reset. */
   refuse(): void
   take(handlers: ClientHandlers, limits: ClientLimits): Client
@@ -19,6 +21,8 @@ export interface ClientHandlers {
   onBehind(): void
   /** It has everything. */
   onCaughtUp(): void
+  /** It has said all it will say; what the kernel has of it is told yet, and what waits for it is still sent. */
+  onEnding(): void
   /** Once, whoever ended it. */
   onClosed(): void
 }
@@ -51,8 +55,8 @@ export interface Client {
   tell(bytes: Uint8Array): void
   /** While held, nothing goes to it at all. */
   setHeld(isHeld: boolean): void
-  /** While not reading, nothing of it is read. */
-  setReading(isReading: boolean): void
+  /** While resting nothing of it is read, but its end is seen; while stopped not even that. One that is ending is read. */
+  setReading(how: 'reading' | 'resting' | 'stopped'): void
   /** Throws away what waits for it of the line. */
   dropWaiting(): void
   destroy(): void

@@ -1,5 +1,6 @@
 /** Keys of the table `serial` of board.toml: devices and bounds of the serial server. */
 import { type Static, Type } from 'typebox'
+import { queueKeys } from '#kit/line/queue-keys.ts'
 import { MOST_PORTS } from '../../../core/device-paths.ts'
 
 function milliseconds(byDefault: number, [minimum, maximum]: [number, number], description: string) {
@@ -15,15 +16,23 @@ const clientKeys = {
     default: 64,
     minimum: 1,
     maximum: 256,
-    description: 'TCP clients of one port; further ones are refused',
+    description:
+      'TCP clients of one port; where all are there, the address with most loses one to the next, else it is refused',
+  }),
+  max_clients_per_address: Type.Integer({
+    default: 256,
+    minimum: 1,
+    maximum: 256,
+    description: 'of them, from one address (IPv6: one /64)',
   }),
   backlog_bytes: Type.Integer({
     default: 262_144,
     minimum: 4096,
     maximum: 16_777_216,
     unit: 'bytes',
-    description: 'bytes held for one client before it is too slow, and of one client before it is read no further',
+    description: 'bytes held for one client before it is too slow',
   }),
+  ...queueKeys(),
   slow_client_ms: milliseconds(
     2000,
     [10, 600_000],

@@ -4,6 +4,7 @@ import type { Fault } from '#kit/fault.ts'
 import type { ControlledLineOpener } from '#kit/line/controlled-line.ts'
 import { createListening, type Listening } from '#kit/line/tcp-listening.ts'
 import type { Log } from '#kit/log.ts'
+import type { Places } from '#kit/places.ts'
 import type { ClientCounts } from './client-counts.ts'
 import type { DriverTotals } from './driver-totals.ts'
 import { KeptLine } from './kept-line.ts'
@@ -26,6 +27,7 @@ export interface SerialPortParts {
   path: string
   settings: PortSettings
   config: SerialConfig
+  places: Places
   clock: Clock
   log: Log
   opener: ControlledLineOpener
@@ -84,6 +86,7 @@ export class SerialPort {
       clock,
       log,
       config,
+      places: parts.places,
       desk: this.#desk,
       write: settings.write,
       rules: () => this.#rules(),

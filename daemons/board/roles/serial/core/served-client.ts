@@ -1,4 +1,6 @@
 /** One client of a serial port: its connection, what it speaks, what it has sent and got. */
+import type { Clock, Timer } from '#kit/clock.ts'
+import type { LineSender } from '#kit/line/line-queue.ts'
 import type { Client } from './ports.ts'
 import type { Rfc2217Session } from './rfc2217-session.ts'
 
@@ -15,7 +17,7 @@ export interface ClientView {
   bytes_out: number
 }
 
-/** Why a client is not read: it waits for a change of the line, or the line has not taken what it sent. */
+/** Why a client is not read: it waits for a change of the line, or enough of its address waits for the line. */
 type Pause = 'busy' | 'backlog'
 
 export class ServedClient {
@@ -27,27 +29,47 @@ export class ServedClient {
   session: Rfc2217Session | undefined
   bytesIn = 0
   bytesOut = 0
-  /** Bytes of it that the line has yet to take. */
-  heldBytes = 0
+  /** When something of it was read last, monotonic. */
+  activeMs: number
+  /** Of the line that is open now. */
+  sender: LineSender | undefined
+  /** What shares its turn on the line. */
+  network = ''
+  leavePlace: () => void = () => {}
+  /** It has said all it will say. */
+  isEnding = false
+  /** Ends one that is ending and takes nothing more. */
+  endTimer: Timer | undefined
   readonly #pauses = new Set<Pause>()
   #reads: Parameters<Client['steer']>[0] = 'all'
 
-  constructor(id: number, sinceAt: number) {
+  constructor(id: number, { epochMs, monotonicMs }: Pick<Clock, 'epochMs' | 'monotonicMs'>) {
     this.id = id
-    this.sinceAt = sinceAt
+    this.sinceAt = epochMs()
+    this.activeMs = monotonicMs()
+  }
+
+  /** Its bytes are not read, as enough of its address waits for the line. */
+  get isResting(): boolean {
+    return this.#pauses.has('backlog')
   }
 
   pause(why: Pause): boolean {
     if (this.#pauses.has(why)) return false
     this.#pauses.add(why)
-    this.connection.setReading(false)
+    this.#flow()
     return true
   }
 
   resume(why: Pause): boolean {
     if (!this.#pauses.delete(why)) return false
-    if (this.#pauses.size === 0) this.connection.setReading(true)
+    this.#flow()
     return true
+  }
+
+  /** Of one that waits for a change of the line what it sent before it left is carried out in its order: first the change. */
+  #flow(): void {
+    this.connection.setReading(this.#pauses.has('busy') ? 'stopped' : this.#pauses.size > 0 ? 'resting' : 'reading')
   }
 
   /** @param mayPass its bytes may go to the line without being asked about */

@@ -21,7 +21,8 @@ export class TcpClient implements Client {
   #passed: SteeredSocket | undefined
   /** The line sends to it by itself. */
   #isDirect = false
-  #isReading = true
+  #reading: Parameters<Client['setReading']>[0] = 'reading'
+  #isEnding = false
   #isBehind = false
   #isTelnet = false
   #isNvt = false
@@ -59,7 +60,7 @@ export class TcpClient implements Client {
     })
     this.#passed.goIndirect()
     this.#passed.steer(this.#reads, this.#isTelnet)
-    if (!this.#isReading) this.#passed.pause()
+    this.#passed.flow(this.#reading)
     this.#goDirect()
     if (unread) this.#handlers.onBytes(unread, 0)
   }
@@ -69,7 +70,7 @@ export class TcpClient implements Client {
     this.#passed = undefined
     this.#line = undefined
     this.#isDirect = false
-    if (this.#isReading && !this.#socket.destroyed) startReading(this.#socket)
+    if ((this.#reading === 'reading' || this.#isEnding) && !this.#socket.destroyed) startReading(this.#socket)
   }
 
   steer(reads: 'all' | 'untilCommand' | 'none'): void {
@@ -106,12 +107,11 @@ export class TcpClient implements Client {
     this.#caughtUp()
   }
 
-  setReading(isReading: boolean): void {
-    this.#isReading = isReading
-    if (this.#passed) {
-      if (isReading) this.#passed.resume()
-      else this.#passed.pause()
-    } else if (isReading) startReading(this.#socket)
+  setReading(how: 'reading' | 'resting' | 'stopped'): void {
+    this.#reading = how
+    if (this.#isEnding) return
+    if (this.#passed) this.#passed.flow(how)
+    else if (how === 'reading') startReading(this.#socket)
     else this.#socket.pause()
   }
 
@@ -176,11 +176,16 @@ export class TcpClient implements Client {
     this.#passed?.goIndirect()
   }
 
-  /** Node finds the same end, tells the client so and closes. */
+  /** Node reads what is left, finds the same end, tells the client so and closes. */
   #ended(errno: number): void {
     this.#passed = undefined
     this.#isDirect = false
-    if (errno !== 0) this.destroy()
-    else startReading(this.#socket)
+    if (errno !== 0) {
+      this.destroy()
+      return
+    }
+    this.#isEnding = true
+    this.#handlers.onEnding()
+    startReading(this.#socket)
   }
 }

@@ -3,7 +3,7 @@ import { createServer, type Socket } from 'node:net'
 import { Fault } from '#kit/fault.ts'
 import { listening } from '#kit/line/tcp-port.ts'
 import type { Log } from '#kit/log.ts'
-import { plainAddress } from '#kit/net/address.ts'
+import { networkOf, plainAddress } from '#kit/net/address.ts'
 import { type Patience, setPatience } from '#native/usbip/index.ts'
 import type { Arrival, Listener, ListenerOpener } from '../core/ports.ts'
 import { descriptorOf } from './node-socket.ts'
@@ -45,6 +45,7 @@ function arrivalOf(socket: Socket, { patience, log }: ListenerParts): Arrival {
   return {
     address,
     port: socket.remotePort ?? 0,
+    network: networkOf(address),
     refuse() {
       socket.on('error', () => {}) // it may be gone already
       socket.resetAndDestroy()

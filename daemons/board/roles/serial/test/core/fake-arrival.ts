@@ -14,6 +14,8 @@ export interface FakeArrival extends Arrival {
   says(text: string, taken?: number): void
   fallsBehind(): void
   catchesUp(): void
+  /** Says all it will say. */
+  ends(): void
 }
 
 export function fakeArrival(address = '192.0.2.7'): FakeArrival {
@@ -21,6 +23,7 @@ export function fakeArrival(address = '192.0.2.7'): FakeArrival {
   const arrival: FakeArrival = {
     address,
     port: 40_000,
+    network: address,
     isRefused: false,
     isClosed: false,
     isReading: true,
@@ -35,6 +38,7 @@ export function fakeArrival(address = '192.0.2.7'): FakeArrival {
     says: (text, taken = 0) => handlers?.onBytes(Buffer.from(text, 'latin1'), taken),
     fallsBehind: () => handlers?.onBehind(),
     catchesUp: () => handlers?.onCaughtUp(),
+    ends: () => handlers?.onEnding(),
   }
   const hear = (bytes: Uint8Array) => {
     arrival.got += Buffer.from(bytes).toString('latin1')
@@ -50,7 +54,7 @@ export function fakeArrival(address = '192.0.2.7'): FakeArrival {
     fromLine: hear,
     tell: hear,
     setHeld() {},
-    setReading: (isReading) => (arrival.isReading = isReading),
+    setReading: (how) => (arrival.isReading = how === 'reading'),
     dropWaiting() {},
     destroy() {
       if (arrival.isClosed) return

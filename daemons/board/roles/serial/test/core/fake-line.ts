@@ -1,4 +1,5 @@
 /** A serial line in memory, with every signal a real one has, and devices that do less. */
+import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
 import type {
   ControlledLine,
@@ -8,6 +9,7 @@ import type {
   SteeredSocketHandlers,
 } from '#kit/line/controlled-line.ts'
 import type { DriverCounts } from '#kit/line/line.ts'
+import { DEFAULT_QUEUE, LineQueue } from '#kit/line/line-queue.ts'
 
 /** What happened to it, in order, as short texts. */
 export interface FakeLine extends ControlledLine {
@@ -52,6 +54,14 @@ export function fakeLine(first: ControlledSettings = lineSettings): FakeLine {
   let onModem: ((isChanged: boolean) => void) | undefined
   let isOpen = true
   const waiting: (() => void)[] = []
+  const queue = new LineQueue({
+    clock: fakeClock(),
+    limits: DEFAULT_QUEUE,
+    write: (bytes) => line.write(bytes),
+    onBusy() {},
+    onMostRead() {},
+  })
+  queue.setSpeed(960)
   const requireOpen = () => {
     if (!isOpen) throw new Fault('line_closed', 'closed')
   }
@@ -71,6 +81,7 @@ export function fakeLine(first: ControlledSettings = lineSettings): FakeLine {
       line.did.push(`write ${Buffer.from(bytes).toString('latin1')}`)
       if (line.isStuck) await new Promise<void>((resolve) => waiting.push(resolve))
     },
+    sender: (address, handlers) => queue.join(address, handlers),
     drain: async () => {},
     async flush(what) {
       requireOpen()

@@ -4,7 +4,9 @@ import { Value } from 'typebox/value'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
 import { createLog } from '#kit/log.ts'
+import { createShareOf } from '#kit/net/address.ts'
 import { parseAllowList } from '#kit/net/allow-list.ts'
+import { createPlaces } from '#kit/places.ts'
 import type { Arrival } from '../../core/ports.ts'
 import { type SerialConfig, serialKeys } from '../../core/serial-keys.ts'
 import { SerialPort } from '../../core/serial-port.ts'
@@ -27,6 +29,11 @@ async function portHere(settings: Partial<PortSettings> = {}, limits: Partial<Se
     path: '/dev/ttyX',
     settings: { ...firstPortSettings(1), enabled: true, ...settings },
     config: { ...config, ...limits },
+    places: createPlaces({
+      most: limits.max_clients ?? config.max_clients,
+      mostPerAddress: 256,
+      shareOf: createShareOf([]),
+    }),
     clock,
     log: createLog({ level: 'error' }),
     opener,
@@ -106,11 +113,11 @@ t.test('strangers and one too many are refused before anything of them is read',
   t.strictSame(refused, ['198.51.100.1 not allowed', '192.0.2.7 too many'])
 })
 
-t.test('a client is read no further while the line has more than its backlog to take', async (t) => {
-  const { connect, line } = await portHere({}, { backlog_bytes: 4096 })
+t.test('a client is read no further while enough of its address waits for the line', async (t) => {
+  const { connect, line } = await portHere()
   const one = await connect()
   line().isStuck = true
-  one.says('x'.repeat(4096))
+  one.says('x'.repeat(960))
   t.equal(one.isReading, true)
   one.says('y')
   t.equal(one.isReading, false)

@@ -36,6 +36,7 @@ async function rig(t: Test, { host = '127.0.0.1' } = {}) {
         },
         onBehind: () => entry.behind++,
         onCaughtUp: () => entry.caughtUp++,
+        onEnding() {},
         onClosed() {
           entry.isClosed = true
           clients.delete(entry.client)
@@ -162,12 +163,12 @@ t.test('a client that is not read keeps what it sends, one that ends is told of 
   let atLine = ''
   pty.onBytes((bytes) => (atLine += String(bytes)))
   const one = await dial()
-  one.entry.client.setReading(false)
+  one.entry.client.setReading('resting')
   one.entry.client.attach(line)
   one.socket.write('later')
   await new Promise((resolve) => setTimeout(resolve, 50))
   t.equal(atLine, '')
-  one.entry.client.setReading(true)
+  one.entry.client.setReading('reading')
   await until('it is read', () => atLine === 'later')
   one.socket.end()
   await until('it has left', () => one.entry.isClosed)

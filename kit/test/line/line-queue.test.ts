@@ -1,0 +1,166 @@
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { DEFAULT_QUEUE, LineQueue, type LineQueueLimits } from '#kit/line/line-queue.ts'
+
+/** A queue whose driver takes a piece when it is told to. */
+function queueHere(limits: Partial<LineQueueLimits> = {}) {
+  const clock = fakeClock()
+  const offered: { bytes: Uint8Array; take(): void; fail(fault: Error): void }[] = []
+  const told: string[] = []
+  let mostRead = 0
+  const queue = new LineQueue({
+    clock,
+    limits: { ...DEFAULT_QUEUE, ...limits },
+    write: (bytes) => new Promise((take, fail) => offered.push({ bytes, take, fail })),
+    onBusy: (isBusy) => void told.push(isBusy ? 'busy' : 'free'),
+    onMostRead(most) {
+      mostRead = most
+    },
+  })
+  const written: Uint8Array[] = []
+  /** The driver takes the next piece. */
+  async function take(): Promise<boolean> {
+    const piece = offered.shift()
+    if (!piece) return false
+    written.push(piece.bytes)
+    piece.take()
+    await clock.run(0)
+    return true
+  }
+  async function takeAll(): Promise<string> {
+    while (await take());
+    return Buffer.concat(written.splice(0)).toString()
+  }
+  const join = (address: string) => {
+    const rests: boolean[] = []
+    const sender = queue.join(address, { onRest: (isResting) => void rests.push(isResting) })
+    return Object.assign(sender, { rests, send: (text: string) => sender.write(Buffer.from(text)) })
+  }
+  const send = (text: string) => queue.write(Buffer.from(text))
+  return { clock, queue, offered, told, take, takeAll, join, send, mostRead: () => mostRead }
+}
+
+t.test('addresses take turns, each write goes out whole, and the order of an address is kept', async (t) => {
+  const { join, send, takeAll, told } = queueHere()
+  const [a, other, b] = [join('a'), join('a'), join('b')]
+  const [long] = [a.send('1'.repeat(3000)), a.send('[a2]'), other.send('[a3]'), b.send('[b1]'), b.send('[b2]')]
+  const own = send('[own]')
+  const line = await takeAll()
+  t.equal(line.slice(0, 3000), '1'.repeat(3000))
+  t.equal(line.slice(3000), '[own][b1][a2][b2][a3]')
+  t.equal(await long, 3000)
+  await own
+  t.same(told, ['busy', 'free'])
+})
+
+t.test('no more is read of an address than its share, in bytes and in time, whoever else is there', async (t) => {
+  const { queue, join, take, takeAll, mostRead } = queueHere({ queueBytes: 60_000, queueMs: 5000 })
+  queue.setSpeed(960)
+  t.equal(mostRead(), 4800, 'what the line sends in 5 s')
+  const greedy = join('a')
+  void greedy.send('x'.repeat(2400))
+  t.same(greedy.rests, [])
+  void greedy.send('x'.repeat(2400))
+  t.same(greedy.rests, [true])
+  const [other, neighbour] = [join('b'), join('a')]
+  t.equal(mostRead(), 2400)
+  t.same(other.rests, [], 'who has nothing waiting is read')
+  t.same(neighbour.rests, [true], 'its address has enough waiting')
+  void other.send('y'.repeat(1200))
+  t.same(other.rests, [true], 'the line has enough')
+  await take()
+  await takeAll()
+  t.same(
+    [greedy.rests, neighbour.rests, other.rests].map((rests) => rests.at(-1)),
+    [false, false, false],
+  )
+  queue.setSpeed(1_000_000)
+  t.equal(mostRead(), 30_000)
+  queue.setSpeed(5)
+  t.equal(mostRead(), 1024, 'never less than a message')
+})
+
+t.test('what a client leaves is sent within a bound and a time, and what was cut off is not', async (t) => {
+  const { clock, join, offered, takeAll } = queueHere({ leftBytes: 3000, leftMs: 1000 })
+  const [done, cut, late] = [join('a'), join('b'), join('c')]
+  const sent = [done.send('a'.repeat(1500)), cut.send('b'.repeat(1500)), late.send('c'.repeat(1500))]
+  done.leave(true)
+  cut.leave(false)
+  late.leave(true)
+  t.equal(done.heldBytes + late.heldBytes, 3000)
+  t.equal(await takeAll(), 'a'.repeat(1500) + 'c'.repeat(1500))
+  t.same(await Promise.all(sent), [1500, 0, 1500])
+  const again = join('a')
+  const slow = again.send('x'.repeat(5000))
+  again.leave(true)
+  t.equal(again.heldBytes, 3000)
+  clock.advance(1000)
+  t.equal(again.heldBytes, 1024, 'the piece that the driver is being given')
+  t.equal(offered.length, 1)
+  t.equal(await takeAll(), 'x'.repeat(1024))
+  t.equal(await slow, 1024)
+})
+
+t.test('where those who left have left too much, the address that left most loses it', async (t) => {
+  const { join, takeAll, send } = queueHere({ leftBytes: 5000 })
+  const own = send('o')
+  const greedy = [join('a'), join('a'), join('a')].map((one) => ({ one, sent: one.send('a'.repeat(1500)) }))
+  const other = join('b')
+  const kept = other.send('[b]'.repeat(500))
+  for (const { one } of greedy) one.leave(true)
+  other.leave(true)
+  t.equal((await takeAll()).replaceAll('a', ''), `o${'[b]'.repeat(500)}`)
+  t.equal(await kept, 1500)
+  t.same(await Promise.all(greedy.map(({ sent }) => sent)), [1500, 1500, 500])
+  await own
+})
+
+t.test('thousands who come, leave and come again leave no more than the bound', async (t) => {
+  const { queue, join, takeAll } = queueHere({ leftBytes: 4096 })
+  queue.setSpeed(960)
+  let promised = 0
+  const taken: Promise<number>[] = []
+  for (let times = 0; times < 3000; times++) {
+    const one = join(`10.0.0.${times % 200}`)
+    taken.push(one.send('x'.repeat(1000)))
+    promised += 1000
+    one.leave(true)
+  }
+  const operator = queue.write(Buffer.from('!'))
+  const line = await takeAll()
+  await operator
+  const written = (await Promise.all(taken)).reduce((sum, count) => sum + count, 0)
+  t.equal(line.length, written + 1)
+  t.ok(written <= 4096 + 1024, `${written} of ${promised} bytes`)
+  t.ok(line.indexOf('!') <= 5000)
+})
+
+t.test('what is flushed fails, what the driver refuses fails alone, and the rest goes on', async (t) => {
+  const { queue, join, offered, takeAll, send, clock } = queueHere()
+  const one = join('a')
+  const [refused, flushed] = [one.send('1'), one.send('2')]
+  queue.drop(() => new Error('thrown away'))
+  await t.rejects(flushed, /thrown away/)
+  offered.shift()?.fail(new Error('the driver says no'))
+  await t.rejects(refused, /says no/)
+  await clock.run(0)
+  const after = send('3')
+  t.equal(await takeAll(), '3')
+  await after
+  t.equal(one.heldBytes, 0)
+})
+
+t.test('what waits now is waited for, and not what comes after', async (t) => {
+  const { send, take, queue, clock } = queueHere()
+  const first = send('x')
+  const told: string[] = []
+  const settled = queue.settled().then(() => told.push('settled'))
+  const second = send('y').then(() => told.push('y'))
+  await clock.run(0)
+  t.same(told, [])
+  await take()
+  await Promise.all([first, settled])
+  t.same(told, ['settled'])
+  await take()
+  await second
+})
