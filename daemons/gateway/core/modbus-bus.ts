@@ -5,17 +5,20 @@
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Line } from '#kit/line/line.ts'
+import { modbusFunctions } from '../wire/modbus-functions.ts'
+import type { SentRequest } from '../wire/modbus-reply.ts'
 import { openRequest } from '../wire/modbus-request.ts'
 import { gapMsOf } from '../wire/modbus-timing.ts'
 import type { AskHow, MasterHooks } from './modbus-ask.ts'
+import { ModbusCopies } from './modbus-copies.ts'
 import type { ModbusCounts } from './modbus-counts.ts'
 import { checkTwin } from './modbus-echo-check.ts'
 import { cutOffFault, lineBusyFault } from './modbus-faults.ts'
-import { createModbusHolds, type ModbusHolds } from './modbus-holds.ts'
+import { ModbusHolds } from './modbus-holds.ts'
 import { createModbusOutcomes, type ModbusOutcomes } from './modbus-outcomes.ts'
 import { ModbusReceiver, type Twin } from './modbus-receiver.ts'
 import { type ReplyWait, waitForReply } from './modbus-reply-wait.ts'
-import { createModbusRequests, type ModbusRequests } from './modbus-requests.ts'
+import { ModbusRequests } from './modbus-requests.ts'
 import { sendRequest } from './modbus-send.ts'
 import type { ModbusSettings } from './modbus-settings.ts'
 import { awaitSilence } from './modbus-silence.ts'
@@ -38,6 +41,7 @@ export class ModbusBus {
   readonly #parts: BusParts
   readonly #requests: ModbusRequests
   readonly #holds: ModbusHolds
+  readonly #copies: ModbusCopies
   readonly #units: ModbusUnits
   readonly #outcomes: ModbusOutcomes
   readonly #receiver: ModbusReceiver
@@ -58,12 +62,17 @@ export class ModbusBus {
     const { settings } = parts
     this.#parts = parts
     this.#gapMs = gapMsOf(parts, settings.gap_us)
-    this.#holds = createModbusHolds({ ...parts, onFree: () => this.#pump() })
+    this.#copies = new ModbusCopies(parts.clock, settings.copy_window_ms)
+    this.#holds = new ModbusHolds({ ...parts, copies: this.#copies, onFree: () => this.#pump() })
     this.#units = new ModbusUnits({ ...parts, onSilent: (unitId, fault) => this.#requests.clearUnit(unitId, fault) })
-    const shared = { ...parts, ...parts.hooks, holds: this.#holds, units: this.#units }
-    this.#receiver = new ModbusReceiver({ ...shared, localEcho: settings.local_echo })
+    const shared = { ...parts, ...parts.hooks, holds: this.#holds, copies: this.#copies, units: this.#units }
+    this.#receiver = new ModbusReceiver({
+      ...shared,
+      localEcho: settings.local_echo,
+      onDoubtSettled: (sent, frame, isSure) => this.#settleDoubt(sent, frame, isSure),
+    })
     this.#outcomes = createModbusOutcomes(shared)
-    this.#requests = createModbusRequests({ ...shared, gapMs: this.#gapMs, onReady: () => this.#pump() })
+    this.#requests = new ModbusRequests({ ...shared, gapMs: this.#gapMs, onReady: () => this.#pump() })
   }
 
   /** Requests that wait, and units held back, now. */
@@ -91,6 +100,7 @@ export class ModbusBus {
   /** Nothing is sent for one response timeout: another program may have asked a unit just before. */
   attach(line: Line): void {
     this.#line = line
+    this.#holds.resume()
     this.#holds.adopt(this.#parts.hooks.debts?.take(this) ?? [])
     this.#receiver.forgetLine()
     this.#activeMs = this.#parts.clock.monotonicMs()
@@ -106,7 +116,8 @@ export class ModbusBus {
   detach(fault = new Fault('line_closed', `${this.#parts.port} was closed.`)): void {
     const failed = this.#current
     if (failed) this.#holds.owe(failed.sent)
-    this.#parts.hooks.debts?.leave(this, this.#holds.held())
+    this.#parts.hooks.debts?.leave(this, this.#holds.debts())
+    this.#holds.stop()
     this.#units.lineClosed()
     this.#stopTimers()
     this.#line = undefined
@@ -122,7 +133,7 @@ export class ModbusBus {
     const sent = { frame, request: openRequest(frame) }
     if (!this.#line) throw new Fault('line_closed', `${this.#parts.port} is not open, so nothing can be asked.`)
     return await new Promise((resolve, reject) => {
-      this.#requests.add({ sent, how, sentAtMs: 0, resolve, reject })
+      this.#requests.add({ sent, how, sentAtMs: 0, addedAtMs: this.#parts.clock.monotonicMs(), resolve, reject })
       this.#pump()
     })
   }
@@ -180,10 +191,16 @@ export class ModbusBus {
       this.#finish('givenUp')
       return
     }
+    const { doubted } = transaction
+    if (doubted) {
+      this.#copies.proved(transaction.sent.request.unitId)
+      this.#finish('givenUp', () => this.#outcomes.replied(transaction, doubted.reply, doubted.atMs))
+      return
+    }
     this.#current = transaction
     this.#stopTimers()
     this.#receiver.discard()
-    this.#receiver.begin(transaction.sent)
+    this.#receiver.begin(transaction.sent, transaction.isFence)
     this.#units.sent(transaction)
     this.#move('silent')
     sendRequest({ ...this.#parts, line }, transaction).then(
@@ -270,7 +287,32 @@ export class ModbusBus {
 
   #answered(transaction: Transaction, reply: Uint8Array): void {
     const atMs = this.#parts.clock.monotonicMs()
-    this.#finish('answered', () => this.#outcomes.replied(transaction, reply, atMs))
+    const { doubt } = this.#receiver
+    if (doubt === 'sure') this.#finish('answered', () => this.#outcomes.replied(transaction, reply, atMs))
+    else this.#finish('answered', () => this.#putBack(transaction, doubt === 'fence' ? { reply, atMs } : undefined))
+  }
+
+  /** The reply may be a copy of one before: what it is worth is found out before anybody is told. */
+  #putBack(transaction: Transaction, doubted: Transaction['doubted']): void {
+    const { counts, settings } = this.#parts
+    const { isFence, sent } = transaction
+    counts.doubts++
+    this.#holds.doubt(sent, doubted ? 0 : settings.copy_window_ms)
+    // What a fence was for waits yet, and has another.
+    if (!isFence) this.#requests.putBack({ ...transaction, doubted })
+  }
+
+  /** A second answer came to what was put back. Where it is no copy, it is the one that was meant. */
+  #settleDoubt(sent: SentRequest, frame: Uint8Array, isSure: boolean): void {
+    const { unitId } = sent.request
+    const transaction = this.#requests.inFront(unitId)
+    if (transaction?.sent.frame !== sent.frame) return
+    this.#parts.counts.copies++
+    this.#copies.doubled(unitId)
+    if (isSure) {
+      this.#requests.takeFromFront(unitId)
+      this.#outcomes.replied(transaction, frame, this.#parts.clock.monotonicMs())
+    } else if (!modbusFunctions.get(sent.request.fc)?.isWrite) transaction.doubted = undefined
   }
 
   #fail(transaction: Transaction): void {

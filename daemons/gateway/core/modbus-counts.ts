@@ -31,6 +31,9 @@ export function modbusCounts() {
     scanUnanswered: 0,
     expired: 0,
     holds: 0,
+    fences: 0,
+    doubts: 0,
+    copies: 0,
   }
 }
 

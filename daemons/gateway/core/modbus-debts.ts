@@ -1,13 +1,13 @@
 /** What units owe when the adapter of their line goes: its successor holds them back as it would have done. */
 import type { Clock } from '#kit/clock.ts'
-import type { HeldUnit } from './modbus-holds.ts'
+import type { UnitDebts } from './modbus-holds.ts'
 
 /** Debts of the units of one line. */
 export interface ModbusDebts {
   /** @param by the adapter that leaves the line; it may come back to it, and knows them then */
-  leave(by: object, units: readonly HeldUnit[]): void
+  leave(by: object, units: readonly UnitDebts[]): void
   /** @returns what another adapter has left, as far as it is not over */
-  take(by: object): readonly HeldUnit[]
+  take(by: object): readonly UnitDebts[]
 }
 
 /**
@@ -16,12 +16,12 @@ export interface ModbusDebts {
  * @see docs/decisions/041-late-replies.md
  */
 export function createModbusDebts(clock: Clock): (path: string) => ModbusDebts {
-  const lines = new Map<string, { by: object; units: readonly HeldUnit[] }>()
-  const isHeld = ({ untilMs }: HeldUnit) => untilMs > clock.monotonicMs()
+  const lines = new Map<string, { by: object; units: readonly UnitDebts[] }>()
+  const isOwing = ({ overMs }: UnitDebts) => overMs > clock.monotonicMs()
 
   /** Ports come and go: what is over is not kept. */
   function forget(): void {
-    for (const [path, { units }] of lines) if (!units.some(isHeld)) lines.delete(path)
+    for (const [path, { units }] of lines) if (!units.some(isOwing)) lines.delete(path)
   }
 
   return (path) => ({
@@ -34,7 +34,7 @@ export function createModbusDebts(clock: Clock): (path: string) => ModbusDebts {
     take(by) {
       const left = lines.get(path)
       lines.delete(path)
-      return left && left.by !== by ? left.units.filter(isHeld) : []
+      return left && left.by !== by ? left.units.filter(isOwing) : []
     },
   })
 }

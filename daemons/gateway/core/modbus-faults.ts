@@ -19,19 +19,39 @@ const rubbish = [
 
 /**
  * No answer within the time: `modbus_timeout` where nothing of the unit was heard, `modbus_bad_reply` where bytes
- * came that are no answer. `details`: unitId, fc, waitedMs, heard.
+ * came that are no answer. `details`: unitId, fc, waitedMs, heard; lateMs where it has answered too late before.
+ * @param lateMs the longest time that the unit took to answer what was given up; 0: it never did
  */
-export function noReplyFault(sent: SentRequest, waitedMs: number, heard: Heard): Fault {
+export function noReplyFault(sent: SentRequest, waitedMs: number, heard: Heard, lateMs = 0): Fault {
   const { unitId, fc } = sent.request
   const isRubbish = rubbish.some((name) => heard[name])
   const list = Object.entries(heard).map(([name, count]) => `${name} ${count}`)
   const seen = list.length > 0 ? ` Heard meanwhile: ${list.join(', ')}.` : ''
   const warning = modbusFunctions.get(fc)?.isWrite ? ' The write may have been carried out all the same.' : ''
   const what = isRubbish ? 'gave no answer that holds' : 'did not answer'
+  const details = { unitId, fc, waitedMs, heard: { ...heard }, ...(lateMs > 0 && { lateMs: Math.round(lateMs) }) }
   return new Fault(
     isRubbish ? 'modbus_bad_reply' : 'modbus_timeout',
-    `Unit ${unitId} ${what} to ${functionName(fc)} within ${waitedMs} ms.${seen}${warning}`,
-    { details: { unitId, fc, waitedMs, heard: { ...heard } } },
+    `Unit ${unitId} ${what} to ${functionName(fc)} within ${waitedMs} ms.${seen}${lateness(lateMs)}${warning}`,
+    { details },
+  )
+}
+
+function lateness(lateMs: number): string {
+  if (lateMs === 0) return ''
+  return ` It has answered ${Math.round(lateMs)} ms after a request: settings.response_timeout_ms is too short for it.`
+}
+
+/**
+ * It was not asked: it owes an answer that could be mistaken for the one to this, and did not answer the read that
+ * would have shown that nothing older is to come.
+ * @param why what became of that read
+ */
+export function unprovenFault({ request: { unitId, fc } }: SentRequest, why: Fault): Fault {
+  return new Fault(
+    why.code,
+    `Unit ${unitId} still owes an answer that could be mistaken for the one to ${functionName(fc)}, so that was not sent. A read to settle it came to nothing: ${why.message}`,
+    { cause: why, details: { ...why.details, unitId, fc } },
   )
 }
 
@@ -57,13 +77,16 @@ export function unitSilentFault(
   )
 }
 
-/** A request left the queue because its time was over. */
-export function expiredFault(sent: SentRequest, waitedMs: number, isHeld: boolean): Fault {
+/**
+ * A request left the queue because its time was over.
+ * @param heldLateMs its unit is held back: the longest time that it took to answer what was given up
+ */
+export function expiredFault(sent: SentRequest, waitedMs: number, heldLateMs: number | undefined): Fault {
   const { unitId, fc } = sent.request
+  const isHeld = heldLateMs !== undefined
   const why = isHeld ? 'the unit is held back because it owes an answer' : 'the line was busy with other requests'
-  return new Fault('modbus_expired', `The request to unit ${unitId} waited ${waitedMs} ms and was not sent: ${why}.`, {
-    details: { unitId, fc, waitedMs },
-  })
+  const sentence = `The request to unit ${unitId} waited ${waitedMs} ms and was not sent: ${why}.${lateness(heldLateMs ?? 0)}`
+  return new Fault('modbus_expired', sentence, { details: { unitId, fc, waitedMs } })
 }
 
 /** Whoever asked is gone. */

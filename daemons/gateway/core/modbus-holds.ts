@@ -1,31 +1,61 @@
-/** Units that owe an answer, and how long each is asked nothing more. */
+/** What units owe: which of them is asked nothing for a while, and which only what cannot be mistaken. */
 import type { Clock, Timer } from '#kit/clock.ts'
-import { replyFlaw, type SentRequest } from '../wire/modbus-reply.ts'
+import { modbusFunctions } from '../wire/modbus-functions.ts'
+import { exceptionCode, isMistakable, replyFlaw, type SentRequest } from '../wire/modbus-reply.ts'
+import type { ModbusCopies } from './modbus-copies.ts'
 import type { ModbusCounts } from './modbus-counts.ts'
+import { fenceFor, type Outstanding, withKnown } from './modbus-fences.ts'
 import { type ModbusSettings, quarantineMs } from './modbus-settings.ts'
 
-/** Requests kept per unit to know their late answers by; more than these only time out. */
-const OWED_KEPT = 8
+/** Requests a unit may owe at once; before the next it is held until the oldest is over. */
+const OWED_KEPT = 48
 
-/** A request that was given up. */
-export interface Owed extends SentRequest {
+/** Fences in a row refused by exceptions that together do for one that was answered: a unit may have nothing to read. */
+const REFUSED_FENCES = 6
+
+/** Exceptions in a row behind which nothing came, after which an exception ends what was asked, as it should. */
+const PLAIN_REFUSALS = 8
+
+/** Of the longest lateness seen: how long the hold is, and after how long nothing is reckoned with. */
+const HOLD_MARGIN = 1.25
+const OVER_MARGIN = 2
+
+/** A request that may still be answered. */
+export interface Owed extends Outstanding {
   /** When its last bit was out; undefined where that is not known. */
   sentAtMs: number | undefined
+  /** Since when it is owed, by the monotonic clock. */
+  sinceMs: number
+  /** Something came that may have been its answer, or a copy of another. */
+  isDoubted: boolean
 }
 
 interface Unit {
-  /** Requests given up since the unit last answered. */
+  readonly unitId: number
+  /** The oldest first. Each was told apart from those before it when it was sent. */
   owed: readonly Owed[]
-  /** How many were given up, those not kept too. */
-  count: number
   timer: Timer | undefined
   /** By the monotonic clock. */
   untilMs: number
+  /** Longest time from a request that was given up to its answer. */
+  longestLateMs: number
+  /** Reads it has answered, the latest first. */
+  known: readonly SentRequest[]
+  /** Fences in a row that were refused by exceptions. */
+  refusedFences: number
+  /** Exceptions in a row behind which nothing came. */
+  plainRefusals: number
 }
 
-/** A unit that is held, for whoever has its line next. */
-export interface HeldUnit extends Omit<Unit, 'timer'> {
+/** What a unit owes, for whoever has its line next. */
+export interface UnitDebts {
   unitId: number
+  owed: readonly Owed[]
+  longestLateMs: number
+  known: readonly SentRequest[]
+  /** Until when it is asked nothing, and until when anything it owes may come. By the monotonic clock. */
+  untilMs: number
+  overMs: number
 }
 
 /** A late answer. */
@@ -34,58 +64,213 @@ export interface LateReply {
   frame: Uint8Array
   /** From the end of the request; null where that cannot be known. */
   tookMs: number | null
+  /** What became of the request: no answer in time, one that was doubted, or an exception before this. */
+  was: 'missed' | 'doubted' | 'refused'
 }
 
-export interface ModbusHolds {
-  /**
-   * The unit did not answer: it is held from now, anew where it was held. Of a broadcast nobody owes an answer.
-   * @param sentAtMs when the last bit of the request was out; left out where that is not known, or where the answer was
-   *   not waited for: then it may be on its way for that time too
-   */
-  owe(sent: SentRequest, sentAtMs?: number): void
-  /** The unit said something twice or unasked: it is held, as the next answer could be the one before. */
-  suspect(unitId: number): void
-  /** The unit answered what it was asked. */
-  answered(unitId: number): void
-  /**
-   * A late answer was seen. The unit is free once it owes none: after two requests without answer, the first late
-   * answer does not say which of the two it is for.
-   * @returns the request it answers; after two without answer that may be the other
-   */
-  late(frame: Uint8Array): LateReply | undefined
-  isHeld(unitId: number): boolean
-  /** Those held now. */
-  held(): HeldUnit[]
-  /** Units that another adapter of this line held: they owe what they owed. */
-  adopt(units: readonly HeldUnit[]): void
-  /** How long the unit is held yet, milliseconds; undefined where it is not. */
-  heldForMs(unitId: number): number | undefined
-  /** What units held now may still answer. */
-  owed(): readonly SentRequest[]
-  /** How many units are held now. */
-  readonly size: number
+/** How a request is given up. `sentAtMs` left out: not known, or its answer was not waited for and may take that time too. */
+export interface GivenUp {
+  sentAtMs?: number
+  isFence?: boolean
 }
 
 export interface HoldParts {
   clock: Clock
   counts: ModbusCounts
   settings: ModbusSettings
+  copies: ModbusCopies
   /** A unit may be asked again. */
   onFree(): void
 }
 
-export function createModbusHolds(parts: HoldParts): ModbusHolds {
-  const { clock, counts, onFree, settings } = parts
-  const units = new Map<number, Unit>()
+const nothing: readonly Owed[] = []
 
-  function unitOf(unitId: number): Unit {
-    const unit = units.get(unitId) ?? { owed: [], count: 0, timer: undefined, untilMs: 0 }
-    units.set(unitId, unit)
+export class ModbusHolds {
+  readonly #parts: HoldParts
+  readonly #units = new Map<number, Unit>()
+
+  constructor(parts: HoldParts) {
+    this.#parts = parts
+  }
+
+  /** How many units are held now. */
+  get size(): number {
+    return [...this.#units.values()].filter((unit) => unit.timer).length
+  }
+
+  /** The unit did not answer: it is held from now, anew where it was held. Of a broadcast nobody owes an answer. */
+  owe(sent: SentRequest, { isFence = false, sentAtMs }: GivenUp = {}): void {
+    if (sent.request.unitId === 0) return
+    const unit = this.#of(sent.request.unitId)
+    this.#add(unit, sent, { sentAtMs, isFence })
+    if (isFence) unit.refusedFences = 0
+    this.#hold(unit, this.#holdMs(unit) + (sentAtMs === undefined ? this.#parts.settings.response_timeout_ms : 0))
+  }
+
+  /** Something came that may be its answer. @param holdMs the unit is held for so long */
+  doubt(sent: SentRequest, holdMs: number): void {
+    const unit = this.#of(sent.request.unitId)
+    this.#add(unit, sent, { isDoubted: true })
+    if (holdMs > 0) this.#hold(unit, holdMs)
+  }
+
+  /** The unit said something unasked that answers this: it is held, as the next answer could be the one before. */
+  suspect(sent: SentRequest): void {
+    const unit = this.#of(sent.request.unitId)
+    this.#add(unit, sent, { mayRefuse: false })
+    this.#hold(unit, this.#holdMs(unit))
+  }
+
+  /** The unit answered what it was asked, for certain: nothing older is to come. */
+  answered(sent: SentRequest, reply: Uint8Array, isFence: boolean): void {
+    const { unitId } = sent.request
+    const unit = this.#of(unitId)
+    if (exceptionCode(reply) !== null) {
+      this.#refused(unit, sent, isFence)
+      return
+    }
+    unit.known = withKnown(unit.known, sent)
+    const retriedAt = unit.owed.length === 0 ? -1 : this.#answeredBy(unit, reply)
+    if (retriedAt < 0) {
+      this.#settle(unit)
+      return
+    }
+    unit.owed = unit.owed.slice(retriedAt + 1)
+    this.#add(unit, sent, {})
+  }
+
+  /**
+   * A late answer was seen. A unit that owes no more answers is free.
+   * @param isAsked the unit is being asked, so that an exception may be for that
+   * @returns the request it answers
+   */
+  late(frame: Uint8Array, isAsked: boolean): LateReply | undefined {
+    const unit = this.#units.get(frame[0] ?? 0)
+    const at = unit ? this.#answeredBy(unit, frame) : -1
+    const one = unit?.owed[at]
+    if (!unit || !one) return undefined
+    const lateMs = one.sentAtMs === undefined ? null : this.#parts.clock.monotonicMs() - one.sentAtMs
+    const isCertain = unit.owed.filter((other) => !replyFlaw(other, frame)).length === 1
+    const isRefusal = exceptionCode(frame) !== null
+    if (isRefusal) unit.owed = unit.owed.map((other) => (other === one ? { ...one, mayRefuse: false } : other))
+    else {
+      if (!one.mayRefuse) unit.plainRefusals = 0
+      unit.owed = unit.owed.slice(at + 1)
+      unit.known = withKnown(unit.known, one)
+    }
+    const was = one.isDoubted ? 'doubted' : one.mayRefuse && !(isRefusal && isAsked) ? 'missed' : 'refused'
+    if (was === 'missed' && isCertain) unit.longestLateMs = Math.max(unit.longestLateMs, lateMs ?? 0)
+    if (!unit.owed.some(({ mayRefuse }) => mayRefuse)) this.#free(unit)
+    return { sent: one, frame, tookMs: isCertain ? lateMs : null, was }
+  }
+
+  /** What would do as the reply to this may be owed to an earlier request. */
+  mayBeOwed(sent: SentRequest, frame: Uint8Array): boolean {
+    const unit = this.#units.get(sent.request.unitId)
+    if (!unit || unit.owed.length === 0 || this.#answeredBy(unit, frame) < 0) return false
+    return exceptionCode(frame) !== null || !isRetry(unit, sent)
+  }
+
+  /** Whether it may go; `fence`: once a fence was answered, which `fenceFor` gives. */
+  standing(sent: SentRequest): 'free' | 'held' | 'fence' {
+    const { clock, copies } = this.#parts
+    const unit = this.#units.get(sent.request.unitId)
+    if (!unit) return 'free'
+    if (unit.timer) return 'held'
+    const copyMs = copies.waitMs(sent)
+    if (copyMs > 0) return this.#rest(unit, copyMs)
+    const owed = this.#owedBy(unit)
+    const [oldest] = owed
+    if (!oldest || !owed.some((one) => isMistakable(one, sent)) || isRetry(unit, sent)) return 'free'
+    const isStuck = owed.length >= OWED_KEPT || !fenceFor(sent, owed, unit.known)
+    return isStuck ? this.#rest(unit, oldest.sinceMs + this.#overMs(unit) - clock.monotonicMs()) : 'fence'
+  }
+
+  fenceFor(sent: SentRequest): SentRequest | undefined {
+    const unit = this.#units.get(sent.request.unitId)
+    return unit && fenceFor(sent, this.#owedBy(unit), unit.known)
+  }
+
+  isHeld(unitId: number): boolean {
+    return this.#units.get(unitId)?.timer !== undefined
+  }
+
+  /** How long the unit is held yet, milliseconds; undefined where it is not. */
+  heldForMs(unitId: number): number | undefined {
+    const unit = this.#units.get(unitId)
+    return unit?.timer && Math.max(0, unit.untilMs - this.#parts.clock.monotonicMs())
+  }
+
+  /** The longest time that it has taken to answer a request that was given up; 0: none was answered. */
+  longestLateMs(unitId: number): number {
+    return this.#units.get(unitId)?.longestLateMs ?? 0
+  }
+
+  /** What the unit may still answer. */
+  owed(unitId: number): readonly SentRequest[] {
+    const unit = this.#units.get(unitId)
+    return unit ? this.#owedBy(unit) : nothing
+  }
+
+  /** What units owe now. */
+  debts(): UnitDebts[] {
+    return [...this.#units].flatMap(([unitId, unit]) => {
+      const { known, longestLateMs, untilMs } = unit
+      const owed = this.#owedBy(unit)
+      const latest = owed.at(-1)
+      if (!latest && !unit.timer) return []
+      const overMs = Math.max(untilMs, latest ? latest.sinceMs + this.#overMs(unit) : 0)
+      return [{ unitId, owed, known, longestLateMs, untilMs, overMs }]
+    })
+  }
+
+  /** What units owe that another adapter of this line has asked. */
+  adopt(debts: readonly UnitDebts[]): void {
+    for (const { unitId, owed, known, longestLateMs, untilMs } of debts) {
+      const unit = this.#of(unitId)
+      unit.owed = [...new Set([...owed, ...unit.owed])].slice(-OWED_KEPT)
+      unit.known = unit.known.length > 0 ? unit.known : known
+      unit.longestLateMs = Math.max(unit.longestLateMs, longestLateMs)
+      const heldMs = Math.max(unit.timer ? unit.untilMs : 0, untilMs) - this.#parts.clock.monotonicMs()
+      if (heldMs > 0) this.#hold(unit, heldMs)
+    }
+  }
+
+  /** The line is closed: nobody waits for a unit to be free. */
+  stop(): void {
+    for (const unit of this.#units.values()) {
+      unit.timer?.cancel()
+      unit.timer = undefined
+    }
+  }
+
+  /** The line is back: who was held is held to the end of that. */
+  resume(): void {
+    for (const unit of this.#units.values()) {
+      const leftMs = unit.untilMs - this.#parts.clock.monotonicMs()
+      if (leftMs > 0) this.#hold(unit, leftMs)
+    }
+  }
+
+  #of(unitId: number): Unit {
+    const known = this.#units.get(unitId)
+    if (known) return known
+    const unit: Unit = {
+      unitId,
+      owed: nothing,
+      timer: undefined,
+      untilMs: 0,
+      longestLateMs: 0,
+      known: [],
+      refusedFences: 0,
+      plainRefusals: 0,
+    }
+    this.#units.set(unitId, unit)
     return unit
   }
 
-  /** What is owed is kept beyond the hold: a device that was too late twice may still answer the first request. */
-  function hold(unit: Unit, forMs = quarantineMs(settings)): void {
+  #hold(unit: Unit, forMs: number): void {
+    const { clock, counts, onFree } = this.#parts
     counts.holds++
     unit.timer?.cancel()
     unit.untilMs = clock.monotonicMs() + forMs
@@ -95,60 +280,81 @@ export function createModbusHolds(parts: HoldParts): ModbusHolds {
     })
   }
 
-  function free(unitId: number, unit: Unit): void {
-    unit.timer?.cancel()
-    units.delete(unitId)
-    onFree()
+  /** Where it owes too much, or what it says next could be a copy, it is let rest. */
+  #rest(unit: Unit, forMs: number): 'held' {
+    this.#hold(unit, Math.max(1, forMs))
+    return 'held'
   }
 
-  return {
-    owe(sent, sentAtMs) {
-      if (sent.request.unitId === 0) return
-      const unit = unitOf(sent.request.unitId)
-      unit.owed = [...unit.owed, { ...sent, sentAtMs }].slice(-OWED_KEPT)
-      unit.count++
-      hold(unit, quarantineMs(settings) + (sentAtMs === undefined ? settings.response_timeout_ms : 0))
-    },
-    suspect: (unitId) => hold(unitOf(unitId)),
-    answered(unitId) {
-      if (!units.get(unitId)?.timer) units.delete(unitId)
-    },
-    late(frame) {
-      const unitId = frame[0] ?? 0
-      const unit = units.get(unitId)
-      const sent = unit?.owed.find((one) => !replyFlaw(one, frame))
-      if (!unit || !sent) return undefined
-      const isCertain = unit.count === 1
-      unit.owed = unit.owed.filter((one) => one !== sent)
-      unit.count--
-      if (unit.count === 0) free(unitId, unit)
-      return {
-        sent,
-        frame,
-        tookMs: isCertain && sent.sentAtMs !== undefined ? clock.monotonicMs() - sent.sentAtMs : null,
-      }
-    },
-    held: () => [...units].flatMap(heldOf),
-    adopt(held) {
-      for (const { unitId, owed, count, untilMs } of held) {
-        const unit = unitOf(unitId)
-        unit.owed = [...new Set([...unit.owed, ...owed])].slice(-OWED_KEPT)
-        unit.count = Math.max(unit.count, count, unit.owed.length)
-        hold(unit, Math.max(unit.timer ? unit.untilMs : 0, untilMs) - clock.monotonicMs())
-      }
-    },
-    isHeld: (unitId) => units.get(unitId)?.timer !== undefined,
-    heldForMs(unitId) {
-      const unit = units.get(unitId)
-      return unit?.timer && Math.max(0, unit.untilMs - clock.monotonicMs())
-    },
-    owed: () => [...units.values()].flatMap((unit) => (unit.timer ? unit.owed : [])),
-    get size() {
-      return [...units.values()].filter((unit) => unit.timer).length
-    },
+  #free(unit: Unit): void {
+    unit.timer?.cancel()
+    unit.timer = undefined
+    unit.untilMs = 0
+    this.#parts.onFree()
+  }
+
+  /** After which time nothing is reckoned with that was not seen. */
+  #overMs(unit: Unit): number {
+    return Math.max(this.#parts.settings.late_limit_ms, OVER_MARGIN * unit.longestLateMs)
+  }
+
+  /** As late as it ever was, and some more, so that what is on its way comes before the next request goes. */
+  #holdMs(unit: Unit): number {
+    const { settings } = this.#parts
+    const learnedMs = HOLD_MARGIN * unit.longestLateMs - settings.response_timeout_ms
+    return Math.max(quarantineMs(settings), Math.min(settings.late_limit_ms, learnedMs))
+  }
+
+  #owedBy(unit: Unit): readonly Owed[] {
+    const [oldest] = unit.owed
+    if (!oldest) return nothing
+    const overMs = this.#parts.clock.monotonicMs() - this.#overMs(unit)
+    if (oldest.sinceMs <= overMs) unit.owed = unit.owed.filter(({ sinceMs }) => sinceMs > overMs)
+    return unit.owed
+  }
+
+  #add(unit: Unit, sent: SentRequest, how: Partial<Owed>): void {
+    const sinceMs = this.#parts.clock.monotonicMs()
+    const one = { ...sent, sentAtMs: undefined, isFence: false, isDoubted: false, mayRefuse: true, ...how, sinceMs }
+    unit.owed = [...this.#owedBy(unit), one].slice(-OWED_KEPT)
+  }
+
+  /** All that was asked before has been answered, or never will be. Copies of what was not heard may still come. */
+  #settle(unit: Unit): void {
+    const { clock, copies, settings } = this.#parts
+    const { owed } = unit
+    unit.refusedFences = 0
+    if (owed.length === 0) return
+    unit.plainRefusals += owed.filter(({ mayRefuse }) => !mayRefuse).length
+    if (!copies.isDoubling(unit.unitId)) unit.owed = nothing
+    else {
+      const lastMs = clock.monotonicMs() - this.#overMs(unit) + settings.copy_window_ms
+      unit.owed = owed.map((one) => ({ ...one, sinceMs: Math.min(one.sinceMs, lastMs) }))
+      this.#hold(unit, settings.copy_window_ms)
+    }
+  }
+
+  /** @returns the one it answers; of exceptions, which have one length for all, the oldest they can be for */
+  #answeredBy(unit: Unit, frame: Uint8Array): number {
+    const isRefusal = exceptionCode(frame) !== null
+    return this.#owedBy(unit).findIndex((one) => (one.mayRefuse || !isRefusal) && !replyFlaw(one, frame))
+  }
+
+  /** An exception need not be for what was asked: until a fence was answered, values may follow it. */
+  #refused(unit: Unit, sent: SentRequest, isFence: boolean): void {
+    const isTold = isFence && ++unit.refusedFences >= REFUSED_FENCES
+    if (isTold || unit.plainRefusals >= PLAIN_REFUSALS) this.#settle(unit)
+    else this.#add(unit, sent, { isFence, mayRefuse: false })
   }
 }
 
-function heldOf([unitId, { owed, count, timer, untilMs }]: [number, Unit]): HeldUnit[] {
-  return timer ? [{ unitId, owed, count, untilMs }] : []
+/** Sent anew, it does nothing that the first did not; whichever is confirmed, what was asked for is so. */
+function isRetry(unit: Unit, sent: SentRequest): boolean {
+  if (![5, 6, 15, 16].includes(sent.request.fc)) return false
+  const writes = unit.owed.filter(({ request }) => modbusFunctions.get(request.fc)?.isWrite)
+  return writes.length > 0 && writes.every(({ frame }) => isSameFrame(frame, sent.frame))
+}
+
+function isSameFrame(one: Uint8Array, other: Uint8Array): boolean {
+  return one.length === other.length && one.every((byte, at) => byte === other[at])
 }

@@ -34,7 +34,7 @@ export function createModbusListener(
 
   function heard(one: HeardFrame): void {
     if (one.kind === 'request') units.sent(overheard(one.sent))
-    else if (one.kind === 'late') units.late(one.frame[0] ?? 0, { sent: one.sent, frame: one.frame, tookMs: null })
+    else if (one.kind === 'late') units.late(one.frame[0] ?? 0, { frame: one.frame, tookMs: null })
     else if (one.kind === 'reply') {
       units.replied(overheard(one.sent), one.frame, one.tookMs)
       hooks.onReply?.({ request: one.sent.request, reply: one.frame, tookMs: one.tookMs, atMs: one.endMs })

@@ -48,9 +48,10 @@ export function createModbusOutcomes(parts: OutcomeParts): ModbusOutcomes {
       transaction.resolve(null)
     },
     missed(transaction, heard) {
-      const { sent, sentAtMs } = transaction
-      const fault = noReplyFault(sent, Math.round(clock.monotonicMs() - sentAtMs), heard)
-      holds.owe(sent, sentAtMs)
+      const { isFence, sent, sentAtMs } = transaction
+      const waitedMs = Math.round(clock.monotonicMs() - sentAtMs)
+      const fault = noReplyFault(sent, waitedMs, heard, holds.longestLateMs(sent.request.unitId))
+      holds.owe(sent, { sentAtMs, isFence })
       if (units.isNobody(transaction)) {
         counts.scanUnanswered++
         return fault
@@ -62,7 +63,7 @@ export function createModbusOutcomes(parts: OutcomeParts): ModbusOutcomes {
     },
     notSent(transaction) {
       counts.sendFailures++
-      holds.owe(transaction.sent)
+      holds.owe(transaction.sent, { isFence: transaction.isFence })
       units.notSent(transaction)
     },
   }

@@ -6,6 +6,7 @@ import { type Cut, flawOfJunk, type LocalEcho, nextCut } from '../wire/modbus-cu
 import { type DecodedFrame, describeReply, describeRequest } from '../wire/modbus-describe.ts'
 import { flawFault, isPrefixOf, type ReplyFlaw, replyFlaw, type SentRequest } from '../wire/modbus-reply.ts'
 import { decodeErrorOf, framePayload, type SeenFrame } from './frame-payload.ts'
+import type { Doubt, ModbusCopies } from './modbus-copies.ts'
 import { countOfFlaw, type ModbusCounts } from './modbus-counts.ts'
 import type { Heard } from './modbus-faults.ts'
 import type { LateReply, ModbusHolds } from './modbus-holds.ts'
@@ -17,14 +18,17 @@ export interface ReceiverParts {
   clock: Clock
   counts: ModbusCounts
   holds: ModbusHolds
+  copies: ModbusCopies
   units: {
     /** A frame failed its checksum while the unit was asked. */
     damaged(unitId: number): void
     /** The unit answered a request that was given up. */
-    late(unitId: number, reply: LateReply): void
+    late(unitId: number, reply: Pick<LateReply, 'frame' | 'tookMs'>): void
   }
   /** `auto`: learned. */
   localEcho: 'auto' | 'present' | 'absent'
+  /** The answer to a request of which another was doubted; `isSure`: it is no copy either. */
+  onDoubtSettled(sent: SentRequest, frame: Uint8Array, isSure: boolean): void
   publish(event: string, payload: unknown): void
 }
 
@@ -41,11 +45,13 @@ export class ModbusReceiver {
   #atUs = 0
   #sent: SentRequest | undefined
   #sentAtMs = 0
+  #isFence = false
   #isEchoSeen = false
   #isAmidJunk = false
   #hasHeard = false
   #twin: Twin | undefined
   #heard: Record<string, number> = {}
+  #doubt: Doubt = 'sure'
   #echo: LocalEcho
   /** The last answered request of each unit: a frame that answers it again was said twice. */
   readonly #answered = new Map<number, SentRequest>()
@@ -69,6 +75,11 @@ export class ModbusReceiver {
     return this.#twin
   }
 
+  /** What the last reply taken is worth. */
+  get doubt(): Doubt {
+    return this.#doubt
+  }
+
   /** What came since `begin` and was not the reply. */
   get heard(): Heard {
     return this.#heard
@@ -77,11 +88,14 @@ export class ModbusReceiver {
   /** The line was opened anew, perhaps with another adapter behind the same name: what was learned of it is void. */
   forgetLine(): void {
     this.#bytes = new Uint8Array(0)
+    this.#parts.copies.forget()
+    this.#answered.clear()
     if (this.#parts.localEcho === 'auto') this.#echo = 'unknown'
   }
 
-  begin(sent: SentRequest): void {
+  begin(sent: SentRequest, isFence = false): void {
     this.#sent = sent
+    this.#isFence = isFence
     this.#isEchoSeen = false
     this.#isAmidJunk = false
     this.#hasHeard = false
@@ -139,14 +153,15 @@ export class ModbusReceiver {
   /** A twin turned out to be the reply, or an echo. */
   settleTwin(sent: SentRequest, twin: Uint8Array, isReply: boolean): void {
     this.#publish(twin, isReply ? describeReply(twin, 'reply', sent) : describeRequest(sent.request, 'echo'))
-    if (isReply) this.#answer(sent)
+    if (isReply) this.#answer(sent, twin)
     else this.#parts.counts.echoes++
   }
 
   #next(isQuiet: boolean): Cut | undefined {
     const expecting = {
       sent: this.#sent,
-      owed: this.#parts.holds.owed(),
+      owed: (unitId: number) => this.#parts.holds.owed(unitId),
+      mayBeOwed: (sent: SentRequest, frame: Uint8Array) => this.#parts.holds.mayBeOwed(sent, frame),
       echo: this.#echo,
       isEchoSeen: this.#isEchoSeen,
       isAmidJunk: this.#isAmidJunk,
@@ -171,14 +186,18 @@ export class ModbusReceiver {
     }
     const tookMs = Math.round((this.#parts.clock.monotonicMs() - this.#sentAtMs) * 1000) / 1000
     this.#publish(frame, { ...describeReply(frame, 'reply', sent), tookMs })
-    this.#answer(sent)
+    this.#doubt = this.#parts.copies.doubt(sent, frame)
+    if (this.#doubt === 'sure') this.#answer(sent, frame)
+    else this.#parts.copies.heard(sent, frame)
     this.#sent = undefined
     return frame
   }
 
-  #answer(sent: SentRequest): void {
+  #answer(sent: SentRequest, reply: Uint8Array): void {
+    const { copies, holds } = this.#parts
     this.#answered.set(sent.request.unitId, sent)
-    this.#parts.holds.answered(sent.request.unitId)
+    copies.note(sent, reply)
+    holds.answered(sent, reply, this.#isFence)
   }
 
   #aside(cut: Cut): void {
@@ -191,8 +210,6 @@ export class ModbusReceiver {
         this.#isEchoSeen = true
         return
       case 'late':
-        this.#late(cut.frame)
-        return
       case 'stray':
         this.#stray(cut.frame, cut.flaw)
         return
@@ -210,20 +227,36 @@ export class ModbusReceiver {
   }
 
   #late(frame: Uint8Array): boolean {
-    const late = this.#parts.holds.late(frame)
+    const { copies, holds, onDoubtSettled, units } = this.#parts
+    const unitId = frame[0] ?? 0
+    const owed = holds.owed(unitId).find((one) => !replyFlaw(one, frame))
+    if (!owed) return false
+    if (copies.isRecent(frame)) {
+      // A copy of what was said, or the answer that is owed: it settles nothing.
+      this.#count('strayFrames')
+      this.#publish(frame, describeReply(frame, 'late', owed))
+      onDoubtSettled(owed, frame, false)
+      return true
+    }
+    const late = holds.late(frame, this.#sent?.request.unitId === unitId)
     if (!late) return false
-    this.#count('lateReplies')
-    this.#publish(frame, describeReply(frame, 'late', late.sent))
-    this.#parts.units.late(frame[0] ?? 0, late)
+    copies.note(late.sent, frame)
+    this.#publish(frame, describeReply(frame, late.was === 'doubted' ? 'reply' : 'late', late.sent))
+    if (late.was === 'doubted') onDoubtSettled(late.sent, frame, true)
+    else this.#count('lateReplies')
+    if (late.was === 'missed') units.late(unitId, late)
     return true
   }
 
   #stray(frame: Uint8Array, flaw: ReplyFlaw | undefined): void {
+    const { copies, counts, holds } = this.#parts
     const unitId = frame[0] ?? 0
-    const isOwn = this.#sent?.request.unitId === unitId
-    if (!isOwn && this.#late(frame)) return
+    if (this.#late(frame)) return
     const last = this.#answered.get(unitId)
-    if (!isOwn && last && !replyFlaw(last, frame)) this.#parts.holds.suspect(unitId)
+    if (copies.isRecent(frame)) {
+      counts.copies++
+      copies.doubled(unitId)
+    } else if (last && !replyFlaw(last, frame)) holds.suspect(last)
     this.#count(flaw ? countOfFlaw[flaw] : 'strayFrames')
     const fault = flaw && flawFault(flaw, this.#sent, frame)
     this.#publish(frame, describeReply(frame, 'stray'), fault)

@@ -26,6 +26,20 @@ export const modbusSettings = Type.Object(
           'how long a unit that did not answer is asked nothing more, so that a late answer is not taken for another, ms; left out: the larger of 1000 and three response timeouts',
       }),
     ),
+    late_limit_ms: Type.Integer({
+      default: 60_000,
+      minimum: 1000,
+      maximum: 600_000,
+      description:
+        'how long after a request without an answer its answer is still reckoned with, unless the unit has answered something asked later, ms; twice the longest lateness seen of the unit where that is more',
+    }),
+    copy_window_ms: Type.Integer({
+      default: 500,
+      minimum: 0,
+      maximum: 10_000,
+      description:
+        'how long after an answer the same one may come again, from a repeater or a unit that says everything twice, ms; 0: nothing on the line does so',
+    }),
     queue: Type.Integer({
       default: 64,
       minimum: 1,

@@ -9,6 +9,12 @@ export interface Transaction {
   how: AskHow
   /** When its last bit was out, by the monotonic clock. */
   sentAtMs: number
+  /** When it came to wait first. */
+  addedAtMs: number
+  /** A read on behalf of another, to know that nothing older is to come. */
+  isFence?: boolean
+  /** An answer that holds once a fence was answered behind it. */
+  doubted?: { reply: Uint8Array; atMs: number }
   resolve(reply: Uint8Array | null): void
   reject(fault: Fault): void
 }

@@ -14,8 +14,8 @@ type One = Waiting<Priority, Transaction>
 export interface ModbusTurnsParts {
   clock: Clock
   queue: Pick<TransactionQueue<Priority, Transaction>, 'lane'>
-  /** Quarantine: nothing goes to it, whoever asks. */
-  isHeld(unitId: number): boolean
+  /** Its unit is held, or has to be asked something else first: it does not go, whoever asks. */
+  isHeld(transaction: Transaction): boolean
   units: {
     readonly hasSuspects: boolean
     isSuspect(unitId: number): boolean
@@ -54,7 +54,7 @@ export function createModbusTurns(parts: ModbusTurnsParts): ModbusTurns {
   let wasOwned = false
 
   function first(priority: Priority, willDo: (one: One) => boolean): One | undefined {
-    for (const one of queue.lane(priority)) if (!isHeld(unitOf(one)) && willDo(one)) return one
+    for (const one of queue.lane(priority)) if (willDo(one) && !isHeld(one.item)) return one
     return undefined
   }
 
@@ -67,7 +67,7 @@ export function createModbusTurns(parts: ModbusTurnsParts): ModbusTurns {
     let longest = first('background', () => true)
     if (!units.hasSuspects) return longest
     for (const one of queue.lane('poll'))
-      if (needsGap(one, idleMs, units) && !isHeld(unitOf(one)) && (!longest || waitedMs(one) > waitedMs(longest)))
+      if (needsGap(one, idleMs, units) && !isHeld(one.item) && (!longest || waitedMs(one) > waitedMs(longest)))
         longest = one
     return longest
   }

@@ -128,7 +128,7 @@ export class ModbusUnits {
     this.#prove(unit.unitId, reply, tookMs)
   }
 
-  late(unitId: number, reply: LateReply): void {
+  late(unitId: number, reply: Pick<LateReply, 'frame' | 'tookMs'>): void {
     const unit = this.#alive(unitId)
     unit.counts.lateReplies++
     if (reply.tookMs !== null) unit.latency.add(reply.tookMs)

@@ -29,6 +29,7 @@ export interface TransactionQueue<Priority extends string, Item> {
   push(item: Item, priority: Priority, waitMs: number, leaving?: number): boolean
   /** Those of one priority in order of arrival. What is taken while one looks is not shown again. */
   lane(priority: Priority): Iterable<Waiting<Priority, Item>>
+  isWaiting(waiting: Waiting<Priority, Item>): boolean
   /** It has its turn, or is wanted no more. */
   take(waiting: Waiting<Priority, Item>): Item
   /** Empties the queue. @returns what waited, in the order of turns */
@@ -72,6 +73,7 @@ export function createTransactionQueue<Priority extends string, Item>(
       return true
     },
     lane: (priority) => laneOf(priority).keys(),
+    isWaiting: (waiting) => laneOf(waiting.priority).has(waiting),
     take,
     clear() {
       const entries = [...lanes.values()].flatMap((lane) => [...lane.keys()])

@@ -12,6 +12,14 @@ const modbus = { protocol: 'modbus-rtu', line: { baud: 115_200 } }
 async function busOf(t: Test, options: { units?: number[]; say?: ModbusLineParts['say']; settings?: object } = {}) {
   const gateway = await startGateway(t)
   await gateway.setUp()
+  return await lineOf(t, gateway, options)
+}
+
+async function lineOf(
+  t: Test,
+  gateway: RunningGateway,
+  options: { units?: number[]; say?: ModbusLineParts['say']; settings?: object },
+) {
   const pty = openPty()
   t.teardown(() => pty.close())
   const units = (options.units ?? [1, 2]).map((unitId) =>
@@ -74,6 +82,44 @@ for (const lateMs of [70, 150, 400])
       t.match(await counters(), { timeouts: 1, lateReplies: 1 })
     },
   )
+
+/** Eight callers, each with registers of its own, until so many answers of either kind came. */
+async function eightCallers(ask: ReturnType<typeof asker>, answers: number) {
+  const seen = { right: 0, wrong: 0, faults: 0 }
+  async function caller(address: number): Promise<void> {
+    while (seen.right + seen.wrong + seen.faults < answers) {
+      const { status, body } = await ask({ unitId: 1, fc: 3, address, quantity: 2 })
+      if (status !== 200) seen.faults++
+      else if (body.values[0] === 100 + address && body.values[1] === 101 + address) seen.right++
+      else seen.wrong++
+    }
+  }
+  await Promise.all([0, 10, 20, 30, 40, 50, 60, 70].map(caller))
+  return seen
+}
+
+t.test('041 late and doubled answers give eight callers no value of another', async (t) => {
+  const gateway = await startGateway(t)
+  await gateway.setUp()
+  const slow = await lineOf(t, gateway, {
+    // Who waits for his turn is told sooner; all that the values hang on is as it comes.
+    settings: { request_deadline_ms: 3000 },
+    say: (bytes) => [{ afterMs: 1250 + Math.random() * 1250, bytes }],
+  })
+  const doubling = await lineOf(t, gateway, {
+    say: (bytes) => [
+      { afterMs: 5, bytes },
+      { afterMs: Math.random() * 450, bytes },
+    ],
+  })
+  const [late, double] = await Promise.all([eightCallers(slow.ask, 12), eightCallers(doubling.ask, 250)])
+  t.comment(JSON.stringify({ late, double }))
+  t.match(late, { right: 0, wrong: 0 })
+  t.equal(double.wrong, 0)
+  t.ok(double.right >= 200)
+  const counted = await doubling.counters()
+  t.ok(counted.copies > 0, 'and it is counted')
+})
 
 for (const callers of [3, 24])
   t.test(`${callers} callers at once each get their own values`, async (t) => {

@@ -38,7 +38,7 @@ const register = (address: number, keys: object = {}) => ({
 })
 
 t.test('A.points values of a libmodbus unit are right while others read it at once', { skip }, async (t) => {
-  const { gateway, path, points } = await busOf(t)
+  const { gateway, path, points } = await busOf(t, {}, { response_timeout_ms: 2000, stale_after_ms: 10_000 })
   const table = [
     ...Array.from({ length: 20 }, (_, at) => register(at)),
     register(30, { type: 'u32', scale: 0.001 }),

@@ -14,8 +14,10 @@ export type LocalEcho = 'unknown' | 'present' | 'absent'
 export interface Expecting {
   /** The request that is out, if one is. */
   sent: SentRequest | undefined
-  /** Requests without an answer, whose replies may still come. */
-  owed: readonly SentRequest[]
+  /** Requests to a unit without an answer, whose replies may still come. */
+  owed(unitId: number): readonly SentRequest[]
+  /** What would do as the reply may be owed to an earlier request: it is late, whatever it is for. */
+  mayBeOwed(sent: SentRequest, frame: Uint8Array): boolean
   echo: LocalEcho
   /** The echo of the request that is out has been taken already. */
   isEchoSeen: boolean
@@ -66,7 +68,7 @@ function headCut(bytes: Uint8Array, expecting: Expecting): HeadCut {
   const own = expecting.sent ? ownCut(bytes, expecting.sent, expecting) : 'junk'
   if (typeof own === 'object') return own
   let mayGrow = own === 'wait'
-  for (const owed of expecting.owed) {
+  for (const owed of expecting.owed(bytes[0] ?? 0)) {
     const need = replyLength(owed, bytes)
     if (typeof need === 'number' && bytes.length >= need) {
       const frame = bytes.subarray(0, need)
@@ -91,7 +93,8 @@ function ownCut(bytes: Uint8Array, sent: SentRequest, expecting: Expecting): Hea
   if (isEcho) return { kind: isTwin(sent, expecting) ? 'twin' : 'echo', frame: bytes.subarray(0, sent.frame.length) }
   if (typeof need === 'number' && bytes.length >= need) {
     const frame = bytes.subarray(0, need)
-    if (!replyFlaw(sent, frame) && !isPartOfEcho) return { kind: 'reply', frame }
+    if (!replyFlaw(sent, frame) && !isPartOfEcho)
+      return { kind: expecting.mayBeOwed(sent, frame) ? 'late' : 'reply', frame }
   }
   return isPartOfEcho || need === 'more' || (typeof need === 'number' && bytes.length < need) ? 'wait' : 'junk'
 }
@@ -136,12 +139,13 @@ function quietAt(rest: Uint8Array, expecting: Expecting): Omit<Cut, 'skipped'> |
     if (mayEcho && isPrefixOf(sent.frame, rest))
       return { kind: isTwin(sent, expecting) ? 'twin' : 'echo', frame: rest.subarray(0, sent.frame.length) }
     if (sent.request.unitId !== 0 && !replyFlaw(sent, rest)) {
-      if (!mayEcho || !isPrefixOf(rest, sent.frame)) return { kind: 'reply', frame: rest }
+      if (!mayEcho || !isPrefixOf(rest, sent.frame))
+        return { kind: expecting.mayBeOwed(sent, rest) ? 'late' : 'reply', frame: rest }
       // The beginning of an echo would do as the reply: believed only once the line is known to have no echo.
       if (expecting.echo === 'unknown') return { kind: 'twin', frame: rest }
     }
   }
-  for (const one of expecting.owed) {
+  for (const one of expecting.owed(rest[0] ?? 0)) {
     const need = replyLength(one, rest)
     if (typeof need !== 'number' || rest.length < need) continue
     const frame = rest.subarray(0, need)

@@ -1,6 +1,6 @@
 /** Replies of Modbus RTU units: how long they are, and whether one answers a request. */
 import { Fault } from '#kit/fault.ts'
-import { hasGoodCrc } from './modbus-crc.ts'
+import { hasGoodCrc, sealed } from './modbus-crc.ts'
 import { type FunctionShape, modbusFunctions } from './modbus-functions.ts'
 import { identificationFlaw, identificationLength } from './modbus-identification.ts'
 import type { ModbusRequest, Need } from './modbus-request.ts'
@@ -34,9 +34,8 @@ export function replyLength(sent: SentRequest, head: Uint8Array): Need {
   if (head.length < 2) return 'more'
   if (head[1] === (fc | 0x80)) return EXCEPTION_BYTES
   if (head[1] !== fc) return 'impossible'
-  const shape = modbusFunctions.get(fc)?.shape
-  if (shape === 'identify') return identificationLength(head)
-  const echoed = shape && echoedBytes[shape]
+  if (modbusFunctions.get(fc)?.shape === 'identify') return identificationLength(head)
+  const echoed = echoedLength(fc)
   if (echoed !== undefined) return isPrefixOf(head.subarray(0, echoed), sent.frame) ? echoed + 2 : 'impossible'
   const count = dataBytes(sent.request)
   return head.length > 2 && head[2] !== count ? 'impossible' : count + 5
@@ -83,7 +82,7 @@ function dataFlaw(sent: SentRequest, frame: Uint8Array): ReplyFlaw | undefined {
     if (frame[3] !== sent.request.quantity) return 'mismatch'
     return identificationFlaw(frame) ? 'malformed' : undefined
   }
-  const echoed = shape && echoedBytes[shape]
+  const echoed = echoedLength(sent.request.fc)
   if (echoed !== undefined) return isPrefixOf(frame.subarray(0, echoed), sent.frame) ? undefined : 'mismatch'
   return frame[2] === dataBytes(sent.request) ? undefined : 'mismatch'
 }
@@ -116,6 +115,21 @@ export function checkReply(sent: SentRequest, frame: Uint8Array): number | null 
   return exceptionCode(frame)
 }
 
+/** Whether some frame, an exception apart, would do as the reply to either: one cannot be told from the other's. */
+export function isMistakable(one: SentRequest, other: SentRequest): boolean {
+  const { unitId, fc, quantity } = one.request
+  if (other.request.unitId !== unitId || other.request.fc !== fc) return false
+  const echoed = echoedLength(fc)
+  if (echoed !== undefined) return isPrefixOf(one.frame.subarray(0, echoed), other.frame)
+  return fc === 43 ? quantity === other.request.quantity : dataBytes(one.request) === dataBytes(other.request)
+}
+
+/** The right reply to a write, known before it comes; undefined where a reply carries values of the unit. */
+export function knownReply({ frame, request }: SentRequest): Uint8Array | undefined {
+  const echoed = echoedLength(request.fc)
+  return echoed === undefined ? undefined : sealed([...frame.subarray(0, echoed)])
+}
+
 /** The exception code of a reply, or null where it is none. */
 export function exceptionCode(frame: Uint8Array): number | null {
   return (frame[1] ?? 0) & 0x80 ? (frame[2] ?? 0) : null
@@ -131,8 +145,12 @@ function dataBytes({ fc, quantity }: ModbusRequest): number {
   return modbusFunctions.get(fc)?.shape === 'readBits' ? Math.ceil(quantity / 8) : quantity * 2
 }
 
+function echoedLength(fc: number): number | undefined {
+  const shape = modbusFunctions.get(fc)?.shape
+  return shape && echoedBytes[shape]
+}
+
 function fixedLength(request: ModbusRequest): number {
-  const shape = modbusFunctions.get(request.fc)?.shape
-  const echoed = shape && echoedBytes[shape]
+  const echoed = echoedLength(request.fc)
   return echoed === undefined ? dataBytes(request) + 5 : echoed + 2
 }

@@ -2,10 +2,17 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { createModbusDebts } from '../../core/modbus-debts.ts'
-import type { HeldUnit } from '../../core/modbus-holds.ts'
+import type { UnitDebts } from '../../core/modbus-holds.ts'
 import { type ModbusLine, modbusLine } from './modbus-line.ts'
 
-const held = (unitId: number, untilMs: number): HeldUnit => ({ unitId, untilMs, owed: [], count: 1 })
+const held = (unitId: number, overMs: number): UnitDebts => ({
+  unitId,
+  overMs,
+  untilMs: 0,
+  owed: [],
+  known: [],
+  longestLateMs: 0,
+})
 
 /** Each read is answered with the address it asked for, 600 ms later: too late, and within the quarantine. */
 async function lateLine(): Promise<{ before: ModbusLine; after: ModbusLine }> {

@@ -130,7 +130,7 @@ t.test('a reply that is there before the driver reports the end of sending is ta
   t.strictSame((await askNow(read)).answer?.values, [1])
 })
 
-t.test('a unit that says an answer twice is held back before it is asked again', async (t) => {
+t.test('a unit that says an answer twice is told from one that answers the next request', async (t) => {
   const { ask, clock, count } = await modbusLine({
     units: counting(),
     say: (bytes) =>
@@ -145,7 +145,6 @@ t.test('a unit that says an answer twice is held back before it is asked again',
   const asked = [ask(body), ask(body)]
   await clock.run(500)
   t.strictSame(asked[0]?.outcome?.answer?.values, [0])
-  t.equal(asked[1]?.outcome, undefined)
-  await clock.run(1000)
   t.strictSame(asked[1]?.outcome?.answer?.values, [1])
+  t.equal(count('copies'), 1)
 })

@@ -1,6 +1,7 @@
 /** Everybody at one misbehaving line at once, which is closed, opened and set up anew meanwhile: what is handed up is true. */
 import fc from 'fast-check'
 import t from 'tap'
+import type { Utterance } from '../../../../scripts/sim/modbus-device.ts'
 import type { SimulatedUnit } from '../../../../scripts/sim/modbus-unit.ts'
 import { requireFace } from '../../core/adapter-faces.ts'
 import type { PointDefinition } from '../../core/point-record.ts'
@@ -40,6 +41,7 @@ class Trial {
   readonly #on: ReturnType<typeof sharedLine>
   #points: PointDefinition[]
   readonly #clients = new Map<number, { ask(one: ModbusRequest): void; leave(): void }>()
+  readonly #saidMs = new Map<number, number>()
   #open = 0
   #isWell = false
 
@@ -54,7 +56,7 @@ class Trial {
       say: (reply, request) =>
         this.#isWell
           ? [{ afterMs: 1, bytes: reply }]
-          : utterances(manners[turn++ % manners.length] as Manner, reply, request),
+          : this.#inOrder(request.unitId, utterances(manners[turn++ % manners.length] as Manner, reply, request)),
       onValue: (payload) => this.#told(payload.name, payload.value, (payload.readAt ?? 0) - 1_900_000_000_000),
     }
     this.#on = sharedLine(setup)
@@ -63,6 +65,16 @@ class Trial {
 
   get unanswered(): number {
     return this.#open
+  }
+
+  /** A unit begins no answer before it has ended the one before. */
+  #inOrder(unitId: number, said: Utterance[]): Utterance[] {
+    const [first, ...rest] = said
+    if (!first) return []
+    const nowMs = this.#on.clock.monotonicMs()
+    const atMs = Math.max(nowMs + first.afterMs, this.#saidMs.get(unitId) ?? 0)
+    this.#saidMs.set(unitId, atMs + 1)
+    return [{ ...first, afterMs: atMs - nowMs }, ...rest]
   }
 
   #unit(unitId: number): SimulatedUnit {

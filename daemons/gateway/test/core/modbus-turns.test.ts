@@ -21,7 +21,8 @@ async function polledLine(isDead: (unitId: number, nowMs: number) => boolean) {
   const on = await modbusLine({
     clock,
     baud: BAUD,
-    settings: { response_timeout_ms: 300 },
+    // Every register of a unit reads the same here, and is read again at once: no copies of answers.
+    settings: { response_timeout_ms: 300, copy_window_ms: 0 },
     units: unitIds.map((unitId) => simulatedUnit({ unitId, holding: new Array(REGISTERS).fill(unitId) })),
     hooks: { idleMs: () => nextDueMs - clock.monotonicMs() },
     say(bytes, { unitId, quantity }) {
@@ -122,6 +123,7 @@ async function busyLine(idleMs: () => number, clock = fakeClock()) {
     baud: BAUD,
     units: [simulatedUnit({ unitId: 1, holding: Array.from({ length: 100 }, (_, at) => at) })],
     say: (bytes) => [{ afterMs: 50, bytes }],
+    settings: { copy_window_ms: 0 },
     hooks: { idleMs },
   })
   const cameMs: Record<number, number> = {}

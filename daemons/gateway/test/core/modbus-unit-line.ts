@@ -13,7 +13,8 @@ export async function unitLine(setup: ModbusLineSetup = {}) {
     say: (bytes, { unitId }) =>
       far.isDead && unitId === 1 ? [] : [{ afterMs: unitId === 1 ? far.delayMs : 1, bytes }],
     ...setup,
-    settings: { breaker_retry_ms: 10_000, ...setup.settings },
+    // Copies are test/core/modbus-owed.test.ts: here the same is read again and again at once.
+    settings: { breaker_retry_ms: 10_000, copy_window_ms: 0, ...setup.settings },
   })
   return { on, far }
 }

@@ -69,6 +69,7 @@ t.test('a late reply proves a unit: it is slow, and not held back', async (t) =>
 
 t.test('a unit that failed is well once it answered as often as makes it silent', async (t) => {
   const { on, far } = await unitLine()
+  await askNow(on, 'poll')
   far.isDead = true
   await askNow(on, 'poll')
   far.isDead = false
@@ -77,7 +78,7 @@ t.test('a unit that failed is well once it answered as often as makes it silent'
     await askNow(on, 'poll')
     states.push(unit(on)?.state)
   }
-  t.strictSame(states, ['failing', 'failing', 'well'])
+  t.strictSame(states, ['failing', 'well', 'well'], 'the read that settles what it owed is an answer too')
 })
 
 t.test('answers that do not hold count as bad replies, and damaged ones for the unit asked', async (t) => {

@@ -8,7 +8,7 @@ import { point } from './points.ts'
 
 export const UNITS: readonly number[] = [1, 2, 3]
 
-/** How one request is answered: within response timeout and quarantine, 1300 ms in all. */
+/** How one request is answered: in time, within the quarantine, or long after it. */
 export const manner = fc.record({
   how: fc.oneof(
     { weight: 8, arbitrary: fc.constant('plain' as const) },
@@ -18,17 +18,19 @@ export const manner = fc.record({
     { weight: 6, arbitrary: fc.integer({ min: 0, max: 30 }) },
     { weight: 2, arbitrary: fc.integer({ min: 280, max: 420 }) },
     { weight: 2, arbitrary: fc.integer({ min: 300, max: 1200 }) },
+    { weight: 1, arbitrary: fc.integer({ min: 1200, max: 6000 }) },
   ),
   pauseMs: fc.oneof(
     { weight: 3, arbitrary: fc.constant(0) },
     { weight: 1, arbitrary: fc.integer({ min: 1, max: 60 }) },
   ),
+  copyMs: fc.nat({ max: 450 }),
   at: fc.nat({ max: 30 }),
 })
 export type Manner = typeof manner extends fc.Arbitrary<infer One> ? One : never
 
 export function utterances(
-  { how, delayMs, pauseMs, at }: Manner,
+  { how, delayMs, pauseMs, copyMs, at }: Manner,
   reply: Uint8Array,
   request: ModbusRequest,
 ): Utterance[] {
@@ -41,8 +43,12 @@ export function utterances(
     exception: () => [...sealed([request.unitId, request.fc | 0x80, 6])],
   }
   const bytes = Uint8Array.from(said[how]?.() ?? reply)
-  // A copy that comes behind the next request cannot be told from its reply: docs/decisions/041-late-replies.md.
-  if (pauseMs === 0 || how === 'twice') return [{ afterMs: delayMs, bytes }]
+  if (how === 'twice' && pauseMs > 0)
+    return [
+      { afterMs: delayMs, bytes: reply },
+      { afterMs: copyMs, bytes: reply },
+    ]
+  if (pauseMs === 0) return [{ afterMs: delayMs, bytes }]
   const half = bytes.length >> 1
   return [
     { afterMs: delayMs, bytes: bytes.slice(0, half) },

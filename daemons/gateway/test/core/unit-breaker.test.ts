@@ -56,6 +56,7 @@ t.test("what waits for a unit that becomes silent is failed then, an operator's 
 t.test("an operator's request goes to a silent unit and closes the breaker when it is answered", async (t) => {
   const both = await unitLine()
   const { on, far } = both
+  await askNow(on, 'poll')
   await silence(both)
   t.equal(await askNow(on, 'operator'), 'modbus_timeout')
   await on.clock.run(2000)
