@@ -8,6 +8,7 @@
  *     build/native/<addon>/...   the addons, and the helper that runs as root
  *     build/templates/<daemon>/  data that a daemon reads when somebody asks for it
  *     build/web/<daemon>/        the pages (scripts/bundle-web.ts)
+ *     build/answers/             what each daemon's description says of its answers, for tests
  */
 import {
   chmodSync,
@@ -22,6 +23,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { type BuildOptions, build } from 'esbuild'
+import { writeAnswers } from './answers.ts'
 import { builtinsPlugin, sparingPlugin, typeboxPlugin } from './bundle-lean.ts'
 import { serialportPlugin } from './bundle-serialport.ts'
 import { threadsPlugin } from './bundle-threads.ts'
@@ -154,6 +156,7 @@ if (isMain(import.meta)) {
   }
   copyAddons(root)
   copyTemplates(root)
+  await writeAnswers(root, readdirSync(join(root, 'daemons')))
   writeFileSync(join(root, 'build/plantroom'), COMMAND)
   chmodSync(join(root, 'build/plantroom'), 0o755)
 }

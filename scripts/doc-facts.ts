@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import type { TObject } from 'typebox'
 import { journalRoutes } from '#kit/http/journal-routes.ts'
 import { kitRoutes } from '#kit/http/kit-routes.ts'
-import type { Route } from '#kit/http/route.ts'
+import type { Described, Route } from '#kit/http/route.ts'
 import { isBelow } from '#kit/http/surface.ts'
 
 /** One line of a daemon's interface. Sockets have the method `WS`. */
@@ -36,24 +36,29 @@ export interface TableFact {
  * Sorted by path.
  */
 export async function routesOf(root: string, daemon: string): Promise<RouteFact[]> {
-  const found: RouteFact[] = []
+  const found = (await describedOf(root, daemon)).map(factOf)
+  return found.sort((a, b) => a.path.localeCompare(b.path, 'en') || a.method.localeCompare(b.method, 'en'))
+}
+
+/** The same as their factories make them, sockets too; of a board those of every role. */
+export async function describedOf(root: string, daemon: string): Promise<Described[]> {
+  const found: Described[] = []
   let prefix: string | undefined
   for (const file of globSync(`daemons/${daemon}/{api,roles/*/api}/*.ts`, { cwd: root }).sort()) {
     const exported: Record<string, unknown> = await import(pathToFileURL(join(root, file)).href)
     for (const [name, value] of Object.entries(exported)) {
-      if (Array.isArray(value) && /Endpoints$/.test(name)) {
-        found.push(...value.map(factOf))
+      if (Array.isArray(value) && /Description$/.test(name)) {
+        found.push(...value)
         prefix = `/${value[0].path.split('/')[1]}`
       }
       // Those of other roles are the routes of the roles once more.
       if (typeof value !== 'function' || !/Routes?$/.test(name) || name === 'otherRoleRoutes') continue
       // A factory needs its parts only when a request comes: here they are a stand-in that takes every question.
       const made: unknown = value(anything(), anything(), anything(), anything())
-      for (const route of [made].flat()) if (isRoute(route)) found.push(factOf(route))
+      for (const route of [made].flat()) if (isRoute(route)) found.push(route)
     }
   }
-  found.push(...routesOfAll(prefix).map(factOf))
-  return found.sort((a, b) => a.path.localeCompare(b.path, 'en') || a.method.localeCompare(b.method, 'en'))
+  return [...found, ...routesOfAll(prefix)]
 }
 
 /** What every daemon has, but for what a surface of its own stands in front of. */

@@ -24,6 +24,7 @@ import { createGate } from './api/gate.ts'
 import { keyRoutes } from './api/key-routes.ts'
 import { liveFeedRoute } from './api/live-feed.ts'
 import { loginRoutes } from './api/login-routes.ts'
+import { notBuiltRoutes } from './api/not-built-routes.ts'
 import { measurePoints } from './api/point-metrics.ts'
 import { pointRoutes } from './api/point-routes.ts'
 import { measurePorts } from './api/port-metrics.ts'
@@ -249,6 +250,7 @@ function serverOf(context: Context, house: House, { journal, recorder, refusals 
       ...portRoutes({ registry, hub, recorder, history: config.ports.history }),
       captureRoute({ registry, captures, backlogBytes: config.capture.backlog_bytes }),
       ...actionRoutes({ registry, recorder }),
+      ...notBuiltRoutes(),
       ...pointRoutes({ book: points, recorder, maxPoints: config.points.max }),
       ...templateRoutes({ templates }),
       ...unitRoutes({ registry }),

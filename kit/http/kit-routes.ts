@@ -1,4 +1,5 @@
 /** The routes that every daemon has: its own description, and its measurements. */
+import { Type } from 'typebox'
 import type { Dialect } from './dialect.ts'
 import type { Fence } from './fence.ts'
 import type { Metrics } from './metrics.ts'
@@ -9,6 +10,13 @@ import { isBelow, type Surface } from './surface.ts'
 /** Where the description is; a surface that has this path puts it beside. */
 const DESCRIPTION = '/api/openapi.json'
 
+const openApiDocument = Type.Object({
+  openapi: Type.String(),
+  info: Type.Object({ title: Type.String(), version: Type.String() }),
+  paths: Type.Record(Type.String(), Type.Record(Type.String(), Type.Unknown())),
+  components: Type.Record(Type.String(), Type.Unknown()),
+})
+
 /** @returns `GET /api/openapi.json` over the routes given and these two, and `GET /metrics` */
 export function kitRoutes(of: {
   title: string
@@ -17,7 +25,7 @@ export function kitRoutes(of: {
   metrics: Metrics
   fence?: Fence
   dialect?: Dialect
-  surface?: Pick<Surface, 'prefix'>
+  surface?: Pick<Surface, 'prefix' | 'describes'>
 }): Route[] {
   let description: unknown
   const own: Route[] = [
@@ -26,8 +34,9 @@ export function kitRoutes(of: {
       path: of.surface && isBelow(DESCRIPTION, of.surface.prefix) ? '/openapi.json' : DESCRIPTION,
       who: 'user',
       summary: 'This description, OpenAPI 3.1',
+      reply: openApiDocument,
       handle: () => {
-        description ??= openApiOf({ ...of, routes: [...of.routes, ...own] })
+        description ??= openApiOf({ ...of, routes: [...(of.surface?.describes ?? []), ...of.routes, ...own] })
         return description
       },
     },

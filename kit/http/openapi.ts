@@ -1,13 +1,13 @@
 /** The OpenAPI 3.1 description of a route table. TypeBox schemas are JSON Schema 2020-12, which 3.1 takes as it is. */
 import type { TSchema } from 'typebox'
 import { type Dialect, jsonDialect } from './dialect.ts'
-import { mayComeEmpty, type Route } from './route.ts'
+import { type Described, mayComeEmpty } from './route.ts'
 
 /** @source OpenAPI Specification 3.1.1 */
 export function openApiOf(of: {
   title: string
   version: string
-  routes: readonly Route[]
+  routes: readonly Described[]
   dialect?: Dialect
 }): unknown {
   const { dialect = jsonDialect } = of
@@ -58,10 +58,7 @@ const FIELDS_LISTED = {
   },
 }
 
-function operationOf(route: Route, { mediaType }: Dialect): unknown {
-  const refusals = ['400']
-  if (route.who !== 'anyone') refusals.push('401', '403')
-  const type = route.replyType ?? 'application/json'
+function operationOf(route: Described, { mediaType }: Dialect): unknown {
   return {
     operationId: operationId(route),
     summary: route.summary,
@@ -74,34 +71,62 @@ function operationOf(route: Route, { mediaType }: Dialect): unknown {
     ...(route.upload && {
       requestBody: { required: true, content: { 'application/octet-stream': {} } },
     }),
-    responses: {
-      '2XX': { description: 'done', content: { [type]: route.reply ? { schema: route.reply } : {} } },
-      ...Object.fromEntries(refusals.map((status) => [status, refusal(status)])),
-      default: refusal('default'),
-    },
+    responses: { ...successOf(route), ...othersOf(route), ...refusalsOf(route) },
   }
 }
 
+function successOf({ refuses, reply, replyType = JSON_TYPE, status = 200 }: Described): Record<string, unknown> {
+  if (refuses !== undefined) return {}
+  if (status === 204) return { 204: { description: 'done' } }
+  return { [status]: { description: 'done', content: { [replyType]: reply ? { schema: reply } : {} } } }
+}
+
+function othersOf({ replies = {} }: Described): Record<string, unknown> {
+  const entries = Object.entries(replies)
+  return Object.fromEntries(
+    entries.map(([status, schema]) => [status, { description: 'answered so', content: { [JSON_TYPE]: { schema } } }]),
+  )
+}
+
+/** By status where it is told apart often, and every other by the ranges: docs/ERRORS.md has the codes. */
+function refusalsOf(route: Described): Record<string, unknown> {
+  const found = ['400', '403', '500', '503', '4XX', '5XX']
+  if (route.refuses) found.push(String(route.refuses))
+  if (route.who !== 'anyone') found.push('401')
+  if (route.path.includes(':')) found.push('404')
+  if (route.body || route.upload) found.push('408', '413', '415')
+  const schema = route.refusal ?? { $ref: '#/components/schemas/Error' }
+  const taken = new Set(Object.keys(route.replies ?? {}))
+  const own = found.filter((status) => !taken.has(status))
+  const content = { [JSON_TYPE]: { schema } }
+  return Object.fromEntries(own.map((status) => [status, { description: WORDS[status] ?? 'refused', content }]))
+}
+
+const JSON_TYPE = 'application/json'
+
 /** `POST /api/ports/:path/open` as `post_api_ports_path_open`: unique because method and path are. */
-function operationId({ method, path }: Route): string {
+function operationId({ method, path }: Described): string {
   return `${method.toLowerCase()}${path.replaceAll(/[^A-Za-z0-9]+/g, '_').replace(/_$/, '')}`
 }
 
-function refusal(status: string): unknown {
-  const words: Record<string, string> = {
-    '400': 'not what was expected',
-    '401': 'no valid credentials',
-    '403': 'not allowed for this user or key',
-    default: 'refused, or failed',
-  }
-  return {
-    description: words[status],
-    content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-  }
+const WORDS: Readonly<Record<string, string>> = {
+  400: 'not what was expected',
+  401: 'no valid credentials',
+  403: 'not allowed for this user, key or page',
+  404: 'nothing of this name is here',
+  409: 'not as things are now',
+  408: 'the body came too slowly',
+  413: 'the body is too large',
+  415: 'the body is declared as another type',
+  500: 'failed',
+  501: 'not there yet',
+  503: 'too much to do: try again after Retry-After',
+  '4XX': 'refused',
+  '5XX': 'failed',
 }
 
 /** Every name in the path is a parameter, with or without a schema. */
-function pathParameters(route: Route): unknown[] {
+function pathParameters(route: Described): unknown[] {
   const schemas = (route.params as { properties?: Record<string, unknown> } | undefined)?.properties ?? {}
   const names = [...route.path.matchAll(/:(\w+)/g)].map((match) => match[1] ?? '')
   return names.map((name) => ({ name, in: 'path', required: true, schema: schemas[name] ?? { type: 'string' } }))

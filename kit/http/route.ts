@@ -77,13 +77,25 @@ export interface Route {
   upload?: UploadBounds
   params?: TSchema
   query?: TSchema
-  /** Shape of the 200 (or 201) reply, for OpenAPI; replies are not filtered through it. */
+  /** Shape of the reply where all went well, for OpenAPI; replies are not filtered through it, tests compare them. */
   reply?: TSchema
+  /** Its status, for OpenAPI; default: 200. With 204 there is none. */
+  status?: 200 | 201 | 202 | 204
+  /** It answers nothing but refusals, of which this is the status once everything else is well. */
+  refuses?: 409 | 501
+  /** Other shapes that it may answer, by status, beside refusals in the form that all have. */
+  replies?: Readonly<Record<number, TSchema>>
   /** Content type of the reply where it is not JSON, for OpenAPI. */
   replyType?: string
   /** Told of a call that was answered without `handle`: for its head, its caller or its body. Must not throw. */
   onRefused?: (refused: RefusedAsk) => void
   handle: (ask: Ask<never, never, never>) => unknown
+}
+
+/** What OpenAPI says of an operation; that of a surface has no `handle`. */
+export type Described = Omit<Route, 'handle' | 'faultsBeside' | 'onRefused'> & {
+  /** Shape of its refusals, where it is not that of all others. */
+  refusal?: TSchema
 }
 
 /** A call that came no further. */
@@ -121,7 +133,7 @@ export function uploadRoute(
  * Whether nothing at all may be sent in place of `{}`: a POST of which every field has a default or may be left out. Of a
  * change (PUT, PATCH) a body that got lost on the way is rather named than taken for a wish to change nothing.
  */
-export function mayComeEmpty({ method, body }: Route): boolean {
+export function mayComeEmpty({ method, body }: Pick<Route, 'method' | 'body'>): boolean {
   if (method !== 'POST' || body === undefined) return false
   const { required = [], properties = {} } = body as ObjectSchema
   return required.every((name) => properties[name]?.default !== undefined)

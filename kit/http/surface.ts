@@ -4,7 +4,7 @@ import { plainAddress } from '../net/address.ts'
 import type { BodyTime } from './body-time.ts'
 import { hangUpSignal } from './hang-up.ts'
 import { originForm } from './plain-head.ts'
-import type { Reply } from './route.ts'
+import type { Described, Reply } from './route.ts'
 import { createTurns } from './turns.ts'
 
 /**
@@ -17,6 +17,8 @@ export interface Surface {
   prefix: string
   /** Largest body that is read. */
   bodyBytes: number
+  /** Its operations, for OpenAPI. */
+  describes?: readonly Described[]
   /** What it throws is answered as any route's error is. An answer that is there at once goes out at once. */
   handle(call: SurfaceCall): SurfaceAnswer | Promise<SurfaceAnswer>
   /** Told of a call that the server refused before `handle` was asked: for its Host, or for a header that stands twice. */

@@ -9,6 +9,7 @@ import type { Setting } from '../core/setting.ts'
 import type { SettingsBook } from '../core/settings-book.ts'
 import type { Absent } from '../core/settings-check.ts'
 import { settingsForm } from '../core/settings-form.ts'
+import { formAnswer } from './answers.ts'
 
 /** What the settings routes work on. */
 export interface ConfigParts {
@@ -68,6 +69,7 @@ export function configRoutes({ book, rebooter, recorder, fitness }: ConfigParts)
       method: 'GET',
       path: '/api/config/form',
       who: 'admin',
+      reply: formAnswer,
       summary:
         'The settings as a form: groups, fields, bounds, meanings, what they are now; and which roles this machine can',
       handle: async () => ({ ...settingsForm(book.saved(), book.first), roles: await fitness() }),

@@ -4,6 +4,7 @@ import type { UploadBounds } from '#kit/http/upload.ts'
 import type { Recorder } from '#kit/recorder.ts'
 import type { Rebooter } from '../core/machine-ports.ts'
 import type { Ota } from '../core/ota.ts'
+import { otaAnswer } from './answers.ts'
 
 /** What the route needs. */
 export interface OtaRouteParts {
@@ -19,6 +20,7 @@ export function otaRoutes({ ota, bounds, rebooter, recorder }: OtaRouteParts): R
       method: 'POST',
       path: '/api/ota',
       who: 'admin',
+      reply: otaAnswer,
       summary: 'Installs a firmware image, the body as it is, and restarts',
       upload: bounds,
       async handle(ask) {

@@ -65,5 +65,5 @@ function refused(at: Path, needed: string, role: RoleName): Route {
       `${at.path} is there in the role ${needed}, and this board is in the role ${role}: change it in the settings.`,
     )
   }
-  return { ...at, summary: `Only in the role ${needed}`, handle }
+  return { ...at, summary: `Only in the role ${needed}`, refuses: 409, handle }
 }

@@ -4,6 +4,7 @@ import { type Route, route } from '#kit/http/route.ts'
 import type { Recorder } from '#kit/recorder.ts'
 import { type FoundPeer, type PeerTable, urlOf } from '../core/peer-table.ts'
 import type { RoleName } from '../wire/role-name.ts'
+import { dismissedAnswer, peersAnswer } from './answers.ts'
 
 /** This board. */
 export interface OwnPeer {
@@ -31,6 +32,7 @@ export function peerRoutes({ self, table, recorder }: PeerRouteParts): Route[] {
       method: 'GET',
       path: '/api/peers',
       who: 'admin',
+      reply: peersAnswer,
       summary: 'This board and every other board found over mDNS, those that are gone too until they are dismissed',
       handle: () => [ownView(self()), ...table.list().map(viewOf)],
     }),
@@ -38,6 +40,7 @@ export function peerRoutes({ self, table, recorder }: PeerRouteParts): Route[] {
       method: 'POST',
       path: '/api/peers/dismiss',
       who: 'admin',
+      reply: dismissedAnswer,
       summary: 'Lets go of a board that does not answer; it is found again when it does',
       body: Type.Object(
         { id: Type.String({ minLength: 1, maxLength: 256, description: 'id of the board in GET /api/peers' }) },

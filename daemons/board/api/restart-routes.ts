@@ -26,6 +26,7 @@ export function restartRoutes({ book, rebooter, recorder }: RestartParts): Route
       method: 'POST',
       path: '/api/reboot',
       who: 'admin',
+      status: 202,
       summary: 'Restarts the board',
       body: Type.Object({}, strict),
       reply,
@@ -39,6 +40,7 @@ export function restartRoutes({ book, rebooter, recorder }: RestartParts): Route
       method: 'POST',
       path: '/api/factory_reset',
       who: 'admin',
+      status: 202,
       summary: 'Forgets all settings and the password, then restarts; confirmed by the hostname',
       body: Type.Object(
         { hostname: Type.String({ maxLength: 63, description: 'the name of this board, as typed by who wants it' }) },

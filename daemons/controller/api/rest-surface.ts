@@ -6,6 +6,7 @@ import type { Log } from '#kit/log.ts'
 import type { AuditRecord } from '../core/audit.ts'
 import { textOf } from '../core/outcome.ts'
 import { notRecorded, type RestOutcome } from './rest-answers.ts'
+import { restDescription } from './rest-description.ts'
 import { BODY_BYTES } from './rest-endpoints.ts'
 import { beginCall, createRestOrder, type RestCall, type RestNeeds } from './rest-order.ts'
 
@@ -67,6 +68,7 @@ export function restSurface(needs: RestSurfaceNeeds): Surface {
   return {
     prefix: '/api',
     bodyBytes: BODY_BYTES,
+    describes: restDescription,
     handle,
     onRefused(call, status) {
       const outcome: RestOutcome = { status, body: { text: '' }, reason: null }

@@ -4,6 +4,7 @@ import { Fault } from '#kit/fault.ts'
 import { type Route, route } from '#kit/http/route.ts'
 import type { SendRecorder } from '#kit/recorder.ts'
 import type { PortRegistry } from '../core/port-registry.ts'
+import { modbusAnswer, sentAnswer } from './answers.ts'
 import { faultStatus } from './fault-status.ts'
 import { modbusRequestBody } from './modbus-request-body.ts'
 import { portParams } from './port-body.ts'
@@ -23,6 +24,7 @@ export function actionRoutes({ registry, recorder }: { registry: PortRegistry; r
       method: 'POST',
       path: '/api/ports/:path/rest/tx',
       who: 'admin',
+      reply: sentAnswer,
       summary: 'Raw transmit: bytes to the line as they are',
       params: portParams,
       body: transmitBody,
@@ -38,6 +40,7 @@ export function actionRoutes({ registry, recorder }: { registry: PortRegistry; r
       method: 'POST',
       path: '/api/ports/:path/rest/request',
       who: 'admin',
+      reply: modbusAnswer,
       summary: 'Modbus RTU request: one transaction on the bus',
       params: portParams,
       body: modbusRequestBody,

@@ -38,6 +38,7 @@ export const faultStatus: Readonly<Record<string, number>> = {
   queue_full: 429,
   too_many_captures: 429,
   template_damaged: 500,
+  not_built: 501,
   modbus_bad_reply: 502,
   modbus_codec: 502,
   modbus_exception: 502,

@@ -3,6 +3,7 @@ import { Fault } from '#kit/fault.ts'
 import { type Route, route } from '#kit/http/route.ts'
 import type { PortRegistry } from '../core/port-registry.ts'
 import type { Users } from '../core/users.ts'
+import { linesAnswer } from './answers.ts'
 import { portAnswer } from './port-body.ts'
 
 /**
@@ -14,6 +15,7 @@ export function firstRunRoute({ users, registry }: { users: Users; registry: Por
     method: 'GET',
     path: '/api/setup',
     who: 'anyone',
+    reply: linesAnswer,
     ownHostOnly: true,
     directOnly: true,
     summary: 'Lines found, for the first run; only until there is an administrator',

@@ -73,6 +73,7 @@ function makeRoute({ keys, clock, checkPath, recorder }: KeyRouteParts): Route {
     method: 'POST',
     path: '/api/keys',
     who: 'admin',
+    status: 201,
     summary: 'Make an API key for a program; its text is in this answer and in no other',
     body: newBody,
     reply: made,
@@ -91,6 +92,7 @@ function removeRoute({ keys, recorder }: KeyRouteParts): Route {
     method: 'DELETE',
     path: '/api/keys/:id',
     who: 'admin',
+    status: 204,
     summary: 'Remove an API key; its sockets and downloads end at once',
     params: keyParams,
     async handle(ask) {

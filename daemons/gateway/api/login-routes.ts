@@ -9,6 +9,7 @@ import type { Refusals } from '#kit/refusals.ts'
 import type { Identity } from '../core/identity.ts'
 import type { Sessions } from '../core/sessions.ts'
 import type { Users } from '../core/users.ts'
+import { meAnswer, nothingAnswer, signInAnswer, ticketAnswer } from './answers.ts'
 import { nameText } from './name-text.ts'
 
 export interface LoginRouteParts {
@@ -31,6 +32,8 @@ function setupRoute({ users, sessions, identity, recorder }: LoginRouteParts): R
     method: 'POST',
     path: '/api/setup',
     who: 'anyone',
+    status: 201,
+    reply: signInAnswer,
     ownHostOnly: true,
     directOnly: true,
     summary: 'Make the first administrator; works once',
@@ -52,6 +55,7 @@ function loginRoute({ users, sessions, recorder, refusals }: LoginRouteParts): R
     method: 'POST',
     path: '/api/login',
     who: 'anyone',
+    reply: signInAnswer,
     summary: 'Obtain a token; with exactly one user the name may be left out',
     body: Type.Object(
       {
@@ -86,6 +90,7 @@ function sessionRoutes({ sessions, tickets, endSignedOut }: LoginRouteParts): Ro
       method: 'POST',
       path: '/api/logout',
       who: 'user',
+      reply: nothingAnswer,
       summary: 'End this token',
       handle({ token }) {
         if (token !== undefined) sessions.end(token)
@@ -97,6 +102,7 @@ function sessionRoutes({ sessions, tickets, endSignedOut }: LoginRouteParts): Ro
       method: 'GET',
       path: '/api/me',
       who: 'user',
+      reply: meAnswer,
       summary: 'Current user, or the key that asks',
       handle: ({ caller }) =>
         caller && {
@@ -110,6 +116,7 @@ function sessionRoutes({ sessions, tickets, endSignedOut }: LoginRouteParts): Ro
       method: 'POST',
       path: '/api/ticket',
       who: 'user',
+      reply: ticketAnswer,
       summary: 'One-time ticket for a WebSocket or a download, where a browser cannot set the header',
       handle: ({ caller }) => caller && { ticket: tickets.issue(caller), expiresInMs: tickets.lifeMs },
     }),

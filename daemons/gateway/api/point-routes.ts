@@ -2,6 +2,7 @@
 import { Reply, type Route, route } from '#kit/http/route.ts'
 import type { Recorder } from '#kit/recorder.ts'
 import type { PointBook } from '../core/point-book.ts'
+import { pointAnswer, pointsAnswer } from './answers.ts'
 import {
   faultsBesideShape,
   newDeviceBody,
@@ -33,6 +34,7 @@ function tableRoutes({ book, recorder, maxPoints }: PointRouteParts): Route[] {
       method: 'GET',
       path: '/api/ports/:path/points',
       who: 'user',
+      reply: pointsAnswer,
       summary: 'Every point of a port: value, quality, age; and how polling goes',
       params: portParams,
       handle: ({ params }) => book.list(params.path),
@@ -41,6 +43,7 @@ function tableRoutes({ book, recorder, maxPoints }: PointRouteParts): Route[] {
       method: 'PUT',
       path: '/api/ports/:path/points',
       who: 'admin',
+      reply: pointsAnswer,
       summary: 'Replace the points of a port; applied at once and saved',
       params: portParams,
       body: pointTableBody,
@@ -57,6 +60,8 @@ function tableRoutes({ book, recorder, maxPoints }: PointRouteParts): Route[] {
       method: 'POST',
       path: '/api/ports/:path/points',
       who: 'admin',
+      status: 201,
+      reply: pointsAnswer,
       summary: "Add a device: its template's points",
       params: portParams,
       body: newDeviceBody,
@@ -76,6 +81,8 @@ function singleRoutes({ book, recorder }: PointRouteParts): Route[] {
       method: 'POST',
       path: '/api/ports/:path/points/:name',
       who: 'admin',
+      status: 201,
+      reply: pointAnswer,
       summary: 'Add one point of this name',
       params: pointParams,
       query: newPointQuery,
@@ -91,6 +98,7 @@ function singleRoutes({ book, recorder }: PointRouteParts): Route[] {
       method: 'PATCH',
       path: '/api/ports/:path/points/:name',
       who: 'admin',
+      reply: pointAnswer,
       summary: 'Change fields of one point',
       params: pointParams,
       body: pointChangeBody,
@@ -110,6 +118,7 @@ function singleRoutes({ book, recorder }: PointRouteParts): Route[] {
       method: 'DELETE',
       path: '/api/ports/:path/points/:name',
       who: 'admin',
+      status: 204,
       summary: 'Remove one point',
       params: pointParams,
       async handle(ask) {

@@ -5,6 +5,7 @@ import type { Recorder } from '#kit/recorder.ts'
 import type { EventHub } from '../core/event-hub.ts'
 import { seesPort } from '../core/key-fence.ts'
 import type { PortRegistry } from '../core/port-registry.ts'
+import { eventsAnswer, portShape } from './answers.ts'
 import { portAnswer, portBody, portParams, readSettings } from './port-body.ts'
 
 export interface PortRouteParts {
@@ -25,6 +26,7 @@ function readRoutes({ registry, hub, history }: PortRouteParts): Route[] {
       method: 'GET',
       path: '/api/ports',
       who: 'user',
+      reply: Type.Array(portShape),
       summary: 'Every line found on this machine or configured',
       handle: async ({ caller }) =>
         (await registry.list()).filter(({ path }) => seesPort(caller ?? {}, path)).map(portAnswer),
@@ -33,6 +35,7 @@ function readRoutes({ registry, hub, history }: PortRouteParts): Route[] {
       method: 'GET',
       path: '/api/ports/:path',
       who: 'user',
+      reply: portShape,
       summary: 'One line: settings, state, counters, what its driver cannot do',
       params: portParams,
       handle: async ({ params }) => portAnswer(await registry.view(params.path)),
@@ -41,6 +44,7 @@ function readRoutes({ registry, hub, history }: PortRouteParts): Route[] {
       method: 'GET',
       path: '/api/ports/:path/frames',
       who: 'user',
+      reply: eventsAnswer,
       summary: 'The newest events of a port, oldest first',
       params: portParams,
       query: Type.Object(
@@ -61,6 +65,7 @@ function changeRoutes({ registry, recorder }: PortRouteParts): Route[] {
       method: 'PUT',
       path: '/api/ports/:path',
       who: 'admin',
+      reply: portShape,
       summary: 'Set up a line; applied at once and saved',
       params: portParams,
       body: portBody,
@@ -77,6 +82,7 @@ function changeRoutes({ registry, recorder }: PortRouteParts): Route[] {
       method: 'DELETE',
       path: '/api/ports/:path',
       who: 'admin',
+      status: 204,
       summary: 'Close a line and forget its settings and webhooks',
       params: portParams,
       async handle(ask) {
@@ -93,6 +99,7 @@ function switchRoutes({ registry, recorder }: PortRouteParts): Route[] {
       method: 'POST',
       path: `/api/ports/:path/${act}`,
       who: 'admin',
+      reply: portShape,
       summary: act === 'open' ? 'Open a line, now and after every start' : 'Close a line and leave it closed',
       params: portParams,
       async handle(ask) {

@@ -5,6 +5,7 @@ import type { SendRecorder } from '#kit/recorder.ts'
 import { requireFace } from '../core/adapter-faces.ts'
 import type { PortRegistry } from '../core/port-registry.ts'
 import { registerTables } from '../core/register-map.ts'
+import { registersAnswer } from './answers.ts'
 import { portParams } from './port-body.ts'
 
 const place = {
@@ -36,6 +37,7 @@ export function registerRoutes({ registry, recorder }: { registry: PortRegistry;
       method: 'GET',
       path: '/api/ports/:path/registers',
       who: 'user',
+      reply: registersAnswer,
       summary: 'Values that a port in mode slave serves to its master',
       params: portParams,
       query: rangeQuery,
@@ -45,6 +47,7 @@ export function registerRoutes({ registry, recorder }: { registry: PortRegistry;
       method: 'PUT',
       path: '/api/ports/:path/registers',
       who: 'admin',
+      reply: registersAnswer,
       summary: 'Set values that a port in mode slave serves; all at once, between two frames',
       params: portParams,
       body: valuesBody,

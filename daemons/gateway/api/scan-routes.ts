@@ -4,6 +4,7 @@ import { Reply, type Route, route } from '#kit/http/route.ts'
 import type { Recorder } from '#kit/recorder.ts'
 import { requireFace } from '../core/adapter-faces.ts'
 import type { PortRegistry } from '../core/port-registry.ts'
+import { scanAnswer } from './answers.ts'
 import { portParams } from './port-body.ts'
 
 const unitId = (fallback: number, description: string) =>
@@ -29,6 +30,8 @@ export function scanRoutes({ registry, recorder }: { registry: PortRegistry; rec
       method: 'POST',
       path: PATH,
       who: 'admin',
+      status: 202,
+      reply: scanAnswer,
       summary: 'Scan a Modbus line for units, in gaps between polls; answers the job',
       params: portParams,
       body: scanBody,
@@ -42,6 +45,7 @@ export function scanRoutes({ registry, recorder }: { registry: PortRegistry; rec
       method: 'GET',
       path: PATH,
       who: 'user',
+      reply: scanAnswer,
       summary: 'The scan that runs, or the last one: progress and units found',
       params: portParams,
       handle: ({ params }) => scanOf(params.path).job(),
@@ -50,6 +54,7 @@ export function scanRoutes({ registry, recorder }: { registry: PortRegistry; rec
       method: 'DELETE',
       path: PATH,
       who: 'admin',
+      reply: scanAnswer,
       summary: 'Cancel the scan; units found so far stay in its job',
       params: portParams,
       async handle(ask) {

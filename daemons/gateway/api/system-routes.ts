@@ -6,6 +6,7 @@ import type { Recorder } from '#kit/recorder.ts'
 import type { Identity } from '../core/identity.ts'
 import type { SystemFacts } from '../core/system-facts.ts'
 import type { Users } from '../core/users.ts'
+import { statusAnswer, systemAnswer } from './answers.ts'
 import { nameText } from './name-text.ts'
 
 export interface SystemRouteParts {
@@ -40,6 +41,7 @@ export function systemRoutes(parts: SystemRouteParts): Route[] {
       method: 'GET',
       path: '/api/status',
       who: 'anyone',
+      reply: statusAnswer,
       summary: 'Liveness and whether an administrator is configured',
       handle: () => ({
         product: PRODUCT,
@@ -53,6 +55,7 @@ export function systemRoutes(parts: SystemRouteParts): Route[] {
       method: 'GET',
       path: '/api/system',
       who: 'user',
+      reply: systemAnswer,
       summary: 'System information and product strings',
       handle: system,
     }),
@@ -60,6 +63,7 @@ export function systemRoutes(parts: SystemRouteParts): Route[] {
       method: 'PATCH',
       path: '/api/system',
       who: 'admin',
+      reply: systemAnswer,
       summary: 'Rename this gateway',
       body: Type.Object({ name: nameText }, { additionalProperties: false }),
       async handle(ask) {

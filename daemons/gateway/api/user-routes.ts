@@ -8,6 +8,7 @@ import type { Recorder } from '#kit/recorder.ts'
 import type { Sessions } from '../core/sessions.ts'
 import type { UserBook, UserView } from '../core/user-book.ts'
 import { userKey } from '../core/user-list.ts'
+import { signInAnswer } from './answers.ts'
 
 export interface UserRouteParts {
   book: UserBook
@@ -59,6 +60,7 @@ function addRoute({ book, recorder }: UserRouteParts): Route {
     method: 'POST',
     path: '/api/users',
     who: 'admin',
+    status: 201,
     summary: 'Make a user',
     body: newBody,
     reply: entry,
@@ -94,6 +96,7 @@ function removeRoute({ book, recorder }: UserRouteParts): Route {
     method: 'DELETE',
     path: '/api/users/:username',
     who: 'admin',
+    status: 204,
     summary: 'Remove a user; ends all its sign-ins, and leaves the keys it made',
     params: userParams,
     async handle(ask) {
@@ -108,6 +111,7 @@ function ownPasswordRoute({ book, sessions, recorder }: UserRouteParts): Route {
     method: 'POST',
     path: '/api/me/password',
     who: 'user',
+    reply: signInAnswer,
     summary: 'Change your own password; ends all your sign-ins and answers a new token',
     body: ownBody,
     async handle(ask) {

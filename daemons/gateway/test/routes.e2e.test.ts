@@ -75,6 +75,10 @@ t.test('A.endpoints every route answers curl, and nobody gets in without a token
     address: 0,
     quantity: 1,
   })
+  for (const action of ['send', 'read', 'init', 'set-point', 'set-iin', 'command']) {
+    const said = await ask(`POST /api/ports/{path}/rest/${action}`, `${port}/rest/${action}`, 501, { any: 'body' })
+    t.match(said, { error: 'not_built', message: new RegExp(`^rest/${action} is for .* does not speak yet`) })
+  }
   await ask('GET /api/ports/{path}/units', `${port}/units`, 409)
   await ask('GET /api/templates/modbus', '/api/templates/modbus', 200)
   await ask('GET /api/ports/{path}/points', `${port}/points`, 409)

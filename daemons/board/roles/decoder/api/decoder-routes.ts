@@ -2,6 +2,7 @@
 import { Type } from 'typebox'
 import { type Route, route } from '#kit/http/route.ts'
 import type { Recorder, SendRecorder } from '#kit/recorder.ts'
+import { routeAnswer, streamsAnswer, volumeAnswer } from '../../../api/answers.ts'
 import { historyRoutes } from '../../../api/sound/history-routes.ts'
 import type { Decoder } from '../core/decoder.ts'
 import { routeView } from '../core/decoder-view.ts'
@@ -21,6 +22,7 @@ export function decoderRoutes({ decoder, settings, recorder }: DecoderRouteParts
       method: 'GET',
       path: '/api/streams',
       who: 'admin',
+      reply: streamsAnswer,
       summary: 'The streams that are announced on the network, over SAP, mDNS and RTSP',
       handle: () => decoder.streams(),
     }),
@@ -28,6 +30,7 @@ export function decoderRoutes({ decoder, settings, recorder }: DecoderRouteParts
       method: 'GET',
       path: '/api/route',
       who: 'admin',
+      reply: routeAnswer,
       summary: 'What is played: group, port, source, link offset, media clock offset, channels as packets have them',
       handle: () => routeView(decoder, settings),
     }),
@@ -35,6 +38,7 @@ export function decoderRoutes({ decoder, settings, recorder }: DecoderRouteParts
       method: 'POST',
       path: '/api/route',
       who: 'admin',
+      reply: routeAnswer,
       summary: 'Plays another stream, at once, and keeps that; an empty mcast stops',
       body: texts(routeFields),
       async handle(ask) {
@@ -62,7 +66,14 @@ const MUTE_FIELD = { name: 'mute', meaning: '1, 0 or toggle' }
 
 function volumeRoutes({ decoder, recorder }: Pick<DecoderRouteParts, 'decoder' | 'recorder'>): Route[] {
   const get = (path: VolumePath, summary: string) =>
-    route({ method: 'GET', path: `/api/${path}`, who: 'admin', summary, handle: () => decoder.volume.view })
+    route({
+      method: 'GET',
+      path: `/api/${path}`,
+      who: 'admin',
+      summary,
+      reply: volumeAnswer,
+      handle: () => decoder.volume.view,
+    })
   const post = (path: VolumePath, summary: string, fields: readonly Field[]) =>
     route({
       method: 'POST',
@@ -70,6 +81,7 @@ function volumeRoutes({ decoder, recorder }: Pick<DecoderRouteParts, 'decoder' |
       who: 'admin',
       summary,
       body: texts(fields),
+      reply: volumeAnswer,
       async handle(ask) {
         const before = decoder.volume.view
         const view = decoder.volume.change(path, ask.body as unknown as Readonly<Record<string, string>>)

@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { Fault } from '#kit/fault.ts'
 import { Reply, type Route, route } from '#kit/http/route.ts'
 import type { Recorder } from '#kit/recorder.ts'
+import { toneAnswer } from '../../../api/answers.ts'
 import { historyRoutes } from '../../../api/sound/history-routes.ts'
 import type { Encoder } from '../core/encoder.ts'
 
@@ -37,6 +38,7 @@ export function encoderRoutes({ encoder, recorder }: EncoderRouteParts): Route[]
       method: 'POST',
       path: '/api/tone',
       who: 'admin',
+      reply: toneAnswer,
       summary: 'Sends a tone of 997 Hz in place of the source, for a while, or the source again',
       body: toneForm,
       async handle({ body: { on }, ...asker }) {

@@ -2,6 +2,7 @@
 import { Type } from 'typebox'
 import { type Route, route } from '#kit/http/route.ts'
 import type { Recorder } from '#kit/recorder.ts'
+import { droppedAnswer, serialAnswer, serialPortAnswer } from '../../../api/answers.ts'
 import { MOST_PORTS } from '../../../core/device-paths.ts'
 import type { Setting } from '../../../core/setting.ts'
 import type { SerialPorts } from '../core/serial-ports.ts'
@@ -28,6 +29,7 @@ export function serialRoutes({ ports, settings, recorder, devices }: SerialRoute
       method: 'GET',
       path: '/api/serial',
       who: 'admin',
+      reply: serialAnswer,
       summary: 'The adapter, and of each port settings, state, clients and counters',
       async handle() {
         const found = await devices()
@@ -39,6 +41,7 @@ export function serialRoutes({ ports, settings, recorder, devices }: SerialRoute
       method: 'POST',
       path: '/api/serial/drop',
       who: 'admin',
+      reply: droppedAnswer,
       summary: 'Ends the connection of one client',
       body: Type.Object(
         { port: portNumber, client: Type.Integer({ minimum: 1, description: 'id of the client' }) },
@@ -60,6 +63,7 @@ function changeRoute({ ports, settings, recorder }: Omit<SerialRouteParts, 'devi
     method: 'POST',
     path: '/api/serial',
     who: 'admin',
+    reply: serialPortAnswer,
     summary: 'Changes settings of one port: applied at once and saved; what is absent stays',
     // Every text is let through, so that core can tell all faults at once, in the words of the trade.
     body: Type.Object(

@@ -2,6 +2,7 @@
 import { Type } from 'typebox'
 import { type Route, route } from '#kit/http/route.ts'
 import type { Recorder } from '#kit/recorder.ts'
+import { usbipAnswer } from '../../../api/answers.ts'
 import type { UsbSharing } from '../core/usb-sharing.ts'
 import type { UsbipBook } from '../core/usbip-book.ts'
 import { LONGEST_ALLOW, LONGEST_DEVICE } from '../core/usbip-settings.ts'
@@ -42,6 +43,7 @@ export function usbipRoutes({
       method: 'GET',
       path: '/api/usbip',
       who: 'admin',
+      reply: usbipAnswer,
       summary: 'The USB device that is shared, and the host that has it',
       handle: () => usbipView(sharing),
     }),
@@ -49,6 +51,7 @@ export function usbipRoutes({
       method: 'POST',
       path: '/api/usbip',
       who: 'admin',
+      reply: usbipAnswer,
       summary: 'What is shared and with whom; applied at once and saved. `detach=1` takes it from its host',
       body: form,
       async handle({ body: { detach, ...change }, ...asker }) {

@@ -1,0 +1,154 @@
+/** What OpenAPI says of the REST surface: bodies, queries and answers of the endpoints of document 1. */
+import { type TSchema, Type } from 'typebox'
+import type { Described } from '#kit/http/route.ts'
+import { type RestEndpoint, restEndpoints } from './rest-endpoints.ts'
+
+const closed = { additionalProperties: false }
+
+/** Every refusal holds `error`; clients look for it on every answer, since several come with status 200. */
+const refusal = Type.Object(
+  {
+    error: Type.String({ description: 'what clients compare' }),
+    message: Type.Optional(Type.String({ description: 'for people' })),
+    detail: Type.Optional(Type.String({ description: 'what is wrong with a body, and where' })),
+    retryAfterMs: Type.Optional(Type.Integer()),
+    logId: Type.Optional(Type.String()),
+  },
+  { description: 'a refusal, or a failure' },
+)
+
+/** @source document 1, Error envelope; Two-factor challenge */
+const envelope = Type.Object(
+  {
+    error: Type.String({ description: '`two_factor_auth` asks for the code that was mailed' }),
+    message: Type.String(),
+    ttl_seconds: Type.Optional(Type.Integer({ description: 'of `two_factor_auth`: how long the code is accepted' })),
+  },
+  closed,
+)
+
+const named = Type.Object({ id: Type.Integer(), name: Type.Union([Type.String(), Type.Null()]) }, closed)
+
+/** @source document 1, Token response */
+const token = Type.Object(
+  {
+    token: Type.String({ minLength: 32, maxLength: 32 }),
+    expires: Type.Integer({ description: 'life in milliseconds' }),
+    sites: Type.Array(named),
+  },
+  closed,
+)
+
+/** @source document 1, Identity */
+const identity = Type.Object(
+  {
+    id: Type.Integer(),
+    username: Type.String(),
+    roles: Type.Array(Type.String()),
+    sites: Type.Array(Type.Object({ id: Type.Integer() }, closed)),
+    two_factor_auth: Type.Boolean(),
+    issued: Type.Union([Type.Integer({ description: 'epoch milliseconds' }), Type.Null()]),
+  },
+  closed,
+)
+
+/** @source document 1, Command payload; Macro payload */
+const control = Type.Object({
+  zone_id: Type.Optional(Type.Integer({ description: 'of a command: one target of four' })),
+  zone: Type.Optional(Type.String()),
+  device_id: Type.Optional(Type.Integer()),
+  device: Type.Optional(Type.String()),
+  command: Type.Optional(
+    Type.String({
+      description: 'the verb; may be left out where a zone stands with exactly one further key, which is it',
+    }),
+  ),
+  args: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  macro_id: Type.Optional(Type.Integer({ description: 'runs a macro, for `command` too' })),
+  macro: Type.Optional(Type.String({ description: 'for `macro`: by its name' })),
+})
+
+const step = Type.Object({ step: Type.Unknown(), type: Type.String(), state: Type.String() })
+
+const commanded = Type.Object(
+  {
+    success: Type.Boolean({ description: 'false: a driver refused it, or the macro failed; `error` says why' }),
+    zone_id: Type.Optional(Type.Integer()),
+    device_id: Type.Optional(Type.Integer()),
+    command: Type.Optional(Type.String({ description: 'the verb that was carried out' })),
+    answer: Type.Optional(Type.Unknown({ description: 'what the device answered, where it did' })),
+    run_id: Type.Optional(Type.Integer({ description: 'of a macro' })),
+    state: Type.Optional(
+      Type.String({ description: 'of a macro: done, failed, stopped, running, queued, refused, ...' }),
+    ),
+    steps: Type.Optional(Type.Array(step, { description: 'of a macro that has ended' })),
+    error: Type.Optional(Type.String()),
+    message: Type.Optional(Type.String()),
+    code: Type.Optional(Type.String()),
+  },
+  closed,
+)
+
+const modifier = (description: string) => Type.Optional(Type.String({ description }))
+
+/** @source document 1, GET /api/data/:entity, Modifiers */
+const query = Type.Object(
+  {
+    _instance: modifier('true merges rows with live objects'),
+    _limit: modifier('rows at most: 1 to 10000, 1000 unless given'),
+    _offset: modifier('rows to skip'),
+    _orderby: modifier('columns, each with =desc where it goes down'),
+    _order: modifier('the same as _orderby'),
+    _fields: modifier('columns to answer, a list'),
+    _count: modifier('true answers {count}'),
+    _like: modifier('text with % and _'),
+    _in: modifier('any of a list'),
+    _gt: modifier('greater'),
+    _between: modifier('from and to'),
+    _contains: modifier('holds this text'),
+    _notequal: modifier('anything else'),
+    _or: modifier('one of several conditions'),
+  },
+  { description: 'any other name is a column, and its value what it has to be' },
+)
+
+const rows = Type.Union([
+  Type.Array(Type.Record(Type.String(), Type.Unknown()), { description: 'rows; secret columns are null' }),
+  Type.Object({ count: Type.Integer() }, { ...closed, description: 'with _count' }),
+  Type.Object({ error: Type.String() }, { ...closed, description: 'an entity or a column that there is not' }),
+])
+
+interface Shapes {
+  reply: TSchema
+  body?: TSchema
+  query?: TSchema
+}
+
+const shapes: Readonly<Record<RestEndpoint['name'], Shapes>> = {
+  token: {
+    body: Type.Object({
+      username: Type.String(),
+      password: Type.String(),
+      two_factor_token: Type.Optional(Type.String({ description: 'the code that was mailed' })),
+    }),
+    reply: Type.Union([token, envelope]),
+  },
+  logout: { reply: Type.Object({ success: Type.Literal(true) }, closed) },
+  me: { reply: identity },
+  session_handoff: {
+    reply: Type.Object(
+      { nonce: Type.String({ minLength: 48, maxLength: 48 }), expires_in: Type.Integer({ description: 'seconds' }) },
+      closed,
+    ),
+  },
+  health: { reply: Type.Object({ ok: Type.Literal(true) }, closed) },
+  version: { reply: Type.Object({ version: Type.String() }, closed) },
+  control: { body: control, reply: commanded },
+  data: { query, reply: rows },
+}
+
+/** The eight endpoints; `/api/sync` between paired controllers is none of this, and is not there yet. */
+export const restDescription: readonly Described[] = restEndpoints.map(({ name, method, path, who, summary }) => ({
+  ...{ method, path, who, summary, refusal },
+  ...shapes[name],
+}))

@@ -1,0 +1,176 @@
+/** Shapes of the gateway's answers, for its description. */
+import { type TProperties, type TSchema, Type } from 'typebox'
+import { roles } from '#kit/auth/roles.ts'
+import { lineSettings } from '#kit/line/line-settings.ts'
+import { pointDefinition } from '../core/point-record.ts'
+import { protocols } from '../core/port-record.ts'
+
+function object<Properties extends TProperties>(properties: Properties) {
+  return Type.Object(properties, { additionalProperties: false })
+}
+
+function orNull<Schema extends TSchema>(schema: Schema) {
+  return Type.Union([schema, Type.Null()])
+}
+
+const text = Type.String()
+const count = Type.Integer({ minimum: 0 })
+const instant = Type.Integer({ description: 'epoch milliseconds' })
+const duration = Type.Number({ minimum: 0, description: 'milliseconds' })
+const fault = object({ code: text, message: text })
+
+/** Of a sign-in, a setup, a changed password. */
+export const signInAnswer = object({ token: text, username: text, role: Type.Enum([...roles]), expiresInMs: count })
+
+export const meAnswer = object({
+  username: text,
+  role: Type.Enum([...roles]),
+  isKey: Type.Boolean(),
+  ports: orNull(Type.Array(text, { description: 'of a key: the only ones it may see and touch' })),
+})
+
+export const ticketAnswer = object({ ticket: text, expiresInMs: count })
+
+export const nothingAnswer = object({})
+
+export const statusAnswer = object({
+  product: text,
+  name: text,
+  version: text,
+  uptimeMs: duration,
+  adminConfigured: Type.Boolean(),
+})
+
+export const systemAnswer = object({
+  product: text,
+  version: text,
+  name: text,
+  startedAt: instant,
+  uptimeMs: duration,
+  epochMs: instant,
+  hostname: text,
+  os: text,
+  kernel: text,
+  arch: text,
+  node: text,
+  systemUptimeMs: duration,
+  timeZone: text,
+  memory: object({ rssBytes: count, totalBytes: count, freeBytes: count }),
+  load: Type.Array(Type.Number(), { minItems: 3, maxItems: 3 }),
+  addresses: Type.Array(object({ name: text, address: text, family: Type.Union([text, count]) })),
+})
+
+/** A line that is found, configured, or both. */
+export const portShape = object({
+  path: text,
+  byId: orNull(text),
+  maker: orNull(text),
+  product: orNull(text),
+  serialNumber: orNull(text),
+  found: Type.Boolean(),
+  configured: Type.Boolean(),
+  state: orNull(Type.Enum(['closed', 'opening', 'open', 'absent', 'failed'])),
+  stateSince: orNull(instant),
+  fault: orNull(fault),
+  nextTryAt: orNull(instant),
+  enabled: Type.Boolean(),
+  protocol: orNull(Type.Enum([...protocols])),
+  line: orNull(lineSettings),
+  settings: orNull(Type.Record(Type.String(), Type.Unknown(), { description: 'keys of the protocol' })),
+  counters: orNull(
+    Type.Object(
+      { driver: orNull(Type.Record(Type.String(), Type.Unknown())) },
+      { additionalProperties: { type: 'number' }, description: 'counts of the line and of the protocol, by kind' },
+    ),
+  ),
+  errorsLastHour: orNull(count),
+  units: orNull(object({ total: count, well: count, slow: count, silent: count })),
+  unsupported: Type.Array(text, { description: 'what the driver of this line cannot do' }),
+  webhooks: count,
+})
+
+export const linesAnswer = object({ lines: Type.Array(portShape) })
+
+export const eventsAnswer = Type.Array(
+  object({ port: text, event: text, timestamp: instant, payload: Type.Unknown({ description: 'by the event' }) }),
+)
+
+export const sentAnswer = object({ sent: count })
+
+export const modbusAnswer = object({
+  unitId: count,
+  fc: count,
+  address: count,
+  quantity: count,
+  values: Type.Unknown({ description: 'a list; of function 43 the objects by name' }),
+})
+
+const pointValue = orNull(Type.Union([Type.Number(), text, Type.Boolean()]))
+
+export const pointAnswer = object({
+  ...pointDefinition.properties,
+  value: pointValue,
+  text: orNull(text),
+  quality: Type.Enum(['unknown', 'good', 'stale', 'bad']),
+  ageMs: orNull(duration),
+  changedAt: orNull(instant),
+  readAt: orNull(instant),
+  fault: orNull(fault),
+})
+
+export const pointsAnswer = object({
+  points: Type.Array(pointAnswer),
+  polling: object({
+    reads: count,
+    pointsPerRead: orNull(Type.Number()),
+    periodSlipMs: orNull(Type.Number()),
+    overruns: count,
+  }),
+})
+
+export const unitsAnswer = Type.Array(
+  object({
+    unitId: count,
+    state: Type.Enum(['unknown', 'well', 'slow', 'failing', 'silent', 'probing']),
+    stateSince: instant,
+    requests: count,
+    replies: count,
+    exceptions: count,
+    timeouts: count,
+    crcErrors: count,
+    badReplies: count,
+    lateReplies: count,
+    lastReplyAt: orNull(instant),
+    lastError: orNull(object({ code: text, message: text, at: instant })),
+    latencyMs: orNull(object({ last: duration, p50: duration, p95: duration, max: duration })),
+    histogram: Type.Array(object({ leMs: orNull(Type.Number()), count })),
+    heldUntil: orNull(instant),
+    nextTryAt: orNull(instant),
+  }),
+)
+
+export const registersAnswer = object({
+  unitId: count,
+  table: text,
+  address: count,
+  values: Type.Array(orNull(count)),
+  writtenAt: orNull(instant),
+})
+
+export const scanAnswer = object({
+  from: count,
+  to: count,
+  fc: count,
+  address: count,
+  state: Type.Enum(['running', 'done', 'cancelled', 'failed']),
+  asked: count,
+  total: count,
+  current: orNull(count),
+  found: Type.Array(
+    object({ unitId: count, tookMs: orNull(Type.Number()), exception: orNull(object({ code: count, name: text })) }),
+  ),
+  startedAt: instant,
+  endedAt: orNull(instant),
+  etaMs: orNull(Type.Number()),
+  fault: orNull(fault),
+})

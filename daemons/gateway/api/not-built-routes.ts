@@ -1,0 +1,34 @@
+/** Actions of the interface document whose protocols this gateway does not speak yet: they say so. */
+import { Type } from 'typebox'
+import { Fault } from '#kit/fault.ts'
+import { type Route, route } from '#kit/http/route.ts'
+import { protocols } from '../core/port-record.ts'
+import { portParams } from './port-body.ts'
+
+const actions = [
+  { action: 'send', protocol: 'bacnet-mstp', does: 'Send a BACnet MS/TP frame' },
+  { action: 'read', protocol: 'mbus', does: 'Read an M-Bus meter' },
+  { action: 'init', protocol: 'mbus', does: 'Reset the link of an M-Bus meter' },
+  { action: 'set-point', protocol: 'dnp3', does: 'Set a point of a DNP3 outstation' },
+  { action: 'set-iin', protocol: 'dnp3', does: 'Set internal indications of a DNP3 outstation' },
+  { action: 'command', protocol: 'equipment', does: 'Send a command of an equipment definition' },
+] as const
+
+/** @source Interface document 2, part A, Endpoints and Protocol bodies */
+export function notBuiltRoutes(): Route[] {
+  return actions.map(({ action, protocol, does }) =>
+    route({
+      method: 'POST',
+      path: `/api/ports/:path/rest/${action}`,
+      who: 'admin',
+      summary: `${does}; not there yet, answers 501`,
+      params: portParams,
+      body: Type.Unknown({ description: 'not looked at' }),
+      refuses: 501,
+      handle() {
+        const sentence = `rest/${action} is for ${protocol}, which this gateway does not speak yet. It speaks ${protocols.join(' and ')}.`
+        throw new Fault('not_built', sentence)
+      },
+    }),
+  )
+}

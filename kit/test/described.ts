@@ -1,0 +1,89 @@
+/** Answers of a real daemon, held against its description. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import type { DescribedAnswers, Shared } from '../../scripts/answers.ts'
+
+/** What was asked, and what came. */
+export interface Exchange {
+  method: string
+  /** Without the query. */
+  path: string
+  status: number
+  type: string
+  body: unknown
+}
+
+type Content = NonNullable<DescribedAnswers['responses'][string]['content']>
+
+interface Book {
+  operations: DescribedAnswers[]
+  ajv: Ajv2020
+}
+
+const books = new Map<string, Book>()
+const checks = new WeakMap<object, ValidateFunction>()
+
+/**
+ * What is wrong with an answer by the description of its daemon; undefined where it fits, or where the description is not
+ * about it: pages, and paths and methods that nothing has.
+ */
+export function misfitOf(daemon: string, exchange: Exchange): string | undefined {
+  const { operations, ajv } = bookOf(daemon)
+  const fitting = operations.filter(({ method, path }) => method === exchange.method && isOf(path, exchange.path))
+  if (fitting.length === 0) return strayOf(exchange)
+  const faults = fitting.map(({ responses }) => faultOf(responses, exchange, ajv))
+  return faults.includes(undefined) ? undefined : faults[0]
+}
+
+function bookOf(daemon: string): Book {
+  const known = books.get(daemon)
+  if (known) return known
+  const file = join(import.meta.dirname, `../../build/answers/${daemon}.json`)
+  const { operations, shared } = JSON.parse(readFileSync(file, 'utf8')) as Book & { shared: Shared }
+  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  // Where `$ref` in a response points to.
+  ajv.addSchema({ $id: 'shared', components: { schemas: shared } })
+  const book = { operations, ajv }
+  books.set(daemon, book)
+  return book
+}
+
+function isOf(template: string, path: string): boolean {
+  const parts = path.split('/')
+  const own = template.split('/')
+  return own.length === parts.length && own.every((part, i) => part.startsWith('{') || part === parts[i])
+}
+
+/** What no operation describes has to be refused, but for pages, and what they alone ask. */
+function strayOf({ method, path, status }: Exchange): string | undefined {
+  if (status >= 400 || !path.startsWith('/api/') || ['OPTIONS', 'HEAD'].includes(method)) return undefined
+  return `no operation is described for ${method} ${path}, which answers ${status}`
+}
+
+function faultOf(responses: DescribedAnswers['responses'], by: Exchange, ajv: Ajv2020): string | undefined {
+  const { method, path, status, type, body } = by
+  const described = responses[status] ?? responses[`${Math.trunc(status / 100)}XX`]
+  const where = `${method} ${path} ${status}`
+  if (!described) return `${where}: this status is not described, only ${Object.keys(responses).join(', ')}`
+  const { content } = described
+  if (content === undefined) return body === '' ? undefined : `${where}: a body, and none is described`
+  const media = mediaOf(content, type)
+  if (!media) return `${where}: the type ${type || 'none'} is not described, only ${Object.keys(content).join(', ')}`
+  const { schema } = media
+  if (schema === undefined) return undefined
+  const validate = checks.get(schema) ?? compiled(ajv, schema)
+  if (validate(body)) return undefined
+  return `${where}: ${ajv.errorsText(validate.errors?.slice(0, 5))}: ${JSON.stringify(body)?.slice(0, 2000)}`
+}
+
+function mediaOf(content: Content, type: string): Content[string] | undefined {
+  return content[type.split(';', 1)[0]?.trim() ?? '']
+}
+
+function compiled(ajv: Ajv2020, schema: object): ValidateFunction {
+  const text = JSON.stringify(schema).replaceAll('"#/components', '"shared#/components')
+  const validate = ajv.compile(JSON.parse(text))
+  checks.set(schema, validate)
+  return validate
+}

@@ -1,0 +1,51 @@
+/** What the descriptions say of answers, operation by operation: tests hold every answer of a real daemon against it. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { formDialect } from '#kit/http/dialect.ts'
+import { openApiOf } from '#kit/http/openapi.ts'
+import { describedOf } from './doc-facts.ts'
+
+/** One operation. Two roles of a board may have the same. */
+export interface DescribedAnswers {
+  method: string
+  /** With `{name}` for what is anything. */
+  path: string
+  responses: Record<string, { content?: Record<string, { schema?: object }> }>
+}
+
+/** What stands below `components.schemas` of every description. */
+export type Shared = Record<string, object>
+
+/** @returns every operation of a daemon; sockets have none */
+export async function answersOf(
+  root: string,
+  daemon: string,
+): Promise<{ operations: DescribedAnswers[]; shared: Shared }> {
+  const routes = (await describedOf(root, daemon)).filter(({ method }) => method !== undefined)
+  const isBoard = daemon === 'board'
+  let shared: Shared = {}
+  const operations = routes.flatMap((route) => {
+    const whole = openApiOf({ title: daemon, version: '', routes: [route], ...(isBoard && { dialect }) }) as Whole
+    shared = whole.components.schemas
+    return Object.entries(whole.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, { responses }]) => ({ method: method.toUpperCase(), path, responses })),
+    )
+  })
+  return { operations, shared }
+}
+
+/** A board speaks forms; who and how many fields make no answer. */
+const dialect = formDialect({ user: '', realm: () => '', maxFields: 1 })
+
+interface Whole {
+  paths: Record<string, Record<string, Pick<DescribedAnswers, 'responses'>>>
+  components: { schemas: Shared }
+}
+
+/** Writes them to `build/answers/<daemon>.json`. */
+export async function writeAnswers(root: string, daemons: readonly string[]): Promise<void> {
+  const folder = join(root, 'build/answers')
+  mkdirSync(folder, { recursive: true })
+  for (const daemon of daemons)
+    writeFileSync(join(folder, `${daemon}.json`), JSON.stringify(await answersOf(root, daemon)))
+}

@@ -1,0 +1,39 @@
+/** Tests of answers.ts, and that no operation is without a description of its answers. */
+import { join } from 'node:path'
+import t from 'tap'
+import { answersOf, type DescribedAnswers } from '../answers.ts'
+
+const root = join(import.meta.dirname, '../..')
+
+/** What is told of an operation that went well; of one that only refuses nothing. */
+function undescribed({ responses }: DescribedAnswers): boolean {
+  return Object.entries(responses).some(([status, { content }]) => {
+    const json = content?.['application/json']
+    return /^2/.test(status) && json !== undefined && json.schema === undefined
+  })
+}
+
+for (const [daemon, some] of [
+  ['gateway', ['POST /api/login', 'POST /api/ports/{path}/rest/send', 'GET /api/ports/{path}/capture.pcap']],
+  ['board', ['GET /api/status', 'POST /api/usbip', 'GET /stream.sdp']],
+  ['controller', ['POST /api/token', 'GET /api/data/{entity}', 'POST /api/control/{action}', 'GET /api/health']],
+] as const)
+  t.test(`every operation of the ${daemon} describes its answers`, async (t) => {
+    const { operations, shared } = await answersOf(root, daemon)
+    const names = operations.map(({ method, path }) => `${method} ${path}`)
+    for (const name of some) t.ok(names.includes(name), name)
+    t.same(
+      operations.filter(undescribed).map(({ method, path }) => `${method} ${path}`),
+      [],
+    )
+    for (const { method, path, responses } of operations)
+      t.ok(responses['4XX'] && responses['5XX'], `${method} ${path} tells of refusals`)
+    t.ok(shared.Error)
+  })
+
+t.test('an action whose protocol is not there yet answers 501 and nothing else than refusals', async (t) => {
+  const { operations } = await answersOf(root, 'gateway')
+  const sent = operations.find(({ path }) => path === '/api/ports/{path}/rest/send')
+  t.ok(sent?.responses[501])
+  t.notOk(Object.keys(sent?.responses ?? {}).some((status) => status.startsWith('2')))
+})
