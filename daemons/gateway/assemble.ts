@@ -253,7 +253,7 @@ function serverOf(context: Context, house: House, { journal, recorder, refusals 
       ...notBuiltRoutes(),
       ...pointRoutes({ book: points, recorder, maxPoints: config.points.max }),
       ...templateRoutes({ templates }),
-      ...unitRoutes({ registry }),
+      ...unitRoutes({ registry, recorder }),
       ...registerRoutes({ registry, recorder }),
       ...scanRoutes({ registry, recorder }),
       ...webhookRoutes({ book: webhooks, journal }),

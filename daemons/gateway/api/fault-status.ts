@@ -14,6 +14,7 @@ export const faultStatus: Readonly<Record<string, number>> = {
   no_scan: 404,
   unknown_port: 404,
   unknown_template: 404,
+  unknown_unit: 404,
   unknown_registers: 404,
   unknown_user: 404,
   unknown_webhook: 404,

@@ -71,4 +71,6 @@ export interface MasterHooks {
    * is polled. What may cost a whole timeout goes only where that many are left.
    */
   idleMs?(): number
+  /** Whether a point names the unit: it is wanted then, however seldom it is read. */
+  isPolled?(unitId: number): boolean
 }

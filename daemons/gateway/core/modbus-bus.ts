@@ -64,7 +64,11 @@ export class ModbusBus {
     this.#gapMs = gapMsOf(parts, settings.gap_us)
     this.#copies = new ModbusCopies(parts.clock, settings.copy_window_ms)
     this.#holds = new ModbusHolds({ ...parts, copies: this.#copies, onFree: () => this.#pump() })
-    this.#units = new ModbusUnits({ ...parts, onSilent: (unitId, fault) => this.#requests.clearUnit(unitId, fault) })
+    this.#units = new ModbusUnits({
+      ...parts,
+      ...parts.hooks,
+      onSilent: (unitId, fault) => this.#requests.clearUnit(unitId, fault),
+    })
     const shared = { ...parts, ...parts.hooks, holds: this.#holds, copies: this.#copies, units: this.#units }
     this.#receiver = new ModbusReceiver({
       ...shared,
@@ -80,11 +84,12 @@ export class ModbusBus {
     return { waiting: this.#requests.size, unitsHeld: this.#holds.size }
   }
 
-  /** Units asked since this was made. */
+  /** Units asked since this was made, without those forgotten. */
   get units(): UnitsFace {
     return {
       list: () => this.#units.list((unitId) => this.#holds.heldForMs(unitId)),
       states: () => this.#units.states(),
+      forget: (unitId) => this.#units.forget(unitId),
     }
   }
 

@@ -15,11 +15,11 @@ import { ModbusUnits } from './modbus-units.ts'
 export function createModbusListener(
   context: AdapterContext,
   settings: ModbusSettings,
-  hooks: Pick<MasterHooks, 'onReply'> = {},
+  hooks: Pick<MasterHooks, 'onReply' | 'isPolled'> = {},
 ): Adapter {
   const { clock, lineSettings, port, publish } = context
   const counts = heardCounts()
-  const units = new ModbusUnits({ clock, settings, publish, onSilent: () => {} })
+  const units = new ModbusUnits({ ...hooks, clock, settings, publish, onSilent: () => {} })
   const hearing = new ModbusHearing({
     baud: lineSettings.baud,
     clock,
@@ -52,6 +52,7 @@ export function createModbusListener(
         // Nothing is held back here, and nothing tried: the master on the line does as it likes.
         list: () => units.list(() => undefined).map((unit) => ({ ...unit, nextTryAt: null })),
         states: () => units.states(),
+        forget: (unitId) => units.forget(unitId),
       },
     },
     attach(line) {

@@ -40,7 +40,10 @@ export function createModbusPoints(
     onFailed: (failed, event, fault) => table.fail(failed, event, fault),
   })
 
+  let polled: ReadonlySet<number> = new Set()
+
   function set(definitions: readonly PointDefinition[]): void {
+    polled = new Set(definitions.map(({ unitId }) => unitId))
     table.set(definitions)
     poller.set(definitions)
   }
@@ -63,6 +66,7 @@ export function createModbusPoints(
       },
       onBroadcast: written,
       idleMs: () => poller.idleMs(),
+      isPolled: (unitId) => polled.has(unitId),
     },
     start(asker) {
       if (asker) poller.start(asker)

@@ -106,6 +106,13 @@ export const modbusSettings = Type.Object(
       maximum: 86_400_000,
       description: 'how long a unit counts as slow after an answer that came too late, ms',
     }),
+    forget_unit_ms: Type.Integer({
+      default: 600_000,
+      minimum: 10_000,
+      maximum: 604_800_000,
+      description:
+        'how long a unit that never answered, and that no point names, stays in the list after it was last asked, ms',
+    }),
     gap_us: Type.Integer({
       default: 0,
       minimum: 0,

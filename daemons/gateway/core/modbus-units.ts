@@ -1,7 +1,8 @@
 /** The units of one Modbus line: what became of what they were asked, and which of them are asked no more for now. */
 import type { Clock } from '#kit/clock.ts'
-import type { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/fault.ts'
 import { exceptionCode } from '../wire/modbus-reply.ts'
+import type { MasterHooks } from './modbus-ask.ts'
 import { exceptionFault, unitSilentFault } from './modbus-faults.ts'
 import type { LateReply } from './modbus-holds.ts'
 import type { ModbusSettings } from './modbus-settings.ts'
@@ -18,6 +19,7 @@ export interface ModbusUnitsParts {
   publish(event: string, payload: unknown): void
   /** A unit is silent, or stays so: polls and background work for it are not to wait. */
   onSilent(unitId: number, fault: Fault): void
+  isPolled?: MasterHooks['isPolled']
 }
 
 /** Told of each proven reply, in time or late. @param tookMs null where it is not known which request it answers */
@@ -34,12 +36,17 @@ interface Unit {
   readonly latency: UnitLatency
   readonly counts: UnitCounts
   lastReplyEpochMs: number | null
+  /** When somebody last wanted to ask it, by the monotonic clock, whether it went out or was held back. */
+  lastWantedMs: number
   lastError: UnitView['lastError']
   /** Since when it is to be asked and was not, over all requests that waited. */
   wantedSinceMs: number | undefined
 }
 
-/** At most one entry per unit number, 1 to 247. Background work makes none before the unit has answered. */
+/**
+ * At most one entry per unit number, 1 to 247. Background work makes none before the unit has answered; one that never
+ * did, and that nobody wants any more, is forgotten.
+ */
 export class ModbusUnits {
   readonly #parts: ModbusUnitsParts
   readonly #units = new Map<number, Unit>()
@@ -78,6 +85,7 @@ export class ModbusUnits {
 
   /** How many are in each state now. */
   states(): Partial<Record<UnitState, number>> {
+    this.#forgetUnwanted()
     const found: Partial<Record<UnitState, number>> = {}
     for (const { breaker } of this.#units.values()) found[breaker.state] = (found[breaker.state] ?? 0) + 1
     return found
@@ -89,6 +97,7 @@ export class ModbusUnits {
    */
   refusal({ how: { evenSilent, priority }, sent }: Asking): Fault | undefined {
     const unit = this.#units.get(sent.request.unitId)
+    if (unit) unit.lastWantedMs = this.#parts.clock.monotonicMs()
     if (!unit || priority === 'operator') return undefined
     const { retryInMs, state } = unit.breaker
     const isRefused = retryInMs !== undefined && (retryInMs > 0 || this.#probed !== undefined || state === 'probing')
@@ -109,6 +118,7 @@ export class ModbusUnits {
     const unit = this.isNobody(transaction) ? undefined : this.#of(unitId)
     if (!unit) return
     unit.counts.requests++
+    unit.lastWantedMs = this.#parts.clock.monotonicMs()
     if (unit === this.#probed) this.#probed = undefined
     unit.wantedSinceMs = undefined
     unit.breaker.sent()
@@ -144,9 +154,9 @@ export class ModbusUnits {
 
   /** No proven reply came. @param fault `modbus_timeout` or `modbus_bad_reply` */
   missed(transaction: Asking, fault: Fault): void {
-    if (this.isNobody(transaction)) return
-    const unit = this.#of(transaction.sent.request.unitId)
-    if (!unit) return
+    const { unitId } = transaction.sent.request
+    if (unitId === 0 || this.isNobody(transaction)) return
+    const unit = this.#asked(unitId)
     unit.counts[fault.code === 'modbus_timeout' ? 'timeouts' : 'badReplies']++
     this.#blame(unit, fault)
     this.#suspects.add(unit.unitId)
@@ -166,6 +176,16 @@ export class ModbusUnits {
     if (unit) unit.counts.crcErrors++
   }
 
+  /**
+   * What it owes is kept in core/modbus-holds.ts, so that a late answer is no other's after it either.
+   * @throws Fault `unknown_unit`
+   */
+  forget(unitId: number): void {
+    if (!this.#units.has(unitId))
+      throw new Fault('unknown_unit', `Unit ${unitId} is not known on this line: it was not asked, or is forgotten.`)
+    this.#drop(unitId)
+  }
+
   lineClosed(): void {
     this.#suspects.clear()
     this.#probed = undefined
@@ -177,6 +197,7 @@ export class ModbusUnits {
 
   /** @param heldForMs how long a unit is in quarantine yet; undefined where it is not */
   list(heldForMs: (unitId: number) => number | undefined): UnitView[] {
+    this.#forgetUnwanted()
     const nowMs = this.#parts.clock.epochMs()
     const at = (inMs: number | undefined) => (inMs === undefined ? null : Math.ceil(nowMs + inMs))
     const units = [...this.#units.values()].sort((a, b) => a.unitId - b.unitId)
@@ -198,16 +219,35 @@ export class ModbusUnits {
     return unitId === 0 ? undefined : (this.#units.get(unitId) ?? this.#newUnit(unitId))
   }
 
-  /** It said something proven. Background work that finds a unit has asked it once. */
+  /** It said something proven. */
   #alive(unitId: number): Unit {
-    let unit = this.#units.get(unitId)
-    if (!unit) {
-      unit = this.#newUnit(unitId)
-      unit.counts.requests++
-    }
+    const unit = this.#asked(unitId)
     unit.lastReplyEpochMs = this.#parts.clock.epochMs()
     this.#suspects.delete(unitId)
     return unit
+  }
+
+  /** Background work that finds a unit has asked it once, and so has whose request was out when it was forgotten. */
+  #asked(unitId: number): Unit {
+    const known = this.#units.get(unitId)
+    if (known) return known
+    const unit = this.#newUnit(unitId)
+    unit.counts.requests++
+    return unit
+  }
+
+  /** A number asked by mistake must not be silent for ever. Seen only by those who read, so it needs no timer. */
+  #forgetUnwanted(): void {
+    const { clock, isPolled, settings } = this.#parts
+    const untilMs = clock.monotonicMs() - settings.forget_unit_ms
+    for (const { unitId, lastReplyEpochMs, lastWantedMs } of this.#units.values())
+      if (lastReplyEpochMs === null && lastWantedMs <= untilMs && !isPolled?.(unitId)) this.#drop(unitId)
+  }
+
+  #drop(unitId: number): void {
+    if (this.#probed?.unitId === unitId) this.#probed = undefined
+    this.#suspects.delete(unitId)
+    this.#units.delete(unitId)
   }
 
   #prove(unitId: number, frame: Uint8Array, tookMs: number | null): void {
@@ -229,6 +269,7 @@ export class ModbusUnits {
       latency: createUnitLatency(),
       counts: { requests: 0, replies: 0, exceptions: 0, timeouts: 0, crcErrors: 0, badReplies: 0, lateReplies: 0 },
       lastReplyEpochMs: null,
+      lastWantedMs: clock.monotonicMs(),
       lastError: null,
       wantedSinceMs: undefined,
     }

@@ -2,7 +2,7 @@
 import type { LatencyView } from './unit-latency.ts'
 import type { UnitState } from './unit-state-table.ts'
 
-/** One unit that was asked, or that a scan found, since the adapter was made. */
+/** One unit that was asked, or that a scan found, since the adapter was made or it was forgotten. */
 export interface UnitView {
   unitId: number
   state: UnitState
@@ -41,4 +41,9 @@ export interface UnitsFace {
   list(): UnitView[]
   /** How many are in each state; none of a state: left out. */
   states(): Partial<Record<UnitState, number>>
+  /**
+   * Its counts and its state; what it owes stays known, and who asks it again makes it anew.
+   * @throws Fault `unknown_unit`
+   */
+  forget(unitId: number): void
 }

@@ -33,6 +33,7 @@ const scenes: Scene<BusStage>[] = [
   ['scans for units, leads from one to its device, and can be stopped', scan],
   ['captures what the line says into a file that Wireshark opens', capture],
   ['names a unit that is silent, here and on the page of all lines', silentUnit],
+  ['forgets a unit that does not answer', forgottenUnit],
 ]
 
 async function lateUnit(t: Test, { page, visit, ask, bus, audit }: BusStage): Promise<void> {
@@ -113,4 +114,21 @@ async function silentUnit(t: Test, { page, visit, ask, bus, kitchen, busName }: 
   await page.getByText(`${busName} runs. ${busName}: 1 unit is silent.`).waitFor()
   await page.locator('.lines tr', { hasText: '2 of 3' }).waitFor()
   await visit('port', bus.path)
+}
+
+async function forgottenUnit(t: Test, { page, ask, gateway, bus, audit }: BusStage): Promise<void> {
+  t.equal(await ask(99), 504)
+  await page.getByRole('button', { name: 'Unit 99, no answer yet' }).click()
+  await audit(t, 'port-unit-forget')
+  await page.getByRole('button', { name: 'Forget unit 99' }).click()
+  await page.locator('.toast', { hasText: 'Unit 99 is forgotten.' }).waitFor()
+  await page.getByRole('button', { name: /^Unit 99/ }).waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: /^Unit 17, silent/ }).click()
+  await page.getByRole('button', { name: 'Forget unit 17' }).click()
+  await page.getByRole('button', { name: /^Unit 17/ }).waitFor({ state: 'detached' })
+  const { body: units } = await gateway.call('GET', gateway.portPath(bus.path, '/units'))
+  t.strictSame(
+    units.map(({ unitId }: { unitId: number }) => unitId),
+    [1, 2],
+  )
 }

@@ -80,6 +80,7 @@ t.test('A.endpoints every route answers curl, and nobody gets in without a token
     t.match(said, { error: 'not_built', message: new RegExp(`^rest/${action} is for .* does not speak yet`) })
   }
   await ask('GET /api/ports/{path}/units', `${port}/units`, 409)
+  await ask('DELETE /api/ports/{path}/units/{unitId}', `${port}/units/1`, 409)
   await ask('GET /api/templates/modbus', '/api/templates/modbus', 200)
   await ask('GET /api/ports/{path}/points', `${port}/points`, 409)
   await ask('PUT /api/ports/{path}/points', `${port}/points`, 409, { points: [] })

@@ -21,6 +21,7 @@ function query(facts: object): string {
 /** The calls. */
 export const busApi = {
   units: (path: string) => call<UnitView[]>(`GET ${portRoute(path, '/units')}`),
+  forgetUnit: (path: string, unitId: number) => call(`DELETE ${portRoute(path, `/units/${unitId}`)}`),
   scan: (path: string) => call<ScanJob>(`GET ${portRoute(path, '/rest/scan')}`),
   startScan: (path: string, body: object) => call<ScanJob>(`POST ${portRoute(path, '/rest/scan')}`, body),
   cancelScan: (path: string) => call<ScanJob>(`DELETE ${portRoute(path, '/rest/scan')}`),

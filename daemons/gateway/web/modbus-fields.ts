@@ -125,6 +125,7 @@ export const modbusFields: readonly PortField[] = [
   rareMs('breaker_retry_max_ms', 'And at the latest after'),
   rareMs('background_wait_ms', 'Scan waits at most'),
   rareMs('slow_unit_ms', 'Slow until well for'),
+  rareMs('forget_unit_ms', 'Never answered: forgotten after', 'Once nobody asks it any more'),
   rareMs('reread_ms', 'Read again after a write', 'At most once in so long; 0: not'),
   rareMs('stale_after_ms', 'A value is old after', 'Empty: chosen from how often it is read'),
   {

@@ -46,18 +46,21 @@ function Known({ port }: { port: Port }): VNode {
       setTraffic(null)
     }
   }, [port.path, port.configured])
-  const [bus, refused] = useUnits(port, traffic)
+  const { bus, refused, again } = useUnits(port, traffic)
   const seen = traffic ? unitsOf(traffic.rows.value, daemonNow() - JUDGED_MS) : []
   const units = unitViews(bus, seen)
   const judged = judgePort(port, units, { nowMs: daemonNow(), zone: zone.value })
   return html`<${PortHead} port=${port} />
     ${verdict(judged, isAdmin.value ? html`<${Remedy} port=${port} units=${units} />` : null)}
     ${port.configured && port.counters ? figures(portFigures(port, samples.value.get(port.path) ?? [], seen)) : null}
-    ${port.configured && traffic ? html`<div class="cols"><div class="stack"><${TrafficPanel} port=${port} traffic=${traffic} /></div>${side({ port, traffic, units, refused })}</div>` : null}`
+    ${port.configured && traffic ? html`<div class="cols"><div class="stack"><${TrafficPanel} port=${port} traffic=${traffic} /></div>${side({ port, traffic, units, refused, again })}</div>` : null}`
 }
 
 /** What the gateway counts of each unit; null where there is nothing of the kind, or nothing yet. */
-function useUnits(port: Port, traffic: Traffic | null): [bus: readonly BusUnit[] | null, refused: string | null] {
+function useUnits(
+  port: Port,
+  traffic: Traffic | null,
+): Pick<SideFacts, 'refused' | 'again'> & { bus: readonly BusUnit[] | null } {
   const [bus, setBus] = useState<readonly BusUnit[] | null>(null)
   const hasUnits = port.protocol === 'modbus-rtu' && modeOf(port) !== 'slave'
   const { refused, again } = useLook(
@@ -69,7 +72,7 @@ function useUnits(port: Port, traffic: Traffic | null): [bus: readonly BusUnit[]
   )
   // A unit that changes its state says so at once.
   useEffect(() => traffic?.onOther(({ event }) => event === 'unit' && void again()), [traffic])
-  return [hasUnits ? bus : null, refused]
+  return { bus: hasUnits ? bus : null, refused, again }
 }
 
 function modeOf({ settings }: Port): string {
@@ -81,13 +84,15 @@ interface SideFacts {
   traffic: Traffic
   units: readonly UnitView[]
   refused: string | null
+  /** Reads the units once more. */
+  again(): Promise<void>
 }
 
-function side({ port, traffic, units, refused }: SideFacts): VNode {
+function side({ port, traffic, units, refused, again }: SideFacts): VNode {
   const isModbus = port.protocol === 'modbus-rtu'
   const isSlave = isModbus && modeOf(port) === 'slave'
   return html`<div class="stack">
-    ${isModbus && !isSlave ? html`<${UnitsPanel} port=${port} units=${units} refused=${refused} />` : null}
+    ${isModbus && !isSlave ? html`<${UnitsPanel} port=${port} units=${units} refused=${refused} again=${again} />` : null}
     ${isSlave ? html`<${RegistersPanel} port=${port} />` : null}
     ${isModbus && !isSlave ? html`<${PointsPart} port=${port} traffic=${traffic} />` : null}
     <${Counted} port=${port} />

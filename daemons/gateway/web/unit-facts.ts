@@ -26,6 +26,11 @@ export function unitFacts(bus: BusUnit, { nowMs }: When): [name: string, text: s
   return facts
 }
 
+/** One that does not answer, as a number asked by mistake never does, need not stand in the verdict. */
+export function mayForget({ replies, lateReplies, state }: BusUnit): boolean {
+  return state === 'silent' || state === 'probing' || (state !== 'well' && replies + lateReplies === 0)
+}
+
 /** A bar of the histogram: replies that took from `fromMs` up to `toMs` (null: longer than all bounds). */
 export interface Bar {
   fromMs: number

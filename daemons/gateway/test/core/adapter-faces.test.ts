@@ -2,7 +2,7 @@ import t from 'tap'
 import { requireFace } from '../../core/adapter-faces.ts'
 
 t.test('the face of a protocol is given to the routes that ask for it', async (t) => {
-  const units = { list: () => [], states: () => ({}) }
+  const units = { list: () => [], states: () => ({}), forget: () => {} }
   t.equal(requireFace({ path: '/dev/ttyUSB0', adapter: { faces: { units } } }, 'units'), units)
 })
 

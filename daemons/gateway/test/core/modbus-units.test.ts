@@ -1,5 +1,8 @@
 /** What a Modbus line knows of its units. */
 import t from 'tap'
+import type { MasterHooks } from '../../core/modbus-ask.ts'
+import type { ModbusSettings } from '../../core/modbus-settings.ts'
+import type { ModbusLine } from './modbus-line.ts'
 import { ask, askNow, silence, unit, unitLine } from './modbus-unit-line.ts'
 
 t.test('a unit that answers is well, with its counts and its times', async (t) => {
@@ -113,3 +116,92 @@ t.test('a line that is closed makes every unit unknown, and keeps what was count
   t.equal(await askNow(on, 'poll'), 10)
   t.match(on.told.unit.at(-1), { state: 'well', previous: 'unknown' })
 })
+
+t.test('a unit that never answered is forgotten once nobody asked it for forget_unit_ms', async (t) => {
+  const on = await lineWithNobody(9)
+  await askNow(on, 'operator', 9)
+  await askNow(on, 'operator', 2)
+  await on.clock.run(599_000)
+  t.match(unit(on, 9), { state: 'failing', replies: 0 })
+  t.strictSame(on.adapter.faces?.units?.states(), { failing: 1, well: 1 })
+  await on.clock.run(2000)
+  t.strictSame(on.adapter.faces?.units?.states(), { well: 1 }, 'whoever counts them first')
+  t.equal(unit(on, 9), undefined)
+  await on.clock.run(6_000_000)
+  t.equal(unit(on, 2)?.state, 'well', 'one that answered stays')
+})
+
+t.test('a unit that is asked again and again is not forgotten, also while it is held back', async (t) => {
+  const on = await lineWithNobody(9, { breaker_retry_ms: 3_600_000, breaker_retry_max_ms: 3_600_000 })
+  for (let n = 0; n < 3; n++) await askNow(on, 'poll', 9)
+  for (let n = 0; n < 5; n++) {
+    await on.clock.run(400_000)
+    t.equal(await askNow(on, 'poll', 9), 'modbus_unit_silent')
+  }
+  t.match(unit(on, 9), { state: 'silent', requests: 3 })
+  await on.clock.run(600_000)
+  t.equal(unit(on, 9), undefined)
+})
+
+t.test('a unit that a point names is not forgotten, however seldom it is read', async (t) => {
+  const polled = new Set([9])
+  const on = await lineWithNobody(9, {}, { isPolled: (unitId) => polled.has(unitId) })
+  await askNow(on, 'poll', 9)
+  await on.clock.run(86_400_000)
+  t.equal(unit(on, 9)?.state, 'failing')
+  polled.clear()
+  t.equal(unit(on, 9), undefined)
+})
+
+t.test('a silent unit that is forgotten is nobody, and is made anew by who asks it', async (t) => {
+  const rig = await unitLine()
+  const { on, far } = rig
+  await askNow(on, 'poll')
+  await silence(rig)
+  on.adapter.faces?.units?.forget(1)
+  t.equal(unit(on), undefined)
+  t.throws(() => on.adapter.faces?.units?.forget(1), { code: 'unknown_unit' })
+  t.equal(await askNow(on, 'poll'), 'modbus_timeout', 'its polls are not held back any more')
+  t.match(unit(on), { state: 'failing', requests: 1, timeouts: 1 })
+  far.isDead = false
+  await on.clock.run(2000)
+  t.equal(await askNow(on, 'poll'), 10)
+})
+
+t.test('what a unit owes is kept when it is forgotten: a late answer is not taken for another', async (t) => {
+  const { on, far } = await unitLine()
+  await askNow(on, 'operator', 1, 0)
+  far.delayMs = 450
+  const given = ask(on, 'operator', 1, 1)
+  await on.clock.run(320)
+  t.equal(given.came, 'modbus_timeout')
+  const { heldUntil } = unit(on) ?? {}
+  t.not(heldUntil, null)
+  on.adapter.faces?.units?.forget(1)
+  far.delayMs = 5
+  t.equal(await askNow(on, 'operator', 1, 2), 30)
+  t.ok(on.count('lateReplies') >= 1, 'it was known as late')
+  t.match(unit(on), { unitId: 1, lateReplies: 1 })
+})
+
+t.test('a unit whose request is out while it is forgotten counts that one', async (t) => {
+  const { on, far } = await unitLine()
+  far.isDead = true
+  const asked = ask(on, 'operator')
+  await on.clock.run(100)
+  on.adapter.faces?.units?.forget(1)
+  await on.clock.run(400)
+  t.equal(asked.came, 'modbus_timeout')
+  t.match(unit(on), { state: 'failing', requests: 1, timeouts: 1 })
+})
+
+async function lineWithNobody(
+  unitId: number,
+  settings: Partial<ModbusSettings> = {},
+  hooks: MasterHooks = {},
+): Promise<ModbusLine> {
+  const say = (bytes: Uint8Array, request: { unitId: number }) =>
+    request.unitId === unitId ? [] : [{ afterMs: 1, bytes }]
+  const { on } = await unitLine({ say, settings, hooks })
+  return on
+}

@@ -1,6 +1,6 @@
 /** Tests of one unit as the page shows it. */
 import t from 'tap'
-import { barsOf, unitFacts } from '../../web/unit-facts.ts'
+import { barsOf, mayForget, unitFacts } from '../../web/unit-facts.ts'
 import { replyMs, type UnitView, unitLit, unitViews, unitWord } from '../../web/unit-view.ts'
 import { when } from './port-fixture.ts'
 import { busUnit, seenUnit } from './unit-fixture.ts'
@@ -50,4 +50,16 @@ t.test('makes bars of cumulative counts, empty ones at the ends left out', async
     { fromMs: 20, toMs: 50, count: 2, share: 0.5 },
   ])
   t.same(barsOf([{ leMs: null, count: 0 }]), [])
+})
+
+t.test('a unit may be forgotten that is silent, or that never answered', (t) => {
+  const never = { replies: 0, lateReplies: 0 }
+  t.ok(mayForget(busUnit({ state: 'silent' })))
+  t.ok(mayForget(busUnit({ state: 'probing' })))
+  t.ok(mayForget(busUnit({ state: 'failing', ...never })))
+  t.ok(mayForget(busUnit({ state: 'unknown', ...never })))
+  t.notOk(mayForget(busUnit({ state: 'failing' })))
+  t.notOk(mayForget(busUnit({ state: 'slow', replies: 0, lateReplies: 1 })))
+  t.notOk(mayForget(busUnit()))
+  t.end()
 })
