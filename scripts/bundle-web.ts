@@ -27,8 +27,11 @@ export interface PageWeight {
   gzipBytes: number
 }
 
+/** Fetched beside the page, and no part of its weight: nobody waits for it. */
+const PRINT = 'kit/web/print.css'
+
 /** The page itself: no script and no style in it, so the strictest content security policy holds. */
-function pageOf(title: string, names: { js: string; css: string }): string {
+function pageOf(title: string, names: { js: string; css: string; print: string }): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -39,6 +42,7 @@ function pageOf(title: string, names: { js: string; css: string }): string {
 <title>${title}</title>
 <link rel="icon" href="icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="${names.css}">
+<link rel="stylesheet" media="print" href="${names.print}">
 <script type="module" src="${names.js}"></script>
 </head>
 <body class="app"><noscript>This page is drawn by a script, and this browser runs none. The same can be done over HTTP: /api/openapi.json.</noscript></body>
@@ -105,7 +109,7 @@ export async function bundleWeb({ daemon, outDir }: WebBundle): Promise<PageWeig
   const { base, parts } = await readShape(root, join(from, 'main.ts'))
   const { metafile } = await build({
     absWorkingDir: root,
-    entryPoints: [join(from, 'main.ts'), join(from, 'main.css')],
+    entryPoints: [join(from, 'main.ts'), join(from, 'main.css'), join(root, PRINT)],
     outdir: outDir,
     bundle: true,
     splitting: true,
@@ -123,7 +127,8 @@ export async function bundleWeb({ daemon, outDir }: WebBundle): Promise<PageWeig
   const js = outputOf(metafile, `daemons/${daemon}/web/main.ts`)
   const css = outputOf(metafile, `daemons/${daemon}/web/main.css`)
   await copyFile(join(root, 'kit/web/icon.svg'), join(outDir, 'icon.svg'))
-  await writeFile(join(outDir, 'index.html'), pageOf(`Plantroom ${daemon}`, { js: basename(js), css: basename(css) }))
+  const names = { js: basename(js), css: basename(css), print: basename(outputOf(metafile, PRINT)) }
+  await writeFile(join(outDir, 'index.html'), pageOf(`Plantroom ${daemon}`, names))
   return await weigh(metafile, root, { js, css })
 }
 

@@ -1,4 +1,5 @@
 /** Bytes as base64 text, and back; strict, since what a lenient decoder skips would be bytes lost in silence. */
+import { counted } from '#kit/bytes/words.ts'
 import { Fault } from '#kit/fault.ts'
 
 /** Standard alphabet with padding. @source RFC 4648, 4 */
@@ -23,7 +24,10 @@ export function bytesOfBase64(text: string): Uint8Array {
   const end = text.endsWith('==') ? text.length - 2 : text.endsWith('=') ? text.length - 1 : text.length
   for (let at = 0; at < end; at++) if (!VALUES.has(text.charCodeAt(at))) throw badSign(text, at)
   if (text.length % 4 !== 0)
-    throw bad(text.length, `the text has ${text.length} characters, expected a multiple of four, padded with =`)
+    throw bad(
+      text.length,
+      `the text has ${counted(text.length, 'character')}, expected a multiple of four, padded with =`,
+    )
   const bytes = new Uint8Array((text.length / 4) * 3 - (text.length - end))
   let length = 0
   for (let at = 0; at < text.length; at += 4) {

@@ -1,6 +1,8 @@
 /** What a key's schema allows, as a check and as words for people. */
+
 import type { TSchema } from 'typebox'
 import { Value } from 'typebox/value'
+import { counted } from '#kit/bytes/words.ts'
 
 /**
  * What a key may say of itself beyond JSON schema: `unit` for people, `secret` for a value that no message shows,
@@ -47,7 +49,7 @@ export function expectedText(schema: KeySchema): string {
   }
   if (schema.type === 'string') {
     const form = schema.pattern === undefined ? '' : `, matching ${schema.pattern}`
-    return `text${rangeText(schema.minLength, schema.maxLength, ' characters')}${form}${unit}`
+    return `text${rangeText(schema.minLength, schema.maxLength, 'character')}${form}${unit}`
   }
   if (schema.type === 'integer' || schema.type === 'number') {
     const kind = schema.type === 'integer' ? 'a whole number' : 'a number'
@@ -57,9 +59,10 @@ export function expectedText(schema: KeySchema): string {
 }
 
 function rangeText(least: number | undefined, most: number | undefined, what: string): string {
-  if (least !== undefined && most !== undefined) return ` from ${least} to ${most}${what}`
-  if (least !== undefined) return ` of at least ${least}${what}`
-  if (most !== undefined) return ` of at most ${most}${what}`
+  const bound = (value: number) => (what === '' ? String(value) : counted(value, what))
+  if (least !== undefined && most !== undefined) return ` from ${least} to ${bound(most)}`
+  if (least !== undefined) return ` of at least ${bound(least)}`
+  if (most !== undefined) return ` of at most ${bound(most)}`
   return ''
 }
 

@@ -1,4 +1,5 @@
 /** Schemas and values in words: what was expected, what was seen. */
+import { counted, withArticle } from '#kit/bytes/words.ts'
 import type { JsonSchema } from './json-schema.ts'
 
 /** Longer texts are not quoted whole. */
@@ -19,9 +20,9 @@ export function expected(schema: JsonSchema): string {
     case 'number':
       return `a number${range(schema)}`
     case 'string':
-      return `text${counted('character', schema.minLength, schema.maxLength)}${form(schema)}`
+      return `text${bounded('character', schema.minLength, schema.maxLength)}${form(schema)}`
     case 'array':
-      return `a list${counted('entry', schema.minItems, schema.maxItems)}`
+      return `a list${bounded('entry', schema.minItems, schema.maxItems)}`
     case 'boolean':
       return schema.isSwitch ? '1 or 0 (or true, false, on, off)' : 'true or false'
     case 'object':
@@ -36,10 +37,10 @@ export function expected(schema: JsonSchema): string {
 /** A value in few words; containers by kind alone, since printing a deep one may cost the stack. */
 export function seen(value: unknown, isSecret: boolean): string {
   if (value === null) return 'null'
-  if (Array.isArray(value)) return `a list with ${value.length} ${value.length === 1 ? 'entry' : 'entries'}`
+  if (Array.isArray(value)) return `a list with ${counted(value.length, 'entry', 'entries')}`
   if (typeof value === 'object') return 'an object'
-  if (typeof value !== 'string') return isSecret ? `a ${typeof value}` : String(value)
-  if (isSecret || value.length > LONGEST_QUOTED) return `text with ${value.length} characters`
+  if (typeof value !== 'string') return isSecret ? withArticle(typeof value) : String(value)
+  if (isSecret || value.length > LONGEST_QUOTED) return `text with ${counted(value.length, 'character')}`
   return `text ${JSON.stringify(value)}`
 }
 
@@ -57,11 +58,12 @@ function range({ minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleO
   return exclusiveMaximum === undefined ? step : ` below ${exclusiveMaximum}${step}`
 }
 
-function counted(unit: 'character' | 'entry', least: number | undefined, most: number | undefined): string {
+function bounded(unit: 'character' | 'entry', least: number | undefined, most: number | undefined): string {
   const plural = unit === 'entry' ? 'entries' : 'characters'
-  if (least !== undefined && most !== undefined) return ` of ${least} to ${most} ${plural}`
-  if (least !== undefined) return ` of at least ${least} ${least === 1 ? unit : plural}`
-  return most === undefined ? '' : ` of at most ${most} ${most === 1 ? unit : plural}`
+  if (least !== undefined && least === most) return ` of ${counted(least, unit, plural)}`
+  if (least !== undefined && most !== undefined) return ` of ${least} to ${counted(most, unit, plural)}`
+  if (least !== undefined) return ` of at least ${counted(least, unit, plural)}`
+  return most === undefined ? '' : ` of at most ${counted(most, unit, plural)}`
 }
 
 function form(schema: JsonSchema): string {

@@ -1,6 +1,8 @@
 /** A body that is handed on as it arrives: too large to be held, too long under way for the time of a usual request. */
+
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
+import { durationText } from '#kit/bytes/words.ts'
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 
@@ -74,7 +76,9 @@ async function* bytesOf(
 function moved(body: IncomingMessage, clock: Clock, bounds: UploadBounds, deadlineMs: number): Promise<void> {
   const leftMs = deadlineMs - clock.monotonicMs()
   const sentence =
-    leftMs > bounds.idleMs ? `stood still for ${bounds.idleMs} ms` : `took longer than ${bounds.wholeMs} ms`
+    leftMs > bounds.idleMs
+      ? `stood still for ${durationText(bounds.idleMs)}`
+      : `took longer than ${durationText(bounds.wholeMs)}`
   return new Promise((resolve, reject) => {
     const timer = clock.after(Math.min(bounds.idleMs, leftMs), () => {
       end()

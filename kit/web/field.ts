@@ -92,11 +92,12 @@ export function toggle(facts: FieldFacts): VNode {
     ${note(facts, fault, hint)}</div>`
 }
 
-/** What the daemon refused about the form as a whole. */
-export function refusal(form: Form): VNode | null {
-  if (form.refusal.value === '') return null
+/** What the daemon refused about the form as a whole. @param more of fields that are not on the page */
+export function refusal(form: Form, more: readonly string[] = []): VNode | null {
+  const said = [form.refusal.value, ...more].filter(Boolean).join(' ')
+  if (said === '') return null
   return html`<p class="refusal" role="alert" tabindex="-1" id=${`${form.id}-refusal`} data-s="fault">
-    ${lamp('fault')}<span>${form.refusal.value}</span></p>`
+    ${lamp('fault')}<span>${said}</span></p>`
 }
 
 function idOf({ form, name }: FieldFacts): string {

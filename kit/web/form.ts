@@ -1,8 +1,9 @@
 /** Forms: what was typed, what the daemon said of it, and where the focus goes then. */
 import { type Signal, signal } from '@preact/signals'
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { CallFault, sentenceOf } from './call.ts'
 import { sentence } from './sentences.ts'
+import { guardEdits } from './unsaved.ts'
 
 /** Values as typed: texts, and switches. */
 export type Values = Record<string, string | boolean>
@@ -19,6 +20,8 @@ export interface Form {
   readonly isBusy: Signal<boolean>
   set(name: string, value: string | boolean): void
   isChanged(name: string): boolean
+  /** Whether anything is otherwise than it was saved, or than it began. */
+  hasChanges(): boolean
   /** Whether changed fields say so. */
   readonly marksChanges: boolean
   /** Takes the values as they are now for the saved ones, or new ones. */
@@ -29,13 +32,23 @@ export interface Form {
 
 let made = 0
 
-/** A form for the life of a component. One that edits something marks what was changed. */
-export function useForm(initial: Values, kind: 'new' | 'edit' = 'new'): Form {
-  return useState(() => createForm(initial, kind))[0]
+/** `edit` marks what was changed; `edit` and `draft`, which is a new record, ask before what was typed is lost. */
+export type FormKind = 'new' | 'draft' | 'edit'
+
+/** A form for the life of a component. */
+export function useForm(initial: Values, kind: FormKind = 'new'): Form {
+  const [form] = useState(() => createForm(initial, kind))
+  useEffect(() => {
+    if (kind === 'new') return
+    // Fetched while there is contact: without it there would be no way to leave.
+    import('./leave-question.ts').catch(() => {})
+    return guardEdits(() => form.hasChanges())
+  }, [])
+  return form
 }
 
 /** Makes a form. */
-export function createForm(initial: Values, kind: 'new' | 'edit' = 'new'): Form {
+export function createForm(initial: Values, kind: FormKind = 'new'): Form {
   made += 1
   const id = `f${made}`
   const values = signal(initial)
@@ -59,6 +72,8 @@ export function createForm(initial: Values, kind: 'new' | 'edit' = 'new'): Form 
     refusal.value = ''
     try {
       await save()
+      // What is saved may be left.
+      saved.value = values.value
       return true
     } catch (thrown) {
       const sorted = sortFaults(thrown, Object.keys(values.value))
@@ -79,6 +94,8 @@ export function createForm(initial: Values, kind: 'new' | 'edit' = 'new'): Form 
     isBusy,
     set,
     isChanged: (name) => values.value[name] !== saved.value[name],
+    hasChanges: () =>
+      !isBusy.value && Object.entries(values.value).some(([name, value]) => value !== saved.value[name]),
     marksChanges: kind === 'edit',
     settle: (fresh) => {
       if (fresh) values.value = fresh
@@ -121,7 +138,9 @@ function nameFor(field: string, names: readonly string[]): string | undefined {
 function focusFault(id: string): void {
   const first = document.querySelector<HTMLElement>(`[id^="${id}-"][aria-invalid="true"]`)
   const place = first ?? document.getElementById(`${id}-refusal`)
-  place?.focus()
+  place?.focus({ preventScroll: true })
+  // Bars stick to the top and the foot of the page, on a phone two of them: only the middle is surely in sight.
+  place?.scrollIntoView({ block: 'center' })
 }
 
 /** A typed number as the API wants it: a number where it is one, else the text itself for the API to refuse. */

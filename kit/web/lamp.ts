@@ -37,9 +37,17 @@ export interface Judgement {
 /** The first thing the eye meets. Only the sentence is announced: ages in `why` would speak every second. */
 export function verdict(judged: Judgement, remedy?: Child): VNode {
   return html`<div class="verdict">
-    ${lamp(judged.lit, true)}<strong role="status">${judged.sentence}</strong>
+    ${lamp(judged.lit, true)}<strong role="status">${spoken(judged.sentence)}</strong>
     ${judged.why || remedy ? html`<p>${judged.why} ${remedy}</p>` : null}
   </div>`
+}
+
+/** A number with a unit of time; narrow spaces are those of our own numbers. */
+const AGES = /((?:\d[\d.]*[ \u202f](?:ms|s|min|h|d)\b[ \u202f]?)+)/
+
+/** A sentence of a live region in which times run on silently: only what else changes is spoken. */
+function spoken(sentence: string): Child[] {
+  return sentence.split(AGES).map((part, at) => (at % 2 === 1 ? html`<span aria-live="off">${part}</span>` : part))
 }
 
 /** A part that has nothing to show says so, and how it fills or what to do. */

@@ -1,4 +1,5 @@
 /** Numbers, ages and times as every page writes them: the same in every country. */
+import { nounFor } from '#kit/bytes/words.ts'
 
 /** Narrow no-break space: between thousands, and between a value and its unit. */
 export const THIN = '\u202f'
@@ -117,7 +118,7 @@ export function sinceText(atMs: number, nowMs: number, zone?: string): string {
 
 /** `1 line`, `2 lines`. */
 export function many(value: number, one: string, more = `${one}s`): string {
-  return `${count(value)} ${value === 1 ? one : more}`
+  return `${count(value)} ${nounFor(value, one, more)}`
 }
 
 /** `Both lines`, `All 5 lines`: the whole of two or more. */

@@ -9,7 +9,9 @@ import { lazy } from './lazy.ts'
 import { now, zone } from './now.ts'
 import { age, timeOf } from './numbers.ts'
 import { Toasts } from './toast.ts'
+import { leaving } from './unsaved.ts'
 
+const LeaveQuestion = lazy(async () => (await import('./leave-question.ts')).LeaveQuestion)
 const KeysDialog = lazy(async () => (await import('./keys-dialog.ts')).KeysDialog)
 
 /** The engraved label: what this box is, its name and its address. */
@@ -65,7 +67,7 @@ export function Shell(shell: ShellFacts): VNode {
       ${shell.waits ?? html`<${Banner} box=${facts.box ?? facts.role.toLowerCase()} />`}${shell.notices}
       <main class=${isLost.value ? 'main stale' : 'main'} id="main" tabindex="-1">${children}</main>
     </div>
-    <${Toasts} />${areShown.value ? html`<${KeysDialog} />` : null}
+    ${leaving.value ? html`<${LeaveQuestion} />` : null}<${Toasts} />${areShown.value ? html`<${KeysDialog} />` : null}
   </div>`
 }
 

@@ -1,9 +1,11 @@
 /** `plantroom password`: gives a user of a daemon a new password, for who is locked out and has the box at hand. */
+
 import { resolve } from 'node:path'
 import { Value } from 'typebox/value'
 import { hashPassword } from '#kit/auth/password.ts'
 import { userName } from '#kit/auth/user-name.ts'
 import { createUsersFile, type UsersFile } from '#kit/auth/users-file.ts'
+import { counted } from '#kit/bytes/words.ts'
 import { type Clock, systemClock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { createJournal } from '#kit/journal.ts'
@@ -123,7 +125,7 @@ function checked(text: string): string {
   if (text.length < LEAST_CHARACTERS || text.length > MOST_CHARACTERS)
     throw new Fault(
       'bad_usage',
-      `the password has ${text.length} characters, expected ${LEAST_CHARACTERS} to ${MOST_CHARACTERS}`,
+      `the password has ${counted(text.length, 'character')}, expected ${LEAST_CHARACTERS} to ${MOST_CHARACTERS}`,
     )
   return text
 }

@@ -1,4 +1,5 @@
 /** What a setting is: how it is typed, what it may be, and what it means. */
+import { counted } from '#kit/bytes/words.ts'
 import type { RoleName } from '../wire/role-name.ts'
 
 /** A value as `GET /api/config` gives it. */
@@ -104,7 +105,8 @@ const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u206
 
 function readText({ maxLength, fault, kept }: TextSetting, text: string): Reading {
   const length = [...text].length
-  if (length > maxLength) return { fault: `It has ${length} characters, and ${maxLength} at most find room.` }
+  if (length > maxLength)
+    return { fault: `It has ${counted(length, 'character')}, and ${maxLength} at most find room.` }
   if (UNSEEN.test(text)) return { fault: 'It holds a character that cannot be seen. Type it anew.' }
   const sentence = fault(text)
   return sentence === undefined ? { value: kept?.(text) ?? text } : { fault: sentence }

@@ -1,4 +1,5 @@
 /** Settings and system in a real browser: what a save does, refusals, role, restart, password, reset, a new address. */
+import type { Locator } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { noBrowser, play } from '#kit/test/web/page-rig.ts'
 import { fakeSerial } from './fake-states.ts'
@@ -8,6 +9,9 @@ t.test('settings and system', { skip: noBrowser, timeout: 120_000 }, async (t) =
   await play<Stage>(t, await openStage(t, { serial: fakeSerial() }), [
     ['says what a save of the settings does, marks what was changed, and takes it back', settingsChange],
     ['puts every fault at its field and the focus at the first', settingsRefused],
+    ['shows a refused save where the eye is, on a phone too', refusedInSight],
+    ['asks before edits that are not saved are left, and says it to the browser too', unsaved],
+    ['prints what it says, without what is pressed', printed],
     ['asks for the name before the role is changed', roleChange],
     ['saves, waits for the restart and goes on by itself', settingsSaved],
     ['shows the box, and sets and removes the password without a question of the browser', system],
@@ -50,10 +54,66 @@ async function settingsRefused(t: Test, { page, board, audit }: Stage): Promise<
   await audit(t, 'settings-refused')
 }
 
+/** Whether nothing stands over the middle of a part that is within the window. */
+async function isInSight(part: Locator): Promise<boolean> {
+  return part.evaluate((element) => {
+    const { left, top, width, height } = element.getBoundingClientRect()
+    const at = document.elementFromPoint(left + width / 2, top + height / 2)
+    return at !== null && (element.contains(at) || at.contains(element))
+  })
+}
+
+async function refusedInSight(t: Test, { page }: Stage): Promise<void> {
+  await page.setViewportSize({ width: 390, height: 844 })
+  await page.getByRole('button', { name: 'Save and restart' }).click()
+  const refusal = page.locator('.refusal', { hasText: 'Port: Port 80 is taken' })
+  await refusal.waitFor()
+  await page.waitForFunction('document.activeElement.name === "mask"')
+  t.ok(await isInSight(page.getByLabel('Mask')), 'the first bad field')
+  t.ok(await isInSight(refusal), 'and what belongs to no field of the page')
+  await page.setViewportSize({ width: 1280, height: 800 })
+  t.ok(await isInSight(refusal), 'at a desk as well')
+}
+
+async function unsaved(t: Test, { page }: Stage): Promise<void> {
+  const mask = page.getByLabel('Mask')
+  await page.locator('#main').focus()
+  await page.getByRole('link', { name: 'System' }).click()
+  const question = page.getByRole('dialog', { name: 'Leave without saving?' })
+  await question.getByRole('button', { name: 'Stay here' }).click()
+  await question.waitFor({ state: 'detached' })
+  t.match(page.url(), /#\/settings$/, 'the address is that of the page in sight')
+  t.equal(await mask.inputValue(), '255.255.0.255')
+  const asked = page.waitForEvent('dialog')
+  page.once('dialog', (dialog) => void dialog.dismiss())
+  await page.evaluate('setTimeout(() => location.reload(), 0)')
+  t.equal((await asked).type(), 'beforeunload')
+  t.equal(await mask.inputValue(), '255.255.0.255')
+  await page.goBack()
+  await question.getByRole('button', { name: 'Discard changes' }).click()
+  await mask.waitFor({ state: 'detached' })
+  await page.getByRole('link', { name: 'Settings' }).click()
+  await mask.waitFor()
+  t.not(await mask.inputValue(), '255.255.0.255')
+  await page.getByRole('link', { name: 'System' }).click()
+  await page.getByText('has run for').waitFor()
+  t.equal(await question.count(), 0, 'nothing is asked where nothing is changed')
+}
+
+async function printed(t: Test, { page }: Stage): Promise<void> {
+  await page.emulateMedia({ media: 'print' })
+  t.equal(await page.getByRole('navigation').isVisible(), false)
+  t.equal(await page.getByRole('button', { name: 'Identify' }).isVisible(), false)
+  t.ok(await page.getByText('has run for').isVisible())
+  await page.emulateMedia({ media: 'screen' })
+  await page.getByRole('link', { name: 'Settings' }).click()
+  await page.getByLabel('Mask').fill('255.255.0.0')
+}
+
 async function roleChange(t: Test, { page, board, audit }: Stage): Promise<void> {
   await page.getByRole('button', { name: 'Discard' }).click()
   await page.getByLabel('Role').selectOption('usbip')
-  await page.getByText('Saves, restarts, and is a USB server then.').waitFor()
+  await page.getByText('Saves, restarts the machine, and is a USB server then.').waitFor()
   await page.getByRole('button', { name: 'Save and restart' }).click()
   await page.getByRole('heading', { name: 'Turn Lift shaft into a USB server?' }).waitFor()
   t.ok(await page.getByRole('button', { name: 'Turn into USB server' }).isDisabled())

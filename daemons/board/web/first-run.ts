@@ -1,6 +1,8 @@
 /** First run: password, name, role, done. Nothing is kept before the last button; then the board restarts and the page follows. */
+
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { withArticle } from '#kit/bytes/words.ts'
 import { Act } from '#kit/web/button.ts'
 import { input, refusal, toggle } from '#kit/web/field.ts'
 import { type Form, useForm } from '#kit/web/form.ts'
@@ -143,8 +145,8 @@ function roleStep(form: Form, roles: ConfigForm['roles']): VNode {
 function doneStep(form: Form): VNode {
   const waited = restarting.value
   if (waited)
-    return html`<h1>${isLate(waited, now.value) ? 'It is not back yet' : 'It restarts'}</h1><p role="status">${waitText(waited, now.value)} This page goes on by itself.</p>`
+    return html`<h1 role="status">${isLate(waited, now.value) ? 'It is not back yet' : 'It restarts'}</h1><p>${waitText(waited, now.value)} This page goes on by itself.</p>`
   const { name, role, password } = form.values.value
-  return html`<h1>Done</h1><p>${lamp('ok')} ${String(name) || 'The board'} is a ${roleNouns[role as RoleName]}. ${password === '' ? 'It is open to everybody on this network.' : 'It asks for its password.'}</p>
+  return html`<h1>Done</h1><p>${lamp('ok')} ${String(name) || 'The board'} is ${withArticle(roleNouns[role as RoleName])}. ${password === '' ? 'It is open to everybody on this network.' : 'It asks for its password.'}</p>
     <p class="soft">It is at <span class="mono">${location.host}</span>.</p>`
 }

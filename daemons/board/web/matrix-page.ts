@@ -1,7 +1,7 @@
 /** The matrix: who hears what, and every board of the site with its state, from any of them, without a server. */
 import { signal } from '@preact/signals'
 import type { VNode } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
 import { say, verdict } from '#kit/web/lamp.ts'
@@ -14,7 +14,7 @@ import { signedInWith } from './basic.ts'
 import { askBoards, farBoards, keyOf, rememberBoards } from './far-boards.ts'
 import { soundOf } from './far-sound.ts'
 import { type BoardRow, chosenRows, isNeedy, judgeBoards, rowOf, sortRows, withBoards } from './matrix.ts'
-import { columnsOf, filtered, isNeedyRow, judgeRouting, needyFirst, type Row, rowsOf } from './routing.ts'
+import { columnsOf, filtered, isNeedyRow, judgeRouting, type Row, rowsOf } from './routing.ts'
 import { status } from './state.ts'
 
 const MatrixTools = lazy(async () => (await import('./matrix-tools.ts')).MatrixTools)
@@ -24,7 +24,6 @@ const BoardsTable = lazy(async () => (await import('./boards-table.ts')).BoardsT
 const LOOK_BOARDS_MS = 2000
 /** Links of the rows. */
 const LINKS = '.boards td.name a'
-const NARROW = '(max-width: 44rem)'
 
 /** Kept while other pages are looked at, so that the way back shows no empty page. */
 const peers = signal<Peer[] | null>(null)
@@ -34,7 +33,6 @@ export function MatrixPage(): VNode {
   const [filter, setFilter] = useState('')
   const [isNeedyOnly, setNeedyOnly] = useState(false)
   const [isGrid, setGrid] = useState(false)
-  const isNarrow = useNarrow()
   const look = useLook(lookAround, LOOK_BOARDS_MS)
   useKeys('Matrix', [
     { key: 'ArrowDown', what: 'next board', run: () => walkRows(LINKS, 1) },
@@ -55,7 +53,7 @@ export function MatrixPage(): VNode {
   const shown = filtered({ rows: isNeedyOnly ? needyRows : rows, columns }, filter)
   const needyCount = hasSound ? needyRows.length : boards.filter(isNeedy).length
   const tools = html`<${MatrixTools} choice=${{ filter, isNeedyOnly, needyCount, isGrid, hasSound }} set=${{ filter: setFilter, needyOnly: setNeedyOnly, grid: setGrid }} />`
-  const routing = html`<${RoutingPanel} peers=${known} rows=${isNarrow && !isGrid ? needyFirst(shown.rows) : shown.rows} columns=${shown.columns} all=${columns} isGrid=${isGrid} again=${look.again} />`
+  const routing = html`<${RoutingPanel} peers=${known} rows=${shown.rows} columns=${shown.columns} all=${columns} isGrid=${isGrid} again=${look.again} />`
   return html`<h1 class="sr">Matrix</h1>${verdict(rows.length > 0 ? withBoards(judgeRouting(rows), beside(boards, needyRows)) : judgeBoards(boards))}
     ${hasSound ? html`<div class="routing-tools">${tools}</div>${routing}` : null}
     <section class="panel" aria-label="Boards">${!hasSound && boards.length > 1 ? tools : html`<header><h2>Boards</h2><span class="faint">${boards.length}</span></header>`}
@@ -81,15 +79,4 @@ async function lookAround(): Promise<void> {
 function beside(boards: readonly BoardRow[], rows: readonly Row[]): BoardRow[] {
   const named = new Set(rows.map(({ key }) => key))
   return boards.filter(({ peer }) => !named.has(keyOf(peer)))
-}
-
-function useNarrow(): boolean {
-  const [isNarrow, setNarrow] = useState(() => matchMedia(NARROW).matches)
-  useEffect(() => {
-    const query = matchMedia(NARROW)
-    const change = (): void => setNarrow(query.matches)
-    query.addEventListener('change', change)
-    return () => query.removeEventListener('change', change)
-  }, [])
-  return isNarrow
 }

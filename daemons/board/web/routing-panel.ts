@@ -8,13 +8,15 @@ import { say } from '#kit/web/lamp.ts'
 import { lazy } from '#kit/web/lazy.ts'
 import { toast } from '#kit/web/toast.ts'
 import type { Peer } from './api.ts'
-import type { Column, Row } from './routing.ts'
+import { type Column, needyFirst, type Row } from './routing.ts'
 import { muteOn, playOn, refusalOf, stepOn, stopOn } from './routing-calls.ts'
 import { Grid } from './routing-grid.ts'
 import { gridKey, gridKeys } from './routing-keys.ts'
 import type { Opened } from './routing-pop.ts'
 
 const RoutingPop = lazy(async () => (await import('./routing-pop.ts')).RoutingPop)
+
+const NARROW = '(max-width: 44rem)'
 
 /** What the panel shows. */
 export interface RoutingFacts {
@@ -29,7 +31,9 @@ export interface RoutingFacts {
 }
 
 /** The panel. */
-export function RoutingPanel({ rows, columns, all, peers, isGrid, again }: RoutingFacts): VNode {
+export function RoutingPanel({ rows: byName, columns, all, peers, isGrid, again }: RoutingFacts): VNode {
+  const isNarrow = useNarrow()
+  const rows = isNarrow && !isGrid ? needyFirst(byName) : byName
   const [opened, setOpened] = useState<Opened | null>(null)
   const row = rows.find(({ key }) => key === opened?.row)
   useKeys('Routing', gridKeys())
@@ -87,4 +91,15 @@ async function told({ name }: Row, act: Promise<void>): Promise<void> {
   } catch (thrown) {
     toast(`${name}: ${sentenceOf(thrown)}`)
   }
+}
+
+function useNarrow(): boolean {
+  const [isNarrow, setNarrow] = useState(() => matchMedia(NARROW).matches)
+  useEffect(() => {
+    const query = matchMedia(NARROW)
+    const change = (): void => setNarrow(query.matches)
+    query.addEventListener('change', change)
+    return () => query.removeEventListener('change', change)
+  }, [])
+  return isNarrow
 }

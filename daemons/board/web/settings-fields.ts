@@ -1,4 +1,5 @@
 /** The settings form as the board describes it: which fields there are in a role, what they are called, what a save does. */
+import { withArticle } from '#kit/bytes/words.ts'
 import type { Values } from '#kit/web/form.ts'
 import { listed } from '#kit/web/numbers.ts'
 import { capital } from '#kit/web/sentences.ts'
@@ -91,7 +92,7 @@ export function consequence(values: Values, saved: Values, isOwned: boolean): st
   const restarts = isOwned ? 'restarts the machine' : 'restarts'
   if (changed.includes('role')) {
     const noun = roleNouns[values.role as RoleName] ?? String(values.role)
-    return `Saves, ${restarts}, and is a ${noun} then. What the role before did ends.`
+    return `Saves, ${restarts}, and is ${withArticle(noun)} then. What the role before did ends.`
   }
   const moves = changed.filter((name) => ADDRESS.includes(name))
   const hasSound = values.role === 'encoder' || values.role === 'decoder'

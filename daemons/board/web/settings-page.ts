@@ -1,12 +1,13 @@
 /** Settings: one form, made from what the board says its settings are. A save restarts the board, and the page follows. */
+
 import type { VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { withArticle } from '#kit/bytes/words.ts'
 import { Act } from '#kit/web/button.ts'
 import { choice, input, refusal, toggle } from '#kit/web/field.ts'
 import { type Form, useForm, type Values } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
-import { lamp } from '#kit/web/lamp.ts'
 import { many } from '#kit/web/numbers.ts'
 import { sentence } from '#kit/web/sentences.ts'
 import { toast } from '#kit/web/toast.ts'
@@ -74,8 +75,8 @@ function Known({ config, form: facts, status: board }: KnownProps): VNode {
       ${groups.map(
         ({ title, fields }) =>
           html`<section class="group" key=${title}><h2>${title}</h2><div class="form">${fields.map((field) => drawn(field, form, facts.roles))}</div></section>`,
-      )}${refusal(form)}${hidden.length > 0 ? html`<p class="refusal" role="alert" data-s="fault">${lamp('fault')}<span>${hidden.join(' ')}</span></p>` : null}</div>
-      <footer class="save"><p class="small soft">${changed.length === 0 ? 'Nothing is changed.' : `${changed.length} changed`}</p><div class="acts">
+      )}</div>
+      <footer class="save">${refusal(form, hidden)}<p class="small soft">${changed.length === 0 ? 'Nothing is changed.' : `${changed.length} changed${Object.keys(form.faults.value).length > 0 ? ', not saved' : ''}`}</p><div class="acts">
         <button class="btn quiet" type="button" disabled=${changed.length === 0} onClick=${discard}>Discard</button>
         <${Act} kind="primary" type="submit" waits=${form.isBusy.value || changed.length === 0}>Save and restart</${Act}></div></footer></form>
     ${isAsking ? askRole({ board, role: String(values.role), form, save, close: () => setAsking(false) }) : null}`
@@ -120,8 +121,8 @@ function askRole({ board, role, form, save, close }: RoleQuestion): VNode {
     close()
     await form.submit(save)
   }
-  return html`<${TypeToConfirm} title=${`Turn ${board.name || board.hostname} into a ${after}?`}
-    text=${`It ends what it does as a ${before} and restarts${board.machine.owned ? ', with its whole machine' : ''}. The settings of the role before are kept for the day it comes back.`}
+  return html`<${TypeToConfirm} title=${`Turn ${board.name || board.hostname} into ${withArticle(after)}?`}
+    text=${`It ends what it does as ${withArticle(before)} and restarts${board.machine.owned ? ', with its whole machine' : ''}. The settings of the role before are kept for the day it comes back.`}
     name=${board.hostname} act=${`Turn into ${after}`} keep=${`Keep ${before}`} run=${run} close=${close} />`
 }
 

@@ -1,5 +1,7 @@
 /** Letters on their way to a mail server: few at once, tried again for as long as they are of use. */
+
 import { type BackoffLimits, createBackoff } from '#kit/backoff.ts'
+import { durationText } from '#kit/bytes/words.ts'
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault, faultOf } from '#kit/fault.ts'
 import type { Letter, Postman } from './people-ports.ts'
@@ -144,5 +146,5 @@ function oneTry(
 }
 
 function tooLate(limitMs: number): Fault {
-  return new Fault('mail_failed', `the mail server did not take the letter within ${Math.ceil(limitMs)} ms`)
+  return new Fault('mail_failed', `the mail server did not take the letter within ${durationText(limitMs)}`)
 }

@@ -1,6 +1,7 @@
 /** Randomness, digests and passwords of this machine. */
 import { hash as digestOf, randomBytes } from 'node:crypto'
 import { hashPassword as phcOf, verifyPassword } from '#kit/auth/password.ts'
+import { counted } from '#kit/bytes/words.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
 import { createTurn } from '#kit/turn.ts'
@@ -31,7 +32,10 @@ const inTurn = createTurn()
 export function hashPassword(text: string): Promise<KeptPassword> {
   if (text === '' || text.length > LONGEST_PASSWORD)
     return Promise.reject(
-      new Fault('bad_password', `the password has ${text.length} characters, expected 1 to ${LONGEST_PASSWORD}`),
+      new Fault(
+        'bad_password',
+        `the password has ${counted(text.length, 'character')}, expected 1 to ${LONGEST_PASSWORD}`,
+      ),
     )
   return inTurn(async () => {
     const hash = await phcOf(text)

@@ -1,5 +1,7 @@
 /** The first account, made where nobody could sign in: name, password and what the building is called. */
+
 import type { VNode } from 'preact'
+import { counted } from '#kit/bytes/words.ts'
 import { Act } from '#kit/web/button.ts'
 import { CallFault } from '#kit/web/call.ts'
 import { isLost } from '#kit/web/contact.ts'
@@ -60,7 +62,7 @@ function checkHere(username: string, password: string): void {
   const fields: Record<string, string> = {}
   if (username === '') fields.username = 'A name is needed to sign in with.'
   if (password.length < LEAST_PASSWORD)
-    fields.password = `The password has ${password.length} characters, at least ${LEAST_PASSWORD} are needed.`
+    fields.password = `The password has ${counted(password.length, 'character')}, at least ${LEAST_PASSWORD} are needed.`
   if (Object.keys(fields).length > 0) throw new CallFault(400, { error: 'bad_fields', fields })
 }
 

@@ -1,4 +1,5 @@
 /** What a Modbus request can fail with, in sentences. */
+import { durationText } from '#kit/bytes/words.ts'
 import { Fault } from '#kit/fault.ts'
 import { exceptionName, functionName, modbusFunctions } from '../wire/modbus-functions.ts'
 import type { SentRequest } from '../wire/modbus-reply.ts'
@@ -32,14 +33,14 @@ export function noReplyFault(sent: SentRequest, waitedMs: number, heard: Heard, 
   const details = { unitId, fc, waitedMs, heard: { ...heard }, ...(lateMs > 0 && { lateMs: Math.round(lateMs) }) }
   return new Fault(
     isRubbish ? 'modbus_bad_reply' : 'modbus_timeout',
-    `Unit ${unitId} ${what} to ${functionName(fc)} within ${waitedMs} ms.${seen}${lateness(lateMs)}${warning}`,
+    `Unit ${unitId} ${what} to ${functionName(fc)} within ${durationText(waitedMs)}.${seen}${lateness(lateMs)}${warning}`,
     { details },
   )
 }
 
 function lateness(lateMs: number): string {
   if (lateMs === 0) return ''
-  return ` It has answered ${Math.round(lateMs)} ms after a request: settings.response_timeout_ms is too short for it.`
+  return ` It has answered ${durationText(lateMs)} after a request: settings.response_timeout_ms is too short for it.`
 }
 
 /**
@@ -69,7 +70,7 @@ export function unitSilentFault(
   unitId: number,
   { misses, retryInMs, nextTryEpochMs }: { misses: number; retryInMs: number; nextTryEpochMs: number },
 ): Fault {
-  const when = retryInMs > 0 ? `in ${Math.ceil(retryInMs)} ms` : 'as soon as the line has room'
+  const when = retryInMs > 0 ? `in ${durationText(Math.ceil(retryInMs))}` : 'as soon as the line has room'
   return new Fault(
     'modbus_unit_silent',
     `Unit ${unitId} left its last ${misses} requests without an answer that holds, so it was not asked; it is tried again ${when}.`,
@@ -85,7 +86,7 @@ export function expiredFault(sent: SentRequest, waitedMs: number, heldLateMs: nu
   const { unitId, fc } = sent.request
   const isHeld = heldLateMs !== undefined
   const why = isHeld ? 'the unit is held back because it owes an answer' : 'the line was busy with other requests'
-  const sentence = `The request to unit ${unitId} waited ${waitedMs} ms and was not sent: ${why}.${lateness(heldLateMs ?? 0)}`
+  const sentence = `The request to unit ${unitId} waited ${durationText(waitedMs)} and was not sent: ${why}.${lateness(heldLateMs ?? 0)}`
   return new Fault('modbus_expired', sentence, { details: { unitId, fc, waitedMs } })
 }
 
@@ -108,7 +109,7 @@ export function lineBusyFault(sent: SentRequest, waitedMs: number): Fault {
   const { unitId, fc } = sent.request
   return new Fault(
     'modbus_line_busy',
-    `The line was not silent within ${waitedMs} ms, so nothing was sent to unit ${unitId}. Another master or noise is on it.`,
+    `The line was not silent within ${durationText(waitedMs)}, so nothing was sent to unit ${unitId}. Another master or noise is on it.`,
     { details: { unitId, fc, waitedMs } },
   )
 }
@@ -118,7 +119,7 @@ export function sendFault(sent: SentRequest, waitedMs: number): Fault {
   const { unitId, fc } = sent.request
   return new Fault(
     'modbus_send_timeout',
-    `The driver did not send the request to unit ${unitId} within ${waitedMs} ms; flow control may hold it back.`,
+    `The driver did not send the request to unit ${unitId} within ${durationText(waitedMs)}; flow control may hold it back.`,
     { details: { unitId, fc, waitedMs } },
   )
 }

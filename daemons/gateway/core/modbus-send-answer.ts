@@ -1,4 +1,5 @@
 /** One answer on its way out: handed to the driver, and thrown away where the driver does not send it in time. */
+import { durationText } from '#kit/bytes/words.ts'
 import type { Clock } from '#kit/clock.ts'
 import { Fault, faultOf } from '#kit/fault.ts'
 import type { Line } from '#kit/line/line.ts'
@@ -23,7 +24,7 @@ export interface SendAnswerParts {
 export async function sendAnswer(parts: SendAnswerParts, reply: Uint8Array): Promise<void> {
   const { clock, limitMs, line, onTaken, port, rate } = parts
   function late(waitedMs: number): Fault {
-    const sentence = `The driver did not send the answer of unit ${reply[0]} within ${waitedMs} ms; flow control may hold it back.`
+    const sentence = `The driver did not send the answer of unit ${reply[0]} within ${durationText(waitedMs)}; flow control may hold it back.`
     return new Fault('modbus_send_timeout', sentence, { details: { unitId: reply[0], waitedMs } })
   }
   async function send(): Promise<void> {

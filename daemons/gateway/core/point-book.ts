@@ -1,4 +1,5 @@
 /** What can be done with the points of all ports: list, replace, add a device, change, remove. */
+import { counted } from '#kit/bytes/words.ts'
 import { Fault } from '#kit/fault.ts'
 import { type AdapterFaces, requireFace } from './adapter-faces.ts'
 import { badPoints, refuseBadPoint, refuseBadPoints } from './point-check.ts'
@@ -148,7 +149,7 @@ function pointsOf(device: NewDevice, templates: Awaited<ReturnType<TemplateLibra
     throw badPoints([
       {
         field: 'prefix',
-        message: `has ${prefix.length} characters; with "${tooLong.name}" that is over ${NAME_LENGTH}`,
+        message: `has ${counted(prefix.length, 'character')}; with "${tooLong.name}" that is over ${NAME_LENGTH}`,
       },
     ])
   return template.points.map((point) => ({

@@ -2,6 +2,7 @@
 
 import type { BackoffLimits } from '#kit/backoff.ts'
 import { bytesOfHex } from '#kit/bytes/hex.ts'
+import { durationText } from '#kit/bytes/words.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Line } from '#kit/line/line.ts'
 import type { RawSocketOpener, RawSocketServer } from '#kit/line/raw-line.ts'
@@ -136,7 +137,7 @@ export class RawAdapter implements Adapter {
     const limitMs = Math.round(2 * wireMs + inDriverMs + this.#settings.send_limit_ms)
     const late = (waitedMs: number) => {
       this.#counts.sendTimeouts++
-      const sentence = `The driver of ${port} did not take ${bytes.length} bytes within ${waitedMs} ms; flow control may hold the line. What waited was thrown away.`
+      const sentence = `The driver of ${port} did not take ${bytes.length} bytes within ${durationText(waitedMs)}; flow control may hold the line. What waited was thrown away.`
       return new Fault('send_timeout', sentence, { details: { waitedMs } })
     }
     const written = async () => {

@@ -1,4 +1,5 @@
 /** The list of webhooks of one port: what is kept of each, and how a list is changed. */
+import { counted } from '#kit/bytes/words.ts'
 import { Fault } from '#kit/fault.ts'
 import { headerFaults, type WebhookFieldFault } from './webhook-headers.ts'
 import type { WebhookLimits } from './webhook-keys.ts'
@@ -126,7 +127,7 @@ function eventFaults(events: string[], limits: WebhookLimits): WebhookFieldFault
   return events.flatMap((name, index) =>
     name.length >= 1 && name.length <= 64
       ? []
-      : [{ field: `events[${index}]`, message: `has ${name.length} characters, 1 to 64 are expected` }],
+      : [{ field: `events[${index}]`, message: `has ${counted(name.length, 'character')}, 1 to 64 are expected` }],
   )
 }
 

@@ -1,6 +1,8 @@
 /** First run: password, name, lines, done. Nothing is kept before the last button. */
+
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { counted } from '#kit/bytes/words.ts'
 import { Act } from '#kit/web/button.ts'
 import { sentenceOf } from '#kit/web/call.ts'
 import { input, refusal, toggle } from '#kit/web/field.ts'
@@ -86,7 +88,7 @@ function isGoodStart(form: Form): boolean {
   if (String(username).trim() === '') faults.username = 'A name is needed to sign in with.'
   const length = String(password).length
   if (length < LEAST_PASSWORD)
-    faults.password = `The password has ${length} characters, at least ${LEAST_PASSWORD} are needed.`
+    faults.password = `The password has ${counted(length, 'character')}, at least ${LEAST_PASSWORD} are needed.`
   form.faults.value = faults
   const first = Object.keys(faults)[0]
   if (first) document.getElementById(`${form.id}-${first}`)?.focus()

@@ -34,7 +34,7 @@ function head(title: string): VNode {
 
 /** A new key; once made it is shown this one time. */
 export function KeyForm({ again }: { again: () => Promise<void> }): VNode {
-  const form = useForm({ name: '', role: 'viewer', life: '', isAll: true })
+  const form = useForm({ name: '', role: 'viewer', life: '', isAll: true }, 'draft')
   const [made, setMade] = useState<(KeyView & { key: string }) | null>(null)
   const lines = (ports.value ?? []).filter((port) => port.configured).map(({ path }) => path)
   async function save(): Promise<void> {

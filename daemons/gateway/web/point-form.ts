@@ -48,7 +48,7 @@ const MANY_WORDS = ['u32', 's32', 'u64', 'f32', 'f64']
 
 /** The form; for those who may change nothing it only shows. */
 export function PointForm({ port, point, rows, again }: PointFormProps): VNode {
-  const form = useForm(valuesOf(point), point ? 'edit' : 'new')
+  const form = useForm(valuesOf(point), point ? 'edit' : 'draft')
   const close = linkTo('port', port.path, 'points')
   async function save(): Promise<void> {
     const body = bodyOf(form)

@@ -56,7 +56,7 @@ function blankPort(path: string): Port {
 }
 
 function Settings({ port }: { port: Port }): VNode {
-  const form = useForm(valuesOf(port), port.configured ? 'edit' : 'new')
+  const form = useForm(valuesOf(port), port.configured ? 'edit' : 'draft')
   const name = nameOf(port.path)
   useKeys(`Settings of ${name}`, [{ key: 'Enter', what: 'in a field: saves', run: () => false }])
 

@@ -53,7 +53,7 @@ export function TrafficPanel({ port, traffic }: TrafficPanelProps): VNode {
     ${traffic.frozen.value.length === 0 ? quiet(port) : shown(traffic, fullMs, !isModbus)}
     ${
       paused
-        ? html`<div class="log-foot" role="status"><span>Paused. ${many(traffic.missed.value, 'event')} since.</span>
+        ? html`<div class="log-foot"><span><span role="status">Paused.</span> ${many(traffic.missed.value, 'event')} since.</span>
       <button class="btn quiet" type="button" onClick=${traffic.togglePause}>Go on</button></div>`
         : null
     }

@@ -27,7 +27,7 @@ const ROLES = Object.entries(roleNames) as [Role, string][]
 export function UserForm({ user, again }: UserFormProps): VNode {
   const form = useForm(
     { username: user?.username ?? '', role: user?.role ?? 'viewer', password: '' },
-    user ? 'edit' : 'new',
+    user ? 'edit' : 'draft',
   )
   async function save(): Promise<void> {
     const { username, role, password } = form.values.value

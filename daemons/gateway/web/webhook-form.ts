@@ -30,7 +30,7 @@ const EVENTS: readonly (readonly [name: string, what: string])[] = [
 /** The form of a webhook, or of a new one. */
 export function WebhookForm({ hook }: { hook?: Hook }): VNode {
   const lines = (ports.value ?? []).filter((port) => port.configured)
-  const form = useForm(valuesOf(hook, lines[0]?.path), hook ? 'edit' : 'new')
+  const form = useForm(valuesOf(hook, lines[0]?.path), hook ? 'edit' : 'draft')
   const [tested, setTested] = useState('')
   const { port, isSigned } = form.values.value
 

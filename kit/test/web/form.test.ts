@@ -42,3 +42,18 @@ t.test('marks what was changed until it is saved', async (t) => {
   t.equal(await form.submit(async () => form.settle()), true)
   t.equal(form.isChanged('name'), false)
 })
+
+t.test('holds edits from when one is made until they are saved or taken back', async (t) => {
+  const form = createForm({ name: 'a' }, 'draft')
+  t.equal(form.hasChanges(), false)
+  form.set('name', 'b')
+  t.equal(form.hasChanges(), true)
+  form.set('name', 'a')
+  t.equal(form.hasChanges(), false)
+  form.set('name', 'c')
+  const saving = form.submit(async () => {
+    t.equal(form.hasChanges(), false, 'nothing is lost while it is being saved')
+  })
+  t.equal(await saving, true)
+  t.equal(form.hasChanges(), false)
+})

@@ -1,4 +1,5 @@
 /** A site document read table by table and column by column, without asking what its names mean. */
+import { counted } from '#kit/bytes/words.ts'
 import { isObject } from '../json-kind.ts'
 import type { Column, Table } from '../schema/column.ts'
 import { bookTables, tableOf } from '../schema/registry.ts'
@@ -135,7 +136,10 @@ function readUserKey(reading: Reading, draft: Draft, key: string, said: unknown)
   if (key === 'password') {
     const length = typeof said === 'string' ? said.length : 1
     if (length > LONGEST_PASSWORD)
-      reading.faults.add(`${draft.path}.password`, `has ${length} characters, expected 1 to ${LONGEST_PASSWORD}`)
+      reading.faults.add(
+        `${draft.path}.password`,
+        `has ${counted(length, 'character')}, expected 1 to ${LONGEST_PASSWORD}`,
+      )
     else if (typeof said === 'string' && said !== '') draft.password = said
     else if (typeof said === 'number') draft.password = String(said)
     else reading.faults.add(`${draft.path}.password`, `must be text of at least one character`)

@@ -1,4 +1,5 @@
 /** Whether a site fits together: every reference has its row, nothing that is unique stands twice, no circle of parents. */
+import { withArticle } from '#kit/bytes/words.ts'
 import type { SiteRows } from '../change.ts'
 import type { Json, Row } from '../row.ts'
 import type { Column, Table } from '../schema/column.ts'
@@ -45,7 +46,10 @@ function checkReference({ site, pathOf, faults }: Whole, table: Table, column: C
   if (id === null) {
     // An attribute of a table's row needs that row; one of the controller has none.
     if (column.referenceBy !== undefined && target !== undefined)
-      faults.add(`${pathOf(table.name, row.id)}.${column.name}`, `is missing: it belongs to a ${target.name}`)
+      faults.add(
+        `${pathOf(table.name, row.id)}.${column.name}`,
+        `is missing: it belongs to ${withArticle(target.name)}`,
+      )
     return
   }
   if (target === undefined || (typeof id === 'number' && site.get(target.name)?.has(id))) return

@@ -1,4 +1,5 @@
 /** Why a decoder is silent: the chain from the stream to the output, each link judged by what is known of it. */
+import { durationText } from '#kit/bytes/words.ts'
 import { type Check, type Judgement, judgeChain } from '../../../core/sound/check.ts'
 import { clockJudgement, grandmasterJudgement } from './clock-checks.ts'
 import type { DecoderFacts } from './decoder-facts.ts'
@@ -51,7 +52,7 @@ function outputJudgement({ output }: DecoderFacts): Judgement {
   if (fault !== null) return { state: 'fault', code: fault.code, text: fault.message }
   if (!isPlaying) return { state: 'not_judged', code: null, text: `${name} is being opened.` }
   if (skippedMsPerMinute > 0) {
-    const text = `This board stood still: ${skippedMsPerMinute} ms of sound were left out in the last minute.`
+    const text = `This board stood still: ${durationText(skippedMsPerMinute)} of sound were left out in the last minute.`
     return { state: 'warn', code: 'held_up', text }
   }
   if (underrunsPerMinute > 0) {
