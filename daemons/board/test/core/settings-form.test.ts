@@ -17,7 +17,7 @@ t.test('B.resources every setting of the interface is there', async (t) => {
 
 t.test('a board that was just flashed has settings that its own check takes', async (t) => {
   const form = Object.fromEntries(Object.entries(first).map(([name, value]) => [name, String(value)]))
-  t.same(checkSettings(form, first, { httpPort: 80 }), { settings: first, changed: [] })
+  t.same(checkSettings(form, first, { httpPort: 80 }), { settings: first, changed: [], switchedOff: [] })
 })
 
 t.test('the form has every setting once, in groups, with its bounds, its first value and what it is now', async (t) => {
