@@ -80,7 +80,7 @@ const NETWORK: Setting[] = [
   }),
   address('ip', 'The address the board keeps.', optional(ipv4Fault)),
   address('mask', 'The mask of its network, such as 255.255.255.0.', optional(maskFault)),
-  address('gw', 'The gateway of its network.', optional(ipv4Fault)),
+  address('gw', 'The gateway of its network; empty: none.', optional(ipv4Fault)),
 ]
 
 const AUDIO: Setting[] = [

@@ -7,6 +7,7 @@ import type { NetworkState } from './network-state-table.ts'
 export interface FixedAddress {
   ip: string
   prefix: number
+  /** Empty: none, in a network without a way out. */
   gw: string
 }
 

@@ -120,9 +120,9 @@ function packetFault({ channels, encoding, packet_ms }: BoardSettings): string |
   return `Packets of ${packet_ms} ms with ${channels} channels of ${encoding} carry ${bytes} bytes. AES67 allows ${LONGEST_PAYLOAD}: send shorter ones.`
 }
 
-/** What is wrong with an address that the board is to keep, its mask and its gateway. */
+/** What is wrong with an address that the board is to keep, its mask and its gateway; a network without a way out has none. */
 function networkFaults({ ip, mask, gw }: BoardSettings): FieldFault[] {
-  const missing = Object.entries({ ip, mask, gw }).filter(([, text]) => text === '')
+  const missing = Object.entries({ ip, mask }).filter(([, text]) => text === '')
   const faults = missing.map(([field]) => ({ field, message: NEEDED[field] ?? '' }))
   const address = parseIpv4(ip)
   const gateway = parseIpv4(gw)
@@ -139,7 +139,6 @@ function networkFaults({ ip, mask, gw }: BoardSettings): FieldFault[] {
 const NEEDED: Readonly<Record<string, string>> = {
   ip: 'A fixed address is switched on, and there is none. Type one such as 10.20.4.11.',
   mask: 'A fixed address needs the mask of its network, such as 255.255.255.0.',
-  gw: 'A fixed address needs the gateway of its network.',
 }
 
 function edgeFault(address: Ipv4, prefix: number | undefined): string | undefined {

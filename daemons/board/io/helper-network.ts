@@ -14,7 +14,7 @@ export function helperNetwork(helper: RootHelper, interfaceName: () => string | 
   }
   return {
     setAddress: async ({ ip, prefix, gw }) =>
-      void (await helper.ask('network', ['static', name(), `${ip}/${prefix}`, gw])),
+      void (await helper.ask('network', ['static', name(), `${ip}/${prefix}`, gw || '-'])),
     setDhcp: async () => void (await helper.ask('network', ['dhcp', name()])),
     ownAddresses: () => ['127.0.0.1', '::1', ...reachableAddresses().map(({ address }) => address)],
   }

@@ -71,7 +71,6 @@ t.test(
         port: /too low/,
         ip: /there is none/,
         mask: /needs the mask/,
-        gw: /needs the gateway/,
         hostnme: /hostname/,
       },
     })

@@ -156,6 +156,17 @@ t.test('another gateway alone is to be confirmed too', async (t) => {
   t.same(told, ['10.20.4.11/24 10.20.4.9'])
 })
 
+t.test('a kept address is told with its gateway, or that it has none', async (t) => {
+  for (const [gw, said] of [
+    ['10.20.4.1', 'The board keeps the address 10.20.4.11/24, gateway 10.20.4.1.'],
+    ['', 'The board keeps the address 10.20.4.11/24, without a gateway.'],
+  ] as const) {
+    const address = { ...fixed, gw }
+    const { start } = setup({ ...untouchedNetwork, state: 'static', address, saves: 1 })
+    t.equal((await start({ address, saves: 1 })).view().text, said)
+  }
+})
+
 t.test('switched off, the machine asks by DHCP again', async (t) => {
   const { told, start, clock } = setup({ ...untouchedNetwork, state: 'static', address: fixed, saves: 1 })
   const care = await start({ address: null, saves: 2 })

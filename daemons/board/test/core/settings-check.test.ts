@@ -105,11 +105,12 @@ t.test('the sentence of the whole names the first field and counts the others', 
   t.throws(() => check({ port: '', channels: '0', role: '' }), { message: /2 more fields do not fit either\.$/ })
 })
 
-t.test('a fixed address needs an address, a mask and a gateway that fit together', async (t) => {
+t.test('a fixed address needs an address and a mask, and a gateway fits them where there is one', async (t) => {
   const network = (ip: string, mask: string, gw: string) => faultsOf({ static_ip: '1', ip, mask, gw })
   t.same(network('10.20.4.11', '255.255.255.0', '10.20.4.1'), {})
   t.same(network('10.20.4.1', '255.255.255.252', '10.20.4.2'), {})
-  t.same(Object.keys(network('', '', '')), ['ip', 'mask', 'gw'])
+  t.same(network('10.20.4.11', '255.255.255.0', ''), {}, 'a network without a way out')
+  t.same(Object.keys(network('', '', '')), ['ip', 'mask'])
   for (const [ip, mask, gw, fault] of [
     ['10.20.4.0', '255.255.255.0', '10.20.4.1', { ip: /the network itself\. Use 10\.20\.4\.1 to 10\.20\.4\.254/ }],
     ['10.20.4.255', '255.255.255.0', '10.20.4.1', { ip: /every machine/ }],
@@ -200,7 +201,7 @@ t.test('a file is taken over setting by setting', async (t) => {
   t.equal(readSettings(older, first).settings.mcast, first.mcast)
   t.match(readSettings({ ...kept, static_ip: true, ip: '10.0.0.1' }, first), {
     settings: { static_ip: false },
-    faults: [{ field: 'mask' }, { field: 'gw' }],
+    faults: [{ field: 'mask' }],
   })
   for (const nothing of [null, [], 'x', 7]) t.throws(() => readSettings(nothing, first), { code: 'bad_fields' })
 })

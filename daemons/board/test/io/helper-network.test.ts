@@ -6,8 +6,13 @@ t.test('the helper is asked in its words', async (t) => {
   const helper = fakeHelper()
   const network = helperNetwork(helper, () => 'eth0')
   await network.setAddress({ ip: '10.20.4.11', prefix: 24, gw: '10.20.4.1' })
+  await network.setAddress({ ip: '10.20.4.11', prefix: 24, gw: '' })
   await network.setDhcp()
-  t.same(helper.asked, ['network static eth0 10.20.4.11/24 10.20.4.1', 'network dhcp eth0'])
+  t.same(helper.asked, [
+    'network static eth0 10.20.4.11/24 10.20.4.1',
+    'network static eth0 10.20.4.11/24 -',
+    'network dhcp eth0',
+  ])
   t.ok(network.ownAddresses().includes('127.0.0.1'))
 })
 
