@@ -274,6 +274,8 @@ t.test(
     )
     await fc.assert(property, { numRuns: runs })
     t.comment(JSON.stringify(tally))
-    t.ok(tally.rest > runs && tally.tcp > runs && tally.points > runs && tally.faults > runs, 'it was put to the test')
+    // Steps are drawn: about one answer a run for operators and clients each, now fewer and now more.
+    const least = runs / 3
+    t.ok(Math.min(tally.rest, tally.tcp, tally.points, tally.faults) > least, 'it was put to the test')
   },
 )
