@@ -38,6 +38,21 @@ const withWholeLists: Plugin = {
   },
 }
 
+/**
+ * The core of tap is that of the checkout. Tap links its plugins to it by a whole path, which in a copy of a checkout
+ * leads to where the copy was made from: two taps would be in the file.
+ */
+function withCoreOf(root: string): Plugin {
+  return {
+    name: 'with the core of this checkout',
+    setup(esbuild) {
+      esbuild.onResolve({ filter: /^@tapjs\/core$/ }, ({ path, kind, pluginData }) =>
+        pluginData === root ? undefined : esbuild.resolve(path, { kind, resolveDir: root, pluginData: root }),
+      )
+    },
+  }
+}
+
 /** Parts of tap are CommonJS, and ask for modules of Node by `require`. */
 const BANNER =
   "import { createRequire as requireHere } from 'node:module'; const require = requireHere(import.meta.url);"
@@ -53,7 +68,7 @@ export async function bundleTap(root: string, folder = join(root, 'build')): Pro
     platform: 'node',
     format: 'esm',
     banner: { js: BANNER },
-    plugins: [withoutReact, withWholeLists],
+    plugins: [withoutReact, withWholeLists, withCoreOf(root)],
     logLevel: 'error',
     write: false,
   })
