@@ -90,7 +90,13 @@ t.test(
   'a listener that reads nothing costs its bound, and no other listener a message',
   { timeout: 180_000 },
   async (t) => {
-    const sets = [`http.socket_buffer_bytes=${BUFFER_BYTES}`, 'http.socket_ping_ms=600000', 'feed.summary_ms=100']
+    // As they come, who reads nothing for so long is ended.
+    const sets = [
+      `http.socket_buffer_bytes=${BUFFER_BYTES}`,
+      'http.socket_ping_ms=600000',
+      'http.stalled_ms=600000',
+      'feed.summary_ms=100',
+    ]
     const gateway = await startGateway(t, { sets })
     await gateway.setUp()
     const device = openPty()
