@@ -22,7 +22,7 @@ t.test('B.peers B.auth.2 the matrix over two boards', { skip: noBrowser, timeout
   await play<Stage>(t, { ...rig, there, name }, [
     ['shows the other board with what it says of itself, and the way to it', shows],
     ['asks for its password when it has another one, and asks it again with that', unlocks],
-    ['takes it from the list once it is gone', goes],
+    ['keeps it as gone once it is, and takes it from the list when it is dismissed', goes],
   ])
 })
 
@@ -48,10 +48,21 @@ async function unlocks(_t: Test, { page, there, name, strangers }: Stage): Promi
   strangers.length = 0
 }
 
-async function goes(_t: Test, { page, there, name, strangers }: Stage): Promise<void> {
+async function goes(t: Test, { page, there, name, strangers }: Stage): Promise<void> {
   await there.stop('SIGKILL')
   const row = page.locator('.boards tr', { hasText: name })
   await row.getByText('No serial device is named.').waitFor({ state: 'detached' })
+  const gone = page.locator('.boards tr.stale', { hasText: name })
+  await gone.getByText(/Gone since \d\d:\d\d.* It stays listed until it answers or is dismissed\./).waitFor()
+  strangers.length = 0
+  await page.getByRole('button', { name: `Dismiss ${name}` }).click()
+  await page.getByText(`${name} is dismissed.`).waitFor()
   await row.waitFor({ state: 'detached' })
+  const { port } = new URL(there.url)
+  t.same(
+    strangers.filter((url) => new URL(url).port === port),
+    [],
+    'one that is gone is not asked by the browser any more',
+  )
   strangers.length = 0
 }
