@@ -9,9 +9,9 @@ import { createSecretShelf } from './secret-shelf.ts'
 export interface Handoff {
   /**
    * @param user whose session asks
-   * @param isStanding whether that session lives: a nonce does not outlive it
+   * @param isRevoked whether that session was logged out since: its nonces go with it
    */
-  issue(user: Row, isStanding: () => boolean): string
+  issue(user: Row, isRevoked: () => boolean): string
   /**
    * Uses the nonce up, whatever comes of it.
    * @returns the row of who is signed in by it; undefined where it is refused
@@ -35,7 +35,7 @@ interface HandoffParts {
 
 export function createHandoff(parts: HandoffParts): Handoff {
   const { accounts, clock, secrets, most } = parts
-  const nonces = createSecretShelf<SignedIn & { isStanding: () => boolean }>({
+  const nonces = createSecretShelf<SignedIn & { isRevoked: () => boolean }>({
     clock,
     secrets,
     length: NONCE_LETTERS,
@@ -43,10 +43,10 @@ export function createHandoff(parts: HandoffParts): Handoff {
   })
 
   return {
-    issue: (user, isStanding) => nonces.issue({ ...signedIn(user), isStanding }, NONCE_SECONDS * 1000),
+    issue: (user, isRevoked) => nonces.issue({ ...signedIn(user), isRevoked }, NONCE_SECONDS * 1000),
     redeem(nonce) {
       const holder = nonces.take(nonce)
-      if (holder === undefined || parts.isClosing(holder.userId) || !holder.isStanding()) return undefined
+      if (holder === undefined || parts.isClosing(holder.userId) || holder.isRevoked()) return undefined
       const user = accounts.standing(holder, clock.epochMs())
       if (user === undefined) return undefined
       // From wherever it is redeemed: whoever holds a role that keeps to the building signs in with a password.

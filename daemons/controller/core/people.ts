@@ -102,7 +102,7 @@ export function createPeople(parts: PeopleParts): People {
     handoff(session) {
       const user = accounts.withId(session.userId)
       if (user === undefined) return NOBODY
-      const json = { nonce: nonces.issue(user, sessions.standingOf(session)), expires_in: NONCE_SECONDS }
+      const json = { nonce: nonces.issue(user, sessions.revocationOf(session)), expires_in: NONCE_SECONDS }
       return { status: 200, body: { json }, reason: null }
     },
     redeem(nonce = '', origin) {

@@ -16,8 +16,6 @@ export interface SecretShelf<Holder extends { userId: number }> {
   find(secret: string): Holder | undefined
   /** The same, and it is used up. */
   take(secret: string): Holder | undefined
-  /** Whether one that was given to this very holder still lives. */
-  isHeldBy(holder: Holder): boolean
   drop(secret: string): void
   /** Drops every secret whose holder it is true of. */
   dropWhere(isOver: (holder: Holder) => boolean): void
@@ -76,10 +74,6 @@ export function createSecretShelf<Holder extends { userId: number }>(parts: Secr
       const holder = find(secret)
       drop(secret)
       return holder
-    },
-    isHeldBy(holder) {
-      for (const entry of entries.values()) if (entry.holder === holder) return clock.monotonicMs() < entry.endsMs
-      return false
     },
     drop,
     dropWhere(isOver) {

@@ -31,8 +31,8 @@ export interface Sessions {
   resolveUi(token: string | undefined, origin: Origin, isUse?: boolean): Session | undefined
   /** When the token was issued by which this very session was resolved, epoch ms; undefined for one from elsewhere. */
   issuedAt(session: Session): number | undefined
-  /** Asked later: whether the token lives by which this very session of the REST surface was resolved. */
-  standingOf(session: Session): () => boolean
+  /** Asked later: whether the token was revoked by which this very session of the REST surface was resolved. */
+  revocationOf(session: Session): () => boolean
   /**
    * Ends what is held by accounts that may not sign in any more, asked or not: one that is enabled again later does not
    * find its old tokens alive.
@@ -72,6 +72,7 @@ export function createSessions(parts: SessionsParts): Sessions {
   const api = createSecretShelf<Holder>(shelf)
   const ui = createSecretShelf<Holder>(shelf)
   const holderOf = new WeakMap<Session, Holder>()
+  const revoked = new WeakSet<Holder>()
 
   function begin(on: SecretShelf<Holder>, user: Row, lifeMs: number): NewToken {
     const holder = { ...signedIn(user), issuedAt: clock.epochMs(), usedMs: clock.monotonicMs() }
@@ -118,14 +119,18 @@ export function createSessions(parts: SessionsParts): Sessions {
       return session
     },
     issuedAt: (session) => holderOf.get(session)?.issuedAt,
-    standingOf(session) {
+    revocationOf(session) {
       const holder = holderOf.get(session)
-      return () => holder !== undefined && api.isHeldBy(holder) && userOf(holder) !== undefined
+      return () => holder === undefined || revoked.has(holder)
     },
     endOver() {
       for (const each of [api, ui]) each.dropWhere((holder) => userOf(holder) === undefined)
     },
-    end: (token) => api.drop(token),
+    end(token) {
+      const holder = api.find(token)
+      if (holder !== undefined) revoked.add(holder)
+      api.drop(token)
+    },
     endUi: (token) => ui.drop(token),
   }
 }

@@ -33,7 +33,7 @@ t.test('1 Handoff nonce, issued -> consumed: signs in to the page without a pass
   t.match(world.people.redeem(nonce, HERE), REFUSED)
 })
 
-t.test('a nonce does not outlive the session that asked for it', async (t) => {
+t.test('a nonce goes with the session that asked for it where that is logged out', async (t) => {
   const world = peopleWorld()
   const token = await tokenIn(world)
   const nonce = () => String(jsonOf(world.people.handoff(world.people.resolve(token, HERE) as Session)).nonce)
@@ -42,6 +42,15 @@ t.test('a nonce does not outlive the session that asked for it', async (t) => {
   t.match(world.people.redeem(before, HERE), { outcome: { status: 200 } })
   world.people.logout(token)
   t.match(world.people.redeem(after, HERE), REFUSED)
+})
+
+t.test('1 Handoff nonce: one is good for its 60 seconds where the token of its session ends before', async (t) => {
+  const world = peopleWorld()
+  const session = world.people.resolve(await tokenIn(world), HERE) as Session
+  await world.clock.run(3_599_000)
+  const { nonce } = jsonOf(world.people.handoff(session))
+  await world.clock.run(2000)
+  t.match(world.people.redeem(String(nonce), HERE), { outcome: { status: 200 } })
 })
 
 for (const [what, spoil, mend] of [
