@@ -60,7 +60,7 @@ export class PointState {
   }
 
   /** A read failed. A value that is refused is gone; one that did not come leaves the last one to grow old. */
-  fail(event: 'refused' | 'unanswered', fault: Fault): boolean {
+  fail(event: 'refused' | 'unanswered' | 'notOpen', fault: Fault): boolean {
     this.#fault = fault
     if (event === 'refused') this.#value = null
     this.#move(event)

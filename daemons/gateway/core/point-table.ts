@@ -69,9 +69,9 @@ export class PointTable {
     }
   }
 
-  /** All of them came to nothing: the line is gone. */
+  /** The line is not open: no value is good. */
   failAll(fault: Fault): void {
-    for (const state of this.#states.values()) this.#tell(state, state.fail('unanswered', fault))
+    for (const state of this.#states.values()) this.#tell(state, state.fail('notOpen', fault))
   }
 
   list(): PointView[] {

@@ -42,6 +42,8 @@ export class Port {
   readonly #bytes = { rxBytes: 0, txBytes: 0 }
   #state: PortState = 'closed'
   #stateSince: number
+  /** The state before a try to open, and since when: one that comes to nothing changes neither. */
+  #beforeTry: { state: PortState; since: number } | undefined
   #fault: Fault | undefined
   #line: Line | undefined
   #retry: { timer: Timer; atEpochMs: number } | undefined
@@ -116,8 +118,15 @@ export class Port {
     this.#state = nextPortState(previous, event)
     this.#fault = why
     if (this.#state === previous) return
-    this.#stateSince = this.#parts.clock.epochMs()
+    this.#stateSince = this.#sinceAfter(event, previous)
     this.#parts.publish('port', { state: this.#state, previous, fault: shown(why) })
+  }
+
+  /** A line that is absent stays so since it was lost, however often it is looked for. @returns epoch milliseconds */
+  #sinceAfter(event: PortStateEvent, previous: PortState): number {
+    const before = this.#beforeTry
+    this.#beforeTry = event === 'retryDue' ? { state: previous, since: this.#stateSince } : undefined
+    return before?.state === this.#state ? before.since : this.#parts.clock.epochMs()
   }
 
   /** An attempt that was overtaken by a close gives its line back. */

@@ -171,11 +171,16 @@ t.test('a value that the unit refuses, or that is none, is gone at once', async 
   t.match(told.at(-1), { name: 'f', value: 1, quality: 'good', previous: null })
 })
 
-t.test('the line is gone for all of them', async (t) => {
-  const { one, table, take } = tableOf([point('a'), point('b', { unitId: 2 })])
+t.test('of a line that is gone no value is good, and that is told at once', async (t) => {
+  const { one, table, take, told } = tableOf([point('a'), point('b', { unitId: 2 })])
   take(0, [7])
   table.failAll(new Fault('line_gone', 'pulled'))
-  t.match(one(), { value: 7, quality: 'good', fault: { code: 'line_gone' } })
+  t.match(one(), { value: 7, quality: 'stale', fault: { code: 'line_gone' } })
+  t.match(told.slice(1), [
+    { name: 'a', quality: 'stale' },
+    { name: 'b', quality: 'bad' },
+  ])
+  t.equal(told.length, 3)
   t.match(one('b'), { quality: 'bad', fault: { code: 'line_gone' } })
 })
 

@@ -62,6 +62,27 @@ t.test('waits longer and longer for an absent device, never longer than the boun
   t.equal(opener.opened, 5)
 })
 
+t.test('is absent since it was lost, however often it was looked for since', async (t) => {
+  const first = fakeLine()
+  const { clock, port } = portOn([first, new Fault('line_absent', 'no such device'), fakeLine()])
+  await port.open()
+  await clock.run(1000)
+  first.vanish()
+  const lostAt = clock.epochMs()
+  await clock.run(500)
+  t.match(port.life(), { state: 'absent', stateSince: lostAt })
+  await clock.run(1000)
+  t.match(port.life(), { state: 'open', stateSince: lostAt + 1500 })
+})
+
+t.test('is absent only since it was found so, where a try was refused before', async (t) => {
+  const { clock, port } = portOn([new Fault('line_busy', 'another program has it')])
+  t.equal(await port.open(), 'failed')
+  const failedAt = clock.epochMs()
+  await clock.run(500)
+  t.match(port.life(), { state: 'absent', stateSince: failedAt + 500 })
+})
+
 t.test('comes back by itself when an unplugged device is plugged in again', async (t) => {
   const first = fakeLine()
   const second = fakeLine()
