@@ -251,7 +251,7 @@ t.test(
   { timeout: 600_000 },
   async (t) => {
     const tally: Tally = { rest: 0, tcp: 0, points: 0, faults: 0 }
-    const runs = Number(process.env.PROPERTY_RUNS ?? 150)
+    const runs = Number(process.env.PROPERTY_RUNS ?? 50)
     const property = fc.asyncProperty(
       steps,
       table,
