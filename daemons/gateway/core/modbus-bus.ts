@@ -7,6 +7,7 @@ import { Fault } from '#kit/fault.ts'
 import type { Line } from '#kit/line/line.ts'
 import { modbusFunctions } from '../wire/modbus-functions.ts'
 import type { SentRequest } from '../wire/modbus-reply.ts'
+import { exceptionCode } from '../wire/modbus-reply.ts'
 import { openRequest } from '../wire/modbus-request.ts'
 import { gapMsOf } from '../wire/modbus-timing.ts'
 import type { AskHow, MasterHooks } from './modbus-ask.ts'
@@ -312,12 +313,17 @@ export class ModbusBus {
     const { unitId } = sent.request
     const transaction = this.#requests.inFront(unitId)
     if (transaction?.sent.frame !== sent.frame) return
-    this.#parts.counts.copies++
-    this.#copies.doubled(unitId)
-    if (isSure) {
+    const isWrite = modbusFunctions.get(sent.request.fc)?.isWrite
+    // A refusal of the same function is as well the answer to the fence: the read is asked again.
+    const isOfFence = exceptionCode(frame) !== null && !isWrite
+    if (!isOfFence) {
+      this.#parts.counts.copies++
+      this.#copies.doubled(unitId)
+    }
+    if (isSure && !isOfFence) {
       this.#requests.takeFromFront(unitId)
       this.#outcomes.replied(transaction, frame, this.#parts.clock.monotonicMs())
-    } else if (!modbusFunctions.get(sent.request.fc)?.isWrite) transaction.doubted = undefined
+    } else if (!isWrite) transaction.doubted = undefined
   }
 
   #fail(transaction: Transaction): void {

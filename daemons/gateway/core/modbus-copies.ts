@@ -15,7 +15,7 @@ import { knownReply, type SentRequest } from '../wire/modbus-reply.ts'
  */
 export type Doubt = 'sure' | 'fence' | 'again'
 
-/** After so many answers without a copy, the same answer to the same question is not doubted any more. */
+/** After so many answers without a copy, none is doubted any more until a copy is seen. */
 const MANY = 50
 
 /** Answers of one unit held against what comes next; more are said within the time only by what is no serial line. */
@@ -151,12 +151,14 @@ function count(unit: Unit): void {
   if (++unit.single >= MANY) unit.isDoubling = false
 }
 
-/** @param seen the same bytes, said a moment ago */
+/**
+ * The same answer to the same question is what most units say most of the time: it is doubted only where copies were seen.
+ * @param seen the same bytes, said a moment ago
+ */
 function grade(unit: Unit, askedKey: string, seen: Recent, key: string): Doubt {
-  const last = unit.last.get(askedKey)
-  const isAsBefore = seen.askedKey === askedKey || last === key
-  if (isAsBefore) return unit.single >= MANY ? 'sure' : unit.isDoubling ? 'again' : 'fence'
-  return last === undefined && unit.single >= MANY ? 'fence' : 'again'
+  if (unit.isDoubling) return 'again'
+  const isAsBefore = seen.askedKey === askedKey || unit.last.get(askedKey) === key
+  return isAsBefore || unit.single >= MANY ? 'sure' : 'again'
 }
 
 function keyOf(bytes: Uint8Array): string {

@@ -33,7 +33,7 @@ export function withKnown(known: readonly SentRequest[], sent: SentRequest): rea
 
 /**
  * Chooses the read that clears what a unit owes, on behalf of a request that could be mistaken for it: one that the unit
- * has answered before; else another length at such a place; else another function there. Never a write.
+ * has answered before; else a part of one, which it has too; else another length at such a place; else another function there. Never a write.
  * @returns undefined where each could be taken for something owed
  */
 export function fenceFor(
@@ -46,13 +46,14 @@ export function fenceFor(
   const clear = known.filter(isClear)
   const best = clear.find(isRefusable) ?? clear[0]
   if (best) return best
+  for (const one of known) for (const part of partsOf(one)) if (isClear(part)) return part
   const place = known.find(({ request }) => request.fc === asked.request.fc) ?? known[0] ?? asked
   const { unitId, address } = place.request
   const fc = readAt(place)
   const isOf = (code: number) => (one: Outstanding) => one.request.fc === code
   const triedOf = (code: number) => owed.filter((one) => one.isFence && isOf(code)(one)).length
-  // Of a unit that never answered, a function is tried last of which an exception would be one to what is owed.
-  const isDimOf = (code: number) => Number(known.length === 0 && owed.some((one) => one.mayRefuse && isOf(code)(one)))
+  // A function is tried last of which an exception could be one to what is owed: it would settle nothing.
+  const isDimOf = (code: number) => Number(owed.some((one) => one.mayRefuse && isOf(code)(one)))
   const codes = [fc, ...READS.filter((one) => one !== fc)].sort(
     (one, other) => isDimOf(one) - isDimOf(other) || triedOf(one) - triedOf(other),
   )
@@ -74,6 +75,15 @@ export function readAt({ request: { fc } }: SentRequest): number {
 export function readFrame(unitId: number, fc: number, address: number, quantity: number): SentRequest {
   const frame = sealed([unitId, fc, address >> 8, address & 0xff, quantity >> 8, quantity & 0xff])
   return { frame, request: openRequest(frame) }
+}
+
+/** Shorter reads of what was answered: a unit that has the whole has its beginning too. */
+function* partsOf(one: SentRequest): Iterable<SentRequest> {
+  const { unitId, fc, address, quantity } = one.request
+  const shape = modbusFunctions.get(fc)?.shape
+  if (shape !== 'readBits' && shape !== 'readWords') return
+  const step = shape === 'readBits' ? 8 : 1
+  for (let fewer = quantity - step; fewer > 0; fewer -= step) yield readFrame(unitId, fc, address, fewer)
 }
 
 /** Lengths of reads: of registers half of what is answered, then one after the other; of bits one byte more each time. */

@@ -10,8 +10,15 @@ import { type ModbusSettings, quarantineMs } from './modbus-settings.ts'
 /** Requests a unit may owe at once; before the next it is held until the oldest is over. */
 const OWED_KEPT = 48
 
-/** Fences in a row refused by exceptions that together do for one that was answered: a unit may have nothing to read. */
+/** Fences in a row refused by other exceptions that together do for one that was answered: a unit may have nothing to read. */
 const REFUSED_FENCES = 6
+
+/**
+ * Exceptions up to this code say that the unit itself has read the request and will not do it: it answers in order. What is
+ * said beyond, 0B above all, a gateway before the unit may say while the answer is still on its way.
+ * @source MODBUS Application Protocol Specification V1.1b3, 7
+ */
+const OWN_REFUSAL = 3
 
 /** Exceptions in a row behind which nothing came, after which an exception ends what was asked, as it should. */
 const PLAIN_REFUSALS = 8
@@ -126,7 +133,7 @@ export class ModbusHolds {
     const { unitId } = sent.request
     const unit = this.#of(unitId)
     if (exceptionCode(reply) !== null) {
-      this.#refused(unit, sent, isFence)
+      this.#refused(unit, sent, isFence ? exceptionCode(reply) : null)
       return
     }
     unit.known = withKnown(unit.known, sent)
@@ -340,9 +347,13 @@ export class ModbusHolds {
     return this.#owedBy(unit).findIndex((one) => (one.mayRefuse || !isRefusal) && !replyFlaw(one, frame))
   }
 
-  /** An exception need not be for what was asked: until a fence was answered, values may follow it. */
-  #refused(unit: Unit, sent: SentRequest, isFence: boolean): void {
-    const isTold = isFence && ++unit.refusedFences >= REFUSED_FENCES
+  /**
+   * An exception need not be for what was asked: until a fence was answered, values may follow it.
+   * @param ofFence its code where a fence was refused, else null
+   */
+  #refused(unit: Unit, sent: SentRequest, ofFence: number | null): void {
+    const isFence = ofFence !== null
+    const isTold = isFence && (++unit.refusedFences >= REFUSED_FENCES || ofFence <= OWN_REFUSAL)
     if (isTold || unit.plainRefusals >= PLAIN_REFUSALS) this.#settle(unit)
     else this.#add(unit, sent, { isFence, mayRefuse: false })
   }

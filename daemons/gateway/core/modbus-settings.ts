@@ -34,7 +34,7 @@ export const modbusSettings = Type.Object(
         'how long after a request without an answer its answer is still reckoned with, unless the unit has answered something asked later, ms; twice the longest lateness seen of the unit where that is more',
     }),
     copy_window_ms: Type.Integer({
-      default: 500,
+      default: 1000,
       minimum: 0,
       maximum: 10_000,
       description:

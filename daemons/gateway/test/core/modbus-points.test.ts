@@ -45,6 +45,32 @@ t.test('A.points values of a unit are read in merged requests, and told when the
   t.ok((adapter.counters().pollReads ?? 0) >= 6)
 })
 
+t.test(
+  '041 a unit with one coil and one register that never change stays good, however often it is read',
+  async (t) => {
+    const { adapter, clock, line, one, told } = adapterOf({
+      points: [
+        point('a', { address: 49, pollMs: 100 }),
+        point('coil', { fc: 1, type: 'bit', address: 1, pollMs: 100 }),
+      ],
+      units: [simulatedUnit({ unitId: 1, holding: holding(), coils: [0, 1] })],
+    })
+    adapter.attach(line)
+    for (let n = 0; n < 60; n++) {
+      await clock.run(500)
+      t.match(
+        [one('a'), one('coil')],
+        [
+          { value: 147, quality: 'good' },
+          { value: true, quality: 'good' },
+        ],
+      )
+    }
+    t.equal(told.length, 2)
+    t.match(adapter.counters(), { copies: 0 })
+  },
+)
+
 t.test('what somebody else asks refreshes points too, by whatever function reads registers', async (t) => {
   const { adapter, clock, line, one } = adapterOf({
     points: [point('a', { address: 10, pollMs: 86_400_000 })],
