@@ -116,7 +116,7 @@ t.test('B.ota who stands still is cut off, and told', async (t) => {
   const { board, make, left } = await otaRig(t, { sets: ['ota.idle_ms=1000'] })
   const image = make(payload)
   const stalled = await send(board.url, image, { stallAt: 1_000_000 })
-  t.match(stalled, { status: 408, body: { error: 'request_timeout', message: /stood still for 1000 ms/ } })
+  t.match(stalled, { status: 408, body: { error: 'request_timeout', message: /stood still for 1 s/ } })
   t.same(left(), [])
   t.equal((await send(board.url, image)).status, 200)
 })

@@ -85,10 +85,11 @@ async function signedOut(t: Test, { page, board, audit, visit }: Stage): Promise
   await dialog.waitFor({ state: 'detached' })
   t.equal(await page.getByLabel('Label', { exact: true }).inputValue(), 'Lift B', 'what was typed is still there')
   board.state.password = null
+  await visit('live')
+  await page.getByRole('button', { name: 'Discard changes' }).click()
 }
 
-async function contactLost(t: Test, { page, offline, audit, visit }: Stage): Promise<void> {
-  await visit('live')
+async function contactLost(t: Test, { page, offline, audit }: Stage): Promise<void> {
   await page.getByText('14 framing errors').waitFor()
   await offline(true)
   await page.getByText('No contact with this board').waitFor()

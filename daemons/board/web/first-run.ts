@@ -145,7 +145,7 @@ function roleStep(form: Form, roles: ConfigForm['roles']): VNode {
 function doneStep(form: Form): VNode {
   const waited = restarting.value
   if (waited)
-    return html`<h1 role="status">${isLate(waited, now.value) ? 'It is not back yet' : 'It restarts'}</h1><p>${waitText(waited, now.value)} This page goes on by itself.</p>`
+    return html`<div role="status"><h1>${isLate(waited, now.value) ? 'It is not back yet' : 'It restarts'}</h1></div><p>${waitText(waited, now.value)} This page goes on by itself.</p>`
   const { name, role, password } = form.values.value
   return html`<h1>Done</h1><p>${lamp('ok')} ${String(name) || 'The board'} is ${withArticle(roleNouns[role as RoleName])}. ${password === '' ? 'It is open to everybody on this network.' : 'It asks for its password.'}</p>
     <p class="soft">It is at <span class="mono">${location.host}</span>.</p>`
