@@ -126,6 +126,18 @@ function requestKeys() {
       65_536,
       'connections of one address (IPv6: one /64) open at once; one that asks nothing makes room for its next, else that is closed',
     ),
+    turn_ms: milliseconds(
+      2,
+      1,
+      1000,
+      'time that requests of one address (IPv6: one /64) may take before those of others that wait have their turn',
+    ),
+    pipelined_max: count(
+      64,
+      1,
+      4096,
+      'requests that wait on one connection for the answer before theirs; one more ends it',
+    ),
   }
 }
 

@@ -8,6 +8,7 @@ import type { BodyTime } from './body-time.ts'
 import type { Dialect } from './dialect.ts'
 import { originForm } from './plain-head.ts'
 import type { ServeSurface } from './surface.ts'
+import type { Turns } from './turns.ts'
 import type { Unsent } from './unsent.ts'
 
 /** A device path of 4096 characters, each percent-encoded, still fits a path parameter. The head's size bounds it before. */
@@ -23,6 +24,7 @@ export function createFastify(
   by: {
     admission: Pick<Admission, 'guard'>
     unsent: Pick<Unsent, 'guard'>
+    turns: Turns
     bodies: BodyTime
     dialect: Dialect
     socketPaths: ReadonlySet<string>
@@ -54,7 +56,7 @@ export function createFastify(
     },
     // Called once more for each further address that `localhost` has.
     serverFactory: (rest: RequestListener) => {
-      const server = createServer(http, by.surface ? inFrontOf(rest, by.surface) : rest)
+      const server = createServer(http, by.turns.inTurn(by.surface ? inFrontOf(rest, by.surface) : rest))
       server.keepAliveTimeout = keepAliveTimeout
       // Counted by ourselves: Node knows one time for all.
       server.requestTimeout = 0

@@ -28,6 +28,7 @@ import { addSockets, type SocketRoute, type Sockets } from './sockets.ts'
 import { loadPages, type Page, sendPage, type WebPages } from './static-pages.ts'
 import { createSurface, type ServeSurface, type Surface, type SurfaceNeeds } from './surface.ts'
 import { type Contact, type CountAnswered, watchTraffic } from './traffic.ts'
+import { createTurns } from './turns.ts'
 import { createUnsent, holdLongAnswers, type Unsent } from './unsent.ts'
 import { type Identify, recognize, type TakeTicket } from './who-may.ts'
 
@@ -122,7 +123,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     onAnswered: (request, answered) => count.answered?.(request, answered),
   })
   const admission = createAdmission({ ...options, config: withinFiles(config, log), shareOf })
-  const needs = { admission, unsent, frameworkErrors: sendError, clientErrors, socketPaths, dialect, bodies, surface }
+  const turns = createTurns({ ...options, shareOf })
+  const guards = { admission, unsent, turns }
+  const needs = { ...guards, frameworkErrors: sendError, clientErrors, socketPaths, dialect, bodies, surface }
   const app: FastifyInstance = createFastify(config, needs)
   app.setErrorHandler(sendError)
   app.addHook('onRequest', async (request, reply) => {

@@ -5,7 +5,6 @@ import type { BodyTime } from './body-time.ts'
 import { hangUpSignal } from './hang-up.ts'
 import { originForm } from './plain-head.ts'
 import type { Described, Reply } from './route.ts'
-import { createTurns } from './turns.ts'
 
 /**
  * What a daemon answers by itself, where an interface that others wrote says which status a wrong method, a long body or
@@ -85,12 +84,8 @@ export interface SurfaceNeeds {
 /** Serves what lies below the prefix. @returns false for any other request, which it leaves alone */
 export type ServeSurface = (request: IncomingMessage, response: ServerResponse) => boolean
 
-/** Requests that wait on one connection for the answer before theirs; nobody sends so many at once without waiting. */
-const MOST_WAITING = 64
-
 export function createSurface(surface: Surface, needs: SurfaceNeeds): ServeSurface {
   const { prefix } = surface
-  const turns = createTurns(MOST_WAITING)
   const writeHead = headWriter(needs)
   return (request, response) => {
     const url = originForm(request)
@@ -98,12 +93,11 @@ export function createSurface(surface: Surface, needs: SurfaceNeeds): ServeSurfa
     const call = callOf(request, url, { surface, needs, response })
     needs.bodies.watch(request)
     const beganMs = needs.monotonicMs()
-    const endTurn = turns.take(request.socket, () => serve(call, request, response))
     // Comes once, whatever became of the answer.
     response.on('close', () => {
       needs.onAnswered(request, response, { path: call.path, tookMs: needs.monotonicMs() - beganMs })
-      endTurn()
     })
+    serve(call, request, response)
     return true
   }
 

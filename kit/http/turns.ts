@@ -1,28 +1,81 @@
-/** Requests of one connection in turn: who sends many without waiting holds one answer at a time, not all of them. */
+/**
+ * Whose request is looked at next: those of one connection one after the other, and no address more than its share of each
+ * round of the event loop. Whoever sends thousands at once waits for the rest of them himself.
+ */
+import type { RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Clock } from '#kit/clock.ts'
+import type { HttpConfig } from '#kit/config/common.ts'
+import type { ShareOf } from '../net/address.ts'
 
-/** Turns of all connections of a server. */
-export interface Turns {
-  /**
-   * Runs at once, or when the answers before this one are out; never where the connection has ended meanwhile.
-   * @returns ends the turn: to be called once, when its answer is out or never will be
-   */
-  take(connection: Socket, run: () => void): () => void
+export interface TurnsNeeds {
+  config: Pick<HttpConfig, 'turn_ms' | 'pipelined_max'>
+  /** What addresses are counted by; those without a share are not held back. */
+  shareOf: ShareOf
+  clock: Pick<Clock, 'monotonicMs'>
+  /** Runs when the event loop has read what lies ready. Default: `setImmediate` */
+  onceAround?: (run: () => void) => void
 }
 
+/** Turns of all connections of a daemon. */
+export interface Turns {
+  /** Puts a listener of requests behind the turns: it hears of a request when its turn comes, or never where the client has gone. */
+  inTurn(listener: RequestListener): RequestListener
+}
+
+/** The requests of one connection. */
 interface Line {
   isBusy: boolean
   waiting: (() => void)[]
 }
 
-/** @param most requests that wait on one connection; one more ends it */
-export function createTurns(most: number): Turns {
-  const lines = new WeakMap<Socket, Line>()
+/** The requests of one address. */
+interface Share {
+  /** When its first request of this round began. */
+  beganMs: number
+  waiting: (() => void)[]
+}
 
-  function next(line: Line): void {
-    const run = line.waiting.shift()
-    if (run) run()
-    else line.isBusy = false
+export function createTurns({ config, shareOf, clock, onceAround = setImmediate }: TurnsNeeds): Turns {
+  const lines = new WeakMap<Socket, Line>()
+  /** Those that asked in this round, or wait for the next. */
+  const shares = new Map<string, Share>()
+
+  function isSpent({ beganMs }: Share): boolean {
+    return clock.monotonicMs() - beganMs >= config.turn_ms
+  }
+
+  function begin(name: string | undefined, run: () => void): void {
+    const share = shares.get(name ?? '')
+    if (name === undefined) run()
+    else if (share === undefined) {
+      if (shares.size === 0) onceAround(nextRound)
+      shares.set(name, { beganMs: clock.monotonicMs(), waiting: [] })
+      run()
+    } else if (share.waiting.length > 0 || isSpent(share)) share.waiting.push(run)
+    else run()
+  }
+
+  function nextRound(): void {
+    for (const [name, share] of shares) {
+      if (share.waiting.length === 0) shares.delete(name)
+      else {
+        share.beganMs = clock.monotonicMs()
+        goOn(share)
+      }
+    }
+    if (shares.size > 0) onceAround(nextRound)
+  }
+
+  /** One at least. What a request costs is known when its promises have run as well. */
+  function goOn(share: Share): void {
+    share.waiting.shift()?.()
+    if (share.waiting.length === 0) return
+    queueMicrotask(() =>
+      process.nextTick(() => {
+        if (!isSpent(share)) goOn(share)
+      }),
+    )
   }
 
   function lineOf(connection: Socket): Line {
@@ -35,21 +88,28 @@ export function createTurns(most: number): Turns {
   }
 
   return {
-    take(connection, run) {
-      const line = lineOf(connection)
-      if (line.isBusy && line.waiting.length >= most) {
-        connection.destroy()
-        return () => {}
+    inTurn: (listener) => (request, response) => {
+      const { socket } = request
+      const line = lineOf(socket)
+      if (line.isBusy && line.waiting.length >= config.pipelined_max) {
+        socket.destroy()
+        return
       }
       const unlessGone = () => {
-        if (!connection.destroyed) run()
+        if (!socket.destroyed) listener(request, response)
       }
-      if (line.isBusy) line.waiting.push(unlessGone)
+      const run = () => begin(shareOf(socket.remoteAddress ?? ''), unlessGone)
+      // Comes once, whatever became of the answer.
+      response.once('close', () => {
+        const next = line.waiting.shift()
+        if (next) next()
+        else line.isBusy = false
+      })
+      if (line.isBusy) line.waiting.push(run)
       else {
         line.isBusy = true
-        unlessGone()
+        run()
       }
-      return () => next(line)
     },
   }
 }

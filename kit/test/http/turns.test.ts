@@ -1,0 +1,148 @@
+import { EventEmitter } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { createTurns } from '../../http/turns.ts'
+
+/** A server's listener behind turns, with a round of the event loop that is gone through by hand. */
+function stage({ pipelined_max = 64, costMs = 1 } = {}) {
+  const clock = fakeClock()
+  const rounds: (() => void)[] = []
+  const seen: string[] = []
+  const answers: EventEmitter[] = []
+  const turns = createTurns({
+    config: { turn_ms: 2, pipelined_max },
+    shareOf: (address) => (address === 'trusted' ? undefined : address),
+    clock,
+    onceAround: (run) => void rounds.push(run),
+  })
+  const listener = turns.inTurn((request) => {
+    seen.push(String(request.url))
+    // As a route does its work: not at once, but in promises that follow.
+    void Promise.resolve()
+      .then(() => {})
+      .then(() => clock.advance(costMs))
+  })
+  const connect = (remoteAddress: string) => {
+    const socket = { remoteAddress, destroyed: false, destroy: () => Object.assign(socket, { destroyed: true }) }
+    return socket
+  }
+  return {
+    seen,
+    rounds,
+    connect,
+    /** @returns what closes its answer */
+    ask(socket: ReturnType<typeof connect>, url: string) {
+      const response = new EventEmitter()
+      answers.push(response)
+      listener({ socket, url } as unknown as IncomingMessage, response as unknown as ServerResponse)
+      return () => void response.emit('close')
+    },
+    /** The event loop goes round once. */
+    async round() {
+      for (const run of rounds.splice(0)) run()
+      await new Promise((resolve) => setImmediate(resolve))
+    },
+  }
+}
+
+const settled = () => new Promise((resolve) => setImmediate(resolve))
+
+t.test('requests of one connection are looked at one after the other', async (t) => {
+  const { ask, connect, seen } = stage()
+  const socket = connect('a')
+  const first = ask(socket, '1')
+  const second = ask(socket, '2')
+  ask(socket, '3')
+  t.same(seen, ['1'])
+  first()
+  second()
+  t.same(seen, ['1', '2', '3'])
+})
+
+t.test(
+  'a connection on which more than http.pipelined_max wait is ended, and nothing of it is looked at any more',
+  async (t) => {
+    const { ask, connect, seen } = stage({ pipelined_max: 2 })
+    const socket = connect('a')
+    const first = ask(socket, '1')
+    ask(socket, '2')
+    ask(socket, '3')
+    t.notOk(socket.destroyed)
+    ask(socket, '4')
+    t.ok(socket.destroyed)
+    first()
+    t.same(seen, ['1'])
+  },
+)
+
+t.test('an address has http.turn_ms of a round, then the others that have asked come first', async (t) => {
+  const { ask, connect, seen, round } = stage()
+  for (let at = 1; at <= 6; at++) {
+    ask(connect('greedy'), `greedy ${at}`)
+    await settled()
+  }
+  t.same(seen, ['greedy 1', 'greedy 2'], '2 ms are used up')
+  ask(connect('operator'), 'operator')
+  t.equal(seen.at(-1), 'operator', 'at once')
+  await settled()
+  await round()
+  t.same(seen.slice(3), ['greedy 3', 'greedy 4'], 'as long again, promises of the routes included')
+  await round()
+  t.same(seen.slice(5), ['greedy 5', 'greedy 6'])
+})
+
+t.test('a single request that takes longer than a turn is one turn', async (t) => {
+  const { ask, connect, seen, round } = stage({ costMs: 50 })
+  for (let at = 1; at <= 3; at++) {
+    ask(connect('greedy'), `greedy ${at}`)
+    await settled()
+  }
+  t.same(seen, ['greedy 1'])
+  await round()
+  t.same(seen, ['greedy 1', 'greedy 2'])
+  await round()
+  t.equal(seen.length, 3)
+})
+
+t.test('addresses that all have something waiting go round together', async (t) => {
+  const { ask, connect, seen, round } = stage({ costMs: 2 })
+  for (let at = 1; at <= 3; at++)
+    for (const name of ['a', 'b', 'c']) {
+      ask(connect(name), `${name}${at}`)
+      await settled()
+    }
+  t.same(seen, ['a1', 'b1', 'c1'])
+  await round()
+  t.same(seen.slice(3).toSorted(), ['a2', 'b2', 'c2'])
+})
+
+t.test('an address of connections.trusted is not held back', async (t) => {
+  const { ask, connect, seen } = stage({ costMs: 50 })
+  for (let at = 0; at < 4; at++) {
+    ask(connect('trusted'), `${at}`)
+    await settled()
+  }
+  t.equal(seen.length, 4)
+})
+
+t.test('who has gone before its turn is not looked at, and those behind it are', async (t) => {
+  const { ask, connect, seen, round } = stage({ costMs: 2 })
+  ask(connect('a'), '1')
+  await settled()
+  const gone = connect('a')
+  ask(gone, '2')
+  ask(connect('a'), '3')
+  gone.destroy()
+  await round()
+  await round()
+  t.same(seen, ['1', '3'])
+})
+
+t.test('a round that nobody used is not followed by another', async (t) => {
+  const { ask, connect, rounds, round } = stage()
+  ask(connect('a'), '1')
+  t.equal(rounds.length, 1)
+  await round()
+  t.equal(rounds.length, 0)
+})
