@@ -13,7 +13,8 @@ import { ravenna } from './wire/streams/wild-sdp.ts'
 
 const without = (program: string, path: string) => (existsSync(path) ? false : `${program} is not installed`)
 const noZeroconf = without('python3-zeroconf', '/usr/lib/python3/dist-packages/zeroconf')
-const noTshark = without('tshark', '/usr/bin/tshark')
+const noTshark =
+  without('tshark', '/usr/bin/tshark') || (process.geteuid?.() === 0 ? false : 'capturing packets needs root')
 const noGstreamer = without('GStreamer', '/usr/bin/gst-launch-1.0')
 
 t.test('B.streams an encoder is heard over SAP and as a RAVENNA session, followed and missed', async (t) => {
