@@ -1,4 +1,5 @@
 /** Schemas and values in words: what was expected, what was seen. */
+import { SWITCH_WORDS } from '#kit/bytes/switch-text.ts'
 import { counted, withArticle } from '#kit/bytes/words.ts'
 import type { JsonSchema } from './json-schema.ts'
 
@@ -24,7 +25,7 @@ export function expected(schema: JsonSchema): string {
     case 'array':
       return `a list${bounded('entry', schema.minItems, schema.maxItems)}`
     case 'boolean':
-      return schema.isSwitch ? '1 or 0 (or true, false, on, off)' : 'true or false'
+      return schema.isSwitch ? SWITCH_WORDS : 'true or false'
     case 'object':
       return 'an object'
     case 'null':

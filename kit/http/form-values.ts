@@ -1,19 +1,9 @@
 /** Text of a form as the values that a schema means: numbers, switches, choices. */
+import { readSwitch } from '../bytes/switch-text.ts'
 import type { JsonSchema } from './json-schema.ts'
 
 /** RFC 8259, 6: `010` and `0x10` are refused rather than guessed at. */
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
-
-/** What a switch may be sent as; a box that is not ticked is either absent or empty. */
-const SWITCH: Readonly<Record<string, boolean>> = {
-  '': false,
-  '0': false,
-  '1': true,
-  false: false,
-  true: true,
-  off: false,
-  on: true,
-}
 
 /**
  * Puts values in place of the texts of a form, one level deep. What cannot be read as its field's type stays text, and
@@ -45,7 +35,7 @@ function meaningOf(schema: JsonSchema, text: string): unknown {
   }
   const choices = schema.const === undefined ? schema.enum : [schema.const]
   if (choices) return choices.find((choice) => isChoice(choice, text)) ?? text
-  if (schema.type === 'boolean') return Object.hasOwn(SWITCH, text) ? SWITCH[text] : text
+  if (schema.type === 'boolean') return switchOf(text) ?? text
   if (schema.type === 'integer' || schema.type === 'number') return numberOf(text) ?? text
   return text
 }
@@ -56,8 +46,13 @@ function takesNull(branches: readonly JsonSchema[]): boolean {
 
 function isChoice(choice: unknown, text: string): boolean {
   if (typeof choice === 'number') return numberOf(text) === choice
-  if (typeof choice === 'boolean') return Object.hasOwn(SWITCH, text) && SWITCH[text] === choice
+  if (typeof choice === 'boolean') return switchOf(text) === choice
   return choice === text
+}
+
+/** A box that is not ticked is either absent or empty. */
+function switchOf(text: string): boolean | undefined {
+  return text === '' ? false : readSwitch(text)
 }
 
 function numberOf(text: string): number | undefined {

@@ -1,4 +1,5 @@
 /** What a setting is: how it is typed, what it may be, and what it means. */
+import { readSwitch } from '#kit/bytes/switch-text.ts'
 import { counted } from '#kit/bytes/words.ts'
 import type { RoleName } from '../wire/role-name.ts'
 
@@ -53,31 +54,21 @@ export type Setting = TextSetting | NumberSetting | ChoiceSetting | SwitchSettin
 /** What came of reading a text. */
 export type Reading = { value: SettingValue; fault?: undefined } | { value?: undefined; fault: string }
 
-/** What a switch may be sent as beside nothing at all. */
-const SWITCHES: ReadonlyMap<string, boolean> = new Map([
-  ['', false],
-  ['0', false],
-  ['false', false],
-  ['off', false],
-  ['1', true],
-  ['true', true],
-  ['on', true],
-])
-
 /** A plain decimal number. */
 const NUMBER = /^-?(?:0|[1-9]\d{0,9})(?:\.\d{1,9})?$/
 
 /** Reads a text as a setting's value. */
 export function readSetting(setting: Setting, given: string): Reading {
-  if (setting.kind === 'switch') return readSwitch(given)
+  if (setting.kind === 'switch') return readBox(given)
   const text = given.trim()
   if (setting.kind === 'number') return readNumber(setting, text)
   if (setting.kind === 'choice') return readChoice(setting, text)
   return readText(setting, text)
 }
 
-function readSwitch(given: string): Reading {
-  const value = SWITCHES.get(given.trim().toLowerCase())
+/** @source Interface 2, B, rule 3: a box that is there is on; the values that `GET /api/config` gives are read back as meant */
+function readBox(given: string): Reading {
+  const value = given.trim() === '' ? false : readSwitch(given)
   return value === undefined ? { fault: `${shown(given)} is neither on nor off. Send 1 or 0.` } : { value }
 }
 

@@ -1,4 +1,5 @@
 /** The settings that stand in the table `setting`: what they are, within which bounds, and what they are now. */
+import { readSwitch } from '#kit/bytes/switch-text.ts'
 import type { Book, Json } from './row.ts'
 
 /** One setting of the site. */
@@ -59,8 +60,7 @@ export function settingOf(book: Book): SiteSettings {
 /** @returns the value that a text, number or boolean says, or undefined where it is none of this setting */
 export function readSetting(facts: SettingFacts, said: Json | undefined): number | boolean | undefined {
   const text = String(said ?? '').trim()
-  if (facts.type === 'boolean')
-    return text === 'true' || text === '1' || (text === 'false' || text === '0' ? false : undefined)
+  if (facts.type === 'boolean') return readSwitch(text)
   const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
   const { minimum = 0, maximum = Number.MAX_SAFE_INTEGER } = facts
   return number >= minimum && number <= maximum ? number : undefined

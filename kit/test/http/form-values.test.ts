@@ -32,14 +32,19 @@ t.test('texts become what their fields are', async (t) => {
   t.same(check('port=4&label=').faults, [])
 })
 
-t.test('a switch takes 1, 0, true, false, on, off, and empty for off; one that is absent is absent', async (t) => {
-  for (const text of ['1', 'true', 'on']) t.match(valuesOf(`enabled=${text}`), { enabled: true }, text)
-  for (const text of ['0', 'false', 'off', '']) t.match(valuesOf(`enabled=${text}`), { enabled: false }, text)
-  t.notOk('enabled' in valuesOf('label=x'))
-  t.match(check('port=1&enabled=yes').faults, [
-    { field: 'enabled', message: 'is text "yes", expected 1 or 0 (or true, false, on, off)' },
-  ])
-})
+t.test(
+  'a switch takes 1, 0, true, false, on, off, yes, no, and empty for off; one that is absent is absent',
+  async (t) => {
+    for (const text of ['1', 'true', 'on', 'yes', 'Yes', 'ON'])
+      t.match(valuesOf(`enabled=${text}`), { enabled: true }, text)
+    for (const text of ['0', 'false', 'off', 'no', 'FALSE', ''])
+      t.match(valuesOf(`enabled=${text}`), { enabled: false }, text)
+    t.notOk('enabled' in valuesOf('label=x'))
+    t.match(check('port=1&enabled=maybe').faults, [
+      { field: 'enabled', message: 'is text "maybe", expected 1 or 0 (or true, false, on, off, yes, no)' },
+    ])
+  },
+)
 
 t.test('of several kinds the one that fits is meant', async (t) => {
   t.match(valuesOf('mute=toggle'), { mute: 'toggle' })

@@ -36,8 +36,9 @@ t.test('B.rules.3 sap and static_ip present means on, absent means off', async (
   const on = { ...first, sap: true, static_ip: true, ip: '10.20.4.11', mask: '255.255.255.0', gw: '10.20.4.1' }
   t.match(check({ sap: 'on', static_ip: 'on' }, on).settings, { sap: true, static_ip: true })
   t.match(check({ name: 'Lobby' }, on).settings, { sap: false, static_ip: false })
-  for (const off of ['0', 'false', 'off', '', 'OFF']) t.equal(check({ sap: off }, on).settings.sap, false, off)
-  for (const yes of ['1', 'true', 'on']) t.equal(check({ sap: yes }).settings.sap, true, yes)
+  for (const off of ['0', 'false', 'off', 'no', '', 'OFF', 'No'])
+    t.equal(check({ sap: off }, on).settings.sap, false, off)
+  for (const yes of ['1', 'true', 'on', 'yes', 'YES']) t.equal(check({ sap: yes }).settings.sap, true, yes)
   t.match(faultsOf({ sap: 'maybe' }), { sap: /"maybe" is neither on nor off/ })
 })
 

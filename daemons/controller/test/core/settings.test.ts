@@ -25,5 +25,6 @@ t.test('1 Configuration keys what a row says counts, as text too', async (t) => 
 t.test('what a row says out of bounds, or in other words, is the default', async (t) => {
   for (const value of ['0', '-1', '1e99', '0x10', 'soon', '', null, '99999999999999999999'])
     t.equal(said({ api_token_life: value }).api_token_life, 3_600_000, String(value))
-  t.equal(said({ rest_api_enabled: 'no' }).rest_api_enabled, true)
+  t.equal(said({ rest_api_enabled: 'maybe' }).rest_api_enabled, true)
+  for (const off of ['no', 'off', 'False', '0']) t.equal(said({ rest_api_enabled: off }).rest_api_enabled, false, off)
 })
