@@ -29,7 +29,7 @@ export interface ServeNeeds {
 export function createServe(route: Route, needs: ServeNeeds): Serve {
   const { dialect, longAnswers } = needs
   const checkParams = route.params && createCheck(route.params, 'text', ':')
-  const checkQuery = createCheck(route.query ?? NOTHING, 'text', '?')
+  const checkQuery = createCheck(route.query ?? (route.method === 'GET' ? IGNORED : NOTHING), 'text', '?')
   const checkBody = createCheck(route.body ?? NOTHING, dialect.source)
   const nothingSent = () => dialect.nothing() ?? (mayComeEmpty(route) ? {} : undefined)
   const bodyOf = (request: FastifyRequest, take: (checked: Checked) => unknown) => {
@@ -63,6 +63,12 @@ export function createServe(route: Route, needs: ServeNeeds): Serve {
 
 /** A route without a body or query schema takes an empty one: unknown names are refused here as everywhere. */
 const NOTHING = { type: 'object', properties: {}, additionalProperties: false } as TSchema
+
+/**
+ * A read that takes nothing from its address ignores what stands there: caches are passed by with `?_=1`. A change is
+ * refused instead, since whoever puts `?unitId=1` or `?dry_run=1` there means something by it.
+ */
+const IGNORED = { type: 'object' } as TSchema
 
 function queryOf(route: Route, request: FastifyRequest): unknown {
   const query = { ...(request.query as Record<string, unknown>) }

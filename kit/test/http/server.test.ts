@@ -93,6 +93,34 @@ t.test('names every fault of parameters, query and body at once', async (t) => {
   t.match(fields[3].message, /nearest known name is `unitId`/)
 })
 
+t.test(
+  'a read without a query of its own ignores one; a change, or a read that has one, refuses what it does not know',
+  async (t) => {
+    const back: Route['handle'] = ({ query }) => ({ query })
+    const ofItsOwn = Type.Object({ limit: Type.Optional(Type.Integer()) }, { additionalProperties: false })
+    const routes: Route[] = [
+      { method: 'GET', path: '/api/plain', who: 'anyone', summary: 'Test', handle: back },
+      { method: 'GET', path: '/api/list', who: 'anyone', summary: 'Test', query: ofItsOwn, handle: back },
+      { method: 'DELETE', path: '/api/plain', who: 'anyone', summary: 'Test', handle: back },
+    ]
+    const { ask } = await serve(t, { routes })
+    for (const query of ['?_=1700000000000', '?x', '?a=1&a=2', '?__proto__=1', '?%ff'])
+      for (const method of ['GET', 'HEAD']) t.equal((await ask(`/api/plain${query}`, { method })).status, 200, query)
+    const refused = [
+      ['GET', '/api/list?limt=5', '?limt'],
+      ['DELETE', '/api/plain?dry_run=1', '?dry_run'],
+    ] as const
+    for (const [method, path, field] of refused) {
+      const reply = await ask(path, { method })
+      t.equal(reply.status, 400, path)
+      t.same(
+        (await reply.json()).fields.map((fault: { field: string }) => fault.field),
+        [field],
+      )
+    }
+  },
+)
+
 t.test('does not turn text into numbers in a JSON body', async (t) => {
   const { ask } = await serve(t)
   const reply = await ask(`/api/ports/${port}/echo`, { method: 'POST', as: 'admin', json: { unitId: '1' } })
