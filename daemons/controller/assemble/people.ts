@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { openHomes } from '#kit/auth/homes.ts'
 import { createSignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import { Fault, faultOf } from '#kit/fault.ts'
+import { trustedAuthorities } from '#kit/net/certificates.ts'
 import { limitsOf } from '../core/limit.ts'
 import { createPeople, type People } from '../core/people.ts'
 import { createRemoteness, type OriginOf } from '../core/remoteness.ts'
@@ -48,16 +49,18 @@ export async function openPeople({ context, records, site }: House): Promise<{ p
   return { people, originOf }
 }
 
-/** @throws Fault `mail_sender_missing`, `mail_password_unreadable` at the start, rather than with the first letter */
+/** @throws Fault `mail_sender_missing`, `mail_password_unreadable`, `ca_file_unreadable` at the start, rather than with the first letter */
 function smtpOf(table: House['context']['config']['smtp']): SmtpSettings | undefined {
-  const { host, port, tls, from, username, password_file: file, timeout_ms: timeoutMs } = table
+  const { host, port, tls, from, username, timeout_ms: timeoutMs, password_file: file, ca_file: caFile } = table
   if (host === '') return undefined
   if (from === '')
     throw new Fault(
       'mail_sender_missing',
       'smtp.host is set and smtp.from is not: say who mail comes from, such as house@example.org',
     )
-  return { host, port, tls, from, username, password: file === '' ? '' : passwordOf(file), timeoutMs }
+  const password = file === '' ? '' : passwordOf(file)
+  const ca = caFile === '' ? undefined : trustedAuthorities('smtp.ca_file', caFile)
+  return { host, port, tls, from, username, password, timeoutMs, ...(ca && { ca }) }
 }
 
 function passwordOf(file: string): string {

@@ -34,6 +34,7 @@ export const refusals: readonly string[] = [
   'macro_args',
   'mail_sender_missing',
   'mail_password_unreadable',
+  'ca_file_unreadable',
 ]
 
 export const siteCommands: readonly DaemonCommand<ControllerConfig>[] = [

@@ -18,6 +18,12 @@ export const mailKeys = Type.Object(
     from: Type.String({ default: '', maxLength: 320, description: 'sender of every mail' }),
     username: Type.String({ default: '', maxLength: 320, description: 'who signs in there; empty means nobody' }),
     password_file: Type.String({ default: '', maxLength: 4096, description: 'file that holds the password alone' }),
+    ca_file: Type.String({
+      default: '',
+      maxLength: 4096,
+      description:
+        'PEM file of certificate authorities trusted for the mail server besides the usual ones; where one is named, the certificate must be right; empty for none',
+    }),
     timeout_ms: Type.Integer({
       default: 15_000,
       minimum: 1000,

@@ -1,6 +1,7 @@
 /** Letters over SMTP, by nodemailer. */
 import { isIP } from 'node:net'
 import { Fault } from '#kit/fault.ts'
+import { certificateSentence } from '#kit/net/certificates.ts'
 import type { Letter } from '../core/people-ports.ts'
 
 /** The mail server, as table `smtp` of the settings says; `password` is what its file holds. */
@@ -19,15 +20,15 @@ export interface SmtpSettings {
   password: string
   /** What the server has for each answer. */
   timeoutMs: number
-  /** Certificates in PEM that are trusted instead of the usual ones. */
-  ca?: string
+  /** Authorities in PEM that are trusted instead of Node's own; with them the certificate has to be right. */
+  ca?: string[]
 }
 
 /** Of one answer of a server, in bytes. */
 const LONGEST_ANSWER = 64 * 1024
 
 /** Of what a server said, in characters, as the log has it. */
-const LONGEST_SAID = 200
+const LONGEST_SAID = 400
 
 /** What nodemailer says where another try would end the same. */
 const IN_VAIN = new Set(['EENVELOPE', 'EMESSAGE', 'ECONFIG', 'ENOAUTH', 'EFILEACCESS', 'EURLACCESS'])
@@ -93,7 +94,7 @@ function isThisMachine(host: string): boolean {
 function faultOfSending(error: unknown): Fault {
   const { code, responseCode, response, message } = (error ?? {}) as Record<string, unknown>
   const isForGood = typeof responseCode === 'number' ? responseCode >= 500 : IN_VAIN.has(String(code))
-  const said = String(response ?? message)
+  const said = String(response ?? certificateSentence(error, 'smtp.ca_file') ?? message)
     .replace(/\s+/g, ' ')
     .slice(0, LONGEST_SAID)
   const sentence = isForGood ? 'the mail server refused the letter' : 'the mail server did not take the letter'

@@ -1,11 +1,10 @@
 /** Sends webhook deliveries: one HTTP or HTTPS POST, nothing followed, the answer read within a bound. */
-import { X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import http from 'node:http'
 import https from 'node:https'
 import type { LookupFunction } from 'node:net'
 import tls from 'node:tls'
 import { Fault } from '#kit/fault.ts'
+import { certificateSentence, trustedAuthorities } from '#kit/net/certificates.ts'
 import { signatureOf } from '#kit/net/signature.ts'
 import { parseTarget } from '#kit/net/target.ts'
 import { headerText } from '../core/webhook-headers.ts'
@@ -22,6 +21,8 @@ export interface WebhookSenderParts {
   /** PEM file of further certificate authorities; empty for none. */
   caFile: string
 }
+
+const CA_FILE = 'webhooks.ca_file'
 
 /** Connections kept per target host; more are closed when their delivery is done. */
 const MOST_IDLE_PER_HOST = 4
@@ -113,8 +114,12 @@ function unreachable(error: Error): Fault {
   const errors: unknown[] = error instanceof AggregateError ? error.errors : [error]
   const refused = errors.find((one) => one instanceof Fault)
   if (refused) return refused
-  const sentence = errors.map((one) => (one instanceof Error ? one.message : String(one))).join('; ')
+  const sentence = errors.map(sentenceOf).join('; ')
   return new Fault('webhook_unreachable', sentence, { cause: error })
+}
+
+function sentenceOf(error: unknown): string {
+  return certificateSentence(error, CA_FILE) ?? (error instanceof Error ? error.message : String(error))
 }
 
 /** @throws Fault `ca_file_unreadable` */
@@ -124,18 +129,5 @@ export function checkAuthorities(caFile: string): void {
 
 /** Node's own authorities, and those of the file; undefined where Node's own are enough. */
 function trust(caFile: string): tls.SecureContext | undefined {
-  if (caFile === '') return undefined
-  try {
-    return tls.createSecureContext({ ca: [...tls.getCACertificates('default'), ...certificatesOf(caFile)] })
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new Fault('ca_file_unreadable', `webhooks.ca_file ${caFile} cannot be used: ${reason}.`, { cause: error })
-  }
-}
-
-/** Each is read here, since OpenSSL passes over text that holds no certificate without a word. */
-function certificatesOf(caFile: string): string[] {
-  const blocks = readFileSync(caFile, 'utf8').match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
-  if (blocks.length === 0) throw new Error('it holds no PEM certificate')
-  return blocks.map((block) => new X509Certificate(block).toString())
+  return caFile === '' ? undefined : tls.createSecureContext({ ca: trustedAuthorities(CA_FILE, caFile) })
 }

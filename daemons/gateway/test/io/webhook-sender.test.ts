@@ -185,12 +185,21 @@ t.test('a name that stands for the metadata address when it is connected to is n
     await t.rejects(sender.send(requestTo('http://rebound.example/', { isFresh }), never), { code: 'bad_target' })
 })
 
-t.test('refuses a self-signed certificate, and one of another name', async (t) => {
+t.test('refuses a self-signed certificate, and one of another name, and says what to do', async (t) => {
   const { tls, certFile } = selfSigned(t, 'DNS:other.example')
   const target = await startTarget(t, undefined, tls)
-  for (const isFresh of [false, true])
-    await t.rejects(senderFor(t).send(requestTo(target.url, { isFresh }), never), { message: /self-signed/ })
-  await t.rejects(senderFor(t, { caFile: certFile }).send(requestTo(target.url), never), { message: /altnames|IP/ })
+  for (const isFresh of [false, true]) {
+    const sent = senderFor(t).send(requestTo(target.url, { isFresh }), never)
+    const { code, message } = await sent.then(
+      () => t.fail('it was sent') as never,
+      (error) => error,
+    )
+    t.equal(code, 'webhook_unreachable')
+    t.match(message, /self-signed, in webhooks\.ca_file, and restart/)
+    t.notMatch(message, /--|Node/, 'no flag of Node')
+  }
+  const sent = senderFor(t, { caFile: certFile }).send(requestTo(target.url), never)
+  await t.rejects(sent, { code: 'webhook_unreachable', message: /other names \(DNS:other\.example\)/ })
   t.same(target.received, [])
 })
 
