@@ -53,13 +53,18 @@ export function headerFaults(headers: Readonly<Record<string, string>>, limits: 
 }
 
 /**
- * A device path or event name as a header can carry it. Printable ASCII goes as it is; any other text is
- * percent-encoded as UTF-8 throughout, `%` too, as it would be in a URL (docs/decisions/053).
+ * A device path or event name as a header carries it: the same UTF-8 bytes that the body has, each as one character, as
+ * Node takes headers. Only what no header can carry, control characters and blanks at the ends, is percent-encoded
+ * throughout, `%` too, as it would be in a URL (docs/decisions/053); no device path has such.
  */
 export function headerText(text: string): string {
-  if (text !== '' && fieldValue.test(text)) return text
-  return Array.from(new TextEncoder().encode(text), percentEncoded).join('')
+  const bytes = new TextEncoder().encode(text)
+  const carried = Array.from(bytes, (byte) => String.fromCharCode(byte)).join('')
+  return CARRIED.test(carried) ? carried : Array.from(bytes, percentEncoded).join('')
 }
+
+/** RFC 9110, 5.5, with obs-text, but for tabs: field-vchar, and spaces between. */
+const CARRIED = /^(?:[\x21-\x7E\x80-\xFF](?:[\x20-\x7E\x80-\xFF]*[\x21-\x7E\x80-\xFF])?)?$/
 
 function percentEncoded(byte: number): string {
   const isPlain = byte > 0x20 && byte < 0x7f && byte !== 0x25
