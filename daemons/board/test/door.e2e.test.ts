@@ -44,6 +44,8 @@ t.test('B.auth.1 before a password is set, none is required; then everything nee
   const board = await start(t)
   for (const path of ['/', '/api/status', '/api/config', '/metrics', '/api/journal', '/api/openapi.json'])
     t.equal((await board.get(path)).status, 200, path)
+  const instance = (await fetch(`${board.url}/api/status`)).headers.get('plantroom-instance')
+  t.match(instance, /^board-[0-9a-f]{10}\._plantroom\._tcp\.local$/, 'its name, though it is announced nowhere here')
   t.match((await board.get('/api/auth')).body, { username: 'admin', password: null, authorization: null })
   const set = await board.post('/api/password', { password: PASSWORD })
   t.strictSame([set.status, set.body], [200, { password_set: true }])

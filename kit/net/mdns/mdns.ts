@@ -75,6 +75,11 @@ const MOST_A_ROUND = 1024
 /** Different troubles told until the interfaces change. */
 const MOST_TOLD = 64
 
+/** How others hear an instance of a service, lower case. */
+export function fullName(instance: string, kind: ServiceKind = DAEMON): string {
+  return `${instance}.${domainOf(kind)}`.toLowerCase()
+}
+
 /** One daemon on multicast DNS, from `start` to `stop`. Whatever does not work is logged and tried again. */
 export class Mdns {
   readonly #options: MdnsOptions
@@ -132,9 +137,9 @@ export class Mdns {
     this.#ask()
   }
 
-  /** The full name as others hear it, lower case. */
-  id(): string {
-    return `${this.#said?.instance}.${domainOf(this.#kind)}`.toLowerCase()
+  /** The full name as others hear it, lower case; undefined where nothing was announced yet. */
+  id(): string | undefined {
+    return this.#said && fullName(this.#said.instance, this.#kind)
   }
 
   /** Its address on the first interface in use; empty while there is none. */

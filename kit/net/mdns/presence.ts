@@ -7,7 +7,7 @@ import type { Log } from '#kit/log.ts'
 import type { Part } from '#kit/run/parts.ts'
 import { plainText } from '../../bytes/plain-text.ts'
 import { identityHere, instanceName } from './instance-name.ts'
-import { type Finding, Mdns, type MdnsCounts } from './mdns.ts'
+import { type Finding, fullName, Mdns, type MdnsCounts } from './mdns.ts'
 
 /** What is announced of whom. */
 export interface PresenceOptions {
@@ -31,7 +31,7 @@ export interface PresenceOptions {
 /** An announced daemon. */
 export interface Presence {
   part: Part
-  /** Its full name, lower case, as others hear it; it may change once. */
+  /** Its full name, lower case, as others hear it, or would where nothing is announced; it may change once. */
   id(): string
   /** Asks who is there now. */
   ask(): void
@@ -46,6 +46,7 @@ const LONGEST_TEXT = 60
 export function createPresence(options: PresenceOptions): Presence {
   const { clock, log, config, daemon, stateFolder, version, port, says, finding } = options
   const instance = instanceName(daemon, identityHere(stateFolder))
+  const name = fullName(instance)
   const mdns = new Mdns({
     clock,
     log,
@@ -60,7 +61,7 @@ export function createPresence(options: PresenceOptions): Presence {
   })
   return {
     part: { name: 'mdns', start: () => mdns.start(), stop: () => mdns.stop() },
-    id: () => mdns.id(),
+    id: () => mdns.id() ?? name,
     ask: () => mdns.askNow(),
     counts: () => mdns.counts(),
     address: () => mdns.address(),
