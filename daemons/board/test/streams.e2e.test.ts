@@ -7,14 +7,14 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { freePort } from '#kit/test/free-port.ts'
+import { noCapture } from '#kit/test/no-capture.ts'
 import { until } from '#kit/test/until.ts'
 import { announcing, listening, NAME, STREAM } from './streams-rig.ts'
 import { ravenna } from './wire/streams/wild-sdp.ts'
 
 const without = (program: string, path: string) => (existsSync(path) ? false : `${program} is not installed`)
 const noZeroconf = without('python3-zeroconf', '/usr/lib/python3/dist-packages/zeroconf')
-const noTshark =
-  without('tshark', '/usr/bin/tshark') || (process.geteuid?.() === 0 ? false : 'capturing packets needs root')
+const noTshark = without('tshark', '/usr/bin/tshark') || noCapture()
 const noGstreamer = without('GStreamer', '/usr/bin/gst-launch-1.0')
 
 t.test('B.streams an encoder is heard over SAP and as a RAVENNA session, followed and missed', async (t) => {

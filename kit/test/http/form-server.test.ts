@@ -1,5 +1,5 @@
 /** Tests of http/dialect.ts: a server that takes forms and Basic credentials, and shows nothing to strangers. */
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
@@ -29,6 +29,7 @@ const reboot = route({
 
 async function board(t: Parameters<typeof serve>[0]) {
   const folder = mkdtempSync(join(tmpdir(), 'pages-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
   writeFileSync(join(folder, 'index.html'), '<title>Board</title>')
   const here = await serve(t, {
     routes: [settings, reboot],
