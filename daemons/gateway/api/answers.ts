@@ -84,7 +84,7 @@ export const portShape = object({
     ),
   ),
   errorsLastHour: orNull(count),
-  units: orNull(object({ total: count, well: count, slow: count, silent: count })),
+  units: orNull(object({ total: count, well: count, slow: count, noisy: count, silent: count })),
   unsupported: Type.Array(text, { description: 'what the driver of this line cannot do' }),
   webhooks: count,
 })
@@ -131,7 +131,7 @@ export const pointsAnswer = object({
 export const unitsAnswer = Type.Array(
   object({
     unitId: count,
-    state: Type.Enum(['unknown', 'well', 'slow', 'failing', 'silent', 'probing']),
+    state: Type.Enum(['unknown', 'well', 'slow', 'noisy', 'failing', 'silent', 'probing']),
     stateSince: instant,
     requests: count,
     replies: count,
@@ -140,6 +140,14 @@ export const unitsAnswer = Type.Array(
     crcErrors: count,
     badReplies: count,
     lateReplies: count,
+    copies: Type.Integer({ minimum: 0, description: 'answers that came a second time' }),
+    lately: Type.Object(
+      { exchanges: count, damaged: count, missing: count, twice: count, lastBadAt: orNull(instant) },
+      {
+        additionalProperties: false,
+        description: 'the last exchanges, at most settings.noisy_window: what noisy is judged by',
+      },
+    ),
     lastReplyAt: orNull(instant),
     lastError: orNull(object({ code: text, message: text, at: instant })),
     latencyMs: orNull(object({ last: duration, p50: duration, p95: duration, max: duration })),

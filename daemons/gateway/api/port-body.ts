@@ -55,10 +55,10 @@ export function portAnswer({ path, found, record, port }: PortView) {
   }
 }
 
-/** How many units were asked and how they do; null where a protocol knows none. What is in no list is failing or being tried again. */
+/** How many units were asked and how they do; null where a protocol knows none. What is in no list has not answered yet or is being tried again. */
 function unitsOf({ adapter }: Port) {
   const states = adapter.faces?.units?.states()
   if (!states) return null
-  const { well = 0, slow = 0, silent = 0, failing = 0, probing = 0 } = states
-  return { total: well + slow + silent + failing + probing, well, slow, silent }
+  const { well = 0, slow = 0, noisy = 0, silent = 0, failing = 0, probing = 0 } = states
+  return { total: well + slow + noisy + silent + failing + probing, well, slow, noisy, silent }
 }

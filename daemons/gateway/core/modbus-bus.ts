@@ -319,6 +319,7 @@ export class ModbusBus {
     if (!isOfFence) {
       this.#parts.counts.copies++
       this.#copies.doubled(unitId)
+      this.#units.copied(unitId)
     }
     if (isSure && !isOfFence) {
       this.#requests.takeFromFront(unitId)

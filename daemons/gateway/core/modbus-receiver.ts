@@ -22,6 +22,10 @@ export interface ReceiverParts {
   units: {
     /** A frame failed its checksum while the unit was asked. */
     damaged(unitId: number): void
+    /** The unit said its last answer again. */
+    copied(unitId: number): void
+    /** The unit said something whole that may be for an earlier request. */
+    spoke(unitId: number): void
     /** The unit answered a request that was given up. */
     late(unitId: number, reply: Pick<LateReply, 'frame' | 'tookMs'>): void
   }
@@ -231,6 +235,7 @@ export class ModbusReceiver {
     const unitId = frame[0] ?? 0
     const owed = holds.owed(unitId).find((one) => !replyFlaw(one, frame))
     if (!owed) return false
+    units.spoke(unitId)
     if (copies.isRecent(frame)) {
       // A copy of what was said, or the answer that is owed: it settles nothing.
       this.#count('strayFrames')
@@ -256,6 +261,7 @@ export class ModbusReceiver {
     if (copies.isRecent(frame)) {
       counts.copies++
       copies.doubled(unitId)
+      this.#parts.units.copied(unitId)
     } else if (last && !replyFlaw(last, frame)) holds.suspect(last)
     this.#count(flaw ? countOfFlaw[flaw] : 'strayFrames')
     const fault = flaw && flawFault(flaw, this.#sent, frame)

@@ -100,6 +100,31 @@ export const modbusSettings = Type.Object(
       description:
         'how often a scan asks for one unit on a line that has no place for it, background_wait_ms apart, before it fails',
     }),
+    noisy_window: Type.Integer({
+      default: 100,
+      minimum: 10,
+      maximum: 1000,
+      description: 'exchanges with a unit by which it is judged noisy, the last ones',
+    }),
+    noisy_from_percent: Type.Integer({
+      default: 10,
+      minimum: 1,
+      maximum: 100,
+      description: 'of these, how many in a hundred without an answer that holds, or answered twice, make a unit noisy',
+    }),
+    noisy_until_percent: Type.Integer({
+      default: 0,
+      minimum: 0,
+      maximum: 99,
+      description:
+        'how many in a hundred a unit that is noisy may have at most to be well again; 0: none within noisy_window exchanges',
+    }),
+    noisy_least: Type.Integer({
+      default: 5,
+      minimum: 1,
+      maximum: 1000,
+      description: 'how many of them make a unit noisy at least, however few exchanges there were',
+    }),
     slow_unit_ms: Type.Integer({
       default: 300_000,
       minimum: 1000,

@@ -27,7 +27,7 @@ export type ProofListener = (unitId: number, frame: Uint8Array, tookMs: number |
 
 type UnitCounts = Pick<
   UnitView,
-  'requests' | 'replies' | 'exceptions' | 'timeouts' | 'crcErrors' | 'badReplies' | 'lateReplies'
+  'requests' | 'replies' | 'exceptions' | 'timeouts' | 'crcErrors' | 'badReplies' | 'lateReplies' | 'copies'
 >
 
 interface Unit {
@@ -39,6 +39,8 @@ interface Unit {
   /** When somebody last wanted to ask it, by the monotonic clock, whether it went out or was held back. */
   lastWantedMs: number
   lastError: UnitView['lastError']
+  /** Since it was last asked it has said something that is whole. */
+  hasSpoken: boolean
   /** Since when it is to be asked and was not, over all requests that waited. */
   wantedSinceMs: number | undefined
 }
@@ -118,6 +120,7 @@ export class ModbusUnits {
     const unit = this.isNobody(transaction) ? undefined : this.#of(unitId)
     if (!unit) return
     unit.counts.requests++
+    unit.hasSpoken = false
     unit.lastWantedMs = this.#parts.clock.monotonicMs()
     if (unit === this.#probed) this.#probed = undefined
     unit.wantedSinceMs = undefined
@@ -157,10 +160,12 @@ export class ModbusUnits {
     const { unitId } = transaction.sent.request
     if (unitId === 0 || this.isNobody(transaction)) return
     const unit = this.#asked(unitId)
-    unit.counts[fault.code === 'modbus_timeout' ? 'timeouts' : 'badReplies']++
+    const isMissing = fault.code === 'modbus_timeout'
+    unit.counts[isMissing ? 'timeouts' : 'badReplies']++
     this.#blame(unit, fault)
     this.#suspects.add(unit.unitId)
-    unit.breaker.missed()
+    if (unit.hasSpoken) unit.breaker.unproven()
+    else unit.breaker.missed(isMissing ? 'missing' : 'damaged')
     const { retryInMs } = unit.breaker
     if (retryInMs !== undefined) this.#parts.onSilent(unit.unitId, this.#silentFault(unit, retryInMs))
   }
@@ -174,6 +179,20 @@ export class ModbusUnits {
   damaged(unitId: number): void {
     const unit = this.#units.get(unitId)
     if (unit) unit.counts.crcErrors++
+  }
+
+  /** It says something whole that may be for an earlier request. */
+  spoke(unitId: number): void {
+    const unit = this.#units.get(unitId)
+    if (unit) unit.hasSpoken = true
+  }
+
+  /** It has said its last answer again. */
+  copied(unitId: number): void {
+    const unit = this.#units.get(unitId)
+    if (!unit) return
+    unit.counts.copies++
+    unit.breaker.twice()
   }
 
   /**
@@ -206,6 +225,7 @@ export class ModbusUnits {
       state: breaker.state,
       stateSince: breaker.sinceEpochMs,
       ...counts,
+      lately: breaker.lately(),
       lastReplyAt: lastReplyEpochMs,
       lastError,
       latencyMs: latency.view(),
@@ -262,15 +282,27 @@ export class ModbusUnits {
         clock,
         settings,
         onState(state, previous) {
-          const message = unitSentence(unitId, { state, previous, settings })
-          publish('unit', { unitId, state, previous, message } satisfies UnitPayload)
+          const { missesInRow: misses } = unit.breaker
+          const lately = unit.breaker.lately()
+          const message = unitSentence(unitId, { state, previous, settings, misses, lately })
+          publish('unit', { unitId, state, previous, message, lately } satisfies UnitPayload)
         },
       }),
       latency: createUnitLatency(),
-      counts: { requests: 0, replies: 0, exceptions: 0, timeouts: 0, crcErrors: 0, badReplies: 0, lateReplies: 0 },
+      counts: {
+        requests: 0,
+        replies: 0,
+        exceptions: 0,
+        timeouts: 0,
+        crcErrors: 0,
+        badReplies: 0,
+        lateReplies: 0,
+        copies: 0,
+      },
       lastReplyEpochMs: null,
       lastWantedMs: clock.monotonicMs(),
       lastError: null,
+      hasSpoken: false,
       wantedSinceMs: undefined,
     }
     this.#units.set(unitId, unit)

@@ -21,17 +21,18 @@ export function statusLine({ isSetUp, ports }: StatusFacts): string {
   if (!isSetUp) return 'nobody can sign in yet: open the page and make the administrator'
   if (ports.length === 0) return 'no lines are set up'
   const lost = ports.filter((port) => ['absent', 'failed'].includes(port.life().state))
-  const silent = ports.flatMap(({ path, adapter }) => {
-    const units = adapter.faces?.units?.list() ?? []
-    // While it is probed a silent unit has not answered yet.
-    return units
-      .filter(({ state }) => state === 'silent' || state === 'probing')
-      .map(({ unitId }) => `${unitId} on ${path}`)
-  })
+  const units = ports.flatMap(({ path, adapter }) =>
+    (adapter.faces?.units?.list() ?? []).map(({ unitId, state }) => ({ state, name: `${unitId} on ${path}` })),
+  )
+  const namesOf = (...states: UnitView['state'][]) =>
+    units.filter(({ state }) => states.includes(state)).map(({ name }) => name)
+  // While it is probed a silent unit has not answered yet.
+  const [silent, noisy] = [namesOf('silent', 'probing'), namesOf('noisy')]
   const open = ports.filter((port) => port.life().state === 'open').length
   return [
     ...(lost.length > 0 ? [`not there or refused: ${named(lost.map(({ path }) => path))}`] : []),
     ...(silent.length > 0 ? [`silent: unit ${named(silent)}`] : []),
+    ...(noisy.length > 0 ? [`noisy: unit ${named(noisy)}`] : []),
     `${open} of ${ports.length} lines are open`,
   ].join('; ')
 }

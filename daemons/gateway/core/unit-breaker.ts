@@ -7,6 +7,7 @@ import { createBackoff } from '#kit/backoff.ts'
 import type { Clock } from '#kit/clock.ts'
 import type { ModbusSettings } from './modbus-settings.ts'
 import { nextUnitState, type UnitEvent, type UnitState } from './unit-state-table.ts'
+import { type Lately, type Lost, UnitWindow } from './unit-window.ts'
 
 export interface UnitBreakerParts {
   clock: Clock
@@ -25,7 +26,7 @@ export class UnitBreaker {
   /** The last state that was told. */
   #told: UnitState = 'unknown'
   #missesInRow = 0
-  #answersInRow = 0
+  readonly #window: UnitWindow
   #lateMs = Number.NEGATIVE_INFINITY
   #nextTryMs = 0
 
@@ -34,6 +35,7 @@ export class UnitBreaker {
     this.#parts = parts
     this.#backoff = createBackoff({ firstMs, maxMs: Math.max(firstMs, maxMs) })
     this.#sinceEpochMs = parts.clock.epochMs()
+    this.#window = new UnitWindow(parts.settings)
   }
 
   get state(): UnitState {
@@ -47,6 +49,11 @@ export class UnitBreaker {
 
   get missesInRow(): number {
     return this.#missesInRow
+  }
+
+  /** How its last exchanges went. */
+  lately(): Lately {
+    return this.#window.lately()
   }
 
   get isOpen(): boolean {
@@ -64,28 +71,44 @@ export class UnitBreaker {
   }
 
   answered(): void {
-    const { breaker_failures: failures, slow_unit_ms: slowMs } = this.#parts.settings
-    this.#answersInRow++
+    const isCalm = this.#parts.clock.monotonicMs() - this.#lateMs >= this.#parts.settings.slow_unit_ms
+    this.#window.answered()
     this.#heal()
-    this.#move('answered')
-    if (this.#answersInRow >= failures) this.#move('recovered')
-    if (this.#parts.clock.monotonicMs() - this.#lateMs >= slowMs) this.#move('calmed')
+    this.#move('answered', ...(isCalm ? (['calmed'] as const) : []), this.#judged())
   }
 
   late(): void {
     this.#lateMs = this.#parts.clock.monotonicMs()
+    if (!this.isOpen) this.#window.late()
     this.#heal()
     this.#move('late')
   }
 
-  missed(): void {
-    const { clock, settings } = this.#parts
-    const isDue = !this.isOpen || clock.monotonicMs() >= this.#nextTryMs
+  /** Its last answer came again. */
+  twice(): void {
+    this.#window.twice(this.#parts.clock.epochMs())
+    this.#move(this.#judged())
+  }
+
+  missed(how: Lost): void {
+    const { clock } = this.#parts
+    const wasOpen = this.isOpen
+    const isDue = !wasOpen || clock.monotonicMs() >= this.#nextTryMs
     this.#missesInRow++
-    this.#answersInRow = 0
-    this.#move(this.#state !== 'probing' && this.#missesInRow >= settings.breaker_failures ? 'gaveUp' : 'missed')
+    if (!wasOpen) this.#window.missed(how, clock.epochMs())
+    if (wasOpen || !this.#window.isSilence(this.#missesInRow)) this.#move('missed', this.#judged())
+    else {
+      this.#window.forgetRun(this.#missesInRow)
+      this.#move('gaveUp')
+    }
     // An operator who tries in between does not put off the next try.
     if (this.isOpen && isDue) this.#nextTryMs = clock.monotonicMs() + this.#backoff.next()
+  }
+
+  /** It said something, which may be for an earlier request: it is there, and yet this one has no answer. */
+  unproven(): void {
+    this.#window.missed('missing', this.#parts.clock.epochMs())
+    this.#move('undecided', this.#judged())
   }
 
   /** The request never reached the line, so it says nothing of the unit. */
@@ -95,7 +118,7 @@ export class UnitBreaker {
 
   lineClosed(): void {
     this.#heal()
-    this.#answersInRow = 0
+    this.#window.forget()
     this.#lateMs = Number.NEGATIVE_INFINITY
     this.#move('lineClosed')
     // That the line was closed is an event of the port.
@@ -107,14 +130,19 @@ export class UnitBreaker {
     this.#backoff.reset()
   }
 
-  #move(event: UnitEvent): void {
-    const next = nextUnitState(this.#state, event)
+  #judged(): UnitEvent {
+    return this.#window.isNoisy ? 'noise' : 'quiet'
+  }
+
+  /** Through several at once: only where that leads is told. */
+  #move(...events: UnitEvent[]): void {
+    const next = events.reduce(nextUnitState, this.#state)
     if (next === this.#state) return
     if (this.#state === 'silent') this.#silentSinceEpochMs = this.#sinceEpochMs
     const isStillSilent = this.#state === 'probing' && next === 'silent'
     this.#sinceEpochMs = isStillSilent ? this.#silentSinceEpochMs : this.#parts.clock.epochMs()
     this.#state = next
-    if (event === 'lineClosed' || next === 'probing' || next === this.#told) return
+    if (next === 'unknown' || next === 'probing' || next === this.#told) return
     const previous = this.#told
     this.#told = next
     this.#parts.onState(next, previous)

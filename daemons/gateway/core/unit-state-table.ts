@@ -2,19 +2,20 @@
 
 /**
  * - `unknown` not asked since the line was opened, or not to the end
- * - `well` answers in time
+ * - `well` answers in time; what is lost now and then changes nothing
  * - `slow` answers, but late replies were seen not long ago
- * - `failing` left a request without an answer, and has not answered often enough since
+ * - `noisy` answers, but of its last exchanges too many came to nothing, or to two answers
+ * - `failing` has not answered since the line was opened
  * - `silent` left so many in a row without an answer that polls and background work are held back
  * - `probing` was silent, and is being asked whether it is back
  */
-export type UnitState = 'unknown' | 'well' | 'slow' | 'failing' | 'silent' | 'probing'
+export type UnitState = 'unknown' | 'well' | 'slow' | 'noisy' | 'failing' | 'silent' | 'probing'
 
 /**
  * - `answered` a proven reply in time; an exception is one
- * - `recovered` as many in a row as it takes failures to be silent
  * - `late` a proven reply after its request was given up
  * - `calmed` a proven reply in time, and none late for `slow_unit_ms`
+ * - `noise` an exchange is over, and the last ones are noisy, as unit-window.ts judges them; `quiet` they are not
  * - `missed` no proven reply; `gaveUp` for the last time that is borne
  * - `probed` a request goes out to it
  * - `undecided` that request never reached the line
@@ -22,9 +23,10 @@ export type UnitState = 'unknown' | 'well' | 'slow' | 'failing' | 'silent' | 'pr
  */
 export type UnitEvent =
   | 'answered'
-  | 'recovered'
   | 'late'
   | 'calmed'
+  | 'noise'
+  | 'quiet'
   | 'missed'
   | 'gaveUp'
   | 'probed'
@@ -34,10 +36,11 @@ export type UnitEvent =
 /** A pair that is not listed does not change the state. */
 export const unitStateTable: Readonly<Record<UnitState, Partial<Record<UnitEvent, UnitState>>>> = {
   unknown: { answered: 'well', late: 'slow', missed: 'failing', gaveUp: 'silent' },
-  well: { late: 'slow', missed: 'failing', gaveUp: 'silent', lineClosed: 'unknown' },
+  well: { late: 'slow', noise: 'noisy', gaveUp: 'silent', lineClosed: 'unknown' },
   // One that is often too late misses often: that it is slow says so already.
   slow: { calmed: 'well', gaveUp: 'silent', lineClosed: 'unknown' },
-  failing: { recovered: 'well', late: 'slow', gaveUp: 'silent', lineClosed: 'unknown' },
+  noisy: { quiet: 'well', late: 'slow', gaveUp: 'silent', lineClosed: 'unknown' },
+  failing: { answered: 'well', late: 'slow', gaveUp: 'silent', lineClosed: 'unknown' },
   silent: { probed: 'probing', late: 'slow', lineClosed: 'unknown' },
   probing: { answered: 'well', late: 'slow', missed: 'silent', undecided: 'silent', lineClosed: 'unknown' },
 }

@@ -1,6 +1,7 @@
 /** What a reader is told of the units of a Modbus line. Instants are epoch milliseconds; unknown is null, never 0. */
 import type { LatencyView } from './unit-latency.ts'
 import type { UnitState } from './unit-state-table.ts'
+import type { Lately } from './unit-window.ts'
 
 /** One unit that was asked, or that a scan found, since the adapter was made or it was forgotten. */
 export interface UnitView {
@@ -16,6 +17,10 @@ export interface UnitView {
   /** Requests to which something came that is no answer. */
   badReplies: number
   lateReplies: number
+  /** Answers that came a second time. */
+  copies: number
+  /** How its last exchanges went: what `noisy` is judged by. */
+  lately: Lately
   lastReplyAt: number | null
   lastError: { code: string; message: string; at: number } | null
   /** From the end of a request to the end of its reply, late ones too. */
@@ -34,6 +39,7 @@ export interface UnitPayload {
   state: UnitState
   previous: UnitState
   message: string
+  lately: Lately
 }
 
 /** The units of a line, by number. */

@@ -13,18 +13,21 @@ import { openStage, type Stage } from './page-stage.ts'
 const WAIT_MS = 600
 /** Later than the line waits, sooner than its quarantine ends. */
 const LATE_MS = 850
-const settings = { response_timeout_ms: WAIT_MS, quarantine_ms: 1200 }
+const settings = { response_timeout_ms: WAIT_MS, quarantine_ms: 1200, noisy_least: 2 }
 
 interface BusStage extends Stage {
   kitchen: UnitFaults
+  office: UnitFaults
 }
 
 t.test('a Modbus line on the page', { skip: noBrowser, timeout: 120_000 }, async (t) => {
   const kitchen: UnitFaults = { late: { afterMs: LATE_MS, chance: 1 } }
   const clock = systemClock
   const late = withFaults({ unit: energyMeter(17, clock), faults: kitchen, clock, seed: 17 })
-  const stage = await openStage(t, 'bus', [energyMeter(1, clock), relayBoard(2), late], settings)
-  await play<BusStage>(t, { ...stage, kitchen }, scenes)
+  const office: UnitFaults = {}
+  const meter = withFaults({ unit: energyMeter(1, clock), faults: office, clock, seed: 1 })
+  const stage = await openStage(t, 'bus', [meter, relayBoard(2), late], settings)
+  await play<BusStage>(t, { ...stage, kitchen, office }, scenes)
 })
 
 const scenes: Scene<BusStage>[] = [
@@ -34,6 +37,7 @@ const scenes: Scene<BusStage>[] = [
   ['captures what the line says into a file that Wireshark opens', capture],
   ['names a unit that is silent, here and on the page of all lines', silentUnit],
   ['forgets a unit that does not answer', forgottenUnit],
+  ['says how many answers of a noisy unit were damaged, here and on the page of all lines', noisyUnit],
 ]
 
 async function lateUnit(t: Test, { page, visit, ask, bus, audit }: BusStage): Promise<void> {
@@ -131,4 +135,27 @@ async function forgottenUnit(t: Test, { page, ask, gateway, bus, audit }: BusSta
     units.map(({ unitId }: { unitId: number }) => unitId),
     [1, 2],
   )
+}
+
+async function noisyUnit(t: Test, { page, visit, ask, bus, office, busName, audit }: BusStage): Promise<void> {
+  office.damageChance = 1
+  for (let asked = 0; asked < 2; asked++) t.equal(await ask(1), 502)
+  office.damageChance = 0
+  t.equal(await ask(1), 200)
+  await page.getByText(/^Unit 1 is noisy: 2 of its last \d+ answers were damaged\. The other one is well\.$/).waitFor()
+  await page.getByText(/^Look at the cable, the termination, .* The last one was \d+\ss ago\./).waitFor()
+  await page.getByRole('button', { name: /^Unit 1, 2 of \d+ damaged/ }).click()
+  await page
+    .locator('.facts div', { hasText: /^Of the last/ })
+    .locator('dd', { hasText: '2 damaged' })
+    .waitFor()
+  await audit(t, 'port-unit-noisy')
+  await visit('ports')
+  await page.getByText(`${busName} runs. ${busName}: 1 unit is noisy.`).waitFor()
+  await page.locator('.lines .state', { hasText: 'open, 1 noisy' }).waitFor()
+  await visit('port', bus.path)
+  await page.getByRole('button', { name: /^Unit 1, 2 of/ }).click()
+  await page.getByRole('button', { name: 'Count unit 1 anew' }).click()
+  await page.locator('.toast', { hasText: 'Unit 1 is counted anew.' }).waitFor()
+  await page.getByText('Unit 2 answers.').waitFor()
 }

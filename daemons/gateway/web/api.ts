@@ -41,7 +41,7 @@ export interface Port {
   /** Events `error` within the last hour. */
   errorsLastHour: number | null
   /** Units that were asked; null where the protocol knows none. */
-  units: { total: number; well: number; slow: number; silent: number } | null
+  units: { total: number; well: number; slow: number; noisy: number; silent: number } | null
   unsupported: string[]
   webhooks: number
 }

@@ -14,6 +14,10 @@ function rareMs(name: string, label: string, hint?: string): PortField {
   return { name: `settings.${name}`, label, kind: 'number', unit: 'ms', hint, when: isMaster, rare: true }
 }
 
+function rareNumber(name: string, label: string, unit: string, hint: string): PortField {
+  return { name: `settings.${name}`, label, kind: 'number', unit, hint, when: isMode('master', 'listen'), rare: true }
+}
+
 /** The fields. */
 export const modbusFields: readonly PortField[] = [
   {
@@ -125,6 +129,10 @@ export const modbusFields: readonly PortField[] = [
   rareMs('breaker_retry_max_ms', 'And at the latest after'),
   rareMs('background_wait_ms', 'Scan waits at most'),
   rareMs('slow_unit_ms', 'Slow until well for'),
+  rareNumber('noisy_window', 'Noise judged by', 'exchanges', 'The last ones with each unit'),
+  rareNumber('noisy_from_percent', 'Noisy from', '%', 'Of these damaged, missing or twice'),
+  rareNumber('noisy_until_percent', 'Noisy until', '%', '0: all of them came whole'),
+  rareNumber('noisy_least', 'Noisy from at least', 'answers', 'However few exchanges there were'),
   rareMs('forget_unit_ms', 'Never answered: forgotten after', 'Once nobody asks it any more'),
   rareMs('reread_ms', 'Read again after a write', 'At most once in so long; 0: not'),
   rareMs('stale_after_ms', 'A value is old after', 'Empty: chosen from how often it is read'),

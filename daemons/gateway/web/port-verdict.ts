@@ -2,6 +2,7 @@
 import type { Judgement } from '#kit/web/lamp.ts'
 import { age, listed, many, timeOf, whole } from '#kit/web/numbers.ts'
 import { capital } from '#kit/web/sentences.ts'
+import { noiseRemedy, noiseText } from '../wire/noise-words.ts'
 import type { Port } from './api.ts'
 import type { UnitView } from './unit-view.ts'
 import { stateSentence, type When, whyOf } from './verdicts.ts'
@@ -65,8 +66,8 @@ function judgeSlave(port: Port): Judgement {
   }
 }
 
-/** The worst first: whoever does not answer, then late, then missing some, then asked again. */
-const ORDER = ['silent', 'slow', 'failing', 'probing'] as const
+/** The worst first: whoever does not answer, then late, then noisy, then not heard yet, then asked again. */
+const ORDER = ['silent', 'slow', 'noisy', 'failing', 'probing'] as const
 
 function judgeUnits(port: Port, units: readonly UnitView[], when: When): Judgement {
   const asked = units.filter(({ state }) => state !== 'unknown')
@@ -82,31 +83,41 @@ function judgeUnits(port: Port, units: readonly UnitView[], when: When): Judgeme
   const well = asked.length - bad.length
   const others = well === 0 ? '' : well === 1 ? ' The other one is well.' : ` The other ${well} are well.`
   const lit = worst.state === 'silent' && well === 0 ? 'fault' : worst.state === 'probing' ? 'busy' : 'warn'
-  return { lit, sentence: `${badSentence(same)}${rest || others}`, why: badWhy(port, same, when) }
+  return { lit, sentence: `${badSentence(same)}${rest || others}`, why: badWhy(port, { same, well }, when) }
 }
 
 const VERBS: Readonly<Record<string, readonly [one: string, more: string]>> = {
   silent: ['does not answer', 'do not answer'],
   slow: ['answers too late', 'answer too late'],
-  failing: ['leaves questions open', 'leave questions open'],
-  never: ['has not answered yet', 'have not answered yet'],
+  noisy: ['is noisy', 'are noisy'],
+  failing: ['has not answered yet', 'have not answered yet'],
   probing: ['is being asked again', 'are being asked again'],
 }
 
 function badSentence(same: readonly UnitView[]): string {
   const names = listed(same.map(({ unitId }) => String(unitId)))
-  const isNever = same.every(({ bus, state }) => state === 'failing' && bus?.replies === 0)
-  const [one = '', more = ''] = VERBS[isNever ? 'never' : (same[0]?.state ?? '')] ?? []
+  const [first] = same
+  if (same.length === 1 && first?.state === 'noisy' && first.bus)
+    return `Unit ${names} is noisy: ${noiseText(first.bus.lately)}.`
+  const [one = '', more = ''] = VERBS[first?.state ?? ''] ?? []
   return same.length === 1 ? `Unit ${names} ${one}.` : `Units ${names} ${more}.`
 }
 
-function badWhy(port: Port, same: readonly UnitView[], { nowMs, zone }: When): string {
+/** Units in the worst state, and how many are well. */
+interface BadUnits {
+  same: readonly UnitView[]
+  well: number
+}
+
+function badWhy(port: Port, bad: BadUnits, { nowMs, zone }: When): string {
+  const { same } = bad
   const waitMs = waitOf(port)
   const first = same[0]
   if (!first) return ''
   const lateMs = lateOf(first)
   if (first.state === 'slow' && same.length === 1 && lateMs !== null)
     return `Its replies begin up to ${Math.round(lateMs)}\u202fms after the question; this line waits ${waitMs}\u202fms and throws later ones away.`
+  if (first.state === 'noisy') return noisyWhy(bad, nowMs)
   if (first.state !== 'silent') return first.bus?.lastError?.message ?? ''
   const misses = same.reduce((all, view) => all + (view.seen?.misses ?? 0), 0)
   const seen =
@@ -119,6 +130,20 @@ function badWhy(port: Port, same: readonly UnitView[], { nowMs, zone }: When): s
       ? ` ${same.length === 1 ? 'It is' : 'The first is'} asked again at ${timeOf(Math.min(...next), zone)}.`
       : ''
   return `${seen}${again}`.trim()
+}
+
+/** What to look at, and how long ago the last bad answer was: nobody waits for the window to see whether a repair has helped. */
+function noisyWhy({ same, well }: BadUnits, nowMs: number): string {
+  const all = same.flatMap(({ bus }) => (bus ? [bus.lately] : []))
+  const sum = (of: 'exchanges' | 'damaged' | 'missing' | 'twice') => all.reduce((total, one) => total + one[of], 0)
+  const counts = { exchanges: sum('exchanges'), damaged: sum('damaged'), missing: sum('missing'), twice: sum('twice') }
+  if (counts.exchanges === 0) return ''
+  const lastAt = Math.max(0, ...all.map(({ lastBadAt }) => lastBadAt ?? 0))
+  const last = lastAt > 0 ? ` The last one was ${age(Math.max(1000, nowMs - lastAt), 1)} ago.` : ''
+  const isLine = same.length > 1 && well === 0
+  const where = isLine ? ' Every unit has it, so begin with what they share.' : ''
+  const told = same.length > 1 ? `${capital(noiseText(counts))}. `.replace('its last', 'their last') : ''
+  return `${told}${noiseRemedy(counts)}${where}${last}`
 }
 
 /** How long the line waits for a reply to begin, ms. */

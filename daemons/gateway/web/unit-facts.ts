@@ -15,8 +15,12 @@ export function unitFacts(bus: BusUnit, { nowMs }: When): [name: string, text: s
     ['Exceptions', bus.exceptions],
     ['Checksum errors', bus.crcErrors],
     ['Wrong replies', bus.badReplies],
+    ['Came twice', bus.copies],
   ]
   for (const [name, value] of wrong) if (value > 0) facts.push([name, count(value)])
+  const { damaged, exchanges, missing, twice } = bus.lately
+  const bad = [damaged > 0 && `${damaged} damaged`, missing > 0 && `${missing} missing`, twice > 0 && `${twice} twice`]
+  if (damaged + missing + twice > 0) facts.push([`Of the last ${exchanges}`, bad.filter(Boolean).join(', ')])
   facts.push([
     'Last reply',
     bus.lastReplyAt === null ? 'none yet' : `${age(Math.max(0, nowMs - bus.lastReplyAt), 1)} ago`,
@@ -26,9 +30,12 @@ export function unitFacts(bus: BusUnit, { nowMs }: When): [name: string, text: s
   return facts
 }
 
-/** One that does not answer, as a number asked by mistake never does, need not stand in the verdict. */
+/**
+ * One that does not answer, as a number asked by mistake never does, need not stand in the verdict; nor one that was
+ * noisy, once its cable is mended.
+ */
 export function mayForget({ replies, lateReplies, state }: BusUnit): boolean {
-  return state === 'silent' || state === 'probing' || (state !== 'well' && replies + lateReplies === 0)
+  return ['silent', 'probing', 'noisy'].includes(state) || (state !== 'well' && replies + lateReplies === 0)
 }
 
 /** A bar of the histogram: replies that took from `fromMs` up to `toMs` (null: longer than all bounds). */

@@ -31,13 +31,15 @@ export function unitViews(bus: readonly BusUnit[] | null, seen: readonly Unit[])
 
 function seenState(unit: Unit): UnitState {
   if (unit.isWell) return 'well'
-  return unit.late > 0 ? 'slow' : 'silent'
+  if (unit.late > 0) return 'slow'
+  return unit.answers > unit.misses ? 'noisy' : 'silent'
 }
 
 const LITS: Readonly<Record<UnitState, Lit>> = {
   unknown: 'off',
   well: 'ok',
   slow: 'warn',
+  noisy: 'warn',
   failing: 'warn',
   silent: 'fault',
   probing: 'busy',
@@ -55,14 +57,28 @@ export function unitWord(view: UnitView, { nowMs, zone }: When): string {
   const next = bus?.nextTryAt ?? null
   if (state === 'silent' && next !== null && next > nowMs) return `silent, asked at ${timeOf(next, zone)}`
   if (state === 'silent' && bus?.stateSince) return `silent since ${sinceText(bus.stateSince, nowMs, zone)}`
+  if (state === 'noisy' && bus) return noiseShort(bus.lately)
   return {
     unknown: 'not asked yet',
     well: 'answers',
     slow: 'too late',
-    failing: bus?.replies === 0 ? 'no answer yet' : 'misses some',
+    noisy: 'misses some',
+    failing: 'no answer yet',
     silent: 'silent',
     probing: 'asked again',
   }[state]
+}
+
+/** `16 of 100 damaged`; `bad` where it is of several kinds, which its row names. */
+function noiseShort({ damaged, exchanges, missing, twice }: BusUnit['lately']): string {
+  const kinds: [number, string][] = [
+    [damaged, 'damaged'],
+    [missing, 'missing'],
+    [twice, 'twice'],
+  ]
+  const found = kinds.filter(([number]) => number > 0)
+  const bad = found.reduce((all, [number]) => all + number, 0)
+  return `${bad} of ${exchanges} ${found.length === 1 ? found[0]?.[1] : 'bad'}`
 }
 
 /** Its usual reply time: that of the last minute, else since it was opened; null before the first reply. */

@@ -35,10 +35,11 @@ export function UnitsPanel({ port, units, refused, again }: UnitsPanelProps): VN
     ? null
     : html`<div class="acts"><a class="btn quiet" href=${linkTo('port', port.path, 'scan')}>${isAdmin.value ? 'Scan' : 'Last scan'}</a></div>`
   async function forget(unitId: number): Promise<void> {
+    const isNoisy = units.find((view) => view.unitId === unitId)?.state === 'noisy'
     try {
       await busApi.forgetUnit(port.path, unitId)
       setOpened(null)
-      toast(`Unit ${unitId} is forgotten.`)
+      toast(`Unit ${unitId} is ${isNoisy ? 'counted anew' : 'forgotten'}.`)
     } catch (thrown) {
       toast(sentenceOf(thrown))
     }
@@ -98,7 +99,12 @@ function factsRow(unit: BusUnit, forget: () => void): VNode {
     )
   return html`<tr key=${`${unit.unitId} facts`} class="facts"><td colspan="5"><dl>${facts.map(
     ([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`,
-  )}</dl>${unit.lastError ? html`<p class="small soft">${unit.lastError.message}</p>` : null}${histogram(barsOf(unit.histogram))}${isAdmin.value && mayForget(unit) ? html`<div class="acts start"><${Act} run=${forget}>Forget unit ${unit.unitId}</${Act}></div>` : null}</td></tr>`
+  )}</dl>${unit.lastError ? html`<p class="small soft">${unit.lastError.message}</p>` : null}${histogram(barsOf(unit.histogram))}${isAdmin.value && mayForget(unit) ? html`<div class="acts start"><${Act} run=${forget}>${forgetWords(unit)}</${Act}></div>` : null}</td></tr>`
+}
+
+/** Whoever has mended a cable does not wait until a hundred answers are over. */
+function forgetWords({ state, unitId }: BusUnit): string {
+  return state === 'noisy' ? `Count unit ${unitId} anew` : `Forget unit ${unitId}`
 }
 
 /** How long replies took, a bar for each span, with its count beside it. */

@@ -10,13 +10,17 @@ export interface When {
   zone?: string
 }
 
-/** From the worst: refused, absent, open with units that are silent, being opened, well, closed. */
-const ORDER = ['failed', 'absent', 'ailing', 'opening', 'open', 'closed']
+/** From the worst: refused, absent, open with units that are silent or noisy, being opened, well, closed. */
+const ORDER = ['failed', 'absent', 'ailing', 'noisy', 'opening', 'open', 'closed']
 
 function rankOf(port: Port): number {
   if (!port.configured) return ORDER.length
-  const isAiling = port.state === 'open' && (port.units?.silent ?? 0) > 0
-  return ORDER.indexOf(isAiling ? 'ailing' : (port.state ?? 'closed'))
+  return ORDER.indexOf(port.state === 'open' ? openRank(port) : (port.state ?? 'closed'))
+}
+
+function openRank({ units }: Port): string {
+  if (units?.silent) return 'ailing'
+  return units?.noisy ? 'noisy' : 'open'
 }
 
 /** Lines that need somebody, worst first. */
@@ -90,8 +94,11 @@ export function stateSentence(port: Port, { nowMs, zone }: When): string {
   const name = nameOf(port.path)
   if (port.state === 'failed') return `${name} will not open.`
   if (port.state === 'absent') return `${name} is absent since ${sinceText(port.stateSince ?? nowMs, nowMs, zone)}.`
-  const silent = port.units?.silent ?? 0
-  if (port.state === 'open') return `${name}: ${many(silent, 'unit is', 'units are')} silent.`
+  const { silent = 0, noisy = 0 } = port.units ?? {}
+  if (port.state === 'open') {
+    if (silent === 0) return `${name}: ${many(noisy, 'unit is', 'units are')} noisy.`
+    return `${name}: ${many(silent, 'unit is', 'units are')} silent${noisy > 0 ? `, ${noisy} noisy` : ''}.`
+  }
   return `${name} is being opened.`
 }
 

@@ -45,9 +45,7 @@ export function stateOf(port: Port, nowMs: number, zone?: string): { lit: Lit; w
   if (!port.configured) return { lit: 'off', word: 'not set up' }
   switch (port.state) {
     case 'open':
-      return port.units?.silent
-        ? { lit: 'warn', word: `open, ${port.units.silent} silent` }
-        : { lit: 'ok', word: 'open' }
+      return openState(port)
     case 'opening':
       return { lit: 'busy', word: 'opening' }
     case 'absent':
@@ -57,6 +55,12 @@ export function stateOf(port: Port, nowMs: number, zone?: string): { lit: Lit; w
     default:
       return { lit: 'off', word: 'closed' }
   }
+}
+
+function openState({ units }: Port): { lit: Lit; word: string } {
+  const { silent = 0, noisy = 0 } = units ?? {}
+  const bad = [silent > 0 && `${silent} silent`, noisy > 0 && `${noisy} noisy`].filter(Boolean)
+  return bad.length > 0 ? { lit: 'warn', word: ['open', ...bad].join(', ') } : { lit: 'ok', word: 'open' }
 }
 
 /** Functions a Modbus master can ask for, in the order of their numbers. */

@@ -16,13 +16,17 @@ t.test('says first that nobody can sign in', async (t) => {
   )
 })
 
-t.test('names units that are silent and lines that are not there, and then what is well', async (t) => {
+t.test('names units that are silent or noisy and lines that are not there, and then what is well', async (t) => {
   const said = (...ports: ReturnType<typeof line>[]) => statusLine({ isSetUp: true, ports })
   t.equal(said(), 'no lines are set up')
   t.equal(said(line('/dev/a', 'open', ['well', 'slow']), line('/dev/b', 'closed')), '1 of 2 lines are open')
   t.equal(
-    said(line('/dev/a', 'open', ['well', 'silent', 'probing']), line('/dev/b', 'absent'), line('/dev/c', 'failed')),
-    'not there or refused: /dev/b, /dev/c; silent: unit 2 on /dev/a, 3 on /dev/a; 1 of 3 lines are open',
+    said(
+      line('/dev/a', 'open', ['well', 'silent', 'probing', 'noisy']),
+      line('/dev/b', 'absent'),
+      line('/dev/c', 'failed'),
+    ),
+    'not there or refused: /dev/b, /dev/c; silent: unit 2 on /dev/a, 3 on /dev/a; noisy: unit 4 on /dev/a; 1 of 3 lines are open',
   )
   t.match(said(line('/dev/a', 'open', Array(5).fill('silent'))), /3 on \/dev\/a and 2 more; 1 of 1 lines/)
 })

@@ -7,13 +7,17 @@ const rows: [UnitState, UnitEvent, UnitState][] = [
   ['unknown', 'missed', 'failing'],
   ['unknown', 'gaveUp', 'silent'],
   ['well', 'late', 'slow'],
-  ['well', 'missed', 'failing'],
+  ['well', 'noise', 'noisy'],
   ['well', 'gaveUp', 'silent'],
   ['well', 'lineClosed', 'unknown'],
   ['slow', 'calmed', 'well'],
   ['slow', 'gaveUp', 'silent'],
   ['slow', 'lineClosed', 'unknown'],
-  ['failing', 'recovered', 'well'],
+  ['noisy', 'quiet', 'well'],
+  ['noisy', 'late', 'slow'],
+  ['noisy', 'gaveUp', 'silent'],
+  ['noisy', 'lineClosed', 'unknown'],
+  ['failing', 'answered', 'well'],
   ['failing', 'late', 'slow'],
   ['failing', 'gaveUp', 'silent'],
   ['failing', 'lineClosed', 'unknown'],
@@ -35,8 +39,8 @@ for (const [state, event, next] of rows)
   })
 
 t.test('every other pair leaves the state as it is', async (t) => {
-  t.equal(states.length, 6)
-  t.equal(events.length, 9)
+  t.equal(states.length, 7)
+  t.equal(events.length, 10)
   const listed = new Set(rows.map(([state, event]) => `${state} ${event}`))
   for (const state of states)
     for (const event of events)

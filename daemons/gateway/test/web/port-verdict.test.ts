@@ -38,9 +38,42 @@ t.test('names the worst unit and counts the rest', async (t) => {
   const units = [busUnit(), busUnit({ unitId: 17, state: 'slow' }), busUnit({ unitId: 21, state: 'silent' })]
   t.match(judge(units), { lit: 'warn', sentence: 'Unit 21 does not answer. 1 more is not well.' })
   t.match(judge([busUnit({ state: 'probing' })]), { lit: 'busy', sentence: 'Unit 1 is being asked again.' })
-  const failing = busUnit({ state: 'failing', lastError: { code: 'modbus_crc', message: 'Checksum.', at: 1 } })
-  t.match(judge([failing]), { lit: 'warn', sentence: 'Unit 1 leaves questions open.', why: 'Checksum.' })
-  t.match(judge([busUnit({ state: 'failing', replies: 0 })]), { sentence: 'Unit 1 has not answered yet.' })
+  const lastError = { code: 'modbus_timeout', message: 'No answer.', at: 1 }
+  const failing = busUnit({ state: 'failing', replies: 0, lastError })
+  t.match(judge([failing]), { lit: 'warn', sentence: 'Unit 1 has not answered yet.', why: 'No answer.' })
+})
+
+t.test('says how many answers of a noisy unit were damaged, when the last one was, and what to look at', async (t) => {
+  const lately = { exchanges: 100, damaged: 16, missing: 0, twice: 0, lastBadAt: when.nowMs - 120_000 }
+  const noisy = busUnit({ unitId: 12, state: 'noisy', lately })
+  t.match(judge([busUnit(), noisy]), {
+    lit: 'warn',
+    sentence: 'Unit 12 is noisy: 16 of its last 100 answers were damaged. The other one is well.',
+    why: 'Look at the cable, the termination, and whether a second master is on the line. The last one was 2\u202fmin ago.',
+  })
+  const kinds = busUnit({ unitId: 12, state: 'noisy', lately: { ...lately, damaged: 4, missing: 9, twice: 1 } })
+  t.match(judge([kinds]), {
+    sentence: 'Unit 12 is noisy: of its last 100 answers 4 were damaged, 9 did not come and 1 came twice.',
+    why: /whether two units have this number/,
+  })
+  const twice = busUnit({ unitId: 12, state: 'noisy', lately: { ...lately, damaged: 0, twice: 40 } })
+  t.match(judge([twice]), {
+    sentence: 'Unit 12 is noisy: 40 of its last 100 answers came twice.',
+    why: /^A repeater, an echo of the adapter or a second master/,
+  })
+})
+
+t.test('noise of every unit is of the line, and hides none that is silent', async (t) => {
+  const lately = { exchanges: 100, damaged: 16, missing: 0, twice: 0, lastBadAt: when.nowMs }
+  const all = [3, 4].map((unitId) => busUnit({ unitId, state: 'noisy', lately }))
+  t.match(judge(all), {
+    sentence: 'Units 3 and 4 are noisy.',
+    why: /^32 of their last 200 answers were damaged\. .* Every unit has it, so begin with what they share\./,
+  })
+  t.match(judge([busUnit(), ...all]), { why: /second master is on the line\. The last/ })
+  t.match(judge([...all, busUnit({ unitId: 9, state: 'silent' })]), {
+    sentence: 'Unit 9 does not answer. 2 more are not well.',
+  })
 })
 
 t.test('says how late a unit is, and how long the line would have to wait', async (t) => {

@@ -16,6 +16,8 @@ export function busUnit(over: Partial<BusUnit> = {}): BusUnit {
     crcErrors: 0,
     badReplies: 0,
     lateReplies: 0,
+    copies: 0,
+    lately: { exchanges: 10, damaged: 0, missing: 0, twice: 0, lastBadAt: null },
     lastReplyAt: null,
     lastError: null,
     latencyMs: { last: 20, p50: 20, p95: 30, max: 40 },

@@ -24,17 +24,25 @@ t.test('says a state in shape and word', async (t) => {
   t.equal(unitWord(silent, when), 'silent, asked at 14:00:01')
   const past = view([busUnit({ state: 'silent', nextTryAt: when.nowMs - 1, stateSince: when.nowMs - 1000 })], [])
   t.equal(unitWord(past, when), 'silent since 13:59', 'an instant that has passed is not announced')
+  const lately = { exchanges: 100, damaged: 16, missing: 0, twice: 0, lastBadAt: when.nowMs }
+  const noisy = view([busUnit({ state: 'noisy', lately })], [])
+  t.equal(unitLit(noisy), 'warn')
+  t.equal(unitWord(noisy, when), '16 of 100 damaged')
+  const mixed = view([busUnit({ state: 'noisy', lately: { ...lately, missing: 2, twice: 1 } })], [])
+  t.equal(unitWord(mixed, when), '19 of 100 bad')
   const refusing = view([busUnit()], [seenUnit({ exceptions: 2 })])
   t.equal(unitLit(refusing), 'warn')
   t.equal(unitWord(refusing, when), '2 refused')
 })
 
 t.test('lists what was counted, without what never happened', async (t) => {
-  const facts = Object.fromEntries(unitFacts(busUnit({ timeouts: 2, heldUntil: when.nowMs + 1500 }), when))
+  const lately = { exchanges: 12, damaged: 0, missing: 2, twice: 0, lastBadAt: when.nowMs }
+  const facts = Object.fromEntries(unitFacts(busUnit({ timeouts: 2, lately, heldUntil: when.nowMs + 1500 }), when))
   t.same(facts, {
     Requests: '10',
     Replies: '10',
     'Without reply': '2',
+    'Of the last 12': '2 missing',
     'Last reply': 'none yet',
     'Held back': '1\u202fs more',
   })
@@ -58,6 +66,7 @@ t.test('a unit may be forgotten that is silent, or that never answered', (t) => 
   t.ok(mayForget(busUnit({ state: 'probing' })))
   t.ok(mayForget(busUnit({ state: 'failing', ...never })))
   t.ok(mayForget(busUnit({ state: 'unknown', ...never })))
+  t.ok(mayForget(busUnit({ state: 'noisy' })), 'once its cable is mended')
   t.notOk(mayForget(busUnit({ state: 'failing' })))
   t.notOk(mayForget(busUnit({ state: 'slow', replies: 0, lateReplies: 1 })))
   t.notOk(mayForget(busUnit()))

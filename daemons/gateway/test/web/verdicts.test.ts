@@ -24,8 +24,8 @@ t.test('says how many lines run and which one needs somebody', async (t) => {
   t.same(shortVerdict([port(), absent]), { lit: 'warn', words: '1 of 2 lines' })
 })
 
-t.test('a line that runs needs somebody when units on it are silent', async (t) => {
-  const ailing = port({ path: '/dev/ttyUSB1', units: { total: 8, well: 6, slow: 0, silent: 2 } })
+t.test('a line that runs needs somebody when units on it are silent or noisy', async (t) => {
+  const ailing = port({ path: '/dev/ttyUSB1', units: { total: 8, well: 6, slow: 0, noisy: 0, silent: 2 } })
   t.match(judgePorts([port(), ailing], when), {
     lit: 'warn',
     sentence: 'Both lines run. ttyUSB1: 2 units are silent.',
@@ -36,6 +36,14 @@ t.test('a line that runs needs somebody when units on it are silent', async (t) 
   )
   t.same(stateOf(ailing, when.nowMs, when.zone), { lit: 'warn', word: 'open, 2 silent' })
   t.same(shortVerdict([port(), ailing]), { lit: 'warn', words: '2 of 2 lines' })
+  const noisy = port({ path: '/dev/ttyUSB2', units: { total: 8, well: 7, slow: 0, noisy: 1, silent: 0 } })
+  t.match(judgePorts([port(), noisy], when), { lit: 'warn', sentence: 'Both lines run. ttyUSB2: 1 unit is noisy.' })
+  t.same(stateOf(noisy, when.nowMs, when.zone), { lit: 'warn', word: 'open, 1 noisy' })
+  t.same(
+    sortPorts([port(), noisy, ailing]).map(({ path }) => path),
+    ['/dev/ttyUSB1', '/dev/ttyUSB2', '/dev/ttyUSB0'],
+    'silent units come first',
+  )
 })
 
 t.test('puts the bad lines on top', async (t) => {
