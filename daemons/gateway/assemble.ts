@@ -170,8 +170,10 @@ function registryOf(
       if (event === 'error') errors.add()
       hub.publish(path, event, payload, sizeBytes)
     }
-    const adapter = makeAdapter(record, { port: path, lineSettings: line, clock, publish }, world)
-    return new Port({ path, line, adapter, opener, clock, retry, publish, errors })
+    const whyNotOpen = () => port.whyNotOpen()
+    const adapter = makeAdapter(record, { port: path, lineSettings: line, clock, whyNotOpen, publish }, world)
+    const port: Port = new Port({ path, line, adapter, opener, clock, retry, publish, errors })
+    return port
   }
 
   return new PortRegistry({

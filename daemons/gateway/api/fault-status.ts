@@ -43,7 +43,9 @@ export const faultStatus: Readonly<Record<string, number>> = {
   modbus_bad_reply: 502,
   modbus_codec: 502,
   modbus_exception: 502,
+  line_absent: 503,
   line_gone: 503,
+  line_not_ready: 503,
   line_write_failed: 503,
   // Nobody reads it: who asked is gone. Below 500, as nothing was sent and the journal need not tell of it.
   modbus_withdrawn: 499,

@@ -10,6 +10,8 @@ export interface AdapterContext {
   port: string
   lineSettings: LineSettings
   clock: Clock
+  /** Why nothing can be asked or sent, and what to do; asked for only while no line is attached. */
+  whyNotOpen(): Fault
   /** Tells webhooks, sockets and the page; never blocks. Event names are those of docs/GLOSSARY.md. */
   publish(event: string, payload: unknown, sizeBytes?: number): void
 }

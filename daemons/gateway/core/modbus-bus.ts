@@ -34,6 +34,8 @@ export interface BusParts {
   clock: Clock
   settings: ModbusSettings
   counts: ModbusCounts
+  /** As the adapter's context has it. */
+  whyNotOpen(): Fault
   publish(event: string, payload: unknown): void
   hooks: MasterHooks
 }
@@ -137,7 +139,7 @@ export class ModbusBus {
   /** As `ModbusAsker` has it. */
   async exchange(frame: Uint8Array, how: AskHow): Promise<Uint8Array | null> {
     const sent = { frame, request: openRequest(frame) }
-    if (!this.#line) throw new Fault('line_closed', `${this.#parts.port} is not open, so nothing can be asked.`)
+    if (!this.#line) throw this.#parts.whyNotOpen()
     return await new Promise((resolve, reject) => {
       this.#requests.add({ sent, how, sentAtMs: 0, addedAtMs: this.#parts.clock.monotonicMs(), resolve, reject })
       this.#pump()

@@ -38,8 +38,11 @@ export function createModbusMaster(
   hooks: MasterHooks = {},
 ): ModbusMaster {
   const counts = modbusCounts()
-  const { port, clock, publish } = context
-  const bus = new ModbusBus({ port, clock, publish, settings, counts, baud: context.lineSettings.baud, hooks })
+  const { port, clock, publish, whyNotOpen } = context
+  const bus = new ModbusBus({
+    ...{ port, clock, publish, whyNotOpen, settings, counts, hooks },
+    baud: context.lineSettings.baud,
+  })
 
   /** Nothing but what was asked goes out, whatever built the frame. */
   function exchangeFor(request: ModbusRequest, how: AskHow): Exchange {
@@ -88,6 +91,7 @@ export function createModbusMaster(
     settings,
     asker,
     isOpen: () => bus.isOpen,
+    whyNotOpen,
     onProof: (listener) => bus.onProof(listener),
   })
 

@@ -71,7 +71,7 @@ export function createModbusPoints(
     start(asker) {
       if (asker) poller.start(asker)
     },
-    stop(fault = new Fault('line_closed', `${port} is not open, so nothing is read.`)) {
+    stop(fault = new Fault('line_closed', `${port} was closed, so nothing is read; open it to read on.`)) {
       poller.stop()
       table.failAll(fault)
     },

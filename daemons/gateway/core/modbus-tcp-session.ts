@@ -54,6 +54,8 @@ const exceptionOfFault: Readonly<Record<string, number>> = {
   queue_full: DEVICE_BUSY,
   modbus_expired: DEVICE_BUSY,
   line_closed: GATEWAY_PATH,
+  line_absent: GATEWAY_PATH,
+  line_not_ready: GATEWAY_PATH,
   line_gone: GATEWAY_PATH,
   line_write_failed: GATEWAY_PATH,
   modbus_line_busy: GATEWAY_PATH,

@@ -2,7 +2,7 @@
 
 import { type BackoffLimits, createBackoff } from '#kit/backoff.ts'
 import type { Clock, Timer } from '#kit/clock.ts'
-import { type Fault, faultOf } from '#kit/fault.ts'
+import { Fault, faultOf } from '#kit/fault.ts'
 import { countedLine } from '#kit/line/counted-line.ts'
 import type { DriverCounts, Line, LineOpener, LineSettings } from '#kit/line/line.ts'
 import type { Adapter } from './adapter.ts'
@@ -68,6 +68,28 @@ export class Port {
       nextTryAt: this.#retry?.atEpochMs ?? null,
       unsupported: this.#line?.unsupported ?? [],
     }
+  }
+
+  /**
+   * Why nothing can be asked or sent while it is not open, and what to do: `line_closed` where somebody closed it,
+   * `line_absent` where it is unplugged, `line_not_ready` for the rest. The last two end by themselves.
+   */
+  whyNotOpen(): Fault {
+    const { path } = this
+    const since = this.#state === 'opening' ? (this.#beforeTry?.state ?? 'opening') : this.#state
+    const atEpochMs = this.#retry?.atEpochMs ?? 0
+    const details = { retryAfterMs: Math.max(1000, atEpochMs - this.#parts.clock.epochMs()) }
+    if (since === 'absent')
+      return new Fault('line_absent', `${path} is unplugged: plug the adapter in; it is opened again by itself.`, {
+        details,
+      })
+    if (since === 'failed')
+      return new Fault('line_not_ready', `${path} is not open: ${this.#fault?.message} It is tried again by itself.`, {
+        details,
+      })
+    if (since === 'opening')
+      return new Fault('line_not_ready', `${path} is being opened: ask again in a moment.`, { details })
+    return new Fault('line_closed', `${path} is closed: open it with POST /api/ports/:path/open, or on its page.`)
   }
 
   /** Counts since the port was set up, by kind. */

@@ -173,7 +173,7 @@ export class RawAdapter implements Adapter {
   }
 
   #openLine(): Line {
-    if (!this.#line) throw new Fault('line_closed', `${this.#context.port} is not open, so nothing can be sent.`)
+    if (!this.#line) throw this.#context.whyNotOpen()
     return this.#line
   }
 

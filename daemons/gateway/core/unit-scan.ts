@@ -39,7 +39,7 @@ export interface ScanJob extends ScanPlan {
 
 /** One scan at a time; the last one is kept. */
 export interface ScanFace {
-  /** @throws Fault `scan_running`, `line_closed`, `bad_fields` */
+  /** @throws Fault `scan_running`, `bad_fields`, and what `whyNotOpen` gives */
   start(plan: ScanPlan): ScanJob
   /** @throws Fault `no_scan` */
   job(): ScanJob
@@ -53,6 +53,7 @@ export interface UnitScanParts {
   settings: ModbusSettings
   asker: Pick<ModbusAsker, 'exchange'> & ModbusWithdrawals
   isOpen(): boolean
+  whyNotOpen(): Fault
   /** Tells of each proven reply. @returns ends the telling */
   onProof(listener: ProofListener): () => void
 }
@@ -72,14 +73,14 @@ export class UnitScan implements ScanFace {
   }
 
   start(plan: ScanPlan): ScanJob {
-    const { isOpen, port } = this.#parts
+    const { isOpen, port, whyNotOpen } = this.#parts
     if (plan.from > plan.to) {
       const message = `is ${plan.from}, above to, which is ${plan.to}`
       throw new Fault('bad_fields', `from ${message}`, { details: { fields: [{ field: 'from', message }] } })
     }
     if (this.#job?.isRunning)
       throw new Fault('scan_running', `${port} is being scanned; that scan ends by itself, or is cancelled.`)
-    if (!isOpen()) throw new Fault('line_closed', `${port} is not open, so it cannot be scanned.`)
+    if (!isOpen()) throw whyNotOpen()
     this.#job = new Job(plan, this.#parts)
     return this.#job.view()
   }

@@ -14,6 +14,7 @@ import { relayBoard } from '../../../scripts/sim/relay-board.ts'
 import type { Adapter } from '../core/adapter.ts'
 import { createModbusMaster } from '../core/modbus-master.ts'
 import { createModbusSerialPdu } from '../io/modbus-serial-pdu.ts'
+import { whyNotOpen } from './core/line-of-others.ts'
 import { settingsWith } from './core/modbus-line.ts'
 import { noLibmodbus, nullModem, startLibmodbus } from './peer/libmodbus.ts'
 
@@ -24,7 +25,7 @@ async function masterOn(t: Test, path: string): Promise<Adapter> {
   const opener = createSerialOpener({ log: createLog({ level: 'error' }) })
   const line = await opener.open(path, lineSettings)
   const settings = settingsWith({ response_timeout_ms: 1000 })
-  const context = { port: path, lineSettings, clock: systemClock, publish() {} }
+  const context = { port: path, lineSettings, clock: systemClock, whyNotOpen, publish() {} }
   const adapter = createModbusMaster(context, settings, createModbusSerialPdu())
   adapter.attach(line)
   t.teardown(async () => {

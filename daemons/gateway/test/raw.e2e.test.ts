@@ -91,10 +91,14 @@ t.test('a device that goes away is absent, and open again when it is back', asyn
   t.match(await state(), { state: 'open' })
   await device.unplug()
   await until('it is absent', async () => (await state()).state === 'absent')
-  t.match(await gateway.call('POST', gateway.portPath(device.path, '/rest/tx'), { hex: '01' }), {
-    status: 409,
-    body: { error: 'line_closed' },
+  const send = () => gateway.call('POST', gateway.portPath(device.path, '/rest/tx'), { hex: '01' })
+  t.match(await send(), {
+    status: 503,
+    body: { error: 'line_absent', message: / is unplugged: plug the adapter in; it is opened again by itself\.$/ },
   })
+  await gateway.call('POST', gateway.portPath(device.path, '/close'))
+  t.match(await send(), { status: 409, body: { error: 'line_closed', message: / is closed: open it with POST / } })
+  await gateway.call('POST', gateway.portPath(device.path, '/open'))
   device.replug()
   const heard = heardBy(device)
   await until('it is open again', async () => (await state()).state === 'open')

@@ -1,5 +1,7 @@
 /** A line in memory on which the test speaks for everybody but the adapter. */
+
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
+import { Fault } from '#kit/fault.ts'
 import { type FakeLine, fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
 import type { Adapter, AdapterContext } from '../../core/adapter.ts'
 import type { FramePayload } from '../../core/ports.ts'
@@ -16,6 +18,9 @@ export interface LineOfOthers {
   count(name: string): number
 }
 
+/** What a port says that was closed. */
+export const whyNotOpen = () => new Fault('line_closed', 'The line is closed.')
+
 /** The adapter has its line. */
 export function lineOfOthers(make: (context: AdapterContext) => Adapter, baud = 19_200): LineOfOthers {
   const clock = fakeClock()
@@ -26,6 +31,7 @@ export function lineOfOthers(make: (context: AdapterContext) => Adapter, baud = 
     port: '/dev/ttyTEST',
     lineSettings: { ...plainLine, baud },
     clock,
+    whyNotOpen,
     publish(event, payload) {
       const made = typeof payload === 'function' ? payload() : payload
       if (event === 'frame') frames.push(made)

@@ -12,6 +12,7 @@ import type { FramePayload } from '../../core/ports.ts'
 import type { UnitPayload } from '../../core/unit-view.ts'
 import { createModbusSerialPdu } from '../../io/modbus-serial-pdu.ts'
 import type { ModbusRequest } from '../../wire/modbus-request.ts'
+import { whyNotOpen } from './line-of-others.ts'
 
 /** What a request came to: an answer or a fault. */
 export type Outcome = { answer: ModbusAnswer; fault?: undefined } | { answer?: undefined; fault: Fault }
@@ -63,6 +64,7 @@ export async function modbusLine(setup: ModbusLineSetup = {}): Promise<ModbusLin
     {
       port: '/dev/ttyTEST',
       lineSettings: { ...plainLine, baud: setup.baud ?? 19_200 },
+      whyNotOpen,
       clock,
       publish(event, payload) {
         const made = typeof payload === 'function' ? payload() : payload

@@ -7,6 +7,7 @@ import { tcpSettingsFaults, withModbusTcp } from '../../core/modbus-tcp.ts'
 import type { TcpHouse } from '../../core/modbus-tcp-ports.ts'
 import { createModbusSerialPdu } from '../../io/modbus-serial-pdu.ts'
 import { mbapFrame } from '../../wire/mbap.ts'
+import { whyNotOpen } from './line-of-others.ts'
 import { settingsWith } from './modbus-line.ts'
 
 /** A line with a TCP port that opens while `isFree`. */
@@ -17,6 +18,7 @@ function lineHere(tcpPort = 502) {
   const context = {
     port: '/dev/ttyTEST',
     lineSettings: plainLine,
+    whyNotOpen,
     clock,
     publish: (event: string, payload: unknown) => void events.push([event, payload]),
   }

@@ -10,6 +10,7 @@ import type { ModbusSettings } from '../../core/modbus-settings.ts'
 import type { PointDefinition } from '../../core/point-record.ts'
 import type { ValuePayload } from '../../core/points-face.ts'
 import { createModbusSerialPdu } from '../../io/modbus-serial-pdu.ts'
+import { whyNotOpen } from './line-of-others.ts'
 import { settingsWith } from './modbus-line.ts'
 
 export interface PointsLineSetup {
@@ -42,6 +43,7 @@ export function pointsLine({ baud = 19_200, points, units, say, settings, onSent
     {
       port: path,
       lineSettings: { ...plainLine, baud },
+      whyNotOpen,
       clock,
       publish: (event, payload) => void (event === 'value' && onValue?.(payload as ValuePayload)),
     },

@@ -49,6 +49,31 @@ t.test('opens and tells so', async (t) => {
   t.same(port.life().unsupported, ['rs485'])
 })
 
+t.test('says why it is not open, and what to do', async (t) => {
+  const busy = new Fault('line_busy', '/dev/ttyUSB0 is in use by process 12 (minicom).')
+  const { clock, port } = portOn([new Fault('line_absent', 'no such device'), busy, fakeLine()])
+  t.match(port.whyNotOpen(), { code: 'line_closed', message: /is closed: open it/ }, 'before its first try')
+  const first = port.open()
+  t.match(port.whyNotOpen(), { code: 'line_not_ready', message: /is being opened: ask again/ })
+  t.equal(await first, 'absent')
+  const unplugged = {
+    code: 'line_absent',
+    message: '/dev/ttyUSB0 is unplugged: plug the adapter in; it is opened again by itself.',
+    details: { retryAfterMs: 1000 },
+  }
+  t.match(port.whyNotOpen(), unplugged)
+  clock.advance(500)
+  t.equal(port.life().state, 'opening')
+  t.match(port.whyNotOpen(), unplugged, 'while it is looked for too')
+  await clock.run(0)
+  t.match(port.whyNotOpen(), {
+    code: 'line_not_ready',
+    message: '/dev/ttyUSB0 is not open: /dev/ttyUSB0 is in use by process 12 (minicom). It is tried again by itself.',
+  })
+  await port.close()
+  t.match(port.whyNotOpen(), { code: 'line_closed' })
+})
+
 t.test('waits longer and longer for an absent device, never longer than the bound', async (t) => {
   const { clock, opener, port } = portOn([])
   t.equal(await port.open(), 'absent')

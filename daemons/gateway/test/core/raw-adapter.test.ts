@@ -4,6 +4,7 @@ import { Fault } from '#kit/fault.ts'
 import type { RawSocketLine } from '#kit/line/raw-line.ts'
 import { fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
 import { RawAdapter, type RawWorld } from '../../core/raw-adapter.ts'
+import { whyNotOpen } from './line-of-others.ts'
 
 const settings = {
   framing: 'delimiter',
@@ -47,6 +48,7 @@ function rawOn(changes: Partial<Record<keyof typeof settings, unknown>> = {}) {
     {
       port: '/dev/ttyS0',
       lineSettings: plainLine,
+      whyNotOpen,
       clock,
       publish: (event, payload) => events.push({ event, payload: typeof payload === 'function' ? payload() : payload }),
     },

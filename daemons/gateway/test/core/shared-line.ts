@@ -14,6 +14,7 @@ import type { ValuePayload } from '../../core/points-face.ts'
 import { createModbusSerialPdu } from '../../io/modbus-serial-pdu.ts'
 import { mbapFrame } from '../../wire/mbap.ts'
 import type { ModbusRequest } from '../../wire/modbus-request.ts'
+import { whyNotOpen } from './line-of-others.ts'
 import { settingsWith } from './modbus-line.ts'
 
 export interface SharedLineSetup {
@@ -121,6 +122,7 @@ function portHere(
   const context = {
     port: path,
     lineSettings: { ...plainLine, baud: setup.baud ?? 19_200 },
+    whyNotOpen,
     clock,
     publish(event: string, payload: unknown) {
       if (here.isGone) throw new Error(`a port that was set up anew tells ${event}: ${JSON.stringify(payload)}`)
