@@ -157,6 +157,12 @@ t.test('B.auth.2 pages and the board', { skip: noBrowser, timeout: 170_000 }, as
     t.strictSame(auth, { username: 'admin', password: PASSWORD, authorization: basic })
     const { ticket } = await page.evaluate(async () => (await fetch('/api/ticket', { method: 'POST' })).json())
     t.equal(await socket(page, `${board.url}/ws?ticket=${ticket}`), 'status')
+
+    const inAddress = board.url.replace('//', `//admin:${encodeURIComponent(PASSWORD)}@`)
+    const named = await tabAt(browser, `${inAddress}/#/system`)
+    await named.getByText('SERIAL SERVER', { exact: false }).first().waitFor()
+    t.equal(await named.evaluate(() => document.URL), `${board.url}/#/system`, 'the address shows no password')
+    t.equal(await send(named, '/api/status'), '200')
   })
 
   for (const password of [undefined, PASSWORD])

@@ -5,17 +5,20 @@ import { startContact } from '#kit/web/contact.ts'
 import { html } from '#kit/web/html.ts'
 import { startKeys } from '#kit/web/keys.ts'
 import { startNow } from '#kit/web/now.ts'
+import { atPlainAddress } from '#kit/web/plain-address.ts'
 import { startRoute } from '#kit/web/route.ts'
 import { App } from './app.ts'
 import { basicCredentials, learn } from './basic.ts'
 import { LOOK_MS, look, startFeed } from './state.ts'
 
-signCallsWith(basicCredentials)
-startNow()
-startRoute()
-startKeys()
-void learn().then(() => {
-  startFeed()
-  startContact(look, LOOK_MS)
+atPlainAddress(() => {
+  signCallsWith(basicCredentials)
+  startNow()
+  startRoute()
+  startKeys()
+  void learn().then(() => {
+    startFeed()
+    startContact(look, LOOK_MS)
+  })
+  render(html`<${App} />`, document.body)
 })
-render(html`<${App} />`, document.body)

@@ -5,14 +5,17 @@ import { startContact } from '#kit/web/contact.ts'
 import { html } from '#kit/web/html.ts'
 import { startKeys } from '#kit/web/keys.ts'
 import { startNow } from '#kit/web/now.ts'
+import { atPlainAddress } from '#kit/web/plain-address.ts'
 import { startRoute } from '#kit/web/route.ts'
 import { App } from './app.ts'
 import { cookieCredentials } from './session.ts'
 import { LOOK_MS, look } from './state.ts'
 
-signCallsWith(cookieCredentials)
-startNow()
-startRoute()
-startKeys()
-startContact(look, LOOK_MS)
-render(html`<${App} />`, document.body)
+atPlainAddress(() => {
+  signCallsWith(cookieCredentials)
+  startNow()
+  startRoute()
+  startKeys()
+  startContact(look, LOOK_MS)
+  render(html`<${App} />`, document.body)
+})

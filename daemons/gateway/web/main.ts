@@ -5,14 +5,17 @@ import { startContact } from '#kit/web/contact.ts'
 import { html } from '#kit/web/html.ts'
 import { startKeys } from '#kit/web/keys.ts'
 import { startNow } from '#kit/web/now.ts'
+import { atPlainAddress } from '#kit/web/plain-address.ts'
 import { startRoute } from '#kit/web/route.ts'
 import { tokenCredentials } from '#kit/web/session.ts'
 import { App } from './app.ts'
 import { LOOK_MS, look } from './state.ts'
 
-signCallsWith(tokenCredentials)
-startNow()
-startRoute()
-startKeys()
-startContact(look, LOOK_MS)
-render(html`<${App} />`, document.body)
+atPlainAddress(() => {
+  signCallsWith(tokenCredentials)
+  startNow()
+  startRoute()
+  startKeys()
+  startContact(look, LOOK_MS)
+  render(html`<${App} />`, document.body)
+})
