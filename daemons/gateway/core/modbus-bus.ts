@@ -65,7 +65,7 @@ export class ModbusBus {
     const { settings } = parts
     this.#parts = parts
     this.#gapMs = gapMsOf(parts, settings.gap_us)
-    this.#copies = new ModbusCopies(parts.clock, settings.copy_window_ms)
+    this.#copies = new ModbusCopies(parts.clock, settings)
     this.#holds = new ModbusHolds({ ...parts, copies: this.#copies, onFree: () => this.#pump() })
     this.#units = new ModbusUnits({
       ...parts,
@@ -251,6 +251,7 @@ export class ModbusBus {
   #turned(transaction: Transaction): void {
     this.#receiver.take(true)
     this.#receiver.endWithout(true)
+    this.#copies.wrote(transaction.sent)
     this.#finish('turned', () => this.#outcomes.turned(transaction))
   }
 

@@ -5,7 +5,12 @@
  */
 import type { Clock } from '#kit/clock.ts'
 import { modbusFunctions } from '../wire/modbus-functions.ts'
-import { knownReply, type SentRequest } from '../wire/modbus-reply.ts'
+import { exceptionCode, knownReply, type SentRequest } from '../wire/modbus-reply.ts'
+import { bitsOf, wordsOf } from '../wire/modbus-request.ts'
+import type { ModbusSettings } from './modbus-settings.ts'
+import { type WrittenPlace, writtenPlace } from './written-place.ts'
+
+type CopySettings = Pick<ModbusSettings, 'copy_window_ms' | 'copy_answers' | 'copy_trust_after'>
 
 /**
  * What an answer is worth.
@@ -15,25 +20,23 @@ import { knownReply, type SentRequest } from '../wire/modbus-reply.ts'
  */
 export type Doubt = 'sure' | 'fence' | 'again'
 
-/** After so many answers without a copy, none is doubted any more until a copy is seen. */
-const MANY = 50
-
-/** Answers of one unit held against what comes next; more are said within the time only by what is no serial line. */
-const RECENT_KEPT = 1024
-
-/** Requests of one unit whose last answer is remembered. */
-const LAST_KEPT = 64
+/** Writes of a line, confirmed within the window, against which reads are held; of more the oldest go. */
+const WRITES_KEPT = 64
 
 interface Recent {
+  unitId: number
   atMs: number
   askedKey: string
 }
 
+interface Write {
+  atMs: number
+  place: WrittenPlace
+  /** Undefined of a mask. */
+  values: readonly number[] | undefined
+}
+
 interface Unit {
-  /** By the answer's bytes, the oldest first. */
-  recent: Map<string, Recent>
-  /** The last answer to a request, both by their bytes; what was asked last comes last. */
-  last: Map<string, string>
   /** Answers in a row of which no copy came. */
   single: number
   isDoubling: boolean
@@ -41,53 +44,60 @@ interface Unit {
 
 export class ModbusCopies {
   readonly #clock: Clock
-  /** How long after an answer its copy may come; 0: there are none. */
-  readonly #windowMs: number
+  readonly #settings: CopySettings
   readonly #units = new Map<number, Unit>()
+  /** By the answer's bytes, the oldest first; the first of them is the unit. */
+  readonly #recent = new Map<string, Recent>()
+  /** The last answer to a request, both by their bytes; what was asked last comes last. */
+  readonly #last = new Map<string, string>()
+  #writes: Write[] = []
 
-  constructor(clock: Clock, windowMs: number) {
+  constructor(clock: Clock, settings: CopySettings) {
     this.#clock = clock
-    this.#windowMs = windowMs
+    this.#settings = settings
   }
 
   /** What the answer to this request is worth, before it is noted. */
   doubt(sent: SentRequest, frame: Uint8Array): Doubt {
-    const unit = this.#units.get(sent.request.unitId)
-    const key = keyOf(frame)
-    const seen = unit && this.#recentOf(unit, key)
+    const seen = this.#recentOf(keyOf(frame))
     if (!seen) return 'sure'
-    const doubt = grade(unit, keyOf(sent.frame), seen, key)
+    const doubt = this.#grade(sent, frame, seen)
     // A write is not sent twice for the sake of its answer.
     return doubt === 'again' && modbusFunctions.get(sent.request.fc)?.isWrite ? 'fence' : doubt
   }
 
   /** A unit has said this, perhaps in answer to that: a copy may follow. */
   heard(sent: SentRequest, frame: Uint8Array): void {
-    if (this.#windowMs > 0) this.#hear(this.#of(sent.request.unitId), keyOf(sent.frame), keyOf(frame))
+    if (this.#settings.copy_window_ms > 0) this.#hear(sent, keyOf(frame))
   }
 
   /** It was the answer to that. */
   note(sent: SentRequest, frame: Uint8Array): void {
-    if (this.#windowMs === 0) return
-    const unit = this.#of(sent.request.unitId)
+    if (this.#settings.copy_window_ms === 0) return
     const [askedKey, key] = [keyOf(sent.frame), keyOf(frame)]
-    this.#hear(unit, askedKey, key)
-    unit.last.delete(askedKey)
-    unit.last.set(askedKey, key)
-    if (unit.last.size <= LAST_KEPT) return
-    const [oldest] = unit.last.keys()
-    if (oldest !== undefined) unit.last.delete(oldest)
+    this.#hear(sent, key)
+    this.#last.delete(askedKey)
+    this.#last.set(askedKey, key)
+    dropOldest(this.#last, this.#settings.copy_answers)
+    if (exceptionCode(frame) === null) this.wrote(sent)
+  }
+
+  /** It is carried out, as far as can be known: what was said of that place before is no answer any more. */
+  wrote({ request }: SentRequest): void {
+    const place = writtenPlace(request)
+    if (!place) return
+    const write = { atMs: this.#clock.monotonicMs(), place, values: request.values }
+    this.#writes = [...this.#writes, write].slice(-WRITES_KEPT)
   }
 
   /** A fence has shown that an answer was no copy. */
   proved(unitId: number): void {
-    count(this.#of(unitId))
+    this.#count(unitId)
   }
 
   /** Whether this equals a recent answer of its unit. */
   isRecent(frame: Uint8Array): boolean {
-    const unit = this.#units.get(frame[0] ?? 0)
-    return unit !== undefined && this.#recentOf(unit, keyOf(frame)) !== undefined
+    return this.#recentOf(keyOf(frame)) !== undefined
   }
 
   /** A copy was seen for certain. */
@@ -104,61 +114,91 @@ export class ModbusCopies {
 
   /** How long a write waits, as its answer could be a copy of one before; 0: not at all. */
   waitMs(sent: SentRequest): number {
-    const unit = this.#units.get(sent.request.unitId)
-    if (!unit?.isDoubling || unit.recent.size === 0) return 0
+    if (!this.isDoubling(sent.request.unitId) || this.#recent.size === 0) return 0
     const reply = knownReply(sent)
-    const seen = reply && this.#recentOf(unit, keyOf(reply))
-    return seen ? seen.atMs + this.#windowMs - this.#clock.monotonicMs() : 0
+    const seen = reply && this.#recentOf(keyOf(reply))
+    return seen ? seen.atMs + this.#settings.copy_window_ms - this.#clock.monotonicMs() : 0
   }
 
   /** The line was opened anew: what was learned is void. */
   forget(): void {
     this.#units.clear()
+    this.#recent.clear()
+    this.#last.clear()
+    this.#writes = []
   }
 
   #of(unitId: number): Unit {
     const known = this.#units.get(unitId)
     if (known) return known
-    const unit = { recent: new Map(), last: new Map(), single: 0, isDoubling: false }
+    const unit = { single: 0, isDoubling: false }
     this.#units.set(unitId, unit)
     return unit
   }
 
-  #hear(unit: Unit, askedKey: string, key: string): void {
-    this.#prune(unit)
-    unit.recent.delete(key)
-    unit.recent.set(key, { atMs: this.#clock.monotonicMs(), askedKey })
+  #hear({ frame, request }: SentRequest, key: string): void {
+    this.#prune()
+    this.#recent.delete(key)
+    this.#recent.set(key, { unitId: request.unitId, atMs: this.#clock.monotonicMs(), askedKey: keyOf(frame) })
+    dropOldest(this.#recent, this.#settings.copy_answers)
   }
 
-  #recentOf(unit: Unit, key: string): Recent | undefined {
-    this.#prune(unit)
-    return unit.recent.get(key)
+  #recentOf(key: string): Recent | undefined {
+    this.#prune()
+    return this.#recent.get(key)
   }
 
   /** Drops what no copy can come of any more. */
-  #prune(unit: Unit): void {
-    const overMs = this.#clock.monotonicMs() - this.#windowMs
-    for (const [key, { atMs }] of unit.recent) {
-      if (atMs > overMs && unit.recent.size <= RECENT_KEPT) return
-      unit.recent.delete(key)
-      if (atMs <= overMs) count(unit)
+  #prune(): void {
+    const overMs = this.#clock.monotonicMs() - this.#settings.copy_window_ms
+    for (const [key, { atMs, unitId }] of this.#recent) {
+      if (atMs > overMs) return
+      this.#recent.delete(key)
+      this.#count(unitId)
     }
+  }
+
+  /** One answer more of which no copy came. */
+  #count(unitId: number): void {
+    const unit = this.#of(unitId)
+    if (++unit.single >= this.#settings.copy_trust_after) unit.isDoubling = false
+  }
+
+  /**
+   * The same answer to the same question is what most units say most of the time: it is doubted only where copies were
+   * seen, or where it denies what was written meanwhile.
+   * @param seen the same bytes, said a moment ago
+   */
+  #grade(sent: SentRequest, frame: Uint8Array, seen: Recent): Doubt {
+    const unit = this.#of(sent.request.unitId)
+    if (unit.isDoubling) return 'again'
+    if (unit.single >= this.#settings.copy_trust_after) return 'sure'
+    const askedKey = keyOf(sent.frame)
+    const isAsBefore = seen.askedKey === askedKey || this.#last.get(askedKey) === keyOf(frame)
+    const isDenied = this.#writes.some((write) => write.atMs >= seen.atMs && denies(sent, frame, write))
+    return isAsBefore && !isDenied ? 'sure' : 'again'
   }
 }
 
-/** One answer more of which no copy came. */
-function count(unit: Unit): void {
-  if (++unit.single >= MANY) unit.isDoubling = false
+/** Whether a read gives another value than was written there. */
+function denies({ request }: SentRequest, frame: Uint8Array, { place, values }: Write): boolean {
+  const { address, fc, quantity, unitId } = request
+  const shape = modbusFunctions.get(fc)?.shape
+  const reads = fc === 23 ? 3 : fc
+  if (reads !== place.fc || (place.unitId !== 0 && place.unitId !== unitId) || exceptionCode(frame) !== null)
+    return false
+  const data = frame.subarray(3, -2)
+  const said = shape === 'readBits' ? bitsOf(data, quantity) : wordsOf(data, quantity)
+  return said.some((value, at) => {
+    const written = address + at - place.address
+    return written >= 0 && written < place.quantity && values?.[written] !== value
+  })
 }
 
-/**
- * The same answer to the same question is what most units say most of the time: it is doubted only where copies were seen.
- * @param seen the same bytes, said a moment ago
- */
-function grade(unit: Unit, askedKey: string, seen: Recent, key: string): Doubt {
-  if (unit.isDoubling) return 'again'
-  const isAsBefore = seen.askedKey === askedKey || unit.last.get(askedKey) === key
-  return isAsBefore || unit.single >= MANY ? 'sure' : 'again'
+function dropOldest(map: Map<string, unknown>, most: number): void {
+  if (map.size <= most) return
+  const [oldest] = map.keys()
+  if (oldest !== undefined) map.delete(oldest)
 }
 
 function keyOf(bytes: Uint8Array): string {

@@ -4,7 +4,14 @@ import type { Clock } from '#kit/clock.ts'
 import type { Fault } from '#kit/fault.ts'
 import { type Cut, flawOfJunk, type LocalEcho, nextCut } from '../wire/modbus-cut.ts'
 import { type DecodedFrame, describeReply, describeRequest } from '../wire/modbus-describe.ts'
-import { flawFault, isPrefixOf, type ReplyFlaw, replyFlaw, type SentRequest } from '../wire/modbus-reply.ts'
+import {
+  exceptionCode,
+  flawFault,
+  isPrefixOf,
+  type ReplyFlaw,
+  replyFlaw,
+  type SentRequest,
+} from '../wire/modbus-reply.ts'
 import { decodeErrorOf, framePayload, type SeenFrame } from './frame-payload.ts'
 import type { Doubt, ModbusCopies } from './modbus-copies.ts'
 import { countOfFlaw, type ModbusCounts } from './modbus-counts.ts'
@@ -254,18 +261,26 @@ export class ModbusReceiver {
   }
 
   #stray(frame: Uint8Array, flaw: ReplyFlaw | undefined): void {
-    const { copies, counts, holds } = this.#parts
+    const { copies, holds } = this.#parts
     const unitId = frame[0] ?? 0
     if (this.#late(frame)) return
     const last = this.#answered.get(unitId)
     if (copies.isRecent(frame)) {
-      counts.copies++
-      copies.doubled(unitId)
-      this.#parts.units.copied(unitId)
-    } else if (last && !replyFlaw(last, frame)) holds.suspect(last)
+      this.#twice(unitId)
+    } else if (last && !replyFlaw(last, frame)) {
+      holds.suspect(last)
+      // Two answers to one question: one of them was a copy, or is for another master.
+      if (exceptionCode(frame) === null) this.#twice(unitId)
+    }
     this.#count(flaw ? countOfFlaw[flaw] : 'strayFrames')
     const fault = flaw && flawFault(flaw, this.#sent, frame)
     this.#publish(frame, describeReply(frame, 'stray'), fault)
+  }
+
+  #twice(unitId: number): void {
+    this.#parts.counts.copies++
+    this.#parts.copies.doubled(unitId)
+    this.#parts.units.copied(unitId)
   }
 
   #junk(bytes: Uint8Array): void {

@@ -23,7 +23,7 @@ export const modbusSettings = Type.Object(
         minimum: 100,
         maximum: 600_000,
         description:
-          'how long a unit that did not answer is asked nothing more, so that a late answer is not taken for another, ms; left out: the larger of 1000 and three response timeouts',
+          'how long a unit that did not answer is asked nothing more, so that a late answer is not taken for another, ms; listen: how long after its time an answer is told from that to another request; left out: the larger of 1000 and three response timeouts',
       }),
     ),
     late_limit_ms: Type.Integer({
@@ -39,6 +39,19 @@ export const modbusSettings = Type.Object(
       maximum: 10_000,
       description:
         'how long after an answer the same one may come again, from a repeater or a unit that says everything twice, ms; 0: nothing on the line does so',
+    }),
+    copy_answers: Type.Integer({
+      default: 1024,
+      minimum: 16,
+      maximum: 65_536,
+      description:
+        'answers of the line that are kept for that time, and last answers to requests; of more the oldest go, with 0.6 kB each at most',
+    }),
+    copy_trust_after: Type.Integer({
+      default: 50,
+      minimum: 1,
+      maximum: 100_000,
+      description: 'answers of a unit without a copy after which none of it is doubted, until a copy is seen',
     }),
     queue: Type.Integer({
       default: 64,

@@ -8,6 +8,7 @@ function isMode(...modes: string[]): (values: Values) => boolean {
 
 const isMaster = isMode('master')
 const isSlave = isMode('slave')
+const asksOrListens = isMode('master', 'listen')
 
 /** A number of a master that most never change. */
 function rareMs(name: string, label: string, hint?: string): PortField {
@@ -15,7 +16,7 @@ function rareMs(name: string, label: string, hint?: string): PortField {
 }
 
 function rareNumber(name: string, label: string, unit: string, hint: string): PortField {
-  return { name: `settings.${name}`, label, kind: 'number', unit, hint, when: isMode('master', 'listen'), rare: true }
+  return { name: `settings.${name}`, label, kind: 'number', unit, hint, when: asksOrListens, rare: true }
 }
 
 /** The fields. */
@@ -43,7 +44,7 @@ export const modbusFields: readonly PortField[] = [
     kind: 'number',
     unit: 'ms',
     hint: 'A silent unit is asked nothing more for so long. Empty: chosen from the reply time.',
-    when: isMaster,
+    when: asksOrListens,
   },
   {
     name: 'settings.tcp_port',
@@ -92,6 +93,24 @@ export const modbusFields: readonly PortField[] = [
     when: isMaster,
     rare: true,
   },
+  rareMs('late_limit_ms', 'Late replies are over after', 'A reply that never came is reckoned with so long'),
+  rareMs('copy_window_ms', 'Replies may come twice within', '0: nothing on the line repeats'),
+  {
+    name: 'settings.copy_answers',
+    label: 'Replies kept to know a second one',
+    kind: 'number',
+    hint: 'At most, of all units',
+    when: isMaster,
+    rare: true,
+  },
+  {
+    name: 'settings.copy_trust_after',
+    label: 'Replies without a second one',
+    kind: 'number',
+    hint: 'Then none of a unit is doubted',
+    when: isMaster,
+    rare: true,
+  },
   rareMs('request_deadline_ms', 'Whole request within'),
   {
     name: 'settings.queue',
@@ -122,18 +141,30 @@ export const modbusFields: readonly PortField[] = [
     label: 'Misses until silent',
     kind: 'number',
     hint: 'Then a unit is asked only now and then',
-    when: isMaster,
+    when: asksOrListens,
     rare: true,
   },
   rareMs('breaker_retry_ms', 'Silent: asked again after'),
   rareMs('breaker_retry_max_ms', 'And at the latest after'),
   rareMs('background_wait_ms', 'Scan waits at most'),
-  rareMs('slow_unit_ms', 'Slow until well for'),
+  {
+    name: 'settings.scan_tries',
+    label: 'Scan tries a unit',
+    kind: 'number',
+    unit: 'times',
+    hint: 'On a line that has no place for it',
+    when: isMaster,
+    rare: true,
+  },
+  { ...rareMs('slow_unit_ms', 'Slow until well for'), when: asksOrListens },
   rareNumber('noisy_window', 'Noise judged by', 'exchanges', 'The last ones with each unit'),
   rareNumber('noisy_from_percent', 'Noisy from', '%', 'Of these damaged, missing or twice'),
   rareNumber('noisy_until_percent', 'Noisy until', '%', '0: all of them came whole'),
   rareNumber('noisy_least', 'Noisy from at least', 'answers', 'However few exchanges there were'),
-  rareMs('forget_unit_ms', 'Never answered: forgotten after', 'Once nobody asks it any more'),
+  {
+    ...rareMs('forget_unit_ms', 'Never answered: forgotten after', 'Once nobody asks it any more'),
+    when: asksOrListens,
+  },
   rareMs('reread_ms', 'Read again after a write', 'At most once in so long; 0: not'),
   rareMs('stale_after_ms', 'A value is old after', 'Empty: chosen from how often it is read'),
   {

@@ -2,7 +2,9 @@
 import t from 'tap'
 import { plainLine } from '#kit/test/line/fake-line.ts'
 import { createForm } from '#kit/web/form.ts'
-import { bodyOf, valuesOf } from '../../web/port-fields.ts'
+import { modbusSettings } from '../../core/modbus-settings.ts'
+import { rawSettings } from '../../core/raw-settings.ts'
+import { bodyOf, protocolFields, valuesOf } from '../../web/port-fields.ts'
 import { loadsOf, ratesOf, withSample } from '../../web/rates.ts'
 import { blocksOf, blocksText, headersOf, headersText, hexOfText, listOf, namesOf } from '../../web/typed.ts'
 
@@ -80,4 +82,15 @@ t.test('makes rates from counters, and begins anew when they went back', async (
   t.same(loadsOf(samples, port(960)), [50])
   samples = withSample(samples, port(10), 4000)
   t.same(ratesOf(samples, ['rxBytes']), [])
+})
+
+t.test('the form of a port has a field for every setting of its protocol', async (t) => {
+  for (const [protocol, schema] of [
+    ['modbus-rtu', modbusSettings],
+    ['raw', rawSettings],
+  ] as const) {
+    const named = protocolFields[protocol].map(({ name }) => name)
+    const missing = Object.keys(schema.properties).filter((key) => !named.includes(`settings.${key}`))
+    t.same(missing, [], protocol)
+  }
 })
