@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url'
 import type { TObject } from 'typebox'
 import { journalRoutes } from '#kit/http/journal-routes.ts'
 import { kitRoutes } from '#kit/http/kit-routes.ts'
+import { whoMay } from '#kit/http/openapi.ts'
 import type { Described, Route } from '#kit/http/route.ts'
 import { isBelow } from '#kit/http/surface.ts'
 
@@ -131,8 +132,9 @@ function isRoute(value: unknown): value is Route {
   return typeof value === 'object' && value !== null && 'path' in value && 'who' in value
 }
 
-function factOf({ method, path, who, summary }: Partial<Route> & Pick<Route, 'path' | 'who' | 'summary'>): RouteFact {
-  return { method: method ?? 'WS', path, who, summary }
+function factOf(route: Omit<Described, 'method'> & Partial<Pick<Described, 'method'>>): RouteFact {
+  const { method = 'WS', path, summary } = route
+  return { method, path, who: whoMay(route), summary }
 }
 
 /** Takes every property, call and comparison, and is always itself. */

@@ -56,17 +56,25 @@ function addRoute(app: FastifyInstance, by: RouteOptions, { route, ...needs }: R
       const claim = { who: route.who, headers, place: placeOf(route, request), response: reply.raw }
       const takesTicket = route.ticket === true && typeof ticket === 'string'
       recognized.set(request, await recognize(by, takesTicket ? { ...claim, ticket } : claim))
+      route.page?.check({ remoteAddress: claim.place.remoteAddress, headers })
       if (route.upload) needs.bodies.exempt(request.raw)
     },
     handler: (request, reply) => serve(request, reply, recognized.get(request) ?? NOBODY),
-    ...(route.onRefused && { onResponse: tellRefused(route.onRefused, handled) }),
+    ...(route.onRefused && tellRefused(route.onRefused, handled)),
   })
 }
 
 function tellRefused(onRefused: (refused: RefusedAsk) => void, handled: WeakSet<FastifyRequest>) {
-  return async (request: FastifyRequest, { statusCode: status }: FastifyReply) => {
-    if (handled.has(request)) return
-    onRefused({ remoteAddress: plainAddress(request.ip), headers: request.headers, status })
+  const codes = new WeakMap<FastifyRequest, string>()
+  return {
+    async onError(request: FastifyRequest, _reply: FastifyReply, error: Error) {
+      if (error instanceof Fault) codes.set(request, error.code)
+    },
+    async onResponse(request: FastifyRequest, { statusCode: status }: FastifyReply) {
+      if (handled.has(request)) return
+      const { headers, ip } = request
+      onRefused({ remoteAddress: plainAddress(ip), headers, status, code: codes.get(request) })
+    },
   }
 }
 

@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 description of a route table. TypeBox schemas are JSON Schema 2020-12, which 3.1 takes as it is. */
 import type { TSchema } from 'typebox'
 import { type Dialect, jsonDialect } from './dialect.ts'
-import { type Described, mayComeEmpty } from './route.ts'
+import { type Described, mayComeEmpty, type WhoMay } from './route.ts'
 
 /** @source OpenAPI Specification 3.1.1 */
 export function openApiOf(of: {
@@ -24,10 +24,15 @@ export function openApiOf(of: {
       securitySchemes: {
         token: dialect.securityScheme,
         ticket: { type: 'apiKey', in: 'query', name: 'ticket' },
+        ...Object.fromEntries(of.routes.flatMap(({ page }) => (page ? [['page', cookieScheme(page.cookie)]] : []))),
       },
       schemas: { Error: errorOf(dialect) },
     },
   }
+}
+
+function cookieScheme(name: string): unknown {
+  return { type: 'apiKey', in: 'cookie', name }
 }
 
 /** The one shape of every reply that is not 2xx. */
@@ -62,8 +67,8 @@ function operationOf(route: Described, { mediaType }: Dialect): unknown {
   return {
     operationId: operationId(route),
     summary: route.summary,
-    description: { anyone: 'For anyone.', user: 'For any user.', admin: 'For administrators.' }[route.who],
-    ...(route.who === 'anyone' ? {} : { security: [{ token: [] }, ...(route.ticket ? [{ ticket: [] }] : [])] }),
+    description: { anyone: 'For anyone.', user: 'For any user.', admin: 'For administrators.' }[whoMay(route)],
+    ...(whoMay(route) === 'anyone' ? {} : { security: securityOf(route) }),
     parameters: [...pathParameters(route), ...parameters(route.query, 'query')],
     ...(route.body && {
       requestBody: { required: !mayComeEmpty(route), content: { [mediaType]: { schema: route.body } } },
@@ -73,6 +78,16 @@ function operationOf(route: Described, { mediaType }: Dialect): unknown {
     }),
     responses: { ...successOf(route), ...othersOf(route), ...refusalsOf(route) },
   }
+}
+
+/** By the header, or by the cookie of a page. */
+export function whoMay({ page, who }: Pick<Described, 'page' | 'who'>): WhoMay {
+  return page?.who ?? who
+}
+
+function securityOf({ page, ticket }: Described): unknown[] {
+  if (page) return [{ page: [] }]
+  return [{ token: [] }, ...(ticket ? [{ ticket: [] }] : [])]
 }
 
 function successOf({ refuses, reply, replyType = JSON_TYPE, status = 200 }: Described): Record<string, unknown> {
@@ -92,7 +107,7 @@ function othersOf({ replies = {} }: Described): Record<string, unknown> {
 function refusalsOf(route: Described): Record<string, unknown> {
   const found = ['400', '403', '500', '503', '4XX', '5XX']
   if (route.refuses) found.push(String(route.refuses))
-  if (route.who !== 'anyone') found.push('401')
+  if (whoMay(route) !== 'anyone') found.push('401')
   if (route.path.includes(':')) found.push('404')
   if (route.body || route.upload) found.push('408', '413', '415')
   const schema = route.refusal ?? { $ref: '#/components/schemas/Error' }

@@ -87,20 +87,35 @@ export interface Route {
   replies?: Readonly<Record<number, TSchema>>
   /** Content type of the reply where it is not JSON, for OpenAPI. */
   replyType?: string
+  /** Shape of its refusals, where it is not that of all others. */
+  refusal?: TSchema
+  /**
+   * Who calls is known by a cookie of a page rather than by the header, so `who` is anyone and this says who may. `check`
+   * is asked before the body is read.
+   */
+  page?: PageRule & {
+    /** @throws Fault where whoever calls may not */
+    check(head: Pick<Ask, 'remoteAddress' | 'headers'>): void
+  }
   /** Told of a call that was answered without `handle`: for its head, its caller or its body. Must not throw. */
   onRefused?: (refused: RefusedAsk) => void
   handle: (ask: Ask<never, never, never>) => unknown
 }
 
-/** What OpenAPI says of an operation; that of a surface has no `handle`. */
-export type Described = Omit<Route, 'handle' | 'faultsBeside' | 'onRefused'> & {
-  /** Shape of its refusals, where it is not that of all others. */
-  refusal?: TSchema
+/** Who may call for a page, and the cookie that tells who somebody is. */
+interface PageRule {
+  cookie: string
+  who: WhoMay
 }
+
+/** What OpenAPI says of an operation; that of a surface has no `handle`. */
+export type Described = Omit<Route, 'handle' | 'faultsBeside' | 'onRefused' | 'page'> & { page?: PageRule }
 
 /** A call that came no further. */
 export interface RefusedAsk extends Pick<Ask, 'remoteAddress' | 'headers'> {
   status: number
+  /** Of the fault that it was refused with, where it was one. */
+  code: string | undefined
 }
 
 /** Types a route from its schemas; adds nothing at run time. */

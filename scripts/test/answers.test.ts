@@ -16,7 +16,7 @@ function undescribed({ responses }: DescribedAnswers): boolean {
 for (const [daemon, some] of [
   ['gateway', ['POST /api/login', 'POST /api/ports/{path}/rest/send', 'GET /api/ports/{path}/capture.pcap']],
   ['board', ['GET /api/status', 'POST /api/usbip', 'GET /stream.sdp']],
-  ['controller', ['POST /api/token', 'GET /api/data/{entity}', 'POST /api/control/{action}', 'GET /api/health']],
+  ['controller', ['POST /api/token', 'GET /api/data/{entity}', 'GET /api/health', 'GET /ui/zones', 'PUT /ui/rest']],
 ] as const)
   t.test(`every operation of the ${daemon} describes its answers`, async (t) => {
     const { operations, shared } = await answersOf(root, daemon)

@@ -1,31 +1,10 @@
 /** What OpenAPI says of the REST surface: bodies, queries and answers of the endpoints of document 1. */
 import { type TSchema, Type } from 'typebox'
 import type { Described } from '#kit/http/route.ts'
+import { commanded, doneAnswer, envelope, refusal } from './answers.ts'
 import { type RestEndpoint, restEndpoints } from './rest-endpoints.ts'
 
 const closed = { additionalProperties: false }
-
-/** Every refusal holds `error`; clients look for it on every answer, since several come with status 200. */
-const refusal = Type.Object(
-  {
-    error: Type.String({ description: 'what clients compare' }),
-    message: Type.Optional(Type.String({ description: 'for people' })),
-    detail: Type.Optional(Type.String({ description: 'what is wrong with a body, and where' })),
-    retryAfterMs: Type.Optional(Type.Integer()),
-    logId: Type.Optional(Type.String()),
-  },
-  { description: 'a refusal, or a failure' },
-)
-
-/** @source document 1, Error envelope; Two-factor challenge */
-const envelope = Type.Object(
-  {
-    error: Type.String({ description: '`two_factor_auth` asks for the code that was mailed' }),
-    message: Type.String(),
-    ttl_seconds: Type.Optional(Type.Integer({ description: 'of `two_factor_auth`: how long the code is accepted' })),
-  },
-  closed,
-)
 
 const named = Type.Object({ id: Type.Integer(), name: Type.Union([Type.String(), Type.Null()]) }, closed)
 
@@ -67,27 +46,6 @@ const control = Type.Object({
   macro_id: Type.Optional(Type.Integer({ description: 'runs a macro, for `command` too' })),
   macro: Type.Optional(Type.String({ description: 'for `macro`: by its name' })),
 })
-
-const step = Type.Object({ step: Type.Unknown(), type: Type.String(), state: Type.String() })
-
-const commanded = Type.Object(
-  {
-    success: Type.Boolean({ description: 'false: a driver refused it, or the macro failed; `error` says why' }),
-    zone_id: Type.Optional(Type.Integer()),
-    device_id: Type.Optional(Type.Integer()),
-    command: Type.Optional(Type.String({ description: 'the verb that was carried out' })),
-    answer: Type.Optional(Type.Unknown({ description: 'what the device answered, where it did' })),
-    run_id: Type.Optional(Type.Integer({ description: 'of a macro' })),
-    state: Type.Optional(
-      Type.String({ description: 'of a macro: done, failed, stopped, running, queued, refused, ...' }),
-    ),
-    steps: Type.Optional(Type.Array(step, { description: 'of a macro that has ended' })),
-    error: Type.Optional(Type.String()),
-    message: Type.Optional(Type.String()),
-    code: Type.Optional(Type.String()),
-  },
-  closed,
-)
 
 const modifier = (description: string) => Type.Optional(Type.String({ description }))
 
@@ -133,7 +91,7 @@ const shapes: Readonly<Record<RestEndpoint['name'], Shapes>> = {
     }),
     reply: Type.Union([token, envelope]),
   },
-  logout: { reply: Type.Object({ success: Type.Literal(true) }, closed) },
+  logout: { reply: doneAnswer },
   me: { reply: identity },
   session_handoff: {
     reply: Type.Object(
@@ -147,7 +105,7 @@ const shapes: Readonly<Record<RestEndpoint['name'], Shapes>> = {
   data: { query, reply: rows },
 }
 
-/** The eight endpoints; `/api/sync` between paired controllers is none of this, and is not there yet. */
+/** The eight endpoints; `/api/sync` between paired controllers is none of this API, and answers that it is not there yet. */
 export const restDescription: readonly Described[] = restEndpoints.map(({ name, method, path, who, summary }) => ({
   ...{ method, path, who, summary, refusal },
   ...shapes[name],

@@ -3,13 +3,14 @@ import { type Static, type TSchema, Type } from 'typebox'
 import { Fault } from '#kit/fault.ts'
 import { createCheck, createReader, fieldsFault } from '#kit/http/check.ts'
 import type { Route } from '#kit/http/route.ts'
-import type { AuditReason, AuditRecord } from '../core/audit.ts'
+import type { AuditBook, AuditReason, AuditRecord } from '../core/audit.ts'
 import type { AuditFilter, AuditRow, PendingChange, UiAudit, UiPending, UiRest } from '../core/ui-ports.ts'
-import { granted, type UiGate } from './ui-gate.ts'
+import { appliedAnswer, auditAnswer, doneAnswer, notDrivenAnswer, pendingAnswer, restSwitchAnswer } from './answers.ts'
+import { createUiGate, granted, type UiGate, type UiGateParts } from './ui-gate.ts'
 
 /** What these routes stand on. */
-export interface UiAdminParts {
-  audit: UiAudit
+export interface UiAdminParts extends UiGateParts {
+  audit: AuditBook & UiAudit
   rest: UiRest
   pending: UiPending
 }
@@ -44,7 +45,8 @@ const readApply = createReader(
 const readAudit = queryReader(auditQuery)
 
 /** Routes for elevated sessions; each answers 403 `not_elevated` to others. */
-export function uiAdminRoutes(gate: UiGate, parts: UiAdminParts): Route[] {
+export function uiAdminRoutes(parts: UiAdminParts): Route[] {
+  const gate = createUiGate(parts)
   return [auditRoute(gate, parts), ...restRoutes(gate, parts), ...pendingRoutes(gate, parts)]
 }
 
@@ -52,6 +54,7 @@ function auditRoute(gate: UiGate, { audit }: UiAdminParts): Route {
   return gate.elevated({
     method: 'GET',
     path: '/ui/audit',
+    reply: auditAnswer,
     summary: 'What was asked of the controller and what came of it, newest first',
     async handle({ query }) {
       const { reason, ...rest } = readAudit(query)
@@ -81,12 +84,14 @@ function restRoutes(gate: UiGate, { rest }: UiAdminParts): Route[] {
     gate.elevated({
       method: 'GET',
       path: '/ui/rest',
+      reply: restSwitchAnswer,
       summary: 'The REST switch: what is set, and what runs until the next restart',
       handle: () => granted(view()),
     }),
     gate.elevated({
       method: 'GET',
       path: '/ui/not-driven',
+      reply: notDrivenAnswer,
       summary: 'Rows of the site that are kept and have no effect yet, with the reason',
       handle() {
         const rows = rest.notDriven()
@@ -96,6 +101,7 @@ function restRoutes(gate: UiGate, { rest }: UiAdminParts): Route[] {
     gate.elevated({
       method: 'PUT',
       path: '/ui/rest',
+      reply: restSwitchAnswer,
       isRecordedFirst: true,
       summary: 'Sets the REST switch; it takes effect after a restart',
       async handle({ body, session }) {
@@ -124,12 +130,14 @@ function pendingRoutes(gate: UiGate, { pending }: UiAdminParts): Route[] {
     gate.elevated({
       method: 'GET',
       path: '/ui/pending',
+      reply: pendingAnswer,
       summary: 'Changes that wait for Apply All, column by column',
       handle: () => granted({ revision: pending.revision(), changes: pending.changes().map(pendingView) }),
     }),
     gate.elevated({
       method: 'POST',
       path: '/ui/pending/apply',
+      reply: appliedAnswer,
       isRecordedFirst: true,
       summary: 'Applies all changes that wait, or none',
       async handle({ body, session }) {
@@ -139,6 +147,7 @@ function pendingRoutes(gate: UiGate, { pending }: UiAdminParts): Route[] {
     gate.elevated({
       method: 'POST',
       path: '/ui/pending/discard',
+      reply: doneAnswer,
       isRecordedFirst: true,
       summary: 'Discards all changes that wait',
       async handle({ body, session }) {

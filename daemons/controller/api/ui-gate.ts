@@ -1,15 +1,17 @@
 /** What stands before every route of the pages: whose page asks, whose session it is, and the record of what came of it. */
 import type { IncomingHttpHeaders } from 'node:http'
+import type { TSchema } from 'typebox'
 import { atMost, type Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { pageOf } from '#kit/http/browser-rule.ts'
 import { KIT_STATUS } from '#kit/http/errors.ts'
-import { type RefusedAsk, Reply, type Route, route } from '#kit/http/route.ts'
+import { type Ask, type RefusedAsk, Reply, type Route, route, type WhoMay } from '#kit/http/route.ts'
 import type { Log } from '#kit/log.ts'
 import type { AuditBook, AuditReason, AuditRecord } from '../core/audit.ts'
 import { type Outcome, textOf } from '../core/outcome.ts'
 import type { Origin, Session } from '../core/session.ts'
 import type { UiPeople } from '../core/ui-ports.ts'
+import { refusal } from './answers.ts'
 import { notRecorded } from './rest-answers.ts'
 import { cookieOf, SESSION_COOKIE } from './ui-cookies.ts'
 
@@ -59,6 +61,8 @@ export interface UiRouteSpec<Asked> {
   method: Route['method']
   path: string
   summary: string
+  /** Shape of the answer. */
+  reply: TSchema
   /** Only where the request names an own address or name of this box. */
   ownHostOnly?: boolean
   /**
@@ -113,41 +117,66 @@ export function granted(json: unknown, target?: string): UiAnswer {
  * @returns makes the routes; their handlers may throw any Fault, which is recorded and answered by the server
  */
 export function createUiGate(parts: UiGateParts): UiGate {
-  const make = <Asked extends UiAsk>(spec: UiRouteSpec<Asked>, enter: (ask: UiAsk) => Asked): Route =>
+  const make = <Entered extends object>(spec: UiRouteSpec<UiAsk & Entered>, { who, enter }: Door<Entered>): Route =>
     route({
       method: spec.method,
       path: spec.path,
       who: 'anyone',
+      page: {
+        cookie: SESSION_COOKIE,
+        who,
+        check(head) {
+          checkPage(head.headers)
+          enter({ ...visitOf(parts, head), calledBy() {} })
+        },
+      },
       sameOriginOnly: true,
       ...(spec.ownHostOnly ? { ownHostOnly: true } : {}),
       summary: spec.summary,
+      reply: spec.reply,
+      refusal,
       // Read by the handler, behind the gate: what is wrong with it is recorded like any other refusal.
       ...(spec.method === 'GET' ? { query: ANYTHING } : { body: ANYTHING }),
       onRefused: (refused) => recordRefused(parts, spec, refused),
-      handle: (ask) => serve(parts, spec, { ask, run: (given) => spec.handle(enter(given)) }),
+      handle: (ask) => serve(parts, spec, { ask, run: (given) => spec.handle(Object.assign(given, enter(given))) }),
     })
-  const signed = (ask: UiAsk): SignedAsk => signedIn(parts, ask)
   return {
-    open: (spec) => make(spec, (ask) => ask),
-    signed: (spec) => make(spec, signed),
-    elevated: (spec) => make(spec, (ask) => elevatedOf(signed(ask))),
+    open: (spec) => make(spec, { who: 'anyone', enter: () => ({}) }),
+    signed: (spec) => make(spec, { who: 'user', enter: (visit) => signedIn(parts, visit) }),
+    elevated: (spec) => make(spec, { who: 'admin', enter: (visit) => elevated(signedIn(parts, visit)) }),
   }
 }
 
 const ANYTHING = { additionalProperties: true }
 
-function signedIn({ people }: UiGateParts, ask: UiAsk): SignedAsk {
-  const session = ask.token === undefined ? undefined : people.sessionOf(ask.token, ask.from)
-  if (!session || ask.token === undefined)
-    throw new Fault('not_signed_in', 'Nobody is signed in here, or no longer. Sign in and try again.')
-  ask.calledBy(session)
-  return Object.assign(ask, { session, token: ask.token })
+/** Who calls, as far as the head of a request says. */
+type Visit = Pick<UiAsk, 'from' | 'token' | 'calledBy'>
+
+/** Who may come in. Asked before the body is read, and again when it is there: a session may have ended by then. */
+interface Door<Entered> {
+  who: WhoMay
+  /** @throws Fault `not_signed_in`, `not_elevated` */
+  enter(visit: Visit): Entered
 }
 
-function elevatedOf(ask: SignedAsk): SignedAsk {
-  if (!ask.session.isElevated)
-    throw new Fault('not_elevated', `This needs a role with Elevated on, and ${ask.session.username} has none.`)
-  return ask
+function visitOf({ originOf }: UiGateParts, head: Pick<Ask, 'remoteAddress' | 'headers'>): Omit<Visit, 'calledBy'> {
+  return { from: originOf(head), token: cookieOf(head.headers, SESSION_COOKIE) }
+}
+
+type Entered = Pick<SignedAsk, 'session' | 'token'>
+
+function signedIn({ people }: UiGateParts, { token, from, calledBy }: Visit): Entered {
+  const session = token === undefined ? undefined : people.sessionOf(token, from)
+  if (!session || token === undefined)
+    throw new Fault('not_signed_in', 'Nobody is signed in here, or no longer. Sign in and try again.')
+  calledBy(session)
+  return { session, token }
+}
+
+function elevated(entered: Entered): Entered {
+  const { isElevated, username } = entered.session
+  if (!isElevated) throw new Fault('not_elevated', `This needs a role with Elevated on, and ${username} has none.`)
+  return entered
 }
 
 /** What a request brings. */
@@ -157,9 +186,10 @@ interface Called {
 }
 
 async function serve(parts: UiGateParts, spec: UiRouteSpec<never>, { ask, run }: Called): Promise<Reply> {
-  const { clock, audit, originOf } = parts
+  const { clock, audit } = parts
   const begunMs = clock.monotonicMs()
-  const from = originOf(ask)
+  const visit = visitOf(parts, ask)
+  const { from } = visit
   let caller: Pick<Session, 'userId' | 'username'> | undefined
   const recordOf = (outcome: Omit<Outcome, 'body'>): AuditRecord => ({
     at: clock.epochMs(),
@@ -181,8 +211,7 @@ async function serve(parts: UiGateParts, spec: UiRouteSpec<never>, { ask, run }:
     body: ask.body,
     query: ask.query,
     headers: ask.headers,
-    from,
-    token: cookieOf(ask.headers, SESSION_COOKIE),
+    ...visit,
     get signal() {
       return ask.signal
     },
@@ -191,7 +220,6 @@ async function serve(parts: UiGateParts, spec: UiRouteSpec<never>, { ask, run }:
     },
   }
   try {
-    checkPage(ask.headers)
     const { isRecordedFirst: first = false } = spec
     const mustRecord = typeof first === 'function' ? first(ask.headers) : first
     const answer = mustRecord && !audit.takes() ? { outcome: notRecorded(false) } : await run(given)
@@ -222,18 +250,22 @@ async function whenKept(
 }
 
 /**
- * The server refused it before the gate was asked: for a body that is too long, none, or no JSON, or for the name of the
- * host. Whoever tries doors in that way stands in the audit too; who it is was not looked at.
+ * Refused before the handler was asked: by its head, or for a body that is too long, none, or no JSON. Whoever tries doors in
+ * that way stands in the audit too.
  */
 function recordRefused(
-  { clock, audit, originOf }: UiGateParts,
+  parts: UiGateParts,
   { method, path }: Pick<UiRouteSpec<never>, 'method' | 'path'>,
-  { status, ...from }: RefusedAsk,
+  { status, code = '', ...head }: RefusedAsk,
 ): void {
+  const { clock, audit, people } = parts
+  const { from, token } = visitOf(parts, head)
+  const session = token === undefined ? undefined : people.sessionOf(token, from, false)
   void audit.add({
     ...{ at: clock.epochMs(), requestType: 'ui', method, path, status, elapsedMs: 0 },
-    ...{ clientIp: originOf(from).clientIp, userId: null, username: null, granted: false },
-    ...{ reason: BODY_STATUS.has(status) ? 'malformed_body' : null, target: null, runId: null },
+    ...{ clientIp: from.clientIp, userId: session?.userId ?? null, username: session?.username ?? null },
+    ...{ granted: false, reason: REASONS.get(code) ?? (BODY_STATUS.has(status) ? 'malformed_body' : null) },
+    ...{ target: null, runId: null },
   })
 }
 

@@ -13,7 +13,6 @@ import type { Origin } from '../core/session.ts'
 import type { UiAudit, UiControl, UiPending, UiPeople, UiRest, UiSetUp } from '../core/ui-ports.ts'
 import type { FeedLimits } from '../core/zone-feed.ts'
 import { uiAdminRoutes } from './ui-admin-routes.ts'
-import { createUiGate } from './ui-gate.ts'
 import { createUiLive, type UiCaller } from './ui-live.ts'
 import { uiSessionRoutes } from './ui-session-routes.ts'
 import { uiZoneRoutes } from './ui-zone-routes.ts'
@@ -60,15 +59,14 @@ export interface Ui {
 
 /** Puts them together over the ports; nothing is opened or timed before a page comes. */
 export function createUi(parts: UiParts): Ui {
-  const { people, setUp, book, isSecure, clock, limits } = parts
+  const { people, clock, limits } = parts
   const tickets = createTickets<UiCaller>({ clock, lifeMs: limits.ticketLifeMs, max: limits.maxTickets })
   const live = createUiLive(parts)
-  const gate = createUiGate(parts)
   return {
     routes: [
-      ...uiSessionRoutes(gate, { people, setUp, book, tickets, isSecure, ended: live.closeEnded }),
-      ...uiZoneRoutes(gate, { ...parts, now: () => clock.epochMs() }),
-      ...uiAdminRoutes(gate, parts),
+      ...uiSessionRoutes({ ...parts, tickets, ended: live.closeEnded }),
+      ...uiZoneRoutes(parts),
+      ...uiAdminRoutes(parts),
     ],
     sockets: [live.route],
     takeTicket(ticket, knock) {

@@ -5,13 +5,14 @@ import { type Outcome, textOf } from '../core/outcome.ts'
 import { personView, siteView } from '../core/person.ts'
 import type { Book } from '../core/row.ts'
 import type { UiPeople, UiSetUp } from '../core/ui-ports.ts'
+import { doneAnswer, handoffAnswer, personAnswer, signInAnswer, siteAnswer, ticketAnswer } from './answers.ts'
 import { cookieOf, dropHandoff, dropPlanted, dropSession, HANDOFF_COOKIE, keepSession } from './ui-cookies.ts'
-import { granted, type UiAnswer, type UiAsk, type UiGate } from './ui-gate.ts'
+import { createUiGate, granted, type UiAnswer, type UiAsk, type UiGateParts } from './ui-gate.ts'
 import type { UiCaller } from './ui-live.ts'
 import { uiSetUpRoute } from './ui-set-up-route.ts'
 
 /** What these routes stand on. */
-export interface UiSessionParts {
+export interface UiSessionParts extends UiGateParts {
   people: UiPeople
   setUp: UiSetUp
   book: Book
@@ -23,12 +24,14 @@ export interface UiSessionParts {
 }
 
 /** Routes by which a session begins and ends. @source document 1, POST /api/token and Handoff nonce */
-export function uiSessionRoutes(gate: UiGate, parts: UiSessionParts): Route[] {
+export function uiSessionRoutes(parts: UiSessionParts): Route[] {
+  const gate = createUiGate(parts)
   const { people, setUp, book, tickets, isSecure, ended } = parts
   return [
     gate.open({
       method: 'POST',
       path: '/ui/sign-in',
+      reply: signInAnswer,
       isRecordedFirst: true,
       summary: 'Signs a person in by the rules of POST /api/token; the session goes into a cookie',
       handle: async (ask) => begin(parts, ask, await people.signIn(ask.body, ask.from, ask.signal)),
@@ -40,6 +43,7 @@ export function uiSessionRoutes(gate: UiGate, parts: UiSessionParts): Route[] {
     gate.open({
       method: 'POST',
       path: '/ui/handoff',
+      reply: handoffAnswer,
       isRecordedFirst: (headers) => cookieOf(headers, HANDOFF_COOKIE) !== undefined,
       summary: 'Signs a person in by the nonce in the cookie svc_handoff, which is cleared',
       handle: (ask) => redeem(parts, ask),
@@ -47,6 +51,7 @@ export function uiSessionRoutes(gate: UiGate, parts: UiSessionParts): Route[] {
     gate.open({
       method: 'POST',
       path: '/ui/sign-out',
+      reply: doneAnswer,
       summary: 'Ends the session of the cookie',
       handle(ask) {
         const session = ask.token === undefined ? undefined : people.sessionOf(ask.token, ask.from)
@@ -59,6 +64,7 @@ export function uiSessionRoutes(gate: UiGate, parts: UiSessionParts): Route[] {
     gate.open({
       method: 'GET',
       path: '/ui/site',
+      reply: siteAnswer,
       summary:
         'What the name plate says, who is signed in, and whether the first account is to be made: what a page asks first',
       handle(ask) {
@@ -71,12 +77,14 @@ export function uiSessionRoutes(gate: UiGate, parts: UiSessionParts): Route[] {
     gate.signed({
       method: 'GET',
       path: '/ui/me',
+      reply: personAnswer,
       summary: 'Who is signed in',
       handle: ({ session }) => granted(personView(book, session)),
     }),
     gate.signed({
       method: 'POST',
       path: '/ui/ticket',
+      reply: ticketAnswer,
       summary: 'A one-time ticket for the WebSocket /ui/live',
       handle({ session, token, from }) {
         const caller: UiCaller = { name: session.username, role: 'viewer', token, from }

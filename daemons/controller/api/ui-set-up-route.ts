@@ -6,6 +6,7 @@ import { createReader } from '#kit/http/check.ts'
 import type { Route } from '#kit/http/route.ts'
 import { UNNAMED_SITE } from '../core/first-account.ts'
 import type { UiSetUp } from '../core/ui-ports.ts'
+import { signInAnswer } from './answers.ts'
 import type { UiAnswer, UiAsk, UiGate } from './ui-gate.ts'
 
 /** What it stands on. */
@@ -40,6 +41,7 @@ export function uiSetUpRoute(gate: UiGate, { setUp, signIn }: UiSetUpParts): Rou
   return gate.open({
     method: 'POST',
     path: '/ui/setup',
+    reply: signInAnswer,
     isRecordedFirst: true,
     ownHostOnly: true,
     summary: 'Makes the first account, an administrator; works once, from the building alone',

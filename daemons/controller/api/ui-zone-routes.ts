@@ -6,32 +6,35 @@ import { siteView } from '../core/person.ts'
 import type { Book } from '../core/row.ts'
 import type { UiControl } from '../core/ui-ports.ts'
 import { groupZones } from '../core/zone-groups.ts'
-import { granted, type UiGate } from './ui-gate.ts'
+import { commanded, zonesAnswer } from './answers.ts'
+import { createUiGate, granted, type UiGateParts } from './ui-gate.ts'
 
 /** What these routes stand on. */
-export interface UiZoneParts {
+export interface UiZoneParts extends UiGateParts {
   control: UiControl
   book: Book
   live: LiveBook
-  /** Wall time, epoch ms. */
-  now(): number
 }
 
 /** Routes of what a person sees and does. @source document 1, POST /api/control/:action */
-export function uiZoneRoutes(gate: UiGate, { control, book, live, now }: UiZoneParts): Route[] {
+export function uiZoneRoutes(parts: UiZoneParts): Route[] {
+  const { control, book, live, clock } = parts
+  const gate = createUiGate(parts)
   return [
     gate.signed({
       method: 'GET',
       path: '/ui/zones',
+      reply: zonesAnswer,
       summary: 'Zones that this person may see and command, by room, with what they do now; and their macros',
       handle({ session }) {
         const groups = groupZones({ book, live }, session, control.scope(session))
-        return granted({ site: siteView(book), now: now(), groups, macros: listMacros(book, session) })
+        return granted({ site: siteView(book), now: clock.epochMs(), groups, macros: listMacros(book, session) })
       },
     }),
     gate.signed({
       method: 'POST',
       path: '/ui/command',
+      reply: commanded,
       isRecordedFirst: true,
       summary: 'As POST /api/control/command',
       handle: async ({ session, body }) => ({ outcome: await control.command(session, body) }),
@@ -39,6 +42,7 @@ export function uiZoneRoutes(gate: UiGate, { control, book, live, now }: UiZoneP
     gate.signed({
       method: 'POST',
       path: '/ui/macro',
+      reply: commanded,
       isRecordedFirst: true,
       summary: 'As POST /api/control/macro',
       handle: async ({ session, body }) => ({ outcome: await control.macro(session, body) }),

@@ -1,23 +1,12 @@
 /** Shapes of the gateway's answers, for its description. */
-import { type TProperties, type TSchema, Type } from 'typebox'
+import { Type } from 'typebox'
 import { roles } from '#kit/auth/roles.ts'
+import { count, fault, instant, object, orNull, text } from '#kit/http/answer-shapes.ts'
 import { lineSettings } from '#kit/line/line-settings.ts'
 import { pointDefinition } from '../core/point-record.ts'
 import { protocols } from '../core/port-record.ts'
 
-function object<Properties extends TProperties>(properties: Properties) {
-  return Type.Object(properties, { additionalProperties: false })
-}
-
-function orNull<Schema extends TSchema>(schema: Schema) {
-  return Type.Union([schema, Type.Null()])
-}
-
-const text = Type.String()
-const count = Type.Integer({ minimum: 0 })
-const instant = Type.Integer({ description: 'epoch milliseconds' })
 const duration = Type.Number({ minimum: 0, description: 'milliseconds' })
-const fault = object({ code: text, message: text })
 
 /** Of a sign-in, a setup, a changed password. */
 export const signInAnswer = object({ token: text, username: text, role: Type.Enum([...roles]), expiresInMs: count })

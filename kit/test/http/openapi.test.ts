@@ -23,6 +23,15 @@ const routes = [
     reply: Type.Object({ ok: Type.Boolean() }),
     handle: () => ({}),
   },
+  {
+    method: 'GET' as const,
+    path: '/ui/me',
+    who: 'anyone' as const,
+    page: { cookie: 'svc', who: 'admin' as const, check() {} },
+    summary: 'Who is signed in',
+    refusal: Type.Object({ error: Type.String() }),
+    handle: () => ({}),
+  },
 ]
 // biome-ignore lint/suspicious/noExplicitAny: a document that is looked into at many places
 const description: any = JSON.parse(JSON.stringify(openApiOf({ title: 'T', version: '1', routes })))
@@ -44,6 +53,10 @@ t.test('says who may', async (t) => {
   t.same(description.paths['/api/ports/{path}/echo'].post.security, [{ token: [] }])
   t.same(description.paths['/api/file/{name}'].get.security, [{ token: [] }, { ticket: [] }])
   t.equal(description.paths['/api/status'].get.security, undefined)
+  const own = description.paths['/ui/me'].get
+  t.match(own, { security: [{ page: [] }], description: 'For administrators.' })
+  t.same(description.components.securitySchemes.page, { type: 'apiKey', in: 'cookie', name: 'svc' })
+  t.same(Object.keys(own.responses['401'].content['application/json'].schema.properties), ['error'])
 })
 
 t.test('names a parameter that has no schema, and a reply that is no JSON', async (t) => {
@@ -56,5 +69,5 @@ t.test('gives every operation an id of its own', async (t) => {
   const ids = Object.values<Record<string, { operationId: string }>>(description.paths).flatMap((path) =>
     Object.values(path).map(({ operationId }) => operationId),
   )
-  t.same(ids, ['post_api_ports_path_echo', 'get_api_file_name', 'get_api_status'])
+  t.same(ids, ['post_api_ports_path_echo', 'get_api_file_name', 'get_api_status', 'get_ui_me'])
 })

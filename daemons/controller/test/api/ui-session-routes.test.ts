@@ -1,4 +1,6 @@
 /** Tests of api/ui-session-routes.ts, api/ui-gate.ts and api/ui-cookies.ts. */
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import t from 'tap'
 import { until } from '#kit/test/until.ts'
 import { HANDOFF_COOKIE, SESSION_COOKIE } from '../../api/ui-cookies.ts'
@@ -237,4 +239,56 @@ t.test('what is refused before it is read is recorded too, once, and names nobod
   const [, records] = await post(JSON.stringify({ ...ada, password: 'wrong' }))
   t.match(records, [{ ...refused, userId: 2, reason: 'invalid_credential' }])
   t.equal((records as unknown[]).length, 1)
+})
+
+t.test(
+  'who is signed in is looked at before the body: of a stranger none is read, whatever is wrong with it',
+  async (t) => {
+    const house = harbourHouse()
+    const { url, visitor } = await serveUi(t, house)
+    const browser = visitor()
+    await browser.call('POST', '/ui/sign-in', ada)
+    const cookie = `${SESSION_COOKIE}=${browser.cookies.get(SESSION_COOKIE)}`
+    const bodies = ['{"zone_id": 1, "comm', JSON.stringify({ zone_id: 1, command: 'x'.repeat(100_000) })]
+    for (const [method, path, of, status, error, reason] of [
+      ['POST', '/ui/command', {}, 401, 'not_signed_in', 'invalid_session'],
+      [
+        'POST',
+        '/ui/command',
+        { cookie: `${SESSION_COOKIE}=${'x'.repeat(32)}` },
+        401,
+        'not_signed_in',
+        'invalid_session',
+      ],
+      ['POST', '/ui/ticket', {}, 401, 'not_signed_in', 'invalid_session'],
+      ['PUT', '/ui/rest', { cookie }, 403, 'not_elevated', 'elevation_denied'],
+      ['POST', '/ui/command', { cookie, origin: 'http://other.example' }, 403, 'foreign_origin', 'foreign_origin'],
+    ] as [string, string, Record<string, string>, number, string, string][])
+      for (const body of bodies) {
+        house.records.length = 0
+        const reply = await fetch(url + path, { method, body, headers: { 'content-type': 'application/json', ...of } })
+        t.equal(reply.status, status, `${path} ${error}`)
+        t.match(await reply.json(), { error })
+        await until('it is recorded', () => house.records.length > 0)
+        const username = error === 'not_signed_in' ? null : 'ada'
+        t.match(house.records, [{ method, path, status, reason, username, granted: false }])
+        t.equal(house.records.length, 1)
+      }
+    t.equal((await browser.call('POST', '/ui/command', { zone_id: 1, command: 'on' })).status, 200)
+  },
+)
+
+t.test('a stranger is answered before he has sent the body that he announced', async (t) => {
+  const { port } = await serveUi(t, harbourHouse())
+  const socket = connect({ port, host: '127.0.0.1' })
+  t.teardown(() => socket.destroy())
+  const head = [
+    'POST /ui/command HTTP/1.1',
+    'Host: 127.0.0.1',
+    'Content-Type: application/json',
+    'Content-Length: 60000',
+  ]
+  socket.write(`${head.join('\r\n')}\r\n\r\n{`)
+  const [answer] = await once(socket, 'data')
+  t.match(String(answer), /^HTTP\/1.1 401 /)
 })

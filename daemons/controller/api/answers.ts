@@ -1,0 +1,162 @@
+/** Shapes of the controller's answers that more than one of its surfaces has, and those of its page. */
+import { Type } from 'typebox'
+import { count, instant, number, object, orNull, text, yesNo } from '#kit/http/answer-shapes.ts'
+
+/** Every refusal holds `error`; clients look for it on every answer, since several come with status 200. */
+export const refusal = Type.Object(
+  {
+    error: Type.String({ description: 'what clients compare' }),
+    message: Type.Optional(Type.String({ description: 'for people' })),
+    detail: Type.Optional(Type.String({ description: 'what is wrong with a body, and where' })),
+    retryAfterMs: Type.Optional(Type.Integer()),
+    logId: Type.Optional(Type.String()),
+  },
+  { description: 'a refusal, or a failure' },
+)
+
+/** @source document 1, Error envelope; Two-factor challenge */
+export const envelope = object({
+  error: Type.String({ description: '`two_factor_auth` asks for the code that was mailed' }),
+  message: text,
+  ttl_seconds: Type.Optional(Type.Integer({ description: 'of `two_factor_auth`: how long the code is accepted' })),
+})
+
+const step = Type.Object({ step: Type.Unknown(), type: text, state: text })
+
+/** Of a command, and of a macro. */
+export const commanded = object({
+  success: Type.Boolean({ description: 'false: a driver refused it, or the macro failed; `error` says why' }),
+  zone_id: Type.Optional(Type.Integer()),
+  device_id: Type.Optional(Type.Integer()),
+  command: Type.Optional(Type.String({ description: 'the verb that was carried out' })),
+  answer: Type.Optional(Type.Unknown({ description: 'what the device answered, where it did' })),
+  run_id: Type.Optional(
+    orNull(Type.Integer({ description: 'of a macro; null where it could not be written down and was not begun' })),
+  ),
+  state: Type.Optional(
+    Type.String({ description: 'of a macro: done, failed, stopped, running, queued, refused, ...' }),
+  ),
+  steps: Type.Optional(Type.Array(step, { description: 'of a macro that has ended' })),
+  error: Type.Optional(text),
+  message: Type.Optional(text),
+  code: Type.Optional(text),
+})
+
+const site = { name: orNull(text), time_zone: orNull(text) }
+
+const person = {
+  username: text,
+  full_name: orNull(text),
+  roles: Type.Array(text),
+  elevated: yesNo,
+  site: object(site),
+}
+
+/** Who is signed in to the page. */
+export const personAnswer = object(person)
+
+const signedIn = object({ signed_in: Type.Literal(true), ...person })
+
+/** Of a sign-in, and of the first account: the refusals of `POST /api/token` come with status 200 here as well. */
+export const signInAnswer = Type.Union([signedIn, envelope])
+
+export const handoffAnswer = Type.Union([signedIn, object({ signed_in: Type.Literal(false) })])
+
+export const doneAnswer = object({ success: Type.Literal(true) })
+
+export const siteAnswer = object({
+  ...site,
+  me: orNull(personAnswer),
+  setup: Type.Optional(Type.Literal(true, { description: 'the first account is to be made' })),
+})
+
+export const ticketAnswer = object({ ticket: text })
+
+const value = Type.Optional(Type.Union([text, number, yesNo]))
+
+const zone = object({
+  id: Type.Integer(),
+  values: object({
+    ...{ state: value, on: value, level: value, setpoint: value, temperature: value, humidity: value },
+    ...{ value, mode: value, position: value, volume: value, mute: value, source: value },
+  }),
+  device: orNull(object({ state: Type.Enum(['online', 'offline', 'unknown']), lastSeenAt: orNull(instant) })),
+  name: text,
+  type: orNull(text),
+  unit: orNull(text),
+  min: orNull(number),
+  max: orNull(number),
+  verbs: Type.Array(text, { description: 'what may be asked of it' }),
+  refused: orNull(Type.Enum(['role', 'elevation'])),
+})
+
+export const zonesAnswer = object({
+  site: object(site),
+  now: instant,
+  groups: Type.Array(
+    object({ id: orNull(Type.Integer()), name: orNull(text), within: Type.Array(text), zones: Type.Array(zone) }),
+  ),
+  macros: Type.Array(object({ id: Type.Integer(), name: text, description: orNull(text) })),
+})
+
+export const auditAnswer = object({
+  rows: Type.Array(
+    object({
+      id: Type.Integer(),
+      at: instant,
+      request_type: Type.Enum(['rest_api', 'ui']),
+      method: text,
+      path: text,
+      status: Type.Integer(),
+      elapsed_ms: number,
+      client_ip: text,
+      user_id: orNull(Type.Integer()),
+      username: orNull(text),
+      granted: yesNo,
+      reason: orNull(text),
+      target: orNull(text),
+      run_id: orNull(Type.Integer()),
+      action: orNull(text),
+      outcome: orNull(Type.Enum(['done', 'partly', 'failed', 'refused', 'running'])),
+      detail: orNull(text),
+    }),
+  ),
+  before: orNull(Type.Integer({ description: 'older ones have not been looked at: ask for those before this id' })),
+})
+
+export const restSwitchAnswer = object({ enabled: yesNo, running: yesNo, waits_for_restart: yesNo })
+
+export const notDrivenAnswer = object({
+  rows: Type.Array(object({ row: text, why: text })),
+  count: Type.Integer({ minimum: 0, description: 'all of them, of which an answer tells some' }),
+})
+
+const column = Type.Union([
+  object({ column: text, secret: Type.Literal(true) }),
+  object({
+    column: text,
+    secret: Type.Literal(false),
+    before: Type.Unknown(),
+    after: Type.Unknown(),
+    kind: Type.Optional(Type.Enum(['time', 'row'])),
+    names: Type.Optional(object({ before: orNull(text), after: orNull(text) })),
+  }),
+])
+
+export const pendingAnswer = object({
+  revision: Type.Integer(),
+  changes: Type.Array(
+    object({
+      id: Type.Integer(),
+      at: instant,
+      by: text,
+      kind: Type.Enum(['add', 'change', 'remove']),
+      table: text,
+      row_id: orNull(Type.Integer()),
+      name: orNull(text),
+      columns: Type.Array(column),
+    }),
+  ),
+})
+
+export const appliedAnswer = object({ applied: count })
