@@ -50,14 +50,23 @@ function bookOf(daemon: string): Book {
 }
 
 function isOf(template: string, path: string): boolean {
-  const parts = path.split('/')
+  const parts = path.split('/').map(decoded)
   const own = template.split('/')
   return own.length === parts.length && own.every((part, i) => part.startsWith('{') || part === parts[i])
 }
 
+/** A part of a path as servers compare it. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}
+
 /** What no operation describes has to be refused, but for pages, and what they alone ask. */
 function strayOf({ method, path, status }: Exchange): string | undefined {
-  if (status >= 400 || !path.startsWith('/api/') || ['OPTIONS', 'HEAD'].includes(method)) return undefined
+  if (status >= 400 || !/^\/(api|ui)\//.test(path) || ['OPTIONS', 'HEAD'].includes(method)) return undefined
   return `no operation is described for ${method} ${path}, which answers ${status}`
 }
 
@@ -77,8 +86,10 @@ function faultOf(responses: DescribedAnswers['responses'], by: Exchange, ajv: Aj
   return `${where}: ${ajv.errorsText(validate.errors?.slice(0, 5))}: ${JSON.stringify(body)?.slice(0, 2000)}`
 }
 
+/** By type and subtype: parameters such as a charset may stand on either side. */
 function mediaOf(content: Content, type: string): Content[string] | undefined {
-  return content[type.split(';', 1)[0]?.trim() ?? '']
+  const essence = (of: string) => of.split(';', 1)[0]?.trim()
+  return Object.entries(content).find(([described]) => essence(described) === essence(type))?.[1]
 }
 
 function compiled(ajv: Ajv2020, schema: object): ValidateFunction {

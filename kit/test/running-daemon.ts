@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { misfitOf } from './described.ts'
+import { type Exchange, misfitOf } from './described.ts'
 
 const COMMAND = join(import.meta.dirname, '../../build/plantroom')
 /** Only what fails waits so long: beside a whole suite, on a machine that is taken, a board was seen to need half of it. */
@@ -57,29 +57,30 @@ export async function startDaemon(t: Owner, name: string, options: StartOptions 
     if (!options.stateFolder) rmSync(stateFolder, { recursive: true, force: true })
   })
   const url = await listeningUrl(name, child, output)
-  if (HELD.has(name)) daemonOf.set(url, name)
+  daemonOf.set(url, name)
   return { url, stateFolder, pid: child.pid ?? 0, output, stop: (signal = 'SIGTERM') => endOf(child, signal) }
 }
 
-/** Daemons whose every answer is held against their description. */
-const HELD: ReadonlySet<string> = new Set(['gateway'])
-
-/** Which of them listens where. */
+/** Which daemon listens where: each of their answers is held against its description. */
 const daemonOf = new Map<string, string>()
 
 /** A request, its answer read to the end. It fails where that is not what the description of the daemon says. */
 export async function ask(url: string, request: RequestInit): Promise<Answer> {
   const response = await fetch(url, request)
   const text = await response.text()
-  const isJson = response.headers.get('content-type')?.startsWith('application/json')
   const { status, headers } = response
-  const body = isJson && text !== '' ? JSON.parse(text) : text
-  const { origin, pathname: path } = new URL(url)
+  const type = headers.get('content-type') ?? ''
+  const body = type.startsWith('application/json') && text !== '' ? JSON.parse(text) : text
+  const { origin, pathname } = new URL(url)
+  holdToDescription(origin, { method: request.method ?? 'GET', path: pathname, status, type, body })
+  return { status, headers, body }
+}
+
+/** @throws Error where an answer of a daemon that was started here is not what its description says */
+export function holdToDescription(origin: string, exchange: Exchange): void {
   const daemon = daemonOf.get(origin)
-  const exchange = { method: request.method ?? 'GET', path, status, type: headers.get('content-type') ?? '', body }
   const misfit = daemon === undefined ? undefined : misfitOf(daemon, exchange)
   if (misfit !== undefined) throw new Error(`not as described: ${misfit}`)
-  return { status, headers, body }
 }
 
 function collect(child: ChildProcess): () => string {

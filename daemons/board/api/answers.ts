@@ -1,24 +1,10 @@
-/** Shapes of the board's answers, for its description. What a role measures grows: of that the names that stay are listed. */
-import { type TProperties, type TSchema, Type } from 'typebox'
+/** Shapes of the board's answers, for its description. */
+import { Type } from 'typebox'
+import { count, fault, instant, object, orNull, text } from '#kit/http/answer-shapes.ts'
 import { roleNames } from '../wire/role-name.ts'
+import { roleStates, serialPortAnswer } from './role-answers.ts'
 
-function object<Properties extends TProperties>(properties: Properties) {
-  return Type.Object(properties, { additionalProperties: false })
-}
-
-function orNull<Schema extends TSchema>(schema: Schema) {
-  return Type.Union([schema, Type.Null()])
-}
-
-const text = Type.String()
-const count = Type.Integer({ minimum: 0 })
-const instant = Type.Integer({ description: 'epoch milliseconds' })
 const role = Type.Enum([...roleNames])
-const fault = object({ code: text, message: text })
-const anything = Type.Record(Type.String(), Type.Unknown())
-
-/** What a role says of itself, under its name, and `ptp` in the roles that have sound. */
-const ofRoles = Object.fromEntries([...roleNames, 'ptp'].map((name) => [name, Type.Optional(anything)]))
 
 export const boardStatusAnswer = object({
   role,
@@ -47,7 +33,7 @@ export const boardStatusAnswer = object({
     fault: orNull(fault),
     at: orNull(instant),
   }),
-  ...ofRoles,
+  ...roleStates,
 })
 
 export const peersAnswer = Type.Array(
@@ -72,17 +58,28 @@ export const peersAnswer = Type.Array(
 
 export const dismissedAnswer = object({ dismissed: text })
 
-const formField = Type.Object({
+const settingValue = Type.Union([text, Type.Number(), Type.Boolean()])
+
+const formField = object({
   name: text,
-  kind: text,
-  default: Type.Unknown(),
-  value: Type.Unknown(),
+  kind: Type.Enum(['text', 'address', 'number', 'choice', 'switch']),
+  default: settingValue,
+  value: settingValue,
+  min: Type.Optional(Type.Number()),
+  max: Type.Optional(Type.Number()),
+  decimals: Type.Optional(count),
+  max_length: Type.Optional(count),
+  unit: Type.Optional(text),
+  choices: Type.Optional(Type.Array(text)),
   meaning: text,
+  roles: Type.Optional(Type.Array(role)),
 })
 
 export const formAnswer = object({
   groups: Type.Array(object({ title: text, fields: Type.Array(formField) })),
-  roles: Type.Array(anything, { description: 'each role, and whether this machine can be it' }),
+  roles: Type.Array(
+    object({ role, can: Type.Boolean({ description: 'whether this machine has what it needs' }), text }),
+  ),
 })
 
 export const otaAnswer = object({
@@ -101,66 +98,18 @@ export const historyAnswer = object({
 
 export const toneAnswer = object({ tone_until: orNull(instant) })
 
-export const streamsAnswer = Type.Array(anything, { description: 'each stream that is announced' })
-
-/** @source Interface 2, B, Route */
-export const routeAnswer = object({
-  mcast: text,
+const adapterDevice = object({
   port: count,
-  source: orNull(text),
-  link_ms: Type.Number(),
-  ext_link_ms: Type.Number(),
-  effective_link_ms: Type.Number(),
-  mclk_offset: count,
-  encoding: text,
-  channels: orNull(count),
-  packet_ms: orNull(Type.Number()),
-  name: orNull(text),
-  sender: orNull(text),
-  sync: orNull(text),
-  given: object({ link_ms: orNull(Type.Number()), mclk_offset: orNull(count), encoding: orNull(text) }),
-})
-
-/** @source Interface 2, B, Volume */
-export const volumeAnswer = object({
-  volume: Type.Integer({ minimum: 0, maximum: 100 }),
-  volume_db: Type.Number({ minimum: -80, maximum: 12 }),
-  mute: Type.Boolean(),
-})
-
-/** One port: its settings, and how it is. @source Interface 2, B, Serial port settings */
-export const serialPortAnswer = Type.Object({
-  port: Type.Integer({ minimum: 1, maximum: 4 }),
-  enabled: Type.Boolean(),
-  mode: Type.Enum(['raw', 'rfc2217']),
-  tcp_port: count,
-  baud: count,
-  data_bits: count,
-  parity: text,
-  stop_bits: Type.Number(),
-  label: text,
-  allow: text,
-  clients: Type.Array(anything),
-  counters: anything,
+  path: text,
+  found: Type.Boolean(),
+  maker: orNull(text),
+  product: orNull(text),
+  serial_number: orNull(text),
 })
 
 export const serialAnswer = object({
-  adapter: object({ devices: Type.Array(Type.Object({ port: count, path: text, found: Type.Boolean() })), text }),
+  adapter: object({ devices: Type.Array(adapterDevice), text }),
   ports: Type.Array(serialPortAnswer),
 })
 
 export const droppedAnswer = object({ dropped: count })
-
-export const usbipAnswer = object({
-  enabled: Type.Boolean(),
-  allow: text,
-  choice: text,
-  supported: Type.Boolean(),
-  text,
-  device: orNull(anything),
-  devices: Type.Array(anything),
-  attached: orNull(anything),
-  traffic: orNull(anything),
-  hold_until: orNull(instant),
-  last_error: orNull(anything),
-})

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { holdToDescription } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 import type { RestSite } from './rest-site.ts'
 
@@ -53,14 +54,12 @@ export async function rawCall(site: RestSite, method: string, path: string, call
   }
   const [response] = (await heard) as [IncomingMessage]
   const told = await text(response)
-  const isJson = told !== '' && response.headers['content-type']?.startsWith('application/json')
-  return {
-    status: response.statusCode ?? 0,
-    headers: response.headers,
-    text: told,
-    body: isJson ? JSON.parse(told) : told,
-    from,
-  }
+  const { headers: said, statusCode: status = 0 } = response
+  const type = said['content-type'] ?? ''
+  const isJson = told !== '' && type.startsWith('application/json')
+  const answer = { status, headers: said, text: told, body: isJson ? JSON.parse(told) : told, from }
+  holdToDescription(site.url(), { method, path: path.split('?', 1)[0] ?? '', status, type, body: answer.body })
+  return answer
 }
 
 /** All of request_history by client, once it has a record of each of these. @param token of an elevated session */

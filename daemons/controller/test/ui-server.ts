@@ -5,6 +5,7 @@ import { withDefaults } from '#kit/http/defaults.ts'
 import { createMetrics } from '#kit/http/metrics.ts'
 import { createHttpServer } from '#kit/http/server.ts'
 import { silentLog } from '#kit/log.ts'
+import { misfitOf } from '#kit/test/described.ts'
 import { UI_FAULT_STATUS } from '../api/ui-gate.ts'
 import { createUi } from '../api/ui-routes.ts'
 import type { FakeHouse } from './fake-house.ts'
@@ -65,7 +66,13 @@ function visitorOf(url: string): Visitor {
       const setCookies = reply.headers.getSetCookie()
       for (const line of setCookies) keep(cookies, line)
       const text = await reply.text()
-      return { status: reply.status, body: text === '' ? {} : JSON.parse(text), setCookies }
+      const body = text === '' ? {} : JSON.parse(text)
+      const misfit = misfitOf('controller', {
+        ...{ method, path: path.split('?', 1)[0] ?? '', body },
+        ...{ status: reply.status, type: reply.headers.get('content-type') ?? '' },
+      })
+      if (misfit !== undefined) throw new Error(`not as described: ${misfit}`)
+      return { status: reply.status, body, setCookies }
     },
   }
 }

@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { type Route, route } from '#kit/http/route.ts'
 import type { Recorder, SendRecorder } from '#kit/recorder.ts'
-import { routeAnswer, streamsAnswer, volumeAnswer } from '../../../api/answers.ts'
+import { routeAnswer, streamsAnswer, volumeAnswer } from '../../../api/role-answers.ts'
 import { historyRoutes } from '../../../api/sound/history-routes.ts'
 import type { Decoder } from '../core/decoder.ts'
 import { routeView } from '../core/decoder-view.ts'
