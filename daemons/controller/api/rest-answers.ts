@@ -17,6 +17,18 @@ export const notFound: RestOutcome = {
   reason: null,
 }
 
+/** @source document 1, What the service does: the channel between paired controllers */
+export const syncNotBuilt: RestOutcome = {
+  status: 501,
+  body: {
+    text: JSON.stringify({
+      error: 'not_built',
+      message: '/api/sync is for paired controllers, and this controller cannot be paired yet.',
+    }),
+  },
+  reason: null,
+}
+
 /** @source document 1, GET /api/data/:entity */
 export const notImplemented = refusal(501, 'not implemented', 'not_implemented')
 

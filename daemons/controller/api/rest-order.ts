@@ -20,6 +20,7 @@ import {
   type RestOutcome,
   restDisabled,
   roleDenied,
+  syncNotBuilt,
   unauthorized,
 } from './rest-answers.ts'
 import { readRestBody } from './rest-body.ts'
@@ -56,10 +57,10 @@ const ABOUT_WHO: ReadonlySet<Outcome['reason']> = new Set<Outcome['reason']>([
 
 const ACTIONS: ReadonlySet<string> = new Set(['command', 'macro'])
 
-/** @returns what answers calls: at once where nothing is waited for, as for the two calls that probes make */
 /** A body that is read before it is known who calls. */
 const STRANGER_BYTES = 4096
 
+/** @returns what answers calls: at once where nothing is waited for, as for the two calls that probes make */
 export function createRestOrder(needs: RestNeeds): (call: RestCall) => RestOutcome | Promise<RestOutcome> {
   const { audit, isEnabled, rules } = needs
   const versioned = granted({ version: needs.version })
@@ -81,7 +82,7 @@ export function createRestOrder(needs: RestNeeds): (call: RestCall) => RestOutco
     const isRead = method === 'GET' || method === 'HEAD'
 
     // The channel between paired controllers is none of this, whatever the switch says.
-    if (isSync(call.path)) return notFound
+    if (isSync(call.path)) return syncNotBuilt
     // 1. The switch, before everything: also before what is wrong with a call, and before paths that nothing has.
     if (!isEnabled && !(isRead && (name === 'health' || name === 'version'))) return restDisabled
     // 2. The path, 3. the method, 4. the action.

@@ -30,7 +30,7 @@ t.test('1 What the service does: a site file may switch it off, and each call is
   for (const path of ['/api/health', '/api/version'])
     for (const method of ['GET', 'HEAD']) t.equal((await rawCall(site, method, path)).status, 200, `${method} ${path}`)
   for (const method of ['GET', 'POST', 'OPTIONS'])
-    for (const path of ['/api/sync', '/api/sync/x']) t.equal((await rawCall(site, method, path)).status, 404, path)
+    for (const path of ['/api/sync', '/api/sync/x']) t.equal((await rawCall(site, method, path)).status, 501, path)
   await site.stop()
   const records = recorded(site).filter(({ path }) => !String(path).startsWith('/api/sync'))
   const refused = records.filter(({ status }) => status === 401)

@@ -1,4 +1,4 @@
-/** Actions of the interface document whose protocols this gateway does not speak yet: they say so. */
+/** Routes of the interface document that are not there yet: each says what it waits for. */
 import { Type } from 'typebox'
 import { Fault } from '#kit/fault.ts'
 import { type Route, route } from '#kit/http/route.ts'
@@ -16,6 +16,24 @@ const actions = [
 
 /** @source Interface document 2, part A, Endpoints and Protocol bodies */
 export function notBuiltRoutes(): Route[] {
+  return [caCertRoute(), ...actionRoutes()]
+}
+
+function caCertRoute(): Route {
+  return route({
+    method: 'GET',
+    path: '/api/system/ca-cert',
+    who: 'anyone',
+    summary: 'Download the internal root CA; not there yet, answers 501',
+    refuses: 501,
+    handle() {
+      const sentence = 'This gateway does not speak TLS yet (`http.tls`), so it has no root CA of its own to download.'
+      throw new Fault('not_built', sentence)
+    },
+  })
+}
+
+function actionRoutes(): Route[] {
   return actions.map(({ action, protocol, does }) =>
     route({
       method: 'POST',

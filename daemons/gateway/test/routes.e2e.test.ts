@@ -79,6 +79,8 @@ t.test('A.endpoints every route answers curl, and nobody gets in without a token
     const said = await ask(`POST /api/ports/{path}/rest/${action}`, `${port}/rest/${action}`, 501, { any: 'body' })
     t.match(said, { error: 'not_built', message: new RegExp(`^rest/${action} is for .* does not speak yet`) })
   }
+  const noCa = await ask('GET /api/system/ca-cert', '/api/system/ca-cert', 501)
+  t.match(noCa, { error: 'not_built', message: /does not speak TLS yet/ })
   await ask('GET /api/ports/{path}/units', `${port}/units`, 409)
   await ask('DELETE /api/ports/{path}/units/{unitId}', `${port}/units/1`, 409)
   await ask('GET /api/templates/modbus', '/api/templates/modbus', 200)
@@ -122,7 +124,7 @@ t.test('A.endpoints every route answers curl, and nobody gets in without a token
     Object.keys(methods).map((verb) => `${verb.toUpperCase()} ${path}`),
   )
   t.same([...asked].sort(), described.sort(), 'what was asked is what the description lists')
-  const open = ['GET /api/status', 'GET /api/setup', 'POST /api/setup', 'POST /api/login']
+  const open = ['GET /api/status', 'GET /api/system/ca-cert', 'GET /api/setup', 'POST /api/setup', 'POST /api/login']
   for (const route of described.filter((each) => !open.includes(each))) {
     const [method = '', path = ''] = route.split(' ')
     const { status } = await curl(gateway, method, path.replaceAll(/[{}]/g, ''), {})

@@ -68,6 +68,8 @@ export const whoMay: readonly (readonly [string, Row, string])[] = [
   ['GET /api/setup', anyone, rolesRule('first start: there is nobody who could sign in')],
   ['POST /api/setup', anyone, rolesRule('POST /api/setup works once, then 409')],
 
+  ['GET /api/system/ca-cert', anyone, asTable('none')],
+
   ['GET /api/me', filtered, asTable('token')],
   ['POST /api/me/password', people, ownSignIn],
   ['POST /api/logout', people, ownSignIn],

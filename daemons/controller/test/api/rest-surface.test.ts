@@ -69,13 +69,17 @@ t.test('1 What the service does: switched off, all but GET health and version is
   t.same((await ask({ path: '/api/health' })).body, { ok: true })
   t.same((await ask({ path: '/api/version?x=1' })).body, { version: '1.2.3' })
   t.equal((await ask({ method: 'HEAD', path: '/api/health' })).status, 200)
-  t.equal((await ask({ path: '/api/sync' })).status, 404)
+  t.equal((await ask({ path: '/api/sync' })).status, 501)
 })
 
-t.test('1 What the service does: /api/sync is none of this API', async (t) => {
+t.test('1 What the service does: /api/sync is none of this API, and says that it is not there yet', async (t) => {
   const { ask } = await serveRest(t)
-  for (const method of ['GET', 'POST', 'PUT']) t.equal((await ask({ method, path: '/api/sync' })).status, 404)
-  t.equal((await ask({ path: '/api/sync/peer', as: TOKEN })).status, 404)
+  for (const method of ['GET', 'POST', 'PUT']) {
+    const { status, body } = await ask({ method, path: '/api/sync' })
+    t.match({ status, body }, { status: 501, body: { error: 'not_built', message: /cannot be paired yet/ } })
+  }
+  t.equal((await ask({ path: '/api/sync/peer', as: TOKEN })).status, 501)
+  t.equal((await ask({ path: '/api/synchronise', as: TOKEN })).status, 404)
 })
 
 t.test('1 POST /api/control/:action: any other method gives 405 with Allow: POST', async (t) => {
