@@ -1,4 +1,5 @@
 /** A board's stream made known: over SAP, and to RAVENNA devices by mDNS and RTSP. */
+import { createShareOf } from '#kit/net/address.ts'
 import { identityHere, instanceName } from '#kit/net/mdns/instance-name.ts'
 import { Mdns } from '#kit/net/mdns/mdns.ts'
 import type { BoardConfig } from '../config.ts'
@@ -15,7 +16,7 @@ import { RAVENNA } from './ravenna.ts'
 
 /** What is announced. */
 export interface AnnounceOptions {
-  config: Pick<BoardConfig, 'audio' | 'mdns' | 'streams'>
+  config: Pick<BoardConfig, 'audio' | 'connections' | 'mdns' | 'streams'>
   /** Whether over SAP: the setting `sap`. */
   sap: boolean
   hostname: string
@@ -67,12 +68,13 @@ export function announceStream(world: RoleWorld, options: AnnounceOptions): Stre
 /** Described over RTSP, and named by mDNS where that is switched on. */
 function offerToRavenna(world: RoleWorld, options: AnnounceOptions, now: () => StreamDescription | undefined) {
   const { clock, log, parts } = world
-  const { audio, mdns, streams } = options.config
+  const { audio, connections, mdns, streams } = options.config
   const label = (stream: StreamDescription) => sessionLabel(stream.name, options.hostname)
   const server = new RtspServer({
     ...{ clock, log },
     port: streams.rtsp_port,
     host: isOnLoopback(audio) ? '127.0.0.1' : undefined,
+    shareOf: createShareOf(connections.trusted),
     limits: {
       clients: streams.rtsp_clients,
       clientsPerHost: streams.rtsp_clients_per_host,

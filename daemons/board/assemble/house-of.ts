@@ -41,11 +41,11 @@ export function fitnessOf({ clock, config, log }: AssembleContext<BoardConfig>):
 /** The role that the board has until its next start. */
 export async function houseOf(world: RoleWorld, { config, helper, httpPort, settings }: RoleNeeds): Promise<RoleHouse> {
   const { role } = settings
-  if (role === 'usbip') return await assembleUsbip(world, { config: config.usbip, helper })
+  const shareOf = createShareOf(config.connections.trusted)
+  if (role === 'usbip') return await assembleUsbip(world, { config: config.usbip, helper, shareOf })
   if (role === 'serial') {
     const named = devicePathsOf(settings.serial_devices)
     const devices = named.length > 0 ? named : config.serial.devices
-    const shareOf = createShareOf(config.connections.trusted)
     return await assembleSerial(world, { config: config.serial, devices, httpPort, shareOf })
   }
   try {

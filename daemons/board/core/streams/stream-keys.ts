@@ -21,7 +21,7 @@ export const streamKeys = Type.Object(
       description: 'TCP port of descriptions over RTSP; where it is taken, or 0, a free one, which is announced',
     }),
     rtsp_clients: count(32, 1, 1024, 'clients of RTSP at once'),
-    rtsp_clients_per_host: count(8, 1, 1024, 'clients of RTSP at once from one address'),
+    rtsp_clients_per_host: count(8, 1, 1024, 'clients of RTSP at once from one address (IPv6: one /64)'),
     rtsp_request_ms: milliseconds(5000, 100, 60_000, 'time for one request or one answer over RTSP'),
     rtsp_idle_s: seconds(75, 1, 3600, 'time after which a client of RTSP that says nothing is closed'),
     most: count(512, 1, 4096, 'streams listed; where there are more, those that stay go before new ones'),

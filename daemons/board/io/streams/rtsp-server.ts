@@ -4,7 +4,8 @@ import { createServer, type Server, type Socket } from 'node:net'
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
-import { plainAddress } from '#kit/net/address.ts'
+import { plainAddress, type ShareOf } from '#kit/net/address.ts'
+import { createPlaces, type Holder, type Places } from '#kit/places.ts'
 import { answerRtsp, type RtspSession } from '../../core/streams/rtsp-desk.ts'
 import { cutRtsp, requestOf, writeReply } from '../../wire/streams/rtsp-message.ts'
 
@@ -26,6 +27,7 @@ export interface RtspServerOptions {
   /** The address to listen on; default all of the machine. */
   host?: string
   limits: RtspServerLimits
+  shareOf: ShareOf
   /** Undefined while there is no stream. */
   session(): RtspSession | undefined
 }
@@ -39,13 +41,16 @@ const LINGER_MS = 500
 /** From `start` to `stop`. */
 export class RtspServer {
   readonly #options: RtspServerOptions
-  readonly #clients = new Map<Socket, string>()
+  readonly #places: Places
+  readonly #clients = new Set<Socket>()
   #server: Server | undefined
   #described = 0
-  #turnedAway = 0
+  #flooded = 0
 
   constructor(options: RtspServerOptions) {
     this.#options = options
+    const { clients: most, clientsPerHost: mostPerAddress } = options.limits
+    this.#places = createPlaces({ most, mostPerAddress, shareOf: options.shareOf })
   }
 
   /** @throws the system's error where no port can be had */
@@ -63,7 +68,7 @@ export class RtspServer {
   async stop(): Promise<void> {
     const server = this.#server
     this.#server = undefined
-    for (const client of this.#clients.keys()) client.destroy()
+    for (const client of this.#clients) client.destroy()
     if (server) await new Promise<void>((resolve) => server.close(() => resolve()))
   }
 
@@ -74,7 +79,8 @@ export class RtspServer {
   }
 
   counts(): { clients: number; described: number; turnedAway: number } {
-    return { clients: this.#clients.size, described: this.#described, turnedAway: this.#turnedAway }
+    const { refused, evicted } = this.#places.counts()
+    return { clients: this.#places.size, described: this.#described, turnedAway: refused + evicted + this.#flooded }
   }
 
   async #listen(port: number): Promise<Server> {
@@ -87,25 +93,19 @@ export class RtspServer {
   }
 
   #accept(socket: Socket): void {
-    const { clients, clientsPerHost } = this.#options.limits
-    const host = plainAddress(socket.remoteAddress)
     // What goes wrong on a connection ends it: 'close' follows.
     socket.on('error', () => {})
-    const ofHost = [...this.#clients.values()].filter((other) => other === host).length
-    if (this.#clients.size >= clients || ofHost >= clientsPerHost) {
-      this.#turnedAway++
-      socket.destroy()
-      return
-    }
-    this.#clients.set(socket, host)
     const talk = new Talk(socket, this.#options, {
       described: () => void this.#described++,
-      flooded: () => void this.#turnedAway++,
+      flooded: () => void this.#flooded++,
     })
+    this.#clients.add(socket)
     socket.on('close', () => {
       talk.end()
+      this.#places.leave(talk)
       this.#clients.delete(socket)
     })
+    if (!this.#places.take(plainAddress(socket.remoteAddress), talk)) socket.destroy()
   }
 }
 
@@ -117,7 +117,7 @@ interface TalkEvents {
 }
 
 /** One client: its requests one after the other. */
-class Talk {
+class Talk implements Holder {
   readonly #socket: Socket
   readonly #options: RtspServerOptions
   readonly #events: TalkEvents
@@ -126,17 +126,29 @@ class Talk {
   /** The second that it is, and what was asked in it. */
   #second = 0
   #asked = 0
+  #hasAsked = false
+  #activeMs: number
 
   constructor(socket: Socket, options: RtspServerOptions, events: TalkEvents) {
     this.#socket = socket
     this.#options = options
     this.#events = events
+    this.#activeMs = options.clock.monotonicMs()
     this.#allow(options.limits.requestMs)
     socket.on('data', (bytes) => this.#take(bytes))
   }
 
   end(): void {
     this.#deadline?.cancel()
+  }
+
+  /** A player that has its answers keeps its connection open, and asks again now and then. */
+  use(): ReturnType<Holder['use']> {
+    return { use: this.#hasAsked ? 'kept' : 'opening', sinceMs: this.#activeMs }
+  }
+
+  giveWay(): void {
+    this.#socket.destroy()
   }
 
   /** What comes too slowly, byte by byte, does not move the end on: a request has one deadline. */
@@ -158,6 +170,8 @@ class Talk {
         }
         const { isDescription, text } = answerRtsp(requestOf(cut.message), this.#options.session())
         if (isDescription) this.#events.described()
+        this.#hasAsked = true
+        this.#activeMs = this.#options.clock.monotonicMs()
         if (!this.#answer(text)) return
       }
     } catch (error) {

@@ -1,4 +1,5 @@
 /** The role put together: the only file of it that knows both io/ and api/. */
+import type { ShareOf } from '#kit/net/address.ts'
 import { parseAllowList } from '#kit/net/allow-list.ts'
 import type { BoardConfig } from '../../config.ts'
 import type { RootHelper } from '../../core/ports.ts'
@@ -17,13 +18,14 @@ import { createUsbipFiles } from './io/usbip-files.ts'
 export interface UsbipNeeds {
   config: BoardConfig['usbip']
   helper: RootHelper
+  shareOf: ShareOf
 }
 
 /** Devices are given back to their own drivers within this time when the board stops. */
 const STOP_MS = 15_000
 
 /** Loads what is set; sharing begins and ends with the parts of the board. */
-export async function assembleUsbip(world: RoleWorld, { config, helper }: UsbipNeeds): Promise<RoleHouse> {
+export async function assembleUsbip(world: RoleWorld, { config, helper, shareOf }: UsbipNeeds): Promise<RoleHouse> {
   const { clock, log, parts, recorder, stateFolder } = world
   const own = (promise: Promise<unknown>) => parts.own(promise, 'usb sharing')
   const parseAllow = (text: string) => parseAllowList(text, config.allow_entries)
@@ -33,7 +35,7 @@ export async function assembleUsbip(world: RoleWorld, { config, helper }: UsbipN
       ...{ clock, log, helper, parseAllow, own },
       bus: createUsbSysfs({ sysfs: config.sysfs, mountsFile: '/proc/self/mountinfo', log }),
       memory: files.bound,
-      openServer: createOpServerOpener({ clock, log, own, limits: limitsOf(config) }),
+      openServer: createOpServerOpener({ clock, log, own, shareOf, limits: limitsOf(config) }),
       times: { lookMs: config.look_ms, retryMs: config.retry_ms, holdMs: config.hold_ms },
       onChange: () => world.onChange(),
     },

@@ -27,13 +27,14 @@ export const usbipTable = Type.Object(
       default: 32,
       minimum: 1,
       maximum: 4096,
-      description: 'hosts that may be asking at once; further ones are closed. One that has a device does not count',
+      description:
+        'hosts that may be asking at once; the address with most makes room. One that has a device does not count',
     }),
     connections_per_host: Type.Integer({
       default: 8,
       minimum: 1,
       maximum: 4096,
-      description: 'of them, from one address',
+      description: 'of them, from one address (IPv6: one /64)',
     }),
     op_timeout_ms: Type.Integer({
       default: 5000,

@@ -1,8 +1,9 @@
-/** The TCP server that hosts connect to: who may not is closed before a byte is read, the rest within bounds. */
+/** The TCP server that hosts connect to: who may not is closed before a byte is read, the rest have their places. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
-import { plainAddress } from '#kit/net/address.ts'
+import { plainAddress, type ShareOf } from '#kit/net/address.ts'
+import { createPlaces, type Places } from '#kit/places.ts'
 import { setPatience, type TcpConnection, TcpListener } from '#native/usbip/index.ts'
 import type { HostDesk, HostLink, HostServer, HostServerOpener } from '../core/ports.ts'
 import { OpSession } from './op-session.ts'
@@ -24,6 +25,7 @@ export interface OpServerLimits {
 /** What the server is made of. */
 export interface OpServerParts {
   limits: OpServerLimits
+  shareOf: ShareOf
   clock: Clock
   log: Log
   own(promise: Promise<unknown>): void
@@ -44,13 +46,15 @@ class OpServer implements HostServer {
   readonly #parts: OpServerParts
   readonly #desk: HostDesk
   readonly #listener: TcpListener
-  /** By address. */
-  readonly #sessions = new Map<OpSession, string>()
+  readonly #places: Places
+  readonly #sessions = new Set<OpSession>()
   #retry: Timer | undefined
 
   constructor(parts: OpServerParts, desk: HostDesk) {
     this.#parts = parts
     this.#desk = desk
+    const { connections: most, connectionsPerHost: mostPerAddress } = parts.limits
+    this.#places = createPlaces({ most, mostPerAddress, shareOf: parts.shareOf })
     this.#listener = this.#listen()
     parts.log.notice('usbip listens', { address: this.#listener.address, port: this.#listener.port })
   }
@@ -62,7 +66,7 @@ class OpServer implements HostServer {
   close(): void {
     this.#retry?.cancel()
     this.#listener.close()
-    for (const session of [...this.#sessions.keys()]) session.close()
+    for (const session of [...this.#sessions]) session.close()
   }
 
   #listen(): TcpListener {
@@ -88,10 +92,8 @@ class OpServer implements HostServer {
 
   #accept(connection: TcpConnection): void {
     const address = plainAddress(connection.address)
-    const refused = this.#whyNot(address)
-    if (refused) {
-      this.#desk.ended(refused, address)
-      connection.close()
+    if (!this.#desk.admits(address)) {
+      this.#refuse(connection, 'not_allowed')
       return
     }
     try {
@@ -105,13 +107,9 @@ class OpServer implements HostServer {
     this.#begin(connection, address)
   }
 
-  #whyNot(address: string): 'not_allowed' | 'too_many' | undefined {
-    if (!this.#desk.admits(address)) return 'not_allowed'
-    const { connections, connectionsPerHost } = this.#parts.limits
-    if (this.#sessions.size >= connections) return 'too_many'
-    let same = 0
-    for (const other of this.#sessions.values()) if (other === address) same++
-    return same >= connectionsPerHost ? 'too_many' : undefined
+  #refuse(connection: TcpConnection, outcome: 'not_allowed' | 'too_many'): void {
+    this.#desk.ended(outcome, plainAddress(connection.address))
+    connection.close()
   }
 
   #begin(connection: TcpConnection, address: string): void {
@@ -122,10 +120,17 @@ class OpServer implements HostServer {
       link: linkOf(connection, address),
       desk: this.#desk,
       timeoutMs: limits.timeoutMs,
-      onDone: () => this.#sessions.delete(session),
+      onDone: () => {
+        this.#places.leave(session)
+        this.#sessions.delete(session)
+      },
       own,
     })
-    this.#sessions.set(session, address)
+    if (!this.#places.take(address, session)) {
+      this.#refuse(connection, 'too_many')
+      return
+    }
+    this.#sessions.add(session)
     session.start()
   }
 }

@@ -1,6 +1,7 @@
 /** The first phase of one connection: what the host asks is read, and no byte more, and answered. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
+import type { Holder, Use } from '#kit/places.ts'
 import type { TcpConnection } from '#native/usbip/index.ts'
 import type { HostDesk, HostLink, OpOutcome } from '../core/ports.ts'
 import { OP_HEADER_BYTES } from '../wire/op-header.ts'
@@ -25,8 +26,10 @@ export interface OpSessionParts {
 const MOST_LEFTOVER_BYTES = 65_536
 
 /** Owns the connection until it is over. */
-export class OpSession {
+export class OpSession implements Holder {
   readonly #parts: OpSessionParts
+  readonly #sinceMs: number
+  #use: Use = 'opening'
   readonly #request = new Uint8Array(LONGEST_REQUEST_BYTES)
   #have = 0
   #wanted = OP_HEADER_BYTES
@@ -36,6 +39,16 @@ export class OpSession {
 
   constructor(parts: OpSessionParts) {
     this.#parts = parts
+    this.#sinceMs = parts.clock.monotonicMs()
+  }
+
+  use(): ReturnType<Holder['use']> {
+    return { use: this.#use, sinceMs: this.#sinceMs }
+  }
+
+  /** Another host needs the place. */
+  giveWay(): void {
+    this.#over('too_many')
   }
 
   /** Once. */
@@ -79,6 +92,7 @@ export class OpSession {
     const { desk, link } = this.#parts
     // What the desk does has its own limits of time.
     this.#deadline?.cancel()
+    this.#use = 'busy'
     const { status, device } = await desk.take(busId, link)
     if (status !== 'ok') {
       this.#guarded(() => this.#answer(importReply(status), 'import_refused'))
@@ -100,6 +114,7 @@ export class OpSession {
       this.#over('went_away')
       return
     }
+    this.#use = 'idle'
     this.#limitTime(() => this.#over(outcome))
     this.#parts.connection.end()
     this.#drain(outcome)

@@ -10,6 +10,7 @@ import { createServer, connect as dial, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { systemClock } from '#kit/clock.ts'
 import { silentLog } from '#kit/log.ts'
+import { createShareOf } from '#kit/net/address.ts'
 import { parseAllowList } from '#kit/net/allow-list.ts'
 import { isMain } from '../../../../../scripts/is-main.ts'
 import { UsbSharing } from '../core/usb-sharing.ts'
@@ -62,7 +63,10 @@ export async function startServer(t: Teardown): Promise<number> {
         },
       },
       memory: { load: async () => [], save: async () => {} },
-      openServer: createOpServerOpener({ clock, log: silentLog, own, limits: { ...limits, keepAlive } }),
+      openServer: createOpServerOpener({
+        ...{ clock, log: silentLog, own, shareOf: createShareOf([]) },
+        limits: { ...limits, keepAlive },
+      }),
       times: { lookMs: 3000, retryMs: 5000, holdMs: 60_000 },
     },
     { enabled: true, allow: '', device: '1-1' },

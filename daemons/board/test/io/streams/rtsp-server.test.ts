@@ -4,6 +4,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { silentLog } from '#kit/log.ts'
+import { createShareOf } from '#kit/net/address.ts'
 import { describeOverRtsp } from '../../../io/streams/rtsp-client.ts'
 import { RtspServer } from '../../../io/streams/rtsp-server.ts'
 
@@ -18,7 +19,8 @@ const session = {
 const LIMITS = { clients: 4, clientsPerHost: 4, requestMs: 300, idleMs: 600 }
 
 async function serverOf(t: Test, limits: Partial<typeof LIMITS> = {}, port = 0): Promise<RtspServer> {
-  const options = { clock: systemClock, log: silentLog, port, limits: { ...LIMITS, ...limits }, session: () => session }
+  const common = { clock: systemClock, log: silentLog, shareOf: createShareOf([]), session: () => session }
+  const options = { ...common, port, limits: { ...LIMITS, ...limits } }
   const server = new RtspServer(options)
   await server.start()
   t.teardown(() => server.stop())
@@ -28,11 +30,19 @@ async function serverOf(t: Test, limits: Partial<typeof LIMITS> = {}, port = 0):
 const ask = (port: number, path = '/by-name/Big%20hall', timeoutMs = 2000) =>
   describeOverRtsp({ clock: systemClock, address: '127.0.0.1', port, path, timeoutMs })
 
-async function opened(t: Test, port: number): Promise<Socket> {
-  const socket = connect(port, '127.0.0.1')
+async function opened(t: Test, port: number, localAddress = '127.0.0.1'): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress })
   t.teardown(() => socket.destroy())
   socket.on('error', () => {})
   await once(socket, 'connect')
+  return socket
+}
+
+/** One that has had an answer. */
+async function asking(t: Test, port: number, localAddress?: string): Promise<Socket> {
+  const socket = await opened(t, port, localAddress)
+  socket.write('OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n')
+  await once(socket, 'data')
   return socket
 }
 
@@ -101,14 +111,28 @@ t.test('what is no RTSP, or too long, is refused and closed', async (t) => {
 })
 
 t.test('more clients than there may be, of all and of one address, are closed', async (t) => {
-  const server = await serverOf(t, { clientsPerHost: 2 })
-  const first = await opened(t, server.port)
-  await opened(t, server.port)
+  const server = await serverOf(t, { clientsPerHost: 2, idleMs: 60_000 })
+  const first = await asking(t, server.port)
+  await asking(t, server.port)
   const third = await opened(t, server.port)
   await once(third, 'close')
   t.match(server.counts(), { clients: 2, turnedAway: 1 })
   first.destroy()
   await once(first, 'close')
+})
+
+t.test('one address that has every place makes room for another, first by who has never asked', async (t) => {
+  const server = await serverOf(t, { clients: 3, clientsPerHost: 3, idleMs: 60_000, requestMs: 60_000 })
+  const player = await asking(t, server.port)
+  const silent = [await opened(t, server.port), await opened(t, server.port)]
+  const gone = silent.map((socket) => once(socket, 'close'))
+  const other = await asking(t, server.port, '127.0.0.2')
+  await Promise.race(gone)
+  t.match(server.counts(), { clients: 3, turnedAway: 1 })
+  for (const socket of [player, other]) {
+    socket.write('OPTIONS * RTSP/1.0\r\nCSeq: 2\r\n\r\n')
+    t.match(String((await once(socket, 'data'))[0]), /CSeq: 2/)
+  }
 })
 
 t.test('a client that asks by the hundred at once is let go of after twenty', async (t) => {

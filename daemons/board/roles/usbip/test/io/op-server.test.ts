@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import { silentLog } from '#kit/log.ts'
+import { createShareOf, type ShareOf } from '#kit/net/address.ts'
 import type { HostDesk, HostLink, OpOutcome } from '../../core/ports.ts'
 import { createOpServerOpener, type OpServerLimits } from '../../io/op-server.ts'
 import { openDevice } from '../../wire/device-record.ts'
@@ -25,13 +26,13 @@ interface Rig {
   close(): void
   /** Connects and sends; resolves with everything that comes until the end. */
   say(bytes: Uint8Array | string): Promise<Buffer>
-  join(): Promise<Socket>
+  join(localAddress?: string): Promise<Socket>
 }
 
 /** A server whose desk gives 1-1 to whoever asks. */
 async function start(
   t: Test,
-  given: { limits?: Partial<OpServerLimits>; desk?: Partial<HostDesk> } = {},
+  given: { limits?: Partial<OpServerLimits>; desk?: Partial<HostDesk>; shareOf?: ShareOf } = {},
 ): Promise<Rig> {
   const clock = fakeClock()
   const rig = { clock, outcomes: [] as OpOutcome[], links: [] as HostLink[] }
@@ -49,14 +50,15 @@ async function start(
   }
   const own = (promise: Promise<unknown>) => void promise.catch((error) => t.fail(String(error)))
   const limits = { ...LIMITS, ...given.limits }
-  const server = createOpServerOpener({ limits, clock, log: silentLog, own })(desk)
+  const { shareOf = createShareOf([]) } = given
+  const server = createOpServerOpener({ limits, shareOf, clock, log: silentLog, own })(desk)
   t.teardown(() => {
     server.close()
     for (const socket of sockets) socket.destroy()
     for (const link of rig.links) link.close()
   })
-  async function join(): Promise<Socket> {
-    const socket = connect({ port: server.port, host: '127.0.0.1' })
+  async function join(localAddress = '127.0.0.1'): Promise<Socket> {
+    const socket = connect({ port: server.port, host: '127.0.0.1', localAddress })
     sockets.add(socket)
     socket.on('error', () => {})
     await once(socket, 'connect')
@@ -210,10 +212,45 @@ t.test('one address has not all places', async (t) => {
   const rig = await start(t, { limits: { connections: 8, connectionsPerHost: 2 } })
   await Promise.all([rig.join(), rig.join(), rig.join()])
   t.ok(await until(() => rig.outcomes[0] === 'too_many'))
-  const other = connect({ port: rig.port, host: '127.0.0.1', localAddress: '127.0.0.2' })
-  t.teardown(() => other.destroy())
+  const other = await rig.join('127.0.0.2')
   other.write(requestBytes({ kind: 'devlist' }))
   t.equal(openDevlistReply(await rest(other)).length, 1)
+})
+
+t.test('addresses of one network, such as a /64, share its places', async (t) => {
+  const shareOf = (address: string) => (address.startsWith('127.0.0.') ? 'neighbours' : address)
+  const rig = await start(t, { limits: { connections: 8, connectionsPerHost: 2 }, shareOf })
+  for (const address of ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5']) await rig.join(address)
+  t.ok(await until(() => rig.outcomes.length === 2))
+  const other = await rig.join('127.0.9.1')
+  other.write(requestBytes({ kind: 'devlist' }))
+  t.equal(openDevlistReply(await rest(other)).length, 1)
+  t.same(rig.outcomes.slice(0, 2), ['too_many', 'too_many'])
+})
+
+t.test('where one address has every place, it makes room for another: by what it has not asked yet', async (t) => {
+  const asked = Promise.withResolvers<void>()
+  const desk: Partial<HostDesk> = {
+    async take() {
+      await asked.promise
+      return { status: 'no_device' }
+    },
+  }
+  const rig = await start(t, { limits: { connections: 4, connectionsPerHost: 4 }, desk })
+  const busy = await rig.join()
+  busy.write(requestBytes({ kind: 'import', busId: '1-1' }))
+  const silent = [await rig.join(), await rig.join(), await rig.join()]
+  const ended = silent.map((socket) => once(socket, 'close'))
+  const other = await rig.join('127.0.0.2')
+  other.write(requestBytes({ kind: 'devlist' }))
+  t.equal(openDevlistReply(await rest(other)).length, 1)
+  await Promise.race(ended)
+  t.same(
+    rig.outcomes.filter((outcome) => outcome === 'too_many'),
+    ['too_many'],
+  )
+  asked.resolve()
+  t.equal((await rest(busy)).length, 8, 'who waited for the kernel has its answer')
 })
 
 t.test('IPv4 that comes in on a socket for both families is IPv4', async (t) => {
