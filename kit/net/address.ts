@@ -102,7 +102,7 @@ export function wideNetworkOf(remoteAddress: string): string {
 /**
  * First match wins. Metadata services hand out a cloud machine's credentials to whoever asks from inside. Those of Azure,
  * Oracle and Alibaba are no link-local ones, nor are those over IPv6 of Amazon (fd00:ec2), Google (fd20:ce), Oracle (fd00:c1),
- * Scaleway (fd00:42) and Linode (fd00:a9fe:a9fe).
+ * Scaleway (fd00:42), Linode (fd00:a9fe:a9fe) and Alibaba (fd00:100).
  * @source IANA special-purpose address registries; RFC 3927, RFC 4291, RFC 5771; the clouds' own manuals
  */
 const CLASSES: readonly (readonly [AddressClass, Network])[] = (
@@ -119,6 +119,7 @@ const CLASSES: readonly (readonly [AddressClass, Network])[] = (
     ['metadata', 'fd00:c1::a9fe:a9fe'],
     ['metadata', 'fd00:42::42'],
     ['metadata', 'fd00:a9fe:a9fe::1'],
+    ['metadata', 'fd00:100::100:200'],
     ['loopback', '127.0.0.0/8'],
     ['loopback', '::1'],
     ['link-local', '169.254.0.0/16'],
