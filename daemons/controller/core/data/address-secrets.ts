@@ -1,4 +1,7 @@
-/** Names and passwords inside addresses, as cameras have them: `rtsp://viewer:secret@10.0.0.9/1`, `/shot.cgi?usr=a&pwd=b`. */
+/**
+ * Secrets inside of texts. Of addresses, as cameras have them: `rtsp://viewer:secret@10.0.0.9/1`, `/shot.cgi?usr=a&pwd=b`.
+ * Of lines, as drivers send and log them: `Authorization: Basic YWRtaW46cHc=`, `password: b`.
+ */
 import { isList } from '../json-kind.ts'
 import type { Json } from '../row.ts'
 import { isSensitiveName } from '../sensitive-name.ts'
@@ -15,6 +18,15 @@ const USERINFO = /:\/\/[^\s/"]+@/g
  * ends the address may be an escaped one: its backslash is none of the address.
  */
 const PARAMETER = /((?:^|[?&;,\s])([\w.%-]{1,64})=)(?:[^&;#\s"\\]|\\(?!"))+/g
+
+/** A name with a colon behind it: what follows is its value, up to the end of the line. Not the scheme of an address. */
+const NAMED_LINE = /(?<![\w-])([\w-]{1,64})[ \t]*:(?!\/\/)[ \t]*(?=\S)/g
+
+/** Credentials without a name before them. @source RFC 6750, 2.1; RFC 7617, 2 */
+const SCHEME = /\b(bearer|basic)([ \t]+)([\w.~+/-]{6,4096}=*)/gi
+
+/** Shorter is a word of a sentence: `bearer service`. */
+const SHORTEST_BEARER = 16
 
 /** Words that say so of a parameter and of nothing else. */
 const OF_PARAMETERS: ReadonlySet<string> = new Set(['auth', 'sig', 'signature'])
@@ -44,4 +56,34 @@ function withoutInText(text: string): string {
 
 function isSecret(name: string): boolean {
   return isSensitiveName(name) || OF_PARAMETERS.has(name.toLowerCase())
+}
+
+/** The same text without what a line names as a secret, and without credentials by their scheme; for values, not for names. */
+export function withoutLineSecrets(text: string): string {
+  return withoutNamed(text).replace(SCHEME, (whole, scheme: string, gap: string, said: string) =>
+    isCredential(scheme, said) ? `${scheme}${gap}***` : whole,
+  )
+}
+
+function withoutNamed(text: string): string {
+  if (!text.includes(':')) return text
+  let seen = ''
+  let from = 0
+  for (const { 0: head, 1: name = '', index } of text.matchAll(NAMED_LINE)) {
+    if (index < from || !isSensitiveName(name)) continue
+    const value = index + head.length
+    const length = text.slice(value).search(/[\r\n]/)
+    seen += `${text.slice(from, value)}***`
+    from = length < 0 ? text.length : value + length
+  }
+  return from === 0 ? text : seen + text.slice(from)
+}
+
+function isCredential(scheme: string, said: string): boolean {
+  if (scheme.toLowerCase() === 'bearer') return said.length >= SHORTEST_BEARER
+  try {
+    return atob(said).includes(':')
+  } catch {
+    return false
+  }
 }

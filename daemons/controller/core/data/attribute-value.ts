@@ -1,7 +1,7 @@
 /** What a non-elevated session sees of a value in which secrets may be nested, such as an attribute's: there they are null. */
 import { isList } from '../json-kind.ts'
 import type { Json } from '../row.ts'
-import { withoutAddressSecrets } from './address-secrets.ts'
+import { withoutAddressSecrets, withoutLineSecrets } from './address-secrets.ts'
 import type { SchemaFace } from './schema-face.ts'
 
 type Rules = Pick<SchemaFace, 'isSensitiveName' | 'withoutSecrets'>
@@ -24,7 +24,11 @@ const MOST_LEVELS = 64
  */
 export function seenValue(rules: Rules, value: Json | undefined): Json {
   const { isSensitiveName, withoutSecrets } = rules
-  return seen({ isSensitiveName, withoutSecrets, inText: withoutAddressSecrets }, value ?? null, 0)
+  return seen({ isSensitiveName, withoutSecrets, inText: withoutTextSecrets }, value ?? null, 0)
+}
+
+function withoutTextSecrets(text: string): string {
+  return withoutLineSecrets(String(withoutAddressSecrets(text)))
 }
 
 /** The same of a text that is no value, such as a name: where it is no JSON it stays, but for addresses. */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { withoutAddressSecrets } from '../../../core/data/address-secrets.ts'
+import { withoutAddressSecrets, withoutLineSecrets } from '../../../core/data/address-secrets.ts'
 import { answerData } from '../../../core/data/answer-data.ts'
 import { textOf } from '../../../core/outcome.ts'
 import type { Json } from '../../../core/row.ts'
@@ -25,6 +25,35 @@ for (const [before, after] of [
     t.equal(withoutAddressSecrets(before), after)
     t.same(withoutAddressSecrets({ streams: [{ url: before }] }), { streams: [{ url: after }] })
   })
+
+for (const [before, after] of [
+  ['Authorization: Basic YWRtaW46cHc=', 'Authorization: ***'],
+  ['GET / HTTP/1.1\r\nauthorization:Bearer x\r\nHost: cam', 'GET / HTTP/1.1\r\nauthorization:***\r\nHost: cam'],
+  [
+    'Proxy-Authorization: Digest username="a", response="b"\nX-Api-Key: 5\nAge: 1',
+    'Proxy-Authorization: ***\nX-Api-Key: ***\nAge: 1',
+  ],
+  ['Cookie: a=b; c=d', 'Cookie: ***'],
+  ['login: admin\npassword : hunter2', 'login: admin\npassword : ***'],
+  ['note: the pin: 4711', 'note: the pin: ***'],
+  ['sent Bearer abcdefghij.klmnop and Basic YWRtaW46cHc= to it', 'sent Bearer *** and Basic *** to it'],
+  ['bearer services, basic lighting and Basic_Scene', 'bearer services, basic lighting and Basic_Scene'],
+  ['token://cam/1, monkey: 5, compass: north, 12:30', 'token://cam/1, monkey: 5, compass: north, 12:30'],
+  ['the key:', 'the key:'],
+] as const)
+  t.test(`1 Guards 3 of lines stays ${JSON.stringify(after)}`, async (t) => t.equal(withoutLineSecrets(before), after))
+
+t.test('long lines take no time', async (t) => {
+  for (const long of [
+    'a'.repeat(2_000_000),
+    'a '.repeat(1_000_000),
+    ' '.repeat(2_000_000),
+    'a:'.repeat(1_000_000),
+    'basic '.repeat(300_000),
+  ])
+    t.equal(withoutLineSecrets(long), long)
+  t.equal(withoutLineSecrets('pin: 1\n'.repeat(200_000)), 'pin: ***\n'.repeat(200_000))
+})
 
 t.test('what holds none is the very same, and a long one takes no time', async (t) => {
   const value: Json = { url: 'rtsp://cam/1', list: [1, null, 'x'] }
@@ -66,6 +95,26 @@ t.test('1 Guards 5 camera credentials and codes in overrides are for elevated se
   t.equal(await read(plainCaller, 'device?_contains[config]=s3cret'), '[]')
   t.match(await read(elevatedCaller, 'zone?'), /4711/)
   t.match(await read(elevatedCaller, 'device?'), /s3cret/)
+})
+
+t.test('1 Guards 3 headers with credentials in plain texts are for elevated sessions alone', async (t) => {
+  const header = 'Authorization: Basic YWRtaW46cHc='
+  const world = worldOf({
+    device: [
+      { name: 'Amp', transport: { kind: 'tcp', hello: `GET /\r\n${header}\r\n` }, config: { greeting: header } },
+    ],
+    zone: [{ name: 'Hall', device_id: 1, overrides: { on: { args: { text: header } } } }],
+    attribute: [{ name: 'hello', value: header, secure: false, system_target: 'zone', target_id: 1 }],
+  })
+  const read = async (caller: typeof plainCaller, query: string) => {
+    const { body } = await answerData(world, caller, ...(query.split('?') as [string, string]))
+    return textOf(body)
+  }
+  for (const query of ['device?', 'device?_instance=true', 'zone?', 'attribute?']) {
+    t.notMatch(await read(plainCaller, query), /YWRtaW46cHc/, query)
+    t.match(await read(elevatedCaller, query), /YWRtaW46cHc/, query)
+  }
+  t.equal(await read(plainCaller, 'device?_contains[config]=YWRtaW46cHc'), '[]', 'and no filter finds them')
 })
 
 t.test(
