@@ -59,6 +59,8 @@ export interface JournalList {
  */
 export interface JournalBounds {
   maxEntries: number
+  /** What all entries take, in characters of their texts; beyond, the kind that takes most loses its oldest. */
+  maxChars: number
   /** A kind without a figure is bounded by `maxEntries` alone. */
   most?: Readonly<Partial<Record<JournalKind, number>>>
 }
@@ -67,16 +69,32 @@ export interface JournalBounds {
 export function createJournalList(bounds: JournalBounds, kept: readonly JournalEntry[]): JournalList {
   const entries = newestOf(kept, bounds)
   const counts = new Map<JournalKind, number>()
-  for (const { kind } of entries) count(kind, 1)
+  const chars = new Map<JournalKind | undefined, number>()
+  let allChars = 0
+  for (const entry of entries) count(entry, 1)
+  dropLong()
   let lastSeq = kept.at(-1)?.seq ?? 0
 
-  function count(kind: JournalKind | undefined, by: number): void {
+  function count(entry: JournalEntry, by: 1 | -1): void {
+    const { kind } = entry
     if (kind) counts.set(kind, (counts.get(kind) ?? 0) + by)
+    const size = by * charsOf(entry)
+    chars.set(kind, (chars.get(kind) ?? 0) + size)
+    allChars += size
   }
 
   function drop(index: number): void {
     const [gone] = entries.splice(index, 1)
-    count(gone?.kind, -1)
+    if (gone) count(gone, -1)
+  }
+
+  /** The newest entry stays, whatever it is. */
+  function dropLong(): void {
+    while (allChars > bounds.maxChars && entries.length > 1) {
+      const [[longest] = []] = [...chars].toSorted(([, one], [, other]) => other - one)
+      const oldest = entries.findIndex(({ kind }) => kind === longest)
+      drop(oldest < 0 || oldest === entries.length - 1 ? 0 : oldest)
+    }
   }
 
   function isTooMany(kind: JournalKind | undefined): boolean {
@@ -87,9 +105,10 @@ export function createJournalList(bounds: JournalBounds, kept: readonly JournalE
     add(entry) {
       entries.push(entry)
       lastSeq = entry.seq
-      count(entry.kind, 1)
+      count(entry, 1)
       if (isTooMany(entry.kind)) drop(entries.findIndex(({ kind }) => kind === entry.kind))
       if (entries.length > bounds.maxEntries) drop(0)
+      dropLong()
     },
     find({ limit, before = Number.POSITIVE_INFINITY, who, what }) {
       const [someone, something] = [who?.toLowerCase(), what?.toLowerCase()]
@@ -110,6 +129,14 @@ export function createJournalList(bounds: JournalBounds, kept: readonly JournalE
     all: () => entries.slice(),
     lastSeq: () => lastSeq,
   }
+}
+
+/** What an entry takes beside its texts. */
+const ENTRY_CHARS = 128
+
+function charsOf({ who, from, what, target = '', detail }: JournalEntry): number {
+  const details = detail === undefined ? 0 : JSON.stringify(detail).length
+  return ENTRY_CHARS + who.length + from.length + what.length + target.length + details
 }
 
 function newestOf(kept: readonly JournalEntry[], { maxEntries, most = {} }: JournalBounds): JournalEntry[] {

@@ -109,6 +109,46 @@ export function createPlaces({ most, mostPerAddress, shareOf }: PlaceLimits): Pl
   }
 }
 
+/** Places of a server that shares others with more servers: who comes in needs one of its own and one of all. */
+export function createPlacesWithin(own: Places, all: Places): Places {
+  const holdings = new Map<Holder, Holder>()
+  let refused = 0
+  let evicted = 0
+
+  function leave(holder: Holder): void {
+    const holding = holdings.get(holder)
+    if (!holding) return
+    holdings.delete(holder)
+    own.leave(holding)
+    all.leave(holding)
+  }
+
+  return {
+    get size() {
+      return own.size
+    },
+    hasRoom: (address) => own.hasRoom(address) && all.hasRoom(address),
+    take(address, holder) {
+      if (!own.hasRoom(address) || !all.hasRoom(address)) {
+        refused++
+        return false
+      }
+      const holding: Holder = {
+        use: () => holder.use(),
+        giveWay() {
+          evicted++
+          leave(holder)
+          holder.giveWay()
+        },
+      }
+      holdings.set(holder, holding)
+      return own.take(address, holding) && all.take(address, holding)
+    },
+    leave,
+    counts: () => ({ refused, evicted }),
+  }
+}
+
 /** @param worthiest those of more use are left alone */
 function leastMissed(holders: Iterable<Holder>, worthiest: Use): Holder | undefined {
   let found: { holder: Holder; order: number; sinceMs: number } | undefined

@@ -26,11 +26,17 @@ export interface RecordNeeds {
 /** Opens what the state folder has of them. */
 export function openRecords({ stateFolder: folder, clock, log, config }: RecordNeeds): Records {
   const bounds = config.journal
-  const { entries: maxEntries, refusals: refused, refused_ms: quietMs, refused_groups: maxGroups } = bounds
+  const {
+    entries: maxEntries,
+    chars: maxChars,
+    refusals: refused,
+    refused_ms: quietMs,
+    refused_groups: maxGroups,
+  } = bounds
   // However small the journal is set, a quarter of it is for changes.
   const share = (figure: number, parts: number) => Math.min(figure, Math.ceil(maxEntries / parts))
   const most = { sent: share(bounds.sent, 2), refusal: share(refused, 8), 'sign-in': share(bounds.sign_ins, 8) }
-  const journal = createJournal({ folder, clock, log, maxEntries, most })
+  const journal = createJournal({ folder, clock, log, maxEntries, maxChars, most })
   const refusals = createRefusals({ clock, record: journal.record.bind(journal), quietMs, maxGroups })
   return {
     journal,

@@ -1,6 +1,6 @@
 /**
  * Holds the docs to the sources, and the sources to the docs: what is named exists, what exists is named, generated
- * parts are fresh, and no file names a registry's host or a path of somebody's machine.
+ * parts are fresh, units allow the memory that follows from the settings, and no file names a registry's host or a path of somebody's machine.
  *
  *     node scripts/check-docs.ts            says what is wrong
  *     node scripts/check-docs.ts --write    brings the generated parts up to date first
@@ -12,6 +12,7 @@ import { claimFaults, errorFaults, type Known } from './doc-claims.ts'
 import { codesOf, routesOf, settingsOf } from './doc-facts.ts'
 import { staleParts } from './doc-parts.ts'
 import { isMain } from './is-main.ts'
+import { memoryFaults } from './memory-facts.ts'
 import { strangerFaults } from './strangers.ts'
 
 /** What docs/ holds at least. */
@@ -37,6 +38,7 @@ export async function docFaults(root: string): Promise<string[]> {
   faults.push(...errorFaults(root, codesOf(root)))
   for (const file of await staleParts(root))
     faults.push(`${file}: generated parts are old: node scripts/check-docs.ts --write`)
+  faults.push(...(await memoryFaults(root, daemons)))
   return [...faults, ...changelogFaults(root), ...strangerFaults(root)]
 }
 
@@ -44,7 +46,7 @@ export async function docFaults(root: string): Promise<string[]> {
 function chapterFaults(root: string, daemon: string): string[] {
   const file = `docs/${daemon}.md`
   const text = existsSync(join(root, file)) ? readFileSync(join(root, file), 'utf8') : ''
-  return ['routes', 'settings']
+  return ['routes', 'settings', 'memory']
     .filter((kind) => !text.includes(`<!-- generated: ${kind} ${daemon} -->`))
     .map((kind) => `${file} has no <!-- generated: ${kind} ${daemon} -->`)
 }

@@ -1,8 +1,9 @@
-/** The generated parts of the docs, between marks: routes, settings, state tables. */
+/** The generated parts of the docs, between marks: routes, settings, memory, state tables. */
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { referenceOf } from '#kit/config/reference.ts'
 import { type RouteFact, routesOf, settingsOf, type TableFact, tablesOf } from './doc-facts.ts'
+import { memoryOf, memoryTable } from './memory-facts.ts'
 
 /** `<!-- generated: routes gateway -->` up to `<!-- end -->`. */
 const PART = /(<!-- generated: (\w+)(?: ([\w-]+))? -->\n)([\s\S]*?)(<!-- end -->)/g
@@ -32,6 +33,7 @@ async function withParts(root: string, text: string): Promise<string> {
 async function partOf(root: string, kind: string, name: string): Promise<string> {
   if (kind === 'routes') return routeTable(await routesOf(root, name))
   if (kind === 'settings') return referenceOf(await settingsOf(root, name))
+  if (kind === 'memory') return memoryTable(await memoryOf(root, name))
   if (kind === 'lifecycles') return (await tablesOf(root)).map(stateTable).join('\n')
   throw new Error(`no part of the docs is called '${kind}'`)
 }

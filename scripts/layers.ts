@@ -62,6 +62,7 @@ export const RULES: Record<Part, Rule> = {
       'kit/greediest.ts',
       'kit/log-gate.ts',
       'kit/turn.ts',
+      'kit/config/memory-plan.ts',
       'kit/line/line-settings.ts',
       'kit/line/line-allow.ts',
       'kit/line/queue-keys.ts',

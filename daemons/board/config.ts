@@ -4,6 +4,7 @@ import { httpTable, tablesOf } from '#kit/config/common.ts'
 import { journalTable } from '#kit/config/journal.ts'
 import { loginKeys } from '#kit/config/login-keys.ts'
 import { httpKeys } from './core/http-keys.ts'
+import { memoryPlan } from './core/memory.ts'
 import { otaKeys } from './core/ota-keys.ts'
 import { peerKeys } from './core/peer-keys.ts'
 import { ptpKeys } from './core/ptp/ptp-keys.ts'
@@ -139,3 +140,6 @@ function milliseconds(value: number, minimum: number, maximum: number, descripti
 }
 
 export type BoardConfig = Static<typeof config>
+
+/** What the daemon may hold in memory, by these settings. */
+export const memory = memoryPlan

@@ -8,6 +8,7 @@ import { driverKeys, liveKeys } from './core/driver-keys.ts'
 import { count } from './core/limit.ts'
 import { macroKeys } from './core/macro-keys.ts'
 import { mailKeys } from './core/mail-keys.ts'
+import { memoryPlan } from './core/memory.ts'
 import { letterKeys, peopleKeys } from './core/people-keys.ts'
 import { siteKeys, storeKeys } from './core/site-keys.ts'
 import { uiKeys } from './core/ui-keys.ts'
@@ -57,3 +58,6 @@ export const config = Type.Object(
 )
 
 export type ControllerConfig = Static<typeof config>
+
+/** What the daemon may hold in memory, by these settings. */
+export const memory = memoryPlan

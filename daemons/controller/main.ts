@@ -4,13 +4,14 @@ import { checkState } from './assemble/check-state.ts'
 import { openAccounts } from './assemble/open-accounts.ts'
 import { refusals, siteCommands } from './assemble/site-commands.ts'
 import { assemble } from './assemble.ts'
-import { config, DEFAULT_PORT } from './config.ts'
+import { config, DEFAULT_PORT, memory } from './config.ts'
 
 export default daemon({
   name: 'controller',
   title: 'Building controller',
   defaultPort: DEFAULT_PORT,
   config,
+  memory,
   statusPath: '/api/version',
   takesImport: true,
   commands: siteCommands,

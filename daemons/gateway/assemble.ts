@@ -115,7 +115,8 @@ async function furnish(context: Context, files: StateFiles): Promise<House> {
   const { clock, config, log } = context
   const limits = { users: config.users.max, keys: config.keys.max, keySaveMs: config.keys.save_ms }
   const people = await openPeople({ clock, log, stateFolder: context.stateFolder, http: config.http, limits }, files)
-  const hub = createEventHub(clock, { history: config.ports.history, historyBytes: config.ports.history_bytes })
+  const { history, history_bytes: historyBytes, history_total_bytes: totalBytes } = config.ports
+  const hub = createEventHub(clock, { history, historyBytes, totalBytes })
   const identity = createIdentity(await files.identity.load(), (record) => files.identity.save(record))
   const delivery = deliveryOf(context)
   const captures = capturesOf(context, hub)
@@ -148,9 +149,9 @@ function registryOf(
   const opener = openerOfAllowed(checkPath, createSerialOpener({ log, clock, queue }))
   const retry = { firstMs: config.ports.retry_first_ms, maxMs: config.ports.retry_max_ms }
   const { host, backlog_bytes: backlogBytes, slow_client_ms: slowClientMs, tell_ms: tellMs } = config.raw_tcp
-  const { clients_per_address: clientsPerAddress } = config.raw_tcp
+  const { clients_per_address: clientsPerAddress, clients } = config.raw_tcp
   const { leftBytes, queueBytes } = queue
-  const rawTcp = { host, backlogBytes, leftBytes, clientsPerAddress, slowClientMs, tellMs }
+  const rawTcp = { host, backlogBytes, leftBytes, clientsPerAddress, clients, slowClientMs, tellMs }
   const shareOf = createShareOf(config.connections.trusted)
   const world = createProtocolWorld({
     clock,
@@ -182,6 +183,7 @@ function registryOf(
     save: (records) => files.ports.save(records),
     finder: createLineFinder({ log }),
     maxPorts: config.ports.max,
+    maxSlaveValues: config.ports.slave_values,
     onRemoved(path) {
       void delivery.setWebhooks(path, [])
       hub.forget(path)

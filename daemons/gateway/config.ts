@@ -5,6 +5,7 @@ import { journalTable } from '#kit/config/journal.ts'
 import { serialLineGlobs } from '#kit/line/line-allow.ts'
 import { queueKeys } from '#kit/line/queue-keys.ts'
 import { captureKeys } from './core/capture-keys.ts'
+import { memoryPlan } from './core/memory.ts'
 import { modbusTcpKeys } from './core/modbus-tcp-keys.ts'
 import { MOST_POINTS } from './core/point-record.ts'
 import { webhookKeys } from './core/webhook-keys.ts'
@@ -32,6 +33,20 @@ const ports = Type.Object(
       maximum: 67_108_864,
       unit: 'bytes',
       description: 'bytes of raw frames kept per port for the page',
+    }),
+    history_total_bytes: Type.Integer({
+      default: 67_108_864,
+      minimum: 1_048_576,
+      maximum: 1_073_741_824,
+      unit: 'bytes',
+      description:
+        'what the events kept of all ports take, 2048 bytes each and three for each byte of a raw frame; beyond, the port with most loses its oldest',
+    }),
+    slave_values: Type.Integer({
+      default: 1_048_576,
+      minimum: 1,
+      maximum: 67_108_864,
+      description: 'coils and registers that all ports in mode slave serve together; each takes 12 bytes of memory',
     }),
     retry_first_ms: Type.Integer({
       default: 500,
@@ -68,6 +83,13 @@ const rawTcp = Type.Object(
       maximum: 64,
       description:
         'clients of one address (IPv6: one /64) on one line; where all of tcp_clients are there, the address with most loses one to the next',
+    }),
+    clients: Type.Integer({
+      default: 512,
+      minimum: 1,
+      maximum: 16_384,
+      description:
+        'clients of all lines together; where all are there, the address with most loses one to the next, else it is refused',
     }),
     slow_client_ms: Type.Integer({
       default: 2000,
@@ -156,3 +178,6 @@ export const config = Type.Object(
 )
 
 export type GatewayConfig = Static<typeof config>
+
+/** What the daemon may hold in memory, by these settings. */
+export const memory = memoryPlan

@@ -1,6 +1,13 @@
 /** The gateway as a process. */
 import { daemon } from '#kit/run/daemon.ts'
 import { assemble } from './assemble.ts'
-import { config, DEFAULT_PORT } from './config.ts'
+import { config, DEFAULT_PORT, memory } from './config.ts'
 
-export default daemon({ name: 'gateway', title: 'Serial-bus gateway', defaultPort: DEFAULT_PORT, config, assemble })
+export default daemon({
+  name: 'gateway',
+  title: 'Serial-bus gateway',
+  defaultPort: DEFAULT_PORT,
+  config,
+  memory,
+  assemble,
+})

@@ -11,6 +11,12 @@ export function journalTable() {
         maximum: 1_000_000,
         description: 'who changed or sent what: entries kept, the oldest go first',
       }),
+      chars: Type.Integer({
+        default: 8_388_608,
+        minimum: 65_536,
+        maximum: 268_435_456,
+        description: 'characters of all entries; beyond, the kind of entry that takes most loses its oldest',
+      }),
       refusals: Type.Integer({
         default: 1000,
         minimum: 10,

@@ -3,7 +3,7 @@ import { createServer, type Socket } from 'node:net'
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import { createLogGate, type LogGate } from '#kit/log-gate.ts'
-import { createPlaces, type Holder, type Places } from '#kit/places.ts'
+import { createPlaces, createPlacesWithin, type Holder, type Places } from '#kit/places.ts'
 import type { ShareOf } from '../net/address.ts'
 import { RawClient } from './raw-client.ts'
 import type { RawSocketLine, RawSocketOpener } from './raw-line.ts'
@@ -19,6 +19,8 @@ export interface RawSocketLimits {
   leftBytes: number
   /** Clients of one address, of one line. */
   clientsPerAddress: number
+  /** Clients of all lines together. */
+  clients: number
   /** How long one client may hold up the line before it is cut off. */
   slowClientMs: number
   /** How long bytes that passed between line and client may wait to be told. */
@@ -31,12 +33,16 @@ const LOG_EVERY_MS = 60_000
 interface Deps {
   limits: RawSocketLimits
   shareOf: ShareOf
+  /** Places of all lines together. */
+  all: Places
   clock: Clock
   log: Log
 }
 
 /** @returns an opener whose servers share the limits */
-export function createRawSocketOpener(deps: Deps): RawSocketOpener {
+export function createRawSocketOpener(given: Omit<Deps, 'all'>): RawSocketOpener {
+  const { clients: most } = given.limits
+  const deps: Deps = { ...given, all: createPlaces({ most, mostPerAddress: most, shareOf: given.shareOf }) }
   return async (settings, line) => {
     const server = createServer({ noDelay: true, keepAlive: true, pauseOnConnect: true })
     const clients = new RawClients(deps, settings, line)
@@ -62,11 +68,12 @@ class RawClients {
   readonly #counts = { notTaken: 0, cutOff: 0, droppedBytes: 0 }
 
   constructor(deps: Deps, { port, maxClients }: { port: number; maxClients: number }, line: RawSocketLine) {
-    const { clock, limits, log, shareOf } = deps
+    const { all, clock, limits, log, shareOf } = deps
     this.#deps = deps
     this.#port = port
     this.#line = line
-    this.#places = createPlaces({ most: maxClients, mostPerAddress: limits.clientsPerAddress, shareOf })
+    const own = createPlaces({ most: maxClients, mostPerAddress: limits.clientsPerAddress, shareOf })
+    this.#places = createPlacesWithin(own, all)
     this.#gate = createLogGate(clock, LOG_EVERY_MS, (times, facts) =>
       log.warning('raw tcp clients turned away', { port, times, ...facts }),
     )
@@ -77,8 +84,19 @@ class RawClients {
     socket.on('error', () => socket.destroy())
     const comesMs = clock.monotonicMs()
     let client: RawClient | undefined
-    const holder: Holder = { use: () => this.#useOf(client, comesMs), giveWay: () => client?.destroy() }
-    if (!this.#takePlace(socket.remoteAddress ?? '', holder)) return void socket.destroy()
+    const address = socket.remoteAddress ?? ''
+    const holder: Holder = {
+      use: () => this.#useOf(client, comesMs),
+      giveWay: () => {
+        this.#gate.note({ last: 'made room', client: address })
+        client?.destroy()
+      },
+    }
+    if (!this.#places.take(address, holder)) {
+      this.#gate.note({ last: 'refused', client: address })
+      socket.destroy()
+      return
+    }
     try {
       client = this.#join(socket, () => this.#places.leave(holder))
     } catch (error) {
@@ -108,14 +126,6 @@ class RawClients {
   closeAll(): void {
     for (const client of this.#clients) client.destroy()
     this.#gate.close()
-  }
-
-  #takePlace(address: string, holder: Holder): boolean {
-    const { evicted } = this.#places.counts()
-    const isIn = this.#places.take(address, holder)
-    if (!isIn || this.#places.counts().evicted > evicted)
-      this.#gate.note({ last: isIn ? 'made room' : 'refused', for: address })
-    return isIn
   }
 
   #useOf(client: RawClient | undefined, comesMs: number): ReturnType<Holder['use']> {

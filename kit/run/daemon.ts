@@ -1,9 +1,11 @@
 /** One daemon as a process: arguments, settings, lock, parts, signals, exit code. */
+
 import type { Static, TObject } from 'typebox'
 import { escapeControls, escapeLines } from '#kit/bytes/plain-text.ts'
 import { type Clock, systemClock } from '#kit/clock.ts'
 import type { LogConfig } from '#kit/config/common.ts'
 import { loadConfig } from '#kit/config/load.ts'
+import type { MemoryPlan } from '#kit/config/memory-plan.ts'
 import { Fault, faultOf } from '#kit/fault.ts'
 import { createLog, isJournal, type Log } from '#kit/log.ts'
 import { makeFolder } from '#kit/store/whole-file.ts'
@@ -66,6 +68,8 @@ export interface DaemonOptions<Schema extends TObject> {
   title: string
   defaultPort: number
   config: Schema
+  /** What it may hold in memory by its settings. */
+  memory?: MemoryPlan
   /** The name of the only user it has, where it has no others. */
   onlyUser?: string
   /** Where it tells its version to whoever asks. Default `/api/status`. */
@@ -93,6 +97,7 @@ export interface Daemon {
   title: string
   defaultPort: number
   config: TObject
+  memory: MemoryPlan | undefined
   onlyUser: string | undefined
   statusPath: string
   /** Both as in DaemonOptions. */
@@ -113,6 +118,7 @@ export function daemon<Schema extends TObject>(options: DaemonOptions<Schema>): 
     title: options.title,
     defaultPort: options.defaultPort,
     config: options.config,
+    memory: options.memory,
     onlyUser: options.onlyUser,
     statusPath: options.statusPath ?? '/api/status',
     openAccounts: options.openAccounts,

@@ -12,7 +12,7 @@ const entry = (seq: number, facts: Partial<JournalEntry> = {}): JournalEntry => 
 })
 
 function listOf(...entries: JournalEntry[]) {
-  return createJournalList({ maxEntries: 5, most: { refusal: 2 } }, entries)
+  return createJournalList({ maxEntries: 5, maxChars: 100_000, most: { refusal: 2 } }, entries)
 }
 
 const seqs = (entries: readonly JournalEntry[]) => entries.map(({ seq }) => seq)
@@ -51,10 +51,33 @@ t.test('tells what came after a number, and the last number even when nothing is
 })
 
 t.test('kinds push out their own, and a kind without a bound pushes out the oldest', async (t) => {
-  const list = createJournalList({ maxEntries: 4, most: { sent: 1, refusal: 1 } }, [])
+  const list = createJournalList({ maxEntries: 4, maxChars: 100_000, most: { sent: 1, refusal: 1 } }, [])
   list.add(entry(1))
   for (let seq = 2; seq < 100; seq++) list.add(entry(seq, { kind: seq % 2 ? 'sent' : 'refusal' }))
   t.same(seqs(list.all()), [1, 98, 99])
   for (let seq = 100; seq < 105; seq++) list.add(entry(seq, { kind: 'sign-in' }))
   t.same(seqs(list.all()), [101, 102, 103, 104])
 })
+
+t.test(
+  'keeps no more characters than the bound: the kind that takes most loses its oldest, here and from a file',
+  async (t) => {
+    const entry = (seq: number, kind: JournalEntry['kind'], detail = 'x'.repeat(1000)): JournalEntry => ({
+      ...{ seq, at: seq, who: 'a', from: 'b', what: 'c', detail },
+      ...(kind && { kind }),
+    })
+    const bounds = { maxEntries: 100, maxChars: 6 * 1200 }
+    const list = createJournalList(bounds, [])
+    const seqs = (of = list) => of.all().map(({ seq }) => seq)
+    list.add(entry(1, undefined))
+    for (const seq of [2, 3, 4, 5, 6]) list.add(entry(seq, 'refusal'))
+    t.same(seqs(), [1, 2, 3, 4, 5, 6], 'filled to the bound')
+    list.add(entry(7, 'refusal'))
+    list.add(entry(8, undefined))
+    t.same(seqs(), [1, 4, 5, 6, 7, 8], 'who is turned away pushes out no changes')
+    const all = [1, 2, 3, 4, 5, 6, 7, 8].map((seq) => entry(seq, seq === 1 ? undefined : 'refusal'))
+    t.same(seqs(createJournalList(bounds, all)), [1, 4, 5, 6, 7, 8])
+    list.add(entry(9, 'sent', 'x'.repeat(20_000)))
+    t.same(seqs(), [9], 'the newest stays, whatever it is')
+  },
+)

@@ -14,7 +14,7 @@ function journalIn(t: Test, maxEntries = 100, refusal = maxEntries) {
   const clock = fakeClock(START)
   const lines: string[] = []
   const log = createLog({ level: 'debug', journal: true, stream: { write: (line) => lines.push(line) } })
-  const open = () => createJournal({ folder, clock, log, maxEntries, most: { refusal } })
+  const open = () => createJournal({ folder, clock, log, maxEntries, maxChars: 1_000_000, most: { refusal } })
   return { open, clock, lines, file, text: () => readFile(file, 'utf8') }
 }
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createPlaces, type Holder, type PlaceLimits, type Use } from '#kit/places.ts'
+import { createPlaces, createPlacesWithin, type Holder, type PlaceLimits, type Use } from '#kit/places.ts'
 
 /** Whoever has a place, by name: `a1` is of address `a`. Each came a millisecond after the one before. */
 function placesHere(limits: Partial<PlaceLimits> = {}) {
@@ -93,4 +93,54 @@ t.test('a trusted address comes in before whoever has several', async (t) => {
   for (const name of ['a1', 'a2', 'b1', 'b2']) come(name)
   t.ok(come('a3'))
   t.same(ended, ['b1'])
+})
+
+t.test('servers that share places: each has its own, and whoever has most of all makes room', async (t) => {
+  const ended: string[] = []
+  const all = createPlaces({ most: 4, mostPerAddress: 4, shareOf: (address) => address })
+  const serverOf = (most: number) => createPlacesWithin(createPlaces({ most, mostPerAddress: most, shareOf }), all)
+  const shareOf = (address: string) => address
+  const [one, other] = [serverOf(3), serverOf(3)]
+  const holders = new Map<string, Holder>()
+  function come(server: typeof one, name: string): boolean {
+    const holder: Holder = { use: () => ({ use: 'lasting', sinceMs: 0 }), giveWay: () => void ended.push(name) }
+    holders.set(name, holder)
+    return server.take(name.slice(0, 1), holder)
+  }
+  t.same([come(one, 'a1'), come(one, 'a2'), come(one, 'a3'), come(other, 'b1')], [true, true, true, true])
+  t.equal(all.size, 4, 'filled to the bound')
+  t.ok(come(other, 'b2'))
+  t.same(ended, ['a1'], 'a place of another server was given')
+  t.same([one.size, other.size, all.size], [2, 2, 4])
+  t.same(
+    [one.counts(), other.counts()],
+    [
+      { refused: 0, evicted: 1 },
+      { refused: 0, evicted: 0 },
+    ],
+  )
+  t.notOk(come(other, 'b3'), 'nobody has more than the newcomer would')
+  other.leave(holders.get('b1') as Holder)
+  other.leave(holders.get('b1') as Holder)
+  t.equal(all.size, 3)
+  t.ok(come(other, 'b4'))
+  t.notOk(come(one, 'a4'), 'all are taken, and it has as many as the other')
+  t.same(one.counts(), { refused: 1, evicted: 1 })
+})
+
+t.test('a server that is full is so though there are places for all together, and its own make room', async (t) => {
+  const ended: string[] = []
+  const shareOf = (address: string) => address
+  const all = createPlaces({ most: 8, mostPerAddress: 8, shareOf })
+  const server = createPlacesWithin(createPlaces({ most: 3, mostPerAddress: 3, shareOf }), all)
+  const holder = (name: string): Holder => ({
+    use: () => ({ use: 'lasting', sinceMs: 0 }),
+    giveWay: () => void ended.push(name),
+  })
+  for (const name of ['a1', 'a2', 'a3']) t.ok(server.take('a', holder(name)))
+  t.notOk(server.hasRoom('a'))
+  t.notOk(server.take('a', holder('a4')))
+  t.ok(server.take('b', holder('b1')))
+  t.same(ended, ['a1'])
+  t.same([server.size, all.size], [3, 3])
 })

@@ -42,7 +42,14 @@ export async function prepareSite(ends: Ends, more: object = {}): Promise<string
   ends.push(() => rmSync(folder, { recursive: true, force: true }))
   const bytes = Buffer.from(JSON.stringify(siteOf(DEVICES, more)))
   const limits = { bytes: 2 ** 28, rows: 1_000_000, depth: 32, textChars: 262_144, faults: FAULTS }
-  const store = { commitMs: 5, busyMs: 5000, records: 2000, keptRecords: 20_000, faults: FAULTS }
+  const store = {
+    commitMs: 5,
+    busyMs: 5000,
+    records: 2000,
+    recordChars: 1_000_000,
+    keptRecords: 20_000,
+    faults: FAULTS,
+  }
   await importFirstSite(folder, bytes, { clock: systemClock, limits, store, hashPassword })
   return folder
 }

@@ -1,5 +1,6 @@
 /** `plantroom check-config`: whether a daemon would start with these settings. */
 import { loadConfig } from '#kit/config/load.ts'
+import { givenSettings, type MemorySum, sumOfMemory } from '#kit/config/memory.ts'
 import { Fault } from '#kit/fault.ts'
 import { configFileOf } from '#kit/run/arguments.ts'
 import { exitCodes } from '#kit/run/exit-codes.ts'
@@ -14,7 +15,8 @@ export const checkConfig: Command = {
   summary: 'check settings without starting anything',
   help: `plantroom ${form}
 
-Checks the settings of DAEMON, or those of every daemon here, and prints every fault, one a line.
+Checks the settings of DAEMON, or those of every daemon here, and prints every fault, one a line. Where there is none it says
+how much memory they allow the daemon, and what its unit has to allow therefore.
   --config FILE      default /etc/plantroom/<daemon>.toml, which may be missing; needs DAEMON
   --set key=VALUE    as given to the daemon, may repeat; needs DAEMON
 Exit codes: 0 fine, 2 refused.
@@ -42,14 +44,21 @@ interface ConfigFile {
 }
 
 async function checkOne(world: World, name: string, file: ConfigFile, sets: readonly string[]): Promise<boolean> {
-  const { config: schema } = await loadDaemon(world.daemonsFolder, name)
+  const { config: schema, memory } = await loadDaemon(world.daemonsFolder, name)
   try {
-    const { isFileRead } = await loadConfig({ schema, file: file.path, mustExist: file.isNamed, sets })
+    const { isFileRead, value } = await loadConfig({ schema, file: file.path, mustExist: file.isNamed, sets })
     world.out(`${name}: fine (${isFileRead ? file.path : `no ${file.path}, defaults`})\n`)
+    if (memory) world.out(`${name}: ${unitOf(sumOfMemory(memory, givenSettings(value)))}\n`)
     return true
   } catch (error) {
     if (!(error instanceof Fault && error.code === 'config_refused')) throw error
     for (const line of error.message.split('\n')) world.err(`${name}: ${line}\n`)
     return false
   }
+}
+
+/** What stands in the unit, or in a drop-in where settings were raised. */
+function unitOf({ allBytes, memoryMaxMib, tasksMax }: MemorySum): string {
+  const heldMib = Math.ceil(allBytes / 1_048_576)
+  return `holds ${heldMib} MiB at most by these settings, so that its unit needs MemoryMax=${memoryMaxMib}M and TasksMax=${tasksMax}`
 }

@@ -58,7 +58,13 @@ Exit codes: 0 changed, 1 the state cannot be written or the daemon runs, 2 wrong
     try {
       const username = await setPassword(await openAccounts(folder), user, world)
       const log = createLog({ level: 'warning' })
-      const journal = createJournal({ folder, clock: systemClock, log, maxEntries: JOURNAL_ENTRIES })
+      const journal = createJournal({
+        folder,
+        clock: systemClock,
+        log,
+        maxEntries: JOURNAL_ENTRIES,
+        maxChars: Number.POSITIVE_INFINITY,
+      })
       journal.record({ who: 'plantroom', from: 'console', what: 'password changed', target: username })
       await journal.close()
       world.out(`${username} of ${name} has a new password.\n`)

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { docFaults } from '../check-docs.ts'
 import { staleParts } from '../doc-parts.ts'
@@ -20,6 +22,17 @@ export function thingRoutes(parts) {
 `
 const config = `import { Type } from 'typebox'
 export const config = Type.Object({ things: Type.Object({ most: Type.Integer({ default: 3, minimum: 1, description: 'things at once' }) }) })
+export const memory = {
+  ...{ idleBytes: 20_000_000, garbage: 0.5, youngBytes: 0 },
+  rows: [
+    {
+      ...{ what: 'things', of: 'thing', each: () => 1_048_576, isHeap: true },
+      all: (setting) => setting('things.most') * 1_048_576,
+      shownBy: 'daemons/one/test/things.test.ts',
+    },
+  ],
+  tasks: { all: 4, things: (setting) => setting('things.most') },
+}
 `
 
 /** A house with one daemon, and docs that are in order once their generated parts are written. */
@@ -32,9 +45,11 @@ function house() {
       one: {
         'config.ts': config,
         api: { 'thing-routes.ts': routes },
+        test: { 'things.test.ts': '' },
         core: { 'thing-table.ts': "export const thingTable = { off: { asked: 'on' }, on: {} }\n" },
       },
     },
+    systemd: { 'plantroom-one.service': '[Service]\nMemoryMax=32M\nTasksMax=15\n' },
     docs: {
       'ARCHITECTURE.md': '`daemons/one/config.ts`, `thingRoutes()`\n',
       'GLOSSARY.md': '',
@@ -45,7 +60,8 @@ function house() {
       'one.md': [
         'Ask `GET /api/things/:id`.',
         '<!-- generated: routes one -->\n<!-- end -->',
-        '<!-- generated: settings one -->\n<!-- end -->\n',
+        '<!-- generated: settings one -->\n<!-- end -->',
+        '<!-- generated: memory one -->\n<!-- end -->\n',
       ].join('\n\n'),
     },
   }
@@ -107,6 +123,32 @@ const planted: [string, Parameters<typeof faultsWith>[1], string, string, RegExp
 
 for (const [title, file, from, to, expected] of planted)
   t.test(`finds ${title}`, async (t) => t.match((await faultsWith(t, file, from, to)).join('\n'), expected))
+
+t.test('a chapter has what a daemon may hold in memory, by its settings', async (t) => {
+  const root = t.testdir(house())
+  await staleParts(root, { write: true })
+  const text = readFileSync(join(root, 'docs/one.md'), 'utf8')
+  t.match(text, '| things | 1 MiB for each thing | 3 MiB | `things.most` |')
+  t.match(text, '| garbage that V8 has yet to collect |  | 1.5 MiB |  |')
+  t.match(text, '| **sum** | | **24 MiB** | |')
+})
+
+t.test(
+  'finds a unit that allows other memory than follows from the settings, and a row whose test is not there',
+  async (t) => {
+    const planted = house()
+    planted.daemons.one['config.ts'] = config
+      .replace('default: 3', 'default: 30')
+      .replace('things.test.ts', 'gone.test.ts')
+    const root = t.testdir(planted)
+    await staleParts(root, { write: true })
+    t.same(await docFaults(root), [
+      'systemd/plantroom-one.service: by the settings of the one it must say MemoryMax=96M',
+      'systemd/plantroom-one.service: by the settings of the one it must say TasksMax=42',
+      "daemons/one/core/memory.ts: 'things' is shown by daemons/one/test/gone.test.ts, which is not there",
+    ])
+  },
+)
 
 t.test('finds a status for a code that nothing makes', async (t) => {
   const planted = house()

@@ -3,6 +3,7 @@
 import { createBlocks } from '../core/data/blocks.ts'
 import { createDataTurns } from '../core/data/data-turns.ts'
 import type { DataWorld, History } from '../core/data/data-world.ts'
+import { createAnswerRoom } from '../core/data/json-pieces.ts'
 import { registryFace } from '../core/data/schema-face.ts'
 import { createViews } from '../core/data/views.ts'
 import { limitsOf } from '../core/limit.ts'
@@ -23,6 +24,7 @@ export function openData({ context, audit, site }: House, live: LiveBook): DataW
     blocks: createBlocks(),
     history: historyOf(audit, site),
     limits: limitsOf(context.config.data),
+    room: createAnswerRoom(context.config.data.making_bytes),
     turns: createDataTurns({
       nowMs: () => context.clock.monotonicMs(),
       onceAround: (run) => void setImmediate(run),

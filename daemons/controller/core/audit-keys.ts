@@ -38,3 +38,6 @@ export const auditKeys = Type.Object(
 
 /** A checked `audit` table. */
 export type AuditConfig = Static<typeof auditKeys>
+
+/** Of the thread that writes the audit. Young objects are a batch and its copy; the rest of the thread is SQLite's own memory. */
+export const AUDIT_HEAP_MIB = { old: 64, young: 8 }

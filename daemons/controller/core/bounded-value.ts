@@ -39,3 +39,13 @@ export function boundedCopy(value: unknown, most: number): Json | undefined {
 
   return copyOf(value, 0)
 }
+
+/** Characters of a bounded value, counted in the same way. */
+export function charsOf(value: Json): number {
+  if (typeof value === 'string') return value.length
+  if (value === null || typeof value !== 'object') return 8
+  return Object.entries(value).reduce(
+    (sum, [key, item]) => sum + (Array.isArray(value) ? 0 : key.length) + charsOf(item),
+    8,
+  )
+}

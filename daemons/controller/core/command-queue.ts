@@ -1,4 +1,4 @@
-/** Commands that wait for one device: bounded, in order, and what is overtaken by a newer one becomes that one. */
+/** Commands on their way to one device: bounded, in order, and what is overtaken by a newer one becomes that one. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { ADDING_VERBS, foldedName } from './control/reading.ts'
@@ -20,6 +20,46 @@ export interface Job {
   reject(fault: Fault): void
 }
 
+/**
+ * Commands of all devices that wait or are being carried out, by the characters of their args. Where they are too many, the
+ * device with most that waits loses its newest.
+ */
+export class CommandRoom {
+  readonly #mostChars: number
+  readonly #queues = new Set<CommandQueue>()
+  #chars = 0
+
+  constructor(mostChars: number) {
+    this.#mostChars = mostChars
+  }
+
+  get chars(): number {
+    return this.#chars
+  }
+
+  /** @param by less where it is negative */
+  count(by: number): void {
+    this.#chars += by
+  }
+
+  join(queue: CommandQueue): void {
+    this.#queues.add(queue)
+    while (this.#chars > this.#mostChars) {
+      let most: CommandQueue | undefined
+      for (const one of this.#queues) if (!most || one.waitingChars > most.waitingChars) most = one
+      if (!most) return
+      most.refuseNewest(new Fault('driver_queue_full', 'too many commands wait for all devices together'))
+    }
+  }
+
+  leave(queue: CommandQueue): void {
+    this.#queues.delete(queue)
+  }
+}
+
+/** What a command takes beside its args. */
+const COMMAND_CHARS = 256
+
 interface Waiter {
   resolve(ack: Ack): void
   reject(fault: Fault): void
@@ -28,6 +68,7 @@ interface Waiter {
 
 interface Waiting {
   command: DriverCommand
+  chars: number
   waiters: Set<Waiter>
 }
 
@@ -36,18 +77,26 @@ export class CommandQueue {
   readonly #clock: Clock
   readonly #limits: QueueLimits
   readonly #name: string
+  readonly #room: CommandRoom
   #waiting: Waiting[] = []
+  #chars = 0
   #coalesced = 0
 
   /** @param name as sentences name the device */
-  constructor(clock: Clock, limits: QueueLimits, name: string) {
+  constructor(clock: Clock, limits: QueueLimits, name: string, room: CommandRoom) {
     this.#clock = clock
+    this.#room = room
     this.#limits = limits
     this.#name = name
   }
 
   get length(): number {
     return this.#waiting.length
+  }
+
+  /** Characters of what waits. */
+  get waitingChars(): number {
+    return this.#chars
   }
 
   /** Commands that became a newer one. */
@@ -63,28 +112,50 @@ export class CommandQueue {
       if (overtaken.waiters.size >= waiters)
         throw new Fault('driver_queue_full', `${waiters} callers wait for one command of ${this.#name} already`)
       this.#overtake(overtaken, command)
-      return this.#join(overtaken)
+      return this.#wait(overtaken)
     }
     if (this.#waiting.length >= queue)
       throw new Fault('driver_queue_full', `${queue} commands wait for ${this.#name} already`)
-    const job: Waiting = { command, waiters: new Set() }
+    const job: Waiting = { command, chars: charsOf(command), waiters: new Set() }
     this.#waiting.push(job)
-    return this.#join(job)
+    this.#count(job.chars)
+    return this.#wait(job)
   }
 
   /** The next one, which waits no longer. */
   take(): Job | undefined {
     const job = this.#waiting.shift()
     if (!job) return undefined
+    this.#gone(job)
     for (const { timer } of job.waiters) timer.cancel()
+    // It is held until its device is done with it.
+    this.#room.count(job.chars)
+    let isOver = false
+    const end = () => {
+      if (!isOver) this.#room.count(-job.chars)
+      isOver = true
+    }
     return {
       command: job.command,
       resolve(ack) {
+        end()
         for (const waiter of job.waiters) waiter.resolve(ack)
       },
       reject(fault) {
+        end()
         for (const waiter of job.waiters) waiter.reject(fault)
       },
+    }
+  }
+
+  /** Who waits for the last one is told. */
+  refuseNewest(fault: Fault): void {
+    const job = this.#waiting.pop()
+    if (!job) return
+    this.#gone(job)
+    for (const { timer, reject } of job.waiters) {
+      timer.cancel()
+      reject(fault)
     }
   }
 
@@ -96,18 +167,21 @@ export class CommandQueue {
   /** It keeps its place, unless something behind it is for the same zone: what was asked last has to come last. */
   #overtake(job: Waiting, command: DriverCommand): void {
     job.command = command
+    const before = job.chars
+    job.chars = charsOf(command)
+    this.#count(job.chars - before)
     this.#coalesced++
     const behind = this.#waiting.slice(this.#waiting.indexOf(job) + 1)
     if (!behind.some((other) => isEntangled(other.command, command))) return
-    this.#remove(job)
-    this.#waiting.push(job)
+    this.#waiting = [...this.#waiting.filter((other) => other !== job), job]
   }
 
-  #join(job: Waiting): Promise<Ack> {
+  #wait(job: Waiting): Promise<Ack> {
     return new Promise((resolve, reject) => {
       const timer = this.#clock.after(this.#limits.waitMs, () => this.#giveUp(job, waiter))
       const waiter: Waiter = { resolve, reject, timer }
       job.waiters.add(waiter)
+      this.#room.join(this)
     })
   }
 
@@ -119,8 +193,24 @@ export class CommandQueue {
   }
 
   #remove(job: Waiting): void {
+    const { length } = this.#waiting
     this.#waiting = this.#waiting.filter((other) => other !== job)
+    if (this.#waiting.length < length) this.#gone(job)
   }
+
+  #gone(job: Waiting): void {
+    this.#count(-job.chars)
+    if (this.#waiting.length === 0) this.#room.leave(this)
+  }
+
+  #count(by: number): void {
+    this.#chars += by
+    this.#room.count(by)
+  }
+}
+
+function charsOf({ args }: DriverCommand): number {
+  return COMMAND_CHARS + JSON.stringify(args).length
 }
 
 /** The newer one says all that the older says: the same zone and verb, and a value for each of its args. */

@@ -3,7 +3,7 @@ import { createBackoff } from '#kit/backoff.ts'
 import type { Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { boundedCopy } from './bounded-value.ts'
-import { CommandQueue, type Job, type QueueLimits } from './command-queue.ts'
+import { CommandQueue, type CommandRoom, type Job, type QueueLimits } from './command-queue.ts'
 import { createTurn, type Turn, type TurnLimits } from './device-turn.ts'
 import type { Ack, DriverCommand } from './driver.ts'
 import { type HeldSession, openSession, type SessionLimits, type SessionParts } from './driver-session.ts'
@@ -22,6 +22,8 @@ export interface LaneLimits extends QueueLimits, SessionLimits, TurnLimits {
 
 export interface LaneParts extends SessionParts {
   limits: LaneLimits
+  /** Of the commands of all devices. */
+  room: CommandRoom
   /** So many devices are opened at once. */
   inSlots: InSlots
   /** The same device as it was before, being closed. */
@@ -65,7 +67,7 @@ export class DeviceLane {
     const { retryFirstMs: firstMs, retryMaxMs } = parts.limits
     this.#parts = parts
     this.#name = `device ${parts.device.id}`
-    this.#queue = new CommandQueue(parts.world.clock, parts.limits, this.#name)
+    this.#queue = new CommandQueue(parts.world.clock, parts.limits, this.#name, parts.room)
     this.#backoff = createBackoff({ firstMs, maxMs: Math.max(firstMs, retryMaxMs) })
     this.#turn = createTurn(parts.world.clock, parts.limits, this.#name, {
       settled: () => {

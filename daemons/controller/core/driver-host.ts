@@ -1,5 +1,6 @@
 /** The drivers of a building: a lane for each enabled device of the book, and no device driven by two. */
 import { Fault } from '#kit/fault.ts'
+import { CommandRoom } from './command-queue.ts'
 import { zonesByDevice } from './derived.ts'
 import { DeviceLane, type LaneLimits, type LaneView } from './device-lane.ts'
 import { type Ack, type Driver, type DriverCommand, type DriverHost, driverNameOf } from './driver.ts'
@@ -11,6 +12,8 @@ import { createSlots, type InSlots } from './slots.ts'
 export interface HostLimits extends LaneLimits {
   /** Devices that are being opened at once. */
   opening: number
+  /** Characters of the commands of all devices that wait or are being carried out. */
+  commandChars: number
 }
 
 export interface HostParts {
@@ -42,6 +45,7 @@ export class Drivers implements DriverHost {
   readonly #closing = new Map<number, Promise<void>>()
   readonly #zonesOf: (deviceId: number) => readonly Row[]
   readonly #inSlots: InSlots
+  readonly #room: CommandRoom
   /** Devices whose driver is not known: said in their live state, as long as they are there. */
   readonly #unknown = new Set<number>()
   #seen: readonly number[] = []
@@ -53,6 +57,7 @@ export class Drivers implements DriverHost {
     this.#parts = parts
     this.#byName = new Map(parts.drivers.map((driver) => [driver.name, driver]))
     this.#zonesOf = zonesByDevice(parts.book)
+    this.#room = new CommandRoom(parts.limits.commandChars)
     this.#inSlots = createSlots(parts.limits.opening, parts.world.clock)
   }
 
@@ -152,6 +157,7 @@ export class Drivers implements DriverHost {
       live,
       limits,
       inSlots: this.#inSlots,
+      room: this.#room,
       before,
     })
     this.#driven.set(device.id, { lane, device, zones })

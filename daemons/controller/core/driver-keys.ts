@@ -7,6 +7,12 @@ export const driverKeys = Type.Object(
   {
     queue: count('', 64, [1, 4096], 'commands that wait for one device'),
     waiters: count('', 256, [1, 4096], 'callers that wait for one command, because theirs became one'),
+    command_chars: count(
+      '',
+      8_388_608,
+      [65_536, 1_073_741_824],
+      'characters of the commands of all devices that wait or are being carried out; beyond, the device with most loses its newest',
+    ),
     wait_ms: count('ms', 10_000, [100, 600_000], 'how long a command waits for its turn'),
     deadline_ms: count('ms', 5000, [100, 60_000], 'time a device has for one command or poll'),
     grace_ms: count('ms', 1000, [10, 10_000], 'time a driver has to let go of a late one'),
@@ -30,6 +36,12 @@ export const liveKeys = Type.Object(
   {
     fields: count('', 64, [8, 1024], 'values that one zone may have'),
     field_chars: count('', 4096, [64, 65_536], 'characters of one value'),
+    total_chars: count(
+      '',
+      16_777_216,
+      [65_536, 1_073_741_824],
+      'characters of all values and their names; what a zone says beyond is left out, as with the bounds of one zone',
+    ),
   },
   { additionalProperties: false, default: {}, description: 'what devices and zones do now' },
 )

@@ -21,6 +21,8 @@ export interface KeeperParts {
   commitMs: number
   /** Records of one table that stay in memory; older ones that have ended are on the disk alone. */
   mostRecords: number
+  /** Characters of those as JSON; the same goes for what is beyond. */
+  recordChars: number
   /** An id above all that the table ever had; never the same twice. */
   takeId(table: string): number
   /** Writes all rows in one transaction. Rejects where nothing of it is on the disk. */
@@ -85,6 +87,7 @@ export function createKeeper(parts: KeeperParts): SiteKeeper {
     try {
       await write(rows)
       batch.done.resolve()
+      for (const table of recordTablesOf(rows)) forgetLong(book, table, parts.recordChars, open)
     } catch (fault) {
       takeBack(book, batch, open)
       batch.done.reject(fault)
@@ -151,6 +154,36 @@ function forgetOld(book: WritableBook, table: string, most: number): void {
   const end = tableOf(table)?.endColumn
   const open = end === undefined ? [] : rows.slice(0, -most).filter((row) => row[end] === null)
   book.replace(table, [...open, ...rows.slice(-most)])
+}
+
+/** As JSON; made once for each row, which nothing changes. */
+const charsOfRows = new WeakMap<Row, number>()
+
+function charsOf(row: Row): number {
+  const chars = charsOfRows.get(row) ?? JSON.stringify(row).length
+  charsOfRows.set(row, chars)
+  return chars
+}
+
+/** The oldest that have ended go, of traces that are too long together; what waits for the disk stays, as does the newest. */
+export function forgetLong(book: WritableBook, table: string, mostChars: number, waiting?: Batch): void {
+  const rows = book.rows(table)
+  let over = rows.reduce((sum, row) => sum + charsOf(row), 0) - mostChars
+  if (over <= 0) return
+  // A tenth more than has to be, as each time costs a copy of the table.
+  over += mostChars / 10
+  const end = tableOf(table)?.endColumn
+  const kept = rows.filter((row, at) => {
+    const isOpen = end !== undefined && row[end] === null
+    if (over <= 0 || isOpen || at === rows.length - 1 || waiting?.dirty.has(`${table} ${row.id}`)) return true
+    over -= charsOf(row)
+    return false
+  })
+  book.replace(table, kept)
+}
+
+function recordTablesOf(rows: readonly KeptRow[]): string[] {
+  return [...new Set(rows.map(({ table }) => table))].filter((table) => tableOf(table)?.keeping === 'record')
 }
 
 /** @throws Fault `bad_column`, which never quotes the value */

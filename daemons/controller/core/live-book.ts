@@ -1,6 +1,6 @@
 /** What devices and zones do now, as their drivers said it: kept, bounded, and told to who listens. */
 import type { Clock } from '#kit/clock.ts'
-import { boundedCopy } from './bounded-value.ts'
+import { boundedCopy, charsOf } from './bounded-value.ts'
 import type { LiveBook, LiveDevice, LiveZone } from './live.ts'
 import type { Json } from './row.ts'
 import { isSameJson } from './same-json.ts'
@@ -10,6 +10,8 @@ export interface LiveLimits {
   fields: number
   /** Characters of one value, and of its name. */
   fieldChars: number
+  /** Characters of all values of all zones, and of their names. */
+  totalChars: number
 }
 
 /** What a report is about. */
@@ -60,6 +62,8 @@ export class LiveState implements LiveKeeper {
   readonly #zones = new Map<number, LiveZone>()
   readonly #listeners = new Set<(kind: 'device' | 'zone', id: number) => void>()
   #revision = 0
+  /** Of all zones, as far as devices said it. */
+  #chars = 0
 
   constructor(clock: Clock, limits: LiveLimits) {
     this.#clock = clock
@@ -119,17 +123,21 @@ export class LiveState implements LiveKeeper {
   }
 
   #reportZone(id: number, patch: Readonly<Record<string, Json>>): number {
-    const { fields: most, fieldChars } = this.#limits
+    const { fields: most, fieldChars, totalChars } = this.#limits
     const before = this.#zones.get(id)
     const after: Record<string, Json> = Object.assign(new ZoneValues(), before ?? { state: 'ok' })
     let fields = Object.keys(after).length
     let taken = 0
     let changed = before ? 0 : 1
+    let chars = before ? 0 : charsOfZone(after)
     const entries = Object.entries(patch)
     for (const [key, value] of entries) {
       const isNew = !(key in after)
       const copy = key.length <= fieldChars ? boundedCopy(value, fieldChars) : undefined
       if (copy === undefined || (isNew && fields >= most)) continue
+      const more = charsOf(copy) + (isNew ? key.length : -charsOf(after[key] as Json))
+      if (more > 0 && this.#chars + chars + more > totalChars) continue
+      chars += more
       taken++
       if (isNew) fields++
       if (isNew || !isSameJson(after[key], copy)) changed++
@@ -137,6 +145,7 @@ export class LiveState implements LiveKeeper {
     }
     if (changed > 0 && taken > 0) {
       this.#zones.set(id, Object.freeze(after) as LiveZone)
+      this.#chars += chars
       this.#revision++
       this.#tell('zone', id)
     }
@@ -160,7 +169,10 @@ export class LiveState implements LiveKeeper {
 
   #dropZones(ids: readonly number[]): void {
     for (const id of ids) {
-      if (!this.#zones.delete(id)) continue
+      const zone = this.#zones.get(id)
+      if (!zone) continue
+      this.#zones.delete(id)
+      this.#chars -= charsOfZone(zone)
       this.#revision++
       this.#tell('zone', id)
     }
@@ -169,4 +181,8 @@ export class LiveState implements LiveKeeper {
   #tell(kind: 'device' | 'zone', id: number): void {
     for (const listener of this.#listeners) listener(kind, id)
   }
+}
+
+function charsOfZone(zone: LiveZone | Record<string, Json>): number {
+  return Object.entries(zone).reduce((sum, [key, value]) => sum + key.length + charsOf(value as Json), 0)
 }

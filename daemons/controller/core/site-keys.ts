@@ -8,6 +8,12 @@ export const storeKeys = Type.Object(
     commit_ms: count('ms', 20, [1, 200], 'changes are gathered for so long before they are written together'),
     busy_ms: count('ms', 5000, [100, 60_000], 'how long another process may hold the database'),
     records: count('', 1000, [10, 100_000], 'runs of macros kept in memory'),
+    record_chars: count(
+      '',
+      33_554_432,
+      [1_048_576, 1_073_741_824],
+      'characters of those with their traces; beyond, the oldest that have ended are on the disk alone',
+    ),
     kept_records: count('', 10_000, [10, 1_000_000], 'runs of macros kept on the disk; the oldest go first'),
     faults: count('', 100, [1, 10_000], 'faults that are told when waiting changes do not fit any more'),
   },
@@ -25,3 +31,6 @@ export const siteKeys = Type.Object(
   },
   { additionalProperties: false, default: {}, description: 'what a site file may hold' },
 )
+
+/** Of the thread that writes the site. Changes of a whole site come as one message. */
+export const WRITER_HEAP_MIB = { old: 384, young: 16 }

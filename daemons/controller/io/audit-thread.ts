@@ -1,6 +1,7 @@
 /** The thread that has the audit's file open for writing: a card may take 100 ms to make a batch durable, and blocks meanwhile. */
 import { Worker } from 'node:worker_threads'
 import { Fault } from '#kit/fault.ts'
+import { AUDIT_HEAP_MIB } from '../core/audit-keys.ts'
 import { ADD_COLUMNS, CREATE_TABLE, INDEX_CHEAP, INSERT_ROW, IS_CHEAP, type SqlRow } from './audit-table.ts'
 import { type TrimStep, trimAudit } from './audit-trim-step.ts'
 import { isDamaged } from './sqlite-codes.ts'
@@ -35,8 +36,7 @@ const BUSY_MS = 1000
 /** What SQLite's log is cut down to once what is in it stands in the file. */
 const LOG_BYTES = 4_194_304
 
-/** Young objects are a batch and its copy; the rest of the thread is SQLite's own memory. */
-const HEAP = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8 }
+const HEAP = { maxOldGenerationSizeMb: AUDIT_HEAP_MIB.old, maxYoungGenerationSizeMb: AUDIT_HEAP_MIB.young }
 
 export function createAuditThread(file: string): AuditThread {
   const table = {

@@ -5,7 +5,7 @@ import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { createBook, type WritableBook } from '../core/book.ts'
 import { type Change, rowAfter, rowsAfter } from '../core/change.ts'
-import { createKeeper, type SiteKeeper } from '../core/keeper.ts'
+import { createKeeper, forgetLong, type SiteKeeper } from '../core/keeper.ts'
 import type { WaitingOf } from '../core/people-ports.ts'
 import type { Book, Json, Keeper, Row } from '../core/row.ts'
 import type { Table } from '../core/schema/column.ts'
@@ -26,6 +26,7 @@ export interface StoreLimits {
   busyMs: number
   /** Records of one table that are kept in memory, and on the disk. */
   records: number
+  recordChars: number
   keptRecords: number
   /** Faults that are told when changes that waited do not fit any more. */
   faults: number
@@ -102,7 +103,10 @@ export function openSiteStore(folder: string, clock: Clock, limits: StoreLimits,
   let highest: Map<string, number>
   try {
     const read = readSite(database, path, limits.records)
-    for (const [table, rows] of read.rows) book.replace(table, rows)
+    for (const [table, rows] of read.rows) {
+      book.replace(table, rows)
+      if (tableOf(table)?.keeping === 'record') forgetLong(book, table, limits.recordChars)
+    }
     highest = read.highest
   } catch (error) {
     database.close()
@@ -114,6 +118,7 @@ export function openSiteStore(folder: string, clock: Clock, limits: StoreLimits,
     clock,
     commitMs: limits.commitMs,
     mostRecords: limits.records,
+    recordChars: limits.recordChars,
     takeId(table) {
       const id = (highest.get(table) ?? 0) + 1
       highest.set(table, id)

@@ -2,6 +2,7 @@
 import { basename } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { Fault } from '#kit/fault.ts'
+import { WRITER_HEAP_MIB } from '../core/site-keys.ts'
 import type { SqlValue } from './sql.ts'
 import { isDiskFull } from './sqlite-codes.ts'
 
@@ -40,6 +41,7 @@ export function startWriter(path: string, busyMs: number): Writer {
   const thread = new Worker(`(${threadMain.toString()})()`, {
     eval: true,
     workerData: { path, busyMs, logBytes: LOG_BYTES },
+    resourceLimits: { maxOldGenerationSizeMb: WRITER_HEAP_MIB.old, maxYoungGenerationSizeMb: WRITER_HEAP_MIB.young },
   })
   const waiting: PromiseWithResolvers<void>[] = []
   let gone: Fault | undefined

@@ -29,6 +29,7 @@ export const faultStatus: Readonly<Record<string, number>> = {
   too_many_keys: 409,
   too_many_points: 409,
   too_many_ports: 409,
+  too_many_slave_values: 409,
   too_many_users: 409,
   too_many_webhooks: 409,
   user_exists: 409,

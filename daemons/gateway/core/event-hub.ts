@@ -16,7 +16,15 @@ export interface EventHubLimits {
   history: number
   /** Bytes of frames kept per port; the newest event is kept whatever its size. */
   historyBytes: number
+  /** Bytes that keeping the events of all ports takes; the newest event of each port is kept all the same. */
+  totalBytes: number
 }
+
+/** What an event takes that is kept, with its payload: of a read of 125 registers as much. */
+export const EVENT_BYTES = 2048
+
+/** Of a raw frame that somebody has read: its text is three characters a byte. */
+export const TEXT_OF_BYTE = 3
 
 export interface EventHub {
   /**
@@ -31,6 +39,8 @@ export interface EventHub {
   recent(port: string, limit: number): ToldEvent[]
   /** Forgets what is kept of a port. */
   forget(port: string): void
+  /** What keeping events takes now, bytes. */
+  keptBytes(): number
 }
 
 /** @param limits bounds of what is kept; a listener's own queue is the listener's */
@@ -38,17 +48,34 @@ export function createEventHub(clock: Clock, limits: EventHubLimits): EventHub {
   const listeners = new Set<EventListener>()
   const kept = new Map<string, Ring>()
 
+  let keptBytes = 0
+
   function newRing(port: string): Ring {
     const ring = new Ring(limits)
     kept.set(port, ring)
     return ring
   }
 
+  /** The port of which most is kept loses its oldest. */
+  function makeRoom(): void {
+    while (keptBytes > limits.totalBytes) {
+      let most: Ring | undefined
+      for (const ring of kept.values()) if (ring.canLose && ring.bytes > (most?.bytes ?? 0)) most = ring
+      if (!most) return
+      keptBytes -= most.bytes
+      most.dropOldest()
+      keptBytes += most.bytes
+    }
+  }
+
   return {
     publish(port, event, payload, sizeBytes = 0) {
       const entry = new Published(port, event, clock.epochMs(), payload)
       const ring = kept.get(port) ?? newRing(port)
+      keptBytes -= ring.bytes
       ring.add(entry, sizeBytes)
+      keptBytes += ring.bytes
+      makeRoom()
       if (listeners.size > 0) entry.tell(listeners)
     },
     subscribe(listener) {
@@ -56,7 +83,11 @@ export function createEventHub(clock: Clock, limits: EventHubLimits): EventHub {
       return () => void listeners.delete(listener)
     },
     recent: (port, limit) => kept.get(port)?.newest(limit) ?? [],
-    forget: (port) => void kept.delete(port),
+    forget(port) {
+      keptBytes -= kept.get(port)?.bytes ?? 0
+      kept.delete(port)
+    },
+    keptBytes: () => keptBytes,
   }
 }
 
@@ -122,15 +153,24 @@ class Ring {
     this.#limits = limits
   }
 
+  /** What keeping them takes. */
+  get bytes(): number {
+    return this.#length * EVENT_BYTES + this.#heldBytes * TEXT_OF_BYTE
+  }
+
+  get canLose(): boolean {
+    return this.#length > 1
+  }
+
   add(entry: ToldEvent, sizeBytes: number): void {
     const { history, historyBytes } = this.#limits
-    if (this.#length === history) this.#dropOldest()
+    if (this.#length === history) this.dropOldest()
     const slot = (this.#first + this.#length) % history
     this.#entries[slot] = entry
     this.#sizes[slot] = sizeBytes
     this.#length++
     this.#heldBytes += sizeBytes
-    while (this.#heldBytes > historyBytes && this.#length > 1) this.#dropOldest()
+    while (this.#heldBytes > historyBytes && this.#length > 1) this.dropOldest()
   }
 
   newest(limit: number): ToldEvent[] {
@@ -141,7 +181,7 @@ class Ring {
     )
   }
 
-  #dropOldest(): void {
+  dropOldest(): void {
     this.#heldBytes -= this.#sizes[this.#first] ?? 0
     this.#entries[this.#first] = nothing
     this.#first = (this.#first + 1) % this.#limits.history

@@ -51,12 +51,17 @@ export function slaveSettingsFaults(settings: SlaveSettings): { field: string; m
     const message = beyondEnd(one) ?? notABit(one) ?? overlap(one, blocks.slice(0, at))
     return message === undefined ? [] : [{ field: `slave_blocks[${at}]`, message }]
   })
-  const served = units.length * blocks.reduce((sum, { quantity }) => sum + quantity, 0)
+  const served = servedValues(settings)
   if (served > most) {
     const message = `serve ${served} values over ${units.length} units; slave_values_max allows ${most}`
     faults.push({ field: 'slave_blocks', message })
   }
   return faults
+}
+
+/** Coils and registers: blocks times units. */
+export function servedValues({ slave_units: units = [], slave_blocks: blocks = [] }: Partial<SlaveSettings>): number {
+  return units.length * blocks.reduce((sum, { quantity }) => sum + quantity, 0)
 }
 
 function beyondEnd({ address, quantity }: RegisterBlock): string | undefined {

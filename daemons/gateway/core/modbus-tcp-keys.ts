@@ -17,6 +17,13 @@ export const modbusTcpKeys = Type.Object(
       description:
         'clients of one address (IPv6: one /64) on one line; where all of tcp_clients are there, the address with most loses one to the next',
     }),
+    clients: Type.Integer({
+      default: 512,
+      minimum: 1,
+      maximum: 16_384,
+      description:
+        'clients of all lines together; where all are there, the address with most loses one to the next, else it is let go',
+    }),
     backlog_bytes: Type.Integer({
       default: 65_536,
       minimum: 16_384,

@@ -2,6 +2,7 @@
 import { Fault } from '#kit/fault.ts'
 import type { FoundLine, LineFinder } from '#kit/line/line.ts'
 import { createTurn } from '#kit/turn.ts'
+import { type SlaveSettings, servedValues } from './modbus-slave-settings.ts'
 import type { Port } from './port.ts'
 import { type PortRecord, type Protocol, sameLine } from './port-record.ts'
 
@@ -16,6 +17,8 @@ export interface RegistryParts {
   finder: LineFinder
   /** Configured ports at most; key `ports.max`. */
   maxPorts: number
+  /** Coils and registers that all ports in mode slave may serve; key `ports.slave_values`. */
+  maxSlaveValues: number
   /** A port is gone for good: whatever was kept for it can go. */
   onRemoved(path: string): void
   /** The protocol of a port is another from now on. */
@@ -96,7 +99,7 @@ export class PortRegistry {
 
   /**
    * Applied at once and saved; refused as a whole where the driver refuses a setting.
-   * @throws Fault `port_not_allowed`, `too_many_ports`, `line_refused`, `line_not_tty`, `store_write_failed`
+   * @throws Fault `port_not_allowed`, `too_many_ports`, `too_many_slave_values`, `line_refused`, `line_not_tty`, `store_write_failed`
    */
   put(path: string, settings: PortSettings): Promise<void> {
     this.#parts.checkPath(path)
@@ -143,6 +146,7 @@ export class PortRegistry {
       throw new Fault('too_many_ports', `${this.#entries.size} ports are configured; ports.max allows ${maxPorts}.`)
     const { webhooks = [], points = [] } = before?.record ?? {}
     const record: PortRecord = { webhooks, points, ...settings, path, enabled: true }
+    this.#checkSlaveValues(record)
     const port = makePort(record)
     await before?.port.close()
     if (before && before.record.protocol !== record.protocol) this.#parts.onOtherProtocol(path)
@@ -158,6 +162,18 @@ export class PortRegistry {
     }
     this.#entries.set(path, { record, port })
     before?.port.end()
+  }
+
+  #checkSlaveValues(record: PortRecord): void {
+    const { maxSlaveValues: most } = this.#parts
+    const own = slaveValuesOf(record)
+    const others = this.#list().filter((entry) => entry.record.path !== record.path)
+    const all = others.reduce((sum, entry) => sum + slaveValuesOf(entry.record), own)
+    if (own > 0 && all > most)
+      throw new Fault(
+        'too_many_slave_values',
+        `With these ${own} values all ports would serve ${all}; ports.slave_values allows ${most}.`,
+      )
   }
 
   async #save(path: string, record: PortRecord | undefined): Promise<void> {
@@ -177,6 +193,10 @@ export class PortRegistry {
     if (!entry) throw unknownPort(path)
     return entry
   }
+}
+
+function slaveValuesOf({ protocol, settings }: PortRecord): number {
+  return protocol === 'modbus-rtu' ? servedValues(settings as Partial<SlaveSettings>) : 0
 }
 
 function viewOf(entry: Entry, found: FoundLine[]): PortView {

@@ -5,7 +5,7 @@ import { attemptDelivery } from './webhook-attempt.ts'
 import { type WebhookRecord, wantsEvent } from './webhook-list.ts'
 import { bodyOf, type WebhookTest } from './webhook-publisher.ts'
 import { type QueueParts, WebhookQueue, type WebhookState } from './webhook-queue.ts'
-import type { Outgoing } from './webhook-waiting.ts'
+import { createHeldBodies, type Outgoing } from './webhook-waiting.ts'
 
 export interface WebhookDelivery {
   /** The webhooks of a port from now on: at start, after each change, and none when the port is removed. */
@@ -37,7 +37,8 @@ const noState: WebhookState = {
   pausedUntil: null,
 }
 
-export function createWebhookDelivery(parts: QueueParts): WebhookDelivery {
+export function createWebhookDelivery(given: Omit<QueueParts, 'held'>): WebhookDelivery {
+  const parts: QueueParts = { ...given, held: createHeldBodies(given.limits.held_bytes) }
   const ports = new Map<string, Map<string, Target>>()
   const testing = new Set<string>()
   const stopper = new AbortController()

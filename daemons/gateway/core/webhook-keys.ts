@@ -14,10 +14,19 @@ export const webhookKeys = Type.Object(
 /** A checked `webhooks` table. */
 export type WebhookLimits = Static<typeof webhookKeys>
 
+/** Of the thread of webhooks. Bodies lie outside of it; on it are the queues' entries, connections and compiled code. */
+export const WEBHOOK_HEAP_MIB = { old: 96, young: 8 }
+
 function queueKeys() {
   return {
     queue: count(256, 1, 65_536, 'events held per target before the oldest is dropped'),
     queue_bytes: bytes(1_048_576, 65_536, 268_435_456, 'bodies held per target before the oldest is dropped'),
+    held_bytes: bytes(
+      33_554_432,
+      65_536,
+      1_073_741_824,
+      'bodies held for all targets together, one that waits for many once; beyond, the target with most loses its oldest',
+    ),
     // The interface document promises 5 seconds: an installer may shorten it, not stretch it.
     timeout_ms: milliseconds(5000, 50, 5000, 'time one attempt has, from the connection to the end of the answer'),
     pause_after: count(3, 1, 1000, 'events in a row that fail before a target is paused'),

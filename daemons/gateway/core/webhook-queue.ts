@@ -6,7 +6,7 @@ import { attemptDelivery, type WebhookOutcome } from './webhook-attempt.ts'
 import type { WebhookLimits } from './webhook-keys.ts'
 import type { WebhookRecord } from './webhook-list.ts'
 import type { WebhookLog, WebhookSender } from './webhook-ports.ts'
-import { createWaitingLine, type Outgoing, type WaitingLine } from './webhook-waiting.ts'
+import { createWaitingLine, type HeldBodies, type Outgoing, type WaitingLine } from './webhook-waiting.ts'
 
 /** Counts since the daemon started; every event taken is delivered, failed or dropped, or still queued. */
 export interface WebhookCounters {
@@ -38,6 +38,8 @@ export interface QueueParts {
   clock: Clock
   log: WebhookLog
   limits: WebhookLimits
+  /** What waits for all targets together. */
+  held: HeldBodies
 }
 
 /**
@@ -68,7 +70,9 @@ export class WebhookQueue {
     this.#parts = parts
     this.#port = port
     this.#record = record
-    this.#waiting = createWaitingLine(parts.limits)
+    this.#waiting = createWaitingLine(parts.limits, parts.held, () =>
+      this.#countDropped(1, { reason: 'too much waits for all targets together; this one has most' }),
+    )
     this.#backoff = createBackoff({ firstMs: parts.limits.pause_first_ms, maxMs: parts.limits.pause_max_ms })
     this.#failures = this.#gate('webhook_failed')
     this.#drops = this.#gate('webhook_dropped')

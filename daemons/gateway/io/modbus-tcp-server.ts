@@ -5,7 +5,7 @@ import { closed, listening } from '#kit/line/tcp-port.ts'
 import type { Log } from '#kit/log.ts'
 import { createLogGate } from '#kit/log-gate.ts'
 import type { ShareOf } from '#kit/net/address.ts'
-import { createPlaces, type Holder } from '#kit/places.ts'
+import { createPlaces, createPlacesWithin, type Holder } from '#kit/places.ts'
 import type { ModbusTcpLimits } from '../core/modbus-tcp-keys.ts'
 import type { LetGo, TcpClient, TcpHouse, TcpPeer, TcpServerOpener } from '../core/modbus-tcp-ports.ts'
 
@@ -27,12 +27,13 @@ export interface ModbusTcpServerParts {
 
 /** @returns an opener whose servers share the limits */
 export function createModbusTcpOpener(parts: ModbusTcpServerParts): TcpServerOpener {
+  const { clients_per_address: mostPerAddress, clients: most } = parts.limits
+  const all = createPlaces({ most, mostPerAddress: most, shareOf: parts.shareOf })
   return async ({ port, maxClients }, house) => {
     const options = { noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS }
     const server = createServer({ ...options, pauseOnConnect: true, highWaterMark: HIGH_WATER_BYTES })
     const clients = new Set<Connection>()
-    const mostPerAddress = parts.limits.clients_per_address
-    const places = createPlaces({ most: maxClients, mostPerAddress, shareOf: parts.shareOf })
+    const places = createPlacesWithin(createPlaces({ most: maxClients, mostPerAddress, shareOf: parts.shareOf }), all)
     const gate = createLogGate(parts.clock, LOG_EVERY_MS, (times, facts) =>
       parts.log.warning('modbus tcp clients let go', { port, times, ...facts }),
     )

@@ -7,7 +7,7 @@ import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
 import { startThread } from '#kit/run/thread.ts'
-import type { WebhookLimits } from '../core/webhook-keys.ts'
+import { WEBHOOK_HEAP_MIB, type WebhookLimits } from '../core/webhook-keys.ts'
 import type { WebhookRecord } from '../core/webhook-list.ts'
 import type { WebhookCourier } from '../core/webhook-publisher.ts'
 import type { WebhookState } from '../core/webhook-queue.ts'
@@ -20,8 +20,7 @@ export interface WebhookCourierParts {
   limits: WebhookLimits
 }
 
-/** Bodies lie outside of V8's heap; on it are the queues' entries, connections and compiled code. */
-const HEAP = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 8 }
+const HEAP = { maxOldGenerationSizeMb: WEBHOOK_HEAP_MIB.old, maxYoungGenerationSizeMb: WEBHOOK_HEAP_MIB.young }
 
 /** After the thread has ended by itself, which is a fault of the program. */
 const RESTART_MS = 1000

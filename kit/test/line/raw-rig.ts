@@ -17,7 +17,7 @@ import { plainLine } from './fake-line.ts'
 /** A server on a line that is open on a pty. `sent` and `heard` are what was told of bytes to and from the line. */
 export async function openOn(
   t: Test,
-  limits: { backlogBytes?: number; maxClients?: number; queue?: Partial<LineQueueLimits> } = {},
+  limits: { backlogBytes?: number; maxClients?: number; clients?: number; queue?: Partial<LineQueueLimits> } = {},
 ) {
   const clock = fakeClock()
   const pty = openPty()
@@ -55,6 +55,7 @@ export async function openOn(
       backlogBytes: limits.backlogBytes ?? 1000,
       leftBytes: limits.queue?.leftBytes ?? DEFAULT_QUEUE.leftBytes,
       clientsPerAddress: 64,
+      clients: limits.clients ?? 64,
       slowClientMs: 2000,
       tellMs: 2,
     },

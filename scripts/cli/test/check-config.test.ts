@@ -38,3 +38,22 @@ t.test('refuses wrong usage', async (t) => {
     err: /expected: plantroom check-config/,
   })
 })
+
+t.test('says what the settings allow a daemon to hold, and what its unit needs therefore', async (t) => {
+  const daemonsFolder = join(import.meta.dirname, '../../../daemons')
+  const heldBy = async (...sets: string[]) => {
+    const argv = ['gateway', '--config', join(t.testdir({ 'gateway.toml': '' }), 'gateway.toml')]
+    const { code, out } = await runCommand(checkConfig, [...argv, ...sets.flatMap((set) => ['--set', set])], {
+      daemonsFolder,
+    })
+    t.equal(code, 0)
+    const figures = /^gateway: holds (\d+) MiB at most .* MemoryMax=(\d+)M and TasksMax=(\d+)$/m.exec(out)
+    return (figures ?? []).slice(1).map(Number)
+  }
+  const [held = 0, memoryMax = 0, tasksMax = 0] = await heldBy()
+  t.ok(held > 0 && memoryMax >= held && tasksMax > 0, `${held} ${memoryMax} ${tasksMax}`)
+  t.equal((await heldBy('capture.max=14'))[0], held + 10)
+  const [raised = 0, raisedMax = 0] = await heldBy('webhooks.held_bytes=1073741824')
+  t.equal(raised, held + 992)
+  t.ok(raisedMax > memoryMax)
+})

@@ -13,7 +13,7 @@ import type { Steps } from './data-turns.ts'
 import type { DataWorld } from './data-world.ts'
 import { emptyAnswerOf, refusalOf } from './guards.ts'
 import { mergeOf } from './instance.ts'
-import { createJsonPieces } from './json-pieces.ts'
+import type { JsonPieces } from './json-pieces.ts'
 import { columnFault } from './known-columns.ts'
 import { type Cells, hasPattern, matcherOf, sizeOf, steppedMatcherOf } from './matching.ts'
 import { projectionOf } from './projection.ts'
@@ -109,15 +109,27 @@ function* answerBook(world: DataWorld, ask: Ask): Steps<Outcome> {
   const trial = trialOf(ask)
   const collector = createCollector(query, query.order.length === 0)
   const rowsAStep = rowsAStepFor(query)
-  for (let at = 0; at < rows.length; at++) {
-    if (at % rowsAStep === 0) yield
-    const view = viewAt(at)
-    if (view.isHidden) continue
-    const holds = trial.steps ? yield* trial.steps(view.cells) : trial.isMatch(view.cells)
-    if (holds && !collector.take(view)) break
+  const out = world.room.open(session.userId)
+  try {
+    for (let at = 0; at < rows.length && !out.isGivenUp; at++) {
+      if (at % rowsAStep === 0) {
+        out.keep(collector.kept() * BOOK_ROW_BYTES)
+        yield
+      }
+      const view = viewAt(at)
+      if (view.isHidden) continue
+      const holds = trial.steps ? yield* trial.steps(view.cells) : trial.isMatch(view.cells)
+      if (holds && !collector.take(view)) break
+    }
+    return yield* written(world, ask, collector, out)
+  } finally {
+    out.close()
   }
-  return yield* written(world, ask, collector)
 }
+
+/** What a row takes that is kept until it is written: of the book its place in the order, of a history the row itself. */
+const BOOK_ROW_BYTES = 128
+const HISTORY_ROW_BYTES = 640
 
 /** Patterns pause in between. The rest of a row is a moment, and a generator for each would be most of it. */
 type Trial = { isMatch(cells: Cells): boolean; steps?: never } | { steps(cells: Cells): Steps<boolean> }
@@ -135,6 +147,7 @@ async function answerHistory(world: DataWorld, ask: Ask): Promise<Outcome> {
     return refused(200, `in this order ${table.name} is read up to row ${world.limits.orderedRows}`, 'bad_query')
   const trial = trialOf(ask)
   const collector = createCollector(query, isById)
+  const out = world.room.open(session.userId)
   function* taken(rows: readonly Row[]): Steps<boolean> {
     for (const row of rows) {
       yield
@@ -143,27 +156,39 @@ async function answerHistory(world: DataWorld, ask: Ask): Promise<Outcome> {
       const holds = trial.steps ? yield* trial.steps(view.cells) : trial.isMatch(view.cells)
       if (holds && !collector.take(view)) return false
     }
-    return true
+    out.keep(collector.kept() * HISTORY_ROW_BYTES)
+    return !out.isGivenUp
   }
-  for await (const rows of world.history.pieces(table.name, isById && first?.isDescending === true))
-    if (!(await world.turns.run(session.userId, taken(rows)))) break
-  return world.turns.run(session.userId, written(world, ask, collector))
+  try {
+    for await (const rows of world.history.pieces(table.name, isById && first?.isDescending === true))
+      if (!(await world.turns.run(session.userId, taken(rows)))) break
+    return await world.turns.run(session.userId, written(world, ask, collector, out))
+  } finally {
+    out.close()
+  }
 }
 
-function* written(world: DataWorld, { query, table, session }: Ask, collector: Collector): Steps<Outcome> {
+function* written(
+  world: DataWorld,
+  { query, table, session }: Ask,
+  collector: Collector,
+  out: JsonPieces,
+): Steps<Outcome> {
+  if (out.isGivenUp) return noRoom(session)
   if (query.count !== false) return granted(`{"count":${collector.count()}}`)
   const projection = projectionOf(table, query.fields?.columns)
   const merge = query.isInstance ? mergeOf(world, table, projection, session.isElevated) : undefined
-  const out = createJsonPieces()
   let count = 0
   for (const view of yield* collector.views()) {
     if (count % ROWS_A_STEP === 0) yield
+    if (out.isGivenUp) break
     out.add(count++ === 0 ? '[' : ',')
     if (merge) yield* merge(view, out)
     else out.add(projection.json(view))
   }
   out.add(count === 0 ? '[]' : ']')
-  return { status: 200, body: out.end(), reason: null }
+  const body = out.end()
+  return out.isGivenUp ? noRoom(session) : { status: 200, body, reason: null }
 }
 
 /** Questions that are asked of rows, and rows that are written, before others may have their turn. */
@@ -177,6 +202,12 @@ function rowsAStepFor({ where, order }: Query): number {
 /** As a sign-in is answered where too many wait: the query is not judged. */
 function tooMany({ username }: Session): Outcome {
   const message = `as many queries of ${username} as are allowed are under way: try again when one has ended`
+  return { status: 503, body: { json: { error: 'busy', message } }, reason: 'busy' }
+}
+
+/** Its rows are in no answer: whoever asks for less, or later, gets them. */
+function noRoom({ username }: Session): Outcome {
+  const message = `answers that are being made take more room than there is, and those of ${username} take most: ask for fewer rows at once`
   return { status: 503, body: { json: { error: 'busy', message } }, reason: 'busy' }
 }
 

@@ -13,6 +13,8 @@ export interface Collector {
   /** @returns whether a further row could change the answer */
   take(view: View): boolean
   count(): number
+  /** Rows that it holds. */
+  kept(): number
   /** In the order that was asked for; once. */
   views(): Steps<readonly View[]>
 }
@@ -30,7 +32,7 @@ function createCounter(what: true | string): Collector {
     if (what === true || cellOf(cells[what]) !== null) count++
     return true
   }
-  return { take, count: () => count, views: () => only([]) }
+  return { take, count: () => count, kept: () => 0, views: () => only([]) }
 }
 
 function createPage({ limit, offset }: Query): Collector {
@@ -41,7 +43,7 @@ function createPage({ limit, offset }: Query): Collector {
     else kept.push(view)
     return kept.length < limit
   }
-  return { take, count: () => kept.length, views: () => only(kept) }
+  return { take, count: () => kept.length, kept: () => kept.length, views: () => only(kept) }
 }
 
 function* only(views: readonly View[]): Steps<readonly View[]> {
@@ -83,7 +85,7 @@ function createRanking({ order, limit, offset }: Query): Collector {
     }
     return found.reverse()
   }
-  return { take, count: () => heap.length, views }
+  return { take, count: () => heap.length, kept: () => heap.length, views }
 }
 
 /** By each column in turn, and by id where all are equal. */

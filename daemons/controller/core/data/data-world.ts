@@ -4,6 +4,7 @@ import type { LiveBook } from '../live.ts'
 import type { Book, Row } from '../row.ts'
 import type { Blocks } from './blocks.ts'
 import type { DataTurns } from './data-turns.ts'
+import type { AnswerRoom } from './json-pieces.ts'
 import type { SchemaFace } from './schema-face.ts'
 import type { Views } from './views.ts'
 
@@ -32,4 +33,6 @@ export interface DataWorld {
   readonly history: History
   readonly limits: DataLimits
   readonly turns: DataTurns
+  /** For answers while they are made. */
+  readonly room: AnswerRoom
 }

@@ -16,7 +16,7 @@ const file = readFileSync(join(import.meta.dirname, '../../templates/sample-buil
 const clock = fakeClock()
 const settings = {
   site: { bytes: 1_000_000, rows: 1000, depth: 16, text_chars: 10_000, faults: 100 },
-  store: { commit_ms: 1, busy_ms: 1, records: 1, kept_records: 1, faults: 1 },
+  store: { commit_ms: 1, busy_ms: 1, records: 1, record_chars: 1_000_000, kept_records: 1, faults: 1 },
 }
 
 async function building(): Promise<WritableBook> {

@@ -1,13 +1,19 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { holds } from '#kit/test/holds.ts'
-import { CommandQueue } from '../../core/command-queue.ts'
+import { Fault } from '#kit/fault.ts'
+import { holds, holdsLater } from '#kit/test/holds.ts'
+import { CommandQueue, CommandRoom, type Job } from '../../core/command-queue.ts'
 import type { DriverCommand } from '../../core/driver.ts'
 import type { Json, Row } from '../../core/row.ts'
 
 function queueOf(texts: readonly [string, Record<string, Json>?][], limits = {}) {
-  const queue = new CommandQueue(fakeClock(), { queue: 64, waiters: 64, waitMs: 1000, ...limits }, 'device 1')
+  const queue = new CommandQueue(
+    fakeClock(),
+    { queue: 64, waiters: 64, waitMs: 1000, ...limits },
+    'device 1',
+    new CommandRoom(1e6),
+  )
   for (const [text, args = {}] of texts) void queue.add(commandOf(text, args)).catch(() => {})
   return queue
 }
@@ -76,7 +82,7 @@ t.test('zones do not take over from each other, nor do verbs', async (t) => {
 
 t.test('a command that all callers have given up is not done', async (t) => {
   const clock = fakeClock()
-  const queue = new CommandQueue(clock, { queue: 4, waiters: 4, waitMs: 1000 }, 'device 1')
+  const queue = new CommandQueue(clock, { queue: 4, waiters: 4, waitMs: 1000 }, 'device 1', new CommandRoom(1e6))
   const first = queue.add(commandOf('1 level', { level: 1 }))
   first.catch(() => {})
   clock.advance(600)
@@ -110,4 +116,74 @@ t.test('the state that is left of each zone is what was asked last of it', async
 t.test('a verb in other letters overtakes like the same one, and adds like it', async (t) => {
   const queue = queueOf([['1 Level', { level: 1 }], ['1 level', { level: 2 }], ['2 Toggle'], ['2 toggle']])
   t.strictSame(drained(queue), ['1 level {"level":2}', '2 Toggle {}', '2 toggle {}'])
+})
+
+/** Devices whose commands share a room, each with what became of its commands. */
+function devicesHere(mostChars: number) {
+  const room = new CommandRoom(mostChars)
+  const device = (name: string) => {
+    const queue = new CommandQueue(fakeClock(), { queue: 64, waiters: 64, waitMs: 1000 }, name, room)
+    const refused: string[] = []
+    const ask = async (verb: string, chars: number) => {
+      await queue
+        .add(commandOf(`whole ${verb}`, { a: 'x'.repeat(chars) }))
+        .catch(({ code }) => refused.push(`${verb} ${code}`))
+    }
+    return { queue, refused, ask }
+  }
+  return { room, one: device('one'), other: device('other') }
+}
+
+t.test('where commands of all devices are too many, the device with most loses its newest', async (t) => {
+  const { room, one, other } = devicesHere(10_000)
+  for (const verb of ['a', 'b', 'c']) void one.ask(verb, 2000)
+  void other.ask('d', 2000)
+  t.same([one.queue.length, other.queue.length], [3, 1], 'filled to the bound')
+  void other.ask('e', 2000)
+  await Promise.resolve()
+  t.same([one.queue.length, other.queue.length], [2, 2])
+  await new Promise(setImmediate)
+  t.same([one.refused, other.refused], [['c driver_queue_full'], []])
+  t.ok(room.chars <= 10_000, String(room.chars))
+})
+
+t.test('a command that is being carried out counts until its device is done with it', async (t) => {
+  const { room, one, other } = devicesHere(5000)
+  void one.ask('a', 4000)
+  const job = one.queue.take()
+  void other.ask('b', 4000)
+  await new Promise(setImmediate)
+  t.same(other.refused, ['b driver_queue_full'])
+  job?.resolve({})
+  job?.reject(new Fault('driver_failed', 'settled twice'))
+  t.equal(room.chars, 0)
+  void other.ask('c', 4000)
+  await new Promise(setImmediate)
+  t.equal(other.queue.length, 1)
+})
+
+t.test('commands of all devices never hold more than their room, and none is forgotten in the count', async (t) => {
+  const step = fc.tuple(
+    fc.constantFrom('one', 'other'),
+    fc.constantFrom('add', 'take', 'done'),
+    fc.integer({ min: 0, max: 3000 }),
+  )
+  await holdsLater(
+    t,
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      const here = devicesHere(8000)
+      const underWay: Job[] = []
+      for (const [which, what, size] of steps) {
+        const { queue, ask } = here[which]
+        const job = what === 'take' ? queue.take() : undefined
+        if (job) underWay.push(job)
+        if (what === 'add') void ask('x', size)
+        if (what === 'done') underWay.shift()?.resolve({})
+        if (here.room.chars > 8000) return false
+      }
+      for (const job of underWay) job.resolve({})
+      for (const { queue } of [here.one, here.other]) queue.failAll(new Fault('driver_failed', 'closed'))
+      return here.room.chars === 0
+    }),
+  )
 })

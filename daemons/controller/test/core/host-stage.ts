@@ -19,6 +19,7 @@ export const LIMITS: HostLimits = {
   pollMinMs: 100,
   answerChars: 100,
   opening: 2,
+  commandChars: 65_536,
 }
 
 /** One command under way. */
@@ -55,7 +56,7 @@ export function hostStage({ devices, zones, limits, chance = () => 0, open }: St
       { id: 2, device_id: 1 },
     ],
   })
-  const live = new LiveState(clock, { fields: 16, fieldChars: 256 })
+  const live = new LiveState(clock, { fields: 16, fieldChars: 256, totalChars: 65_536 })
   const underWay: UnderWay[] = []
   const opened: Far[] = []
   const worlds = { open: 0, said: [] as string[] }

@@ -22,6 +22,7 @@ function stage() {
     clock,
     commitMs: 20,
     mostRecords: 10,
+    recordChars: 20_000,
     takeId: () => nextId++,
     async write(rows) {
       await held
@@ -209,6 +210,33 @@ t.test('a record that has not ended stays in memory, and gets its end, however m
   t.equal(book.row('macro_run', id), undefined, 'and may go then')
   await clock.run(20)
 })
+
+t.test(
+  'of records with long traces no more characters stay in memory than are allowed, and all are written',
+  async (t) => {
+    const { clock, book, keeper, written } = stage()
+    const trace = { note: 'x'.repeat(5000) }
+    const runs = Array.from({ length: 4 }, () => keeper.add('macro_run', { macro_id: 3, ended_at: null }))
+    await clock.run(20)
+    const rows = await Promise.all(runs)
+    const end = async (at: number) => {
+      const ended = keeper.change('macro_run', rows[at]?.id ?? 0, { ended_at: 7, trace })
+      await clock.run(20)
+      await ended
+    }
+    for (const at of [1, 2, 3]) await end(at)
+    t.equal(book.rows('macro_run').length, 4, 'filled to the bound')
+    await end(0)
+    const chars = book.rows('macro_run').reduce((sum, row) => sum + JSON.stringify(row).length, 0)
+    t.ok(chars <= 20_000 && chars > 5000, `${chars} characters stay`)
+    t.ok(book.row('macro_run', rows[3]?.id ?? 0), 'the newest stay')
+    t.same(
+      written.flat().flatMap(({ row }) => (row.trace ? [row.id] : [])),
+      [rows[1]?.id, rows[2]?.id, rows[3]?.id, rows[0]?.id],
+      'the trace of each is on the disk',
+    )
+  },
+)
 
 t.test('rows of the site are not added by the way of records', async (t) => {
   const { keeper } = stage()

@@ -4,7 +4,7 @@ import { LiveState } from '../../core/live-book.ts'
 
 function liveBook() {
   const clock = fakeClock(1_000_000)
-  const live = new LiveState(clock, { fields: 4, fieldChars: 64 })
+  const live = new LiveState(clock, { fields: 4, fieldChars: 64, totalChars: 65_536 })
   const told: string[] = []
   const end = live.onChange((kind, id) => void told.push(`${kind} ${id}`))
   return { clock, live, told, end }
@@ -128,7 +128,7 @@ t.test('who has ended listening is told no more', async (t) => {
 })
 
 t.test('any name that a device chose is only a name, and nothing else is there', async (t) => {
-  const live = new LiveState(fakeClock(), { fields: 16, fieldChars: 64 })
+  const live = new LiveState(fakeClock(), { fields: 16, fieldChars: 64, totalChars: 65_536 })
   const patch = JSON.parse('{"__proto__": {"admin": true}, "constructor": 1, "toString": "x"}')
   t.equal(live.report({ zoneId: 1 }, patch), 0, 'all are taken')
   const zone = live.zone(1)
@@ -136,4 +136,22 @@ t.test('any name that a device chose is only a name, and nothing else is there',
   t.notOk('admin' in zone)
   t.notOk('hasOwnProperty' in zone)
   t.equal(JSON.stringify(live.zone(1)), '{"state":"ok","__proto__":{"admin":true},"constructor":1,"toString":"x"}')
+})
+
+t.test('values of all zones together stay within their bound, and what a lost device said makes room', async (t) => {
+  const live = new LiveState(fakeClock(), { fields: 16, fieldChars: 100, totalChars: 300 })
+  const text = 'x'.repeat(80)
+  t.equal(live.report({ zoneId: 1 }, { first: text, second: text }), 0)
+  t.equal(
+    live.report({ zoneId: 2 }, { first: text, second: text }),
+    1,
+    'it is left out, as with the bounds of one zone',
+  )
+  t.strictSame(Object.keys(live.zone(2)), ['state', 'first'])
+  t.equal(live.report({ zoneId: 1 }, { first: 'y'.repeat(80) }), 0, 'a value that is no longer than before fits')
+  t.equal(live.report({ zoneId: 1 }, { first: 'y' }), 0)
+  t.equal(live.report({ zoneId: 2 }, { second: 'z'.repeat(70) }), 0, 'a shorter one has made room')
+  live.lost(5, [1, 2], 'gone')
+  for (const zoneId of [3, 4, 5]) t.equal(live.report({ zoneId }, { first: text }), 0)
+  t.equal(live.report({ zoneId: 6 }, { first: text }), 1)
 })

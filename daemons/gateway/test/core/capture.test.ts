@@ -10,7 +10,7 @@ const EPOCH_MS = 1_900_000_000_000
 /** Captures of a hub that the test publishes on, and a sink that takes everything unless it is full. */
 function capturesHere(max = 2) {
   const clock = fakeClock(EPOCH_MS)
-  const hub = createEventHub(clock, { history: 10, historyBytes: 1000 })
+  const hub = createEventHub(clock, { history: 10, historyBytes: 1000, totalBytes: 100_000 })
   const broken: string[] = []
   const captures = createCaptures({ hub, clock, max, onBrokenOff: (port) => void broken.push(port) })
   const frame = (port: string, monotonicUs: number, hex: string) =>

@@ -4,7 +4,7 @@ import { createEventHub } from '../../core/event-hub.ts'
 
 t.test('A.webhooks.1 hands every event of an adapter to every listener, with port, name and epoch ms', async (t) => {
   const clock = fakeClock(1000)
-  const hub = createEventHub(clock, { history: 4, historyBytes: 1000 })
+  const hub = createEventHub(clock, { history: 4, historyBytes: 1000, totalBytes: 100_000 })
   const first: unknown[] = []
   const second: unknown[] = []
   hub.subscribe((event) => first.push(event))
@@ -20,7 +20,7 @@ t.test('A.webhooks.1 hands every event of an adapter to every listener, with por
 })
 
 t.test('keeps the newest events of each port, oldest first, and no more than the bound', async (t) => {
-  const hub = createEventHub(fakeClock(), { history: 3, historyBytes: 1000 })
+  const hub = createEventHub(fakeClock(), { history: 3, historyBytes: 1000, totalBytes: 100_000 })
   for (const number of [1, 2, 3, 4, 5]) hub.publish('/dev/a', 'frame', number)
   hub.publish('/dev/b', 'frame', 9)
   const numbers = (port: string, limit: number) => hub.recent(port, limit).map((event) => event.payload)
@@ -32,7 +32,7 @@ t.test('keeps the newest events of each port, oldest first, and no more than the
 })
 
 t.test('keeps no more bytes of a port than the bound, but always its newest event', async (t) => {
-  const hub = createEventHub(fakeClock(), { history: 10, historyBytes: 1000 })
+  const hub = createEventHub(fakeClock(), { history: 10, historyBytes: 1000, totalBytes: 100_000 })
   const kept = () => hub.recent('/dev/a', 10).map((event) => event.payload)
   for (const number of [1, 2, 3]) hub.publish('/dev/a', 'frame', number, 400)
   t.same(kept(), [2, 3])
@@ -43,11 +43,39 @@ t.test('keeps no more bytes of a port than the bound, but always its newest even
 })
 
 t.test('makes a payload once, and only when somebody reads it', async (t) => {
-  const hub = createEventHub(fakeClock(), { history: 3, historyBytes: 1000 })
+  const hub = createEventHub(fakeClock(), { history: 3, historyBytes: 1000, totalBytes: 100_000 })
   let made = 0
   hub.publish('/dev/a', 'frame', () => ({ made: ++made }))
   t.equal(made, 0)
   t.equal(JSON.stringify(hub.recent('/dev/a', 1)[0]?.payload), '{"made":1}')
   t.match(JSON.parse(JSON.stringify(hub.recent('/dev/a', 1)[0])), { payload: { made: 1 } })
   t.equal(made, 1)
+})
+
+t.test('keeps no more of all ports together than the bound: the port with most loses its oldest', async (t) => {
+  const hub = createEventHub(fakeClock(), { history: 10, historyBytes: 10_000, totalBytes: 20_480 })
+  const kept = (port: string) => hub.recent(port, 10).map((event) => event.payload)
+  for (const number of [1, 2, 3, 4, 5, 6, 7]) hub.publish('/dev/a', 'value', number)
+  for (const number of [1, 2, 3]) hub.publish('/dev/b', 'value', number)
+  t.equal(hub.keptBytes(), 20_480, 'filled to the bound')
+  t.same([kept('/dev/a').length, kept('/dev/b').length], [7, 3])
+  hub.publish('/dev/b', 'frame', 4, 2048)
+  t.same(
+    [kept('/dev/a'), kept('/dev/b')],
+    [
+      [3, 4, 5, 6, 7],
+      [3, 4],
+    ],
+    'an event is 2048 bytes, and three for each byte of the frame: both took as much, and both lost',
+  )
+  t.equal(hub.keptBytes(), 20_480)
+  hub.forget('/dev/b')
+  hub.forget('/dev/c')
+  t.equal(hub.keptBytes(), 5 * 2048)
+})
+
+t.test('the newest event of each port is kept, whatever the others take', async (t) => {
+  const hub = createEventHub(fakeClock(), { history: 10, historyBytes: 10_000, totalBytes: 4096 })
+  for (const port of ['/dev/a', '/dev/b', '/dev/c']) hub.publish(port, 'frame', port, 5000)
+  for (const port of ['/dev/a', '/dev/b', '/dev/c']) t.same(hub.recent(port, 10).length, 1)
 })

@@ -5,7 +5,7 @@ import { createFeed } from '../../core/feed.ts'
 
 function feedOn(mayHear = (_port: string) => true, of?: EventHub) {
   const clock = fakeClock()
-  const hub = of ?? createEventHub(clock, { history: 10, historyBytes: 1000 })
+  const hub = of ?? createEventHub(clock, { history: 10, historyBytes: 1000, totalBytes: 100_000 })
   const got: { type: string; payload?: unknown; dropped?: number }[] = []
   const sink = {
     isFull: false,

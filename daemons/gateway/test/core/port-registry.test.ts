@@ -48,6 +48,7 @@ function registryWith(changes: { answers?: (FakeLine | Fault)[]; parts?: Partial
     save: async (records) => void saved.push(structuredClone(records)),
     finder: { list: async () => [usb] },
     maxPorts: 2,
+    maxSlaveValues: 200,
     onRemoved: (path) => void removed.push(path),
     onOtherProtocol: (path) => void others.push(path),
     ...changes.parts,
@@ -200,4 +201,19 @@ t.test('ports are saved in the order they are listed in, whichever was changed',
     saved.at(-1)?.map(({ path }) => path),
     registry.all().map(({ path }) => path),
   )
+})
+
+t.test('registers that all ports serve together are bounded, and a port that is changed counts once', async (t) => {
+  const { registry } = registryWith()
+  const serving = (units: number[], quantity: number) => ({
+    ...({ protocol: 'modbus-rtu', line: plainLine } as const),
+    settings: { slave_units: units, slave_blocks: [{ table: 'coils', address: 0, quantity, initial: null }] },
+  })
+  await registry.put('/dev/ttyS0', serving([1, 2], 50))
+  await registry.put('/dev/ttyS1', serving([1], 100))
+  t.equal(registry.all().length, 2, 'filled to the bound')
+  await t.rejects(registry.put('/dev/ttyS1', serving([1], 101)), { code: 'too_many_slave_values' })
+  await registry.put('/dev/ttyS0', serving([1], 50))
+  await registry.put('/dev/ttyS1', serving([1], 150))
+  await registry.put('/dev/ttyS0', wish)
 })

@@ -10,7 +10,7 @@ import { type WebhookLimits, webhookKeys } from '../../core/webhook-keys.ts'
 import type { WebhookRecord } from '../../core/webhook-list.ts'
 import type { WebhookAnswer, WebhookRequest } from '../../core/webhook-ports.ts'
 import { bodyOf, createWebhookPublisher, type WebhookCourier } from '../../core/webhook-publisher.ts'
-import type { Outgoing } from '../../core/webhook-waiting.ts'
+import { createHeldBodies, type Outgoing } from '../../core/webhook-waiting.ts'
 
 /** Every bound at its default, but for those given. */
 export function limitsWith(changes: Partial<WebhookLimits> = {}): WebhookLimits {
@@ -71,7 +71,8 @@ export function queueParts(sender: ReturnType<typeof fakeSender>, changes: Parti
   const lines: LoggedLine[] = []
   const clock: FakeClock = fakeClock()
   const log = { warning: (event: string, facts: Record<string, unknown>) => void lines.push({ event, facts }) }
-  return { sender, clock, log, lines, limits: limitsWith(changes) }
+  const limits = limitsWith(changes)
+  return { sender, clock, log, lines, limits, held: createHeldBodies(limits.held_bytes) }
 }
 
 /** Puts an event before a delivery at once, as the thread does with what it is handed. */

@@ -1,8 +1,13 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
-import { createWaitingLine } from '../../core/webhook-waiting.ts'
+import { createHeldBodies, createWaitingLine, type WaitingBounds } from '../../core/webhook-waiting.ts'
 import { outgoing } from './webhook-fixtures.ts'
+
+/** A line beside which nothing else waits. */
+function lineHere(bounds: WaitingBounds) {
+  return createWaitingLine(bounds, createHeldBodies(1000), () => {})
+}
 
 function namesOf(line: ReturnType<typeof createWaitingLine>): string[] {
   const names: string[] = []
@@ -11,14 +16,14 @@ function namesOf(line: ReturnType<typeof createWaitingLine>): string[] {
 }
 
 t.test('gives events back in order', async (t) => {
-  const line = createWaitingLine({ queue: 4, queue_bytes: 100 })
+  const line = lineHere({ queue: 4, queue_bytes: 100 })
   for (const name of ['a', 'b', 'c']) t.equal(line.add(outgoing(name)), 0)
   t.same(namesOf(line), ['a', 'b', 'c'])
   t.equal(line.length(), 0)
 })
 
 t.test('drops the oldest when the count is reached', async (t) => {
-  const line = createWaitingLine({ queue: 2, queue_bytes: 100 })
+  const line = lineHere({ queue: 2, queue_bytes: 100 })
   t.same(
     ['a', 'b', 'c', 'd'].map((name) => line.add(outgoing(name))),
     [0, 0, 1, 1],
@@ -27,7 +32,7 @@ t.test('drops the oldest when the count is reached', async (t) => {
 })
 
 t.test('drops the oldest until the bytes fit, and a body that never fits', async (t) => {
-  const line = createWaitingLine({ queue: 10, queue_bytes: 10 })
+  const line = lineHere({ queue: 10, queue_bytes: 10 })
   line.add(outgoing('a', 4))
   line.add(outgoing('b', 4))
   t.equal(line.add(outgoing('c', 7)), 2)
@@ -40,11 +45,73 @@ t.test('never holds more than its bounds and loses none uncounted', async (t) =>
   holds(
     t,
     fc.property(sizes, (given) => {
-      const line = createWaitingLine({ queue: 5, queue_bytes: 50 })
+      const line = lineHere({ queue: 5, queue_bytes: 50 })
       const dropped = given.reduce((sum, size, n) => sum + line.add(outgoing(String(n), size)), 0)
       const held = namesOf(line)
       const bytes = held.reduce((sum, name) => sum + (given[Number(name)] ?? 0), 0)
       return held.length <= 5 && bytes <= 50 && held.length + dropped === given.length
+    }),
+  )
+})
+
+/** Lines that share what all together may hold. */
+function linesHere(count: number, mostBytes: number) {
+  const held = createHeldBodies(mostBytes)
+  const lost = new Array<number>(count).fill(0)
+  const bounds = { queue: 100, queue_bytes: 1000 }
+  const lines = lost.map((_, at) =>
+    createWaitingLine(bounds, held, () => {
+      lost[at] = (lost[at] ?? 0) + 1
+    }),
+  )
+  const [one, other, third] = lines as [Line, Line, Line]
+  return { held, lost, one, other, third }
+}
+
+type Line = ReturnType<typeof createWaitingLine>
+
+t.test('where too much waits for all targets together, the one with most loses its oldest', async (t) => {
+  const { held, lost, one, other, third } = linesHere(3, 100)
+  for (const name of ['a', 'b', 'c', 'd']) one.add(outgoing(name, 20))
+  other.add(outgoing('e', 20))
+  t.same(lost, [0, 0, 0], 'filled to the bound')
+  t.equal(held.bytes, 100)
+  third.add(outgoing('f', 20))
+  third.add(outgoing('g', 20))
+  t.same(lost, [2, 0, 0])
+  t.equal(held.bytes, 100)
+  t.same([namesOf(one), namesOf(other), namesOf(third)], [['c', 'd'], ['e'], ['f', 'g']])
+  t.equal(held.bytes, 0)
+})
+
+t.test('a body that waits for many targets is held once', async (t) => {
+  const { held, lost, one, other, third } = linesHere(3, 50)
+  for (const name of ['a', 'b']) {
+    const shared = outgoing(name, 20)
+    for (const line of [one, other, third]) line.add(shared)
+  }
+  t.same(lost, [0, 0, 0])
+  t.equal(held.bytes, 40)
+  one.take()
+  t.equal(held.bytes, 40, 'others still hold it')
+  other.take()
+  third.take()
+  t.equal(held.bytes, 20)
+})
+
+t.test('never holds more for all targets than is allowed, and loses none uncounted', async (t) => {
+  const adds = fc.array(fc.tuple(fc.integer({ min: 0, max: 2 }), fc.integer({ min: 0, max: 60 })), { maxLength: 40 })
+  holds(
+    t,
+    fc.property(adds, (given) => {
+      const { held, lost, one, other, third } = linesHere(3, 100)
+      const lines = [one, other, third]
+      for (const [at, size] of given) {
+        lines[at]?.add(outgoing('x', size))
+        if (held.bytes > 100) return false
+      }
+      const kept = lines.reduce((sum, line) => sum + line.length(), 0)
+      return kept + lost.reduce((sum, many) => sum + many, 0) === given.length
     }),
   )
 })

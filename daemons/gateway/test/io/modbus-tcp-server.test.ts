@@ -27,7 +27,14 @@ async function serverOn(t: Test, options: Partial<ModbusTcpLimits> & { maxClient
     log: createLog({ level: 'error' }),
     shareOf: createShareOf([]),
     limits: {
-      ...{ host: '127.0.0.1', clients_per_address: 64, backlog_bytes: 16_384, slow_client_ms: 2000, idle_ms: 60_000 },
+      ...{
+        host: '127.0.0.1',
+        clients_per_address: 64,
+        clients: 64,
+        backlog_bytes: 16_384,
+        slow_client_ms: 2000,
+        idle_ms: 60_000,
+      },
       ...limits,
     },
   })

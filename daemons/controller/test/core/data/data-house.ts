@@ -2,6 +2,7 @@
 import { createBlocks } from '../../../core/data/blocks.ts'
 import { createDataTurns } from '../../../core/data/data-turns.ts'
 import type { DataLimits, DataWorld } from '../../../core/data/data-world.ts'
+import { createAnswerRoom } from '../../../core/data/json-pieces.ts'
 import type { ColumnFace, SchemaFace, TableFace } from '../../../core/data/schema-face.ts'
 import { createViews } from '../../../core/data/views.ts'
 import type { LiveDevice, LiveZone } from '../../../core/live.ts'
@@ -115,6 +116,8 @@ export interface HouseOptions {
   limits?: Partial<DataLimits>
   /** Steps of queries before others have their turn; default: no end. */
   turnSteps?: number
+  /** Room for answers while they are made; all there is by default. */
+  roomBytes?: number
 }
 
 /** A world over these rows; `breaths` counts how often others had their turn. */
@@ -150,6 +153,7 @@ export function worldOf(content: Tables, options: HouseOptions = {}): DataWorld 
       },
       limits: { turnMs: options.turnSteps ?? Number.POSITIVE_INFINITY, queries: 4, sideBySide: 4 },
     }),
+    room: createAnswerRoom(options.roomBytes ?? Number.POSITIVE_INFINITY),
     breaths,
   }
 }

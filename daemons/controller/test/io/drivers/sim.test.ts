@@ -12,7 +12,7 @@ const ZONES = [
 
 function stage(config: Record<string, Json> = {}) {
   const clock = fakeClock()
-  const live = new LiveState(clock, { fields: 16, fieldChars: 64 })
+  const live = new LiveState(clock, { fields: 16, fieldChars: 64, totalChars: 65_536 })
   const context: DriverContext = {
     clock,
     chance: () => 0,

@@ -119,7 +119,7 @@ function stage(port: number) {
     device: [{ id: 1, driver: 'tcp', address: 'd1', transport: { kind: 'tcp', host: '127.0.0.1', port } }],
     zone: [zone],
   })
-  const live = new LiveState(systemClock, { fields: 8, fieldChars: 64 })
+  const live = new LiveState(systemClock, { fields: 8, fieldChars: 64, totalChars: 65_536 })
   const log = { info() {} } as never
   const limits = { connectMs: 2000, keepMs: 1000, logEveryMs: 1000 }
   const world = createDriverWorld({ clock: systemClock, log, chance: () => 0, limits })

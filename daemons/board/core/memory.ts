@@ -1,0 +1,148 @@
+/** What the board may hold in memory, in whichever role takes most, row by row; docs/board.md has the table. */
+import {
+  houseRows,
+  KERNEL_BYTES,
+  KIB,
+  type MemoryPlan,
+  type MemoryRow,
+  MIB,
+  NODE_TASKS,
+  serverRows,
+  signInRows,
+} from '#kit/config/memory-plan.ts'
+import { MOST_PORTS } from './device-paths.ts'
+
+/** What Node and the board have of a TCP client beside its bytes. */
+const CLIENT_BYTES = 16 * KIB
+
+/** What is read of a line at once, and what has passed and is not told yet. */
+const READ_BYTES = 128 * KIB
+
+/** A board that was found, with what it said of itself; also one that is absent. */
+const PEER_BYTES = 4 * KIB
+
+/** What another board may answer to be there, with its connection. */
+const ASKED_BYTES = 8 * KIB + CLIENT_BYTES + KERNEL_BYTES
+
+/** A stream with its description, and each way on which it is heard. */
+const STREAM_BYTES = 12 * KIB
+
+/** Of a group of SAP for each interface; see daemons/board/io/streams/sap-sockets.ts. */
+const SAP_BYTES = 8 * 512 * KIB
+
+/** What is played or sent: GStreamer's buffers of both paths, an hour of measurements, levels. @source measured: 8 MB */
+const SOUND_BYTES = 24 * MIB
+
+/** ptp4l beside what it keeps in mind. */
+const PTP_PROGRAM_BYTES = 4 * MIB
+
+/** A host that asks for USB devices. */
+const USB_HOST_BYTES = CLIENT_BYTES + KERNEL_BYTES + 64 * KIB
+
+/** An image on its way from a connection to the disk. */
+const UPLOAD_BYTES = 4 * MIB
+
+function serialRows(): MemoryRow[] {
+  return [
+    {
+      ...{ what: 'bytes to a line: waiting, left behind', of: 'port' },
+      each: (setting) => READ_BYTES + 2 * setting('serial.queue_bytes') + setting('serial.left_bytes'),
+      all: (setting) => MOST_PORTS * (READ_BYTES + 2 * setting('serial.queue_bytes') + setting('serial.left_bytes')),
+      shownBy: 'kit/test/line/line-queue.test.ts',
+    },
+    {
+      ...{ what: 'clients of serial ports: bytes they have not taken, buffers of the kernel', of: 'client' },
+      each: (setting) => setting('serial.backlog_bytes') + CLIENT_BYTES + KERNEL_BYTES,
+      all: (setting) =>
+        MOST_PORTS * setting('serial.max_clients') * (setting('serial.backlog_bytes') + CLIENT_BYTES + KERNEL_BYTES),
+      shownBy: 'daemons/board/roles/serial/test/core/slow-clients.test.ts',
+    },
+  ]
+}
+
+function networkRows(): MemoryRow[] {
+  return [
+    {
+      ...{ what: 'other boards', of: 'board', each: () => PEER_BYTES, isHeap: true },
+      all: (setting) => (setting('peers.max') + setting('peers.absent_max')) * PEER_BYTES,
+      shownBy: 'daemons/board/test/core/peer-table.test.ts',
+    },
+    {
+      ...{ what: 'boards that are being asked, with buffers of the kernel', of: 'board', each: () => ASKED_BYTES },
+      all: (setting) => 2 * setting('peers.polls') * ASKED_BYTES,
+      shownBy: 'daemons/board/test/io/peer-asker.test.ts',
+    },
+    {
+      ...{ what: 'USB/IP hosts that are asking', of: 'host', each: () => USB_HOST_BYTES },
+      all: (setting) => setting('usbip.connections') * USB_HOST_BYTES,
+      shownBy: 'daemons/board/roles/usbip/test/io/op-server.test.ts',
+    },
+    {
+      ...{ what: 'an image on its way to the disk', of: 'the daemon', all: () => UPLOAD_BYTES },
+      shownBy: 'daemons/board/test/ota-large.e2e.test.ts',
+    },
+  ]
+}
+
+function soundRows(): MemoryRow[] {
+  return [
+    {
+      ...{ what: 'streams that were heard', of: 'stream', each: () => STREAM_BYTES, isHeap: true },
+      all: (setting) => (setting('streams.most') + setting('streams.sessions')) * STREAM_BYTES,
+      shownBy: 'daemons/board/test/core/streams/stream-book.test.ts',
+    },
+    {
+      ...{ what: 'buffers of the kernel for announcements', of: 'the daemon', all: () => SAP_BYTES },
+      shownBy: 'daemons/board/test/io/streams/sap.test.ts',
+    },
+    {
+      ...{ what: 'clients of RTSP', of: 'client', each: () => CLIENT_BYTES + KERNEL_BYTES },
+      all: (setting) => setting('streams.rtsp_clients') * (CLIENT_BYTES + KERNEL_BYTES),
+      shownBy: 'daemons/board/test/io/streams/rtsp-server.test.ts',
+    },
+    {
+      ...{ what: 'sound: buffers, levels, an hour of measurements', of: 'the daemon', all: () => SOUND_BYTES },
+      shownBy: 'daemons/board/test/core/sound/history.test.ts',
+    },
+    {
+      ...{
+        what: 'packets of sound in the kernel',
+        of: 'path',
+        each: (setting) => setting('audio.receive_buffer_bytes'),
+      },
+      // The kernel counts its own part too, which is as much again.
+      all: (setting) => 2 * 2 * setting('audio.receive_buffer_bytes'),
+      shownBy: 'daemons/board/roles/decoder/test/decoder-sound.alone.test.ts',
+    },
+    {
+      ...{ what: 'ptp4l', of: 'the daemon', all: (setting) => setting('ptp.memory_mb') * MIB + PTP_PROGRAM_BYTES },
+      shownBy: 'daemons/board/test/io/ptp/ptp-program.test.ts',
+    },
+  ]
+}
+
+export const memoryPlan: MemoryPlan = {
+  idleBytes: 112 * MIB,
+  garbage: 0.25,
+  youngBytes: 48 * MIB,
+  rows: [
+    ...serverRows(),
+    ...signInRows({
+      workers: 'http.password_workers',
+      queue: 'http.password_queue',
+      table: 'http.login_table',
+      homes: 'http.login_homes',
+    }),
+    ...houseRows(),
+    ...networkRows(),
+    ...serialRows(),
+    ...soundRows(),
+  ],
+  tasks: {
+    'Node and V8': NODE_TASKS,
+    'threads of sound: receivers, pipelines, cards': 24,
+    'waits of lines': MOST_PORTS,
+    'ptp4l and its guards': 4,
+    'ota.command, with what it starts': 16,
+  },
+}

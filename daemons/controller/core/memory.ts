@@ -1,0 +1,155 @@
+/** What the controller may hold in memory, row by row; docs/controller.md has the table. */
+import {
+  houseRows,
+  KERNEL_BYTES,
+  KIB,
+  type MemoryPlan,
+  type MemoryRow,
+  MIB,
+  NODE_TASKS,
+  serverRows,
+  signInRows,
+  threadRow,
+} from '#kit/config/memory-plan.ts'
+import { AUDIT_HEAP_MIB } from './audit-keys.ts'
+import { WRITER_HEAP_MIB } from './site-keys.ts'
+
+/** The largest body of a command or a query; document 1 names it. */
+const BODY_BYTES = 262_144
+
+/** A row of the site with its place, and where it is a device or a zone what drives it. @source measured: 70,000 rows take 121 MB */
+const ROW_BYTES = 1280
+
+/** One that is changed, as it was and as it will be. */
+const CHANGE_BYTES = KIB
+
+/** Of a live value a character, and what V8 has around it; a short value counts as eight. */
+const LIVE_CHAR_BYTES = 4
+
+/** A record of the audit with its texts, each of which is cut. */
+const RECORD_BYTES = 2 * KIB
+
+/** A session, a nonce or a code with who it is for. */
+const SESSION_BYTES = KIB
+
+/** A device that is being asked over TCP. */
+const DEVICE_CONNECTION_BYTES = 16 * KIB
+
+function siteRows(): MemoryRow[] {
+  return [
+    {
+      ...{ what: 'the site: rows, their indexes, drivers of devices', of: 'row', each: () => ROW_BYTES, isHeap: true },
+      all: (setting) => setting('site.rows') * ROW_BYTES,
+      shownBy: 'daemons/controller/test/core/book.test.ts',
+    },
+    {
+      ...{ what: 'texts of the site, and answers that stand ready', of: 'the daemon' },
+      all: (setting) => 2 * setting('site.bytes'),
+      shownBy: 'daemons/controller/test/core/site/site-file-hostile.test.ts',
+    },
+    {
+      ...{ what: 'changes of a whole site, while they are applied', of: 'row', each: () => CHANGE_BYTES, isHeap: true },
+      all: (setting) => setting('site.rows') * CHANGE_BYTES,
+      shownBy: 'daemons/controller/test/io/site-import.test.ts',
+    },
+    {
+      ...{ what: 'runs of macros that have ended', of: 'the daemon', isHeap: true },
+      all: (setting) => setting('store.record_chars'),
+      shownBy: 'daemons/controller/test/core/keeper.test.ts',
+    },
+    threadRow(
+      'the thread that writes the site',
+      WRITER_HEAP_MIB.old + WRITER_HEAP_MIB.young,
+      'daemons/controller/test/io/database.test.ts',
+    ),
+  ]
+}
+
+function controlRows(): MemoryRow[] {
+  return [
+    {
+      ...{ what: 'what devices and zones do', of: 'zone', isHeap: true },
+      each: (setting) => setting('live.fields') * setting('live.field_chars') * LIVE_CHAR_BYTES,
+      all: (setting) => setting('live.total_chars') * LIVE_CHAR_BYTES,
+      shownBy: 'daemons/controller/test/core/live-book.test.ts',
+    },
+    {
+      ...{ what: 'commands on their way', of: 'the daemon', isHeap: true },
+      all: (setting) => 2 * setting('drivers.command_chars'),
+      shownBy: 'daemons/controller/test/core/command-queue.test.ts',
+    },
+    {
+      ...{ what: 'devices that are being opened, with buffers of the kernel', of: 'device' },
+      each: (setting) => DEVICE_CONNECTION_BYTES + KERNEL_BYTES + setting('drivers.answer_chars'),
+      all: (setting) =>
+        setting('drivers.opening') * (DEVICE_CONNECTION_BYTES + KERNEL_BYTES + setting('drivers.answer_chars')),
+      shownBy: 'daemons/controller/test/core/slots.test.ts',
+    },
+    {
+      ...{ what: 'runs of macros that live: plan, args, trace', of: 'run', isHeap: true },
+      each: (setting) => setting('macros.plan_chars') + setting('macros.value_chars') + setting('macros.trace_chars'),
+      all: (setting) =>
+        setting('macros.runs') *
+        (setting('macros.plan_chars') + setting('macros.value_chars') + setting('macros.trace_chars')),
+      shownBy: 'daemons/controller/test/core/macros/engine.test.ts',
+    },
+    {
+      ...{ what: 'zones that wait to be told to pages', of: 'page', isHeap: true },
+      each: (setting) => setting('ui.waiting_zones') * 40,
+      all: (setting) => setting('http.max_sockets') * setting('ui.waiting_zones') * 40,
+      shownBy: 'daemons/controller/test/core/zone-feed.test.ts',
+    },
+  ]
+}
+
+function callRows(): MemoryRow[] {
+  return [
+    {
+      ...{ what: 'queries: rows that are kept, answers while they are made', of: 'the daemon', isHeap: true },
+      all: (setting) => setting('data.making_bytes'),
+      shownBy: 'daemons/controller/test/core/data/json-pieces.test.ts',
+    },
+    {
+      ...{ what: 'records of the audit that wait for the disk', of: 'record', each: () => RECORD_BYTES, isHeap: true },
+      all: (setting) => (setting('audit.queue_rows') + setting('audit.batch_rows')) * RECORD_BYTES,
+      shownBy: 'daemons/controller/test/io/audit-loss.test.ts',
+    },
+    threadRow(
+      'the thread that writes the audit',
+      AUDIT_HEAP_MIB.old + AUDIT_HEAP_MIB.young,
+      'daemons/controller/test/io/audit-file.test.ts',
+    ),
+    {
+      ...{ what: 'sessions, nonces, tickets of pages', of: 'one of them', each: () => SESSION_BYTES, isHeap: true },
+      all: (setting) =>
+        (2 * setting('people.sessions') + setting('people.nonces') + setting('ui.max_tickets')) * SESSION_BYTES,
+      shownBy: 'daemons/controller/test/core/sessions.test.ts',
+    },
+    {
+      ...{ what: 'letters on their way', of: 'letter', each: () => 32 * KIB, isHeap: true },
+      all: (setting) => setting('letters.letters') * 32 * KIB,
+      shownBy: 'daemons/controller/test/core/mail-queue.test.ts',
+    },
+  ]
+}
+
+export const memoryPlan: MemoryPlan = {
+  idleBytes: 112 * MIB,
+  // assemble.ts has V8 collect when the heap has grown by as much.
+  garbage: 0.25,
+  youngBytes: 12 * MIB,
+  rows: [
+    ...serverRows({ bytes: BODY_BYTES, isHeap: false }),
+    ...signInRows({
+      workers: 'people.password_workers',
+      queue: 'people.password_queue',
+      table: 'people.tries_table',
+      homes: 'people.homes',
+    }),
+    ...houseRows(),
+    ...siteRows(),
+    ...controlRows(),
+    ...callRows(),
+  ],
+  tasks: { 'Node and V8': NODE_TASKS, 'threads that write the site and the audit': 2 },
+}

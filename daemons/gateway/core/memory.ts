@@ -1,0 +1,151 @@
+/** What the gateway may hold in memory, row by row; docs/gateway.md has the table. */
+import {
+  houseRows,
+  KERNEL_BYTES,
+  KIB,
+  type MemoryPlan,
+  type MemoryRow,
+  MIB,
+  NODE_TASKS,
+  type Setting,
+  serverRows,
+  signInRows,
+  threadRow,
+} from '#kit/config/memory-plan.ts'
+import { EVENT_BYTES, TEXT_OF_BYTE } from './event-hub.ts'
+import { WEBHOOK_HEAP_MIB } from './webhook-keys.ts'
+
+/** What Node and the gateway have of a TCP client beside its bytes. */
+const CLIENT_BYTES = 16 * KIB
+
+/** Requests of one Modbus TCP client that are unanswered, at most (`tcp_pipeline`), with their replies. */
+const PIPELINE_BYTES = 64 * KIB
+
+/** Of one unit: counters, times, verdicts; a line has 247 at most. */
+const UNIT_BYTES = 2 * KIB
+const UNITS = 247
+
+/** What is read of a line at once, and what has passed and is not told yet. */
+const READ_BYTES = 128 * KIB
+
+/** A webhook's connection with TLS, and the event under way. */
+const DELIVERY_BYTES = 96 * KIB
+
+const ports = (setting: Setting) => setting('ports.max')
+
+function lineRows(): MemoryRow[] {
+  const line = (setting: Setting) =>
+    READ_BYTES +
+    // Of clients, and of `rest/tx`.
+    2 * setting('raw_tcp.queue_bytes') +
+    setting('raw_tcp.left_bytes') +
+    // What clients are behind by is the same bytes for all of them.
+    setting('raw_tcp.backlog_bytes')
+  const modbusClient = (setting: Setting) =>
+    CLIENT_BYTES + KERNEL_BYTES + PIPELINE_BYTES + setting('modbus_tcp.backlog_bytes')
+  return [
+    {
+      ...{ what: 'bytes from and to a line: read, waiting, left behind, not taken by clients', of: 'port', each: line },
+      all: (setting) => ports(setting) * line(setting),
+      shownBy: 'kit/test/line/line-queue.test.ts',
+    },
+    {
+      ...{ what: 'clients of raw TCP ports, with buffers of the kernel', of: 'client' },
+      each: () => CLIENT_BYTES + KERNEL_BYTES,
+      all: (setting) => setting('raw_tcp.clients') * (CLIENT_BYTES + KERNEL_BYTES),
+      shownBy: 'kit/test/line/raw-sockets.test.ts',
+    },
+    {
+      ...{ what: 'clients of Modbus TCP ports, with requests, replies and buffers of the kernel', of: 'client' },
+      each: modbusClient,
+      all: (setting) => setting('modbus_tcp.clients') * modbusClient(setting),
+      shownBy: 'daemons/gateway/test/io/modbus-tcp-server.test.ts',
+    },
+    {
+      ...{ what: 'live captures', of: 'capture', each: (setting) => setting('capture.backlog_bytes') },
+      all: (setting) => setting('capture.max') * setting('capture.backlog_bytes'),
+      shownBy: 'daemons/gateway/test/core/capture.test.ts',
+    },
+  ]
+}
+
+function knownRows(): MemoryRow[] {
+  return [
+    {
+      ...{ what: 'events kept for pages', of: 'port', isHeap: true },
+      each: (setting) => setting('ports.history') * EVENT_BYTES + setting('ports.history_bytes') * TEXT_OF_BYTE,
+      all: (setting) => setting('ports.history_total_bytes'),
+      shownBy: 'daemons/gateway/test/core/event-hub.test.ts',
+    },
+    {
+      ...{ what: 'what is known of units', of: 'port', each: () => UNITS * UNIT_BYTES, isHeap: true },
+      all: (setting) => ports(setting) * UNITS * UNIT_BYTES,
+      shownBy: 'daemons/gateway/test/core/modbus-units.test.ts',
+    },
+    {
+      ...{ what: 'points and their values', of: 'point', each: () => KIB, isHeap: true },
+      all: (setting) => setting('points.total') * KIB,
+      shownBy: 'daemons/gateway/test/core/point-book.test.ts',
+    },
+    {
+      ...{ what: 'coils and registers in mode slave', of: 'value', each: () => 12 },
+      all: (setting) => setting('ports.slave_values') * 12,
+      shownBy: 'daemons/gateway/test/core/port-registry.test.ts',
+    },
+    {
+      ...{ what: 'users, keys and login tokens', of: 'one of them', each: () => KIB, isHeap: true },
+      all: (setting) => (setting('users.max') + setting('keys.max') + setting('http.max_tokens')) * KIB,
+      shownBy: 'kit/test/auth/tokens.test.ts',
+    },
+  ]
+}
+
+function webhookRows(): MemoryRow[] {
+  const { old, young } = WEBHOOK_HEAP_MIB
+  const record = (setting: Setting) =>
+    setting('webhooks.url_length') + setting('webhooks.header_bytes') + setting('webhooks.secret_length') + 4 * KIB
+  return [
+    threadRow('the thread of webhooks', old + young, 'daemons/gateway/test/io/webhook-courier.test.ts'),
+    {
+      ...{ what: 'events that wait for targets', of: 'target', each: (setting) => setting('webhooks.queue_bytes') },
+      all: (setting) => setting('webhooks.held_bytes'),
+      shownBy: 'daemons/gateway/test/core/webhook-waiting.test.ts',
+    },
+    {
+      // On this side, and in the message.
+      ...{ what: 'events on their way to the thread of webhooks', of: 'the daemon', isHeap: true },
+      all: (setting) => 2 * setting('webhooks.transit_bytes'),
+      shownBy: 'daemons/gateway/test/core/webhook-publisher.test.ts',
+    },
+    {
+      ...{ what: 'deliveries, with buffers of the kernel', of: 'target', each: () => DELIVERY_BYTES + KERNEL_BYTES },
+      all: (setting) => setting('webhooks.total') * (DELIVERY_BYTES + KERNEL_BYTES),
+      shownBy: 'daemons/gateway/test/io/webhook-sender.test.ts',
+    },
+    {
+      ...{ what: 'settings of webhooks', of: 'webhook', each: record, isHeap: true },
+      all: (setting) => setting('webhooks.total') * record(setting),
+      shownBy: 'daemons/gateway/test/core/webhook-list.test.ts',
+    },
+  ]
+}
+
+export const memoryPlan: MemoryPlan = {
+  idleBytes: 96 * MIB,
+  garbage: 0.25,
+  youngBytes: 48 * MIB,
+  rows: [
+    ...serverRows(),
+    ...signInRows({
+      workers: 'http.password_workers',
+      queue: 'http.password_queue',
+      table: 'http.login_table',
+      homes: 'http.login_homes',
+    }),
+    ...houseRows(),
+    ...lineRows(),
+    ...knownRows(),
+    ...webhookRows(),
+  ],
+  tasks: { 'Node and V8': NODE_TASKS, 'the thread of webhooks': 1, 'waits of lines': ports },
+}

@@ -1,0 +1,154 @@
+/** What a daemon may hold in memory, as rows that follow from settings, and the rows that every daemon has. */
+
+/** A number among the settings, by its name such as `http.body_bytes`. */
+export type Setting = (name: string) => number
+
+/** Something that is held, and what bounds it. */
+export interface MemoryRow {
+  what: string
+  /** Who or what has one share of it. */
+  of: string
+  /** Bytes of one share at most; left out where there is one for the whole daemon. */
+  each?(setting: Setting): number
+  /** Bytes of all shares together at most. */
+  all(setting: Setting): number
+  /** Lies on the heap of V8's main thread, which is bounded by itself and has garbage besides. */
+  isHeap?: boolean
+  /** The test that fills it to its bound, or shows its size. */
+  shownBy: string
+}
+
+/** What one daemon may take. */
+export interface MemoryPlan {
+  /** Resident when it has started and nobody has asked it anything, bytes: Node, its code and the daemon's own. Measured. */
+  idleBytes: number
+  /** Garbage that V8 may have, as a part of what lives on the heap. */
+  garbage: number
+  /** Young objects of the main thread at most, bytes: three half spaces. */
+  youngBytes: number
+  rows: readonly MemoryRow[]
+  /** Threads and processes at once, by what they are. */
+  tasks: Readonly<Record<string, number | ((setting: Setting) => number)>>
+}
+
+export const KIB = 1024
+export const MIB = 1_048_576
+
+/** What the kernel holds for a connection whose bytes nobody reads, until it has learned that it is a fast one. @source tcp(7): tcp_rmem */
+export const KERNEL_BYTES = 131_072
+
+/** What Node has of a connection. @source measured: 500 connections at rest of a gateway take 6 MB */
+const CONNECTION_BYTES = 16 * KIB
+
+/** Answers up to here are sent whatever waits. */
+const SHORT_ANSWER_BYTES = 64 * KIB
+
+/** Threads of Node itself: the main one, four of libuv, four of V8, and two that wait for signals and delayed tasks. */
+export const NODE_TASKS = 11
+
+/**
+ * Of the HTTP server.
+ * @param body where the largest body of a request is another one that lies elsewhere, and what is read of it is bounded by itself
+ */
+export function serverRows(body: { bytes?: number; isHeap?: false } = {}): MemoryRow[] {
+  const connections = (setting: Setting) => setting('http.max_connections')
+  // As they came, and as they were read.
+  const head = (setting: Setting) => 2 * setting('http.header_bytes')
+  const bodyBytes = (setting: Setting) => body.bytes ?? 2 * setting('http.body_bytes')
+  const sockets = (setting: Setting) => setting('http.max_sockets')
+  return [
+    {
+      ...{ what: 'HTTP connections', of: 'connection', each: () => CONNECTION_BYTES, isHeap: true },
+      all: (setting) => connections(setting) * CONNECTION_BYTES,
+      shownBy: 'kit/test/http/admission.test.ts',
+    },
+    {
+      ...{ what: 'heads of requests', of: 'connection', each: head, isHeap: true },
+      all: (setting) => connections(setting) * head(setting),
+      shownBy: 'kit/test/http/hostile.test.ts',
+    },
+    {
+      ...{ what: 'bodies of requests', of: 'connection', each: bodyBytes, isHeap: body.isHeap ?? true },
+      all: (setting) => connections(setting) * bodyBytes(setting),
+      shownBy: 'kit/test/http/hostile.test.ts',
+    },
+    {
+      ...{ what: 'answers that nobody has read yet', of: 'address' },
+      each: (setting) => setting('http.unsent_bytes_per_address'),
+      all: (setting) => setting('http.unsent_bytes') + connections(setting) * SHORT_ANSWER_BYTES,
+      shownBy: 'kit/test/http/unsent.test.ts',
+    },
+    {
+      ...{ what: 'messages to WebSockets, until what waits is looked at next', of: 'WebSocket' },
+      each: (setting) => setting('http.socket_buffer_bytes'),
+      all: (setting) => sockets(setting) * setting('http.socket_buffer_bytes'),
+      shownBy: 'kit/test/http/sockets.test.ts',
+    },
+    {
+      ...{ what: 'messages from WebSockets', of: 'WebSocket' },
+      each: (setting) => setting('http.socket_message_bytes'),
+      all: (setting) => sockets(setting) * setting('http.socket_message_bytes'),
+      shownBy: 'kit/test/http/sockets.test.ts',
+    },
+    {
+      ...{ what: 'buffers of the kernel for HTTP', of: 'connection', each: () => KERNEL_BYTES },
+      all: (setting) => connections(setting) * KERNEL_BYTES,
+      shownBy: 'kit/test/http/admission.test.ts',
+    },
+    {
+      ...{ what: 'one-time tickets', of: 'ticket', each: () => KIB / 2, isHeap: true },
+      all: (setting) => setting('http.max_tickets') * (KIB / 2),
+      shownBy: 'kit/test/http/sockets.test.ts',
+    },
+  ]
+}
+
+/**
+ * Of signing in.
+ * @param keys settings: passwords hashed at once, sign-ins that wait, those remembered as wrong, homes
+ */
+export function signInRows(keys: { workers: string; queue: string; table: string; homes: string }): MemoryRow[] {
+  return [
+    {
+      ...{ what: 'passwords that are being hashed', of: 'password', each: () => 64 * MIB },
+      all: (setting) => setting(keys.workers) * 64 * MIB,
+      shownBy: 'kit/test/auth/password.test.ts',
+    },
+    {
+      ...{ what: 'sign-ins that wait', of: 'sign-in', each: () => 4 * KIB, isHeap: true },
+      all: (setting) => setting(keys.queue) * 4 * KIB,
+      shownBy: 'kit/test/auth/sign-in-limiter.test.ts',
+    },
+    {
+      ...{ what: 'wrong sign-ins and homes that are remembered', of: 'network or account', each: () => KIB / 2 },
+      all: (setting) => (setting(keys.table) + setting(keys.homes)) * (KIB / 2),
+      isHeap: true,
+      shownBy: 'kit/test/auth/sign-in-limiter.test.ts',
+    },
+  ]
+}
+
+/** Of the journal and of mDNS. */
+export function houseRows(): MemoryRow[] {
+  return [
+    {
+      ...{ what: 'the journal', of: 'the daemon', isHeap: true },
+      // In UTF-16, and once more as one text while its file is written anew.
+      all: (setting) => 3 * setting('journal.chars'),
+      shownBy: 'kit/test/journal-list.test.ts',
+    },
+    {
+      ...{ what: 'what mDNS has heard and said', of: 'entry', each: () => 2 * KIB, isHeap: true },
+      all: () => 1024 * 2 * KIB,
+      shownBy: 'kit/test/net/mdns/library-socket.test.ts',
+    },
+  ]
+}
+
+/** A thread that has a heap of its own. @param of whose tasks it does; @param shownBy as of a row */
+export function threadRow(what: string, heapMib: number, shownBy: string): MemoryRow {
+  return { what: `${what}: its heap and stack`, of: 'the daemon', all: () => (heapMib + THREAD_MIB) * MIB, shownBy }
+}
+
+/** Of a thread beside its heap: code, stack and what Node has for it. @source measured: 7 to 9 MB */
+const THREAD_MIB = 10
