@@ -136,7 +136,7 @@ function requestKeys() {
       64,
       1,
       4096,
-      'requests that wait on one connection for the answer before theirs; one more ends it',
+      'requests that wait on one connection for the answer before theirs, of four times header_bytes together; one more ends it',
     ),
   }
 }

@@ -40,6 +40,9 @@ export const KERNEL_BYTES = 131_072
 /** What Node has of a connection. @source measured: 500 connections at rest of a gateway take 6 MB */
 const CONNECTION_BYTES = 16 * KIB
 
+/** Heads that wait on one connection are together no more than so many of the largest size: 64 usual ones are much less. */
+export const PIPELINED_HEADS = 4
+
 /** Answers up to here are sent whatever waits. */
 const SHORT_ANSWER_BYTES = 64 * KIB
 
@@ -52,8 +55,8 @@ export const NODE_TASKS = 11
  */
 export function serverRows(body: { bytes?: number; isHeap?: false } = {}): MemoryRow[] {
   const connections = (setting: Setting) => setting('http.max_connections')
-  // As they came, and as they were read.
-  const head = (setting: Setting) => 2 * setting('http.header_bytes')
+  // As they came, and as they were read: the one that is answered, and those behind it (kit/http/turns.ts).
+  const head = (setting: Setting) => 2 * (1 + PIPELINED_HEADS) * setting('http.header_bytes')
   const bodyBytes = (setting: Setting) => body.bytes ?? 2 * setting('http.body_bytes')
   const sockets = (setting: Setting) => setting('http.max_sockets')
   return [
@@ -63,7 +66,12 @@ export function serverRows(body: { bytes?: number; isHeap?: false } = {}): Memor
       shownBy: 'kit/test/http/admission.test.ts',
     },
     {
-      ...{ what: 'heads of requests', of: 'connection', each: head, isHeap: true },
+      ...{
+        what: 'heads of requests, those that wait for the answer before theirs too',
+        of: 'connection',
+        each: head,
+        isHeap: true,
+      },
       all: (setting) => connections(setting) * head(setting),
       shownBy: 'kit/test/http/hostile.test.ts',
     },

@@ -2,14 +2,15 @@
  * Whose request is looked at next: those of one connection one after the other, and no address more than its share of each
  * round of the event loop. Whoever sends thousands at once waits for the rest of them himself.
  */
-import type { RequestListener } from 'node:http'
+import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '#kit/clock.ts'
 import type { HttpConfig } from '#kit/config/common.ts'
+import { PIPELINED_HEADS } from '#kit/config/memory-plan.ts'
 import type { ShareOf } from '../net/address.ts'
 
 export interface TurnsNeeds {
-  config: Pick<HttpConfig, 'turn_ms' | 'pipelined_max'>
+  config: Pick<HttpConfig, 'turn_ms' | 'pipelined_max' | 'header_bytes'>
   /** What addresses are counted by; those without a share are not held back. */
   shareOf: ShareOf
   clock: Pick<Clock, 'monotonicMs'>
@@ -26,6 +27,8 @@ export interface Turns {
 /** The requests of one connection. */
 interface Line {
   isBusy: boolean
+  /** Characters of the heads that wait. */
+  headChars: number
   waiting: (() => void)[]
 }
 
@@ -78,38 +81,49 @@ export function createTurns({ config, shareOf, clock, onceAround = setImmediate 
     )
   }
 
-  function lineOf(connection: Socket): Line {
-    let line = lines.get(connection)
-    if (line === undefined) {
-      line = { isBusy: false, waiting: [] }
-      lines.set(connection, line)
-    }
-    return line
-  }
-
   return {
     inTurn: (listener) => (request, response) => {
       const { socket } = request
-      const line = lineOf(socket)
-      if (line.isBusy && line.waiting.length >= config.pipelined_max) {
+      const line = lineOf(lines, socket)
+      const chars = line.isBusy ? charsOf(request) : 0
+      const isLong = line.headChars + chars > PIPELINED_HEADS * config.header_bytes
+      if (line.isBusy && (line.waiting.length >= config.pipelined_max || isLong)) {
         socket.destroy()
         return
       }
       const unlessGone = () => {
         if (!socket.destroyed) listener(request, response)
       }
-      const run = () => begin(shareOf(socket.remoteAddress ?? ''), unlessGone)
+      const run = () => {
+        line.headChars -= chars
+        begin(shareOf(socket.remoteAddress ?? ''), unlessGone)
+      }
       // Comes once, whatever became of the answer.
       response.once('close', () => {
         const next = line.waiting.shift()
         if (next) next()
         else line.isBusy = false
       })
-      if (line.isBusy) line.waiting.push(run)
-      else {
+      if (line.isBusy) {
+        line.headChars += chars
+        line.waiting.push(run)
+      } else {
         line.isBusy = true
         run()
       }
     },
   }
+}
+
+function lineOf(lines: WeakMap<Socket, Line>, connection: Socket): Line {
+  let line = lines.get(connection)
+  if (line === undefined) {
+    line = { isBusy: false, headChars: 0, waiting: [] }
+    lines.set(connection, line)
+  }
+  return line
+}
+
+function charsOf({ url = '', rawHeaders }: IncomingMessage): number {
+  return rawHeaders.reduce((sum, { length }) => sum + length, url.length)
 }

@@ -11,7 +11,7 @@ function stage({ pipelined_max = 64, costMs = 1 } = {}) {
   const seen: string[] = []
   const answers: EventEmitter[] = []
   const turns = createTurns({
-    config: { turn_ms: 2, pipelined_max },
+    config: { turn_ms: 2, pipelined_max, header_bytes: 4096 },
     shareOf: (address) => (address === 'trusted' ? undefined : address),
     clock,
     onceAround: (run) => void rounds.push(run),
@@ -32,10 +32,10 @@ function stage({ pipelined_max = 64, costMs = 1 } = {}) {
     rounds,
     connect,
     /** @returns what closes its answer */
-    ask(socket: ReturnType<typeof connect>, url: string) {
+    ask(socket: ReturnType<typeof connect>, url: string, rawHeaders: string[] = []) {
       const response = new EventEmitter()
       answers.push(response)
-      listener({ socket, url } as unknown as IncomingMessage, response as unknown as ServerResponse)
+      listener({ socket, url, rawHeaders } as unknown as IncomingMessage, response as unknown as ServerResponse)
       return () => void response.emit('close')
     },
     /** The event loop goes round once. */
@@ -75,6 +75,21 @@ t.test(
     t.same(seen, ['1'])
   },
 )
+
+t.test('a connection on which heads of four times http.header_bytes wait is ended by one more', async (t) => {
+  const { ask, connect, seen } = stage()
+  const socket = connect('a')
+  const long = ['cookie', 'x'.repeat(4089)]
+  const first = ask(socket, '1', long)
+  for (const url of ['2', '3', '4', '5']) ask(socket, url, long)
+  t.notOk(socket.destroyed, 'filled to the bound')
+  first()
+  ask(socket, '6', long)
+  t.notOk(socket.destroyed, 'one of them waits no longer')
+  ask(socket, '7')
+  t.ok(socket.destroyed)
+  t.same(seen, ['1', '2'])
+})
 
 t.test('an address has http.turn_ms of a round, then the others that have asked come first', async (t) => {
   const { ask, connect, seen, round } = stage()
