@@ -1,9 +1,8 @@
-/** How the clients of a server speak: how bodies are written, how faults of fields are told, how somebody signs in. */
+/** How the clients of a server speak: how bodies are written, how somebody signs in. */
 import { Fault } from '#kit/fault.ts'
 import type { Source } from './check.ts'
 import { type Form, readForm } from './form.ts'
 import { readJson } from './json.ts'
-import type { FieldFault } from './sentences.ts'
 
 /** One way to speak; a server has one. */
 export interface Dialect {
@@ -15,8 +14,6 @@ export interface Dialect {
   readBody(bytes: Uint8Array, contentType: string): unknown
   /** What stands for a body where none was sent; undefined: that is told as a fault of the body. */
   nothing(): unknown
-  /** `fields` of the answer that tells what is wrong with them. */
-  fieldsOf(faults: readonly FieldFault[]): unknown
   /** The header `WWW-Authenticate` of every 401. @source RFC 9110, 11.6.1 */
   challenge(): string
   /** How credentials are sent, as the end of a sentence. */
@@ -25,21 +22,20 @@ export interface Dialect {
   securityScheme: Readonly<Record<string, string>>
 }
 
-/** JSON bodies, bearer tokens, faults of fields as a list. */
+/** JSON bodies, bearer tokens. */
 export const jsonDialect: Dialect = {
   mediaType: 'application/json',
   source: 'json',
   // Programs that name the type of a body they do not send are common; an empty body is none.
   readBody: (bytes) => (bytes.length === 0 ? undefined : readJson(bytes)),
   nothing: () => undefined,
-  fieldsOf: (faults) => faults,
   challenge: () => 'Bearer',
   credentials: 'send Authorization: Bearer <token>',
   securityScheme: { type: 'http', scheme: 'bearer' },
 }
 
 /**
- * Forms, Basic credentials, faults of fields by name.
+ * Forms, Basic credentials.
  * @param by `realm` is what a browser shows when it asks for the password of `user`; `maxFields` bounds one body
  */
 export function formDialect(by: { user: string; realm: () => string; maxFields: number }): Dialect {
@@ -51,8 +47,6 @@ export function formDialect(by: { user: string; realm: () => string; maxFields: 
       return readForm(bytes, by.maxFields)
     },
     nothing: (): Form => ({ fields: Object.create(null), faults: [] }),
-    // The first sentence of a field is the one that stands beside it in a page's form.
-    fieldsOf: (faults) => Object.fromEntries(faults.map(({ field, message }) => [field, message]).reverse()),
     // RFC 7617, 2.1: the one value that charset may have.
     challenge: () => `Basic realm="${quotable(by.realm())}", charset="UTF-8"`,
     credentials: `send Authorization: Basic with the user ${by.user} and the password`,

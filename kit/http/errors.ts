@@ -4,7 +4,6 @@ import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
 import type { Dialect } from './dialect.ts'
 import { Reply } from './route.ts'
-import type { FieldFault } from './sentences.ts'
 
 /** Status of each fault that the kit itself throws towards a client. A daemon adds its own. */
 export const KIT_STATUS: Readonly<Record<string, number>> = {
@@ -72,9 +71,7 @@ function replyOf(fault: Fault, status: number, dialect: Dialect): Reply {
   if (status === 401) headers['www-authenticate'] = dialect.challenge()
   const waitMs = fault.details?.retryAfterMs
   if (typeof waitMs === 'number') headers['retry-after'] = String(Math.max(1, Math.ceil(waitMs / 1000)))
-  const fields = fault.details?.fields as readonly FieldFault[] | undefined
-  const details = fields ? { ...fault.details, fields: dialect.fieldsOf(fields) } : fault.details
-  return new Reply(status, { ...details, error: fault.code, message: fault.message }, headers)
+  return new Reply(status, { ...fault.details, error: fault.code, message: fault.message }, headers)
 }
 
 /** Nothing of the error goes out but the number under which the log has it. */

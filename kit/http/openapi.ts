@@ -26,7 +26,7 @@ export function openApiOf(of: {
         ticket: { type: 'apiKey', in: 'query', name: 'ticket' },
         ...Object.fromEntries(of.routes.flatMap(({ page }) => (page ? [['page', cookieScheme(page.cookie)]] : []))),
       },
-      schemas: { Error: errorOf(dialect) },
+      schemas: { Error: ERROR },
     },
   }
 }
@@ -36,30 +36,21 @@ function cookieScheme(name: string): unknown {
 }
 
 /** The one shape of every reply that is not 2xx. */
-function errorOf({ source }: Dialect): unknown {
-  return {
-    type: 'object',
-    required: ['error', 'message'],
-    properties: {
-      error: { type: 'string', description: 'stable code' },
-      message: { type: 'string', description: 'one sentence for people' },
-      fields: source === 'form' ? FIELDS_BY_NAME : FIELDS_LISTED,
-    },
-  }
-}
-
-const FIELDS_BY_NAME = {
+const ERROR = {
   type: 'object',
-  description: 'a sentence for each field that is wrong',
-  additionalProperties: { type: 'string' },
-}
-
-const FIELDS_LISTED = {
-  type: 'array',
-  items: {
-    type: 'object',
-    required: ['field', 'message'],
-    properties: { field: { type: 'string' }, message: { type: 'string' } },
+  required: ['error', 'message'],
+  properties: {
+    error: { type: 'string', description: 'stable code' },
+    message: { type: 'string', description: 'one sentence for people' },
+    fields: {
+      type: 'array',
+      description: 'each field that is wrong, with a sentence',
+      items: {
+        type: 'object',
+        required: ['field', 'message'],
+        properties: { field: { type: 'string' }, message: { type: 'string' } },
+      },
+    },
   },
 }
 

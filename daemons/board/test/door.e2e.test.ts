@@ -9,7 +9,7 @@ import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { guessAt } from '#kit/test/guessing.ts'
 import { until } from '#kit/test/until.ts'
-import { type RunningBoard, startBoard } from './running-board.ts'
+import { faultsOf, type RunningBoard, startBoard } from './running-board.ts'
 
 const PASSWORD = 'correct horse: battery \u00fc'
 
@@ -196,7 +196,7 @@ t.test('B.endpoints a form that is wrong is told all at once, another type is 41
   const board = await start(t)
   const { status, body } = await board.post('/api/identify', { on: 'perhaps', off: '1' })
   t.equal(status, 400)
-  t.same(Object.keys(body.fields).sort(), ['off', 'on'])
+  t.same(Object.keys(faultsOf(body)).sort(), ['off', 'on'])
   const send = (type: string, sent: string) =>
     fetch(`${board.url}/api/identify`, { method: 'POST', headers: { 'content-type': type }, body: sent })
   t.equal((await send('application/json', '{"on": true}')).status, 415)

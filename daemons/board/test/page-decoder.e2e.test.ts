@@ -116,7 +116,7 @@ async function byAddress(t: Test, { page, board }: Stage): Promise<void> {
   const message = '10.1.2.3 is no multicast group. Groups begin with 224 to 239.'
   board.on('POST /api/route', () => [
     422,
-    { error: 'bad_fields', message: 'It was refused.', fields: { mcast: message } },
+    { error: 'bad_fields', message: 'It was refused.', fields: [{ field: 'mcast', message }] },
   ])
   await page.getByText('Play by address').click()
   await page.getByLabel('Group').fill('10.1.2.3')

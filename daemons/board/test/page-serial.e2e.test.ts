@@ -30,7 +30,11 @@ async function serialEdit(t: Test, { page, board, audit }: Stage): Promise<void>
   await page.getByLabel('TCP port').fill('80')
   board.on('POST /api/serial', () => [
     400,
-    { error: 'bad_fields', message: 'x', fields: { tcp_port: 'Port 80 is taken by this page. Use 1024 to 65535.' } },
+    {
+      error: 'bad_fields',
+      message: 'x',
+      fields: [{ field: 'tcp_port', message: 'Port 80 is taken by this page. Use 1024 to 65535.' }],
+    },
   ])
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.locator('.err', { hasText: 'Port 80 is taken' }).waitFor()

@@ -42,3 +42,8 @@ function credentials(password: string | undefined): Record<string, string> {
   if (password === undefined) return {}
   return { authorization: `Basic ${Buffer.from(`admin:${password}`).toString('base64')}` }
 }
+
+/** What is wrong with each field of a form, by name. */
+export function faultsOf({ fields }: { fields: { field: string; message: string }[] }): Record<string, string> {
+  return Object.fromEntries(fields.map(({ field, message }) => [field, message]))
+}

@@ -56,17 +56,22 @@ t.test('what is wrong stands by name, a sentence each', async (t) => {
   t.equal(reply.status, 400)
   const { error, fields } = await reply.json()
   t.equal(error, 'bad_fields')
-  t.same(Object.keys(fields).sort(), ['__proto__', 'enabled', 'port'])
-  for (const sentence of Object.values(fields)) t.match(sentence, /^\w.*\w/)
-  t.match(await (await post('')).json(), { fields: { port: 'is missing, expected a whole number from 1 to 4' } })
+  t.same(fields.map(({ field }: { field: string }) => field).sort(), ['__proto__', 'enabled', 'port'])
+  for (const { message } of fields) t.match(message, /^\w.*\w/)
+  const missing = { field: 'port', message: 'is missing, expected a whole number from 1 to 4' }
+  t.same((await (await post('')).json()).fields, [missing])
 })
 
 t.test('nothing sent is a form without fields', async (t) => {
   const { ask, post } = await board(t)
-  t.match(await (await ask('/api/settings', { method: 'POST', as: 'admin' })).json(), { fields: { port: /missing/ } })
+  t.match(await (await ask('/api/settings', { method: 'POST', as: 'admin' })).json(), {
+    fields: [{ field: 'port', message: /missing/ }],
+  })
   t.equal((await ask('/api/reboot', { method: 'POST', as: 'admin' })).status, 200)
   t.equal((await post('', {}, '/api/reboot')).status, 200)
-  t.match(await (await post('really=1', {}, '/api/reboot')).json(), { fields: { really: /no field is expected/ } })
+  t.match(await (await post('really=1', {}, '/api/reboot')).json(), {
+    fields: [{ field: 'really', message: /no field is expected/ }],
+  })
 })
 
 t.test('a body of another type is refused, and told what is expected', async (t) => {
@@ -108,6 +113,6 @@ t.test('the description speaks of forms', async (t) => {
   t.same(Object.keys(paths['/api/settings'].post.requestBody.content), ['application/x-www-form-urlencoded'])
   t.match(components, {
     securitySchemes: { token: { scheme: 'basic' } },
-    schemas: { Error: { properties: { fields: { type: 'object' } } } },
+    schemas: { Error: { properties: { fields: { type: 'array' } } } },
   })
 })

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import t from 'tap'
 import { freePort } from '#kit/test/free-port.ts'
 import { until } from '#kit/test/until.ts'
+import { faultsOf } from '../../../test/running-board.ts'
 import { client, serialRig } from './serial-rig.ts'
 
 const noSocat = existsSync('/usr/bin/socat') ? false : 'needs socat'
@@ -60,7 +61,7 @@ t.test(
     })
     t.equal(status, 400)
     t.equal(body.error, 'bad_fields')
-    t.match(body.fields, {
+    t.match(faultsOf(body), {
       tcp_port: `${other} is the TCP port of port 2. Choose another.`,
       bauds: /Do you mean baud\?/,
       data_bits: /"9" is not one of/,
@@ -68,7 +69,7 @@ t.test(
       stop_bits: /1\.5 stop bits exist with 5 data bits only/,
     })
     const page = Number(new URL(rig.url).port)
-    t.match((await rig.set({ tcp_port: page })).body.fields.tcp_port, /board's own page/)
+    t.match(faultsOf((await rig.set({ tcp_port: page })).body).tcp_port, /board's own page/)
     t.match(await rig.set({ data_bits: 7 }), {
       status: 422,
       body: { error: 'line_refused', message: /data_bits: wanted 7/ },
