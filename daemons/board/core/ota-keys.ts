@@ -14,7 +14,7 @@ export const otaKeys = Type.Object(
       default: [],
       maxItems: 32,
       description:
-        'program and words that install an image, whose path comes behind them; where `machine.owned` is set the helper runs /etc/plantroom/install-firmware instead',
+        'program and words that install an image, whose path comes behind them: the whole image as it was sent, which `plantroom firmware unpack` proves and takes apart; where `machine.owned` is set the helper runs /etc/plantroom/install-firmware instead',
     }),
     compatible: Type.String({
       default: 'plantroom-board',

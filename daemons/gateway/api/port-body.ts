@@ -1,6 +1,8 @@
 /** Bodies and answers of the port routes. */
 import { Type } from 'typebox'
-import { createReaders } from '#kit/http/check.ts'
+import { stopBitsFault } from '#kit/bytes/stop-bits.ts'
+import { createReaders, fieldsFault } from '#kit/http/check.ts'
+import type { LineSettings } from '#kit/line/line.ts'
 import { lineSettings } from '#kit/line/line-settings.ts'
 import type { Port } from '../core/port.ts'
 import { protocols } from '../core/port-record.ts'
@@ -24,6 +26,15 @@ export const portBody = Type.Object(
 
 /** Checks `settings` against the protocol's keys and fills its defaults. Each throws Fault `bad_fields`. */
 export const readSettings = createReaders(settingsOfProtocol, 'settings.', settingsFaults)
+
+/**
+ * A line kept from an older version may have what is refused here: its driver took 2 stop bits for 1.5.
+ * @throws Fault `bad_fields`
+ */
+export function refuseStopBits({ data_bits, stop_bits }: LineSettings): void {
+  const message = stopBitsFault(data_bits, stop_bits)
+  if (message !== undefined) throw fieldsFault([{ field: 'line.stop_bits', message }])
+}
 
 /**
  * A port as every answer gives it: what was found, what is configured, how it is.

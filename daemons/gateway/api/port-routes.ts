@@ -6,7 +6,7 @@ import type { EventHub } from '../core/event-hub.ts'
 import { seesPort } from '../core/key-fence.ts'
 import type { PortRegistry } from '../core/port-registry.ts'
 import { eventsAnswer, portShape } from './answers.ts'
-import { portAnswer, portBody, portParams, readSettings } from './port-body.ts'
+import { portAnswer, portBody, portParams, readSettings, refuseStopBits } from './port-body.ts'
 
 export interface PortRouteParts {
   registry: PortRegistry
@@ -72,6 +72,7 @@ function changeRoutes({ registry, recorder }: PortRouteParts): Route[] {
       async handle(ask) {
         const { path } = ask.params
         const { protocol, line } = ask.body
+        refuseStopBits(line)
         const settings = readSettings[protocol](ask.body.settings)
         await registry.put(path, { protocol, line, settings: settings as Record<string, unknown> })
         await recorder.changed(ask, 'port set up', path, { protocol, line, settings })

@@ -205,7 +205,8 @@ function viewOf(entry: Entry, found: FoundLine[]): PortView {
 }
 
 function unknownPort(path: string): Fault {
-  return new Fault('unknown_port', `No port ${path} is configured. Set it up first, with a protocol and line settings.`)
+  const how = `PUT /api/ports/${encodeURIComponent(path)} with {"protocol": "raw", "line": {"baud": 9600}} or another protocol`
+  return new Fault('unknown_port', `No port ${path} is set up. Set it up first: ${how}, or on its page.`)
 }
 
 /** An absent device may come, a busy one may be let go; settings that the driver refuses stay wrong. */

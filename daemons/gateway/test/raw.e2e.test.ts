@@ -23,6 +23,14 @@ t.test('bytes on a tty in, answers over HTTP out', async (t) => {
   const device = openPty()
   t.teardown(() => device.close())
   const heard = heardBy(device)
+  for (const [data_bits, stop_bits] of [
+    [5, 2],
+    [8, 1.5],
+  ])
+    t.match(
+      await gateway.call('PUT', gateway.portPath(device.path), { ...delimited, line: { data_bits, stop_bits } }),
+      { status: 400, body: { fields: [{ field: 'line.stop_bits', message: /^(With )?(5 data bits|1\.5 stop)/ }] } },
+    )
   const put = await gateway.call('PUT', gateway.portPath(device.path), delimited)
   t.equal(put.status, 200, JSON.stringify(put.body))
   t.match(put.body, {

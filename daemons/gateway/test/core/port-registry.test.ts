@@ -151,7 +151,10 @@ t.test('a removed port is closed and forgotten', async (t) => {
   t.equal(port.life().state, 'closed')
   t.same(saved.at(-1), [])
   t.same(removed, ['/dev/ttyS0'])
-  t.throws(() => registry.require('/dev/ttyS0'), { code: 'unknown_port', message: /Set it up first/ })
+  t.throws(() => registry.require('/dev/ttyS0'), {
+    code: 'unknown_port',
+    message: /Set it up first: PUT \/api\/ports\/%2Fdev%2FttyS0 with \{"protocol"/,
+  })
   await t.rejects(registry.remove('/dev/ttyS0'), { code: 'unknown_port' })
 })
 

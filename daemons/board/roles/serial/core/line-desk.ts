@@ -1,4 +1,6 @@
 /** Settings and signals of one port's line: as saved, as a client has changed them, and as they really are. */
+
+import { stopBitsFault } from '#kit/bytes/stop-bits.ts'
 import { type Clock, type Timer, wait } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import type { ControlledLine, ControlledSettings, ModemLines, Purge } from '#kit/line/controlled-line.ts'
@@ -209,10 +211,8 @@ export class LineDesk {
 
 /** @throws Fault `line_refused` for what no UART has */
 export function checkTogether({ data_bits: dataBits, stop_bits: stopBits }: ControlledSettings): void {
-  if (stopBits === 1.5 && dataBits !== 5)
-    throw new Fault('line_refused', `1.5 stop bits exist with 5 data bits only, and there are ${dataBits}.`)
-  if (stopBits === 2 && dataBits === 5)
-    throw new Fault('line_refused', 'With 5 data bits a line has 1 or 1.5 stop bits, and never 2.')
+  const sentence = stopBitsFault(dataBits, stopBits)
+  if (sentence !== undefined) throw new Fault('line_refused', sentence)
 }
 
 const isGone = (fault: unknown) => fault instanceof Fault && ['line_closed', 'line_absent'].includes(fault.code)
