@@ -123,7 +123,7 @@ async function furnish(context: Context, files: StateFiles): Promise<House> {
   const checkPath = createLineRule(config.ports.allow, 'ports.allow')
   const registry = registryOf(context, files, { hub, checkPath, delivery, captures })
   const webhooks = webhooksOf(context, registry, delivery)
-  const templates = createTemplateFiles(join(import.meta.dirname, 'templates/gateway'))
+  const templates = createTemplateFiles(join(import.meta.dirname, 'templates/gateway'), clock)
   const points = pointsOf(context, registry, templates)
   return { people, identity, hub, checkPath, registry, webhooks, points, templates, delivery, captures }
 }

@@ -48,6 +48,6 @@ export type PointTemplate = Static<typeof pointTemplate>
 
 /** Templates that came with the gateway. */
 export interface TemplateLibrary {
-  /** All, by maker and model. @throws Fault `template_damaged` */
-  list(): Promise<PointTemplate[]>
+  /** All, by maker and model; the very same list for a moment. @throws Fault `template_damaged` */
+  list(): Promise<readonly PointTemplate[]>
 }

@@ -1,6 +1,7 @@
-/** Templates as files beside the bundle: read when somebody asks, and not kept. */
+/** Templates as files beside the bundle: read when somebody asks, and kept for a moment. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { createReader } from '#kit/http/check.ts'
 import { badPoints, pointFaults } from '../core/point-check.ts'
@@ -8,16 +9,21 @@ import { type PointTemplate, pointTemplate, type TemplateLibrary } from '../core
 
 const readTemplate = createReader(pointTemplate)
 
+/** To read and check them takes 15 ms of the thread of the lines; whoever asks again so soon gets the same. */
+const KEPT_MS = 10_000
+
 /** @param folder one `<id>.json` for each device */
-export function createTemplateFiles(folder: string): TemplateLibrary {
-  let reading: Promise<PointTemplate[]> | undefined
+export function createTemplateFiles(folder: string, clock: Pick<Clock, 'after'>): TemplateLibrary {
+  let kept: Promise<readonly PointTemplate[]> | undefined
   return {
-    // Whoever asks while they are read is given the same: it costs 15 ms of the bus's thread.
     list() {
-      reading ??= readAll(folder).finally(() => {
-        reading = undefined
-      })
-      return reading
+      if (kept === undefined) {
+        kept = readAll(folder)
+        clock.after(KEPT_MS, () => {
+          kept = undefined
+        })
+      }
+      return kept
     },
   }
 }

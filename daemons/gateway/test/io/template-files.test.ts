@@ -1,4 +1,7 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
 import { createTemplateFiles } from '../../io/template-files.ts'
 
 const plain = {
@@ -16,7 +19,7 @@ const file = (changes: object) => JSON.stringify({ ...plain, ...changes })
 
 t.test('templates are read with every default, by maker', async (t) => {
   const folder = t.testdir({ 'one.json': file({}), 'two.json': file({ id: 'two', maker: 'A' }), 'README.md': '' })
-  const found = await createTemplateFiles(folder).list()
+  const found = await createTemplateFiles(folder, fakeClock()).list()
   t.match(found, [{ id: 'two' }, { id: 'one', points: [{ pollMs: 10_000, scale: 1, unit: null }] }])
 })
 
@@ -28,6 +31,20 @@ t.test('a damaged template is told with its name and what is wrong', async (t) =
     [file({ points: [{ ...plain.points[0], bit: 3 }] }), /points\[0\]\.bit is 3/],
   ]
   for (const [text, message] of damaged)
-    await t.rejects(createTemplateFiles(t.testdir({ 'one.json': text })).list(), { code: 'template_damaged', message })
-  await t.rejects(createTemplateFiles('/nowhere').list(), { code: 'template_damaged' })
+    await t.rejects(createTemplateFiles(t.testdir({ 'one.json': text }), fakeClock()).list(), {
+      code: 'template_damaged',
+      message,
+    })
+  await t.rejects(createTemplateFiles('/nowhere', fakeClock()).list(), { code: 'template_damaged' })
+})
+
+t.test('they are read once for all who ask within ten seconds, and then anew', async (t) => {
+  const folder = t.testdir({ 'one.json': file({}), 'two.json': file({ id: 'two' }) })
+  const clock = fakeClock()
+  const files = createTemplateFiles(folder, clock)
+  const found = await files.list()
+  rmSync(join(folder, 'two.json'))
+  t.equal(await files.list(), found)
+  clock.advance(10_000)
+  t.equal((await files.list()).length, 1)
 })

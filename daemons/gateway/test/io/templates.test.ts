@@ -1,13 +1,14 @@
 /** The templates that come with the gateway: each is whole, and reads what its source's own examples say. */
 import { join } from 'node:path'
 import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
 import { PlanCuts, planReads } from '../../core/point-plan.ts'
 import type { PointDefinition } from '../../core/point-record.ts'
 import type { PointTemplate } from '../../core/point-template.ts'
 import { createTemplateFiles } from '../../io/template-files.ts'
 import { createPointReader, type PointValue, sizeOf } from '../../wire/point-value.ts'
 
-const templates = await createTemplateFiles(join(import.meta.dirname, '../../templates')).list()
+const templates = await createTemplateFiles(join(import.meta.dirname, '../../templates'), fakeClock()).list()
 const limits = { mergeGap: 8, mergeRegisters: 125 }
 
 function asPoints({ id, maxRegisters, points }: PointTemplate): PointDefinition[] {
