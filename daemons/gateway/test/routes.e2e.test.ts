@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process'
 import { hostname } from 'node:os'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { guessAt, type SignInWay } from '#kit/test/guessing.ts'
 import { openPty } from '#native/serial/index.ts'
 import { password, type RunningGateway, startGateway } from './running-gateway.ts'
 
@@ -131,36 +130,6 @@ t.test('A.endpoints every route answers curl, and nobody gets in without a token
     t.equal(status, 401, `A.authentication.1 ${route} without a token`)
   }
   t.equal((await curl(gateway, 'GET', '/api/me', { token })).status, 401, 'a token that was ended is dead')
-})
-
-t.test('who guesses is answered late, and keeps nobody out', async (t) => {
-  const sets = ['http.login_wait_ms=1', 'http.login_wait_max_ms=1000', 'http.max_connections=400']
-  const gateway = await startGateway(t, { sets })
-  await gateway.setUp()
-  const statuses = new Map<number, number>()
-  const guesses = Array.from({ length: 100 }, async (_, i) => {
-    const { status, headers, body } = await gateway.call('POST', '/api/login', { password: `guess ${i}` }, null)
-    statuses.set(status, (statuses.get(status) ?? 0) + 1)
-    if (status === 429) t.ok(Number(headers.get('retry-after')) >= 1 && body.retryAfterMs > 0)
-  })
-  await Promise.all(guesses)
-  t.equal((statuses.get(401) ?? 0) + (statuses.get(429) ?? 0), 100)
-  t.ok((statuses.get(429) ?? 0) > 0, `too many at once are told to wait: ${JSON.stringify([...statuses])}`)
-  const way: SignInWay = {
-    url: gateway.url,
-    password,
-    shown: (shown) => ({
-      method: 'POST',
-      path: '/api/login',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ password: shown }),
-    }),
-    isIn: (status) => status === 200,
-  }
-  await guessAt(t, way, async () => {
-    await gateway.stop()
-    return (await startGateway(t, { sets, stateFolder: gateway.stateFolder })).url
-  })
 })
 
 t.test('bad input is answered with a sentence that names it', async (t) => {
