@@ -21,7 +21,7 @@ export function portFigures(port: Port, samples: readonly Sample[], units: reado
   const own = port.protocol === 'modbus-rtu' ? ofMode(port, counters, looks, units) : raw(counters, looks)
   const facts = driver(port, counters)
   return port.protocol === 'modbus-rtu'
-    ? [load, ...own, checksums(counters), facts.lost]
+    ? [load, ...own, checksums(port, counters, looks), facts.lost]
     : [load, ...own, facts.wrong, facts.lost]
 }
 
@@ -55,13 +55,12 @@ function ofMode(port: Port, counters: Counters, samples: readonly Sample[], unit
 
 /** What a master wants of us, and how often it is refused. */
 function slave(counters: Counters, samples: readonly Sample[]): FigureFacts[] {
-  const refused = counters.exceptionAnswers ?? 0
   const exceptions: FigureFacts = {
     name: 'Exceptions',
     value: count(counters.exceptionAnswers),
     note: 'answered to the master',
   }
-  if (refused > 0) exceptions.lit = 'warn'
+  if (isLately(samples, 'exceptionAnswers')) exceptions.lit = 'warn'
   return [
     rate(samples, ['asked'], { name: 'Asked', unit: '/s', note: `${count(counters.asked)} in all` }),
     rate(samples, ['answers'], { name: 'Answered', unit: '/s', note: `${count(counters.answers)} in all` }),
@@ -71,13 +70,12 @@ function slave(counters: Counters, samples: readonly Sample[]): FigureFacts[] {
 
 /** What passes between another master and its units. */
 function listener(counters: Counters, samples: readonly Sample[], units: readonly Unit[]): FigureFacts[] {
-  const unknown = counters.unknownFrames ?? 0
   const odd: FigureFacts = {
     name: 'Unknown frames',
     value: count(counters.unknownFrames),
     note: 'no function of Modbus',
   }
-  if (unknown > 0) odd.lit = 'warn'
+  if (isLately(samples, 'unknownFrames')) odd.lit = 'warn'
   return [
     rate(samples, ['rxFrames'], { name: 'Frames', unit: '/s', note: `${count(counters.rxFrames)} in all` }),
     replies(units),
@@ -116,13 +114,18 @@ function modbus(counters: Counters, samples: readonly Sample[], units: readonly 
   ]
 }
 
-function checksums(counters: Counters): FigureFacts {
+/** Counted since the line was set up, so lit by what came lately: a cable that was mended is not wrong for ever. */
+function isLately(samples: readonly Sample[], name: string): boolean {
+  return ratesOf(samples, [name]).some((rate) => rate > 0)
+}
+
+function checksums(port: Port, counters: Counters, samples: readonly Sample[]): FigureFacts {
   const wrong = counters.crcErrors ?? null
   return {
     name: 'Checksum errors',
     value: count(wrong),
     note: `of ${many(counters.rxFrames ?? 0, 'frame')}`,
-    lit: wrong ? 'warn' : undefined,
+    lit: wrong && (isLately(samples, 'crcErrors') || port.units?.noisy) ? 'warn' : undefined,
   }
 }
 
