@@ -15,5 +15,17 @@ export const userName = Type.String({
   description: 'Latin letters and digits, with single blanks or . _ - @ + between them',
 })
 
-/** A new password. */
+/** A new password, over HTTP and by `plantroom password` alike. */
 export const newPassword = Type.String({ minLength: 8, maxLength: 256 })
+
+/**
+ * The same of a daemon with one user alone, who signs in with Basic: what a header can hold, and what somebody can type. There is
+ * no lower bound, since the interface says that any value sets it (2, B, POST /api/password). @source RFC 7617, 2
+ */
+export const newBasicPassword = Type.String({
+  minLength: 1,
+  maxLength: 256,
+  pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
+  description: 'without control characters',
+  format: 'password',
+})

@@ -3,7 +3,7 @@
 import { resolve } from 'node:path'
 import { Value } from 'typebox/value'
 import { hashPassword } from '#kit/auth/password.ts'
-import { userName } from '#kit/auth/user-name.ts'
+import { newBasicPassword, newPassword, userName } from '#kit/auth/user-name.ts'
 import { createUsersFile, type UsersFile } from '#kit/auth/users-file.ts'
 import { counted } from '#kit/bytes/words.ts'
 import { type Clock, systemClock } from '#kit/clock.ts'
@@ -19,10 +19,6 @@ import { type Command, parseCommand, requireWords, type World } from './command.
 import { loadDaemon, requireDaemon } from './daemons.ts'
 
 const form = 'password DAEMON [--state DIR] [--user NAME]'
-
-/** The same as the API asks of a new password. */
-const LEAST_CHARACTERS = 8
-const MOST_CHARACTERS = 256
 
 /** The same as the API asks of a new name. */
 const isUserName = (text: string) => Value.Check(userName, text)
@@ -56,7 +52,8 @@ Exit codes: 0 changed, 1 the state cannot be written or the daemon runs, 2 wrong
     await makeFolder(folder)
     const lock = lockState(folder)
     try {
-      const username = await setPassword(await openAccounts(folder), user, world)
+      const rule = onlyUser === undefined ? newPassword : newBasicPassword
+      const username = await setPassword(await openAccounts(folder), user, rule, world)
       const log = createLog({ level: 'warning' })
       const journal = createJournal({
         folder,
@@ -84,10 +81,15 @@ function read(argv: readonly string[], world: World) {
 }
 
 /** @returns whose it is now */
-async function setPassword(accounts: KeptAccounts, wanted: string | undefined, world: World): Promise<string> {
+async function setPassword(
+  accounts: KeptAccounts,
+  wanted: string | undefined,
+  rule: PasswordRule,
+  world: World,
+): Promise<string> {
   try {
     const username = usernameOf(accounts.usernames, wanted)
-    await accounts.setPassword(username, checked(await world.readPassword(`New password for ${username}`)))
+    await accounts.setPassword(username, checked(await world.readPassword(`New password for ${username}`), rule))
     return username
   } finally {
     await accounts.close()
@@ -127,13 +129,16 @@ async function openUsersFile(folder: string): Promise<KeptAccounts> {
   }
 }
 
-function checked(text: string): string {
-  if (text.length < LEAST_CHARACTERS || text.length > MOST_CHARACTERS)
-    throw new Fault(
-      'bad_usage',
-      `the password has ${counted(text.length, 'character')}, expected ${LEAST_CHARACTERS} to ${MOST_CHARACTERS}`,
-    )
-  return text
+type PasswordRule = typeof newPassword | typeof newBasicPassword
+
+/** The password itself stands in no sentence. */
+function checked(text: string, rule: PasswordRule): string {
+  if (Value.Check(rule, text)) return text
+  const length = [...text].length
+  const { minLength: least = 0, maxLength: most = length } = rule as { minLength?: number; maxLength?: number }
+  if (length >= least && length <= most)
+    throw new Fault('bad_usage', 'the password holds a control character, which no browser can send; type it anew')
+  throw new Fault('bad_usage', `the password has ${counted(length, 'character')}, expected ${least} to ${most}`)
 }
 
 function withPassword(file: UsersFile, username: string, passwordHash: string, clock: Clock): UsersFile {

@@ -1,6 +1,7 @@
 /** Routes of the password: set it, be told it, and a ticket where a browser cannot send it. */
 import { Type } from 'typebox'
 import { basicOf } from '#kit/auth/basic.ts'
+import { newBasicPassword } from '#kit/auth/user-name.ts'
 import type { Caller } from '#kit/http/route.ts'
 import { type Route, route } from '#kit/http/route.ts'
 import type { Recorder } from '#kit/recorder.ts'
@@ -13,12 +14,10 @@ export interface PasswordRouteParts {
   tickets: { issue(caller: Caller): string; lifeMs: number }
 }
 
-/** What a header can hold, and what somebody can type. @source RFC 7617, 2 */
 const passwordText = Type.String({
-  maxLength: 256,
-  pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
+  ...newBasicPassword,
+  minLength: 0,
   description: 'without control characters; empty removes the password',
-  format: 'password',
 })
 
 export function passwordRoutes({ password, recorder, tickets }: PasswordRouteParts): Route[] {

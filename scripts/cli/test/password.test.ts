@@ -61,6 +61,17 @@ t.test('a board has the user admin and no other', async (t) => {
   t.match(await run('--user', 'admin'), { code: 0 })
 })
 
+t.test(
+  "a board's password is held to what its API takes: any of 1 to 256 characters that a header can hold",
+  async (t) => {
+    const daemonsFolder = join(import.meta.dirname, '../../../daemons')
+    const give = (typed: string) => runCommand(password, ['board', '--state', stateOf(t)], { typed, daemonsFolder })
+    for (const typed of ['x', 'short', '🔑'.repeat(256)]) t.match(await give(typed), { code: 0 }, typed.slice(0, 8))
+    t.match(await give('x'.repeat(257)), { code: 'bad_usage', err: /has 257 characters, expected 1 to 256/ })
+    t.match(await give('a\tb'), { code: 'bad_usage', err: /holds a control character/ })
+  },
+)
+
 t.test('refuses a password that the API would refuse', async (t) => {
   for (const text of ['short', 'x'.repeat(257)])
     t.match(await runCommand(password, ['small', '--state', stateOf(t)], text), {
