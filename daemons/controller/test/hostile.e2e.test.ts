@@ -1,8 +1,11 @@
 /** The controller as it is built, against insiders and strangers: what they may not reach, and may not hold up. */
 import { readFileSync } from 'node:fs'
+import { request } from 'node:http'
 import { connect } from 'node:net'
+import { join } from 'node:path'
 import t from 'tap'
 import { until } from '#kit/test/until.ts'
+import { memoryOf } from '../../../scripts/memory-facts.ts'
 import { hashPassword } from '../io/people-secrets.ts'
 import { openRestSite, type RestSite } from './rest-site.ts'
 import { PASSWORD } from './rest-site-rows.ts'
@@ -99,14 +102,35 @@ t.test('1 Limits: rows that nobody reads are held within a bound, and who reads 
     t.teardown(() => socket.destroy())
     socket.pause().write(head)
   }
+  // Bodies of strangers that are never whole, from elsewhere.
+  const posting = `POST /api/token HTTP/1.1\r\nHost: x\r\nContent-Length: 262144\r\n\r\n${'x'.repeat(262_143)}`
+  for (let at = 0; at < 200; at++) {
+    const socket = connect({ host: '127.0.0.1', port: Number(port), localAddress: `127.1.0.${at % 4}` })
+    t.teardown(() => socket.destroy())
+    socket.on('error', () => {}).write(posting)
+  }
+  t.equal(await healthFrom('127.2.0.1', site.url()), 200, 'another address is answered')
   await until('who reads nothing is ended', () => {
     mostMb = Math.max(mostMb, rssMb(site.pid()))
     return site.output().includes('unread_answers_ended')
   })
   t.ok(mostMb - beforeMb < 400, `${mostMb - beforeMb} MB for a hundred answers of 13 MB`)
   const rows = '/api/data/attribute?_orderby=id=desc&_limit=2500'
+  const { memoryMaxMib } = await memoryOf(join(import.meta.dirname, '../../..'), 'controller')
+  const most = Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${site.pid()}/status`, 'utf8'))?.[1]) / 1024
+  t.ok(most < memoryMaxMib, `${most} MiB, where its unit allows ${memoryMaxMib}`)
   await until('it answers again', async () => (await site.get(rows, token)).body.length === 2500)
 })
+
+function healthFrom(localAddress: string, url: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const asked = request(`${url}/api/health`, { localAddress, agent: false }, (response) => {
+      response.resume()
+      resolve(response.statusCode)
+    })
+    asked.on('error', reject).end()
+  })
+}
 
 function rssMb(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
