@@ -5,7 +5,7 @@
 import { Fault } from '#kit/fault.ts'
 import { hasGoodCrc, MAX_RTU_BYTES } from './modbus-crc.ts'
 import { MEI_IDENTIFY, modbusFunctions } from './modbus-functions.ts'
-import { anyReplyLength, replyFlaw, replyLength, type SentRequest } from './modbus-reply.ts'
+import { anyReplyLength, exceptionCode, replyFlaw, replyLength, type SentRequest } from './modbus-reply.ts'
 import { type ModbusRequest, openRequest, requestLength } from './modbus-request.ts'
 
 /** Requests without a reply that are remembered at once; the oldest goes first. */
@@ -251,11 +251,17 @@ function taken(piece: Piece, head: Head, before: Overheard, rules: OverhearRules
   return { length, heard: [...heard, { kind: piece.kind, frame, endMs }], next: { ...next, isInStep: false } }
 }
 
-/** A reply that would also do for a request given up shortly before may be that one's: it is believed for neither. */
+/**
+ * A reply that would also do for a request given up shortly before may be that one's: it is believed for neither. One that
+ * would do for none shows that nothing older of its unit is to come, as a unit answers in order; an exception does not.
+ */
 function answered(frame: Uint8Array, endMs: number, { owed }: Overheard, out: Outstanding): Omit<Step, 'length'> {
-  const next = { owed, isInStep: true }
-  const rival = owed.find((one) => one.untilMs > endMs && !isSame(one.sent, out.sent) && !replyFlaw(one.sent, frame))
-  if (rival) return { heard: [{ kind: 'late', frame, endMs, sent: rival.sent }], next }
+  const fitting = owed.filter((one) => one.untilMs > endMs && !replyFlaw(one.sent, frame))
+  const rival = fitting.find((one) => !isSame(one.sent, out.sent))
+  if (rival) return { heard: [{ kind: 'late', frame, endMs, sent: rival.sent }], next: { owed, isInStep: true } }
+  const isSettled = fitting.length === 0 && exceptionCode(frame) === null
+  const left = isSettled ? owed.filter(({ sent }) => sent.request.unitId !== frame[0]) : owed
+  const next = { owed: left, isInStep: true }
   const tookMs = endMs > out.endMs ? Math.round((endMs - out.endMs) * 1000) / 1000 : null
   return { heard: [{ kind: 'reply', frame, endMs, sent: out.sent, tookMs }], next }
 }

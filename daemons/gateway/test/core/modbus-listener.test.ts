@@ -101,6 +101,34 @@ t.test('the late reply to one read is not the reply to the next', async (t) => {
   t.equal(seen.length, 1, 'after the quarantine it is believed again')
 })
 
+t.test('a reply that can be for no request before settles what its unit owed', async (t) => {
+  const { say, clock, frames, seen } = listener()
+  const others = [
+    {
+      what: 'another length',
+      between: frameOf({ ...asked, quantity: 1 }),
+      reply: sealed([3, 3, 2, 0, 9]),
+      kind: 'reply',
+    },
+    { what: 'an exception', between: frameOf({ ...asked, fc: 4 }), reply: sealed([3, 0x84, 2]), kind: 'late' },
+  ]
+  for (const { between, kind, reply, what } of others) {
+    say(frameOf(asked))
+    await clock.run(400)
+    say(between)
+    await clock.run(12)
+    say(reply)
+    await clock.run(12)
+    const paired = seen.length
+    say(frameOf({ ...asked, address: 80 }))
+    await clock.run(12)
+    say(sealed([3, 3, 4, 0, 1, 0, 2]))
+    t.match(frames.at(-1)?.decoded, { kind }, what)
+    t.equal(seen.length - paired, kind === 'reply' ? 1 : 0)
+    await clock.run(5000)
+  }
+})
+
 t.test('the same request again is asked again, and its reply believed', async (t) => {
   const { say, clock, seen } = listener()
   const write = { unitId: 3, fc: 6, address: 4, quantity: 1, values: [1] }
