@@ -82,6 +82,11 @@ export const formAnswer = object({
   ),
 })
 
+export const otaReadyAnswer = object({
+  takes_images: Type.Boolean(),
+  missing: orNull(object({ code: text, message: text })),
+})
+
 export const otaAnswer = object({
   installed: Type.Literal(true),
   version: text,

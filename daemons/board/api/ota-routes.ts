@@ -1,10 +1,10 @@
-/** Takes firmware images. */
-import { type Route, uploadRoute } from '#kit/http/route.ts'
+/** Takes firmware images, and says whether it can. */
+import { type Route, route, uploadRoute } from '#kit/http/route.ts'
 import type { UploadBounds } from '#kit/http/upload.ts'
 import type { Recorder } from '#kit/recorder.ts'
 import type { Rebooter } from '../core/machine-ports.ts'
 import type { Ota } from '../core/ota.ts'
-import { otaAnswer } from './answers.ts'
+import { otaAnswer, otaReadyAnswer } from './answers.ts'
 
 /** What the route needs. */
 export interface OtaRouteParts {
@@ -16,6 +16,17 @@ export interface OtaRouteParts {
 
 export function otaRoutes({ ota, bounds, rebooter, recorder }: OtaRouteParts): Route[] {
   return [
+    route({
+      method: 'GET',
+      path: '/api/ota',
+      who: 'admin',
+      reply: otaReadyAnswer,
+      summary: 'Whether the board can take an image, and what it lacks',
+      async handle() {
+        const missing = await ota.missing()
+        return { takes_images: missing === null, missing }
+      },
+    }),
     uploadRoute({
       method: 'POST',
       path: '/api/ota',

@@ -47,6 +47,8 @@ export interface OtaStatus {
 /** The updates of a board. */
 export interface Ota {
   status(): OtaStatus
+  /** What the board lacks to take any image, `ota_not_set_up` with what to do; null where it lacks nothing. */
+  missing(): Promise<{ code: string; message: string } | null>
   /**
    * Receives, proves and hands over one image. The restart is the caller's business.
    * @throws Fault `ota_busy`, `ota_not_set_up` before a byte is read; `image_unknown`, `image_untrusted`,
@@ -79,8 +81,7 @@ export function createOta(parts: OtaParts): Ota {
 
   /** Everything up to the payload: what is refused here has cost nothing but the head. */
   async function open(upload: ImageUpload) {
-    const isSigned = await parts.keys.load()
-    await parts.installer.refuseUnready()
+    const isSigned = await ready(parts)
     const source = createByteSource(upload.stream)
     const { head, manifest } = await readHead(source, isSigned)
     refuseUnfit(manifest, { ...parts.rules, floor: laterOf(parts.rules.floor, parts.floors.floor()) })
@@ -138,7 +139,24 @@ export function createOta(parts: OtaParts): Ota {
       throw error
     }
   }
-  return { status: () => status, take, rest: exit.rest }
+  return { status: () => status, missing: () => missing(parts), take, rest: exit.rest }
+}
+
+/** @throws Fault `ota_not_set_up` @returns what tells whether a head is signed by a key that is known */
+async function ready({ keys, installer }: OtaParts) {
+  const isSigned = await keys.load()
+  await installer.refuseUnready()
+  return isSigned
+}
+
+async function missing(parts: OtaParts) {
+  try {
+    await ready(parts)
+    return null
+  } catch (error) {
+    const { code, message } = faultOf(error, 'ota_failed', 'what proves and installs images could not be looked at')
+    return { code, message }
+  }
 }
 
 /** The way out of images: open until a restart is on its way, which waits for the one that is in it. */

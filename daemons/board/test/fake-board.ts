@@ -150,6 +150,8 @@ function usual(
       return state.usbip ? [200, state.usbip] : OTHER_ROLE
     case 'GET /api/streams':
       return [200, state.streams]
+    case 'GET /api/ota':
+      return [200, { takes_images: true, missing: null }]
     case 'GET /api/history':
       return state.history ? [200, state.history] : OTHER_ROLE
     case 'GET /api/peers':

@@ -128,6 +128,11 @@ t.test('B.ota a board that knows no key, or no command, says so', async (t) => {
   const other = await startBoard(t, { sets: [`ota.keys=["${folder}"]`] })
   const sent = await send(other.url, imageOf(privateKey, payload))
   t.match(sent, { status: 409, body: { error: 'ota_not_set_up', message: /ota\.command/ } })
+  const lacks = async ({ get }: typeof board) => (await get('/api/ota')).body
+  t.match(await lacks(board), { takes_images: false, missing: { code: 'ota_not_set_up', message: /knows no key/ } })
+  t.match(await lacks(other), { takes_images: false, missing: { code: 'ota_not_set_up', message: /ota\.command/ } })
+  const whole = await startBoard(t, { sets: [`ota.keys=["${folder}"]`, 'ota.command=["/bin/true"]'] })
+  t.same(await lacks(whole), { takes_images: true, missing: null })
 })
 
 t.test('B.ota an installer that fails is told with what it said', async (t) => {

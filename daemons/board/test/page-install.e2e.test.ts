@@ -19,8 +19,16 @@ t.test('the first run', { skip: noBrowser, timeout: 60_000 }, async (t) => {
 })
 
 async function firmwareRefused(t: Test, { page, board, audit, visit }: Stage): Promise<void> {
+  const message = 'this board takes no image, as it knows no key to prove one by'
+  board.on('GET /api/ota', () => [200, { takes_images: false, missing: { code: 'ota_not_set_up', message } }])
   await visit('firmware')
-  await page.getByText('Version 0.2.0 runs.').waitFor()
+  await page.getByText('This board takes no image yet.').waitFor()
+  await page.getByText('This board takes no image, as it knows no key to prove one by.').waitFor()
+  t.equal(await page.getByRole('button', { name: 'Pick an image' }).isVisible(), false, 'and invites none')
+  board.on('GET /api/ota', () => [200, { takes_images: true, missing: null }])
+  await visit('system')
+  await visit('firmware')
+  await page.getByText('Version 0.2.0 runs.', { exact: true }).waitFor()
   await audit(t, 'firmware')
   board.on('POST /api/ota', () => [
     400,

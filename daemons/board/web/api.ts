@@ -113,6 +113,7 @@ export const api = {
     call<Restart & { changed: string[]; restarts: boolean }>('POST /api/config', formBody(values), {
       answerMs: SLOW_ANSWER_MS,
     }),
+  firmwareReady: () => call<{ missing: { message: string } | null }>('GET /api/ota'),
   reboot: () => call<Restart>('POST /api/reboot'),
   setPassword: (password: string) =>
     call<{ password_set: boolean }>('POST /api/password', formBody({ password }), { answerMs: SLOW_ANSWER_MS }),

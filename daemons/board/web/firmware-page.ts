@@ -6,8 +6,9 @@ import { type Child, html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
 import { type Judgement, lamp, verdict } from '#kit/web/lamp.ts'
 import { bytesText } from '#kit/web/numbers.ts'
+import { sentence } from '#kit/web/sentences.ts'
 import { steps } from '#kit/web/steps.ts'
-import type { Status } from './api.ts'
+import { api, type Status } from './api.ts'
 import { awaitRestart, restarting } from './restart.ts'
 import { status } from './state.ts'
 import { sendImage, stepOf, type Upload, upload } from './upload.ts'
@@ -25,14 +26,23 @@ export function FirmwarePage(): VNode | null {
   const field = useRef<HTMLInputElement>(null)
   const [isOver, setOver] = useState(false)
   useKeys('Firmware', [{ key: 'u', what: 'picks an image', run: () => void field.current?.click() }])
+  const [missing, setMissing] = useState<string | null>(null)
   useEffect(() => holdPage(now), [now.phase])
+  useEffect(
+    () =>
+      void api.firmwareReady().then(
+        (ready) => setMissing(ready.missing?.message ?? null),
+        () => {},
+      ),
+    [],
+  )
   if (!board) return null
 
   const isBusy = now.phase === 'sending' || now.phase === 'sent' || restarting.value !== null
   const others = now.phase === 'none' || now.phase === 'refused' ? otherSender(board) : null
   function take(files: FileList | null | undefined): void {
     const file = files?.[0]
-    if (file && board && !isBusy && !others && !isLost.value) void install(file, board.started_at)
+    if (file && board && !isBusy && !others && missing === null && !isLost.value) void install(file, board.started_at)
   }
   function drop(event: DragEvent): void {
     event.preventDefault()
@@ -43,13 +53,13 @@ export function FirmwarePage(): VNode | null {
     event.preventDefault()
     setOver(true)
   }
-  return html`<h1 class="sr">Firmware</h1>${verdict(judge(board, now, others))}
+  return html`<h1 class="sr">Firmware</h1>${verdict(judge(board, now, others, missing))}
     <section class="panel" aria-label="Image"><div class="in stack">
       ${isBusy || now.phase === 'installed' ? under(now, board) : null}
-      <div class=${isOver ? 'drop over' : 'drop'} onDragOver=${over} onDragLeave=${() => setOver(false)} onDrop=${drop} hidden=${isBusy || others !== null}>
+      <div class=${isOver ? 'drop over' : 'drop'} onDragOver=${over} onDragLeave=${() => setOver(false)} onDrop=${drop} hidden=${isBusy || others !== null || missing !== null}>
         <p><b>A firmware image</b><span class="soft">Pick it, or drop it here as it was downloaded. It is checked before anything is written over.</span></p>
         <button class="btn primary" type="button" disabled=${isLost.value} onClick=${() => field.current?.click()}>Pick an image</button>
-        <input ref=${field} type="file" aria-label="Firmware image" class="sr" tabindex="-1" onChange=${(
+        <input ref=${field} type="file" disabled=${missing !== null} aria-label="Firmware image" class="sr" tabindex="-1" onChange=${(
           event: Event,
         ) => {
           const element = event.target as HTMLInputElement
@@ -86,7 +96,7 @@ function otherSender({ ota }: Status): Judgement | null {
   }
 }
 
-function judge(board: Status, now: Upload, others: Judgement | null): Judgement {
+function judge(board: Status, now: Upload, others: Judgement | null, missing: string | null): Judgement {
   const running = `Version ${board.version} runs.`
   if (now.phase === 'sending')
     return { lit: 'busy', sentence: `Sending ${now.name}.`, why: `${running} It stays until the restart.` }
@@ -98,6 +108,8 @@ function judge(board: Status, now: Upload, others: Judgement | null): Judgement 
   if (now.phase === 'refused')
     return { lit: 'fault', sentence: `${now.name} was not installed.`, why: `${now.sentence} ${UNTOUCHED} ${running}` }
   if (now.phase === 'installed') return { lit: 'ok', sentence: `Version ${board.version} runs since the restart.` }
+  if (missing !== null)
+    return { lit: 'warn', sentence: 'This board takes no image yet.', why: `${sentence(missing)} ${running}` }
   if (board.ota?.state === 'failed' && board.ota.fault)
     return {
       lit: 'warn',
