@@ -13,6 +13,7 @@ import {
   threadRow,
 } from '#kit/config/memory-plan.ts'
 import { EVENT_BYTES, TEXT_OF_BYTE } from './event-hub.ts'
+import { COPY_ANSWERS } from './modbus-settings.ts'
 import { WEBHOOK_HEAP_MIB } from './webhook-keys.ts'
 
 /** What Node and the gateway have of a TCP client beside its bytes. */
@@ -24,6 +25,9 @@ const PIPELINE_BYTES = 64 * KIB
 /** Of one unit: counters, times, verdicts; a line has 247 at most. */
 const UNIT_BYTES = 2 * KIB
 const UNITS = 247
+
+/** Of one line: answers of the last second, and last answers to requests, as many as `copy_answers` of a port has by default. */
+const COPIES_BYTES = 2 * COPY_ANSWERS * 600
 
 /** What is read of a line at once, and what has passed and is not told yet. */
 const READ_BYTES = 128 * KIB
@@ -81,6 +85,12 @@ function knownRows(): MemoryRow[] {
       ...{ what: 'what is known of units', of: 'port', each: () => UNITS * UNIT_BYTES, isHeap: true },
       all: (setting) => ports(setting) * UNITS * UNIT_BYTES,
       shownBy: 'daemons/gateway/test/core/modbus-units.test.ts',
+    },
+    {
+      ...{ what: 'answers by which copies are told (`copy_answers` of a port)', of: 'port', each: () => COPIES_BYTES },
+      all: (setting) => ports(setting) * COPIES_BYTES,
+      isHeap: true,
+      shownBy: 'daemons/gateway/test/core/modbus-copies.test.ts',
     },
     {
       ...{ what: 'points and their values', of: 'point', each: () => KIB, isHeap: true },

@@ -2,6 +2,9 @@
 import { type Static, Type } from 'typebox'
 import { slaveKeys } from './modbus-slave-settings.ts'
 
+/** `copy_answers` where nobody has set it. */
+export const COPY_ANSWERS = 1024
+
 /** Keys of `settings` for `modbus-rtu`. */
 export const modbusSettings = Type.Object(
   {
@@ -41,7 +44,7 @@ export const modbusSettings = Type.Object(
         'how long after an answer the same one may come again, from a repeater or a unit that says everything twice, ms; 0: nothing on the line does so',
     }),
     copy_answers: Type.Integer({
-      default: 1024,
+      default: COPY_ANSWERS,
       minimum: 16,
       maximum: 65_536,
       description:
