@@ -187,11 +187,18 @@ export class PortClients {
     return isIn
   }
 
-  /** Whoever takes nothing more would never be seen to close. */
+  /** Whoever takes nothing more would never be seen to close. What it asked of the line before is done, within `left_ms`. */
   #ending(served: ServedClient): void {
     const { clock, config } = this.#parts
+    const sinceMs = clock.monotonicMs()
+    const judgeLater = () => {
+      served.endTimer = clock.after(config.slow_client_ms, () => {
+        if (served.isBusy && clock.monotonicMs() - sinceMs < config.left_ms) judgeLater()
+        else served.connection.destroy()
+      })
+    }
     served.isEnding = true
-    served.endTimer = clock.after(config.slow_client_ms, () => served.connection.destroy())
+    judgeLater()
   }
 
   #setRest(served: ServedClient, isResting: boolean): void {
@@ -323,7 +330,7 @@ export class PortClients {
   #left(served: ServedClient): void {
     if (!this.#clients.delete(served)) return
     const { log, desk, onChange } = this.#parts
-    served.session?.end()
+    this.counts.bytes_discarded += served.session?.end() ?? 0
     served.endTimer?.cancel()
     served.leavePlace()
     served.sender?.leave(served.isEnding)

@@ -90,9 +90,12 @@ export class Rfc2217Session {
     this.#goOn()
   }
 
-  end(): void {
+  /** @returns how many bytes it had for the line that waited behind a change */
+  end(): number {
+    const waiting = this.#events.slice(this.#nextEvent)
     this.#isOver = true
     this.#forgetEvents()
+    return waiting.reduce((sum, event) => sum + (event.kind === 'data' ? event.bytes.length : 0), 0)
   }
 
   /** @param lines as they are now; the client is told of those it wants to know about */

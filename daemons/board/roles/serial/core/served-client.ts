@@ -54,6 +54,11 @@ export class ServedClient {
     return this.#pauses.has('backlog')
   }
 
+  /** It waits for a change of the line. */
+  get isBusy(): boolean {
+    return this.#pauses.has('busy')
+  }
+
   pause(why: Pause): boolean {
     if (this.#pauses.has(why)) return false
     this.#pauses.add(why)

@@ -70,7 +70,7 @@ export class TcpClient implements Client {
     this.#passed = undefined
     this.#line = undefined
     this.#isDirect = false
-    if ((this.#reading === 'reading' || this.#isEnding) && !this.#socket.destroyed) startReading(this.#socket)
+    if (this.#isRead && !this.#socket.destroyed) startReading(this.#socket)
   }
 
   steer(reads: 'all' | 'untilCommand' | 'none'): void {
@@ -109,9 +109,8 @@ export class TcpClient implements Client {
 
   setReading(how: 'reading' | 'resting' | 'stopped'): void {
     this.#reading = how
-    if (this.#isEnding) return
     if (this.#passed) this.#passed.flow(how)
-    else if (how === 'reading') startReading(this.#socket)
+    else if (this.#isRead) startReading(this.#socket)
     else this.#socket.pause()
   }
 
@@ -186,6 +185,11 @@ export class TcpClient implements Client {
     }
     this.#isEnding = true
     this.#handlers.onEnding()
-    startReading(this.#socket)
+    if (this.#isRead) startReading(this.#socket)
+  }
+
+  /** Of one that is ending what is left is read, whoever rests: but not while it waits for a change of the line. */
+  get #isRead(): boolean {
+    return this.#reading === 'reading' || (this.#isEnding && this.#reading === 'resting')
   }
 }

@@ -6,6 +6,8 @@ export interface FakeArrival extends Arrival {
   isRefused: boolean
   isClosed: boolean
   isReading: boolean
+  /** The same by its name. */
+  flow: 'reading' | 'resting' | 'stopped'
   reads: string
   /** Of the line, and our own words, as latin1. */
   got: string
@@ -27,6 +29,7 @@ export function fakeArrival(address = '192.0.2.7'): FakeArrival {
     isRefused: false,
     isClosed: false,
     isReading: true,
+    flow: 'reading',
     reads: 'all',
     got: '',
     line: undefined,
@@ -54,7 +57,10 @@ export function fakeArrival(address = '192.0.2.7'): FakeArrival {
     fromLine: hear,
     tell: hear,
     setHeld() {},
-    setReading: (how) => (arrival.isReading = how === 'reading'),
+    setReading(how) {
+      arrival.flow = how
+      arrival.isReading = how === 'reading'
+    },
     dropWaiting() {},
     destroy() {
       if (arrival.isClosed) return

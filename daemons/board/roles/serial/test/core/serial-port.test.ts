@@ -299,3 +299,48 @@ t.test('a suboption without an end ends the connection', async (t) => {
   t.equal(one.isClosed, true)
   t.equal(port.life().counters.telnet_faults, 1)
 })
+
+t.test(
+  'what a client of RFC 2217 asked before it left is carried out in its order, and its end is read last',
+  async (t) => {
+    const { clock, connect, line, port } = await portHere({ mode: 'rfc2217' }, { slow_client_ms: 100, left_ms: 1000 })
+    const one = await connect()
+    line().slowUpdates = []
+    one.says(`${agreed}A${baud(1200)}B${baud(2400)}C`)
+    for (let turn = 0; turn < 5; turn++) await settled()
+    one.ends()
+    for (const _change of ['baud 1200', 'baud 2400']) {
+      clock.advance(250)
+      await settled()
+      t.strictSame([one.isClosed, one.flow], [false, 'stopped'], 'nothing more is read of it, its end neither')
+      line().slowUpdates?.shift()?.()
+      for (let turn = 0; turn < 5; turn++) await settled()
+    }
+    t.equal(one.flow, 'reading')
+    t.strictSame(
+      line().did.filter((did) => !did.startsWith('modem')),
+      ['write A', 'update 1200 8 none 1 none none', 'write B', 'update 2400 8 none 1 none none', 'write C'],
+    )
+    clock.advance(200)
+    t.equal(one.isClosed, true, 'one that takes nothing more is ended')
+    t.match(port.life().counters, { bytes_to_line: 3, bytes_discarded: 0 })
+  },
+)
+
+t.test(
+  'a change that never comes to an end does not keep who left, and what waited behind it is counted',
+  async (t) => {
+    const { clock, connect, line, port } = await portHere({ mode: 'rfc2217' }, { slow_client_ms: 100, left_ms: 1000 })
+    const one = await connect()
+    line().slowUpdates = []
+    one.says(`${agreed}${baud(1200)}lost${baud(2400)}too`)
+    for (let turn = 0; turn < 5; turn++) await settled()
+    one.ends()
+    clock.advance(999)
+    await settled()
+    t.equal(one.isClosed, false)
+    clock.advance(200)
+    t.equal(one.isClosed, true)
+    t.equal(port.life().counters.bytes_discarded, 7)
+  },
+)

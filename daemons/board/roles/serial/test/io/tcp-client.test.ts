@@ -16,6 +16,16 @@ const patience = { idleS: 35, intervalS: 6, count: 4, userTimeoutMs: 59_000 }
 const EVERY = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
 const doubled = (bytes: Buffer) => Buffer.from([...bytes].flatMap((byte) => (byte === 255 ? [255, 255] : [byte])))
 
+interface Arrived {
+  client: Client
+  said: string
+  behind: number
+  caughtUp: number
+  isEnding: boolean
+  isClosed: boolean
+  onEnding?: () => void
+}
+
 /** A line on a pty, and clients that it serves. */
 async function rig(t: Test, { host = '127.0.0.1' } = {}) {
   const pty = openPty()
@@ -25,9 +35,9 @@ async function rig(t: Test, { host = '127.0.0.1' } = {}) {
     for (const client of clients) client.fromLine(bytes)
   })
   const tcpPort = await freePort()
-  const arrived: { client: Client; said: string; behind: number; caughtUp: number; isClosed: boolean }[] = []
+  const arrived: Arrived[] = []
   const listener = await createListenerOpener({ host, patience, log })(tcpPort, (arrival) => {
-    const entry = { said: '', behind: 0, caughtUp: 0, isClosed: false } as (typeof arrived)[number]
+    const entry = { said: '', behind: 0, caughtUp: 0, isEnding: false, isClosed: false } as Arrived
     entry.client = arrival.take(
       {
         onBytes(bytes, taken) {
@@ -36,7 +46,10 @@ async function rig(t: Test, { host = '127.0.0.1' } = {}) {
         },
         onBehind: () => entry.behind++,
         onCaughtUp: () => entry.caughtUp++,
-        onEnding() {},
+        onEnding() {
+          entry.isEnding = true
+          entry.onEnding?.()
+        },
         onClosed() {
           entry.isClosed = true
           clients.delete(entry.client)
@@ -63,7 +76,7 @@ async function rig(t: Test, { host = '127.0.0.1' } = {}) {
     const got: Buffer[] = []
     socket.on('data', (bytes) => got.push(bytes))
     await until('it is the last', () => arrived.at(-1)?.client.port === socket.localPort)
-    return { socket, got: () => Buffer.concat(got), entry: arrived.at(-1) as (typeof arrived)[number] }
+    return { socket, got: () => Buffer.concat(got), entry: arrived.at(-1) as Arrived }
   }
   return { pty, line, dial }
 }
@@ -172,4 +185,28 @@ t.test('a client that is not read keeps what it sends, one that ends is told of 
   await until('it is read', () => atLine === 'later')
   one.socket.end()
   await until('it has left', () => one.entry.isClosed)
+})
+
+t.test('one that left while a change of the line is carried out is read, and seen to end, behind it', async (t) => {
+  const { line, dial } = await rig(t)
+  const one = await dial()
+  const { client } = one.entry
+  client.steer('none')
+  client.setReading('resting')
+  client.attach(line)
+  one.socket.end('before it left')
+  await until('its hang-up is seen', () => one.entry.said === 'before it left' || one.entry.isClosed)
+  const other = await dial()
+  other.entry.client.steer('none')
+  other.entry.client.setReading('resting')
+  other.entry.client.attach(line)
+  // As the session does when the first that is read of it changes the line.
+  other.entry.onEnding = () => other.entry.client.setReading('stopped')
+  other.socket.end('before it left')
+  await until('its end is near', () => other.entry.isEnding)
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  t.strictSame([other.entry.said, other.entry.isClosed], ['', false])
+  other.entry.client.setReading('resting')
+  await until('it has ended', () => other.entry.isClosed)
+  t.equal(other.entry.said, 'before it left')
 })
