@@ -7,6 +7,9 @@ export interface Pty {
   /** Device path a line opens, such as /dev/pts/3. */
   readonly path: string
   onBytes(handler: (bytes: Buffer) => void): void
+  /** Nothing is read until `resume`: for a device that takes its time. */
+  pause(): void
+  resume(): void
   /** Resolves once the kernel has taken all bytes. */
   write(bytes: Uint8Array): Promise<void>
   /** The device is gone: a line that has it open is told. */
@@ -20,6 +23,8 @@ export function openPty(): Pty {
   return {
     path: native.path,
     onBytes: (handler) => channel.listen(handler),
+    pause: () => channel.pause(),
+    resume: () => channel.resume(),
     write: (bytes) => channel.write(bytes),
     close: () => channel.close(),
   }

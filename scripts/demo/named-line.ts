@@ -20,6 +20,8 @@ export function openNamedLine(name: string): NamedLine {
   return {
     path,
     onBytes: (handler) => pty.onBytes(handler),
+    pause: () => pty.pause(),
+    resume: () => pty.resume(),
     write: (bytes) => pty.write(bytes),
     async close() {
       rmSync(path, { force: true })

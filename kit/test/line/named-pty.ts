@@ -7,6 +7,8 @@ export interface Device {
   /** The link. */
   readonly path: string
   onBytes(handler: (bytes: Uint8Array) => void): void
+  /** The same of a device that takes so many bytes in a second. */
+  onBytesAt(bytesPerS: number, handler: (bytes: Uint8Array) => void): void
   write(bytes: Uint8Array): Promise<void>
   /** The link goes, then the device. */
   unplug(): Promise<void>
@@ -24,6 +26,14 @@ export function plugIn(name: string): Device {
   return {
     path,
     onBytes: (handler) => pty.onBytes(handler),
+    onBytesAt(bytesPerS, handler) {
+      const slow = pty
+      slow.onBytes((bytes) => {
+        slow.pause()
+        setTimeout(() => slow.resume(), (bytes.length * 1000) / bytesPerS).unref()
+        handler(bytes)
+      })
+    },
     write: (bytes) => pty.write(bytes),
     async unplug() {
       rmSync(path, { force: true })
