@@ -1,4 +1,5 @@
 /** The parts of a daemon: started in order, stopped in reverse, each within its deadline. */
+import { durationText } from '#kit/bytes/words.ts'
 import type { Clock } from '#kit/clock.ts'
 import { Fault, faultOf } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
@@ -117,7 +118,7 @@ async function within(clock: Clock, deadlineMs: number, run: () => Promise<void>
   let timer: { cancel(): void } | undefined
   const late = new Promise<never>((_, reject) => {
     timer = clock.after(deadlineMs, () =>
-      reject(new Fault('deadline_passed', `took longer than the ${deadlineMs} ms it has`)),
+      reject(new Fault('deadline_passed', `took longer than the ${durationText(deadlineMs)} it has`)),
     )
   })
   try {

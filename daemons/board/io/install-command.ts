@@ -1,6 +1,8 @@
 /** Who installs a proven image: the helper where the machine is the board's own, else a command of the settings. */
+
 import { spawn } from 'node:child_process'
 import { access, constants } from 'node:fs/promises'
+import { durationText } from '#kit/bytes/words.ts'
 import { Fault } from '#kit/fault.ts'
 import type { RootHelper } from '../core/ports.ts'
 
@@ -67,7 +69,7 @@ function run([program = '', ...words]: readonly string[], path: string, timeoutM
     child.on('exit', (code, signal) => {
       clearTimeout(late)
       if (code === 0) resolve()
-      else if (isLate) fail(`took longer than ${timeoutMs} ms`)
+      else if (isLate) fail(`took longer than ${durationText(timeoutMs)}`)
       else setImmediate(() => fail(code === null ? `was ended by ${signal}` : `ended with ${code}`))
     })
   })

@@ -1,5 +1,7 @@
 /** Asks the helper that runs as root, over its socket: a connection for each request. */
+
 import { connect } from 'node:net'
+import { durationText } from '#kit/bytes/words.ts'
 import { Fault } from '#kit/fault.ts'
 import { askWithFd } from '#native/usbip/index.ts'
 import type { RootHelper } from '../core/ports.ts'
@@ -36,7 +38,7 @@ function askOnce(path: string, line: string, timeoutMs: number): Promise<string>
   return new Promise((resolve, reject) => {
     const socket = connect({ path })
     let text = ''
-    const late = setTimeout(() => fail(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs)
+    const late = setTimeout(() => fail(new Error(`no answer within ${durationText(timeoutMs)}`)), timeoutMs)
     function fail(cause: Error): void {
       clearTimeout(late)
       socket.destroy()

@@ -1,4 +1,5 @@
 /** Commands on their way to one device: bounded, in order, and what is overtaken by a newer one becomes that one. */
+import { durationText } from '#kit/bytes/words.ts'
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { ADDING_VERBS, foldedName } from './control/reading.ts'
@@ -189,7 +190,9 @@ export class CommandQueue {
     job.waiters.delete(waiter)
     // What nobody waits for is not done later, when nobody expects it.
     if (job.waiters.size === 0) this.#remove(job)
-    waiter.reject(new Fault('driver_timeout', `${this.#name} was busy: no turn within ${this.#limits.waitMs} ms`))
+    waiter.reject(
+      new Fault('driver_timeout', `${this.#name} was busy: no turn within ${durationText(this.#limits.waitMs)}`),
+    )
   }
 
   #remove(job: Waiting): void {

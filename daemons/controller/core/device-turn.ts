@@ -1,4 +1,5 @@
 /** What is under way on one device: one command or poll, its deadline, and how long its driver may take to let go. */
+import { durationText } from '#kit/bytes/words.ts'
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Ack } from './driver.ts'
@@ -43,7 +44,7 @@ export function createTurn(clock: Clock, limits: TurnLimits, name: string, hooks
 
   function late(): void {
     if (!current) return
-    const fault = new Fault('driver_timeout', `${name} did not answer within ${limits.deadlineMs} ms`)
+    const fault = new Fault('driver_timeout', `${name} did not answer within ${durationText(limits.deadlineMs)}`)
     current.isLate = true
     current.timer = clock.after(limits.graceMs, hooks.stuck)
     hooks.late()

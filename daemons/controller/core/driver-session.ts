@@ -1,4 +1,5 @@
 /** One session of a driver: opened and closed within bounds, with a context that falls silent when it ends. */
+import { durationText } from '#kit/bytes/words.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Driver, DriverContext, DriverSession } from './driver.ts'
 import type { DriverWorld } from './driver-ports.ts'
@@ -55,7 +56,7 @@ export async function openSession(parts: SessionParts, stop: AbortSignal, hooks:
   const opening = (async () => driver.open(publicRow(parts.device), zones, context))()
   opening.then(hooks.settled, hooks.settled)
   try {
-    const late = () => new Fault('driver_timeout', `opening took longer than ${limits.openMs} ms`)
+    const late = () => new Fault('driver_timeout', `opening took longer than ${durationText(limits.openMs)}`)
     const session = await within(opening, { clock: world.clock, limitMs: limits.openMs, late, stop })
     return held(session, parts, () => (isHeard = false), end)
   } catch (error) {
@@ -78,7 +79,7 @@ function held(
     poll: session.poll && (async (signal) => session.poll?.(signal)),
     async close() {
       deafen()
-      const late = () => new Fault('driver_timeout', `closing took longer than ${limits.closeMs} ms`)
+      const late = () => new Fault('driver_timeout', `closing took longer than ${durationText(limits.closeMs)}`)
       // However it ends, its connections are cut behind it: nothing of it is left.
       const closing = (async () => session.close())()
       await within(closing, { clock: world.clock, limitMs: limits.closeMs, late }).catch(() => {})

@@ -1,6 +1,8 @@
 /** The TCP connection to one device: made when something is to be sent, kept for a moment, then given back. */
+
 import { lookup } from 'node:dns'
 import { connect, type LookupFunction, type Socket } from 'node:net'
+import { durationText } from '#kit/bytes/words.ts'
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { createSharedLookup } from '#kit/net/shared-lookup.ts'
@@ -107,7 +109,7 @@ export class DeviceConnection {
       if (this.#isClosed) return reject(cutOff(name))
       const socket = connect({ host: bare(host), port, lookup: resolved, ...SOCKET })
       const late = () =>
-        fail(new Fault('device_unreachable', `${name} did not answer within ${this.#limits.connectMs} ms`))
+        fail(new Fault('device_unreachable', `${name} did not answer within ${durationText(this.#limits.connectMs)}`))
       const timer = this.#clock.after(this.#limits.connectMs, late)
       const stopped = () => fail(signal.reason)
       const fail = (reason: unknown) => {

@@ -1,4 +1,5 @@
 /** One attempt to deliver one event to one target, with its deadline. */
+import { durationText } from '#kit/bytes/words.ts'
 import type { Clock } from '#kit/clock.ts'
 import type { WebhookAnswer, WebhookRequest, WebhookSender } from './webhook-ports.ts'
 
@@ -38,7 +39,9 @@ export async function attemptDelivery(
     over.resolve(ending)
     cut.abort()
   }
-  const deadline = parts.clock.after(parts.timeoutMs, () => end({ message: `no answer within ${parts.timeoutMs} ms` }))
+  const deadline = parts.clock.after(parts.timeoutMs, () =>
+    end({ message: `no answer within ${durationText(parts.timeoutMs)}` }),
+  )
   const onStop = () => end({ message: 'given up' })
   stop.addEventListener('abort', onStop, { once: true })
   if (stop.aborted) onStop()

@@ -1,5 +1,7 @@
 /** TCP servers for Modbus lines: accepts clients, keeps each within its bounds, lets go of those that stay behind. */
+
 import { createServer, type Socket } from 'node:net'
+import { durationText } from '#kit/bytes/words.ts'
 import type { Clock, Timer } from '#kit/clock.ts'
 import { closed, listening } from '#kit/line/tcp-port.ts'
 import type { Log } from '#kit/log.ts'
@@ -183,7 +185,7 @@ function watchIdle({ clock, limits }: ModbusTcpServerParts, clients: ReadonlySet
     for (const client of clients) {
       const sinceMs = client.idleSinceMs
       if (sinceMs !== undefined && clock.monotonicMs() - sinceMs >= idleMs)
-        client.end('idle', `nothing was asked for ${idleMs} ms`)
+        client.end('idle', `nothing was asked for ${durationText(idleMs)}`)
     }
   })
 }

@@ -1,4 +1,5 @@
 /** Asks ptp4l how it is, again and again, through one pmc that stays. */
+import { durationText } from '#kit/bytes/words.ts'
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { PmcAnswer } from '../../wire/ptp/pmc-answer.ts'
 import { createPmcReader } from '../../wire/ptp/pmc-reader.ts'
@@ -83,7 +84,7 @@ export function openPmcDialog(options: PmcOptions): PmcDialog {
 
   function poll(): void {
     const nowMs = clock.monotonicMs()
-    if (nowMs - answeredMs > answerMs) over(`ptp4l has not answered for ${answerMs} ms.`)
+    if (nowMs - answeredMs > answerMs) over(`ptp4l has not answered for ${durationText(answerMs)}.`)
     else if (asked === undefined || nowMs - asked.atMs > AGAIN_MS) ask('TIME_STATUS_NP')
   }
 

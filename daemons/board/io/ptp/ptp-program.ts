@@ -1,4 +1,5 @@
 /** ptp4l and pmc, started, asked, and started again when they end. */
+
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
@@ -6,6 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { createBackoff } from '#kit/backoff.ts'
+import { durationText } from '#kit/bytes/words.ts'
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault, faultOf } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
@@ -152,7 +154,7 @@ class WatchedProgram implements PtpProgram {
     const untilMs = clock.monotonicMs() + config.answer_ms
     while (!existsSync(this.#socket) && this.#ptp4l !== undefined && !this.#isStopped) {
       if (clock.monotonicMs() > untilMs)
-        throw new Fault('ptp_ended', `ptp4l did not begin within ${config.answer_ms} ms.`)
+        throw new Fault('ptp_ended', `ptp4l did not begin within ${durationText(config.answer_ms)}.`)
       // Not the clock's timer, which keeps no process alive: a stop waits for this.
       await sleep(LOOK_MS)
     }

@@ -1,4 +1,5 @@
 /** A run that is kept: its row before its first step, its time, its world, and its trace when it is over. */
+import { durationText } from '#kit/bytes/words.ts'
 import { isObject } from '../json-kind.ts'
 import type { CallBook } from './call-step.ts'
 import { chanceOf, drawSeed } from './chance.ts'
@@ -124,7 +125,7 @@ export class KeptRun implements LiveRun {
     const { timeoutMs } = this.call.plan
     this.#timer?.cancel()
     this.#begunMs = clock.monotonicMs()
-    const sentence = `the run did not end within ${timeoutMs} ms`
+    const sentence = `the run did not end within ${durationText(timeoutMs)}`
     this.#timer = clock.after(timeoutMs, () => this.#run.stop('expired', 'macro_timed_out', sentence))
     this.#run.begin()
   }
@@ -133,7 +134,7 @@ export class KeptRun implements LiveRun {
   wait(): void {
     const { ports, limits } = this.#parts
     this.#run.wait()
-    const sentence = `the run had no turn within ${limits.queueMs} ms`
+    const sentence = `the run had no turn within ${durationText(limits.queueMs)}`
     this.#timer = ports.clock.after(limits.queueMs, () => this.#run.stop('expired', 'macro_no_turn', sentence))
   }
 

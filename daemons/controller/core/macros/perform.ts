@@ -1,4 +1,5 @@
 /** Does what was decided for one step, and says what came of it. */
+import { durationText } from '#kit/bytes/words.ts'
 import { Fault } from '#kit/fault.ts'
 import type { AuditReason } from '../audit.ts'
 import type { Json } from '../row.ts'
@@ -133,7 +134,7 @@ function performWait(decided: Decided & { type: 'wait' }, doer: Doer, done: Done
   }
   lookAgain()
   if (isDone) return () => {}
-  const sentence = `what is waited for did not come within ${decided.timeoutMs} ms`
+  const sentence = `what is waited for did not come within ${durationText(decided.timeoutMs)}`
   const expired = () => finish({ state: 'failed', code: 'macro_wait_timeout', sentence, final: false })
   const timer = doer.clock.after(decided.timeoutMs, expired)
   ends.push(() => timer.cancel(), doer.onChange(lookAgain))

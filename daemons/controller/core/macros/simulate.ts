@@ -1,4 +1,5 @@
 /** Runs a macro without a building: nothing is sent, time passes at once, and what would have been sent is told. */
+import { durationText } from '#kit/bytes/words.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Json } from '../row.ts'
 import type { MacroArgs } from './args.ts'
@@ -95,7 +96,7 @@ function act(scene: Scene, actor: Actor, onEnd: () => void) {
       onEnd()
     },
   })
-  const sentence = `the run did not end within ${plan.timeoutMs} ms`
+  const sentence = `the run did not end within ${durationText(plan.timeoutMs)}`
   const timer = time.after(plan.timeoutMs, () => run.stop('expired', 'macro_timed_out', sentence))
   run.begin()
   return { run, trace: traceOf }

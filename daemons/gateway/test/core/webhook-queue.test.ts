@@ -71,7 +71,7 @@ t.test('A.limits each attempt has 5 seconds', async (t) => {
   await queue.whenIdle()
   t.same(sender.events(), ['a', 'a', 'b'])
   t.match(queue.state().counters, { delivered: 1, failed: 1, retried: 1 })
-  t.match(queue.state().lastError, { status: null, message: 'no answer within 5000 ms' })
+  t.match(queue.state().lastError, { status: null, message: 'no answer within 5 s' })
 })
 
 t.test('an answer of 200 counts although its body never ends, and is cut off after 5 seconds', async (t) => {
