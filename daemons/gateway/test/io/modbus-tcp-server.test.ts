@@ -60,8 +60,8 @@ async function serverOn(t: Test, options: Partial<ModbusTcpLimits> & { maxClient
   return { clock, house, letGo, open, port, seen, server }
 }
 
-async function client(t: Test, port: number): Promise<Socket> {
-  const socket = connect(port, '127.0.0.1')
+async function client(t: Test, port: number, localAddress = '127.0.0.1'): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress })
   t.teardown(() => socket.destroy())
   socket.on('error', () => {})
   await once(socket, 'connect')
@@ -243,4 +243,54 @@ t.test('a port that is taken is said so; closing frees it and ends every client'
   t.equal(seen[0]?.closed, 1)
   const again = await open({ port, maxClients: 1 }, house)
   await again.close()
+})
+
+t.test(
+  'one address that has every place makes room: first by who never asked, last by who waits for an answer',
+  async (t) => {
+    const { clock, letGo, port, seen } = await serverOn(t, { maxClients: 4 })
+    const own: Socket[] = []
+    for (let at = 0; at < 4; at++) {
+      own.push(await client(t, port))
+      await until('it is in', () => seen.length === at + 1)
+      clock.advance(10)
+    }
+    const [waiting, polled, asked, silent] = own
+    // One waits for its answer, two have had one, the newest never asked.
+    for (const socket of [waiting, polled, asked]) {
+      const one = seen[own.indexOf(socket as Socket)] as Seen
+      one.waiting = 1
+      socket?.write('?')
+      await until('it has asked', () => one.got.length === 1)
+      if (socket !== waiting) {
+        one.peer.send(Buffer.from('!'))
+        one.waiting = 0
+      }
+      clock.advance(10)
+    }
+    const gone = own.map((socket) => once(socket.resume(), 'close').then(() => own.indexOf(socket)))
+    const second = await client(t, port, '127.0.0.2')
+    t.equal(await Promise.race(gone), own.indexOf(silent as Socket))
+    const third = await client(t, port, '127.0.0.3')
+    t.equal(await Promise.race(gone.filter((_, at) => own[at] !== silent)), own.indexOf(polled as Socket))
+    t.same(letGo, ['evicted', 'evicted'])
+    t.same(
+      [waiting, asked, second, third].map((socket) => socket?.destroyed),
+      [false, false, false, false],
+    )
+  },
+)
+
+t.test('an address at its share is turned away, and takes no place of its own that is in use', async (t) => {
+  const { letGo, port, seen } = await serverOn(t, { maxClients: 4, clients_per_address: 2 })
+  const own = [await client(t, port), await client(t, port)]
+  await until('both are in', () => seen.length === 2)
+  await once((await client(t, port)).resume(), 'close')
+  t.same(letGo, ['full'])
+  const other = await client(t, port, '127.0.0.2')
+  await until('another address is in', () => seen.length === 3)
+  t.same(
+    [...own, other].map(({ destroyed }) => destroyed),
+    [false, false, false],
+  )
 })

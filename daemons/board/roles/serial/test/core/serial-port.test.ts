@@ -344,3 +344,39 @@ t.test(
     t.equal(port.life().counters.bytes_discarded, 7)
   },
 )
+
+t.test(
+  'one address that has every place makes room for another, by its client of longest silence, and is told of once',
+  async (t) => {
+    const { clock, connect, port, refused } = await portHere({}, { max_clients: 3 })
+    const own = [await connect(), await connect(), await connect()]
+    for (const client of own) {
+      clock.advance(10)
+      client.says('x')
+    }
+    clock.advance(10)
+    own[0]?.says('still here')
+    const other = await connect('198.51.100.1')
+    t.strictSame(
+      [...own, other].map(({ isClosed, isRefused }) => isClosed || isRefused),
+      [false, true, false, false],
+    )
+    t.match(port.life().counters, { clients: 3, clients_evicted: 1, clients_refused: 0 })
+    t.equal((await connect('203.0.113.1')).isRefused, false)
+    const last = await connect('203.0.113.99')
+    t.equal(last.isRefused, true, 'where the greediest would have no more than the newcomer, nobody has to go')
+    t.match(port.life().counters, { clients: 3, clients_evicted: 2, clients_refused: 1 })
+    t.strictSame(refused, ['203.0.113.99 too many'])
+  },
+)
+
+t.test('addresses of one /64 are one address: they do not push out others, and others push them out', async (t) => {
+  const { connect, port } = await portHere({}, { max_clients: 3 })
+  const own = [await connect('2001:db8::1'), await connect('2001:db8::2'), await connect('2001:db8::3')]
+  const next = await connect('2001:db8::4')
+  t.equal(next.isRefused, true)
+  const other = await connect('2001:db8:0:1::1')
+  t.equal(other.isRefused, false)
+  t.equal(own.filter(({ isClosed }) => isClosed).length, 1)
+  t.match(port.life().counters, { clients: 3, clients_evicted: 1, clients_refused: 1 })
+})
