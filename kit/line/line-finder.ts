@@ -1,5 +1,6 @@
 /** Finds the serial lines of this machine: what the kernel has in sysfs, and what udev knows of it. */
-import { readdir, readFile, realpath } from 'node:fs/promises'
+import { existsSync, readdirSync, realpathSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { type Clock, systemClock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
@@ -66,7 +67,8 @@ export function createLineFinder(options: LineFinderOptions): LineFinder {
 
   return {
     async list() {
-      const [lines, links] = await Promise.all([kernelLines(sys, dev), stableNames(dev)])
+      const links = stableNames(dev)
+      const lines = await kernelLines(sys, dev)
       await refresh(JSON.stringify([lines.map((line) => line.path), [...links]]))
       return lines.map((line) => merged(line, links.get(line.path) ?? null, known))
     },
@@ -86,20 +88,24 @@ function merged(line: FoundLine, byId: string | null, known: UdevLine[]): FoundL
   }
 }
 
-/** Terminals with a driver behind them, in natural order of their names. */
+/**
+ * Terminals with a driver behind them, in natural order of their names. Names and links are looked at without a thread:
+ * that waits for nothing, and while passwords are hashed each step on a thread took milliseconds. What a driver or a USB
+ * device is asked for may wait.
+ */
 async function kernelLines(sys: string, dev: string): Promise<FoundLine[]> {
-  const names = await readdir(sys).catch(() => [])
+  const names = namesIn(sys)
   const found = await Promise.all(names.map((name) => kernelLine(join(sys, name), join(dev, name))))
   return found.filter((line) => line !== null).sort((a, b) => a.path.localeCompare(b.path, 'en', { numeric: true }))
 }
 
 async function kernelLine(folder: string, path: string): Promise<FoundLine | null> {
   // Consoles and ptys have no device.
-  const device = await realpath(join(folder, 'device')).catch(() => null)
+  const device = targetOf(join(folder, 'device'))
   if (device === null) return null
   // The 8250 driver makes up to 32 ports and gives those without a chip type 0.
   if ((await textOf(join(folder, 'type'))) === '0') return null
-  const usb = await usbDeviceOf(device)
+  const usb = usbDeviceOf(device)
   const fact = (name: string) => (usb === null ? Promise.resolve(null) : textOf(join(usb, name)))
   const [maker, product, serialNumber, vendorId, productId] = await Promise.all(
     ['manufacturer', 'product', 'serial', 'idVendor', 'idProduct'].map(fact),
@@ -116,11 +122,27 @@ async function kernelLine(folder: string, path: string): Promise<FoundLine | nul
 }
 
 /** The USB device a terminal sits on: the nearest folder above with an idVendor. */
-async function usbDeviceOf(device: string): Promise<string | null> {
+function usbDeviceOf(device: string): string | null {
   for (let folder = device, depth = 0; depth < 5 && folder !== '/'; folder = dirname(folder), depth++) {
-    if ((await textOf(join(folder, 'idVendor'))) !== null) return folder
+    if (existsSync(join(folder, 'idVendor'))) return folder
   }
   return null
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
+}
+
+function targetOf(link: string): string | null {
+  try {
+    return realpathSync.native(link)
+  } catch {
+    return null
+  }
 }
 
 async function textOf(file: string): Promise<string | null> {
@@ -129,14 +151,13 @@ async function textOf(file: string): Promise<string | null> {
 }
 
 /** Device path to its name below /dev/serial/by-id. */
-async function stableNames(dev: string): Promise<Map<string, string>> {
+function stableNames(dev: string): Map<string, string> {
   const folder = join(dev, 'serial/by-id')
-  const names = await readdir(folder).catch(() => [])
-  const targets = await Promise.all(names.sort().map((name) => realpath(join(folder, name)).catch(() => null)))
   const links = new Map<string, string>()
-  for (const [index, target] of targets.entries()) {
+  for (const name of namesIn(folder).sort()) {
+    const target = targetOf(join(folder, name))
     const path = target === null ? null : join(dev, basename(target))
-    if (path !== null && !links.has(path)) links.set(path, join(folder, names[index] ?? ''))
+    if (path !== null && !links.has(path)) links.set(path, join(folder, name))
   }
   return links
 }
