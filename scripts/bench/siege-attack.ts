@@ -32,6 +32,8 @@ const GUESSERS = 12
 const GUESS_FROM = 70
 const GUESS_REST_MS = 50
 const GUESS_MS = 30_000
+/** Who reads nothing does not hear that he was ended: he begins anew after this, which is longer than he is borne with. */
+const UNREAD_MS = 25_000
 /** One that is turned away comes again after this. */
 const AGAIN_MS = 500
 
@@ -40,17 +42,29 @@ const count = (what: string) => {
   tally[what] = (tally[what] ?? 0) + 1
 }
 
-/** A connection that is closed, or refused, is made again; what it sends first is the attack. */
-function besiege(name: string, url: string, from: string, first: string): void {
+interface Attack {
+  name: string
+  url: string
+  from: string
+  /** What it sends first. */
+  first: string
+  /** How long it reads nothing; else it reads all. */
+  unreadMs?: number
+}
+
+/** A connection that is closed, or refused, is made again. */
+function besiege(attack: Attack): void {
+  const { name, url, from, first, unreadMs } = attack
   const { hostname, port } = new URL(url)
   const socket: Socket = connect({ host: hostname, port: Number(port), localAddress: from })
-  socket.pause()
+  if (unreadMs === undefined) socket.resume()
+  else setTimeout(() => socket.destroy(), unreadMs)
   socket.on('connect', () => {
     count(`${name}: connections`)
     socket.write(first)
   })
   socket.on('error', () => count(`${name}: broken off`))
-  socket.on('close', () => void sleep(AGAIN_MS).then(() => besiege(name, url, from, first)))
+  socket.on('close', () => void sleep(AGAIN_MS).then(() => besiege(attack)))
 }
 
 async function flood(port: number): Promise<never> {
@@ -95,7 +109,8 @@ async function guessOn(name: string, url: string, path: string, from: string): P
 function attack({ gateway, controller, board, rawPorts, gatewayToken, controllerToken }: SiegeTargets): void {
   const half = 'GET /api/status HTTP/1.1\r\nhost: 127.0.0.1\r\nx-half: '
   for (const [name, url] of Object.entries({ gateway, controller, board }))
-    for (let at = 0; at < HALF_OPEN; at++) besiege(`${name}, half-open`, url, HALF_OPEN_FROM, half)
+    for (let at = 0; at < HALF_OPEN; at++)
+      besiege({ name: `${name}, half-open`, url, from: HALF_OPEN_FROM, first: half })
   const asking = (path: string, token: string) =>
     `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${token}\r\n\r\n`.repeat(UNREAD_REQUESTS)
   const unread = {
@@ -104,7 +119,8 @@ function attack({ gateway, controller, board, rawPorts, gatewayToken, controller
     board: [board, asking('/usbip.sh', 'nobody')],
   }
   for (const [name, [url = '', first = '']] of Object.entries(unread))
-    for (let at = 0; at < UNREAD; at++) besiege(`${name}, unread`, url, UNREAD_FROM, first)
+    for (let at = 0; at < UNREAD; at++)
+      besiege({ name: `${name}, unread`, url, from: UNREAD_FROM, first, unreadMs: UNREAD_MS })
   for (const port of rawPorts) for (let at = 0; at < FLOODERS; at++) void flood(port)
   for (let at = 0; at < GUESSERS; at++) {
     const from = `127.0.0.${GUESS_FROM + at}`
