@@ -43,7 +43,7 @@ export async function memoryFaults(root: string, daemons: readonly string[]): Pr
     for (const line of [`MemoryMax=${sum.memoryMaxMib}M`, `TasksMax=${sum.tasksMax}`])
       if (!text.split('\n').includes(line)) faults.push(`${unit}: by the settings of the ${daemon} it must say ${line}`)
     for (const { what, shownBy } of sum.lines)
-      if (shownBy !== '' && !existsSync(join(root, shownBy)))
+      if (shownBy !== undefined && !existsSync(join(root, shownBy)))
         faults.push(`daemons/${daemon}/core/memory.ts: '${what}' is shown by ${shownBy}, which is not there`)
   }
   return faults

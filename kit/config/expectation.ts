@@ -1,5 +1,4 @@
 /** What a key's schema allows, as a check and as words for people. */
-
 import type { TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { counted } from '#kit/bytes/words.ts'

@@ -3,19 +3,33 @@
 /** A number among the settings, by its name such as `http.body_bytes`. */
 export type Setting = (name: string) => number
 
-/** Something that is held, and what bounds it. */
-export interface MemoryRow {
+/** A number, the setting that says it, or what follows from several. */
+export type Amount = number | string | ((setting: Setting) => number)
+
+/** Something that is held, and what bounds it: `all` bytes, or `each` for every one of so `many`. */
+export type MemoryRow = HeldAll | HeldByMany
+
+interface Held {
   what: string
-  /** Who or what has one share of it. */
-  of: string
-  /** Bytes of one share at most; left out where there is one for the whole daemon. */
-  each?(setting: Setting): number
-  /** Bytes of all shares together at most. */
-  all(setting: Setting): number
   /** Lies on the heap of V8's main thread, which is bounded by itself and has garbage besides. */
   isHeap?: boolean
   /** The test that fills it to its bound, or shows its size. */
   shownBy: string
+}
+
+interface HeldAll extends Held {
+  all: Amount
+  /** Who has a share of it that is bounded by itself, and the bytes of that. */
+  of?: string
+  each?: Amount
+  many?: undefined
+}
+
+interface HeldByMany extends Held {
+  of: string
+  each: Amount
+  many: Amount
+  all?: undefined
 }
 
 /** What one daemon may take. */
@@ -28,7 +42,7 @@ export interface MemoryPlan {
   youngBytes: number
   rows: readonly MemoryRow[]
   /** Threads and processes at once, by what they are. */
-  tasks: Readonly<Record<string, number | ((setting: Setting) => number)>>
+  tasks: Readonly<Record<string, Amount>>
 }
 
 export const KIB = 1024
@@ -43,6 +57,12 @@ const CONNECTION_BYTES = 16 * KIB
 /** Heads that wait on one connection are together no more than so many of the largest size: 64 usual ones are much less. */
 export const PIPELINED_HEADS = 4
 
+/** What Node and a daemon have of a TCP client beside its bytes. */
+export const CLIENT_BYTES = 16 * KIB
+
+/** What is read of a line at once, and what has passed and is not told yet. */
+export const READ_BYTES = 128 * KIB
+
 /** Answers up to here are sent whatever waits. */
 const SHORT_ANSWER_BYTES = 64 * KIB
 
@@ -54,58 +74,44 @@ export const NODE_TASKS = 11
  * @param body where the largest body of a request is another one that lies elsewhere, and what is read of it is bounded by itself
  */
 export function serverRows(body: { bytes?: number; isHeap?: false } = {}): MemoryRow[] {
-  const connections = (setting: Setting) => setting('http.max_connections')
-  // As they came, and as they were read: the one that is answered, and those behind it (kit/http/turns.ts).
-  const head = (setting: Setting) => 2 * (1 + PIPELINED_HEADS) * setting('http.header_bytes')
-  const bodyBytes = (setting: Setting) => body.bytes ?? 2 * setting('http.body_bytes')
-  const sockets = (setting: Setting) => setting('http.max_sockets')
+  const connections = { of: 'connection', many: 'http.max_connections' }
+  const sockets = { of: 'WebSocket', many: 'http.max_sockets' }
   return [
     {
-      ...{ what: 'HTTP connections', of: 'connection', each: () => CONNECTION_BYTES, isHeap: true },
-      all: (setting) => connections(setting) * CONNECTION_BYTES,
+      ...{ what: 'HTTP connections', ...connections, each: CONNECTION_BYTES, isHeap: true },
       shownBy: 'kit/test/http/admission.test.ts',
     },
     {
-      ...{
-        what: 'heads of requests, those that wait for the answer before theirs too',
-        of: 'connection',
-        each: head,
-        isHeap: true,
-      },
-      all: (setting) => connections(setting) * head(setting),
+      ...{ what: 'heads of requests, those that wait for the answer before theirs too', ...connections, isHeap: true },
+      // As they came, and as they were read: the one that is answered, and those behind it (kit/http/turns.ts).
+      each: (setting) => 2 * (1 + PIPELINED_HEADS) * setting('http.header_bytes'),
       shownBy: 'kit/test/http/hostile.test.ts',
     },
     {
-      ...{ what: 'bodies of requests', of: 'connection', each: bodyBytes, isHeap: body.isHeap ?? true },
-      all: (setting) => connections(setting) * bodyBytes(setting),
+      ...{ what: 'bodies of requests', ...connections, isHeap: body.isHeap ?? true },
+      each: body.bytes ?? ((setting) => 2 * setting('http.body_bytes')),
       shownBy: 'kit/test/http/hostile.test.ts',
     },
     {
-      ...{ what: 'answers that nobody has read yet', of: 'address' },
-      each: (setting) => setting('http.unsent_bytes_per_address'),
-      all: (setting) => setting('http.unsent_bytes') + connections(setting) * SHORT_ANSWER_BYTES,
+      ...{ what: 'answers that nobody has read yet', of: 'address', each: 'http.unsent_bytes_per_address' },
+      all: (setting) => setting('http.unsent_bytes') + setting('http.max_connections') * SHORT_ANSWER_BYTES,
       shownBy: 'kit/test/http/unsent.test.ts',
     },
     {
-      ...{ what: 'messages to WebSockets, until what waits is looked at next', of: 'WebSocket' },
-      each: (setting) => setting('http.socket_buffer_bytes'),
-      all: (setting) => sockets(setting) * setting('http.socket_buffer_bytes'),
+      ...{ what: 'messages to WebSockets, until what waits is looked at next', ...sockets },
+      each: 'http.socket_buffer_bytes',
       shownBy: 'kit/test/http/sockets.test.ts',
     },
     {
-      ...{ what: 'messages from WebSockets', of: 'WebSocket' },
-      each: (setting) => setting('http.socket_message_bytes'),
-      all: (setting) => sockets(setting) * setting('http.socket_message_bytes'),
+      ...{ what: 'messages from WebSockets', ...sockets, each: 'http.socket_message_bytes' },
       shownBy: 'kit/test/http/sockets.test.ts',
     },
     {
-      ...{ what: 'buffers of the kernel for HTTP', of: 'connection', each: () => KERNEL_BYTES },
-      all: (setting) => connections(setting) * KERNEL_BYTES,
+      ...{ what: 'buffers of the kernel for HTTP', ...connections, each: KERNEL_BYTES },
       shownBy: 'kit/test/http/admission.test.ts',
     },
     {
-      ...{ what: 'one-time tickets', of: 'ticket', each: () => KIB / 2, isHeap: true },
-      all: (setting) => setting('http.max_tickets') * (KIB / 2),
+      ...{ what: 'one-time tickets', of: 'ticket', each: KIB / 2, many: 'http.max_tickets', isHeap: true },
       shownBy: 'kit/test/http/sockets.test.ts',
     },
   ]
@@ -118,18 +124,16 @@ export function serverRows(body: { bytes?: number; isHeap?: false } = {}): Memor
 export function signInRows(keys: { workers: string; queue: string; table: string; homes: string }): MemoryRow[] {
   return [
     {
-      ...{ what: 'passwords that are being hashed', of: 'password', each: () => 64 * MIB },
-      all: (setting) => setting(keys.workers) * 64 * MIB,
+      ...{ what: 'passwords that are being hashed', of: 'password', each: 64 * MIB, many: keys.workers },
       shownBy: 'kit/test/auth/password.test.ts',
     },
     {
-      ...{ what: 'sign-ins that wait', of: 'sign-in', each: () => 4 * KIB, isHeap: true },
-      all: (setting) => setting(keys.queue) * 4 * KIB,
+      ...{ what: 'sign-ins that wait', of: 'sign-in', each: 4 * KIB, many: keys.queue, isHeap: true },
       shownBy: 'kit/test/auth/sign-in-limiter.test.ts',
     },
     {
-      ...{ what: 'wrong sign-ins and homes that are remembered', of: 'network or account', each: () => KIB / 2 },
-      all: (setting) => (setting(keys.table) + setting(keys.homes)) * (KIB / 2),
+      ...{ what: 'wrong sign-ins and homes that are remembered', of: 'network or account', each: KIB / 2 },
+      many: (setting) => setting(keys.table) + setting(keys.homes),
       isHeap: true,
       shownBy: 'kit/test/auth/sign-in-limiter.test.ts',
     },
@@ -140,14 +144,13 @@ export function signInRows(keys: { workers: string; queue: string; table: string
 export function houseRows(): MemoryRow[] {
   return [
     {
-      ...{ what: 'the journal', of: 'the daemon', isHeap: true },
+      ...{ what: 'the journal', isHeap: true },
       // In UTF-16, and once more as one text while its file is written anew.
       all: (setting) => 3 * setting('journal.chars'),
       shownBy: 'kit/test/journal-list.test.ts',
     },
     {
-      ...{ what: 'what mDNS has heard and said', of: 'entry', each: () => 2 * KIB, isHeap: true },
-      all: () => 1024 * 2 * KIB,
+      ...{ what: 'what mDNS has heard and said', of: 'entry', each: 2 * KIB, many: 1024, isHeap: true },
       shownBy: 'kit/test/net/mdns/library-socket.test.ts',
     },
   ]
@@ -155,7 +158,7 @@ export function houseRows(): MemoryRow[] {
 
 /** A thread that has a heap of its own. @param of whose tasks it does; @param shownBy as of a row */
 export function threadRow(what: string, heapMib: number, shownBy: string): MemoryRow {
-  return { what: `${what}: its heap and stack`, of: 'the daemon', all: () => (heapMib + THREAD_MIB) * MIB, shownBy }
+  return { what: `${what}: its heap and stack`, all: (heapMib + THREAD_MIB) * MIB, shownBy }
 }
 
 /** Of a thread beside its heap: code, stack and what Node has for it. @source measured: 7 to 9 MB */

@@ -1,13 +1,17 @@
 /** How much memory a daemon may take: the sum of its rows, and what its unit allows it. */
 import type { TObject } from 'typebox'
 import { tablesOf } from './load.ts'
-import { type MemoryPlan, type MemoryRow, MIB, type Setting } from './memory-plan.ts'
+import { type Amount, type MemoryPlan, type MemoryRow, MIB, type Setting } from './memory-plan.ts'
 
 /** A row with its figures. */
-export interface MemoryLine extends Pick<MemoryRow, 'what' | 'of' | 'shownBy'> {
-  /** Undefined where there is one for the whole daemon. */
+export interface MemoryLine {
+  what: string
+  /** Whose share it is bounded by, and the bytes of one; undefined where there is one for the whole daemon. */
+  of: string | undefined
   eachBytes: number | undefined
   allBytes: number
+  /** Undefined of what is measured alone. */
+  shownBy: string | undefined
   /** Names of the settings that it follows from. */
   settings: readonly string[]
 }
@@ -38,20 +42,11 @@ export function sumOfMemory(plan: MemoryPlan, setting: Setting): MemorySum {
   const lines = plan.rows.map((row) => lineOf(row, setting))
   const sum = (of: readonly MemoryLine[]) => of.reduce((bytes, { allBytes }) => bytes + allBytes, 0)
   const living = sum(lines.filter((_, at) => plan.rows[at]?.isHeap))
-  const garbage: MemoryLine = {
-    ...{ what: 'garbage that V8 has yet to collect', of: 'the daemon', settings: [], shownBy: '' },
-    ...{ eachBytes: undefined, allBytes: Math.ceil(living * plan.garbage) + plan.youngBytes },
-  }
-  const idle: MemoryLine = {
-    ...{ what: 'Node, and the daemon itself', of: 'the daemon', settings: [], shownBy: '' },
-    ...{ eachBytes: undefined, allBytes: plan.idleBytes },
-  }
-  const all = [idle, ...lines, garbage]
+  const garbage = measured('garbage that V8 has yet to collect', Math.ceil(living * plan.garbage) + plan.youngBytes)
+  const all = [measured('Node, and the daemon itself', plan.idleBytes), ...lines, garbage]
   const heapBytes = living + garbage.allBytes
   const allBytes = sum(all)
-  const tasks = Object.fromEntries(
-    Object.entries(plan.tasks).map(([what, many]) => [what, typeof many === 'number' ? many : many(setting)]),
-  )
+  const tasks = Object.fromEntries(Object.entries(plan.tasks).map(([what, many]) => [what, numberOf(many, setting)]))
   const most = Math.max(allBytes, heapBytes / HEAP_PART)
   return {
     ...{ lines: all, heapBytes, allBytes, tasks },
@@ -81,12 +76,24 @@ function settingsOf(look: (table: string, key: string) => unknown): Setting {
   }
 }
 
-function lineOf({ what, of, each, all, shownBy }: MemoryRow, setting: Setting): MemoryLine {
+function measured(what: string, allBytes: number): MemoryLine {
+  return { what, of: undefined, eachBytes: undefined, allBytes, settings: [], shownBy: undefined }
+}
+
+function lineOf(row: MemoryRow, setting: Setting): MemoryLine {
   const settings = new Set<string>()
   const noted: Setting = (name) => {
     settings.add(name)
     return setting(name)
   }
-  const [eachBytes, allBytes] = [each?.(noted), Math.ceil(all(noted))]
-  return { what, of, shownBy, eachBytes, allBytes, settings: [...settings] }
+  const eachBytes = row.each === undefined ? undefined : numberOf(row.each, noted)
+  const allBytes =
+    row.many === undefined ? numberOf(row.all, noted) : numberOf(row.each, noted) * numberOf(row.many, noted)
+  const { what, of, shownBy } = row
+  return { what, of, shownBy, eachBytes, allBytes: Math.ceil(allBytes), settings: [...settings] }
+}
+
+function numberOf(amount: Amount, setting: Setting): number {
+  if (typeof amount === 'number') return amount
+  return typeof amount === 'string' ? setting(amount) : amount(setting)
 }

@@ -1,5 +1,4 @@
 /** A body that is handed on as it arrives: too large to be held, too long under way for the time of a usual request. */
-
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { durationText } from '#kit/bytes/words.ts'

@@ -1,5 +1,4 @@
 /** One daemon as a process: arguments, settings, lock, parts, signals, exit code. */
-
 import type { Static, TObject } from 'typebox'
 import { escapeControls, escapeLines } from '#kit/bytes/plain-text.ts'
 import { type Clock, systemClock } from '#kit/clock.ts'

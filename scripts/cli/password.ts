@@ -1,5 +1,4 @@
 /** `plantroom password`: gives a user of a daemon a new password, for who is locked out and has the box at hand. */
-
 import { resolve } from 'node:path'
 import { Value } from 'typebox/value'
 import { hashPassword } from '#kit/auth/password.ts'

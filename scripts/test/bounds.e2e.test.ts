@@ -76,7 +76,7 @@ for (const { name, sets, prepare, open, body } of attacked)
     t.equal(await statusOf(daemon.url + open), 200, 'and afterwards')
     const sum = await memoryOf(ROOT, name)
     const [idle, garbage] = [sum.lines[0], sum.lines.at(-1)]
-    const filled = sum.lines.filter((line) => line === idle || line === garbage || line.shownBy.startsWith(HTTP_ROWS))
+    const filled = sum.lines.filter((line) => line === idle || line === garbage || line.shownBy?.startsWith(HTTP_ROWS))
     const allowed = filled.reduce((bytes, { allBytes }) => bytes + allBytes, 0) / MIB
     const most = mostResidentMib(daemon.pid)
     t.comment(`${most.toFixed(0)} MiB, of ${allowed.toFixed(0)} by the rows that are filled`)

@@ -84,7 +84,7 @@ export const formAnswer = object({
 
 export const otaReadyAnswer = object({
   takes_images: Type.Boolean(),
-  missing: orNull(object({ code: text, message: text })),
+  missing: orNull(fault),
 })
 
 export const otaAnswer = object({

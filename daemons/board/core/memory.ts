@@ -1,5 +1,6 @@
 /** What the board may hold in memory, in whichever role takes most, row by row; docs/board.md has the table. */
 import {
+  CLIENT_BYTES,
   houseRows,
   KERNEL_BYTES,
   KIB,
@@ -7,16 +8,12 @@ import {
   type MemoryRow,
   MIB,
   NODE_TASKS,
+  READ_BYTES,
+  type Setting,
   serverRows,
   signInRows,
 } from '#kit/config/memory-plan.ts'
 import { MOST_PORTS } from './device-paths.ts'
-
-/** What Node and the board have of a TCP client beside its bytes. */
-const CLIENT_BYTES = 16 * KIB
-
-/** What is read of a line at once, and what has passed and is not told yet. */
-const READ_BYTES = 128 * KIB
 
 /** A board that was found, with what it said of itself; also one that is absent. */
 const PEER_BYTES = 4 * KIB
@@ -43,18 +40,20 @@ const USB_HOST_BYTES = CLIENT_BYTES + KERNEL_BYTES + 64 * KIB
 const UPLOAD_BYTES = 4 * MIB
 
 function serialRows(): MemoryRow[] {
+  const clients = (setting: Setting) => MOST_PORTS * setting('serial.max_clients')
   return [
     {
-      ...{ what: 'bytes to a line: waiting, left behind', of: 'port' },
+      ...{ what: 'bytes to a line: waiting, left behind', of: 'port', many: MOST_PORTS },
       each: (setting) => READ_BYTES + 2 * setting('serial.queue_bytes') + setting('serial.left_bytes'),
-      all: (setting) => MOST_PORTS * (READ_BYTES + 2 * setting('serial.queue_bytes') + setting('serial.left_bytes')),
       shownBy: 'kit/test/line/line-queue.test.ts',
     },
     {
-      ...{ what: 'clients of serial ports: bytes they have not taken, buffers of the kernel', of: 'client' },
+      ...{
+        what: 'clients of serial ports: bytes they have not taken, buffers of the kernel',
+        of: 'client',
+        many: clients,
+      },
       each: (setting) => setting('serial.backlog_bytes') + CLIENT_BYTES + KERNEL_BYTES,
-      all: (setting) =>
-        MOST_PORTS * setting('serial.max_clients') * (setting('serial.backlog_bytes') + CLIENT_BYTES + KERNEL_BYTES),
       shownBy: 'daemons/board/roles/serial/test/core/slow-clients.test.ts',
     },
   ]
@@ -63,22 +62,21 @@ function serialRows(): MemoryRow[] {
 function networkRows(): MemoryRow[] {
   return [
     {
-      ...{ what: 'other boards', of: 'board', each: () => PEER_BYTES, isHeap: true },
-      all: (setting) => (setting('peers.max') + setting('peers.absent_max')) * PEER_BYTES,
+      ...{ what: 'other boards', of: 'board', each: PEER_BYTES, isHeap: true },
+      many: (setting) => setting('peers.max') + setting('peers.absent_max'),
       shownBy: 'daemons/board/test/core/peer-table.test.ts',
     },
     {
-      ...{ what: 'boards that are being asked, with buffers of the kernel', of: 'board', each: () => ASKED_BYTES },
-      all: (setting) => 2 * setting('peers.polls') * ASKED_BYTES,
+      ...{ what: 'boards that are being asked, with buffers of the kernel', of: 'board', each: ASKED_BYTES },
+      many: (setting) => 2 * setting('peers.polls'),
       shownBy: 'daemons/board/test/io/peer-asker.test.ts',
     },
     {
-      ...{ what: 'USB/IP hosts that are asking', of: 'host', each: () => USB_HOST_BYTES },
-      all: (setting) => setting('usbip.connections') * USB_HOST_BYTES,
+      ...{ what: 'USB/IP hosts that are asking', of: 'host', each: USB_HOST_BYTES, many: 'usbip.connections' },
       shownBy: 'daemons/board/roles/usbip/test/io/op-server.test.ts',
     },
     {
-      ...{ what: 'an image on its way to the disk', of: 'the daemon', all: () => UPLOAD_BYTES },
+      ...{ what: 'an image on its way to the disk', all: UPLOAD_BYTES },
       shownBy: 'daemons/board/test/ota-large.e2e.test.ts',
     },
   ]
@@ -87,35 +85,30 @@ function networkRows(): MemoryRow[] {
 function soundRows(): MemoryRow[] {
   return [
     {
-      ...{ what: 'streams that were heard', of: 'stream', each: () => STREAM_BYTES, isHeap: true },
-      all: (setting) => (setting('streams.most') + setting('streams.sessions')) * STREAM_BYTES,
+      ...{ what: 'streams that were heard', of: 'stream', each: STREAM_BYTES, isHeap: true },
+      many: (setting) => setting('streams.most') + setting('streams.sessions'),
       shownBy: 'daemons/board/test/core/streams/stream-book.test.ts',
     },
     {
-      ...{ what: 'buffers of the kernel for announcements', of: 'the daemon', all: () => SAP_BYTES },
+      ...{ what: 'buffers of the kernel for announcements', all: SAP_BYTES },
       shownBy: 'daemons/board/test/io/streams/sap.test.ts',
     },
     {
-      ...{ what: 'clients of RTSP', of: 'client', each: () => CLIENT_BYTES + KERNEL_BYTES },
-      all: (setting) => setting('streams.rtsp_clients') * (CLIENT_BYTES + KERNEL_BYTES),
+      ...{ what: 'clients of RTSP', of: 'client', each: CLIENT_BYTES + KERNEL_BYTES, many: 'streams.rtsp_clients' },
       shownBy: 'daemons/board/test/io/streams/rtsp-server.test.ts',
     },
     {
-      ...{ what: 'sound: buffers, levels, an hour of measurements', of: 'the daemon', all: () => SOUND_BYTES },
+      ...{ what: 'sound: buffers, levels, an hour of measurements', all: SOUND_BYTES },
       shownBy: 'daemons/board/test/core/sound/history.test.ts',
     },
     {
-      ...{
-        what: 'packets of sound in the kernel',
-        of: 'path',
-        each: (setting) => setting('audio.receive_buffer_bytes'),
-      },
-      // The kernel counts its own part too, which is as much again.
-      all: (setting) => 2 * 2 * setting('audio.receive_buffer_bytes'),
+      ...{ what: 'packets of sound in the kernel', of: 'path', each: 'audio.receive_buffer_bytes' },
+      // Of two paths; the kernel counts its own part too, which is as much again.
+      many: 2 * 2,
       shownBy: 'daemons/board/roles/decoder/test/decoder-sound.alone.test.ts',
     },
     {
-      ...{ what: 'ptp4l', of: 'the daemon', all: (setting) => setting('ptp.memory_mb') * MIB + PTP_PROGRAM_BYTES },
+      ...{ what: 'ptp4l', all: (setting) => setting('ptp.memory_mb') * MIB + PTP_PROGRAM_BYTES },
       shownBy: 'daemons/board/test/io/ptp/ptp-program.test.ts',
     },
   ]

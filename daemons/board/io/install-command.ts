@@ -1,5 +1,4 @@
 /** Who installs a proven image: the helper where the machine is the board's own, else a command of the settings. */
-
 import { spawn } from 'node:child_process'
 import { access, constants } from 'node:fs/promises'
 import { durationText } from '#kit/bytes/words.ts'

@@ -1,5 +1,4 @@
 /** Asks the helper that runs as root, over its socket: a connection for each request. */
-
 import { connect } from 'node:net'
 import { durationText } from '#kit/bytes/words.ts'
 import { Fault } from '#kit/fault.ts'

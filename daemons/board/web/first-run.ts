@@ -1,5 +1,4 @@
 /** First run: password, name, role, done. Nothing is kept before the last button; then the board restarts and the page follows. */
-
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { withArticle } from '#kit/bytes/words.ts'

@@ -1,5 +1,4 @@
 /** Settings: one form, made from what the board says its settings are. A save restarts the board, and the page follows. */
-
 import type { VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { withArticle } from '#kit/bytes/words.ts'

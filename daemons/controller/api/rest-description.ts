@@ -105,7 +105,7 @@ const shapes: Readonly<Record<RestEndpoint['name'], Shapes>> = {
   data: { query, reply: rows },
 }
 
-/** The eight endpoints; `/api/sync` between paired controllers is none of this API, and answers that it is not there yet. */
+/** The eight endpoints. `/api/sync`, for paired controllers, belongs to another interface and answers that it is not built yet. */
 export const restDescription: readonly Described[] = restEndpoints.map(({ name, method, path, who, summary }) => ({
   ...{ method, path, who, summary, refusal },
   ...shapes[name],

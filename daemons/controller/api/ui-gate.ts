@@ -250,8 +250,8 @@ async function whenKept(
 }
 
 /**
- * Refused before the handler was asked: by its head, or for a body that is too long, none, or no JSON. Whoever tries doors in
- * that way stands in the audit too.
+ * Records a call that was refused before its handler ran: for its head, or because its body is too long, missing or no JSON.
+ * Probing of that kind shows in the audit too.
  */
 function recordRefused(
   parts: UiGateParts,

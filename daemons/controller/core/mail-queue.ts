@@ -1,5 +1,4 @@
 /** Letters on their way to a mail server: few at once, tried again for as long as they are of use. */
-
 import { type BackoffLimits, createBackoff } from '#kit/backoff.ts'
 import { durationText } from '#kit/bytes/words.ts'
 import type { Clock, Timer } from '#kit/clock.ts'

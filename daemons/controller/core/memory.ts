@@ -1,5 +1,6 @@
 /** What the controller may hold in memory, row by row; docs/controller.md has the table. */
 import {
+  CLIENT_BYTES,
   houseRows,
   KERNEL_BYTES,
   KIB,
@@ -32,29 +33,26 @@ const RECORD_BYTES = 2 * KIB
 /** A session, a nonce or a code with who it is for. */
 const SESSION_BYTES = KIB
 
-/** A device that is being asked over TCP. */
-const DEVICE_CONNECTION_BYTES = 16 * KIB
-
 function siteRows(): MemoryRow[] {
   return [
     {
-      ...{ what: 'the site: rows, their indexes, drivers of devices', of: 'row', each: () => ROW_BYTES, isHeap: true },
-      all: (setting) => setting('site.rows') * ROW_BYTES,
+      ...{ what: 'the site: rows, their indexes, drivers of devices', of: 'row', each: ROW_BYTES, isHeap: true },
+      many: 'site.rows',
       shownBy: 'daemons/controller/test/core/book.test.ts',
     },
     {
-      ...{ what: 'texts of the site, and answers that stand ready', of: 'the daemon' },
+      ...{ what: 'texts of the site, and answers that stand ready' },
       all: (setting) => 2 * setting('site.bytes'),
       shownBy: 'daemons/controller/test/core/site/site-file-hostile.test.ts',
     },
     {
-      ...{ what: 'changes of a whole site, while they are applied', of: 'row', each: () => CHANGE_BYTES, isHeap: true },
-      all: (setting) => setting('site.rows') * CHANGE_BYTES,
+      ...{ what: 'changes of a whole site, while they are applied', of: 'row', each: CHANGE_BYTES, isHeap: true },
+      many: 'site.rows',
       shownBy: 'daemons/controller/test/io/site-import.test.ts',
     },
     {
-      ...{ what: 'runs of macros that have ended', of: 'the daemon', isHeap: true },
-      all: (setting) => setting('store.record_chars'),
+      ...{ what: 'runs of macros that have ended', isHeap: true },
+      all: 'store.record_chars',
       shownBy: 'daemons/controller/test/core/keeper.test.ts',
     },
     threadRow(
@@ -74,29 +72,26 @@ function controlRows(): MemoryRow[] {
       shownBy: 'daemons/controller/test/core/live-book.test.ts',
     },
     {
-      ...{ what: 'commands on their way', of: 'the daemon', isHeap: true },
+      ...{ what: 'commands on their way', isHeap: true },
       all: (setting) => 2 * setting('drivers.command_chars'),
       shownBy: 'daemons/controller/test/core/command-queue.test.ts',
     },
     {
       ...{ what: 'devices that are being opened, with buffers of the kernel', of: 'device' },
-      each: (setting) => DEVICE_CONNECTION_BYTES + KERNEL_BYTES + setting('drivers.answer_chars'),
-      all: (setting) =>
-        setting('drivers.opening') * (DEVICE_CONNECTION_BYTES + KERNEL_BYTES + setting('drivers.answer_chars')),
+      each: (setting) => CLIENT_BYTES + KERNEL_BYTES + setting('drivers.answer_chars'),
+      many: 'drivers.opening',
       shownBy: 'daemons/controller/test/core/slots.test.ts',
     },
     {
       ...{ what: 'runs of macros that live: plan, args, trace', of: 'run', isHeap: true },
       each: (setting) => setting('macros.plan_chars') + setting('macros.value_chars') + setting('macros.trace_chars'),
-      all: (setting) =>
-        setting('macros.runs') *
-        (setting('macros.plan_chars') + setting('macros.value_chars') + setting('macros.trace_chars')),
+      many: 'macros.runs',
       shownBy: 'daemons/controller/test/core/macros/engine.test.ts',
     },
     {
       ...{ what: 'zones that wait to be told to pages', of: 'page', isHeap: true },
       each: (setting) => setting('ui.waiting_zones') * 40,
-      all: (setting) => setting('http.max_sockets') * setting('ui.waiting_zones') * 40,
+      many: 'http.max_sockets',
       shownBy: 'daemons/controller/test/core/zone-feed.test.ts',
     },
   ]
@@ -105,13 +100,13 @@ function controlRows(): MemoryRow[] {
 function callRows(): MemoryRow[] {
   return [
     {
-      ...{ what: 'queries: rows that are kept, answers while they are made', of: 'the daemon', isHeap: true },
-      all: (setting) => setting('data.making_bytes'),
+      ...{ what: 'queries: rows that are kept, answers while they are made', isHeap: true },
+      all: 'data.making_bytes',
       shownBy: 'daemons/controller/test/core/data/json-pieces.test.ts',
     },
     {
-      ...{ what: 'records of the audit that wait for the disk', of: 'record', each: () => RECORD_BYTES, isHeap: true },
-      all: (setting) => (setting('audit.queue_rows') + setting('audit.batch_rows')) * RECORD_BYTES,
+      ...{ what: 'records of the audit that wait for the disk', of: 'record', each: RECORD_BYTES, isHeap: true },
+      many: (setting) => setting('audit.queue_rows') + setting('audit.batch_rows'),
       shownBy: 'daemons/controller/test/io/audit-loss.test.ts',
     },
     threadRow(
@@ -120,14 +115,12 @@ function callRows(): MemoryRow[] {
       'daemons/controller/test/io/audit-file.test.ts',
     ),
     {
-      ...{ what: 'sessions, nonces, tickets of pages', of: 'one of them', each: () => SESSION_BYTES, isHeap: true },
-      all: (setting) =>
-        (2 * setting('people.sessions') + setting('people.nonces') + setting('ui.max_tickets')) * SESSION_BYTES,
+      ...{ what: 'sessions, nonces, tickets of pages', of: 'one of them', each: SESSION_BYTES, isHeap: true },
+      many: (setting) => 2 * setting('people.sessions') + setting('people.nonces') + setting('ui.max_tickets'),
       shownBy: 'daemons/controller/test/core/sessions.test.ts',
     },
     {
-      ...{ what: 'letters on their way', of: 'letter', each: () => 32 * KIB, isHeap: true },
-      all: (setting) => setting('letters.letters') * 32 * KIB,
+      ...{ what: 'letters on their way', of: 'letter', each: 32 * KIB, many: 'letters.letters', isHeap: true },
       shownBy: 'daemons/controller/test/core/mail-queue.test.ts',
     },
   ]

@@ -1,5 +1,4 @@
 /** The TCP connection to one device: made when something is to be sent, kept for a moment, then given back. */
-
 import { lookup } from 'node:dns'
 import { connect, type LookupFunction, type Socket } from 'node:net'
 import { durationText } from '#kit/bytes/words.ts'

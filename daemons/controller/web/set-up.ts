@@ -1,5 +1,4 @@
 /** The first account, made where nobody could sign in: name, password and what the building is called. */
-
 import type { VNode } from 'preact'
 import { counted } from '#kit/bytes/words.ts'
 import { Act } from '#kit/web/button.ts'

@@ -1,5 +1,6 @@
 /** What the gateway may hold in memory, row by row; docs/gateway.md has the table. */
 import {
+  CLIENT_BYTES,
   houseRows,
   KERNEL_BYTES,
   KIB,
@@ -7,6 +8,7 @@ import {
   type MemoryRow,
   MIB,
   NODE_TASKS,
+  READ_BYTES,
   type Setting,
   serverRows,
   signInRows,
@@ -15,9 +17,6 @@ import {
 import { EVENT_BYTES, TEXT_OF_BYTE } from './event-hub.ts'
 import { COPY_ANSWERS } from './modbus-settings.ts'
 import { WEBHOOK_HEAP_MIB } from './webhook-keys.ts'
-
-/** What Node and the gateway have of a TCP client beside its bytes. */
-const CLIENT_BYTES = 16 * KIB
 
 /** Requests of one Modbus TCP client that are unanswered, at most (`tcp_pipeline`), with their replies. */
 const PIPELINE_BYTES = 64 * KIB
@@ -29,13 +28,8 @@ const UNITS = 247
 /** Of one line: answers of the last second, and last answers to requests, as many as `copy_answers` of a port has by default. */
 const COPIES_BYTES = 2 * COPY_ANSWERS * 600
 
-/** What is read of a line at once, and what has passed and is not told yet. */
-const READ_BYTES = 128 * KIB
-
 /** A webhook's connection with TLS, and the event under way. */
 const DELIVERY_BYTES = 96 * KIB
-
-const ports = (setting: Setting) => setting('ports.max')
 
 function lineRows(): MemoryRow[] {
   const line = (setting: Setting) =>
@@ -50,24 +44,23 @@ function lineRows(): MemoryRow[] {
   return [
     {
       ...{ what: 'bytes from and to a line: read, waiting, left behind, not taken by clients', of: 'port', each: line },
-      all: (setting) => ports(setting) * line(setting),
+      many: 'ports.max',
       shownBy: 'kit/test/line/line-queue.test.ts',
     },
     {
       ...{ what: 'clients of raw TCP ports, with buffers of the kernel', of: 'client' },
-      each: () => CLIENT_BYTES + KERNEL_BYTES,
-      all: (setting) => setting('raw_tcp.clients') * (CLIENT_BYTES + KERNEL_BYTES),
+      each: CLIENT_BYTES + KERNEL_BYTES,
+      many: 'raw_tcp.clients',
       shownBy: 'kit/test/line/raw-sockets.test.ts',
     },
     {
       ...{ what: 'clients of Modbus TCP ports, with requests, replies and buffers of the kernel', of: 'client' },
       each: modbusClient,
-      all: (setting) => setting('modbus_tcp.clients') * modbusClient(setting),
+      many: 'modbus_tcp.clients',
       shownBy: 'daemons/gateway/test/io/modbus-tcp-server.test.ts',
     },
     {
-      ...{ what: 'live captures', of: 'capture', each: (setting) => setting('capture.backlog_bytes') },
-      all: (setting) => setting('capture.max') * setting('capture.backlog_bytes'),
+      ...{ what: 'live captures', of: 'capture', each: 'capture.backlog_bytes', many: 'capture.max' },
       shownBy: 'daemons/gateway/test/core/capture.test.ts',
     },
   ]
@@ -78,33 +71,30 @@ function knownRows(): MemoryRow[] {
     {
       ...{ what: 'events kept for pages', of: 'port', isHeap: true },
       each: (setting) => setting('ports.history') * EVENT_BYTES + setting('ports.history_bytes') * TEXT_OF_BYTE,
-      all: (setting) => setting('ports.history_total_bytes'),
+      all: 'ports.history_total_bytes',
       shownBy: 'daemons/gateway/test/core/event-hub.test.ts',
     },
     {
-      ...{ what: 'what is known of units', of: 'port', each: () => UNITS * UNIT_BYTES, isHeap: true },
-      all: (setting) => ports(setting) * UNITS * UNIT_BYTES,
+      ...{ what: 'what is known of units', of: 'port', each: UNITS * UNIT_BYTES, many: 'ports.max', isHeap: true },
       shownBy: 'daemons/gateway/test/core/modbus-units.test.ts',
     },
     {
-      ...{ what: 'answers by which copies are told (`copy_answers` of a port)', of: 'port', each: () => COPIES_BYTES },
-      all: (setting) => ports(setting) * COPIES_BYTES,
+      ...{ what: 'answers by which copies are told (`copy_answers` of a port)', of: 'port', each: COPIES_BYTES },
+      many: 'ports.max',
       isHeap: true,
       shownBy: 'daemons/gateway/test/core/modbus-copies.test.ts',
     },
     {
-      ...{ what: 'points and their values', of: 'point', each: () => KIB, isHeap: true },
-      all: (setting) => setting('points.total') * KIB,
+      ...{ what: 'points and their values', of: 'point', each: KIB, many: 'points.total', isHeap: true },
       shownBy: 'daemons/gateway/test/core/point-book.test.ts',
     },
     {
-      ...{ what: 'coils and registers in mode slave', of: 'value', each: () => 12 },
-      all: (setting) => setting('ports.slave_values') * 12,
+      ...{ what: 'coils and registers in mode slave', of: 'value', each: 12, many: 'ports.slave_values' },
       shownBy: 'daemons/gateway/test/core/port-registry.test.ts',
     },
     {
-      ...{ what: 'users, keys and login tokens', of: 'one of them', each: () => KIB, isHeap: true },
-      all: (setting) => (setting('users.max') + setting('keys.max') + setting('http.max_tokens')) * KIB,
+      ...{ what: 'users, keys and login tokens', of: 'one of them', each: KIB, isHeap: true },
+      many: (setting) => setting('users.max') + setting('keys.max') + setting('http.max_tokens'),
       shownBy: 'kit/test/auth/tokens.test.ts',
     },
   ]
@@ -117,24 +107,27 @@ function webhookRows(): MemoryRow[] {
   return [
     threadRow('the thread of webhooks', old + young, 'daemons/gateway/test/io/webhook-courier.test.ts'),
     {
-      ...{ what: 'events that wait for targets', of: 'target', each: (setting) => setting('webhooks.queue_bytes') },
-      all: (setting) => setting('webhooks.held_bytes'),
+      ...{
+        what: 'events that wait for targets',
+        of: 'target',
+        each: 'webhooks.queue_bytes',
+        all: 'webhooks.held_bytes',
+      },
       shownBy: 'daemons/gateway/test/core/webhook-waiting.test.ts',
     },
     {
       // On this side, and in the message.
-      ...{ what: 'events on their way to the thread of webhooks', of: 'the daemon', isHeap: true },
+      ...{ what: 'events on their way to the thread of webhooks', isHeap: true },
       all: (setting) => 2 * setting('webhooks.transit_bytes'),
       shownBy: 'daemons/gateway/test/core/webhook-publisher.test.ts',
     },
     {
-      ...{ what: 'deliveries, with buffers of the kernel', of: 'target', each: () => DELIVERY_BYTES + KERNEL_BYTES },
-      all: (setting) => setting('webhooks.total') * (DELIVERY_BYTES + KERNEL_BYTES),
+      ...{ what: 'deliveries, with buffers of the kernel', of: 'target', each: DELIVERY_BYTES + KERNEL_BYTES },
+      many: 'webhooks.total',
       shownBy: 'daemons/gateway/test/io/webhook-sender.test.ts',
     },
     {
-      ...{ what: 'settings of webhooks', of: 'webhook', each: record, isHeap: true },
-      all: (setting) => setting('webhooks.total') * record(setting),
+      ...{ what: 'settings of webhooks', of: 'webhook', each: record, many: 'webhooks.total', isHeap: true },
       shownBy: 'daemons/gateway/test/core/webhook-list.test.ts',
     },
   ]
@@ -157,5 +150,5 @@ export const memoryPlan: MemoryPlan = {
     ...knownRows(),
     ...webhookRows(),
   ],
-  tasks: { 'Node and V8': NODE_TASKS, 'the thread of webhooks': 1, 'waits of lines': ports },
+  tasks: { 'Node and V8': NODE_TASKS, 'the thread of webhooks': 1, 'waits of lines': 'ports.max' },
 }

@@ -1,5 +1,4 @@
 /** TCP servers for Modbus lines: accepts clients, keeps each within its bounds, lets go of those that stay behind. */
-
 import { createServer, type Socket } from 'node:net'
 import { durationText } from '#kit/bytes/words.ts'
 import type { Clock, Timer } from '#kit/clock.ts'

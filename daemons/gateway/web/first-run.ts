@@ -1,5 +1,4 @@
 /** First run: password, name, lines, done. Nothing is kept before the last button. */
-
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { counted } from '#kit/bytes/words.ts'

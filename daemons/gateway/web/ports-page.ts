@@ -70,7 +70,7 @@ function row(port: Port): VNode {
   const isOld = port.state === 'absent'
   const href = port.configured || !isAdmin.value ? linkTo('port', port.path) : linkTo('port', port.path, 'settings')
   const setup = setupOf(port)
-  const act = port.configured || !isAdmin.value ? null : html`<span class="todo">Set up</span>`
+  const act = port.configured || !isAdmin.value ? null : html`<span class="invite">Set up</span>`
   return html`<tr class=${isOld ? 'stale' : ''} key=${port.path} onClick=${(event: Event) => followRow(event, href)}>
     <td class="lit">${lamp(lit)}</td>
     <td class="name"><a href=${href} data-path=${port.path}><b>${nameOf(port.path)}</b></a>

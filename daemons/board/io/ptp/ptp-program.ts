@@ -1,5 +1,4 @@
 /** ptp4l and pmc, started, asked, and started again when they end. */
-
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'

@@ -1,5 +1,4 @@
 /** Which zone or device a command is for: four forms of a name, and what becomes of two. */
-import { withArticle } from '#kit/bytes/words.ts'
 import type { Book, Json, Row } from '../row.ts'
 
 /** What is commanded. A zone comes with its device, where it has one; a device alone is commanded as a whole. */
@@ -88,12 +87,12 @@ export function isTargetKey(key: string): key is TargetKey {
 function candidates(book: Book, key: TargetKey, value: unknown): readonly Row[] | string {
   const table = key === 'zone' || key === 'zone_id' ? 'zone' : 'device'
   if (key === table) {
-    if (typeof value !== 'string') return `${key} is ${kindOf(value)}, expected the name of ${withArticle(table)}`
+    if (typeof value !== 'string') return `${key} is ${kindOf(value)}, expected the name of a ${table}`
     const rows = book.named(table, value)
     return rows.length > 0 ? rows : `there is no ${table} by the name given`
   }
   if (typeof value !== 'number' || !Number.isSafeInteger(value))
-    return `${key} is ${typeof value === 'number' ? 'no whole number' : kindOf(value)}, expected the id of ${withArticle(table)}`
+    return `${key} is ${typeof value === 'number' ? 'no whole number' : kindOf(value)}, expected the id of a ${table}`
   const row = book.row(table, value)
   return row ? [row] : `there is no ${table} ${value}`
 }

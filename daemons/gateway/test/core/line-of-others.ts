@@ -1,5 +1,4 @@
 /** A line in memory on which the test speaks for everybody but the adapter. */
-
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
 import { type FakeLine, fakeLine, plainLine } from '#kit/test/line/fake-line.ts'

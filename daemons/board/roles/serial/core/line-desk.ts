@@ -1,5 +1,4 @@
 /** Settings and signals of one port's line: as saved, as a client has changed them, and as they really are. */
-
 import { stopBitsFault } from '#kit/bytes/stop-bits.ts'
 import { type Clock, type Timer, wait } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'

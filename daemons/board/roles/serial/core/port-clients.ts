@@ -187,7 +187,7 @@ export class PortClients {
     return isIn
   }
 
-  /** Whoever takes nothing more would never be seen to close. What it asked of the line before is done, within `left_ms`. */
+  /** A client that stops reading would never close by itself, so its end is timed. Changes of the line that it asked for come first, within `left_ms`. */
   #ending(served: ServedClient): void {
     const { clock, config } = this.#parts
     const sinceMs = clock.monotonicMs()

@@ -55,7 +55,7 @@ export interface Client {
   tell(bytes: Uint8Array): void
   /** While held, nothing goes to it at all. */
   setHeld(isHeld: boolean): void
-  /** While resting nothing of it is read, but its end is seen; while stopped not even that. One that is ending is read at rest. */
+  /** While resting nothing of it is read, but its end is seen; while stopped not even that. A leaving client is read while resting too. */
   setReading(how: 'reading' | 'resting' | 'stopped'): void
   /** Throws away what waits for it of the line. */
   dropWaiting(): void

@@ -188,7 +188,7 @@ export class TcpClient implements Client {
     if (this.#isRead) startReading(this.#socket)
   }
 
-  /** Of one that is ending what is left is read, whoever rests: but not while it waits for a change of the line. */
+  /** What a leaving client has sent is read even while others rest, but not while it waits for a change of the line. */
   get #isRead(): boolean {
     return this.#reading === 'reading' || (this.#isEnding && this.#reading === 'resting')
   }
