@@ -1,9 +1,8 @@
-/** What processes cost while they run: processor and memory, as the kernel counts them. */
+/** What processes cost while they run, as the kernel counts it, and what a list of such figures comes to. */
 import { readFileSync } from 'node:fs'
 
 /** sysconf(_SC_CLK_TCK), 100 on every Linux this runs on. */
 const TICKS_PER_S = 100
-const KIB = 1024
 
 /** Percent of one core from the call until `end`. */
 export interface CpuMeter {
@@ -22,12 +21,6 @@ function ticksOf(pid: number): number {
   // The name, in brackets, may hold anything.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   return Number(fields[11]) + Number(fields[12])
-}
-
-/** Resident memory in MB (10^6 bytes). @source proc(5): status */
-export function residentMb(pid: number): number {
-  const [, kib = 'NaN'] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
-  return (Number(kib) * KIB) / 1e6
 }
 
 /** Of a list of measured values. @param part 0..1 */

@@ -12,6 +12,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { loadavg } from 'node:os'
 import { dirname, join } from 'node:path'
+import { residentMb } from '#kit/test/process-memory.ts'
 import { openPty } from '#native/serial/index.ts'
 import { startBoard } from './board-process.ts'
 import { startSer2net, startSer2netOn, startSer2netTelnet, startSocat } from './bridges.ts'
@@ -137,7 +138,7 @@ async function memoryRow(root: string): Promise<string> {
     for (const pty of ptys) pty.onBytes((bytes) => void pty.write(bytes))
     for (let turn = 0; turn < 200; turn++) for (const socket of sockets) socket.write('ping')
     await new Promise((resolve) => setTimeout(resolve, 10_000))
-    figures.push(`${memoryOf(server.pid).toFixed(1)} MB`)
+    figures.push(`${residentMb(server.pid).toFixed(1)} MB`)
     for (const socket of sockets) socket.destroy()
     await server.stop()
     for (const pty of ptys) await pty.close()
@@ -158,12 +159,6 @@ async function dial(port: number): Promise<Socket> {
     if (triesLeft === 0) throw new Error(`nobody listens on ${port}`)
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-}
-
-/** @source proc(5) */
-function memoryOf(pid: number): number {
-  const [, kib = 'NaN'] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
-  return (Number(kib) * 1024) / 1_000_000
 }
 
 const HEAD = `# The serial server against its peers

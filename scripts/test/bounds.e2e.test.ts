@@ -1,16 +1,17 @@
 /** The daemons as they are built, filled to their bounds: no more memory than their units allow, and others are served. */
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { addressOf } from '#kit/test/http/half-open.ts'
+import { mostResidentMb } from '#kit/test/process-memory.ts'
 import { type RunningDaemon, startDaemon } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 import { memoryOf } from '../memory-facts.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
+const MB = 1e6
 const MIB = 1_048_576
 const PASSWORD = 'correct horse battery'
 /** As many as may wait on one connection, and the one that is answered. */
@@ -77,11 +78,11 @@ for (const { name, sets, prepare, open, body } of attacked)
     const sum = await memoryOf(ROOT, name)
     const [idle, garbage] = [sum.lines[0], sum.lines.at(-1)]
     const filled = sum.lines.filter((line) => line === idle || line === garbage || line.shownBy?.startsWith(HTTP_ROWS))
-    const allowed = filled.reduce((bytes, { allBytes }) => bytes + allBytes, 0) / MIB
-    const most = mostResidentMib(daemon.pid)
-    t.comment(`${most.toFixed(0)} MiB, of ${allowed.toFixed(0)} by the rows that are filled`)
-    t.ok(most < allowed, `${most} MiB, and the rows that are filled come to ${allowed}`)
-    t.ok(most < sum.memoryMaxMib)
+    const allowed = filled.reduce((bytes, { allBytes }) => bytes + allBytes, 0) / MB
+    const most = mostResidentMb(daemon.pid)
+    t.comment(`${most.toFixed(0)} MB, of ${allowed.toFixed(0)} by the rows that are filled`)
+    t.ok(most < allowed, `${most} MB, and the rows that are filled come to ${allowed}`)
+    t.ok(most < (sum.memoryMaxMib * MIB) / MB)
     t.equal(await daemon.stop(), 0)
   })
 
@@ -127,9 +128,4 @@ function statusOf(url: string): Promise<number> {
     asked.on('error', () => resolve(0))
     asked.end()
   })
-}
-
-/** The most that it ever had. @source proc(5): status, VmHWM */
-function mostResidentMib(pid: number): number {
-  return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 }

@@ -1,9 +1,10 @@
 /** An image as large as boards get them: 2 GiB through the real interface, and the memory it takes. */
-import { existsSync, readFileSync, statfsSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, statfsSync, statSync } from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { pipeline, Readable } from 'node:stream'
 import t from 'tap'
+import { forgetMost, mostResidentMb } from '#kit/test/process-memory.ts'
 import { headOf } from './made-image.ts'
 import { otaRig } from './ota-rig.ts'
 
@@ -18,10 +19,6 @@ const { bavail, bsize } = statfsSync(tmpdir())
 // Once received, once as the command's copy.
 const skip = bavail * bsize > 5 * GIB ? false : `less than 5 GiB are free in ${tmpdir()}`
 
-function megabytes(pid: number, field: 'VmRSS' | 'VmHWM'): number {
-  return Number(new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
-}
-
 t.test('B.ota 2 GiB are installed with flat memory', { skip, timeout: 170_000 }, async (t) => {
   const { board, privateKey, installed, left } = await otaRig(t, { sets: ['ota.receive_ms=160000'] })
   const head = headOf(privateKey, {
@@ -32,9 +29,7 @@ t.test('B.ota 2 GiB are installed with flat memory', { skip, timeout: 170_000 },
     sha256,
   })
   await board.get('/api/status')
-  const beforeMb = megabytes(board.pid, 'VmRSS')
-  // From here on the peak is counted anew. @source proc(5), clear_refs
-  writeFileSync(`/proc/${board.pid}/clear_refs`, '5')
+  const beforeMb = forgetMost(board.pid)
   const startedMs = performance.now()
   const status = await new Promise<number>((resolve, reject) => {
     const headers = { 'content-length': head.length + sizeBytes }
@@ -46,7 +41,7 @@ t.test('B.ota 2 GiB are installed with flat memory', { skip, timeout: 170_000 },
     pipeline(Readable.from(zerosAfter(head)), call, () => {})
   })
   const tookS = (performance.now() - startedMs) / 1000
-  const peakMb = megabytes(board.pid, 'VmHWM')
+  const peakMb = mostResidentMb(board.pid)
   t.equal(status, 200)
   t.ok(peakMb - beforeMb < MOST_MB, `${beforeMb.toFixed(0)} MB before, at most ${peakMb.toFixed(0)} MB`)
   t.comment(

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { residentMb } from '#kit/test/process-memory.ts'
 import { type Machine, makeNetwork, noNetworkBecause } from './network.ts'
 import { boardOn, took, within } from './network-board.ts'
 
@@ -20,12 +21,6 @@ function crowdOn(t: Test, machine: Machine, ...args: string[]): void {
     stdio: ['ignore', 'inherit', 'inherit'],
   })
   t.teardown(() => crowd.kill('SIGKILL'))
-}
-
-/** Of a process, in MB. */
-function residentMb(pid: number): number {
-  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
-  return (Number(kib) * 1024) / 1e6
 }
 
 /** Processor time of a process so far, in seconds. @source proc(5), stat: utime and stime in ticks of 10 ms */

@@ -1,9 +1,9 @@
 /** The controller as it is built, against insiders and strangers: what they may not reach, and may not hold up. */
-import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
+import { mostResidentMb, residentMb } from '#kit/test/process-memory.ts'
 import { until } from '#kit/test/until.ts'
 import { memoryOf } from '../../../scripts/memory-facts.ts'
 import { hashPassword } from '../io/people-secrets.ts'
@@ -95,7 +95,7 @@ t.test('1 Limits: rows that nobody reads are held within a bound, and who reads 
   const token = await site.tokenOf('olga')
   const { port } = new URL(site.url())
   const head = `GET /api/data/attribute?_orderby=id=desc&_limit=2500 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`
-  const beforeMb = rssMb(site.pid())
+  const beforeMb = residentMb(site.pid())
   let mostMb = 0
   for (let at = 0; at < 100; at++) {
     const socket = connect(Number(port), '127.0.0.1').on('error', () => {})
@@ -111,14 +111,15 @@ t.test('1 Limits: rows that nobody reads are held within a bound, and who reads 
   }
   t.equal(await healthFrom('127.2.0.1', site.url()), 200, 'another address is answered')
   await until('who reads nothing is ended', () => {
-    mostMb = Math.max(mostMb, rssMb(site.pid()))
+    mostMb = Math.max(mostMb, residentMb(site.pid()))
     return site.output().includes('unread_answers_ended')
   })
   t.ok(mostMb - beforeMb < 400, `${mostMb - beforeMb} MB for a hundred answers of 13 MB`)
   const rows = '/api/data/attribute?_orderby=id=desc&_limit=2500'
   const { memoryMaxMib } = await memoryOf(join(import.meta.dirname, '../../..'), 'controller')
-  const most = Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${site.pid()}/status`, 'utf8'))?.[1]) / 1024
-  t.ok(most < memoryMaxMib, `${most} MiB, where its unit allows ${memoryMaxMib}`)
+  const allowedMb = (memoryMaxMib * 1_048_576) / 1e6
+  const most = mostResidentMb(site.pid())
+  t.ok(most < allowedMb, `${most} MB, where its unit allows ${allowedMb}`)
   await until('it answers again', async () => (await site.get(rows, token)).body.length === 2500)
 })
 
@@ -130,8 +131,4 @@ function healthFrom(localAddress: string, url: string): Promise<number | undefin
     })
     asked.on('error', reject).end()
   })
-}
-
-function rssMb(pid: number): number {
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 }

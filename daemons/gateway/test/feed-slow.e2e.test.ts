@@ -1,8 +1,8 @@
 /** A listener that reads nothing: what it costs the gateway, and the others. */
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
+import { residentMb } from '#kit/test/process-memory.ts'
 import { until } from '#kit/test/until.ts'
 import { openPty } from '#native/serial/index.ts'
 import { type RunningGateway, startGateway } from './running-gateway.ts'
@@ -80,10 +80,6 @@ function messageOf(head: string): Message {
     frame: Number.parseInt(found(/"hex":"(.{11})/).replaceAll(' ', ''), 16),
     dropped: Number(found(/"dropped":(\d+)/)),
   }
-}
-
-function residentMb(pid: number): number {
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 }
 
 t.test(

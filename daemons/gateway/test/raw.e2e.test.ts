@@ -1,9 +1,9 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import t from 'tap'
 import { freePort } from '#kit/test/free-port.ts'
 import { type Device, plugIn } from '#kit/test/line/named-pty.ts'
+import { residentMb } from '#kit/test/process-memory.ts'
 import { until } from '#kit/test/until.ts'
 import { openPty } from '#native/serial/index.ts'
 import { startGateway } from './running-gateway.ts'
@@ -140,8 +140,7 @@ t.test('clients that send much and leave, again and again, cost no memory, and a
   t.teardown(() => device.close())
   const tcp_port = await freePort()
   await gateway.call('PUT', gateway.portPath(device.path), { ...delimited, settings: { tcp_port, tcp_clients: 8 } })
-  const rssMb = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${gateway.pid}/status`, 'utf8'))?.[1]) / 1024
-  const beforeMb = rssMb()
+  const beforeMb = residentMb(gateway.pid)
   // 45 MB, from eight addresses at once, to a line that takes nothing; each is gone before it is read.
   const come = (localAddress: string) =>
     new Promise<void>((resolve) => {
@@ -152,7 +151,8 @@ t.test('clients that send much and leave, again and again, cost no memory, and a
     })
   for (let times = 0; times < 40; times++)
     await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map((host) => come(`127.0.0.${host}`)))
-  t.ok(rssMb() - beforeMb < 40, `${Math.round(beforeMb)} MB before, ${Math.round(rssMb())} MB after`)
+  const afterMb = residentMb(gateway.pid)
+  t.ok(afterMb - beforeMb < 40, `${Math.round(beforeMb)} MB before, ${Math.round(afterMb)} MB after`)
   const heard = heardBy(device)
   const sent = gateway.call('POST', gateway.portPath(device.path, '/rest/tx'), { hex: '21' })
   t.match(await sent, { status: 200, body: { sent: 1 } })

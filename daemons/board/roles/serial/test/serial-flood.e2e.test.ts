@@ -1,7 +1,7 @@
 /** The real board, and clients that send more than a slow line can take, leave, and come again. */
-import { readFileSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
+import { forgetMost, mostResidentMb } from '#kit/test/process-memory.ts'
 import { until } from '#kit/test/until.ts'
 import { client, type Heard, type SerialRig, serialRig } from './serial-rig.ts'
 
@@ -14,10 +14,6 @@ const SENT = Buffer.alloc(150_000, 'x')
 const TAKEN_PER_S = 9600
 /** Measured: 10 to 20. Without a bound for what is left behind it was 10 and more for each second. */
 const MOST_GROWTH_MB = 48
-
-function megabytes(pid: number, field: 'VmRSS' | 'VmHWM'): number {
-  return Number(new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
-}
 
 /** @returns what ends it */
 function flood(port: number): () => number {
@@ -60,9 +56,7 @@ async function flooded(t: Test, mode: 'raw' | 'rfc2217'): Promise<void> {
   t.match(await rig.port(), { state: 'open', fault: null, baud: 9600 })
   let got = ''
   device?.onBytesAt(TAKEN_PER_S, (bytes) => (got += Buffer.from(bytes).toString('latin1').replaceAll('x', '')))
-  const beforeMb = megabytes(rig.pid, 'VmRSS')
-  // From here on the peak is counted anew. @source proc(5), clear_refs
-  writeFileSync(`/proc/${rig.pid}/clear_refs`, '5')
+  const beforeMb = forgetMost(rig.pid)
 
   const end = flood(port)
   t.teardown(end)
@@ -71,7 +65,7 @@ async function flooded(t: Test, mode: 'raw' | 'rfc2217'): Promise<void> {
   other.socket.write('OTHER')
   await new Promise((resolve) => setTimeout(resolve, FLOOD_MS / 2))
   await until('the line has what another address sent', () => got.includes('OTHER'), 30_000)
-  const growthMb = megabytes(rig.pid, 'VmHWM') - beforeMb
+  const growthMb = mostResidentMb(rig.pid) - beforeMb
   const { counters } = await rig.port()
   const came = end()
   t.comment(`${came} clients, ${growthMb.toFixed(0)} MB more; ${JSON.stringify(counters)}`)
