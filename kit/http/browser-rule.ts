@@ -97,7 +97,7 @@ function answerPreflight(reply: FastifyReply, { methods }: BrowserPaths): Fastif
   return reply
     .headers({
       'access-control-allow-methods': methods.join(', '),
-      'access-control-allow-headers': 'authorization, content-type',
+      'access-control-allow-headers': 'authorization, content-type, if-match',
       'access-control-max-age': String(PREFLIGHT_S),
     })
     .code(204)

@@ -24,6 +24,7 @@ export const KIT_STATUS: Readonly<Record<string, number>> = {
   not_found: 404,
   method_not_allowed: 405,
   request_timeout: 408,
+  changed_meanwhile: 412,
   body_too_large: 413,
   url_too_long: 414,
   unsupported_media_type: 415,

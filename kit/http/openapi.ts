@@ -31,6 +31,15 @@ export function openApiOf(of: {
   }
 }
 
+/** What was read is sent back, so that two who edit do not undo each other. */
+const IF_MATCH = {
+  name: 'If-Match',
+  in: 'header',
+  required: false,
+  schema: { type: 'string' },
+  description: 'ETag that the change was made from; without it the change replaces whatever is there',
+}
+
 function cookieScheme(name: string): unknown {
   return { type: 'apiKey', in: 'cookie', name }
 }
@@ -60,7 +69,11 @@ function operationOf(route: Described, { mediaType }: Dialect): unknown {
     summary: route.summary,
     description: { anyone: 'For anyone.', user: 'For any user.', admin: 'For administrators.' }[whoMay(route)],
     ...(whoMay(route) === 'anyone' ? {} : { security: securityOf(route) }),
-    parameters: [...pathParameters(route), ...parameters(route.query, 'query')],
+    parameters: [
+      ...pathParameters(route),
+      ...parameters(route.query, 'query'),
+      ...(route.takesIfMatch ? [IF_MATCH] : []),
+    ],
     ...(route.body && {
       requestBody: { required: !mayComeEmpty(route), content: { [mediaType]: { schema: route.body } } },
     }),
@@ -100,6 +113,7 @@ function refusalsOf(route: Described): Record<string, unknown> {
   if (route.refuses) found.push(String(route.refuses))
   if (whoMay(route) !== 'anyone') found.push('401')
   if (route.path.includes(':')) found.push('404')
+  if (route.takesIfMatch) found.push('412')
   if (route.body || route.upload) found.push('408', '413', '415')
   const schema = route.refusal ?? { $ref: '#/components/schemas/Error' }
   const taken = new Set(Object.keys(route.replies ?? {}))
@@ -122,6 +136,7 @@ const WORDS: Readonly<Record<string, string>> = {
   404: 'nothing of this name is here',
   409: 'not as things are now',
   408: 'the body came too slowly',
+  412: 'changed by somebody else since the revision of If-Match',
   413: 'the body is too large',
   415: 'the body is declared as another type',
   500: 'failed',

@@ -85,6 +85,8 @@ export interface Route {
   refuses?: 409 | 501
   /** Other shapes that it may answer, by status, beside refusals in the form that all have. */
   replies?: Readonly<Record<number, TSchema>>
+  /** It takes `If-Match` and is refused with 412 where another revision is there by now, for OpenAPI. */
+  takesIfMatch?: true
   /** Content type of the reply where it is not JSON, for OpenAPI. */
   replyType?: string
   /** Shape of its refusals, where it is not that of all others. */

@@ -7,13 +7,16 @@ export class CallFault extends Error {
   readonly code: string
   /** Faults of single fields, by dotted name as the API spells them. */
   readonly fields: readonly FieldFault[]
+  /** Of `changed_meanwhile`: what is there now; null where nothing is. */
+  readonly revision: string | null
 
-  constructor(status: number, body: { error?: string; message?: string; fields?: unknown }) {
+  constructor(status: number, body: { error?: string; message?: string; fields?: unknown; revision?: string | null }) {
     super(body.message ?? `The daemon answered ${status} without a reason.`)
     this.name = 'CallFault'
     this.status = status
     this.code = body.error ?? 'no_reason'
     this.fields = fieldsOf(body.fields)
+    this.revision = body.revision ?? null
   }
 }
 
@@ -49,6 +52,8 @@ export interface CallOptions {
   answerMs?: number
   /** Do not ask to sign in again when the token is refused; the fault is thrown. */
   isSignIn?: boolean
+  /** Revision that a change was made from: it is refused where another is there by now. */
+  ifMatch?: string | undefined
 }
 
 /** How the calls of a page say who calls. */
@@ -83,7 +88,7 @@ export function canCall(): boolean {
 export async function call<Answer>(target: Target, body?: unknown, options: CallOptions = {}): Promise<Answer> {
   for (;;) {
     const used = credentials?.header() ?? null
-    const reply = await send(target, body, used, options.answerMs ?? ANSWER_MS)
+    const reply = await send(target, body, used, options)
     if (reply.status === 401 && credentials && !options.isSignIn) {
       await credentials.renewed(used)
       continue
@@ -94,14 +99,15 @@ export async function call<Answer>(target: Target, body?: unknown, options: Call
   }
 }
 
-async function send(target: Target, body: unknown, used: string | null, answerMs: number): Promise<Response> {
+async function send(target: Target, body: unknown, used: string | null, options: CallOptions): Promise<Response> {
   const [method = 'GET', path = '/'] = target.split(' ')
   const headers: Record<string, string> = {}
   if (used) headers.authorization = used
+  if (options.ifMatch !== undefined) headers['if-match'] = `"${options.ifMatch}"`
   const isForm = body instanceof URLSearchParams
   if (body !== undefined && !isForm) headers['content-type'] = 'application/json'
   const sent = body === undefined ? null : isForm ? body : JSON.stringify(body)
-  const signal = AbortSignal.timeout(answerMs)
+  const signal = AbortSignal.timeout(options.answerMs ?? ANSWER_MS)
   try {
     const kept = credentials?.isAlone ? 'omit' : 'same-origin'
     return await fetch(path, { method, headers, signal, body: sent, credentials: kept })

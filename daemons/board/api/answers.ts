@@ -76,6 +76,7 @@ const formField = object({
 })
 
 export const formAnswer = object({
+  revision: Type.String({ description: 'also the ETag; a change with `If-Match` is refused once it is another' }),
   groups: Type.Array(object({ title: text, fields: Type.Array(formField) })),
   roles: Type.Array(
     object({ role, can: Type.Boolean({ description: 'whether this machine has what it needs' }), text }),

@@ -1,5 +1,6 @@
 /** Routes of the settings: read, save, and the form that a page draws. */
 import { Type } from 'typebox'
+import { ifMatch, withRevision } from '#kit/http/if-match.ts'
 import { type Ask, type Route, route } from '#kit/http/route.ts'
 import type { Recorder } from '#kit/recorder.ts'
 import { boardSettings } from '../core/board-settings.ts'
@@ -33,6 +34,7 @@ const form = Type.Object(
 
 const saved = Type.Object({
   saved: Type.Literal(true),
+  revision: Type.String({ description: 'of the settings as they are saved now; also the ETag' }),
   changed: Type.Array(Type.String({ description: 'names of settings that are otherwise than before' })),
   warning: Type.Optional(
     Type.String({
@@ -48,13 +50,15 @@ const saved = Type.Object({
 
 export function configRoutes({ book, rebooter, recorder, fitness }: ConfigParts): Route[] {
   async function save(ask: Ask<unknown, unknown, unknown>, absent: Absent) {
-    const { settings, changed, switchedOff } = await book.save(ask.body as Record<string, string>, absent)
+    const { settings, changed, switchedOff } = await book.save(ask.body as Record<string, string>, absent, ifMatch(ask))
     const now = Object.fromEntries(changed.map((name) => [name, settings[name]]))
     await recorder.changed(ask, 'settings saved', settings.hostname, now)
     await rebooter.reboot('config')
     const { aboutS, isOfMachine } = rebooter
-    const answer = { saved: true, changed, restarts: true, reboots_machine: isOfMachine, about_s: aboutS } as const
-    return switchedOff.length === 0 ? answer : { ...answer, warning: warningOf(switchedOff) }
+    const revision = book.revision()
+    const restart = { restarts: true, reboots_machine: isOfMachine, about_s: aboutS } as const
+    const warning = switchedOff.length === 0 ? {} : { warning: warningOf(switchedOff) }
+    return withRevision({ saved: true, revision, changed, ...restart, ...warning }, revision)
   }
   return [
     route({
@@ -63,7 +67,7 @@ export function configRoutes({ book, rebooter, recorder, fitness }: ConfigParts)
       who: 'admin',
       summary: 'The saved settings, which can be posted back as they are',
       reply: Type.Object(Object.fromEntries(boardSettings.map((setting) => [setting.name, shapeOf(setting)]))),
-      handle: () => book.saved(),
+      handle: () => withRevision(book.saved(), book.revision()),
     }),
     route({
       method: 'GET',
@@ -72,13 +76,17 @@ export function configRoutes({ book, rebooter, recorder, fitness }: ConfigParts)
       reply: formAnswer,
       summary:
         'The settings as a form: groups, fields, bounds, meanings, what they are now; and which roles this machine can',
-      handle: async () => ({ ...settingsForm(book.saved(), book.first), roles: await fitness() }),
+      async handle() {
+        const shown = { ...settingsForm(book.saved(), book.first), revision: book.revision() }
+        return withRevision({ ...shown, roles: await fitness() }, shown.revision)
+      },
     }),
     route({
       method: 'POST',
       path: '/api/config',
       who: 'admin',
       summary: 'Checks and saves the settings, then restarts the board; a switch that is absent is off',
+      takesIfMatch: true,
       body: form,
       reply: saved,
       handle: (ask) => save(ask, 'off'),
@@ -88,6 +96,7 @@ export function configRoutes({ book, rebooter, recorder, fitness }: ConfigParts)
       path: '/api/config',
       who: 'admin',
       summary: 'Changes the settings it names and no other, then restarts the board; for scripts',
+      takesIfMatch: true,
       body: form,
       reply: saved,
       handle: (ask) => save(ask, 'kept'),

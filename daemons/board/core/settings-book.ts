@@ -1,5 +1,6 @@
 /** The settings of the board: read at the start, changed whole, kept before anybody is told so. */
 
+import { revisionOf } from '#kit/bytes/revision.ts'
 import type { Log } from '#kit/log.ts'
 import { createTurn } from '#kit/turn.ts'
 import type { BoardSettings } from './board-settings.ts'
@@ -31,11 +32,18 @@ export interface SettingsBook {
   readonly saves: number
   /** Those that are saved, and count from the next start on. */
   saved(): BoardSettings
+  /** Of what is saved: what a change may be made from. */
+  revision(): string
   /**
    * Takes a form, whole or of what is to change. One at a time; resolves when the settings are on the disk.
-   * @throws Fault `bad_fields`, `store_write_failed`; the settings are as before then
+   * @param expected asked with the revision of what is saved, when it is this form's turn
+   * @throws what `expected` throws; Fault `bad_fields`, `store_write_failed`; the settings are as before then
    */
-  save(form: Readonly<Record<string, string>>, absent?: Absent): Promise<CheckedSettings>
+  save(
+    form: Readonly<Record<string, string>>,
+    absent?: Absent,
+    expected?: (revision: string) => void,
+  ): Promise<CheckedSettings>
 }
 
 /** @throws Fault of the file */
@@ -59,7 +67,12 @@ export async function openSettingsBook({ file, first, world, log }: SettingsBook
     running,
     saves,
     saved: () => saved.settings,
+    revision: () => revisionOf(saved.settings),
     // What stays as it is must be what the save before left.
-    save: (form, absent) => inTurn(() => saveNow(form, absent)),
+    save: (form, absent, expected) =>
+      inTurn(async () => {
+        expected?.(revisionOf(saved.settings))
+        return saveNow(form, absent)
+      }),
   }
 }

@@ -71,7 +71,7 @@ export function fakeForm(): ConfigForm {
     playing: 1,
     recording: 1,
   })
-  return { ...settingsForm(first, first), roles }
+  return { ...settingsForm(first, first), revision: 'one', roles }
 }
 
 const NONE = {

@@ -21,9 +21,11 @@ t.test('B.endpoints POST /api/config saves and restarts: same process, same port
   const { body: before } = await board.get('/api/config')
   const sent = await board.post('/api/config', { ...texts(before), name: 'Lobby ceiling', role: 'usbip' })
   const answer = { saved: true, changed: ['name', 'role'], restarts: true, reboots_machine: false, about_s: 2 }
-  t.strictSame([sent.status, sent.body], [200, answer])
+  const { revision, ...said } = sent.body
+  t.strictSame([sent.status, said], [200, answer])
   await begunAnew(board, 1)
   t.strictSame((await board.get('/api/config')).body, { ...before, name: 'Lobby ceiling', role: 'usbip' })
+  t.equal((await board.get('/api/config/form')).body.revision, revision)
   const { body: status } = await board.get('/api/status')
   t.match(status, { role: 'usbip', name: 'Lobby ceiling', last_start: { reason: 'config', at: Number } })
   t.match(readFileSync(`/proc/${board.pid}/cmdline`, 'utf8'), /plantroom\.mjs/)
@@ -55,6 +57,19 @@ t.test('B.rules.3 what GET gives is posted back as it is; it changes nothing and
     /^sap is off now, since it was not in the form\. .* PATCH/,
     'a single setting posted is warned of',
   )
+  await begunAnew(board, 3)
+
+  const read = await fetch(`${board.url}/api/config`)
+  const sendFrom = (etag: string, name: string) => {
+    const form = new URLSearchParams({ ...texts({ ...body, sap: false }), name })
+    return ask(`${board.url}/api/config`, { method: 'POST', body: form, headers: { 'if-match': etag } })
+  }
+  const etag = read.headers.get('etag') ?? ''
+  t.equal((await sendFrom(etag, 'Theirs')).status, 200)
+  await begunAnew(board, 4)
+  const mine = await sendFrom(etag, 'Mine')
+  t.match([mine.status, mine.body], [412, { error: 'changed_meanwhile', message: /nothing of yours was saved/ }])
+  t.match((await board.get('/api/config')).body, { name: 'Theirs' })
 })
 
 t.test(

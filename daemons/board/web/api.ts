@@ -61,6 +61,7 @@ export interface FieldFacts {
 
 /** Answer of `GET /api/config/form`. */
 export interface ConfigForm {
+  revision: string
   groups: readonly { title: string; fields: readonly FieldFacts[] }[]
   /** Whether this machine has what each role needs, and if not, why. */
   roles: readonly { role: RoleName; can: boolean; text: string }[]
@@ -109,9 +110,10 @@ export const api = {
   status: () => call<Status>('GET /api/status'),
   config: () => call<Config>('GET /api/config'),
   configForm: () => call<ConfigForm>('GET /api/config/form'),
-  saveConfig: (values: Config) =>
-    call<Restart & { changed: string[]; restarts: boolean }>('POST /api/config', formBody(values), {
+  saveConfig: (values: Config, ifMatch: string | undefined) =>
+    call<Restart & { changed: string[]; restarts: boolean; revision: string }>('POST /api/config', formBody(values), {
       answerMs: SLOW_ANSWER_MS,
+      ifMatch,
     }),
   firmwareReady: () => call<{ missing: { message: string } | null }>('GET /api/ota'),
   reboot: () => call<Restart>('POST /api/reboot'),

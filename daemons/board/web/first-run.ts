@@ -8,6 +8,7 @@ import { type Form, useForm } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
 import { lamp } from '#kit/web/lamp.ts'
 import { now } from '#kit/web/now.ts'
+import { type Revision, useRevision } from '#kit/web/revision.ts'
 import { plate } from '#kit/web/shell.ts'
 import { focusStep, steps } from '#kit/web/steps.ts'
 import { Toasts } from '#kit/web/toast.ts'
@@ -28,17 +29,19 @@ export function FirstRun(): VNode {
   useEffect(() => {
     isSettingUp.value = true
   }, [])
-  if (known && board) return html`<${Known} config=${known.config} roles=${known.form.roles} board=${board} />`
+  if (known && board) return html`<${Known} config=${known.config} facts=${known.form} board=${board} />`
   return html`<main class="alone" id="main"><h1 class="sr">Set up this board</h1><div class="alone-in wide">${plate(plateFacts())}<div class="panel">${words}</div></div></main>`
 }
 
 interface KnownProps {
   config: Config
-  roles: ConfigForm['roles']
+  facts: ConfigForm
   board: Status
 }
 
-function Known({ config, roles, board }: KnownProps): VNode {
+function Known({ config, facts, board }: KnownProps): VNode {
+  const { roles } = facts
+  const revision = useRevision(facts.revision)
   const form = useForm({
     password: '',
     isShown: false,
@@ -53,7 +56,7 @@ function Known({ config, roles, board }: KnownProps): VNode {
     const startedAt = board.started_at
     let aboutS = 0
     const isKept = await form.submit(async () => {
-      aboutS = await keep(config, form)
+      aboutS = await keep(config, form, revision)
     })
     if (!isKept) return setStep(stepOfFault(form))
     const before = {
@@ -82,12 +85,12 @@ function Known({ config, roles, board }: KnownProps): VNode {
 }
 
 /** The password first: what follows is then nobody else's to send. @returns how long the restart takes, s */
-async function keep(config: Config, form: Form): Promise<number> {
+async function keep(config: Config, form: Form, revision: Revision): Promise<number> {
   const { password, name, hostname, role } = form.values.value
   const typed = String(password)
   if (typed !== '') await changePassword(typed, () => api.setPassword(typed))
   const values = { ...config, name: String(name).trim(), hostname: String(hostname).trim(), role: String(role) }
-  const answer = await api.saveConfig(values)
+  const answer = await revision.save((ifMatch) => api.saveConfig(values, ifMatch))
   return answer.about_s
 }
 

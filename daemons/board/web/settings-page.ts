@@ -8,6 +8,7 @@ import { type Form, useForm, type Values } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
 import { many } from '#kit/web/numbers.ts'
+import { useRevision } from '#kit/web/revision.ts'
 import { sentence } from '#kit/web/sentences.ts'
 import { toast } from '#kit/web/toast.ts'
 import { TypeToConfirm } from '#kit/web/type-to-confirm.ts'
@@ -36,6 +37,7 @@ interface KnownProps {
 function Known({ config, form: facts, status: board }: KnownProps): VNode {
   const [saved, setSaved] = useState(config)
   const form = useForm(valuesOf(config, facts), 'edit')
+  const revision = useRevision(facts.revision)
   const [isAsking, setAsking] = useState(false)
   const values = form.values.value
   const before = valuesOf(saved, facts)
@@ -44,7 +46,7 @@ function Known({ config, form: facts, status: board }: KnownProps): VNode {
   async function save(): Promise<void> {
     const body = bodyOf(saved, values)
     const startedAt = board.started_at
-    const { about_s: aboutS } = await api.saveConfig(body)
+    const { about_s: aboutS } = await revision.save((ifMatch) => api.saveConfig(body, ifMatch))
     setSaved(body)
     form.settle(values)
     const places = board.machine.owned ? placesAfter(addressOf(values), addressOf(before), location) : []

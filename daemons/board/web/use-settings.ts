@@ -13,7 +13,9 @@ export function useSettings(): { known: { config: Config; form: ConfigForm } | n
   const [known, setKnown] = useState<{ config: Config; form: ConfigForm } | null>(null)
   const { refused } = useLook(async () => {
     if (known) return
-    const [config, form] = await Promise.all([api.config(), api.configForm()])
+    // Its revision first: settings that are newer than it are refused when they are saved, and not lost.
+    const form = await api.configForm()
+    const config = await api.config()
     setKnown({ config, form })
   }, AGAIN_MS)
   const words =

@@ -49,6 +49,8 @@ export const systemAnswer = object({
   addresses: Type.Array(object({ name: text, address: text, family: Type.Union([text, count]) })),
 })
 
+const revision = Type.String({ description: 'also the ETag; a change with `If-Match` is refused once it is another' })
+
 /** A line that is found, configured, or both. */
 export const portShape = object({
   path: text,
@@ -66,6 +68,7 @@ export const portShape = object({
   protocol: orNull(Type.Enum([...protocols])),
   line: orNull(lineSettings),
   settings: orNull(Type.Record(Type.String(), Type.Unknown(), { description: 'keys of the protocol' })),
+  revision: orNull(revision),
   counters: orNull(
     Type.Object(
       { driver: orNull(Type.Record(Type.String(), Type.Unknown())) },
@@ -98,6 +101,7 @@ const pointValue = orNull(Type.Union([Type.Number(), text, Type.Boolean()]))
 
 export const pointAnswer = object({
   ...pointDefinition.properties,
+  revision,
   value: pointValue,
   text: orNull(text),
   quality: Type.Enum(['unknown', 'good', 'stale', 'bad']),
@@ -108,6 +112,7 @@ export const pointAnswer = object({
 })
 
 export const pointsAnswer = object({
+  revision,
   points: Type.Array(pointAnswer),
   polling: object({
     reads: count,

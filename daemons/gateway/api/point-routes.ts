@@ -1,5 +1,6 @@
 /** Routes of points: values, and which there are. */
-import { Reply, type Route, route } from '#kit/http/route.ts'
+import { ifMatch, withRevision } from '#kit/http/if-match.ts'
+import { type Reply, type Route, route } from '#kit/http/route.ts'
 import type { Recorder } from '#kit/recorder.ts'
 import type { PointBook } from '../core/point-book.ts'
 import { pointAnswer, pointsAnswer } from './answers.ts'
@@ -28,6 +29,11 @@ export function pointRoutes(parts: PointRouteParts): Route[] {
   return [...tableRoutes(parts), ...singleRoutes(parts)]
 }
 
+/** A point, or a table of them. */
+function tagged(answer: { revision: string }, status?: number): Reply {
+  return withRevision(answer, answer.revision, status)
+}
+
 function tableRoutes({ book, recorder, maxPoints }: PointRouteParts): Route[] {
   return [
     route({
@@ -37,7 +43,7 @@ function tableRoutes({ book, recorder, maxPoints }: PointRouteParts): Route[] {
       reply: pointsAnswer,
       summary: 'Every point of a port: value, quality, age; and how polling goes',
       params: portParams,
-      handle: ({ params }) => book.list(params.path),
+      handle: ({ params }) => tagged(book.list(params.path)),
     }),
     route({
       method: 'PUT',
@@ -45,15 +51,16 @@ function tableRoutes({ book, recorder, maxPoints }: PointRouteParts): Route[] {
       who: 'admin',
       reply: pointsAnswer,
       summary: 'Replace the points of a port; applied at once and saved',
+      takesIfMatch: true,
       params: portParams,
       body: pointTableBody,
       faultsBeside: faultsBesideShape,
       bodyBytes: maxPoints * POINT_BYTES,
       async handle(ask) {
         const { path } = ask.params
-        const answer = await book.replace(path, ask.body.points)
+        const answer = await book.replace(path, ask.body.points, ifMatch(ask))
         await recorder.changed(ask, 'points replaced', path, { points: ask.body.points.length })
-        return answer
+        return tagged(answer)
       },
     }),
     route({
@@ -69,7 +76,7 @@ function tableRoutes({ book, recorder, maxPoints }: PointRouteParts): Route[] {
         const { path } = ask.params
         const answer = await book.add(path, ask.body)
         await recorder.changed(ask, 'points added', path, ask.body)
-        return new Reply(201, answer)
+        return tagged(answer, 201)
       },
     }),
   ]
@@ -91,7 +98,7 @@ function singleRoutes({ book, recorder }: PointRouteParts): Route[] {
         const { path, name } = ask.params
         const answer = await book.insert(path, { ...ask.body, name }, ask.query.at)
         await recorder.changed(ask, 'point added', path, { name, ...ask.body })
-        return new Reply(201, answer)
+        return tagged(answer, 201)
       },
     }),
     route({
@@ -100,18 +107,19 @@ function singleRoutes({ book, recorder }: PointRouteParts): Route[] {
       who: 'admin',
       reply: pointAnswer,
       summary: 'Change fields of one point',
+      takesIfMatch: true,
       params: pointParams,
       body: pointChangeBody,
       async handle(ask) {
         const { path, name } = ask.params
-        const answer = await book.change(path, name, ask.body)
+        const answer = await book.change(path, name, ask.body, ifMatch(ask))
         const { name: newName, ...changes } = ask.body
         await recorder.changed(ask, 'point changed', path, {
           name,
           ...(newName !== undefined && { newName }),
           ...changes,
         })
-        return answer
+        return tagged(answer)
       },
     }),
     route({
@@ -120,10 +128,11 @@ function singleRoutes({ book, recorder }: PointRouteParts): Route[] {
       who: 'admin',
       status: 204,
       summary: 'Remove one point',
+      takesIfMatch: true,
       params: pointParams,
       async handle(ask) {
         const { path, name } = ask.params
-        await book.remove(path, name)
+        await book.remove(path, name, ifMatch(ask))
         await recorder.changed(ask, 'point removed', path, { name })
       },
     }),

@@ -5,7 +5,7 @@ import { createReaders, fieldsFault } from '#kit/http/check.ts'
 import type { LineSettings } from '#kit/line/line.ts'
 import { lineSettings } from '#kit/line/line-settings.ts'
 import type { Port } from '../core/port.ts'
-import { protocols } from '../core/port-record.ts'
+import { portRevision, protocols } from '../core/port-record.ts'
 import type { PortView } from '../core/port-registry.ts'
 import { settingsFaults, settingsOfProtocol } from '../core/protocol-settings.ts'
 
@@ -58,6 +58,7 @@ export function portAnswer({ path, found, record, port }: PortView) {
     protocol: record?.protocol ?? null,
     line: record?.line ?? null,
     settings: record?.settings ?? null,
+    revision: record && portRevision(record),
     counters: port ? { ...port.counters(), driver: port.driverCounts() } : null,
     errorsLastHour: port?.errorsLastHour() ?? null,
     units: port ? unitsOf(port) : null,

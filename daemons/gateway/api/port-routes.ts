@@ -1,6 +1,7 @@
 /** Routes of ports: found, set up, opened, closed, forgotten, and the frames last seen. */
 import { Type } from 'typebox'
-import { type Route, route } from '#kit/http/route.ts'
+import { ifMatch, withRevision } from '#kit/http/if-match.ts'
+import { type Reply, type Route, route } from '#kit/http/route.ts'
 import type { Recorder } from '#kit/recorder.ts'
 import type { EventHub } from '../core/event-hub.ts'
 import { seesPort } from '../core/key-fence.ts'
@@ -38,7 +39,7 @@ function readRoutes({ registry, hub, history }: PortRouteParts): Route[] {
       reply: portShape,
       summary: 'One line: settings, state, counters, what its driver cannot do',
       params: portParams,
-      handle: async ({ params }) => portAnswer(await registry.view(params.path)),
+      handle: async ({ params }) => portReply(registry, params.path),
     }),
     route({
       method: 'GET',
@@ -59,6 +60,11 @@ function readRoutes({ registry, hub, history }: PortRouteParts): Route[] {
   ]
 }
 
+async function portReply(registry: PortRegistry, path: string): Promise<Reply> {
+  const answer = portAnswer(await registry.view(path))
+  return withRevision(answer, answer.revision)
+}
+
 function changeRoutes({ registry, recorder }: PortRouteParts): Route[] {
   return [
     route({
@@ -67,6 +73,7 @@ function changeRoutes({ registry, recorder }: PortRouteParts): Route[] {
       who: 'admin',
       reply: portShape,
       summary: 'Set up a line; applied at once and saved',
+      takesIfMatch: true,
       params: portParams,
       body: portBody,
       async handle(ask) {
@@ -74,9 +81,10 @@ function changeRoutes({ registry, recorder }: PortRouteParts): Route[] {
         const { protocol, line } = ask.body
         refuseStopBits(line)
         const settings = readSettings[protocol](ask.body.settings)
-        await registry.put(path, { protocol, line, settings: settings as Record<string, unknown> })
+        const wanted = { protocol, line, settings: settings as Record<string, unknown> }
+        await registry.put(path, wanted, ifMatch(ask))
         await recorder.changed(ask, 'port set up', path, { protocol, line, settings })
-        return portAnswer(await registry.view(path))
+        return portReply(registry, path)
       },
     }),
     route({

@@ -3,7 +3,7 @@ import { counted } from '#kit/bytes/words.ts'
 import { Fault } from '#kit/fault.ts'
 import { type AdapterFaces, requireFace } from './adapter-faces.ts'
 import { badPoints, refuseBadPoint, refuseBadPoints } from './point-check.ts'
-import type { PointDefinition } from './point-record.ts'
+import { type PointDefinition, pointRevision, tableRevision } from './point-record.ts'
 import type { TemplateLibrary } from './point-template.ts'
 import type { PointsFace, PointView, PollingView } from './points-face.ts'
 
@@ -35,15 +35,20 @@ export interface NewDevice {
 }
 
 export interface PointList {
+  /** Of all definitions in their order: what a new table may be made from. */
+  revision: string
   points: PointView[]
   polling: PollingView
 }
+
+/** Asked in the moment of a change with the revision of what is there; what it throws ends the change. */
+export type ExpectedRevision = (revision: string) => void
 
 /** Every operation throws Fault `unknown_port`, and `wrong_protocol` where the port has no points. */
 export interface PointBook {
   list(port: string): PointList
   /** @throws Fault `bad_fields`, `too_many_points`, `store_write_failed` */
-  replace(port: string, points: PointDefinition[]): Promise<PointList>
+  replace(port: string, points: PointDefinition[], expected?: ExpectedRevision): Promise<PointList>
   /** @throws Fault `unknown_template`, `point_exists`, `bad_fields`, `too_many_points`, `store_write_failed` */
   add(port: string, device: NewDevice): Promise<PointList>
   /**
@@ -53,9 +58,9 @@ export interface PointBook {
    */
   insert(port: string, point: PointDefinition, at?: number): Promise<PointView>
   /** @throws Fault `unknown_point`, `point_exists`, `bad_fields`, `store_write_failed` */
-  change(port: string, name: string, change: Partial<PointDefinition>): Promise<PointView>
+  change(port: string, name: string, change: Partial<PointDefinition>, expected?: ExpectedRevision): Promise<PointView>
   /** @throws Fault `unknown_point`, `store_write_failed` */
-  remove(port: string, name: string): Promise<void>
+  remove(port: string, name: string, expected?: ExpectedRevision): Promise<void>
 }
 
 /** Longest name of a point. */
@@ -66,7 +71,7 @@ export function createPointBook({ keeper, templates, limits }: PointBookParts): 
 
   function listed(port: string): PointList {
     const face = faceOf(port)
-    return { points: face.list(), polling: face.polling() }
+    return { revision: tableRevision(keeper.list(port)), points: face.list(), polling: face.polling() }
   }
 
   /** The line reads by the new points only once they are safe. */
@@ -94,8 +99,11 @@ export function createPointBook({ keeper, templates, limits }: PointBookParts): 
 
   return {
     list: listed,
-    async replace(port, points) {
-      await applied(port, () => points)
+    async replace(port, points, expected) {
+      await applied(port, (before) => {
+        expected?.(tableRevision(before))
+        return points
+      })
       return listed(port)
     },
     async add(port, device) {
@@ -113,9 +121,9 @@ export function createPointBook({ keeper, templates, limits }: PointBookParts): 
       await applied(port, (before) => withOneMore(before, point, at))
       return viewOf(faceOf(port), point.name)
     },
-    async change(port, name, change) {
+    async change(port, name, change, expected) {
       await applied(port, (before) => {
-        const at = indexOf(before, name)
+        const at = expectedAt(before, name, expected)
         const after = { ...before[at], ...change } as PointDefinition
         if (before.some((point, index) => index !== at && point.name === after.name))
           throw pointExists([after.name], 'give this one another name')
@@ -124,7 +132,8 @@ export function createPointBook({ keeper, templates, limits }: PointBookParts): 
       })
       return viewOf(faceOf(port), change.name ?? name)
     },
-    remove: (port, name) => applied(port, (before) => before.toSpliced(indexOf(before, name), 1)),
+    remove: (port, name, expected) =>
+      applied(port, (before) => before.toSpliced(expectedAt(before, name, expected), 1)),
   }
 }
 
@@ -162,9 +171,11 @@ function pointsOf(device: NewDevice, templates: Awaited<ReturnType<TemplateLibra
   }))
 }
 
-function indexOf(points: readonly PointDefinition[], name: string): number {
+function expectedAt(points: readonly PointDefinition[], name: string, expected?: ExpectedRevision): number {
   const at = points.findIndex((point) => point.name === name)
-  if (at < 0) throw unknownPoint(name)
+  const point = points[at]
+  if (!point) throw unknownPoint(name)
+  expected?.(pointRevision(point))
   return at
 }
 

@@ -1,5 +1,6 @@
 /** What is kept of a point: where its value stands in a unit, how it is read, and how often. */
 import { type Static, type TSchema, Type } from 'typebox'
+import { revisionOf } from '#kit/bytes/revision.ts'
 import { orders, pointTypes } from '../wire/point-value.ts'
 
 const orNull = <Schema extends TSchema>(schema: Schema, description: string) =>
@@ -72,6 +73,22 @@ export const pointDefinition = Type.Object(
 )
 
 export type PointDefinition = Static<typeof pointDefinition>
+
+const revisions = new WeakMap<PointDefinition, string>()
+
+/** What a change of the point may be made from. Definitions are never changed, so each is looked at once. */
+export function pointRevision(definition: PointDefinition): string {
+  const known = revisions.get(definition)
+  if (known !== undefined) return known
+  const revision = revisionOf(definition)
+  revisions.set(definition, revision)
+  return revision
+}
+
+/** The same of a whole table. */
+export function tableRevision(points: readonly PointDefinition[]): string {
+  return revisionOf(points.map(pointRevision))
+}
 
 /** One point of a template: the same without the unit, which the installer gives. */
 export const templatePoint = Type.Object(pointKeys, { additionalProperties: false })

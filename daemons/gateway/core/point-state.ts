@@ -2,7 +2,7 @@
 import type { Fault } from '#kit/fault.ts'
 import { createPointReader, type PointReader, type PointValue, sizeOf, valueText } from '../wire/point-value.ts'
 import { nextPointQuality, type PointEvent, type PointQuality } from './point-quality-table.ts'
-import type { PointDefinition } from './point-record.ts'
+import { type PointDefinition, pointRevision } from './point-record.ts'
 import type { PointView, ValuePayload } from './points-face.ts'
 
 /** When something was: for durations and for people. */
@@ -96,6 +96,7 @@ export class PointState {
     const readAt = this.#readAt
     return {
       ...this.definition,
+      revision: pointRevision(this.definition),
       value: this.#value,
       text: this.#text(),
       quality: this.#quality,

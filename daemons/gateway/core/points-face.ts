@@ -5,6 +5,8 @@ import type { PointDefinition } from './point-record.ts'
 
 /** A point as readers see it. Instants are epoch milliseconds; unknown is null. */
 export interface PointView extends PointDefinition {
+  /** Of its definition: what a change may be made from. */
+  revision: string
   /** The last value read; null where there is none. Of quality `stale` it is old, see `ageMs`. */
   value: PointValue | null
   /** The value for people: rounded to `decimals`, without its unit. */

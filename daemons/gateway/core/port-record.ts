@@ -1,5 +1,6 @@
 /** What is kept of a port: its protocol, line, settings, points and webhooks. */
 
+import { revisionOf } from '#kit/bytes/revision.ts'
 import type { FoundLine, LineSettings } from '#kit/line/line.ts'
 import type { PointDefinition } from './point-record.ts'
 import type { WebhookRecord } from './webhook-list.ts'
@@ -20,6 +21,11 @@ export interface PortRecord {
   /** Of modbus-rtu; they rest while the port speaks another protocol. */
   points: PointDefinition[]
   webhooks: WebhookRecord[]
+}
+
+/** What a change of the settings may be made from: points and webhooks are changed by themselves. */
+export function portRevision({ protocol, line, settings }: Pick<PortRecord, 'protocol' | 'line' | 'settings'>): string {
+  return revisionOf({ protocol, line, settings })
 }
 
 /** Whether a configured path means this line, by device path or by stable name. */

@@ -4,7 +4,7 @@ import type { FoundLine, LineFinder } from '#kit/line/line.ts'
 import { createTurn } from '#kit/turn.ts'
 import { type SlaveSettings, servedValues } from './modbus-slave-settings.ts'
 import type { Port } from './port.ts'
-import { type PortRecord, type Protocol, sameLine } from './port-record.ts'
+import { type PortRecord, type Protocol, portRevision, sameLine } from './port-record.ts'
 
 /** What the registry needs. */
 export interface RegistryParts {
@@ -99,11 +99,16 @@ export class PortRegistry {
 
   /**
    * Applied at once and saved; refused as a whole where the driver refuses a setting.
-   * @throws Fault `port_not_allowed`, `too_many_ports`, `too_many_slave_values`, `line_refused`, `line_not_tty`, `store_write_failed`
+   * @param expected asked with the revision of what is set up now, before anything is done
+   * @throws what `expected` throws; Fault `port_not_allowed`, `too_many_ports`, `too_many_slave_values`, `line_refused`, `line_not_tty`, `store_write_failed`
    */
-  put(path: string, settings: PortSettings): Promise<void> {
+  put(path: string, settings: PortSettings, expected?: (revision: string | undefined) => void): Promise<void> {
     this.#parts.checkPath(path)
-    return this.#inTurn(() => this.#put(path, settings))
+    return this.#inTurn(async () => {
+      const before = this.#entries.get(path)?.record
+      expected?.(before && portRevision(before))
+      await this.#put(path, settings)
+    })
   }
 
   /** Closes a port and forgets it. @throws Fault `unknown_port`, `store_write_failed` */

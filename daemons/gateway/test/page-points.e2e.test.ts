@@ -30,6 +30,7 @@ const scenes: Scene<PointStage>[] = [
   ['leads from no points to a device that is known by heart', pickDevice],
   ['shows values as they change, and finds them', values],
   ['adds a point by hand; a refused one says why at the field', byHand],
+  ['keeps what was typed where somebody else was quicker, and says so', changedMeanwhile],
   ['changes a point, removes it, and takes that back', changeAndRemove],
   ['says which points have no fresh value, and why', deadUnit],
 ]
@@ -89,6 +90,25 @@ async function byHand(t: Test, { page, names, audit }: PointStage): Promise<void
   await page.getByRole('button', { name: 'Add point' }).click()
   await page.locator('.point-rows tr', { hasText: 'Meter code' }).waitFor()
   t.equal((await names()).at(-1), 'Meter code')
+}
+
+async function changedMeanwhile(t: Test, { page, gateway, bus, audit }: PointStage): Promise<void> {
+  await page.getByRole('link', { name: 'current', exact: true }).click()
+  await page.getByLabel('Unit of measure').fill('mA')
+  const path = gateway.portPath(bus.path, '/points/current')
+  t.equal((await gateway.call('PATCH', path, { deadband: 2 })).status, 200)
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.locator('.refusal', { hasText: 'Somebody else has changed this since you opened it.' }).waitFor()
+  t.match(await page.evaluate('document.activeElement.className'), /refusal/, 'the focus is on it')
+  t.equal(await page.getByLabel('Unit of measure').inputValue(), 'mA', 'what was typed is still there')
+  await audit(t, 'points-meanwhile', 'unpictured')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('current is changed.').waitFor()
+  const { points } = (await gateway.call('GET', gateway.portPath(bus.path, '/points'))).body
+  t.match(
+    points.find(({ name }: { name: string }) => name === 'current'),
+    { unit: 'mA', deadband: 0.05 },
+  )
 }
 
 async function changeAndRemove(t: Test, { page, names }: PointStage): Promise<void> {

@@ -37,6 +37,7 @@ export interface Port {
   protocol: 'raw' | 'modbus-rtu' | null
   line: LineSettings | null
   settings: Record<string, unknown> | null
+  revision: string | null
   counters: Counters | null
   /** Events `error` within the last hour. */
   errorsLastHour: number | null
@@ -132,7 +133,8 @@ export const api = {
   system: () => call<System>('GET /api/system'),
   rename: (name: string) => call<System>('PATCH /api/system', { name }),
   ports: () => call<Port[]>('GET /api/ports'),
-  setUpPort: (path: string, body: PortBody) => call<Port>(`PUT ${portRoute(path)}`, body),
+  setUpPort: (path: string, body: PortBody, ifMatch: string | undefined) =>
+    call<Port>(`PUT ${portRoute(path)}`, body, { ifMatch }),
   removePort: (path: string) => call<void>(`DELETE ${portRoute(path)}`),
   switchPort: (path: string, act: 'open' | 'close') => call<Port>(`POST ${portRoute(path, `/${act}`)}`),
   transmit: (path: string, hex: string) =>

@@ -106,7 +106,7 @@ async function setUpLines(lines: readonly Port[], form: Form): Promise<Outcome[]
     const protocol = form.values.value[path]
     if (typeof protocol !== 'string' || protocol === '') continue
     try {
-      await api.setUpPort(path, { protocol, line: {}, settings: {} })
+      await api.setUpPort(path, { protocol, line: {}, settings: {} }, undefined)
       outcomes.push({ path, fault: null })
     } catch (thrown) {
       outcomes.push({ path, fault: sentenceOf(thrown) })

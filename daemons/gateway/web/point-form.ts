@@ -6,6 +6,7 @@ import { choice, input, refusal } from '#kit/web/field.ts'
 import { type Form, typedNumber, useForm, type Values } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
 import { icon } from '#kit/web/icon.ts'
+import { useRevision } from '#kit/web/revision.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
 import { toast } from '#kit/web/toast.ts'
 import type { PointView } from '../core/points-face.ts'
@@ -49,10 +50,11 @@ const MANY_WORDS = ['u32', 's32', 'u64', 'f32', 'f64']
 /** The form; for those who may change nothing it only shows. */
 export function PointForm({ port, point, rows, again }: PointFormProps): VNode {
   const form = useForm(valuesOf(point), point ? 'edit' : 'draft')
+  const revision = useRevision(point?.revision)
   const close = linkTo('port', port.path, 'points')
   async function save(): Promise<void> {
     const body = bodyOf(form)
-    if (point) await pointsApi.change(port.path, point.name, body)
+    if (point) await revision.save((ifMatch) => pointsApi.change(port.path, point.name, body, ifMatch))
     else await pointsApi.insert(port.path, body)
     await again()
     toast(point ? `${body.name} is changed.` : `${body.name} is read from now on.`)

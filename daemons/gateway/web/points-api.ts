@@ -16,7 +16,8 @@ export const pointsApi = {
   insert: (path: string, { name, ...rest }: { name: string }, at?: number) =>
     call<PointView>(`POST ${point(path, name)}${at === undefined ? '' : `?at=${at}`}`, rest),
   addTemplate: (path: string, body: object) => call<PointList>(`POST ${portRoute(path, '/points')}`, body),
-  change: (path: string, name: string, body: object) => call<PointView>(`PATCH ${point(path, name)}`, body),
+  change: (path: string, name: string, body: object, ifMatch: string | undefined) =>
+    call<PointView>(`PATCH ${point(path, name)}`, body, { ifMatch }),
   remove: (path: string, name: string) => call<void>(`DELETE ${point(path, name)}`),
   templates: () => call<PointTemplate[]>('GET /api/templates/modbus'),
 }

@@ -115,6 +115,7 @@ export function definitionOf({
   changedAt,
   readAt,
   fault,
+  revision,
   ...rest
 }: PointView): PointDefinition {
   const { changes, ...definition } = rest as PointDefinition & { changes?: number }

@@ -35,7 +35,8 @@ async function setWait(port: Port, waitMs: number): Promise<void> {
   if (!port.protocol || !port.line) return
   try {
     const settings = { ...port.settings, response_timeout_ms: waitMs }
-    await api.setUpPort(port.path, { protocol: port.protocol, line: { ...port.line }, settings })
+    const body = { protocol: port.protocol, line: { ...port.line }, settings }
+    await api.setUpPort(port.path, body, port.revision ?? undefined)
     await lookAtPorts()
   } catch (thrown) {
     toast(sentenceOf(thrown))

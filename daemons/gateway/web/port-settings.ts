@@ -7,6 +7,7 @@ import { html } from '#kit/web/html.ts'
 import { icon } from '#kit/web/icon.ts'
 import { useKeys } from '#kit/web/keys.ts'
 import { say } from '#kit/web/lamp.ts'
+import { useRevision } from '#kit/web/revision.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
 import { segments } from '#kit/web/segments.ts'
 import { toast } from '#kit/web/toast.ts'
@@ -47,6 +48,7 @@ function blankPort(path: string): Port {
     protocol: null,
     line: null,
     settings: null,
+    revision: null,
     counters: null,
     errorsLastHour: null,
     units: null,
@@ -57,11 +59,12 @@ function blankPort(path: string): Port {
 
 function Settings({ port }: { port: Port }): VNode {
   const form = useForm(valuesOf(port), port.configured ? 'edit' : 'draft')
+  const revision = useRevision(port.revision)
   const name = nameOf(port.path)
   useKeys(`Settings of ${name}`, [{ key: 'Enter', what: 'in a field: saves', run: () => false }])
 
   async function save(): Promise<void> {
-    const saved = await api.setUpPort(port.path, bodyOf(form, port))
+    const saved = await revision.save((ifMatch) => api.setUpPort(port.path, bodyOf(form, port), ifMatch))
     form.settle(valuesOf(saved))
     await lookAtPorts()
   }

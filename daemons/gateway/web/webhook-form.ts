@@ -99,10 +99,14 @@ function valuesOf(hook: Hook | undefined, port: string | undefined): Values {
   }
 }
 
-/** An empty secret keeps the one that is set; signing switched off removes it. */
+/**
+ * Of a webhook that is there only what was changed: the rest may be another's work by now. An empty secret keeps the one
+ * that is set; signing switched off removes it.
+ */
 function bodyOf(form: Form, hook: Hook | undefined): object {
   const { url, events, isSigned, secret, headers, enabled } = form.values.value
-  const body = { url, events: namesOf(String(events)), headers: headersOf(String(headers)), enabled }
+  const all = { url, events: namesOf(String(events)), headers: headersOf(String(headers)), enabled }
+  const body = hook ? Object.fromEntries(Object.entries(all).filter(([name]) => form.isChanged(name))) : all
   if (!isSigned) return hook?.hasSecret ? { ...body, secret: null } : body
   return secret === '' && hook?.hasSecret ? body : { ...body, secret }
 }

@@ -49,6 +49,15 @@ t.test('describes parameters, body and replies from the schemas that check them'
   t.ok(status.responses['200'].content['application/json'].schema.properties.ok)
 })
 
+t.test('says where a change may name the revision that it was made from', async (t) => {
+  const guarded = JSON.parse(
+    JSON.stringify(openApiOf({ title: 'T', version: '1', routes: [{ ...echo, takesIfMatch: true }] })),
+  )
+  const operation = guarded.paths['/api/ports/{path}/echo'].post
+  t.match(operation.parameters.at(-1), { name: 'If-Match', in: 'header', required: false })
+  t.match(operation.responses['412'].description, /changed by somebody else/)
+})
+
 t.test('says who may', async (t) => {
   t.same(description.paths['/api/ports/{path}/echo'].post.security, [{ token: [] }])
   t.same(description.paths['/api/file/{name}'].get.security, [{ token: [] }, { ticket: [] }])

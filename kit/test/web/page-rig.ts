@@ -90,7 +90,7 @@ export async function openRig(t: Test, url: string, options: RigOptions = {}): P
   page.on('console', (message) => {
     const text = message.text()
     // A refused login, and everything while there is no contact, is what the page is there to show.
-    const isShown = /status of (400|401|403|404|409|422|429|502|503|504)/.test(text)
+    const isShown = /status of (400|401|403|404|409|412|422|429|502|503|504)/.test(text)
     if (message.type() === 'error' && !isOffline && !isShown && !wanted?.test(text)) complaints.push(text)
   })
   await page.goto(url)

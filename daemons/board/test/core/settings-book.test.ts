@@ -43,6 +43,24 @@ t.test('two forms at once are taken one after the other: neither undoes the othe
   t.match(book.saved(), { name: 'Lobby', channels: 8 })
 })
 
+t.test(
+  'a form made from settings that are others by now is refused in its turn, and nothing of it is saved',
+  async (t) => {
+    const { book } = await setup()
+    const read = book.revision()
+    const expected = (now: string) => {
+      if (now !== read) throw new Fault('changed_meanwhile', now)
+    }
+    const [theirs, mine] = await Promise.allSettled([
+      book.save({ name: 'Lobby', sap: '1' }, 'off', expected),
+      book.save({ name: 'Bar', sap: '1' }, 'off', expected),
+    ])
+    t.match([theirs.status, mine], ['fulfilled', { status: 'rejected', reason: { code: 'changed_meanwhile' } }])
+    t.equal(book.saved().name, 'Lobby')
+    t.equal(mine.status === 'rejected' && mine.reason.message, book.revision(), 'it was asked with what is there now')
+  },
+)
+
 t.test('a save that changes nothing counts as one', async (t) => {
   const { book, saved } = await setup()
   t.same((await book.save({ sap: '1' })).changed, [])

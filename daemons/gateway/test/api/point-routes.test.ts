@@ -2,8 +2,11 @@ import t from 'tap'
 import { serve } from '#kit/test/http/server-here.ts'
 import { faultStatus } from '../../api/fault-status.ts'
 import { pointRoutes } from '../../api/point-routes.ts'
+import { pointRevision } from '../../core/point-record.ts'
 import { bookOf } from '../core/point-fixtures.ts'
 import { point } from '../core/points.ts'
+
+type Call = [method: string, path: string, json?: unknown, ifMatch?: string]
 
 async function servePoints(t: Parameters<typeof serve>[0], setup: Parameters<typeof bookOf>[0] = {}) {
   const told: unknown[] = []
@@ -11,12 +14,14 @@ async function servePoints(t: Parameters<typeof serve>[0], setup: Parameters<typ
   const recorder = { changed: async (_asker: unknown, ...entry: unknown[]) => void told.push(entry) }
   const routes = pointRoutes({ book, recorder, maxPoints: setup.limits?.max ?? 10 })
   const { ask } = await serve(t, { routes, faultStatus })
-  const as = async (role: string | undefined, method: string, path: string, json?: unknown) => {
-    const reply = await ask(path, { method, ...(role && { as: role }), json })
+  const as = async (role: string | undefined, ...[method, path, json, ifMatch]: Call) => {
+    const headers = new Headers(ifMatch === undefined ? {} : { 'if-match': ifMatch })
+    const reply = await ask(path, { method, ...(role && { as: role }), json, headers })
     const text = await reply.text()
-    return { status: reply.status, body: text === '' ? undefined : JSON.parse(text) }
+    const etag = reply.headers.get('etag')
+    return { status: reply.status, body: text === '' ? undefined : JSON.parse(text), ...(etag && { etag }) }
   }
-  const asAdmin = (method: string, path: string, json?: unknown) => as('admin', method, path, json)
+  const asAdmin = (...call: Call) => as('admin', ...call)
   return { as, asAdmin, kept, told }
 }
 
@@ -25,13 +30,16 @@ const plain = { name: 'a', unitId: 1, fc: 3, address: 0, type: 'u16' }
 
 t.test('A.points a table is put, listed, changed, added to and removed from', async (t) => {
   const { asAdmin, told } = await servePoints(t)
-  t.same(await asAdmin('GET', here), {
-    status: 200,
-    body: { points: [], polling: { reads: 0, pointsPerRead: null, periodSlipMs: null, overruns: 0 } },
+  const { revision, ...empty } = (await asAdmin('GET', here)).body
+  t.match(revision, /^[0-9a-f]{14}$/)
+  t.same(empty, {
+    points: [],
+    polling: { reads: 0, pointsPerRead: null, periodSlipMs: null, overruns: 0 },
   })
   const put = await asAdmin('PUT', here, { points: [plain] })
   t.equal(put.status, 200)
   const asRead = {
+    revision: pointRevision(point('a', { pollMs: 10_000 })),
     value: null,
     text: null,
     quality: 'unknown',
@@ -159,4 +167,49 @@ t.test('A.authentication.3 everybody signed in reads, administrators alone chang
     t.equal((await as(undefined, method, path, json)).status, 401, `${method} by nobody`)
     t.equal((await as('viewer', method, path, json)).status, method === 'GET' ? 200 : 403, `${method} by a viewer`)
   }
+})
+
+t.test(
+  'two who change a table at once: the later one, with the ETag it read, is told and nothing is lost',
+  async (t) => {
+    const { asAdmin, told } = await servePoints(t)
+    const { etag, body } = await asAdmin('PUT', here, { points: [plain] })
+    t.equal(etag, `"${body.revision}"`)
+    t.equal((await asAdmin('GET', here)).etag, etag, 'until something is changed')
+    const theirs = await asAdmin('PUT', here, { points: [plain, { ...plain, name: 'theirs' }] }, etag)
+    t.equal(theirs.status, 200)
+    told.length = 0
+    const mine = await asAdmin('PUT', here, { points: [{ ...plain, name: 'mine' }] }, etag)
+    t.match(mine, { status: 412, body: { error: 'changed_meanwhile', revision: theirs.body.revision } })
+    t.match(mine.body.message, /^It was changed meanwhile, so nothing of yours was saved\. Read it again/)
+    t.match((await asAdmin('GET', here)).body.points, [{ name: 'a' }, { name: 'theirs' }])
+    t.same(told, [], 'the journal tells of no change')
+    const again = await asAdmin('PUT', here, { points: [{ ...plain, name: 'mine' }] }, theirs.etag)
+    t.match(again, { status: 200, body: { points: [{ name: 'mine' }] } })
+    t.equal((await asAdmin('PUT', here, { points: [] })).status, 200, 'without If-Match everything is replaced')
+  },
+)
+
+t.test('two at the very same moment: one of them is refused', async (t) => {
+  const { asAdmin } = await servePoints(t, { saving: () => new Promise((resolve) => setImmediate(resolve)) })
+  const { etag } = await asAdmin('GET', here)
+  const both = ['one', 'other'].map((name) => asAdmin('PUT', here, { points: [{ ...plain, name }] }, etag))
+  t.same((await Promise.all(both)).map(({ status }) => status).sort(), [200, 412])
+})
+
+t.test('a point is changed or removed from what was read of it alone, whatever became of its neighbours', async (t) => {
+  const { asAdmin } = await servePoints(t)
+  const { body } = await asAdmin('PUT', here, { points: [plain, { ...plain, name: 'b' }] })
+  const [a, b] = body.points.map(({ revision }: { revision: string }) => `"${revision}"`)
+  const changed = await asAdmin('PATCH', `${here}/a`, { pollMs: 500 }, a)
+  t.match(changed, { status: 200, etag: `"${changed.body.revision}"` })
+  t.match(await asAdmin('PATCH', `${here}/a`, { deadband: 3 }, a), {
+    status: 412,
+    body: { error: 'changed_meanwhile' },
+  })
+  t.equal((await asAdmin('DELETE', `${here}/a`, undefined, a)).status, 412)
+  t.match((await asAdmin('GET', here)).body.points[0], { pollMs: 500, deadband: 0 })
+  t.equal((await asAdmin('PATCH', `${here}/b`, { pollMs: 700 }, b)).status, 200)
+  t.equal((await asAdmin('DELETE', `${here}/b`, undefined, '*')).status, 204)
+  t.equal((await asAdmin('DELETE', `${here}/a`, undefined, `"other", ${changed.etag}`)).status, 204)
 })

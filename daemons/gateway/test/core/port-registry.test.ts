@@ -4,7 +4,7 @@ import { Fault } from '#kit/fault.ts'
 import type { FoundLine } from '#kit/line/line.ts'
 import { type FakeLine, fakeLine, fakeOpener, plainLine } from '#kit/test/line/fake-line.ts'
 import { Port } from '../../core/port.ts'
-import type { PortRecord } from '../../core/port-record.ts'
+import { type PortRecord, portRevision } from '../../core/port-record.ts'
 import { PortRegistry, type RegistryParts } from '../../core/port-registry.ts'
 
 const usb: FoundLine = {
@@ -90,6 +90,24 @@ t.test('a setting that the driver refuses changes nothing: the line runs on as i
   t.equal(registry.require('/dev/ttyS0').life().state, 'open')
   t.match(registry.record('/dev/ttyS0'), { settings: { queue: 3 } })
   t.equal(saved.length, 1)
+})
+
+t.test('a change that was made from other settings than there are is refused before the line is touched', async (t) => {
+  const { registry, saved } = registryWith()
+  const asked: (string | undefined)[] = []
+  const note = (revision: string | undefined) => void asked.push(revision)
+  await registry.put('/dev/ttyS0', wish, note)
+  await registry.put('/dev/ttyS0', { ...wish, settings: { queue: 9 } }, note)
+  await registry.setEnabled('/dev/ttyS0', true)
+  const refuse = () => {
+    throw new Fault('changed_meanwhile', 'another')
+  }
+  const { port } = await registry.view('/dev/ttyS0')
+  await t.rejects(registry.put('/dev/ttyS0', wish, refuse), { code: 'changed_meanwhile' })
+  t.equal((await registry.view('/dev/ttyS0')).port, port, 'it runs on as it was')
+  t.match(registry.record('/dev/ttyS0'), { settings: { queue: 9 } })
+  t.equal(saved.length, 3)
+  t.same(asked, [undefined, portRevision(wish)], 'nothing was there, then what was put first')
 })
 
 t.test('settings that cannot be saved are not applied either', async (t) => {

@@ -35,6 +35,7 @@ function point(over: Partial<Shown> = {}): Shown {
     pollMs: 1000,
     deadband: 0,
     template: null,
+    revision: 'one',
     value: 230.6,
     text: '230.6',
     quality: 'good',

@@ -22,6 +22,7 @@ export function port(over: Partial<Port> = {}): Port {
     nextTryAt: null,
     enabled: true,
     protocol: 'modbus-rtu',
+    revision: 'one',
     line: { ...plainLine },
     settings: {},
     counters: {},

@@ -1,0 +1,29 @@
+import t from 'tap'
+import { ifMatch, withRevision } from '../../http/if-match.ts'
+
+/** What a change is told whose `If-Match` is this, where that revision is there. */
+function told(given: string | undefined, revision: string | undefined): string | undefined {
+  try {
+    ifMatch({ headers: given === undefined ? {} : { 'if-match': given } })(revision)
+    return undefined
+  } catch (error) {
+    return (error as Error & { code: string }).code
+  }
+}
+
+t.test('RFC 9110 13.1.1: one of the tags that are named has to be what is there', async (t) => {
+  for (const given of [undefined, '"a"', 'a', '*', '"x", "a"', ' "a" '])
+    t.equal(told(given, 'a'), undefined, `${given}`)
+  for (const given of ['"b"', 'W/"a"', '', '"a', '"A"']) t.equal(told(given, 'a'), 'changed_meanwhile', given)
+})
+
+t.test('what is gone matches nothing, * neither', async (t) => {
+  for (const given of ['"a"', '*']) t.equal(told(given, undefined), 'changed_meanwhile', given)
+  t.equal(told(undefined, undefined), undefined)
+  t.throws(() => ifMatch({ headers: { 'if-match': '*' } })(undefined), { message: /^Nothing is there any more/ })
+})
+
+t.test('an answer names its revision, that of nothing has none', async (t) => {
+  t.match(withRevision({ a: 1 }, 'r'), { status: 200, body: { a: 1 }, headers: { etag: '"r"' } })
+  t.same(withRevision({}, null, 201), { status: 201, body: {}, headers: {} })
+})
