@@ -59,7 +59,7 @@ export interface JournalList {
  */
 export interface JournalBounds {
   maxEntries: number
-  /** What all entries take, in characters of their texts; beyond, the kind that takes most loses its oldest. */
+  /** What all entries take, in characters of their texts with something for each value; beyond, the kind that takes most loses its oldest. */
   maxChars: number
   /** A kind without a figure is bounded by `maxEntries` alone. */
   most?: Readonly<Partial<Record<JournalKind, number>>>
@@ -131,12 +131,16 @@ export function createJournalList(bounds: JournalBounds, kept: readonly JournalE
   }
 }
 
-/** What an entry takes beside its texts. */
+/** What an entry takes beside its texts, and so does each value within its detail: an empty list is `[]`, and an object. */
 const ENTRY_CHARS = 128
+const VALUE_CHARS = 16
+const BEFORE_VALUES = /[[{,:]/g
 
 function charsOf({ who, from, what, target = '', detail }: JournalEntry): number {
-  const details = detail === undefined ? 0 : JSON.stringify(detail).length
-  return ENTRY_CHARS + who.length + from.length + what.length + target.length + details
+  const details = detail === undefined ? '' : JSON.stringify(detail)
+  const values = typeof detail === 'object' ? (details.match(BEFORE_VALUES)?.length ?? 0) : 0
+  const texts = who.length + from.length + what.length + target.length + details.length
+  return ENTRY_CHARS + texts + VALUE_CHARS * values
 }
 
 function newestOf(kept: readonly JournalEntry[], { maxEntries, most = {} }: JournalBounds): JournalEntry[] {

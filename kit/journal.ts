@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
+import { shortCopy } from './bytes/plain-text.ts'
 import {
   createJournalList,
   type JournalBounds,
@@ -71,7 +72,7 @@ export function createJournal(options: JournalOptions): Journal {
       // After a failure the file may lack notes that the list has: it is written whole, and nothing is missing.
       if (unwritten > 0 || linesInFile + batch.length > maxEntries * 2) {
         const kept = list.all()
-        await replaceFile(path, linesOf(kept))
+        await replaceFile(path, piecesOf(kept))
         linesInFile = kept.length
         handedSeq = Math.max(handedSeq, kept.at(-1)?.seq ?? 0)
       } else {
@@ -93,11 +94,7 @@ export function createJournal(options: JournalOptions): Journal {
       writing ??= Promise.resolve().then(writeAll)
     },
     list: (query) => list.find(query),
-    *lines() {
-      const kept = list.all()
-      for (let from = 0; from < kept.length; from += LINES_AT_ONCE)
-        yield linesOf(kept.slice(from, from + LINES_AT_ONCE))
-    },
+    lines: () => piecesOf(list.all()),
     unwritten: () => unwritten,
     close: async () => writing,
   }
@@ -158,6 +155,11 @@ function entryOf(line: string, nextSeq: number): JournalEntry | undefined {
   }
 }
 
+function* piecesOf(entries: readonly JournalEntry[]): Generator<string> {
+  for (let from = 0; from < entries.length; from += LINES_AT_ONCE)
+    yield linesOf(entries.slice(from, from + LINES_AT_ONCE))
+}
+
 function linesOf(entries: readonly JournalEntry[]): string {
   return entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')
 }
@@ -169,13 +171,15 @@ function shortened(entry: JournalEntry): JournalEntry {
   return {
     seq,
     at,
-    who: entry.who.slice(0, LONGEST_TEXT),
-    from: entry.from.slice(0, LONGEST_TEXT),
-    what: entry.what.slice(0, LONGEST_TEXT),
-    ...(target === undefined ? {} : { target: target.slice(0, LONGEST_TEXT) }),
+    who: shortCopy(entry.who, LONGEST_TEXT),
+    from: shortCopy(entry.from, LONGEST_TEXT),
+    what: shortCopy(entry.what, LONGEST_TEXT),
+    ...(target === undefined ? {} : { target: shortCopy(target, LONGEST_TEXT) }),
     ...(detail === undefined
       ? {}
-      : { detail: detail.length > LONGEST_DETAIL ? `${detail.slice(0, LONGEST_DETAIL)}...` : JSON.parse(detail) }),
+      : {
+          detail: detail.length > LONGEST_DETAIL ? shortCopy(detail, LONGEST_DETAIL).concat('...') : JSON.parse(detail),
+        }),
     ...(kind && { kind }),
   }
 }

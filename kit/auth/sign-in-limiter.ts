@@ -4,6 +4,7 @@
  */
 import { type Clock, wait } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
+import { shortCopy } from '../bytes/plain-text.ts'
 import { networkOf, wideNetworkOf } from '../net/address.ts'
 import type { Homes } from './homes.ts'
 
@@ -159,7 +160,7 @@ export function createSignInLimiter({ clock, bounds, homes }: SignInLimiterParts
 }
 
 function contenderOf({ address, account }: Contender): Contender {
-  return { address, account: account.slice(0, NAME_LENGTH) }
+  return { address, account: shortCopy(account, NAME_LENGTH) }
 }
 
 function newLane(by: Pick<Lane, 'key' | 'wide' | 'isHome'>): Lane {

@@ -1,6 +1,15 @@
 /** Text of strangers, made fit to be kept, logged and shown. */
 
 /**
+ * The first characters of a text, to be kept: what `slice` gives of V8 holds the whole text behind it, as long as it was.
+ * @param most characters kept
+ */
+export function shortCopy(text: string, most: number): string {
+  // Joined with another it is copied; what is sliced of that holds one character too many, and no more.
+  return text.length <= most ? text : ` ${text.slice(0, most)}`.slice(1)
+}
+
+/**
  * Control characters, line ends, half pairs, and signs that are not seen but turn or hide what stands beside them
  * (bidirectional marks, zero width) go; runs of white space become one space.
  * @param most characters kept

@@ -128,12 +128,13 @@ export function signInRows(keys: { workers: string; queue: string; table: string
       shownBy: 'kit/test/auth/password.test.ts',
     },
     {
-      ...{ what: 'sign-ins that wait', of: 'sign-in', each: 4 * KIB, many: keys.queue, isHeap: true },
+      ...{ what: 'sign-ins that wait', of: 'sign-in', each: 6 * KIB, many: keys.queue, isHeap: true },
       shownBy: 'kit/test/auth/sign-in-limiter.test.ts',
     },
     {
       ...{ what: 'wrong sign-ins and homes that are remembered', of: 'network or account', each: KIB / 2 },
-      many: (setting) => setting(keys.table) + setting(keys.homes),
+      // Of the first as many networks, accounts, and pairs of both.
+      many: (setting) => 3 * setting(keys.table) + setting(keys.homes),
       isHeap: true,
       shownBy: 'kit/test/auth/sign-in-limiter.test.ts',
     },
@@ -145,7 +146,7 @@ export function houseRows(): MemoryRow[] {
   return [
     {
       ...{ what: 'the journal', isHeap: true },
-      // In UTF-16, and once more as one text while its file is written anew.
+      // In UTF-16; what is asked for, or written anew, is made in pieces.
       all: (setting) => 3 * setting('journal.chars'),
       shownBy: 'kit/test/journal-list.test.ts',
     },

@@ -22,11 +22,12 @@ export interface ReplaceOptions {
 
 /**
  * Replaces a file: temporary file beside it, fsync, rename, fsync of the folder. Mode 0600.
+ * @param text in pieces where it is long, which are asked for one after the other
  * @throws the error of the call that failed; the old file is untouched then, and no temporary file is left
  */
 export async function replaceFile(
   path: string,
-  text: string | Uint8Array,
+  text: string | Uint8Array | Iterable<string>,
   options: ReplaceOptions = {},
 ): Promise<void> {
   const disk = options.disk ?? systemDisk
@@ -114,7 +115,7 @@ export async function syncFolder(disk: Disk, folder: string): Promise<void> {
   }
 }
 
-async function writeSynced(disk: Disk, path: string, text: string | Uint8Array): Promise<void> {
+async function writeSynced(disk: Disk, path: string, text: string | Uint8Array | Iterable<string>): Promise<void> {
   // Left by a crash, or put there as a link: it is made anew, never written through.
   await rm(path, { force: true })
   const handle = await disk.open(path, 'wx', 0o600)

@@ -1,6 +1,9 @@
 /** The entries of a journal in memory. */
 import t from 'tap'
 import { createJournalList, type JournalEntry } from '#kit/journal-list.ts'
+import { heapBytesOf } from './heap.ts'
+
+const MAX_CHARS = 1_000_000
 
 const entry = (seq: number, facts: Partial<JournalEntry> = {}): JournalEntry => ({
   seq,
@@ -79,5 +82,33 @@ t.test(
     t.same(seqs(createJournalList(bounds, all)), [1, 4, 5, 6, 7, 8])
     list.add(entry(9, 'sent', 'x'.repeat(20_000)))
     t.same(seqs(), [9], 'the newest stays, whatever it is')
+  },
+)
+
+t.test(
+  'filled to its bound it takes no more memory than three bytes a character, whatever its entries are',
+  async (t) => {
+    const many = <Value>(count: number, value: (at: number) => Value) =>
+      Array.from({ length: count }, (_, at) => value(at))
+    const details: Record<string, unknown> = {
+      'no detail': undefined,
+      'a text of other letters': 'ж'.repeat(1000),
+      figures: many(500, (at) => at + 0.5),
+      'empty lists': many(600, () => []),
+      names: Object.fromEntries(many(150, (at) => [`name${at}`, null])),
+    }
+    for (const [title, detail] of Object.entries(details)) {
+      let added = 0
+      const bytes = await heapBytesOf(() => {
+        added = 0
+        const list = createJournalList({ maxEntries: 100_000, maxChars: MAX_CHARS }, [])
+        // As they come from a request: nothing of one is in another.
+        const next = () =>
+          entry(++added, { who: `ann ${added}`, ...(detail ? { detail: JSON.parse(JSON.stringify(detail)) } : {}) })
+        while (list.all().length === added) list.add(next())
+        return list
+      })
+      t.ok(bytes < 3 * MAX_CHARS, `${title}: ${(bytes / MAX_CHARS).toFixed(2)} bytes a character, ${added} entries`)
+    }
   },
 )

@@ -5,6 +5,7 @@ import { type Test, t } from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { createJournal } from '#kit/journal.ts'
 import { createLog } from '#kit/log.ts'
+import { heapBytesOf } from './heap.ts'
 
 const START = 1_900_000_000_000
 
@@ -192,4 +193,17 @@ t.test('gives all of it as lines, oldest first, and not what comes while it does
   t.match(JSON.parse(entries[0] ?? ''), { seq: 1, what: 'note 0' })
   t.match(JSON.parse(entries.at(-1) ?? ''), { seq: 450 })
   await journal.close()
+})
+
+t.test('of long texts no more is held than their beginnings', async (t) => {
+  const { open } = journalIn(t, 200)
+  const long = (at: number) => Buffer.from(`${at} ${'x'.repeat(30_000)}`).toString()
+  const bytes = await heapBytesOf(async () => {
+    const journal = open()
+    for (let at = 0; at < 200; at++)
+      journal.record({ who: long(at), from: long(at), what: long(at), target: long(at), detail: long(at) })
+    await journal.close()
+    return journal
+  })
+  t.ok(bytes < 200 * 3 * (4 * 512 + 2048 + 128), `${bytes / 200} bytes each`)
 })

@@ -1,5 +1,6 @@
 /** One device as it is driven: its session opened again and again, its commands one at a time. */
 import { createBackoff } from '#kit/backoff.ts'
+import { shortCopy } from '#kit/bytes/plain-text.ts'
 import type { Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { boundedCopy } from './bounded-value.ts'
@@ -280,5 +281,5 @@ const LONGEST_SENTENCE = 512
 
 function sentenceOf(error: unknown): string {
   const text = error instanceof Error && error.message !== '' ? error.message : String(error)
-  return text.slice(0, LONGEST_SENTENCE)
+  return shortCopy(text, LONGEST_SENTENCE)
 }

@@ -1,4 +1,5 @@
 /** What devices and zones do now, as their drivers said it: kept, bounded, and told to who listens. */
+import { shortCopy } from '#kit/bytes/plain-text.ts'
 import type { Clock } from '#kit/clock.ts'
 import { boundedCopy, charsOf } from './bounded-value.ts'
 import type { LiveBook, LiveDevice, LiveZone } from './live.ts'
@@ -105,7 +106,7 @@ export class LiveState implements LiveKeeper {
   }
 
   lost(id: number, zoneIds: readonly number[], error: string): void {
-    const text = error.slice(0, LONGEST_ERROR)
+    const text = shortCopy(error, LONGEST_ERROR)
     const before = this.device(id)
     if (before.state !== 'offline' || before.error !== text) {
       this.#setDevice(id, { state: 'offline', error: text })

@@ -3,9 +3,12 @@ import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
 import type { PasswordTry } from '../../auth/sign-in-limiter.ts'
+import { signInRows } from '../../config/memory-plan.ts'
+import { heapBytesOf, rowOf } from '../heap.ts'
 import { limiterHere } from './limiter-here.ts'
 
 const RIGHT = 'right'
+const rows = signInRows({ workers: 'workers', queue: 'queue', table: 'table', homes: 'homes' })
 
 /** A limiter whose passwords are texts; while it is held back, every look waits. */
 function deskOf(bounds: Parameters<typeof limiterHere>[0] = {}) {
@@ -323,4 +326,44 @@ t.test('no more is remembered than the table holds', async (t) => {
   await guess(desk, '192.0.2.1')
   for (let i = 0; i < 3; i++) await desk.tried(`198.51.100.${i}`, `user${i}`, 'x')
   t.equal((await desk.tried('192.0.2.1', 'anna', 'x')).tookMs, 0)
+})
+
+t.test(
+  'what is remembered of wrong sign-ins takes no more memory than its row says, however long the names are',
+  async (t) => {
+    const table = 300
+    const bytes = await heapBytesOf(async () => {
+      const { limiter } = limiterHere({ table, freeTries: 1000 })
+      for (let at = 0; at < 2 * table; at++) {
+        const account = Buffer.from(`${at} ${'ж'.repeat(20_000)}`).toString()
+        await limiter.judge({ address: `10.0.${at >> 8}.${at & 255}`, account, verify: async () => false })
+      }
+      return limiter
+    })
+    const row = rowOf(rows, 'wrong sign-ins', { table, homes: 0 })
+    t.ok(bytes < row.allBytes, `${bytes / table} bytes each, of ${row.allBytes / table}`)
+  },
+)
+
+t.test('sign-ins that wait take no more memory than their row says', async (t) => {
+  const queue = 300
+  const never = new Promise<boolean>(() => {})
+  let refused = 0
+  const bytes = await heapBytesOf(async () => {
+    refused = 0
+    const { limiter } = limiterHere({ queue, queueOfOne: queue })
+    const held: unknown[] = [limiter]
+    for (let at = 0; at < 2 * queue + 1; at++) {
+      // A longer one is within its request, which its connection holds.
+      const account = `${at} ${'ж'.repeat(128)}`
+      const { signal } = new AbortController()
+      const address = `10.0.${at >> 8}.${at & 255}`
+      const judged = limiter.judge({ address, account, signal, isKnown: () => false, verify: () => never })
+      held.push(judged.catch(() => refused++))
+    }
+    await new Promise(setImmediate)
+    return held
+  })
+  t.equal(refused, queue, 'filled to the bound')
+  t.ok(bytes < rowOf(rows, 'sign-ins that wait', { queue }).allBytes, `${bytes / queue} bytes each`)
 })

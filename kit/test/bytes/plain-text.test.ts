@@ -1,7 +1,8 @@
 /** Tests of bytes/plain-text.ts. */
 import fc from 'fast-check'
 import t from 'tap'
-import { plainText } from '../../bytes/plain-text.ts'
+import { plainText, shortCopy } from '../../bytes/plain-text.ts'
+import { heapBytesOf } from '../heap.ts'
 import { holds } from '../holds.ts'
 
 t.test('keeps words of any language as they are', async (t) => {
@@ -24,4 +25,18 @@ t.test('cuts at the bound, never through a sign, and knows no bad text', async (
       return plain.isWellFormed() && [...plain].length <= 40 && !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(plain)
     }),
   )
+})
+
+t.test('a short copy is the first characters, and holds nothing of the rest', async (t) => {
+  t.equal(shortCopy('', 3), '')
+  t.equal(shortCopy('abc', 3), 'abc')
+  t.equal(shortCopy('abcd', 3), 'abc')
+  for (const sign of ['x', 'ж'])
+    for (const most of [5, 13, 128]) {
+      const long = (at: number) => Buffer.from(`${at} ${sign.repeat(20_000)}`).toString()
+      t.equal(shortCopy(long(7), most), long(7).slice(0, most))
+      const copies = () => Array.from({ length: 100 }, (_, at) => shortCopy(long(at), most))
+      const bytes = (await heapBytesOf(copies)) / 100
+      t.ok(bytes < 1000 + 2 * most, `${most} of ${sign}: ${bytes} bytes`)
+    }
 })

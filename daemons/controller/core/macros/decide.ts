@@ -1,4 +1,5 @@
 /** What a step comes to once the values of its run are put in: every value of the right kind, nothing looked up yet. */
+import { shortCopy } from '#kit/bytes/plain-text.ts'
 import { Fault } from '#kit/fault.ts'
 import type { TargetKey } from '../control/target.ts'
 import { isObject } from '../json-kind.ts'
@@ -166,7 +167,7 @@ function isName(value: Json): value is string {
 
 function textOf(value: Json): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value)
-  return text.slice(0, LONGEST_TEXT)
+  return shortCopy(text, LONGEST_TEXT)
 }
 
 function wrong(key: string, expected: string): Fault {

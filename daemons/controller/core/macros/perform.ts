@@ -1,4 +1,5 @@
 /** Does what was decided for one step, and says what came of it. */
+import { shortCopy } from '#kit/bytes/plain-text.ts'
 import { durationText } from '#kit/bytes/words.ts'
 import { Fault } from '#kit/fault.ts'
 import type { AuditReason } from '../audit.ts'
@@ -59,7 +60,7 @@ export function failureOf(thrown: unknown, isFinal = false): Answer & { state: '
   return {
     state: 'failed',
     code,
-    sentence: message.slice(0, LONGEST_SENTENCE),
+    sentence: shortCopy(message, LONGEST_SENTENCE),
     final: isFinal || code === 'not_authorized',
     ...(code === 'not_authorized' ? { reason: (thrown.details?.reason ?? 'scope_denied') as AuditReason } : {}),
   }
