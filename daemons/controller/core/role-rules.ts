@@ -76,14 +76,18 @@ export function mayDo(roles: readonly Row[], list: 'api' | 'socket', what: strin
  */
 export function uisOf(roles: readonly Row[], uis: readonly Row[]): readonly Row[] {
   const names = roles.map((role) => rulesOf(role).lists.ui)
-  const isNamed = (set: ReadonlySet<string>, ui: Row) =>
-    set.has('*') || set.has(String(ui.id)) || (typeof ui.name === 'string' && !isDigits(ui.name) && set.has(ui.name))
+  const isNamed = (set: ReadonlySet<string>, ui: Row) => set.has('*') || uiNames(ui).some((name) => set.has(name))
   return uis.filter(
     (ui) =>
       ui.enabled !== false &&
       !names.some(({ deny }) => isNamed(deny, ui)) &&
       names.some(({ allow }) => isNamed(allow, ui)),
   )
+}
+
+/** What a line may call a UI: its id, and its name unless that is of digits. */
+export function uiNames({ id, name }: Row): string[] {
+  return typeof name === 'string' && !isDigits(name) ? [String(id), name] : [String(id)]
 }
 
 /** Whether a session of these roles is elevated: one of them has Elevated on. @source document 1, POST /api/control */

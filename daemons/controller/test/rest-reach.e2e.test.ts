@@ -17,7 +17,7 @@ const rows = {
     { name: 'groups', rules: every('allow ui Groups') },
     { name: 'off-ui', rules: every('allow ui Off') },
     { name: 'all-ui', rules: every('allow ui *') },
-    { name: 'all-but', rules: every('allow ui *\ndeny ui Whole, Off, 9') },
+    { name: 'all-but', rules: every('allow ui *\ndeny ui Whole, Off') },
     { name: 'denies', rules: 'deny api command' },
     { name: 'ground-by-id', rules: every('allow ui 1') },
   ],

@@ -1,11 +1,12 @@
 /** The site file: a whole document is checked before anything is written, and a site is written down as one. */
 import { type Change, changesBetween } from '../change.ts'
+import { parseRoleRules, uiNames } from '../role-rules.ts'
 import type { Json, Row } from '../row.ts'
 import type { Draft } from './draft.ts'
 import type { NextSite } from './next-site.ts'
 import { readDrafts } from './read-drafts.ts'
 import { resolveRows, type SiteBase } from './resolve-rows.ts'
-import { createFaultList, type FaultList, type SiteLimits } from './site-faults.ts'
+import { createFaultList, type FaultList, quoted, type SiteLimits } from './site-faults.ts'
 import { checkWhole } from './whole-check.ts'
 
 /** How a password in clear is kept. */
@@ -32,7 +33,7 @@ export async function checkSite(document: unknown, world: SiteWorld): Promise<Ch
   const next = resolveRows(draft, world, faults)
   const users = draft.tables.get('auth_user') ?? []
   checkPasswords(users, faults)
-  if (world.ruleFault !== undefined) checkRules(next, world.ruleFault, faults)
+  checkRules(next, world, faults)
   checkWhole(next.rows, next.pathOf, faults)
   faults.refuse()
   for (const user of users) await hash(next, user, world.hashPassword)
@@ -45,12 +46,36 @@ function checkPasswords(users: readonly Draft[], faults: FaultList): void {
       faults.add(`${path}.password`, 'stands beside hash or salt: either is enough')
 }
 
-function checkRules(next: NextSite, ruleFault: (line: string) => string | undefined, faults: FaultList): void {
+function checkRules(next: NextSite, { ruleFault }: SiteWorld, faults: FaultList): void {
+  const uis = [...(next.rows.get('ui')?.values() ?? [])]
+  const known = new Set(uis.flatMap(uiNames))
   for (const { id, rules } of next.rows.get('auth_role')?.values() ?? [])
     for (const [index, line] of String(rules).split('\n').entries()) {
-      const sentence = line.trim() === '' ? undefined : ruleFault(line)
-      if (sentence !== undefined) faults.add(`${next.pathOf('auth_role', id)}.rules`, `line ${index + 1}: ${sentence}`)
+      if (line.trim() === '') continue
+      const sentence = ruleFault?.(line) ?? uiFault(line, known, uis, faults)
+      if (sentence === undefined) continue
+      faults.add(`${next.pathOf('auth_role', id)}.rules`, `line ${index + 1}: ${sentence}`)
+      break
     }
+}
+
+/** UIs that a sentence lists. */
+const MOST_UIS = 12
+
+/** A misspelt UI would be denied to nobody, without a word. */
+function uiFault(line: string, known: ReadonlySet<string>, uis: readonly Row[], faults: FaultList): string | undefined {
+  const { allow, deny } = parseRoleRules(line).lists.ui
+  const wrong = [...allow, ...deny].find((name) => name !== '*' && !known.has(name))
+  if (wrong === undefined) return undefined
+  const said = `there is no UI ${quoted(wrong)}`
+  if (uis.length === 0) return `${said}: the site has none`
+  const near = faults.nearest(
+    wrong,
+    uis.map(({ name }) => String(name)),
+  )
+  const listed = uis.slice(0, MOST_UIS).map((ui) => `${ui.id} ${quoted(String(ui.name))}`)
+  const more = uis.length > MOST_UIS ? ` and ${uis.length - MOST_UIS} more` : ''
+  return `${said}${near}; there are ${listed.join(', ')}${more}`
 }
 
 async function hash(next: NextSite, { id, password }: Draft, hashPassword: HashPassword): Promise<void> {

@@ -68,6 +68,42 @@ t.test('a line of rules that the rules do not know is a fault with its line', as
   t.same(found, ['auth_role[0].rules: line 3: begins with neither allow nor deny'])
 })
 
+t.test(
+  '1 Authentication 7: a line that names a UI that there is not is a fault, which lists those there are',
+  async (t) => {
+    const ui = [{ name: 'Ground floor' }, { name: 'Roof' }]
+    const found = await faultsOf({
+      ui,
+      auth_role: [
+        { name: 'a', rules: 'allow ui *\ndeny ui Rooof' },
+        { name: 'b', rules: ['allow ui roof, 1'] },
+        { name: 'c', rules: 'deny ui 007, 2' },
+        { name: 'd', rules: 'allow ui 1, Ground floor, 02\ndeny ui Roof\nallow ui *' },
+      ],
+    })
+    t.same(found, [
+      'auth_role[0].rules: line 2: there is no UI "Rooof"; the nearest is "Roof"; there are 1 "Ground floor", 2 "Roof"',
+      'auth_role[1].rules: line 1: there is no UI "roof"; the nearest is "Roof"; there are 1 "Ground floor", 2 "Roof"',
+      'auth_role[2].rules: line 1: there is no UI "7"; there are 1 "Ground floor", 2 "Roof"',
+    ])
+    const none = await faultsOf({ auth_role: [{ name: 'a', rules: 'deny ui Roof' }] })
+    t.same(none, ['auth_role[0].rules: line 1: there is no UI "Roof": the site has none'])
+    const many = await faultsOf({
+      ui: Array.from({ length: 40 }, (_, i) => ({ name: `Panel of room ${i}` })),
+      auth_role: [{ name: 'a', rules: 'deny ui Wall' }],
+    })
+    t.match(many[0], /no UI "Wall"; there are 1 "Panel of room 0", .*12 "Panel of room 11" and 28 more$/)
+  },
+)
+
+t.test('1 Authentication 7: a UI gets another name only with the roles that call it by the old one', async (t) => {
+  const book = await siteOf({ ui: [{ name: 'Roof' }], auth_role: [{ name: 'a', rules: 'allow ui *\ndeny ui Roof' }] })
+  const found = await faultsOf({ ui: [{ id: 1, name: 'Attic' }] }, book)
+  t.match(found, [/^auth_role 1\.rules: line 2: there is no UI "Roof"; there are 1 "Attic"$/])
+  const both = { ui: [{ id: 1, name: 'Attic' }], auth_role: [{ id: 1, name: 'a', rules: 'deny ui Attic' }] }
+  t.same(await faultsOf(both, book), [])
+})
+
 t.test('users carry roles and sites as lists, and a password that is hashed', async (t) => {
   const document = {
     site: [{ name: 'Home' }, { name: 'Work' }],
