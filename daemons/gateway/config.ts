@@ -40,7 +40,7 @@ const ports = Type.Object(
       maximum: 1_073_741_824,
       unit: 'bytes',
       description:
-        'what the events kept of all ports take, 2048 bytes each and three for each byte of a raw frame; beyond, the port with most loses its oldest',
+        'what the events kept of all ports take, 2048 bytes each and three for each byte of its frame, 63 where the frame holds coils; beyond, the port with most loses its oldest',
     }),
     slave_values: Type.Integer({
       default: 1_048_576,

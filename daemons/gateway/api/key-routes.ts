@@ -23,7 +23,7 @@ const LATEST_AT = 8_640_000_000_000_000
 
 const instant = Type.Integer({ minimum: 0, maximum: LATEST_AT, description: 'epoch milliseconds' })
 const role = Type.Enum([...roles])
-const paths = Type.Array(Type.String({ minLength: 1, maxLength: 4096, description: 'device path' }), {
+const paths = Type.Array(Type.String({ minLength: 1, maxLength: 512, description: 'device path' }), {
   minItems: 1,
   maxItems: 64,
   uniqueItems: true,

@@ -20,10 +20,10 @@ export interface EventHubLimits {
   totalBytes: number
 }
 
-/** What an event takes that is kept, with its payload: of a read of 125 registers as much. */
+/** What an event takes that is kept, with its payload, beside its frame. */
 export const EVENT_BYTES = 2048
 
-/** Of a raw frame that somebody has read: its text is three characters a byte. */
+/** Of a frame that somebody has read: its text is three characters a byte. */
 export const TEXT_OF_BYTE = 3
 
 export interface EventHub {

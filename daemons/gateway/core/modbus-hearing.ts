@@ -10,7 +10,7 @@ import { exceptionCode, flawFault, type ReplyFlaw, replyFlaw, type SentRequest }
 import { openRequest } from '../wire/modbus-request.ts'
 import { ModbusTap } from '../wire/modbus-tap.ts'
 import { gapMsOf } from '../wire/modbus-timing.ts'
-import { decodeErrorOf, framePayload, type SeenFrame } from './frame-payload.ts'
+import { decodeErrorOf, framePayload, type SeenFrame, sizeOfModbus } from './frame-payload.ts'
 import { countOfFlaw, type ModbusCounts, modbusCounts } from './modbus-counts.ts'
 import { noReplyFault } from './modbus-faults.ts'
 import { type ModbusSettings, quarantineMs } from './modbus-settings.ts'
@@ -23,7 +23,7 @@ export interface HearingParts {
   clock: Clock
   settings: ModbusSettings
   counts: HeardCounts
-  publish(event: string, payload: unknown): void
+  publish(event: string, payload: unknown, sizeBytes?: number): void
   /** Units whose requests are answered here. */
   isOwn(unitId: number): boolean
   /** After its event was published. */
@@ -162,7 +162,8 @@ export class ModbusHearing {
     counts.rxFrames++
     this.#count(heard)
     const seen: SeenFrame = { direction: 'rx', frame: heard.frame, atUs: heard.endMs * 1000 }
-    publish('frame', () => framePayload(seen, { decoded: decodedOf(heard, fault), ...decodeErrorOf(fault) }))
+    const payload = () => framePayload(seen, { decoded: decodedOf(heard, fault), ...decodeErrorOf(fault) })
+    publish('frame', payload, sizeOfModbus(heard.frame))
   }
 
   #count(heard: HeardFrame): void {

@@ -12,7 +12,7 @@ import {
   replyFlaw,
   type SentRequest,
 } from '../wire/modbus-reply.ts'
-import { decodeErrorOf, framePayload, type SeenFrame } from './frame-payload.ts'
+import { decodeErrorOf, framePayload, type SeenFrame, sizeOfModbus } from './frame-payload.ts'
 import type { Doubt, ModbusCopies } from './modbus-copies.ts'
 import { countOfFlaw, type ModbusCounts } from './modbus-counts.ts'
 import type { Heard } from './modbus-faults.ts'
@@ -40,7 +40,7 @@ export interface ReceiverParts {
   localEcho: 'auto' | 'present' | 'absent'
   /** The answer to a request of which another was doubted; `isSure`: it is no copy either. */
   onDoubtSettled(sent: SentRequest, frame: Uint8Array, isSure: boolean): void
-  publish(event: string, payload: unknown): void
+  publish(event: string, payload: unknown, sizeBytes?: number): void
 }
 
 /** A frame equal to the request, and when it was there, by the monotonic clock. */
@@ -305,6 +305,6 @@ export class ModbusReceiver {
   #publish(frame: Uint8Array, decoded: DecodedFrame | null, fault?: Fault): void {
     this.#parts.counts.rxFrames++
     const seen: SeenFrame = { direction: 'rx', frame, atUs: this.#atUs }
-    this.#parts.publish('frame', () => framePayload(seen, { decoded, ...decodeErrorOf(fault) }))
+    this.#parts.publish('frame', () => framePayload(seen, { decoded, ...decodeErrorOf(fault) }), sizeOfModbus(frame))
   }
 }

@@ -4,7 +4,7 @@ import { faultOf } from '#kit/fault.ts'
 import type { Line } from '#kit/line/line.ts'
 import { describeRequest } from '../wire/modbus-describe.ts'
 import { wireUs } from '../wire/modbus-timing.ts'
-import { framePayload } from './frame-payload.ts'
+import { framePayload, sizeOfModbus } from './frame-payload.ts'
 import type { ModbusCounts } from './modbus-counts.ts'
 import { sendFault } from './modbus-faults.ts'
 import type { ModbusSettings } from './modbus-settings.ts'
@@ -18,7 +18,7 @@ export interface SendParts {
   settings: ModbusSettings
   counts: ModbusCounts
   line: Line
-  publish(event: string, payload: unknown): void
+  publish(event: string, payload: unknown, sizeBytes?: number): void
 }
 
 /**
@@ -45,8 +45,8 @@ async function write({ clock, counts, line, publish }: SendParts, { how, sent }:
   await line.write(frame)
   counts.txFrames++
   const atUs = clock.monotonicMs() * 1000
-  publish('frame', () =>
-    framePayload({ direction: 'tx', frame, atUs }, { decoded: describeRequest(request), priority: how.priority }),
-  )
+  const payload = () =>
+    framePayload({ direction: 'tx', frame, atUs }, { decoded: describeRequest(request), priority: how.priority })
+  publish('frame', payload, sizeOfModbus(frame))
   await line.drain()
 }

@@ -9,7 +9,7 @@ import type { ModbusRequest } from '../wire/modbus-request.ts'
 import { isGlitch } from '../wire/modbus-tap.ts'
 import { wireUs } from '../wire/modbus-timing.ts'
 import type { Adapter, AdapterContext } from './adapter.ts'
-import { framePayload } from './frame-payload.ts'
+import { framePayload, sizeOfModbus } from './frame-payload.ts'
 import { type HeardFrame, heardCounts, ModbusHearing } from './modbus-hearing.ts'
 import { OwnEcho } from './modbus-own-echo.ts'
 import { sendAnswer } from './modbus-send-answer.ts'
@@ -216,16 +216,18 @@ class ModbusSlave {
 
   #tellSent(reply: Uint8Array, decoded: DecodedFrame): void {
     const atUs = this.#context.clock.monotonicMs() * 1000
-    this.#context.publish('frame', () => framePayload({ direction: 'tx', frame: reply, atUs }, { decoded }))
+    const payload = () => framePayload({ direction: 'tx', frame: reply, atUs }, { decoded })
+    this.#context.publish('frame', payload, sizeOfModbus(reply))
   }
 
   #echoed(frame: Uint8Array, atUs: number): void {
     this.counts.echoes++
     this.counts.rxFrames++
-    this.#context.publish('frame', () => {
+    const payload = () => {
       const decoded: DecodedFrame = { ...describeReply(frame, 'stray'), kind: 'echo' }
       return framePayload({ direction: 'rx', frame, atUs }, { decoded })
-    })
+    }
+    this.#context.publish('frame', payload, sizeOfModbus(frame))
   }
 }
 

@@ -3,6 +3,7 @@ import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { bearerOf } from '../../auth/bearer.ts'
 import { createTokenStore } from '../../auth/tokens.ts'
+import { heapBytesOf } from '../heap.ts'
 
 const HOUR_MS = 3_600_000
 const anna = { name: 'anna' }
@@ -69,6 +70,16 @@ t.test('makes room by the longest idle token of whoever holds most', async (t) =
     [berts, one, two, three].map((token) => tokens.isAlive(token)),
     [true, true, false, true],
   )
+})
+
+t.test('filled to the bound it takes less than a kilobyte a token', async (t) => {
+  const max = 1000
+  const bytes = await heapBytesOf(() => {
+    const { tokens } = store('sliding', max)
+    for (let at = 0; at < max + 10; at++) tokens.issue({ name: `${at}`.padEnd(256, 'ж') })
+    return tokens
+  })
+  t.ok(bytes < max * 1024, `${bytes / max} bytes a token`)
 })
 
 t.test('reads the bearer token of a header, and nothing else', async (t) => {

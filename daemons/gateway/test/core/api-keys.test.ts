@@ -1,7 +1,9 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { silentLog } from '#kit/log.ts'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import { createApiKeys, type KeyRecord, type KeyWish } from '../../core/api-keys.ts'
+import { memoryPlan } from '../../core/memory.ts'
 
 const wish: KeyWish = { name: 'pump', role: 'viewer', ports: null, expiresAt: null }
 
@@ -128,4 +130,20 @@ t.test('keys live on over a restart, whoever made them', async (t) => {
   const again = keysOf(saved[0]).keys
   t.match(again.callerOf(pump), { name: 'key:pump', only: ['/dev/a'] })
   t.match(again.list(), [{ createdBy: 'somebody who is gone' }])
+})
+
+t.test('as many keys as there may be, of as many ports, take no more than their row says', async (t) => {
+  const max = 64
+  const pathsOf = (at: number) => Array.from({ length: 64 }, (_, port) => `/dev/${at}-${port}`.padEnd(512, 'ж'))
+  const bytes = await heapBytesOf(async () => {
+    const { keys } = keysOf([], max)
+    for (let at = 0; at < max; at++) {
+      const asked = { ...wish, name: `${at}`.padEnd(64, 'ж'), ports: pathsOf(at) }
+      await keys.make(JSON.parse(JSON.stringify(asked)), 'ada')
+    }
+    await t.rejects(keys.make({ ...wish, name: 'one more' }, 'ada'), { code: 'too_many_keys' })
+    return keys
+  })
+  const row = rowOf(memoryPlan.rows, 'API keys', { 'keys.max': max })
+  t.ok(bytes < row.allBytes, `${bytes / max} bytes a key, of ${row.eachBytes}`)
 })

@@ -1,6 +1,12 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { heapBytesOf } from '#kit/test/heap.ts'
 import { createEventHub } from '../../core/event-hub.ts'
+import { framePayload, sizeOfModbus } from '../../core/frame-payload.ts'
+import { replyFrame } from '../../wire/modbus-answer.ts'
+import { sealed } from '../../wire/modbus-crc.ts'
+import { describeReply } from '../../wire/modbus-describe.ts'
+import { openRequest } from '../../wire/modbus-request.ts'
 
 t.test('A.webhooks.1 hands every event of an adapter to every listener, with port, name and epoch ms', async (t) => {
   const clock = fakeClock(1000)
@@ -78,4 +84,44 @@ t.test('the newest event of each port is kept, whatever the others take', async 
   const hub = createEventHub(fakeClock(), { history: 10, historyBytes: 10_000, totalBytes: 4096 })
   for (const port of ['/dev/a', '/dev/b', '/dev/c']) hub.publish(port, 'frame', port, 5000)
   for (const port of ['/dev/a', '/dev/b', '/dev/c']) t.same(hub.recent(port, 10).length, 1)
+})
+
+t.test('what is counted of the events that are kept is what they take, raw, registers and coils alike', async (t) => {
+  const values = (count: number, at: number) => Array.from({ length: count }, (_, bit) => (bit * 7 + at) & 1)
+  const reply = (fc: number, quantity: number) => (at: number) => {
+    const frame = sealed([1, fc, 0, at & 255, quantity >> 8, quantity & 255])
+    const sent = { frame, request: openRequest(frame) }
+    const heard = replyFrame(sent.request, values(quantity, at))
+    const seen = { direction: 'rx', frame: heard, atUs: at } as const
+    return {
+      payload: () => framePayload(seen, { decoded: describeReply(heard, 'reply', sent) }),
+      size: sizeOfModbus(heard),
+    }
+  }
+  const raw = (at: number) => {
+    const seen = { direction: 'rx', frame: new Uint8Array(4096).fill(at), atUs: at } as const
+    return { payload: () => framePayload(seen, { decoded: null }), size: 4096 }
+  }
+  const kinds = {
+    raw,
+    'all registers of a read': reply(3, 125),
+    'one register': reply(3, 1),
+    'all coils': reply(1, 2000),
+    'one coil': reply(1, 1),
+  }
+  for (const [title, eventOf] of Object.entries(kinds)) {
+    let counted = 0
+    const bytes = await heapBytesOf(() => {
+      const hub = createEventHub(fakeClock(), { history: 300, historyBytes: 1e9, totalBytes: 1e9 })
+      for (let at = 0; at < 310; at++) {
+        const { payload, size } = eventOf(at)
+        hub.publish('/dev/a', 'frame', payload, size)
+      }
+      // Somebody reads them all: what is made then is kept.
+      JSON.stringify(hub.recent('/dev/a', 300))
+      counted = hub.keptBytes()
+      return hub
+    })
+    t.ok(bytes < counted, `${title}: ${bytes / 300} bytes an event, counted ${counted / 300}`)
+  }
 })

@@ -2,7 +2,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import { simulatedUnit } from '../../../../scripts/sim/modbus-unit.ts'
+import { memoryPlan } from '../../core/memory.ts'
 import { ModbusCopies } from '../../core/modbus-copies.ts'
 import { replyFrame } from '../../wire/modbus-answer.ts'
 import { sealed } from '../../wire/modbus-crc.ts'
@@ -27,6 +29,21 @@ t.test('keeps as many answers of a line as the setting says, and for as long', a
   t.equal(copies.isRecent(answer(1)), true)
   clock.advance(1000)
   t.equal(copies.isRecent(answer(16)), false)
+})
+
+t.test('as many answers as are kept, each of 125 registers, take no more than their row says', async (t) => {
+  const bytes = await heapBytesOf(() => {
+    const copies = new ModbusCopies(fakeClock(), settingsWith())
+    for (let at = 0; at < 1100; at++) {
+      const frame = sealed([1 + (at % 247), 3, at >> 8, at & 255, 0, 125])
+      const sent = { frame, request: openRequest(frame) }
+      const values = Array.from({ length: 125 }, (_, register) => at * 7 + register)
+      copies.note(sent, replyFrame(sent.request, values))
+    }
+    return copies
+  })
+  const { eachBytes = 0 } = rowOf(memoryPlan.rows, 'answers by which copies are told', { 'ports.max': 1 })
+  t.ok(bytes < eachBytes, `${bytes} bytes, of ${eachBytes}`)
 })
 
 t.test('an answer as before is believed until it denies what was written meanwhile', async (t) => {

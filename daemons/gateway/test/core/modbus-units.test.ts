@@ -1,8 +1,16 @@
 /** What a Modbus line knows of its units. */
 import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { Fault } from '#kit/fault.ts'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
+import { memoryPlan } from '../../core/memory.ts'
 import type { MasterHooks } from '../../core/modbus-ask.ts'
 import type { ModbusSettings } from '../../core/modbus-settings.ts'
-import type { ModbusLine } from './modbus-line.ts'
+import { ModbusUnits } from '../../core/modbus-units.ts'
+import { replyFrame } from '../../wire/modbus-answer.ts'
+import { sealed } from '../../wire/modbus-crc.ts'
+import { openRequest } from '../../wire/modbus-request.ts'
+import { type ModbusLine, settingsWith } from './modbus-line.ts'
 import { ask, askNow, silence, unit, unitLine } from './modbus-unit-line.ts'
 
 t.test('a unit that answers is well, with its counts and its times', async (t) => {
@@ -191,6 +199,28 @@ t.test('a unit whose request is out while it is forgotten counts that one', asyn
   await on.clock.run(400)
   t.equal(asked.came, 'modbus_timeout')
   t.match(unit(on), { state: 'failing', requests: 1, timeouts: 1 })
+})
+
+t.test('every unit of a line, with as many exchanges as are looked at, takes what its row says', async (t) => {
+  const settings = settingsWith()
+  const bytes = await heapBytesOf(() => {
+    const clock = fakeClock()
+    const units = new ModbusUnits({ clock, settings, publish() {}, onSilent() {} })
+    for (let unitId = 1; unitId <= 247; unitId++) {
+      const frame = sealed([unitId, 3, 0, 1, 0, 1])
+      const asking = { sent: { frame, request: openRequest(frame) }, how: { priority: 'poll' } } as const
+      const reply = replyFrame(asking.sent.request, [1])
+      for (let times = 0; times < settings.noisy_window + 5; times++) {
+        clock.advance(0.7)
+        units.sent(asking)
+        if (times % 3 > 0) units.replied(asking, reply, 3.7 + times)
+        else units.missed(asking, new Fault('modbus_timeout', `unit ${unitId} did not answer, time ${times}`))
+      }
+    }
+    return [clock, units]
+  })
+  const { eachBytes = 0 } = rowOf(memoryPlan.rows, 'what is known of units', { 'ports.max': 1 })
+  t.ok(bytes < eachBytes, `${bytes / 247} bytes a unit, of ${eachBytes / 247}`)
 })
 
 async function lineWithNobody(

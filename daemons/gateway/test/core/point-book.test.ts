@@ -1,5 +1,10 @@
 import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
+import { memoryPlan } from '../../core/memory.ts'
+import { PointPoller } from '../../core/point-poller.ts'
+import type { PointDefinition } from '../../core/point-record.ts'
 import { bookOf } from './point-fixtures.ts'
 import { point } from './points.ts'
 
@@ -88,6 +93,36 @@ t.test('points beyond what a port or all ports may have are refused', async (t) 
   t.same(kept.get('bus'), [])
   await book.replace('bus', points(2))
   await book.replace('bus', points(2))
+})
+
+t.test('points with names, texts and faults as long as may be take no more than their row says', async (t) => {
+  const total = 600
+  const definition = (at: number, keys: Partial<PointDefinition>) => {
+    const texts = { unit: 'u'.repeat(16), template: `${at}`.padEnd(64, 't') }
+    return point(`${at}`.padEnd(64, 'ж'), { address: at * 100, pollMs: 1000 + at, ...texts, ...keys })
+  }
+  const numbers = (at: number) => definition(at, { noValue: Array.from({ length: 8 }, (_, digit) => `000${digit}`) })
+  const texts = (at: number) => definition(at, { type: 'string', length: 125 })
+  const limits = { mergeGap: 8, mergeRegisters: 125 }
+  for (const [title, make, wordsOf] of [
+    ['numbers', numbers, (at: number) => [at + 100]],
+    ['no values', numbers, () => [1]],
+    ['texts', texts, (at: number) => Array.from({ length: 125 }, (_, register) => 0x4141 + ((at + register) % 20))],
+  ] as const) {
+    const bytes = await heapBytesOf(async () => {
+      const { book, kept, table } = bookOf({ limits: { max: total, total: total + 10 } })
+      // As a request brings them: nothing of one is in another.
+      const points = JSON.parse(JSON.stringify(Array.from({ length: total }, (_, at) => make(at))))
+      await book.replace('bus', points)
+      const poller = new PointPoller({ clock: fakeClock(), limits, rereadMs: 250, window: 16, onFailed() {} })
+      poller.set(kept.get('bus') ?? [])
+      poller.start({ ask: () => new Promise(() => {}) })
+      for (let at = 0; at < total; at++) table.take({ unitId: 1, fc: 3, address: at * 100, values: wordsOf(at) }, at)
+      return [book, kept, table, poller]
+    })
+    const row = rowOf(memoryPlan.rows, 'points and their values', { 'points.total': total })
+    t.ok(bytes < row.allBytes, `${title}: ${bytes / total} bytes a point, of ${row.eachBytes}`)
+  }
 })
 
 t.test('what could not be saved is not read', async (t) => {

@@ -1,6 +1,8 @@
 import t from 'tap'
 import { Fault } from '#kit/fault.ts'
 import { parseTarget } from '#kit/net/target.ts'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
+import { memoryPlan } from '../../core/memory.ts'
 import {
   addWebhook,
   changeWebhook,
@@ -76,6 +78,33 @@ t.test('refuses more webhooks than a port may have', async (t) => {
   t.throws(() => addWebhook([hook(), hook({ id: 'b' })], { url: 'http://h/' }, rules, 'c'), {
     code: 'too_many_webhooks',
   })
+})
+
+t.test('a webhook with everything as long as may be takes no more than its row says', async (t) => {
+  const limits = limitsWith()
+  const many = (count: number, text: (at: number) => string) => Array.from({ length: count }, (_, at) => text(at))
+  const each = Math.floor(limits.header_bytes / limits.headers / 2) - 4
+  const body = (at: number): NewWebhook => ({
+    url: `http://h/${at}`.padEnd(limits.url_length, 'u'),
+    secret: `${at}`.padEnd(limits.secret_length, 's'),
+    events: many(limits.events, (event) => `${at}-${event}`.padEnd(64, 'e')),
+    headers: Object.fromEntries(
+      many(limits.headers, (header) => `H${at}-${header}`.padEnd(each, 'h')).map((name) => [name, name]),
+    ),
+  })
+  const bytes = await heapBytesOf(() =>
+    Array.from({ length: 128 }, (_, at) =>
+      addWebhook([], JSON.parse(JSON.stringify(body(at))), { limits, parseTarget }, `${at}`),
+    ),
+  )
+  const { url_length, header_bytes, secret_length } = limits
+  const settings = { 'webhooks.url_length': url_length, 'webhooks.header_bytes': header_bytes }
+  const row = rowOf(memoryPlan.rows, 'settings of webhooks', {
+    ...settings,
+    'webhooks.secret_length': secret_length,
+    'webhooks.total': 128,
+  })
+  t.ok(bytes < row.allBytes, `${bytes / 128} bytes a webhook, of ${row.eachBytes}`)
 })
 
 t.test('refuses an address that is none, not http, holds credentials, or may not be reached', async (t) => {

@@ -1,10 +1,14 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import type { LookupFunction, Socket } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import t from 'tap'
 import { lookupSafely } from '#kit/net/target.ts'
+import { rowOf } from '#kit/test/heap.ts'
+import { residentMb } from '#kit/test/process-memory.ts'
+import { until } from '#kit/test/until.ts'
+import { memoryPlan } from '../../core/memory.ts'
 import { never, refusingUrl, requestTo, selfSigned, senderFor, startRawTarget, startTarget } from './webhook-targets.ts'
 
 t.test('A.webhooks.2 sends a POST with the headers of the document, those configured, and no others', async (t) => {
@@ -221,3 +225,38 @@ t.test('refuses a ca_file that is missing or holds no certificate', async (t) =>
   for (const caFile of ['/nonexistent/ca.pem', empty])
     t.throws(() => senderFor(t, { caFile }), { code: 'ca_file_unreadable' })
 })
+
+t.test(
+  'as many deliveries under way as there may be targets, with TLS, take no more than their row says',
+  async (t) => {
+    const { certFile } = selfSigned(t)
+    const keyFile = join(dirname(certFile), 'key.pem')
+    const script = join(import.meta.dirname, 'webhook-target-child.ts')
+    // Elsewhere, so that what it holds is not counted.
+    const target = spawn(process.execPath, [script, keyFile, certFile], { stdio: ['ignore', 'pipe', 'inherit'] })
+    t.teardown(() => target.kill('SIGKILL'))
+    let said = ''
+    target.stdout.setEncoding('utf8').on('data', (part: string) => (said += part))
+    await until('the target listens', () => /port \d+\n/.test(said))
+    const url = `https://127.0.0.1:${/port (\d+)/.exec(said)?.[1]}/hook`
+    const sender = senderFor(t, { caFile: certFile })
+    const stopper = new AbortController()
+    const sent: Promise<unknown>[] = []
+    async function send(goal: number): Promise<void> {
+      while (sent.length < goal) {
+        const body = new Uint8Array(16_384).fill(sent.length)
+        sent.push(sender.send(requestTo(url, { body, secret: 's' }), stopper.signal).catch(() => {}))
+      }
+      await until(`${goal} are under way`, () => said.includes(`taken ${goal}\n`))
+    }
+    const first = 8
+    await send(first)
+    const beforeMb = residentMb(process.pid)
+    const { allBytes, eachBytes } = rowOf(memoryPlan.rows, 'deliveries', { 'webhooks.total': 128 })
+    await send(first + 128)
+    const bytes = (residentMb(process.pid) - beforeMb) * 1e6
+    t.ok(bytes < allBytes, `${bytes / 128} bytes a delivery, of ${eachBytes} with what the kernel has`)
+    stopper.abort()
+    await Promise.all(sent)
+  },
+)
