@@ -8,6 +8,7 @@ import { type Change, rowAfter, rowsAfter } from '../core/change.ts'
 import { createKeeper, forgetLong, type SiteKeeper } from '../core/keeper.ts'
 import type { WaitingOf } from '../core/people-ports.ts'
 import type { Book, Json, Keeper, Row } from '../core/row.ts'
+import { isSameJson } from '../core/same-json.ts'
 import type { Table } from '../core/schema/column.ts'
 import { tableOf } from '../core/schema/registry.ts'
 import { type Difference, differenceOf } from '../core/site/difference.ts'
@@ -43,10 +44,13 @@ export interface StagedDifference extends Difference {
 export interface Pending {
   /** What waits, in the order in which it is applied. */
   list(): StagedDifference[]
+  /** What waits as it would be made real. */
+  changes(): readonly Change[]
   /** How many wait, and the `pendingId` of the last; quick, however many there are. */
   mark(): { count: number; lastId: number }
   /**
-   * Keeps changes until they are applied or discarded, after a restart too.
+   * Keeps changes until they are applied or discarded, after a restart too. Where the very same wait already, they go on
+   * waiting.
    * @param author who asked for them, for the list
    * @throws Fault `pending_waiting` where others wait already, `store_write_failed`
    */
@@ -152,6 +156,7 @@ function pendingOf(open: Open): Pending {
   const mark = () => counting.get() as { count: number; lastId: number }
   return {
     mark,
+    changes: () => staged(open).changes,
     list: () =>
       stagedRows(open).map((row) => ({
         ...differenceOf(book, changeOf(row)),
@@ -161,6 +166,7 @@ function pendingOf(open: Open): Pending {
       })),
     async stage(changes, author) {
       const { changes: waiting } = staged(open)
+      if (isSameAs(waiting, changes)) return
       if (waiting.length > 0)
         throw new Fault('pending_waiting', `${waiting.length} changes wait already: apply or discard them first`)
       const nowMs = clock.epochMs()
@@ -198,6 +204,16 @@ function pendingOf(open: Open): Pending {
       return count
     },
   }
+}
+
+/** Whether two lists ask for the same. When they were made does not count. */
+function isSameAs(some: readonly Change[], others: readonly Change[]): boolean {
+  const wish = (change: Change): Json => {
+    const { kind, entity, row_id, columns } = stagedColumns(change)
+    const { created_at: _made, updated_at: _changed, ...rest } = (columns ?? {}) as Record<string, Json>
+    return [kind, entity, row_id, rest]
+  }
+  return some.length === others.length && isSameJson(some.map(wish), others.map(wish))
 }
 
 function forgetPending(lastId: number): Work {

@@ -27,9 +27,10 @@ const inTurn = createTurn()
 
 /**
  * What is kept of a password, for imports and administrators.
+ * @param known hashes of the same account: one that is of this password is kept as it is
  * @throws Fault `bad_password` for one that nobody could sign in with
  */
-export function hashPassword(text: string): Promise<KeptPassword> {
+export function hashPassword(text: string, known: readonly string[] = []): Promise<KeptPassword> {
   if (text === '' || text.length > LONGEST_PASSWORD)
     return Promise.reject(
       new Fault(
@@ -38,9 +39,15 @@ export function hashPassword(text: string): Promise<KeptPassword> {
       ),
     )
   return inTurn(async () => {
-    const hash = await phcOf(text)
+    const hash = (await firstOf(text, known)) ?? (await phcOf(text))
     return { hash, salt: hash.split('$').at(-2) ?? '' }
   })
+}
+
+async function firstOf(text: string, known: readonly string[]): Promise<string | undefined> {
+  // A damaged one is replaced.
+  for (const hash of known) if (await verifyPassword(text, hash).catch(() => false)) return hash
+  return undefined
 }
 
 /** Compares passwords. How many at once is the rate limiter's to say. */

@@ -8,7 +8,7 @@ import type { Log } from '#kit/log.ts'
 import { openToRead } from '#kit/run/caller-files.ts'
 import { makeFolder, syncFolder, systemDisk } from '#kit/store/whole-file.ts'
 import { createBook } from '../core/book.ts'
-import { rowsAfter, type SiteRows } from '../core/change.ts'
+import { type Change, rowsAfter, type SiteRows } from '../core/change.ts'
 import type { ImportMode } from '../core/site/resolve-rows.ts'
 import type { SiteLimits } from '../core/site/site-faults.ts'
 import { checkSite, type HashPassword } from '../core/site/site-file.ts'
@@ -97,12 +97,20 @@ export async function importInto(
   wish: ImportWish,
 ): Promise<number> {
   const { book, nextId } = store
-  const world = { ...parts, book, nextId, mode: wish.mode, nowMs: parts.clock.epochMs() }
+  const waiting = new Map(store.pending.changes().map((change) => [`${change.table} ${change.id}`, change]))
+  const waitingHash = (id: number) => hashOf(waiting.get(`auth_user ${id}`))
+  const world = { ...parts, book, nextId, waitingHash, mode: wish.mode, nowMs: parts.clock.epochMs() }
   const changes = await checkSite(readSiteText(bytes, parts.limits), world)
   parts.onChecked?.(rowsAfter(book, changes).rows)
   if (changes.length === 0) return 0
   await (wish.becomes === 'now' ? store.applyNow(changes) : store.pending.stage(changes, wish.author))
   return changes.length
+}
+
+function hashOf(change: Change | undefined): string | undefined {
+  if (change === undefined || change.kind === 'remove') return undefined
+  const { hash } = change.kind === 'add' ? change.row : change.columns
+  return typeof hash === 'string' ? hash : undefined
 }
 
 /** Reads a site file, but none that is too large. @throws Fault `site_unreadable`, `site_too_large` */

@@ -9,8 +9,11 @@ import { resolveRows, type SiteBase } from './resolve-rows.ts'
 import { createFaultList, type FaultList, quoted, type SiteLimits } from './site-faults.ts'
 import { checkWhole } from './whole-check.ts'
 
-/** How a password in clear is kept. */
-export type HashPassword = (text: string) => Promise<{ hash: string; salt: string }>
+/**
+ * How a password in clear is kept.
+ * @param known hashes of the same account: one that is of this password is kept, so that an import again changes nothing
+ */
+export type HashPassword = (text: string, known: readonly string[]) => Promise<{ hash: string; salt: string }>
 
 /** What a site file is checked with. */
 export interface SiteWorld extends SiteBase {
@@ -19,6 +22,8 @@ export interface SiteWorld extends SiteBase {
   hashPassword: HashPassword
   /** What is wrong with one line of role rules; none is looked at where this is left out. */
   ruleFault?(line: string): string | undefined
+  /** The hash that waits for Apply All to be that of a user. */
+  waitingHash?(id: number): string | undefined
 }
 
 /**
@@ -36,7 +41,7 @@ export async function checkSite(document: unknown, world: SiteWorld): Promise<Ch
   checkRules(next, world, faults)
   checkWhole(next.rows, next.pathOf, faults)
   faults.refuse()
-  for (const user of users) await hash(next, user, world.hashPassword)
+  for (const user of users) await hash(next, user, world)
   return changesBetween(world.book, next.rows, world.nowMs)
 }
 
@@ -78,10 +83,11 @@ function uiFault(line: string, known: ReadonlySet<string>, uis: readonly Row[], 
   return `${said}${near}; there are ${listed.join(', ')}${more}`
 }
 
-async function hash(next: NextSite, { id, password }: Draft, hashPassword: HashPassword): Promise<void> {
+async function hash(next: NextSite, { id, password }: Draft, world: SiteWorld): Promise<void> {
   const users = next.rows.get('auth_user')
   const row = id === undefined ? undefined : users?.get(id)
   if (password === undefined || row === undefined) return
-  const columns: Record<string, Json> = { ...(await hashPassword(password)) }
+  const known = [row.hash, world.waitingHash?.(row.id)].filter((one) => typeof one === 'string')
+  const columns: Record<string, Json> = { ...(await world.hashPassword(password, known)) }
   users?.set(row.id, { ...row, ...columns } as Row)
 }

@@ -11,6 +11,12 @@ t.test('what is kept of a password is an argon2id string with its salt, and comp
   t.equal(await verify('open sesame', undefined), false)
 })
 
+t.test('a hash that is of this password already is kept, another or a damaged one is not', async (t) => {
+  const [one, other] = [await hashPassword('open sesame'), await hashPassword('close sesame')]
+  t.same(await hashPassword('open sesame', ['damaged', other.hash, one.hash]), one)
+  t.notMatch((await hashPassword('another', [one.hash])).hash, one.hash)
+})
+
 t.test('an account whose hash is damaged refuses like any other, and the log says so', async (t) => {
   const said: string[] = []
   const log = { ...silentLog, error: (event: string) => void said.push(event) }
