@@ -47,7 +47,9 @@ export function createCommand({ dispatcher, runMacro }: CommandParts): Command {
     const resolved = dispatcher.resolve(body)
     if ('fault' in resolved) {
       const asked = { target: askedFor(body), action: sayCommand(verb, args) }
-      if (resolved.fault === 'unknown' && gates.isScoped(session)) return refused('scope_denied', asked)
+      // Of what is beyond its zones a session is not told whether it exists, nor what it is called.
+      const isBeyond = resolved.fault === 'unknown' || resolved.named.some((named) => !gates.isReached(named, session))
+      if (isBeyond && gates.isScoped(session)) return refused('scope_denied', asked)
       return bad(TARGET_WORDS[resolved.fault], 'bad_target', resolved.sentence, asked)
     }
     const { target } = resolved

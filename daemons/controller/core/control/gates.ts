@@ -22,6 +22,8 @@ export interface Gates {
   refusal(caller: Caller, target: Target, verb?: string): Refusal | undefined
   /** Whether something is out of reach for this session, so that it is not told what exists. */
   isScoped(session: Session): boolean
+  /** Whether something is within the zones of the session, elevated or not. */
+  isReached(target: Target, session: Session): boolean
 }
 
 /**
@@ -57,5 +59,6 @@ export function createGates(book: Book): Gates {
       return isReached(target, session) ? undefined : 'scope_denied'
     },
     isScoped: (session) => scopeOf(session) !== 'open',
+    isReached,
   }
 }

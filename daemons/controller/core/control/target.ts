@@ -18,8 +18,11 @@ export type TargetKey = (typeof TARGET_KEYS)[number]
  */
 export type TargetFault = 'none' | 'unknown' | 'ambiguous'
 
-/** What came of it; `sentence` says what was seen and what was expected. */
-export type Resolved = { target: Target } | { fault: TargetFault; sentence: string }
+/**
+ * What came of it; `sentence` says what was seen and what was expected, `named` is each zone and each device that a form
+ * means, by itself.
+ */
+export type Resolved = { target: Target } | { fault: TargetFault; sentence: string; named: readonly Target[] }
 
 /**
  * Finds what is named. Each form has to name something, all have to agree, and one must remain: a name that several
@@ -32,17 +35,23 @@ export function resolveTarget(book: Book, named: Readonly<Record<string, unknown
   for (const key of TARGET_KEYS) {
     if (!states(named, key)) continue
     const rows = candidates(book, key, named[key])
-    if (typeof rows === 'string') return { fault: 'unknown', sentence: rows }
+    if (typeof rows === 'string') return { fault: 'unknown', sentence: rows, named: [] }
     found.set(key, rows)
   }
-  if (found.size === 0) return { fault: 'none', sentence: `no target, expected one of ${TARGET_KEYS.join(', ')}` }
+  if (found.size === 0)
+    return { fault: 'none', sentence: `no target, expected one of ${TARGET_KEYS.join(', ')}`, named: [] }
   const devices = inBoth(found.get('device_id'), found.get('device'))
   const zones = inBoth(found.get('zone_id'), found.get('zone'))
   const commanded = zones && devices ? zones.filter((zone) => devices.some(({ id }) => id === zone.device_id)) : zones
   const left = commanded ?? devices ?? []
   const [one, other] = left
-  if (!one) return { fault: 'ambiguous', sentence: `${[...found.keys()].join(' and ')} disagree` }
-  if (other) return { fault: 'ambiguous', sentence: `${[...found.keys()].join(' and ')} may be ${left.length} rows` }
+  if (!one || other) {
+    const named = [...found].flatMap(([key, rows]) =>
+      rows.map((row) => (key === 'zone' || key === 'zone_id' ? zoneTarget(book, row) : { device: row })),
+    )
+    const forms = [...found.keys()].join(' and ')
+    return { fault: 'ambiguous', sentence: one ? `${forms} may be ${left.length} rows` : `${forms} disagree`, named }
+  }
   return { target: commanded ? zoneTarget(book, one) : { device: one } }
 }
 

@@ -63,11 +63,28 @@ const refused: Refused[] = [
     ambiguous,
   ],
   [
-    '1 Command payload two that disagree are refused before scope',
+    '1 Command payload two that disagree within scope are told so',
     SCOPED,
-    { zone_id: 1, device_id: 12, command: 'on' },
+    { zone_id: 1, device_id: 11, command: 'on' },
     ambiguous,
   ],
+  ...[
+    { zone_id: 1, device_id: 12 },
+    { zone_id: 1, device: 'Vault' },
+    { zone_id: 1, zone: 'Attic' },
+    { zone: 'Hall', zone_id: 2 },
+    { zone: 'Double' },
+    { device: 'Twin' },
+    { zone_id: 1, device_id: 99 },
+    { zone_id: 1, zone: 'Nowhere' },
+  ].map(
+    (target): Refused => [
+      `1 POST control scope: what is beyond it is as if it were not there, ${JSON.stringify(target)}`,
+      SCOPED,
+      { ...target, command: 'on' },
+      scope,
+    ],
+  ),
   ['1 Command payload a name of two zones is ambiguous', OPEN, { zone: 'Double', command: 'on' }, ambiguous],
   ['1 Command payload a name of two devices is ambiguous', OPEN, { device: 'Twin', command: 'on' }, ambiguous],
   [
