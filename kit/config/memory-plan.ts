@@ -108,7 +108,7 @@ export function serverRows(body: { bytes?: number; isHeap?: false } = {}): Memor
     },
     {
       ...{ what: 'buffers of the kernel for HTTP', ...connections, each: KERNEL_BYTES },
-      shownBy: 'kit/test/http/admission.test.ts',
+      shownBy: 'kit/test/config/memory-plan.test.ts',
     },
     {
       ...{ what: 'one-time tickets', of: 'ticket', each: KIB / 2, many: 'http.max_tickets', isHeap: true },

@@ -1,5 +1,7 @@
 /** A path prefix that a daemon answers by itself: every method and path below it, under the bounds of the server. */
+
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { shortCopy } from '../bytes/plain-text.ts'
 import { plainAddress } from '../net/address.ts'
 import type { BodyTime } from './body-time.ts'
 import { hangUpSignal } from './hang-up.ts'
@@ -176,7 +178,8 @@ function callOf(
   { surface, needs, response }: { surface: Surface; needs: SurfaceNeeds; response: ServerResponse },
 ): SurfaceCall {
   const mark = url.indexOf('?')
-  const path = mark < 0 ? url : url.slice(0, mark)
+  // It is kept longer than the call, in the audit: without the query, which may be long.
+  const path = mark < 0 ? url : shortCopy(url, mark)
   const method = request.method ?? ''
   return {
     method,

@@ -15,14 +15,14 @@ import {
 } from '#kit/config/memory-plan.ts'
 import { MOST_PORTS } from './device-paths.ts'
 
-/** A board that was found, with what it said of itself; also one that is absent. */
+/** A board that was found, with what it said of itself; also one that is absent. @source measured: 1.3 KiB */
 const PEER_BYTES = 4 * KIB
 
 /** What another board may answer to be there, with its connection. */
 const ASKED_BYTES = 8 * KIB + CLIENT_BYTES + KERNEL_BYTES
 
-/** A stream with its description, and each way on which it is heard. */
-const STREAM_BYTES = 12 * KIB
+/** A stream with its description, and each way on which it is heard. @source measured: 21 KiB of 8192 letters that are not Latin */
+const STREAM_BYTES = 24 * KIB
 
 /** Of a group of SAP for each interface; see daemons/board/io/streams/sap-sockets.ts. */
 const SAP_BYTES = 8 * 512 * KIB

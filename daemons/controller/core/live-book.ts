@@ -1,7 +1,7 @@
 /** What devices and zones do now, as their drivers said it: kept, bounded, and told to who listens. */
 import { shortCopy } from '#kit/bytes/plain-text.ts'
 import type { Clock } from '#kit/clock.ts'
-import { boundedCopy, charsOf } from './bounded-value.ts'
+import { boundedCopy, charsOf, Plain } from './bounded-value.ts'
 import type { LiveBook, LiveDevice, LiveZone } from './live.ts'
 import type { Json } from './row.ts'
 import { isSameJson } from './same-json.ts'
@@ -33,16 +33,6 @@ export interface LiveKeeper extends LiveBook {
   /** A device is driven no more: nothing is known of it and of its zones. */
   forget(deviceId: number, zoneIds: readonly number[]): void
 }
-
-/**
- * Values by names that a device chose, `__proto__` among them: nothing is inherited. What Object.create(null) makes would
- * do, but is a hash table of about a kilobyte; these are as small as other objects, and a building has tens of thousands.
- */
-class ZoneValues {
-  [name: string]: Json
-}
-Reflect.deleteProperty(ZoneValues.prototype, 'constructor')
-Object.setPrototypeOf(ZoneValues.prototype, null)
 
 const UNKNOWN_DEVICE: LiveDevice = Object.freeze({ state: 'unknown', ipAddress: null, lastSeenAt: null, error: null })
 const UNKNOWN_ZONE: LiveZone = Object.freeze(Object.assign(Object.create(null), { state: 'unknown' }))
@@ -126,7 +116,7 @@ export class LiveState implements LiveKeeper {
   #reportZone(id: number, patch: Readonly<Record<string, Json>>): number {
     const { fields: most, fieldChars, totalChars } = this.#limits
     const before = this.#zones.get(id)
-    const after: Record<string, Json> = Object.assign(new ZoneValues(), before ?? { state: 'ok' })
+    const after: Record<string, Json> = Object.assign(new Plain(), before ?? { state: 'ok' })
     let fields = Object.keys(after).length
     let taken = 0
     let changed = before ? 0 : 1

@@ -18,17 +18,20 @@ import { WRITER_HEAP_MIB } from './site-keys.ts'
 /** The largest body of a command or a query; document 1 names it. */
 const BODY_BYTES = 262_144
 
-/** A row of the site with its place, and where it is a device or a zone what drives it. @source measured: 70,000 rows take 121 MB */
-const ROW_BYTES = 1280
+/**
+ * A row of the site with its place, and of one in four, a device, what drives it: 5 KiB.
+ * @source measured: 70,000 rows of a controller that runs take 121 MB
+ */
+const ROW_BYTES = 2 * KIB
 
 /** One that is changed, as it was and as it will be. */
 const CHANGE_BYTES = KIB
 
-/** Of a live value a character, and what V8 has around it; a short value counts as eight. */
+/** Of a live value a character, with what V8 has around it: core/bounded-value.ts counts that as characters. */
 const LIVE_CHAR_BYTES = 4
 
-/** A record of the audit with its texts, each of which is cut. */
-const RECORD_BYTES = 2 * KIB
+/** A record of the audit with its texts, each of which is cut, and what waits for it. @source measured: 3.7 KiB where all are as long as may be */
+const RECORD_BYTES = 4 * KIB
 
 /** A session, a nonce or a code with who it is for. */
 const SESSION_BYTES = KIB
@@ -48,7 +51,7 @@ function siteRows(): MemoryRow[] {
     {
       ...{ what: 'changes of a whole site, while they are applied', of: 'row', each: CHANGE_BYTES, isHeap: true },
       many: 'site.rows',
-      shownBy: 'daemons/controller/test/io/site-import.test.ts',
+      shownBy: 'daemons/controller/test/core/book.test.ts',
     },
     {
       ...{ what: 'runs of macros that have ended', isHeap: true },
@@ -107,7 +110,7 @@ function callRows(): MemoryRow[] {
     {
       ...{ what: 'records of the audit that wait for the disk', of: 'record', each: RECORD_BYTES, isHeap: true },
       many: (setting) => setting('audit.queue_rows') + setting('audit.batch_rows'),
-      shownBy: 'daemons/controller/test/io/audit-loss.test.ts',
+      shownBy: 'daemons/controller/test/io/audit-file.test.ts',
     },
     threadRow(
       'the thread that writes the audit',

@@ -1,4 +1,5 @@
 /** The table of the audit: its columns, and how a record becomes a row of bounded, plain values and back. */
+import { shortCopy } from '#kit/bytes/plain-text.ts'
 import type { AuditFacts, AuditRecord } from '../core/audit.ts'
 import type { Json, Row } from '../core/row.ts'
 
@@ -106,15 +107,14 @@ const PLAIN = /^[ -~]*$/
  */
 function plain(text: string, longest: number): string {
   if (text.length <= longest && PLAIN.test(text)) return text
-  return text
-    .slice(0, longest)
+  return shortCopy(text, longest)
     .toWellFormed()
     .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '\ufffd')
 }
 
 function withoutQuery(path: string): string {
   const mark = path.indexOf('?')
-  return mark < 0 ? path : path.slice(0, mark)
+  return mark < 0 ? path : shortCopy(path, mark)
 }
 
 function whole(figure: number): number {

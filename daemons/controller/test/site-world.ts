@@ -28,9 +28,9 @@ export async function take(document: unknown, book = createBook(), more: Partial
 }
 
 /** A book with the site of a document. */
-export async function siteOf(document: unknown): Promise<WritableBook> {
+export async function siteOf(document: unknown, rows = limits.rows): Promise<WritableBook> {
   const book = createBook()
-  await take(document, book)
+  await take(document, book, { limits: { ...limits, rows } })
   return book
 }
 

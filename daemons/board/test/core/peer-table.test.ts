@@ -1,5 +1,7 @@
 /** Tests of core/peer-table.ts. */
 import t from 'tap'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
+import { memoryPlan } from '../../core/memory.ts'
 import { heard, peerRig } from './peer-rig.ts'
 
 t.test('B.peers a board is listed once it has answered under its own name', async (t) => {
@@ -284,6 +286,31 @@ t.test('a board that answers keeps its room, whatever is said from its address',
   appear(heard(3))
   await clock.run(5000)
   t.same(names(), ['Board 2', 'Board 3'])
+})
+
+t.test('as many boards as are kept, with names as long as may be, take no more than their row says', async (t) => {
+  const bounds = { max: 256, per_sender: 256, absent_max: 128 }
+  const bytes = await heapBytesOf(async () => {
+    const rig = peerRig(bounds)
+    const { answers, appear, clock, table } = rig
+    for (let count = 0; count < 400; count++) {
+      const reach = Array.from({ length: 4 }, (_, link) => `10.${link}.${count >> 8}.${count & 255}`)
+      const text = { name: `${count} ${'ж'.repeat(60)}`, version: '1.2.3', path: `/${'p'.repeat(62)}`, role: 'encoder' }
+      const names = { id: `${count}-${'i'.repeat(60)}._plantroom._tcp.local`, host: `${count}-${'h'.repeat(57)}.local` }
+      const service = { ...heard(1), ...names, reach, from: reach[0] ?? '', text: new Map(Object.entries(text)) }
+      appear(JSON.parse(JSON.stringify(service), (key, value) => (key === 'text' ? service.text : value)))
+    }
+    await clock.run(30_000)
+    const { alive } = table.counts().states
+    // Half of them go, and are remembered; others come.
+    for (const place of [...answers.keys()].slice(0, 128)) answers.delete(place)
+    await clock.run(60_000)
+    rig.asked.length = 0
+    if (alive < 200) t.fail(`${alive} boards`)
+    return [table, clock]
+  })
+  const row = rowOf(memoryPlan.rows, 'other boards', { 'peers.max': 256, 'peers.absent_max': 0 })
+  t.ok(bytes < row.allBytes, `${bytes / 256} bytes a board, of ${row.eachBytes}`)
 })
 
 t.test('nothing runs once it is stopped', async (t) => {

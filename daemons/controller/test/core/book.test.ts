@@ -1,9 +1,14 @@
 /** Tests of core/book.ts. */
 import fc from 'fast-check'
 import { t } from 'tap'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import { holds } from '#kit/test/holds.ts'
 import { createBook, type WritableBook } from '../../core/book.ts'
+import { memoryPlan } from '../../core/memory.ts'
 import type { Row } from '../../core/row.ts'
+import { checkSite } from '../../core/site/site-file.ts'
+import { limits, siteOf, worldOf } from '../site-world.ts'
+import { hostStage } from './host-stage.ts'
 
 const row = (id: number, name: string, more = {}): Row => ({ id, name, ...more })
 
@@ -111,4 +116,58 @@ t.test('whatever is put and removed, the book holds what a plain map would', asy
       return true
     }),
   )
+})
+
+/** As a site file has them, in four tables of names that grow longer; `other` is what all of them say. */
+function siteOfRows(rows: number, other = 'a') {
+  const list = <Value>(length: number, value: (at: number) => Value) => Array.from({ length }, (_, at) => value(at))
+  const device = list(rows / 4, (at) => ({
+    name: `device ${at}`,
+    driver: 'fake',
+    model: other,
+    config: { [other]: at },
+  }))
+  const zone = list(rows / 2, (at) => ({ name: `zone ${at}`, device_id: `device ${at >> 1}`, type: other }))
+  const target = { system_target: 'controller', value: other }
+  const attribute = list(rows / 4, (at) => ({ name: `attribute ${at}`, ...target }))
+  return JSON.parse(JSON.stringify({ device, zone, attribute }))
+}
+
+t.test(
+  'rows of a site, with drivers of all its devices and their values, take no more than their row says',
+  async (t) => {
+    const rows = 2000
+    let opened = 0
+    const bytes = await heapBytesOf(async () => {
+      const book = await siteOf(siteOfRows(rows), rows)
+      const [devices, zones] = [book.rows('device'), book.rows('zone')]
+      const stage = hostStage({ devices, zones, limits: { opening: 1000 } })
+      stage.host.refresh()
+      for (let turn = 0; turn < 100 && stage.opened.length < devices.length; turn++) await stage.clock.run(10)
+      opened = stage.opened.length
+      for (const { id } of zones) stage.live.report({ zoneId: id }, { state: 'ok', level: id })
+      book.named('zone', 'zone 1')
+      return [book, stage]
+    })
+    t.equal(opened, rows / 4)
+    const row = rowOf(memoryPlan.rows, 'the site: rows', { 'site.rows': rows })
+    t.ok(bytes < row.allBytes, `${bytes / rows} bytes a row, of ${row.eachBytes}`)
+  },
+)
+
+t.test('changes of a whole site take no more beside it than their row says', async (t) => {
+  const rows = 2000
+  const world = { limits: { ...limits, rows } }
+  for (const [title, before] of Object.entries({ 'all rows are new': {}, 'all rows are others': siteOfRows(rows) })) {
+    const book = await siteOf(before, rows)
+    let count = 0
+    const bytes = await heapBytesOf(async () => {
+      const changes = await checkSite(siteOfRows(rows, 'b'), worldOf(book, world))
+      count = changes.length
+      return changes
+    })
+    t.equal(count, rows, title)
+    const row = rowOf(memoryPlan.rows, 'changes of a whole site', { 'site.rows': rows })
+    t.ok(bytes < row.allBytes, `${title}: ${bytes / rows} bytes a row, of ${row.eachBytes}`)
+  }
 })

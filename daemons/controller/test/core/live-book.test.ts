@@ -1,6 +1,9 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import { LiveState } from '../../core/live-book.ts'
+import { memoryPlan } from '../../core/memory.ts'
+import type { Json } from '../../core/row.ts'
 
 function liveBook() {
   const clock = fakeClock(1_000_000)
@@ -139,7 +142,7 @@ t.test('any name that a device chose is only a name, and nothing else is there',
 })
 
 t.test('values of all zones together stay within their bound, and what a lost device said makes room', async (t) => {
-  const live = new LiveState(fakeClock(), { fields: 16, fieldChars: 100, totalChars: 300 })
+  const live = new LiveState(fakeClock(), { fields: 16, fieldChars: 100, totalChars: 380 })
   const text = 'x'.repeat(80)
   t.equal(live.report({ zoneId: 1 }, { first: text, second: text }), 0)
   t.equal(
@@ -154,4 +157,33 @@ t.test('values of all zones together stay within their bound, and what a lost de
   live.lost(5, [1, 2], 'gone')
   for (const zoneId of [3, 4, 5]) t.equal(live.report({ zoneId }, { first: text }), 0)
   t.equal(live.report({ zoneId: 6 }, { first: text }), 1)
+})
+
+t.test('whatever devices say, their values take no more than the row says', async (t) => {
+  const limits = { fields: 64, fieldChars: 4096, totalChars: 400_000 }
+  const settings = { 'live.fields': 64, 'live.field_chars': 4096, 'live.total_chars': limits.totalChars }
+  const many = <Value>(count: number, value: (at: number) => Value) =>
+    Array.from({ length: count }, (_, at) => value(at))
+  const kinds: Record<string, (at: number) => Json> = {
+    'a text': (at) => `${at}`.padEnd(4000, 'ж'),
+    'a short text': (at) => `v${at}`,
+    'a figure': (at) => at + 0.5,
+    'empty objects': () => many(200, () => ({})),
+    'empty lists': () => many(200, () => []),
+    'names of every kind': (at) => Object.fromEntries(many(100, (name) => [`${at}-${name}`, null])),
+  }
+  for (const [title, saidOf] of Object.entries(kinds)) {
+    let told = 0
+    const bytes = await heapBytesOf(() => {
+      const live = new LiveState(fakeClock(), limits)
+      for (let at = 0, left = 0; left === 0; at++) {
+        const patch = Object.fromEntries(many(60, (field) => [`f${field}`, saidOf(at * 60 + field)]))
+        left = live.report({ zoneId: at }, JSON.parse(JSON.stringify(patch)))
+        told = at
+      }
+      return live
+    })
+    const { allBytes } = rowOf(memoryPlan.rows, 'what devices and zones do', settings)
+    t.ok(bytes < allBytes, `${title}: ${bytes} bytes, of ${allBytes}, ${told} zones`)
+  }
 })

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
+import { memoryPlan } from '../../core/memory.ts'
 import { openAudit, recordOf, rowsIn } from './audit-here.ts'
 
 /** Gives a thread's reply the time to come. */
@@ -89,6 +91,29 @@ t.test('what is too much is counted and told in one line, and room is kept for w
   t.equal(lines.filter((line) => line.includes('audit_records_lost')).length, 1)
   clock.advance(10_000)
   t.match(lines.join(''), /audit_records_lost .*records=424/)
+})
+
+t.test('filled with calls of any length, what waits takes no more than its row says', async (t) => {
+  const limits = { queue_rows: 800, batch_rows: 1000, wait_ms: 1e6 }
+  let folders = 0
+  const text = (at: number, sign: string) => Buffer.from(`${at} ${sign.repeat(20_000)}`).toString()
+  for (const sign of ['x', 'ж']) {
+    const bytes = await heapBytesOf(async () => {
+      const { audit } = await openAudit(t, { folder: t.testdir({ [++folders]: {} }), clock: fakeClock(), limits })
+      for (let at = 0; at < 900; at++) {
+        const long = text(at, sign)
+        const facts = { action: text(at, sign), outcome: 'failed', detail: text(at, sign) } as const
+        const path = `/api/data/zone?${long}`
+        const names = { method: long, username: text(at, sign), target: text(at, sign), clientIp: text(at, sign) }
+        void audit.add(recordOf({ path: at % 2 === 0 ? path : long, ...names, facts }))
+      }
+      // Of the queue a quarter is kept free.
+      t.match(audit.counts(), { waiting: 600, lost: 300 }, 'filled to the bound')
+      return audit
+    })
+    const row = rowOf(memoryPlan.rows, 'records of the audit', { 'audit.queue_rows': 600, 'audit.batch_rows': 0 })
+    t.ok(bytes < row.allBytes, `${sign}: ${bytes / 600} bytes a record, of ${row.eachBytes}`)
+  }
 })
 
 t.test('texts are cut and made plain before they are written', async (t) => {

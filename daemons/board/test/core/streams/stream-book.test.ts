@@ -1,6 +1,8 @@
 /** Tests of core/streams/stream-book.ts. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
+import { memoryPlan } from '../../../core/memory.ts'
 import { StreamBook } from '../../../core/streams/stream-book.ts'
 import { am824, dante, lawo, ravenna } from '../../wire/streams/wild-sdp.ts'
 
@@ -280,4 +282,22 @@ t.test('in a list full of streams that stay, a sender with more than its share g
     streams.list().some(({ origin }) => origin === '10.1.5.3'),
     'others that stay are not pushed out',
   )
+})
+
+t.test('as many streams as are kept, described as long as may be, take no more than their row says', async (t) => {
+  const most = 300
+  const filled = () => {
+    const { announce, clock, streams } = book({ most, perSender: most })
+    for (let round = 0; round < 3; round++, clock.advance(3000))
+      for (let number = 0; number < most + 10; number++) {
+        const sdp = made(number, '10.1.5.20').replace(/\r\ns=.*/, `\r\ns=${'ж'.repeat(120)}`)
+        // As it comes from the network: nothing of one is in another.
+        announce(Buffer.from(`${sdp}a=x:${'ж'.repeat(8185 - sdp.length)}\r\n`).toString(), '10.1.5.20', number)
+      }
+    return streams
+  }
+  t.equal(filled().list().length, most, 'filled to the bound')
+  const bytes = await heapBytesOf(filled)
+  const row = rowOf(memoryPlan.rows, 'streams that were heard', { 'streams.most': most, 'streams.sessions': 0 })
+  t.ok(bytes < row.allBytes, `${bytes / most} bytes a stream, of ${row.eachBytes}`)
 })
