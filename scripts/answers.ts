@@ -1,4 +1,4 @@
-/** What the descriptions say of answers, operation by operation: tests hold every answer of a real daemon against it. */
+/** What the descriptions say of requests and answers, operation by operation: tests hold those of a real daemon against it. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { formDialect } from '#kit/http/dialect.ts'
@@ -10,6 +10,7 @@ export interface DescribedAnswers {
   method: string
   /** With `{name}` for what is anything. */
   path: string
+  requestBody?: { required: boolean; content: Record<string, { schema?: object }> }
   responses: Record<string, { content?: Record<string, { schema?: object }> }>
 }
 
@@ -28,7 +29,10 @@ export async function answersOf(
     const whole = openApiOf({ title: daemon, version: '', routes: [route], ...(isBoard && { dialect }) }) as Whole
     shared = whole.components.schemas
     return Object.entries(whole.paths).flatMap(([path, methods]) =>
-      Object.entries(methods).map(([method, { responses }]) => ({ method: method.toUpperCase(), path, responses })),
+      Object.entries(methods).map(([method, { requestBody, responses }]) => ({
+        ...{ method: method.toUpperCase(), path, responses },
+        ...(requestBody && { requestBody }),
+      })),
     )
   })
   return { operations, shared }
@@ -38,7 +42,7 @@ export async function answersOf(
 const dialect = formDialect({ user: '', realm: () => '', maxFields: 1 })
 
 interface Whole {
-  paths: Record<string, Record<string, Pick<DescribedAnswers, 'responses'>>>
+  paths: Record<string, Record<string, Pick<DescribedAnswers, 'requestBody' | 'responses'>>>
   components: { schemas: Shared }
 }
 

@@ -67,17 +67,26 @@ function createFormCheck(schema: TSchema): (value: unknown) => Checked {
   }
 }
 
-/**
- * The same as a function that gives the value typed, or throws.
- * @throws Fault `bad_fields` with `details.fields`
- */
-export function createReader<Schema extends TSchema>(schema: Schema, prefix = ''): (value: unknown) => Static<Schema> {
-  const check = createCheck(schema, 'json', prefix)
-  return (given) => {
+/** Gives a value typed. @throws Fault `bad_fields` with `details.fields` */
+export interface Reader<Schema extends TSchema = TSchema> {
+  (value: unknown): Static<Schema>
+  /** What it reads by, for descriptions. */
+  readonly schema: Schema
+}
+
+/** The same as a function that gives the value typed, or throws. @param from `json`, or `text` as of a query */
+export function createReader<Schema extends TSchema>(
+  schema: Schema,
+  prefix = '',
+  from: 'json' | 'text' = 'json',
+): Reader<Schema> {
+  const check = createCheck(schema, from, prefix)
+  const read = (given: unknown): Static<Schema> => {
     const { value, faults } = check(given)
     if (faults.length > 0) throw fieldsFault(faults)
     return value as Static<Schema>
   }
+  return Object.assign(read, { schema })
 }
 
 /**

@@ -63,7 +63,8 @@ const ERROR = {
   },
 }
 
-function operationOf(route: Described, { mediaType }: Dialect): unknown {
+function operationOf(given: Described, { mediaType }: Dialect): unknown {
+  const route = given.reads ? { ...given, body: undefined, query: undefined, ...given.reads } : given
   return {
     operationId: operationId(route),
     summary: route.summary,
@@ -75,12 +76,31 @@ function operationOf(route: Described, { mediaType }: Dialect): unknown {
       ...(route.takesIfMatch ? [IF_MATCH] : []),
     ],
     ...(route.body && {
-      requestBody: { required: !mayComeEmpty(route), content: { [mediaType]: { schema: route.body } } },
+      requestBody: { required: !mayComeEmpty(route), content: { [mediaType]: { schema: asSent(route.body) } } },
     }),
     ...(route.upload && {
       requestBody: { required: true, content: { 'application/octet-stream': {} } },
     }),
     responses: { ...successOf(route), ...othersOf(route), ...refusalsOf(route) },
+  }
+}
+
+/** A schema names fields with a default among those that are required: of what is read they are, of what is sent not. */
+function asSent(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(asSent)
+  if (typeof schema !== 'object' || schema === null) return schema
+  const { required, properties, ...rest } = schema as { required?: unknown; properties?: object }
+  const copy: Record<string, unknown> = Object.fromEntries(
+    Object.entries(rest).map(([key, value]) => [key, asSent(value)]),
+  )
+  if (properties === undefined) return required === undefined ? copy : { required, ...copy }
+  const fields = Object.entries(properties)
+  const isLeft = (name: unknown) => fields.some(([key, field]) => key === name && field.default !== undefined)
+  const left = Array.isArray(required) ? required.filter((name) => !isLeft(name)) : []
+  return {
+    ...copy,
+    ...(left.length > 0 && { required: left }),
+    properties: Object.fromEntries(fields.map(([key, field]) => [key, asSent(field)])),
   }
 }
 
@@ -115,6 +135,7 @@ function refusalsOf(route: Described): Record<string, unknown> {
   if (route.path.includes(':')) found.push('404')
   if (route.takesIfMatch) found.push('412')
   if (route.body || route.upload) found.push('408', '413', '415')
+  if (route.method !== 'GET') found.push('507')
   const schema = route.refusal ?? { $ref: '#/components/schemas/Error' }
   const taken = new Set(Object.keys(route.replies ?? {}))
   const own = found.filter((status) => !taken.has(status))
@@ -142,6 +163,7 @@ const WORDS: Readonly<Record<string, string>> = {
   500: 'failed',
   501: 'not there yet',
   503: 'too much to do: try again after Retry-After',
+  507: 'the disk did not take it: as before',
   '4XX': 'refused',
   '5XX': 'failed',
 }

@@ -77,6 +77,8 @@ export interface Route {
   upload?: UploadBounds
   params?: TSchema
   query?: TSchema
+  /** Shapes of a body and a query that `handle` reads by itself, for OpenAPI; in place of those that are checked before. */
+  reads?: { body?: TSchema | undefined; query?: TSchema | undefined }
   /** Shape of the reply where all went well, for OpenAPI; replies are not filtered through it, tests compare them. */
   reply?: TSchema
   /** Its status, for OpenAPI; default: 200. With 204 there is none. */

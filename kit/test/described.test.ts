@@ -1,4 +1,6 @@
 /** Tests of described.ts, over what was built of the gateway. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { misfitOf } from './described.ts'
 
@@ -22,4 +24,48 @@ t.test('a field too many, one that is missing, another type or status are told',
   t.match(misfitOf('gateway', { ...asked, type: 'text/plain' }), /type text\/plain is not described/)
   t.match(misfitOf('gateway', { ...asked, status: 500, body: { oops: 1 } }), /required property 'error'/)
   t.match(misfitOf('gateway', { ...asked, path: '/api/secret' }), /no operation is described for GET \/api\/secret/)
+})
+
+t.test('a body that was granted is held to what is described of it; what was refused is not', async (t) => {
+  const login = { method: 'POST', path: '/api/login', status: 200, type: json }
+  const body = { token: 't', username: 'ada', role: 'admin', expiresInMs: 1 }
+  t.equal(misfitOf('gateway', { ...login, body, sent: { password: 'p' } }), undefined)
+  t.match(
+    misfitOf('gateway', { ...login, body, sent: { password: 5 } }),
+    /^the body of POST \/api\/login: .*password must be string/,
+  )
+  t.match(misfitOf('gateway', { ...login, body, sent: { password: 'p', pin: 1 } }), /additional properties/)
+  const refused = { status: 400, body: { error: 'bad_fields', message: 'no' } }
+  t.equal(misfitOf('gateway', { ...login, ...refused, sent: { password: 5 } }), undefined)
+  const logout = { method: 'POST', path: '/api/logout', status: 200, type: json, body: {} }
+  t.equal(misfitOf('gateway', { ...logout, sent: {} }), undefined)
+  t.match(misfitOf('gateway', { ...logout, sent: { all: true } }), /it was granted, and none is described/)
+})
+
+t.test('the pages of the controller: their bodies and queries are described by what reads them', async (t) => {
+  const { operations } = JSON.parse(
+    readFileSync(join(import.meta.dirname, '../../build/answers/controller.json'), 'utf8'),
+  )
+  const bodies = operations
+    .filter(({ path, requestBody }: { path: string; requestBody?: object }) => path.startsWith('/ui/') && requestBody)
+    .map(
+      (one: {
+        method: string
+        path: string
+        requestBody: { content: Record<string, { schema: { properties: object } }> }
+      }) => [
+        `${one.method} ${one.path}`,
+        Object.keys(one.requestBody.content['application/json']?.schema.properties ?? {}),
+      ],
+    )
+  const control = ['zone_id', 'zone', 'device_id', 'device', 'command', 'args', 'macro_id', 'macro']
+  t.same(Object.fromEntries(bodies), {
+    'POST /ui/sign-in': ['username', 'password', 'two_factor_token'],
+    'POST /ui/setup': ['username', 'password', 'site', 'time_zone'],
+    'POST /ui/command': control,
+    'POST /ui/macro': control,
+    'PUT /ui/rest': ['enabled'],
+    'POST /ui/pending/apply': ['revision'],
+    'POST /ui/pending/discard': ['revision'],
+  })
 })

@@ -1,4 +1,4 @@
-/** Answers of a real daemon, held against its description. */
+/** Requests and answers of a real daemon, held against its description. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
@@ -12,6 +12,8 @@ export interface Exchange {
   status: number
   type: string
   body: unknown
+  /** The body that was sent, where it was JSON; undefined where there was none. */
+  sent?: unknown
 }
 
 type Content = NonNullable<DescribedAnswers['responses'][string]['content']>
@@ -25,14 +27,14 @@ const books = new Map<string, Book>()
 const checks = new WeakMap<object, ValidateFunction>()
 
 /**
- * What is wrong with an answer by the description of its daemon; undefined where it fits, or where the description is not
+ * What is wrong with an answer, or with a request that was granted, by the description of its daemon; undefined where it fits, or where the description is not
  * about it: pages, and paths and methods that nothing has.
  */
 export function misfitOf(daemon: string, exchange: Exchange): string | undefined {
   const { operations, ajv } = bookOf(daemon)
   const fitting = operations.filter(({ method, path }) => method === exchange.method && isOf(path, exchange.path))
   if (fitting.length === 0) return strayOf(exchange)
-  const faults = fitting.map(({ responses }) => faultOf(responses, exchange, ajv))
+  const faults = fitting.map((one) => faultOf(one.responses, exchange, ajv) ?? sentFaultOf(one, exchange, ajv))
   return faults.includes(undefined) ? undefined : faults[0]
 }
 
@@ -84,6 +86,23 @@ function faultOf(responses: DescribedAnswers['responses'], by: Exchange, ajv: Aj
   const validate = checks.get(schema) ?? compiled(ajv, schema)
   if (validate(body)) return undefined
   return `${where}: ${ajv.errorsText(validate.errors?.slice(0, 5))}: ${JSON.stringify(body)?.slice(0, 2000)}`
+}
+
+/** What was granted has to be described: whoever writes a client from the description would else never send it. */
+function sentFaultOf({ requestBody }: DescribedAnswers, by: Exchange, ajv: Ajv2020): string | undefined {
+  const { method, path, status, body, sent } = by
+  const isGranted = status < 300 && !(body !== null && typeof body === 'object' && 'error' in body)
+  if (!isGranted || sent === undefined) return undefined
+  const where = `the body of ${method} ${path}`
+  const media = requestBody && mediaOf(requestBody.content, 'application/json')
+  if (!media?.schema) return isEmpty(sent) ? undefined : `${where}: it was granted, and none is described`
+  const validate = checks.get(media.schema) ?? compiled(ajv, media.schema)
+  if (validate(sent)) return undefined
+  return `${where}: ${ajv.errorsText(validate.errors?.slice(0, 5))}: ${JSON.stringify(sent)?.slice(0, 2000)}`
+}
+
+function isEmpty(sent: unknown): boolean {
+  return typeof sent === 'object' && sent !== null && Object.keys(sent).length === 0
 }
 
 /** By type and subtype: parameters such as a charset may stand on either side. */

@@ -72,8 +72,19 @@ export async function ask(url: string, request: RequestInit): Promise<Answer> {
   const type = headers.get('content-type') ?? ''
   const body = type.startsWith('application/json') && text !== '' ? JSON.parse(text) : text
   const { origin, pathname } = new URL(url)
-  holdToDescription(origin, { method: request.method ?? 'GET', path: pathname, status, type, body })
+  const exchange = { method: request.method ?? 'GET', path: pathname, status, type, body }
+  holdToDescription(origin, { ...exchange, sent: jsonOf(request.body) })
   return { status, headers, body }
+}
+
+/** What a body says that is JSON; undefined of forms, of bytes and of what is none. */
+function jsonOf(body: RequestInit['body']): unknown {
+  if (typeof body !== 'string') return undefined
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
 }
 
 /** @throws Error where an answer of a daemon that was started here is not what its description says */

@@ -31,20 +31,35 @@ const identity = Type.Object(
   closed,
 )
 
-/** @source document 1, Command payload; Macro payload */
-const control = Type.Object({
-  zone_id: Type.Optional(Type.Integer({ description: 'of a command: one target of four' })),
-  zone: Type.Optional(Type.String()),
-  device_id: Type.Optional(Type.Integer()),
-  device: Type.Optional(Type.String()),
-  command: Type.Optional(
-    Type.String({
-      description: 'the verb; may be left out where a zone stands with exactly one further key, which is it',
-    }),
+/** A field that may be left out, or be null as clients write it that send every field that there is. */
+const field = (schema: TSchema, description: string) =>
+  Type.Optional(Type.Union([schema, Type.Null()], { description }))
+
+/** A body of a command or of a macro. @source document 1, Command payload; Macro payload */
+export const controlBody = Type.Object(
+  {
+    zone_id: field(Type.Integer(), 'of a command: one target of four'),
+    zone: field(Type.String(), 'by its name'),
+    device_id: field(Type.Integer(), 'the device as a whole'),
+    device: field(Type.String(), 'by its name'),
+    command: field(
+      Type.String(),
+      'the verb; may be left out where a zone stands with exactly one further key, which is it',
+    ),
+    args: field(Type.Record(Type.String(), Type.Unknown()), 'of the verb or of the macro'),
+    macro_id: field(Type.Integer(), 'runs a macro, for `command` too'),
+    macro: field(Type.String(), 'for `macro`: by its name'),
+  },
+  { description: 'null stands for a field that is left out' },
+)
+
+/** Of a sign-in. @source document 1, POST /api/token */
+export const credentials = Type.Object({
+  username: Type.String(),
+  password: Type.String(),
+  two_factor_token: Type.Optional(
+    Type.Unknown({ description: 'the code that was mailed, a text; where none is asked for it is not looked at' }),
   ),
-  args: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-  macro_id: Type.Optional(Type.Integer({ description: 'runs a macro, for `command` too' })),
-  macro: Type.Optional(Type.String({ description: 'for `macro`: by its name' })),
 })
 
 const modifier = (description: string) => Type.Optional(Type.String({ description }))
@@ -84,11 +99,7 @@ interface Shapes {
 
 const shapes: Readonly<Record<RestEndpoint['name'], Shapes>> = {
   token: {
-    body: Type.Object({
-      username: Type.String(),
-      password: Type.String(),
-      two_factor_token: Type.Optional(Type.String({ description: 'the code that was mailed' })),
-    }),
+    body: credentials,
     reply: Type.Union([token, envelope]),
   },
   logout: { reply: doneAnswer },
@@ -101,7 +112,7 @@ const shapes: Readonly<Record<RestEndpoint['name'], Shapes>> = {
   },
   health: { reply: Type.Object({ ok: Type.Literal(true) }, closed) },
   version: { reply: Type.Object({ version: Type.String() }, closed) },
-  control: { body: control, reply: commanded },
+  control: { body: controlBody, reply: commanded },
   data: { query, reply: rows },
 }
 

@@ -1,7 +1,7 @@
 /** What only elevated sessions see and do: the record of calls, the REST switch, changes that wait for Apply All. */
-import { type Static, type TSchema, Type } from 'typebox'
+import { Type } from 'typebox'
 import { Fault } from '#kit/fault.ts'
-import { createCheck, createReader, fieldsFault } from '#kit/http/check.ts'
+import { createReader } from '#kit/http/check.ts'
 import type { Route } from '#kit/http/route.ts'
 import type { AuditBook, AuditReason, AuditRecord } from '../core/audit.ts'
 import type { AuditFilter, AuditRow, PendingChange, UiAudit, UiPending, UiRest } from '../core/ui-ports.ts'
@@ -42,7 +42,7 @@ const readApply = createReader(
     { additionalProperties: false },
   ),
 )
-const readAudit = queryReader(auditQuery)
+const readAudit = createReader(auditQuery, '?', 'text')
 
 /** Routes for elevated sessions; each answers 403 `not_elevated` to others. */
 export function uiAdminRoutes(parts: UiAdminParts): Route[] {
@@ -54,10 +54,11 @@ function auditRoute(gate: UiGate, { audit }: UiAdminParts): Route {
   return gate.elevated({
     method: 'GET',
     path: '/ui/audit',
+    query: readAudit,
     reply: auditAnswer,
     summary: 'What was asked of the controller and what came of it, newest first',
     async handle({ query }) {
-      const { reason, ...rest } = readAudit(query)
+      const { reason, ...rest } = readAudit({ ...(query as object) })
       const filter: AuditFilter = reason === undefined ? rest : { ...rest, reason: reason as AuditReason }
       const { rows, before } = await audit.auditList(filter)
       return granted({ rows: rows.map(auditView), before })
@@ -101,6 +102,7 @@ function restRoutes(gate: UiGate, { rest }: UiAdminParts): Route[] {
     gate.elevated({
       method: 'PUT',
       path: '/ui/rest',
+      body: readRest,
       reply: restSwitchAnswer,
       isRecordedFirst: true,
       summary: 'Sets the REST switch; it takes effect after a restart',
@@ -137,6 +139,7 @@ function pendingRoutes(gate: UiGate, { pending }: UiAdminParts): Route[] {
     gate.elevated({
       method: 'POST',
       path: '/ui/pending/apply',
+      body: readApply,
       reply: appliedAnswer,
       isRecordedFirst: true,
       summary: 'Applies all changes that wait, or none',
@@ -147,6 +150,7 @@ function pendingRoutes(gate: UiGate, { pending }: UiAdminParts): Route[] {
     gate.elevated({
       method: 'POST',
       path: '/ui/pending/discard',
+      body: readApply,
       reply: doneAnswer,
       isRecordedFirst: true,
       summary: 'Discards all changes that wait',
@@ -166,14 +170,5 @@ function pendingView({ rowId, columns, ...change }: PendingChange) {
     columns: columns.map(({ column, isSecret, ...rest }) =>
       isSecret ? { column, secret: true } : { column, secret: false, ...rest },
     ),
-  }
-}
-
-function queryReader<Schema extends TSchema>(schema: Schema): (query: unknown) => Static<Schema> {
-  const check = createCheck(schema, 'text', '?')
-  return (query) => {
-    const { value, faults } = check({ ...(query as object) })
-    if (faults.length > 0) throw fieldsFault(faults)
-    return value as Static<Schema>
   }
 }

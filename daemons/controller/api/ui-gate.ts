@@ -57,12 +57,20 @@ export interface UiAnswer {
 }
 
 /** One route of the pages. */
+/** What has a shape to describe: a reader, or what reads by rules of its own. */
+interface Readable {
+  readonly schema: TSchema
+}
+
 export interface UiRouteSpec<Asked> {
   method: Route['method']
   path: string
   summary: string
   /** Shape of the answer. */
   reply: TSchema
+  /** What its handler reads the body and the query by. */
+  body?: Readable
+  query?: Readable
   /** Only where the request names an own address or name of this box. */
   ownHostOnly?: boolean
   /**
@@ -137,6 +145,7 @@ export function createUiGate(parts: UiGateParts): UiGate {
       refusal,
       // Read by the handler, behind the gate: what is wrong with it is recorded like any other refusal.
       ...(spec.method === 'GET' ? { query: ANYTHING } : { body: ANYTHING }),
+      reads: { body: spec.body?.schema, query: spec.query?.schema },
       onRefused: (refused) => recordRefused(parts, spec, refused),
       handle: (ask) => serve(parts, spec, { ask, run: (given) => spec.handle(Object.assign(given, enter(given))) }),
     })

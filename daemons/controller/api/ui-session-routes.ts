@@ -6,6 +6,7 @@ import { personView, siteView } from '../core/person.ts'
 import type { Book } from '../core/row.ts'
 import type { UiPeople, UiSetUp } from '../core/ui-ports.ts'
 import { doneAnswer, handoffAnswer, personAnswer, signInAnswer, siteAnswer, ticketAnswer } from './answers.ts'
+import { credentials } from './rest-description.ts'
 import { cookieOf, dropHandoff, dropPlanted, dropSession, HANDOFF_COOKIE, keepSession } from './ui-cookies.ts'
 import { createUiGate, granted, type UiAnswer, type UiAsk, type UiGateParts } from './ui-gate.ts'
 import type { UiCaller } from './ui-live.ts'
@@ -31,6 +32,7 @@ export function uiSessionRoutes(parts: UiSessionParts): Route[] {
     gate.open({
       method: 'POST',
       path: '/ui/sign-in',
+      body: { schema: credentials },
       reply: signInAnswer,
       isRecordedFirst: true,
       summary: 'Signs a person in by the rules of POST /api/token; the session goes into a cookie',

@@ -41,6 +41,7 @@ export function uiSetUpRoute(gate: UiGate, { setUp, signIn }: UiSetUpParts): Rou
   return gate.open({
     method: 'POST',
     path: '/ui/setup',
+    body: readForm,
     reply: signInAnswer,
     isRecordedFirst: true,
     ownHostOnly: true,

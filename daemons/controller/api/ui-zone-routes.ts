@@ -7,6 +7,7 @@ import type { Book } from '../core/row.ts'
 import type { UiControl } from '../core/ui-ports.ts'
 import { groupZones } from '../core/zone-groups.ts'
 import { commanded, zonesAnswer } from './answers.ts'
+import { controlBody } from './rest-description.ts'
 import { createUiGate, granted, type UiGateParts } from './ui-gate.ts'
 
 /** What these routes stand on. */
@@ -34,6 +35,7 @@ export function uiZoneRoutes(parts: UiZoneParts): Route[] {
     gate.signed({
       method: 'POST',
       path: '/ui/command',
+      body: { schema: controlBody },
       reply: commanded,
       isRecordedFirst: true,
       summary: 'As POST /api/control/command',
@@ -42,6 +44,7 @@ export function uiZoneRoutes(parts: UiZoneParts): Route[] {
     gate.signed({
       method: 'POST',
       path: '/ui/macro',
+      body: { schema: controlBody },
       reply: commanded,
       isRecordedFirst: true,
       summary: 'As POST /api/control/macro',

@@ -43,10 +43,35 @@ t.test('describes parameters, body and replies from the schemas that check them'
     { name: 'limit', in: 'query', required: false, schema: { type: 'integer', default: 10 } },
   ])
   t.match(operation.requestBody.content['application/json'].schema.properties.unitId, { minimum: 0, maximum: 247 })
-  const statuses = ['200', '400', '401', '403', '404', '408', '413', '415', '500', '503', '4XX', '5XX']
+  const statuses = ['200', '400', '401', '403', '404', '408', '413', '415', '500', '503', '507', '4XX', '5XX']
   t.same(Object.keys(operation.responses), statuses)
   const status = description.paths['/api/status'].get
   t.ok(status.responses['200'].content['application/json'].schema.properties.ok)
+})
+
+t.test('a field of a body that has a default may be left out, at every depth', async (t) => {
+  const body = Type.Object({
+    name: Type.String(),
+    on: Type.Boolean({ default: true }),
+    list: Type.Array(Type.Object({ a: Type.Integer({ default: 0 }), b: Type.Integer() })),
+  })
+  const { paths } = JSON.parse(JSON.stringify(openApiOf({ title: 'T', version: '1', routes: [{ ...echo, body }] })))
+  const { schema } = paths['/api/ports/{path}/echo'].post.requestBody.content['application/json']
+  t.same([schema.required, schema.properties.list.items.required], [['name', 'list'], ['b']])
+  t.equal(schema.properties.on.default, true)
+})
+
+t.test('what a handler reads by itself is described in place of what is checked before', async (t) => {
+  const reads = { body: Type.Object({ own: Type.String() }), query: Type.Object({ more: Type.String() }) }
+  const { paths } = JSON.parse(JSON.stringify(openApiOf({ title: 'T', version: '1', routes: [{ ...echo, reads }] })))
+  const operation = paths['/api/ports/{path}/echo'].post
+  t.same(Object.keys(operation.requestBody.content['application/json'].schema.properties), ['own'])
+  t.same(
+    operation.parameters.map(({ name }: { name: string }) => name),
+    ['path', 'more'],
+  )
+  const none = openApiOf({ title: 'T', version: '1', routes: [{ ...echo, reads: {} }] })
+  t.notMatch(JSON.stringify(none), 'requestBody')
 })
 
 t.test('says where a change may name the revision that it was made from', async (t) => {
