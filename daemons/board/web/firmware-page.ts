@@ -5,6 +5,7 @@ import { isLost } from '#kit/web/contact.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
 import { type Judgement, lamp, verdict } from '#kit/web/lamp.ts'
+import { useLook } from '#kit/web/look.ts'
 import { bytesText } from '#kit/web/numbers.ts'
 import { sentence } from '#kit/web/sentences.ts'
 import { steps } from '#kit/web/steps.ts'
@@ -18,6 +19,8 @@ const STEPS = ['Sent', 'Verified', 'Installed', 'Restarted']
 const UNTOUCHED = 'The running version is untouched.'
 /** When the board does not say how long a restart takes. */
 const RESTART_S = 60
+/** How often it is asked whether the board can take an image: the keys may be set meanwhile. */
+const READY_MS = 5000
 
 /** The page. */
 export function FirmwarePage(): VNode | null {
@@ -28,14 +31,7 @@ export function FirmwarePage(): VNode | null {
   useKeys('Firmware', [{ key: 'u', what: 'picks an image', run: () => void field.current?.click() }])
   const [missing, setMissing] = useState<string | null>(null)
   useEffect(() => holdPage(now), [now.phase])
-  useEffect(
-    () =>
-      void api.firmwareReady().then(
-        (ready) => setMissing(ready.missing?.message ?? null),
-        () => {},
-      ),
-    [],
-  )
+  useLook(async () => setMissing((await api.firmwareReady()).missing?.message ?? null), READY_MS)
   if (!board) return null
 
   const isBusy = now.phase === 'sending' || now.phase === 'sent' || restarting.value !== null

@@ -156,7 +156,7 @@ t.test('another gateway alone is to be confirmed too', async (t) => {
   t.same(told, ['10.20.4.11/24 10.20.4.9'])
 })
 
-t.test('a kept address is told with its gateway, or that it has none', async (t) => {
+t.test('the board says which address it keeps, and which gateway or none', async (t) => {
   for (const [gw, said] of [
     ['10.20.4.1', 'The board keeps the address 10.20.4.11/24, gateway 10.20.4.1.'],
     ['', 'The board keeps the address 10.20.4.11/24, without a gateway.'],

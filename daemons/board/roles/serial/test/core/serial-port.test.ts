@@ -346,7 +346,7 @@ t.test(
 )
 
 t.test(
-  'one address that has every place makes room for another, by its client of longest silence, and is told of once',
+  'where one address has every place, its client that was silent longest makes room for another, and is told of once',
   async (t) => {
     const { clock, connect, port, refused } = await portHere({}, { max_clients: 3 })
     const own = [await connect(), await connect(), await connect()]
