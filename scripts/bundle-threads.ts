@@ -11,7 +11,7 @@ export function threadsPlugin(options: BuildOptions): Plugin {
   return {
     name: 'threads',
     setup(esbuild) {
-      esbuild.onLoad({ filter: /\/io\/[\w-]+-courier\.ts$/ }, async ({ path }) => {
+      esbuild.onLoad({ filter: /\/[\w-]+-courier\.ts$/ }, async ({ path }) => {
         let contents = readFileSync(path, 'utf8')
         for (const [expression, file = ''] of contents.matchAll(THREAD)) {
           const entry = join(dirname(path), file)

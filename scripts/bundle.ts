@@ -111,8 +111,11 @@ function copyTemplates(root: string): void {
   }
 }
 
-/** With the collection that kit/run/memory-sweep.ts asks for, and without code that nobody has run for a while. */
-const NODE_FLAGS = '--expose-gc --bytecode-old-age=2 --flush-baseline-code'
+/**
+ * With the collection that kit/run/memory-sweep.ts asks for, without code that nobody has run for a while, and with one thread
+ * beside the main one to collect garbage, not four: where several daemons are busy the main thread waits for each of them.
+ */
+const NODE_FLAGS = '--expose-gc --bytecode-old-age=2 --flush-baseline-code --v8-pool-size=1'
 
 /**
  * Compiling for speed what is really in use, not what a start uses, since the compilers alone are 9 MB.

@@ -1,9 +1,7 @@
 /** Passwords: kept as argon2id, computed off the main thread. How many at once is for kit/auth/sign-in-limiter.ts to say. */
-import { type Argon2Parameters, argon2, randomBytes, timingSafeEqual } from 'node:crypto'
-import { promisify } from 'node:util'
+import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { Fault } from '#kit/fault.ts'
-
-const derive = promisify<'argon2id', Argon2Parameters, Buffer>(argon2)
+import { deriveArgon2id } from './password-courier.ts'
 
 /** What one hash costs. Memory in KiB. */
 interface Cost {
@@ -30,7 +28,7 @@ const DECOY = phcOf(COST, randomBytes(SALT_BYTES), randomBytes(HASH_BYTES))
 /** @returns a PHC string with a new salt */
 export async function hashPassword(text: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES)
-  const hash = await derive('argon2id', { message: messageOf(text), nonce: salt, tagLength: HASH_BYTES, ...COST })
+  const hash = await deriveArgon2id({ message: messageOf(text), nonce: salt, tagLength: HASH_BYTES, ...COST })
   return phcOf(COST, salt, hash)
 }
 
@@ -40,7 +38,7 @@ export async function hashPassword(text: string): Promise<string> {
  */
 export async function verifyPassword(text: string, stored: string | undefined): Promise<boolean> {
   const { cost, salt, hash } = parsePhc(stored ?? DECOY)
-  const found = await derive('argon2id', { message: messageOf(text), nonce: salt, tagLength: hash.length, ...cost })
+  const found = await deriveArgon2id({ message: messageOf(text), nonce: salt, tagLength: hash.length, ...cost })
   return timingSafeEqual(found, hash) && stored !== undefined
 }
 

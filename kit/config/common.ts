@@ -132,6 +132,12 @@ function requestKeys() {
       1000,
       'time that requests of one address (IPv6: one /64) may take before those of others that wait have their turn',
     ),
+    turn_rest_ms: milliseconds(
+      6,
+      0,
+      1000,
+      'rest of an address that has had its turn and asks for more, while others ask as well; 0: none',
+    ),
     pipelined_max: count(
       64,
       1,

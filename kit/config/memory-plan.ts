@@ -1,4 +1,5 @@
 /** What a daemon may hold in memory, as rows that follow from settings, and the rows that every daemon has. */
+import { PASSWORD_HEAP_MIB } from '#kit/auth/password-courier.ts'
 
 /** A number among the settings, by its name such as `http.body_bytes`. */
 export type Setting = (name: string) => number
@@ -66,8 +67,8 @@ export const READ_BYTES = 128 * KIB
 /** Answers up to here are sent whatever waits. */
 const SHORT_ANSWER_BYTES = 64 * KIB
 
-/** Threads of Node itself: the main one, four of libuv, four of V8, and two that wait for signals and delayed tasks. */
-export const NODE_TASKS = 11
+/** Threads of Node itself: the main one, four of libuv, one of V8 (scripts/bundle.ts), and two that wait for signals and delayed tasks. */
+export const NODE_TASKS = 8
 
 /**
  * Of the HTTP server.
@@ -124,7 +125,8 @@ export function serverRows(body: { bytes?: number; isHeap?: false } = {}): Memor
 export function signInRows(keys: { workers: string; queue: string; table: string; homes: string }): MemoryRow[] {
   return [
     {
-      ...{ what: 'passwords that are being hashed', of: 'password', each: 64 * MIB, many: keys.workers },
+      ...{ what: 'passwords that are being hashed, each in a thread', of: 'password', many: keys.workers },
+      each: (64 + PASSWORD_HEAP_MIB.old + PASSWORD_HEAP_MIB.young + THREAD_MIB) * MIB,
       shownBy: 'kit/test/auth/password.test.ts',
     },
     {

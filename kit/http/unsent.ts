@@ -38,6 +38,10 @@ export const SHORT_BYTES = 65_536
 /** Stands for all addresses that have no share: only the bound in all is theirs. */
 const TRUSTED = ''
 
+/** What more connections than these hold is not counted for each request, but once in so long; what is added meanwhile counts. */
+const FEW = 16
+const COUNT_MS = 20
+
 /** Looks in the time after which a connection is stalled. */
 const LOOKS = 4
 
@@ -46,7 +50,7 @@ const LINE_MS = 60_000
 
 export function createUnsent({ config, shareOf, clock, log, metrics }: UnsentNeeds): Unsent {
   const { unsent_bytes: most, unsent_bytes_per_address: mostPerAddress, stalled_ms: stalledMs } = config
-  const held = createHoldings(shareOf)
+  const held = createHoldings(shareOf, clock)
   const ended = { stalled: 0, greedy: 0 }
   const gate = createLogGate(clock, LINE_MS, (times, facts) => log.warning('unread_answers_ended', { times, ...facts }))
 
@@ -58,6 +62,7 @@ export function createUnsent({ config, shareOf, clock, log, metrics }: UnsentNee
   }
 
   function makeRoom(): void {
+    if (held.inAll() <= most) return
     for (let over = sumOf(held.all()) - most; over > 0; ) {
       const worst = held.worst()
       if (!worst) return
@@ -97,6 +102,7 @@ export function createUnsent({ config, shareOf, clock, log, metrics }: UnsentNee
       const waiting = held.forShareOf(socket)
       if (waiting > 0 && waiting + sizeBytes > mostPerAddress) return false
       makeRoom()
+      if (!socket.destroyed) held.added(socket, sizeBytes)
       return !socket.destroyed
     },
     close() {
@@ -109,15 +115,17 @@ export function createUnsent({ config, shareOf, clock, log, metrics }: UnsentNee
 const sumOf = (all: Iterable<Waiting>) => Iterator.from(all).reduce((bytes, one) => bytes + one.bytes(), 0)
 
 /** The open connections, by the address that they are counted for. */
-function createHoldings(shareOf: ShareOf) {
+function createHoldings(shareOf: ShareOf, clock: Clock) {
   const connections = new Map<Socket, Waiting>()
-  const byShare = new Map<string, Set<Waiting>>()
+  const byShare = new Map<string, Group>()
+  const everybody = new Group()
 
   function leave(one: Waiting): void {
     connections.delete(one.socket)
     const ofShare = byShare.get(one.share)
-    ofShare?.delete(one)
-    if (ofShare?.size === 0) byShare.delete(one.share)
+    ofShare?.members.delete(one)
+    everybody.members.delete(one)
+    if (ofShare?.members.size === 0) byShare.delete(one.share)
   }
 
   return {
@@ -127,18 +135,27 @@ function createHoldings(shareOf: ShareOf) {
       server.on('connection', (socket) => {
         const one = new Waiting(socket, shareOf(socket.remoteAddress ?? '') ?? TRUSTED)
         connections.set(socket, one)
-        byShare.set(one.share, (byShare.get(one.share) ?? new Set()).add(one))
+        const ofShare = byShare.get(one.share) ?? new Group()
+        byShare.set(one.share, ofShare)
+        for (const group of [ofShare, everybody]) group.members.add(one)
         socket.once('close', () => leave(one))
       })
       server.prependListener('request', (request, response) => connections.get(request.socket)?.add(response))
     },
     forShareOf(socket: Socket): number {
       const share = connections.get(socket)?.share ?? TRUSTED
-      return share === TRUSTED ? 0 : sumOf(byShare.get(share) ?? [])
+      return share === TRUSTED ? 0 : (byShare.get(share)?.bytes(clock.monotonicMs()) ?? 0)
+    },
+    inAll: () => everybody.bytes(clock.monotonicMs()),
+    added(socket: Socket, bytes: number): void {
+      byShare.get(connections.get(socket)?.share ?? TRUSTED)?.add(bytes)
+      everybody.add(bytes)
     },
     /** Of the address for which most waits the connection in which most does. */
     worst(): Waiting | undefined {
-      const [greediest] = [...byShare.values()].map((all) => ({ all, bytes: sumOf(all) })).toSorted(byBytes)
+      const [greediest] = [...byShare.values()]
+        .map(({ members: all }) => ({ all, bytes: sumOf(all) }))
+        .toSorted(byBytes)
       const [worst] = [...(greediest?.all ?? [])].map((one) => ({ one, bytes: one.bytes() })).toSorted(byBytes)
       return worst?.one
     },
@@ -155,6 +172,27 @@ export function holdLongAnswers(app: FastifyInstance, unsent: Pick<Unsent, 'take
       done(new Fault('too_much_unsent', 'the answer does not fit beside those that wait to be read at your address'))
     else done()
   })
+}
+
+/** Connections that are counted together. */
+class Group {
+  readonly members = new Set<Waiting>()
+  #bytes = 0
+  #countedMs = Number.NEGATIVE_INFINITY
+
+  /** What they hold; of many that was a moment ago, and never less than now but for short answers. */
+  bytes(nowMs: number): number {
+    if (this.members.size <= FEW || nowMs - this.#countedMs >= COUNT_MS) {
+      this.#bytes = sumOf(this.members)
+      this.#countedMs = nowMs
+    }
+    return this.#bytes
+  }
+
+  /** A long answer, which is counted before it is written. */
+  add(bytes: number): void {
+    this.#bytes += bytes
+  }
 }
 
 /** One connection, with the answers that wait behind the one that is sent. */

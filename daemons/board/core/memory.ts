@@ -133,6 +133,7 @@ export const memoryPlan: MemoryPlan = {
   ],
   tasks: {
     'Node and V8': NODE_TASKS,
+    'threads that hash passwords': 'http.password_workers',
     'threads of sound: receivers, pipelines, cards': 24,
     'waits of lines': MOST_PORTS,
     'ptp4l and its guards': 4,

@@ -147,5 +147,9 @@ export const memoryPlan: MemoryPlan = {
     ...controlRows(),
     ...callRows(),
   ],
-  tasks: { 'Node and V8': NODE_TASKS, 'threads that write the site and the audit': 2 },
+  tasks: {
+    'Node and V8': NODE_TASKS,
+    'threads that hash passwords': 'people.password_workers',
+    'threads that write the site and the audit': 2,
+  },
 }

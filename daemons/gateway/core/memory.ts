@@ -166,5 +166,10 @@ export const memoryPlan: MemoryPlan = {
     ...knownRows(),
     ...webhookRows(),
   ],
-  tasks: { 'Node and V8': NODE_TASKS, 'the thread of webhooks': 1, 'waits of lines': 'ports.max' },
+  tasks: {
+    'Node and V8': NODE_TASKS,
+    'threads that hash passwords': 'http.password_workers',
+    'the thread of webhooks': 1,
+    'waits of lines': 'ports.max',
+  },
 }

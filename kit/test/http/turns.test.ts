@@ -5,13 +5,13 @@ import { fakeClock } from '#kit/clock-fake.ts'
 import { createTurns } from '../../http/turns.ts'
 
 /** A server's listener behind turns, with a round of the event loop that is gone through by hand. */
-function stage({ pipelined_max = 64, costMs = 1 } = {}) {
+function stage({ pipelined_max = 64, costMs = 1, turn_rest_ms = 0 } = {}) {
   const clock = fakeClock()
   const rounds: (() => void)[] = []
   const seen: string[] = []
   const answers: EventEmitter[] = []
   const turns = createTurns({
-    config: { turn_ms: 2, pipelined_max, header_bytes: 4096 },
+    config: { turn_ms: 2, turn_rest_ms, pipelined_max, header_bytes: 4096 },
     shareOf: (address) => (address === 'trusted' ? undefined : address),
     clock,
     onceAround: (run) => void rounds.push(run),
@@ -28,6 +28,7 @@ function stage({ pipelined_max = 64, costMs = 1 } = {}) {
     return socket
   }
   return {
+    clock,
     seen,
     rounds,
     connect,
@@ -152,6 +153,55 @@ t.test('who has gone before its turn is not looked at, and those behind it are',
   await round()
   await round()
   t.same(seen, ['1', '3'])
+})
+
+t.test('who asks for more than its turn rests for http.turn_rest_ms while others ask, who do not wait', async (t) => {
+  const { ask, clock, connect, seen, round } = stage({ turn_rest_ms: 6 })
+  ask(connect('operator'), 'operator 1')
+  await settled()
+  for (let at = 1; at <= 6; at++) {
+    ask(connect('greedy'), `greedy ${at}`)
+    await settled()
+  }
+  t.same(seen, ['operator 1', 'greedy 1', 'greedy 2'])
+  for (let at = 2; at <= 5; at++) {
+    await round()
+    ask(connect('operator'), `operator ${at}`)
+    t.equal(seen.at(-1), `operator ${at}`, 'at once, in whichever round')
+    await settled()
+  }
+  t.same(
+    seen.filter((url) => url.startsWith('greedy')),
+    ['greedy 1', 'greedy 2'],
+  )
+  for (let ms = 0; ms < 6; ms++) {
+    clock.advance(1)
+    await settled()
+    await round()
+  }
+  t.same(seen.slice(-2), ['greedy 3', 'greedy 4'], 'its next turn, after which it rests again')
+})
+
+t.test('who asks alone does not rest, nor once others have been silent for a second', async (t) => {
+  const { ask, clock, connect, seen, round } = stage({ turn_rest_ms: 6 })
+  for (let at = 1; at <= 4; at++) {
+    ask(connect('greedy'), `${at}`)
+    await settled()
+  }
+  await round()
+  t.equal(seen.length, 4, 'two in each round')
+  ask(connect('operator'), 'operator')
+  await settled()
+  await round()
+  clock.advance(1000)
+  for (let at = 5; at <= 8; at++) {
+    ask(connect('greedy'), `${at}`)
+    await settled()
+  }
+  clock.advance(1000)
+  await settled()
+  await round()
+  t.equal(seen.length, 9)
 })
 
 t.test('a round that nobody used is not followed by another', async (t) => {
