@@ -86,12 +86,12 @@ export function serverRows(body: { bytes?: number; isHeap?: false } = {}): Memor
       ...{ what: 'heads of requests, those that wait for the answer before theirs too', ...connections, isHeap: true },
       // As they came, and as they were read: the one that is answered, and those behind it (kit/http/turns.ts).
       each: (setting) => 2 * (1 + PIPELINED_HEADS) * setting('http.header_bytes'),
-      shownBy: 'kit/test/http/hostile.test.ts',
+      shownBy: 'kit/test/http/admission.test.ts',
     },
     {
       ...{ what: 'bodies of requests', ...connections, isHeap: body.isHeap ?? true },
       each: body.bytes ?? ((setting) => 2 * setting('http.body_bytes')),
-      shownBy: 'kit/test/http/hostile.test.ts',
+      shownBy: 'kit/test/http/admission.test.ts',
     },
     {
       ...{ what: 'answers that nobody has read yet', of: 'address', each: 'http.unsent_bytes_per_address' },

@@ -8,7 +8,7 @@ setFlagsFromString('--expose-gc')
 const collect: () => void = runInNewContext('gc')
 
 /** What is held once nothing more can be let go, and buffers outside V8's heap with it. */
-async function heldBytes(): Promise<number> {
+export async function heldBytes(): Promise<number> {
   // What one lets go of, such as a buffer behind its view or a task behind its signal, is free after the next.
   for (let times = 0; times < 3; times++) {
     collect()

@@ -2,6 +2,7 @@
 import { durationText } from '#kit/bytes/words.ts'
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
+import { charsOf } from './bounded-value.ts'
 import { ADDING_VERBS, foldedName } from './control/reading.ts'
 import type { Ack, DriverCommand } from './driver.ts'
 
@@ -59,7 +60,7 @@ export class CommandRoom {
 }
 
 /** What a command takes beside its args. */
-const COMMAND_CHARS = 256
+const COMMAND_CHARS = 704
 
 interface Waiter {
   resolve(ack: Ack): void
@@ -117,7 +118,7 @@ export class CommandQueue {
     }
     if (this.#waiting.length >= queue)
       throw new Fault('driver_queue_full', `${queue} commands wait for ${this.#name} already`)
-    const job: Waiting = { command, chars: charsOf(command), waiters: new Set() }
+    const job: Waiting = { command, chars: charsOfCommand(command), waiters: new Set() }
     this.#waiting.push(job)
     this.#count(job.chars)
     return this.#wait(job)
@@ -169,7 +170,7 @@ export class CommandQueue {
   #overtake(job: Waiting, command: DriverCommand): void {
     job.command = command
     const before = job.chars
-    job.chars = charsOf(command)
+    job.chars = charsOfCommand(command)
     this.#count(job.chars - before)
     this.#coalesced++
     const behind = this.#waiting.slice(this.#waiting.indexOf(job) + 1)
@@ -212,8 +213,8 @@ export class CommandQueue {
   }
 }
 
-function charsOf({ args }: DriverCommand): number {
-  return COMMAND_CHARS + JSON.stringify(args).length
+function charsOfCommand({ args }: DriverCommand): number {
+  return COMMAND_CHARS + charsOf(args)
 }
 
 /** The newer one says all that the older says: the same zone and verb, and a value for each of its args. */

@@ -11,7 +11,7 @@ export const driverKeys = Type.Object(
       '',
       8_388_608,
       [65_536, 1_073_741_824],
-      'characters of the commands of all devices that wait or are being carried out; beyond, the device with most loses its newest',
+      'characters of the commands of all devices that wait or are being carried out, 16 for each value beside its text; beyond, the device with most loses its newest',
     ),
     wait_ms: count('ms', 10_000, [100, 600_000], 'how long a command waits for its turn'),
     deadline_ms: count('ms', 5000, [100, 60_000], 'time a device has for one command or poll'),

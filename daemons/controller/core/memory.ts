@@ -27,8 +27,8 @@ const ROW_BYTES = 2 * KIB
 /** One that is changed, as it was and as it will be. */
 const CHANGE_BYTES = KIB
 
-/** Of a live value a character, with what V8 has around it: core/bounded-value.ts counts that as characters. */
-const LIVE_CHAR_BYTES = 4
+/** Of a value a character, with what V8 has around it: core/bounded-value.ts counts that as characters. */
+const CHAR_BYTES = 4
 
 /** A record of the audit with its texts, each of which is cut, and what waits for it. @source measured: 3.7 KiB where all are as long as may be */
 const RECORD_BYTES = 4 * KIB
@@ -70,13 +70,13 @@ function controlRows(): MemoryRow[] {
   return [
     {
       ...{ what: 'what devices and zones do', of: 'zone', isHeap: true },
-      each: (setting) => setting('live.fields') * setting('live.field_chars') * LIVE_CHAR_BYTES,
-      all: (setting) => setting('live.total_chars') * LIVE_CHAR_BYTES,
+      each: (setting) => setting('live.fields') * setting('live.field_chars') * CHAR_BYTES,
+      all: (setting) => setting('live.total_chars') * CHAR_BYTES,
       shownBy: 'daemons/controller/test/core/live-book.test.ts',
     },
     {
       ...{ what: 'commands on their way', isHeap: true },
-      all: (setting) => 2 * setting('drivers.command_chars'),
+      all: (setting) => setting('drivers.command_chars') * CHAR_BYTES,
       shownBy: 'daemons/controller/test/core/command-queue.test.ts',
     },
     {
@@ -120,7 +120,7 @@ function callRows(): MemoryRow[] {
     {
       ...{ what: 'sessions, nonces, tickets of pages', of: 'one of them', each: SESSION_BYTES, isHeap: true },
       many: (setting) => 2 * setting('people.sessions') + setting('people.nonces') + setting('ui.max_tickets'),
-      shownBy: 'daemons/controller/test/core/sessions.test.ts',
+      shownBy: 'daemons/controller/test/core/secret-shelf.test.ts',
     },
     {
       ...{ what: 'letters on their way', of: 'letter', each: 32 * KIB, many: 'letters.letters', isHeap: true },

@@ -3,17 +3,23 @@ import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import t from 'tap'
+import { Type } from 'typebox'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { withinFiles } from '#kit/http/admission.ts'
 import { createMetrics } from '#kit/http/metrics.ts'
 import type { Route } from '#kit/http/route.ts'
 import { createLog } from '#kit/log.ts'
 import { createShareOf } from '#kit/net/address.ts'
+import { serverRows } from '../../config/memory-plan.ts'
+import { heldBytes, rowOf } from '../heap.ts'
 import { until } from '../until.ts'
 import { addressOf, askFromMany, holdHalfOpen } from './half-open.ts'
-import { serve } from './server-here.ts'
+import { open, serve } from './server-here.ts'
 
 const status: Route = { method: 'GET', path: '/api/status', who: 'anyone', summary: 'Test', handle: () => ({}) }
+
+/** Connections that are held at once, and measured. */
+const HELD = 100
 
 /** A route whose answers wait until the test lets them go. */
 function held() {
@@ -148,4 +154,49 @@ t.test('connections leave the process files to open: the limit bounds them, and 
   const remedy = 'raise LimitNOFILE (ulimit -n) to 664'
   t.same(lines, [['few files may be open', { limit: 64, connections: 20, remedy }]])
   t.same(withinFiles({ max_connections: 8 }, log, { limit: 64, open: 24 }), { max_connections: 8 })
+})
+
+/** What a connection takes that has sent this, with its client, which is in this process too. */
+async function heldBy(t: Parameters<typeof serve>[0], sent: string, options: Parameters<typeof serve>[1] = {}) {
+  const { port } = await serve(t, { routes: [status, held().route, open(Type.Any())], ...options })
+  async function comeWith(count: number): Promise<Socket[]> {
+    const sockets: Socket[] = []
+    for (let at = 0; at < count; at++) {
+      const socket = await come(t, port, addressOf(at))
+      sockets.push(socket)
+      if (sent !== '') await new Promise((resolve) => socket.write(Buffer.from(sent), resolve))
+    }
+    // What was sent is read in the turns that follow.
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    return sockets
+  }
+  for (const socket of await comeWith(10)) socket.destroy()
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  const before = await heldBytes()
+  const sockets = await comeWith(HELD)
+  const bytes = (await heldBytes()) - before
+  for (const socket of sockets) socket.destroy()
+  return bytes / HELD
+}
+
+t.test('connections at rest, with heads, and with bodies, take no more than their rows say', async (t) => {
+  const settings = { 'http.max_connections': 1, 'http.header_bytes': 16_384, 'http.body_bytes': 65_536 }
+  const rows = serverRows()
+  const each = (...names: string[]) => names.reduce((sum, name) => sum + rowOf(rows, name, settings).allBytes, 0)
+  const atRest = await heldBy(t, '')
+  t.ok(atRest < each('HTTP connections'), `${atRest} bytes at rest`)
+  const long = `X-Long: ${'x'.repeat(14_000)}\r\n`
+  const http = { header_bytes: 16_384, body_bytes: 65_536, pipelined_max: 64 }
+  // One is answered, and as many wait behind it as may.
+  const heads = `GET /api/held HTTP/1.1\r\nHost: x\r\n${long}\r\n`.repeat(5)
+  const withHeads = await heldBy(t, heads, { http })
+  t.ok(withHeads < each('HTTP connections', 'heads of requests'), `${withHeads} bytes with heads`)
+  t.ok(withHeads > 14_000, 'they are held')
+  const head = `POST /api/open HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 65536\r\n\r\n`
+  const withBodies = await heldBy(t, `${head}"${'x'.repeat(65_534)}`, { http })
+  t.ok(
+    withBodies < each('HTTP connections', 'heads of requests', 'bodies of requests'),
+    `${withBodies} bytes with bodies`,
+  )
+  t.ok(withBodies > 65_536, 'they are held')
 })

@@ -6,10 +6,12 @@ import { WebSocket } from 'ws'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
 import { silentLog } from '#kit/log.ts'
+import { serverRows } from '../../config/memory-plan.ts'
 import type { Caller } from '../../http/route.ts'
 import type { HttpServerOptions } from '../../http/server.ts'
 import type { Socket, SocketRoute } from '../../http/sockets.ts'
 import { createTickets } from '../../http/tickets.ts'
+import { heapBytesOf, rowOf } from '../heap.ts'
 import { serve } from './server-here.ts'
 
 type Test = Parameters<typeof serve>[0]
@@ -118,6 +120,19 @@ t.test('the oldest ticket makes room', async (t) => {
   const anna: Caller = { name: 'anna', role: 'viewer' }
   const [one, two, three] = [tickets.issue(anna), tickets.issue(anna), tickets.issue(anna)]
   t.same([tickets.take(one), tickets.take(two), tickets.take(three)], [undefined, anna, anna])
+})
+
+t.test('tickets take no more than their row says', async (t) => {
+  const max = 5000
+  const bytes = await heapBytesOf(() => {
+    const tickets = createTickets({ clock: fakeClock(), lifeMs: 30_000, max })
+    // A caller is of its session, which is counted as such.
+    const anna: Caller = { name: 'anna', role: 'viewer' }
+    for (let at = 0; at < max + 10; at++) tickets.issue(anna)
+    return tickets
+  })
+  const row = rowOf(serverRows(), 'one-time tickets', { 'http.max_tickets': max })
+  t.ok(bytes < row.allBytes, `${bytes / max} bytes a ticket, of ${row.eachBytes}`)
 })
 
 t.test('carries text and bytes both ways', async (t) => {

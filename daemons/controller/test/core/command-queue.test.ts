@@ -2,9 +2,11 @@ import fc from 'fast-check'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import { holds, holdsLater } from '#kit/test/holds.ts'
 import { CommandQueue, CommandRoom, type Job } from '../../core/command-queue.ts'
 import type { DriverCommand } from '../../core/driver.ts'
+import { memoryPlan } from '../../core/memory.ts'
 import type { Json, Row } from '../../core/row.ts'
 
 function queueOf(texts: readonly [string, Record<string, Json>?][], limits = {}) {
@@ -135,7 +137,7 @@ function devicesHere(mostChars: number) {
 }
 
 t.test('where commands of all devices are too many, the device with most loses its newest', async (t) => {
-  const { room, one, other } = devicesHere(10_000)
+  const { room, one, other } = devicesHere(12_000)
   for (const verb of ['a', 'b', 'c']) void one.ask(verb, 2000)
   void other.ask('d', 2000)
   t.same([one.queue.length, other.queue.length], [3, 1], 'filled to the bound')
@@ -144,7 +146,7 @@ t.test('where commands of all devices are too many, the device with most loses i
   t.same([one.queue.length, other.queue.length], [2, 2])
   await new Promise(setImmediate)
   t.same([one.refused, other.refused], [['c driver_queue_full'], []])
-  t.ok(room.chars <= 10_000, String(room.chars))
+  t.ok(room.chars <= 12_000, String(room.chars))
 })
 
 t.test('a command that is being carried out counts until its device is done with it', async (t) => {
@@ -186,4 +188,36 @@ t.test('commands of all devices never hold more than their room, and none is for
       return here.room.chars === 0
     }),
   )
+})
+
+t.test('commands of any args take no more memory than their row says', async (t) => {
+  const chars = 500_000
+  const many = <Value>(count: number, value: (at: number) => Value) =>
+    Array.from({ length: count }, (_, at) => value(at))
+  const kinds: Record<string, (at: number) => Record<string, Json>> = {
+    'a level': (at) => ({ level: at + 0.5 }),
+    'a long text': (at) => ({ text: `${at}`.padEnd(10_000, 'ж') }),
+    'short texts': (at) => ({ list: many(500, (text) => `t${at}${text}`) }),
+    'empty objects': () => ({ list: many(500, () => ({})) }),
+    'names of every kind': (at) => Object.fromEntries(many(200, (name) => [`${at}-${name}`, null])),
+  }
+  for (const [title, argsOf] of Object.entries(kinds)) {
+    let refused = 0
+    const bytes = await heapBytesOf(async () => {
+      refused = 0
+      const room = new CommandRoom(chars)
+      const queue = new CommandQueue(fakeClock(), { queue: 1e6, waiters: 64, waitMs: 1000 }, 'device 1', room)
+      const asked: Promise<unknown>[] = []
+      for (let at = 0; refused === 0; at++) {
+        const { args } = JSON.parse(JSON.stringify({ args: argsOf(at) }))
+        asked.push(queue.add(commandOf(`${at} do`, args)).catch(() => refused++))
+        await Promise.resolve()
+        await Promise.resolve()
+      }
+      return [queue, room, asked]
+    })
+    t.ok(refused > 0, 'filled to the bound')
+    const { allBytes } = rowOf(memoryPlan.rows, 'commands on their way', { 'drivers.command_chars': chars })
+    t.ok(bytes < allBytes, `${title}: ${bytes} bytes, of ${allBytes}`)
+  }
 })

@@ -1,5 +1,7 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
+import { memoryPlan } from '../../core/memory.ts'
 import { createSecretShelf } from '../../core/secret-shelf.ts'
 import { realSecrets } from './people-world.ts'
 
@@ -72,4 +74,20 @@ t.test('a text of another length is not even looked at', (t) => {
   }
   t.strictSame(digested, [])
   t.end()
+})
+
+t.test('sessions take no more than their row says', async (t) => {
+  const most = 2000
+  const bytes = await heapBytesOf(() => {
+    const { shelf, digested } = shelfOf(most)
+    for (let at = 0; at < most + 10; at++) {
+      const proven = { hash: `${at}`.padEnd(128, 'h'), salt: `${at}`.padEnd(64, 's') }
+      shelf.issue(Object.assign({ userId: at }, proven, { issuedAt: 1.9e12 + at, usedMs: at + 0.5 }), 60_000)
+    }
+    digested.length = 0
+    return shelf
+  })
+  const settings = { 'people.sessions': 0, 'people.nonces': most, 'ui.max_tickets': 0 }
+  const row = rowOf(memoryPlan.rows, 'sessions, nonces', settings)
+  t.ok(bytes < row.allBytes, `${bytes / most} bytes a session, of ${row.eachBytes}`)
 })
