@@ -2,7 +2,7 @@
 
 import { type BackoffLimits, createBackoff } from '#kit/backoff.ts'
 import type { Clock } from '#kit/clock.ts'
-import { type Fault, faultOf } from '#kit/fault.ts'
+import { Fault, faultOf } from '#kit/fault.ts'
 
 export interface ListeningParts {
   /** @throws Fault `tcp_port_taken` */
@@ -44,7 +44,10 @@ export function createListening({ open, clock, retry, onFault }: ListeningParts)
         await untilOver(mine)
         await server.close()
       } catch (error) {
-        const why = faultOf(error, 'tcp_port_taken', 'The TCP port cannot be opened.')
+        const { code, message } = faultOf(error, 'tcp_port_taken', 'The TCP port cannot be opened.')
+        const why = new Fault(code, `${message} It is tried again, and opened by itself once it is free.`, {
+          cause: error,
+        })
         if (!fault) onFault(why)
         fault = why
         await untilOver(mine, backoff.next())
