@@ -15,8 +15,15 @@ export const userName = Type.String({
   description: 'Latin letters and digits, with single blanks or . _ - @ + between them',
 })
 
+/** What nobody can type, and what a header of Basic cannot hold. */
+const typed = {
+  maxLength: 256,
+  pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
+  description: 'without control characters',
+}
+
 /** A new password, over HTTP and by `plantroom password` alike. */
-export const newPassword = Type.String({ minLength: 8, maxLength: 256 })
+export const newPassword = Type.String({ minLength: 8, ...typed, format: 'password' })
 
 /**
  * The same of a daemon with one user alone, who signs in with Basic: what a header can hold, and what somebody can type. There is
@@ -24,8 +31,6 @@ export const newPassword = Type.String({ minLength: 8, maxLength: 256 })
  */
 export const newBasicPassword = Type.String({
   minLength: 1,
-  maxLength: 256,
-  pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
-  description: 'without control characters',
+  ...typed,
   format: 'password',
 })

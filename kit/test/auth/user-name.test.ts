@@ -1,7 +1,7 @@
 /** Tests of auth/user-name.ts. */
 import t from 'tap'
 import { Type } from 'typebox'
-import { newPassword, userName } from '../../auth/user-name.ts'
+import { newBasicPassword, newPassword, userName } from '../../auth/user-name.ts'
 import { createCheck } from '../../http/check.ts'
 
 const isName = (text: string) => createCheck(userName)(text).faults.length === 0
@@ -50,6 +50,19 @@ t.test('a password has 8 to 256 characters', async (t) => {
   )
   const inBody = createCheck(Type.Object({ password: newPassword }))
   t.same(inBody({ password: 'short' }).faults, [
-    { field: 'password', message: 'is text with 5 characters, expected text of 8 to 256 characters' },
+    {
+      field: 'password',
+      message: 'is text with 5 characters, expected text of 8 to 256 characters (without control characters)',
+    },
   ])
+})
+
+t.test('no new password has a control character, for accounts and for Basic alike', async (t) => {
+  for (const rule of [newPassword, newBasicPassword]) {
+    const check = createCheck(rule)
+    for (const code of [0x00, 0x09, 0x0a, 0x1b, 0x1f, 0x7f, 0x85, 0x9f])
+      t.equal(check(`long enough${String.fromCharCode(code)}`).faults.length, 1, `U+00${code.toString(16)}`)
+    for (const text of ['long enough', 'l\u00f6ng en\u00f6ugh', 'a\u00a0blank of its own', '🔑'.repeat(8)])
+      t.same(check(text).faults, [], text)
+  }
 })

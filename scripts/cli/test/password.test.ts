@@ -78,6 +78,8 @@ t.test('refuses a password that the API would refuse', async (t) => {
       code: 'bad_usage',
       err: /expected 8 to 256/,
     })
+  const typed = await runCommand(password, ['small', '--state', stateOf(t)], 'long enough\t1')
+  t.match(typed, { code: 'bad_usage', err: /control character/ })
 })
 
 t.test('refuses while the daemon runs', async (t) => {
