@@ -24,22 +24,26 @@ export function Remedy({ port, units }: { port: Port; units: readonly UnitView[]
   const before = waitOf(port)
   async function run(waitMs: number): Promise<void> {
     setBusy(true)
-    await setWait(port, waitMs)
+    const changed = await setWait(port, waitMs)
     setBusy(false)
-    toast(`${nameOf(port.path)} waits ${waitMs}\u202fms for every reply now.`, () => void setWait(port, before))
+    if (!changed) return
+    toast(`${nameOf(port.path)} waits ${waitMs}\u202fms for every reply now.`, () => void setWait(changed, before))
   }
   return html`<${Act} kind="remedy" waits=${isBusy} run=${() => void run(longer.waitMs)}>Wait ${longer.waitMs}\u202fms for unit ${longer.unitId}</${Act}>`
 }
 
-async function setWait(port: Port, waitMs: number): Promise<void> {
-  if (!port.protocol || !port.line) return
+/** @returns the port as it is then; undefined where it was refused, which is said */
+async function setWait(port: Port, waitMs: number): Promise<Port | undefined> {
+  if (!port.protocol || !port.line) return undefined
   try {
     const settings = { ...port.settings, response_timeout_ms: waitMs }
     const body = { protocol: port.protocol, line: { ...port.line }, settings }
-    await api.setUpPort(port.path, body, port.revision ?? undefined)
+    const changed = await api.setUpPort(port.path, body, port.revision ?? undefined)
     await lookAtPorts()
+    return changed
   } catch (thrown) {
     toast(sentenceOf(thrown))
+    return undefined
   }
 }
 
