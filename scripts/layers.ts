@@ -69,6 +69,7 @@ export const RULES: Record<Part, Rule> = {
       'kit/line/counted-line.ts',
       'kit/line/tcp-listening.ts',
       'kit/net/proxy-signs.ts',
+      'kit/revision.ts',
     ],
   },
   io: { node: 'all', packages: 'all', parts: ['io', 'core', 'wire', 'kit', 'kit/bytes', 'native'] },

@@ -4,8 +4,8 @@ import { setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
 
 /**
- * A hash takes a core for 25 to 100 ms, and anyone may ask for one: what the daemon does for those who are in comes first. Less
- * than other programs of the machine it does not get for that. Linux knows a niceness for each thread, and 0 means this one.
+ * A hash takes a core for 25 to 100 ms and anyone may ask for one, so the daemon's own work comes first. Linux has a niceness
+ * for each thread; 0 as the id means this one.
  */
 const NICENESS = 5
 

@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { ifMatch, withRevision } from '#kit/http/if-match.ts'
 import { type Ask, type Route, route } from '#kit/http/route.ts'
 import type { Recorder } from '#kit/recorder.ts'
+import { revisionOf } from '#kit/revision.ts'
 import { boardSettings } from '../core/board-settings.ts'
 import type { Rebooter } from '../core/machine-ports.ts'
 import type { RoleFitness } from '../core/role-fitness.ts'
@@ -34,7 +35,7 @@ const form = Type.Object(
 
 const saved = Type.Object({
   saved: Type.Literal(true),
-  revision: Type.String({ description: 'of the settings as they are saved now; also the ETag' }),
+  revision: Type.String({ description: 'of the settings as this call saved them; also the ETag' }),
   changed: Type.Array(Type.String({ description: 'names of settings that are otherwise than before' })),
   warning: Type.Optional(
     Type.String({
@@ -55,7 +56,8 @@ export function configRoutes({ book, rebooter, recorder, fitness }: ConfigParts)
     await recorder.changed(ask, 'settings saved', settings.hostname, now)
     await rebooter.reboot('config')
     const { aboutS, isOfMachine } = rebooter
-    const revision = book.revision()
+    // Of what this caller saved: another may have saved since.
+    const revision = revisionOf(settings)
     const restart = { restarts: true, reboots_machine: isOfMachine, about_s: aboutS } as const
     const warning = switchedOff.length === 0 ? {} : { warning: warningOf(switchedOff) }
     return withRevision({ saved: true, revision, changed, ...restart, ...warning }, revision)

@@ -1,7 +1,7 @@
 /** The settings of the board: read at the start, changed whole, kept before anybody is told so. */
 
-import { revisionOf } from '#kit/bytes/revision.ts'
 import type { Log } from '#kit/log.ts'
+import { revisionOf } from '#kit/revision.ts'
 import { createTurn } from '#kit/turn.ts'
 import type { BoardSettings } from './board-settings.ts'
 import type { Kept } from './machine-ports.ts'

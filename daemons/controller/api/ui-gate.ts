@@ -56,12 +56,12 @@ export interface UiAnswer {
   cookies?: readonly string[]
 }
 
-/** One route of the pages. */
 /** What has a shape to describe: a reader, or what reads by rules of its own. */
 interface Readable {
   readonly schema: TSchema
 }
 
+/** One route of the pages. */
 export interface UiRouteSpec<Asked> {
   method: Route['method']
   path: string

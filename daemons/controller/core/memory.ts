@@ -30,7 +30,7 @@ const CHANGE_BYTES = KIB
 /** Of a value a character, with what V8 has around it: core/bounded-value.ts counts that as characters. */
 const CHAR_BYTES = 4
 
-/** A record of the audit with its texts, each of which is cut, and what waits for it. @source measured: 3.7 KiB where all are as long as may be */
+/** A record of the audit with its texts, each cut to its bound, and what waits for it. @source measured: 3.7 KiB with the longest texts */
 const RECORD_BYTES = 4 * KIB
 
 /** A session, a nonce or a code with who it is for. */

@@ -18,7 +18,7 @@ function stageOf(t: Test) {
     return plantroom(['controller', 'import', ...flags, file, ...common])
   }
   const first = () => plantroom(['controller', 'import', place.file, ...common])
-  /** What is on the disk of people but ada, whoever runs. */
+  /** Users on the disk other than ada, read while the daemon runs or not. */
   const rows = () => {
     const database = new DatabaseSync(join(state, 'controller.db'), { readOnly: true })
     try {

@@ -88,7 +88,11 @@ function knownRows(): MemoryRow[] {
       shownBy: 'daemons/gateway/test/core/modbus-units.test.ts',
     },
     {
-      ...{ what: 'answers by which copies are told (`copy_answers` of a port)', of: 'port', each: COPIES_BYTES },
+      ...{
+        what: 'answers kept to recognise one that comes twice (`copy_answers` of a port)',
+        of: 'port',
+        each: COPIES_BYTES,
+      },
       many: 'ports.max',
       isHeap: true,
       shownBy: 'daemons/gateway/test/core/modbus-copies.test.ts',

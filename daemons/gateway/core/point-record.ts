@@ -1,6 +1,6 @@
 /** What is kept of a point: where its value stands in a unit, how it is read, and how often. */
 import { type Static, type TSchema, Type } from 'typebox'
-import { revisionOf } from '#kit/bytes/revision.ts'
+import { revisionOf } from '#kit/revision.ts'
 import { orders, pointTypes } from '../wire/point-value.ts'
 
 const orNull = <Schema extends TSchema>(schema: Schema, description: string) =>

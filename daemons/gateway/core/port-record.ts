@@ -1,7 +1,7 @@
 /** What is kept of a port: its protocol, line, settings, points and webhooks. */
 
-import { revisionOf } from '#kit/bytes/revision.ts'
 import type { FoundLine, LineSettings } from '#kit/line/line.ts'
+import { revisionOf } from '#kit/revision.ts'
 import type { PointDefinition } from './point-record.ts'
 import type { WebhookRecord } from './webhook-list.ts'
 

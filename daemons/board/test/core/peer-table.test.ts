@@ -288,7 +288,7 @@ t.test('a board that answers keeps its room, whatever is said from its address',
   t.same(names(), ['Board 2', 'Board 3'])
 })
 
-t.test('as many boards as are kept, with names as long as may be, take no more than their row says', async (t) => {
+t.test('a full table of boards with the longest names fits the memory of its row', async (t) => {
   const bounds = { max: 256, per_sender: 256, absent_max: 128 }
   const bytes = await heapBytesOf(async () => {
     const rig = peerRig(bounds)

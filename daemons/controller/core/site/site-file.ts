@@ -58,9 +58,7 @@ function checkRules(next: NextSite, { ruleFault }: SiteWorld, faults: FaultList)
     for (const [index, line] of String(rules).split('\n').entries()) {
       if (line.trim() === '') continue
       const sentence = ruleFault?.(line) ?? uiFault(line, known, uis, faults)
-      if (sentence === undefined) continue
-      faults.add(`${next.pathOf('auth_role', id)}.rules`, `line ${index + 1}: ${sentence}`)
-      break
+      if (sentence !== undefined) faults.add(`${next.pathOf('auth_role', id)}.rules`, `line ${index + 1}: ${sentence}`)
     }
 }
 

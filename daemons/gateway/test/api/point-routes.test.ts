@@ -170,7 +170,7 @@ t.test('A.authentication.3 everybody signed in reads, administrators alone chang
 })
 
 t.test(
-  'two who change a table at once: the later one, with the ETag it read, is told and nothing is lost',
+  'when two people change a table at once, the later one is refused by the ETag it read, and nothing is lost',
   async (t) => {
     const { asAdmin, told } = await servePoints(t)
     const { etag, body } = await asAdmin('PUT', here, { points: [plain] })

@@ -284,7 +284,7 @@ t.test('in a list full of streams that stay, a sender with more than its share g
   )
 })
 
-t.test('as many streams as are kept, described as long as may be, take no more than their row says', async (t) => {
+t.test('a full list of streams with the longest descriptions fits the memory of its row', async (t) => {
   const most = 300
   const filled = () => {
     const { announce, clock, streams } = book({ most, perSender: most })

@@ -63,7 +63,7 @@ const refused: Refused[] = [
     ambiguous,
   ],
   [
-    '1 Command payload two that disagree within scope are told so',
+    '1 Command payload two targets within scope that disagree are refused, and the answer says that they disagree',
     SCOPED,
     { zone_id: 1, device_id: 11, command: 'on' },
     ambiguous,

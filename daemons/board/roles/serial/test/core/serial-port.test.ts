@@ -346,7 +346,7 @@ t.test(
 )
 
 t.test(
-  'where one address has every place, its client that was silent longest makes room for another, and is told of once',
+  'when one address holds every place, its longest silent client makes room for a newcomer, and the log says so once',
   async (t) => {
     const { clock, connect, port, refused } = await portHere({}, { max_clients: 3 })
     const own = [await connect(), await connect(), await connect()]

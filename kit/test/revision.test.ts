@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { revisionOf } from '../../bytes/revision.ts'
+import { revisionOf } from '../revision.ts'
 
 t.test('the same values have the same revision, in whatever order their keys stand', async (t) => {
   t.equal(revisionOf({ a: 1, b: { c: [1, 2], d: null } }), revisionOf({ b: { d: null, c: [1, 2] }, a: 1 }))

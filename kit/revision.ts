@@ -1,0 +1,18 @@
+/** A short name for what a value says: two that say the same have the same, whoever saved them and when. */
+import { hash } from 'node:crypto'
+
+/** Hex digits: enough to tell two edits of one record apart. */
+const LENGTH = 14
+
+/**
+ * The beginning of a SHA-256 of its JSON.
+ * @param value plain JSON; the order of its keys does not matter, since a file may give them in another
+ */
+export function revisionOf(value: unknown): string {
+  return hash('sha256', JSON.stringify(value, inOrder) ?? '', 'hex').slice(0, LENGTH)
+}
+
+function inOrder(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+}
