@@ -6,7 +6,7 @@
  *     node scripts/check-docs.ts --write    brings the generated parts up to date first
  */
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { tablesOf as settingTables } from '#kit/config/load.ts'
 import { claimFaults, errorFaults, type Known } from './doc-claims.ts'
 import { codesOf, routesOf, settingsOf } from './doc-facts.ts'
@@ -39,7 +39,22 @@ export async function docFaults(root: string): Promise<string[]> {
   for (const file of await staleParts(root))
     faults.push(`${file}: generated parts are old: node scripts/check-docs.ts --write`)
   faults.push(...(await memoryFaults(root, daemons)))
-  return [...faults, ...changelogFaults(root), ...strangerFaults(root)]
+  return [...faults, ...changelogFaults(root), ...decisionFaults(root), ...strangerFaults(root)]
+}
+
+/** A note is cited by its number: each has one of its own, and its first line says the same as its file's name. */
+function decisionFaults(root: string): string[] {
+  const seen = new Map<string, string>()
+  return globSync('docs/decisions/*.md', { cwd: root })
+    .sort()
+    .flatMap((file) => {
+      const number = basename(file).split('-')[0] ?? ''
+      const other = seen.get(number)
+      seen.set(number, file)
+      if (other !== undefined) return [`${file} and ${other} have the same number`]
+      const isTold = readFileSync(join(root, file), 'utf8').startsWith(`# ${number} `)
+      return isTold ? [] : [`${file} does not begin with '# ${number} '`]
+    })
 }
 
 /** A chapter carries the generated lists of its daemon: that is what makes every route and key named. */

@@ -86,8 +86,13 @@ function unknownSentence(tables: Tables, key: string, unknownTable: string | und
     return `unknown table or key; ${suggestion(meant, Object.keys(tables))}`
   }
   if (unknownTable === undefined) {
-    const siblings = names.filter((name) => name.split('.')[0] === key.split('.')[0])
-    return `unknown key; ${suggestion(nearestName(key, siblings) ?? nearestName(key, names), siblings)}`
+    // Bare names are compared: with the table before them `http.port` would be near `http.hosts`.
+    const [table = '', bare = ''] = key.split('.', 2)
+    const siblings = Object.keys(tables[table]?.properties ?? {})
+    const near = nearestName(bare, siblings)
+    const meant = near === undefined ? names.find((name) => name.endsWith(`.${bare}`)) : `${table}.${near}`
+    const known = siblings.map((name) => `${table}.${name}`)
+    return `unknown key; ${suggestion(meant, known)}`
   }
   const table = nearestName(unknownTable, Object.keys(tables))
   return `unknown table ${unknownTable}; ${suggestion(nearestName(key, names) ?? table, Object.keys(tables))}`

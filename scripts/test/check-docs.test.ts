@@ -158,6 +158,19 @@ t.test('finds a status for a code that nothing makes', async (t) => {
   t.same(await docFaults(root), ['even_thing has a status and is made nowhere'])
 })
 
+t.test('finds decisions with one number, and one whose first line has another', async (t) => {
+  const docs = {
+    ...house().docs,
+    decisions: { '001-a.md': '# 001 A\n', '001-b.md': '# 001 B\n', '002-c.md': '# 020 C\n' },
+  }
+  const root = t.testdir({ ...house(), docs })
+  await staleParts(root, { write: true })
+  t.same(await docFaults(root), [
+    'docs/decisions/001-b.md and docs/decisions/001-a.md have the same number',
+    "docs/decisions/002-c.md does not begin with '# 002 '",
+  ])
+})
+
 t.test('finds hosts of registries and paths of machines', async (t) => {
   const host = ['registry', 'npmjs', 'org'].join('.')
   const root = t.testdir({ 'a.md': `from https://${host}/x\n`, 'b.md': `see ${['', 'work', 'main'].join('/')}\n` })

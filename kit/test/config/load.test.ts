@@ -86,6 +86,11 @@ t.test('refuses unknown keys and tables with the nearest known name', async (t) 
     'lime.queue (/gateway.toml line 5): unknown table lime; the nearest known one is line.queue',
     'xylophone (/gateway.toml line 6): unknown table or key; known are http, connections, mdns, log, line',
   ])
+  t.same(await faults(t, '[line]\nlisten = ":80"\n'), [
+    'line.listen (/gateway.toml line 2): unknown key; the nearest known one is http.listen',
+  ])
+  const [port] = await faults(t, '[http]\nport = 80\n')
+  t.match(port, /unknown key; known are http\.listen, /, 'http.port is not near http.hosts')
   t.same(await faults(t, undefined, '__proto__.x=1', 'line.constructor=1'), [
     '__proto__.x (command line): unknown table __proto__; known are http, connections, mdns, log, line',
     'line.constructor (command line): unknown key; known are line.queue, line.gap_ms, line.key, line.allow',

@@ -109,7 +109,7 @@ export function lossJudgement({ reception }: DecoderFacts): Judgement {
   const percent = lossPercent1Min < 0.01 ? lossPercent1Min.toFixed(3) : lossPercent1Min.toFixed(2)
   if (lossPercent1Min < TOLD_PERCENT) {
     const text =
-      lossPercent1Min === 0 ? 'Nothing was lost in the last minute.' : `${percent} % was lost in the last minute.`
+      lossPercent1Min === 0 ? 'Nothing was lost in the last minute.' : `${percent} % was missing in the last minute.`
     return { state: 'ok', code: null, text }
   }
   const late = `${lateLastMinute} packets came later than the link offset of ${linkMs} ms allows: raise it.`
