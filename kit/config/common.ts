@@ -195,7 +195,8 @@ function socketKeys() {
       minimum: 128,
       maximum: 1_048_576,
       unit: 'bytes',
-      description: 'largest message a WebSocket client may send',
+      description:
+        'largest message a WebSocket client may send, in at most 8 fragments and one more for each 64 KiB; beyond, its socket is closed',
     }),
     socket_ping_ms: milliseconds(30_000, 100, 600_000, 'time between heartbeats; a client that misses one is closed'),
     max_tickets: count(

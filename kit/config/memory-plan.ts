@@ -1,5 +1,6 @@
 /** What a daemon may hold in memory, as rows that follow from settings, and the rows that every daemon has. */
 import { PASSWORD_HEAP_MIB } from '#kit/auth/password-courier.ts'
+import { MOST_WRITES } from '#kit/line/line-queue.ts'
 
 /** A number among the settings, by its name such as `http.body_bytes`. */
 export type Setting = (name: string) => number
@@ -62,7 +63,32 @@ export const PIPELINED_HEADS = 4
 export const CLIENT_BYTES = 16 * KIB
 
 /** What is read of a line at once, and what has passed and is not told yet. */
-export const READ_BYTES = 128 * KIB
+const READ_BYTES = 128 * KIB
+
+/** A write that waits for its line, beside its bytes. @source measured: 700 bytes */
+const LINE_WRITE_BYTES = KIB
+
+/**
+ * What is held for one line: read at once, waiting of clients and of the daemon itself, left behind, and the objects of
+ * both, which a client that sends byte by byte makes many.
+ * @param table of the settings of `queueKeys`
+ */
+export function lineBytes(setting: Setting, table: string): number {
+  const bytes = READ_BYTES + 2 * setting(`${table}.queue_bytes`) + setting(`${table}.left_bytes`)
+  return bytes + 2 * MOST_WRITES * LINE_WRITE_BYTES
+}
+
+/** What Node reads of a connection at once; a view of a part holds the whole. */
+const PACKET_BYTES = 64 * KIB
+
+/** What has come in once more, as an object. @source measured: 260 bytes */
+const PACKET_OBJECT_BYTES = 512
+
+/** Fragments that a message of a WebSocket may come in: clients make few, of a size of their own. */
+export const mostFragments = (messageBytes: number) => 8 + Math.ceil(messageBytes / (64 * KIB))
+
+/** Packets that one frame may come in: four times as many as of the smallest packets of TCP. */
+export const mostPackets = (messageBytes: number) => 64 + Math.ceil(messageBytes / 128)
 
 /** Answers up to here are sent whatever waits. */
 const SHORT_ANSWER_BYTES = 64 * KIB
@@ -104,7 +130,11 @@ export function serverRows(body: { bytes?: number; isHeap?: false } = {}): Memor
       shownBy: 'kit/test/http/sockets.test.ts',
     },
     {
-      ...{ what: 'messages from WebSockets', ...sockets, each: 'http.socket_message_bytes' },
+      ...{ what: 'messages from WebSockets', ...sockets },
+      each: (setting) => {
+        const bytes = setting('http.socket_message_bytes')
+        return 2 * bytes + mostFragments(bytes) * PACKET_BYTES + mostPackets(bytes) * PACKET_OBJECT_BYTES
+      },
       shownBy: 'kit/test/http/sockets.test.ts',
     },
     {

@@ -90,12 +90,8 @@ function faultOfFastify(error: unknown, { mediaType }: Dialect): Fault | undefin
   if (!(error instanceof Error)) return undefined
   const { code } = error as NodeJS.ErrnoException
   switch (code) {
-    case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new Fault('body_too_large', 'the body is larger than this server takes')
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new Fault('unsupported_media_type', `the body has no type known here, expected Content-Type: ${mediaType}`)
-    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return new Fault('bad_http', 'the body is not as long as its Content-Length says')
     case 'FST_ERR_BAD_URL':
       return new Fault(
         'bad_url',
@@ -103,9 +99,6 @@ function faultOfFastify(error: unknown, { mediaType }: Dialect): Fault | undefin
       )
     case 'FST_ERR_MAX_PARAM_LENGTH':
       return new Fault('url_too_long', 'a part of the path is longer than this server takes')
-    // The client went away in the middle of its body: nobody is there to read the reply.
-    case 'ECONNRESET':
-      return new Fault('bad_http', 'the connection ended before the body did')
     default:
       return undefined
   }

@@ -3,9 +3,11 @@ import { createServer, type IncomingMessage, type RequestListener } from 'node:h
 import type { Socket } from 'node:net'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { HttpConfig } from '#kit/config/common.ts'
+import { Fault } from '#kit/fault.ts'
 import type { Admission } from './admission.ts'
 import type { BodyTime } from './body-time.ts'
 import type { Dialect } from './dialect.ts'
+import { gatherBody } from './gather-body.ts'
 import { originForm } from './plain-head.ts'
 import type { ServeSurface } from './surface.ts'
 import type { Turns } from './turns.ts'
@@ -68,13 +70,16 @@ export function createFastify(
     clientErrorHandler: by.clientErrors,
   }) as unknown as FastifyInstance
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser(by.dialect.mediaType, { parseAs: 'buffer' }, ({ headers }, bytes, done) => {
-    try {
-      done(null, by.dialect.readBody(bytes as Buffer, headers['content-type'] ?? ''))
-    } catch (fault) {
-      done(fault as Error)
-    }
-  })
+  app.addContentTypeParser(
+    by.dialect.mediaType,
+    async ({ headers, routeOptions }: FastifyRequest, payload: IncomingMessage) => {
+      const bytes = await gatherBody(payload, routeOptions.bodyLimit ?? config.body_bytes)
+      if (bytes === 'too_large') throw new Fault('body_too_large', 'the body is larger than this server takes')
+      // Nobody is there to read the reply.
+      if (bytes === 'cut') throw new Fault('bad_http', 'the connection ended before the body did')
+      return by.dialect.readBody(bytes, headers['content-type'] ?? '')
+    },
+  )
   return app
 }
 

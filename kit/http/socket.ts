@@ -34,12 +34,17 @@ export interface ServedSocket extends Socket {
   terminate(): void
 }
 
-/** @param bufferBytes what may wait unsent before messages are dropped */
+/** What a message that waits takes beside its bytes. @source measured: 300 */
+const MESSAGE_BYTES = 512
+
+/** @param bufferBytes what may wait unsent before messages are dropped, each with what it takes beside its bytes */
 export function createSocket(
   bare: WebSocket,
   by: { bufferBytes: number; log: Log; onDropped: () => void },
 ): ServedSocket {
   let answered = true
+  let waiting = 0
+  const sent = () => void waiting--
   let closedWith: number | undefined
   let hearMessage: (message: string | Uint8Array) => void = () => {}
   const hearClose: ((code: number) => void)[] = []
@@ -65,11 +70,12 @@ export function createSocket(
     send(message) {
       if (bare.readyState !== bare.OPEN) return false
       const sizeBytes = typeof message === 'string' ? Buffer.byteLength(message) : message.length
-      if (bare.bufferedAmount + sizeBytes > by.bufferBytes) {
+      if (bare.bufferedAmount + sizeBytes + (waiting + 1) * MESSAGE_BYTES > by.bufferBytes) {
         by.onDropped()
         return false
       }
-      bare.send(message)
+      waiting++
+      bare.send(message, sent)
       return true
     },
     onMessage(hear) {

@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { WebSocket } from 'ws'
 import type { Clock } from '#kit/clock.ts'
 import type { HttpConfig } from '#kit/config/common.ts'
+import { mostFragments, mostPackets } from '#kit/config/memory-plan.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
 import { createPlaces, type Holder, type Places } from '#kit/places.ts'
@@ -47,6 +48,11 @@ const GOING_AWAY = 1001
 const POLICY = 1008
 const TRY_AGAIN_LATER = 1013
 
+/** Of a message that comes in pieces: each holds what was read with it, up to 64 KiB, and is an object. */
+function messageBounds({ socket_message_bytes: maxPayload }: HttpConfig) {
+  return { maxPayload, maxFragments: mostFragments(maxPayload), maxBufferedChunks: mostPackets(maxPayload) }
+}
+
 /** The sockets of one server. */
 export interface Sockets {
   /** Belongs into a scope that is registered after the plugin. */
@@ -65,7 +71,7 @@ export function addSockets(app: FastifyInstance, needs: SocketNeeds): Sockets {
   const { max_sockets: most, max_sockets_per_address: mostPerAddress } = needs.config
   const places = createPlaces({ most, mostPerAddress, shareOf: needs.shareOf })
   app.register(fastifyWebsocket, {
-    options: { maxPayload: needs.config.socket_message_bytes, perMessageDeflate: false, clientTracking: false },
+    options: { ...messageBounds(needs.config), perMessageDeflate: false, clientTracking: false },
     errorHandler: (error, socket) => {
       needs.log.debug('socket_fault', { error })
       socket.terminate()

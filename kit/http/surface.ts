@@ -4,9 +4,11 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { shortCopy } from '../bytes/plain-text.ts'
 import { plainAddress } from '../net/address.ts'
 import type { BodyTime } from './body-time.ts'
+import { gatherBody } from './gather-body.ts'
 import { hangUpSignal } from './hang-up.ts'
 import { originForm } from './plain-head.ts'
 import type { Described, Reply } from './route.ts'
+import { asCounted } from './unsent.ts'
 
 /**
  * What a daemon answers by itself, where an interface that others wrote says which status a wrong method, a long body or
@@ -130,7 +132,7 @@ export function createSurface(surface: Surface, needs: SurfaceNeeds): ServeSurfa
     if (response.destroyed) return
     writeHead(response, answer)
     if ('text' in answer) {
-      response.end(answer.text)
+      response.end(asCounted(answer.text))
       return
     }
     // Node holds them back until the end of this turn, and then writes all of them with one call.
@@ -197,31 +199,8 @@ function callOf(
   }
 }
 
-/**
- * Into one buffer that grows: a body that comes in chunks of one byte would be 256 Ki objects, 40 MB, if they were kept.
- */
-function readBody(request: IncomingMessage, most: number, bodies: BodyTime): Promise<SurfaceBody> {
-  const length = Number(request.headers['content-length'] ?? 0)
-  if (length > most) return Promise.resolve({ kind: 'too_large' })
-  if (request.destroyed && !request.complete) return Promise.resolve({ kind: 'cut' })
-  return new Promise((resolve) => {
-    let held = Buffer.allocUnsafe(Math.min(most, length || 1024))
-    let size = 0
-    function take(chunk: Buffer): void {
-      if (size + chunk.length > most) {
-        request.off('data', take).resume()
-        resolve({ kind: 'too_large' })
-        return
-      }
-      if (size + chunk.length > held.length) {
-        const grown = Buffer.allocUnsafe(Math.min(most, Math.max(2 * held.length, size + chunk.length)))
-        held.copy(grown, 0, 0, size)
-        held = grown
-      }
-      size += chunk.copy(held, size)
-    }
-    request.on('data', take)
-    request.once('end', () => resolve({ kind: 'whole', bytes: held.subarray(0, size) }))
-    request.once('close', () => resolve({ kind: bodies.wasLate(request) ? 'late' : 'cut' }))
-  })
+async function readBody(request: IncomingMessage, most: number, bodies: BodyTime): Promise<SurfaceBody> {
+  const body = await gatherBody(request, most)
+  if (body === 'cut') return { kind: bodies.wasLate(request) ? 'late' : 'cut' }
+  return body === 'too_large' ? { kind: 'too_large' } : { kind: 'whole', bytes: body }
 }

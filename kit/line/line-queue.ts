@@ -50,6 +50,8 @@ const PIECE_BYTES = 1024
 /** Of a slow line, or for many clients, too: what a client says in one message goes out in one piece up to here. */
 const LEAST_READ = 1024
 const MOST_READ = 65_536
+/** Writes that wait of all who are connected, and as many of those who have left: a client may send byte by byte, and each is an object. */
+export const MOST_WRITES = 256
 
 interface Entry {
   bytes: Uint8Array
@@ -88,6 +90,8 @@ export class LineQueue {
   #isBusy = false
   #heldBytes = 0
   #leftBytes = 0
+  /** Writes that wait, of those who have left too. */
+  #writes = 0
   #mostBytes: number
   /** Groups somebody of which is here. */
   #present = 0
@@ -139,6 +143,7 @@ export class LineQueue {
   drop(fault: () => unknown): void {
     for (const { entries } of this.#groups.values())
       for (const entry of entries.splice(0)) {
+        this.#writes--
         this.#account(entry, entry.bytes.length - entry.at)
         entry.failed(fault())
       }
@@ -158,6 +163,7 @@ export class LineQueue {
     const { promise, resolve: done, reject: failed } = Promise.withResolvers<number>()
     const entry = { bytes, at: 0, sender, done, failed, isOver: promise }
     sender.group.entries.push(entry)
+    this.#writes++
     sender.heldBytes += bytes.length
     sender.group.heldBytes += bytes.length
     this.#heldBytes += bytes.length
@@ -191,6 +197,7 @@ export class LineQueue {
     for (const group of this.#groups.values()) {
       const entry = group.entries.shift()
       if (entry === undefined) continue
+      this.#writes--
       this.#groups.delete(group.address)
       this.#groups.set(group.address, group)
       return entry
@@ -251,6 +258,16 @@ export class LineQueue {
       }
       this.#throwAway(last.sender, this.#leftBytes - leftBytes)
     }
+    this.#leaveFewer()
+  }
+
+  /** The same of their writes, however short those are. */
+  #leaveFewer(): void {
+    const left = Array.from(this.#groups.values(), ({ entries }) => entries.filter(isLeft))
+    for (let over = left.flat().length - MOST_WRITES; over > 0; over--) {
+      const last = left.reduce((most, one) => (one.length > most.length ? one : most)).pop()
+      if (last) this.#throwAway(last.sender, last.bytes.length - last.at)
+    }
   }
 
   /** The last bytes of a sender, as far as the driver is not being given them. */
@@ -265,6 +282,7 @@ export class LineQueue {
       this.#cut(entry, cut)
       if (entry.bytes.length > entry.at) continue
       entries.splice(at, 1)
+      this.#writes--
       entry.done(entry.at)
     }
     if (this.#current?.sender === sender) this.#cutCurrent(rest)
@@ -294,10 +312,12 @@ export class LineQueue {
 
   /** An address that has nothing waiting is always read, so that one that has much keeps nobody out. */
   #judge(): void {
-    const isFull = this.#heldBytes - this.#leftBytes >= this.#mostBytes
+    const isFull = this.#heldBytes - this.#leftBytes >= this.#mostBytes || this.#writes >= 2 * MOST_WRITES
     const shareBytes = this.#shareBytes()
+    const shareWrites = MOST_WRITES / Math.max(1, this.#present)
     for (const group of this.#groups.values()) {
-      const isResting = group.heldBytes > shareBytes / 2 || (isFull && group.heldBytes > 0)
+      const isGreedy = group.heldBytes > shareBytes / 2 || group.entries.length > shareWrites / 2
+      const isResting = isGreedy || (isFull && group.heldBytes > 0)
       if (group.present.size === 0 && group.heldBytes === 0 && group.address !== OWN) this.#groups.delete(group.address)
       if (group.isResting === isResting) continue
       group.isResting = isResting

@@ -10,7 +10,7 @@ export function queueKeys() {
       maximum: 16_777_216,
       unit: 'bytes',
       description:
-        'bytes of all clients that wait for one line; then none of an address that has some waiting is read. Each address has an equal share, and a turn',
+        'bytes of all clients that wait for one line, in at most 256 writes; then none of an address that has some waiting is read. Each address has an equal share, and a turn',
     }),
     queue_ms: Type.Integer({
       default: 2000,

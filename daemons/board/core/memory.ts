@@ -4,11 +4,11 @@ import {
   houseRows,
   KERNEL_BYTES,
   KIB,
+  lineBytes,
   type MemoryPlan,
   type MemoryRow,
   MIB,
   NODE_TASKS,
-  READ_BYTES,
   type Setting,
   serverRows,
   signInRows,
@@ -44,7 +44,7 @@ function serialRows(): MemoryRow[] {
   return [
     {
       ...{ what: 'bytes to a line: waiting, left behind', of: 'port', many: MOST_PORTS },
-      each: (setting) => READ_BYTES + 2 * setting('serial.queue_bytes') + setting('serial.left_bytes'),
+      each: (setting) => lineBytes(setting, 'serial'),
       shownBy: 'kit/test/line/line-queue.test.ts',
     },
     {

@@ -4,11 +4,11 @@ import {
   houseRows,
   KERNEL_BYTES,
   KIB,
+  lineBytes,
   type MemoryPlan,
   type MemoryRow,
   MIB,
   NODE_TASKS,
-  READ_BYTES,
   type Setting,
   serverRows,
   signInRows,
@@ -42,10 +42,7 @@ const DELIVERY_BYTES = 144 * KIB
 
 function lineRows(): MemoryRow[] {
   const line = (setting: Setting) =>
-    READ_BYTES +
-    // Of clients, and of `rest/tx`.
-    2 * setting('raw_tcp.queue_bytes') +
-    setting('raw_tcp.left_bytes') +
+    lineBytes(setting, 'raw_tcp') +
     // What clients are behind by is the same bytes for all of them.
     setting('raw_tcp.backlog_bytes')
   const modbusClient = (setting: Setting) =>

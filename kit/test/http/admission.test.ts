@@ -156,8 +156,12 @@ t.test('connections leave the process files to open: the limit bounds them, and 
   t.same(withinFiles({ max_connections: 8 }, log, { limit: 64, open: 24 }), { max_connections: 8 })
 })
 
-/** What a connection takes that has sent this, with its client, which is in this process too. */
-async function heldBy(t: Parameters<typeof serve>[0], sent: string, options: Parameters<typeof serve>[1] = {}) {
+/** What each of so many connections takes that has sent this, with its client, which is in this process too. */
+async function heldBy(
+  t: Parameters<typeof serve>[0],
+  sent: string,
+  { many = HELD, ...options }: Parameters<typeof serve>[1] & { many?: number } = {},
+) {
   const { port } = await serve(t, { routes: [status, held().route, open(Type.Any())], ...options })
   async function comeWith(count: number): Promise<Socket[]> {
     const sockets: Socket[] = []
@@ -170,13 +174,13 @@ async function heldBy(t: Parameters<typeof serve>[0], sent: string, options: Par
     await new Promise((resolve) => setTimeout(resolve, 200))
     return sockets
   }
-  for (const socket of await comeWith(10)) socket.destroy()
+  for (const socket of await comeWith(many / 10)) socket.destroy()
   await new Promise((resolve) => setTimeout(resolve, 100))
   const before = await heldBytes()
-  const sockets = await comeWith(HELD)
+  const sockets = await comeWith(many)
   const bytes = (await heldBytes()) - before
   for (const socket of sockets) socket.destroy()
-  return bytes / HELD
+  return bytes / many
 }
 
 t.test('connections at rest, with heads, and with bodies, take no more than their rows say', async (t) => {
@@ -199,4 +203,14 @@ t.test('connections at rest, with heads, and with bodies, take no more than thei
     `${withBodies} bytes with bodies`,
   )
   t.ok(withBodies > 65_536, 'they are held')
+})
+
+t.test('a body that comes in chunks of one byte takes no more than the row of bodies says', async (t) => {
+  const http = { header_bytes: 16_384, body_bytes: 65_536 }
+  const head = `POST /api/open HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`
+  const bytes = await heldBy(t, head + '1\r\nx\r\n'.repeat(20_000), { http, many: 4 })
+  const settings = { 'http.max_connections': 1, 'http.header_bytes': 16_384, 'http.body_bytes': 65_536 }
+  const most = ['HTTP connections', 'bodies of requests'].map((name) => rowOf(serverRows(), name, settings).allBytes)
+  t.ok(bytes < Math.max(...most) + Math.min(...most), `${bytes} bytes`)
+  t.ok(bytes > 20_000, 'it is held')
 })

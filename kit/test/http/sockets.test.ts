@@ -11,8 +11,9 @@ import type { Caller } from '../../http/route.ts'
 import type { HttpServerOptions } from '../../http/server.ts'
 import type { Socket, SocketRoute } from '../../http/sockets.ts'
 import { createTickets } from '../../http/tickets.ts'
-import { heapBytesOf, rowOf } from '../heap.ts'
-import { serve } from './server-here.ts'
+import { heapBytesOf, heldBytes, rowOf } from '../heap.ts'
+import { until } from '../until.ts'
+import { httpConfig, serve } from './server-here.ts'
 
 type Test = Parameters<typeof serve>[0]
 
@@ -308,4 +309,82 @@ t.test('an address has its share of the sockets, and the one with most loses its
   t.equal(await outcome(from('127.0.0.2')), 'open')
   t.same(await gone, [1013, 'another address needs the place'])
   t.same(await outcome(from('127.0.0.2')), [503, 'too_many_sockets'], 'it would have no fewer than the other')
+})
+
+const UPGRADE =
+  'GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n' +
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: Bearer viewer\r\n\r\n'
+
+/** A bare client that reads nothing behind its upgrade, and the socket of the server. */
+async function comeBare({ next, port }: Awaited<ReturnType<typeof serveSockets>>, t: Test) {
+  const opened = next()
+  const bare = connect(port, '127.0.0.1').on('error', () => {})
+  t.teardown(() => bare.destroy())
+  bare.setNoDelay(true).write(UPGRADE)
+  await new Promise((resolve) => bare.once('data', resolve))
+  bare.pause()
+  const send = (...frames: Uint8Array[]) =>
+    new Promise<void>((resolve) => bare.write(Buffer.concat(frames), () => setImmediate(resolve)))
+  return { bare, send, socket: (await opened).socket }
+}
+
+/** As a client sends it, with a mask of zeros. */
+function frame(head: number, body: Uint8Array): Buffer {
+  return Buffer.concat([Uint8Array.of(head, 0x80 | body.length, 0, 0, 0, 0), body])
+}
+
+/** The same for a body of so many bytes, which are yet to come. */
+const longHead = (bytes: number) => Uint8Array.of(0x81, 0x80 | 126, bytes >> 8, bytes & 255, 0, 0, 0, 0)
+
+t.test('messages that wait for a client take no more than their row says, however short they are', async (t) => {
+  const { max_sockets: _, socket_buffer_bytes } = httpConfig()
+  const settings = { 'http.max_sockets': 1, 'http.socket_buffer_bytes': socket_buffer_bytes }
+  const row = rowOf(serverRows(), 'messages to WebSockets', settings)
+  const here = await serveSockets(t)
+  for (const length of [2, 100, 8000]) {
+    const { socket } = await comeBare(here, t)
+    // The kernel takes some megabytes first.
+    for (let turns = 0; turns < 5; turns = socket.bufferedBytes > 0 ? turns + 1 : 0) {
+      if (socket.bufferedBytes === 0) socket.send('x'.repeat(16_000))
+      await new Promise(setImmediate)
+    }
+    const before = await heldBytes()
+    let sent = 0
+    while (socket.send(String(sent).padStart(length, 'x').slice(-length))) sent++
+    const bytes = (await heldBytes()) - before
+    t.ok(socket.bufferedBytes > sent * length, `${sent} messages of ${length}`)
+    t.ok(bytes < row.allBytes, `${bytes} bytes of messages of ${length}, of ${row.eachBytes}`)
+  }
+})
+
+t.test('a message in the making takes no more than its row says: whole, in packets or in fragments', async (t) => {
+  const messageBytes = 65_536
+  const settings = { 'http.max_sockets': 1, 'http.socket_message_bytes': messageBytes }
+  const row = rowOf(serverRows(), 'messages from WebSockets', settings)
+  const here = await serveSockets(t, { http: { socket_message_bytes: messageBytes } })
+  async function held(say: (client: Awaited<ReturnType<typeof comeBare>>) => Promise<void>) {
+    const client = await comeBare(here, t)
+    const before = await heldBytes()
+    await say(client)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    const bytes = (await heldBytes()) - before
+    t.notOk(client.bare.readableEnded, 'it is there')
+    return { ...client, bytes }
+  }
+  const whole = await held(({ send }) => send(longHead(65_000), Buffer.alloc(64_999, 'x')))
+  t.ok(whole.bytes > 50_000 && whole.bytes < row.allBytes, `${whole.bytes} bytes in one, of ${row.eachBytes}`)
+  const inPackets = await held(async ({ send }) => {
+    await send(longHead(65_000))
+    for (let times = 0; times < 500; times++) await send(Buffer.from('x'))
+  })
+  t.ok(inPackets.bytes < row.allBytes, `${inPackets.bytes} bytes in packets, of ${row.eachBytes}`)
+  // Each fragment comes with much that is thrown away at once, and is held by it.
+  const idle = Buffer.concat(Array.from({ length: 499 }, () => frame(0x8a, Buffer.alloc(125))))
+  const inFragments = await held(async ({ send }) => {
+    for (let at = 0; at < 9; at++) await send(frame(at === 0 ? 0x01 : 0x00, Buffer.from('x')), idle)
+  })
+  t.ok(inFragments.bytes > 300_000 && inFragments.bytes < row.allBytes, `${inFragments.bytes} bytes in fragments`)
+  const gone = until('a message in too many fragments ends its socket', () => !inFragments.socket.isOpen)
+  await inFragments.send(frame(0x00, Buffer.from('x')), frame(0x80, Buffer.from('x')))
+  await gone
 })

@@ -147,3 +147,13 @@ t.test('where all is taken the greediest address makes room, and a proxy has no 
   t.ok((await unsent()) <= 4 * LONG)
   t.equal(await modest.status(), 200)
 })
+
+t.test('of a text that waits its bytes are counted, however few characters they make', async (t) => {
+  const characters = LONG / 3
+  const asian: Route = { ...long, handle: () => '\u6f22'.repeat(characters) }
+  const { port, unsent } = await guarded(t, { routes: [asian, short], http: { unsent_bytes_per_address: 2 * LONG } })
+  const first = await come(t, port)
+  first.ask()
+  await until('it waits', async () => (await unsent()) > 1_000_000)
+  t.ok((await unsent()) > 2 * characters, `${await unsent()} of ${LONG} bytes`)
+})

@@ -1,6 +1,8 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { DEFAULT_QUEUE, LineQueue, type LineQueueLimits } from '#kit/line/line-queue.ts'
+import { DEFAULT_QUEUE, LineQueue, type LineQueueLimits, MOST_WRITES } from '#kit/line/line-queue.ts'
+import { lineBytes } from '../../config/memory-plan.ts'
+import { heapBytesOf } from '../heap.ts'
 
 /** A queue whose driver takes a piece when it is told to. */
 function queueHere(limits: Partial<LineQueueLimits> = {}) {
@@ -163,4 +165,42 @@ t.test('what waits now is waited for, and not what comes after', async (t) => {
   t.same(told, ['settled'])
   await take()
   await second
+})
+
+t.test('clients that send byte by byte are read no further than a number of writes, and go on later', async (t) => {
+  const { join, take, takeAll } = queueHere()
+  const [one, other] = [join('a'), join('b')]
+  const sent: Promise<number>[] = []
+  for (const sender of [one, other])
+    while (sender.rests.at(-1) !== true && sent.length < 10_000) sent.push(sender.send('x'))
+  t.ok(sent.length < MOST_WRITES, `${sent.length} writes`)
+  for (let times = 0; times < sent.length / 2; times++) await take()
+  t.same([one.rests.at(-1), other.rests.at(-1)], [false, false])
+  await takeAll()
+  t.same(new Set(await Promise.all(sent)), new Set([1]))
+})
+
+t.test('a line whose clients send byte by byte, leave and come again fits the memory of its row', async (t) => {
+  const limits = { queueBytes: 65_536, leftBytes: 65_536 }
+  let [waiting, left] = [0, 0]
+  const bytes = await heapBytesOf(async () => {
+    const { queue, join } = queueHere(limits)
+    const held: unknown[] = [queue]
+    left = waiting = 0
+    for (let times = 0; times < 300; times++) {
+      const gone = join(`10.1.${times >> 8}.${times & 255}`)
+      for (let byte = 0; byte < 3; byte++, left++) void gone.write(Buffer.alloc(1)).then(() => left--)
+      gone.leave(true)
+    }
+    // What a client is beside its writes has a row of its own.
+    const sender = join('10.0.0.1')
+    for (; sender.rests.at(-1) !== true && waiting < 10_000; waiting++) held.push(sender.write(Buffer.alloc(1)))
+    await new Promise(setImmediate)
+    return held
+  })
+  t.ok(left <= MOST_WRITES + 1, `${left} writes of those who have left`)
+  t.ok(waiting <= MOST_WRITES, `${waiting} writes of the one who is there`)
+  const settings = new Map(Object.entries({ 'x.queue_bytes': limits.queueBytes, 'x.left_bytes': limits.leftBytes }))
+  const most = lineBytes((name) => settings.get(name) ?? Number.NaN, 'x')
+  t.ok(bytes < most, `${bytes} bytes of ${most}`)
 })
