@@ -2,6 +2,7 @@
 import { shortCopy } from '#kit/bytes/plain-text.ts'
 import type { Clock } from '#kit/clock.ts'
 import { boundedCopy, charsOf, Plain } from './bounded-value.ts'
+import { putKey } from './json-kind.ts'
 import type { LiveBook, LiveDevice, LiveZone } from './live.ts'
 import type { Json } from './row.ts'
 import { isSameJson } from './same-json.ts'
@@ -116,7 +117,8 @@ export class LiveState implements LiveKeeper {
   #reportZone(id: number, patch: Readonly<Record<string, Json>>): number {
     const { fields: most, fieldChars, totalChars } = this.#limits
     const before = this.#zones.get(id)
-    const after: Record<string, Json> = Object.assign(new Plain(), before ?? { state: 'ok' })
+    const after: Record<string, Json> = new Plain()
+    for (const [key, value] of Object.entries(before ?? { state: 'ok' })) putKey(after, key, value as Json)
     let fields = Object.keys(after).length
     let taken = 0
     let changed = before ? 0 : 1
@@ -132,7 +134,7 @@ export class LiveState implements LiveKeeper {
       taken++
       if (isNew) fields++
       if (isNew || !isSameJson(after[key], copy)) changed++
-      after[key] = copy
+      putKey(after, key, copy)
     }
     if (changed > 0 && taken > 0) {
       this.#zones.set(id, Object.freeze(after) as LiveZone)

@@ -1,5 +1,5 @@
 /** Which names of attributes and of JSON keys stand for a secret, and JSON without what stands under them. */
-import { isList } from './json-kind.ts'
+import { isList, objectOf } from './json-kind.ts'
 import type { Json } from './row.ts'
 
 /** Words that are sensitive, and so are words that end with one: `wifipassword`, `refreshtoken`. No innocent word does. */
@@ -117,8 +117,7 @@ function without(value: Json, depth: number): Json {
     return isChanged ? list : value
   }
   const isSecretKey = secretKeys(value)
-  // Defines properties, so that a key `__proto__` is one like any other.
-  const copy = Object.fromEntries(Object.entries(value).map(([key, item]) => [key, inner(isSecretKey(key), item)]))
+  const copy = objectOf(Object.entries(value).map(([key, item]) => [key, inner(isSecretKey(key), item)]))
   return isChanged ? copy : value
 }
 

@@ -1,6 +1,6 @@
 /** What a body of a command says, before anything is looked up: its verb, its args, the shorthand for both. */
 import { Fault } from '#kit/fault.ts'
-import { isObject } from '../json-kind.ts'
+import { isObject, putKey } from '../json-kind.ts'
 import type { Json } from '../row.ts'
 import { foldedName } from './reading.ts'
 import { isTargetKey, kindOf, states } from './target.ts'
@@ -80,7 +80,7 @@ function isWritable(value: Json): boolean {
 /** Args with one value set. The result has no prototype, so that `__proto__` is a key like any other. */
 function withValue(args: Readonly<Record<string, Json>>, key: string, value: Json): Record<string, Json> {
   const all: Record<string, Json> = Object.create(null)
-  for (const [name, each] of Object.entries(args)) all[name] = each
-  all[key] = value
+  for (const [name, each] of Object.entries(args)) putKey(all, name, each)
+  putKey(all, key, value)
   return all
 }

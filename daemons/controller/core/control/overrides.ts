@@ -1,6 +1,6 @@
 /** Where a zone sends a verb elsewhere: one step of it. */
 import { Fault } from '#kit/fault.ts'
-import { isObject } from '../json-kind.ts'
+import { isObject, putKey } from '../json-kind.ts'
 import type { Book, Json } from '../row.ts'
 import { type Args, foldedName, readArgs } from './reading.ts'
 import { nameOf, resolveTarget, type Target } from './target.ts'
@@ -51,7 +51,7 @@ export function isSame(one: Order, other: Order): boolean {
 
 function over(args: Args, own: Args): Record<string, Json> {
   const all: Record<string, Json> = Object.create(null)
-  for (const [key, value] of Object.entries(args)) all[key] = value
-  for (const [key, value] of Object.entries(own)) all[key] = value
+  for (const [key, value] of Object.entries(args)) putKey(all, key, value)
+  for (const [key, value] of Object.entries(own)) putKey(all, key, value)
   return all
 }

@@ -3,6 +3,7 @@
  * what was read here, so that no spelling is judged as one thing and carried out as another.
  */
 import { Fault } from '#kit/fault.ts'
+import { putKey } from '../json-kind.ts'
 import type { Json } from '../row.ts'
 import { isSameJson } from '../same-json.ts'
 import { isTargetKey, kindOf } from './target.ts'
@@ -64,7 +65,7 @@ export function readArgs(verb: string, args: Args, own: readonly string[] = []):
     const value = isValueArg(verb, name) ? (readNumber(given) ?? given) : given
     if (name in read && !isSameJson(read[name], value))
       throw new Fault('args_invalid', `args say ${JSON.stringify(name)} twice, and differently`)
-    read[name] = value
+    putKey(read, name, value)
   }
   return read
 }

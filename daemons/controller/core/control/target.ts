@@ -1,4 +1,5 @@
 /** Which zone or device a command is for: four forms of a name, and what becomes of two. */
+import { putKey } from '../json-kind.ts'
 import type { Book, Json, Row } from '../row.ts'
 
 /** What is commanded. A zone comes with its device, where it has one; a device alone is commanded as a whole. */
@@ -84,7 +85,7 @@ export function askedFor(named: Readonly<Record<string, unknown>>): string | und
 /** The same args without what looks like a target. The result has no prototype: its keys are the caller's. */
 export function withoutTargets(args: Readonly<Record<string, Json>>): Record<string, Json> {
   const clean: Record<string, Json> = Object.create(null)
-  for (const [key, value] of Object.entries(args)) if (!isTargetKey(key)) clean[key] = value
+  for (const [key, value] of Object.entries(args)) if (!isTargetKey(key)) putKey(clean, key, value)
   return clean
 }
 

@@ -2,7 +2,7 @@
  * Secrets inside of texts. Of addresses, as cameras have them: `rtsp://viewer:secret@10.0.0.9/1`, `/shot.cgi?usr=a&pwd=b`.
  * Of lines, as drivers send and log them: `Authorization: Basic YWRtaW46cHc=`, `password: b`.
  */
-import { isList } from '../json-kind.ts'
+import { isList, objectOf } from '../json-kind.ts'
 import type { Json } from '../row.ts'
 import { isSensitiveName } from '../sensitive-name.ts'
 
@@ -43,8 +43,7 @@ export function withoutAddressSecrets(value: Json): Json {
   }
   const copy = isList(value)
     ? value.map(seen)
-    : // Defines properties, so that a key `__proto__` is one like any other.
-      Object.fromEntries(Object.entries(value).map(([name, item]) => [String(seen(name)), seen(item)]))
+    : objectOf(Object.entries(value).map(([name, item]) => [String(seen(name)), seen(item)]))
   return isChanged ? copy : value
 }
 

@@ -1,5 +1,5 @@
 /** What a non-elevated session sees of a value in which secrets may be nested, such as an attribute's: there they are null. */
-import { isList } from '../json-kind.ts'
+import { isList, objectOf } from '../json-kind.ts'
 import type { Json } from '../row.ts'
 import { withoutAddressSecrets, withoutLineSecrets } from './address-secrets.ts'
 import type { SchemaFace } from './schema-face.ts'
@@ -62,8 +62,7 @@ function seenWithin(rules: Looking, value: Json, level: number): Json {
   if (typeof value === 'string') return seenJsonText(rules, value, level + 1)
   if (value === null || typeof value !== 'object') return value
   if (isList(value)) return value.map((item) => seenWithin(rules, item, level))
-  // fromEntries makes own properties, whatever the name.
-  return Object.fromEntries(
+  return objectOf(
     Object.entries(value).map(([name, item]) => [String(rules.inText(name)), seenWithin(rules, item, level)]),
   )
 }

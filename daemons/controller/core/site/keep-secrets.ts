@@ -1,5 +1,5 @@
 /** What a site file leaves out of a JSON column because it is secret stays as it was. */
-import { isList, isObject } from '../json-kind.ts'
+import { isList, isObject, objectOf } from '../json-kind.ts'
 import type { Json } from '../row.ts'
 import { isSameJson } from '../same-json.ts'
 import { isSensitiveName, secretKeys, secretPairs, withoutSecrets } from '../sensitive-name.ts'
@@ -26,7 +26,7 @@ export function keepSecrets(next: Json, before: Json): Json {
   if (!isObject(next) || !isObject(before)) return next
   const old = new Map(Object.entries(before))
   const isSecretKey = secretKeys(next)
-  return Object.fromEntries(
+  return objectOf(
     Object.entries(next).map(([key, value]) => {
       const had = old.get(key) ?? null
       if (isSensitiveName(key)) return [key, value ?? had]

@@ -2,7 +2,7 @@
 import { nearestName } from '#kit/nearest.ts'
 import { foldedName } from '../control/reading.ts'
 import { TARGET_KEYS } from '../control/target.ts'
-import { isObject } from '../json-kind.ts'
+import { isObject, objectOf } from '../json-kind.ts'
 import type { Json } from '../row.ts'
 import type { Table } from '../schema/column.ts'
 import { tableOf } from '../schema/registry.ts'
@@ -36,10 +36,10 @@ export function overrideTargets(overrides: Json): OverrideTarget[] {
 /** The same overrides with each reference put through `resolve`, which answers null for one that is wrong. */
 export function withTargets(overrides: Json, resolve: (target: OverrideTarget) => Json): Json {
   const targets = new Map(overrideTargets(overrides).map((target) => [target.path, target]))
-  return Object.fromEntries(
+  return objectOf(
     entriesOf(overrides).map(([verb, override]) => [
       verb,
-      Object.fromEntries(
+      objectOf(
         entriesOf(override).map(([key, said]) => {
           const target = targets.get(`.overrides.${verb}.${key}`)
           return [key, target === undefined ? said : resolve(target)]

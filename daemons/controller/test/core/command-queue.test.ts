@@ -199,6 +199,8 @@ t.test('commands of any args take no more memory than their row says', async (t)
     'a long text': (at) => ({ text: `${at}`.padEnd(10_000, 'ж') }),
     'short texts': (at) => ({ list: many(500, (text) => `t${at}${text}`) }),
     'empty objects': () => ({ list: many(500, () => ({})) }),
+    'objects of a name of their own': (at) => ({ list: many(200, (name) => ({ [`${at}-${name}`]: {} })) }),
+    'a number as name': (at) => ({ [at % 1000]: 0 }),
     'names of every kind': (at) => Object.fromEntries(many(200, (name) => [`${at}-${name}`, null])),
   }
   for (const [title, argsOf] of Object.entries(kinds)) {
