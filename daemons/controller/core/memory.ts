@@ -30,6 +30,9 @@ const CHANGE_BYTES = KIB
 /** Of a value a character, with what V8 has around it: core/bounded-value.ts counts that as characters. */
 const CHAR_BYTES = 4
 
+/** Of a step that a run has taken, with the sentence of one that failed. @source measured */
+const STEP_BYTES = 2 * KIB
+
 /** A record of the audit with its texts, each cut to its bound, and what waits for it. @source measured: 3.7 KiB with the longest texts */
 const RECORD_BYTES = 4 * KIB
 
@@ -86,8 +89,16 @@ function controlRows(): MemoryRow[] {
       shownBy: 'daemons/controller/test/core/slots.test.ts',
     },
     {
-      ...{ what: 'runs of macros that live: plan, args, trace', of: 'run', isHeap: true },
-      each: (setting) => setting('macros.plan_chars') + setting('macros.value_chars') + setting('macros.trace_chars'),
+      ...{
+        what: 'runs of macros that live: plan, args, trace, and traces of those that they called',
+        of: 'run',
+        isHeap: true,
+      },
+      // Traces of runs that it called are held beside its own, and each step has its place and what came of it.
+      each: (setting) =>
+        CHAR_BYTES *
+          (setting('macros.plan_chars') + setting('macros.value_chars') + 2 * setting('macros.trace_chars')) +
+        STEP_BYTES * (2 * setting('macros.steps') + 3 * setting('macros.calls')),
       many: 'macros.runs',
       shownBy: 'daemons/controller/test/core/macros/engine.test.ts',
     },

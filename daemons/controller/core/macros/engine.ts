@@ -115,7 +115,10 @@ export class MacroEngine {
       const called = this.#start({ plan, args: wish.args, caller: run.call.caller }, run)
       root.calls++
       run.called.set(n, called)
-      called.onEnd(() => done(answerOfCalled(called)))
+      called.onEnd(() => {
+        run.endedCall(n, called)
+        done(answerOfCalled(called))
+      })
       return () => called.cancel('the run that called it ended')
     } catch (thrown) {
       done(failureOf(thrown, !isTransient(thrown)))

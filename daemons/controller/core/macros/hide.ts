@@ -3,7 +3,7 @@
  * attribute; and each arg that a step puts in such a place, whatever the arg is called.
  */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
-import { isObject } from '../json-kind.ts'
+import { isObject, objectOf } from '../json-kind.ts'
 import type { Json } from '../row.ts'
 import type { Secrets } from './ports.ts'
 import { referencesOf } from './substitute.ts'
@@ -65,7 +65,9 @@ function hideBranches(args: Fields, secrets: Secrets, names: ReadonlySet<string>
       ? branch.map((step: Json) => hideStep(step, secrets, names))
       : hideStep(branch, secrets, names),
   )
-  return { ...args, steps }
+  const hidden = objectOf(Object.entries(args))
+  hidden.steps = steps
+  return hidden
 }
 
 function isSecretReading(side: Fields, secrets: Secrets): boolean {
@@ -85,7 +87,7 @@ function isSecret(name: Json | undefined, secrets: Secrets): boolean {
 
 /** A test without what is compared: its readings stay. */
 function withoutValues(args: Fields): Fields {
-  const hidden: Record<string, Json> = { ...args }
+  const hidden = objectOf(Object.entries(args))
   for (const key of ['left', 'right']) if (hidden[key] !== undefined && !isObject(hidden[key])) hidden[key] = null
   if (hidden.value !== undefined) hidden.value = null
   return hidden

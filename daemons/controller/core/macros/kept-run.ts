@@ -1,18 +1,20 @@
 /** A run that is kept: its row before its first step, its time, its world, and its trace when it is over. */
 import { durationText } from '#kit/bytes/words.ts'
-import { isObject } from '../json-kind.ts'
+import { isObject, objectOf } from '../json-kind.ts'
+import type { Json } from '../row.ts'
 import type { CallBook } from './call-step.ts'
 import { chanceOf, drawSeed } from './chance.ts'
 import { type Decided, decide } from './decide.ts'
 import type { Doer, Done } from './doer.ts'
 import type { MacroLimits } from './limits.ts'
-import type { LiveRun, RunCall } from './live-run.ts'
+import type { CalledRun, LiveRun, RunCall } from './live-run.ts'
 import { failureOf, perform } from './perform.ts'
 import type { MacroPorts } from './ports.ts'
 import { type Ask, MacroRun } from './run.ts'
 import { isOver, type RunState } from './run-state-table.ts'
+import { failedEntries } from './run-view.ts'
 import { type ShownStart, showingOf } from './showing.ts'
-import type { Trace, TraceEnd, TraceEntry } from './trace.ts'
+import { createTraceRoom, type Trace, type TraceEnd, type TraceEntry } from './trace.ts'
 
 /** What a run is given by whoever lets runs in. */
 export interface KeptRunParts {
@@ -26,13 +28,22 @@ export interface KeptRunParts {
   onEnd(run: KeptRun): void
 }
 
+/** What is kept of called runs that have ended, beside what is written of them. */
+interface CalledRoom {
+  keep(value: Json): Json
+  stepsLeft: number
+}
+
+/** Steps that are kept of a called run for which there is no room: so that what failed is not told as done. */
+const MOST_FAILED = 3
+
 /** What a notice says of which nothing can be shown without its secrets. */
 const WITHHELD = '(withheld)'
 
 export class KeptRun implements LiveRun {
   readonly call: RunCall
   readonly depth: number
-  readonly called = new Map<number, LiveRun>()
+  readonly called = new Map<number, CalledRun>()
   /** Runs that were called, over all depths; counted of the one that was asked for. */
   calls = 0
   #id: number | null = null
@@ -42,6 +53,8 @@ export class KeptRun implements LiveRun {
   readonly #start: ShownStart
   readonly #seed: number
   readonly #startedAt: number
+  /** For what is kept of runs that it led to, while it lives: of the one that was asked for. */
+  readonly #calledRoom: CalledRoom
   #begunMs = 0
   #ending: Promise<void> | undefined
   #timer: { cancel(): void } | undefined
@@ -54,6 +67,9 @@ export class KeptRun implements LiveRun {
     this.#parent = parent
     this.depth = (parent?.depth ?? 0) + 1
     this.#parts = parts
+    this.#calledRoom = parent
+      ? parent.root.#calledRoom
+      : { keep: createTraceRoom(limits.traceChars), stepsLeft: limits.steps }
     this.#seed = drawSeed(ports.chance())
     this.#startedAt = ports.clock.epochMs()
     this.#start = showingOf({ ...call, seed: this.#seed }, { book: parts.book, secrets: ports.secrets, limits }, limits)
@@ -90,6 +106,21 @@ export class KeptRun implements LiveRun {
     let root: KeptRun = this
     while (root.#parent) root = root.#parent
     return root
+  }
+
+  /** A run that it called has ended: of that it keeps what an answer tells, as far as there is room. */
+  endedCall(n: number, ended: CalledRun): void {
+    const room = this.#calledRoom
+    const hasRoom = ended.entries.length <= room.stepsLeft
+    const entries = hasRoom ? ended.entries : failedEntries(ended).map(({ entry }) => entry)
+    const told = entries.slice(0, hasRoom ? undefined : MOST_FAILED).map((entry): TraceEntry => {
+      const { result } = entry
+      const hasAnswer = result?.state === 'done' && result.answer !== undefined
+      const kept = hasAnswer ? { ...result, answer: room.keep(result.answer as Json) } : result
+      return { ...entry, decided: room.keep(entry.decided), result: kept }
+    })
+    if (hasRoom) room.stepsLeft -= told.length
+    this.called.set(n, { entries: told, called: hasRoom ? ended.called : new Map() })
   }
 
   /** Whether a macro is its own, or among those that led to it. */
@@ -153,7 +184,7 @@ export class KeptRun implements LiveRun {
       version: 1,
       macro: { id: plan.id, name: plan.name },
       plan: this.#start.plan,
-      args: Object.fromEntries(this.#start.args.values),
+      args: objectOf(this.#start.args.values),
       seed: this.#seed,
       depth: this.depth,
       started_at: this.#startedAt,

@@ -13,6 +13,9 @@ export interface RunCall {
   readonly caller: Session | null
 }
 
+/** What an answer tells of a run that another one called. */
+export type CalledRun = Pick<LiveRun, 'entries' | 'called'>
+
 /** A run from its start to its end, as those see it who started it. */
 export interface LiveRun {
   readonly call: RunCall
@@ -24,7 +27,7 @@ export interface LiveRun {
   readonly end: TraceEnd | undefined
   readonly entries: readonly TraceEntry[]
   /** Runs it called, by the number of the entry that did. */
-  readonly called: ReadonlyMap<number, LiveRun>
+  readonly called: ReadonlyMap<number, CalledRun>
   trace(): Trace
   /** Does nothing where it has ended. */
   cancel(sentence: string): void

@@ -41,7 +41,7 @@ export function readTrace(json: unknown): Trace {
  */
 export function replay(trace: Trace, secrets: Pick<Secrets, 'withoutSecrets'>): Replayed {
   const { limits, seed, entries, end } = trace
-  const steps = readSteps(trace.plan, limits)
+  const steps = readSteps(trace.plan, { ...limits, planChars: Number.MAX_SAFE_INTEGER })
   const args = makeArgs(Object.entries(trace.args), Number.MAX_SAFE_INTEGER)
   const open = new Map<number, { step: DoingStep | null; done(answer: Answer): void }>()
   let nowMs = 0

@@ -3,7 +3,7 @@ import type { AuditFacts, AuditReason } from '../audit.ts'
 import { sayCommand } from '../control/say-command.ts'
 import { isObject } from '../json-kind.ts'
 import type { Json } from '../row.ts'
-import type { LiveRun } from './live-run.ts'
+import type { CalledRun, LiveRun } from './live-run.ts'
 import type { TraceEntry } from './trace.ts'
 
 type Told = { [key: string]: Json }
@@ -50,17 +50,25 @@ export function factsOf(run: LiveRun, action: string): { facts: AuditFacts; reas
   return { facts: { action, outcome, detail: detail === '' ? null : detail }, reason }
 }
 
-function failedSteps(run: LiveRun, place = ''): FailedStep[] {
+function failedSteps(run: CalledRun): FailedStep[] {
+  return failedEntries(run).flatMap(({ entry, place }) => {
+    const { result } = entry
+    if (result?.state !== 'failed') return []
+    return [{ said: `step ${place}, ${saidOf(entry)}: ${result.sentence}`, reason: result.reason }]
+  })
+}
+
+/** Each with its place: the steps that led to it, and its own. */
+export function failedEntries(run: CalledRun, before = ''): { entry: TraceEntry; place: string }[] {
   const last = new Map(run.entries.map((entry, n) => [entry.step, n]))
   return run.entries.flatMap((entry, n) => {
     const { result, type, step } = entry
     const called = run.called.get(n)
     if (type === 'retry' || type === 'parallel' || last.get(step) !== n) return []
-    const inner = called === undefined ? [] : failedSteps(called, `${place}${step} > `)
+    const inner = called === undefined ? [] : failedEntries(called, `${before}${step} > `)
     // The step that called it failed by these.
     if (inner.length > 0 || result?.state !== 'failed') return inner
-    const what = saidOf(entry)
-    return [{ said: `step ${place}${step}, ${what}: ${result.sentence}`, reason: result.reason }]
+    return [{ entry, place: `${before}${step}` }]
   })
 }
 
@@ -73,7 +81,7 @@ function saidOf({ type, decided }: TraceEntry): string {
   return `${sayCommand(decided.command, isObject(decided.args) ? decided.args : {})} on ${target}`
 }
 
-function stepsOf(run: LiveRun, isElevated: boolean, count: { left: number }): Json[] {
+function stepsOf(run: CalledRun, isElevated: boolean, count: { left: number }): Json[] {
   const steps: Json[] = []
   for (const [n, entry] of run.entries.entries()) {
     if (entry.type === 'retry') continue

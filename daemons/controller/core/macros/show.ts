@@ -1,4 +1,5 @@
 /** What was decided, as a trace holds it and a simulation prints it. */
+import { objectOf } from '../json-kind.ts'
 import type { Json } from '../row.ts'
 import type { Decided, Side, Test } from './decide.ts'
 
@@ -17,7 +18,7 @@ export function shownOf(decided: Decided): { [key: string]: Json } {
       return { ...decided.target.what, attribute: decided.name.what, value: decided.value }
     case 'macro': {
       const { what } = decided.macro
-      const args = Object.fromEntries(decided.args.values)
+      const args = objectOf(decided.args.values)
       return 'id' in what ? { macro_id: what.id, args } : { macro: what.name, args }
     }
     case 'notify':

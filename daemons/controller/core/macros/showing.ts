@@ -38,7 +38,8 @@ export function showingOf(
   const shownValues = hideArgs(args.values, names, secrets)
   // What is hidden may be a little longer than what it stands for.
   const shownArgs = makeArgs(shownValues, Number.MAX_SAFE_INTEGER, { supplied: args.supplied })
-  const twins = twinsOf(steps, readSteps(plan, limits))
+  // So may steps, and those were measured when their macro was read.
+  const twins = twinsOf(steps, readSteps(plan, { ...limits, planChars: Number.MAX_SAFE_INTEGER }))
   const secret = new Set(args.values.keys().filter((name) => !isEqual(args.values.get(name), shownValues.get(name))))
   const isWithheld = memoized((step) => {
     const twin = twins.get(step) as Step

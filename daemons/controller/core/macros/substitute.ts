@@ -1,7 +1,8 @@
 /** Puts what a run was called with into the values of a step: never into its structure, never twice, nothing evaluated. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
 import { Fault } from '#kit/fault.ts'
-import { isObject } from '../json-kind.ts'
+import { Plain, SHAPE_CHARS, VALUE_CHARS } from '../bounded-value.ts'
+import { isObject, putKey } from '../json-kind.ts'
 import type { Json } from '../row.ts'
 import type { MacroArgs } from './args.ts'
 
@@ -51,7 +52,7 @@ export function refersTo(template: Template, names: ReadonlySet<string>): boolea
  * A template with its references replaced. A text that is one reference becomes the JSON value; within a text stands the
  * value's text, of lists and objects their JSON. What is put in is not looked through again.
  * @param mostChars of JSON that may come of it; counted before anything is put together
- * @returns objects have no prototype
+ * @returns objects inherit nothing
  * @throws Fault `macro_arg_missing` for a name the run was not called with; `macro_value_size`
  */
 export function substitute(template: Template, args: MacroArgs, mostChars: number): Json {
@@ -67,13 +68,15 @@ interface Filling {
 /** Templates are at most DEEPEST_VALUE deep: they were measured when their macro was read. */
 function fill(template: Template, filling: Filling): Json {
   if (typeof template === 'string') return fillText(template, filling)
-  spend(filling, 6)
+  spend(filling, typeof template === 'object' && template !== null ? 6 + VALUE_CHARS : 6)
   if (Array.isArray(template)) return template.map((entry) => fill(entry, filling))
   if (!isObject(template)) return template
-  const filled: Record<string, Json> = Object.create(null)
-  for (const key of Object.keys(template)) {
+  const filled: Record<string, Json> = new Plain()
+  const keys = Object.keys(template)
+  if (keys.length > 0) spend(filling, SHAPE_CHARS)
+  for (const key of keys) {
     spend(filling, key.length)
-    filled[key] = fill(template[key] as Template, filling)
+    putKey(filled, key, fill(template[key] as Template, filling))
   }
   return filled
 }

@@ -1,5 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
 import t from 'tap'
+import { Fault } from '#kit/fault.ts'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
+import { jsonChars } from '../../../core/macros/json-size.ts'
+import { memoryPlan } from '../../../core/memory.ts'
 import type { Json } from '../../../core/row.ts'
 import { came, type RigMacro, rig, say, start } from './macro-rig.ts'
 
@@ -230,4 +234,67 @@ t.test('a long run lets others of the process have their turn between its steps'
   t.ok(house.notices.length > 0 && house.notices.length <= 11, `${house.notices.length} before others`)
   await house.clock.run(0)
   t.equal(house.notices.length, 35)
+})
+
+/** A list of such items that has nearly so many characters. */
+function listOf(item: (at: number) => Json, chars: number): Json {
+  const list: Json[] = []
+  for (let left = chars - 40, at = 0; left > 0; at++) {
+    list.push(item(at))
+    left -= jsonChars(list[at], 1e6)
+  }
+  return JSON.parse(JSON.stringify(list))
+}
+
+const KINDS: Record<string, (at: number) => Json> = {
+  'a long text': (at) => `${at}`.padEnd(300, 'ж'),
+  'short texts': (at) => `t${at}`,
+  figures: (at) => at + 0.5,
+  'empty objects': () => ({}),
+  'empty lists': () => [],
+  'objects of a name of their own': (at) => ({ [`name${at}`]: {} }),
+  'objects that have a number as name': (at) => ({ [at % 1000]: 0 }),
+  'objects with a secret': (at) => ({ pin: at }),
+}
+
+t.test('whatever runs hold and those that they called have left, it is no more than their row says', async (t) => {
+  const limits = { steps: 16, calls: 4, planChars: 20_000, valueChars: 8000, traceChars: 20_000 }
+  const settings = Object.entries({ ...limits, runs: 1 }).map(([name, value]): [string, number] => [
+    `macros.${name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`,
+    value,
+  ])
+  const { eachBytes = 0 } = rowOf(memoryPlan.rows, 'runs of macros that live', Object.fromEntries(settings))
+  for (const [title, item] of Object.entries(KINDS)) {
+    const runs = 6
+    const ended = { type: 'delay', args: { ms: 1e6 } }
+    const inner = (at: number) => ({
+      ...{ type: 'command', zone_id: 1, command: 'level', on_error: 'continue' },
+      args: { list: listOf((place) => item(at * 100 + place), 3500) },
+    })
+    const call = { type: 'macro', args: { macro_id: 1, args: { list: '${args.list}' } } }
+    const own = Array.from({ length: 4 }, (_, at) => inner(at + 5))
+    const steps = JSON.stringify([...own, call, call, call, call, ended])
+    let taken = 0
+    const bytes = await heapBytesOf(async () => {
+      const macros = Array.from({ length: runs }, (_, at) => ({ name: `outer ${at}`, steps: JSON.parse(steps) }))
+      const called = {
+        name: 'inner',
+        mode: 'parallel',
+        max_runs: 64,
+        steps: Array.from({ length: 4 }, (_, at) => inner(at)),
+      }
+      const house = rig([called, ...macros], limits)
+      for (let at = 0; at < runs * 20; at++)
+        house.answers.push(
+          at % 2 ? { answer: listOf(item, 900) } : new Fault('driver_failed', `${at}`.padEnd(500, 'ж')),
+        )
+      const living = macros.map((_, at) => start(house, at + 2, { list: listOf(item, 7500) }))
+      for (let turn = 0; turn < 40; turn++) await house.clock.run(10)
+      taken = living.reduce((count, run) => count + run.entries.length + run.called.size, 0)
+      for (const list of [house.sent, house.answers, house.rows]) list.length = 0
+      return [house, living]
+    })
+    t.equal(taken, runs * 13, `${title}: each has taken its steps, and waits`)
+    t.ok(bytes / runs < eachBytes, `${title}: ${bytes / runs} bytes a run, of ${eachBytes}`)
+  }
 })

@@ -338,3 +338,26 @@ t.test('1 Audit record a run is told with what came of its steps, one that a gat
   ])
   t.same((await told(house, { macro_id: 1, args: [] })).slice(1, 4), ['bad_args', 'macro "Night"', 'refused'])
 })
+
+t.test('1 Audit record what failed in a called run is told, also where there is no room for its steps', async (t) => {
+  const step = { type: 'command', zone_id: 1, command: 'on', on_error: 'continue' }
+  const call = { type: 'macro', args: { macro_id: 1 }, on_error: 'continue' }
+  const house = rig(
+    [
+      { name: 'Inner', mode: 'parallel', steps: [step, step, step] },
+      { name: 'Outer', steps: [call, call] },
+    ],
+    {
+      steps: 4,
+    },
+  )
+  house.answers.push(...[{}, {}, {}, {}], new Fault('driver_failed', 'device 1 refused'))
+  const outcome = await called(house, { macro_id: 2 }, { isElevated: true })
+  t.same(outcome.facts?.outcome, 'partly')
+  t.match(outcome.facts?.detail, /^step 2 > 2, on on zone 1: device 1 refused$/)
+  const { steps } = bodyOf(outcome) as { steps: { steps: unknown[] }[] }
+  t.same(
+    steps.map((told) => told.steps.length),
+    [3, 1],
+  )
+})

@@ -2,6 +2,7 @@
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Ack } from '../../../core/driver.ts'
+import { objectOf } from '../../../core/json-kind.ts'
 import { type MacroArgs, makeArgs } from '../../../core/macros/args.ts'
 import { MacroEngine } from '../../../core/macros/engine.ts'
 import { MACRO_LIMITS, type MacroLimits } from '../../../core/macros/limits.ts'
@@ -125,9 +126,7 @@ function withoutSecrets(value: Json): Json {
   if (Array.isArray(value)) return value.map(withoutSecrets)
   if (typeof value !== 'object' || value === null) return value
   const fields = Object.entries(value)
-  return Object.fromEntries(
-    fields.map(([key, entry]) => [key, rigSecrets.isSensitiveName(key) ? null : withoutSecrets(entry)]),
-  )
+  return objectOf(fields.map(([key, entry]) => [key, rigSecrets.isSensitiveName(key) ? null : withoutSecrets(entry)]))
 }
 
 /** Macros get ids from 1 in their order. */

@@ -117,7 +117,8 @@ function hasShape(template: Json, filled: Json): boolean {
   if (typeof template !== 'object' || template === null) return Object.is(filled, template)
   const [one, other] = [template, filled] as { [key: string]: Json }[]
   if (!one || typeof other !== 'object' || other === null || Array.isArray(other)) return false
-  if (Object.getPrototypeOf(other) !== null) return false
+  const above = Object.getPrototypeOf(other)
+  if (above === null || Reflect.ownKeys(above).length > 0 || Object.getPrototypeOf(above) !== null) return false
   const keys = Object.keys(one)
   return (
     Object.keys(other).join('\n') === keys.join('\n') &&
