@@ -20,6 +20,8 @@ import { type Cost, runFiles } from './test-files.ts'
 const UNIT_JOBS = 3
 /** The others wait for daemons, lines and peers a part of their time; with four nothing is won, and waits end too early. */
 const E2E_JOBS = 3
+/** Unit tests that share a process, at most. */
+const UNIT_TOGETHER = 24
 /** Seconds for one file: unit tests never wait, the others start daemons, browsers and peers. */
 const UNIT_FILE_S = 60
 const E2E_FILE_S = 180
@@ -32,7 +34,7 @@ const VM_RUN_S = 1800
 const root = dirname(import.meta.dirname)
 
 const COSTS: Record<'unit' | 'e2e' | 'vm', Cost> = {
-  unit: { jobs: UNIT_JOBS, fileS: UNIT_FILE_S, runS: RUN_S },
+  unit: { jobs: UNIT_JOBS, together: UNIT_TOGETHER, fileS: UNIT_FILE_S, runS: RUN_S },
   e2e: { jobs: E2E_JOBS, fileS: E2E_FILE_S, runS: RUN_S },
   vm: { jobs: 1, fileS: VM_FILE_S, runS: VM_RUN_S },
 }
@@ -79,9 +81,9 @@ export function report(tally: Tally, { slowest = false } = {}): string[] {
 export function tallyOfChecks(results: CheckResult[]): Tally {
   const failed = results.filter((result) => !result.ok)
   return {
+    ...emptyTally(),
     passed: results.length - failed.length,
     failed: failed.length,
-    skipped: [],
     failures: failed.map(({ name, output }) => ({ path: [`check ${name}`], detail: output })),
     times: results.map(({ name, ms }) => ({ title: `check ${name}`, ms })),
   }

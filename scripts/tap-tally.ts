@@ -20,11 +20,13 @@ export interface Tally {
   failures: Failure[]
   /** Every test with its time, in the order they ended. */
   times: { title: string; ms: number }[]
+  /** Files that shared a process, with their ms. */
+  files: Record<string, number>
 }
 
 /** A tally of nothing. */
 export function emptyTally(): Tally {
-  return { passed: 0, failed: 0, skipped: [], failures: [], times: [] }
+  return { passed: 0, failed: 0, skipped: [], failures: [], times: [], files: {} }
 }
 
 /** How a test file's process ended. */
@@ -36,31 +38,78 @@ export interface FileEnd {
 }
 
 /**
- * A sink for what one test file prints, and the tally it fills. `end` takes how its process ended: a file that dies
- * before or after its tests counts as one failed test, and so does a file without any.
+ * A sink for what a process prints that runs `files`, and the tally it fills. `end` takes how the process ended: a file
+ * that dies before or after its tests counts as one failed test, and so does a file without any. Several files are each
+ * one test at the top, under their names (tests-together.ts).
  */
-export function createTally(file: string): { tally: Tally; write(text: string): void; end(how: FileEnd): void } {
+export function createTally(files: readonly string[]): {
+  tally: Tally
+  write(text: string): void
+  end(how: FileEnd): void
+} {
   const tally = emptyTally()
   const parser = new Parser()
-  let skipAll: string | undefined
-  watchTests(parser, file, tally)
-  parser.on('plan', ({ start, end, comment }) => {
-    if (end < start && comment !== '' && comment !== EMPTY) skipAll = comment
-  })
-  parser.on('bailout', (reason) => fail(tally, [file, 'bail out'], String(reason)))
+  const [first = ''] = files
+  const ends = new Map<string, () => void>()
+  const unheard = new Set<string>()
+  if (files.length === 1) ends.set(first, watchFile(parser, first, tally))
+  else watchFiles({ parser, files, unheard, ends, tally })
+  parser.on('bailout', (reason) => fail(tally, [first, 'bail out'], String(reason)))
   return {
     tally,
     write: (text) => void parser.write(text),
     end({ code, signal, lateS }) {
       parser.end()
-      const seen = tally.passed + tally.failed + tally.skipped.length
-      if (lateS !== undefined) fail(tally, [file], `not done after ${lateS} s`)
-      else if (tally.failed > 0) return
-      else if (code !== 0) fail(tally, [file], code === null ? `signal: "${signal}"` : `exitCode: ${code}`)
-      else if (seen > 0) return
-      else if (skipAll === undefined) fail(tally, [file], 'no test in this file')
-      else tally.skipped.push({ title: file, reason: skipAll })
+      const how = code === null ? `signal: "${signal}"` : `exitCode: ${code}`
+      if (lateS !== undefined) fail(tally, [first], `not done after ${lateS} s`)
+      else if (tally.failed === 0 && code !== 0) fail(tally, [first], how)
+      for (const file of unheard) fail(tally, [file], `not run: the process that it shares with others ended, ${how}`)
+      if (tally.failed === 0 || files.length > 1) for (const [file, endFile] of ends) if (!unheard.has(file)) endFile()
     },
+  }
+}
+
+interface Watched {
+  parser: Parser
+  files: readonly string[]
+  /** All that have not ended. */
+  unheard: Set<string>
+  /** What to do with each file at the end. */
+  ends: Map<string, () => void>
+  tally: Tally
+}
+
+/** Each point at the top is a file. */
+function watchFiles({ parser, files, unheard, ends, tally }: Watched): void {
+  for (const file of files) unheard.add(file)
+  let failedBefore = 0
+  parser.on('child', (child) => {
+    if (unheard.has(child.name)) ends.set(child.name, watchFile(child, child.name, tally))
+  })
+  parser.on('assert', (result) => {
+    const isFile = unheard.delete(result.name)
+    // What fails in a test is counted there; this is a file that cannot be read, or a point of tap's own.
+    if (!result.ok && (!isFile || tally.failed === failedBefore)) fail(tally, [result.name], detailOf(result))
+    failedBefore = tally.failed
+    tally.files[result.name] = result.time ?? 0
+  })
+}
+
+/** @returns to be called when all is read: a file without any test did, unless it said why it has none */
+function watchFile(parser: Parser, file: string, tally: Tally): () => void {
+  let skipAll: string | undefined
+  let seen = 0
+  watchTests(parser, file, tally)
+  parser.on('assert', () => {
+    seen += 1
+  })
+  parser.on('plan', ({ start, end, comment }) => {
+    if (end < start && comment !== '' && comment !== EMPTY) skipAll = comment
+  })
+  return () => {
+    if (seen > 0) return
+    if (skipAll === undefined) fail(tally, [file], 'no test in this file')
+    else tally.skipped.push({ title: file, reason: skipAll })
   }
 }
 
@@ -112,6 +161,9 @@ function reasonOf(skip: string | boolean): string {
   return typeof skip === 'string' && skip !== '' ? skip : 'no reason given'
 }
 
+/** Of one failure: lists of thousands that differ fill a screen with the first lines alone. */
+const MOST_LINES = 60
+
 /** The facts that lead to the place; tap adds the source around it, which an editor shows better. */
 function detailOf(result: Result): string {
   const facts = (result.diag ?? {}) as Record<string, unknown>
@@ -124,5 +176,7 @@ function detailOf(result: Result): string {
   if (typeof facts.stack === 'string' && facts.diff === undefined) lines.push(facts.stack.trimEnd())
   for (const key of ['code', 'message', 'expired', 'signal', 'exitCode'])
     if (facts[key] !== undefined && facts[key] !== null) lines.push(`${key}: ${JSON.stringify(facts[key])}`)
-  return lines.join('\n')
+  const all = lines.join('\n').split('\n')
+  const more = all.length - MOST_LINES
+  return more > 0 ? [...all.slice(0, MOST_LINES), `... and ${more} more lines`].join('\n') : all.join('\n')
 }

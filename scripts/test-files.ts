@@ -1,4 +1,4 @@
-/** Runs test files, each in a process of its own, several at a time: which next, for how long, and with what around them. */
+/** Runs test files, several processes at a time: which next, for how long, and with what around them. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -10,7 +10,9 @@ export interface Cost {
   jobs: number
   fileS: number
   runS: number
-  /** Arguments of Node for each file. */
+  /** Files that may share a process, at most; default 1. */
+  together?: number
+  /** Arguments of Node for each process. */
   nodeArgs?: readonly string[]
   /** Default: what this machine says. */
   ticks?: () => CpuTicks
@@ -23,12 +25,21 @@ const ALONE = /\.alone\.(e2e\.)?test\.ts$/
 /** Percent. Where the host of the machine took more while a file failed, its failure says little: it runs once more. */
 const MOST_STOLEN = 1
 
+/**
+ * What wants a process for itself: addons and their threads, tests that measure a heap, and those that change what is
+ * one in a process.
+ */
+const OWN_PROCESS = /^native\/|\.alone\./
+const OWN_PROCESS_TEXT = /test\/heap\.ts|process-memory\.ts|process\.(chdir|env\.\w+ =)|--expose-gc/
+
 /** Tap says which test is late at the time of the file; its process is ended when so much more has passed. */
 const GRACE = 1.1
 /** What a file left running is ended so long after it. */
 const LEFT_OPEN_MS = 500
 /** Characters kept of what a file writes to standard error; shown when it fails. */
 const MOST_STDERR = 20_000
+
+const TOGETHER = join(import.meta.dirname, 'tests-together.ts')
 
 /** Below the checkout: how long each file took, so that the longest begin first; and modules as the engine left them. */
 const TIMES = 'build/test-times.json'
@@ -58,12 +69,26 @@ export function longestFirst(files: readonly string[], times: Readonly<Record<st
 }
 
 /**
- * Runs `files` below `folder`, each as `node FILE`. A file past its time, and a run past its own, count as a failure.
- * @returns one tally per file
+ * Files by the process they share: always the same ones, so that what one does to another shows each time.
+ * @param most files of a process
+ */
+export function shared(files: readonly string[], folder: string, most: number): string[][] {
+  const wantsOwn = (file: string) =>
+    most === 1 || OWN_PROCESS.test(file) || OWN_PROCESS_TEXT.test(readFileSync(join(folder, file), 'utf8'))
+  const groups = files.filter(wantsOwn).map((file) => [file])
+  const others = files.filter((file) => !wantsOwn(file))
+  for (let at = 0; at < others.length; at += most) groups.push(others.slice(at, at + most))
+  return groups
+}
+
+/**
+ * Runs `files` below `folder`. A file past its time, and a run past its own, count as a failure.
+ * @returns one tally per process
  */
 export async function runFiles(files: readonly string[], folder: string, cost: Cost): Promise<Tally[]> {
   const times = readTimes(folder)
-  const waiting = longestFirst(files, times)
+  const groups = new Map(shared(files, folder, cost.together ?? 1).map((group) => [group[0] ?? '', group]))
+  const waiting = longestFirst([...groups.keys()], timesOfGroups(groups, times))
   const running = new Map<string, ChildProcess>()
   const tallies: Tally[] = []
   const stop = (signal: NodeJS.Signals) => {
@@ -81,9 +106,12 @@ export async function runFiles(files: readonly string[], folder: string, cost: C
   const run = async (file: string) => {
     const startMs = performance.now()
     const { fileS, nodeArgs = [] } = cost
-    const runOnce = () => runFile({ file, folder, fileS, nodeArgs, started: (child) => running.set(file, child) })
-    tallies.push(await untilJudged(file, runOnce, cost.ticks ?? readTicks))
-    times[file] = Math.round(performance.now() - startMs)
+    const group = groups.get(file) ?? []
+    const runOnce = () => runGroup({ group, folder, fileS, nodeArgs, started: (child) => running.set(file, child) })
+    const tally = await untilJudged(file, runOnce, cost.ticks ?? readTicks)
+    tallies.push(tally)
+    if (group.length === 1) times[file] = Math.round(performance.now() - startMs)
+    for (const [name, ms] of Object.entries(tally.files)) times[name] = Math.round(ms)
     running.delete(file)
     await begin()
   }
@@ -123,22 +151,35 @@ async function untilJudged(file: string, runOnce: () => Promise<Tally>, ticks: (
   return { ...emptyTally(), passed: tally.passed, skipped: [...tally.skipped, { title: file, reason }] }
 }
 
-interface FileRun {
-  file: string
+/** By the first file of each: what its files took together, where that is known of all. */
+function timesOfGroups(groups: ReadonlyMap<string, string[]>, times: Readonly<Record<string, number>>) {
+  const known: Record<string, number> = {}
+  for (const [first, group] of groups)
+    if (group.every((file) => times[file] !== undefined))
+      known[first] = group.reduce((ms, file) => ms + (times[file] ?? 0), 0)
+  return known
+}
+
+interface GroupRun {
+  group: readonly string[]
   folder: string
   fileS: number
   nodeArgs: readonly string[]
   started(child: ChildProcess): void
 }
 
-/** One file; what it wrote to standard error stands with its failures. Never rejects. */
-async function runFile({ file, folder, fileS, nodeArgs, started }: FileRun): Promise<Tally> {
-  const { tally, write, end } = createTally(file)
-  const child = spawn(process.execPath, [...nodeArgs, file], {
+/** One process; what it wrote to standard error stands with its failures. Never rejects. */
+async function runGroup({ group, folder, fileS, nodeArgs, started }: GroupRun): Promise<Tally> {
+  const { tally, write, end } = createTally(group)
+  const [file = ''] = group
+  const args = group.length === 1 ? [file] : [TOGETHER, String(fileS), ...group]
+  // A file that hangs is told by name, and the next ones run: the process may take longer than one.
+  const wholeS = group.length === 1 ? fileS : 2 * fileS
+  const child = spawn(process.execPath, [...nodeArgs, ...args], {
     cwd: folder,
     env: {
       ...testEnvironment(process.env),
-      TAP_TIMEOUT: String(fileS),
+      TAP_TIMEOUT: String(wholeS),
       NODE_COMPILE_CACHE: join(folder, COMPILED),
     },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -148,10 +189,10 @@ async function runFile({ file, folder, fileS, nodeArgs, started }: FileRun): Pro
   let lateS: number | undefined
   const late = setTimeout(
     () => {
-      lateS = fileS
+      lateS = wholeS
       signalGroup(child, 'SIGKILL')
     },
-    fileS * GRACE * 1000,
+    wholeS * GRACE * 1000,
   )
   child.stdout.setEncoding('utf8').on('data', write)
   let said = ''
@@ -170,7 +211,7 @@ async function runFile({ file, folder, fileS, nodeArgs, started }: FileRun): Pro
   return tally
 }
 
-/** The test's process and what it started. */
+/** A process of tests and what it started. */
 function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   try {
     if (pid !== undefined) process.kill(-pid, signal)

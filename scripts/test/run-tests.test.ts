@@ -1,7 +1,8 @@
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { report, sum, tallyOfChecks, testFiles } from '../run-tests.ts'
 import { createTally, emptyTally, type FileEnd } from '../tap-tally.ts'
-import { longestFirst, nextFile, runFiles, testEnvironment } from '../test-files.ts'
+import { longestFirst, nextFile, runFiles, shared, testEnvironment } from '../test-files.ts'
 
 /** What a file prints under tap 21 with a test that holds, one that breaks inside, and one that is skipped. */
 const mixed = `TAP version 14
@@ -30,7 +31,7 @@ ok 3 - waits for mbpoll # SKIP mbpoll is not installed
 
 /** The tally of what a file prints, given as text. */
 function tallyOf(text: string, how: Partial<FileEnd> = {}) {
-  const { tally, write, end } = createTally('a.test.ts')
+  const { tally, write, end } = createTally(['a.test.ts'])
   write(text)
   end({ code: 0, signal: null, ...how })
   return tally
@@ -53,6 +54,76 @@ t.test('counts titled tests, and names what failed and what was skipped', async 
     'skipped a.test.ts: waits for mbpoll (mbpoll is not installed)',
     '1 passed, 1 failed, 1 skipped',
   ])
+})
+
+t.test('a difference of thousands of lines is cut, and says so', async (t) => {
+  const lines = Array.from({ length: 5000 }, (_, at) => `    +${at}`).join('\n')
+  const tally = tallyOf(`not ok 1 - same\n  ---\n  diff: |\n${lines}\n  ...\n1..1\n`, { code: 1 })
+  const told = report(tally)
+  t.equal(told.length, 63)
+  t.equal(told.at(-2), '    ... and 4940 more lines')
+})
+
+/** What a process prints that ran files one after the other. */
+function tallyOfFiles(text: string, how: Partial<FileEnd> = {}) {
+  const { tally, write, end } = createTally(['a.test.ts', 'b.test.ts', 'c.test.ts'])
+  write(text)
+  end({ code: 0, signal: null, ...how })
+  return tally
+}
+
+const indented = mixed
+  .replace(/^TAP.*\n/, '')
+  .replace(/^/gm, '    ')
+  .trimEnd()
+const empty = '# Subtest: b.test.ts\n    1..0\nok 2 - b.test.ts # time=2ms\n'
+
+t.test('counts the tests of files that share a process, each under its file', async (t) => {
+  const skipped = '# Subtest: c.test.ts\n    1..0 # needs root\nok 3 - c.test.ts # SKIP needs root\n1..3\n'
+  const tally = tallyOfFiles(`# Subtest: a.test.ts\n${indented}\nnot ok 1 - a.test.ts # time=30ms\n${empty}${skipped}`)
+  t.same([tally.passed, tally.failed, tally.skipped.length], [1, 2, 2])
+  t.equal(tally.files['a.test.ts'], 30)
+  t.match(
+    report(tally).join('\n'),
+    /FAILED a\.test\.ts > breaks > inside > one is two[\s\S]*FAILED b\.test\.ts\n {4}no test/,
+  )
+  t.match(tally.skipped, [{ title: 'a.test.ts: waits for mbpoll' }, { title: 'c.test.ts', reason: 'needs root' }])
+})
+
+t.test('a file that cannot be read is a failure beside those that share its process', async (t) => {
+  const cannot = "not ok 1 - a.test.ts\n  ---\n  message: Cannot find module 'x'\n  ...\n"
+  const tally = tallyOfFiles(`${cannot}1..1\n`, { code: 1 })
+  t.match(report(tally).join('\n'), /FAILED a\.test\.ts\n.*Cannot find module/)
+})
+
+t.test('files that a process did not come to are failures, each by its name', async (t) => {
+  const tally = tallyOfFiles(`# Subtest: a.test.ts\n${indented}\nok 1 - a.test.ts\n`, { code: null, signal: 'SIGSEGV' })
+  t.match(report(tally).join('\n'), /FAILED b\.test\.ts\n {4}not run: .*SIGSEGV"\nFAILED c\.test\.ts\n {4}not run/)
+})
+
+t.test('what wants a process for itself gets one, and the others share theirs', async (t) => {
+  const names = ['a', 'b', 'c', 'd'].map((name) => `kit/test/${name}.test.ts`)
+  const heap = "import { heapOf } from '#kit/test/heap.ts'\n"
+  const folder = t.testdir({ kit: { test: { 'a.test.ts': '', 'b.test.ts': heap, 'c.test.ts': '', 'd.test.ts': '' } } })
+  const [a, b, c, d] = names
+  t.same(shared(names, folder, 2), [[b], [a, c], [d]])
+  t.same(shared(names, folder, 1), [[a], [b], [c], [d]])
+})
+
+t.test('files that share a process are told apart, and one that hangs does not keep the next', async (t) => {
+  const test = (body: string) => `import t from 'tap'\nt.test('one', async (t) => { ${body} })\n`
+  const files = {
+    'a.test.ts': test('t.pass()'),
+    'b.test.ts': test('await new Promise(() => {})'),
+    'c.test.ts': test('t.fail("x")'),
+  }
+  const folder = t.testdir({
+    ...files,
+    node_modules: t.fixture('symlink', join(import.meta.dirname, '../../node_modules')),
+  })
+  const tally = sum(await runFiles(Object.keys(files), folder, { jobs: 1, together: 3, fileS: 2, runS: 40 }))
+  t.same([tally.passed, tally.failed], [1, 2])
+  t.match(report(tally).join('\n'), /FAILED b\.test\.ts > one > timeout![\s\S]*FAILED c\.test\.ts > one > x/)
 })
 
 t.test('counts a file that dies after its tests as a failure', async (t) => {

@@ -1,0 +1,43 @@
+/**
+ * Runs test files one after the other in this process, each as one test of tap under its name: loading tap and what the
+ * tests import costs more than most of the tests do.
+ *
+ *     node scripts/tests-together.ts SECONDS FILE...
+ *
+ * SECONDS are for one file.
+ */
+import { registerHooks } from 'node:module'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Test } from 'tap'
+
+/** Where the module that stands for tap asks whose tests are being read. */
+const READING = Symbol.for('plantroom: the file whose tests are being read')
+
+/** What a file imports as tap: the test that stands for it. */
+const TAP_OF_FILE = `export const t = new Proxy({}, {
+  get(_, name) {
+    const test = globalThis[Symbol.for(${JSON.stringify(READING.description)})]
+    const found = test[name]
+    return typeof found === 'function' ? found.bind(test) : found
+  },
+})
+export default t`
+
+// Tap names the folders of tests after the arguments of the process, which would be too long for a name.
+const [seconds, ...files] = process.argv.splice(2)
+const { default: whole } = await import('tap')
+const url = `data:text/javascript,${encodeURIComponent(TAP_OF_FILE)}`
+registerHooks({
+  resolve: (name, context, next) => (name === 'tap' ? { url, shortCircuit: true } : next(name, context)),
+})
+
+// Alone a file is kept alive by what its process still has open.
+const alive = setInterval(() => {}, 1000)
+const run = (file: string) =>
+  whole.test(file, { timeout: Number(seconds) * 1000 }, async (test: Test) => {
+    Object.assign(globalThis, { [READING]: test })
+    await import(pathToFileURL(join(process.cwd(), file)).href)
+  })
+await Promise.all(files.map(run))
+clearInterval(alive)
