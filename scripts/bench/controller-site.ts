@@ -41,7 +41,15 @@ export async function prepareSite(ends: Ends, more: object = {}): Promise<string
   const folder = mkdtempSync(join(tmpdir(), 'bench-controller-'))
   ends.push(() => rmSync(folder, { recursive: true, force: true }))
   const bytes = Buffer.from(JSON.stringify(siteOf(DEVICES, more)))
-  const limits = { bytes: 2 ** 28, rows: 1_000_000, depth: 32, textChars: 262_144, faults: FAULTS }
+  const limits = {
+    bytes: 2 ** 28,
+    rows: 1_000_000,
+    devices: 1_000_000,
+    jsonChars: 2 ** 28,
+    depth: 32,
+    textChars: 262_144,
+    faults: FAULTS,
+  }
   const store = {
     commitMs: 5,
     busyMs: 5000,

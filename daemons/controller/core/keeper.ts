@@ -3,6 +3,7 @@ import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { createTurn } from '#kit/turn.ts'
 import type { WritableBook } from './book.ts'
+import { charsOf } from './bounded-value.ts'
 import { type Change, rowAfter, rowsAfter } from './change.ts'
 import type { Json, Keeper, Row } from './row.ts'
 import { tableOf } from './schema/registry.ts'
@@ -21,7 +22,7 @@ export interface KeeperParts {
   commitMs: number
   /** Records of one table that stay in memory; older ones that have ended are on the disk alone. */
   mostRecords: number
-  /** Characters of those as JSON; the same goes for what is beyond. */
+  /** Characters of those, as core/bounded-value.ts counts them; the same goes for what is beyond. */
   recordChars: number
   /** An id above all that the table ever had; never the same twice. */
   takeId(table: string): number
@@ -156,11 +157,11 @@ function forgetOld(book: WritableBook, table: string, most: number): void {
   book.replace(table, [...open, ...rows.slice(-most)])
 }
 
-/** As JSON; made once for each row, which nothing changes. */
+/** Counted once for each row, which nothing changes. */
 const charsOfRows = new WeakMap<Row, number>()
 
-function charsOf(row: Row): number {
-  const chars = charsOfRows.get(row) ?? JSON.stringify(row).length
+function charsOfRow(row: Row): number {
+  const chars = charsOfRows.get(row) ?? charsOf(row)
   charsOfRows.set(row, chars)
   return chars
 }
@@ -168,7 +169,7 @@ function charsOf(row: Row): number {
 /** The oldest that have ended go, of traces that are too long together; what waits for the disk stays, as does the newest. */
 export function forgetLong(book: WritableBook, table: string, mostChars: number, waiting?: Batch): void {
   const rows = book.rows(table)
-  let over = rows.reduce((sum, row) => sum + charsOf(row), 0) - mostChars
+  let over = rows.reduce((sum, row) => sum + charsOfRow(row), 0) - mostChars
   if (over <= 0) return
   // A tenth more than has to be, as each time costs a copy of the table.
   over += mostChars / 10
@@ -176,7 +177,7 @@ export function forgetLong(book: WritableBook, table: string, mostChars: number,
   const kept = rows.filter((row, at) => {
     const isOpen = end !== undefined && row[end] === null
     if (over <= 0 || isOpen || at === rows.length - 1 || waiting?.dirty.has(`${table} ${row.id}`)) return true
-    over -= charsOf(row)
+    over -= charsOfRow(row)
     return false
   })
   book.replace(table, kept)

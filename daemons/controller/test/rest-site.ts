@@ -75,7 +75,15 @@ let hashed: ReturnType<typeof hashPassword> | undefined
 
 const parts: ImportParts = {
   clock: systemClock,
-  limits: { bytes: 50_000_000, rows: 50_000, depth: 16, textChars: 100_000, faults: 100 },
+  limits: {
+    bytes: 50_000_000,
+    rows: 50_000,
+    devices: 50_000,
+    jsonChars: 50_000_000,
+    depth: 16,
+    textChars: 100_000,
+    faults: 100,
+  },
   store: { commitMs: 1, busyMs: 2000, records: 100, recordChars: 1_000_000, keptRecords: 1000, faults: 100 },
   hashPassword: (text) => {
     hashed ??= hashPassword(text)

@@ -5,7 +5,15 @@ import { rowsAfter } from '../core/change.ts'
 import type { SiteFault, SiteLimits } from '../core/site/site-faults.ts'
 import { checkSite, type SiteWorld } from '../core/site/site-file.ts'
 
-export const limits: SiteLimits = { bytes: 1_000_000, rows: 1000, depth: 8, textChars: 10_000, faults: 100 }
+export const limits: SiteLimits = {
+  bytes: 1_000_000,
+  rows: 1000,
+  devices: 1000,
+  jsonChars: 100_000,
+  depth: 8,
+  textChars: 10_000,
+  faults: 100,
+}
 
 /** A hash that shows what was hashed, as no real one does. */
 export const hashPassword = async (text: string) => ({ hash: `hashed ${text.length}`, salt: `salted ${text.length}` })
@@ -30,7 +38,7 @@ export async function take(document: unknown, book = createBook(), more: Partial
 /** A book with the site of a document. */
 export async function siteOf(document: unknown, rows = limits.rows): Promise<WritableBook> {
   const book = createBook()
-  await take(document, book, { limits: { ...limits, rows } })
+  await take(document, book, { limits: { ...limits, rows, devices: rows, jsonChars: 1000 * rows } })
   return book
 }
 

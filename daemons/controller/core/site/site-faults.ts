@@ -6,8 +6,12 @@ import { nearestName } from '#kit/nearest.ts'
 export interface SiteLimits {
   /** Bytes of the file at most. */
   bytes: number
-  /** Rows of all tables together at most. */
+  /** Rows of all tables of a file together at most, and of the site that comes of it. */
   rows: number
+  /** Devices of a site at most. */
+  devices: number
+  /** Characters of all JSON columns of a site at most, as core/bounded-value.ts counts them. */
+  jsonChars: number
   /** Levels of a JSON column at most. */
   depth: number
   /** Characters of a text at most, and of JSON as text. */

@@ -1,7 +1,9 @@
 /** The site file: a whole document is checked before anything is written, and a site is written down as one. */
+import { charsOf } from '../bounded-value.ts'
 import { type Change, changesBetween } from '../change.ts'
 import { parseRoleRules, uiNames } from '../role-rules.ts'
 import type { Json, Row } from '../row.ts'
+import { siteTables } from '../schema/registry.ts'
 import type { Draft } from './draft.ts'
 import type { NextSite } from './next-site.ts'
 import { readDrafts } from './read-drafts.ts'
@@ -40,6 +42,7 @@ export async function checkSite(document: unknown, world: SiteWorld): Promise<Ch
   checkPasswords(users, faults)
   checkRules(next, world, faults)
   checkWhole(next.rows, next.pathOf, faults)
+  checkSize(next, world.limits, faults)
   faults.refuse()
   for (const user of users) await hash(next, user, world)
   return changesBetween(world.book, next.rows, world.nowMs)
@@ -60,6 +63,25 @@ function checkRules(next: NextSite, { ruleFault }: SiteWorld, faults: FaultList)
       const sentence = ruleFault?.(line) ?? uiFault(line, known, uis, faults)
       if (sentence !== undefined) faults.add(`${next.pathOf('auth_role', id)}.rules`, `line ${index + 1}: ${sentence}`)
     }
+}
+
+/** Of the site as it would be: files that are within their bounds may together be too much. */
+function checkSize({ rows }: NextSite, limits: SiteLimits, faults: FaultList): void {
+  let [count, chars] = [0, 0]
+  for (const { name, columns } of siteTables()) {
+    const all = rows.get(name)
+    const json = columns.filter(({ type }) => type === 'json')
+    count += all?.size ?? 0
+    if (json.length > 0)
+      for (const row of all?.values() ?? [])
+        for (const column of json) if (row[column.name] !== null) chars += charsOf(row[column.name] ?? null)
+  }
+  const devices = rows.get('device')?.size ?? 0
+  if (count > limits.rows) faults.add('', `the site would have ${count} rows, at most ${limits.rows} are taken`)
+  else if (devices > limits.devices)
+    faults.add('', `the site would have ${devices} devices, at most ${limits.devices} are taken`)
+  else if (chars > limits.jsonChars)
+    faults.add('', `the site would have ${chars} characters in JSON columns, at most ${limits.jsonChars} are taken`)
 }
 
 /** UIs that a sentence lists. */

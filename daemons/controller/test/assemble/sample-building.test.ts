@@ -15,7 +15,15 @@ import { hashPassword, take } from '../site-world.ts'
 const file = readFileSync(join(import.meta.dirname, '../../templates/sample-building.json'), 'utf8')
 const clock = fakeClock()
 const settings = {
-  site: { bytes: 1_000_000, rows: 1000, depth: 16, text_chars: 10_000, faults: 100 },
+  site: {
+    bytes: 1_000_000,
+    rows: 1000,
+    devices: 1000,
+    json_chars: 1_000_000,
+    depth: 16,
+    text_chars: 10_000,
+    faults: 100,
+  },
   store: { commit_ms: 1, busy_ms: 1, records: 1, record_chars: 1_000_000, kept_records: 1, faults: 1 },
 }
 

@@ -6,6 +6,7 @@ import { holds } from '#kit/test/holds.ts'
 import { createBook, type WritableBook } from '../../core/book.ts'
 import { memoryPlan } from '../../core/memory.ts'
 import type { Row } from '../../core/row.ts'
+import { siteTables } from '../../core/schema/registry.ts'
 import { checkSite } from '../../core/site/site-file.ts'
 import { limits, siteOf, worldOf } from '../site-world.ts'
 import { hostStage } from './host-stage.ts'
@@ -150,14 +151,51 @@ t.test(
       return [book, stage]
     })
     t.equal(opened, rows / 4)
-    const row = rowOf(memoryPlan.rows, 'the site: rows', { 'site.rows': rows })
-    t.ok(bytes < row.allBytes, `${bytes / rows} bytes a row, of ${row.eachBytes}`)
+    const all = siteBytes(rows, rows / 4)
+    t.ok(bytes < all, `${bytes} bytes, of ${all}`)
   },
 )
 
+/** What the rows of the plan say of so many rows with so many devices among them. */
+function siteBytes(rows: number, devices: number): number {
+  const settings = { 'site.rows': rows, 'site.devices': devices }
+  return ['the site: rows', 'what drives devices']
+    .map((what) => rowOf(memoryPlan.rows, what, settings).allBytes)
+    .reduce((sum, bytes) => sum + bytes)
+}
+
+t.test('rows of one kind alone, devices and users too, take no more than their rows say', async (t) => {
+  const count = 1000
+  const list = (rowAt: (at: number) => object) => Array.from({ length: count }, (_, at) => rowAt(at))
+  const kinds: Record<string, object> = {
+    device: list((at) => ({ name: `device ${at}`, driver: 'fake', model: 'm', config: { at } })),
+    zone: list((at) => ({ name: `zone ${at}`, type: 'light' })),
+    attribute: list((at) => ({ name: `attribute ${at}`, system_target: 'controller', value: `${at}` })),
+    macro: list((at) => ({ name: `macro ${at}` })),
+    auth_user: list((at) => ({
+      ...{ username: `user ${at}`, email: `user${at}@example.org` },
+      ...{ hash: `${at}`.padEnd(128, 'h'), salt: `${at}`.padEnd(64, 's') },
+    })),
+  }
+  for (const [kind, rows] of Object.entries(kinds)) {
+    const bytes = await heapBytesOf(async () => {
+      const book = await siteOf(JSON.parse(JSON.stringify({ [kind]: rows })), count)
+      const stage = hostStage({ devices: book.rows('device'), zones: book.rows('zone'), limits: { opening: 1000 } })
+      stage.host.refresh()
+      for (let turn = 0; turn < 100 && stage.opened.length < book.rows('device').length; turn++)
+        await stage.clock.run(10)
+      for (const { id } of book.rows('zone')) stage.live.report({ zoneId: id }, { state: 'ok', level: id })
+      for (const { name } of siteTables()) book.named(name, 'x')
+      return [book, stage]
+    })
+    const all = siteBytes(count, kind === 'device' ? count : 0)
+    t.ok(bytes < all, `${kind}: ${bytes / count} bytes a row, of ${all / count}`)
+  }
+})
+
 t.test('changes of a whole site take no more beside it than their row says', async (t) => {
   const rows = 2000
-  const world = { limits: { ...limits, rows } }
+  const world = { limits: { ...limits, rows, devices: rows, jsonChars: 1000 * rows } }
   for (const [title, before] of Object.entries({ 'all rows are new': {}, 'all rows are others': siteOfRows(rows) })) {
     const book = await siteOf(before, rows)
     let count = 0

@@ -1,12 +1,14 @@
 /** Tests of core/keeper.ts. */
 import { t } from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import { createBook } from '../../core/book.ts'
 import type { Change } from '../../core/change.ts'
 import { createKeeper, type KeptRow } from '../../core/keeper.ts'
+import { memoryPlan } from '../../core/memory.ts'
 import type { Json } from '../../core/row.ts'
 
-function stage() {
+function stage({ mostRecords = 10, recordChars = 20_000 } = {}) {
   const clock = fakeClock()
   const book = createBook()
   book.replace('zone', [
@@ -21,8 +23,8 @@ function stage() {
     book,
     clock,
     commitMs: 20,
-    mostRecords: 10,
-    recordChars: 20_000,
+    mostRecords,
+    recordChars,
     takeId: () => nextId++,
     async write(rows) {
       await held
@@ -242,4 +244,37 @@ t.test('rows of the site are not added by the way of records', async (t) => {
   const { keeper } = stage()
   for (const table of ['zone', 'auth_user', 'pending_change', 'nowhere', '__proto__'])
     await t.rejects(keeper.add(table, {}), { code: 'bad_column' }, table)
+})
+
+t.test('runs that have ended take no more memory than their row says, whatever their traces hold', async (t) => {
+  const recordChars = 400_000
+  const list = (value: (at: number) => Json) => Array.from({ length: 200 }, (_, at) => value(at))
+  const kinds: Record<string, (at: number) => Json> = {
+    'a long text': (at) => `${at}`.padEnd(5000, 'ж'),
+    'empty objects': () => list(() => ({})),
+    'objects of a name of their own': (at) => list((place) => ({ [`${at}-${place}`]: {} })),
+    'a number as name': (at) => list((place) => ({ [(at + place) % 1000]: 0 })),
+    nothing: () => null,
+  }
+  const { allBytes } = rowOf(memoryPlan.rows, 'runs of macros that have ended', { 'store.record_chars': recordChars })
+  for (const [title, trace] of Object.entries(kinds)) {
+    let forgotten = 0
+    const bytes = await heapBytesOf(async () => {
+      const { clock, book, keeper, written } = stage({ mostRecords: 1e5, recordChars })
+      for (let at = 0; at < 2000 && (at < 20 || book.rows('macro_run').length > at - 1); at++) {
+        const added = keeper.add('macro_run', {
+          macro_id: 3,
+          ended_at: 7,
+          trace: JSON.parse(JSON.stringify(trace(at))),
+        })
+        await clock.run(20)
+        await added
+        written.length = 0
+        forgotten = at + 1 - book.rows('macro_run').length
+      }
+      return [book, keeper]
+    })
+    t.ok(forgotten > 0, `${title}: filled to the bound`)
+    t.ok(bytes < allBytes, `${title}: ${bytes} bytes, of ${allBytes}`)
+  }
 })

@@ -1,7 +1,10 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
+import { codeLetter } from '../../core/code-letter.ts'
 import { createMailQueue } from '../../core/mail-queue.ts'
+import { memoryPlan } from '../../core/memory.ts'
 import type { Letter } from '../../core/people-ports.ts'
 
 const letter: Letter = { to: 'ada@example.org', subject: 'code', text: 'x', lifeMs: 60_000 }
@@ -143,4 +146,24 @@ t.test('one refused letter is counted as failed', async (t) => {
   const { queue } = queueOf(refusing)
   await t.rejects(queue.send(letter))
   t.match(queue.state(), { kept: 0, sent: 0, failed: 1 })
+})
+
+t.test('letters to the longest addresses, being sent and tried again, take no more than their row says', async (t) => {
+  const letters = 1000
+  let kept = 0
+  const bytes = await heapBytesOf(async () => {
+    const clock = fakeClock()
+    const limits = { letters, atOnce: letters / 2, attemptMs: 20_000, again: { firstMs: 100_000, maxMs: 100_000 } }
+    let tries = 0
+    const deliver = () => (tries++ % 2 === 0 ? never() : failing())
+    const queue = createMailQueue({ clock, deliver, limits })
+    for (let at = 0; at < letters + 1; at++)
+      queue.send(codeLetter(`${at}@example.org`.padStart(320, 'a'), `${at}`, 600)).catch(() => {})
+    for (let turn = 0; turn < 10; turn++) await clock.run(10)
+    kept = queue.state().kept
+    return [queue, clock]
+  })
+  t.equal(kept, letters, 'filled to the bound')
+  const row = rowOf(memoryPlan.rows, 'letters on their way', { 'letters.letters': letters })
+  t.ok(bytes < row.allBytes, `${bytes / letters} bytes a letter, of ${row.eachBytes}`)
 })

@@ -2,6 +2,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
+import { memoryPlan } from '../../core/memory.ts'
 import { openZoneFeed, type ZoneMessage } from '../../core/zone-feed.ts'
 import { zoneState } from '../../core/zone-view.ts'
 import { harbourHouse } from '../harbour-house.ts'
@@ -229,4 +231,36 @@ t.test('leaves a page with what is so, whatever happened, and with nothing beyon
     )
   })
   fc.assert(property, { numRuns: 100 })
+})
+
+t.test('zones that wait to be told to a page take no more than their row says', async (t) => {
+  const waitingZones = 20_000
+  const { parts } = harbourHouse(fakeClock())
+  let reloads = 0
+  const bytes = await heapBytesOf(() => {
+    const clock = fakeClock()
+    const tellers: ((kind: 'device' | 'zone', id: number) => void)[] = []
+    const live = Object.assign(Object.create(parts.live), {
+      onChange: (teller: (typeof tellers)[number]) => {
+        tellers.push(teller)
+        return () => {}
+      },
+    })
+    const sink = {
+      send({ type }: ZoneMessage) {
+        if (type === 'reload') reloads++
+        return true
+      },
+      hasCaughtUp: false,
+    }
+    const feedParts = { ...parts, live, clock, limits: { ...limits, waitingZones } }
+    const feed = openZoneFeed({ ...feedParts, scope: () => 'all', pending: () => 3, onOver: () => {} }, sink)
+    for (let id = 1; id <= waitingZones; id++) for (const tell of tellers) tell('zone', id)
+    clock.advance(100)
+    return [feed, clock, tellers]
+  })
+  t.equal(reloads, 0)
+  const settings = { 'ui.waiting_zones': waitingZones, 'http.max_sockets': 1 }
+  const row = rowOf(memoryPlan.rows, 'zones that wait', settings)
+  t.ok(bytes < row.allBytes && bytes > waitingZones * 8, `${bytes} bytes, of ${row.allBytes}`)
 })

@@ -4,7 +4,15 @@ import type { ImportParts } from '../../io/site-import.ts'
 
 export const parts: ImportParts = {
   clock: systemClock,
-  limits: { bytes: 10_000_000, rows: 20_000, depth: 16, textChars: 100_000, faults: 100 },
+  limits: {
+    bytes: 10_000_000,
+    rows: 20_000,
+    devices: 20_000,
+    jsonChars: 10_000_000,
+    depth: 16,
+    textChars: 100_000,
+    faults: 100,
+  },
   store: { commitMs: 1, busyMs: 2000, records: 20, recordChars: 1_000_000, keptRecords: 40, faults: 100 },
   hashPassword: async (text) => ({ hash: `hashed ${text.length}`, salt: 'salted' }),
 }

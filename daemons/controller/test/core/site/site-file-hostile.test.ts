@@ -1,6 +1,10 @@
 /** Tests of core/site: documents that are meant to do harm, or look like it. */
 import { t } from 'tap'
-import { faultsOf, limits, take } from '../../site-world.ts'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
+import { charsOf } from '../../../core/bounded-value.ts'
+import { memoryPlan } from '../../../core/memory.ts'
+import type { Json } from '../../../core/row.ts'
+import { faultsOf, limits, siteOf, take } from '../../site-world.ts'
 
 t.test('parents that go round in a circle are a fault, however long the way into it', async (t) => {
   const zone_group = [
@@ -91,4 +95,46 @@ t.test('a text, and a JSON column, may be so long', async (t) => {
   t.same(await faultsOf({ device: [{ name: 'd', config: { list: Array(5000).fill(1) } }] }), [
     'device[0].config: has 10010 characters, at most 10000 are taken',
   ])
+})
+
+t.test('a site of many small files is bounded like one of a single file', async (t) => {
+  const zones = (from: number) => ({ zone: Array.from({ length: 600 }, (_, at) => ({ name: `zone ${from + at}` })) })
+  const book = await siteOf(zones(0))
+  t.same(await faultsOf(zones(600), book, { mode: 'merge' }), [
+    ': the site would have 1200 rows, at most 1000 are taken',
+  ])
+  const more = { limits: { ...limits, devices: 2 } }
+  const device = ['a', 'b', 'c'].map((name) => ({ name }))
+  t.same(await faultsOf({ device }, undefined, more), [': the site would have 3 devices, at most 2 are taken'])
+})
+
+t.test('JSON columns of a site take no more memory than their row says, whatever is in them', async (t) => {
+  const jsonChars = 400_000
+  const list = (count: number, value: (at: number) => Json) => Array.from({ length: count }, (_, at) => value(at))
+  const kinds: Record<string, (at: number) => Json> = {
+    'a long text': (at) => `${at}`.padEnd(2000, 'ж'),
+    figures: (at) => list(100, (place) => at + place + 0.5),
+    'empty objects': () => list(100, () => ({})),
+    'objects of a name of their own': (at) => list(100, (place) => ({ [`${at}-${place}`]: {} })),
+    'a number as name': (at) => list(100, (place) => ({ [(at + place) % 1000]: 0, pin: null })),
+  }
+  const { allBytes } = rowOf(memoryPlan.rows, 'JSON columns of the site', { 'site.json_chars': jsonChars })
+  for (const [title, value] of Object.entries(kinds)) {
+    const count = Math.floor(jsonChars / charsOf({ list: value(1) }) / 1.01)
+    const siteWith = (config: (at: number) => Json) => ({
+      device: list(count, (at) => ({ name: `device ${at}`, config: config(at) })),
+    })
+    const here = { limits: { ...limits, jsonChars } }
+    const bytesOf = (config: (at: number) => Json) =>
+      heapBytesOf(() => take(JSON.parse(JSON.stringify(siteWith(config))), undefined, here))
+    const bytes = (await bytesOf((at) => ({ list: value(at) }))) - (await bytesOf(() => null))
+    t.ok(bytes < allBytes, `${title}: ${bytes} bytes, of ${allBytes}`)
+    const tooMany = { limits: { ...limits, jsonChars: jsonChars / 2 } }
+    const found = await faultsOf(
+      siteWith((at) => ({ list: value(at) })),
+      undefined,
+      tooMany,
+    )
+    t.match(found, [/characters in JSON columns, at most 200000 are taken$/])
+  }
 })
