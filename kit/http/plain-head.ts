@@ -12,12 +12,18 @@ const LONE: ReadonlyMap<string, number> = new Map([
 /** Most names are none of them by their length alone. */
 const LENGTHS: ReadonlySet<number> = new Set([...LONE.keys()].map(({ length }) => length))
 
+/** Fields of a head: a hundred is what servers take elsewhere, and each takes 136 bytes, however short it is. */
+const MOST_FIELDS = 128
+
 /**
  * Of two such headers Node keeps the first; what stands between may have looked at the second.
- * @throws Fault `bad_http`
+ * @throws Fault `bad_http`; `head_too_large` where it has more fields than may be
  * @source RFC 9112, 3.2; RFC 9110, 5.3
  */
 export function checkLoneHeaders({ rawHeaders }: IncomingMessage): void {
+  const fields = rawHeaders.length / 2
+  if (fields > MOST_FIELDS)
+    throw new Fault('head_too_large', `the request has ${fields} header fields, expected at most ${MOST_FIELDS}`)
   let seen = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const said = rawHeaders[at] ?? ''

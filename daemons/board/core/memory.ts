@@ -14,12 +14,13 @@ import {
   signInRows,
 } from '#kit/config/memory-plan.ts'
 import { MOST_PORTS } from './device-paths.ts'
+import { MOST_UNDER_WAY } from './streams/session-finder.ts'
 
 /** A board that was found, with what it said of itself; also one that is absent. @source measured: 1.3 KiB */
 const PEER_BYTES = 4 * KIB
 
-/** What another board may answer to be there, with its connection. */
-const ASKED_BYTES = 8 * KIB + CLIENT_BYTES + KERNEL_BYTES
+/** What another board may answer to be there, with its connection. @source measured: 29 KB of a head of lines as short as may be */
+const ASKED_BYTES = 32 * KIB + CLIENT_BYTES + KERNEL_BYTES
 
 /** A stream with its description, and each way on which it is heard. @source measured: 21 KiB of 8192 letters that are not Latin */
 const STREAM_BYTES = 24 * KIB
@@ -30,7 +31,13 @@ const SAP_BYTES = 8 * 512 * KIB
 /** What is played or sent: GStreamer's buffers of both paths, an hour of measurements, levels. @source measured: 8 MB */
 const SOUND_BYTES = 24 * MIB
 
-/** ptp4l beside what it keeps in mind. */
+/** A client of RTSP: its request, and what it has not taken of its answers. @source measured: 64 KiB, then it is closed */
+const RTSP_BYTES = 96 * KIB
+
+/** A device that is asked over RTSP: its answer of 36 KiB, as it came and once more when it grows. */
+const RTSP_ANSWER_BYTES = 128 * KIB
+
+/** ptp4l, or pmc which asks it, beside what it keeps in mind. @source measured: 3 MB */
 const PTP_PROGRAM_BYTES = 4 * MIB
 
 /** A host that asks for USB devices. */
@@ -94,7 +101,13 @@ function soundRows(): MemoryRow[] {
       shownBy: 'daemons/board/test/io/streams/sap.test.ts',
     },
     {
-      ...{ what: 'clients of RTSP', of: 'client', each: CLIENT_BYTES + KERNEL_BYTES, many: 'streams.rtsp_clients' },
+      ...{ what: 'clients of RTSP', of: 'client', many: 'streams.rtsp_clients' },
+      each: CLIENT_BYTES + KERNEL_BYTES + RTSP_BYTES,
+      shownBy: 'daemons/board/test/io/streams/rtsp-server.test.ts',
+    },
+    {
+      ...{ what: 'devices that are asked for descriptions', of: 'device', many: MOST_UNDER_WAY },
+      each: CLIENT_BYTES + KERNEL_BYTES + RTSP_ANSWER_BYTES,
       shownBy: 'daemons/board/test/io/streams/rtsp-server.test.ts',
     },
     {
@@ -108,7 +121,8 @@ function soundRows(): MemoryRow[] {
       shownBy: 'daemons/board/roles/decoder/test/decoder-sound.alone.test.ts',
     },
     {
-      ...{ what: 'ptp4l', all: (setting) => setting('ptp.memory_mb') * MIB + PTP_PROGRAM_BYTES },
+      ...{ what: 'ptp4l and pmc', of: 'program', many: 2 },
+      each: (setting) => setting('ptp.memory_mb') * MIB + PTP_PROGRAM_BYTES,
       shownBy: 'daemons/board/test/io/ptp/ptp-program.test.ts',
     },
   ]

@@ -196,6 +196,10 @@ t.test('connections at rest, with heads, and with bodies, take no more than thei
   const withHeads = await heldBy(t, heads, { http })
   t.ok(withHeads < each('HTTP connections', 'heads of requests'), `${withHeads} bytes with heads`)
   t.ok(withHeads > 14_000, 'they are held')
+  const fields = Array.from({ length: 120 }, (_, at) => `${at.toString(36)}:\r\n`).join('')
+  const withFields = await heldBy(t, `GET /api/held HTTP/1.1\r\nHost: x\r\n${fields}\r\n`.repeat(5), { http })
+  t.ok(withFields < each('HTTP connections', 'heads of requests'), `${withFields} bytes with heads of many fields`)
+  t.ok(withFields > 40_000, 'they are held')
   const head = `POST /api/open HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 65536\r\n\r\n`
   const withBodies = await heldBy(t, `${head}"${'x'.repeat(65_534)}`, { http })
   t.ok(
@@ -213,4 +217,15 @@ t.test('a body that comes in chunks of one byte takes no more than the row of bo
   const most = ['HTTP connections', 'bodies of requests'].map((name) => rowOf(serverRows(), name, settings).allBytes)
   t.ok(bytes < Math.max(...most) + Math.min(...most), `${bytes} bytes`)
   t.ok(bytes > 20_000, 'it is held')
+})
+
+t.test('a head of more fields than any client sends is refused, however short they are', async (t) => {
+  const { ask } = await serve(t, { routes: [status] })
+  const withFields = (many: number) => ({
+    headers: Object.fromEntries(Array.from({ length: many }, (_, at) => [`x-${at}`, ''])),
+  })
+  t.equal((await ask('/api/status', withFields(100))).status, 200)
+  const refused = await ask('/api/status', withFields(130))
+  t.equal(refused.status, 431)
+  t.match(await refused.json(), { error: 'head_too_large', message: /13\d header fields/ })
 })

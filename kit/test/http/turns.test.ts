@@ -80,7 +80,8 @@ t.test(
 t.test('a connection on which heads of four times http.header_bytes wait is ended by one more', async (t) => {
   const { ask, connect, seen } = stage()
   const socket = connect('a')
-  const long = ['cookie', 'x'.repeat(4089)]
+  // Each name and each value counts 48 beside its characters.
+  const long = ['cookie', 'x'.repeat(4089 - 2 * 48)]
   const first = ask(socket, '1', long)
   for (const url of ['2', '3', '4', '5']) ask(socket, url, long)
   t.notOk(socket.destroyed, 'filled to the bound')
@@ -90,6 +91,12 @@ t.test('a connection on which heads of four times http.header_bytes wait is ende
   ask(socket, '7')
   t.ok(socket.destroyed)
   t.same(seen, ['1', '2'])
+  const other = connect('b')
+  ask(other, '1')
+  ask(other, '2', new Array(2 * 150).fill('x'))
+  t.notOk(other.destroyed)
+  ask(other, '3', new Array(2 * 20).fill('x'))
+  t.ok(other.destroyed, 'however short their fields are')
 })
 
 t.test('an address has http.turn_ms of a round, then the others that have asked come first', async (t) => {

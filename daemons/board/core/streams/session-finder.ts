@@ -41,7 +41,7 @@ interface Session {
 }
 
 /** Asked at once. */
-const MOST_UNDER_WAY = 4
+export const MOST_UNDER_WAY = 4
 /** A session that was not named in so many rounds is asked, and is gone where it does not answer. */
 const MOST_MISSED = 3
 /** Farewells of one session for which it is asked at once, from look to look; whoever forges more has it asked no more often. */

@@ -38,6 +38,9 @@ export async function describeOverRtsp(request: DescribeRequest): Promise<string
     if (status !== 200) throw new Fault('rtsp_refused', `${address}:${port} answers ${status}, not 200`)
     if (!/^application\/sdp\b/i.test(answered.get('content-type') ?? 'application/sdp'))
       throw new Fault('rtsp_refused', `${address}:${port} answers with something else than SDP`)
+    // Nobody could read it, and it would be kept.
+    if (body.length > LONGEST_SDP)
+      throw new Fault('rtsp_too_long', `a description of ${body.length} characters is longer than ${LONGEST_SDP}`)
     return body
   } finally {
     timer.cancel()

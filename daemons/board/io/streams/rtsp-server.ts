@@ -174,6 +174,8 @@ class Talk implements Holder {
         this.#activeMs = this.#options.clock.monotonicMs()
         if (!this.#answer(text)) return
       }
+      // A view of the rest would hold all that it came with.
+      this.#pending = Buffer.from(this.#pending)
     } catch (error) {
       if (!(error instanceof Fault)) throw error
       this.#refuse(error)

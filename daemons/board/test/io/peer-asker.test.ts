@@ -3,6 +3,10 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
+import { KERNEL_BYTES } from '#kit/config/memory-plan.ts'
+import { heldBytes, rowOf } from '#kit/test/heap.ts'
+import { until } from '#kit/test/until.ts'
+import { memoryPlan } from '../../core/memory.ts'
 import { createPeerAsker } from '../../io/peer-asker.ts'
 
 const ID = 'board-1._plantroom._tcp.local'
@@ -87,4 +91,25 @@ t.test('a place where nobody listens, or that there is not, is none', async (t) 
   const place = await http(t, (_request, reply) => reply.end())
   t.equal(await impatient.ask({ ...place, address: '127.0.0.77' }, ID), false)
   t.equal(await impatient.ask({ ...place, address: '255.255.255.255' }, ID), false)
+})
+
+t.test('boards that are being asked, and answer at length, take no more than their row says', async (t) => {
+  const polls = 16
+  const row = rowOf(memoryPlan.rows, 'boards that are being asked', { 'peers.polls': polls })
+  for (const line of [`x-long: ${'y'.repeat(7900)}\r\n`, 'x:\r\n'.repeat(1900)]) {
+    let answered = 0
+    const place = await tcp(t, (socket) => {
+      // The end of the head never comes.
+      socket.once('data', () => socket.write(`HTTP/1.1 200 OK\r\n${line}`, () => answered++))
+    })
+    const stop = createPeerAsker({ answerMs: 600_000 })
+    void stop.ask(place, ID)
+    await until('the first is under way', () => answered === 1)
+    const before = await heldBytes()
+    for (let at = 0; at < 2 * polls; at++) void stop.ask(place, ID)
+    await until('all are under way', () => answered === 1 + 2 * polls)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    const bytes = ((await heldBytes()) - before) / (2 * polls)
+    t.ok(bytes < (row.eachBytes ?? 0) - KERNEL_BYTES, `${bytes} bytes, and those of the kernel, of ${row.eachBytes}`)
+  }
 })

@@ -1,6 +1,8 @@
 /** Tests of core/sound/history.ts. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
+import { memoryPlan } from '../../../core/memory.ts'
 import { createHistory, HISTORY_SECONDS } from '../../../core/sound/history.ts'
 
 t.test('has no points before anything was measured', async (t) => {
@@ -89,3 +91,18 @@ t.test('an hour of twenty series is an answer of less than a megabyte', async (t
   }
   t.ok(JSON.stringify(history.view()).length < 1_000_000)
 })
+
+t.test(
+  'an hour of twenty series takes little of the memory of its row: the rest is for the buffers of sound',
+  async (t) => {
+    const names = Array.from({ length: 20 }, (_, index) => `series_${index}`)
+    const bytes = await heapBytesOf(() => {
+      const clock = fakeClock()
+      const history = createHistory({ clock, names, seconds: HISTORY_SECONDS })
+      for (let second = 0; second < HISTORY_SECONDS + 10; second++, clock.advance(1000))
+        history.add(Object.fromEntries(names.map((name) => [name, -123.4567])))
+      return history
+    })
+    t.ok(bytes < rowOf(memoryPlan.rows, 'sound: buffers').allBytes / 20, `${bytes} bytes`)
+  },
+)

@@ -6,7 +6,10 @@ import t, { type Test } from 'tap'
 import { Value } from 'typebox/value'
 import { systemClock } from '#kit/clock.ts'
 import { silentLog } from '#kit/log.ts'
+import { rowOf } from '#kit/test/heap.ts'
+import { residentMb } from '#kit/test/process-memory.ts'
 import { until } from '#kit/test/until.ts'
+import { memoryPlan } from '../../../core/memory.ts'
 import { ptpKeys } from '../../../core/ptp/ptp-keys.ts'
 import { findProgram } from '../../../io/ptp/child.ts'
 import { createPtpProgram } from '../../../io/ptp/ptp-program.ts'
@@ -140,4 +143,20 @@ t.test('finds a program where it is, and none where it is not', async (t) => {
   t.equal(findProgram('sh', ['/nowhere', '/bin']), '/bin/sh')
   t.equal(findProgram('sh', ['/nowhere']), undefined)
   t.equal(findProgram('no-such-program-here'), undefined)
+})
+
+const [realPtp4l, realPmc] = [findProgram('ptp4l'), findProgram('pmc')]
+const isMissing = (!realPtp4l || !realPmc || process.getuid?.() !== 0) && 'ptp4l is not installed, or may not listen'
+
+t.test('the real ptp4l and pmc fit the memory of their row', { skip: isMissing }, async (t) => {
+  const real = (program: string | undefined) =>
+    `#!/bin/sh\n[ "$1" = -v ] || echo $$ >> FOLDER/pids\nexec ${program} "$@"\n`
+  const rig = begin(t, { ptp4l: real(realPtp4l), pmc: real(realPmc) })
+  await until('both were told', () => rig.told.includes('port') && rig.told.includes('time_status'))
+  const row = rowOf(memoryPlan.rows, 'ptp4l and pmc', { 'ptp.memory_mb': 4 })
+  t.equal(rig.pids().length, 2)
+  for (const pid of rig.pids()) {
+    const bytes = residentMb(pid) * 1e6
+    t.ok(bytes < (row.eachBytes ?? 0), `${bytes} bytes, of ${row.eachBytes}`)
+  }
 })

@@ -3,8 +3,11 @@ import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
+import { KERNEL_BYTES } from '#kit/config/memory-plan.ts'
 import { silentLog } from '#kit/log.ts'
 import { createShareOf } from '#kit/net/address.ts'
+import { heldBytes, rowOf } from '#kit/test/heap.ts'
+import { memoryPlan } from '../../../core/memory.ts'
 import { describeOverRtsp } from '../../../io/streams/rtsp-client.ts'
 import { RtspServer } from '../../../io/streams/rtsp-server.ts'
 
@@ -181,3 +184,41 @@ t.test('a device that answers badly, late, too much or not at all is given up', 
   }
   await t.rejects(ask(1, '/', 300), { code: 'rtsp_unanswered' }, 'nobody there')
 })
+
+/** What one of so many takes, with its other end, which is in this process too. */
+async function heldByEach(many: number, come: (at: number) => Promise<unknown>): Promise<number> {
+  await come(0)
+  const before = await heldBytes()
+  for (let at = 0; at < many; at++) await come(at)
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  return ((await heldBytes()) - before) / many
+}
+
+t.test('clients with the longest requests, half of the last, take no more than their row says', async (t) => {
+  const many = 32
+  const row = rowOf(memoryPlan.rows, 'clients of RTSP', { 'streams.rtsp_clients': many })
+  const server = await serverOf(t, { clients: many + 1, clientsPerHost: many + 1, requestMs: 60_000, idleMs: 60_000 })
+  const long = `DESCRIBE / RTSP/1.0\r\nCSeq: 1\r\nContent-Length: 4096\r\nX: ${'x'.repeat(3900)}\r\n\r\n${'y'.repeat(4096)}`
+  const bytes = await heldByEach(many, async () => {
+    const socket = await opened(t, server.port)
+    socket.pause()
+    await new Promise((resolve) => socket.write(long.repeat(7) + long.slice(0, -1), resolve))
+  })
+  t.ok(server.counts().described >= 7 * many, `${server.counts().described} answers`)
+  t.ok(bytes < (row.eachBytes ?? 0) - KERNEL_BYTES, `${bytes} bytes, and those of the kernel, of ${row.eachBytes}`)
+  t.ok(bytes < 40_000, 'what was answered is let go of')
+})
+
+t.test(
+  'devices that are asked, with the longest answers but for their end, take no more than their row says',
+  async (t) => {
+    const row = rowOf(memoryPlan.rows, 'devices that are asked for descriptions')
+    const answer = `RTSP/1.0 200 OK\r\nX: ${'x'.repeat(4000)}\r\nContent-Length: 32768\r\n\r\n${'y'.repeat(32_767)}`
+    const port = await device(t, (socket) => void socket.write(answer))
+    const bytes = await heldByEach(8, async () => void ask(port, '/', 5000).catch(() => {}))
+    t.ok(bytes < (row.eachBytes ?? 0) - KERNEL_BYTES, `${bytes} bytes, and those of the kernel, of ${row.eachBytes}`)
+    const tooLong = `RTSP/1.0 200 OK\r\nContent-Length: 9000\r\n\r\n${'y'.repeat(9000)}`
+    const other = await device(t, (socket) => void socket.write(tooLong))
+    await t.rejects(ask(other, '/', 5000), { code: 'rtsp_too_long' }, 'nobody could read it')
+  },
+)

@@ -4,8 +4,11 @@ import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
+import { KERNEL_BYTES } from '#kit/config/memory-plan.ts'
 import { silentLog } from '#kit/log.ts'
 import { createShareOf, type ShareOf } from '#kit/net/address.ts'
+import { heldBytes, rowOf } from '#kit/test/heap.ts'
+import { memoryPlan } from '../../../../core/memory.ts'
 import type { HostDesk, HostLink, OpOutcome } from '../../core/ports.ts'
 import { createOpServerOpener, type OpServerLimits } from '../../io/op-server.ts'
 import { openDevice } from '../../wire/device-record.ts'
@@ -293,4 +296,21 @@ t.test('a host that goes while the kernel is asked is cut', async (t) => {
 t.test('says which port another program has', async (t) => {
   const rig = await start(t)
   await t.rejects(start(t, { limits: { port: rig.port } }), { code: 'usbip_port_taken', message: /EADDRINUSE/ })
+})
+
+t.test('as many hosts as may be, in the midst of their requests, take no more than their row says', async (t) => {
+  const connections = 200
+  const row = rowOf(memoryPlan.rows, 'USB/IP hosts that are asking', { 'usbip.connections': connections })
+  const rig = await start(t, { limits: { connections: connections + 1, connectionsPerHost: connections + 1 } })
+  const half = requestBytes({ kind: 'import', busId: '1-1' }).subarray(0, 39)
+  async function come(): Promise<void> {
+    const host = await rig.join()
+    await new Promise((resolve) => host.write(half, resolve))
+  }
+  await come()
+  const before = await heldBytes()
+  for (let at = 0; at < connections; at++) await come()
+  t.ok(await until(() => rig.clock.pending() === connections + 1), 'all are there')
+  const bytes = ((await heldBytes()) - before) / connections
+  t.ok(bytes < (row.eachBytes ?? 0) - KERNEL_BYTES, `${bytes} bytes, and those of the kernel, of ${row.eachBytes}`)
 })
