@@ -30,7 +30,7 @@ const MOST_STOLEN = 1
  * one in a process.
  */
 const OWN_PROCESS = /^native\/|\.alone\./
-const OWN_PROCESS_TEXT = /test\/heap\.ts|process-memory\.ts|process\.(chdir|env\.\w+ =)|--expose-gc/
+const OWN_PROCESS_TEXT = /\/heap\.ts|process-memory\.ts|process\.(chdir|env\.\w+ =)|--expose-gc/
 
 /** Tap says which test is late at the time of the file; its process is ended when so much more has passed. */
 const GRACE = 1.1
