@@ -322,6 +322,8 @@ export class ModbusHolds {
 
   #add(unit: Unit, sent: SentRequest, how: Partial<Owed>): void {
     const sinceMs = this.#parts.clock.monotonicMs()
+    // Of the others too: who is never asked again would keep what is over.
+    for (const other of this.#units.values()) this.#owedBy(other)
     const one = { ...sent, sentAtMs: undefined, isFence: false, isDoubted: false, mayRefuse: true, ...how, sinceMs }
     unit.owed = [...this.#owedBy(unit), one].slice(-OWED_KEPT)
   }

@@ -2,10 +2,17 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import type { SimulatedUnit } from '../../../../scripts/sim/modbus-unit.ts'
+import { memoryPlan } from '../../core/memory.ts'
+import { ModbusCopies } from '../../core/modbus-copies.ts'
+import { modbusCounts } from '../../core/modbus-counts.ts'
+import { ModbusHolds } from '../../core/modbus-holds.ts'
 import type { ModbusSettings } from '../../core/modbus-settings.ts'
 import { replyFrame } from '../../wire/modbus-answer.ts'
-import { type ModbusLine, modbusLine } from './modbus-line.ts'
+import { sealed } from '../../wire/modbus-crc.ts'
+import { openRequest } from '../../wire/modbus-request.ts'
+import { type ModbusLine, modbusLine, settingsWith } from './modbus-line.ts'
 import { type OrderedManner, orderedUnits } from './ordered-units.ts'
 
 /** Each register says which it is, and odd ones when they were read. */
@@ -196,4 +203,22 @@ t.test('041 a unit that says its answers twice gives eight callers no value of a
     t.ok(on.tally.right > 100, 'and most are answered')
     t.ok(on.on.count('copies') > 10)
   }
+})
+
+t.test('of units that never answer no request is kept once its answer cannot come any more', async (t) => {
+  const bytes = await heapBytesOf(() => {
+    const clock = fakeClock()
+    const settings = settingsWith()
+    const parts = { clock, counts: modbusCounts(), settings, copies: new ModbusCopies(clock, settings), onFree() {} }
+    const holds = new ModbusHolds(parts)
+    for (let unitId = 1; unitId <= 247; unitId++)
+      for (let times = 0; times < 4; times++) {
+        const frame = sealed([unitId, 15, 0, times, 1968 >> 8, 1968 & 255, 246, ...new Array(246).fill(times)])
+        holds.owe({ frame, request: openRequest(frame) })
+        clock.advance(settings.late_limit_ms / 8)
+      }
+    return [clock, holds]
+  })
+  const { eachBytes = 0 } = rowOf(memoryPlan.rows, 'what is known of units', { 'ports.max': 1 })
+  t.ok(bytes < eachBytes, `${bytes} bytes, of ${eachBytes}`)
 })
