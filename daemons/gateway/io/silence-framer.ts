@@ -8,6 +8,9 @@ const MARKER = Buffer.of(0)
 /** Part of the silence in which further bytes are not told to the parser; an end is seen up to that much later. */
 const SLACK = 1 / 4
 
+/** Chunks of a frame may be single bytes, and each takes a hundred beside its own. */
+const MOST_CHUNKS = 64
+
 /**
  * The parser copies every byte on its own and sets a timer at every write (measured:
  * docs/decisions/070-silence-framing.md). So it is given a marker now and then and says when quiet may have come; the
@@ -49,6 +52,7 @@ export const createSilenceFramer: SilenceFramerMaker = ({ silenceMs, maxFrameByt
   function hold(bytes: Uint8Array): void {
     chunks.push(bytes)
     heldBytes += bytes.length
+    if (chunks.length >= MOST_CHUNKS) chunks = [Buffer.concat(chunks, heldBytes)]
     if (heldBytes >= maxFrameBytes) emit(true)
   }
 

@@ -32,6 +32,11 @@ export interface WebhookThreadData {
 /** The bus comes first where both want the processor. Linux knows a niceness for each thread, and 0 means this one. */
 const NICENESS = 10
 
+/** In memory of its own: what Buffer.from makes lies in a pool, which one event that waits would keep with many that do not. */
+function bytesOf(body: string): Uint8Array {
+  return new Uint8Array(Buffer.from(body))
+}
+
 function serveTasks(): void {
   const { limits } = workerData as WebhookThreadData
   const say = (word: WebhookWord) => parentPort?.postMessage(word)
@@ -53,7 +58,7 @@ function serveTasks(): void {
         return delivery.setWebhooks(task.port, task.list)
       case 'hand':
         for (const { port, event, count, reason } of task.losses) delivery.lose(port, event, { count, reason })
-        for (const { port, event, body } of task.events) delivery.deliver({ port, event, body: Buffer.from(body) })
+        for (const { port, event, body } of task.events) delivery.deliver({ port, event, body: bytesOf(body) })
         return undefined
       case 'state':
         return delivery.state(task.port, task.id)
