@@ -296,7 +296,9 @@ export class LineQueue {
   }
 
   #cut(entry: Entry, length: number): void {
-    entry.bytes = entry.bytes.subarray(0, entry.bytes.length - length)
+    if (length === 0) return
+    // A copy: a view would keep what it was cut from.
+    entry.bytes = new Uint8Array(entry.bytes.subarray(0, entry.bytes.length - length))
     this.#account(entry, length)
   }
 

@@ -5,6 +5,7 @@ import { networkOf, plainAddress } from '../net/address.ts'
 import type { PassedSocket } from './line.ts'
 import type { LineSender } from './line-queue.ts'
 import type { RawSocketLine } from './raw-line.ts'
+import { SocketWriter } from './socket-writer.ts'
 
 /** What a client is made of. */
 export interface RawClientParts {
@@ -40,6 +41,7 @@ export class RawClient {
   readonly socket: Socket
   readonly #parts: RawClientParts
   readonly #sender: LineSender
+  readonly #writer: SocketWriter
   #passed: PassedSocket | undefined
   /** The line sends to it by itself. */
   #isDirect = true
@@ -52,6 +54,7 @@ export class RawClient {
   constructor(parts: RawClientParts, socketFd: number) {
     this.#parts = parts
     this.socket = parts.socket
+    this.#writer = new SocketWriter(parts.socket, () => this.#written())
     this.#activeMs = parts.clock.monotonicMs()
     this.#passed = parts.line.pass(socketFd, parts.tellMs, {
       onBytes: (bytes, taken, atUs) => this.#fromClient(bytes, taken, atUs),
@@ -71,6 +74,11 @@ export class RawClient {
     return this.#isResting
   }
 
+  /** Bytes that it has not taken. */
+  get waitingBytes(): number {
+    return this.#writer.waitingBytes
+  }
+
   /** When something of it was read last. */
   get activeMs(): number {
     return this.#activeMs
@@ -79,8 +87,8 @@ export class RawClient {
   /** Sends what the line does not. */
   send(bytes: Uint8Array): void {
     if (this.#isDirect || this.socket.destroyed) return
-    this.socket.write(bytes, () => this.#written())
-    if (this.socket.writableLength > this.#parts.backlogBytes) this.#parts.onBehind(this)
+    this.#writer.write(bytes)
+    if (this.waitingBytes > this.#parts.backlogBytes) this.#parts.onBehind(this)
   }
 
   /** Lets the client go, with what waits for it. */
@@ -97,11 +105,10 @@ export class RawClient {
   }
 
   #written(): void {
-    if (this.socket.writableLength > 0) return
     this.#parts.onCaughtUp(this)
     // What has passed before is not yet with the client, and may put it behind again.
     this.#parts.line.settle()
-    if (this.socket.writableLength > 0 || this.socket.destroyed || !this.#passed) return
+    if (this.waitingBytes > 0 || this.socket.destroyed || !this.#passed) return
     this.#isDirect = true
     this.#passed.goDirect()
   }
@@ -126,7 +133,8 @@ export class RawClient {
         this.#parts.onDropped(bytes.length - at)
         return
       }
-      this.#write(bytes.subarray(at, at + PIECE_BYTES), 0)
+      // A copy: where one is thrown away, a view would keep all that was read with it.
+      this.#write(new Uint8Array(bytes.subarray(at, at + PIECE_BYTES)), 0)
     }
   }
 

@@ -177,7 +177,7 @@ class RawClients {
       port: this.#port,
       client: client.socket.remoteAddress,
       waitedMs: this.#deps.limits.slowClientMs,
-      heldBytes: client.socket.writableLength,
+      heldBytes: client.waitingBytes,
     })
     client.destroy()
   }

@@ -1,6 +1,7 @@
 /** What the board may hold in memory, in whichever role takes most, row by row; docs/board.md has the table. */
 import {
   CLIENT_BYTES,
+  clientBytes,
   houseRows,
   KERNEL_BYTES,
   KIB,
@@ -60,7 +61,7 @@ function serialRows(): MemoryRow[] {
         of: 'client',
         many: clients,
       },
-      each: (setting) => setting('serial.backlog_bytes') + CLIENT_BYTES + KERNEL_BYTES,
+      each: (setting) => clientBytes(setting, 'serial'),
       shownBy: 'daemons/board/roles/serial/test/core/slow-clients.test.ts',
     },
   ]

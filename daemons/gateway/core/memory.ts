@@ -1,6 +1,6 @@
 /** What the gateway may hold in memory, row by row; docs/gateway.md has the table. */
 import {
-  CLIENT_BYTES,
+  clientBytes,
   houseRows,
   KERNEL_BYTES,
   KIB,
@@ -18,12 +18,18 @@ import { EVENT_BYTES, TEXT_OF_BYTE } from './event-hub.ts'
 import { COPY_ANSWERS } from './modbus-settings.ts'
 import { WEBHOOK_HEAP_MIB } from './webhook-keys.ts'
 
-/** Requests of one Modbus TCP client that are unanswered, at most (`tcp_pipeline`), with their replies. */
-const PIPELINE_BYTES = 64 * KIB
+/**
+ * Of one Modbus TCP client: what was read of it at once, and as many requests as may be unanswered (`tcp_pipeline`), with
+ * their replies. @source measured: 64 KiB, and 1.8 KiB for each of 64
+ */
+const PIPELINE_BYTES = 64 * KIB + 64 * 2 * KIB
 
 /** Of one unit: counters, times, its last exchanges, verdicts; a line has 247 at most. @source measured: 3.2 KiB */
 const UNIT_BYTES = 4 * KIB
 const UNITS = 247
+
+/** Of a unit of ours beside its values. @source measured: 0.6 KiB */
+const SLAVE_BYTES = KIB
 
 /** Of one line: answers of the last second, and last answers to requests, as many as `copy_answers` of a port has by default. */
 const COPIES_BYTES = 2 * COPY_ANSWERS * 600
@@ -40,24 +46,23 @@ const KEY_BYTES = 80 * KIB
 /** A webhook's connection with TLS, most of it OpenSSL's, and the event under way. @source measured: 130 KiB */
 const DELIVERY_BYTES = 144 * KIB
 
+/** What of a capture is with its connection, where a record is a few bytes. @source measured: 1.3 MiB */
+const CAPTURE_BYTES = 2 * MIB
+
 function lineRows(): MemoryRow[] {
-  const line = (setting: Setting) =>
-    lineBytes(setting, 'raw_tcp') +
-    // What clients are behind by is the same bytes for all of them.
-    setting('raw_tcp.backlog_bytes')
-  const modbusClient = (setting: Setting) =>
-    CLIENT_BYTES + KERNEL_BYTES + PIPELINE_BYTES + setting('modbus_tcp.backlog_bytes')
+  const modbusClient = (setting: Setting) => clientBytes(setting, 'modbus_tcp') + PIPELINE_BYTES
   return [
     {
-      ...{ what: 'bytes from and to a line: read, waiting, left behind, not taken by clients', of: 'port', each: line },
+      ...{ what: 'bytes from and to a line: read, waiting, left behind', of: 'port' },
+      each: (setting) => lineBytes(setting, 'raw_tcp'),
       many: 'ports.max',
       shownBy: 'kit/test/line/line-queue.test.ts',
     },
     {
-      ...{ what: 'clients of raw TCP ports, with buffers of the kernel', of: 'client' },
-      each: CLIENT_BYTES + KERNEL_BYTES,
+      ...{ what: 'clients of raw TCP ports: bytes they have not taken, buffers of the kernel', of: 'client' },
+      each: (setting) => clientBytes(setting, 'raw_tcp'),
       many: 'raw_tcp.clients',
-      shownBy: 'kit/test/line/raw-sockets.test.ts',
+      shownBy: 'kit/test/line/socket-writer.test.ts',
     },
     {
       ...{ what: 'clients of Modbus TCP ports, with requests, replies and buffers of the kernel', of: 'client' },
@@ -66,8 +71,9 @@ function lineRows(): MemoryRow[] {
       shownBy: 'daemons/gateway/test/io/modbus-tcp-server.test.ts',
     },
     {
-      ...{ what: 'live captures', of: 'capture', each: 'capture.backlog_bytes', many: 'capture.max' },
-      shownBy: 'daemons/gateway/test/core/capture.test.ts',
+      ...{ what: 'live captures', of: 'capture', many: 'capture.max' },
+      each: (setting) => setting('capture.backlog_bytes') + CAPTURE_BYTES,
+      shownBy: 'daemons/gateway/test/api/capture-route.test.ts',
     },
   ]
 }
@@ -99,13 +105,14 @@ function knownRows(): MemoryRow[] {
       shownBy: 'daemons/gateway/test/core/point-book.test.ts',
     },
     {
-      ...{ what: 'coils and registers in mode slave', of: 'value', each: 12, many: 'ports.slave_values' },
-      shownBy: 'daemons/gateway/test/core/port-registry.test.ts',
+      ...{ what: 'coils and registers in mode slave', of: 'value', each: 12 },
+      all: (setting) => 12 * setting('ports.slave_values') + setting('ports.max') * UNITS * SLAVE_BYTES,
+      shownBy: 'daemons/gateway/test/core/register-map.test.ts',
     },
     {
       ...{ what: 'users and login tokens', of: 'one of them', each: KIB, isHeap: true },
       many: (setting) => setting('users.max') + setting('http.max_tokens'),
-      shownBy: 'kit/test/auth/tokens.test.ts',
+      shownBy: 'daemons/gateway/test/core/user-book.test.ts',
     },
     {
       ...{ what: 'API keys', of: 'key', each: KEY_BYTES, many: 'keys.max', isHeap: true },
@@ -133,9 +140,9 @@ function webhookRows(): MemoryRow[] {
       shownBy: 'daemons/gateway/test/core/webhook-waiting.test.ts',
     },
     {
-      // On this side, and in the message.
+      // On this side, and in the message; each in UTF-16 where it has letters that are not Latin.
       ...{ what: 'events on their way to the thread of webhooks', isHeap: true },
-      all: (setting) => 2 * setting('webhooks.transit_bytes'),
+      all: (setting) => 8 * setting('webhooks.transit_bytes'),
       shownBy: 'daemons/gateway/test/core/webhook-publisher.test.ts',
     },
     {

@@ -133,7 +133,9 @@ export class ModbusTcpSession implements TcpClient {
   }
 
   #accept(message: MbapMessage): void {
-    const slot: Slot = { message, frame: sealed(message.body) }
+    // The body is a view of all that was read with it, which is not to be kept behind one request.
+    const frame = sealed(message.body)
+    const slot: Slot = { message: { ...message, body: frame.subarray(0, -2) }, frame }
     this.#parts.counts.tcpRequests++
     this.#slots.push(slot)
     const refusal = refusalOf(slot.frame)

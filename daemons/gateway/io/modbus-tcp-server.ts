@@ -2,6 +2,7 @@
 import { createServer, type Socket } from 'node:net'
 import { durationText } from '#kit/bytes/words.ts'
 import type { Clock, Timer } from '#kit/clock.ts'
+import { SocketWriter } from '#kit/line/socket-writer.ts'
 import { closed, listening } from '#kit/line/tcp-port.ts'
 import type { Log } from '#kit/log.ts'
 import { createLogGate } from '#kit/log-gate.ts'
@@ -12,9 +13,6 @@ import type { LetGo, TcpClient, TcpHouse, TcpPeer, TcpServerOpener } from '../co
 
 /** A client's host that vanished is noticed by probes after this long, and then every so often. */
 const KEEP_ALIVE_MS = 30_000
-
-/** Least of `modbus_tcp.backlog_bytes`: Node tells that a socket has drained only where as much had waited. */
-const HIGH_WATER_BYTES = 16_384
 
 /** Clients let go may come back at once, for ever: the log says so this often. */
 const LOG_EVERY_MS = 10_000
@@ -32,7 +30,7 @@ export function createModbusTcpOpener(parts: ModbusTcpServerParts): TcpServerOpe
   const all = createPlaces({ most, mostPerAddress: most, shareOf: parts.shareOf })
   return async ({ port, maxClients }, house) => {
     const options = { noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS }
-    const server = createServer({ ...options, pauseOnConnect: true, highWaterMark: HIGH_WATER_BYTES })
+    const server = createServer({ ...options, pauseOnConnect: true })
     const clients = new Set<Connection>()
     const places = createPlacesWithin(createPlaces({ most: maxClients, mostPerAddress, shareOf: parts.shareOf }), all)
     const gate = createLogGate(parts.clock, LOG_EVERY_MS, (times, facts) =>
@@ -76,6 +74,7 @@ class Connection implements TcpPeer, Holder {
   readonly #socket: Socket
   readonly #parts: ModbusTcpServerParts
   readonly #letGo: TellLetGo
+  readonly #writer: SocketWriter
   #client: TcpClient | undefined
   #isPaused = false
   /** Runs while more waits for the client than may, and while one that is let go has not taken all. */
@@ -87,6 +86,7 @@ class Connection implements TcpPeer, Holder {
     this.#socket = socket
     this.#parts = parts
     this.#letGo = letGo
+    this.#writer = new SocketWriter(socket, () => this.#caughtUp())
     this.#activeMs = parts.clock.monotonicMs()
   }
 
@@ -104,7 +104,6 @@ class Connection implements TcpPeer, Holder {
     // Who has said all it will say is gone: a Modbus client keeps its connection both ways.
     socket.on('end', () => socket.destroy())
     socket.on('error', () => socket.destroy())
-    socket.on('drain', () => this.#caughtUp())
     socket.on('close', () => {
       this.#slow?.cancel()
       onClosed()
@@ -117,10 +116,10 @@ class Connection implements TcpPeer, Holder {
     const socket = this.#socket
     if (!socket.writable) return
     this.#activeMs = this.#parts.clock.monotonicMs()
-    socket.write(bytes)
-    if (socket.writableLength <= this.#parts.limits.backlog_bytes || this.#slow) return
+    this.#writer.write(bytes)
+    if (this.#writer.waitingBytes <= this.#parts.limits.backlog_bytes || this.#slow) return
     this.#slow = this.#parts.clock.after(this.#parts.limits.slow_client_ms, () => {
-      this.#letGo('slow', `${socket.writableLength} bytes of replies were not taken`, socket)
+      this.#letGo('slow', `${this.#writer.waitingBytes} bytes of replies were not taken`, socket)
       socket.destroy()
     })
     this.#flow()
@@ -151,7 +150,7 @@ class Connection implements TcpPeer, Holder {
   end(why: LetGo, detail: string): void {
     if (!this.#socket.writable) return
     this.#letGo(why, detail, this.#socket)
-    this.#socket.destroySoon()
+    this.#writer.end()
     // Who does not take what was sent must not keep a place for ever.
     this.#slow ??= this.#parts.clock.after(this.#parts.limits.slow_client_ms, () => this.#socket.destroy())
   }

@@ -204,3 +204,45 @@ t.test('a line whose clients send byte by byte, leave and come again fits the me
   const most = lineBytes((name) => settings.get(name) ?? Number.NaN, 'x')
   t.ok(bytes < most, `${bytes} bytes of ${most}`)
 })
+
+t.test(
+  'filled with single bytes and with whole reads, of many who are here and who have left, it takes what a line may',
+  async (t) => {
+    const { queueBytes, leftBytes } = DEFAULT_QUEUE
+    const settings: Record<string, number> = { 'raw_tcp.queue_bytes': queueBytes, 'raw_tcp.left_bytes': leftBytes }
+    const most = lineBytes((name) => settings[name] ?? Number.NaN, 'raw_tcp')
+    const bytes = await heapBytesOf(() => {
+      const clock = fakeClock()
+      const write = () => new Promise<void>(() => {})
+      const queue = new LineQueue({ clock, limits: DEFAULT_QUEUE, write, onBusy() {}, onMostRead() {} })
+      /** As one client does: it rests when it is told to, and hears what became of each write. */
+      const join = (address: string) => {
+        const state = { isResting: false }
+        const sender = queue.join(address, {
+          onRest(isResting) {
+            state.isResting = isResting
+          },
+        })
+        const send = (length: number) =>
+          void sender.write(new Uint8Array(length)).then(
+            (written) => written === length,
+            () => sender.leave(false),
+          )
+        return { state, send, leave: () => sender.leave(true) }
+      }
+      for (let at = 0; at < 1000; at++) {
+        const left = join(`10.0.${at >> 8}.${at & 255}`)
+        left.send(at < 200 ? 32_768 : 1)
+        left.leave()
+      }
+      for (let at = 0; at < 64; at++) {
+        const present = join(`10.1.0.${at}`)
+        for (let times = 0; times < 1000 && !present.state.isResting; times++) present.send(1)
+      }
+      const large = join('10.2.0.0')
+      for (let times = 0; times < 2; times++) large.send(queueBytes / 2)
+      return [clock, queue]
+    })
+    t.ok(bytes < most, `${bytes} of ${most} bytes`)
+  },
+)

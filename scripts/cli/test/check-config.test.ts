@@ -52,7 +52,7 @@ t.test('says what the settings allow a daemon to hold, and what its unit needs t
   }
   const [held = 0, memoryMax = 0, tasksMax = 0] = await heldBy()
   t.ok(held > 0 && memoryMax >= held && tasksMax > 0, `${held} ${memoryMax} ${tasksMax}`)
-  t.equal((await heldBy('capture.max=14'))[0], held + 10)
+  t.equal((await heldBy('capture.max=14'))[0], held + 30)
   const [raised = 0, raisedMax = 0] = await heldBy('webhooks.held_bytes=1073741824')
   t.equal(raised, held + 992)
   t.ok(raisedMax > memoryMax)

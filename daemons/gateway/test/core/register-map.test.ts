@@ -2,7 +2,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import { holds } from '#kit/test/holds.ts'
+import { memoryPlan } from '../../core/memory.ts'
 import { slaveSettingsFaults } from '../../core/modbus-slave-settings.ts'
 import { type RegisterBlock, RegisterMap } from '../../core/register-map.ts'
 
@@ -71,4 +73,21 @@ t.test('blocks that cannot be are named, with what is wrong', async (t) => {
   t.match(faults([block(0, 65_536)], [1, 2]), [
     { field: 'slave_blocks', message: 'serve 131072 values over 2 units; slave_values_max allows 65536' },
   ])
+})
+
+t.test('units of many blocks with one value each, and of one block with many, take what their row says', async (t) => {
+  const units = 247
+  const blocks = 64
+  const settings = { 'ports.max': 1, 'ports.slave_values': units * blocks }
+  const { allBytes } = rowOf(memoryPlan.rows, 'coils and registers', settings)
+  const clock = fakeClock()
+  for (const served of [Array.from({ length: blocks }, (_, at) => block(2 * at, 1)), [block(0, blocks)]]) {
+    const bytes = await heapBytesOf(() => {
+      const made = served.map((one) => ({ ...one }))
+      const maps = Array.from({ length: units }, () => new RegisterMap(made, clock))
+      for (const map of maps) for (const { address } of made) map.write('holding_registers', address, [1])
+      return maps
+    })
+    t.ok(bytes < allBytes, `${bytes} of ${allBytes} bytes in ${served.length} blocks`)
+  }
 })

@@ -1,5 +1,9 @@
 import t from 'tap'
+import { createTokenStore } from '#kit/auth/tokens.ts'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
+import { memoryPlan } from '../../core/memory.ts'
+import { createSessions, type Holder } from '../../core/sessions.ts'
 import { createUserBook } from '../../core/user-book.ts'
 import { createUserList, type UserRecord } from '../../core/user-list.ts'
 
@@ -122,3 +126,31 @@ t.test('an own password that was proven too late does not undo what an administr
   t.match(results, [{ status: 'fulfilled' }, { status: 'rejected', reason: { code: 'wrong_password' } }])
   t.match(list.find('bob'), { role: 'viewer', passwordHash: 'hash of open sesame' })
 })
+
+t.test(
+  'as many users and tokens as there may be, each of another with the longest name, take what their row says',
+  async (t) => {
+    const [maxUsers, maxTokens] = [64, 1024]
+    const settings = { 'users.max': maxUsers, 'http.max_tokens': maxTokens }
+    const { allBytes } = rowOf(memoryPlan.rows, 'users and login tokens', settings)
+    const hash = `$argon2id$v=19$m=65536,t=3,p=1$${'s'.repeat(22)}$${'h'.repeat(43)}`
+    const bytes = await heapBytesOf(async () => {
+      const { book, list } = bookOf([ada], maxUsers)
+      const tokens = createTokenStore<Holder>({ clock: fakeClock(), lifeMs: 1e6, kind: 'sliding', max: maxTokens })
+      const sessions = createSessions(list, tokens)
+      // A token keeps whom it was issued to, also one who is no user any more.
+      for (let at = 0; at < maxTokens + maxUsers; at++) {
+        const { username } = JSON.parse(JSON.stringify({ username: `${at}`.padEnd(256, 'ж') }))
+        await list.change((users) => [
+          ...(users.length < maxUsers ? users : users.slice(1)),
+          { username, role: 'admin', passwordHash: Buffer.from(`${at}${hash}`).toString(), createdAt: 1.7e12 + at },
+        ])
+        const user = list.find(username)
+        if (user) sessions.begin(user)
+      }
+      t.equal(book.list().length, maxUsers)
+      return [book, list, sessions]
+    })
+    t.ok(bytes < allBytes, `${bytes / (maxUsers + maxTokens)} bytes each, of ${allBytes / (maxUsers + maxTokens)}`)
+  },
+)

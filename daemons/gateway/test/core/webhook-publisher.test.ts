@@ -1,4 +1,7 @@
+import { serialize } from 'node:v8'
 import t from 'tap'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
+import { memoryPlan } from '../../core/memory.ts'
 import { createWebhookDelivery } from '../../core/webhook-delivery.ts'
 import { createWebhookPublisher, type WebhookCourier } from '../../core/webhook-publisher.ts'
 import { courierTo, fakeSender, hook, queueParts } from './webhook-fixtures.ts'
@@ -109,3 +112,37 @@ t.test('events that a thread took with it to its end are counted by the next one
   t.match(delivery.state(port, 'a').counters, { dropped: 1, delivered: 1 })
   t.match(lines, [{ event: 'webhook_dropped', facts: { reason: /the thread has ended/ } }])
 })
+
+t.test(
+  'events on their way, the shortest and the longest, of letters that are not Latin, take what their row says',
+  async (t) => {
+    const transitBytes = 1_048_576
+    const settings = { 'webhooks.transit_bytes': transitBytes }
+    const { allBytes } = rowOf(memoryPlan.rows, 'events on their way', settings)
+    for (const payload of [null, 'ж', 'ж'.repeat(8192)]) {
+      let count = 0
+      const bytes = await heapBytesOf(async () => {
+        // As it is with a thread that takes nothing.
+        const messages: unknown[] = []
+        const { publisher, clock } = publisherOver(
+          {
+            hand(batch) {
+              messages.push(serialize({ number: 1, task: { kind: 'hand', ...batch } }), batch)
+              return new Promise(() => {})
+            },
+          },
+          transitBytes,
+        )
+        await publisher.setWebhooks(port, [hook()])
+        const size = JSON.stringify(frame(payload)).length
+        for (count = 0; count < Math.ceil(transitBytes / size); count++) {
+          publisher.publish(frame(payload))
+          if (count % 100 === 0) await clock.run(0)
+        }
+        await clock.run(0)
+        return [publisher, clock, messages]
+      })
+      t.ok(bytes < allBytes, `${count} events take ${bytes} of ${allBytes} bytes`)
+    }
+  },
+)

@@ -1,8 +1,12 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { MIB } from '#kit/config/memory-plan.ts'
+import { heapBytesOf, heldBytes, rowOf } from '#kit/test/heap.ts'
 import { holds } from '#kit/test/holds.ts'
+import { memoryPlan } from '../../core/memory.ts'
+import { WEBHOOK_HEAP_MIB } from '../../core/webhook-keys.ts'
 import { createHeldBodies, createWaitingLine, type WaitingBounds } from '../../core/webhook-waiting.ts'
-import { outgoing } from './webhook-fixtures.ts'
+import { limitsWith, outgoing } from './webhook-fixtures.ts'
 
 /** A line beside which nothing else waits. */
 function lineHere(bounds: WaitingBounds) {
@@ -115,3 +119,30 @@ t.test('never holds more for all targets than is allowed, and loses none uncount
     }),
   )
 })
+
+t.test(
+  'lines of all targets full of the shortest or the longest events take what their row and the heap of their thread say',
+  async (t) => {
+    const limits = limitsWith({ held_bytes: 8 * MIB })
+    const settings = { 'webhooks.queue_bytes': limits.queue_bytes, 'webhooks.held_bytes': limits.held_bytes }
+    const { allBytes } = rowOf(memoryPlan.rows, 'events that wait', settings)
+    const encoder = new TextEncoder()
+    const filledWith = (length: number, each: number) => {
+      const held = createHeldBodies(limits.held_bytes)
+      const lines = Array.from({ length: limits.total }, () => createWaitingLine(limits, held, () => {}))
+      for (const line of lines)
+        for (let count = 0; count < each; count++)
+          line.add({ port: '/dev/ttyUSB0', event: 'frame', body: encoder.encode('x'.repeat(length)) })
+      return { held, lines }
+    }
+    const shortest = await heapBytesOf(() => filledWith(80, limits.queue))
+    const most = WEBHOOK_HEAP_MIB.old * MIB
+    t.ok(shortest < most / 4, `${shortest} bytes with those of the heap, of ${most}`)
+    const before = await heldBytes()
+    const { held } = filledWith(50_000, 2)
+    t.ok(held.bytes > limits.held_bytes - 50_000, 'filled to the bound')
+    const bytes = (await heldBytes()) - before
+    t.ok(bytes < allBytes + 262_144, `${bytes} bytes, of ${allBytes}`)
+    t.ok(held.bytes <= allBytes)
+  },
+)

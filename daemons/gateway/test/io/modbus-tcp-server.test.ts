@@ -1,14 +1,21 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { KERNEL_BYTES } from '#kit/config/memory-plan.ts'
 import { createLog } from '#kit/log.ts'
 import { createShareOf } from '#kit/net/address.ts'
 import { freePort } from '#kit/test/free-port.ts'
+import { heldBytes, rowOf } from '#kit/test/heap.ts'
 import { until } from '#kit/test/until.ts'
+import { memoryPlan } from '../../core/memory.ts'
 import type { ModbusTcpLimits } from '../../core/modbus-tcp-keys.ts'
 import type { LetGo, TcpPeer } from '../../core/modbus-tcp-ports.ts'
+import { ModbusTcpSession, modbusTcpCounts } from '../../core/modbus-tcp-session.ts'
 import { createModbusTcpOpener } from '../../io/modbus-tcp-server.ts'
+import { mbapFrame } from '../../wire/mbap.ts'
+import { sealed } from '../../wire/modbus-crc.ts'
 
 interface Seen {
   peer: TcpPeer
@@ -293,4 +300,67 @@ t.test('an address at its share is turned away, and takes no place of its own th
     [...own, other].map(({ destroyed }) => destroyed),
     [false, false, false],
   )
+})
+
+/**
+ * Requests that are refused at once, then as many as a client may have unanswered, of the longest: the first gets no reply,
+ * those behind it have theirs. Then more than is read.
+ */
+function askedAtOnce(): Buffer {
+  const refused = new Array(7000).fill(mbapFrame({ transactionId: 1, body: Uint8Array.of(1, 0) }))
+  const longest = [16, 0, 0, 0, 123, 246, ...new Array(246).fill(7)]
+  const asked = (at: number) => mbapFrame({ transactionId: at, body: Uint8Array.of(1 + at, ...longest) })
+  return Buffer.concat([...refused, ...Array.from({ length: 64 }, (_, at) => asked(at)), ...refused])
+}
+
+t.test('clients with all their requests, replies and the backlog full take what their row says', async (t) => {
+  const many = 16
+  const accepted: Socket[] = []
+  const accept = (message: unknown) => void accepted.push((message as { socket: Socket }).socket)
+  subscribe('net.server.socket', accept)
+  t.teardown(() => unsubscribe('net.server.socket', accept))
+  const limits = { backlog_bytes: 65_536, clients: many, maxClients: many }
+  const { open } = await serverOn(t, limits)
+  const peers: TcpPeer[] = []
+  const counts = modbusTcpCounts()
+  const answer = new Uint8Array(254).fill(3)
+  const asker = {
+    exchange: ([unitId = 0]: Uint8Array) =>
+      unitId === 1 ? new Promise<never>(() => {}) : Promise.resolve(sealed(Uint8Array.of(unitId, ...answer.slice(1)))),
+    withdraw() {},
+  }
+  const port = await freePort()
+  const server = await open(
+    { port, maxClients: many },
+    {
+      onLetGo() {},
+      onClient(peer) {
+        peers.push(peer)
+        return new ModbusTcpSession({ asker, peer, counts, pipeline: 64, places: 64, publish() {} })
+      },
+    },
+  )
+  t.teardown(() => server.close())
+  const before = await heldBytes()
+  const sockets: Socket[] = []
+  for (let at = 0; at < many; at++) {
+    const socket = connect({ port, host: '127.0.0.1' }).pause()
+    t.teardown(() => socket.destroy())
+    sockets.push(socket)
+  }
+  await until('all are there', () => peers.length === many)
+  // The kernel takes no more of any.
+  for (let turns = 0; turns < 3; turns++) {
+    for (const [at, socket] of accepted.entries())
+      while (socket.writableLength === 0) peers[at]?.send(new Uint8Array(1024))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  for (const socket of sockets) socket.write(askedAtOnce())
+  await until('all wait', () => accepted.every(({ writableLength }) => writableLength > 57_000))
+  const bytes = (await heldBytes()) - before
+  t.ok(counts.tcpRequests >= many * 7064, `${counts.tcpRequests} requests`)
+  const settings = { 'modbus_tcp.backlog_bytes': 65_536, 'modbus_tcp.clients': many }
+  const { eachBytes = 0 } = rowOf(memoryPlan.rows, 'clients of Modbus TCP ports', settings)
+  const own = eachBytes - KERNEL_BYTES
+  t.ok(bytes < many * own, `${bytes / many} bytes a client with its other end, of ${own}`)
 })

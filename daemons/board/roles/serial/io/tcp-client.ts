@@ -1,6 +1,7 @@
 /** One TCP client of a serial port: what the line does not pass by itself, in order, and within the backlog. */
 import type { Socket } from 'node:net'
 import type { ControlledLine, SteeredSocket } from '#kit/line/controlled-line.ts'
+import { SocketWriter } from '#kit/line/socket-writer.ts'
 import { plainAddress } from '#kit/net/address.ts'
 import type { Client, ClientHandlers, ClientLimits } from '../core/ports.ts'
 import { doubledIac, withCrNul } from '../wire/telnet.ts'
@@ -17,6 +18,7 @@ export class TcpClient implements Client {
   readonly #socket: Socket
   readonly #handlers: ClientHandlers
   readonly #limits: ClientLimits
+  readonly #writer: SocketWriter
   #line: ControlledLine | undefined
   #passed: SteeredSocket | undefined
   /** The line sends to it by itself. */
@@ -37,6 +39,7 @@ export class TcpClient implements Client {
     this.#socket = socket
     this.#handlers = handlers
     this.#limits = limits
+    this.#writer = new SocketWriter(socket, () => this.#caughtUp())
     socket.on('data', (bytes) => handlers.onBytes(bytes, 0))
     socket.on('error', () => this.destroy())
     socket.on('close', () => {
@@ -46,7 +49,7 @@ export class TcpClient implements Client {
   }
 
   get waitingBytes(): number {
-    return this.#socket.writableLength + this.#heldBytes
+    return this.#writer.waitingBytes + this.#heldBytes
   }
 
   attach(line: ControlledLine): void {
@@ -91,7 +94,7 @@ export class TcpClient implements Client {
 
   tell(bytes: Uint8Array): void {
     this.#send(bytes, true)
-    if (this.#socket.writableLength > 0) this.#goIndirect()
+    if (this.#writer.waitingBytes > 0) this.#goIndirect()
   }
 
   setHeld(isHeld: boolean): void {
@@ -137,7 +140,7 @@ export class TcpClient implements Client {
     if (this.#held) {
       this.#held.push({ bytes, isOwn })
       this.#heldBytes += bytes.length
-    } else this.#socket.write(bytes, () => this.#caughtUp())
+    } else this.#writer.write(bytes)
     if (this.#isBehind || this.waitingBytes <= this.#limits.backlogBytes) return
     this.#isBehind = true
     this.#handlers.onBehind()
