@@ -4,6 +4,7 @@ import { createBlocks } from '../core/data/blocks.ts'
 import { createDataTurns } from '../core/data/data-turns.ts'
 import type { DataWorld, History } from '../core/data/data-world.ts'
 import { createAnswerRoom } from '../core/data/json-pieces.ts'
+import { createReady } from '../core/data/ready.ts'
 import { registryFace } from '../core/data/schema-face.ts'
 import { createViews } from '../core/data/views.ts'
 import { limitsOf } from '../core/limit.ts'
@@ -16,12 +17,13 @@ import type { House } from './house.ts'
 
 export function openData({ context, audit, site }: House, live: LiveBook): DataWorld {
   const schema = registryFace()
+  const ready = createReady(context.config.data.ready_bytes)
   return {
     book: site.book,
     live,
     schema,
-    views: createViews(schema),
-    blocks: createBlocks(),
+    views: createViews(schema, ready),
+    blocks: createBlocks(ready),
     history: historyOf(audit, site),
     limits: limitsOf(context.config.data),
     room: createAnswerRoom(context.config.data.making_bytes),

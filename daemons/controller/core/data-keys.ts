@@ -19,6 +19,12 @@ export const dataKeys = Type.Object(
     turn_ms: count('ms', 10, [1, 1000], 'how long queries work before others have their turn'),
     queries: count('', 64, [1, 4096], 'queries of one account that are worked on; further ones are answered 503'),
     side_by_side: count('', 4, [1, 64], 'queries of one account that take turns; the others wait for one to end'),
+    ready_bytes: count(
+      'bytes',
+      67_108_864,
+      [1_048_576, 1_073_741_824],
+      'rows that were asked for and stand ready as JSON for the next who asks',
+    ),
     making_bytes: count(
       'bytes',
       67_108_864,

@@ -21,6 +21,9 @@ const BODY_BYTES = 262_144
 /** A row of the site with its place and what its device says of it; its texts and JSON apart. @source measured: 340 to 610 bytes */
 const ROW_BYTES = 768
 
+/** Of a row what those who are elevated see of it, and the others; its JSON apart. @source measured: 300 bytes */
+const VIEW_BYTES = 512
+
 /** What drives a device, beside its row. @source measured: 4.1 KiB */
 const DEVICE_BYTES = 4.5 * KIB
 
@@ -51,14 +54,24 @@ function siteRows(): MemoryRow[] {
       shownBy: 'daemons/controller/test/core/book.test.ts',
     },
     {
-      ...{ what: 'JSON columns of the site', isHeap: true },
-      all: (setting) => setting('site.json_chars') * CHAR_BYTES,
+      ...{ what: 'JSON columns of the site, and what callers see of them', isHeap: true },
+      // Of what holds a secret each kind of caller has a copy without it.
+      all: (setting) => 3 * setting('site.json_chars') * CHAR_BYTES,
       shownBy: 'daemons/controller/test/core/site/site-file-hostile.test.ts',
     },
     {
-      ...{ what: 'texts of the site, and answers that stand ready' },
+      ...{ what: 'texts of the site' },
       all: (setting) => 2 * setting('site.bytes'),
       shownBy: 'daemons/controller/test/core/site/site-file-hostile.test.ts',
+    },
+    {
+      ...{ what: 'rows as callers see them, once somebody asked', of: 'row', each: VIEW_BYTES, isHeap: true },
+      many: 'site.rows',
+      shownBy: 'daemons/controller/test/core/data/views.test.ts',
+    },
+    {
+      ...{ what: 'rows that stand ready as JSON', all: 'data.ready_bytes', isHeap: true },
+      shownBy: 'daemons/controller/test/core/data/views.test.ts',
     },
     {
       ...{ what: 'changes of a whole site, while they are applied', of: 'row', each: CHANGE_BYTES, isHeap: true },

@@ -1,5 +1,6 @@
 /** Rows that follow each other as JSON in bytes, so that a page of a table is a handful of pieces that stand ready. */
 import type { Row } from '../row.ts'
+import type { Ready } from './ready.ts'
 import type { TableFace } from './schema-face.ts'
 import { jsonOf, type View } from './views.ts'
 
@@ -29,7 +30,7 @@ export interface Blocks {
 const encoder = new TextEncoder()
 
 /** There is one list of blocks for each table and kind of caller: no more than twice the tables. */
-export function createBlocks(): Blocks {
+export function createBlocks(ready: Ready): Blocks {
   const byKind = new Map<string, Kept[]>()
 
   return {
@@ -41,7 +42,12 @@ export function createBlocks(): Blocks {
         const place = at / BLOCK_ROWS
         const known = kept[place]
         if (known !== undefined && isStill(known.rows, rows, at)) return known
-        const made = blockOf(rows.slice(at, at + BLOCK_ROWS), (index) => viewAt(at + index), table)
+        const made = blockOf({
+          rows: rows.slice(at, at + BLOCK_ROWS),
+          viewAt: (index) => viewAt(at + index),
+          table,
+          ready,
+        })
         kept[place] = made
         return made
       }
@@ -59,19 +65,34 @@ function isStill(kept: readonly Row[], rows: readonly Row[], at: number): boolea
   return true
 }
 
-function blockOf(rows: readonly Row[], viewAt: (index: number) => View, table: TableFace): Kept {
+interface Seen {
+  rows: readonly Row[]
+  viewAt: (index: number) => View
+  table: TableFace
+  ready: Ready
+}
+
+function blockOf({ rows, viewAt, table, ready }: Seen): Kept {
   const views = rows.map((_, index) => viewAt(index)).filter(({ isHidden }) => !isHidden)
-  let written: Written | undefined
+  const kept: { json: Written | undefined } = { json: undefined }
   return {
     rows,
     shown: views.length,
     // Not before somebody asks: who looks for the last page goes by all others.
     bytes(from, to) {
-      written ??= write(views.map((view) => `,${jsonOf(view, table)}`))
+      let written = kept.json
+      if (written === undefined) {
+        written = write(views.map((view) => `,${jsonOf(view, table)}`))
+        kept.json = written
+        ready.keep(kept, written.bytes.length + written.ends.length * END_BYTES)
+      }
       return written.bytes.subarray(from === 0 ? 0 : written.ends[from - 1], written.ends[to - 1])
     },
   }
 }
+
+/** Of a place where a text ends. */
+const END_BYTES = 8
 
 interface Written {
   bytes: Uint8Array

@@ -3,6 +3,7 @@ import type { Json, Row } from '../row.ts'
 import { isSameJson } from '../same-json.ts'
 import { seenText, seenValue } from './attribute-value.ts'
 import type { Cells } from './matching.ts'
+import type { Ready } from './ready.ts'
 import type { ColumnFace, SchemaFace, TableFace } from './schema-face.ts'
 
 /** A row as one kind of caller sees it. */
@@ -12,12 +13,16 @@ export interface View {
   readonly cells: Cells
   /** Not listed for this caller: shown only where it hangs on another row, its values null. */
   readonly isHidden: boolean
-  /** The row as JSON, once somebody asked for it. */
+  /** The row as JSON, once somebody asked for it, while it stands ready. */
   json: string | undefined
+  /** Where its JSON is kept; undefined: it is not. */
+  readonly ready: Ready | undefined
 }
 
 export interface Views {
   view(table: TableFace, row: Row, isElevated: boolean): View
+  /** Of a row that comes from the disk, and is not asked for again. */
+  passing(table: TableFace, row: Row, isElevated: boolean): View
   /**
    * Views of rows by their place, made as they are asked for.
    * @param rows as the book gave them: the same array until the table changes
@@ -25,16 +30,23 @@ export interface Views {
   byPlace(table: TableFace, rows: readonly Row[], isElevated: boolean): (at: number) => View
 }
 
+/** Of a character of JSON: two, where any of them is not Latin. */
+const CHAR_BYTES = 2
+
 /** Columns of an attribute that hold what may be secret. @source document 1, Guards 2 and 3 */
 const VALUES: ReadonlySet<string> = new Set(['value', 'previous_value'])
 
-export function createViews(schema: SchemaFace): Views {
-  const full = createKept((table, row) => fullView(schema, table, row))
+export function createViews(schema: SchemaFace, ready: Ready): Views {
+  const full = createKept((table, row) => fullView({ schema, table, row, ready }))
   const plain = createKept((table, row) => plainView(schema, table, full.view(table, row)))
   const keptFor = (isElevated: boolean) => (isElevated ? full : plain)
 
   return {
     view: (table, row, isElevated) => keptFor(isElevated).view(table, row),
+    passing(table, row, isElevated) {
+      const view = fullView({ schema, table, row, ready: undefined })
+      return isElevated ? view : plainView(schema, table, view)
+    },
     byPlace: (table, rows, isElevated) => keptFor(isElevated).byPlace(table, rows),
   }
 }
@@ -46,8 +58,13 @@ export function isSecret(schema: SchemaFace, column: ColumnFace): boolean {
 
 /** The view as JSON. */
 export function jsonOf(view: View, table: TableFace): string {
-  view.json ??= `{${[...table.columns.keys()].map((name) => memberOf(name, view.cells[name])).join(',')}}`
-  return view.json
+  if (view.json !== undefined) return view.json
+  const json = `{${[...table.columns.keys()].map((name) => memberOf(name, view.cells[name])).join(',')}}`
+  if (view.ready) {
+    view.json = json
+    view.ready.keep(view, json.length * CHAR_BYTES)
+  }
+  return json
 }
 
 /** `"name":value` */
@@ -88,7 +105,14 @@ function createKept(make: (table: TableFace, row: Row) => View) {
   return { view, byPlace }
 }
 
-function fullView(schema: SchemaFace, table: TableFace, row: Row): View {
+interface Seen {
+  schema: SchemaFace
+  table: TableFace
+  row: Row
+  ready: Ready | undefined
+}
+
+function fullView({ schema, table, row, ready }: Seen): View {
   const changed: [string, Json][] = []
   for (const column of table.columns.values()) {
     const value = row[column.name] ?? null
@@ -96,7 +120,7 @@ function fullView(schema: SchemaFace, table: TableFace, row: Row): View {
     if (isSecret(schema, column)) changed.push([column.name, null])
     else if (column.isJsonSecret) changed.push([column.name, schema.withoutSecrets(value)])
   }
-  return { row, cells: withChanged(row, changed), isHidden: false, json: undefined }
+  return { row, cells: withChanged(row, changed), isHidden: false, json: undefined, ready }
 }
 
 /** What is secret in a table is so for everyone; here is what is besides for who is not elevated. */
@@ -115,18 +139,18 @@ function plainView(schema: SchemaFace, table: TableFace, full: View): View {
 }
 
 /** Of an attribute that is secure, or does not say that it is not, only that it is there. @source document 1, Guards 2, 3 */
-function attributeView(schema: SchemaFace, { row, cells }: View): View {
+function attributeView(schema: SchemaFace, { row, cells, ready }: View): View {
   const isHidden = cells.secure !== false
   const isMasked = isHidden || typeof cells.name !== 'string' || schema.isSensitiveName(cells.name)
   const changed = [...VALUES].flatMap((column): [string, Json][] =>
     isMasked && (cells[column] ?? null) !== null ? [[column, null]] : [],
   )
-  return { row, cells: withChanged(cells, changed), isHidden, json: undefined }
+  return { row, cells: withChanged(cells, changed), isHidden, json: undefined, ready }
 }
 
 /** Nothing of the other view but its row: the JSON that it may hold by now was written for who sees more. */
-function otherThan({ row, cells, isHidden }: View, changed: readonly [string, Json][]): View {
-  return { row, cells: withChanged(cells, changed), isHidden, json: undefined }
+function otherThan({ row, cells, isHidden, ready }: View, changed: readonly [string, Json][]): View {
+  return { row, cells: withChanged(cells, changed), isHidden, json: undefined, ready }
 }
 
 function withChanged(cells: Cells, changed: readonly [string, Json][]): Cells {

@@ -8,7 +8,7 @@ import type { Json, Row } from '../../../core/row.ts'
 import type { Query } from '../../../wire/query/query.ts'
 
 function viewOf(id: number, a: Json, b: Json): View {
-  return { row: { id } as Row, cells: { id, a, b }, isHidden: false, json: undefined }
+  return { row: { id } as Row, cells: { id, a, b }, isHidden: false, json: undefined, ready: undefined }
 }
 
 function queryOf(limit: number, offset: number, order: Query['order']): Query {

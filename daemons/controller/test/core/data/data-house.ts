@@ -3,6 +3,7 @@ import { createBlocks } from '../../../core/data/blocks.ts'
 import { createDataTurns } from '../../../core/data/data-turns.ts'
 import type { DataLimits, DataWorld } from '../../../core/data/data-world.ts'
 import { createAnswerRoom } from '../../../core/data/json-pieces.ts'
+import { createReady } from '../../../core/data/ready.ts'
 import type { ColumnFace, SchemaFace, TableFace } from '../../../core/data/schema-face.ts'
 import { createViews } from '../../../core/data/views.ts'
 import type { LiveDevice, LiveZone } from '../../../core/live.ts'
@@ -18,6 +19,8 @@ export const limits: DataLimits = {
   patternChars: 1000,
   orderedRows: 100_000,
 }
+
+const READY_BYTES = 16_777_216
 
 /** Words of a name that say: a secret. */
 const SENSITIVE = /^(password|passwd|pwd|passphrase|secret|token|key|pin|hash|salt|credential)$/
@@ -118,12 +121,14 @@ export interface HouseOptions {
   turnSteps?: number
   /** Room for answers while they are made; all there is by default. */
   roomBytes?: number
+  readyBytes?: number
 }
 
 /** A world over these rows; `breaths` counts how often others had their turn. */
 export function worldOf(content: Tables, options: HouseOptions = {}): DataWorld & { breaths: { count: number } } {
   const book = bookOf(content)
   const face = options.schema ?? schema
+  const ready = createReady(options.readyBytes ?? READY_BYTES)
   const breaths = { count: 0 }
   let looks = 0
   return {
@@ -135,8 +140,8 @@ export function worldOf(content: Tables, options: HouseOptions = {}): DataWorld 
       onChange: () => () => {},
     },
     schema: face,
-    views: createViews(face),
-    blocks: createBlocks(),
+    views: createViews(face, ready),
+    blocks: createBlocks(ready),
     history: {
       async *pieces(table, isNewestFirst) {
         const rows = isNewestFirst ? book.rows(table).toReversed() : book.rows(table)

@@ -181,10 +181,11 @@ t.test('1 Guards what was tried before still finds nothing out', async (t) => {
 
 t.test('the law notices a view that shows too much', async (t) => {
   const bare: Views = {
-    view: (_table, row) => ({ row, cells: row, isHidden: false, json: undefined }),
+    view: (_table, row) => ({ row, cells: row, isHidden: false, json: undefined, ready: undefined }),
+    passing: (_table, row) => ({ row, cells: row, isHidden: false, json: undefined, ready: undefined }),
     byPlace: (_table, rows) => (at) => {
       const row = rows[at] ?? { id: 0 }
-      return { row, cells: row, isHidden: row.secure === true, json: undefined }
+      return { row, cells: row, isHidden: row.secure === true, json: undefined, ready: undefined }
     },
   }
   // The seed stands, so that what is noticed once is noticed each time.
