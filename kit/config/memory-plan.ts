@@ -179,6 +179,9 @@ export function signInRows(keys: { workers: string; queue: string; table: string
   ]
 }
 
+/** Services of one round as the library decodes them, 3.3 MB where their keys are numbers. @source measured */
+const HEARD_BYTES = 4 * MIB
+
 /** Of the journal and of mDNS. */
 export function houseRows(): MemoryRow[] {
   return [
@@ -189,8 +192,8 @@ export function houseRows(): MemoryRow[] {
       shownBy: 'kit/test/journal-list.test.ts',
     },
     {
-      ...{ what: 'what mDNS has heard and said', of: 'entry', each: 2 * KIB, many: 1024, isHeap: true },
-      shownBy: 'kit/test/net/mdns/library-socket.test.ts',
+      ...{ what: 'what mDNS has heard and said', all: () => HEARD_BYTES, isHeap: true },
+      shownBy: 'kit/test/net/mdns/library.test.ts',
     },
   ]
 }

@@ -19,12 +19,16 @@ export interface Library {
   publish(announced: { instance: string; hostname: string; port: number; text: Readonly<Record<string, string>> }): void
   /** Asks who is there. Each round begins knowing nobody, so that everybody who answers is told of again. */
   find(hearing: Hearing): void
-  /** Forgets who was heard in this round, and goes on. */
-  forget(): void
   /** Takes back what was published. */
   farewell(clock: Clock, deadlineMs: number): Promise<void>
   close(): void
 }
+
+/**
+ * Bytes of messages that a round may remember; past this it knows nobody, and whoever is heard is told of again. The
+ * library keeps each service as it came, decoded: a key that is a number alone takes kilobytes.
+ */
+const REMEMBERED_BYTES = 32_768
 
 /**
  * @param socket heard and spoken through; the library has none of its own
@@ -42,6 +46,14 @@ export async function openLibrary(
   // The library's browser knows no subtypes; a name stands where one would.
   const sought = subtype === undefined ? { type } : { type, name: `_${subtype}._sub` }
   let browser: Browser | undefined
+  let rememberedBytes = 0
+  // Before the library hears it: of some messages it remembers a part and throws at the rest.
+  socket.prependListener('message', ({ length }: Uint8Array) => {
+    rememberedBytes += length
+    if (rememberedBytes <= REMEMBERED_BYTES) return
+    rememberedBytes = length
+    if (browser) Object.assign(browser, { _services: [], serviceMap: {} })
+  })
 
   return {
     publish({ instance, hostname, port, text }) {
@@ -51,6 +63,7 @@ export async function openLibrary(
     },
     find({ onHeard, onGoodbye, links }) {
       browser?.stop()
+      rememberedBytes = 0
       const hear = (service: Service) => {
         const heard = heardServiceOf(service, links)
         if (heard) onHeard(heard)
@@ -58,9 +71,6 @@ export async function openLibrary(
       browser = bonjour.find(sought, hear)
       browser.on('srv-update', hear).on('txt-update', hear)
       browser.on('down', ({ fqdn }) => onGoodbye(String(fqdn).toLowerCase()))
-    },
-    forget() {
-      browser?.services.splice(0)
     },
     async farewell(clock, deadlineMs) {
       const { promise, resolve } = Promise.withResolvers<void>()

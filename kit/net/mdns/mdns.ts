@@ -70,8 +70,6 @@ const WORLD: MdnsWorld = { interfaces: interfacesNow, openSockets: openMulticast
 /** Asked again soon after the start, when others may have started too; then in the rhythm. */
 const ASKED_AGAIN_MS = [1000, 3000]
 const ASKED_APART_MS = 1000
-/** Services of one round that the library keeps; a new round forgets them. */
-const MOST_A_ROUND = 1024
 /** Different troubles told until the interfaces change. */
 const MOST_TOLD = 64
 
@@ -232,11 +230,8 @@ export class Mdns {
     if (!finding || !this.#stage) return
     const { library, links } = this.#stage
     this.#askedMs = this.#options.clock.monotonicMs()
-    let heard = 0
     library.find({
       onHeard: (service) => {
-        heard++
-        if (heard % MOST_A_ROUND === 0) library.forget()
         if (service.id === this.id()) this.#meetDouble(service.from)
         else finding.onHeard(service)
       },
