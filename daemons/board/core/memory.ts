@@ -62,7 +62,7 @@ function serialRows(): MemoryRow[] {
         many: clients,
       },
       each: (setting) => clientBytes(setting, 'serial'),
-      shownBy: 'daemons/board/roles/serial/test/core/slow-clients.test.ts',
+      shownBy: 'kit/test/line/socket-writer.test.ts',
     },
   ]
 }

@@ -13,6 +13,7 @@ import {
   threadRow,
 } from '#kit/config/memory-plan.ts'
 import { AUDIT_HEAP_MIB } from './audit-keys.ts'
+import { KEPT_PLANS } from './macros/macro-book.ts'
 import { WRITER_HEAP_MIB } from './site-keys.ts'
 
 /** The largest body of a command or a query; document 1 names it. */
@@ -123,6 +124,11 @@ function controlRows(): MemoryRow[] {
         STEP_BYTES * (2 * setting('macros.steps') + 3 * setting('macros.calls')),
       many: 'macros.runs',
       shownBy: 'daemons/controller/test/core/macros/engine.test.ts',
+    },
+    {
+      ...{ what: 'plans of macros that are kept', of: 'macro', many: KEPT_PLANS, isHeap: true },
+      each: (setting) => setting('macros.plan_chars') * CHAR_BYTES,
+      shownBy: 'daemons/controller/test/core/macros/macro-book.test.ts',
     },
     {
       ...{ what: 'zones that wait to be told to pages', of: 'page', isHeap: true },

@@ -15,6 +15,7 @@ import {
   threadRow,
 } from '#kit/config/memory-plan.ts'
 import { EVENT_BYTES, TEXT_OF_BYTE } from './event-hub.ts'
+import { LINE_OWED } from './modbus-holds.ts'
 import { COPY_ANSWERS } from './modbus-settings.ts'
 import { WEBHOOK_HEAP_MIB } from './webhook-keys.ts'
 
@@ -27,6 +28,9 @@ const PIPELINE_BYTES = 64 * KIB + 64 * 2 * KIB
 /** Of one unit: counters, times, its last exchanges, verdicts; a line has 247 at most. @source measured: 3.2 KiB */
 const UNIT_BYTES = 4 * KIB
 const UNITS = 247
+
+/** A request that may still be answered, with its frame of 256 bytes. @source measured: 0.8 KiB */
+const OWED_BYTES = KIB
 
 /** Of a unit of ours beside its values. @source measured: 0.6 KiB */
 const SLAVE_BYTES = KIB
@@ -89,6 +93,12 @@ function knownRows(): MemoryRow[] {
     {
       ...{ what: 'what is known of units', of: 'port', each: UNITS * UNIT_BYTES, many: 'ports.max', isHeap: true },
       shownBy: 'daemons/gateway/test/core/modbus-units.test.ts',
+    },
+    {
+      ...{ what: 'requests that units have not answered', of: 'port', many: 'ports.max', isHeap: true },
+      // A unit that owes none may be asked where the line owes as much as it may.
+      each: (LINE_OWED + UNITS) * OWED_BYTES,
+      shownBy: 'daemons/gateway/test/core/modbus-owed.test.ts',
     },
     {
       ...{

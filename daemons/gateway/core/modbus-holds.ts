@@ -2,6 +2,7 @@
 import type { Clock, Timer } from '#kit/clock.ts'
 import { modbusFunctions } from '../wire/modbus-functions.ts'
 import { exceptionCode, isMistakable, replyFlaw, type SentRequest } from '../wire/modbus-reply.ts'
+import { openRequest } from '../wire/modbus-request.ts'
 import type { ModbusCopies } from './modbus-copies.ts'
 import type { ModbusCounts } from './modbus-counts.ts'
 import { fenceFor, type Outstanding, withKnown } from './modbus-fences.ts'
@@ -9,6 +10,9 @@ import { type ModbusSettings, quarantineMs } from './modbus-settings.ts'
 
 /** Requests a unit may owe at once; before the next it is held until the oldest is over. */
 const OWED_KEPT = 48
+
+/** Requests that units of one line may owe at once. Beyond, who owes one is held until that is over. */
+export const LINE_OWED = 512
 
 /** Fences in a row refused by other exceptions that together do for one that was answered: a unit may have nothing to read. */
 const REFUSED_FENCES = 6
@@ -27,7 +31,7 @@ const PLAIN_REFUSALS = 8
 const HOLD_MARGIN = 1.25
 const OVER_MARGIN = 2
 
-/** A request that may still be answered. */
+/** A request that may still be answered. Of what it writes only the frame is kept: 1968 coils take 16 KB as values. */
 export interface Owed extends Outstanding {
   /** When its last bit was out; undefined where that is not known. */
   sentAtMs: number | undefined
@@ -168,7 +172,8 @@ export class ModbusHolds {
     const was = one.isDoubted ? 'doubted' : one.mayRefuse && !(isRefusal && isAsked) ? 'missed' : 'refused'
     if (was === 'missed' && isCertain) unit.longestLateMs = Math.max(unit.longestLateMs, lateMs ?? 0)
     if (!unit.owed.some(({ mayRefuse }) => mayRefuse)) this.#free(unit)
-    return { sent: one, frame, tookMs: isCertain ? lateMs : null, was }
+    const sent = { frame: one.frame, request: openRequest(one.frame) }
+    return { sent, frame, tookMs: isCertain ? lateMs : null, was }
   }
 
   /** What would do as the reply to this may be owed to an earlier request. */
@@ -188,9 +193,13 @@ export class ModbusHolds {
     if (copyMs > 0) return this.#rest(unit, copyMs)
     const owed = this.#owedBy(unit)
     const [oldest] = owed
-    if (!oldest || !owed.some((one) => isMistakable(one, sent)) || isRetry(unit, sent)) return 'free'
-    const isStuck = owed.length >= OWED_KEPT || !fenceFor(sent, owed, unit.known)
-    return isStuck ? this.#rest(unit, oldest.sinceMs + this.#overMs(unit) - clock.monotonicMs()) : 'fence'
+    if (!oldest) return 'free'
+    const isFull = owed.length >= OWED_KEPT || this.#owedInAll() >= LINE_OWED
+    if (!isFull) {
+      if (!owed.some((one) => isMistakable(one, sent)) || isRetry(unit, sent)) return 'free'
+      if (fenceFor(sent, owed, unit.known)) return 'fence'
+    }
+    return this.#rest(unit, oldest.sinceMs + this.#overMs(unit) - clock.monotonicMs())
   }
 
   fenceFor(sent: SentRequest): SentRequest | undefined {
@@ -320,11 +329,27 @@ export class ModbusHolds {
     return unit.owed
   }
 
+  #owedInAll(): number {
+    let owed = 0
+    for (const unit of this.#units.values()) owed += unit.owed.length
+    return owed
+  }
+
   #add(unit: Unit, sent: SentRequest, how: Partial<Owed>): void {
     const sinceMs = this.#parts.clock.monotonicMs()
     // Of the others too: who is never asked again would keep what is over.
     for (const other of this.#units.values()) this.#owedBy(other)
-    const one = { ...sent, sentAtMs: undefined, isFence: false, isDoubted: false, mayRefuse: true, ...how, sinceMs }
+    const { values: _, ...request } = sent.request
+    const one = {
+      frame: sent.frame,
+      request,
+      sentAtMs: undefined,
+      isFence: false,
+      isDoubted: false,
+      mayRefuse: true,
+      ...how,
+      sinceMs,
+    }
     unit.owed = [...this.#owedBy(unit), one].slice(-OWED_KEPT)
   }
 

@@ -1,7 +1,10 @@
-/** Finds macros by id and name, and keeps them read until their rows change. */
+/** Finds macros by id and name, and keeps the plans that were asked for last until their rows change. */
 import type { Book, Row } from '../row.ts'
 import type { MacroLimits } from './limits.ts'
 import { type MacroPlan, readPlan } from './plan.ts'
+
+/** Plans that are kept; to read one takes less than a millisecond. */
+export const KEPT_PLANS = 16
 
 export interface MacroBook {
   /** The row a macro is asked for by; undefined where no such macro is, or it is disabled. */
@@ -40,10 +43,11 @@ export function createMacroBook(book: Book, limits: MacroLimits): MacroBook {
     find,
     plan(row) {
       refresh()
-      const known = plans.get(row.id)
-      if (known) return known
-      const plan = readPlan(row, stepsOf.get(row.id) ?? [], limits)
+      const plan = plans.get(row.id) ?? readPlan(row, stepsOf.get(row.id) ?? [], limits)
+      plans.delete(row.id)
       plans.set(row.id, plan)
+      const [oldest] = plans.keys()
+      if (plans.size > KEPT_PLANS && oldest !== undefined) plans.delete(oldest)
       return plan
     },
   }

@@ -7,8 +7,8 @@ import type { SimulatedUnit } from '../../../../scripts/sim/modbus-unit.ts'
 import { memoryPlan } from '../../core/memory.ts'
 import { ModbusCopies } from '../../core/modbus-copies.ts'
 import { modbusCounts } from '../../core/modbus-counts.ts'
-import { ModbusHolds } from '../../core/modbus-holds.ts'
-import type { ModbusSettings } from '../../core/modbus-settings.ts'
+import { LINE_OWED, ModbusHolds } from '../../core/modbus-holds.ts'
+import { type ModbusSettings, quarantineMs } from '../../core/modbus-settings.ts'
 import { replyFrame } from '../../wire/modbus-answer.ts'
 import { sealed } from '../../wire/modbus-crc.ts'
 import { openRequest } from '../../wire/modbus-request.ts'
@@ -205,20 +205,57 @@ t.test('041 a unit that says its answers twice gives eight callers no value of a
   }
 })
 
-t.test('of units that never answer no request is kept once its answer cannot come any more', async (t) => {
-  const bytes = await heapBytesOf(() => {
-    const clock = fakeClock()
-    const settings = settingsWith()
-    const parts = { clock, counts: modbusCounts(), settings, copies: new ModbusCopies(clock, settings), onFree() {} }
-    const holds = new ModbusHolds(parts)
-    for (let unitId = 1; unitId <= 247; unitId++)
-      for (let times = 0; times < 4; times++) {
-        const frame = sealed([unitId, 15, 0, times, 1968 >> 8, 1968 & 255, 246, ...new Array(246).fill(times)])
-        holds.owe({ frame, request: openRequest(frame) })
-        clock.advance(settings.late_limit_ms / 8)
-      }
-    return [clock, holds]
-  })
-  const { eachBytes = 0 } = rowOf(memoryPlan.rows, 'what is known of units', { 'ports.max': 1 })
-  t.ok(bytes < eachBytes, `${bytes} bytes, of ${eachBytes}`)
+interface Silent {
+  clock: FakeClock
+  holds: ModbusHolds
+  /** Asks for so many coils to be written, where the unit may be asked. @returns whether it was */
+  ask(unitId: number, address: number): boolean
+}
+
+/** Units of which none ever answers. */
+function silentUnits(): Silent {
+  const clock = fakeClock()
+  const settings = settingsWith()
+  const parts = { clock, counts: modbusCounts(), settings, copies: new ModbusCopies(clock, settings), onFree() {} }
+  const holds = new ModbusHolds(parts)
+  return {
+    clock,
+    holds,
+    ask(unitId, address) {
+      const frame = sealed([unitId, 15, 0, address, 1968 >> 8, 1968 & 255, 246, ...new Array(246).fill(address)])
+      const sent = { frame, request: openRequest(frame) }
+      const isAsked = holds.standing(sent) === 'free'
+      if (isAsked) holds.owe(sent)
+      clock.advance(quarantineMs(settings) / 200)
+      return isAsked
+    },
+  }
+}
+
+t.test('of units that never answer no request is kept once its answer cannot come any more', (t) => {
+  const { clock, holds, ask } = silentUnits()
+  t.ok(ask(1, 1))
+  t.equal(holds.debts().length, 1)
+  clock.advance(settingsWith().late_limit_ms)
+  t.equal(holds.debts().length, 0)
+  t.end()
 })
+
+t.test(
+  'units of a line owe as many requests as its row says and no more; one that owes none is asked yet',
+  async (t) => {
+    let owed = 0
+    const bytes = await heapBytesOf(() => {
+      const line = silentUnits()
+      for (let address = 0; address < 5; address++)
+        for (let unitId = 1; unitId < 247; unitId++) line.ask(unitId, address)
+      owed = line.holds.debts().reduce((sum, debt) => sum + debt.owed.length, 0)
+      t.ok(line.ask(247, 0), 'it owes nothing')
+      return line
+    })
+    t.equal(owed, LINE_OWED)
+    const { eachBytes = 0 } = rowOf(memoryPlan.rows, 'requests that units', { 'ports.max': 1 })
+    t.ok(bytes < eachBytes, `${bytes} bytes, of ${eachBytes}`)
+    t.ok(bytes > eachBytes / 3, 'and the row is filled')
+  },
+)

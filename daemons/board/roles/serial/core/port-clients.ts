@@ -242,6 +242,7 @@ export class PortClients {
         log.error('serial client failed', { client: connection.address, error: fault as Error })
         connection.destroy()
       },
+      onLost: (fault) => this.#misspoke(served, fault),
     })
     served.session.start()
   }
@@ -264,11 +265,7 @@ export class PortClients {
     const { session } = served
     if (session === undefined) this.#write(served, rest)
     else {
-      try {
-        session.feed(rest)
-      } catch (error) {
-        this.#misspoke(served, error)
-      }
+      session.feed(rest)
       if (this.#isNvt(served)) served.connection.setTelnet(true)
     }
     this.#steer(served)

@@ -32,6 +32,8 @@ export interface SessionParts {
   onComPort(): void
   /** It was not understood, or something failed that should not. */
   onTrouble(fault: unknown): void
+  /** Nothing of it can be understood any more: Fault `telnet_suboption_too_long`. */
+  onLost(fault: unknown): void
 }
 
 export class Rfc2217Session {
@@ -39,9 +41,10 @@ export class Rfc2217Session {
   readonly #reader: ReturnType<typeof createTelnetReader>
   readonly #options = createTelnetOptions()
   readonly #withoutCrNul = createCrNulReader()
-  /** At most what one read of the client gave: tens of thousands of commands, so they are not shifted out one by one. */
-  #events: TelnetEvent[] = []
-  #nextEvent = 0
+  /** What was read of the client and not yet carried out. */
+  #unread: Uint8Array[] = []
+  /** Of the first of these, what is left. */
+  #events: IterableIterator<TelnetEvent> | undefined
   #isBusy = false
   #isOver = false
   #isComPort = false
@@ -84,18 +87,18 @@ export class Rfc2217Session {
     return this.#lineMask !== 0
   }
 
-  /** @throws Fault `telnet_suboption_too_long` */
   feed(bytes: Uint8Array): void {
-    this.#events.push(...this.#reader.feed(bytes))
+    this.#unread.push(bytes)
     this.#goOn()
   }
 
   /** @returns how many bytes it had for the line that waited behind a change */
   end(): number {
-    const waiting = this.#events.slice(this.#nextEvent)
     this.#isOver = true
-    this.#forgetEvents()
-    return waiting.reduce((sum, event) => sum + (event.kind === 'data' ? event.bytes.length : 0), 0)
+    let dataBytes = 0
+    for (let event = this.#next(); event; event = this.#next())
+      if (event.kind === 'data') dataBytes += event.bytes.length
+    return dataBytes
   }
 
   /** @param lines as they are now; the client is told of those it wants to know about */
@@ -126,19 +129,30 @@ export class Rfc2217Session {
   /** Until something has to be waited for. */
   #goOn(): void {
     while (!this.#isBusy && !this.#isOver) {
-      const event = this.#events[this.#nextEvent++]
-      if (event === undefined) {
-        this.#forgetEvents()
-        return
-      }
+      const event = this.#next()
+      if (event === undefined) return
       const work = this.#carryOut(event)
       if (work !== undefined) this.#await(work)
     }
   }
 
-  #forgetEvents(): void {
-    this.#events = []
-    this.#nextEvent = 0
+  /** Undefined where nothing is left, or what is left cannot be understood. */
+  #next(): TelnetEvent | undefined {
+    try {
+      for (;;) {
+        const event = this.#events?.next()
+        if (event?.done === false) return event.value
+        const bytes = this.#unread.shift()
+        if (bytes === undefined) return undefined
+        this.#events = this.#reader.feed(bytes)
+      }
+    } catch (fault) {
+      this.#unread = []
+      this.#events = undefined
+      if (!this.#isOver) this.#parts.onLost(fault)
+      this.#isOver = true
+      return undefined
+    }
   }
 
   #await(work: Promise<void>): void {

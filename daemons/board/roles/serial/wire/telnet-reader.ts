@@ -15,10 +15,11 @@ export type TelnetEvent =
 /** A stream's reader. */
 export interface TelnetReader {
   /**
-   * @returns what the bytes complete, in order
-   * @throws Fault `telnet_suboption_too_long`; the stream is of no use after it
+   * What the bytes complete, in order. Each is read when it is asked for: 64 KiB may hold 32,000 commands. All of it is
+   * to be asked for before more is fed.
+   * @throws Fault `telnet_suboption_too_long`, when it is come to; the stream is of no use after it
    */
-  feed(bytes: Uint8Array): TelnetEvent[]
+  feed(bytes: Uint8Array): IterableIterator<TelnetEvent>
   /** Nothing is half read: what comes next is data up to the next FF. */
   readonly isBetween: boolean
 }
@@ -66,30 +67,21 @@ class Reader {
     this.#mostBytes = mostBytes
   }
 
-  feed(bytes: Uint8Array): TelnetEvent[] {
-    this.#events = []
+  *feed(bytes: Uint8Array): IterableIterator<TelnetEvent> {
     for (let at = 0; at < bytes.length; ) {
       if (this.place === 'data') at = this.#data(bytes, at)
       else this.#step(bytes[at++] ?? 0)
+      if (this.#events.length > 0) yield* this.#events.splice(0)
     }
-    return this.#events
   }
 
   /** Everything up to the next command at once: a client may send little else than FF. @returns where to go on */
   #data(bytes: Uint8Array, from: number): number {
+    let doubled = 0
     let iac = bytes.indexOf(TELNET.iac, from)
-    let joined: Uint8Array | undefined
-    let length = 0
-    let at = from
-    for (; iac >= 0 && bytes[iac + 1] === TELNET.iac; iac = bytes.indexOf(TELNET.iac, at)) {
-      joined ??= new Uint8Array(bytes.length - from)
-      joined.set(bytes.subarray(at, iac + 1), length)
-      length += iac + 1 - at
-      at = iac + 2
-    }
-    const rest = bytes.subarray(at, iac < 0 ? bytes.length : iac)
-    joined?.set(rest, length)
-    const data = joined?.subarray(0, length + rest.length) ?? rest
+    for (; iac >= 0 && bytes[iac + 1] === TELNET.iac; iac = bytes.indexOf(TELNET.iac, iac + 2)) doubled++
+    const end = iac < 0 ? bytes.length : iac
+    const data = doubled === 0 ? bytes.subarray(from, end) : withoutDoubled(bytes.subarray(from, end), doubled)
     if (data.length > 0) this.#events.push({ kind: 'data', bytes: data })
     if (iac < 0) return bytes.length
     this.place = 'iac'
@@ -145,4 +137,19 @@ class Reader {
     this.#events.push(event)
     this.place = 'data'
   }
+}
+
+/** @param doubled how many FF stand twice; none stands alone */
+function withoutDoubled(bytes: Uint8Array, doubled: number): Uint8Array {
+  const data = new Uint8Array(bytes.length - doubled)
+  let length = 0
+  let from = 0
+  while (from < bytes.length) {
+    const iac = bytes.indexOf(TELNET.iac, from)
+    const piece = bytes.subarray(from, iac < 0 ? bytes.length : iac + 1)
+    data.set(piece, length)
+    length += piece.length
+    from = iac < 0 ? bytes.length : iac + 2
+  }
+  return data
 }

@@ -1,6 +1,7 @@
 /** RFC 2217 on a line with every signal, on one with none, and with a client that says what it should not. */
 import t from 'tap'
 import { bytesOfHex } from '#kit/bytes/hex.ts'
+import { heapBytesOf } from '#kit/test/heap.ts'
 import { CONTROL, type ComPortMessage, comPortFrame, LINE_STATE, MODEM_STATE } from '../../wire/com-port.ts'
 import { OPTION, optionFrame } from '../../wire/telnet.ts'
 import { ask, sessionHere } from './session-here.ts'
@@ -217,4 +218,47 @@ t.test('nothing is said to a client that has left', async (t) => {
   line.slowUpdates?.shift()?.()
   t.strictSame(await say(), [])
   t.strictSame(heard(), [])
+})
+
+t.test('RFC 2217, 3 what a client sends behind a setting takes as much memory as it has bytes', async (t) => {
+  // Each FF FF is a byte of data, each FF F1 a command.
+  const pairs = Buffer.alloc(65_536, bytesOfHex('FF FF FF F1'))
+  const bytes = await heapBytesOf(async () => {
+    const one = sessionHere((line) => {
+      line.slowUpdates = []
+    })
+    await one.agree()
+    one.session.feed(Buffer.concat([ask('baud', 300), pairs]))
+    t.equal(one.here.busy.at(-1), true)
+    return one
+  })
+  t.ok(bytes < 2 * pairs.length, `${bytes} bytes`)
+})
+
+t.test(
+  'RFC 2217, 3 what was sent behind a setting is carried out after it, up to what cannot be understood',
+  async (t) => {
+    const { agree, here, line, say, session } = sessionHere((one) => {
+      one.slowUpdates = []
+    })
+    await agree()
+    const endless = Buffer.concat([bytesOfHex('41 FF FA 2C'), Buffer.alloc(65), bytesOfHex('42')])
+    await say(ask('baud', 300), endless)
+    await say(bytesOfHex('43'))
+    t.strictSame([here.written, here.troubles], [[], []])
+    line.slowUpdates?.shift()?.()
+    await say()
+    t.strictSame([here.written, here.troubles], [['41'], ['telnet_suboption_too_long']])
+    t.equal(session.end(), 0, 'nothing of it waits')
+  },
+)
+
+t.test('what a client had for the line and was not carried out is told when it leaves', async (t) => {
+  const { agree, session, say } = sessionHere((one) => {
+    one.slowUpdates = []
+  })
+  await agree()
+  await say(ask('baud', 300), bytesOfHex('41 42 FF FF FF F1 43'))
+  await say(bytesOfHex('44'))
+  t.equal(session.end(), 5)
 })

@@ -7,7 +7,7 @@ import { LineDesk } from '../../core/line-desk.ts'
 import { Rfc2217Session } from '../../core/rfc2217-session.ts'
 import { type ComPortMessage, comPortFrame, openComPort } from '../../wire/com-port.ts'
 import { OPTION, optionFrame } from '../../wire/telnet.ts'
-import { createTelnetReader } from '../../wire/telnet-reader.ts'
+import { createTelnetReader, type TelnetEvent } from '../../wire/telnet-reader.ts'
 import { type FakeLine, fakeLine, lineSettings } from './fake-line.ts'
 import { settled } from './settled.ts'
 
@@ -25,8 +25,9 @@ export function sessionHere(dress: (line: FakeLine) => void = () => {}) {
     troubles: [] as string[],
     dropped: 0,
   }
+  const note = (fault: unknown) => here.troubles.push((fault as { code?: string }).code ?? String(fault))
   const reader = createTelnetReader(512)
-  let said: string[] = []
+  const said: string[] = []
   const desk: LineDesk = new LineDesk({
     clock,
     saved: lineSettings,
@@ -45,23 +46,20 @@ export function sessionHere(dress: (line: FakeLine) => void = () => {}) {
     breakMs: 250,
     wait: (delayMs) => wait(clock, delayMs),
     mayWrite: () => here.mayWrite,
-    tell: (bytes) => said.push(...reader.feed(bytes).map(wordsOf)),
+    tell: (bytes) => said.push(...Array.from(reader.feed(bytes), wordsOf)),
     write: (bytes) => here.written.push(hexOf(bytes)),
     setHeld: (isHeld) => here.held.push(isHeld),
     dropWaiting: () => here.dropped++,
     onBusy: (isBusy) => here.busy.push(isBusy),
     onComPort() {},
-    onTrouble: (fault) => here.troubles.push((fault as { code?: string }).code ?? String(fault)),
+    onLost: note,
+    onTrouble: note,
   })
   desk.attach(line)
   session.start()
 
   /** What was said since it was asked last. */
-  function heard(): string[] {
-    const now = said
-    said = []
-    return now
-  }
+  const heard = () => said.splice(0)
 
   /** The client says these, and everything that follows happens. */
   async function say(...frames: Uint8Array[]): Promise<string[]> {
@@ -85,7 +83,7 @@ export function ask(command: Exclude<ComPortMessage['command'], 'signature'>, va
   return comPortFrame({ from: 'client', command, value })
 }
 
-function wordsOf(event: ReturnType<ReturnType<typeof createTelnetReader>['feed']>[number]): string {
+function wordsOf(event: TelnetEvent): string {
   if (event.kind === 'option') return `${event.verb} ${event.option}`
   if (event.kind === 'data') return `data ${Buffer.from(event.bytes).toString('latin1')}`
   if (event.kind !== 'suboption') return event.kind

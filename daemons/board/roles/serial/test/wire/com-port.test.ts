@@ -19,9 +19,9 @@ const frame = (message: ComPortMessage) => hexOf(comPortFrame(message))
 
 /** What stood between SB 44 and SE of these frames. */
 function payloads(stream: Uint8Array): Uint8Array[] {
-  return createTelnetReader(64)
-    .feed(stream)
-    .flatMap((event) => (event.kind === 'suboption' && event.option === 44 ? [event.payload] : []))
+  return [...createTelnetReader(64).feed(stream)].flatMap((event) =>
+    event.kind === 'suboption' && event.option === 44 ? [event.payload] : [],
+  )
 }
 
 t.test('RFC 2217, 2 a rate is four bytes in network order, the answer has 100 more', async (t) => {
