@@ -25,7 +25,7 @@ export interface CodeFact {
   isListedOnly: boolean
 }
 
-/** A state table of `core/*-table.ts`: state, then event, then next state. */
+/** A state table of a daemon's core, exported as `...Table`: state, then event, then next state. */
 export interface TableFact {
   file: string
   name: string
@@ -113,13 +113,20 @@ export async function settingsOf(root: string, daemon: string): Promise<TObject>
 /** Every state table below daemons/. */
 export async function tablesOf(root: string): Promise<TableFact[]> {
   const found: TableFact[] = []
-  for (const file of globSync('daemons/**/core/*-table.ts', { cwd: root }).sort()) {
+  for (const file of globSync('daemons/**/core/**/*.ts', { cwd: root }).sort()) {
+    if (!/^export const \w+Table\b/m.test(readFileSync(join(root, file), 'utf8'))) continue
     const exported: Record<string, unknown> = await import(pathToFileURL(join(root, file)).href)
     for (const [name, value] of Object.entries(exported))
-      if (/Table$/.test(name) && typeof value === 'object' && value !== null)
-        found.push({ file, name, table: value as TableFact['table'] })
+      if (/Table$/.test(name) && isTable(value)) found.push({ file, name, table: value })
   }
   return found
+}
+
+/** State, event, state: what else is called a table, such as a schema, has other things in it. */
+function isTable(value: unknown): value is TableFact['table'] {
+  const rows = typeof value === 'object' && value !== null ? Object.values(value) : ['']
+  const isRow = (row: unknown) => typeof row === 'object' && row !== null
+  return rows.every((row) => isRow(row) && Object.values(row).every((next) => typeof next === 'string'))
 }
 
 function sourcesOf(root: string): string[] {

@@ -50,16 +50,10 @@ function stateTable({ file, name, table }: TableFact): string {
     ([state, row]) => `| **${state}** | ${events.map((event) => row[event] ?? '').join(' | ')} |`,
   )
   const head = [`| state | ${events.join(' | ')} |`, `|---|${events.map(() => '---|').join('')}`]
-  return [
-    `## ${file
-      .replace(/^daemons\//, '')
-      .replace(/\/core\/|-table\.ts$/g, ' ')
-      .trim()}`,
-    '',
-    `From \`${file}\` (\`${name}\`).`,
-    '',
-    ...head,
-    ...rows,
-    '',
-  ].join('\n')
+  const unit = file.replace(/^daemons\//, '').replace(/\/core\/.*$/, '')
+  const words = name
+    .replace(/Table$/, '')
+    .replace(/[A-Z]/g, ' $&')
+    .toLowerCase()
+  return [`## ${unit} ${words}`, '', `From \`${file}\` (\`${name}\`).`, '', ...head, ...rows, ''].join('\n')
 }
