@@ -4,11 +4,11 @@ import { commonTables } from '#kit/config/common.ts'
 import { journalTable } from '#kit/config/journal.ts'
 import { serialLineGlobs } from '#kit/line/line-allow.ts'
 import { queueKeys } from '#kit/line/queue-keys.ts'
-import { captureKeys } from './core/capture-keys.ts'
+import { captureKeys } from './core/lines/capture.ts'
 import { memoryPlan } from './core/memory.ts'
-import { modbusTcpKeys } from './core/modbus-tcp-keys.ts'
-import { MOST_POINTS } from './core/point-record.ts'
-import { webhookKeys } from './core/webhook-keys.ts'
+import { modbusTcpKeys } from './core/modbus/tcp.ts'
+import { MOST_POINTS } from './core/points/definition.ts'
+import { webhookKeys } from './core/webhooks/records.ts'
 
 /** The port the gateway listens on unless told otherwise. */
 export const DEFAULT_PORT = 3132

@@ -2,8 +2,13 @@
 
 import { type Clock, systemClock, type Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
-import { hasGoodCrc, sealed } from '../../daemons/gateway/wire/modbus-crc.ts'
-import { type ModbusRequest, openRequest, requestLength } from '../../daemons/gateway/wire/modbus-request.ts'
+import {
+  hasGoodCrc,
+  type ModbusRequest,
+  openRequest,
+  requestLength,
+  sealed,
+} from '../../daemons/gateway/wire/modbus-request.ts'
 import { climateSensor } from './climate-sensor.ts'
 import { energyMeter } from './energy-meter.ts'
 import { fanDrive } from './fan-drive.ts'

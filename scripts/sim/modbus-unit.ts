@@ -1,7 +1,5 @@
 /** A simulated Modbus unit: coils and registers in memory, answered as the standard says. */
-import { sealed } from '../../daemons/gateway/wire/modbus-crc.ts'
-import { MEI_IDENTIFY, modbusFunctions } from '../../daemons/gateway/wire/modbus-functions.ts'
-import type { ModbusRequest } from '../../daemons/gateway/wire/modbus-request.ts'
+import { MEI_IDENTIFY, type ModbusRequest, modbusFunctions, sealed } from '../../daemons/gateway/wire/modbus-request.ts'
 
 /**
  * What a unit has. A table that is left out is not there: its functions answer exception 1. A hole in a table is an

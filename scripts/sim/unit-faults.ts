@@ -1,7 +1,6 @@
 /** What can be wrong with a unit, as switches that can be thrown while it runs. */
 import type { Clock } from '#kit/clock.ts'
-import { sealed } from '../../daemons/gateway/wire/modbus-crc.ts'
-import type { ModbusRequest } from '../../daemons/gateway/wire/modbus-request.ts'
+import { type ModbusRequest, sealed } from '../../daemons/gateway/wire/modbus-request.ts'
 import { chanceAt } from './laws.ts'
 import type { UnitOnLine, Utterance } from './modbus-device.ts'
 import type { SimulatedUnit } from './modbus-unit.ts'

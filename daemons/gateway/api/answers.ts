@@ -3,8 +3,8 @@ import { Type } from 'typebox'
 import { roles } from '#kit/auth/roles.ts'
 import { count, fault, instant, object, orNull, text } from '#kit/http/answer-shapes.ts'
 import { lineSettings } from '#kit/line/line-settings.ts'
-import { pointDefinition } from '../core/point-record.ts'
-import { protocols } from '../core/port-record.ts'
+import { protocols } from '../core/lines/ports.ts'
+import { pointDefinition } from '../core/points/definition.ts'
 
 const duration = Type.Number({ minimum: 0, description: 'milliseconds' })
 

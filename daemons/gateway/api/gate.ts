@@ -7,9 +7,8 @@ import type { Caller } from '#kit/http/route.ts'
 import type { Credentials } from '#kit/http/who-may.ts'
 import { networkOf } from '#kit/net/address.ts'
 import type { Refusals } from '#kit/refusals.ts'
-import type { ApiKeys } from '../core/api-keys.ts'
-import { checkKey, seesPort } from '../core/key-fence.ts'
-import type { Sessions } from '../core/sessions.ts'
+import { type ApiKeys, checkKey, seesPort } from '../core/people/keys.ts'
+import type { Sessions } from '../core/people/users.ts'
 
 export interface GateParts {
   sessions: Pick<Sessions, 'callerOf' | 'isStillSignedIn'>

@@ -2,8 +2,8 @@
 import { Type } from 'typebox'
 import { Fault } from '#kit/fault.ts'
 import { type Route, route } from '#kit/http/route.ts'
-import { protocols } from '../core/port-record.ts'
-import { portParams } from './port-body.ts'
+import { protocols } from '../core/lines/ports.ts'
+import { portParams } from './port-routes.ts'
 
 const actions = [
   { action: 'send', protocol: 'bacnet-mstp', does: 'Send a BACnet MS/TP frame' },

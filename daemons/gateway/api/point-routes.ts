@@ -1,21 +1,89 @@
-/** Routes of points: values, and which there are. */
+/** Points and templates of them. */
+import { type TSchema, Type } from 'typebox'
+import { createCheck } from '#kit/http/check.ts'
 import { ifMatch, withRevision } from '#kit/http/if-match.ts'
-import { type Reply, type Route, route } from '#kit/http/route.ts'
+import { Reply, type Route, route } from '#kit/http/route.ts'
+import type { FieldFault } from '#kit/http/sentences.ts'
 import type { Recorder } from '#kit/recorder.ts'
-import type { PointBook } from '../core/point-book.ts'
-import { pointAnswer, pointsAnswer } from './answers.ts'
+import { type PointBook, pointFaults } from '../core/points/book.ts'
 import {
-  faultsBesideShape,
-  newDeviceBody,
-  newPointBody,
-  newPointQuery,
-  pointChangeBody,
-  pointParams,
-  pointTableBody,
-} from './point-body.ts'
-import { portParams } from './port-body.ts'
+  MOST_POINTS,
+  type PointDefinition,
+  type PointTemplate,
+  pointDefinition,
+  pointName,
+  pointTemplate,
+  type TemplateLibrary,
+  unitNumber,
+} from '../core/points/definition.ts'
+import { pointAnswer, pointsAnswer } from './answers.ts'
+import { portParams } from './port-routes.ts'
 
-export interface PointRouteParts {
+// Bodies and parameters of the point routes.
+
+/** Body of PUT: the table whole. Of how many a port may have, `points.max` says the rest. */
+const pointTableBody = Type.Object(
+  { points: Type.Array(pointDefinition, { maxItems: MOST_POINTS }) },
+  { additionalProperties: false },
+)
+
+const checkPoint = createCheck(pointDefinition)
+
+/** Faults between the fields and names of those points that fit their schema, where others of the table do not. */
+function faultsBesideShape(body: unknown): FieldFault[] {
+  const points = (body as { points?: unknown } | null)?.points
+  if (!Array.isArray(points) || points.length > MOST_POINTS) return []
+  const checked = points.map((point) => checkPoint(point))
+  return pointFaults(checked.map(({ faults, value }) => (faults.length > 0 ? undefined : (value as PointDefinition))))
+}
+
+/** Body of POST: a device by its template. */
+const newDeviceBody = Type.Object(
+  {
+    template: Type.String({ minLength: 1, maxLength: 64, description: 'id of a template' }),
+    unitId: unitNumber,
+    prefix: Type.Optional(
+      Type.String({ maxLength: 48, pattern: '^(?:[^\\s\\p{C}][^\\p{C}]*)?$', description: 'put before each name' }),
+    ),
+    pollMs: Type.Optional(
+      Type.Integer({ minimum: 100, maximum: 86_400_000, description: "ms; left out: the template's own" }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+const { name: _inPath, ...fieldsBesideName } = pointDefinition.properties
+
+/** Body of POST to a name: the rest of one point. */
+const newPointBody = Type.Object(fieldsBesideName, { additionalProperties: false })
+
+/** Where a new point comes to stand. */
+const newPointQuery = Type.Object(
+  {
+    at: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: MOST_POINTS, description: 'place in the list, from 0; left out: the last' }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+/** Body of PATCH: any fields of a point; what is left out stays, so nothing has a default. */
+const pointChangeBody = Type.Unsafe<Partial<PointDefinition>>({
+  type: 'object',
+  properties: Object.fromEntries(Object.entries(pointDefinition.properties).map(withoutDefault)),
+  additionalProperties: false,
+})
+
+/** `:path` and `:name`. */
+const pointParams = Type.Object({ ...portParams.properties, name: pointName })
+
+function withoutDefault([key, schema]: [string, TSchema]): [string, object] {
+  const plain = JSON.parse(JSON.stringify(schema))
+  delete plain.default
+  return [key, plain]
+}
+
+interface PointRouteParts {
   book: PointBook
   recorder: Recorder
   /** Points of one port at most: what PUT takes is bound by it. */
@@ -135,6 +203,30 @@ function singleRoutes({ book, recorder }: PointRouteParts): Route[] {
         await book.remove(path, name, ifMatch(ask))
         await recorder.changed(ask, 'point removed', path, { name })
       },
+    }),
+  ]
+}
+
+// The route of templates: devices whose points need not be typed in.
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+export function templateRoutes({ templates }: { templates: TemplateLibrary }): Route[] {
+  // 60 kB that seldom change: not written anew for each who asks.
+  const texts = new WeakMap<readonly PointTemplate[], Buffer>()
+  function textOf(list: readonly PointTemplate[]): Buffer {
+    const text = texts.get(list) ?? Buffer.from(JSON.stringify(list))
+    texts.set(list, text)
+    return text
+  }
+  return [
+    route({
+      method: 'GET',
+      path: '/api/templates/modbus',
+      who: 'user',
+      summary: 'Devices whose points are known, each with its source',
+      reply: Type.Array(pointTemplate),
+      handle: async () => new Reply(200, textOf(await templates.list()), { 'content-type': JSON_TYPE }),
     }),
   ]
 }

@@ -1,15 +1,126 @@
-/** Routes of ports: found, set up, opened, closed, forgotten, and the frames last seen. */
+/** Ports: their settings, and what is sent over them. */
 import { Type } from 'typebox'
+import { stopBitsFault } from '#kit/bytes/stop-bits.ts'
+import { Fault } from '#kit/fault.ts'
+import { createReaders, fieldsFault } from '#kit/http/check.ts'
 import { ifMatch, withRevision } from '#kit/http/if-match.ts'
 import { type Reply, type Route, route } from '#kit/http/route.ts'
-import type { Recorder } from '#kit/recorder.ts'
-import type { EventHub } from '../core/event-hub.ts'
-import { seesPort } from '../core/key-fence.ts'
-import type { PortRegistry } from '../core/port-registry.ts'
-import { eventsAnswer, portShape } from './answers.ts'
-import { portAnswer, portBody, portParams, readSettings, refuseStopBits } from './port-body.ts'
+import type { LineSettings } from '#kit/line/line.ts'
+import { lineSettings } from '#kit/line/line-settings.ts'
+import type { Recorder, SendRecorder } from '#kit/recorder.ts'
+import type { EventHub } from '../core/lines/events.ts'
+import type { Port } from '../core/lines/port.ts'
+import type { PortRegistry, PortView } from '../core/lines/port-registry.ts'
+import { portRevision, protocols } from '../core/lines/ports.ts'
+import { seesPort } from '../core/people/keys.ts'
+import { settingsFaults, settingsOfProtocol } from '../core/protocols.ts'
+import { eventsAnswer, modbusAnswer, portShape, sentAnswer } from './answers.ts'
+import { faultStatus } from './fault-status.ts'
 
-export interface PortRouteParts {
+// Bodies and answers of the port routes.
+
+/** `:path` of every port route: the device path, percent-encoded. */
+export const portParams = Type.Object({
+  path: Type.String({ minLength: 1, maxLength: 4096, description: 'device path' }),
+})
+
+/** Body of PUT. `settings` is checked against the protocol's own keys. */
+const portBody = Type.Object(
+  {
+    protocol: Type.Enum([...protocols]),
+    line: lineSettings,
+    settings: Type.Record(Type.String(), Type.Unknown(), { default: {}, description: 'keys of the protocol' }),
+  },
+  { additionalProperties: false },
+)
+
+/** Checks `settings` against the protocol's keys and fills its defaults. Each throws Fault `bad_fields`. */
+const readSettings = createReaders(settingsOfProtocol, 'settings.', settingsFaults)
+
+/**
+ * A line kept from an older version may have what is refused here: its driver took 2 stop bits for 1.5.
+ * @throws Fault `bad_fields`
+ */
+function refuseStopBits({ data_bits, stop_bits }: LineSettings): void {
+  const message = stopBitsFault(data_bits, stop_bits)
+  if (message !== undefined) throw fieldsFault([{ field: 'line.stop_bits', message }])
+}
+
+/**
+ * A port as every answer gives it: what was found, what is configured, how it is.
+ * Unknown is null, never 0. Instants are epoch milliseconds.
+ */
+export function portAnswer({ path, found, record, port }: PortView) {
+  const life = port?.life()
+  return {
+    path,
+    byId: found?.byId ?? null,
+    maker: found?.maker ?? null,
+    product: found?.product ?? null,
+    serialNumber: found?.serialNumber ?? null,
+    found: found !== null,
+    configured: record !== null,
+    state: life?.state ?? null,
+    stateSince: life?.stateSince ?? null,
+    fault: life?.fault ?? null,
+    nextTryAt: life?.nextTryAt ?? null,
+    enabled: record?.enabled ?? false,
+    protocol: record?.protocol ?? null,
+    line: record?.line ?? null,
+    settings: record?.settings ?? null,
+    revision: record && portRevision(record),
+    counters: port ? { ...port.counters(), driver: port.driverCounts() } : null,
+    errorsLastHour: port?.errorsLastHour() ?? null,
+    units: port ? unitsOf(port) : null,
+    unsupported: life?.unsupported ?? [],
+    webhooks: record?.webhooks.length ?? 0,
+  }
+}
+
+/** How many units were asked and how they do; null where a protocol knows none. What is in no list has not answered yet or is being tried again. */
+function unitsOf({ adapter }: Port) {
+  const states = adapter.faces?.units?.states()
+  if (!states) return null
+  const { well = 0, slow = 0, noisy = 0, silent = 0, failing = 0, probing = 0 } = states
+  return { total: well + slow + noisy + silent + failing + probing, well, slow, noisy, silent }
+}
+
+// Body of `rest/request`. What belongs together per function is checked in core/modbus/master.ts.
+
+const word = (description: string) => Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535, description }))
+
+/** One Modbus request. Functions 1 to 6, 15, 16, 22, 23 and 43 (with MEI type 14). */
+export const modbusRequestBody = Type.Object(
+  {
+    unitId: Type.Integer({ minimum: 0, maximum: 255, description: '1..247; 0 is a broadcast, for writes alone' }),
+    fc: Type.Integer({ minimum: 1, maximum: 127, description: 'function: 1-6, 15, 16, 22, 23, 43' }),
+    address: Type.Integer({
+      minimum: 0,
+      maximum: 65_535,
+      description: 'first coil or register, counted from 0; of 43 the first object',
+    }),
+    quantity: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 2000,
+        description: 'coils or registers; may be left out for 5, 6, 15, 16, 22; of 43 the read device id code 1..4',
+      }),
+    ),
+    values: Type.Optional(
+      Type.Array(Type.Union([Type.Integer({ minimum: 0, maximum: 65_535 }), Type.Boolean()]), {
+        minItems: 1,
+        maxItems: 1968,
+        description: 'what 5, 6, 15, 16 and 23 write: 0, 1, true or false per coil, 0..65535 per register',
+      }),
+    ),
+    and_mask: word('of 22: bits kept'),
+    or_mask: word('of 22: bits set where and_mask does not keep them'),
+    write_address: word('of 23: first register written'),
+  },
+  { additionalProperties: false },
+)
+
+interface PortRouteParts {
   registry: PortRegistry
   hub: EventHub
   recorder: Recorder
@@ -118,4 +229,75 @@ function switchRoutes({ registry, recorder }: PortRouteParts): Route[] {
       },
     }),
   )
+}
+
+// Routes that act on a bus: raw transmit and Modbus request.
+
+/** Shape of `rest/tx`; wire/raw.ts reads it and names a wrong character by its position. */
+const transmitBody = Type.Object(
+  {
+    data: Type.Optional(Type.String({ maxLength: 16_384, description: 'base64' })),
+    hex: Type.Optional(Type.String({ maxLength: 24_576, description: 'pairs of hex digits, separated by spaces' })),
+  },
+  { additionalProperties: false },
+)
+
+export function actionRoutes({ registry, recorder }: { registry: PortRegistry; recorder: SendRecorder }): Route[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/api/ports/:path/rest/tx',
+      who: 'admin',
+      reply: sentAnswer,
+      summary: 'Raw transmit: bytes to the line as they are',
+      params: portParams,
+      body: transmitBody,
+      async handle(ask) {
+        const { path } = ask.params
+        const tell = (detail: unknown) => recorder.sent(ask, 'bytes sent', path, detail)
+        const answer = await orTold(registry.require(path).adapter.act('tx', ask.body), tell)
+        await tell(answer)
+        return answer
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/api/ports/:path/rest/request',
+      who: 'admin',
+      reply: modbusAnswer,
+      summary: 'Modbus RTU request: one transaction on the bus',
+      params: portParams,
+      body: modbusRequestBody,
+      async handle(ask) {
+        const { path } = ask.params
+        const tell = async (detail: unknown) => {
+          if (isWrite(ask.body)) await recorder.sent(ask, 'modbus write', path, detail)
+        }
+        const told = (failed: object) => tell({ ...ask.body, ...failed })
+        const answer = await orTold(registry.require(path).adapter.act('request', ask.body, ask.signal), told)
+        await tell(ask.body)
+        return answer
+      },
+    }),
+  ]
+}
+
+/** What failed on the bus, a timeout above all, may have reached the device: it is told with its fault, and thrown on. */
+async function orTold(acting: Promise<unknown>, tell: (failed: { error: string }) => Promise<void>): Promise<unknown> {
+  try {
+    return await acting
+  } catch (error) {
+    if (error instanceof Fault && mayBeOut(error)) await tell({ error: error.code })
+    throw error
+  }
+}
+
+/** A port that somebody closes says so with 409, whether the bytes were on their way or not. */
+function mayBeOut({ code, details }: Fault): boolean {
+  return (faultStatus[code] ?? 0) >= 500 || details?.mayBeOut === true
+}
+
+/** Reads are asked by the thousand and change nothing: they are not journalled. */
+function isWrite(body: { fc: number }): boolean {
+  return [5, 6, 15, 16, 22, 23].includes(body.fc)
 }

@@ -3,11 +3,10 @@ import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { type Route, route } from '#kit/http/route.ts'
 import type { Recorder } from '#kit/recorder.ts'
-import type { Identity } from '../core/identity.ts'
-import type { SystemFacts } from '../core/system-facts.ts'
-import type { Users } from '../core/users.ts'
+import type { Users } from '../core/people/users.ts'
+import type { Identity, SystemFacts } from '../core/status.ts'
 import { statusAnswer, systemAnswer } from './answers.ts'
-import { nameText } from './name-text.ts'
+import { nameText } from './people-routes.ts'
 
 export interface SystemRouteParts {
   clock: Clock

@@ -1,11 +1,12 @@
-/** Routes of the units of a Modbus line: how each does, and one forgotten. */
+/** Units of a Modbus line, the search for them, and registers of our own. */
 import { Type } from 'typebox'
-import { type Route, route } from '#kit/http/route.ts'
-import type { Recorder } from '#kit/recorder.ts'
-import { requireFace } from '../core/adapter-faces.ts'
-import type { PortRegistry } from '../core/port-registry.ts'
-import { unitsAnswer } from './answers.ts'
-import { portParams } from './port-body.ts'
+import { Reply, type Route, route } from '#kit/http/route.ts'
+import type { Recorder, SendRecorder } from '#kit/recorder.ts'
+import { requireFace } from '../core/lines/adapter.ts'
+import type { PortRegistry } from '../core/lines/port-registry.ts'
+import { registerTables } from '../core/modbus/slave-registers.ts'
+import { registersAnswer, scanAnswer, unitsAnswer } from './answers.ts'
+import { portParams } from './port-routes.ts'
 
 const unitParams = Type.Object({
   ...portParams.properties,
@@ -34,6 +35,125 @@ export function unitRoutes({ registry, recorder }: { registry: PortRegistry; rec
         const { path, unitId } = ask.params
         requireFace(registry.require(path), 'units').forget(unitId)
         await recorder.changed(ask, 'unit forgotten', path, { unitId })
+      },
+    }),
+  ]
+}
+
+// Routes of a scan: which units are on a Modbus line.
+
+const unitId = (fallback: number, description: string) =>
+  Type.Integer({ default: fallback, minimum: 1, maximum: 247, description })
+
+/** One coil or register is read of each unit. */
+const scanBody = Type.Object(
+  {
+    from: unitId(1, 'first unit'),
+    to: unitId(247, 'last unit'),
+    fc: Type.Integer({ default: 3, minimum: 1, maximum: 4, description: 'function to ask by: 1 to 4' }),
+    address: Type.Integer({ default: 0, minimum: 0, maximum: 65_535, description: 'coil or register, counted from 0' }),
+  },
+  { additionalProperties: false },
+)
+
+const PATH = '/api/ports/:path/rest/scan'
+
+export function scanRoutes({ registry, recorder }: { registry: PortRegistry; recorder: Recorder }): Route[] {
+  const scanOf = (path: string) => requireFace(registry.require(path), 'scan')
+  return [
+    route({
+      method: 'POST',
+      path: PATH,
+      who: 'admin',
+      status: 202,
+      reply: scanAnswer,
+      summary: 'Scan a Modbus line for units, in gaps between polls; answers the job',
+      params: portParams,
+      body: scanBody,
+      async handle(ask) {
+        const job = scanOf(ask.params.path).start(ask.body)
+        await recorder.changed(ask, 'scan started', ask.params.path, ask.body)
+        return new Reply(202, job)
+      },
+    }),
+    route({
+      method: 'GET',
+      path: PATH,
+      who: 'user',
+      reply: scanAnswer,
+      summary: 'The scan that runs, or the last one: progress and units found',
+      params: portParams,
+      handle: ({ params }) => scanOf(params.path).job(),
+    }),
+    route({
+      method: 'DELETE',
+      path: PATH,
+      who: 'admin',
+      reply: scanAnswer,
+      summary: 'Cancel the scan; units found so far stay in its job',
+      params: portParams,
+      async handle(ask) {
+        const scan = scanOf(ask.params.path)
+        const wasRunning = scan.job().state === 'running'
+        const job = scan.cancel()
+        if (wasRunning) await recorder.changed(ask, 'scan cancelled', ask.params.path)
+        return job
+      },
+    }),
+  ]
+}
+
+// Routes of the registers that a port in mode slave serves to the master on its line.
+
+const place = {
+  unitId: Type.Integer({ minimum: 1, maximum: 247, description: 'one of settings.slave_units' }),
+  table: Type.Enum([...registerTables]),
+  address: Type.Integer({ minimum: 0, maximum: 65_535, description: 'first address, counted from 0' }),
+}
+
+const rangeQuery = Type.Object(
+  { ...place, quantity: Type.Integer({ default: 1, minimum: 1, maximum: 2000, description: 'values from there' }) },
+  { additionalProperties: false },
+)
+
+const valuesBody = Type.Object(
+  {
+    ...place,
+    values: Type.Array(Type.Union([Type.Integer({ minimum: 0, maximum: 65_535 }), Type.Null()]), {
+      minItems: 1,
+      maxItems: 2000,
+      description: '0 or 1 per bit, 0..65535 per register; null takes a value back: exception 4 until it is written',
+    }),
+  },
+  { additionalProperties: false },
+)
+
+export function registerRoutes({ registry, recorder }: { registry: PortRegistry; recorder: SendRecorder }): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/ports/:path/registers',
+      who: 'user',
+      reply: registersAnswer,
+      summary: 'Values that a port in mode slave serves to its master',
+      params: portParams,
+      query: rangeQuery,
+      handle: ({ params, query }) => requireFace(registry.require(params.path), 'registers').read(query),
+    }),
+    route({
+      method: 'PUT',
+      path: '/api/ports/:path/registers',
+      who: 'admin',
+      reply: registersAnswer,
+      summary: 'Set values that a port in mode slave serves; all at once, between two frames',
+      params: portParams,
+      body: valuesBody,
+      async handle(ask) {
+        const { path } = ask.params
+        const { values, ...target } = ask.body
+        const answer = requireFace(registry.require(path), 'registers').write(target, values)
+        await recorder.sent(ask, 'registers written', path, ask.body)
+        return answer
       },
     }),
   ]

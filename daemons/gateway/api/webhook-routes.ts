@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox'
 import { Fault } from '#kit/fault.ts'
 import { type Ask, type Caller, Reply, type Route, route } from '#kit/http/route.ts'
 import type { Journal } from '#kit/journal.ts'
-import type { WebhookBook, WebhookEntry } from '../core/webhook-book.ts'
+import type { WebhookBook, WebhookEntry } from '../core/webhooks/book.ts'
 
 /** What the routes need. */
 export interface WebhookRouteParts {

@@ -14,10 +14,10 @@ import {
   signInRows,
   threadRow,
 } from '#kit/config/memory-plan.ts'
-import { EVENT_BYTES, TEXT_OF_BYTE } from './event-hub.ts'
-import { LINE_OWED } from './modbus-holds.ts'
-import { COPY_ANSWERS } from './modbus-settings.ts'
-import { WEBHOOK_HEAP_MIB } from './webhook-keys.ts'
+import { EVENT_BYTES, TEXT_OF_BYTE } from './lines/events.ts'
+import { LINE_OWED } from './modbus/holds.ts'
+import { COPY_ANSWERS } from './modbus/settings.ts'
+import { WEBHOOK_HEAP_MIB } from './webhooks/records.ts'
 
 /**
  * Of one Modbus TCP client: what was read of it at once, and as many requests as may be unanswered (`tcp_pipeline`), with
@@ -88,17 +88,17 @@ function knownRows(): MemoryRow[] {
       ...{ what: 'events kept for pages', of: 'port', isHeap: true },
       each: (setting) => setting('ports.history') * EVENT_BYTES + setting('ports.history_bytes') * TEXT_OF_BYTE,
       all: 'ports.history_total_bytes',
-      shownBy: 'daemons/gateway/test/core/event-hub.test.ts',
+      shownBy: 'daemons/gateway/test/core/lines/event-hub.test.ts',
     },
     {
       ...{ what: 'what is known of units', of: 'port', each: UNITS * UNIT_BYTES, many: 'ports.max', isHeap: true },
-      shownBy: 'daemons/gateway/test/core/modbus-units.test.ts',
+      shownBy: 'daemons/gateway/test/core/modbus/modbus-units.test.ts',
     },
     {
       ...{ what: 'requests that units have not answered', of: 'port', many: 'ports.max', isHeap: true },
       // A unit that owes none may be asked where the line owes as much as it may.
       each: (LINE_OWED + UNITS) * OWED_BYTES,
-      shownBy: 'daemons/gateway/test/core/modbus-owed.test.ts',
+      shownBy: 'daemons/gateway/test/wire/modbus-owed.test.ts',
     },
     {
       ...{
@@ -108,25 +108,25 @@ function knownRows(): MemoryRow[] {
       },
       many: 'ports.max',
       isHeap: true,
-      shownBy: 'daemons/gateway/test/core/modbus-copies.test.ts',
+      shownBy: 'daemons/gateway/test/core/modbus/modbus-copies.test.ts',
     },
     {
       ...{ what: 'points and their values', of: 'point', each: POINT_BYTES, many: 'points.total', isHeap: true },
-      shownBy: 'daemons/gateway/test/core/point-book.test.ts',
+      shownBy: 'daemons/gateway/test/core/points/point-book.test.ts',
     },
     {
       ...{ what: 'coils and registers in mode slave', of: 'value', each: 12 },
       all: (setting) => 12 * setting('ports.slave_values') + setting('ports.max') * UNITS * SLAVE_BYTES,
-      shownBy: 'daemons/gateway/test/core/register-map.test.ts',
+      shownBy: 'daemons/gateway/test/core/modbus/register-map.test.ts',
     },
     {
       ...{ what: 'users and login tokens', of: 'one of them', each: KIB, isHeap: true },
       many: (setting) => setting('users.max') + setting('http.max_tokens'),
-      shownBy: 'daemons/gateway/test/core/user-book.test.ts',
+      shownBy: 'daemons/gateway/test/core/people/user-book.test.ts',
     },
     {
       ...{ what: 'API keys', of: 'key', each: KEY_BYTES, many: 'keys.max', isHeap: true },
-      shownBy: 'daemons/gateway/test/core/api-keys.test.ts',
+      shownBy: 'daemons/gateway/test/core/people/api-keys.test.ts',
     },
   ]
 }
@@ -147,13 +147,13 @@ function webhookRows(): MemoryRow[] {
         each: 'webhooks.queue_bytes',
         all: 'webhooks.held_bytes',
       },
-      shownBy: 'daemons/gateway/test/core/webhook-waiting.test.ts',
+      shownBy: 'daemons/gateway/test/core/webhooks/webhook-waiting.test.ts',
     },
     {
       // On this side, and in the message; each in UTF-16 where it has letters that are not Latin.
       ...{ what: 'events on their way to the thread of webhooks', isHeap: true },
       all: (setting) => 8 * setting('webhooks.transit_bytes'),
-      shownBy: 'daemons/gateway/test/core/webhook-publisher.test.ts',
+      shownBy: 'daemons/gateway/test/core/webhooks/webhook-publisher.test.ts',
     },
     {
       ...{ what: 'deliveries, with buffers of the kernel', of: 'target', each: DELIVERY_BYTES + KERNEL_BYTES },
@@ -162,7 +162,7 @@ function webhookRows(): MemoryRow[] {
     },
     {
       ...{ what: 'settings of webhooks', of: 'webhook', each: record, many: 'webhooks.total', isHeap: true },
-      shownBy: 'daemons/gateway/test/core/webhook-list.test.ts',
+      shownBy: 'daemons/gateway/test/core/webhooks/webhook-list.test.ts',
     },
   ]
 }

@@ -2,7 +2,7 @@
 import { EventEmitter } from 'node:events'
 import modbusSerial from 'modbus-serial'
 import { Fault, faultOf } from '#kit/fault.ts'
-import type { Exchange, ModbusPdu } from '../core/modbus-pdu.ts'
+import type { Exchange, ModbusPdu } from '../core/modbus/master.ts'
 import type { ModbusRequest } from '../wire/modbus-request.ts'
 
 /** The package is CommonJS: its class stands under `default` for types and at run time alike. */

@@ -8,8 +8,7 @@ import type { Log } from '#kit/log.ts'
 import { createLogGate } from '#kit/log-gate.ts'
 import type { ShareOf } from '#kit/net/address.ts'
 import { createPlaces, createPlacesWithin, type Holder } from '#kit/places.ts'
-import type { ModbusTcpLimits } from '../core/modbus-tcp-keys.ts'
-import type { LetGo, TcpClient, TcpHouse, TcpPeer, TcpServerOpener } from '../core/modbus-tcp-ports.ts'
+import type { LetGo, ModbusTcpLimits, TcpClient, TcpHouse, TcpPeer, TcpServerOpener } from '../core/modbus/tcp.ts'
 
 /** A client's host that vanished is noticed by probes after this long, and then every so often. */
 const KEEP_ALIVE_MS = 30_000

@@ -1,21 +1,84 @@
-/** What the API changes, on the disk: ports.json, users.json, keys.json, identity.json in the state folder. */
-
+/** What the gateway keeps in its state folder: ports, webhooks, points, users, keys; templates that come with it. */
+import { readdir, readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
+import { join } from 'node:path'
 import { type TSchema, Type } from 'typebox'
+import { isSecretOf, makeApiKey } from '#kit/auth/api-key.ts'
+import { openHomes } from '#kit/auth/homes.ts'
+import { hashPassword, verifyPassword } from '#kit/auth/password.ts'
 import { roles } from '#kit/auth/roles.ts'
+import { createSignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import { createUsersFile } from '#kit/auth/users-file.ts'
+import type { Clock } from '#kit/clock.ts'
+import type { TokenHttpConfig } from '#kit/config/common.ts'
+import { loginBounds } from '#kit/config/login-keys.ts'
 import { Fault, faultOf } from '#kit/fault.ts'
 import { createReader, createReaders } from '#kit/http/check.ts'
 import { lineSettings } from '#kit/line/line-settings.ts'
 import type { Log } from '#kit/log.ts'
 import { createStore, type Store } from '#kit/store.ts'
-import type { KeyRecord } from '../core/api-keys.ts'
-import type { IdentityRecord } from '../core/identity.ts'
-import { refuseBadPoints } from '../core/point-check.ts'
-import { pointDefinition } from '../core/point-record.ts'
-import { type PortRecord, protocols } from '../core/port-record.ts'
-import { settingsFaults, settingsOfProtocol } from '../core/protocol-settings.ts'
-import type { UserRecord } from '../core/user-list.ts'
+import { type PortRecord, protocols } from '../core/lines/ports.ts'
+import { type ApiKeys, createApiKeys, type KeyRecord } from '../core/people/keys.ts'
+import {
+  createUserBook,
+  createUserList,
+  createUsers,
+  type UserBook,
+  type UserList,
+  type UserRecord,
+  type Users,
+} from '../core/people/users.ts'
+import { badPoints, pointFaults, refuseBadPoints } from '../core/points/book.ts'
+import { type PointTemplate, pointDefinition, pointTemplate, type TemplateLibrary } from '../core/points/definition.ts'
+import { settingsFaults, settingsOfProtocol } from '../core/protocols.ts'
+import type { IdentityRecord } from '../core/status.ts'
+
+// Templates as files beside the bundle: read when somebody asks, and kept for a moment.
+
+const readTemplate = createReader(pointTemplate)
+
+/** To read and check them takes 15 ms of the thread of the lines; whoever asks again so soon gets the same. */
+const KEPT_MS = 10_000
+
+/** @param folder one `<id>.json` for each device */
+export function createTemplateFiles(folder: string, clock: Pick<Clock, 'after'>): TemplateLibrary {
+  let kept: Promise<readonly PointTemplate[]> | undefined
+  return {
+    list() {
+      if (kept === undefined) {
+        kept = readAll(folder)
+        clock.after(KEPT_MS, () => {
+          kept = undefined
+        })
+      }
+      return kept
+    },
+  }
+}
+
+async function readAll(folder: string): Promise<PointTemplate[]> {
+  const names = await readdir(folder).catch((cause) => {
+    throw new Fault('template_damaged', `The templates in ${folder} cannot be read.`, { cause })
+  })
+  const files = names.filter((name) => name.endsWith('.json'))
+  const templates = await Promise.all(files.map((name) => readOne(join(folder, name), name)))
+  return templates.sort((a, b) => `${a.maker} ${a.model}`.localeCompare(`${b.maker} ${b.model}`, 'en'))
+}
+
+/** Everything that a route checks of points is checked here too: a template's points go straight to a line. */
+async function readOne(path: string, name: string): Promise<PointTemplate> {
+  try {
+    const template = readTemplate(JSON.parse(await readFile(path, 'utf8')))
+    const faults = pointFaults(template.points)
+    if (faults.length > 0) throw badPoints(faults)
+    if (name !== `${template.id}.json`)
+      throw new Fault('bad_fields', `id is ${template.id}, expected the name of its file`)
+    return template
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : 'it cannot be read'
+    throw new Fault('template_damaged', `The template ${name} is damaged: ${why}`, { cause })
+  }
+}
 
 /** The version of each file's shape; a file of a later one is refused rather than half understood. */
 const VERSION = 1 as const
@@ -138,4 +201,49 @@ function mapped<File, Value>(
       return store.state
     },
   }
+}
+
+// Users and keys out of their files, with the hashing of this machine behind them.
+
+/** Everybody who may call. */
+export interface People {
+  list: UserList
+  users: Users
+  book: UserBook
+  keys: ApiKeys
+}
+
+interface PeopleParts {
+  clock: Clock
+  log: Log
+  stateFolder: string
+  /** Its login keys. */
+  http: TokenHttpConfig
+  /** Keys `users.max`, `keys.max`, `keys.save_ms`. */
+  limits: { users: number; keys: number; keySaveMs: number }
+}
+
+/** @throws Fault `store_damaged` where users.json, keys.json or homes.json cannot be read, nor its backup */
+export async function openPeople(
+  { clock, log, stateFolder, http, limits }: PeopleParts,
+  files: StateFiles,
+): Promise<People> {
+  const list = createUserList(await files.users.load(), (users) => files.users.save(users))
+  const homes = await openHomes({ folder: stateFolder, clock, log, most: http.login_homes })
+  const limiter = createSignInLimiter({ clock, homes, bounds: loginBounds(http) })
+  const hash = (text: string) => limiter.within(() => hashPassword(text))
+  const passwords = { hash, verify: verifyPassword }
+  const users = createUsers({ clock, passwords, limiter, list })
+  const book = createUserBook({ clock, list, passwords, isRight: users.isRight, maxUsers: limits.users })
+  const keys = createApiKeys(
+    {
+      clock,
+      log,
+      mint: { make: makeApiKey, isSecretOf },
+      save: (records) => files.keys.save(records),
+      limits: { max: limits.keys, saveMs: limits.keySaveMs },
+    },
+    await files.keys.load(),
+  )
+  return { list, users, book, keys }
 }

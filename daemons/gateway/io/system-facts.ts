@@ -3,7 +3,7 @@
 import { readFile, readlink } from 'node:fs/promises'
 import { arch, freemem, hostname, loadavg, release, totalmem, uptime } from 'node:os'
 import { reachableAddresses } from '#kit/net/own-addresses.ts'
-import type { SystemFacts } from '../core/system-facts.ts'
+import type { SystemFacts } from '../core/status.ts'
 
 /** Reads it all anew; cheap enough for every request. */
 export async function readSystemFacts(): Promise<SystemFacts> {

@@ -7,8 +7,7 @@ import { Fault } from '#kit/fault.ts'
 import { certificateSentence, trustedAuthorities } from '#kit/net/certificates.ts'
 import { signatureOf } from '#kit/net/signature.ts'
 import { parseTarget } from '#kit/net/target.ts'
-import { headerText } from '../core/webhook-headers.ts'
-import type { WebhookAnswer, WebhookRequest, WebhookSender } from '../core/webhook-ports.ts'
+import { headerText, type WebhookAnswer, type WebhookRequest, type WebhookSender } from '../core/webhooks/records.ts'
 
 /** What the sender needs. */
 export interface WebhookSenderParts {

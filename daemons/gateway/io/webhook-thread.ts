@@ -4,10 +4,9 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { lookupSafely } from '#kit/net/target.ts'
-import { createWebhookDelivery } from '../core/webhook-delivery.ts'
-import type { WebhookLimits } from '../core/webhook-keys.ts'
-import type { WebhookRecord } from '../core/webhook-list.ts'
-import type { WebhookEvent, WebhookLoss } from '../core/webhook-publisher.ts'
+import type { WebhookEvent, WebhookLoss } from '../core/webhooks/book.ts'
+import { createWebhookDelivery } from '../core/webhooks/delivery.ts'
+import type { WebhookLimits, WebhookRecord } from '../core/webhooks/records.ts'
 import { createWebhookSender } from './webhook-sender.ts'
 
 /** What the thread is asked. */

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
-import { hasGoodCrc } from '../wire/modbus-crc.ts'
+import { hasGoodCrc } from '../wire/modbus-request.ts'
 import { noLibmodbus, nullModem, sharedLine, startLibmodbus, startLibmodbusMaster } from './peer/libmodbus.ts'
 import { type RunningGateway, startGateway } from './running-gateway.ts'
 

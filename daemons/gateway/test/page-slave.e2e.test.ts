@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
 import { noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
-import { sealed } from '../wire/modbus-crc.ts'
+import { sealed } from '../wire/modbus-request.ts'
 import { openStage, type Stage } from './page-stage.ts'
 
 interface SlaveStage extends Stage {

@@ -3,7 +3,7 @@
 import type { Role } from '#kit/auth/roles.ts'
 import type { DriverCounts, LineSettings } from '#kit/line/line.ts'
 import { call } from '#kit/web/call.ts'
-import type { PortEvent } from '../core/ports.ts'
+import type { PortEvent } from '../core/lines/ports.ts'
 
 /** Answer of `GET /api/status`. */
 export interface Status {

@@ -1,8 +1,8 @@
 /** Units, the scan for units, and registers of a Modbus line: the calls. */
 import { call } from '#kit/web/call.ts'
-import type { RegisterView } from '../core/registers-face.ts'
-import type { ScanJob } from '../core/unit-scan.ts'
-import type { UnitView } from '../core/unit-view.ts'
+import type { RegisterView } from '../core/modbus/slave-registers.ts'
+import type { ScanJob } from '../core/modbus/unit-scan.ts'
+import type { UnitView } from '../core/modbus/units.ts'
 import { portRoute } from './api.ts'
 
 /** Which registers are meant, as typed. */

@@ -1,5 +1,5 @@
 /** The log of one port: events folded into lines, bounded, each told once. */
-import type { PortEvent } from '../core/ports.ts'
+import type { PortEvent } from '../core/lines/ports.ts'
 import { type Row, rowOf } from './frame-row.ts'
 
 /** The log of one port. */

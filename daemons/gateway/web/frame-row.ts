@@ -1,7 +1,7 @@
 /** One event of a port as one line of the log: which way, who, what was said, and whether it is well. */
 import type { Lit } from '#kit/web/lamp.ts'
-import type { FramePayload, PortEvent } from '../core/ports.ts'
-import type { DecodedFrame } from '../wire/modbus-describe.ts'
+import type { FramePayload, PortEvent } from '../core/lines/ports.ts'
+import type { DecodedFrame } from '../wire/modbus-reply.ts'
 import { functionName, rangeText } from './words.ts'
 
 /** What an event means on the line. `ask` and `answer` are whole frames; `miss` is an answer that never came. */

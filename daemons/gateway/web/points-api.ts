@@ -1,8 +1,8 @@
 /** Points and templates: the calls. */
 import { call } from '#kit/web/call.ts'
-import type { PointList } from '../core/point-book.ts'
-import type { PointTemplate } from '../core/point-template.ts'
-import type { PointView } from '../core/points-face.ts'
+import type { PointList } from '../core/points/book.ts'
+import type { PointTemplate } from '../core/points/definition.ts'
+import type { PointView } from '../core/points/values.ts'
 import { portRoute } from './api.ts'
 
 function point(path: string, name: string): `/${string}` {

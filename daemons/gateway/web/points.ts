@@ -3,10 +3,9 @@ import { type Signal, signal } from '@preact/signals'
 import type { Judgement, Lit } from '#kit/web/lamp.ts'
 import { age, listed, many, THIN, UNKNOWN, whole } from '#kit/web/numbers.ts'
 import { matches } from '#kit/web/tools.ts'
-import type { PointQuality } from '../core/point-quality-table.ts'
-import type { PointDefinition } from '../core/point-record.ts'
-import type { PointView, PollingView, ValuePayload } from '../core/points-face.ts'
-import type { PortEvent } from '../core/ports.ts'
+import type { PortEvent } from '../core/lines/ports.ts'
+import type { PointDefinition } from '../core/points/definition.ts'
+import type { PointQuality, PointView, PollingView, ValuePayload } from '../core/points/values.ts'
 import { pointsApi } from './points-api.ts'
 
 /** A point and how often its value changed while the page looked. */

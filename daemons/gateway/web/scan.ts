@@ -1,7 +1,7 @@
 /** What the page says of a scan for units. */
 import type { Judgement } from '#kit/web/lamp.ts'
 import { age, many, sinceText } from '#kit/web/numbers.ts'
-import type { ScanJob } from '../core/unit-scan.ts'
+import type { ScanJob } from '../core/modbus/unit-scan.ts'
 import type { When } from './verdicts.ts'
 
 /** Longest part of a scan that a person waits for by the line. */

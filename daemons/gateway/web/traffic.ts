@@ -2,7 +2,7 @@
 import { computed, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import { type Feed, type FeedMessage, openFeed } from '#kit/web/feed.ts'
 import { now } from '#kit/web/now.ts'
-import type { PortEvent } from '../core/ports.ts'
+import type { PortEvent } from '../core/lines/ports.ts'
 import { createFrameLog, matching } from './frame-log.ts'
 import type { Row } from './frame-row.ts'
 

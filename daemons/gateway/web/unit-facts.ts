@@ -1,6 +1,6 @@
 /** What was counted of one unit: facts by name, and how long its replies took. */
 import { age, count } from '#kit/web/numbers.ts'
-import type { UnitView as BusUnit } from '../core/unit-view.ts'
+import type { UnitView as BusUnit } from '../core/modbus/units.ts'
 import type { When } from './verdicts.ts'
 
 /** What was counted of a unit, name and text, without what never happened. */

@@ -1,8 +1,8 @@
 /** One unit as the page shows it: what the gateway counts of it, and what was seen in the frames of the last minute. */
 import type { Lit } from '#kit/web/lamp.ts'
 import { count, sinceText, timeOf } from '#kit/web/numbers.ts'
-import type { UnitState } from '../core/unit-state-table.ts'
-import type { UnitView as BusUnit } from '../core/unit-view.ts'
+import type { UnitState } from '../core/modbus/unit-health.ts'
+import type { UnitView as BusUnit } from '../core/modbus/units.ts'
 import type { Unit } from './bus.ts'
 import type { When } from './verdicts.ts'
 

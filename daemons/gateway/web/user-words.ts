@@ -3,7 +3,7 @@
 import type { Role } from '#kit/auth/roles.ts'
 import type { Judgement, Lit } from '#kit/web/lamp.ts'
 import { age, dateOf, listed, many } from '#kit/web/numbers.ts'
-import type { KeyView } from '../core/api-keys.ts'
+import type { KeyView } from '../core/people/keys.ts'
 import type { User } from './users-api.ts'
 import type { When } from './verdicts.ts'
 import { nameOf } from './words.ts'

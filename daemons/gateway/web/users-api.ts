@@ -1,7 +1,7 @@
 /** Users and API keys: the calls. */
 import { call } from '#kit/web/call.ts'
-import type { KeyView } from '../core/api-keys.ts'
-import type { UserView } from '../core/user-book.ts'
+import type { KeyView } from '../core/people/keys.ts'
+import type { UserView } from '../core/people/users.ts'
 
 /** One who may sign in. */
 export interface User extends UserView {

@@ -4,8 +4,9 @@
  * The end of a frame is told by its own length fields, not by silence: a pty, a USB adapter or a terminal server
  * splits and joins bytes as it likes. Silence only decides where bytes stand before a frame that are none.
  */
-import { hasGoodCrc } from './modbus-crc.ts'
+
 import { anyReplyLength, isPrefixOf, type ReplyFlaw, replyFlaw, replyLength, type SentRequest } from './modbus-reply.ts'
+import { hasGoodCrc } from './modbus-request.ts'
 
 /** Whether the line gives our own bytes back, as RS-485 adapters with a receiver that is always on do. */
 export type LocalEcho = 'unknown' | 'present' | 'absent'

@@ -1,9 +1,109 @@
-/** Replies of Modbus RTU units: how long they are, and whether one answers a request. */
+/** Modbus replies as bytes: made, checked against their request, described; which exception a request deserves. */
+
 import { Fault } from '#kit/fault.ts'
-import { hasGoodCrc, sealed } from './modbus-crc.ts'
-import { type FunctionShape, modbusFunctions } from './modbus-functions.ts'
-import { identificationFlaw, identificationLength } from './modbus-identification.ts'
-import type { ModbusRequest, Need } from './modbus-request.ts'
+import {
+  bitsOf,
+  exceptionName,
+  type FunctionShape,
+  functionName,
+  hasGoodCrc,
+  type IdentificationObject,
+  identificationFlaw,
+  identificationLength,
+  MAX_WRITTEN_BY_23,
+  MEI_IDENTIFY,
+  type ModbusRequest,
+  modbusFunctions,
+  type Need,
+  openIdentification,
+  openRequest,
+  sealed,
+  wordsOf,
+} from './modbus-request.ts'
+
+// Replies of a Modbus RTU unit, as bytes.
+
+/** Exceptions that a unit answers with. @source Modbus Application Protocol V1.1b3, 7 */
+export const ILLEGAL_FUNCTION = 1
+export const ILLEGAL_DATA_ADDRESS = 2
+export const ILLEGAL_DATA_VALUE = 3
+export const SERVER_DEVICE_FAILURE = 4
+
+/** Bytes of objects that fit in one reply to 43/14: a PDU of 253 without the 7 before the first object. */
+const OBJECT_BYTES = 246
+
+/** Basic objects, which can also be asked for one by one. @source Modbus Application Protocol V1.1b3, 6.21 */
+const BASIC_AND_SINGLE = 0x81
+
+/** An exception. @param code 1..255 */
+export function exceptionFrame(unitId: number, fc: number, code: number): Uint8Array {
+  return sealed([unitId, fc | 0x80, code])
+}
+
+/**
+ * The reply to a request that was carried out; of 43/14 see `identificationFrame`.
+ * @param values what was read: 0 or 1 per bit, 0..65535 per register, as many as were asked for; unused by writes
+ * @source Modbus Application Protocol V1.1b3, 6.1 to 6.6, 6.11, 6.12, 6.16, 6.17
+ */
+export function replyFrame(request: ModbusRequest, values: readonly number[] = []): Uint8Array {
+  const { unitId, fc, address } = request
+  switch (modbusFunctions.get(fc)?.shape) {
+    case 'readBits':
+      return counted(unitId, fc, packedBits(values))
+    case 'readWords':
+    case 'readWriteWords':
+      return counted(unitId, fc, values.flatMap(bytesOfWord))
+    case 'writeBit':
+      return sealed([unitId, fc, ...bytesOfWord(address), request.values?.[0] ? 0xff : 0, 0])
+    case 'writeWord':
+      return sealed([unitId, fc, ...bytesOfWord(address), ...bytesOfWord(request.values?.[0] ?? 0)])
+    case 'maskWord': {
+      const { andMask = 0, orMask = 0 } = request
+      return sealed([unitId, fc, ...bytesOfWord(address), ...bytesOfWord(andMask), ...bytesOfWord(orMask)])
+    }
+    default:
+      return sealed([unitId, fc, ...bytesOfWord(address), ...bytesOfWord(request.quantity)])
+  }
+}
+
+/**
+ * The reply to 43/14: the objects from the one asked for on, as many as fit; one alone where the request says so.
+ * @param objects in order of their ids; texts of ISO 8859-1, at most 244 characters each
+ * @source Modbus Application Protocol V1.1b3, 6.21: from an unknown object a stream begins anew
+ */
+export function identificationFrame(
+  request: ModbusRequest,
+  objects: readonly Pick<IdentificationObject, 'id' | 'value'>[],
+): Uint8Array {
+  const isSingle = request.quantity === 4
+  const found = objects.findIndex(({ id }) => id === request.address)
+  const from = Math.max(0, found)
+  const bytes: number[] = []
+  let at = from
+  for (; at < objects.length && (!isSingle || at === from); at++) {
+    const { id, value } = objects[at] as (typeof objects)[number]
+    if (bytes.length + 2 + value.length > OBJECT_BYTES) break
+    bytes.push(id, value.length, ...Array.from(value, (character) => character.charCodeAt(0)))
+  }
+  const next = isSingle ? undefined : objects[at]?.id
+  const head = [MEI_IDENTIFY, request.quantity, BASIC_AND_SINGLE, next === undefined ? 0 : 0xff, next ?? 0, at - from]
+  return sealed([request.unitId, request.fc, ...head, ...bytes])
+}
+
+function counted(unitId: number, fc: number, data: readonly number[]): Uint8Array {
+  return sealed([unitId, fc, data.length, ...data])
+}
+
+/** Lowest bit of the first byte first; padding is zero. */
+function packedBits(bits: readonly number[]): number[] {
+  const bytes = new Array<number>(Math.ceil(bits.length / 8)).fill(0)
+  for (const [at, bit] of bits.entries()) bytes[at >> 3] = (bytes[at >> 3] ?? 0) | (bit << (at & 7))
+  return bytes
+}
+
+function bytesOfWord(word: number): number[] {
+  return [word >> 8, word & 0xff]
+}
 
 /** A request together with the bytes that went out. */
 export interface SentRequest {
@@ -153,4 +253,121 @@ function echoedLength(fc: number): number | undefined {
 function fixedLength(request: ModbusRequest): number {
   const echoed = echoedLength(request.fc)
   return echoed === undefined ? dataBytes(request) + 5 : echoed + 2
+}
+
+// The decoded form of a Modbus frame, as `frame` events carry it.
+
+/** What a frame was on its line. */
+type FrameKind = 'request' | 'reply' | 'exception' | 'late' | 'stray' | 'echo' | 'noise'
+
+/** A frame in words. Values: 0 or 1 per bit, 0..65535 per register, objects for 43/14. */
+export interface DecodedFrame {
+  kind: FrameKind
+  unitId?: number
+  fc?: number
+  name?: string
+  address?: number
+  quantity?: number
+  values?: readonly unknown[]
+  andMask?: number
+  orMask?: number
+  writeAddress?: number
+  exception?: { code: number; name: string }
+  /** Milliseconds from the end of the request. */
+  tookMs?: number
+}
+
+/** A request, as it goes out (`request`) or comes back (`echo`). */
+export function describeRequest(request: ModbusRequest, kind: 'request' | 'echo' = 'request'): DecodedFrame {
+  return { kind, name: functionName(request.fc), ...request }
+}
+
+/**
+ * A reply whose checksum is right.
+ * @param answered the request it answers, where that is known: it gives address and quantity their meaning
+ */
+export function describeReply(
+  frame: Uint8Array,
+  kind: 'reply' | 'late' | 'stray',
+  answered?: SentRequest,
+): DecodedFrame {
+  const fc = (frame[1] ?? 0) & 0x7f
+  const decoded: DecodedFrame = { kind, unitId: frame[0] ?? 0, fc, name: functionName(fc) }
+  const code = exceptionCode(frame)
+  if (answered) Object.assign(decoded, { address: answered.request.address, quantity: answered.request.quantity })
+  if (code !== null) {
+    decoded.exception = { code, name: exceptionName(code) }
+    return kind === 'reply' ? { ...decoded, kind: 'exception' } : decoded
+  }
+  const values = valuesOfReply(frame, answered?.request)
+  return values === undefined ? decoded : { ...decoded, values }
+}
+
+/**
+ * The values in a reply that was proven, or in a stray with a right checksum.
+ * @returns undefined for functions without values in their reply; bits of a stray with their padding
+ */
+function valuesOfReply(frame: Uint8Array, request: ModbusRequest | undefined): readonly unknown[] | undefined {
+  const data = frame.subarray(3, -2)
+  switch (modbusFunctions.get((frame[1] ?? 0) & 0x7f)?.shape) {
+    case 'readBits':
+      return bitsOf(data, request?.quantity ?? data.length * 8)
+    case 'readWords':
+    case 'readWriteWords':
+      return wordsOf(data, request?.quantity ?? data.length >> 1)
+    case 'writeBit':
+    case 'writeWord':
+    case 'writeBits':
+    case 'writeWords':
+      return request?.values
+    case 'identify':
+      return request && openIdentification(frame).objects
+    default:
+      return undefined
+  }
+}
+
+// Which exception a request deserves before any unit is asked.
+
+const GATEWAY_PATH = 10
+
+/** Highest number a unit may have. @source Modbus over Serial Line V1.02, 2.2 */
+const LAST_UNIT = 247
+
+/**
+ * Judges a request as the state diagrams of the standard do: function, then quantity, then address. What they leave to
+ * the unit (whether it has the address) stays with the unit.
+ * @param frame unit, function, data, CRC
+ * @returns an exception code: 1, 2, 3, or 10 for a unit that no line can have; null where the request may be sent
+ * @source Modbus Application Protocol V1.1b3, 6 and 7
+ */
+export function refusalOf(frame: Uint8Array): number | null {
+  const [unitId = 0, fc = 0, mei] = frame
+  const known = modbusFunctions.get(fc)
+  if (unitId > LAST_UNIT) return GATEWAY_PATH
+  if (!known || (known.shape === 'identify' && mei !== MEI_IDENTIFY && frame.length > 4)) return ILLEGAL_FUNCTION
+  // A broadcast is answered by nobody, so what would be read is lost.
+  if (unitId === 0 && (!known.isWrite || fc === 23)) return GATEWAY_PATH
+  const request = openedOrNull(frame)
+  if (!request || !isQuantityRight(request, known.maxQuantity)) return ILLEGAL_DATA_VALUE
+  return isWithinAddresses(request) ? null : ILLEGAL_DATA_ADDRESS
+}
+
+function openedOrNull(frame: Uint8Array): ModbusRequest | null {
+  try {
+    return openRequest(frame)
+  } catch (error) {
+    if (error instanceof Fault) return null
+    throw error
+  }
+}
+
+function isQuantityRight({ fc, quantity, values = [] }: ModbusRequest, most: number): boolean {
+  if (quantity < 1 || quantity > most) return false
+  return fc !== 23 || (values.length >= 1 && values.length <= MAX_WRITTEN_BY_23)
+}
+
+function isWithinAddresses({ fc, address, quantity, values = [], writeAddress = 0 }: ModbusRequest): boolean {
+  if (fc === 43) return true
+  return address + quantity <= 65_536 && (fc !== 23 || writeAddress + values.length <= 65_536)
 }

@@ -1,7 +1,157 @@
-/** Requests of a Modbus RTU master: what they ask, opened from their bytes. */
+/** Modbus requests as bytes: checksum, functions, timing, what a request asks, who a unit says it is. */
 import { Fault } from '#kit/fault.ts'
-import { hasGoodCrc, wordAt } from './modbus-crc.ts'
-import { type FunctionShape, MEI_IDENTIFY, modbusFunctions } from './modbus-functions.ts'
+
+// The checksum of Modbus RTU, and frames with and without it.
+
+/** Bytes of the longest RTU frame: unit 1, PDU 253, CRC 2. @source Modbus over Serial Line V1.02, 2.5.1 */
+export const MAX_RTU_BYTES = 256
+
+const table = Uint16Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte
+  for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xa001 : crc >>> 1
+  return crc
+})
+
+/**
+ * CRC-16 over the bytes given.
+ * @returns 0..65535; its low byte goes on the wire first
+ * @source Modbus over Serial Line V1.02, 2.5.1.2 and 6.2.2
+ */
+export function crc16(bytes: Uint8Array): number {
+  let crc = 0xffff
+  for (const byte of bytes) crc = (crc >>> 8) ^ (table[(crc ^ byte) & 0xff] ?? 0)
+  return crc
+}
+
+/** Whether the last two bytes are the checksum of those before. Frames shorter than 4 bytes have none. */
+export function hasGoodCrc(frame: Uint8Array): boolean {
+  if (frame.length < 4) return false
+  const crc = crc16(frame.subarray(0, -2))
+  return frame[frame.length - 2] === (crc & 0xff) && frame[frame.length - 1] === crc >>> 8
+}
+
+/**
+ * A frame: the bytes given and their checksum.
+ * @param body unit, function and data, 2..254 bytes
+ * @throws Fault `modbus_long` where the frame would be longer than RTU allows
+ */
+export function sealed(body: ArrayLike<number>): Uint8Array {
+  if (body.length + 2 > MAX_RTU_BYTES)
+    throw new Fault('modbus_long', `a frame of ${body.length + 2} bytes is longer than the ${MAX_RTU_BYTES} of RTU`)
+  const frame = new Uint8Array(body.length + 2)
+  frame.set(body)
+  const crc = crc16(frame.subarray(0, -2))
+  frame[body.length] = crc & 0xff
+  frame[body.length + 1] = crc >>> 8
+  return frame
+}
+
+/** The big-endian word at `at`, 0..65535. Bytes beyond the end count as 0: check the length first. */
+export function wordAt(bytes: Uint8Array, at: number): number {
+  return ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)
+}
+
+// The functions and exceptions of Modbus: names, shapes and quantities, as one table.
+
+/** How a function's request and reply are laid out. */
+export type FunctionShape =
+  | 'readBits'
+  | 'readWords'
+  | 'writeBit'
+  | 'writeWord'
+  | 'writeBits'
+  | 'writeWords'
+  | 'maskWord'
+  | 'readWriteWords'
+  | 'identify'
+
+/** One function. `maxQuantity`: most bits or registers of one request. */
+export interface ModbusFunction {
+  fc: number
+  name: string
+  shape: FunctionShape
+  maxQuantity: number
+  isWrite: boolean
+}
+
+/** Most registers that function 23 writes. @source Modbus Application Protocol V1.1b3, 6.17 */
+export const MAX_WRITTEN_BY_23 = 121
+
+/** MEI type of device identification. @source Modbus Application Protocol V1.1b3, 6.21 */
+export const MEI_IDENTIFY = 0x0e
+
+const rows: ModbusFunction[] = [
+  { fc: 1, name: 'Read Coils', shape: 'readBits', maxQuantity: 2000, isWrite: false },
+  { fc: 2, name: 'Read Discrete Inputs', shape: 'readBits', maxQuantity: 2000, isWrite: false },
+  { fc: 3, name: 'Read Holding Registers', shape: 'readWords', maxQuantity: 125, isWrite: false },
+  { fc: 4, name: 'Read Input Registers', shape: 'readWords', maxQuantity: 125, isWrite: false },
+  { fc: 5, name: 'Write Single Coil', shape: 'writeBit', maxQuantity: 1, isWrite: true },
+  { fc: 6, name: 'Write Single Register', shape: 'writeWord', maxQuantity: 1, isWrite: true },
+  { fc: 15, name: 'Write Multiple Coils', shape: 'writeBits', maxQuantity: 1968, isWrite: true },
+  { fc: 16, name: 'Write Multiple Registers', shape: 'writeWords', maxQuantity: 123, isWrite: true },
+  { fc: 22, name: 'Mask Write Register', shape: 'maskWord', maxQuantity: 1, isWrite: true },
+  { fc: 23, name: 'Read/Write Multiple Registers', shape: 'readWriteWords', maxQuantity: 125, isWrite: true },
+  { fc: 43, name: 'Read Device Identification', shape: 'identify', maxQuantity: 4, isWrite: false },
+]
+
+/**
+ * The functions spoken here, by code.
+ * @source Modbus Application Protocol V1.1b3, 6.1 to 6.6, 6.11, 6.12, 6.16, 6.17, 6.21
+ */
+export const modbusFunctions: ReadonlyMap<number, ModbusFunction> = new Map(rows.map((row) => [row.fc, row]))
+
+const exceptionNames: Readonly<Record<number, string>> = {
+  1: 'Illegal Function',
+  2: 'Illegal Data Address',
+  3: 'Illegal Data Value',
+  4: 'Server Device Failure',
+  5: 'Acknowledge',
+  6: 'Server Device Busy',
+  8: 'Memory Parity Error',
+  10: 'Gateway Path Unavailable',
+  11: 'Gateway Target Device Failed To Respond',
+}
+
+/** The standard's name of an exception code. @source Modbus Application Protocol V1.1b3, 7 */
+export function exceptionName(code: number): string {
+  return exceptionNames[code] ?? 'Unknown Exception'
+}
+
+/** The standard's name of a function code; of an exception's function code too. */
+export function functionName(fc: number): string {
+  return modbusFunctions.get(fc & 0x7f)?.name ?? `Function ${fc & 0x7f}`
+}
+
+// Times on a Modbus RTU line, from its settings.
+
+/** What counts of a line's settings: bits per second. */
+export interface LineRate {
+  baud: number
+}
+
+/** Start, eight data, parity or second stop, stop. @source Modbus over Serial Line V1.02, 2.5.1 */
+const BITS_PER_CHARACTER = 11
+
+/** Above this rate the silence no longer shrinks. @source Modbus over Serial Line V1.02, 2.5.1.1 */
+const FIXED_GAP_ABOVE_BAUD = 19_200
+
+/** @source Modbus over Serial Line V1.02, 2.5.1.1: 1.750 ms between frames above 19200 bits per second */
+const FIXED_GAP_US = 1750
+
+/** Microseconds that `bytes` characters take on the wire. */
+export function wireUs({ baud }: LineRate, bytes: number): number {
+  return (bytes * BITS_PER_CHARACTER * 1_000_000) / baud
+}
+
+/** Microseconds of silence before a frame: 3.5 characters, 1750 above 19200 bits per second. */
+export function silenceUs(rate: LineRate): number {
+  return rate.baud > FIXED_GAP_ABOVE_BAUD ? FIXED_GAP_US : wireUs(rate, 3.5)
+}
+
+/** Milliseconds of silence between frames. @param gapUs as set; 0: by the rate */
+export function gapMsOf(rate: LineRate, gapUs: number): number {
+  return (gapUs || silenceUs(rate)) / 1000
+}
 
 /**
  * What one request asks. For function 43/14 `address` is the first object and `quantity` the read device id code.
@@ -110,4 +260,100 @@ export function bitsOf(bytes: Uint8Array, quantity: number): number[] {
 /** Big-endian words of a field, 0..65535 each. */
 export function wordsOf(bytes: Uint8Array, quantity: number): number[] {
   return Array.from({ length: quantity }, (_, at) => wordAt(bytes, at * 2))
+}
+
+// Function 43/14, read device identification: request, reply, names of objects.
+
+/** One object of a device: 0..255, the standard's name of it, its text. */
+export interface IdentificationObject {
+  id: number
+  name: string
+  value: string
+}
+
+/** What one reply to 43/14 says. `nextObjectId` is null where nothing more follows. */
+interface Identification {
+  conformityLevel: number
+  nextObjectId: number | null
+  objects: IdentificationObject[]
+}
+
+/** @source Modbus Application Protocol V1.1b3, 6.21, table of object ids */
+const objectNames = [
+  'VendorName',
+  'ProductCode',
+  'MajorMinorRevision',
+  'VendorUrl',
+  'ProductName',
+  'ModelName',
+  'UserApplicationName',
+]
+
+/** Bytes before the first object: unit, function, MEI type, code, conformity, more follows, next object, count. */
+const HEAD_BYTES = 8
+
+/** The request as it goes on the wire. @param request `address`: first object, `quantity`: read device id code 1..4 */
+export function identifyRequestFrame(request: ModbusRequest): Uint8Array {
+  return sealed([request.unitId, request.fc, MEI_IDENTIFY, request.quantity, request.address])
+}
+
+/** How long the reply is that begins with these bytes, going by its count of objects. */
+export function identificationLength(head: Uint8Array): Need {
+  if (head.length > 2 && head[2] !== MEI_IDENTIFY) return 'impossible'
+  if (head.length < HEAD_BYTES) return 'more'
+  let at = HEAD_BYTES
+  for (let left = head[7] ?? 0; left > 0; left--) {
+    const length = head[at + 1]
+    if (length === undefined) return 'more'
+    at += 2 + length
+  }
+  return at + 2 > 256 ? 'impossible' : at + 2
+}
+
+/**
+ * Opens a reply whose checksum, unit and function are right.
+ * A count above the objects present is taken where more follows: the standard's own example (6.21) counts the
+ * objects of all replies, and devices were built after it.
+ * Text is ISO 8859-1: the standard says ASCII, devices send degree signs and umlauts, none may be altered.
+ * @param frame unit to CRC
+ * @throws Fault `modbus_malformed`
+ * @source Modbus Application Protocol V1.1b3, 6.21
+ */
+export function openIdentification(frame: Uint8Array): Identification {
+  const flaw = identificationFlaw(frame)
+  if (flaw) throw new Fault('modbus_malformed', flaw)
+  const objects: IdentificationObject[] = []
+  for (const { id, bytes } of objectsOf(frame) ?? [])
+    objects.push({ id, name: objectName(id), value: String.fromCharCode(...bytes) })
+  return { conformityLevel: frame[4] ?? 0, nextObjectId: frame[5] === 0xff ? (frame[6] ?? 0) : null, objects }
+}
+
+/** What is wrong with the reply, as a sentence; undefined where nothing is. */
+export function identificationFlaw(frame: Uint8Array): string | undefined {
+  if (frame.length < HEAD_BYTES + 2) return `identification has ${frame.length} bytes, needs at least ${HEAD_BYTES + 2}`
+  if (frame[2] !== MEI_IDENTIFY) return `MEI type ${frame[2]} is not ${MEI_IDENTIFY}`
+  if (frame[5] !== 0 && frame[5] !== 0xff) return `more follows is ${frame[5]}, expected 0 or 255`
+  const objects = objectsOf(frame)
+  if (!objects) return 'the list of objects does not end where the frame does'
+  const count = frame[7] ?? 0
+  if (objects.length === count || (objects.length < count && objects.length > 0 && frame[5] === 0xff)) return undefined
+  return `${objects.length} objects are present, ${count} are announced`
+}
+
+/** @returns undefined where an object runs over the end of the list */
+function objectsOf(frame: Uint8Array): { id: number; bytes: Uint8Array }[] | undefined {
+  const list = frame.subarray(HEAD_BYTES, -2)
+  const objects: { id: number; bytes: Uint8Array }[] = []
+  for (let at = 0; at < list.length; ) {
+    const id = list[at]
+    const length = list[at + 1]
+    if (id === undefined || length === undefined || at + 2 + length > list.length) return undefined
+    objects.push({ id, bytes: list.subarray(at + 2, at + 2 + length) })
+    at += 2 + length
+  }
+  return objects
+}
+
+function objectName(id: number): string {
+  return objectNames[id] ?? (id < 0x80 ? `Reserved ${id}` : `Private ${id}`)
 }

@@ -1,6 +1,5 @@
 /** Asks a simulated unit without a line between, and reads its reply. */
-import { hasGoodCrc } from '../../../daemons/gateway/wire/modbus-crc.ts'
-import type { ModbusRequest } from '../../../daemons/gateway/wire/modbus-request.ts'
+import { hasGoodCrc, type ModbusRequest } from '../../../daemons/gateway/wire/modbus-request.ts'
 import type { SimulatedUnit } from '../modbus-unit.ts'
 
 /** What a reply says: the words or bits of a read, the code of a refusal, nothing of a write. */

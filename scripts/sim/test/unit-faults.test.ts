@@ -1,6 +1,6 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { hasGoodCrc, sealed } from '../../../daemons/gateway/wire/modbus-crc.ts'
+import { hasGoodCrc, sealed } from '../../../daemons/gateway/wire/modbus-request.ts'
 import { simulateModbusLine } from '../modbus-device.ts'
 import { relayBoard } from '../relay-board.ts'
 import { type UnitFaults, withFaults } from '../unit-faults.ts'

@@ -1,10 +1,10 @@
 import t from 'tap'
 import { Fault } from '#kit/fault.ts'
 import { serve } from '#kit/test/http/server-here.ts'
-import { actionRoutes } from '../../api/action-routes.ts'
 import { faultStatus } from '../../api/fault-status.ts'
-import type { Adapter } from '../../core/adapter.ts'
-import type { PortRegistry } from '../../core/port-registry.ts'
+import { actionRoutes } from '../../api/port-routes.ts'
+import type { Adapter } from '../../core/lines/adapter.ts'
+import type { PortRegistry } from '../../core/lines/port-registry.ts'
 
 /** The action routes over a port whose bus does what `act` says; `told` is what the journal got. */
 async function routesOver(t: Parameters<typeof serve>[0], act: Adapter['act']) {

@@ -3,8 +3,8 @@ import { connect, type Socket } from 'node:net'
 import t from 'tap'
 import { heldBytes, rowOf } from '#kit/test/heap.ts'
 import { serve } from '#kit/test/http/server-here.ts'
-import { type CaptureRouteParts, captureRoute } from '../../api/capture-route.ts'
-import type { CaptureSink } from '../../core/capture.ts'
+import { type CaptureRouteParts, captureRoute } from '../../api/live-routes.ts'
+import type { CaptureSink } from '../../core/lines/capture.ts'
 import { memoryPlan } from '../../core/memory.ts'
 
 const BACKLOG = 1_048_576

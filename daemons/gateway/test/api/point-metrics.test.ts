@@ -1,10 +1,10 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { createMetrics } from '#kit/http/metrics.ts'
-import { measurePoints } from '../../api/point-metrics.ts'
-import { PointTable } from '../../core/point-table.ts'
-import type { Port } from '../../core/port.ts'
-import { point } from '../core/points.ts'
+import { measurePoints } from '../../api/metrics.ts'
+import type { Port } from '../../core/lines/port.ts'
+import { PointTable } from '../../core/points/values.ts'
+import { point } from '../core/points/points.ts'
 
 t.test('Prometheus gets the values that are good, bits as 0 and 1, and no texts', async (t) => {
   const clock = fakeClock()

@@ -2,9 +2,9 @@ import t from 'tap'
 import { serve } from '#kit/test/http/server-here.ts'
 import { faultStatus } from '../../api/fault-status.ts'
 import { pointRoutes } from '../../api/point-routes.ts'
-import { pointRevision } from '../../core/point-record.ts'
-import { bookOf } from '../core/point-fixtures.ts'
-import { point } from '../core/points.ts'
+import { pointRevision } from '../../core/points/definition.ts'
+import { bookOf } from '../core/points/point-fixtures.ts'
+import { point } from '../core/points/points.ts'
 
 type Call = [method: string, path: string, json?: unknown, ifMatch?: string]
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createMetrics } from '#kit/http/metrics.ts'
-import { measurePorts } from '../../api/port-metrics.ts'
-import type { PortRegistry } from '../../core/port-registry.ts'
+import { measurePorts } from '../../api/metrics.ts'
+import type { PortRegistry } from '../../core/lines/port-registry.ts'
 
 /** What `/metrics` says of one port that counts these. */
 async function toldOf(counters: Record<string, number>): Promise<string[]> {

@@ -3,8 +3,8 @@ import { Fault } from '#kit/fault.ts'
 import { serve } from '#kit/test/http/server-here.ts'
 import { faultStatus } from '../../api/fault-status.ts'
 import { unitRoutes } from '../../api/unit-routes.ts'
-import type { AdapterFaces } from '../../core/adapter-faces.ts'
-import type { PortRegistry } from '../../core/port-registry.ts'
+import type { AdapterFaces } from '../../core/lines/adapter.ts'
+import type { PortRegistry } from '../../core/lines/port-registry.ts'
 
 /** The route over one port with these faces. */
 async function routesOver(t: Parameters<typeof serve>[0], faces: AdapterFaces) {

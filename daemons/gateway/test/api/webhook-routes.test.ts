@@ -3,7 +3,7 @@ import type { Caller } from '#kit/http/route.ts'
 import type { JournalNote } from '#kit/journal-list.ts'
 import { serve } from '#kit/test/http/server-here.ts'
 import { webhookRoutes } from '../../api/webhook-routes.ts'
-import { bookWith } from '../core/webhook-fixtures.ts'
+import { bookWith } from '../core/webhooks/webhook-fixtures.ts'
 
 const here = '/api/ports/%2Fdev%2FttyUSB0/webhooks'
 const faultStatus = { unknown_port: 404, unknown_webhook: 404, too_many_webhooks: 409, webhook_test_busy: 409 }

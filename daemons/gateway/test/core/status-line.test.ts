@@ -1,7 +1,7 @@
 import t from 'tap'
-import type { PortState } from '../../core/port-state-table.ts'
-import { statusLine } from '../../core/status-line.ts'
-import type { UnitState } from '../../core/unit-state-table.ts'
+import type { PortState } from '../../core/lines/port.ts'
+import type { UnitState } from '../../core/modbus/unit-health.ts'
+import { statusLine } from '../../core/status.ts'
 
 /** A line in a state, with units in theirs, numbered from 1. */
 function line(path: string, state: PortState, states: UnitState[] = []) {

@@ -10,12 +10,16 @@ import { freePort } from '#kit/test/free-port.ts'
 import { heldBytes, rowOf } from '#kit/test/heap.ts'
 import { until } from '#kit/test/until.ts'
 import { memoryPlan } from '../../core/memory.ts'
-import type { ModbusTcpLimits } from '../../core/modbus-tcp-keys.ts'
-import type { LetGo, TcpPeer } from '../../core/modbus-tcp-ports.ts'
-import { ModbusTcpSession, modbusTcpCounts } from '../../core/modbus-tcp-session.ts'
+import {
+  type LetGo,
+  type ModbusTcpLimits,
+  ModbusTcpSession,
+  modbusTcpCounts,
+  type TcpPeer,
+} from '../../core/modbus/tcp.ts'
 import { createModbusTcpOpener } from '../../io/modbus-tcp-server.ts'
 import { mbapFrame } from '../../wire/mbap.ts'
-import { sealed } from '../../wire/modbus-crc.ts'
+import { sealed } from '../../wire/modbus-request.ts'
 
 interface Seen {
   peer: TcpPeer

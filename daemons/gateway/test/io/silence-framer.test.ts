@@ -1,6 +1,6 @@
 import { setTimeout as passed } from 'node:timers/promises'
 import t from 'tap'
-import { createSilenceFramer } from '../../io/silence-framer.ts'
+import { createSilenceFramer } from '../../io/protocol-world.ts'
 
 function framerWith(limits: { silenceMs: number; maxFrameBytes: number }, settle = () => {}) {
   const frames: { hex: string; atUs: number; cut: boolean }[] = []

@@ -3,7 +3,7 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Test, t } from 'tap'
 import { silentLog } from '#kit/log.ts'
-import type { PortRecord } from '../../core/port-record.ts'
+import type { PortRecord } from '../../core/lines/ports.ts'
 import { createStateFiles } from '../../io/state-files.ts'
 
 const line = { baud: 9600, data_bits: 8, parity: 'none', stop_bits: 1, flow: 'none', rs485: null, low_latency: false }

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { createTemplateFiles } from '../../io/template-files.ts'
+import { createTemplateFiles } from '../../io/state-files.ts'
 
 const plain = {
   id: 'one',

@@ -2,10 +2,9 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { PlanCuts, planReads } from '../../core/point-plan.ts'
-import type { PointDefinition } from '../../core/point-record.ts'
-import type { PointTemplate } from '../../core/point-template.ts'
-import { createTemplateFiles } from '../../io/template-files.ts'
+import type { PointDefinition, PointTemplate } from '../../core/points/definition.ts'
+import { PlanCuts, planReads } from '../../core/points/polling.ts'
+import { createTemplateFiles } from '../../io/state-files.ts'
 import { createPointReader, type PointValue, sizeOf } from '../../wire/point-value.ts'
 
 const templates = await createTemplateFiles(join(import.meta.dirname, '../../templates'), fakeClock()).list()

@@ -2,7 +2,7 @@ import t from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { until } from '#kit/test/until.ts'
 import { createWebhookCourier } from '../../io/webhook-courier.ts'
-import { hook, limitsWith } from '../core/webhook-fixtures.ts'
+import { hook, limitsWith } from '../core/webhooks/webhook-fixtures.ts'
 import { startTarget } from './webhook-targets.ts'
 
 const port = '/dev/ttyUSB0'

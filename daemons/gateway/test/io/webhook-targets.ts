@@ -7,7 +7,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { join } from 'node:path'
 import { lookupSafely } from '#kit/net/target.ts'
 import { freePort } from '#kit/test/free-port.ts'
-import type { WebhookRequest } from '../../core/webhook-ports.ts'
+import type { WebhookRequest } from '../../core/webhooks/records.ts'
 import { createWebhookSender, type WebhookSenderParts } from '../../io/webhook-sender.ts'
 
 /** One request as it arrived. */

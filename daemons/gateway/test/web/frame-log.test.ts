@@ -1,6 +1,6 @@
 /** Tests of the page's log: events folded into lines. */
 import t from 'tap'
-import type { PortEvent } from '../../core/ports.ts'
+import type { PortEvent } from '../../core/lines/ports.ts'
 import { createFrameLog, isBad, matching } from '../../web/frame-log.ts'
 import { rowOf, textOf } from '../../web/frame-row.ts'
 

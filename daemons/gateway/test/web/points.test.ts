@@ -1,6 +1,6 @@
 /** Tests of the points as the page shows them. */
 import t from 'tap'
-import type { PointView, ValuePayload } from '../../core/points-face.ts'
+import type { PointView, ValuePayload } from '../../core/points/values.ts'
 import {
   ageOf,
   definitionOf,

@@ -1,6 +1,6 @@
 /** Tests of the sentence over one line. */
 import t from 'tap'
-import type { UnitView as BusUnit } from '../../core/unit-view.ts'
+import type { UnitView as BusUnit } from '../../core/modbus/units.ts'
 import type { Unit } from '../../web/bus.ts'
 import { longerWait } from '../../web/port-remedy.ts'
 import { judgePort } from '../../web/port-verdict.ts'

@@ -1,6 +1,6 @@
 /** Tests of what the page says of a scan. */
 import t from 'tap'
-import type { ScanJob } from '../../core/unit-scan.ts'
+import type { ScanJob } from '../../core/modbus/unit-scan.ts'
 import { foundText, judgeScan, progressOf } from '../../web/scan.ts'
 import { when } from './port-fixture.ts'
 

@@ -1,6 +1,6 @@
 /** Units for tests of what the pages say of them. */
 
-import type { UnitView as BusUnit } from '../../core/unit-view.ts'
+import type { UnitView as BusUnit } from '../../core/modbus/units.ts'
 import type { Unit } from '../../web/bus.ts'
 
 /** Unit 1, well, as the gateway counts it. */

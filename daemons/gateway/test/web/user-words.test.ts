@@ -1,6 +1,6 @@
 /** Tests of what the page says of users and keys. */
 import t from 'tap'
-import type { KeyView } from '../../core/api-keys.ts'
+import type { KeyView } from '../../core/people/keys.ts'
 import { judgeUsers, keyState, reachText, sortKeys, sortUsers, usedText } from '../../web/user-words.ts'
 import type { User } from '../../web/users-api.ts'
 import { when } from './port-fixture.ts'

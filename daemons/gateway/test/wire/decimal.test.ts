@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
-import { decimalOf, isExact, numberOf, scaled, textOfDecimal } from '../../wire/decimal.ts'
+import { decimalOf, isExact, numberOf, scaled, textOfDecimal } from '../../wire/point-value.ts'
 
 const finite = fc.double({ noNaN: true, noDefaultInfinity: true })
 

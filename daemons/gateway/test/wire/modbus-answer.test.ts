@@ -3,11 +3,15 @@ import fc from 'fast-check'
 import t from 'tap'
 import { hexOf } from '#kit/bytes/hex.ts'
 import { holds } from '#kit/test/holds.ts'
-import { exceptionFrame, identificationFrame, replyFrame } from '../../wire/modbus-answer.ts'
-import { describeReply } from '../../wire/modbus-describe.ts'
-import { modbusFunctions } from '../../wire/modbus-functions.ts'
-import { openIdentification } from '../../wire/modbus-identification.ts'
-import { checkReply, replyFlaw } from '../../wire/modbus-reply.ts'
+import {
+  checkReply,
+  describeReply,
+  exceptionFrame,
+  identificationFrame,
+  replyFlaw,
+  replyFrame,
+} from '../../wire/modbus-reply.ts'
+import { modbusFunctions, openIdentification } from '../../wire/modbus-request.ts'
 import { anyRequest, frameOf } from './modbus-talk.ts'
 
 t.test('a master finds each reply proven, with the values that were given', async (t) => {

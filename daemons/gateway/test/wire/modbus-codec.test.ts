@@ -6,14 +6,30 @@ import { Fault } from '#kit/fault.ts'
 import { holds, holdsLater } from '#kit/test/holds.ts'
 import { type SimulatedUnit, simulatedUnit } from '../../../../scripts/sim/modbus-unit.ts'
 import { createModbusSerialPdu } from '../../io/modbus-serial-pdu.ts'
-import { crc16, hasGoodCrc, sealed } from '../../wire/modbus-crc.ts'
 import { nextCut } from '../../wire/modbus-cut.ts'
-import { describeReply, describeRequest } from '../../wire/modbus-describe.ts'
-import { exceptionName, functionName, modbusFunctions } from '../../wire/modbus-functions.ts'
-import { identifyRequestFrame, openIdentification } from '../../wire/modbus-identification.ts'
-import { anyReplyLength, checkReply, replyFlaw, replyLength } from '../../wire/modbus-reply.ts'
-import { type ModbusRequest, openRequest, requestLength } from '../../wire/modbus-request.ts'
-import { silenceUs, wireUs } from '../../wire/modbus-timing.ts'
+import {
+  anyReplyLength,
+  checkReply,
+  describeReply,
+  describeRequest,
+  replyFlaw,
+  replyLength,
+} from '../../wire/modbus-reply.ts'
+import {
+  crc16,
+  exceptionName,
+  functionName,
+  hasGoodCrc,
+  identifyRequestFrame,
+  type ModbusRequest,
+  modbusFunctions,
+  openIdentification,
+  openRequest,
+  requestLength,
+  sealed,
+  silenceUs,
+  wireUs,
+} from '../../wire/modbus-request.ts'
 
 const pdu = createModbusSerialPdu()
 

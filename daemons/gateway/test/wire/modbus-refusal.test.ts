@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import { bytesOfHex } from '#kit/bytes/hex.ts'
 import { holds } from '#kit/test/holds.ts'
-import { sealed } from '../../wire/modbus-crc.ts'
-import { refusalOf } from '../../wire/modbus-refusal.ts'
+import { refusalOf } from '../../wire/modbus-reply.ts'
+import { sealed } from '../../wire/modbus-request.ts'
 
 const refusal = (hex: string) => refusalOf(sealed(bytesOfHex(hex)))
 

@@ -1,11 +1,8 @@
 /** What masters and units say on one line, made at random, for tests of who listens. */
 import fc from 'fast-check'
 import { simulatedUnit } from '../../../../scripts/sim/modbus-unit.ts'
-import { sealed } from '../../wire/modbus-crc.ts'
-import { identifyRequestFrame } from '../../wire/modbus-identification.ts'
-import type { Heard } from '../../wire/modbus-overheard.ts'
-import type { ModbusRequest } from '../../wire/modbus-request.ts'
-import { ModbusTap, type TapRules } from '../../wire/modbus-tap.ts'
+import { type Heard, ModbusTap, type TapRules } from '../../wire/modbus-overheard.ts'
+import { identifyRequestFrame, type ModbusRequest, sealed } from '../../wire/modbus-request.ts'
 
 const word = fc.integer({ min: 0, max: 65_535 })
 const bit = fc.integer({ min: 0, max: 1 })

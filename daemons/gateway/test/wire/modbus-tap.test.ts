@@ -2,8 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
-import type { Heard } from '../../wire/modbus-overheard.ts'
-import { ModbusTap } from '../../wire/modbus-tap.ts'
+import { type Heard, ModbusTap } from '../../wire/modbus-overheard.ts'
 import {
   anyTransaction,
   frameOf,

@@ -1,0 +1,82 @@
+/** Metrics of ports, points and captures for Prometheus. */
+import type { Metrics, Sample } from '#kit/http/metrics.ts'
+import type { Captures } from '../core/lines/capture.ts'
+import type { Port } from '../core/lines/port.ts'
+import type { PortRegistry } from '../core/lines/port-registry.ts'
+import type { PointView } from '../core/points/values.ts'
+
+/** What a port counts that is so now, and goes down again. */
+const NOW: ReadonlySet<string> = new Set(['waiting', 'unitsHeld', 'tcpClients'])
+
+/** @param metrics gains gauges of what is open, waits and is held, of units by state, and the counters of every port, by kind */
+export function measurePorts(metrics: Metrics, registry: PortRegistry): void {
+  metrics.gauge({ name: 'port_open', help: '1 while the line is open', labels: ['port'] }, () =>
+    registry.all().map((port) => ({ labels: { port: port.path }, value: port.life().state === 'open' ? 1 : 0 })),
+  )
+  metrics.counts(
+    { name: 'port_events_total', help: 'bytes, frames and faults of a line, by kind', labels: ['port', 'kind'] },
+    () => registry.all().flatMap((port) => samplesOf(port, (kind) => !NOW.has(kind))),
+  )
+  metrics.gauge(
+    {
+      name: 'port_now',
+      help: 'requests that wait, units held back and TCP clients of a line',
+      labels: ['port', 'kind'],
+    },
+    () => registry.all().flatMap((port) => samplesOf(port, (kind) => NOW.has(kind))),
+  )
+  metrics.gauge({ name: 'port_units', help: 'units of a Modbus line, by state', labels: ['port', 'state'] }, () =>
+    registry.all().flatMap(unitSamplesOf),
+  )
+}
+
+/**
+ * Units by state, not by number: 64 lines of 247 units each would be tens of thousands of series, and a mistaken client
+ * makes any of them. Which unit it is stands in `GET /api/ports/:path/units`.
+ */
+function unitSamplesOf(port: Port): Sample[] {
+  const states = Object.entries(port.adapter.faces?.units?.states() ?? {})
+  return states.map(([state, value]) => ({ labels: { port: port.path, state }, value }))
+}
+
+function samplesOf(port: Port, isMeant: (kind: string) => boolean): Sample[] {
+  const counters = Object.entries(port.counters()).filter(([kind]) => isMeant(kind))
+  return counters.map(([kind, value]) => ({ labels: { port: port.path, kind }, value }))
+}
+
+// What Prometheus is told of points. Series are bound by `points.total`.
+
+/** @param metrics gains the values that are good (bits as 0 and 1; texts have none), and which points are good */
+export function measurePoints(metrics: Metrics, registry: Pick<PortRegistry, 'all'>): void {
+  const labels = ['port', 'name', 'unit']
+  metrics.gauge({ name: 'point_value', help: 'value of a point, while it is good', labels }, () =>
+    samples(registry, ({ quality, type, value }) =>
+      quality === 'good' && type !== 'string' && value !== null ? Number(value) : undefined,
+    ),
+  )
+  metrics.gauge({ name: 'point_good', help: '1 while the value of a point is good', labels }, () =>
+    samples(registry, ({ quality }) => (quality === 'good' ? 1 : 0)),
+  )
+}
+
+function samples(registry: Pick<PortRegistry, 'all'>, measure: (point: PointView) => number | undefined): Sample[] {
+  return registry.all().flatMap(({ path, adapter }) =>
+    (adapter.faces?.points?.list() ?? []).flatMap((point) => {
+      const value = measure(point)
+      return value === undefined ? [] : [{ labels: { port: path, name: point.name, unit: point.unit ?? '' }, value }]
+    }),
+  )
+}
+
+// What Prometheus is told of live captures.
+
+/** @param metrics gains a gauge of those that run and a count of those that broke off */
+export function measureCaptures(metrics: Metrics, captures: Captures): void {
+  metrics.gauge({ name: 'captures_running', help: 'Live captures' }, () => [
+    { labels: {}, value: captures.counts().running },
+  ])
+  metrics.counts(
+    { name: 'captures_broken_off_total', help: 'Live captures that were not read as fast as they grew' },
+    () => [{ labels: {}, value: captures.counts().brokenOff }],
+  )
+}

@@ -1,0 +1,118 @@
+/** Live captures: every frame of a port from now on, as a capture file that grows until somebody ends it. */
+import { Type } from 'typebox'
+import { bytesOfHex } from '#kit/bytes/hex.ts'
+import type { Clock } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import { LINK_TYPES, pcapFileHead, pcapRecord } from '../../wire/pcap.ts'
+import type { EventHub } from './events.ts'
+import type { FramePayload, PortEvent, Protocol } from './ports.ts'
+
+// Keys of the table `capture` in gateway.toml.
+
+/** Bounds of live captures. */
+export const captureKeys = Type.Object(
+  {
+    max: Type.Integer({ default: 4, minimum: 1, maximum: 64, description: 'live captures at once, of all ports' }),
+    backlog_bytes: Type.Integer({
+      default: 1_048_576,
+      minimum: 65_536,
+      maximum: 67_108_864,
+      unit: 'bytes',
+      description: 'bytes held for one capture that is not read as fast as it grows, before it is broken off',
+    }),
+  },
+  { additionalProperties: false, default: {}, description: 'live captures of ports' },
+)
+
+/** Where a capture goes. */
+export interface CaptureSink {
+  /** @returns false where whoever reads is too far behind, and the bytes were not taken */
+  write(bytes: Uint8Array): boolean
+  /** The file is whole, and no more follows. */
+  end(): void
+  /** The file breaks off here: what follows could not be kept. */
+  breakOff(fault: Fault): void
+}
+
+interface CaptureParts {
+  hub: EventHub
+  clock: Clock
+  /** Captures at once; `capture.max`. */
+  max: number
+  /** A capture broke off. */
+  onBrokenOff(port: string): void
+}
+
+export interface Captures {
+  /**
+   * Begins one. The head of the file is written at once.
+   * @returns ends it without a word to its sink
+   * @throws Fault `too_many_captures`
+   */
+  start(port: string, protocol: Protocol, sink: CaptureSink): () => void
+  /** Ends those of a port that is gone, or speaks another protocol now. */
+  endOf(port: string): void
+  /** Ends all. */
+  close(): void
+  /** Captures now, and those that broke off since the start. */
+  counts(): { running: number; brokenOff: number }
+}
+
+const linkTypeOf = { raw: LINK_TYPES.raw, 'modbus-rtu': LINK_TYPES.modbusRtu } as const satisfies Record<
+  Protocol,
+  number
+>
+
+interface Capture {
+  port: string
+  sink: CaptureSink
+  leave(): void
+}
+
+export function createCaptures({ hub, clock, max, onBrokenOff }: CaptureParts): Captures {
+  const running = new Set<Capture>()
+  let brokenOff = 0
+
+  function leave(capture: Capture): void {
+    capture.leave()
+    running.delete(capture)
+  }
+
+  function endWhere(isOver: (capture: Capture) => boolean): void {
+    for (const capture of [...running].filter(isOver)) {
+      leave(capture)
+      capture.sink.end()
+    }
+  }
+
+  /** A capture with a hole in it would look as if nothing had been said there. */
+  function breakOff(capture: Capture): void {
+    brokenOff++
+    leave(capture)
+    capture.sink.breakOff(
+      new Fault('capture_too_slow', `The capture of ${capture.port} broke off: it was not read as fast as it grew.`),
+    )
+    onBrokenOff(capture.port)
+  }
+
+  return {
+    start(port, protocol, sink) {
+      if (running.size >= max)
+        throw new Fault('too_many_captures', `${running.size} captures are running; capture.max allows ${max}.`)
+      // Frames bear monotonic stamps; one difference for all of them keeps their distances, whatever wall time does.
+      const offsetUs = Math.round((clock.epochMs() - clock.monotonicMs()) * 1000)
+      const take = (event: PortEvent) => {
+        if (event.port !== port || event.event !== 'frame') return
+        const { hex, monotonicUs } = event.payload as FramePayload
+        if (!sink.write(pcapRecord(monotonicUs + offsetUs, bytesOfHex(hex)))) breakOff(capture)
+      }
+      const capture: Capture = { port, sink, leave: hub.subscribe(take) }
+      running.add(capture)
+      sink.write(pcapFileHead(linkTypeOf[protocol]))
+      return () => leave(capture)
+    },
+    endOf: (port) => endWhere((capture) => capture.port === port),
+    close: () => endWhere(() => true),
+    counts: () => ({ running: running.size, brokenOff }),
+  }
+}

@@ -1,0 +1,316 @@
+/** Events of ports: what they tell of a frame, the last ones that are kept, and who listens. */
+import { hexOf } from '#kit/bytes/hex.ts'
+import type { Clock, Timer } from '#kit/clock.ts'
+import type { Fault } from '#kit/fault.ts'
+import type { FramePayload, PortEvent } from './ports.ts'
+
+// What the event `frame` tells of a frame.
+
+/** One frame, where it went, and when by CLOCK_MONOTONIC, microseconds. */
+export interface SeenFrame {
+  direction: FramePayload['direction']
+  frame: Uint8Array
+  atUs: number
+}
+
+/** @param reading the protocol's reading, and what else is known */
+export function framePayload(
+  { direction, frame, atUs }: SeenFrame,
+  reading: Pick<FramePayload, 'decoded' | 'decodeError' | 'priority'>,
+): FramePayload {
+  return { direction, monotonicUs: Math.round(atUs), hex: hexOf(frame), length: frame.length, ...reading }
+}
+
+/** Functions whose frames hold bits: read coils, read discrete inputs, write multiple coils. */
+const OF_BITS: ReadonlySet<number> = new Set([1, 2, 15])
+
+/** A bit is a value of 8 bytes in the event: 64 bytes for each of the frame, where text is three. */
+const BITS_FACTOR = 21
+
+/** What keeping the event of a Modbus frame holds, as `publish` counts it. */
+export function sizeOfModbus(frame: Uint8Array): number {
+  return OF_BITS.has(frame[1] ?? 0) ? BITS_FACTOR * frame.length : frame.length
+}
+
+/** Why a frame does not decode, the way the event tells it; nothing where it does. */
+export function decodeErrorOf(fault: Fault | undefined): Pick<FramePayload, 'decodeError'> {
+  return fault ? { decodeError: { code: fault.code, message: fault.message } } : {}
+}
+
+// Hands every event of every port to those who listen, and keeps the last ones of each port.
+
+/** An event as those who listen get it. */
+interface ToldEvent extends PortEvent {
+  /** The event as a message of the live feed. However many ask while it is handed out, it is made once for all. */
+  readonly message: string
+}
+
+/** A listener must be quick and must not throw: it queues, it does not send. */
+type EventListener = (event: ToldEvent) => void
+
+interface EventHubLimits {
+  /** Events kept per port for a page that is opened later. */
+  history: number
+  /** Bytes of frames kept per port; the newest event is kept whatever its size. */
+  historyBytes: number
+  /** Bytes that keeping the events of all ports takes; the newest event of each port is kept all the same. */
+  totalBytes: number
+}
+
+/** What an event takes that is kept, with its payload, beside its frame. */
+export const EVENT_BYTES = 2048
+
+/** Of a frame that somebody has read: its text is three characters a byte. */
+export const TEXT_OF_BYTE = 3
+
+export interface EventHub {
+  /**
+   * @param payload a plain value, or a function that makes it when the first listener or reader asks
+   *   (a busy raw line would spend more on hex text than on its bytes)
+   * @param sizeBytes what keeping the event holds; left out for what is small
+   */
+  publish(port: string, event: string, payload: unknown, sizeBytes?: number): void
+  /** @returns a function that ends the subscription */
+  subscribe(listener: EventListener): () => void
+  /** The newest `limit` events kept of a port, oldest first. */
+  recent(port: string, limit: number): ToldEvent[]
+  /** Forgets what is kept of a port. */
+  forget(port: string): void
+  /** What keeping events takes now, bytes. */
+  keptBytes(): number
+}
+
+/** @param limits bounds of what is kept; a listener's own queue is the listener's */
+export function createEventHub(clock: Clock, limits: EventHubLimits): EventHub {
+  const listeners = new Set<EventListener>()
+  const kept = new Map<string, Ring>()
+
+  let keptBytes = 0
+
+  function newRing(port: string): Ring {
+    const ring = new Ring(limits)
+    kept.set(port, ring)
+    return ring
+  }
+
+  /** The port of which most is kept loses its oldest. */
+  function makeRoom(): void {
+    while (keptBytes > limits.totalBytes) {
+      let most: Ring | undefined
+      for (const ring of kept.values()) if (ring.canLose && ring.bytes > (most?.bytes ?? 0)) most = ring
+      if (!most) return
+      keptBytes -= most.bytes
+      most.dropOldest()
+      keptBytes += most.bytes
+    }
+  }
+
+  return {
+    publish(port, event, payload, sizeBytes = 0) {
+      const entry = new Published(port, event, clock.epochMs(), payload)
+      const ring = kept.get(port) ?? newRing(port)
+      keptBytes -= ring.bytes
+      ring.add(entry, sizeBytes)
+      keptBytes += ring.bytes
+      makeRoom()
+      if (listeners.size > 0) entry.tell(listeners)
+    },
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    recent: (port, limit) => kept.get(port)?.newest(limit) ?? [],
+    forget(port) {
+      keptBytes -= kept.get(port)?.bytes ?? 0
+      kept.delete(port)
+    },
+    keptBytes: () => keptBytes,
+  }
+}
+
+/** An event whose payload is made when it is first read. A class: a busy line makes thousands of these a second. */
+class Published implements ToldEvent {
+  readonly port: string
+  readonly event: string
+  readonly timestamp: number
+  #payload: unknown
+  #isMade: boolean
+  /** Held while the event is handed out, and no longer: the ring keeps events, and three times their bytes is too much. */
+  #message: string | undefined
+  #isOut = false
+
+  constructor(port: string, event: string, timestamp: number, payload: unknown) {
+    this.port = port
+    this.event = event
+    this.timestamp = timestamp
+    this.#payload = payload
+    this.#isMade = typeof payload !== 'function'
+  }
+
+  get payload(): unknown {
+    if (!this.#isMade) this.#payload = (this.#payload as () => unknown)()
+    this.#isMade = true
+    return this.#payload
+  }
+
+  get message(): string {
+    if (this.#message !== undefined) return this.#message
+    const { port, event, timestamp, payload } = this
+    const message = JSON.stringify({ type: 'event', port, event, timestamp, payload })
+    if (this.#isOut) this.#message = message
+    return message
+  }
+
+  tell(listeners: Iterable<EventListener>): void {
+    this.#isOut = true
+    for (const listener of listeners) listener(this)
+    this.#isOut = false
+    this.#message = undefined
+  }
+
+  toJSON(): PortEvent {
+    const { port, event, timestamp, payload } = this
+    return { port, event, timestamp, payload }
+  }
+}
+
+/** Stands where an event was let go, so that nothing of it is held. */
+const nothing: ToldEvent = { port: '', event: '', timestamp: 0, payload: null, message: '' }
+
+/** The newest events of one port within both bounds. */
+class Ring {
+  readonly #limits: EventHubLimits
+  readonly #entries: ToldEvent[] = []
+  readonly #sizes: number[] = []
+  #first = 0
+  #length = 0
+  #heldBytes = 0
+
+  constructor(limits: EventHubLimits) {
+    this.#limits = limits
+  }
+
+  /** What keeping them takes. */
+  get bytes(): number {
+    return this.#length * EVENT_BYTES + this.#heldBytes * TEXT_OF_BYTE
+  }
+
+  get canLose(): boolean {
+    return this.#length > 1
+  }
+
+  add(entry: ToldEvent, sizeBytes: number): void {
+    const { history, historyBytes } = this.#limits
+    if (this.#length === history) this.dropOldest()
+    const slot = (this.#first + this.#length) % history
+    this.#entries[slot] = entry
+    this.#sizes[slot] = sizeBytes
+    this.#length++
+    this.#heldBytes += sizeBytes
+    while (this.#heldBytes > historyBytes && this.#length > 1) this.dropOldest()
+  }
+
+  newest(limit: number): ToldEvent[] {
+    const count = Math.min(limit, this.#length)
+    const from = this.#first + this.#length - count
+    return Array.from({ length: count }, (_, at) => this.#entries[(from + at) % this.#limits.history]).filter(
+      (entry) => entry !== undefined,
+    )
+  }
+
+  dropOldest(): void {
+    this.#heldBytes -= this.#sizes[this.#first] ?? 0
+    this.#entries[this.#first] = nothing
+    this.#first = (this.#first + 1) % this.#limits.history
+    this.#length--
+  }
+}
+
+/** Where a feed's messages go. */
+export interface FeedSink {
+  /** @returns false where the listener is too far behind and the message was not taken */
+  send(text: string): boolean
+  /** Everything sent so far has been taken. */
+  readonly hasCaughtUp: boolean
+}
+
+/** What a listener asks for; absent means all. */
+interface FeedWish {
+  port?: string
+  events?: readonly string[]
+  /** Events of the past to begin with, only with `port`. */
+  replay?: number
+}
+
+export interface FeedLimits {
+  /** How often a listener that is behind is told what it missed. */
+  summaryMs: number
+}
+
+/**
+ * A slow listener loses messages and is told how many: `{type: 'summary', dropped}`. Nothing is kept for it.
+ * Of ports that are not its own it hears nothing, whatever it asks for: past or present.
+ */
+export function createFeed(parts: {
+  hub: EventHub
+  clock: Clock
+  sink: FeedSink
+  limits: FeedLimits
+  /** Whether this listener may hear of a port. */
+  mayHear: (port: string) => boolean
+}) {
+  const { hub, sink } = parts
+  let leave: (() => void) | undefined
+  let dropped = 0
+  let summary: Timer | undefined
+
+  function tellWhatWasDropped(): void {
+    summary = undefined
+    if (dropped === 0) return
+    // Not as soon as it fits: who reads nothing would be sent summaries until they fill what events could not.
+    if (sink.hasCaughtUp && sink.send(JSON.stringify({ type: 'summary', dropped }))) dropped = 0
+    else summaryLater()
+  }
+
+  function summaryLater(): void {
+    summary ??= parts.clock.after(parts.limits.summaryMs, tellWhatWasDropped)
+  }
+
+  function pass(event: ToldEvent): void {
+    if (dropped > 0) {
+      dropped++ // order is kept: first the summary, then new events
+      return
+    }
+    if (sink.send(event.message)) return
+    dropped++
+    summaryLater()
+  }
+
+  function unsubscribe(): void {
+    leave?.()
+    leave = undefined
+  }
+
+  return {
+    /** Replaces the wish before. */
+    subscribe(wish: FeedWish): void {
+      unsubscribe()
+      const names = wish.events && new Set(wish.events)
+      const isWanted = (event: ToldEvent) =>
+        (wish.port === undefined || event.port === wish.port) &&
+        (!names || names.has(event.event)) &&
+        parts.mayHear(event.port)
+      // A listener that is behind gets no past: it could ask for it again and again, at the cost of everybody else.
+      if (wish.port !== undefined && wish.replay && dropped === 0)
+        for (const event of hub.recent(wish.port, wish.replay).filter(isWanted)) pass(event)
+      leave = hub.subscribe((event) => {
+        if (isWanted(event)) pass(event)
+      })
+    },
+    unsubscribe,
+    close(): void {
+      unsubscribe()
+      summary?.cancel()
+    },
+  }
+}

@@ -1,0 +1,222 @@
+/** Every port that is configured: made, changed, removed, found again after a restart. */
+import { Fault } from '#kit/fault.ts'
+import type { FoundLine, LineFinder } from '#kit/line/line.ts'
+import { createTurn } from '#kit/turn.ts'
+import { type SlaveSettings, servedValues } from '../modbus/settings.ts'
+import type { Port } from './port.ts'
+import { type PortRecord, type Protocol, portRevision, sameLine } from './ports.ts'
+
+/** What the registry needs. */
+export interface RegistryParts {
+  /** @throws Fault `port_not_allowed` */
+  checkPath(path: string): void
+  /** A port in state `closed` for this record. */
+  makePort(record: PortRecord): Port
+  /** Keeps every record; resolves once they are safe. @throws Fault `store_write_failed` */
+  save(records: PortRecord[]): Promise<void>
+  finder: LineFinder
+  /** Configured ports at most; key `ports.max`. */
+  maxPorts: number
+  /** Coils and registers that all ports in mode slave may serve; key `ports.slave_values`. */
+  maxSlaveValues: number
+  /** A port is gone for good: whatever was kept for it can go. */
+  onRemoved(path: string): void
+  /** The protocol of a port is another from now on. */
+  onOtherProtocol(path: string): void
+}
+
+/** A port as a reader sees it: what is configured, what is found, or both. */
+export interface PortView {
+  path: string
+  found: FoundLine | null
+  record: PortRecord | null
+  port: Port | null
+}
+
+interface Entry {
+  record: PortRecord
+  port: Port
+}
+
+/** What PUT sets. */
+export type PortSettings = Pick<PortRecord, 'line'> & { protocol: Protocol; settings: Record<string, unknown> }
+
+/** Holds every configured port from start to stop. */
+export class PortRegistry {
+  readonly #parts: RegistryParts
+  readonly #entries = new Map<string, Entry>()
+  readonly #inTurn = createTurn()
+
+  constructor(parts: RegistryParts) {
+    this.#parts = parts
+  }
+
+  /** Opens every port of the records that is enabled. */
+  async start(records: PortRecord[]): Promise<void> {
+    for (const record of records) this.#entries.set(record.path, { record, port: this.#parts.makePort(record) })
+    await Promise.all(this.#list().map((entry) => entry.record.enabled && entry.port.open()))
+  }
+
+  async stop(): Promise<void> {
+    await this.#inTurn(() => Promise.all(this.all().map((port) => port.close())))
+  }
+
+  /** Every line that is configured or found. */
+  async list(): Promise<PortView[]> {
+    const found = await this.#parts.finder.list()
+    const paths = [...this.#entries.keys()]
+    const others = found.filter((line) => !paths.some((path) => sameLine(path, line)))
+    return [
+      ...this.#list().map((entry) => viewOf(entry, found)),
+      ...others.map((line) => ({ path: line.path, found: line, record: null, port: null })),
+    ]
+  }
+
+  /** @throws Fault `unknown_port` */
+  async view(path: string): Promise<PortView> {
+    const found = await this.#parts.finder.list()
+    const entry = this.#entries.get(path)
+    if (entry) return viewOf(entry, found)
+    const line = found.find((candidate) => sameLine(path, candidate))
+    if (!line) throw unknownPort(path)
+    return { path, found: line, record: null, port: null }
+  }
+
+  /** Every configured port. */
+  all(): Port[] {
+    return this.#list().map((entry) => entry.port)
+  }
+
+  /** The running port. @throws Fault `unknown_port` */
+  require(path: string): Port {
+    return this.#entry(path).port
+  }
+
+  /** What is kept of a port. @throws Fault `unknown_port` */
+  record(path: string): PortRecord {
+    return this.#entry(path).record
+  }
+
+  /**
+   * Applied at once and saved; refused as a whole where the driver refuses a setting.
+   * @param expected asked with the revision of what is set up now, before anything is done
+   * @throws what `expected` throws; Fault `port_not_allowed`, `too_many_ports`, `too_many_slave_values`, `line_refused`, `line_not_tty`, `store_write_failed`
+   */
+  put(path: string, settings: PortSettings, expected?: (revision: string | undefined) => void): Promise<void> {
+    this.#parts.checkPath(path)
+    return this.#inTurn(async () => {
+      const before = this.#entries.get(path)?.record
+      expected?.(before && portRevision(before))
+      await this.#put(path, settings)
+    })
+  }
+
+  /** Closes a port and forgets it. @throws Fault `unknown_port`, `store_write_failed` */
+  remove(path: string): Promise<void> {
+    return this.#inTurn(async () => {
+      const { port } = this.#entry(path)
+      await this.#save(path, undefined)
+      this.#entries.delete(path)
+      await port.close()
+      port.end()
+      this.#parts.onRemoved(path)
+    })
+  }
+
+  /** Opens or closes a port, now and at every start. */
+  setEnabled(path: string, isEnabled: boolean): Promise<void> {
+    return this.#inTurn(async () => {
+      const entry = this.#entry(path)
+      const record = { ...entry.record, enabled: isEnabled }
+      await this.#save(path, record)
+      entry.record = record
+      await (isEnabled ? entry.port.open() : entry.port.close())
+    })
+  }
+
+  /** Changes a record that needs no new line, such as its webhooks, and saves. */
+  amend(path: string, change: (record: PortRecord) => PortRecord): Promise<void> {
+    return this.#inTurn(async () => {
+      const entry = this.#entry(path)
+      const record = change(entry.record)
+      await this.#save(path, record)
+      entry.record = record
+    })
+  }
+
+  async #put(path: string, settings: PortSettings): Promise<void> {
+    const { makePort, maxPorts } = this.#parts
+    const before = this.#entries.get(path)
+    if (!before && this.#entries.size >= maxPorts)
+      throw new Fault('too_many_ports', `${this.#entries.size} ports are configured; ports.max allows ${maxPorts}.`)
+    const { webhooks = [], points = [] } = before?.record ?? {}
+    const record: PortRecord = { webhooks, points, ...settings, path, enabled: true }
+    this.#checkSlaveValues(record)
+    const port = makePort(record)
+    await before?.port.close()
+    if (before && before.record.protocol !== record.protocol) this.#parts.onOtherProtocol(path)
+    try {
+      await port.open()
+      refuseWhatTheDriverRefused(port)
+      await this.#save(path, record)
+    } catch (error) {
+      await port.close()
+      port.end()
+      if (before?.record.enabled) await before.port.open()
+      throw error
+    }
+    this.#entries.set(path, { record, port })
+    before?.port.end()
+  }
+
+  #checkSlaveValues(record: PortRecord): void {
+    const { maxSlaveValues: most } = this.#parts
+    const own = slaveValuesOf(record)
+    const others = this.#list().filter((entry) => entry.record.path !== record.path)
+    const all = others.reduce((sum, entry) => sum + slaveValuesOf(entry.record), own)
+    if (own > 0 && all > most)
+      throw new Fault(
+        'too_many_slave_values',
+        `With these ${own} values all ports would serve ${all}; ports.slave_values allows ${most}.`,
+      )
+  }
+
+  async #save(path: string, record: PortRecord | undefined): Promise<void> {
+    const kept = new Map(this.#list().map((entry) => [entry.record.path, entry.record]))
+    // One that is changed stays where it is, so that the list is the same after a restart.
+    if (record) kept.set(path, record)
+    else kept.delete(path)
+    await this.#parts.save([...kept.values()])
+  }
+
+  #list(): Entry[] {
+    return [...this.#entries.values()]
+  }
+
+  #entry(path: string): Entry {
+    const entry = this.#entries.get(path)
+    if (!entry) throw unknownPort(path)
+    return entry
+  }
+}
+
+function slaveValuesOf({ protocol, settings }: PortRecord): number {
+  return protocol === 'modbus-rtu' ? servedValues(settings as Partial<SlaveSettings>) : 0
+}
+
+function viewOf(entry: Entry, found: FoundLine[]): PortView {
+  const { path } = entry.record
+  return { path, found: found.find((line) => sameLine(path, line)) ?? null, record: entry.record, port: entry.port }
+}
+
+function unknownPort(path: string): Fault {
+  const how = `PUT /api/ports/${encodeURIComponent(path)} with {"protocol": "raw", "line": {"baud": 9600}} or another protocol`
+  return new Fault('unknown_port', `No port ${path} is set up. Set it up first: ${how}, or on its page.`)
+}
+
+/** An absent device may come, a busy one may be let go; settings that the driver refuses stay wrong. */
+function refuseWhatTheDriverRefused(port: Port): void {
+  const { fault } = port.life()
+  if (fault && (fault.code === 'line_refused' || fault.code === 'line_not_tty'))
+    throw new Fault(fault.code, fault.message)
+}

@@ -1,0 +1,292 @@
+/** One line: opens it, keeps it open, and tells its state. */
+
+import { type BackoffLimits, createBackoff } from '#kit/backoff.ts'
+import type { Clock, Timer } from '#kit/clock.ts'
+import { Fault, faultOf } from '#kit/fault.ts'
+import { countedLine } from '#kit/line/counted-line.ts'
+import type { DriverCounts, Line, LineOpener, LineSettings } from '#kit/line/line.ts'
+import type { Adapter } from './adapter.ts'
+
+// The life of a port: state x event -> next state.
+
+export type PortState = 'closed' | 'opening' | 'open' | 'absent' | 'failed'
+
+/**
+ * - `openAsked` by PUT, by POST open, or at start
+ * - `closeAsked` by POST close, DELETE, or at stop
+ * - `opened` the driver took the line and every setting
+ * - `notThere` the device does not exist
+ * - `refused` the driver, another program's lock or the rules said no
+ * - `gone` an open line was unplugged or failed
+ * - `retryDue` the backoff is over
+ */
+export type PortStateEvent = 'openAsked' | 'closeAsked' | 'opened' | 'notThere' | 'refused' | 'gone' | 'retryDue'
+
+/** A pair that is not listed does not change the state. */
+export const portStateTable: Readonly<Record<PortState, Partial<Record<PortStateEvent, PortState>>>> = {
+  closed: { openAsked: 'opening' },
+  opening: { closeAsked: 'closed', opened: 'open', notThere: 'absent', refused: 'failed' },
+  open: { closeAsked: 'closed', gone: 'absent' },
+  absent: { openAsked: 'opening', closeAsked: 'closed', retryDue: 'opening' },
+  failed: { openAsked: 'opening', closeAsked: 'closed', retryDue: 'opening' },
+}
+
+/** @returns the state after the event; the same state where the table has no such pair */
+export function nextPortState(state: PortState, event: PortStateEvent): PortState {
+  return portStateTable[state][event] ?? state
+}
+
+// How often something happened within the last hour: sixty minutes of counts, whatever happens in them.
+
+const MINUTE_MS = 60_000
+const MINUTES = 60
+
+interface HourCount {
+  add(): void
+  /** Of this minute and the 59 before it; since it was made where that is shorter. */
+  lastHour(): number
+}
+
+export function createHourCount(clock: Pick<Clock, 'monotonicMs'>): HourCount {
+  const counts = new Uint32Array(MINUTES)
+  let newest = minuteOf(clock)
+
+  /** Minutes that went by without a count are empty. */
+  function turn(): number {
+    const minute = minuteOf(clock)
+    for (let at = Math.max(newest + 1, minute - MINUTES + 1); at <= minute; at++) counts[at % MINUTES] = 0
+    newest = minute
+    return minute % MINUTES
+  }
+
+  return {
+    add() {
+      const at = turn()
+      counts[at] = (counts[at] ?? 0) + 1
+    },
+    lastHour() {
+      turn()
+      return counts.reduce((sum, count) => sum + count, 0)
+    },
+  }
+}
+
+function minuteOf(clock: Pick<Clock, 'monotonicMs'>): number {
+  return Math.floor(clock.monotonicMs() / MINUTE_MS)
+}
+
+/** What a port is made of. The adapter lives as long as the port; changed settings make a new port. */
+interface PortParts {
+  path: string
+  line: LineSettings
+  adapter: Adapter
+  opener: LineOpener
+  clock: Clock
+  /** Waits between tries to open a line that is absent or refused. */
+  retry: BackoffLimits
+  publish(event: string, payload: unknown): void
+  /** Events `error` of this port; left out where nobody counts them. */
+  errors?: Pick<HourCount, 'lastHour'>
+}
+
+/** What a reader is told of a port's life. Instants are epoch milliseconds. */
+interface PortLife {
+  state: PortState
+  stateSince: number
+  /** Why it is absent or failed; of one that is open, what is wrong beside the line. */
+  fault: { code: string; message: string } | null
+  nextTryAt: number | null
+  unsupported: readonly string[]
+}
+
+/** A port begins in state `closed`. */
+export class Port {
+  readonly path: string
+  readonly adapter: Adapter
+  readonly #parts: PortParts
+  readonly #backoff: ReturnType<typeof createBackoff>
+  readonly #bytes = { rxBytes: 0, txBytes: 0 }
+  #state: PortState = 'closed'
+  #stateSince: number
+  /** The state before a try to open, and since when: one that comes to nothing changes neither. */
+  #beforeTry: { state: PortState; since: number } | undefined
+  #fault: Fault | undefined
+  #line: Line | undefined
+  #retry: { timer: Timer; atEpochMs: number } | undefined
+  /** Numbers the attempts to open, so that one which was overtaken knows. */
+  #attempt = 0
+  /** The attempt that began last. Never rejects. */
+  #opening: Promise<void> = Promise.resolve()
+
+  constructor(parts: PortParts) {
+    this.path = parts.path
+    this.adapter = parts.adapter
+    this.#parts = parts
+    this.#backoff = createBackoff(parts.retry)
+    this.#stateSince = parts.clock.epochMs()
+  }
+
+  life(): PortLife {
+    return {
+      state: this.#state,
+      stateSince: this.#stateSince,
+      fault: shown(this.#fault ?? (this.#state === 'open' ? this.adapter.fault?.() : undefined)),
+      nextTryAt: this.#retry?.atEpochMs ?? null,
+      unsupported: this.#line?.unsupported ?? [],
+    }
+  }
+
+  /**
+   * Why nothing can be asked or sent while it is not open, and what to do: `line_closed` where somebody closed it,
+   * `line_absent` where it is unplugged, `line_not_ready` for the rest. The last two end by themselves.
+   */
+  whyNotOpen(): Fault {
+    const { path } = this
+    const since = this.#state === 'opening' ? (this.#beforeTry?.state ?? 'opening') : this.#state
+    const atEpochMs = this.#retry?.atEpochMs ?? 0
+    const details = { retryAfterMs: Math.max(1000, atEpochMs - this.#parts.clock.epochMs()) }
+    if (since === 'absent')
+      return new Fault('line_absent', `${path} is unplugged: plug the adapter in; it is opened again by itself.`, {
+        details,
+      })
+    if (since === 'failed')
+      return new Fault('line_not_ready', `${path} is not open: ${this.#fault?.message} It is tried again by itself.`, {
+        details,
+      })
+    if (since === 'opening')
+      return new Fault('line_not_ready', `${path} is being opened: ask again in a moment.`, { details })
+    return new Fault('line_closed', `${path} is closed: open it with POST /api/ports/:path/open, or on its page.`)
+  }
+
+  /** Counts since the port was set up, by kind. */
+  counters(): Record<string, number> {
+    this.#line?.settle()
+    return { ...this.#bytes, ...this.adapter.counters() }
+  }
+
+  /** How often something went wrong within the last hour; null where nobody counts. */
+  errorsLastHour(): number | null {
+    return this.#parts.errors?.lastHour() ?? null
+  }
+
+  /** The driver's own counts; null while it is not open, and where the driver keeps none. */
+  driverCounts(): DriverCounts | null {
+    return this.#line?.driverCounts() ?? null
+  }
+
+  /** Opens, and keeps trying while the device is absent or refuses. @returns the state after the first try */
+  async open(): Promise<PortState> {
+    if (this.#state === 'open' || this.#state === 'opening') return this.#state
+    this.#cancelRetry()
+    this.#move('openAsked')
+    this.#opening = this.#tryOpen()
+    await this.#opening
+    return this.#state
+  }
+
+  /** Resolves when the line is free: an attempt to open that is under way still holds it, and the next would find it busy. */
+  async close(): Promise<void> {
+    const opening = this.#opening
+    this.#cancelRetry()
+    this.#attempt++
+    const open = this.#line
+    this.#line = undefined
+    this.#move('closeAsked')
+    await this.#leave(open)
+    await opening
+  }
+
+  /** After `close`: another port has its place, or none. */
+  end(): void {
+    this.adapter.end?.()
+  }
+
+  #move(event: PortStateEvent, why?: Fault): void {
+    const previous = this.#state
+    this.#state = nextPortState(previous, event)
+    this.#fault = why
+    if (this.#state === previous) return
+    this.#stateSince = this.#sinceAfter(event, previous)
+    this.#parts.publish('port', { state: this.#state, previous, fault: shown(why) })
+  }
+
+  /** A line that is absent stays so since it was lost, however often it is looked for. @returns epoch milliseconds */
+  #sinceAfter(event: PortStateEvent, previous: PortState): number {
+    const before = this.#beforeTry
+    this.#beforeTry = event === 'retryDue' ? { state: previous, since: this.#stateSince } : undefined
+    return before?.state === this.#state ? before.since : this.#parts.clock.epochMs()
+  }
+
+  /** An attempt that was overtaken by a close gives its line back. */
+  async #tryOpen(): Promise<void> {
+    const mine = ++this.#attempt
+    const isOvertaken = () => mine !== this.#attempt || this.#state !== 'opening'
+    try {
+      const opened = await this.#parts.opener.open(this.path, this.#parts.line)
+      if (isOvertaken()) return await opened.close()
+      this.#line = opened
+      this.#backoff.reset()
+      opened.onGone((why) => this.#gone(why))
+      this.adapter.attach(countedLine(opened, this.#bytes))
+      this.#move('opened')
+    } catch (error) {
+      if (isOvertaken()) return
+      await this.#giveUp()
+      if (isOvertaken()) return
+      const why = faultOf(error, 'line_refused', `${this.path} could not be opened.`)
+      this.#move(why.code === 'line_absent' ? 'notThere' : 'refused', why)
+      this.#retryLater()
+    }
+  }
+
+  #gone(why: Fault): void {
+    if (this.#state !== 'open') return
+    const lost = this.#line
+    this.#line = undefined
+    this.#move('gone', why)
+    void this.#leave(lost, why).catch((error) => this.#tell(error))
+    this.#retryLater()
+  }
+
+  /** An adapter that cannot let go must not keep the line from being closed. */
+  async #leave(lost: Line | undefined, why?: Fault): Promise<void> {
+    try {
+      await this.adapter.detach(why)
+    } finally {
+      await lost?.close()
+    }
+  }
+
+  /** The adapter would not have the line: it is given back, so that the next try does not find it busy. */
+  async #giveUp(): Promise<void> {
+    const refused = this.#line
+    this.#line = undefined
+    if (refused) await this.#leave(refused).catch((error) => this.#tell(error))
+  }
+
+  /** Nobody waits for this: the line is gone already, and its loss must not take the other ports along. */
+  #tell(error: unknown): void {
+    const { code, message } = faultOf(error, 'line_gone', `${this.path} was not closed as it should be.`)
+    this.#parts.publish('error', { code, message })
+  }
+
+  #retryLater(): void {
+    const { clock } = this.#parts
+    const waitMs = this.#backoff.next()
+    const timer = clock.after(waitMs, () => {
+      this.#retry = undefined
+      this.#move('retryDue', this.#fault)
+      this.#opening = this.#tryOpen()
+    })
+    this.#retry = { timer, atEpochMs: clock.epochMs() + waitMs }
+  }
+
+  #cancelRetry(): void {
+    this.#retry?.timer.cancel()
+    this.#retry = undefined
+  }
+}
+
+function shown(fault: Fault | undefined): PortLife['fault'] {
+  return fault ? { code: fault.code, message: fault.message } : null
+}

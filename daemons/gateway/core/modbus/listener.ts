@@ -1,0 +1,312 @@
+/** The adapter of a line on which we only listen: pairs of requests and replies that are overheard. */
+import type { Clock, Timer } from '#kit/clock.ts'
+import { Fault, faultOf } from '#kit/fault.ts'
+import { flawOfJunk } from '../../wire/modbus-cut.ts'
+import { type Heard, ModbusTap } from '../../wire/modbus-overheard.ts'
+import {
+  type DecodedFrame,
+  describeReply,
+  describeRequest,
+  exceptionCode,
+  flawFault,
+  type ReplyFlaw,
+  replyFlaw,
+  type SentRequest,
+} from '../../wire/modbus-reply.ts'
+import { functionName, gapMsOf, openRequest } from '../../wire/modbus-request.ts'
+import type { Adapter, AdapterContext } from '../lines/adapter.ts'
+import { decodeErrorOf, framePayload, type SeenFrame, sizeOfModbus } from '../lines/events.ts'
+import { countOfFlaw, type ModbusCounts, modbusCounts, noReplyFault } from './faults.ts'
+import { type ModbusSettings, quarantineMs } from './settings.ts'
+import type { Asking, MasterHooks } from './transactions.ts'
+import { ModbusUnits } from './units.ts'
+
+// A Modbus line as it is listened to: cut, paired, counted, told as `frame` events. Nothing here writes.
+
+/** Anything heard; to be unanswered is no frame. */
+export type HeardFrame = Exclude<Heard, { kind: 'unanswered' }>
+
+interface HearingParts {
+  baud: number
+  clock: Clock
+  settings: ModbusSettings
+  counts: HeardCounts
+  publish(event: string, payload: unknown, sizeBytes?: number): void
+  /** Units whose requests are answered here. */
+  isOwn(unitId: number): boolean
+  /** After its event was published. */
+  onHeard(heard: HeardFrame): void
+  /** A request was left unanswered. @param fault `modbus_timeout`, or `modbus_bad_reply` where something came */
+  onMissed(sent: SentRequest, fault: Fault): void
+  /** The silence between frames has passed since the last byte. */
+  onPause(): void
+}
+
+/** Counts of what was heard; each is raised by one per event, `noiseBytes` per byte. */
+type HeardCounts = Pick<ModbusCounts, (typeof heardNames)[number]> & { unknownFrames: number }
+
+const heardNames = [
+  'rxFrames',
+  'requests',
+  'replies',
+  'exceptions',
+  'broadcasts',
+  'timeouts',
+  'badReplies',
+  'lateReplies',
+  'crcErrors',
+  'wrongUnit',
+  'wrongFunction',
+  'shortFrames',
+  'longFrames',
+  'mismatchedReplies',
+  'malformedFrames',
+  'strayFrames',
+  'noiseBytes',
+] as const satisfies readonly (keyof ModbusCounts)[]
+
+/** All at zero. */
+export function heardCounts(): HeardCounts {
+  const all = modbusCounts()
+  return { ...(Object.fromEntries(heardNames.map((name) => [name, all[name]])) as HeardCounts), unknownFrames: 0 }
+}
+
+export class ModbusHearing {
+  readonly #parts: HearingParts
+  readonly #tap: ModbusTap
+  readonly #gapMs: number
+  /** Runs when the line has been silent for as long as between frames, then for longer than inside one. */
+  #silence: Timer | undefined
+  /** Runs when the reply to the request that is out must have begun. */
+  #due: Timer | undefined
+  /** What came since the last request and was not its reply, by counter name. */
+  #meanwhile: Record<string, number> = {}
+
+  constructor(parts: HearingParts) {
+    const { baud, isOwn, settings } = parts
+    this.#parts = parts
+    this.#gapMs = gapMsOf(parts, settings.gap_us)
+    this.#tap = new ModbusTap({
+      baud,
+      gapMs: this.#gapMs,
+      replyMs: settings.response_timeout_ms,
+      oweMs: quarantineMs(settings),
+      isOwn,
+    })
+  }
+
+  /** Bytes that are no frame yet. */
+  get pending(): Uint8Array {
+    return this.#tap.pending
+  }
+
+  /** The line was opened, or closed: what was heard of it is void. */
+  reset(): void {
+    this.#silence?.cancel()
+    this.#due?.cancel()
+    this.#due = undefined
+    this.#tap.reset()
+  }
+
+  /** @param atUs when they were read */
+  feed(bytes: Uint8Array, atUs: number): void {
+    this.#tell(this.#tap.feed(bytes, atUs / 1000))
+    this.#silence?.cancel()
+    this.#silence = this.#afterSilence(this.#gapMs, () => this.#paused())
+    this.#awaitReply()
+  }
+
+  #paused(): void {
+    this.#tell(this.#tap.silence('pause'))
+    this.#parts.onPause()
+    this.#awaitReply()
+    if (this.#tap.pending.length === 0) return
+    const restMs = Math.max(1, this.#parts.settings.byte_gap_ms - this.#gapMs)
+    this.#silence = this.#afterSilence(restMs, () => {
+      this.#tell(this.#tap.silence('quiet'))
+      this.#awaitReply()
+    })
+  }
+
+  /** Node runs timers before it reads: one that comes late, after a stall, lets what lies in the driver be read first. */
+  #afterSilence(delayMs: number, run: () => void): Timer {
+    const { clock } = this.#parts
+    const dueMs = clock.monotonicMs() + delayMs
+    let timer = clock.after(delayMs, () => {
+      if (clock.monotonicMs() - dueMs > 2) timer = clock.after(1, run)
+      else run()
+    })
+    return { cancel: () => timer.cancel() }
+  }
+
+  #awaitReply(): void {
+    if (this.#due) return
+    const dueInMs = this.#tap.dueInMs(this.#parts.clock.monotonicMs())
+    if (dueInMs === undefined) return
+    this.#due = this.#afterSilence(Math.max(1, dueInMs + 1), () => {
+      this.#due = undefined
+      this.#tell(this.#tap.pass(this.#parts.clock.monotonicMs()))
+      this.#awaitReply()
+    })
+  }
+
+  #tell(heard: readonly Heard[]): void {
+    const { counts, onHeard, onMissed } = this.#parts
+    for (const one of heard) {
+      if (one.kind === 'unanswered') {
+        const fault = noReplyFault(one.sent, one.waitedMs, this.#meanwhile)
+        counts[fault.code === 'modbus_timeout' ? 'timeouts' : 'badReplies']++
+        onMissed(one.sent, fault)
+      } else {
+        this.#tellFrame(one)
+        onHeard(one)
+      }
+    }
+  }
+
+  #tellFrame(heard: HeardFrame): void {
+    const { counts, publish } = this.#parts
+    const fault = faultOfFrame(heard)
+    counts.rxFrames++
+    this.#count(heard)
+    const seen: SeenFrame = { direction: 'rx', frame: heard.frame, atUs: heard.endMs * 1000 }
+    const payload = () => framePayload(seen, { decoded: decodedOf(heard, fault), ...decodeErrorOf(fault) })
+    publish('frame', payload, sizeOfModbus(heard.frame))
+  }
+
+  #count(heard: HeardFrame): void {
+    const { counts } = this.#parts
+    if (heard.kind === 'request') {
+      counts[heard.sent.request.unitId === 0 ? 'broadcasts' : 'requests']++
+      this.#meanwhile = {}
+    } else if (heard.kind === 'reply') {
+      counts.replies++
+      if (exceptionCode(heard.frame) !== null) counts.exceptions++
+    } else {
+      const name = countOf(heard)
+      const by = name === 'noiseBytes' ? heard.frame.length : 1
+      counts[name] += by
+      this.#meanwhile[name] = (this.#meanwhile[name] ?? 0) + by
+    }
+  }
+}
+
+function countOf(heard: Exclude<HeardFrame, { kind: 'request' | 'reply' }>): keyof HeardCounts {
+  if (heard.kind === 'late') return 'lateReplies'
+  if (heard.kind === 'malformed') return 'malformedFrames'
+  if (heard.kind === 'unknown') return 'unknownFrames'
+  const flaw = flawOfHeard(heard)
+  if (flaw) return countOfFlaw[flaw] as keyof HeardCounts
+  return heard.kind === 'stray' ? 'strayFrames' : 'noiseBytes'
+}
+
+/** What a stray, or junk, is as a reply to the request that is out. */
+function flawOfHeard(heard: Extract<Heard, { kind: 'stray' | 'noise' }>): ReplyFlaw | undefined {
+  if (heard.kind === 'noise') return flawOfJunk(heard.frame, heard.sent)
+  return heard.sent && replyFlaw(heard.sent, heard.frame)
+}
+
+/** Why a frame does not decode, or what is wrong with it. */
+function faultOfFrame(heard: HeardFrame): Fault | undefined {
+  if (heard.kind === 'noise' || heard.kind === 'stray') {
+    const flaw = flawOfHeard(heard)
+    return flaw && flawFault(flaw, heard.sent, heard.frame)
+  }
+  if (heard.kind !== 'malformed') return undefined
+  try {
+    openRequest(heard.frame)
+    return undefined
+  } catch (error) {
+    return faultOf(error, 'modbus_malformed', 'the request contradicts itself')
+  }
+}
+
+function decodedOf(heard: HeardFrame, fault: Fault | undefined): DecodedFrame | null {
+  switch (heard.kind) {
+    case 'request':
+      return describeRequest(heard.sent.request)
+    case 'reply':
+      return {
+        ...describeReply(heard.frame, 'reply', heard.sent),
+        ...(heard.tookMs !== null && { tookMs: heard.tookMs }),
+      }
+    case 'late':
+      return describeReply(heard.frame, 'late', heard.sent)
+    case 'stray':
+      return describeReply(heard.frame, 'stray')
+    case 'unknown': {
+      const [unitId = 0, fc = 0] = heard.frame
+      return { kind: 'stray', unitId, fc: fc & 0x7f, name: functionName(fc) }
+    }
+    default:
+      return fault ? null : { kind: 'noise' }
+  }
+}
+
+/**
+ * @param settings with every default filled in; a reply is believed that begins within `response_timeout_ms`
+ * @param hooks `onReply` is told of each pair, as if it had been asked here
+ */
+export function createModbusListener(
+  context: AdapterContext,
+  settings: ModbusSettings,
+  hooks: Pick<MasterHooks, 'onReply' | 'isPolled'> = {},
+): Adapter {
+  const { clock, lineSettings, port, publish } = context
+  const counts = heardCounts()
+  const units = new ModbusUnits({ ...hooks, clock, settings, publish, onSilent: () => {} })
+  const hearing = new ModbusHearing({
+    baud: lineSettings.baud,
+    clock,
+    settings,
+    counts,
+    publish,
+    isOwn: () => false,
+    onHeard: heard,
+    onMissed: missed,
+    onPause: () => {},
+  })
+
+  function heard(one: HeardFrame): void {
+    if (one.kind === 'request') units.sent(overheard(one.sent))
+    else if (one.kind === 'late') units.late(one.frame[0] ?? 0, { frame: one.frame, tookMs: null })
+    else if (one.kind === 'reply') {
+      units.replied(overheard(one.sent), one.frame, one.tookMs)
+      hooks.onReply?.({ request: one.sent.request, reply: one.frame, tookMs: one.tookMs, atMs: one.endMs })
+    } else if (one.kind === 'noise' && one.sent && flawOfHeard(one) === 'crc') units.damaged(one.sent.request.unitId)
+  }
+
+  function missed(sent: SentRequest, fault: Fault): void {
+    units.missed(overheard(sent), fault)
+    publish('error', { code: fault.code, message: fault.message, ...fault.details })
+  }
+
+  return {
+    faces: {
+      units: {
+        // Nothing is held back here, and nothing tried: the master on the line does as it likes.
+        list: () => units.list(() => undefined).map((unit) => ({ ...unit, nextTryAt: null })),
+        states: () => units.states(),
+        forget: (unitId) => units.forget(unitId),
+      },
+    },
+    attach(line) {
+      hearing.reset()
+      line.onBytes((bytes, atUs) => hearing.feed(bytes, atUs))
+    },
+    detach() {
+      hearing.reset()
+      units.lineClosed()
+    },
+    act(action) {
+      const sentence = `${port} only listens (settings.mode is listen), so rest/${action} is refused: nothing is ever sent.`
+      return Promise.reject(new Fault('wrong_protocol', sentence))
+    },
+    counters: () => ({ ...counts }),
+  }
+}
+
+/** Whoever asks it: each request counts, as one of an operator does. */
+function overheard(sent: SentRequest): Asking {
+  return { sent, how: { priority: 'operator' } }
+}

@@ -1,0 +1,289 @@
+/** The adapter of a line on which we are the master: checks what is asked, asks, answers. */
+
+import { Fault } from '#kit/fault.ts'
+import { exceptionCode } from '../../wire/modbus-reply.ts'
+import {
+  type IdentificationObject,
+  identifyRequestFrame,
+  MAX_WRITTEN_BY_23,
+  type ModbusFunction,
+  type ModbusRequest,
+  modbusFunctions,
+  openIdentification,
+  openRequest,
+} from '../../wire/modbus-request.ts'
+import type { Adapter, AdapterContext } from '../lines/adapter.ts'
+import { ModbusBus } from './bus.ts'
+import { exceptionFault, modbusCounts, withdrawnFault } from './faults.ts'
+import type { ModbusSettings } from './settings.ts'
+import type { AskHow, MasterHooks, ModbusAsker, ModbusWithdrawals } from './transactions.ts'
+import { UnitScan } from './unit-scan.ts'
+
+// What the Modbus master needs of a codec: requests built, values read from proven replies.
+
+/**
+ * Sends one frame and gives the reply to it, proven; null for a broadcast, which nobody answers.
+ * @throws Fault of the bus: no reply, an exception, line closed
+ */
+export type Exchange = (frame: Uint8Array) => Promise<Uint8Array | null>
+
+/** Speaks functions 1 to 6, 15, 16, 22 and 23. */
+export interface ModbusPdu {
+  /**
+   * Builds the request (limits are checked already), hands it to `exchange`, reads the reply.
+   * @returns values read (0 or 1 per bit, 0..65535 per register; exactly `quantity` of them), or those written; none for 22
+   * @throws Fault `modbus_codec` where a proven reply is not understood, and what `exchange` throws
+   */
+  ask(request: ModbusRequest, exchange: Exchange): Promise<readonly number[]>
+}
+
+// Whether a Modbus request makes sense, before it goes anywhere near the line.
+
+/** A request as the API takes it; types and ranges of single fields are checked by its schema. */
+export interface RequestBody {
+  unitId: number
+  fc: number
+  address: number
+  quantity?: number
+  values?: readonly (number | boolean)[]
+  and_mask?: number
+  or_mask?: number
+  write_address?: number
+}
+
+type Refuse = (field: string, message: string) => void
+
+/**
+ * Fills what a body leaves out and checks what its fields mean together.
+ * @returns the request; `values` as 0 or 1 per coil, 0..65535 per register
+ * @throws Fault `bad_fields` with every fault in `details.fields`
+ * @source Modbus Application Protocol V1.1b3, 4.4 and 6; Modbus over Serial Line V1.02, 2.2
+ */
+export function requestOfBody(body: RequestBody): ModbusRequest {
+  const fields: { field: string; message: string }[] = []
+  const refuse: Refuse = (field, message) => void fields.push({ field, message })
+  const known = modbusFunctions.get(body.fc)
+  if (known) checkAll(body, known, refuse)
+  else refuse('fc', `is ${body.fc}; known are ${[...modbusFunctions.keys()].join(', ')}`)
+  if (fields.length > 0) {
+    const sentence = fields.map(({ field, message }) => `${field} ${message}`).join('; ')
+    throw new Fault('bad_fields', sentence, { details: { fields } })
+  }
+  return {
+    unitId: body.unitId,
+    fc: body.fc,
+    address: body.address,
+    quantity: body.quantity ?? impliedQuantity(body),
+    ...(body.values && { values: body.values.map(Number) }),
+    ...(body.and_mask !== undefined && { andMask: body.and_mask, orMask: body.or_mask }),
+    ...(body.write_address !== undefined && { writeAddress: body.write_address }),
+  }
+}
+
+/** Writes say by their values how much they write. */
+function impliedQuantity({ fc, values }: RequestBody): number {
+  return fc === 15 || fc === 16 ? (values?.length ?? 1) : 1
+}
+
+function checkAll(body: RequestBody, known: ModbusFunction, refuse: Refuse): void {
+  checkUnit(body, known, refuse)
+  checkQuantity(body, known, refuse)
+  checkValues(body, known, refuse)
+  checkOnlyOf(body, refuse)
+}
+
+function checkUnit({ unitId, fc }: RequestBody, known: ModbusFunction, refuse: Refuse): void {
+  if (unitId > 247) refuse('unitId', `is ${unitId}; 248 to 255 are reserved, units are 1 to 247`)
+  // Nobody answers a broadcast: what would be read is lost.
+  if (unitId === 0 && (!known.isWrite || fc === 23))
+    refuse('unitId', `is 0, a broadcast; function ${fc} needs an answer`)
+}
+
+function checkQuantity(body: RequestBody, { shape, maxQuantity }: ModbusFunction, refuse: Refuse): void {
+  const { fc, address, quantity } = body
+  if (shape === 'identify') {
+    if (quantity === undefined) refuse('quantity', 'is missing; function 43 takes the read device id code here, 1 to 4')
+    else if (quantity > maxQuantity)
+      refuse('quantity', `is ${quantity}; function 43 takes the read device id code here, 1 to 4`)
+    if (address > 255) refuse('address', `is ${address}; function 43 takes an object here, 0 to 255`)
+    return
+  }
+  const asked = quantity ?? impliedQuantity(body)
+  if (quantity === undefined && (shape === 'readBits' || shape === 'readWords' || shape === 'readWriteWords'))
+    refuse('quantity', `is missing; function ${fc} reads 1 to ${maxQuantity}`)
+  else if (asked > maxQuantity) refuse('quantity', `is ${asked}; function ${fc} takes at most ${maxQuantity}`)
+  if (address + asked > 65_536) refuse('address', `is ${address}; with ${asked} from there the last is beyond 65535`)
+}
+
+function checkValues(body: RequestBody, { shape }: ModbusFunction, refuse: Refuse): void {
+  const { fc, values, quantity } = body
+  const isWritten = ['writeBit', 'writeWord', 'writeBits', 'writeWords', 'readWriteWords'].includes(shape)
+  if (!isWritten) {
+    if (values) refuse('values', `is given, but function ${fc} writes none`)
+    return
+  }
+  if (!values || values.length === 0) {
+    refuse('values', `is missing; function ${fc} writes what stands there`)
+    return
+  }
+  if (shape !== 'readWriteWords') {
+    const wanted = quantity ?? impliedQuantity(body)
+    if (values.length !== wanted) refuse('values', `has ${values.length} entries, quantity is ${wanted}`)
+  } else if (values.length > MAX_WRITTEN_BY_23) {
+    refuse('values', `has ${values.length} entries; function 23 writes at most ${MAX_WRITTEN_BY_23}`)
+  }
+  const isBits = shape === 'writeBit' || shape === 'writeBits'
+  const wrongAt = values.findIndex((value) => (isBits ? Number(value) > 1 : typeof value === 'boolean'))
+  if (wrongAt >= 0)
+    refuse(
+      `values[${wrongAt}]`,
+      `is ${values[wrongAt]}; ${isBits ? 'a coil is 0, 1, true or false' : 'a register is 0 to 65535'}`,
+    )
+}
+
+/** Fields that one function alone has. */
+function checkOnlyOf(body: RequestBody, refuse: Refuse): void {
+  const { fc, values, write_address: writeAddress } = body
+  for (const name of ['and_mask', 'or_mask'] as const) {
+    if (fc === 22 && body[name] === undefined) refuse(name, 'is missing; function 22 takes both masks')
+    if (fc !== 22 && body[name] !== undefined) refuse(name, `is given, but belongs to function 22, not ${fc}`)
+  }
+  if (fc !== 23) {
+    if (writeAddress !== undefined) refuse('write_address', `is given, but belongs to function 23, not ${fc}`)
+    return
+  }
+  if (writeAddress === undefined) refuse('write_address', 'is missing; function 23 writes from there')
+  else if (writeAddress + (values?.length ?? 0) > 65_536)
+    refuse('write_address', `is ${writeAddress}; with ${values?.length} from there the last is beyond 65535`)
+}
+
+/** Replies one identification may be spread over; 256 objects of 245 bytes fit in as many. */
+const MOST_IDENTIFICATION_REPLIES = 256
+
+/** What a request is answered with. `values`: 0 or 1 per bit, 0..65535 per register, objects for 43/14. */
+export interface ModbusAnswer {
+  unitId: number
+  fc: number
+  address: number
+  quantity: number
+  values: readonly number[] | readonly IdentificationObject[]
+}
+
+/** The adapter, and what the other parts of the gateway ask its line by. */
+export interface ModbusMaster extends Adapter {
+  readonly asker: ModbusAsker & ModbusWithdrawals
+}
+
+/** @param settings with every default filled in; `pdu` builds requests and reads values from proven replies */
+export function createModbusMaster(
+  context: AdapterContext,
+  settings: ModbusSettings,
+  pdu: ModbusPdu,
+  hooks: MasterHooks = {},
+): ModbusMaster {
+  const counts = modbusCounts()
+  const { port, clock, publish, whyNotOpen } = context
+  const bus = new ModbusBus({
+    ...{ port, clock, publish, whyNotOpen, settings, counts, hooks },
+    baud: context.lineSettings.baud,
+  })
+
+  /** Nothing but what was asked goes out, whatever built the frame. */
+  function exchangeFor(request: ModbusRequest, how: AskHow): Exchange {
+    return async (frame) => {
+      const built = openRequest(frame)
+      if (!isSame(built, request))
+        throw new Fault(
+          'modbus_codec',
+          `the frame built for function ${request.fc} asks something else than the request`,
+        )
+      const reply = await bus.exchange(frame, how)
+      const code = reply && exceptionCode(reply)
+      if (code === null) return reply
+      throw exceptionFault({ frame, request }, code)
+    }
+  }
+
+  const asker: ModbusMaster['asker'] = {
+    exchange: (frame, how) => bus.exchange(frame, how),
+    withdraw: (owner) => bus.withdraw(owner),
+    ask: (request, how) => pdu.ask(request, exchangeFor(request, how)),
+  }
+
+  /** Somebody waits for the answer, or has left: then what is not out yet stays here. */
+  async function ask(body: RequestBody, gone?: AbortSignal): Promise<ModbusAnswer> {
+    const request = requestOfBody(body)
+    const { unitId, fc, address, quantity } = request
+    const how: AskHow = { priority: 'operator', ...(gone && { owner: gone }) }
+    const exchangeOf = (asked: ModbusRequest) => {
+      if (gone?.aborted) throw withdrawnFault({ request: asked })
+      return exchangeFor(asked, how)
+    }
+    const leave = () => gone && bus.withdraw(gone)
+    gone?.addEventListener('abort', leave)
+    try {
+      const values = fc === 43 ? await identify(request, exchangeOf) : await pdu.ask(request, exchangeOf(request))
+      return { unitId, fc, address, quantity, values }
+    } finally {
+      gone?.removeEventListener('abort', leave)
+    }
+  }
+
+  const scan = new UnitScan({
+    port,
+    clock,
+    settings,
+    asker,
+    isOpen: () => bus.isOpen,
+    whyNotOpen,
+    onProof: (listener) => bus.onProof(listener),
+  })
+
+  return {
+    asker,
+    faces: { units: bus.units, scan },
+    attach: (line) => bus.attach(line),
+    detach(fault) {
+      scan.lineClosed(fault)
+      bus.detach(fault)
+    },
+    async act(action, body, gone) {
+      if (action === 'request') return await ask(body as RequestBody, gone)
+      throw new Fault('wrong_protocol', `${port} speaks modbus-rtu, which has rest/request and no rest/${action}.`)
+    },
+    counters: () => ({ ...counts, ...bus.gauges }),
+  }
+}
+
+/**
+ * Asks on while more follows, each time further on, so that a device cannot lead in a circle.
+ * @source Modbus Application Protocol V1.1b3, 6.21
+ */
+async function identify(
+  request: ModbusRequest,
+  exchangeOf: (asked: ModbusRequest) => Exchange,
+): Promise<IdentificationObject[]> {
+  const objects: IdentificationObject[] = []
+  for (let asked = request, left = MOST_IDENTIFICATION_REPLIES; left > 0; left--) {
+    const reply = await exchangeOf(asked)(identifyRequestFrame(asked))
+    if (!reply) break
+    const found = openIdentification(reply)
+    objects.push(...found.objects)
+    if (found.nextObjectId === null) break
+    if (found.nextObjectId <= asked.address)
+      throw new Fault(
+        'modbus_bad_reply',
+        `Unit ${request.unitId} says more follows from object ${found.nextObjectId}, but was asked from ${asked.address} on.`,
+        { details: { unitId: request.unitId, fc: request.fc } },
+      )
+    asked = { ...asked, address: found.nextObjectId }
+  }
+  return objects
+}
+
+function isSame(built: ModbusRequest, asked: ModbusRequest): boolean {
+  const keys = ['unitId', 'fc', 'address', 'quantity', 'andMask', 'orMask', 'writeAddress'] as const
+  if (keys.some((key) => built[key] !== asked[key])) return false
+  const values = asked.values ?? []
+  return values.length === (built.values ?? []).length && values.every((value, at) => value === built.values?.[at])
+}

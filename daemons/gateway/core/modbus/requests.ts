@@ -1,0 +1,467 @@
+/** Requests that wait for the line, and which is next: by priority, in turns, one unit behind another. */
+import type { Clock, Timer } from '#kit/clock.ts'
+import type { Fault } from '#kit/fault.ts'
+import { wireUs } from '../../wire/modbus-request.ts'
+import { expiredFault, type ModbusCounts, queueFullFault, unprovenFault, withdrawnFault } from './faults.ts'
+import type { ModbusHolds } from './holds.ts'
+import type { ModbusSettings } from './settings.ts'
+import {
+  type AskHow,
+  type MasterHooks,
+  ownPlacesOf,
+  type Priority,
+  placesOf,
+  pointPlacesOf,
+  priorities,
+  type Transaction,
+} from './transactions.ts'
+import type { ModbusUnits } from './units.ts'
+
+// Requests that wait for one line: bounded, by priority, in order of arrival, each for a bounded time.
+
+interface TransactionQueueParts<Priority extends string, Item> {
+  clock: Clock
+  /** How many may wait in all, at most, with one more of a priority. The keys in their order are the order of turns. */
+  limits: Readonly<Record<Priority, number>>
+  /** How many of a priority find a place though more than its limit wait; left out: none. */
+  own?: Readonly<Record<Priority, number>>
+  /** One waited too long; it has left the queue. */
+  onExpired(item: Item, waitedMs: number): void
+}
+
+/** One that waits. */
+interface Waiting<Priority, Item> {
+  readonly item: Item
+  readonly priority: Priority
+  /** Since when, by the monotonic clock. */
+  readonly sinceMs: number
+}
+
+interface TransactionQueue<Priority extends string, Item> {
+  readonly size: number
+  /**
+   * @param waitMs how long it may wait
+   * @param leaving places it leaves free beyond its limit, where others of its priority need them
+   * @returns false where there is no room for it
+   */
+  push(item: Item, priority: Priority, waitMs: number, leaving?: number): boolean
+  /** Those of one priority in order of arrival. What is taken while one looks is not shown again. */
+  lane(priority: Priority): Iterable<Waiting<Priority, Item>>
+  isWaiting(waiting: Waiting<Priority, Item>): boolean
+  /** It has its turn, or is wanted no more. */
+  take(waiting: Waiting<Priority, Item>): Item
+  /** Empties the queue. @returns what waited, in the order of turns */
+  clear(): Item[]
+}
+
+export function createTransactionQueue<Priority extends string, Item>(
+  parts: TransactionQueueParts<Priority, Item>,
+): TransactionQueue<Priority, Item> {
+  type Entry = Waiting<Priority, Item>
+  const { clock, limits, own } = parts
+  const lanes = new Map((Object.keys(limits) as Priority[]).map((priority) => [priority, new Map<Entry, Timer>()]))
+  const laneOf = (priority: Priority) => lanes.get(priority) as Map<Entry, Timer>
+  let size = 0
+
+  function isFull(priority: Priority, leaving: number): boolean {
+    const most = Math.max(1, limits[priority] - leaving)
+    return size >= most && (leaving > 0 || laneOf(priority).size >= (own?.[priority] ?? 0))
+  }
+
+  function take(entry: Entry): Item {
+    const lane = laneOf(entry.priority)
+    lane.get(entry)?.cancel()
+    if (lane.delete(entry)) size--
+    return entry.item
+  }
+
+  return {
+    get size() {
+      return size
+    },
+    push(item, priority, waitMs, leaving = 0) {
+      if (isFull(priority, leaving)) return false
+      const entry: Entry = { item, priority, sinceMs: clock.monotonicMs() }
+      const timer = clock.after(waitMs, () => {
+        take(entry)
+        parts.onExpired(item, clock.monotonicMs() - entry.sinceMs)
+      })
+      laneOf(priority).set(entry, timer)
+      size++
+      return true
+    },
+    lane: (priority) => laneOf(priority).keys(),
+    isWaiting: (waiting) => laneOf(waiting.priority).has(waiting),
+    take,
+    clear() {
+      const entries = [...lanes.values()].flatMap((lane) => [...lane.keys()])
+      return entries.map(take)
+    },
+  }
+}
+
+// Whose turn it is on a Modbus line. Operators first, then polls; of many operators in a row, a poll that waits has one
+// turn in between. What may cost a whole timeout (a unit that left its last request unanswered) and background work go
+// into gaps between polls, so that a dead unit does not move the polls of the others; after `background_wait_ms` they go
+// all the same, in turn with polls.
+
+type One = Waiting<Priority, Transaction>
+
+interface ModbusTurnsParts {
+  clock: Clock
+  queue: Pick<TransactionQueue<Priority, Transaction>, 'lane'>
+  /** Its unit is held, or has to be asked something else first: it does not go, whoever asks. */
+  isHeld(transaction: Transaction): boolean
+  units: {
+    readonly hasSuspects: boolean
+    isSuspect(unitId: number): boolean
+    isSilent(unitId: number): boolean
+    wantedSinceMs(unitId: number): number
+  }
+  /** What a request costs the line that is not answered, milliseconds. */
+  costMs(transaction: Transaction): number
+  /** As `MasterHooks` has it. */
+  idleMs(): number
+  backgroundWaitMs: number
+  /** How many operators go in a row before one that waits behind them. */
+  operatorRow: number
+  /** One that waited for a gap may have its turn. */
+  onReady(): void
+}
+
+interface ModbusTurns {
+  /** The one whose turn it is; undefined where none may go now. Then `onReady` is called when one may. */
+  pick(): One | undefined
+  /** The one picked has its turn. */
+  taken(one: One): void
+  stop(): void
+}
+
+/** How soon a gap is looked for again, at the least: the next poll to come is often put off. */
+const LOOK_MS = 20
+
+function createModbusTurns(parts: ModbusTurnsParts): ModbusTurns {
+  const { backgroundWaitMs, clock, isHeld, operatorRow, queue, units } = parts
+  let timer: Timer | undefined
+  /** The last turn was one that had waited for a gap in vain: a poll is next, where one waits. */
+  let wasOverdue = false
+  let operatorsInRow = 0
+  /** The last poll was not one of points. */
+  let wasOwned = false
+
+  function first(priority: Priority, willDo: (one: One) => boolean): One | undefined {
+    for (const one of queue.lane(priority)) if (willDo(one) && !isHeld(one.item)) return one
+    return undefined
+  }
+
+  function waitedMs(one: One): number {
+    return clock.monotonicMs() - Math.min(one.sinceMs, units.wantedSinceMs(unitOf(one)))
+  }
+
+  /** Of those that wait for a gap the one that waited longest. */
+  function longestWaiter(idleMs: number): One | undefined {
+    let longest = first('background', () => true)
+    if (!units.hasSuspects) return longest
+    for (const one of queue.lane('poll'))
+      if (needsGap(one, idleMs, units) && !isHeld(one.item) && (!longest || waitedMs(one) > waitedMs(longest)))
+        longest = one
+    return longest
+  }
+
+  function lookAgain(one: One, idleMs: number): void {
+    const overdueMs = backgroundWaitMs - waitedMs(one)
+    timer = clock.after(Math.max(1, Math.min(overdueMs, Math.max(LOOK_MS, idleMs))), parts.onReady)
+  }
+
+  /** The next poll: those of points and those of others take turns, so that neither waits behind many of the other. */
+  function nextPoll(willDo: (one: One) => boolean): One | undefined {
+    return first('poll', (one) => isOwned(one) !== wasOwned && willDo(one)) ?? first('poll', willDo)
+  }
+
+  /** @param isGap what may cost a whole timeout may go now, where it fits before the next poll */
+  function belowOperators(isGap: boolean): One | undefined {
+    const hasWaiters = units.hasSuspects || first('background', () => true) !== undefined
+    if (!hasWaiters) return nextPoll(() => true)
+    const idleMs = parts.idleMs()
+    const poll = nextPoll((one) => !needsGap(one, idleMs, units))
+    const waiter = longestWaiter(idleMs)
+    if (!waiter) return poll
+    const isOverdue = waitedMs(waiter) >= backgroundWaitMs
+    if (poll) return isOverdue && !wasOverdue ? waiter : poll
+    if (isOverdue || (isGap && idleMs >= parts.costMs(waiter.item))) return waiter
+    if (isGap) lookAgain(waiter, idleMs)
+    return undefined
+  }
+
+  function pick(): One | undefined {
+    timer?.cancel()
+    const operator = first('operator', () => true)
+    if (!operator) return belowOperators(true)
+    return (operatorsInRow >= operatorRow ? belowOperators(false) : undefined) ?? operator
+  }
+
+  return {
+    pick,
+    taken(one) {
+      operatorsInRow = one.priority === 'operator' ? operatorsInRow + 1 : 0
+      if (one.priority === 'poll') wasOwned = isOwned(one)
+      wasOverdue = needsGap(one, parts.idleMs(), units) && waitedMs(one) >= backgroundWaitMs
+    },
+    stop: () => timer?.cancel(),
+  }
+}
+
+function unitOf({ item }: One): number {
+  return item.sent.request.unitId
+}
+
+/** Somebody else's than the points of the line. */
+function isOwned({ item }: One): boolean {
+  return item.how.owner !== undefined
+}
+
+/** Where polls have no rhythm to keep, only what is known to be silent waits for a gap. */
+function needsGap(one: One, idleMs: number, units: ModbusTurnsParts['units']): boolean {
+  if (one.priority !== 'poll') return one.priority === 'background'
+  const unitId = unitOf(one)
+  return units.isSuspect(unitId) && (idleMs !== Number.POSITIVE_INFINITY || units.isSilent(unitId))
+}
+
+interface RequestParts {
+  port: string
+  baud: number
+  clock: Clock
+  settings: ModbusSettings
+  counts: ModbusCounts
+  holds: ModbusHolds
+  units: ModbusUnits
+  gapMs: number
+  idleMs?: MasterHooks['idleMs']
+  /** One that waited may have its turn now. */
+  onReady(): void
+}
+
+/** Longest request, for the time it takes on the wire. */
+const LONGEST_BYTES = 256
+
+/** By which timers of whole milliseconds lengthen a transaction. */
+const TIMERS_MS = 3
+
+/** A poll of somebody else leaves the places that points have not taken yet. */
+function leavingOf({ owner, priority }: AskHow, polls: Iterable<{ item: Transaction }>, ofPoints: number): number {
+  if (!owner || priority !== 'poll') return 0
+  let left = ofPoints
+  for (const { item } of polls) if (!item.how.owner) left--
+  return Math.max(0, left)
+}
+
+export class ModbusRequests {
+  readonly #parts: RequestParts
+  readonly #queue: TransactionQueue<Priority, Transaction>
+  readonly #turns: ModbusTurns
+  #urgent: Transaction | undefined
+  /** By unit: what it was answered with may be another's. It goes before all others to its unit. */
+  readonly #front = new Map<number, { transaction: Transaction; timer: Timer }>()
+  /** The one for which a fence is out. */
+  #fenced: Transaction | undefined
+
+  constructor(parts: RequestParts) {
+    const { clock, holds, settings } = parts
+    this.#parts = parts
+    this.#queue = createTransactionQueue<Priority, Transaction>({
+      clock,
+      limits: placesOf(settings),
+      own: ownPlacesOf(settings),
+      onExpired: (transaction, waitedMs) =>
+        this.#expire(transaction, waitedMs, holds.isHeld(transaction.sent.request.unitId)),
+    })
+    const isHeld = ({ sent }: Transaction) => this.#front.has(sent.request.unitId) || holds.standing(sent) === 'held'
+    this.#turns = turnsOf(parts, this.#queue, isHeld)
+  }
+
+  get size(): number {
+    return this.#queue.size + this.#front.size
+  }
+
+  /**
+   * Rejects the transaction with `queue_full` where too many wait, with `modbus_unit_silent` where its unit is asked no
+   * more, and with `modbus_expired` where it waited too long.
+   */
+  add(transaction: Transaction): void {
+    const { counts, port, settings, units } = this.#parts
+    const refusal = units.refusal(transaction)
+    if (refusal) {
+      counts.refusedSilent++
+      transaction.reject(refusal)
+      return
+    }
+    const { how } = transaction
+    const leaving = leavingOf(how, this.#queue.lane('poll'), pointPlacesOf(settings))
+    if (this.#queue.push(transaction, how.priority, waitMsOf(this.#parts, how), leaving)) return
+    counts.queueFull++
+    this.giveUp(transaction, queueFullFault(port, this.#queue.size, settings.response_timeout_ms))
+  }
+
+  /** Goes before all that wait, for the sake of one that is not yet answered. */
+  addUrgent(transaction: Transaction): void {
+    this.#urgent = transaction
+  }
+
+  /** What it was answered with may be another's: it waits in front of all others to its unit, until that is known. */
+  putBack(transaction: Transaction): void {
+    const { clock, settings } = this.#parts
+    const { unitId } = transaction.sent.request
+    const waitedMs = clock.monotonicMs() - transaction.addedAtMs
+    const leftMs = Math.max(2 * settings.response_timeout_ms, waitMsOf(this.#parts, transaction.how) - waitedMs)
+    const timer = clock.after(leftMs, () => {
+      const one = this.takeFromFront(unitId)
+      if (one) this.#expire(one, clock.monotonicMs() - one.addedAtMs, true)
+    })
+    this.#front.set(unitId, { transaction, timer })
+  }
+
+  /** Of those put back, the one to this unit. */
+  inFront(unitId: number): Transaction | undefined {
+    return this.#front.get(unitId)?.transaction
+  }
+
+  /** It waits no more. */
+  takeFromFront(unitId: number): Transaction | undefined {
+    const one = this.#front.get(unitId)
+    one?.timer.cancel()
+    this.#front.delete(unitId)
+    return one?.transaction
+  }
+
+  /** Whether one waits that may go. */
+  hasNext(): boolean {
+    if (this.#urgent) return true
+    for (const { transaction } of this.#front.values())
+      if (this.#parts.holds.standing(transaction.sent) !== 'held') return true
+    return this.#turns.pick() !== undefined
+  }
+
+  /** Takes the one whose turn it is; where its unit owes what could be mistaken for its answer, a fence in its place. */
+  next(): Transaction | undefined {
+    this.#fenced = undefined
+    const transaction = this.#urgent ?? this.#nextInFront() ?? this.#nextInTurn()
+    this.#urgent = undefined
+    return transaction
+  }
+
+  /** Rejects with `modbus_withdrawn` what waits for this owner. */
+  withdraw(owner: object): void {
+    this.#leaveAll(
+      ({ how }) => how.owner === owner,
+      ({ sent }) => withdrawnFault(sent),
+    )
+  }
+
+  /** One whose turn it was is not sent, or one that waits is not to wait any more. */
+  giveUp(transaction: Transaction, fault: Fault): void {
+    this.#parts.units.left(transaction)
+    transaction.reject(fault)
+  }
+
+  /** Polls and background work for a unit that is silent are not to wait; what has a fence out learns of that. */
+  clearUnit(unitId: number, fault: Fault): void {
+    const isLike = (one: Transaction) =>
+      one.sent.request.unitId === unitId && one.how.priority !== 'operator' && !one.how.evenSilent
+    this.#leaveAll(
+      (one) => isLike(one) && one !== this.#fenced,
+      () => fault,
+    )
+  }
+
+  clear(fault: Fault): void {
+    this.#turns.stop()
+    const inFront = [...this.#front.keys()].flatMap((unitId) => this.takeFromFront(unitId) ?? [])
+    const failed = [...(this.#urgent ? [this.#urgent] : []), ...inFront, ...this.#queue.clear()]
+    this.#urgent = undefined
+    for (const transaction of failed) this.giveUp(transaction, fault)
+  }
+
+  #expire(transaction: Transaction, waitedMs: number, isHeld: boolean): void {
+    const { counts, holds } = this.#parts
+    const { sent } = transaction
+    counts.expired++
+    const lateMs = isHeld ? holds.longestLateMs(sent.request.unitId) : undefined
+    this.giveUp(transaction, expiredFault(sent, Math.round(waitedMs), lateMs))
+  }
+
+  #leaveAll(isLike: (one: Transaction) => boolean, faultOf: (one: Transaction) => Fault): void {
+    for (const priority of priorities)
+      for (const one of this.#queue.lane(priority))
+        if (isLike(one.item)) this.giveUp(this.#queue.take(one), faultOf(one.item))
+    for (const [unitId, { transaction }] of this.#front) {
+      if (!isLike(transaction)) continue
+      this.takeFromFront(unitId)
+      this.giveUp(transaction, faultOf(transaction))
+    }
+  }
+
+  #nextInFront(): Transaction | undefined {
+    for (const [unitId, { transaction }] of this.#front) {
+      if (this.#parts.holds.standing(transaction.sent) === 'held') continue
+      return this.#fenceOf(transaction, () => this.takeFromFront(unitId)) ?? this.takeFromFront(unitId)
+    }
+    return undefined
+  }
+
+  #nextInTurn(): Transaction | undefined {
+    const one = this.#turns.pick()
+    if (!one) return undefined
+    const take = () => (this.#queue.isWaiting(one) ? this.#queue.take(one) : undefined)
+    const fence = this.#fenceOf(one.item, take)
+    if (fence) return fence
+    this.#turns.taken(one)
+    return this.#queue.take(one)
+  }
+
+  /** @param take takes what the fence is for, where that still waits: the fence has come to nothing, and so does it */
+  #fenceOf(transaction: Transaction, take: () => Transaction | undefined): Transaction | undefined {
+    const { clock, counts, holds } = this.#parts
+    const { how, sent } = transaction
+    const fence = holds.standing(sent) === 'fence' ? holds.fenceFor(sent) : undefined
+    if (!fence) return undefined
+    counts.fences++
+    this.#fenced = transaction
+    return {
+      sent: fence,
+      how: { priority: how.priority, ...(how.evenSilent && { evenSilent: true }) },
+      sentAtMs: 0,
+      addedAtMs: clock.monotonicMs(),
+      isFence: true,
+      resolve: () => {},
+      reject: (fault) => {
+        // The line is gone: what waits learns that from `clear`, and was not sent.
+        const one = fault.details?.mayBeOut ? undefined : take()
+        if (one) this.giveUp(one, unprovenFault(sent, fault))
+      },
+    }
+  }
+}
+
+/** How long it may wait so that it can be answered within its deadline; for one other that is not answered, in any case. */
+function waitMsOf(parts: RequestParts, { deadlineMs = parts.settings.request_deadline_ms }: AskHow): number {
+  const { response_timeout_ms: timeoutMs } = parts.settings
+  const askingMs = wireUs(parts, LONGEST_BYTES) / 1000 + timeoutMs
+  return Math.max(2 * timeoutMs, deadlineMs - askingMs)
+}
+
+function turnsOf(
+  parts: RequestParts,
+  queue: TransactionQueue<Priority, Transaction>,
+  isHeld: (one: Transaction) => boolean,
+): ModbusTurns {
+  const { gapMs, settings } = parts
+  return createModbusTurns({
+    ...parts,
+    queue,
+    isHeld,
+    idleMs: parts.idleMs ?? (() => Number.POSITIVE_INFINITY),
+    costMs: ({ sent }) => gapMs + wireUs(parts, sent.frame.length) / 1000 + settings.response_timeout_ms + TIMERS_MS,
+    backgroundWaitMs: settings.background_wait_ms,
+    operatorRow: settings.operator_row,
+  })
+}

@@ -1,0 +1,403 @@
+/** Modbus TCP in front of a line: settings, clients, their requests and replies. */
+import { type Static, Type } from 'typebox'
+import type { BackoffLimits } from '#kit/backoff.ts'
+import type { Clock } from '#kit/clock.ts'
+import { type Fault, faultOf } from '#kit/fault.ts'
+import { createListening } from '#kit/line/tcp-listening.ts'
+import { createMbapCutter, type MbapMessage, mbapException, mbapFrame } from '../../wire/mbap.ts'
+import { refusalOf } from '../../wire/modbus-reply.ts'
+import { modbusFunctions, sealed } from '../../wire/modbus-request.ts'
+import type { Adapter } from '../lines/adapter.ts'
+import type { ModbusMaster } from './master.ts'
+import type { ModbusSettings } from './settings.ts'
+import { clientPlacesOf, type ModbusAsker, type ModbusWithdrawals } from './transactions.ts'
+
+// Keys of the table `modbus_tcp` in gateway.toml.
+
+/** Bounds of every Modbus TCP port. */
+export const modbusTcpKeys = Type.Object(
+  {
+    host: Type.String({
+      default: '0.0.0.0',
+      maxLength: 253,
+      description:
+        'address the Modbus TCP ports listen on; Modbus TCP has no login, so name one that only friends reach',
+    }),
+    clients_per_address: Type.Integer({
+      default: 64,
+      minimum: 1,
+      maximum: 64,
+      description:
+        'clients of one address (IPv6: one /64) on one line; where all of tcp_clients are there, the address with most loses one to the next',
+    }),
+    clients: Type.Integer({
+      default: 512,
+      minimum: 1,
+      maximum: 16_384,
+      description:
+        'clients of all lines together; where all are there, the address with most loses one to the next, else it is let go',
+    }),
+    backlog_bytes: Type.Integer({
+      default: 65_536,
+      minimum: 16_384,
+      maximum: 16_777_216,
+      unit: 'bytes',
+      description: 'bytes of replies held for one client before it is read no further',
+    }),
+    slow_client_ms: Type.Integer({
+      default: 5000,
+      minimum: 10,
+      maximum: 600_000,
+      unit: 'ms',
+      description: 'how long a client may leave more replies than that before it is cut off',
+    }),
+    idle_ms: Type.Integer({
+      default: 60_000,
+      minimum: 0,
+      maximum: 86_400_000,
+      unit: 'ms',
+      description: 'how long a client may ask nothing before it is let go; 0 is for ever',
+    }),
+  },
+  { additionalProperties: false, default: {}, description: 'Modbus TCP ports of Modbus lines' },
+)
+
+export type ModbusTcpLimits = Static<typeof modbusTcpKeys>
+
+// What the Modbus TCP server of a line needs of the world, as interfaces that io/ implements.
+
+/**
+ * Why a client is let go: there are as many as may be (`full`), another address needs its place (`evicted`), its stream is no Modbus TCP (`malformed`), it does not
+ * take its replies (`slow`), or it has asked nothing for long (`idle`).
+ */
+export type LetGo = 'full' | 'evicted' | 'malformed' | 'slow' | 'idle'
+
+/** One client's connection. */
+export interface TcpPeer {
+  /** Bytes are the connection's own afterwards. Who does not take them is cut off by the connection itself. */
+  send(bytes: Uint8Array): void
+  /** Reads no further until `resume`. */
+  pause(): void
+  resume(): void
+  /** Lets the client go once what was sent to it is out. `detail` says what was seen, without payload. */
+  end(why: LetGo, detail: string): void
+}
+
+/** What becomes of one client's bytes. */
+export interface TcpClient {
+  /** Requests without an answer: who waits for one is not idle. */
+  readonly waiting: number
+  /** Bytes are the client's own afterwards. */
+  onBytes(bytes: Uint8Array): void
+  /** Runs once, whoever ended the connection. */
+  onClosed(): void
+}
+
+/** Who hears of clients. */
+export interface TcpHouse {
+  onClient(peer: TcpPeer): TcpClient
+  onLetGo(why: LetGo): void
+}
+
+/** A server that listens. */
+interface TcpServer {
+  /** Ends every connection. */
+  close(): Promise<void>
+}
+
+/** @param settings `port` 1..65535; `maxClients` at once. @throws Fault `tcp_port_taken` */
+export type TcpServerOpener = (settings: { port: number; maxClients: number }, house: TcpHouse) => Promise<TcpServer>
+
+// One client of a line's Modbus TCP server: its requests go to the bus, their replies back in the order asked.
+
+/** Counters of the clients of one line: those there are now, else one per request. */
+export function modbusTcpCounts() {
+  return {
+    tcpClients: 0,
+    tcpRequests: 0,
+    /** Of these, writes handed to the bus: the journal has none of them (docs/decisions/088-modbus-tcp.md). */
+    tcpWrites: 0,
+    /** Answered by an exception that is the gateway's own and not the unit's. */
+    tcpGatewayExceptions: 0,
+    /** Never sent, as their client had left. */
+    tcpWithdrawn: 0,
+  }
+}
+
+type ModbusTcpCounts = ReturnType<typeof modbusTcpCounts>
+
+interface SessionParts {
+  asker: Pick<ModbusAsker, 'exchange'> & ModbusWithdrawals
+  peer: TcpPeer
+  counts: ModbusTcpCounts
+  /** Requests of one client that may be unanswered at once; `settings.tcp_pipeline`. */
+  pipeline: number
+  /** How many of them are at the bus at once. */
+  places: number
+  publish(event: string, payload: unknown): void
+}
+
+/** A request, and its reply once it has one; null where there will be none. */
+interface Slot {
+  message: MbapMessage
+  frame: Uint8Array
+  reply?: Uint8Array | null
+}
+
+const DEVICE_FAILURE = 4
+const DEVICE_BUSY = 6
+const GATEWAY_PATH = 10
+const NO_RESPONSE = 11
+
+/** What a client is told of a fault of the line. @source Modbus Application Protocol V1.1b3, 7 */
+const exceptionOfFault: Readonly<Record<string, number>> = {
+  modbus_timeout: NO_RESPONSE,
+  modbus_bad_reply: NO_RESPONSE,
+  modbus_unit_silent: NO_RESPONSE,
+  queue_full: DEVICE_BUSY,
+  modbus_expired: DEVICE_BUSY,
+  line_closed: GATEWAY_PATH,
+  line_absent: GATEWAY_PATH,
+  line_not_ready: GATEWAY_PATH,
+  line_gone: GATEWAY_PATH,
+  line_write_failed: GATEWAY_PATH,
+  modbus_line_busy: GATEWAY_PATH,
+  modbus_send_timeout: GATEWAY_PATH,
+}
+
+/**
+ * Requests to one unit go to the bus one after another: a write never overtakes the read that was asked before it, and
+ * who asks much takes turns with the others. Units are asked side by side, as many as the client has places, so that a
+ * dead one holds up no other; the replies keep the order of the requests all the same.
+ */
+export class ModbusTcpSession implements TcpClient {
+  readonly #parts: SessionParts
+  readonly #cutter = createMbapCutter()
+  /** What is unanswered, and what is answered behind it, in the order asked. */
+  readonly #slots: Slot[] = []
+  /** What waits behind the one request of each unit that is at the bus, or is next. */
+  readonly #behind = new Map<number, Slot[]>()
+  /** First of their units: they go to the bus when there is a place. */
+  readonly #ready: Slot[] = []
+  #atBus = 0
+  #isPaused = false
+  #isClosed = false
+  /** The stream is out of step: no more is taken from it. */
+  #broken: Fault | undefined
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts
+    parts.counts.tcpClients++
+  }
+
+  get waiting(): number {
+    return this.#slots.length
+  }
+
+  onBytes(bytes: Uint8Array): void {
+    if (this.#broken) return
+    this.#cutter.feed(bytes)
+    this.#take()
+  }
+
+  /** What waits is withdrawn. A request that is out runs to its end: a write may have been carried out already. */
+  onClosed(): void {
+    this.#isClosed = true
+    this.#parts.counts.tcpClients--
+    for (const behind of [this.#ready, ...this.#behind.values()]) this.#parts.counts.tcpWithdrawn += behind.length
+    this.#ready.length = 0
+    this.#behind.clear()
+    this.#parts.asker.withdraw(this)
+  }
+
+  #take(): void {
+    const { peer, pipeline } = this.#parts
+    while (this.#slots.length < pipeline) {
+      const message = this.#next()
+      if (!message) break
+      this.#accept(message)
+    }
+    const mustPause = this.#broken !== undefined || this.#slots.length >= pipeline
+    if (mustPause && !this.#isPaused) peer.pause()
+    if (!mustPause && this.#isPaused) peer.resume()
+    this.#isPaused = mustPause
+    // What was asked before the stream went wrong is still answered.
+    if (this.#broken && this.#slots.length === 0) peer.end('malformed', this.#broken.message)
+  }
+
+  #next(): MbapMessage | undefined {
+    if (this.#broken) return undefined
+    try {
+      return this.#cutter.next()
+    } catch (error) {
+      this.#broken = faultOf(error, 'mbap_length', 'the stream is no Modbus TCP')
+      return undefined
+    }
+  }
+
+  #accept(message: MbapMessage): void {
+    // The body is a view of all that was read with it, which is not to be kept behind one request.
+    const frame = sealed(message.body)
+    const slot: Slot = { message: { ...message, body: frame.subarray(0, -2) }, frame }
+    this.#parts.counts.tcpRequests++
+    this.#slots.push(slot)
+    const refusal = refusalOf(slot.frame)
+    if (refusal === null) this.#line(slot)
+    else {
+      this.#refuse(slot, refusal)
+      this.#flush()
+    }
+  }
+
+  #line(slot: Slot): void {
+    const unitId = unitOf(slot)
+    const behind = this.#behind.get(unitId)
+    if (behind) behind.push(slot)
+    else {
+      this.#behind.set(unitId, [])
+      this.#ready.push(slot)
+      this.#askNext()
+    }
+  }
+
+  #askNext(): void {
+    while (this.#atBus < this.#parts.places) {
+      const slot = this.#ready.shift()
+      if (!slot) return
+      this.#ask(slot)
+    }
+  }
+
+  #ask(slot: Slot): void {
+    const { asker, counts } = this.#parts
+    this.#atBus++
+    const isWrite = modbusFunctions.get(slot.message.body[1] ?? 0)?.isWrite === true
+    if (isWrite) counts.tcpWrites++
+    asker.exchange(slot.frame, { priority: isWrite ? 'operator' : 'poll', owner: this }).then(
+      (reply) => {
+        slot.reply = reply && mbapFrame({ ...slot.message, body: reply.subarray(0, -2) })
+        this.#settled(slot)
+      },
+      (error) => {
+        this.#failed(slot, error)
+        this.#settled(slot)
+      },
+    )
+  }
+
+  /** A broadcast that was not sent is refused like any other request: silence would say that it was. */
+  #failed(slot: Slot, error: unknown): void {
+    const fault = faultOf(error, 'modbus_tcp_failed', 'A request over Modbus TCP failed for a reason nobody foresaw.')
+    if (fault.code === 'modbus_withdrawn') {
+      this.#parts.counts.tcpWithdrawn++
+      return
+    }
+    if (fault.code === 'modbus_tcp_failed') this.#parts.publish('error', { code: fault.code, message: fault.message })
+    this.#refuse(slot, exceptionOfFault[fault.code] ?? DEVICE_FAILURE)
+  }
+
+  #refuse(slot: Slot, code: number): void {
+    this.#parts.counts.tcpGatewayExceptions++
+    slot.reply = mbapException(slot.message, code)
+  }
+
+  #settled(slot: Slot): void {
+    if (this.#isClosed) return
+    this.#atBus--
+    const unitId = unitOf(slot)
+    const next = this.#behind.get(unitId)?.shift()
+    if (next) this.#ready.push(next)
+    else this.#behind.delete(unitId)
+    this.#askNext()
+    this.#flush()
+    this.#take()
+  }
+
+  #flush(): void {
+    for (let first = this.#slots[0]; first?.reply !== undefined; first = this.#slots[0]) {
+      this.#slots.shift()
+      if (first.reply) this.#parts.peer.send(first.reply)
+    }
+  }
+}
+
+function unitOf({ message }: Slot): number {
+  return message.body[0] ?? 0
+}
+
+/** What the server needs of the world. */
+export interface ModbusTcpWorld {
+  openModbusTcp: TcpServerOpener
+  /** Waits between tries to open a TCP port that is taken. */
+  retry: BackoffLimits
+}
+
+interface ModbusTcpParts extends ModbusTcpWorld {
+  clock: Clock
+  settings: Pick<ModbusSettings, 'tcp_port' | 'tcp_clients' | 'tcp_pipeline' | 'queue' | 'queue_reserve'>
+  publish(event: string, payload: unknown): void
+}
+
+/** Only a master has units that a client could ask. @returns a fault for `tcp_port` in any other mode */
+export function tcpSettingsFaults({
+  mode,
+  tcp_port: port,
+}: Pick<ModbusSettings, 'mode' | 'tcp_port'>): { field: string; message: string }[] {
+  if (mode === 'master' || port === 0) return []
+  return [{ field: 'tcp_port', message: `is ${port}; Modbus TCP needs mode master and not ${mode}; 0 turns it off` }]
+}
+
+const countOfLetGo = {
+  full: 'tcpRefused',
+  evicted: 'tcpEvicted',
+  malformed: 'tcpMalformed',
+  slow: 'tcpCutOff',
+  idle: 'tcpIdle',
+} as const satisfies Record<LetGo, string>
+
+/** @returns the master with a TCP port that is open while its line is; the master itself where `tcp_port` is 0 */
+export function withModbusTcp(master: ModbusMaster, parts: ModbusTcpParts): Adapter {
+  const { clock, publish, retry, settings } = parts
+  if (settings.tcp_port === 0) return master
+  const counts = { tcpRefused: 0, tcpEvicted: 0, tcpMalformed: 0, tcpCutOff: 0, tcpIdle: 0, ...modbusTcpCounts() }
+  const listening = createListening({
+    clock,
+    retry,
+    onFault: ({ code, message }) => publish('error', { code, message }),
+    open: () =>
+      parts.openModbusTcp(
+        { port: settings.tcp_port, maxClients: settings.tcp_clients },
+        {
+          onLetGo(why) {
+            counts[countOfLetGo[why]]++
+          },
+          onClient: (peer) =>
+            new ModbusTcpSession({
+              asker: master.asker,
+              peer,
+              counts,
+              pipeline: settings.tcp_pipeline,
+              places: clientPlacesOf(settings),
+              publish,
+            }),
+        },
+      ),
+  })
+  return {
+    ...master,
+    attach(line) {
+      master.attach(line)
+      listening.start()
+    },
+    /** The line first: clients are told that it is closed before they are let go. */
+    async detach(fault) {
+      try {
+        await master.detach(fault)
+      } finally {
+        await listening.stop()
+      }
+    },
+    counters: () => ({ ...master.counters(), ...counts }),
+    fault: () => listening.fault,
+  }
+}

@@ -1,0 +1,411 @@
+/** What is known of each unit of a line, and the sentence that says it. */
+
+import { durationText } from '#kit/bytes/words.ts'
+import type { Clock } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import { exceptionCode } from '../../wire/modbus-reply.ts'
+import { noiseRemedy, noiseText } from '../../wire/noise-words.ts'
+import { exceptionFault, unitSilentFault } from './faults.ts'
+import type { LateReply } from './holds.ts'
+import type { ModbusSettings } from './settings.ts'
+import type { Asking, MasterHooks } from './transactions.ts'
+import {
+  createUnitLatency,
+  type Lately,
+  type LatencyView,
+  UnitBreaker,
+  type UnitLatency,
+  type UnitState,
+} from './unit-health.ts'
+
+// What a reader is told of the units of a Modbus line. Instants are epoch milliseconds; unknown is null, never 0.
+
+/** One unit that was asked, or that a scan found, since the adapter was made or it was forgotten. */
+export interface UnitView {
+  unitId: number
+  state: UnitState
+  stateSince: number
+  requests: number
+  replies: number
+  exceptions: number
+  timeouts: number
+  /** Frames with a wrong checksum while this unit was asked. */
+  crcErrors: number
+  /** Requests to which something came that is no answer. */
+  badReplies: number
+  lateReplies: number
+  /** Answers that came a second time. */
+  copies: number
+  /** How its last exchanges went: what `noisy` is judged by. */
+  lately: Lately
+  lastReplyAt: number | null
+  lastError: { code: string; message: string; at: number } | null
+  /** From the end of a request to the end of its reply, late ones too. */
+  latencyMs: LatencyView | null
+  /** Replies that took at most `leMs`, those of the bounds before it too; null: all. */
+  histogram: { leMs: number | null; count: number }[]
+  /** Until when it is asked nothing, as it owes an answer. */
+  heldUntil: number | null
+  /** When polls and background work may ask it again. */
+  nextTryAt: number | null
+}
+
+/** Payload of `unit`: its state changed. */
+export interface UnitPayload {
+  unitId: number
+  state: UnitState
+  previous: UnitState
+  message: string
+  lately: Lately
+}
+
+/** The units of a line, by number. */
+export interface UnitsFace {
+  list(): UnitView[]
+  /** How many are in each state; none of a state: left out. */
+  states(): Partial<Record<UnitState, number>>
+  /**
+   * Its counts and its state; what it owes stays known, and who asks it again makes it anew.
+   * @throws Fault `unknown_unit`
+   */
+  forget(unitId: number): void
+}
+
+// What the change of a unit's state means, in a sentence.
+
+interface UnitChange {
+  state: UnitState
+  previous: UnitState
+  settings: ModbusSettings
+  /** In a row without an answer. */
+  misses: number
+  lately: Lately
+}
+
+/** As `unit` events carry it. */
+function unitSentence(unitId: number, { state, previous, settings, misses, lately }: UnitChange): string {
+  const unit = `Unit ${unitId}`
+  switch (state) {
+    case 'well':
+      if (previous === 'silent') return `${unit} answers again.`
+      if (previous === 'slow') return `${unit} answered in time for ${durationText(settings.slow_unit_ms)}.`
+      return previous === 'noisy' ? `${unit} is well again: ${noiseText(lately)}.` : `${unit} answers.`
+    case 'slow':
+      return `${unit} answered too late: it takes longer than ${settings.response_timeout_ms} ms, settings.response_timeout_ms.`
+    case 'noisy':
+      return `${unit} is noisy: ${noiseText(lately)}. ${noiseRemedy(lately)}`
+    case 'failing':
+      return `${unit} has not answered yet.`
+    case 'silent':
+      if (settings.mode === 'listen') return `${unit} left ${misses} requests in a row without an answer that holds.`
+      return `${unit} left ${misses} requests in a row without an answer that holds. Polls and background work wait until it answers a probe.`
+    default:
+      return `${unit} is ${state}.`
+  }
+}
+
+interface ModbusUnitsParts {
+  clock: Clock
+  settings: ModbusSettings
+  publish(event: string, payload: unknown): void
+  /** A unit is silent, or stays so: polls and background work for it are not to wait. */
+  onSilent(unitId: number, fault: Fault): void
+  isPolled?: MasterHooks['isPolled']
+}
+
+/** Told of each proven reply, in time or late. @param tookMs null where it is not known which request it answers */
+export type ProofListener = (unitId: number, frame: Uint8Array, tookMs: number | null) => void
+
+type UnitCounts = Pick<
+  UnitView,
+  'requests' | 'replies' | 'exceptions' | 'timeouts' | 'crcErrors' | 'badReplies' | 'lateReplies' | 'copies'
+>
+
+interface Unit {
+  readonly unitId: number
+  readonly breaker: UnitBreaker
+  readonly latency: UnitLatency
+  readonly counts: UnitCounts
+  lastReplyEpochMs: number | null
+  /** When somebody last wanted to ask it, by the monotonic clock, whether it went out or was held back. */
+  lastWantedMs: number
+  lastError: UnitView['lastError']
+  /** Since it was last asked it has said something that is whole. */
+  hasSpoken: boolean
+  /** Since when it is to be asked and was not, over all requests that waited. */
+  wantedSinceMs: number | undefined
+}
+
+/**
+ * At most one entry per unit number, 1 to 247. Background work makes none before the unit has answered; one that never
+ * did, and that nobody wants any more, is forgotten.
+ */
+export class ModbusUnits {
+  readonly #parts: ModbusUnitsParts
+  readonly #units = new Map<number, Unit>()
+  /** Units that left their last request unanswered. */
+  readonly #suspects = new Set<number>()
+  readonly #proofListeners = new Set<ProofListener>()
+  /** Whose probe waits: one at a time, so that many dead units do not fill the queue with what waits for a gap. */
+  #probed: Unit | undefined
+
+  constructor(parts: ModbusUnitsParts) {
+    this.#parts = parts
+  }
+
+  get hasSuspects(): boolean {
+    return this.#suspects.size > 0
+  }
+
+  /** It left its last request unanswered: the next may cost a whole timeout too. */
+  isSuspect(unitId: number): boolean {
+    return this.#suspects.has(unitId)
+  }
+
+  isSilent(unitId: number): boolean {
+    return this.#units.get(unitId)?.breaker.isOpen ?? false
+  }
+
+  /** Nobody is known there, so that no answer is no fault. */
+  isNobody({ how, sent }: Asking): boolean {
+    return how.priority === 'background' && !this.#units.has(sent.request.unitId)
+  }
+
+  /** Since when somebody wants to ask it, by the monotonic clock. */
+  wantedSinceMs(unitId: number): number {
+    return this.#units.get(unitId)?.wantedSinceMs ?? Number.POSITIVE_INFINITY
+  }
+
+  /** How many are in each state now. */
+  states(): Partial<Record<UnitState, number>> {
+    this.#forgetUnwanted()
+    const found: Partial<Record<UnitState, number>> = {}
+    for (const { breaker } of this.#units.values()) found[breaker.state] = (found[breaker.state] ?? 0) + 1
+    return found
+  }
+
+  /**
+   * A request is to come to wait. Of those that silent units hold back one may, once the next try is due: the probe.
+   * @returns why it may not, Fault `modbus_unit_silent`; undefined where it may
+   */
+  refusal({ how: { evenSilent, priority }, sent }: Asking): Fault | undefined {
+    const unit = this.#units.get(sent.request.unitId)
+    if (unit) unit.lastWantedMs = this.#parts.clock.monotonicMs()
+    if (!unit || priority === 'operator') return undefined
+    const { retryInMs, state } = unit.breaker
+    const isRefused = retryInMs !== undefined && (retryInMs > 0 || this.#probed !== undefined || state === 'probing')
+    if (isRefused && !evenSilent) return this.#silentFault(unit, retryInMs)
+    if (retryInMs !== undefined) this.#probed ??= unit
+    if (this.#suspects.has(unit.unitId)) unit.wantedSinceMs ??= this.#parts.clock.monotonicMs()
+    return undefined
+  }
+
+  /** A request that waited for this unit leaves without being sent. */
+  left({ how, sent }: Asking): void {
+    const unit = this.#units.get(sent.request.unitId)
+    if (unit === this.#probed && how.priority !== 'operator') this.#probed = undefined
+  }
+
+  sent(transaction: Asking): void {
+    const { unitId } = transaction.sent.request
+    const unit = this.isNobody(transaction) ? undefined : this.#of(unitId)
+    if (!unit) return
+    unit.counts.requests++
+    unit.hasSpoken = false
+    unit.lastWantedMs = this.#parts.clock.monotonicMs()
+    if (unit === this.#probed) this.#probed = undefined
+    unit.wantedSinceMs = undefined
+    unit.breaker.sent()
+  }
+
+  /** @param tookMs from the end of the request to the end of the reply; null where it is not known */
+  replied({ sent }: Asking, reply: Uint8Array, tookMs: number | null): void {
+    const unit = this.#alive(sent.request.unitId)
+    unit.counts.replies++
+    if (tookMs !== null) unit.latency.add(tookMs)
+    const code = exceptionCode(reply)
+    if (code !== null) {
+      unit.counts.exceptions++
+      this.#blame(unit, exceptionFault(sent, code))
+    }
+    unit.breaker.answered()
+    this.#prove(unit.unitId, reply, tookMs)
+  }
+
+  late(unitId: number, reply: Pick<LateReply, 'frame' | 'tookMs'>): void {
+    const unit = this.#alive(unitId)
+    unit.counts.lateReplies++
+    if (reply.tookMs !== null) unit.latency.add(reply.tookMs)
+    unit.breaker.late()
+    this.#prove(unitId, reply.frame, reply.tookMs)
+  }
+
+  /** @returns ends the telling */
+  onProof(listener: ProofListener): () => void {
+    this.#proofListeners.add(listener)
+    return () => void this.#proofListeners.delete(listener)
+  }
+
+  /** No proven reply came. @param fault `modbus_timeout` or `modbus_bad_reply` */
+  missed(transaction: Asking, fault: Fault): void {
+    const { unitId } = transaction.sent.request
+    if (unitId === 0 || this.isNobody(transaction)) return
+    const unit = this.#asked(unitId)
+    const isMissing = fault.code === 'modbus_timeout'
+    unit.counts[isMissing ? 'timeouts' : 'badReplies']++
+    this.#blame(unit, fault)
+    this.#suspects.add(unit.unitId)
+    if (unit.hasSpoken) unit.breaker.unproven()
+    else unit.breaker.missed(isMissing ? 'missing' : 'damaged')
+    const { retryInMs } = unit.breaker
+    if (retryInMs !== undefined) this.#parts.onSilent(unit.unitId, this.#silentFault(unit, retryInMs))
+  }
+
+  /** A request did not reach the line. */
+  notSent({ sent }: Asking): void {
+    this.#units.get(sent.request.unitId)?.breaker.undecided()
+  }
+
+  /** A frame failed its checksum while this unit was asked. */
+  damaged(unitId: number): void {
+    const unit = this.#units.get(unitId)
+    if (unit) unit.counts.crcErrors++
+  }
+
+  /** It says something whole that may be for an earlier request. */
+  spoke(unitId: number): void {
+    const unit = this.#units.get(unitId)
+    if (unit) unit.hasSpoken = true
+  }
+
+  /** It has said its last answer again. */
+  copied(unitId: number): void {
+    const unit = this.#units.get(unitId)
+    if (!unit) return
+    unit.counts.copies++
+    unit.breaker.twice()
+  }
+
+  /**
+   * What it owes is kept in core/modbus/holds.ts, so that a late answer is no other's after it either.
+   * @throws Fault `unknown_unit`
+   */
+  forget(unitId: number): void {
+    if (!this.#units.has(unitId))
+      throw new Fault('unknown_unit', `Unit ${unitId} is not known on this line: it was not asked, or is forgotten.`)
+    this.#drop(unitId)
+  }
+
+  lineClosed(): void {
+    this.#suspects.clear()
+    this.#probed = undefined
+    for (const unit of this.#units.values()) {
+      unit.wantedSinceMs = undefined
+      unit.breaker.lineClosed()
+    }
+  }
+
+  /** @param heldForMs how long a unit is in quarantine yet; undefined where it is not */
+  list(heldForMs: (unitId: number) => number | undefined): UnitView[] {
+    this.#forgetUnwanted()
+    const nowMs = this.#parts.clock.epochMs()
+    const at = (inMs: number | undefined) => (inMs === undefined ? null : Math.ceil(nowMs + inMs))
+    const units = [...this.#units.values()].sort((a, b) => a.unitId - b.unitId)
+    return units.map(({ unitId, breaker, counts, latency, lastError, lastReplyEpochMs }) => ({
+      unitId,
+      state: breaker.state,
+      stateSince: breaker.sinceEpochMs,
+      ...counts,
+      lately: breaker.lately(),
+      lastReplyAt: lastReplyEpochMs,
+      lastError,
+      latencyMs: latency.view(),
+      histogram: latency.histogram(),
+      heldUntil: at(heldForMs(unitId)),
+      nextTryAt: at(breaker.retryInMs),
+    }))
+  }
+
+  #of(unitId: number): Unit | undefined {
+    return unitId === 0 ? undefined : (this.#units.get(unitId) ?? this.#newUnit(unitId))
+  }
+
+  /** It said something proven. */
+  #alive(unitId: number): Unit {
+    const unit = this.#asked(unitId)
+    unit.lastReplyEpochMs = this.#parts.clock.epochMs()
+    this.#suspects.delete(unitId)
+    return unit
+  }
+
+  /** Background work that finds a unit has asked it once, and so has whose request was out when it was forgotten. */
+  #asked(unitId: number): Unit {
+    const known = this.#units.get(unitId)
+    if (known) return known
+    const unit = this.#newUnit(unitId)
+    unit.counts.requests++
+    return unit
+  }
+
+  /** A number asked by mistake must not be silent for ever. Seen only by those who read, so it needs no timer. */
+  #forgetUnwanted(): void {
+    const { clock, isPolled, settings } = this.#parts
+    const untilMs = clock.monotonicMs() - settings.forget_unit_ms
+    for (const { unitId, lastReplyEpochMs, lastWantedMs } of this.#units.values())
+      if (lastReplyEpochMs === null && lastWantedMs <= untilMs && !isPolled?.(unitId)) this.#drop(unitId)
+  }
+
+  #drop(unitId: number): void {
+    if (this.#probed?.unitId === unitId) this.#probed = undefined
+    this.#suspects.delete(unitId)
+    this.#units.delete(unitId)
+  }
+
+  #prove(unitId: number, frame: Uint8Array, tookMs: number | null): void {
+    for (const listener of this.#proofListeners) listener(unitId, frame, tookMs)
+  }
+
+  #newUnit(unitId: number): Unit {
+    const { clock, publish, settings } = this.#parts
+    const unit: Unit = {
+      unitId,
+      breaker: new UnitBreaker({
+        clock,
+        settings,
+        onState(state, previous) {
+          const { missesInRow: misses } = unit.breaker
+          const lately = unit.breaker.lately()
+          const message = unitSentence(unitId, { state, previous, settings, misses, lately })
+          publish('unit', { unitId, state, previous, message, lately } satisfies UnitPayload)
+        },
+      }),
+      latency: createUnitLatency(),
+      counts: {
+        requests: 0,
+        replies: 0,
+        exceptions: 0,
+        timeouts: 0,
+        crcErrors: 0,
+        badReplies: 0,
+        lateReplies: 0,
+        copies: 0,
+      },
+      lastReplyEpochMs: null,
+      lastWantedMs: clock.monotonicMs(),
+      lastError: null,
+      hasSpoken: false,
+      wantedSinceMs: undefined,
+    }
+    this.#units.set(unitId, unit)
+    return unit
+  }
+
+  #blame(unit: Unit, { code, message }: Fault): void {
+    unit.lastError = { code, message, at: this.#parts.clock.epochMs() }
+  }
+
+  #silentFault({ unitId, breaker }: Unit, retryInMs: number): Fault {
+    const nextTryEpochMs = Math.ceil(this.#parts.clock.epochMs() + retryInMs)
+    return unitSilentFault(unitId, { misses: breaker.missesInRow, retryInMs, nextTryEpochMs })
+  }
+}

@@ -1,0 +1,297 @@
+/** The points of every port: checked, kept, changed one by one or as a table. */
+
+import { counted } from '#kit/bytes/words.ts'
+import { Fault } from '#kit/fault.ts'
+import { sizeOf } from '../../wire/point-value.ts'
+import { type AdapterFaces, requireFace } from '../lines/adapter.ts'
+import {
+  type PointDefinition,
+  pointRevision,
+  type TemplateLibrary,
+  type TemplatePoint,
+  tableRevision,
+} from './definition.ts'
+import type { PointsFace, PointView, PollingView } from './values.ts'
+
+// What must fit together in points: fields of one, names of all.
+
+/** One fault of one field, by its path in the body: `points[3].address`. */
+interface PointFault {
+  field: string
+  message: string
+}
+
+/** Faults beyond this many are counted, not listed. */
+const MOST_LISTED = 32
+
+/**
+ * Every fault of a list whose fields are each checked by their schema already.
+ * @param points undefined: one that does not fit its schema, of which nothing more can be said
+ */
+export function pointFaults(points: readonly (TemplatePoint | undefined)[]): PointFault[] {
+  const faults = points.flatMap((point, at) => (point ? faultsOf(point, `points[${at}].`) : []))
+  const firstOf = new Map<string, number>()
+  for (const [at, point] of points.entries()) {
+    if (!point) continue
+    const first = firstOf.get(point.name)
+    if (first === undefined) firstOf.set(point.name, at)
+    else faults.push({ field: `points[${at}].name`, message: `is "${point.name}", as is that of points[${first}]` })
+  }
+  return faults
+}
+
+/** Throws Fault `bad_fields` with every fault at once; does nothing where the points are in order. */
+export function refuseBadPoints(points: readonly PointDefinition[]): void {
+  const faults = pointFaults(points)
+  if (faults.length > 0) throw badPoints(faults)
+}
+
+/** The same of one point, whose fields are named without a path. */
+function refuseBadPoint(point: PointDefinition): void {
+  const faults = faultsOf(point, '')
+  if (faults.length > 0) throw badPoints(faults)
+}
+
+/** The shape in which the HTTP layer answers faults of a body's fields. */
+export function badPoints(faults: readonly PointFault[]): Fault {
+  const sentences = faults.slice(0, 3).map(({ field, message }) => `${field} ${message}`)
+  const more = faults.length - sentences.length
+  const sentence = sentences.join('; ') + (more > 0 ? `; and ${more} more` : '')
+  return new Fault('bad_fields', sentence, { details: { fields: faults.slice(0, MOST_LISTED) } })
+}
+
+type Refuse = (field: keyof TemplatePoint, message: string) => void
+
+function faultsOf(point: TemplatePoint, path: string): PointFault[] {
+  const faults: PointFault[] = []
+  const refuse: Refuse = (field, message) => faults.push({ field: path + field, message })
+  checkPlace(point, refuse)
+  checkBit(point, refuse)
+  if (point.type === 'string' && point.length === null)
+    refuse('length', 'is missing; a text says how many registers it has, 1 to 125')
+  if (point.type !== 'string' && point.length !== null)
+    refuse('length', `is ${point.length}; only a text has a length, ${point.type} has its own`)
+  checkNumber(point, refuse)
+  return faults
+}
+
+function checkPlace({ address, fc, length, maxRegisters, type }: TemplatePoint, refuse: Refuse): void {
+  const size = sizeOf({ type, length })
+  if (address + size > 65_536) refuse('address', `is ${address}; with ${size} from there the last is beyond 65535`)
+  if (maxRegisters !== null && size > maxRegisters)
+    refuse('maxRegisters', `is ${maxRegisters}; the point alone has ${size}`)
+  if (fc <= 2 && type !== 'bit') refuse('type', `is ${type}; coils and discrete inputs (fc 1 and 2) are of type bit`)
+}
+
+function checkBit({ bit, fc, type }: TemplatePoint, refuse: Refuse): void {
+  const wantsBit = type === 'bit' && fc > 2
+  if (wantsBit && bit === null) refuse('bit', 'is missing; of a register it takes one bit, 0 (lowest) to 15')
+  if (wantsBit || bit === null) return
+  const why = type === 'bit' ? 'a coil or discrete input is one bit as it is' : `${type} has no single bit`
+  refuse('bit', `is ${bit}; ${why}`)
+}
+
+/** What only numbers have. */
+function checkNumber(point: TemplatePoint, refuse: Refuse): void {
+  const { scale, type, wordOrder } = point
+  // Below this, a scale is a slip of the hand, and its decimals are longer than any value.
+  if (Math.abs(scale) < 1e-12) refuse('scale', `is ${scale}; it is at least 1e-12 on either side of 0`)
+  if (type === 'string' && wordOrder !== 'big')
+    refuse('wordOrder', 'is little; a text is in the order of its registers')
+  if (type === 'string' || type === 'bit') checkNoNumber(point, refuse)
+  else checkNoValue(point, refuse)
+}
+
+function checkNoNumber(point: TemplatePoint, refuse: Refuse): void {
+  const { noValue, type } = point
+  const plain = { scale: 1, offset: 0, deadband: 0, decimals: null }
+  for (const key of ['scale', 'offset', 'deadband', 'decimals'] as const)
+    if (point[key] !== plain[key]) refuse(key, `is ${point[key]}; ${type} is no number`)
+  if (noValue.length > 0) refuse('noValue', `has ${noValue.length} entries; ${type} is no number`)
+}
+
+function checkNoValue(point: TemplatePoint, refuse: Refuse): void {
+  const digits = 4 * sizeOf(point)
+  const odd = point.noValue.find((hex) => hex.length !== digits)
+  if (odd !== undefined) refuse('noValue', `holds ${odd} with ${odd.length} digits; ${point.type} has ${digits}`)
+}
+
+/** What the book needs of the registry. Every operation throws Fault `unknown_port` where the port is not configured. */
+interface PointKeeper {
+  port(path: string): { path: string; adapter: { readonly faces?: AdapterFaces } }
+  list(path: string): readonly PointDefinition[]
+  /** Keeps what `apply` makes of the points. @throws Fault `store_write_failed`, and what `apply` throws */
+  change(path: string, apply: (points: readonly PointDefinition[]) => PointDefinition[]): Promise<void>
+  /** Points of all ports. */
+  total(): number
+}
+
+interface PointBookParts {
+  keeper: PointKeeper
+  templates: TemplateLibrary
+  /** Keys `points.max` of one port and `points.total` of all. */
+  limits: { max: number; total: number }
+}
+
+/** A device by its template. */
+interface NewDevice {
+  template: string
+  unitId: number
+  /** Put before each name. */
+  prefix?: string
+  /** In place of the template's own. */
+  pollMs?: number
+}
+
+export interface PointList {
+  /** Of all definitions in their order: what a new table may be made from. */
+  revision: string
+  points: PointView[]
+  polling: PollingView
+}
+
+/** Asked in the moment of a change with the revision of what is there; what it throws ends the change. */
+type ExpectedRevision = (revision: string) => void
+
+/** Every operation throws Fault `unknown_port`, and `wrong_protocol` where the port has no points. */
+export interface PointBook {
+  list(port: string): PointList
+  /** @throws Fault `bad_fields`, `too_many_points`, `store_write_failed` */
+  replace(port: string, points: PointDefinition[], expected?: ExpectedRevision): Promise<PointList>
+  /** @throws Fault `unknown_template`, `point_exists`, `bad_fields`, `too_many_points`, `store_write_failed` */
+  add(port: string, device: NewDevice): Promise<PointList>
+  /**
+   * One point more.
+   * @param at its place, from 0; the last where that is left out or beyond the list
+   * @throws Fault `point_exists`, `bad_fields`, `too_many_points`, `store_write_failed`
+   */
+  insert(port: string, point: PointDefinition, at?: number): Promise<PointView>
+  /** @throws Fault `unknown_point`, `point_exists`, `bad_fields`, `store_write_failed` */
+  change(port: string, name: string, change: Partial<PointDefinition>, expected?: ExpectedRevision): Promise<PointView>
+  /** @throws Fault `unknown_point`, `store_write_failed` */
+  remove(port: string, name: string, expected?: ExpectedRevision): Promise<void>
+}
+
+/** Longest name of a point. */
+const NAME_LENGTH = 64
+
+export function createPointBook({ keeper, templates, limits }: PointBookParts): PointBook {
+  const faceOf = (port: string): PointsFace => requireFace(keeper.port(port), 'points')
+
+  function listed(port: string): PointList {
+    const face = faceOf(port)
+    return { revision: tableRevision(keeper.list(port)), points: face.list(), polling: face.polling() }
+  }
+
+  /** The line reads by the new points only once they are safe. */
+  async function applied(
+    port: string,
+    apply: (points: readonly PointDefinition[]) => PointDefinition[],
+  ): Promise<void> {
+    faceOf(port)
+    await keeper.change(port, (before) => {
+      const after = apply(before)
+      refuseBadPoints(after)
+      refuseBeyond(after.length, keeper.total() - before.length + after.length)
+      return after
+    })
+    // Meanwhile the port may have been given another protocol; its points then wait in its record.
+    keeper.port(port).adapter.faces?.points?.set(keeper.list(port))
+  }
+
+  function refuseBeyond(count: number, total: number): void {
+    if (count > limits.max)
+      throw new Fault('too_many_points', `The port would have ${count} points; points.max allows ${limits.max}.`)
+    if (total > limits.total)
+      throw new Fault('too_many_points', `There would be ${total} points; points.total allows ${limits.total}.`)
+  }
+
+  return {
+    list: listed,
+    async replace(port, points, expected) {
+      await applied(port, (before) => {
+        expected?.(tableRevision(before))
+        return points
+      })
+      return listed(port)
+    },
+    async add(port, device) {
+      faceOf(port)
+      const added = pointsOf(device, await templates.list())
+      await applied(port, (before) => {
+        const names = new Set(before.map(({ name }) => name))
+        const twice = added.filter(({ name }) => names.has(name)).map(({ name }) => name)
+        if (twice.length > 0) throw pointExists(twice, 'give the device a prefix')
+        return [...before, ...added]
+      })
+      return listed(port)
+    },
+    async insert(port, point, at) {
+      await applied(port, (before) => withOneMore(before, point, at))
+      return viewOf(faceOf(port), point.name)
+    },
+    async change(port, name, change, expected) {
+      await applied(port, (before) => {
+        const at = expectedAt(before, name, expected)
+        const after = { ...before[at], ...change } as PointDefinition
+        if (before.some((point, index) => index !== at && point.name === after.name))
+          throw pointExists([after.name], 'give this one another name')
+        refuseBadPoint(after)
+        return before.with(at, after)
+      })
+      return viewOf(faceOf(port), change.name ?? name)
+    },
+    remove: (port, name, expected) =>
+      applied(port, (before) => before.toSpliced(expectedAt(before, name, expected), 1)),
+  }
+}
+
+function viewOf(face: PointsFace, name: string): PointView {
+  const view = face.list().find((point) => point.name === name)
+  if (!view) throw unknownPoint(name)
+  return view
+}
+
+function withOneMore(before: readonly PointDefinition[], point: PointDefinition, at?: number): PointDefinition[] {
+  if (before.some(({ name }) => name === point.name)) throw pointExists([point.name], 'give this one another name')
+  refuseBadPoint(point)
+  return before.toSpliced(at ?? before.length, 0, point)
+}
+
+function pointsOf(device: NewDevice, templates: Awaited<ReturnType<TemplateLibrary['list']>>): PointDefinition[] {
+  const { prefix = '', unitId, pollMs } = device
+  const template = templates.find(({ id }) => id === device.template)
+  if (!template) throw new Fault('unknown_template', `There is no template ${device.template}.`)
+  const tooLong = template.points.find(({ name }) => prefix.length + name.length > NAME_LENGTH)
+  if (tooLong)
+    throw badPoints([
+      {
+        field: 'prefix',
+        message: `has ${counted(prefix.length, 'character')}; with "${tooLong.name}" that is over ${NAME_LENGTH}`,
+      },
+    ])
+  return template.points.map((point) => ({
+    ...point,
+    name: prefix + point.name,
+    pollMs: pollMs ?? point.pollMs,
+    maxRegisters: point.maxRegisters ?? template.maxRegisters ?? null,
+    unitId,
+    template: template.id,
+  }))
+}
+
+function expectedAt(points: readonly PointDefinition[], name: string, expected?: ExpectedRevision): number {
+  const at = points.findIndex((point) => point.name === name)
+  const point = points[at]
+  if (!point) throw unknownPoint(name)
+  expected?.(pointRevision(point))
+  return at
+}
+
+function pointExists(names: readonly string[], remedy: string): Fault {
+  return new Fault('point_exists', `The port has a point "${names[0]}" already; ${remedy}.`, { details: { names } })
+}
+
+function unknownPoint(name: string): Fault {
+  return new Fault('unknown_point', `The port has no point "${name}".`)
+}

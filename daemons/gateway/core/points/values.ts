@@ -1,0 +1,353 @@
+/** Points with their last value and its quality. */
+
+import type { Clock, Timer } from '#kit/clock.ts'
+import type { Fault } from '#kit/fault.ts'
+import { createPointReader, type PointReader, type PointValue, sizeOf, valueText } from '../../wire/point-value.ts'
+import { type PointDefinition, pointRevision } from './definition.ts'
+
+// What a point's value is worth: state x event -> next state.
+
+/**
+ * - `unknown` never read
+ * - `good` read, and young enough
+ * - `stale` its last value is older than the limit
+ * - `bad` there is no value: the device says so, or never answered
+ */
+export type PointQuality = 'unknown' | 'good' | 'stale' | 'bad'
+
+/**
+ * - `read` a value came
+ * - `refused` the unit answered that there is none: an exception, not a number
+ * - `unanswered` a read came to nothing: silence
+ * - `notOpen` the line is closed or gone: nothing will refresh the value, so it is not good for a moment longer
+ * - `aged` the last value has become older than the limit
+ */
+export type PointEvent = 'read' | 'refused' | 'unanswered' | 'notOpen' | 'aged'
+
+/** A pair that is not listed does not change the state: one read that fails leaves a young value good. */
+export const pointQualityTable: Readonly<Record<PointQuality, Partial<Record<PointEvent, PointQuality>>>> = {
+  unknown: { read: 'good', refused: 'bad', unanswered: 'bad', notOpen: 'bad' },
+  good: { refused: 'bad', notOpen: 'stale', aged: 'stale' },
+  stale: { read: 'good', refused: 'bad' },
+  bad: { read: 'good' },
+}
+
+/** @returns the state after the event; the same state where the table has no such pair */
+export function nextPointQuality(quality: PointQuality, event: PointEvent): PointQuality {
+  return pointQualityTable[quality][event] ?? quality
+}
+
+// What a port with points shows of them, and takes.
+
+/** A point as readers see it. Instants are epoch milliseconds; unknown is null. */
+export interface PointView extends PointDefinition {
+  /** Of its definition: what a change may be made from. */
+  revision: string
+  /** The last value read; null where there is none. Of quality `stale` it is old, see `ageMs`. */
+  value: PointValue | null
+  /** The value for people: rounded to `decimals`, without its unit. */
+  text: string | null
+  quality: PointQuality
+  /** Since the value was read. */
+  ageMs: number | null
+  /** When the value last moved by more than the deadband. */
+  changedAt: number | null
+  readAt: number | null
+  /** Why it is not read as it should be. */
+  fault: { code: string; message: string } | null
+}
+
+/** Payload of the event `value`. */
+export interface ValuePayload {
+  name: string
+  unitId: number
+  value: PointValue | null
+  text: string | null
+  /** Unit of measure. */
+  unit: string | null
+  quality: PointQuality
+  /** What was told before. */
+  previous: PointValue | null
+  readAt: number | null
+}
+
+/** How the polling of a port goes. */
+export interface PollingView {
+  /** Reads that one round takes. */
+  reads: number
+  /** Points of one read, on the average; null without points. */
+  pointsPerRead: number | null
+  /** By how much the last answers came off their grid, at worst; null before the second answer. */
+  periodSlipMs: number | null
+  /** Reads that were due while the one before was still out. */
+  overruns: number
+}
+
+/** Points of one port, live. */
+export interface PointsFace {
+  /** Replaces the points; those that are read as before keep their values and their times. */
+  set(definitions: readonly PointDefinition[]): void
+  list(): PointView[]
+  polling(): PollingView
+}
+
+// One point and its last value.
+
+/** When something was: for durations and for people. */
+interface Moment {
+  monotonicMs: number
+  epochMs: number
+}
+
+/** Holds what was read of one point and what was told of it; knows when it is to be told again. */
+class PointState {
+  readonly definition: PointDefinition
+  /** After the last register it needs. */
+  readonly end: number
+  readonly #read: PointReader
+  #quality: PointQuality = 'unknown'
+  #value: PointValue | null = null
+  #readAt: Moment | undefined
+  #changedAtMs: number | null = null
+  #fault: Fault | undefined
+  /** As of the last event. */
+  #told: { value: PointValue | null; quality: PointQuality } = { value: null, quality: 'unknown' }
+
+  constructor(definition: PointDefinition) {
+    this.definition = definition
+    this.end = definition.address + sizeOf(definition)
+    this.#read = createPointReader(definition)
+  }
+
+  get quality(): PointQuality {
+    return this.#quality
+  }
+
+  /** When its value was read; undefined where it has none. */
+  get readMs(): number | undefined {
+    return this.#readAt?.monotonicMs
+  }
+
+  /**
+   * Registers came, those of this point alone.
+   * @returns whether it is to be told
+   * @throws nothing: what is no value makes the point bad, with the reason
+   */
+  take(words: readonly number[], at: Moment): boolean {
+    let value: PointValue
+    try {
+      value = this.#read(words)
+    } catch (fault) {
+      return this.fail('refused', fault as Fault)
+    }
+    this.#fault = undefined
+    this.#value = value
+    this.#readAt = at
+    this.#move('read')
+    return this.#isNews(at)
+  }
+
+  /** A read failed. A value that is refused is gone; one that did not come leaves the last one to grow old. */
+  fail(event: 'refused' | 'unanswered' | 'notOpen', fault: Fault): boolean {
+    this.#fault = fault
+    if (event === 'refused') this.#value = null
+    this.#move(event)
+    return this.#isNews()
+  }
+
+  /** The value is older than the limit. */
+  age(): boolean {
+    this.#move('aged')
+    return this.#isNews()
+  }
+
+  /** What was known of a point that is read in the same way. */
+  inherit(other: PointState): void {
+    this.#quality = other.#quality
+    this.#value = other.#value
+    this.#readAt = other.#readAt
+    this.#changedAtMs = other.#changedAtMs
+    this.#fault = other.#fault
+    this.#told = other.#told
+  }
+
+  /** Marks it as told. */
+  tell(): ValuePayload {
+    const { name, unitId, unit } = this.definition
+    const previous = this.#told.value
+    this.#told = { value: this.#value, quality: this.#quality }
+    const [value, quality] = [this.#value, this.#quality]
+    return { name, unitId, value, text: this.#text(), unit, quality, previous, readAt: this.#readAt?.epochMs ?? null }
+  }
+
+  view(nowMs: number): PointView {
+    const readAt = this.#readAt
+    return {
+      ...this.definition,
+      revision: pointRevision(this.definition),
+      value: this.#value,
+      text: this.#text(),
+      quality: this.#quality,
+      ageMs: readAt ? Math.round(nowMs - readAt.monotonicMs) : null,
+      changedAt: this.#changedAtMs,
+      readAt: readAt?.epochMs ?? null,
+      fault: this.#fault ? { code: this.#fault.code, message: this.#fault.message } : null,
+    }
+  }
+
+  #move(event: PointEvent): void {
+    this.#quality = nextPointQuality(this.#quality, event)
+  }
+
+  #text(): string | null {
+    return this.#value === null ? null : valueText(this.#value, this.definition.decimals)
+  }
+
+  #isNews(at?: Moment): boolean {
+    const hasMoved = this.#value !== null && isBeyond(this.#told.value, this.#value, this.definition.deadband)
+    if (hasMoved && at) this.#changedAtMs = at.epochMs
+    return hasMoved || this.#quality !== this.#told.quality
+  }
+}
+
+/** Measured from what was told, not from what was read last: what creeps is told too. */
+function isBeyond(told: PointValue | null, value: PointValue, deadband: number): boolean {
+  if (told === null) return true
+  if (deadband === 0 || typeof told === 'boolean') return told !== value
+  return Math.abs(Number(value) - Number(told)) > deadband
+}
+
+/** Registers or bits as a unit gave them. `fc` 1 to 4. */
+export interface ReadValues {
+  unitId: number
+  fc: number
+  address: number
+  values: readonly number[]
+}
+
+interface PointTableParts {
+  clock: Clock
+  /** A value is stale after so long; undefined: three periods of its own. */
+  staleAfterMs: number | undefined
+  publish(event: 'value', payload: ValuePayload): void
+}
+
+/** Periods that a value may miss before it is stale. */
+const STALE_PERIODS = 3
+
+/** Lives as long as its port. Holds one state a point and one timer, whatever comes in. */
+export class PointTable {
+  readonly #parts: PointTableParts
+  #states = new Map<string, PointState>()
+  #byPlace = new Map<number, PointState[]>()
+  /** Runs when the first of the good values may be stale, and looks again for the next. */
+  #timer: { timer: Timer; atMs: number } | undefined
+
+  constructor(parts: PointTableParts) {
+    this.#parts = parts
+  }
+
+  /** Replaces the points. One that is read as before keeps its value. */
+  set(definitions: readonly PointDefinition[]): void {
+    const before = this.#states
+    this.#states = new Map(definitions.map((definition) => [definition.name, new PointState(definition)]))
+    for (const [name, state] of this.#states) {
+      const other = before.get(name)
+      if (other && isReadAlike(other.definition, state.definition)) state.inherit(other)
+    }
+    this.#byPlace = Map.groupBy(this.#states.values(), ({ definition }) => placeOf(definition))
+    this.close()
+    for (const state of this.#states.values()) this.#watch(state)
+  }
+
+  /** Refreshes every point whose registers are all there. @param atMs when they came, by the monotonic clock */
+  take({ unitId, fc, address, values }: ReadValues, atMs: number): void {
+    const { clock } = this.#parts
+    const end = address + values.length
+    const at = { monotonicMs: atMs, epochMs: Math.round(clock.epochMs() - (clock.monotonicMs() - atMs)) }
+    for (const state of this.#byPlace.get(placeOf({ unitId, fc })) ?? []) {
+      const { address: from } = state.definition
+      if (from < address || state.end > end) continue
+      this.#tell(state, state.take(values.slice(from - address, state.end - address), at))
+      this.#watch(state)
+    }
+  }
+
+  /** A read of these points came to nothing. `refused`: the unit said that there is no value. */
+  fail(points: readonly PointDefinition[], event: 'refused' | 'unanswered', fault: Fault): void {
+    for (const { name } of points) {
+      const state = this.#states.get(name)
+      if (state) this.#tell(state, state.fail(event, fault))
+    }
+  }
+
+  /** The line is not open: no value is good. */
+  failAll(fault: Fault): void {
+    for (const state of this.#states.values()) this.#tell(state, state.fail('notOpen', fault))
+  }
+
+  list(): PointView[] {
+    const nowMs = this.#parts.clock.monotonicMs()
+    return [...this.#states.values()].map((state) => state.view(nowMs))
+  }
+
+  /** Ends its timer. */
+  close(): void {
+    this.#timer?.timer.cancel()
+    this.#timer = undefined
+  }
+
+  #tell(state: PointState, isNews: boolean): void {
+    if (isNews) this.#parts.publish('value', state.tell())
+  }
+
+  /** When a good value will be stale; never where it is not good. */
+  #staleMs(state: PointState): number {
+    if (state.quality !== 'good' || state.readMs === undefined) return Number.POSITIVE_INFINITY
+    return state.readMs + (this.#parts.staleAfterMs ?? STALE_PERIODS * state.definition.pollMs)
+  }
+
+  /** One timer for all: a value that is refreshed leaves it running, it looks again when it runs. */
+  #watch(state: PointState): void {
+    const atMs = this.#staleMs(state)
+    if (atMs >= (this.#timer?.atMs ?? Number.POSITIVE_INFINITY)) return
+    this.close()
+    const { clock } = this.#parts
+    const timer = clock.after(atMs - clock.monotonicMs(), () => {
+      this.#timer = undefined
+      this.#age()
+    })
+    this.#timer = { timer, atMs }
+  }
+
+  #age(): void {
+    const nowMs = this.#parts.clock.monotonicMs()
+    let next: PointState | undefined
+    for (const state of this.#states.values()) {
+      if (this.#staleMs(state) <= nowMs) this.#tell(state, state.age())
+      else if (!next || this.#staleMs(state) < this.#staleMs(next)) next = state
+    }
+    if (next) this.#watch(next)
+  }
+}
+
+function placeOf({ unitId, fc }: { unitId: number; fc: number }): number {
+  return unitId * 8 + fc
+}
+
+/** Whether two definitions read the same value from the same place: what else they say is for people. */
+function isReadAlike(a: PointDefinition, b: PointDefinition): boolean {
+  const keys = [
+    'unitId',
+    'fc',
+    'address',
+    'type',
+    'wordOrder',
+    'byteOrder',
+    'bit',
+    'length',
+    'scale',
+    'offset',
+  ] as const
+  return keys.every((key) => a[key] === b[key]) && a.noValue.join() === b.noValue.join()
+}

@@ -1,0 +1,440 @@
+/** One webhook's queue: attempts, back-off, what waits and in how many bytes. */
+
+import { createBackoff } from '#kit/backoff.ts'
+import { durationText } from '#kit/bytes/words.ts'
+import type { Clock, Timer } from '#kit/clock.ts'
+import { createLogGate, type LogGate } from '#kit/log-gate.ts'
+import type {
+  WebhookAnswer,
+  WebhookLimits,
+  WebhookLog,
+  WebhookRecord,
+  WebhookRequest,
+  WebhookSender,
+} from './records.ts'
+
+// One attempt to deliver one event to one target, with its deadline.
+
+/** How an attempt ended. */
+interface WebhookOutcome {
+  /** The target answered 2xx. */
+  isDelivered: boolean
+  /** Status of the answer; null when none came. */
+  status: number | null
+  /** What happened, for people. */
+  message: string
+  tookMs: number
+}
+
+/** What an attempt needs. `timeoutMs` is for the whole exchange. */
+interface AttemptParts {
+  sender: WebhookSender
+  clock: Clock
+  timeoutMs: number
+}
+
+/**
+ * Sends once and waits for the answer, at most `timeoutMs`. Never rejects: whatever goes wrong is an outcome.
+ * The status line decides: a 2xx whose body is late or breaks off is delivered, since a second copy of an event
+ * that the target has taken helps nobody (docs/decisions/050).
+ * @param stop aborts the attempt: its webhook was disabled or deleted, or the daemon stops
+ */
+export async function attemptDelivery(
+  parts: AttemptParts,
+  request: WebhookRequest,
+  stop: AbortSignal,
+): Promise<WebhookOutcome> {
+  const startedMs = parts.clock.monotonicMs()
+  const cut = new AbortController()
+  const over = Promise.withResolvers<Ending>()
+  const end = (ending: Ending) => {
+    over.resolve(ending)
+    cut.abort()
+  }
+  const deadline = parts.clock.after(parts.timeoutMs, () =>
+    end({ message: `no answer within ${durationText(parts.timeoutMs)}` }),
+  )
+  const onStop = () => end({ message: 'given up' })
+  stop.addEventListener('abort', onStop, { once: true })
+  if (stop.aborted) onStop()
+  try {
+    const ending = await Promise.race([over.promise, exchange(parts.sender, request, cut.signal)])
+    if (ending.answer) await Promise.race([over.promise, ending.answer.done])
+    return outcomeOf(ending, parts.clock.monotonicMs() - startedMs)
+  } finally {
+    deadline.cancel()
+    stop.removeEventListener('abort', onStop)
+  }
+}
+
+interface Ending {
+  answer?: WebhookAnswer
+  message: string
+}
+
+function exchange(sender: WebhookSender, request: WebhookRequest, signal: AbortSignal): Promise<Ending> {
+  return sender.send(request, signal).then(
+    (answer) => ({ answer, message: answerSentence(answer.status) }),
+    (error: unknown) => ({ message: error instanceof Error ? error.message : String(error) }),
+  )
+}
+
+function outcomeOf({ answer, message }: Ending, tookMs: number): WebhookOutcome {
+  const status = answer?.status ?? null
+  return { isDelivered: status !== null && isSuccess(status), status, message, tookMs: Math.round(tookMs) }
+}
+
+function isSuccess(status: number): boolean {
+  return status >= 200 && status <= 299
+}
+
+function answerSentence(status: number): string {
+  if (isSuccess(status)) return `answered ${status}`
+  const isRedirect = status >= 300 && status <= 399
+  return isRedirect
+    ? `answered ${status}, a redirect, which is not followed`
+    : `answered ${status}, expected 200 to 299`
+}
+
+// Events that wait for one target, in order, bounded by count and by bytes, and the bytes of all targets together.
+
+/** One event on its way to a target. */
+export interface Outgoing {
+  port: string
+  event: string
+  /** The delivery body as JSON in UTF-8; shared between queues, never changed. */
+  body: Uint8Array
+}
+
+/** The bounds: events and bytes of their bodies. */
+export interface WaitingBounds {
+  queue: number
+  queue_bytes: number
+}
+
+interface WaitingLine {
+  length(): number
+  /** Adds at the end and drops the oldest until the bounds hold; an event over the byte bound alone drops itself. @returns events dropped */
+  add(outgoing: Outgoing): number
+  /** The oldest, which then waits no longer. */
+  take(): Outgoing | undefined
+}
+
+/** What waits for all targets together. A body that waits for many of them is held once, and counts once. */
+interface HeldBodies {
+  readonly bytes: number
+  hold(body: Uint8Array): void
+  letGo(body: Uint8Array): void
+  /** A line that has something waiting; it leaves when it has nothing. */
+  join(line: HoldingLine): void
+  leave(line: HoldingLine): void
+  /** Where too much is held, the line with most loses its oldest. */
+  makeRoom(): void
+}
+
+interface HoldingLine {
+  sizeBytes(): number
+  loseOldest(): void
+}
+
+export function createHeldBodies(mostBytes: number): HeldBodies {
+  const holders = new Map<Uint8Array, number>()
+  const lines = new Set<HoldingLine>()
+  let bytes = 0
+  return {
+    get bytes() {
+      return bytes
+    },
+    hold(body) {
+      const many = holders.get(body) ?? 0
+      if (many === 0) bytes += body.byteLength
+      holders.set(body, many + 1)
+    },
+    letGo(body) {
+      const many = holders.get(body) ?? 0
+      if (many > 1) holders.set(body, many - 1)
+      else if (holders.delete(body)) bytes -= body.byteLength
+    },
+    join: (line) => void lines.add(line),
+    leave: (line) => void lines.delete(line),
+    makeRoom() {
+      while (bytes > mostBytes && lines.size > 0) {
+        let most: HoldingLine | undefined
+        for (const line of lines) if (!most || line.sizeBytes() > most.sizeBytes()) most = line
+        most?.loseOldest()
+      }
+    },
+  }
+}
+
+interface Entry {
+  outgoing: Outgoing
+  next: Entry | undefined
+}
+
+/**
+ * Linked, not an array: dropping the oldest of 65 536 for each new one must cost nothing.
+ * @param onMadeRoom its oldest event was dropped, since too much waits for all targets together
+ */
+export function createWaitingLine(bounds: WaitingBounds, held: HeldBodies, onMadeRoom: () => void): WaitingLine {
+  let first: Entry | undefined
+  let last: Entry | undefined
+  let length = 0
+  let sizeBytes = 0
+  const self: HoldingLine = {
+    sizeBytes: () => sizeBytes,
+    loseOldest() {
+      take()
+      onMadeRoom()
+    },
+  }
+
+  function take(): Outgoing | undefined {
+    const entry = first
+    if (!entry) return undefined
+    first = entry.next
+    if (!first) last = undefined
+    length -= 1
+    sizeBytes -= entry.outgoing.body.byteLength
+    held.letGo(entry.outgoing.body)
+    if (length === 0) held.leave(self)
+    return entry.outgoing
+  }
+
+  return {
+    length: () => length,
+    add(outgoing) {
+      const entry: Entry = { outgoing, next: undefined }
+      if (last) last.next = entry
+      else first = entry
+      last = entry
+      length += 1
+      sizeBytes += outgoing.body.byteLength
+      held.hold(outgoing.body)
+      held.join(self)
+      let dropped = 0
+      while (length > bounds.queue || sizeBytes > bounds.queue_bytes) {
+        take()
+        dropped += 1
+      }
+      held.makeRoom()
+      return dropped
+    },
+    take,
+  }
+}
+
+/** Counts since the daemon started; every event taken is delivered, failed or dropped, or still queued. */
+interface WebhookCounters {
+  delivered: number
+  /** Failed on the retry too. */
+  failed: number
+  /** Never tried to the end: queue full, webhook disabled or deleted, daemon stopped. */
+  dropped: number
+  /** Second attempts. */
+  retried: number
+  /** Held now, the one under way included. */
+  queued: number
+}
+
+/** What a reader is told of a target. */
+export interface WebhookState {
+  counters: WebhookCounters
+  /** The newest failed attempt, `at` in epoch milliseconds; `status` null when no answer came. */
+  lastError: { at: number; message: string; status: number | null } | null
+  /** Epoch milliseconds. */
+  lastDeliveredAt: number | null
+  /** Epoch milliseconds until which the target is not tried, since it failed so often; null while it is. */
+  pausedUntil: number | null
+}
+
+/** What all queues share. */
+export interface QueueParts {
+  sender: WebhookSender
+  clock: Clock
+  log: WebhookLog
+  limits: WebhookLimits
+  /** What waits for all targets together. */
+  held: HeldBodies
+}
+
+/**
+ * Events for one target. They go out in the order they came, each tried at most twice; a slow target fills its own
+ * queue and nothing else. Whether an event is wanted is judged by the caller of `push`.
+ */
+export class WebhookQueue {
+  readonly #parts: QueueParts
+  readonly #port: string
+  readonly #waiting: WaitingLine
+  readonly #counters = { delivered: 0, failed: 0, dropped: 0, retried: 0 }
+  readonly #failures: LogGate
+  readonly #drops: LogGate
+  #record: WebhookRecord
+  #stopper = new AbortController()
+  #dropReason = ''
+  #lastError: WebhookState['lastError'] = null
+  #lastDeliveredAt: number | null = null
+  #isRunning = false
+  #isUnderWay = false
+  #failuresInRow = 0
+  readonly #backoff: ReturnType<typeof createBackoff>
+  #pause: { until: number; end: () => void } | undefined
+  #isEnding = false
+  #idleWaiters: (() => void)[] = []
+
+  constructor(parts: QueueParts, port: string, record: WebhookRecord) {
+    this.#parts = parts
+    this.#port = port
+    this.#record = record
+    this.#waiting = createWaitingLine(parts.limits, parts.held, () =>
+      this.#countDropped(1, { reason: 'too much waits for all targets together; this one has most' }),
+    )
+    this.#backoff = createBackoff({ firstMs: parts.limits.pause_first_ms, maxMs: parts.limits.pause_max_ms })
+    this.#failures = this.#gate('webhook_failed')
+    this.#drops = this.#gate('webhook_dropped')
+  }
+
+  /** Takes an event; the oldest that wait are dropped where the bounds ask for it. Sends nothing in the caller's turn. */
+  push(outgoing: Outgoing): void {
+    const dropped = this.#waiting.add(outgoing)
+    if (dropped > 0) this.#countDropped(dropped, { event: outgoing.event, reason: 'queue full, the oldest go' })
+    if (this.#isRunning || this.#waiting.length() === 0) return
+    this.#isRunning = true
+    // The bus comes first: opening a connection takes a while, so it is not done in the turn that read a frame.
+    this.#parts.clock.after(0, () => void this.#run())
+  }
+
+  /** Counts an event that could not even be queued. */
+  lose(event: string, reason: string, count = 1): void {
+    this.#countDropped(count, { event, reason })
+  }
+
+  /** Address, headers and secret from now on: the next attempt uses them, also for events that wait and for retries. */
+  setRecord(record: WebhookRecord): void {
+    if (!isSameTarget(this.#record, record)) this.resume()
+    this.#record = record
+  }
+
+  /** The target is tried now, as if it had not failed so far: it was changed, or has just answered. */
+  resume(): void {
+    this.#failuresInRow = 0
+    this.#backoff.reset()
+    this.#pause?.end()
+  }
+
+  /** The daemon stops: what waits goes out, but not to a target that is paused or comes to be. */
+  end(): void {
+    this.#isEnding = true
+    if (this.#pause) this.drop('gateway stopped')
+  }
+
+  /** Drops what waits and gives up what is under way. Events pushed later are sent. */
+  drop(reason: string): void {
+    this.#dropReason = reason
+    this.#stopper.abort()
+    this.#stopper = new AbortController()
+    this.#pause?.end()
+    let dropped = 0
+    while (this.#waiting.take()) dropped += 1
+    if (dropped > 0) this.#countDropped(dropped, { reason })
+    this.#failures.close()
+    this.#drops.close()
+  }
+
+  /** Resolves when nothing waits and nothing is under way. */
+  async whenIdle(): Promise<void> {
+    if (this.#isRunning) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve))
+  }
+
+  state(): WebhookState {
+    const queued = this.#waiting.length() + (this.#isUnderWay ? 1 : 0)
+    return {
+      counters: { ...this.#counters, queued },
+      lastError: this.#lastError,
+      lastDeliveredAt: this.#lastDeliveredAt,
+      pausedUntil: this.#pause?.until ?? null,
+    }
+  }
+
+  /** Sends what waits, one after another. Never rejects: attempts end in outcomes. */
+  async #run(): Promise<void> {
+    for (let outgoing = this.#waiting.take(); outgoing; outgoing = this.#waiting.take()) {
+      this.#isUnderWay = true
+      await this.#deliver(outgoing, this.#stopper.signal)
+      this.#isUnderWay = false
+      if (this.#failuresInRow >= this.#parts.limits.pause_after) await this.#rest()
+    }
+    this.#isRunning = false
+    for (const resolve of this.#idleWaiters.splice(0)) resolve()
+  }
+
+  /**
+   * A target that failed so often in a row is not asked for each event: connections to a dead one would cost the others,
+   * and events that wait outlive a short outage. What comes meanwhile waits within the bounds of the queue.
+   */
+  #rest(): Promise<void> {
+    if (this.#isEnding) {
+      this.drop('gateway stopped')
+      return Promise.resolve()
+    }
+    const { clock } = this.#parts
+    const waitMs = this.#backoff.next()
+    return new Promise((resolve) => {
+      const end = () => {
+        this.#pause = undefined
+        timer.cancel()
+        resolve()
+      }
+      const timer: Timer = clock.after(waitMs, end)
+      this.#pause = { until: clock.epochMs() + waitMs, end }
+    })
+  }
+
+  /** Interface document A, Events 5: a failed delivery is retried once, then logged and dropped. */
+  async #deliver(outgoing: Outgoing, stop: AbortSignal): Promise<void> {
+    let outcome = await this.#attempt(outgoing, stop, false)
+    if (!outcome.isDelivered && !stop.aborted) {
+      this.#counters.retried += 1
+      outcome = await this.#attempt(outgoing, stop, true)
+    }
+    if (outcome.isDelivered) {
+      this.#counters.delivered += 1
+      this.resume()
+      this.#lastDeliveredAt = this.#parts.clock.epochMs()
+    } else if (stop.aborted) {
+      this.#countDropped(1, { event: outgoing.event, reason: this.#dropReason })
+    } else {
+      this.#counters.failed += 1
+      this.#failuresInRow += 1
+      this.#failures.note({ event: outgoing.event, status: outcome.status, reason: outcome.message })
+    }
+  }
+
+  async #attempt(outgoing: Outgoing, stop: AbortSignal, isFresh: boolean): Promise<WebhookOutcome> {
+    const { url, headers, secret } = this.#record
+    const parts = { ...this.#parts, timeoutMs: this.#parts.limits.timeout_ms }
+    const outcome = await attemptDelivery(parts, { url, headers, secret, ...outgoing, isFresh }, stop)
+    if (!outcome.isDelivered && !stop.aborted)
+      this.#lastError = { at: parts.clock.epochMs(), message: outcome.message, status: outcome.status }
+    return outcome
+  }
+
+  #countDropped(count: number, facts: Record<string, unknown>): void {
+    this.#counters.dropped += count
+    this.#drops.note(facts, count)
+  }
+
+  /** Only the origin of the address is logged: path and query of many services are credentials. */
+  #gate(event: string): LogGate {
+    const { clock, limits, log } = this.#parts
+    return createLogGate(clock, limits.log_every_ms, (count, facts) => {
+      const target = URL.parse(this.#record.url)?.origin
+      log.warning(event, { port: this.#port, webhook: this.#record.id, target, count, ...facts })
+    })
+  }
+}
+
+function isSameTarget(one: WebhookRecord, other: WebhookRecord): boolean {
+  const parts = ({ url, secret, enabled, headers }: WebhookRecord) => JSON.stringify([url, secret, enabled, headers])
+  return parts(one) === parts(other)
+}

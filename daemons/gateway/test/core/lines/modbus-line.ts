@@ -1,0 +1,134 @@
+/** A Modbus master on a line in memory, with units the test speaks for. */
+import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
+import { Fault } from '#kit/fault.ts'
+import { type FakeLine, fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
+import { simulateModbusLine, type Utterance } from '../../../../../scripts/sim/modbus-device.ts'
+import type { SimulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
+import type { Adapter } from '../../../core/lines/adapter.ts'
+import type { FramePayload } from '../../../core/lines/ports.ts'
+import { createModbusMaster, type ModbusAnswer, type ModbusMaster } from '../../../core/modbus/master.ts'
+import { type ModbusSettings, modbusSettings } from '../../../core/modbus/settings.ts'
+import type { MasterHooks } from '../../../core/modbus/transactions.ts'
+import type { UnitPayload } from '../../../core/modbus/units.ts'
+import { createModbusSerialPdu } from '../../../io/modbus-serial-pdu.ts'
+import type { ModbusRequest } from '../../../wire/modbus-request.ts'
+import { whyNotOpen } from './line-of-others.ts'
+
+/** What a request came to: an answer or a fault. */
+export type Outcome = { answer: ModbusAnswer; fault?: undefined } | { answer?: undefined; fault: Fault }
+
+export interface ModbusLine {
+  clock: FakeClock
+  line: FakeLine
+  adapter: ModbusMaster
+  /** Payloads of `frame` and `error` events, in order. */
+  frames: FramePayload[]
+  errors: Record<string, unknown>[]
+  /** Payloads of other events, by name. */
+  told: { unit: UnitPayload[] }
+  /** Asks; what it came to is there once the clock has run. */
+  ask(body: object): { outcome: Outcome | undefined }
+  /** Asks, and runs the clock until the answer is there. */
+  askNow(body: object): Promise<Outcome>
+  count(name: string): number
+}
+
+export interface ModbusLineSetup {
+  settings?: Partial<ModbusSettings>
+  baud?: number
+  units?: readonly SimulatedUnit[]
+  say?(reply: Uint8Array, request: ModbusRequest): readonly Utterance[]
+  hasEcho?: boolean
+  hooks?: MasterHooks
+  clock?: FakeClock
+}
+
+/** Every default of the schema, and what the test wants otherwise. */
+export function settingsWith(settings: Partial<ModbusSettings> = {}): ModbusSettings {
+  const defaults = Object.entries(modbusSettings.properties).map(([key, schema]) => [
+    key,
+    (schema as { default?: unknown }).default,
+  ])
+  return { ...Object.fromEntries(defaults.filter(([, value]) => value !== undefined)), ...settings }
+}
+
+/** The line is open and settled: the next request goes out at once. */
+export async function modbusLine(setup: ModbusLineSetup = {}): Promise<ModbusLine> {
+  const clock = setup.clock ?? fakeClock()
+  const line = fakeLine()
+  const frames: FramePayload[] = []
+  const errors: Record<string, unknown>[] = []
+  const told: ModbusLine['told'] = { unit: [] }
+  const settings = settingsWith(setup.settings)
+  const adapter = createModbusMaster(
+    {
+      port: '/dev/ttyTEST',
+      lineSettings: { ...plainLine, baud: setup.baud ?? 19_200 },
+      whyNotOpen,
+      clock,
+      publish(event, payload) {
+        const made = typeof payload === 'function' ? payload() : payload
+        if (event === 'frame') frames.push(made)
+        else if (event === 'unit') told.unit.push(made)
+        else errors.push(made)
+      },
+    },
+    settings,
+    createModbusSerialPdu(),
+    setup.hooks,
+  )
+  connectUnits(line, clock, setup)
+  adapter.attach(line)
+  await clock.run(settings.response_timeout_ms)
+  return {
+    clock,
+    line,
+    adapter,
+    frames,
+    errors,
+    told,
+    ask: (body) => ask(adapter, body),
+    async askNow(body) {
+      const asked = ask(adapter, body)
+      for (let left = 20_000; left > 0 && !asked.outcome; left--) await clock.run(1)
+      if (!asked.outcome) throw new Error('no answer within 20 s')
+      return asked.outcome
+    },
+    count: (name) => adapter.counters()[name] ?? Number.NaN,
+  }
+}
+
+function ask(adapter: Adapter, body: object): { outcome: Outcome | undefined } {
+  const asked: { outcome: Outcome | undefined } = { outcome: undefined }
+  adapter.act('request', body).then(
+    (answer) => {
+      asked.outcome = { answer: answer as ModbusAnswer }
+    },
+    (fault) => {
+      if (!(fault instanceof Fault)) throw fault
+      asked.outcome = { fault }
+    },
+  )
+  return asked
+}
+
+function connectUnits(line: FakeLine, clock: FakeClock, { units = [], say, hasEcho }: ModbusLineSetup): void {
+  let hear: (bytes: Uint8Array) => void = () => {}
+  const write = line.write.bind(line)
+  line.write = async (bytes) => {
+    await write(bytes)
+    hear(bytes)
+  }
+  simulateModbusLine({
+    clock,
+    units,
+    say,
+    hasEcho,
+    duplex: {
+      onBytes(handler) {
+        hear = handler
+      },
+      write: (bytes) => line.arrive(bytes, clock.monotonicMs() * 1000),
+    },
+  })
+}

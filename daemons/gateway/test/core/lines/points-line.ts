@@ -1,0 +1,80 @@
+/** A Modbus port with points on a line in memory, made as the gateway makes it. */
+import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
+import { fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
+import { type ModbusLineParts, simulateModbusLine } from '../../../../../scripts/sim/modbus-device.ts'
+import type { SimulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
+import { requireFace } from '../../../core/lines/adapter.ts'
+import type { ModbusSettings } from '../../../core/modbus/settings.ts'
+import { createModbusDebts } from '../../../core/modbus/transactions.ts'
+import type { PointDefinition } from '../../../core/points/definition.ts'
+import type { ValuePayload } from '../../../core/points/values.ts'
+import { makeAdapter } from '../../../core/protocols.ts'
+import { createModbusSerialPdu } from '../../../io/modbus-serial-pdu.ts'
+import { whyNotOpen } from './line-of-others.ts'
+import { settingsWith } from './modbus-line.ts'
+
+export interface PointsLineSetup {
+  points: PointDefinition[]
+  units: SimulatedUnit[]
+  settings?: Partial<ModbusSettings>
+  baud?: number
+  /** What is said instead of the plain reply. */
+  say?: ModbusLineParts['say']
+  onValue?(payload: ValuePayload): void
+  /** A request went out. */
+  onSent?(frame: Uint8Array, atMs: number): void
+}
+
+/** The adapter as a port has it; not attached yet. `onValue` is told of each event `value`. */
+export function pointsLine({ baud = 19_200, points, units, say, settings, onSent, onValue }: PointsLineSetup) {
+  const clock: FakeClock = fakeClock()
+  const line = fakeLine()
+  const path = '/dev/ttyTEST'
+  const adapter = makeAdapter(
+    {
+      path,
+      protocol: 'modbus-rtu',
+      line: plainLine,
+      settings: settingsWith(settings),
+      enabled: true,
+      points,
+      webhooks: [],
+    },
+    {
+      port: path,
+      lineSettings: { ...plainLine, baud },
+      whyNotOpen,
+      clock,
+      publish: (event, payload) => void (event === 'value' && onValue?.(payload as ValuePayload)),
+    },
+    {
+      silenceFramer: () => ({ feed: () => {}, onFrame: () => {}, close: () => {} }),
+      queueBytes: 65_536,
+      openSockets: () => Promise.reject(new Error('not here')),
+      openModbusTcp: () => Promise.reject(new Error('not here')),
+      retry: { firstMs: 1000, maxMs: 1000 },
+      modbusPdu: createModbusSerialPdu(),
+      modbusDebts: createModbusDebts(clock),
+      modbusIdentity: ['', '', ''],
+    },
+  )
+  let hear: (bytes: Uint8Array) => void = () => {}
+  line.write = async (bytes) => {
+    onSent?.(bytes, clock.monotonicMs())
+    hear(bytes)
+  }
+  simulateModbusLine({
+    clock,
+    units,
+    say,
+    duplex: {
+      onBytes(handler) {
+        hear = handler
+      },
+      write: (bytes) => line.arrive(bytes, clock.monotonicMs() * 1000),
+    },
+  })
+  const face = requireFace({ path, adapter }, 'points')
+  const one = (name: string) => face.list().find((view) => view.name === name)
+  return { adapter, clock, face, line, one }
+}

@@ -1,0 +1,240 @@
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { Fault } from '#kit/fault.ts'
+import type { FoundLine } from '#kit/line/line.ts'
+import { type FakeLine, fakeLine, fakeOpener, plainLine } from '#kit/test/line/fake-line.ts'
+import { Port } from '../../../core/lines/port.ts'
+import { PortRegistry, type RegistryParts } from '../../../core/lines/port-registry.ts'
+import { type PortRecord, portRevision } from '../../../core/lines/ports.ts'
+
+const usb: FoundLine = {
+  path: '/dev/ttyUSB0',
+  byId: '/dev/serial/by-id/usb-FTDI-if00',
+  maker: 'FTDI',
+  product: 'FT232R',
+  serialNumber: 'A1',
+  vendorId: '0403',
+  productId: '6001',
+}
+const wish = { protocol: 'raw', line: plainLine, settings: { queue: 3 } } as const
+
+/** Paths of ports whose adapters were ended for good. */
+const ended: string[] = []
+
+function registryWith(changes: { answers?: (FakeLine | Fault)[]; parts?: Partial<RegistryParts> } = {}) {
+  const saved: PortRecord[][] = []
+  const removed: string[] = []
+  const others: string[] = []
+  const answers = changes.answers ?? []
+  const opener = fakeOpener(() => answers.shift() ?? fakeLine())
+  const registry = new PortRegistry({
+    checkPath: () => {},
+    makePort: (record) =>
+      new Port({
+        path: record.path,
+        line: record.line,
+        adapter: {
+          attach: () => {},
+          detach: () => {},
+          act: async () => ({}),
+          counters: () => ({}),
+          end: () => void ended.push(record.path),
+        },
+        opener,
+        clock: fakeClock(),
+        retry: { firstMs: 500, maxMs: 1000 },
+        publish: () => {},
+      }),
+    save: async (records) => void saved.push(structuredClone(records)),
+    finder: { list: async () => [usb] },
+    maxPorts: 2,
+    maxSlaveValues: 200,
+    onRemoved: (path) => void removed.push(path),
+    onOtherProtocol: (path) => void others.push(path),
+    ...changes.parts,
+  })
+  return { opener, others, registry, removed, saved }
+}
+
+t.test('lists a line that was found and is not set up', async (t) => {
+  const { registry } = registryWith()
+  t.match(await registry.list(), [{ path: '/dev/ttyUSB0', found: usb, record: null, port: null }])
+})
+
+t.test('a configured line and the line found are one, by path and by stable name', async (t) => {
+  for (const path of [usb.path, usb.byId ?? '']) {
+    const { registry } = registryWith()
+    await registry.put(path, wish)
+    const list = await registry.list()
+    t.equal(list.length, 1)
+    t.match(list[0], { path, found: usb, record: { enabled: true } })
+  }
+})
+
+t.test('setting a port up opens it and saves what was set, not what follows from it', async (t) => {
+  const { registry, saved } = registryWith()
+  await registry.put('/dev/ttyS0', wish)
+  t.equal(registry.require('/dev/ttyS0').life().state, 'open')
+  const record = { path: '/dev/ttyS0', ...wish, enabled: true, points: [], webhooks: [] }
+  t.same(saved, [[record]])
+})
+
+t.test('a setting that the driver refuses changes nothing: the line runs on as it was', async (t) => {
+  const answers = [fakeLine(), new Fault('line_refused', 'TCSETS2 says EINVAL'), fakeLine()]
+  const { registry, saved } = registryWith({ answers })
+  await registry.put('/dev/ttyS0', wish)
+  await t.rejects(registry.put('/dev/ttyS0', { ...wish, settings: { queue: 9 } }), {
+    code: 'line_refused',
+    message: 'TCSETS2 says EINVAL',
+  })
+  t.equal(registry.require('/dev/ttyS0').life().state, 'open')
+  t.match(registry.record('/dev/ttyS0'), { settings: { queue: 3 } })
+  t.equal(saved.length, 1)
+})
+
+t.test('a change that was made from other settings than there are is refused before the line is touched', async (t) => {
+  const { registry, saved } = registryWith()
+  const asked: (string | undefined)[] = []
+  const note = (revision: string | undefined) => void asked.push(revision)
+  await registry.put('/dev/ttyS0', wish, note)
+  await registry.put('/dev/ttyS0', { ...wish, settings: { queue: 9 } }, note)
+  await registry.setEnabled('/dev/ttyS0', true)
+  const refuse = () => {
+    throw new Fault('changed_meanwhile', 'another')
+  }
+  const { port } = await registry.view('/dev/ttyS0')
+  await t.rejects(registry.put('/dev/ttyS0', wish, refuse), { code: 'changed_meanwhile' })
+  t.equal((await registry.view('/dev/ttyS0')).port, port, 'it runs on as it was')
+  t.match(registry.record('/dev/ttyS0'), { settings: { queue: 9 } })
+  t.equal(saved.length, 3)
+  t.same(asked, [undefined, portRevision(wish)], 'nothing was there, then what was put first')
+})
+
+t.test('settings that cannot be saved are not applied either', async (t) => {
+  let isFull = false
+  const save = async () => {
+    if (isFull) throw new Fault('store_write_failed', 'the disk is full')
+  }
+  const { registry } = registryWith({ parts: { save } })
+  await registry.put('/dev/ttyS0', wish)
+  isFull = true
+  await t.rejects(registry.put('/dev/ttyS0', { ...wish, settings: { queue: 9 } }), { code: 'store_write_failed' })
+  await t.rejects(registry.put('/dev/ttyS1', wish), { code: 'store_write_failed' })
+  t.match(registry.record('/dev/ttyS0'), { settings: { queue: 3 } })
+  t.equal(registry.require('/dev/ttyS0').life().state, 'open')
+  t.throws(() => registry.require('/dev/ttyS1'), { code: 'unknown_port' })
+})
+
+t.test('an absent device may be set up before it is plugged in', async (t) => {
+  const { registry, saved } = registryWith({ answers: [new Fault('line_absent', 'no such device')] })
+  await registry.put('/dev/ttyUSB7', wish)
+  t.equal(registry.require('/dev/ttyUSB7').life().state, 'absent')
+  t.equal(saved.length, 1)
+})
+
+t.test('setting a port up again keeps its webhooks', async (t) => {
+  const { registry } = registryWith()
+  const hook = { id: '1', url: 'http://127.0.0.1/', events: [], secret: null, headers: {}, enabled: true }
+  await registry.put('/dev/ttyS0', wish)
+  await registry.amend('/dev/ttyS0', (record) => ({ ...record, webhooks: [hook] }))
+  await registry.put('/dev/ttyS0', wish)
+  t.match(registry.record('/dev/ttyS0').webhooks, [hook])
+})
+
+t.test('who follows a port is told when its protocol is another, and only then', async (t) => {
+  const { others, registry } = registryWith()
+  await registry.put('/dev/ttyS0', wish)
+  await registry.put('/dev/ttyS0', { ...wish, settings: { queue: 4 } })
+  t.same(others, [])
+  await registry.put('/dev/ttyS0', { ...wish, protocol: 'modbus-rtu' })
+  t.same(others, ['/dev/ttyS0'])
+})
+
+t.test('a closed port is remembered as closed, and opens no more at start', async (t) => {
+  const { registry, saved } = registryWith()
+  await registry.put('/dev/ttyS0', wish)
+  await registry.setEnabled('/dev/ttyS0', false)
+  const records = saved.at(-1) ?? []
+  const { opener, registry: later } = registryWith()
+  await later.start(records)
+  t.equal(opener.opened, 0)
+  t.equal(later.require('/dev/ttyS0').life().state, 'closed')
+})
+
+t.test('a removed port is closed and forgotten', async (t) => {
+  const { registry, removed, saved } = registryWith()
+  await registry.put('/dev/ttyS0', wish)
+  const port = registry.require('/dev/ttyS0')
+  await registry.remove('/dev/ttyS0')
+  t.equal(port.life().state, 'closed')
+  t.same(saved.at(-1), [])
+  t.same(removed, ['/dev/ttyS0'])
+  t.throws(() => registry.require('/dev/ttyS0'), {
+    code: 'unknown_port',
+    message: /Set it up first: PUT \/api\/ports\/%2Fdev%2FttyS0 with \{"protocol"/,
+  })
+  await t.rejects(registry.remove('/dev/ttyS0'), { code: 'unknown_port' })
+})
+
+t.test('refuses one port more than the bound, and any path that is not allowed', async (t) => {
+  const { registry } = registryWith()
+  await registry.put('/dev/ttyS0', wish)
+  await registry.put('/dev/ttyS1', wish)
+  await t.rejects(registry.put('/dev/ttyS2', wish), { code: 'too_many_ports' })
+  const refusing = registryWith({
+    parts: {
+      checkPath: () => {
+        throw new Fault('port_not_allowed', 'no')
+      },
+    },
+  })
+  t.throws(() => refusing.registry.put('/dev/sda', wish), { code: 'port_not_allowed' })
+})
+
+t.test('changes that cross are applied one after another, none is lost', async (t) => {
+  const { registry, saved } = registryWith()
+  await Promise.all([registry.put('/dev/ttyS0', wish), registry.put('/dev/ttyS1', wish)])
+  t.same(
+    saved.map((records) => records.map((record) => record.path)),
+    [['/dev/ttyS0'], ['/dev/ttyS0', '/dev/ttyS1']],
+  )
+})
+
+t.test('an adapter is ended once another has its place, or the port is gone; not while it may come back', async (t) => {
+  ended.length = 0
+  const { registry } = registryWith()
+  await registry.put('/dev/ttyS0', wish)
+  await registry.setEnabled('/dev/ttyS0', false)
+  t.same(ended, [])
+  await registry.put('/dev/ttyS0', wish)
+  t.same(ended, ['/dev/ttyS0'])
+  await registry.remove('/dev/ttyS0')
+  t.same(ended, ['/dev/ttyS0', '/dev/ttyS0'])
+})
+
+t.test('ports are saved in the order they are listed in, whichever was changed', async (t) => {
+  const { registry, saved } = registryWith()
+  await registry.put('/dev/ttyS0', wish)
+  await registry.put('/dev/ttyS1', wish)
+  await registry.put('/dev/ttyS0', wish)
+  await registry.setEnabled('/dev/ttyS0', false)
+  t.same(
+    saved.at(-1)?.map(({ path }) => path),
+    registry.all().map(({ path }) => path),
+  )
+})
+
+t.test('registers that all ports serve together are bounded, and a port that is changed counts once', async (t) => {
+  const { registry } = registryWith()
+  const serving = (units: number[], quantity: number) => ({
+    ...({ protocol: 'modbus-rtu', line: plainLine } as const),
+    settings: { slave_units: units, slave_blocks: [{ table: 'coils', address: 0, quantity, initial: null }] },
+  })
+  await registry.put('/dev/ttyS0', serving([1, 2], 50))
+  await registry.put('/dev/ttyS1', serving([1], 100))
+  t.equal(registry.all().length, 2, 'filled to the bound')
+  await t.rejects(registry.put('/dev/ttyS1', serving([1], 101)), { code: 'too_many_slave_values' })
+  await registry.put('/dev/ttyS0', serving([1], 50))
+  await registry.put('/dev/ttyS1', serving([1], 150))
+  await registry.put('/dev/ttyS0', wish)
+})

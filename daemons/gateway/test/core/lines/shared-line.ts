@@ -1,0 +1,160 @@
+/** A Modbus port as the gateway makes it, with everybody at it at once: points, operators, TCP clients, a scan. */
+import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
+import { Fault } from '#kit/fault.ts'
+import { fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
+import { simulateModbusLine, type Utterance } from '../../../../../scripts/sim/modbus-device.ts'
+import type { SimulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
+import type { Adapter } from '../../../core/lines/adapter.ts'
+import type { ModbusSettings } from '../../../core/modbus/settings.ts'
+import type { TcpHouse } from '../../../core/modbus/tcp.ts'
+import { createModbusDebts } from '../../../core/modbus/transactions.ts'
+import type { PointDefinition } from '../../../core/points/definition.ts'
+import type { ValuePayload } from '../../../core/points/values.ts'
+import { makeAdapter } from '../../../core/protocols.ts'
+import { createModbusSerialPdu } from '../../../io/modbus-serial-pdu.ts'
+import { mbapFrame } from '../../../wire/mbap.ts'
+import type { ModbusRequest } from '../../../wire/modbus-request.ts'
+import { whyNotOpen } from './line-of-others.ts'
+import { settingsWith } from './modbus-line.ts'
+
+export interface SharedLineSetup {
+  points: PointDefinition[]
+  units: SimulatedUnit[]
+  settings?: Partial<ModbusSettings>
+  baud?: number
+  say?(reply: Uint8Array, request: ModbusRequest): readonly Utterance[]
+  onValue?(payload: ValuePayload): void
+  /** A request went out. */
+  onSent?(frame: Uint8Array): void
+}
+
+/** One Modbus TCP client. `onReply` is told of each message: its transaction id and what is behind the header. */
+export interface TcpClientHere {
+  ask(transactionId: number, body: Uint8Array): void
+  leave(): void
+}
+
+/** The port is not open yet. */
+export function sharedLine(setup: SharedLineSetup) {
+  const clock: FakeClock = fakeClock()
+  const line = fakeLine()
+  let hear: (bytes: Uint8Array) => void = () => {}
+  line.write = async (bytes) => {
+    setup.onSent?.(bytes)
+    hear(bytes)
+  }
+  simulateModbusLine({
+    clock,
+    units: setup.units,
+    ...(setup.baud && { baud: setup.baud }),
+    ...(setup.say && { say: setup.say }),
+    duplex: {
+      onBytes(handler) {
+        hear = handler
+      },
+      write: (bytes) => line.arrive(bytes, clock.monotonicMs() * 1000),
+    },
+  })
+  const debts = createModbusDebts(clock)
+  let port = portHere(setup, clock, debts, setup.points)
+  return {
+    clock,
+    line,
+    get adapter(): Adapter {
+      return port.adapter
+    },
+    open: () => port.adapter.attach(line),
+    close: async () => await port.adapter.detach(),
+    /** Of a closed port, as PUT does it: another adapter on the same line. */
+    renew(points: PointDefinition[]) {
+      port.adapter.end?.()
+      port.isGone = true
+      port = portHere(setup, clock, debts, points)
+      port.adapter.attach(line)
+    },
+    /** @returns undefined where the TCP port is not open */
+    connect(onReply: (transactionId: number, body: Uint8Array) => void): TcpClientHere | undefined {
+      const { house } = port
+      let isGone = false
+      const session = house?.onClient({
+        send(bytes) {
+          if (isGone) throw new Error('a client that has left is sent bytes')
+          onReply(((bytes[0] ?? 0) << 8) | (bytes[1] ?? 0), bytes.subarray(6))
+        },
+        pause() {},
+        resume() {},
+        end() {},
+      })
+      if (!session) return undefined
+      const leave = () => {
+        if (!isGone) session.onClosed()
+        isGone = true
+      }
+      port.leaving.add(leave)
+      return {
+        leave,
+        ask(transactionId, body) {
+          if (!isGone) session.onBytes(mbapFrame({ transactionId, body }))
+        },
+      }
+    },
+  }
+}
+
+function portHere(
+  setup: SharedLineSetup,
+  clock: FakeClock,
+  debts: ReturnType<typeof createModbusDebts>,
+  points: PointDefinition[],
+) {
+  const path = '/dev/ttyTEST'
+  const tcp: { house: TcpHouse | undefined; leaving: Set<() => void> } = { house: undefined, leaving: new Set() }
+  const settings = settingsWith({ tcp_port: 502, ...setup.settings })
+  const record = {
+    path,
+    protocol: 'modbus-rtu',
+    line: plainLine,
+    settings,
+    enabled: true,
+    points,
+    webhooks: [],
+  } as const
+  const context = {
+    port: path,
+    lineSettings: { ...plainLine, baud: setup.baud ?? 19_200 },
+    whyNotOpen,
+    clock,
+    publish(event: string, payload: unknown) {
+      if (here.isGone) throw new Error(`a port that was set up anew tells ${event}: ${JSON.stringify(payload)}`)
+      if (event === 'value') setup.onValue?.(payload as ValuePayload)
+    },
+  }
+  const adapter = makeAdapter({ ...record, points, webhooks: [] }, context, {
+    silenceFramer: () => ({ feed: () => {}, onFrame: () => {}, close: () => {} }),
+    queueBytes: 65_536,
+    openSockets: () => Promise.reject(new Fault('wrong_protocol', 'not here')),
+    async openModbusTcp(_, house) {
+      tcp.house = house
+      return {
+        async close() {
+          tcp.house = undefined
+          for (const leave of tcp.leaving) leave()
+          tcp.leaving.clear()
+        },
+      }
+    },
+    retry: { firstMs: 1000, maxMs: 1000 },
+    modbusPdu: createModbusSerialPdu(),
+    modbusDebts: process.env.NODEBTS ? () => ({ leave() {}, take: () => [] }) : debts,
+    modbusIdentity: ['', '', ''],
+  })
+  const here = {
+    adapter,
+    get house() {
+      return tcp.house
+    },
+    leaving: tcp.leaving,
+    isGone: false,
+  }
+  return here
+}

@@ -1,0 +1,113 @@
+/** Answers said twice: what is read after a write, and how many answers are kept to know a second one. */
+import fc from 'fast-check'
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
+import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
+import { memoryPlan } from '../../../core/memory.ts'
+import { ModbusCopies } from '../../../core/modbus/copies.ts'
+import { replyFrame, type SentRequest } from '../../../wire/modbus-reply.ts'
+import { openRequest, sealed } from '../../../wire/modbus-request.ts'
+import { orderedUnits } from '../../wire/ordered-units.ts'
+import { modbusLine, settingsWith } from '../lines/modbus-line.ts'
+
+/** One register of unit 1 is asked for. */
+function read(address: number): SentRequest {
+  const frame = sealed([1, 3, 0, address, 0, 1])
+  return { frame, request: openRequest(frame) }
+}
+
+const answer = (value: number) => replyFrame(read(0).request, [value])
+
+t.test('keeps as many answers of a line as the setting says, and for as long', async (t) => {
+  const clock = fakeClock()
+  const copies = new ModbusCopies(clock, settingsWith({ copy_answers: 16 }))
+  for (let value = 0; value < 17; value++) copies.note(read(value), answer(value))
+  t.equal(copies.isRecent(answer(0)), false, 'the oldest is gone')
+  t.equal(copies.isRecent(answer(1)), true)
+  clock.advance(1000)
+  t.equal(copies.isRecent(answer(16)), false)
+})
+
+t.test('as many answers as are kept, each of 125 registers, take no more than their row says', async (t) => {
+  const bytes = await heapBytesOf(() => {
+    const copies = new ModbusCopies(fakeClock(), settingsWith())
+    for (let at = 0; at < 1100; at++) {
+      const frame = sealed([1 + (at % 247), 3, at >> 8, at & 255, 0, 125])
+      const sent = { frame, request: openRequest(frame) }
+      const values = Array.from({ length: 125 }, (_, register) => at * 7 + register)
+      copies.note(sent, replyFrame(sent.request, values))
+    }
+    return copies
+  })
+  const { eachBytes = 0 } = rowOf(memoryPlan.rows, 'answers kept to recognise one that comes twice', { 'ports.max': 1 })
+  t.ok(bytes < eachBytes, `${bytes} bytes, of ${eachBytes}`)
+})
+
+t.test('an answer as before is believed until it denies what was written meanwhile', async (t) => {
+  const clock = fakeClock()
+  const settings = settingsWith({ copy_trust_after: 3 })
+  const written = sealed([1, 6, 0, 0, 0, 9])
+  function afterWrite(): ModbusCopies {
+    const copies = new ModbusCopies(clock, settings)
+    copies.note(read(0), answer(5))
+    t.equal(copies.doubt(read(0), answer(5)), 'sure', 'most units say the same most of the time')
+    copies.note({ frame: written, request: openRequest(written) }, written)
+    return copies
+  }
+  t.equal(afterWrite().doubt(read(0), answer(5)), 'again')
+  t.equal(afterWrite().doubt(read(0), answer(9)), 'sure', 'as it was written')
+  t.equal(afterWrite().doubt(read(1), answer(5)), 'again', 'the answer to another question, as ever')
+  const trusted = afterWrite()
+  for (let n = 0; n < 3; n++) trusted.proved(1)
+  t.equal(trusted.doubt(read(0), answer(5)), 'sure', 'of a unit that was heard often enough without a copy')
+  const refused = new ModbusCopies(clock, settings)
+  refused.note(read(0), answer(5))
+  refused.note({ frame: written, request: openRequest(written) }, sealed([1, 0x86, 2]))
+  t.equal(refused.doubt(read(0), answer(5)), 'sure', 'a write that was refused has changed nothing')
+})
+
+/** What is done one after the other: a write of the next number, or a read, and a pause before it. */
+const step = fc.record({
+  isWrite: fc.boolean(),
+  pauseMs: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat({ max: 600 }) }),
+  /** The answer comes again so much later. */
+  copyMs: fc.option(fc.nat({ max: 450 }), { freq: 3 }),
+  workMs: fc.integer({ min: 1, max: 80 }),
+})
+
+t.test('041 what was written is never read as it was before, however answers are repeated', async (t) => {
+  const tally = { reads: 0, copies: 0, faults: 0 }
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 30 }), async (steps) => {
+      const clock = fakeClock()
+      const holding = [0]
+      let turn = 0
+      const manner = () => {
+        const { copyMs, workMs } = steps[turn++ % steps.length] ?? { copyMs: null, workMs: 1 }
+        return { workMs, ...(copyMs !== null && { copyMs }) }
+      }
+      const say = orderedUnits({ nowMs: () => clock.monotonicMs(), mannerOf: manner })
+      const on = await modbusLine({ clock, units: [simulatedUnit({ unitId: 1, holding })], say })
+      let confirmed = 0
+      for (const [at, { isWrite, pauseMs }] of steps.entries()) {
+        await clock.run(pauseMs)
+        const body = isWrite ? { fc: 6, values: [at + 1] } : { fc: 3, quantity: 1 }
+        const asked = on.ask({ unitId: 1, address: 0, ...body })
+        while (!asked.outcome) await clock.run(20)
+        const { answer, fault } = asked.outcome
+        if (fault) tally.faults++
+        else if (isWrite) confirmed = at + 1
+        else {
+          tally.reads++
+          if ((answer.values as number[])[0] !== holding[0] || (holding[0] ?? 0) < confirmed) return false
+        }
+      }
+      tally.copies += on.count('copies')
+      return true
+    }),
+    { numRuns: Number(process.env.PROPERTY_RUNS ?? 40), ...(process.env.PROPERTY_RUNS === undefined && { seed: 41 }) },
+  )
+  t.comment(JSON.stringify(tally))
+  t.ok(tally.reads > 100 && tally.copies > 100, 'it was put to the test')
+})

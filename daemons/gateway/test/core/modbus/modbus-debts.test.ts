@@ -1,0 +1,85 @@
+/** A port that is set up anew while a unit is being asked. */
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import type { UnitDebts } from '../../../core/modbus/holds.ts'
+import { createModbusDebts } from '../../../core/modbus/transactions.ts'
+import { type ModbusLine, modbusLine } from '../lines/modbus-line.ts'
+
+const held = (unitId: number, overMs: number): UnitDebts => ({
+  unitId,
+  overMs,
+  untilMs: 0,
+  owed: [],
+  known: [],
+  longestLateMs: 0,
+})
+
+/** Each read is answered with the address it asked for, 600 ms later: too late, and within the quarantine. */
+async function lateLine(): Promise<{ before: ModbusLine; after: ModbusLine }> {
+  const clock = fakeClock()
+  const debts = createModbusDebts(clock)('/dev/ttyTEST')
+  const before = await modbusLine({ clock, hooks: { debts } })
+  const after = await modbusLine({ clock, hooks: { debts } })
+  await after.adapter.detach()
+  return { before, after }
+}
+
+/** The reply to a read of one register of unit 1, as it comes. */
+const REPLY = Uint8Array.of(1, 3, 2, 0, 7, 0xf9, 0x86)
+
+t.test('041 a late reply to what was asked before the port was set up anew is the answer to nothing', async (t) => {
+  const { before, after } = await lateLine()
+  const { clock } = before
+  before.ask({ unitId: 1, fc: 3, address: 7, quantity: 1 })
+  await clock.run(10)
+  await before.adapter.detach()
+  after.adapter.attach(after.line)
+  const asked = after.ask({ unitId: 1, fc: 3, address: 8, quantity: 1 })
+  await clock.run(600)
+  after.line.arrive(REPLY)
+  await clock.run(1)
+  t.equal(asked.outcome, undefined)
+  t.match(after.adapter.counters(), { lateReplies: 1, replies: 0 })
+})
+
+t.test('other units are asked as soon as the line has settled', async (t) => {
+  const { before, after } = await lateLine()
+  const { clock } = before
+  before.ask({ unitId: 1, fc: 3, address: 7, quantity: 1 })
+  await clock.run(10)
+  await before.adapter.detach()
+  after.adapter.attach(after.line)
+  after.ask({ unitId: 2, fc: 3, address: 8, quantity: 1 })
+  await clock.run(310)
+  t.equal(after.line.written.length, 1)
+})
+
+t.test('who left debts and comes back knows them itself', (t) => {
+  const clock = fakeClock()
+  const debts = createModbusDebts(clock)('/dev/ttyA')
+  const [one, other] = [{}, {}]
+  debts.leave(one, [held(1, 1000)])
+  t.same(debts.take(one), [])
+  debts.leave(one, [held(1, 1000)])
+  t.same(debts.take(other), [held(1, 1000)])
+  t.same(debts.take(other), [], 'they are taken once')
+  t.end()
+})
+
+t.test('one that never had the line leaves the debts of others where they are', (t) => {
+  const clock = fakeClock()
+  const debts = createModbusDebts(clock)('/dev/ttyA')
+  const [one, refused, third] = [{}, {}, {}]
+  debts.leave(one, [held(1, 1000), held(2, 500)])
+  debts.leave(refused, [])
+  clock.advance(600)
+  t.same(debts.take(third), [held(1, 1000)], 'what is over is over')
+  t.end()
+})
+
+t.test('lines do not share debts', (t) => {
+  const debtsOf = createModbusDebts(fakeClock())
+  debtsOf('/dev/ttyA').leave({}, [held(1, 1000)])
+  t.same(debtsOf('/dev/ttyB').take({}), [])
+  t.end()
+})

@@ -1,0 +1,288 @@
+import t from 'tap'
+import { bytesOfHex, hexOf } from '#kit/bytes/hex.ts'
+import { Fault } from '#kit/fault.ts'
+import { ModbusTcpSession, modbusTcpCounts, type TcpPeer } from '../../../core/modbus/tcp.ts'
+import type { AskHow } from '../../../core/modbus/transactions.ts'
+import { mbapFrame } from '../../../wire/mbap.ts'
+import { sealed } from '../../../wire/modbus-request.ts'
+
+interface Asked {
+  /** Unit, function, data, without checksum. */
+  hex: string
+  how: AskHow
+  reply(hex: string): void
+  /** As after a broadcast. */
+  nothing(): void
+  fail(code: string): void
+  /** As by a mistake of the program. */
+  crash(): void
+}
+
+/** A session between a client and a bus that the test speaks for. */
+function sessionHere(options: { pipeline?: number; places?: number } = {}) {
+  const sent: string[] = []
+  const flow: string[] = []
+  const asked: Asked[] = []
+  const events: unknown[] = []
+  const withdrawn: object[] = []
+  const counts = modbusTcpCounts()
+  const peer: TcpPeer = {
+    send: (bytes) => void sent.push(hexOf(bytes)),
+    pause: () => void flow.push('pause'),
+    resume: () => void flow.push('resume'),
+    end: (why, detail) => void flow.push(`${why}: ${detail}`),
+  }
+  const asker = {
+    exchange: (frame: Uint8Array, how: AskHow) =>
+      new Promise<Uint8Array | null>((resolve, reject) => {
+        asked.push({
+          hex: hexOf(frame.subarray(0, -2)),
+          how,
+          reply: (hex) => resolve(sealed(bytesOfHex(hex))),
+          nothing: () => resolve(null),
+          fail: (code) => reject(new Fault(code, 'It failed.')),
+          crash: () => reject(new TypeError('oops')),
+        })
+      }),
+    withdraw: (owner: object) => void withdrawn.push(owner),
+  }
+  const session = new ModbusTcpSession({
+    asker,
+    peer,
+    counts,
+    pipeline: options.pipeline ?? 16,
+    places: options.places ?? 16,
+    publish: (event, payload) => void events.push([event, payload]),
+  })
+  const ask = (transactionId: number, hex: string) =>
+    session.onBytes(mbapFrame({ transactionId, body: bytesOfHex(hex) }))
+  return { ask, asked, counts, events, flow, sent, session, withdrawn }
+}
+
+const settled = () => new Promise((resolve) => setImmediate(resolve))
+const READ = '03 00 00 00 01'
+
+t.test('a request goes to the bus with a checksum, its reply back with its transaction id', async (t) => {
+  const { ask, asked, counts, sent } = sessionHere()
+  ask(0x1234, `11 ${READ}`)
+  t.match(asked, [{ hex: `11 ${READ}`, how: { priority: 'poll' } }])
+  asked[0]?.reply('11 03 02 00 2A')
+  await settled()
+  t.strictSame(sent, ['12 34 00 00 00 05 11 03 02 00 2A'])
+  t.match(counts, { tcpClients: 1, tcpRequests: 1, tcpWrites: 0, tcpGatewayExceptions: 0 })
+})
+
+t.test("a unit's own exception is passed on as it is", async (t) => {
+  const { ask, asked, counts, sent } = sessionHere()
+  ask(1, `11 ${READ}`)
+  asked[0]?.reply('11 83 02')
+  await settled()
+  t.strictSame(sent, ['00 01 00 00 00 03 11 83 02'])
+  t.equal(counts.tcpGatewayExceptions, 0)
+})
+
+t.test('writes go as operator, reads as poll', async (t) => {
+  const { ask, asked, counts } = sessionHere()
+  const bodies = [
+    '01 03 00 00 00 01',
+    '02 06 00 00 00 01',
+    '03 05 00 00 FF 00',
+    '04 17 00 00 00 01 00 00 00 01 02 00 07',
+  ]
+  for (const [at, hex] of bodies.entries()) ask(at, hex)
+  t.strictSame(
+    asked.map(({ how }) => how.priority),
+    ['poll', 'operator', 'operator', 'operator'],
+  )
+  t.match(counts, { tcpRequests: 4, tcpWrites: 3 })
+})
+
+t.test('replies keep the order of the requests, whichever unit answers first', async (t) => {
+  const { ask, asked, sent } = sessionHere()
+  ask(1, `01 ${READ}`)
+  ask(2, `02 ${READ}`)
+  ask(3, `03 ${READ}`)
+  t.equal(asked.length, 3, 'units are asked side by side')
+  asked[2]?.reply('03 03 02 00 03')
+  asked[1]?.fail('modbus_timeout')
+  await settled()
+  t.strictSame(sent, [])
+  asked[0]?.reply('01 03 02 00 01')
+  await settled()
+  t.strictSame(sent, [
+    '00 01 00 00 00 05 01 03 02 00 01',
+    '00 02 00 00 00 03 02 83 0B',
+    '00 03 00 00 00 05 03 03 02 00 03',
+  ])
+})
+
+t.test('to one unit a write does not overtake the read before it', async (t) => {
+  const { ask, asked, sent } = sessionHere()
+  ask(1, `01 ${READ}`)
+  ask(2, '01 06 00 00 00 09')
+  ask(3, `01 ${READ}`)
+  t.equal(asked.length, 1)
+  asked[0]?.reply('01 03 02 00 01')
+  await settled()
+  t.strictSame(
+    asked.map(({ hex }) => hex),
+    [`01 ${READ}`, '01 06 00 00 00 09'],
+  )
+  asked[1]?.reply('01 06 00 00 00 09')
+  await settled()
+  asked[2]?.reply('01 03 02 00 09')
+  await settled()
+  t.strictSame(sent, [
+    '00 01 00 00 00 05 01 03 02 00 01',
+    '00 02 00 00 00 06 01 06 00 00 00 09',
+    '00 03 00 00 00 05 01 03 02 00 09',
+  ])
+})
+
+t.test('the same transaction id twice is answered twice', async (t) => {
+  const { ask, asked, sent } = sessionHere()
+  ask(7, `01 ${READ}`)
+  ask(7, `02 ${READ}`)
+  asked[0]?.reply('01 03 02 00 01')
+  asked[1]?.reply('02 03 02 00 02')
+  await settled()
+  t.strictSame(sent, ['00 07 00 00 00 05 01 03 02 00 01', '00 07 00 00 00 05 02 03 02 00 02'])
+})
+
+t.test('what makes no sense is refused and never reaches the bus', async (t) => {
+  const { ask, asked, counts, sent } = sessionHere()
+  ask(1, '01 63 00')
+  ask(2, '01 03 00 00 00 7E')
+  ask(3, '01 03 FF FF 00 02')
+  ask(4, `FF ${READ}`)
+  ask(5, `00 ${READ}`)
+  t.strictSame(sent, [
+    '00 01 00 00 00 03 01 E3 01',
+    '00 02 00 00 00 03 01 83 03',
+    '00 03 00 00 00 03 01 83 02',
+    '00 04 00 00 00 03 FF 83 0A',
+    '00 05 00 00 00 03 00 83 0A',
+  ])
+  t.equal(asked.length, 0)
+  t.match(counts, { tcpRequests: 5, tcpGatewayExceptions: 5 })
+})
+
+t.test('what the line cannot do is told by the exception of the standard', async (t) => {
+  const cases = {
+    modbus_timeout: '0B',
+    modbus_bad_reply: '0B',
+    modbus_unit_silent: '0B',
+    queue_full: '06',
+    modbus_expired: '06',
+    line_closed: '0A',
+    line_gone: '0A',
+    line_write_failed: '0A',
+    modbus_line_busy: '0A',
+    modbus_send_timeout: '0A',
+    modbus_codec: '04',
+  }
+  for (const [code, exception] of Object.entries(cases)) {
+    const { ask, asked, sent } = sessionHere()
+    ask(1, `01 ${READ}`)
+    asked[0]?.fail(code)
+    await settled()
+    t.strictSame(sent, [`00 01 00 00 00 03 01 83 ${exception}`], code)
+  }
+})
+
+t.test('a broadcast that was sent is answered with nothing, one that was not is refused', async (t) => {
+  const { ask, asked, sent } = sessionHere()
+  ask(1, '00 06 00 00 00 01')
+  ask(2, `01 ${READ}`)
+  asked[1]?.reply('01 03 02 00 01')
+  await settled()
+  t.strictSame(sent, [], 'the broadcast comes first')
+  asked[0]?.nothing()
+  await settled()
+  t.strictSame(sent, ['00 02 00 00 00 05 01 03 02 00 01'])
+  ask(3, '00 06 00 00 00 01')
+  asked[2]?.fail('line_closed')
+  await settled()
+  t.equal(sent[1], '00 03 00 00 00 03 00 86 0A')
+})
+
+t.test('a client with as many requests unanswered as may be is read no further', async (t) => {
+  const { ask, asked, flow, sent, session } = sessionHere({ pipeline: 2 })
+  for (const id of [1, 2, 3, 4]) ask(id, `0${id} ${READ}`)
+  t.equal(asked.length, 2)
+  t.equal(session.waiting, 2)
+  t.strictSame(flow, ['pause'])
+  asked[0]?.reply('01 03 02 00 01')
+  await settled()
+  t.equal(asked.length, 3, 'the third, which was read already, has its turn')
+  t.strictSame(flow, ['pause'])
+  for (const at of [1, 2]) asked[at]?.fail('modbus_timeout')
+  await settled()
+  asked[3]?.reply('04 03 02 00 04')
+  await settled()
+  t.strictSame(flow, ['pause', 'resume'])
+  t.equal(sent.length, 4)
+})
+
+t.test('a stream that goes wrong is answered up to there, then ended with what was seen', async (t) => {
+  const { ask, asked, flow, sent, session } = sessionHere()
+  ask(1, `01 ${READ}`)
+  session.onBytes(bytesOfHex('00 02 00 05'))
+  t.strictSame(flow, ['pause'])
+  session.onBytes(mbapFrame({ transactionId: 3, body: bytesOfHex(`01 ${READ}`) }))
+  asked[0]?.reply('01 03 02 00 01')
+  await settled()
+  t.strictSame(sent, ['00 01 00 00 00 05 01 03 02 00 01'])
+  t.match(flow, ['pause', /^malformed: the protocol id is 5/])
+  t.equal(asked.length, 1)
+})
+
+t.test('a client that leaves withdraws what waits; what is out runs to its end and is told to nobody', async (t) => {
+  const { ask, asked, counts, sent, session, withdrawn } = sessionHere()
+  ask(1, `01 ${READ}`)
+  ask(2, '01 06 00 00 00 01')
+  ask(3, `02 ${READ}`)
+  session.onClosed()
+  t.strictSame(withdrawn, [session])
+  t.equal(asked[0]?.how.owner, session)
+  asked[1]?.fail('modbus_withdrawn')
+  asked[0]?.reply('01 03 02 00 01')
+  await settled()
+  t.equal(asked.length, 2, 'the write was never sent')
+  t.strictSame(sent, [])
+  t.match(counts, { tcpClients: 0, tcpRequests: 3, tcpWithdrawn: 2, tcpGatewayExceptions: 0 })
+})
+
+t.test('a failure that nobody foresaw is told as an event, and to the client as exception 4', async (t) => {
+  const { ask, asked, events, sent } = sessionHere()
+  ask(1, `01 ${READ}`)
+  asked[0]?.crash()
+  await settled()
+  t.strictSame(sent, ['00 01 00 00 00 03 01 83 04'])
+  t.match(events, [['error', { code: 'modbus_tcp_failed' }]])
+})
+
+t.test('a client has so many requests at the bus and no more, whatever units it asks', async (t) => {
+  const { ask, asked, counts, sent, session } = sessionHere({ places: 2 })
+  for (let unit = 1; unit <= 4; unit++) ask(unit, `0${unit} ${READ}`)
+  ask(5, `01 ${READ}`)
+  t.strictSame(
+    asked.map(({ hex }) => hex.slice(0, 2)),
+    ['01', '02'],
+  )
+  asked[1]?.reply('02 03 02 00 02')
+  await settled()
+  asked[0]?.reply('01 03 02 00 01')
+  await settled()
+  t.strictSame(
+    asked.map(({ hex }) => hex.slice(0, 2)),
+    ['01', '02', '03', '04'],
+    'units that waited go before the next request of one that was asked',
+  )
+  t.equal(sent.length, 2)
+  session.onClosed()
+  t.equal(counts.tcpWithdrawn, 1)
+  asked[2]?.reply('03 03 02 00 03')
+  await settled()
+  t.equal(asked.length, 4, 'what waits is not sent for one that left')
+})

@@ -1,0 +1,148 @@
+import { serialize } from 'node:v8'
+import t from 'tap'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
+import { memoryPlan } from '../../../core/memory.ts'
+import { createWebhookPublisher, type WebhookCourier } from '../../../core/webhooks/book.ts'
+import { createWebhookDelivery } from '../../../core/webhooks/delivery.ts'
+import { courierTo, fakeSender, hook, queueParts } from './webhook-fixtures.ts'
+
+const port = '/dev/ttyUSB0'
+const frame = (payload?: unknown) => ({ port, event: 'frame', timestamp: 1_900_000_000_123, payload })
+
+/** @param changes of the courier, in place of what hands everything over at once */
+function publisherOver(changes: Partial<WebhookCourier> = {}, transitBytes = 65_536) {
+  const sender = fakeSender()
+  const parts = queueParts(sender)
+  const delivery = createWebhookDelivery(parts)
+  const courier = { ...courierTo(delivery), ...changes }
+  const publisher = createWebhookPublisher(courier, { clock: parts.clock, transitBytes })
+  return { ...parts, sender, delivery, publisher }
+}
+
+t.test('serialises an event once for all targets, and not at all where none wants it', async (t) => {
+  const { publisher, sender, clock } = publisherOver()
+  let reads = 0
+  const counted = {
+    ...frame(),
+    get payload() {
+      reads += 1
+      return 1
+    },
+  }
+  publisher.publish(counted)
+  await publisher.setWebhooks(port, [hook({ id: 'x', events: ['port'] }), hook({ id: 'y', enabled: false })])
+  publisher.publish(counted)
+  t.equal(reads, 0)
+  await publisher.setWebhooks(port, [hook({ id: 'a' }), hook({ id: 'b' })])
+  t.equal(publisher.size(), 2)
+  publisher.publish(counted)
+  t.equal(reads, 1)
+  await clock.run(0)
+  t.equal(sender.requests.length, 2)
+  t.equal(sender.requests[0]?.body, sender.requests[1]?.body)
+})
+
+t.test('a payload that is no JSON is counted and never reaches the publisher as a fault', async (t) => {
+  const { publisher, delivery, sender, clock, lines } = publisherOver()
+  await publisher.setWebhooks(port, [hook()])
+  publisher.publish(frame(1n))
+  await clock.run(0)
+  t.same(sender.requests, [])
+  t.equal(delivery.state(port, 'a').counters.dropped, 1)
+  t.match(lines, [{ event: 'webhook_dropped', facts: { event: 'frame', reason: /payload is no JSON/ } }])
+})
+
+t.test('what is published in one turn goes to the thread together, in order', async (t) => {
+  const handed: string[][] = []
+  const { publisher, clock } = publisherOver({
+    hand: async ({ events }) => void handed.push(events.map(({ event }) => event)),
+  })
+  await publisher.setWebhooks(port, [hook()])
+  for (const event of ['a', 'b', 'c']) publisher.publish({ ...frame(), event })
+  t.same(handed, [], 'not in the turn of the bus')
+  await clock.run(0)
+  publisher.publish({ ...frame(), event: 'd' })
+  await clock.run(0)
+  t.same(handed, [['a', 'b', 'c'], ['d']])
+})
+
+t.test(
+  'a thread that takes nothing holds webhooks.transit_bytes at most; what comes then is dropped and counted',
+  async (t) => {
+    const taken = Promise.withResolvers<void>()
+    const losses: number[] = []
+    const { publisher, clock } = publisherOver(
+      {
+        hand(batch) {
+          for (const { count } of batch.losses) losses.push(count)
+          return taken.promise
+        },
+      },
+      1000,
+    )
+    await publisher.setWebhooks(port, [hook()])
+    for (let n = 0; n < 10; n++) publisher.publish(frame('x'.repeat(200)))
+    await clock.run(0)
+    t.same(losses, [7], 'three bodies of 280 bytes fit')
+    publisher.publish(frame('x'.repeat(200)))
+    await clock.run(0)
+    t.same(losses, [7, 1])
+    taken.resolve()
+    await clock.run(0)
+    publisher.publish(frame('x'.repeat(200)))
+    await clock.run(0)
+    t.same(losses, [7, 1], 'the room is back once they were taken')
+  },
+)
+
+t.test('events that a thread took with it to its end are counted by the next one', async (t) => {
+  let isBroken = true
+  const { publisher, delivery, clock, lines } = publisherOver({
+    async hand(batch) {
+      if (isBroken) throw new Error('the thread has ended')
+      await courierTo(delivery).hand(batch)
+    },
+  })
+  await publisher.setWebhooks(port, [hook()])
+  publisher.publish(frame(1))
+  clock.advance(0)
+  isBroken = false
+  publisher.publish(frame(2))
+  await clock.run(0)
+  t.match(delivery.state(port, 'a').counters, { dropped: 1, delivered: 1 })
+  t.match(lines, [{ event: 'webhook_dropped', facts: { reason: /the thread has ended/ } }])
+})
+
+t.test(
+  'events on their way, the shortest and the longest, of letters that are not Latin, take what their row says',
+  async (t) => {
+    const transitBytes = 1_048_576
+    const settings = { 'webhooks.transit_bytes': transitBytes }
+    const { allBytes } = rowOf(memoryPlan.rows, 'events on their way', settings)
+    for (const payload of [null, 'ж', 'ж'.repeat(8192)]) {
+      let count = 0
+      const bytes = await heapBytesOf(async () => {
+        // As it is with a thread that takes nothing.
+        const messages: unknown[] = []
+        const { publisher, clock } = publisherOver(
+          {
+            hand(batch) {
+              messages.push(serialize({ number: 1, task: { kind: 'hand', ...batch } }), batch)
+              return new Promise(() => {})
+            },
+          },
+          transitBytes,
+        )
+        await publisher.setWebhooks(port, [hook()])
+        const size = JSON.stringify(frame(payload)).length
+        for (count = 0; count < Math.ceil(transitBytes / size); count++) {
+          publisher.publish(frame(payload))
+          if (count % 100 === 0) await clock.run(0)
+        }
+        await clock.run(0)
+        return [publisher, clock, messages]
+      })
+      t.ok(bytes < allBytes, `${count} events take ${bytes} of ${allBytes} bytes`)
+    }
+  },
+)
