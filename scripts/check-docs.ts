@@ -13,7 +13,7 @@ import { codesOf, routesOf, settingsOf } from './doc-facts.ts'
 import { staleParts } from './doc-parts.ts'
 import { isMain } from './is-main.ts'
 import { memoryFaults } from './memory-facts.ts'
-import { strangerFaults } from './strangers.ts'
+import { strangerFaults, textFiles } from './strangers.ts'
 
 /** What docs/ holds at least. */
 const CHAPTERS = ['ARCHITECTURE', 'GLOSSARY', 'LIFECYCLES', 'ERRORS', 'INSTALL', 'CHANGELOG']
@@ -42,19 +42,28 @@ export async function docFaults(root: string): Promise<string[]> {
   return [...faults, ...changelogFaults(root), ...decisionFaults(root), ...strangerFaults(root)]
 }
 
-/** A note is cited by its number: each has one of its own, and its first line says the same as its file's name. */
+/** Topics that docs/decisions/ may have: a subject that one of them has goes there. */
+const MOST_DECISIONS = 40
+/** Notes that no topic has taken in yet. */
+const NUMBERED = /\/\d{3}-/
+
+/**
+ * A decision is found by its topic: each is in the index, there are few enough to look through, and where a file names one it is
+ * there. That what the index links is there is seen with the other links.
+ */
 function decisionFaults(root: string): string[] {
-  const seen = new Map<string, string>()
-  return globSync('docs/decisions/*.md', { cwd: root })
-    .sort()
-    .flatMap((file) => {
-      const number = basename(file).split('-')[0] ?? ''
-      const other = seen.get(number)
-      seen.set(number, file)
-      if (other !== undefined) return [`${file} and ${other} have the same number`]
-      const isTold = readFileSync(join(root, file), 'utf8').startsWith(`# ${number} `)
-      return isTold ? [] : [`${file} does not begin with '# ${number} '`]
-    })
+  const faults: string[] = []
+  const files = globSync('docs/decisions/*.md', { cwd: root }).sort()
+  const topics = files.filter((file) => basename(file) !== 'README.md' && !NUMBERED.test(file))
+  const index = join(root, 'docs/decisions/README.md')
+  const listed = existsSync(index) ? readFileSync(index, 'utf8') : ''
+  if (topics.length > MOST_DECISIONS) faults.push(`docs/decisions: ${topics.length} topics, at most ${MOST_DECISIONS}`)
+  for (const file of topics)
+    if (!listed.includes(`](${basename(file)})`)) faults.push(`${file} is not in docs/decisions/README.md`)
+  for (const { file, text } of textFiles(root))
+    for (const [claim, name] of text.matchAll(/\bdocs\/decisions\/([a-z0-9-]+)\.md/g))
+      if (!existsSync(join(root, `docs/decisions/${name}.md`))) faults.push(`${file}: ${claim} is not there`)
+  return [...new Set(faults)]
 }
 
 /** A chapter carries the generated lists of its daemon: that is what makes every route and key named. */

@@ -18,13 +18,19 @@ const MOST_BYTES = 1_000_000
 /** Faults of the files that git knows (without git: of the sources and docs), one line each. */
 export function strangerFaults(root: string): string[] {
   const faults: string[] = []
+  for (const { file, text } of textFiles(root))
+    for (const [index, line] of text.split('\n').entries())
+      for (const { form, what } of STRANGERS) if (form.test(line)) faults.push(`${file}:${index + 1}: names ${what}`)
+  return faults
+}
+
+/** Every text of the checkout with its path, as git knows them (without git: the sources and docs). */
+export function* textFiles(root: string): Generator<{ file: string; text: string }> {
   for (const file of filesOf(root)) {
     const path = join(root, file)
     if (!existsSync(path) || !statSync(path).isFile() || statSync(path).size > MOST_BYTES) continue
-    for (const [index, line] of readFileSync(path, 'utf8').split('\n').entries())
-      for (const { form, what } of STRANGERS) if (form.test(line)) faults.push(`${file}:${index + 1}: names ${what}`)
+    yield { file, text: readFileSync(path, 'utf8') }
   }
-  return faults
 }
 
 function filesOf(root: string): string[] {

@@ -79,7 +79,7 @@ function bytesPerSecond({ baud, data_bits, parity, stop_bits }: LineSettings): n
 
 /**
  * The line over an open port. Writes go through the stream; reads come straight from the binding, as the stream's own
- * reading costs four objects and a turn of the queue for each piece (docs/decisions/071-raw-path.md). A lost device
+ * reading costs four objects and a turn of the queue for each piece (docs/decisions/raw-lines.md). A lost device
  * closes the port by itself; `close` may be called any number of times.
  */
 class SerialLine implements Line, ControlledLine {
@@ -137,7 +137,7 @@ class SerialLine implements Line, ControlledLine {
   async drain(): Promise<void> {
     this.#requireOpen()
     await this.#queue.settled()
-    // Nothing is on its way in a pty; asking costs a thread of the pool (docs/decisions/089-modbus-speed.md).
+    // Nothing is on its way in a pty; asking costs a thread of the pool (docs/decisions/modbus-tcp.md).
     if (!this.#isPty) await told(this.#port.drain(), this.#path)
   }
 

@@ -158,17 +158,42 @@ t.test('finds a status for a code that nothing makes', async (t) => {
   t.same(await docFaults(root), ['even_thing has a status and is made nowhere'])
 })
 
-t.test('finds decisions with one number, and one whose first line has another', async (t) => {
-  const docs = {
-    ...house().docs,
-    decisions: { '001-a.md': '# 001 A\n', '001-b.md': '# 001 B\n', '002-c.md': '# 020 C\n' },
+t.test(
+  'finds a decision that is not in the index, one that is only there, and one that is named and nowhere',
+  async (t) => {
+    const folder = ['docs', 'decisions'].join('/')
+    const decisions = {
+      'README.md': '[late](late.md), [gone](gone.md)\n',
+      'late.md': '# Late\n',
+      'early.md': '# Early\n',
+    }
+    const named = `// ${folder}/late.md, ${folder}/lost.md, ${folder}/README.md, ${folder}\n`
+    const daemons = { one: { ...house().daemons.one, 'named.ts': named } }
+    const root = t.testdir({ ...house(), daemons, docs: { ...house().docs, decisions } })
+    await staleParts(root, { write: true })
+    t.same(await docFaults(root), [
+      `${folder}/README.md: \`gone.md\` is linked and not there`,
+      `${folder}/early.md is not in ${folder}/README.md`,
+      `daemons/one/named.ts: ${folder}/lost.md is not there`,
+      ])
+  },
+)
+
+t.test('forty decisions are few enough to look through, one more is not', async (t) => {
+  const house40 = (count: number) => {
+    const names = Array.from({ length: count }, (_, at) => `topic-${at}.md`)
+    const index = names.map((name) => `[x](${name})`).join('\n')
+    const decisions = { 'README.md': index, ...Object.fromEntries(names.map((name) => [name, '# Topic\n'])) }
+    return { ...house(), docs: { ...house().docs, decisions } }
   }
-  const root = t.testdir({ ...house(), docs })
-  await staleParts(root, { write: true })
-  t.same(await docFaults(root), [
-    'docs/decisions/001-b.md and docs/decisions/001-a.md have the same number',
-    "docs/decisions/002-c.md does not begin with '# 002 '",
-  ])
+  for (const [count, faults] of [
+    [40, []],
+    [41, ['docs/decisions: 41 topics, at most 40']],
+  ] as const) {
+    const root = t.testdir(house40(count))
+    await staleParts(root, { write: true })
+    t.same(await docFaults(root), faults)
+  }
 })
 
 t.test('finds hosts of registries and paths of machines', async (t) => {

@@ -11,7 +11,7 @@ const ModbusRTU = modbusSerial.default
 /**
  * A codec that makes a client of its own for each request: modbus-serial keeps one transaction per client, and mixes
  * up callers who share one. What reaches it has passed wire/modbus-reply.ts. Function 43 is not spoken by it: see
- * docs/decisions/040-modbus-codec.md.
+ * docs/decisions/modbus-frames.md.
  */
 export function createModbusSerialPdu(): ModbusPdu {
   return {

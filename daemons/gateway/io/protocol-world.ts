@@ -25,7 +25,7 @@ const MOST_CHUNKS = 64
 
 /**
  * The parser copies every byte on its own and sets a timer at every write (measured:
- * docs/decisions/070-silence-framing.md). So it is given a marker now and then and says when quiet may have come; the
+ * docs/decisions/raw-lines.md). So it is given a marker now and then and says when quiet may have come; the
  * chunks stay whole here, at most `maxFrameBytes` of them, and their own stamps decide what belongs to a frame: bytes
  * that were read late but far apart are two frames, however late the parser's timer is.
  */

@@ -98,7 +98,7 @@ async function eightCallers(ask: ReturnType<typeof asker>, answers: number) {
   return seen
 }
 
-t.test('041 late and doubled answers give eight callers no value of another', async (t) => {
+t.test('late-replies: late and doubled answers give eight callers no value of another', async (t) => {
   const gateway = await startGateway(t)
   await gateway.setUp()
   const slow = await lineOf(t, gateway, {

@@ -274,6 +274,6 @@ t.test('leaves no descriptor behind in 1000 openings, the device lost in every t
   }
   t.equal(held(), before)
   await pty.close()
-  // Where nothing has made /run/lock, as on a machine without an init, there are no locks either (docs/decisions/011).
+  // Where nothing has made /run/lock, as on a machine without an init, there are no locks either (docs/decisions/serial-addon.md).
   t.equal(existsSync(`/run/lock/LCK..pts_${basename(pty.path)}`), false)
 })

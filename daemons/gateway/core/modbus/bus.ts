@@ -95,7 +95,7 @@ interface TwinParts {
 /**
  * One frame came that is the request again: the unit's answer, or our echo and no answer. A read of the same place
  * shows which, as its echo and its answer differ. Needed once at most after a line was opened.
- * @see docs/decisions/042-local-echo.md
+ * @see docs/decisions/modbus-frames.md
  */
 function checkTwin(parts: TwinParts, transaction: Transaction, twin: Twin): void {
   const { outcomes, receiver } = parts

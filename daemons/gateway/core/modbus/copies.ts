@@ -1,7 +1,7 @@
 /**
  * Answers said twice, by a repeater or by a unit: the second copy is the answer to nothing, however well it would fit
  * the next request. A copy is its answer byte for byte, so only what equals a recent answer of its unit is doubted.
- * @see docs/decisions/041-late-replies.md
+ * @see docs/decisions/late-replies.md
  */
 import type { Clock } from '#kit/clock.ts'
 import { exceptionCode, knownReply, type SentRequest } from '../../wire/modbus-reply.ts'

@@ -9,7 +9,7 @@ import { type ModbusSettings, quarantineMs } from './settings.ts'
 
 // Fences: harmless reads whose answers cannot be taken for anything that a unit owes. A unit answers in order, so once
 // it has answered a fence nothing asked before is to come.
-// @see docs/decisions/041-late-replies.md
+// @see docs/decisions/late-replies.md
 
 /** A request that may still be answered. */
 interface Outstanding extends SentRequest {

@@ -322,7 +322,7 @@ export const modbusSettings = Type.Object(
 
 export type ModbusSettings = Static<typeof modbusSettings>
 
-/** How long a unit is held back after a request it did not answer. @see docs/decisions/041-late-replies.md */
+/** How long a unit is held back after a request it did not answer. @see docs/decisions/late-replies.md */
 export function quarantineMs(settings: ModbusSettings): number {
   return settings.quarantine_ms ?? Math.max(1000, 3 * settings.response_timeout_ms)
 }

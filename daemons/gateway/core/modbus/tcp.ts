@@ -115,7 +115,7 @@ export function modbusTcpCounts() {
   return {
     tcpClients: 0,
     tcpRequests: 0,
-    /** Of these, writes handed to the bus: the journal has none of them (docs/decisions/088-modbus-tcp.md). */
+    /** Of these, writes handed to the bus: the journal has none of them (docs/decisions/modbus-tcp.md). */
     tcpWrites: 0,
     /** Answered by an exception that is the gateway's own and not the unit's. */
     tcpGatewayExceptions: 0,

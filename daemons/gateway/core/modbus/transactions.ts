@@ -75,7 +75,7 @@ export interface ModbusDebts {
 /**
  * By device path. A port that is set up anew has another adapter, which has asked nobody: the answer to the last request
  * of the one before would be believed as the first of its own.
- * @see docs/decisions/041-late-replies.md
+ * @see docs/decisions/late-replies.md
  */
 export function createModbusDebts(clock: Clock): (path: string) => ModbusDebts {
   const lines = new Map<string, { by: object; units: readonly UnitDebts[] }>()

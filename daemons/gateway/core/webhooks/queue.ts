@@ -36,7 +36,7 @@ interface AttemptParts {
 /**
  * Sends once and waits for the answer, at most `timeoutMs`. Never rejects: whatever goes wrong is an outcome.
  * The status line decides: a 2xx whose body is late or breaks off is delivered, since a second copy of an event
- * that the target has taken helps nobody (docs/decisions/050).
+ * that the target has taken helps nobody (docs/decisions/webhooks.md).
  * @param stop aborts the attempt: its webhook was disabled or deleted, or the daemon stops
  */
 export async function attemptDelivery(

@@ -145,7 +145,7 @@ function headerFaults(headers: Readonly<Record<string, string>>, limits: Webhook
 /**
  * A device path or event name as a header carries it: the same UTF-8 bytes that the body has, each as one character, as
  * Node takes headers. Only what no header can carry, control characters and blanks at the ends, is percent-encoded
- * throughout, `%` too, as it would be in a URL (docs/decisions/053); no device path has such.
+ * throughout, `%` too, as it would be in a URL (docs/decisions/webhooks.md); no device path has such.
  */
 export function headerText(text: string): string {
   const bytes = new TextEncoder().encode(text)

@@ -137,7 +137,7 @@ const asked = fc.record({
 })
 
 t.test(
-  '041 units late, silent, doubled, refusing at random give no value of another',
+  'late-replies: units late, silent, doubled, refusing at random give no value of another',
   { timeout: 600_000 },
   async (t) => {
     const all: Tally = { right: 0, wrong: 0, faults: 0 }
@@ -183,7 +183,7 @@ t.test(
   },
 )
 
-t.test('041 a unit that answers after 1.25 to 2.5 s gives eight callers no value of another', async (t) => {
+t.test('late-replies: a unit that answers after 1.25 to 2.5 s gives eight callers no value of another', async (t) => {
   const draw = draws(1)
   const on = await trial(() => ({ workMs: 1250 + draw() * 1250 }))
   await eightCallers(on, 120_000)
@@ -192,7 +192,7 @@ t.test('041 a unit that answers after 1.25 to 2.5 s gives eight callers no value
   t.ok(on.tally.faults > 20, 'callers are told that it did not answer')
 })
 
-t.test('041 a unit that says its answers twice gives eight callers no value of another', async (t) => {
+t.test('late-replies: a unit that says its answers twice gives eight callers no value of another', async (t) => {
   for (const share of [1, 0.3]) {
     const draw = draws(2)
     const on = await trial(() => ({ workMs: 20, ...(draw() < share && { copyMs: draw() * 450 }) }))

@@ -76,7 +76,7 @@ const step = fc.record({
   workMs: fc.integer({ min: 1, max: 80 }),
 })
 
-t.test('041 what was written is never read as it was before, however answers are repeated', async (t) => {
+t.test('late-replies: what was written is never read as it was before, however answers are repeated', async (t) => {
   const tally = { reads: 0, copies: 0, faults: 0 }
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 30 }), async (steps) => {

@@ -27,20 +27,23 @@ async function lateLine(): Promise<{ before: ModbusLine; after: ModbusLine }> {
 /** The reply to a read of one register of unit 1, as it comes. */
 const REPLY = Uint8Array.of(1, 3, 2, 0, 7, 0xf9, 0x86)
 
-t.test('041 a late reply to what was asked before the port was set up anew is the answer to nothing', async (t) => {
-  const { before, after } = await lateLine()
-  const { clock } = before
-  before.ask({ unitId: 1, fc: 3, address: 7, quantity: 1 })
-  await clock.run(10)
-  await before.adapter.detach()
-  after.adapter.attach(after.line)
-  const asked = after.ask({ unitId: 1, fc: 3, address: 8, quantity: 1 })
-  await clock.run(600)
-  after.line.arrive(REPLY)
-  await clock.run(1)
-  t.equal(asked.outcome, undefined)
-  t.match(after.adapter.counters(), { lateReplies: 1, replies: 0 })
-})
+t.test(
+  'late-replies: a late reply to what was asked before the port was set up anew is the answer to nothing',
+  async (t) => {
+    const { before, after } = await lateLine()
+    const { clock } = before
+    before.ask({ unitId: 1, fc: 3, address: 7, quantity: 1 })
+    await clock.run(10)
+    await before.adapter.detach()
+    after.adapter.attach(after.line)
+    const asked = after.ask({ unitId: 1, fc: 3, address: 8, quantity: 1 })
+    await clock.run(600)
+    after.line.arrive(REPLY)
+    await clock.run(1)
+    t.equal(asked.outcome, undefined)
+    t.match(after.adapter.counters(), { lateReplies: 1, replies: 0 })
+  },
+)
 
 t.test('other units are asked as soon as the line has settled', async (t) => {
   const { before, after } = await lateLine()

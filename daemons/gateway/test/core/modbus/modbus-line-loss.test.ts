@@ -69,7 +69,7 @@ t.test('the answer to a request that was out when the line was lost is late when
 })
 
 t.test(
-  '041 a unit that was being asked when the line closed is held for response timeout and quarantine',
+  'late-replies: a unit that was being asked when the line closed is held for response timeout and quarantine',
   async (t) => {
     const { adapter, ask, clock, line } = await modbusLine({
       units: counting(),

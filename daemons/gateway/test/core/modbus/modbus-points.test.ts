@@ -46,7 +46,7 @@ t.test('A.points values of a unit are read in merged requests, and told when the
 })
 
 t.test(
-  '041 a unit with one coil and one register that never change stays good, however often it is read',
+  'late-replies: a unit with one coil and one register that never change stays good, however often it is read',
   async (t) => {
     const { adapter, clock, line, one, told } = adapterOf({
       points: [
