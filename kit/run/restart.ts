@@ -32,7 +32,7 @@ export function nextProgram(how: Restart, notifySocket: string): NextProgram {
 /**
  * Replaces this process. Node opens every descriptor close-on-exec, so sockets, files and locks are let go by the kernel
  * in the same instant; what was written before is in its hands. Where execve(2) fails, Node ends by SIGABRT, and systemd
- * starts the daemon again. Measured with Node 24.21: docs/decisions/110-restart-in-place.md.
+ * starts the daemon again. Measured with Node 24.21: docs/decisions/board-settings-and-restart.md.
  */
 export function replaceProcess({ file, argv, env }: NextProgram): never {
   // Typed as absent for the sake of Windows.

@@ -52,7 +52,7 @@ const BY = ['mdns', 'rtsp'] as const
 
 /**
  * A device is asked at the address from which it names itself, at no other: else whoever is on the network could have a
- * board open connections to others (docs/decisions/202-asking-ravenna-devices.md). A farewell, which anybody may forge,
+ * board open connections to others (docs/decisions/stream-discovery.md). A farewell, which anybody may forge,
  * only makes it be asked.
  */
 export class SessionFinder {

@@ -84,7 +84,7 @@ const LATE_MS = 2000
  * entry of its own. A new one comes in while there is room; in a full book it takes the place of one that was heard once
  * only, of the sender that has the most of those, or else of a sender that has more than its share. One met before comes
  * in past the bound of new ones, and is not pushed out: a sender that keeps announcing is listed, whatever others send
- * (docs/decisions/201-forged-announcements.md).
+ * (docs/decisions/stream-discovery.md).
  */
 export class StreamBook {
   readonly #options: StreamBookOptions

@@ -10,7 +10,7 @@ import { readWav, writeWav } from './wav.ts'
 
 const skip = noSound('gst-launch-1.0', 'ffmpeg')
 const RATE = 48_000
-/** Of what a sender plays; in the first seconds its clock is being found, which may move the sound (decision 186). */
+/** Of what a sender plays; in the first seconds its clock is being found, which may move the sound (docs/decisions/audio-clocking.md). */
 const PLAYED_S = 8
 const FINDING_S = 5
 /** These senders are programs like any other, so that a busy machine holds them up: exactness is what is asked here. */

@@ -9,7 +9,7 @@ export const FULL_VOLUME = 100
 
 /**
  * How the fader bends: fine steps where people listen (0.7 dB a step about 0 dB), coarse ones towards silence.
- * @source docs/decisions/190-volume-curve.md
+ * @source docs/decisions/playing-sound.md
  */
 const BEND = 1.5
 
