@@ -175,7 +175,7 @@ t.test(
       `${folder}/README.md: \`gone.md\` is linked and not there`,
       `${folder}/early.md is not in ${folder}/README.md`,
       `daemons/one/named.ts: ${folder}/lost.md is not there`,
-      ])
+    ])
   },
 )
 
