@@ -60,12 +60,12 @@ install -m 644 systemd/plantroom.sysusers "$tree/usr/lib/sysusers.d/plantroom.co
 for daemon in daemons/*/; do
   daemon=$(basename "$daemon")
   # What a daemon does by itself is no setting of the installer: /etc has what he wrote alone, so that dpkg asks nothing when a
-  # default changes (docs/decisions/009).
+  # default changes (docs/decisions/packaging-and-units.md).
   node scripts/default-toml.ts "$daemon" >"$tree/usr/share/plantroom/$daemon.toml"
 done
 
 # A daemon of the package is enabled and started, but for those that a person switches on: who has a gateway does not
-# expect its port 80 to be taken, by a page that asks for no password until one is set (docs/decisions/121).
+# expect its port 80 to be taken, by a page that asks for no password until one is set (docs/decisions/packaging-and-units.md).
 switched='plantroom-board.service plantroom-controller.service'
 started=
 settings=

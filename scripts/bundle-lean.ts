@@ -1,6 +1,6 @@
 /**
  * Keeps out of a bundle, and out of memory, what a daemon never uses. What each plugin saves is measured:
- * docs/decisions/072-idle-memory.md.
+ * docs/decisions/idle-memory-and-speed.md.
  */
 import { readFileSync } from 'node:fs'
 import { createRequire, isBuiltin } from 'node:module'

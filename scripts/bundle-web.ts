@@ -8,7 +8,7 @@ import { isMain } from './is-main.ts'
 
 /**
  * What a page may weigh as it goes over the wire: script and style of all pages, its own part, and what that part needs.
- * What such a part fetches when the page stands already may weigh as much again (docs/decisions/205-plots-come-after.md).
+ * What such a part fetches when the page stands already may weigh as much again (docs/decisions/page-design.md).
  */
 const MOST_GZIP_BYTES = 40_000
 

@@ -119,7 +119,7 @@ const NODE_FLAGS = '--expose-gc --bytecode-old-age=2 --flush-baseline-code --v8-
 
 /**
  * Compiling for speed what is really in use, not what a start uses, since the compilers alone are 9 MB.
- * docs/decisions/072-idle-memory.md has the figures.
+ * docs/decisions/idle-memory-and-speed.md has the figures.
  */
 const SPARING_FLAGS = [
   '--invocation-count-for-feedback-allocation=30',
@@ -130,7 +130,7 @@ const SPARING_FLAGS = [
 /**
  * Of a controller in place of the sparing ones: V8's own measure of what is worth compiling. Its start makes a hundred thousand
  * rows and sessions of devices, and V8 lets the young generation grow to 48 MB for it: docs/bench/controller.md has the
- * resident memory with ten thousand devices, docs/decisions/244-what-a-request-costs.md what a request costs.
+ * resident memory with ten thousand devices, docs/decisions/idle-memory-and-speed.md what a request costs.
  */
 const CONTROLLER_FLAGS = '--max-semi-space-size=4'
 

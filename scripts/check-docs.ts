@@ -44,8 +44,6 @@ export async function docFaults(root: string): Promise<string[]> {
 
 /** Topics that docs/decisions/ may have: a subject that one of them has goes there. */
 const MOST_DECISIONS = 40
-/** Notes that no topic has taken in yet. */
-const NUMBERED = /\/\d{3}-/
 
 /**
  * A decision is found by its topic: each is in the index, there are few enough to look through, and where a file names one it is
@@ -54,14 +52,14 @@ const NUMBERED = /\/\d{3}-/
 function decisionFaults(root: string): string[] {
   const faults: string[] = []
   const files = globSync('docs/decisions/*.md', { cwd: root }).sort()
-  const topics = files.filter((file) => basename(file) !== 'README.md' && !NUMBERED.test(file))
+  const topics = files.filter((file) => basename(file) !== 'README.md')
   const index = join(root, 'docs/decisions/README.md')
   const listed = existsSync(index) ? readFileSync(index, 'utf8') : ''
   if (topics.length > MOST_DECISIONS) faults.push(`docs/decisions: ${topics.length} topics, at most ${MOST_DECISIONS}`)
   for (const file of topics)
     if (!listed.includes(`](${basename(file)})`)) faults.push(`${file} is not in docs/decisions/README.md`)
   for (const { file, text } of textFiles(root))
-    for (const [claim, name] of text.matchAll(/\bdocs\/decisions\/([a-z0-9-]+)\.md/g))
+    for (const [claim, name] of text.matchAll(/\bdocs\/decisions\/([a-z0-9-]+)(?:\.md)?/g))
       if (!existsSync(join(root, `docs/decisions/${name}.md`))) faults.push(`${file}: ${claim} is not there`)
   return [...new Set(faults)]
 }

@@ -25,7 +25,7 @@ import { openSiteStore } from './io/database.ts'
 import { boundHeapGrowth } from './io/heap-growth.ts'
 import { importAtStart } from './io/site-import.ts'
 
-/** Of what lives in the heap, before garbage is looked for: docs/decisions/242-a-bound-for-garbage.md. */
+/** Of what lives in the heap, before garbage is looked for: docs/decisions/idle-memory-and-speed.md. */
 const HEAP_GROWTH_PERCENT = 25
 
 /** Loads what was kept, and adds the parts in the order they depend on each other: the audit outlives all others. */

@@ -1,6 +1,6 @@
 /**
  * The rate limiter of sign-ins. Every password is judged, in fair turns, and only wrong ones wait: whoever has the right
- * one is never refused for what others do elsewhere. See docs/decisions/034-passwords-and-logins.md.
+ * one is never refused for what others do elsewhere. See docs/decisions/sign-in-and-passwords.md.
  */
 import { type Clock, wait } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'

@@ -1,6 +1,6 @@
 /**
  * A mark beside a daemon's accounts that there were some: who finds none beside the mark has lost them, and has not started for
- * the first time. docs/decisions/257-the-first-account-is-made-locally.md.
+ * the first time. docs/decisions/browser-origins-and-local-callers.md.
  */
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -7,7 +7,7 @@ const KEY = 'plantroom.token'
 
 /**
  * The bearer token; null when nobody is signed in. It lives in sessionStorage: a reload keeps it, a closed tab
- * forgets it, other tabs never see it (docs/decisions/061-token-in-session-storage.md).
+ * forgets it, other tabs never see it (docs/decisions/api-keys-and-tokens.md).
  */
 export const token = signal<string | null>(typeof sessionStorage === 'undefined' ? null : sessionStorage.getItem(KEY))
 

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { openPty, type Pty } from '#native/serial/index.ts'
 import { isMain } from '../is-main.ts'
 
-/** What the kernel says of the one process, in MB (10^6 bytes), as docs/decisions/072-idle-memory.md counts. */
+/** What the kernel says of the one process, in MB (10^6 bytes), as docs/decisions/idle-memory-and-speed.md counts. */
 export interface IdleMemory {
   /** VmRSS: the figure with the bound. */
   rssMb: number

@@ -1,7 +1,7 @@
 /**
  * Commands that touch a state folder, run by root: each acts as the folder's owner from before it opens anything there, in a
  * process of its own. What the caller named is opened here, with his rights, and handed over open; here nothing is done in the
- * folder. docs/decisions/270-commands-act-as-the-owner.md.
+ * folder. docs/decisions/state-files-and-backups.md.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'

@@ -167,7 +167,7 @@ t.test(
       'late.md': '# Late\n',
       'early.md': '# Early\n',
     }
-    const named = `// ${folder}/late.md, ${folder}/lost.md, ${folder}/README.md, ${folder}\n`
+    const named = `// ${folder}/late.md, ${folder}/lost.md, ${folder}/041, ${folder}/README.md, ${folder}\n`
     const daemons = { one: { ...house().daemons.one, 'named.ts': named } }
     const root = t.testdir({ ...house(), daemons, docs: { ...house().docs, decisions } })
     await staleParts(root, { write: true })
@@ -175,6 +175,7 @@ t.test(
       `${folder}/README.md: \`gone.md\` is linked and not there`,
       `${folder}/early.md is not in ${folder}/README.md`,
       `daemons/one/named.ts: ${folder}/lost.md is not there`,
+      `daemons/one/named.ts: ${folder}/041 is not there`,
     ])
   },
 )

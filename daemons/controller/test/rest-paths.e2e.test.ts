@@ -74,7 +74,7 @@ const malformed: [title: string, body: RawCall['body'], headers?: RawCall['heade
 ]
 const MALFORMED = { error: 'malformed_body', message: 'malformed body' }
 
-/** Of these a stranger is told that he is one: they are not read for him. @source docs/decisions/242-a-bound-for-garbage.md */
+/** Of these a stranger is told that he is one: they are not read for him. @source docs/decisions/http-server.md */
 const isLong = (body: RawCall['body']) => Array.isArray(body) || (body ?? '').length > 4096
 const nobody = (path: string) => ({ error: path === '/api/session_handoff' ? 'unauthorized' : 'invalid_session' })
 const POSTS = ['/api/token', '/api/session_handoff', '/api/control/command', '/api/control/macro']

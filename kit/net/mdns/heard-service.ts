@@ -49,7 +49,7 @@ export function heardServiceOf(service: Service, links: readonly Link[]): HeardS
 /**
  * The address the message came from where it is among those announced: that one is reached for certain. Where it is not,
  * a repeater stands between. What stands on another wire than the message came over is not believed then: whoever is
- * on one wire could have us ask machines on another (docs/decisions/161-peers.md).
+ * on one wire could have us ask machines on another (docs/decisions/mdns-and-peers.md).
  */
 function reachOf(announced: readonly string[], from: string, links: readonly Link[]): string[] {
   if (announced.includes(from)) return [from]

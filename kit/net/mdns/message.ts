@@ -101,7 +101,7 @@ export interface OwnHost {
 /**
  * A message of ours as it should go out on one link. What bonjour-service 1.4.4 writes has the addresses of every
  * interface on each of them, is believed for eight hours, says nowhere that it replaces what was said before, and takes
- * back the machine's addresses and the kind of service along with the daemon (docs/decisions/160-bonjour-service.md).
+ * back the machine's addresses and the kind of service along with the daemon (docs/decisions/mdns-and-peers.md).
  * @returns undefined where nothing is left to be said
  */
 export function mended(bytes: Uint8Array, message: Message, own: OwnHost): Uint8Array | undefined {

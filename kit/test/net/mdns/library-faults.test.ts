@@ -1,6 +1,6 @@
 /**
  * What bonjour-service does by itself, over a socket of its own: the reasons for what stands between it and the network.
- * A test that fails here after an upgrade says which repair may go (docs/decisions/160-bonjour-service.md).
+ * A test that fails here after an upgrade says which repair may go (docs/decisions/mdns-and-peers.md).
  */
 import { EventEmitter } from 'node:events'
 import Bonjour, { type Service } from 'bonjour-service'
