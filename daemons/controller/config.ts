@@ -2,16 +2,21 @@
 import { type Static, Type } from 'typebox'
 import { headerBytes, httpTable, networks, tablesOf } from '#kit/config/common.ts'
 import { journalTable } from '#kit/config/journal.ts'
-import { auditKeys } from './core/audit-keys.ts'
-import { dataKeys } from './core/data-keys.ts'
-import { driverKeys, liveKeys } from './core/driver-keys.ts'
-import { count } from './core/limit.ts'
-import { macroKeys } from './core/macro-keys.ts'
-import { mailKeys } from './core/mail-keys.ts'
+import {
+  auditKeys,
+  count,
+  dataKeys,
+  driverKeys,
+  letterKeys,
+  liveKeys,
+  macroKeys,
+  mailKeys,
+  peopleKeys,
+  siteKeys,
+  storeKeys,
+  uiKeys,
+} from './core/keys.ts'
 import { memoryPlan } from './core/memory.ts'
-import { letterKeys, peopleKeys } from './core/people-keys.ts'
-import { siteKeys, storeKeys } from './core/site-keys.ts'
-import { uiKeys } from './core/ui-keys.ts'
 
 /** The port the controller listens on unless told otherwise. */
 export const DEFAULT_PORT = 3130

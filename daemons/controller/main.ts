@@ -1,8 +1,6 @@
 /** The controller as a process. */
 import { daemon } from '#kit/run/daemon.ts'
-import { checkState } from './assemble/check-state.ts'
-import { openAccounts } from './assemble/open-accounts.ts'
-import { refusals, siteCommands } from './assemble/site-commands.ts'
+import { checkState, openAccounts, refusals, siteCommands } from './assemble/commands.ts'
 import { assemble } from './assemble.ts'
 import { config, DEFAULT_PORT, memory } from './config.ts'
 

@@ -1,4 +1,7 @@
-/** The endpoints of document 1 as a table, and which of them a path names. */
+/** The endpoints of document 1 as a table, and what OpenAPI says of them. */
+import { type TSchema, Type } from 'typebox'
+import type { Described } from '#kit/http/route.ts'
+import { commanded, doneAnswer, envelope, refusal } from './answers.ts'
 
 /** Bodies are read up to and with this size. @source document 1, Limits */
 export const BODY_BYTES = 262_144
@@ -55,44 +58,122 @@ export const restEndpoints: readonly RestEndpoint[] = [
   },
 ]
 
-/** An endpoint and what stands in its path for `:action` or `:entity`, decoded; empty for those that take nothing. */
-export interface RestPlace {
-  endpoint: RestEndpoint
-  part: string
-}
+// What OpenAPI says of the REST surface: bodies, queries and answers of the endpoints of document 1.
 
-const byFirst = new Map(restEndpoints.map((endpoint) => [endpoint.path.split('/')[2] ?? '', endpoint]))
+const closed = { additionalProperties: false }
 
-/**
- * Compares exactly: with case, without a slash too many. `/api/sync` is none: that is the channel between paired
- * controllers.
- * @param path as sent, without the query
- */
-export function placeOf(path: string): RestPlace | undefined {
-  return fixed.get(path) ?? placeOfParts(path)
-}
+const named = Type.Object({ id: Type.Integer(), name: Type.Union([Type.String(), Type.Null()]) }, closed)
 
-/** Those that take nothing in their path, by it. */
-const fixed: ReadonlyMap<string, RestPlace> = new Map(
-  restEndpoints.flatMap((endpoint) => (endpoint.path.includes(':') ? [] : [[endpoint.path, { endpoint, part: '' }]])),
+/** @source document 1, Token response */
+const token = Type.Object(
+  {
+    token: Type.String({ minLength: 32, maxLength: 32 }),
+    expires: Type.Integer({ description: 'life in milliseconds' }),
+    sites: Type.Array(named),
+  },
+  closed,
 )
 
-function placeOfParts(path: string): RestPlace | undefined {
-  const [, , first = '', part, ...rest] = path.split('/')
-  const endpoint = byFirst.get(decoded(first))
-  if (!endpoint || rest.length > 0) return undefined
-  const takesPart = endpoint.path.includes(':')
-  if (takesPart !== (part !== undefined && part !== '')) return undefined
-  if (!takesPart && part !== undefined) return undefined
-  return { endpoint, part: decoded(part ?? '') }
+/** @source document 1, Identity */
+const identity = Type.Object(
+  {
+    id: Type.Integer(),
+    username: Type.String(),
+    roles: Type.Array(Type.String()),
+    sites: Type.Array(Type.Object({ id: Type.Integer() }, closed)),
+    two_factor_auth: Type.Boolean(),
+    issued: Type.Union([Type.Integer({ description: 'epoch milliseconds' }), Type.Null()]),
+  },
+  closed,
+)
+
+/** A field that may be left out, or be null as clients write it that send every field that there is. */
+const field = (schema: TSchema, description: string) =>
+  Type.Optional(Type.Union([schema, Type.Null()], { description }))
+
+/** A body of a command or of a macro. @source document 1, Command payload; Macro payload */
+export const controlBody = Type.Object(
+  {
+    zone_id: field(Type.Integer(), 'of a command: one target of four'),
+    zone: field(Type.String(), 'by its name'),
+    device_id: field(Type.Integer(), 'the device as a whole'),
+    device: field(Type.String(), 'by its name'),
+    command: field(
+      Type.String(),
+      'the verb; may be left out where a zone stands with exactly one further key, which is it',
+    ),
+    args: field(Type.Record(Type.String(), Type.Unknown()), 'of the verb or of the macro'),
+    macro_id: field(Type.Integer(), 'runs a macro, for `command` too'),
+    macro: field(Type.String(), 'for `macro`: by its name'),
+  },
+  { description: 'null stands for a field that is left out' },
+)
+
+/** Of a sign-in. @source document 1, POST /api/token */
+export const credentials = Type.Object({
+  username: Type.String(),
+  password: Type.String(),
+  two_factor_token: Type.Optional(
+    Type.Unknown({ description: 'the code that was mailed, a text; where none is asked for it is not looked at' }),
+  ),
+})
+
+const modifier = (description: string) => Type.Optional(Type.String({ description }))
+
+/** @source document 1, GET /api/data/:entity, Modifiers */
+const query = Type.Object(
+  {
+    _instance: modifier('true merges rows with live objects'),
+    _limit: modifier('rows at most: 1 to 10000, 1000 unless given'),
+    _offset: modifier('rows to skip'),
+    _orderby: modifier('columns, each with =desc where it goes down'),
+    _order: modifier('the same as _orderby'),
+    _fields: modifier('columns to answer, a list'),
+    _count: modifier('true answers {count}'),
+    _like: modifier('text with % and _'),
+    _in: modifier('any of a list'),
+    _gt: modifier('greater'),
+    _between: modifier('from and to'),
+    _contains: modifier('holds this text'),
+    _notequal: modifier('anything else'),
+    _or: modifier('one of several conditions'),
+  },
+  { description: 'any other name is a column, and its value what it has to be' },
+)
+
+const rows = Type.Union([
+  Type.Array(Type.Record(Type.String(), Type.Unknown()), { description: 'rows; secret columns are null' }),
+  Type.Object({ count: Type.Integer() }, { ...closed, description: 'with _count' }),
+  Type.Object({ error: Type.String() }, { ...closed, description: 'an entity or a column that there is not' }),
+])
+
+interface Shapes {
+  reply: TSchema
+  body?: TSchema
+  query?: TSchema
 }
 
-/** A part that is no percent-encoded UTF-8 is the name it reads as: one that nothing has. */
-function decoded(part: string): string {
-  if (!part.includes('%')) return part
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    return part
-  }
+const shapes: Readonly<Record<RestEndpoint['name'], Shapes>> = {
+  token: {
+    body: credentials,
+    reply: Type.Union([token, envelope]),
+  },
+  logout: { reply: doneAnswer },
+  me: { reply: identity },
+  session_handoff: {
+    reply: Type.Object(
+      { nonce: Type.String({ minLength: 48, maxLength: 48 }), expires_in: Type.Integer({ description: 'seconds' }) },
+      closed,
+    ),
+  },
+  health: { reply: Type.Object({ ok: Type.Literal(true) }, closed) },
+  version: { reply: Type.Object({ version: Type.String() }, closed) },
+  control: { body: controlBody, reply: commanded },
+  data: { query, reply: rows },
 }
+
+/** The eight endpoints. `/api/sync`, for paired controllers, belongs to another interface and answers that it is not built yet. */
+export const restDescription: readonly Described[] = restEndpoints.map(({ name, method, path, who, summary }) => ({
+  ...{ method, path, who, summary, refusal },
+  ...shapes[name],
+}))

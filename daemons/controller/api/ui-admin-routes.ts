@@ -4,7 +4,7 @@ import { Fault } from '#kit/fault.ts'
 import { createReader } from '#kit/http/check.ts'
 import type { Route } from '#kit/http/route.ts'
 import type { AuditBook, AuditReason, AuditRecord } from '../core/audit.ts'
-import type { AuditFilter, AuditRow, PendingChange, UiAudit, UiPending, UiRest } from '../core/ui-ports.ts'
+import type { AuditFilter, AuditRow, PendingChange, UiAudit, UiPending, UiRest } from '../core/surfaces.ts'
 import { appliedAnswer, auditAnswer, doneAnswer, notDrivenAnswer, pendingAnswer, restSwitchAnswer } from './answers.ts'
 import { createUiGate, granted, type UiGate, type UiGateParts } from './ui-gate.ts'
 

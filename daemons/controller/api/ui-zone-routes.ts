@@ -1,17 +1,109 @@
-/** Zones with their live state, and what is asked of them. */
-import type { Route } from '#kit/http/route.ts'
-import type { LiveBook } from '../core/live.ts'
-import { listMacros } from '../core/macro-list.ts'
-import { siteView } from '../core/person.ts'
-import type { Book } from '../core/row.ts'
-import type { UiControl } from '../core/ui-ports.ts'
-import { groupZones } from '../core/zone-groups.ts'
+/** Zones of the pages: their live state, asked for and told as it happens, and what is asked of them. */
+import type { Clock } from '#kit/clock.ts'
+import type { Caller, Route } from '#kit/http/route.ts'
+import type { Socket, SocketRoute } from '#kit/http/sockets.ts'
+import { type Origin, siteView } from '../core/access/accounts.ts'
+import type { LiveBook } from '../core/live/live-book.ts'
+import { type FeedLimits, openZoneFeed, type ZoneFeed } from '../core/live/zone-feed.ts'
+import { groupZones, listMacros } from '../core/live/zones.ts'
+import type { Book } from '../core/site/book.ts'
+import type { UiControl, UiPending, UiPeople } from '../core/surfaces.ts'
 import { commanded, zonesAnswer } from './answers.ts'
-import { controlBody } from './rest-description.ts'
+import { controlBody } from './rest-endpoints.ts'
 import { createUiGate, granted, type UiGateParts } from './ui-gate.ts'
 
+// `/ui/live`: what the zones of a page do, told as it happens.
+
+/** Whom a ticket was given to: the session behind it, and from where it came. */
+export interface UiCaller extends Caller {
+  token: string
+  from: Origin
+}
+
+/** What the socket stands on. */
+interface UiLiveParts {
+  people: Pick<UiPeople, 'sessionOf'>
+  control: Pick<UiControl, 'scope'>
+  pending: Pick<UiPending, 'count'>
+  book: Book
+  live: LiveBook
+  clock: Clock
+  limits: FeedLimits & {
+    /** Sockets open at once for one session: one for each tab that somebody really looks at. */
+    socketsPerSession: number
+  }
+}
+
+/** The socket, and what ends it. */
+interface UiLive {
+  route: SocketRoute
+  /** Whether one more may be opened for a session. Asked before the upgrade, so that a page that is refused waits longer each time. */
+  hasRoom(token: string): boolean
+  /** Closes every socket whose session is over, at once. */
+  closeEnded(): void
+}
+
+/** RFC 6455, 7.4.1. */
+const POLICY = 1008
+
+/** Sockets that tell and never take; each is asked at every message whether its session still stands. */
+export function createUiLive({ people, control, pending, ...parts }: UiLiveParts): UiLive {
+  const open = new Map<ZoneFeed, string>()
+
+  function serve(socket: Socket, { token, from }: UiCaller): void {
+    const session = () => people.sessionOf(token, from, false)
+    const scope = () => {
+      const now = session()
+      return now && control.scope(now)
+    }
+    const feed = openZoneFeed(
+      {
+        ...parts,
+        scope,
+        pending: () => (session()?.isElevated ? pending.count() : null),
+        onOver: () => socket.close(POLICY, 'signed out'),
+      },
+      {
+        send: (message) => socket.send(JSON.stringify(message)),
+        get hasCaughtUp() {
+          return socket.bufferedBytes === 0
+        },
+      },
+    )
+    open.set(feed, token)
+    socket.onMessage(() => socket.close(POLICY, 'this socket only tells; commands go to /ui/command'))
+    socket.onClose(() => {
+      feed.end()
+      open.delete(feed)
+    })
+  }
+
+  return {
+    route: {
+      path: '/ui/live',
+      who: 'user',
+      summary: 'What the zones of a page do, as it happens; opened with a ticket of POST /ui/ticket',
+      open(socket, caller) {
+        if (isUiCaller(caller)) return serve(socket, caller)
+        socket.close(POLICY, 'opened without a ticket of this page')
+      },
+    },
+    hasRoom: (token) => [...open.values()].filter((other) => other === token).length < parts.limits.socketsPerSession,
+    closeEnded() {
+      for (const feed of [...open.keys()]) feed.check()
+    },
+  }
+}
+
+/** A token of the REST surface opens no page. */
+function isUiCaller(caller: Caller | undefined): caller is UiCaller {
+  return caller !== undefined && 'from' in caller && 'token' in caller
+}
+
+// Zones with their live state, and what is asked of them.
+
 /** What these routes stand on. */
-export interface UiZoneParts extends UiGateParts {
+interface UiZoneParts extends UiGateParts {
   control: UiControl
   book: Book
   live: LiveBook

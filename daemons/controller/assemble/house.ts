@@ -1,9 +1,21 @@
-/** What the controller is put together in: what each part finds, and what it brings. */
+/** What the controller is put together in: what each part finds and brings, the drivers there are, what imports are given. */
+import { setFlagsFromString } from 'node:v8'
+import type { Clock } from '#kit/clock.ts'
+import type { Log } from '#kit/log.ts'
 import type { Records } from '#kit/records.ts'
 import type { AssembleContext } from '#kit/run/daemon.ts'
 import type { ControllerConfig } from '../config.ts'
+import { parseRoleRules } from '../core/access/accounts.ts'
+import type { Driver } from '../core/drivers/driver.ts'
+import { limitsOf } from '../core/keys.ts'
+import type { Book } from '../core/site/book.ts'
+import { type NotDriven, notDriven, type RowsOf } from '../core/site/not-driven.ts'
 import type { AuditFile } from '../io/audit-file.ts'
 import type { SiteStore } from '../io/database.ts'
+import { createSimDriver } from '../io/drivers/sim.ts'
+import { createTcpDriver } from '../io/drivers/tcp.ts'
+import { hashPassword } from '../io/people.ts'
+import type { ImportParts } from '../io/site-import.ts'
 
 /** What is there before the rules. */
 export interface House {
@@ -32,4 +44,49 @@ export function createChanged(): Changed {
       return () => void listeners.delete(own)
     },
   }
+}
+
+// The drivers there are, and what of a site has no effect with them.
+
+/** Rows that one line of the log names; the page and an import tell all. */
+const MOST_LOGGED = 5
+
+export function createDrivers(): Driver[] {
+  return [createSimDriver(), createTcpDriver()]
+}
+
+/** Rows of a site that are kept without effect. */
+export function notDrivenIn(rowsOf: RowsOf): NotDriven[] {
+  return notDriven(rowsOf, createDrivers())
+}
+
+/** One line, where there are any. */
+export function logNotDriven(book: Book, log: Log): void {
+  const found = notDrivenIn((table) => book.rows(table))
+  if (found.length === 0) return
+  const rows = found.slice(0, MOST_LOGGED).map(({ row, why }) => `${row}: ${why}`)
+  log.notice('not_driven', { count: found.length, first: rows.join('; ') })
+}
+
+// What imports of site files are given, at the daemon's start and on the command line.
+
+export function importParts(config: Pick<ControllerConfig, 'site' | 'store'>, clock: Clock): ImportParts {
+  return { clock, limits: limitsOf(config.site), store: limitsOf(config.store), hashPassword, ruleFault }
+}
+
+/** One line is read by itself: which line it is, the check of the file says. */
+function ruleFault(line: string): string | undefined {
+  return parseRoleRules(line).faults[0]?.replace(/^line 1: /, '')
+}
+
+// How far the heap may grow before V8 collects all of it, once the daemon has started.
+
+/**
+ * V8 lets a heap grow to more than twice what lives in it where there is memory: a building that reports thousands of
+ * values a second then takes a hundred MB of garbage. The start is better off without a bound, since all that it makes
+ * lives on. V8 reads this flag at each full collection, and nowhere else (docs/decisions/idle-memory-and-speed.md).
+ * @param percent of what lived after the collection before
+ */
+export function boundHeapGrowth(percent: number): void {
+  setFlagsFromString(`--heap-growing-percent=${percent}`)
 }

@@ -1,20 +1,188 @@
-/** The pages and what they stand on, put together. */
+/** The pages and what they stand on, put together: the first account, the audit, changes that wait. */
+import { join } from 'node:path'
 import { Fault } from '#kit/fault.ts'
-import { createTunnelMark } from '../api/tunnel-mark.ts'
+import { setUpMark } from '#kit/store/set-up-mark.ts'
+import { createTunnelMark } from '../api/server-hooks.ts'
 import { createUi, type Ui } from '../api/ui-routes.ts'
-import type { Change } from '../core/change.ts'
-import { limitsOf } from '../core/limit.ts'
-import type { Outcome } from '../core/outcome.ts'
-import { settingOf } from '../core/settings.ts'
-import type { SignInResult } from '../core/sign-in.ts'
-import type { UiPending, UiPeople, UiRest } from '../core/ui-ports.ts'
+import { firstAccount, isWithoutAccounts } from '../core/access/people.ts'
+import type { SignInResult } from '../core/access/sign-in.ts'
+import type { AuditBook, AuditFacts, AuditOutcome, AuditReason, Outcome } from '../core/audit.ts'
+import type { Json } from '../core/json.ts'
+import { limitsOf } from '../core/keys.ts'
+import type { Book, Row } from '../core/site/book.ts'
+import type { Change } from '../core/site/changes.ts'
+import { isSecretColumn, settingOf, tableOf } from '../core/site/registry.ts'
+import type {
+  AuditRow,
+  PendingChange,
+  PendingColumn,
+  UiAudit,
+  UiPending,
+  UiPeople,
+  UiRest,
+  UiSetUp,
+} from '../core/surfaces.ts'
+import { AUDIT_FILE, type AuditFile } from '../io/audit-file.ts'
+import { namesAccounts } from '../io/audit-reader.ts'
 import type { StagedDifference } from '../io/database.ts'
-import { auditBook } from './audit-list.ts'
-import { logNotDriven, notDrivenIn } from './drivers.ts'
-import type { House } from './house.ts'
-import { pendingView } from './pending-view.ts'
+import { hashPassword } from '../io/people.ts'
+import { type House, logNotDriven, notDrivenIn } from './house.ts'
 import type { Brought } from './rules.ts'
-import { openSetUp } from './set-up.ts'
+
+// The first account, put together: made once on the page, and asked for in the log until it is there.
+
+function openSetUp({ context, records, site }: House, { changed }: Pick<Brought, 'changed'>): UiSetUp {
+  const { clock, log } = context
+  const isNeeded = () => isFirstStart({ context, site })
+  let isUnderWay = false
+  return {
+    isNeeded,
+    isLost: () => isLost({ context, site }),
+    async begin({ username, password, siteName, timeZone }) {
+      // Hashing takes its time, and two may ask at once.
+      if (isUnderWay || !isNeeded())
+        throw new Fault('already_set_up', 'Somebody else has just made the first account. Sign in instead.')
+      isUnderWay = true
+      try {
+        const kept = await hashPassword(password)
+        const world = { book: site.book, nowMs: clock.epochMs(), nextId: site.nextId }
+        await site.applyNow(firstAccount({ username, ...kept, siteName, timeZone }, world))
+      } finally {
+        isUnderWay = false
+      }
+      setUpMark(context.stateFolder).set()
+      changed.tell()
+      records.journal.record({ who: username, from: 'page', what: 'administrator made', target: username })
+      log.notice('first account made', { username })
+    },
+  }
+}
+
+type Kept = Pick<House, 'context' | 'site'>
+
+/** Whether nobody ever had an account here. */
+function isFirstStart(house: Kept): boolean {
+  return isWithoutAccounts(house.site.book) && !setUpMark(house.context.stateFolder).isSet()
+}
+
+/** Whether there were accounts and there are none. */
+export function isLost({ context, site }: Kept): boolean {
+  return isWithoutAccounts(site.book) && setUpMark(context.stateFolder).isSet()
+}
+
+/** Looked at before anybody can call. An audit that names somebody is of a house, whatever became of its database. */
+export function markAccounts({ context: { stateFolder }, site }: Kept): void {
+  if (!isWithoutAccounts(site.book) || namesAccounts(join(stateFolder, AUDIT_FILE))) setUpMark(stateFolder).set()
+}
+
+/** What somebody who looks at the log does next. */
+export function tellWithoutAccounts({ context, site }: House): void {
+  if (!isWithoutAccounts(site.book)) return
+  if (isLost({ context, site }))
+    context.log.error(
+      'the accounts are gone: put a backup back with plantroom restore, or use plantroom password controller',
+    )
+  else
+    context.log.warning(
+      'nobody can sign in yet: open the page and make the first account, or stop the controller and import a site file',
+    )
+}
+
+// The audit as the page asks for it: by parts of names, newest first, within what one search may look at.
+
+/** Within what one search looks at; what is older is found by asking for what is before the last one. */
+function auditBook(audit: AuditFile): AuditBook & UiAudit {
+  return {
+    add: (record, isAwaited) => audit.add(record, isAwaited),
+    takes: () => audit.takes(),
+    late: (record) => audit.late(record),
+    async auditList({ user, path, from, to, before, ...exact }) {
+      const { rows, next } = await audit.list({
+        ...exact,
+        ...(before === undefined ? {} : { beforeId: before }),
+        ...(from === undefined ? {} : { fromAt: from }),
+        ...(to === undefined ? {} : { untilAt: to }),
+        fits: (row) =>
+          (user === undefined || holds(row.username, user)) && (path === undefined || holds(row.path, path)),
+      })
+      return { rows: rows.map(auditRowOf), before: next }
+    },
+  }
+}
+
+function holds(text: unknown, part: string): boolean {
+  return typeof text === 'string' && text.toLowerCase().includes(part.toLowerCase())
+}
+
+function auditRowOf(row: Row): AuditRow {
+  const textOf = (value: unknown) => (typeof value === 'string' ? value : null)
+  const numberOf = (value: unknown) => (typeof value === 'number' ? value : null)
+  return {
+    id: row.id,
+    at: Number(row.at),
+    requestType: row.request_type === 'ui' ? 'ui' : 'rest_api',
+    method: String(row.method),
+    path: String(row.path),
+    status: Number(row.status),
+    elapsedMs: Number(row.elapsed_ms),
+    clientIp: String(row.client_ip),
+    userId: numberOf(row.user_id),
+    username: textOf(row.username),
+    granted: row.granted === true,
+    reason: textOf(row.reason) as AuditReason | null,
+    target: textOf(row.target),
+    runId: numberOf(row.run_id),
+    facts: factsOf(textOf(row.action), textOf(row.outcome), textOf(row.detail)),
+  }
+}
+
+function factsOf(action: string | null, outcome: string | null, detail: string | null): AuditFacts | null {
+  return action === null || outcome === null ? null : { action, outcome: outcome as AuditOutcome, detail }
+}
+
+// Changes that wait, as people read them: rows that a column points to have names, and instants are known to be some.
+
+/** @param book the site as it is: what a change points to is in there, or among the changes */
+export function pendingView(staged: readonly StagedDifference[], book: Pick<Book, 'row'>): PendingChange[] {
+  const named = new Map(staged.flatMap(({ table, id, name }) => (name === '' ? [] : [[`${table} ${id}`, name]])))
+  const nameOf = (table: string, id: Json): string | null => {
+    if (typeof id !== 'number') return null
+    const label = tableOf(table)?.label
+    const now = label === undefined ? undefined : book.row(table, id)?.[label]
+    return typeof now === 'string' && now !== '' ? now : (named.get(`${table} ${id}`) ?? null)
+  }
+  return staged.map(({ kind, table, id, name, columns, pendingId, at, author }) => ({
+    ...{ id: pendingId, at, by: author, kind, table, rowId: kind === 'add' ? null : id },
+    name: name === '' ? null : name,
+    columns: columns.map((column) => columnView(table, column, nameOf)),
+  }))
+}
+
+function columnView(
+  table: string,
+  { column, before, after }: StagedDifference['columns'][number],
+  nameOf: (table: string, id: Json) => string | null,
+): PendingColumn {
+  if (isSecretColumn(table, column)) return { column, isSecret: true, before: null, after: null }
+  const facts = tableOf(table)?.column(column)
+  const plain = { column, isSecret: false, before: plainOf(before), after: plainOf(after) }
+  if (facts?.isTime) return { ...plain, kind: 'time' }
+  const to = facts?.reference
+  if (to === undefined) return plain
+  return { ...plain, kind: 'row', names: { before: nameOf(to, plain.before), after: nameOf(to, plain.after) } }
+}
+
+/** A difference has values as one-line texts; those that were cut stay texts. */
+function plainOf(shown: string): Json {
+  if (shown === 'none') return null
+  try {
+    return JSON.parse(shown) as Json
+  } catch {
+    return shown
+  }
+}
+
+// The pages and what they stand on, put together.
 
 export function openUi(house: House, brought: Brought): Ui {
   const { context, audit, site } = house

@@ -1,5 +1,5 @@
-/** What was asked of the controller and what came of it: one record for each call. */
-import type { Row } from './row.ts'
+/** What was asked of the controller and what came of it: the answer to a call, and its record. */
+import type { Row } from './site/book.ts'
 
 /** The 21 reasons of document 1 and those of this house beyond them. */
 export type AuditReason =
@@ -71,7 +71,7 @@ export interface AuditRecord {
 }
 
 /** Where records go. */
-export interface AuditLog {
+interface AuditLog {
   /**
    * @param isAwaited whether an answer waits for it: it is written at once, else within 200 ms together with others
    * @returns resolves once the record is on the disk; who need not wait for it lets it go: it never rejects
@@ -126,4 +126,34 @@ export interface AuditReader {
    * @throws Fault `audit_read_failed`
    */
   list(search: AuditSearch): Promise<{ rows: readonly Row[]; next: number | null }>
+}
+
+// What the rules answer to a call of the REST surface, before it becomes HTTP.
+
+/** A JSON value, text that is JSON already, or such text as UTF-8 in pieces, which stay whose they are. */
+export type OutcomeBody =
+  | { readonly json: unknown }
+  | { readonly text: string }
+  | { readonly pieces: readonly Uint8Array[] }
+
+/** An answer and what the audit says of it. `reason` is null where the call was granted. */
+export interface Outcome {
+  status: number
+  body: OutcomeBody
+  reason: AuditReason | null
+  /** As in AuditRecord. */
+  target?: string
+  /** Whom a sign-in was for, where that account exists; calls with a session are those of its user. */
+  user?: { id: number; username: string }
+  runId?: number
+  /** Of a command or a macro: what was asked, and what came of it. */
+  facts?: AuditFacts
+}
+
+/** A body as one text, for who does not write it out piece by piece. */
+export function textOf(body: OutcomeBody): string {
+  if ('text' in body) return body.text
+  if ('json' in body) return JSON.stringify(body.json)
+  const decoder = new TextDecoder()
+  return body.pieces.map((piece) => decoder.decode(piece, { stream: true })).join('')
 }

@@ -12,9 +12,8 @@ import {
   signInRows,
   threadRow,
 } from '#kit/config/memory-plan.ts'
-import { AUDIT_HEAP_MIB } from './audit-keys.ts'
-import { KEPT_PLANS } from './macros/macro-book.ts'
-import { WRITER_HEAP_MIB } from './site-keys.ts'
+import { AUDIT_HEAP_MIB, WRITER_HEAP_MIB } from './keys.ts'
+import { KEPT_PLANS } from './macros/plan.ts'
 
 /** The largest body of a command or a query; document 1 names it. */
 const BODY_BYTES = 262_144
@@ -31,7 +30,7 @@ const DEVICE_BYTES = 4.5 * KIB
 /** One that is changed, as it was and as it will be. @source measured: 330 to 390 bytes, users 630 with their texts */
 const CHANGE_BYTES = 640
 
-/** Of a value a character, with what V8 has around it: core/bounded-value.ts counts that as characters. */
+/** Of a value a character, with what V8 has around it: core/json.ts counts that as characters. */
 const CHAR_BYTES = 4
 
 /** Of a step that a run has taken, with the sentence of one that failed. @source measured */
@@ -48,11 +47,11 @@ function siteRows(): MemoryRow[] {
     {
       ...{ what: 'the site: rows and their indexes', of: 'row', each: ROW_BYTES, isHeap: true },
       many: 'site.rows',
-      shownBy: 'daemons/controller/test/core/book.test.ts',
+      shownBy: 'daemons/controller/test/core/site/book.test.ts',
     },
     {
       ...{ what: 'what drives devices', of: 'device', each: DEVICE_BYTES, many: 'site.devices', isHeap: true },
-      shownBy: 'daemons/controller/test/core/book.test.ts',
+      shownBy: 'daemons/controller/test/core/site/book.test.ts',
     },
     {
       ...{ what: 'JSON columns of the site, and what callers see of them', isHeap: true },
@@ -77,12 +76,12 @@ function siteRows(): MemoryRow[] {
     {
       ...{ what: 'changes of a whole site, while they are applied', of: 'row', each: CHANGE_BYTES, isHeap: true },
       many: 'site.rows',
-      shownBy: 'daemons/controller/test/core/book.test.ts',
+      shownBy: 'daemons/controller/test/core/site/book.test.ts',
     },
     {
       ...{ what: 'runs of macros that have ended', isHeap: true },
       all: (setting) => setting('store.record_chars') * CHAR_BYTES,
-      shownBy: 'daemons/controller/test/core/keeper.test.ts',
+      shownBy: 'daemons/controller/test/core/site/keeper.test.ts',
     },
     threadRow(
       'the thread that writes the site',
@@ -98,12 +97,12 @@ function controlRows(): MemoryRow[] {
       ...{ what: 'what devices and zones do', of: 'zone', isHeap: true },
       each: (setting) => setting('live.fields') * setting('live.field_chars') * CHAR_BYTES,
       all: (setting) => setting('live.total_chars') * CHAR_BYTES,
-      shownBy: 'daemons/controller/test/core/live-book.test.ts',
+      shownBy: 'daemons/controller/test/core/live/live-book.test.ts',
     },
     {
       ...{ what: 'commands on their way', isHeap: true },
       all: (setting) => setting('drivers.command_chars') * CHAR_BYTES,
-      shownBy: 'daemons/controller/test/core/command-queue.test.ts',
+      shownBy: 'daemons/controller/test/core/drivers/command-queue.test.ts',
     },
     {
       ...{ what: 'devices that are being opened, with buffers of the kernel', of: 'device' },
@@ -135,7 +134,7 @@ function controlRows(): MemoryRow[] {
       // A set grows by doubling: 48 to 58 bytes for each.
       each: (setting) => setting('ui.waiting_zones') * 64,
       many: 'http.max_sockets',
-      shownBy: 'daemons/controller/test/core/zone-feed.test.ts',
+      shownBy: 'daemons/controller/test/core/live/zone-feed.test.ts',
     },
   ]
 }
@@ -160,11 +159,11 @@ function callRows(): MemoryRow[] {
     {
       ...{ what: 'sessions, nonces, tickets of pages', of: 'one of them', each: SESSION_BYTES, isHeap: true },
       many: (setting) => 2 * setting('people.sessions') + setting('people.nonces') + setting('ui.max_tickets'),
-      shownBy: 'daemons/controller/test/core/secret-shelf.test.ts',
+      shownBy: 'daemons/controller/test/core/access/secret-shelf.test.ts',
     },
     {
       ...{ what: 'letters on their way', of: 'letter', each: 32 * KIB, many: 'letters.letters', isHeap: true },
-      shownBy: 'daemons/controller/test/core/mail-queue.test.ts',
+      shownBy: 'daemons/controller/test/core/access/mail-queue.test.ts',
     },
   ]
 }

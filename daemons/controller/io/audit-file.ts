@@ -1,20 +1,146 @@
-/** The audit on the disk: records gather while a batch is written, one commit each, within a bound on what may wait. */
+/** The audit on the disk: records gather while a batch is written, one commit each, within bounds on what waits and what stays. */
 import { join } from 'node:path'
 import { createBackoff } from '#kit/backoff.ts'
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import { createLogGate } from '#kit/log-gate.ts'
 import type { AuditBook, AuditReader, AuditRecord, AuditSearch } from '../core/audit.ts'
-import type { AuditConfig } from '../core/audit-keys.ts'
-import type { Row } from '../core/row.ts'
-import { type AuditBatch, type AuditBatches, createAuditBatches } from './audit-batches.ts'
+import type { AuditConfig } from '../core/keys.ts'
+import type { Row } from '../core/site/book.ts'
 import { createAuditReader, type OpenReader } from './audit-reader.ts'
-import { type AuditStore, createAuditStore } from './audit-store.ts'
-import { rowOfRecord, type SqlRow } from './audit-table.ts'
-import { type AuditTrim, createAuditTrim } from './audit-trim.ts'
+import { type AuditStore, type AuditTask, createAuditStore, rowOfRecord, type SqlRow } from './audit-store.ts'
+
+// Records that wait for the disk, in batches: each is one commit, and all of its records hear of it together.
+
+/** Rows that become durable together. */
+interface AuditBatch {
+  rows: SqlRow[]
+  /** When it is written at the latest, in monotonic ms; at once where an answer waits for one of it. */
+  dueMs: number
+  done: PromiseWithResolvers<void>
+}
+
+/** What waits, oldest first. */
+interface AuditBatches {
+  /** @returns the batch that has the row now */
+  add(row: SqlRow, dueMs: number): AuditBatch
+  /** Takes off the first: nothing is added to it afterwards. */
+  take(): AuditBatch | undefined
+  /** Puts back, before all others, what could not be written. */
+  putBack(batch: AuditBatch): void
+  /** When the first is due; undefined where nothing waits. */
+  dueMs(): number | undefined
+  /** All of it is due now. @returns the last one, where something waits */
+  hurry(nowMs: number): AuditBatch | undefined
+  /** Rows that wait. */
+  size(): number
+}
+
+/** @param mostRows of one batch */
+function createAuditBatches(mostRows: number): AuditBatches {
+  const batches: AuditBatch[] = []
+  let size = 0
+  /** The only one that may still grow: what was put back is as it was asked for. */
+  let open: AuditBatch | undefined
+
+  return {
+    add(row, dueMs) {
+      if (!open || open.rows.length >= mostRows) {
+        open = { rows: [], dueMs, done: Promise.withResolvers() }
+        batches.push(open)
+      }
+      open.rows.push(row)
+      // A full one waits for nothing.
+      open.dueMs = open.rows.length >= mostRows ? Number.NEGATIVE_INFINITY : Math.min(open.dueMs, dueMs)
+      size++
+      return open
+    },
+    take() {
+      const batch = batches.shift()
+      if (batch === open) open = undefined
+      size -= batch?.rows.length ?? 0
+      return batch
+    },
+    putBack(batch) {
+      batches.unshift(batch)
+      size += batch.rows.length
+    },
+    dueMs: () => batches[0]?.dueMs,
+    hurry(nowMs) {
+      for (const batch of batches) batch.dueMs = Math.min(batch.dueMs, nowMs)
+      return batches.at(-1)
+    },
+    size: () => size,
+  }
+}
+
+// Keeps the audit within its bounds: the oldest rows go, a few at a time, and never because a clock was wrong.
+
+/** Trims again and again until it is stopped. */
+interface AuditTrim {
+  start(): void
+  stop(): void
+}
+
+const DAY_MS = 86_400_000
+
+/** A wall clock that moved by more than this beside the monotonic one was set by somebody. */
+const STEP_MS = 3_600_000
+
+/** Between two steps of one trim, so that what is written meanwhile does not wait. */
+const PAUSE_MS = 50
+
+/**
+ * By age only once the clock has been steady for a day of this run: a box without a battery that wakes in 2038 would else
+ * throw away everything it knows. By number always.
+ * @param by `run` does one task; what it throws is logged, and tried again with the next period
+ */
+function createAuditTrim(by: {
+  clock: Clock
+  log: Log
+  limits: Pick<AuditConfig, 'keep_days' | 'most_rows' | 'trim_ms' | 'trim_rows'>
+  run: (task: AuditTask) => Promise<boolean>
+}): AuditTrim {
+  const { clock, limits } = by
+  // What the clock did before the start nobody knows: a box without a battery wakes with any time.
+  let steadySinceMs = clock.monotonicMs()
+  let offsetMs = clock.epochMs() - clock.monotonicMs()
+  let timer: Timer | undefined
+  let isStopped = false
+
+  /** Epoch ms from before which rows may go; 0 while nobody knows how old they are. */
+  function oldest(): number {
+    const nowMs = clock.monotonicMs()
+    const offset = clock.epochMs() - nowMs
+    if (Math.abs(offset - offsetMs) > STEP_MS) {
+      steadySinceMs = nowMs
+      offsetMs = offset
+    }
+    return nowMs - steadySinceMs < DAY_MS ? 0 : clock.epochMs() - limits.keep_days * DAY_MS
+  }
+
+  async function trim(): Promise<void> {
+    const task = { kind: 'trim', beforeAt: oldest(), most: limits.most_rows, step: limits.trim_rows } as const
+    const hasMore = await by.run(task).catch((fault) => {
+      by.log.warning('audit_not_trimmed', { fault })
+      return false
+    })
+    if (!isStopped) timer = clock.after(hasMore ? PAUSE_MS : limits.trim_ms, () => void trim())
+  }
+
+  return {
+    start: () => void trim(),
+    stop() {
+      isStopped = true
+      timer?.cancel()
+    },
+  }
+}
+
+// The audit on the disk: records gather while a batch is written, one commit each, within a bound on what may wait.
 
 /** What an audit needs. */
-export interface AuditNeeds {
+interface AuditNeeds {
   /** Of the daemon's state. */
   folder: string
   clock: Clock

@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { Fault } from '#kit/fault.ts'
 import type { AuditReader, AuditSearch } from '../core/audit.ts'
-import type { Row } from '../core/row.ts'
-import { rowOfTable, SELECT_ABOVE, SELECT_BELOW, SELECT_SOMEBODY } from './audit-table.ts'
+import type { Row } from '../core/site/book.ts'
+import { rowOfTable, SELECT_ABOVE, SELECT_BELOW, SELECT_SOMEBODY } from './audit-store.ts'
 
 /** How long the thread that writes may hold the file. */
 const BUSY_MS = 1000

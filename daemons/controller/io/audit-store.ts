@@ -1,9 +1,329 @@
-/** The audit's file as something that takes rows: opened when it is needed, put aside when it turns out to be damaged. */
+/** Where rows of the audit go: its table, the thread that has its file open for writing, and what is done when that is damaged. */
 import { rename, rm } from 'node:fs/promises'
+import type { DatabaseSync } from 'node:sqlite'
+import { Worker } from 'node:worker_threads'
+import { shortCopy } from '#kit/bytes/plain-text.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
-import type { SqlRow } from './audit-table.ts'
-import { type AuditTask, type AuditThread, createAuditThread } from './audit-thread.ts'
+import type { AuditFacts, AuditRecord } from '../core/audit.ts'
+import type { Json } from '../core/json.ts'
+import { AUDIT_HEAP_MIB } from '../core/keys.ts'
+import type { Row } from '../core/site/book.ts'
+import { isDamaged } from './sql.ts'
+
+// The table of the audit: its columns, and how a record becomes a row of bounded, plain values and back.
+
+/** Values of one row in the order of `COLUMNS`, without the id. */
+export type SqlRow = (string | number | null)[]
+
+/** In the order in which rows are written. @source document 1, Audit record */
+const COLUMNS = {
+  at: 'INTEGER NOT NULL',
+  request_type: 'TEXT NOT NULL',
+  method: 'TEXT NOT NULL',
+  path: 'TEXT NOT NULL',
+  status: 'INTEGER NOT NULL',
+  elapsed_ms: 'INTEGER NOT NULL',
+  client_ip: 'TEXT NOT NULL',
+  user_id: 'INTEGER',
+  username: 'TEXT',
+  granted: 'INTEGER NOT NULL',
+  reason: 'TEXT',
+  target: 'TEXT',
+  run_id: 'INTEGER',
+  action: 'TEXT',
+  outcome: 'TEXT',
+  detail: 'TEXT',
+} as const
+
+const names = Object.keys(COLUMNS)
+
+/** Written by a start that finds no table. The id grows with every row: it is the order, whatever the clock did. */
+const CREATE_TABLE = `CREATE TABLE IF NOT EXISTS request_history (id INTEGER PRIMARY KEY, ${Object.entries(COLUMNS)
+  .map(([name, type]) => `${name} ${type}`)
+  .join(', ')}) STRICT`
+
+/** For files of before: what each column is added with that a file has not. */
+const ADD_COLUMNS: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(COLUMNS).map(([name, type]) => [name, `ALTER TABLE request_history ADD COLUMN ${name} ${type}`]),
+)
+
+/** What anybody can have recorded, as often as he likes: calls of nobody, and refused ones. */
+const CHEAP = '(user_id IS NULL OR granted = 0)'
+
+/** A condition on rows, in the words of the index. */
+const IS_CHEAP = `${CHEAP} = 1`
+
+/** Whether there is a call of somebody, by the index. */
+export const SELECT_SOMEBODY = `SELECT 1 FROM request_history WHERE ${CHEAP} = 0 LIMIT 1`
+
+/** So that the oldest of them are found, and all rows counted, without a look at whole rows. */
+const INDEX_CHEAP = `CREATE INDEX IF NOT EXISTS cheap_requests ON request_history (${CHEAP})`
+
+/** One row, bound by place. */
+const INSERT_ROW = `INSERT INTO request_history (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`
+
+/** Rows below an id, the newest first: bound are the id and how many. */
+export const SELECT_BELOW = `SELECT id, ${names.join(', ')} FROM request_history WHERE id < ? ORDER BY id DESC LIMIT ?`
+
+/** Rows above an id, the oldest first: bound are the id and how many. */
+export const SELECT_ABOVE = `SELECT id, ${names.join(', ')} FROM request_history WHERE id > ? ORDER BY id LIMIT ?`
+
+/** Characters kept of each text: what is longer was made up by somebody. */
+const LONGEST = { method: 32, path: 512, client_ip: 64, username: 128, reason: 64, target: 128 } as const
+const LONGEST_FACTS = { action: 256, detail: 512 } as const
+
+/** @returns a row that the strict table takes whatever the record holds: one it refuses would hold up all behind it */
+export function rowOfRecord(record: AuditRecord): SqlRow {
+  return [
+    whole(record.at),
+    record.requestType,
+    plain(record.method, LONGEST.method),
+    plain(withoutQuery(record.path), LONGEST.path),
+    whole(record.status),
+    whole(record.elapsedMs),
+    plain(record.clientIp, LONGEST.client_ip),
+    record.userId === null ? null : whole(record.userId),
+    record.username === null ? null : plain(record.username, LONGEST.username),
+    record.granted ? 1 : 0,
+    record.reason === null ? null : plain(record.reason, LONGEST.reason),
+    record.target === null ? null : plain(record.target, LONGEST.target),
+    record.runId === null ? null : whole(record.runId),
+    ...factsOf(record.facts ?? null),
+  ]
+}
+
+function factsOf(facts: AuditFacts | null): (string | null)[] {
+  if (facts === null) return [null, null, null]
+  const { action, outcome, detail } = facts
+  return [plain(action, LONGEST_FACTS.action), outcome, detail === null ? null : plain(detail, LONGEST_FACTS.detail)]
+}
+
+/** @param values as SQLite gives them. @returns the row as every table's rows are: booleans as such, created when it was written */
+export function rowOfTable(values: Readonly<Record<string, unknown>>): Row {
+  const at = values.at as number
+  const columns = values as Readonly<Record<string, Json>>
+  return { ...columns, id: values.id as number, created_at: at, updated_at: at, granted: values.granted === 1 }
+}
+
+/** What nearly every text is, and costs least to find out. */
+const PLAIN = /^[ -~]*$/
+
+/**
+ * SQLite ends a text at NUL, and half pairs are no UTF-8: both, and whatever else is not seen, become a mark. So do signs
+ * that turn the direction of writing: behind one of them a name reads as another.
+ */
+function plain(text: string, longest: number): string {
+  if (text.length <= longest && PLAIN.test(text)) return text
+  return shortCopy(text, longest)
+    .toWellFormed()
+    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '\ufffd')
+}
+
+function withoutQuery(path: string): string {
+  const mark = path.indexOf('?')
+  return mark < 0 ? path : shortCopy(path, mark)
+}
+
+function whole(figure: number): number {
+  return Number.isFinite(figure) ? Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.round(figure))) : 0
+}
+
+// Which rows of the audit go when there are too many, or too old ones.
+
+/** One step of a trim. */
+interface TrimStep {
+  /** Epoch ms: rows from before it may go. */
+  beforeAt: number
+  /** Rows that may stay. */
+  most: number
+  /** Rows that may go in this step: what is written meanwhile waits for it. */
+  step: number
+  /** Tells rows that anybody can have made, as SQL. */
+  isCheap: string
+}
+
+/**
+ * Removes at most `step` of the oldest rows: those that are too old, and those beyond `most`. Of the latter go first what
+ * anybody can make, but of the newest half: else a stranger who asks often enough would push out what is known of everybody.
+ * Handed to a thread as text: it may use nothing that stands outside of it.
+ * @returns whether there may be more to do
+ */
+function trimAudit(db: DatabaseSync, { beforeAt, most, step, isCheap }: TrimStep): boolean {
+  function removeOldest(rows: number, where = 'true'): number {
+    const oldest = `SELECT id FROM request_history WHERE ${where} ORDER BY id LIMIT ?`
+    const { changes } = db.prepare(`DELETE FROM request_history WHERE id IN (${oldest})`).run(rows)
+    return Number(changes)
+  }
+
+  /** In the order of writing, up to the first that is young: a clock that was set back takes nothing with it. */
+  function oldRows(): number {
+    const times = db.prepare('SELECT at FROM request_history ORDER BY id LIMIT ?').all(step)
+    const young = times.findIndex(({ at }) => Number(at) >= beforeAt)
+    return young < 0 ? times.length : young
+  }
+
+  const tooOld = removeOldest(oldRows())
+  const rows = Number(db.prepare('SELECT count(*) AS rows FROM request_history').get()?.rows)
+  const over = Math.min(rows - most, step - tooOld)
+  if (over <= 0) return tooOld === step
+  const newest = Number(db.prepare('SELECT max(id) AS id FROM request_history').get()?.id)
+  const cheap = removeOldest(over, `${isCheap} AND id <= ${newest - Math.ceil(most / 2)}`)
+  return tooOld + cheap + removeOldest(over - cheap) === step
+}
+
+// The thread that has the audit's file open for writing: a card may take 100 ms to make a batch durable, and blocks meanwhile.
+
+/** What the thread is told, one thing at a time. */
+export type AuditTask =
+  | { kind: 'open' }
+  | { kind: 'write'; rows: readonly SqlRow[] }
+  | ({ kind: 'trim' } & Pick<TrimStep, 'beforeAt' | 'most' | 'step'>)
+  | { kind: 'close' }
+
+/** A thread that lives until it is ended. */
+interface AuditThread {
+  /**
+   * Tasks are done in the order in which they are asked for.
+   * @returns whether there is more of the kind to do (`trim`)
+   * @throws Fault `audit_file_broken` where the file is no database or a damaged one, `audit_write_failed` for everything
+   * else: nothing of the task is on the disk then
+   */
+  ask(task: AuditTask): Promise<boolean>
+  end(): Promise<void>
+}
+
+interface Reply {
+  fault?: { code: number; message: string }
+  hasMore?: boolean
+}
+
+/** How long a backup or a reader may hold the file. */
+const BUSY_MS = 1000
+
+/** What SQLite's log is cut down to once what is in it stands in the file. */
+const LOG_BYTES = 4_194_304
+
+const HEAP = { maxOldGenerationSizeMb: AUDIT_HEAP_MIB.old, maxYoungGenerationSizeMb: AUDIT_HEAP_MIB.young }
+
+function createAuditThread(file: string): AuditThread {
+  const table = {
+    createTable: CREATE_TABLE,
+    addColumns: ADD_COLUMNS,
+    indexCheap: INDEX_CHEAP,
+    isCheap: IS_CHEAP,
+    insertRow: INSERT_ROW,
+  }
+  const workerData = { file, busyMs: BUSY_MS, logBytes: LOG_BYTES, ...table }
+  // From its text, so that a daemon stays one file.
+  const worker = new Worker(`(${write})(${trimAudit})`, {
+    eval: true,
+    workerData,
+    resourceLimits: HEAP,
+    execArgv: [],
+    env: {},
+  })
+  const asked: PromiseWithResolvers<Reply>[] = []
+  let ended: Fault | undefined
+
+  function endAll(cause?: unknown): void {
+    ended ??= new Fault('audit_write_failed', 'the thread that writes the audit has ended', { cause })
+    for (const each of asked.splice(0)) each.reject(ended)
+  }
+
+  worker.on('message', (reply: Reply) => {
+    asked.shift()?.resolve(reply)
+    // It keeps the process alive while somebody waits for it, and no longer.
+    if (asked.length === 0) worker.unref()
+  })
+  worker.on('error', endAll)
+  worker.on('exit', () => endAll())
+  worker.unref()
+  return {
+    async ask(task) {
+      if (ended) throw ended
+      const waiting = Promise.withResolvers<Reply>()
+      asked.push(waiting)
+      worker.ref()
+      worker.postMessage(task)
+      const { fault, hasMore = false } = await waiting.promise
+      if (fault) throw faultOfSqlite(fault)
+      return hasMore
+    },
+    end: async () => void (await worker.terminate()),
+  }
+}
+
+function faultOfSqlite({ code, message }: { code: number; message: string }): Fault {
+  if (isDamaged(code)) return new Fault('audit_file_broken', `the audit's file is damaged: ${message}`)
+  return new Fault('audit_write_failed', `the audit cannot be written: ${message}`)
+}
+
+/** Runs in the thread, as text: it may use nothing that stands outside of it. */
+function write(trim: typeof trimAudit): void {
+  const { closeSync, constants, openSync } = process.getBuiltinModule('node:fs')
+  const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
+  const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads')
+  let db: import('node:sqlite').DatabaseSync
+  let insert: import('node:sqlite').StatementSync
+
+  function open(): void {
+    // The log and its index get the mode of the file: who did what is nobody else's to read.
+    // A link in its place, which SQLite would follow, is none of ours.
+    const { O_WRONLY, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants
+    closeSync(openSync(workerData.file, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600))
+    db = new DatabaseSync(workerData.file, { timeout: workerData.busyMs })
+    db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${workerData.logBytes}`)
+    db.exec(workerData.createTable)
+    // A file of an older version lacks what was added since; its rows have null there.
+    const has = new Set(
+      db
+        .prepare("SELECT name FROM pragma_table_info('request_history')")
+        .all()
+        .map((row) => row.name),
+    )
+    for (const [name, sql] of Object.entries<string>(workerData.addColumns)) if (!has.has(name)) db.exec(sql)
+    db.exec(workerData.indexCheap)
+    insert = db.prepare(workerData.insertRow)
+  }
+
+  function oneStep(run: () => boolean): boolean {
+    db.exec('BEGIN IMMEDIATE')
+    try {
+      const hasMore = run()
+      db.exec('COMMIT')
+      return hasMore
+    } catch (error) {
+      // A full disk has ended the transaction already.
+      if (db.isTransaction) db.exec('ROLLBACK')
+      throw error
+    }
+  }
+
+  function writeRows(rows: readonly SqlRow[]): boolean {
+    for (const row of rows) insert.run(...row)
+    return false
+  }
+
+  function run(task: AuditTask): boolean {
+    if (task.kind === 'open') open()
+    else if (task.kind === 'write') return oneStep(() => writeRows(task.rows))
+    else if (task.kind === 'trim') return oneStep(() => trim(db, { ...task, isCheap: workerData.isCheap }))
+    else db?.close()
+    return false
+  }
+
+  parentPort?.on('message', (task: AuditTask) => {
+    try {
+      parentPort.postMessage({ hasMore: run(task) })
+    } catch (error) {
+      const { errcode = 0, message } = error as { errcode?: number; message: string }
+      parentPort.postMessage({ fault: { code: errcode, message } })
+    }
+  })
+}
+
+// The audit's file as something that takes rows: opened when it is needed, put aside when it turns out to be damaged.
 
 /** Where rows go. */
 export interface AuditStore {

@@ -3,21 +3,77 @@ import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
-import { createBook, type WritableBook } from '../core/book.ts'
-import { type Change, rowAfter, rowsAfter } from '../core/change.ts'
-import { createKeeper, forgetLong, type SiteKeeper } from '../core/keeper.ts'
-import type { WaitingOf } from '../core/people-ports.ts'
-import type { Book, Json, Keeper, Row } from '../core/row.ts'
-import { isSameJson } from '../core/same-json.ts'
-import type { Table } from '../core/schema/column.ts'
-import { tableOf } from '../core/schema/registry.ts'
-import { type Difference, differenceOf } from '../core/site/difference.ts'
-import { createFaultList } from '../core/site/site-faults.ts'
-import { checkWhole } from '../core/site/whole-check.ts'
-import { DATABASE_FILE, openDatabase, readSite, readTable } from './database-file.ts'
+import type { WaitingOf } from '../core/access/accounts.ts'
+import { isSameJson, type Json } from '../core/json.ts'
+import { type Book, createBook, type Keeper, type Row, type WritableBook } from '../core/site/book.ts'
+import {
+  type Change,
+  createKeeper,
+  type Difference,
+  differenceOf,
+  forgetLong,
+  rowAfter,
+  rowsAfter,
+  type SiteKeeper,
+} from '../core/site/changes.ts'
+import type { Table } from '../core/site/column.ts'
+import { tableOf } from '../core/site/registry.ts'
+import { checkWhole } from '../core/site/site-file.ts'
+import { createFaultList } from '../core/site/site-text.ts'
+import {
+  DATABASE_FILE,
+  openDatabase,
+  readSite,
+  readTable,
+  startWriter,
+  type Work,
+  type Writer,
+} from './database-file.ts'
 import { deleteStatement, encodeRow, forgetStatement, insertStatement, upsertStatement } from './sql.ts'
-import { createWaitingAccounts } from './waiting-accounts.ts'
-import { startWriter, type Work, type Writer } from './writer.ts'
+
+// Changes of accounts that wait for Apply All, found anew when others wait than before.
+
+/** Both ends of what waits: ids grow and are never given twice, so other changes have others. Two looks into the index. */
+const MARK = 'SELECT (SELECT min(id) FROM pending_change) AS "first", (SELECT max(id) FROM pending_change) AS "last"'
+
+/**
+ * The command line stages from a process of its own, so the file is asked each time.
+ * @param read all that waits, in the order in which it is applied
+ */
+export function createWaitingAccounts(database: DatabaseSync, read: () => readonly Row[]): WaitingOf {
+  const mark = database.prepare(MARK)
+  let seen = 'nothing'
+  let waiting: ReadonlyMap<number, Waiting> = new Map()
+
+  function look(): void {
+    const { first, last } = mark.get() as { first: number | null; last: number | null }
+    if (`${first} ${last}` === seen) return
+    waiting = byUser(read())
+    seen = `${first} ${last}`
+  }
+
+  return (userId) => {
+    try {
+      look()
+    } catch {
+      // A disk that cannot be read keeps nobody from reading out of memory: what was known counts.
+    }
+    return waiting.get(userId)
+  }
+}
+
+type Waiting = NonNullable<ReturnType<WaitingOf>>
+
+function byUser(rows: readonly Row[]): Map<number, Waiting> {
+  const waiting = new Map<number, Waiting>()
+  for (const { entity, kind, row_id: userId, columns } of rows) {
+    if (entity !== 'auth_user' || kind === 'add') continue
+    waiting.set(Number(userId), kind === 'remove' ? 'removed' : (columns as Readonly<Record<string, Json>>))
+  }
+  return waiting
+}
+
+// The store of a site: its book in memory, what the daemon writes, and changes that wait for Apply All.
 
 /** Settings of the store. */
 export interface StoreLimits {
@@ -41,7 +97,7 @@ export interface StagedDifference extends Difference {
 }
 
 /** Changes that an import made and nobody has applied yet. */
-export interface Pending {
+interface Pending {
   /** What waits, in the order in which it is applied. */
   list(): StagedDifference[]
   /** What waits as it would be made real. */

@@ -1,6 +1,30 @@
-/** The registry as SQL: how its tables are made, and how rows become values of SQLite and back. */
-import type { Json, Row } from '../core/row.ts'
-import type { Column, Table } from '../core/schema/column.ts'
+/** The registry as SQL, rows as values of SQLite and back, and what the codes of its errors mean. */
+import type { Json } from '../core/json.ts'
+import type { Row } from '../core/site/book.ts'
+import type { Column, Table } from '../core/site/column.ts'
+
+// What the codes of SQLite's errors mean. @source SQLite, Result and Error Codes
+
+/** The kind is the low byte; what stands above tells in detail where it was met. */
+const KIND = 0xff
+
+/** SQLITE_CORRUPT and SQLITE_NOTADB. */
+const DAMAGED: ReadonlySet<number> = new Set([11, 26])
+
+/** SQLITE_FULL. */
+const FULL = 13
+
+/** The file is no database, or a damaged one. @param code as `errcode` of an error; undefined where it has none */
+export function isDamaged(code: number | undefined): boolean {
+  return DAMAGED.has((code ?? 0) & KIND)
+}
+
+/** The disk has no room. @param code as `errcode` of an error; undefined where it has none */
+export function isDiskFull(code: number | undefined): boolean {
+  return ((code ?? 0) & KIND) === FULL
+}
+
+// The registry as SQL: how its tables are made, and how rows become values of SQLite and back.
 
 /** What a column of a STRICT table holds. */
 export type SqlValue = null | number | string

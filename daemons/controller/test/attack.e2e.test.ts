@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { ask, startDaemon } from '#kit/test/running-daemon.ts'
-import { hashPassword } from '../io/people-secrets.ts'
+import { hashPassword } from '../io/people.ts'
 import { importFirstSite } from '../io/site-import.ts'
 import { bytesOf, parts } from './io/store-parts.ts'
 

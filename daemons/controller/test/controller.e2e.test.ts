@@ -1,5 +1,4 @@
 /** The controller as it is built: it starts, answers, records, and goes on where it ended. */
-
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

@@ -4,12 +4,12 @@ import { type Clock, systemClock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { silentLog } from '#kit/log.ts'
 import type { UiParts } from '../api/ui-routes.ts'
-import type { AuditReason, AuditRecord } from '../core/audit.ts'
-import type { LiveDevice, LiveZone } from '../core/live.ts'
-import type { Outcome } from '../core/outcome.ts'
-import type { Book, Json, Row } from '../core/row.ts'
-import type { Origin, Session } from '../core/session.ts'
-import type { AuditRow, PendingChange } from '../core/ui-ports.ts'
+import type { Origin, Session } from '../core/access/accounts.ts'
+import type { AuditReason, AuditRecord, Outcome } from '../core/audit.ts'
+import type { Json } from '../core/json.ts'
+import type { LiveDevice, LiveZone } from '../core/live/live-book.ts'
+import type { Book, Row } from '../core/site/book.ts'
+import type { AuditRow, PendingChange } from '../core/surfaces.ts'
 
 /** Columns of a row beside what every row has. */
 export type Columns = { readonly [column: string]: Json } & { readonly id: number }

@@ -1,5 +1,5 @@
 /** Changes that wait in Harbour House: a zone renamed, a device with a secret, and one that does not fit. */
-import type { PendingChange } from '../core/ui-ports.ts'
+import type { PendingChange } from '../core/surfaces.ts'
 
 export const changes: PendingChange[] = [
   {

@@ -6,7 +6,7 @@ import t from 'tap'
 import { mostResidentMb, residentMb } from '#kit/test/process-memory.ts'
 import { until } from '#kit/test/until.ts'
 import { memoryOf } from '../../../scripts/memory-facts.ts'
-import { hashPassword } from '../io/people-secrets.ts'
+import { hashPassword } from '../io/people.ts'
 import { openRestSite, type RestSite } from './rest-site.ts'
 import { PASSWORD } from './rest-site-rows.ts'
 

@@ -6,9 +6,8 @@ import { systemClock } from '#kit/clock.ts'
 import { silentLog } from '#kit/log.ts'
 import { trustedAuthorities } from '#kit/net/certificates.ts'
 import { freePort } from '#kit/test/free-port.ts'
-import { codeLetter } from '../core/code-letter.ts'
-import { openMailer } from '../io/mailer.ts'
-import { createSmtp, type SmtpSettings } from '../io/smtp.ts'
+import { codeLetter } from '../core/access/second-factor.ts'
+import { createSmtp, openMailer, type SmtpSettings } from '../io/people.ts'
 import { noMailServer, startMailServer } from './mail-server.ts'
 
 const letter = codeLetter('ada@example.org', 'ABC234', 300)

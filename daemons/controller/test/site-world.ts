@@ -1,9 +1,8 @@
 /** What a site file is checked with in tests. */
-import { createBook, type WritableBook } from '../core/book.ts'
-import type { Change } from '../core/change.ts'
-import { rowsAfter } from '../core/change.ts'
-import type { SiteFault, SiteLimits } from '../core/site/site-faults.ts'
+import { createBook, type WritableBook } from '../core/site/book.ts'
+import { type Change, rowsAfter } from '../core/site/changes.ts'
 import { checkSite, type SiteWorld } from '../core/site/site-file.ts'
+import type { SiteFault, SiteLimits } from '../core/site/site-text.ts'
 
 export const limits: SiteLimits = {
   bytes: 1_000_000,

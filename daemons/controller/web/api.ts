@@ -1,10 +1,9 @@
 /** What the pages ask the controller. */
 import { CallFault, call } from '#kit/web/call.ts'
-import type { MacroView } from '../core/macro-list.ts'
-import type { PersonView, SiteView } from '../core/person.ts'
-import type { Json } from '../core/row.ts'
+import type { PersonView, SiteView } from '../core/access/accounts.ts'
+import type { Json } from '../core/json.ts'
+import type { MacroView, ZoneGroup } from '../core/live/zones.ts'
 import type { NotDriven } from '../core/site/not-driven.ts'
-import type { ZoneGroup } from '../core/zone-groups.ts'
 
 /** Answer of GET /ui/zones. */
 export interface Zones {

@@ -1,15 +1,112 @@
-/** Starts the controller's pages. */
-import { render } from 'preact'
+/** Starts the controller's pages, and says which is shown: sign-in, or one of the pages inside the shell. */
+import { render, type VNode } from 'preact'
 import { signCallsWith } from '#kit/web/call.ts'
 import { startContact } from '#kit/web/contact.ts'
+import { useEverywhereKeys } from '#kit/web/everywhere-keys.ts'
+import { firstWait } from '#kit/web/first-wait.ts'
 import { html } from '#kit/web/html.ts'
+import type { IconName } from '#kit/web/icon.ts'
 import { startKeys } from '#kit/web/keys.ts'
+import type { Lit } from '#kit/web/lamp.ts'
+import { lazy } from '#kit/web/lazy.ts'
 import { startNow } from '#kit/web/now.ts'
 import { atPlainAddress } from '#kit/web/plain-address.ts'
-import { startRoute } from '#kit/web/route.ts'
-import { App } from './app.ts'
-import { cookieCredentials } from './session.ts'
-import { LOOK_MS, look } from './state.ts'
+import { linkTo, place, startRoute } from '#kit/web/route.ts'
+import { type Entry, type PlateFacts, plate, Shell } from '#kit/web/shell.ts'
+import type { PersonView } from '../core/access/accounts.ts'
+import {
+  allZones,
+  cookieCredentials,
+  isSignedOut,
+  isSlow,
+  LOOK_MS,
+  list,
+  look,
+  me,
+  needsAccount,
+  pendingCount,
+  site,
+} from './state.ts'
+import { shortVerdict } from './zone-words.ts'
+import { ZonesPage } from './zones-page.ts'
+
+// Which page is shown: sign-in, or one of the pages inside the shell.
+
+const SignIn = lazy(async () => (await import('./sign-in.ts')).SignIn)
+const SignedOut = lazy(async () => (await import('./sign-in.ts')).SignedOut)
+const SetUp = lazy(async () => (await import('./set-up.ts')).SetUp)
+const PendingPage = lazy(async () => (await import('./pending-page.ts')).PendingPage)
+const AuditPage = lazy(async () => (await import('./audit-page.ts')).AuditPage)
+const SystemPage = lazy(async () => (await import('./system-page.ts')).SystemPage)
+const AccountPage = lazy(async () => (await import('./sign-in.ts')).AccountPage)
+
+/** The pages of the rail, by the word in the address; some are for elevated sessions. */
+const ENTRIES: readonly { word: string; label: string; icon: IconName; key: string; isElevated?: true }[] = [
+  { word: 'zones', label: 'Zones', icon: 'rooms', key: 'z' },
+  { word: 'pending', label: 'Pending', icon: 'waiting', key: 'p', isElevated: true },
+  { word: 'audit', label: 'Audit', icon: 'journal', key: 'a', isElevated: true },
+  { word: 'system', label: 'System', icon: 'system', key: 's', isElevated: true },
+  { word: 'account', label: 'Account', icon: 'users', key: 'u' },
+]
+
+/** The whole page. */
+function App(): VNode {
+  const person = me.value
+  if (person) return html`<${Signed} person=${person} />`
+  if (person === null && needsAccount.value) return html`<${SetUp} plate=${plate(plateFacts())} />`
+  if (person === null) return html`<${SignIn} plate=${plate(plateFacts())} />`
+  const wait = firstWait('controller', 'Asking the controller who you are')
+  return html`<main class="alone" id="main"><h1 class="sr">Plantroom controller</h1><div class="panel alone-in">${wait}</div></main>`
+}
+
+function plateFacts(): PlateFacts {
+  return { role: 'Controller', name: site.value?.name ?? 'Unnamed site', address: location.host }
+}
+
+function Signed({ person }: { person: PersonView }): VNode {
+  const entries = ENTRIES.filter(({ isElevated }) => person.elevated || !isElevated)
+  useEverywhereKeys(entries)
+  const here = entries.find(({ word }) => word === place.value[0]) ?? entries[0]
+  const facts = plateFacts()
+  const title = `${here?.label ?? 'Zones'} – ${facts.name}`
+  if (document.title !== title) document.title = title
+  const shown = entries.map(({ word, label, icon }): Entry => {
+    const count =
+      word === 'pending'
+        ? countText(pendingCount.value)
+        : word === 'zones'
+          ? countText(list.value && allZones.value.length)
+          : ''
+    return { href: linkTo(word), label, icon, isHere: word === here?.word, count }
+  })
+  return html`<${Shell} plate=${facts} entries=${shown} footer=${footer(person)}
+      state=${barState()}>${page(here?.word)}</${Shell}>
+    ${isSignedOut.value ? html`<${SignedOut} />` : null}`
+}
+
+/** In the phone's bar, on every page. */
+function barState(): { lit: Lit; words: string } | undefined {
+  if (!list.value) return undefined
+  return isSlow.value ? { lit: 'warn', words: 'Not live' } : shortVerdict(allZones.value)
+}
+
+function countText(count: number | null): string {
+  return count === null || count === 0 ? '' : String(count)
+}
+
+function page(word: string | undefined): VNode {
+  if (word === 'pending') return html`<${PendingPage} />`
+  if (word === 'audit') return html`<${AuditPage} />`
+  if (word === 'system') return html`<${SystemPage} />`
+  if (word === 'account') return html`<${AccountPage} />`
+  return html`<${ZonesPage} />`
+}
+
+function footer({ full_name: name, username }: PersonView): VNode {
+  return html`Signed in as<br />${name ?? username}`
+}
+
+// Starts the controller's pages.
 
 atPlainAddress(() => {
   signCallsWith(cookieCredentials)

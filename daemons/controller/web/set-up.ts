@@ -9,7 +9,7 @@ import { type Form, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { lamp } from '#kit/web/lamp.ts'
 import { api } from './api.ts'
-import { needsAccount, signedIn, site } from './session.ts'
+import { needsAccount, signedIn, site } from './state.ts'
 
 /** The controller has the last word; this one spares a way there. */
 const LEAST_PASSWORD = 8

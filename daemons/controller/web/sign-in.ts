@@ -1,4 +1,4 @@
-/** Signing in: name and password, then the mailed code where the account asks for one. */
+/** Signing in, with the mailed code where the account asks for one; who is signed in, and the way out. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import { Act } from '#kit/web/button.ts'
@@ -11,10 +11,46 @@ import { type Child, html } from '#kit/web/html.ts'
 import { lamp } from '#kit/web/lamp.ts'
 import { now, zone } from '#kit/web/now.ts'
 import { sinceText } from '#kit/web/numbers.ts'
+import { readTable } from '#kit/web/read-table.ts'
+import { ended } from '#kit/web/sentences.ts'
 import { api } from './api.ts'
-import { me, signedIn } from './session.ts'
-import { codeLifeText, signInSentence, typedCode } from './sign-in-words.ts'
-import { knownAt, leave } from './state.ts'
+import { knownAt, leave, me, signedIn } from './state.ts'
+
+// What a refused sign-in says: what to do next, and never which of name and password was wrong.
+
+const SENTENCES: Readonly<Record<string, string>> = {
+  missing_credential: 'Type both, the user name and the password.',
+  invalid_credential:
+    'Name and password fit no account that may sign in here. Check both; capitals count in the password.',
+  remote_denied: "This account signs in from the site's own network only. Connect to it, then try again.",
+  no_sites: 'This account belongs to no site yet. An administrator adds it to one.',
+  no_roles: 'This account has no role yet. An administrator gives it one.',
+  '2fa_no_email': 'This account needs a mailed code and has no mail address. An administrator enters one.',
+  '2fa_mismatch':
+    'This is not the code of the newest mail, or its time is over. Check the mail, or have a new code sent.',
+}
+
+/** @param error of the envelope @param message of the envelope, for what is not known here */
+export function signInSentence(error: string, message: string): string {
+  if (Object.hasOwn(SENTENCES, error)) return SENTENCES[error] ?? message
+  const text = message === '' ? error : message
+  return ended(`The controller refused: ${text}`)
+}
+
+/** What stands beside the code: how long it is good, or that it is over. */
+export function codeLifeText(leftMs: number): string {
+  if (leftMs <= 0) return 'The time for this code is over. Have a new one sent.'
+  const seconds = Math.ceil(leftMs / 1000)
+  const rest = String(seconds % 60).padStart(2, '0')
+  return `Good for another ${Math.floor(seconds / 60)}:${rest}.`
+}
+
+/** A code as it is compared: capitals, without the spaces that people type. */
+export function typedCode(text: string): string {
+  return text.replaceAll(/[\s-]/g, '').toUpperCase()
+}
+
+// Signing in: name and password, then the mailed code where the account asks for one.
 
 /** A code that was mailed. Times of the browser, epoch ms. */
 interface Challenge {
@@ -144,4 +180,20 @@ function under({ form, challenge, resend, back }: SigningIn): VNode | null {
   return html`<div class="resend"><p class="small soft">No mail? It can take a minute, and may lie in the junk folder.</p>
     <div class="acts between"><button class="btn quiet" type="button" onClick=${back}>Back</button>
     <${Act} waits=${waitS > 0 || form.isBusy.value} run=${resend}>${waitS > 0 ? `New code in ${waitS} s` : 'Send a new code'}</${Act}></div></div>`
+}
+
+// Who is signed in, what that allows, and the way out.
+
+/** The page. */
+export function AccountPage(): VNode | null {
+  const person = me.value
+  if (!person) return null
+  const { full_name: name, username, roles, elevated } = person
+  return html`<div class="head"><h1>Account</h1></div>
+    <section class="panel narrow" aria-label="Account">${readTable([
+      ['Name', name ?? '–'],
+      ['User name', username],
+      ['Roles', roles.join(', ') || '–'],
+      ['Elevated', elevated ? 'yes: sees everything, and may change it' : 'no: sees the zones of its UIs'],
+    ])}<footer><${Act} run=${() => void leave()}>Sign out</${Act}></footer></section>`
 }

@@ -1,17 +1,138 @@
-/** What the pages know of this building: asked once, then told as it changes. */
+/** What the pages know: who is signed in, and of this building, asked once, then told as it changes. */
 import { computed, signal } from '@preact/signals'
-import { CallFault, NoContact, sentenceOf } from '#kit/web/call.ts'
+import { CallFault, type Credentials, NoContact, sentenceOf } from '#kit/web/call.ts'
 import { lose } from '#kit/web/contact.ts'
 import { sendLatest } from '#kit/web/latest.ts'
 import { aheadMs, zone as zoneOfTime } from '#kit/web/now.ts'
-import type { KeptSocket } from '#kit/web/socket.ts'
+import { createRenewal } from '#kit/web/renewal.ts'
+import { type KeptSocket, keepSocket } from '#kit/web/socket.ts'
 import { toast } from '#kit/web/toast.ts'
-import type { ZoneMessage } from '../core/zone-feed.ts'
-import type { ZoneView } from '../core/zone-view.ts'
+import type { PersonView, SiteView } from '../core/access/accounts.ts'
+import type { ZoneMessage } from '../core/live/zone-feed.ts'
+import type { ZoneState, ZoneView } from '../core/live/zones.ts'
 import { api, type Zones } from './api.ts'
-import { openLive } from './live.ts'
-import { isSignedOut, me, needsAccount, signedIn, signedOut, site } from './session.ts'
-import { createToldZones, type Drawn } from './told-zones.ts'
+
+// Who is signed in on this page. The session is a cookie that no script sees: the page knows the person alone.
+
+/** The person; null when nobody is signed in, undefined until that is known. */
+export const me = signal<PersonView | null | undefined>(undefined)
+/** What the name plate says. */
+export const site = signal<SiteView | null>(null)
+/** True while the controller has no account at all, so that the first is to be made. */
+export const needsAccount = signal(false)
+
+const renewal = createRenewal()
+/** True while the controller refuses the session that was good before. */
+export const { isSignedOut } = renewal
+
+/** Somebody signed in; what waited for that goes on. */
+export function signedIn(person: PersonView): void {
+  me.value = person
+  site.value = person.site
+  renewal.done()
+}
+
+/** Nobody is signed in: the sign-in page comes up, and what waited is dropped with the page it belonged to. */
+function signedOut(): void {
+  renewal.drop()
+  me.value = null
+}
+
+/** Calls carry the cookie by themselves; a refused one asks the reader to sign in again, over the page. */
+export const cookieCredentials: Credentials = {
+  header: () => null,
+  isReady: () => me.value !== null && me.value !== undefined && !isSignedOut.value,
+  renewed: () => renewal.wait(),
+}
+
+// The live socket of the zones, kept open as long as somebody is signed in.
+
+/** What hears it. */
+interface LiveUse {
+  hear(message: ZoneMessage): void
+  /** Open, the first time and after every cut. */
+  begun(): void
+  ended(): void
+}
+
+/** Opens it with a ticket of the session's cookie, and again when it was cut. */
+function openLive({ hear, begun, ended }: LiveUse): KeptSocket {
+  const use = { begin: begun, hear: (message: unknown) => hear(message as ZoneMessage), end: ended }
+  return keepSocket(use, { ticket: 'POST /ui/ticket', path: '/ui/live' })
+}
+
+// What zones do now, of two sources that overtake each other: the list, which is asked for, and changes, which are told.
+
+/** A value steps at most so often: nobody reads faster. */
+export const STEP_MS = 250
+
+/** Zones by id, as they are to be drawn; a zone that did not change is the very object of before. */
+type Drawn = ReadonlyMap<number, ZoneView>
+
+/** Lives as long as the page. Times of the browser, epoch ms. */
+interface ToldZones {
+  /** The list is asked for from now on: it will hold whatever was told until here. */
+  ask(): void
+  /** The list came. What was told since it was asked for may be newer than it. */
+  list(zones: readonly ZoneView[], nowMs: number): void
+  hear(zones: readonly ZoneState[]): void
+  /** Draws what is due. @returns the zones, and when something is due next; null where nothing waits */
+  draw(nowMs: number): { zones: Drawn; dueAt: number | null }
+  /** Forgets everything. */
+  clear(): void
+}
+
+export function createToldZones(): ToldZones {
+  let zones = new Map<number, ZoneView>()
+  /** Told and not drawn yet. */
+  const waiting = new Map<number, ZoneState>()
+  /** Told since the list was asked for. */
+  const since = new Map<number, ZoneState>()
+  const drawnAt = new Map<number, number>()
+
+  function lay(told: ZoneState, nowMs: number): void {
+    const zone = zones.get(told.id)
+    if (!zone) return
+    zones.set(told.id, { ...zone, ...told })
+    drawnAt.set(told.id, nowMs)
+  }
+
+  return {
+    ask: () => since.clear(),
+    list(fresh, nowMs) {
+      zones = new Map(fresh.map((zone) => [zone.id, zone]))
+      waiting.clear()
+      drawnAt.clear()
+      for (const told of since.values()) lay(told, nowMs)
+      since.clear()
+    },
+    hear(told) {
+      for (const zone of told) {
+        waiting.set(zone.id, zone)
+        since.set(zone.id, zone)
+      }
+    },
+    draw(nowMs) {
+      let dueAt: number | null = null
+      for (const [id, told] of waiting) {
+        const zoneDueAt = (drawnAt.get(id) ?? Number.NEGATIVE_INFINITY) + STEP_MS
+        if (zoneDueAt > nowMs) {
+          dueAt = Math.min(dueAt ?? zoneDueAt, zoneDueAt)
+          continue
+        }
+        waiting.delete(id)
+        lay(told, nowMs)
+      }
+      return { zones: new Map(zones), dueAt }
+    },
+    clear() {
+      zones = new Map()
+      for (const kept of [waiting, since, drawnAt]) kept.clear()
+    },
+  }
+}
+
+// What the pages know of this building: asked once, then told as it changes.
 
 /** How often it is looked whether there is contact; the live socket tells it by itself. */
 export const LOOK_MS = 2500
@@ -33,7 +154,7 @@ export const list = signal<Zones | null>(null)
 /** What zones are and do now, by id. */
 const drawn = signal<Drawn>(new Map())
 /** True while changes arrive by themselves. */
-export const isLive = signal(false)
+const isLive = signal(false)
 /** When levels were last known to be those of now, epoch ms of the browser. */
 export const knownAt = signal(0)
 /** True while they have not for some seconds, though there is contact: something between lets no socket through. */

@@ -2,7 +2,7 @@
 import type { Judgement, Lit } from '#kit/web/lamp.ts'
 import { age, fixed, listed, many, sinceText, THIN, UNKNOWN, whole } from '#kit/web/numbers.ts'
 import { capital } from '#kit/web/sentences.ts'
-import type { ZoneView } from '../core/zone-view.ts'
+import type { ZoneView } from '../core/live/zones.ts'
 
 /** A value and its unit; the unit is lighter. */
 export interface Shown {

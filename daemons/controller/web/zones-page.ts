@@ -1,23 +1,328 @@
-/** Zones by room: what is on, and one place to touch for each. */
+/** Zones by room: what is on, one place to touch for each, and macros with a button. */
 import type { VNode } from 'preact'
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { Act } from '#kit/web/button.ts'
+import { CallFault, NoContact } from '#kit/web/call.ts'
 import { isLost } from '#kit/web/contact.ts'
 import { copyText } from '#kit/web/copy.ts'
 import { html } from '#kit/web/html.ts'
+import { icon } from '#kit/web/icon.ts'
 import { useKeys } from '#kit/web/keys.ts'
-import { lamp, say, verdict } from '#kit/web/lamp.ts'
-import { now, zone } from '#kit/web/now.ts'
-import { age, timeOf } from '#kit/web/numbers.ts'
+import { type Lit, lamp, say, verdict } from '#kit/web/lamp.ts'
+import { sendLatest } from '#kit/web/latest.ts'
+import { daemonNow, now, zone, zone as zoneOfTime } from '#kit/web/now.ts'
+import { age, many, timeOf } from '#kit/web/numbers.ts'
 import { rowLinks } from '#kit/web/rows.ts'
+import { ended } from '#kit/web/sentences.ts'
 import { filterInput, matches } from '#kit/web/tools.ts'
-import type { ZoneGroup } from '../core/zone-groups.ts'
-import type { ZoneView } from '../core/zone-view.ts'
-import { MacrosPanel } from './macros-panel.ts'
-import { me } from './session.ts'
-import { allZones, current, isSlow, knownAt, list, loadZones, zonesRefused } from './state.ts'
-import { ZoneTile } from './zone-tile.ts'
-import { judgeZones } from './zone-words.ts'
+import type { Json } from '../core/json.ts'
+import type { MacroView, ZoneGroup, ZoneView } from '../core/live/zones.ts'
+import { api, RunFault, type RunStep } from './api.ts'
+import { allZones, current, isSlow, knownAt, list, loadZones, me, zonesRefused } from './state.ts'
+import {
+  footnote,
+  headline,
+  isOn,
+  isUnknown,
+  judgeZones,
+  quantity,
+  type Range,
+  rangeOf,
+  type Shown,
+  textOf,
+} from './zone-words.ts'
+
+// Why a command was not carried out, in words for who pressed.
+
+const SENTENCES: Readonly<Record<string, string>> = {
+  unauthorized: 'Your role does not allow this here.',
+  'unknown target': 'The building has no such zone any more. Load the page anew.',
+  'unknown macro': 'There is no such macro any more.',
+  'command required': 'The controller did not find a command in what this page sent.',
+  driver_timeout: 'The device did not answer within 5 s.',
+  driver_failed: 'The device refused, or the line to it failed.',
+  driver_queue_full: 'Too many commands wait for this device. Try again in a moment.',
+  driver_unknown: 'No driver is set up for this device.',
+  device_disabled: 'The device is switched off in the settings.',
+  command_disabled: 'This command is switched off in the settings.',
+  zone_without_device: 'The zone has no device that could do it.',
+  'not authorized': 'It leads to something that your role does not allow.',
+  macro_busy: 'The macro runs already.',
+  macro_wait_timeout: 'What it waited for did not come.',
+  macro_timed_out: 'It did not end in its time.',
+}
+
+/** A sentence, or two: what was the case, and what to do where there is something. */
+export function commandSentence(thrown: unknown): string {
+  if (thrown instanceof NoContact) return 'No answer from the controller; whether it was done is not known.'
+  if (!(thrown instanceof CallFault)) return thrown instanceof Error ? thrown.message : String(thrown)
+  if (stepsOfFault(thrown).length > 0) return 'Not done: a step failed, and the macro ended there.'
+  if (Object.hasOwn(SENTENCES, thrown.code)) return SENTENCES[thrown.code] ?? thrown.message
+  if (thrown.status !== 200) return thrown.message
+  // What a device did not do: its driver's own words.
+  const said = /without a reason/.test(thrown.message) ? thrown.code : thrown.message
+  return ended(`Not done: ${said}`)
+}
+
+/** Steps of a run that failed, in a sentence each, those of macros that it called among them. */
+export function failedSteps(steps: readonly RunStep[], place = ''): string[] {
+  const last = new Map(steps.map(({ step }, at) => [step, at]))
+  return steps.flatMap((one, at) => {
+    // What another try made good has not failed; a parallel step failed by its branches, a call by what it called.
+    const inner = failedSteps(one.steps ?? [], `${place}${one.step}, `)
+    if (inner.length > 0 || one.state !== 'failed' || one.type === 'parallel' || last.get(one.step) !== at) return inner
+    const why = one.message ?? SENTENCES[one.error ?? ''] ?? one.error ?? 'it failed'
+    return [ended(`Step ${place}${one.step}, ${stepWords(one)}: ${why}`)]
+  })
+}
+
+/** The failed steps that a refusal tells of. */
+export function stepsOfFault(thrown: unknown): string[] {
+  return thrown instanceof RunFault ? failedSteps(thrown.steps) : []
+}
+
+function stepWords({ type, decided }: RunStep): string {
+  const said = (decided ?? {}) as { readonly [key: string]: Json }
+  if (type !== 'command' || typeof said.command !== 'string') return `a ${type}`
+  const target = said.zone ?? said.device ?? (said.zone_id ? `zone ${said.zone_id}` : `device ${said.device_id}`)
+  return `${said.command} on ${target}`
+}
+
+// What a hand asks of one zone: sent one at a time, the last of what moves meanwhile, and what came of it.
+
+/** One thing that is asked. */
+interface Order {
+  verb: string
+  /** Goes out as the argument of the verb's own name. */
+  value?: number | boolean
+}
+
+/** The orders of a tile. */
+interface Orders {
+  /** What the hand asked for last, as long as it counts more than what is told. */
+  held: Order | null
+  /** Why the last one was not carried out; null where it was, and when whoever pressed has read it. */
+  fault: string | null
+  /** An order whose zone does not tell what it does: `60 %`, or empty. */
+  sent: Order | null
+  give(order: Order): void
+}
+
+/** So long after the answer the hand still counts: a device tells its new level a moment later. */
+const SETTLE_MS = 1500
+/** So long a refusal is told; on a tablet on a wall that of yesterday would look like one of now. */
+const FAULT_MS = 120_000
+
+/** They live as long as the tile of their zone. */
+function useOrders({ id }: Pick<ZoneView, 'id'>): Orders {
+  const [held, setHeld] = useState<Order | null>(null)
+  const [fault, setFault] = useState<string | null>(null)
+  const [sent, setSent] = useState<Order | null>(null)
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
+  useEffect(() => () => clearTimeout(timer.current), [])
+
+  const refuse = (thrown: unknown): void => {
+    clearTimeout(timer.current)
+    setHeld(null)
+    setFault(commandSentence(thrown))
+    timer.current = setTimeout(() => setFault(null), FAULT_MS)
+  }
+  const send = async (order: Order): Promise<void> => {
+    await api.command(id, order.verb, order.value === undefined ? {} : { [order.verb]: order.value })
+    setSent(order)
+    clearTimeout(timer.current)
+    timer.current = setTimeout(() => setHeld(null), SETTLE_MS)
+  }
+  // Made once: it knows what is under way.
+  const [queue] = useState(() => sendLatest(send, refuse))
+  return {
+    held,
+    fault,
+    sent,
+    give(order) {
+      clearTimeout(timer.current)
+      setFault(null)
+      setHeld(order)
+      // A stop waits behind nothing.
+      if (order.verb === 'stop') void send(order).catch(refuse)
+      else queue(order)
+    },
+  }
+}
+
+// What one touches on a tile: a slider, on and off, open and close, a setpoint.
+
+/** A zone and what is asked of it. */
+interface ControlFacts {
+  zone: ZoneView
+  orders: Orders
+}
+
+/** All controls of a zone, in the order in which hands look for them. */
+function controls(facts: ControlFacts): VNode | null {
+  const { verbs } = facts.zone
+  const has = (verb: string): boolean => verbs.includes(verb)
+  const parts = [
+    has('on') || has('off') ? onOff(facts) : null,
+    has('open') || has('close') ? openClose(facts) : null,
+    has('setpoint') ? setpoint(facts) : null,
+    has('level') ? slider(facts, 'level') : null,
+    has('volume') ? slider(facts, 'volume') : null,
+    has('mute') ? mute(facts) : null,
+  ].filter((part) => part !== null)
+  return parts.length === 0 ? null : html`<div class="ctl">${parts}</div>`
+}
+
+interface PressFacts extends ControlFacts {
+  verb: string
+  label: string
+  value?: boolean
+  /** Whether it is so now; undefined where the button shows no state. */
+  isSo?: boolean
+}
+
+function press({ zone, orders, verb, label, value, isSo }: PressFacts): VNode | null {
+  if (!zone.verbs.includes(verb)) return null
+  return html`<button class="btn" type="button" disabled=${isLost.value} key=${verb} aria-label=${`${zone.name}: ${label}`}
+    aria-pressed=${isSo === undefined ? undefined : String(isSo)} onClick=${() => orders.give({ verb, value })}>${label}</button>`
+}
+
+/** Two buttons rather than a switch: a switch cannot say that nobody knows. */
+function onOff(facts: ControlFacts): VNode {
+  const { verb } = facts.orders.held ?? {}
+  const now = verb === 'on' ? true : verb === 'off' ? false : isOn(facts.zone)
+  return html`<div class="duo" key="on">${press({ ...facts, verb: 'off', label: 'Off', isSo: now === false })}
+    ${press({ ...facts, verb: 'on', label: 'On', isSo: now === true })}</div>`
+}
+
+function openClose(facts: ControlFacts): VNode {
+  return html`<div class="duo" key="open">${press({ ...facts, verb: 'open', label: 'Open' })}
+    ${press({ ...facts, verb: 'stop', label: 'Stop' })}${press({ ...facts, verb: 'close', label: 'Close' })}</div>`
+}
+
+function mute(facts: ControlFacts): VNode | null {
+  const { held } = facts.orders
+  const isMuted = held?.verb === 'mute' ? held.value === true : facts.zone.values.mute === true
+  return press({ ...facts, verb: 'mute', label: isMuted ? 'Muted' : 'Mute', value: !isMuted, isSo: isMuted })
+}
+
+function heldNumber({ orders: { held } }: ControlFacts, verb: string): number | undefined {
+  return held?.verb === verb && typeof held.value === 'number' ? held.value : undefined
+}
+
+/** While a hand is on it, it stands where the hand is; where nobody knows, it stands at its foot and says so. */
+function slider(facts: ControlFacts, verb: 'level' | 'volume'): VNode {
+  const { zone, orders } = facts
+  const { min, max, step, unit } = rangeOf(zone, verb)
+  const { values } = zone
+  // A blind tells where it stands as its position, and is told where to go as a level.
+  const told = isUnknown(zone) ? undefined : (values[verb] ?? (verb === 'level' ? values.position : undefined))
+  const shown = heldNumber(facts, verb) ?? (typeof told === 'number' ? told : undefined)
+  const at = shown === undefined ? min : Math.min(max, Math.max(min, shown))
+  const fill = `${((at - min) / (max - min)) * 100}%`
+  return html`<input type="range" key=${verb} min=${min} max=${max} step=${step} value=${at} disabled=${isLost.value}
+    class=${shown === undefined ? 'unknown' : undefined} style=${{ '--fill': fill }}
+    aria-label=${`${zone.name}: ${verb}`} aria-valuetext=${shown === undefined ? 'unknown' : textOf(quantity(shown, unit))}
+    onInput=${(event: Event) => orders.give({ verb, value: Number((event.target as HTMLInputElement).value) })} />`
+}
+
+function setpoint(facts: ControlFacts): VNode {
+  const { zone, orders } = facts
+  const range = rangeOf(zone, 'setpoint')
+  const told = zone.values.setpoint
+  const now = heldNumber(facts, 'setpoint') ?? (typeof told === 'number' ? told : undefined)
+  const move = (by: 1 | -1): void => orders.give({ verb: 'setpoint', value: stepped(now, by, range) })
+  const button = (
+    by: 1 | -1,
+  ): VNode => html`<button class="btn icon" type="button" aria-label=${`${zone.name}: ${by > 0 ? 'warmer' : 'cooler'}`}
+    disabled=${isLost.value || now === (by > 0 ? range.max : range.min)} onClick=${() => move(by)}>${icon(by > 0 ? 'plus' : 'minus')}</button>`
+  return html`<div class="set" key="setpoint">${button(-1)}<output aria-live="polite"><span class="small soft">set to</span>
+    <b>${now === undefined ? '–' : textOf(quantity(now, range.unit))}</b></output>${button(1)}</div>`
+}
+
+/** From an unknown setpoint the first press goes to the middle. */
+function stepped(now: number | undefined, by: 1 | -1, { min, max, step }: Range): number {
+  const from = now ?? (min + max) / 2 - by * step
+  return Math.min(max, Math.max(min, Math.round((from + by * step) / step) * step))
+}
+
+// One zone: its name, what it does, one place to touch, and what came of that.
+
+/** The tile. Its foot is always there, so that nothing moves when something is said. */
+function ZoneTile({ zone }: { zone: ZoneView }): VNode {
+  const orders = useOrders(zone)
+  const { value, unit } = heldHeadline(zone, orders) ?? headline(zone)
+  return html`<article class=${isUnknown(zone) ? 'tile away' : 'tile'}>
+    <header><h3>${zone.name}</h3><output class="val" aria-live="off">${value}${unit ? html`<span class="unit"> ${unit}</span>` : null}</output></header>
+    ${controls({ zone, orders })}${foot(zone, orders)}</article>`
+}
+
+/** A slider that is moved tells its value large, so that the hand sees what it asks for. */
+function heldHeadline(zone: ZoneView, { held }: Orders): Shown | null {
+  if (held === null || typeof held.value !== 'number' || held.verb === 'setpoint') return null
+  return quantity(held.value, rangeOf(zone, held.verb === 'volume' ? 'volume' : 'level').unit)
+}
+
+function foot(zone: ZoneView, orders: Orders): VNode {
+  const { fault, sent } = orders
+  if (fault !== null) return html`<p class="said" role="alert" data-s="fault">${lamp('fault')}<span>${fault}</span></p>`
+  const isSent = sent !== null && isUnknown(zone)
+  const { lit, text } = footnote(zone, () => ({ nowMs: daemonNow(), zone: zoneOfTime.value }), isSent)
+  const note = isSent ? `${sentText(zone, orders)} ${text}` : text
+  return html`<p class="said">${lit ? lamp(lit) : null}<span>${note}</span></p>`
+}
+
+/** What went out is no knowledge of what it does, and is told as what it is. */
+function sentText(zone: ZoneView, { sent }: Orders): string {
+  if (sent === null) return ''
+  const { verb, value } = sent
+  if (typeof value !== 'number') return `Sent: ${verb}.`
+  const kind = verb === 'setpoint' || verb === 'volume' ? verb : 'level'
+  return `Sent: ${textOf(quantity(value, rangeOf(zone, kind).unit))}.`
+}
+
+// Macros with a button each, and what came of a run.
+
+/** The panel. */
+function MacrosPanel({ macros }: { macros: readonly MacroView[] }): VNode {
+  return html`<section class="panel macros" aria-label="Macros"><header><h2>Macros</h2></header>
+    <ul>${macros.map((macro) => html`<${MacroRow} macro=${macro} key=${macro.id} />`)}</ul></section>`
+}
+
+interface Told {
+  lit: Lit
+  text: string
+  /** Steps that failed, a line each. */
+  steps: readonly string[]
+}
+
+function MacroRow({ macro }: { macro: MacroView }): VNode {
+  const [told, setTold] = useState<Told | null>(null)
+  const [isBusy, setBusy] = useState(false)
+  async function run(): Promise<void> {
+    setBusy(true)
+    setTold({ lit: 'busy', text: 'Runs.', steps: [] })
+    try {
+      const { state, steps = [] } = await api.macro(macro.id)
+      const at = timeOf(daemonNow(), zone.value)
+      const failed = failedSteps(steps)
+      if (state === 'running' || state === 'queued')
+        setTold({ lit: 'busy', text: `Still runs; begun before ${at}.`, steps: [] })
+      else if (failed.length > 0)
+        setTold({ lit: 'warn', text: `Ended at ${at}, with ${many(failed.length, 'failed step')}.`, steps: failed })
+      else setTold({ lit: 'ok', text: `Ran, ended at ${at}.`, steps: [] })
+    } catch (thrown) {
+      setTold({ lit: 'fault', text: commandSentence(thrown), steps: stepsOfFault(thrown) })
+    }
+    setBusy(false)
+  }
+  return html`<li><div><b>${macro.name}</b><p class="small soft">${macro.description}</p>
+    <p class="small told" role="status" data-s=${told?.lit}>${told ? html`${lamp(told.lit)} ${told.text}` : null}</p>
+    ${told && told.steps.length > 0 ? html`<ul class="small failed-steps" aria-label="Steps that failed">${told.steps.map((step) => html`<li key=${step}>${step}</li>`)}</ul>` : null}</div>
+    <${Act} waits=${isBusy} label=${`Run ${macro.name}`} run=${() => void run()}>Run</${Act}></li>`
+}
+
+// Zones by room: what is on, and one place to touch for each.
 
 /** Fewer are found by looking. */
 const FILTERED_FROM = 7

@@ -1,27 +1,214 @@
-/** POST /api/control/command: from a body to an answer and what the audit says of it. */
+/** POST /api/control/command: from a body through overrides to drivers, to an answer and what the audit says of it. */
 import { Fault } from '#kit/fault.ts'
-import type { AuditReason } from '../audit.ts'
-import { seenValue } from '../data/attribute-value.ts'
-import { isObject } from '../json-kind.ts'
-import type { Outcome } from '../outcome.ts'
-import type { Json } from '../row.ts'
-import { NAME_RULES } from '../sensitive-name.ts'
-import type { Session } from '../session.ts'
-import { bodyOf, type CommandBody, isMacroCall, type Wanted, wantedOf } from './command-body.ts'
-import type { Dispatcher } from './dispatcher.ts'
-import type { Caller } from './gates.ts'
-import { sayCommand } from './say-command.ts'
-import { askedFor, nameOf, type Target } from './target.ts'
+import type { Session } from '../access/accounts.ts'
+import type { AuditReason, Outcome } from '../audit.ts'
+import type { Ack, DriverHost } from '../drivers/driver.ts'
+import { isObject, type Json, putKey } from '../json.ts'
+import { isSensitiveName, NAME_RULES, seenValue } from '../secrets.ts'
+import type { Book } from '../site/book.ts'
+import { type Caller, createGates, type Gates, type Refusal } from './gates.ts'
+import {
+  type Args,
+  askedFor,
+  bodyOf,
+  type CommandBody,
+  foldedName,
+  isMacroCall,
+  isTargetKey,
+  isValueArg,
+  nameOf,
+  type Resolved,
+  readArgs,
+  readNumber,
+  resolveTarget,
+  type Target,
+  type Wanted,
+  wantedOf,
+  withoutTargets,
+} from './reading.ts'
+
+// Where a zone sends a verb elsewhere: one step of it.
+
+/** A command on its way: what is done to what. */
+interface Order {
+  readonly target: Target
+  readonly verb: string
+  readonly args: Args
+  /** The verb is spelled as the building has it: it stands in a macro, or in an override. */
+  readonly isOwn: boolean
+}
+
+/**
+ * The order that a zone's column `overrides` puts in place of this one: another zone or device, or the same one with
+ * another verb. Its args lie over those of the order, so that a level goes along and a fixed one replaces it.
+ * @returns undefined where the zone has none for the verb
+ * @throws Fault `override_broken` where what it names is not there
+ */
+function overridden(book: Book, { target, verb, args }: Order): Order | undefined {
+  const overrides = target.zone?.overrides
+  if (!isObject(overrides)) return undefined
+  const name = foldedName(verb)
+  const own = Object.keys(overrides).filter((key) => overrides[key] !== null && foldedName(key) === name)
+  const [only] = own
+  if (only === undefined) return undefined
+  const broken = (what: string) =>
+    new Fault('override_broken', `the override of ${nameOf(target)} for ${verb} is broken: ${what}`)
+  if (own.length > 1) throw broken(`there are ${own.length} of them in other letters`)
+  const override = overrides[only]
+  if (!isObject(override)) throw broken('it is no object')
+  const command = Object.hasOwn(override, 'command') ? override.command : only
+  if (typeof command !== 'string' || command === '') throw broken('its command is no verb')
+  const fixed = Object.hasOwn(override, 'args') ? (override.args ?? {}) : {}
+  if (!isObject(fixed)) throw broken('its args are no object')
+  const resolved = resolveTarget(book, override)
+  if ('fault' in resolved && resolved.fault !== 'none') throw broken(resolved.sentence)
+  const next = 'target' in resolved ? resolved.target : target
+  // Read first, so that what is fixed lies over the caller's in whatever letters that came.
+  const given = readArgs(command, readArgs(only, args))
+  return { target: next, verb: command, args: over(given, readArgs(command, fixed)), isOwn: true }
+}
+
+/** Whether two orders are for the same thing and verb. */
+function isSame(one: Order, other: Order): boolean {
+  return foldedName(one.verb) === foldedName(other.verb) && nameOf(one.target) === nameOf(other.target)
+}
+
+function over(args: Args, own: Args): Record<string, Json> {
+  const all: Record<string, Json> = Object.create(null)
+  for (const [key, value] of Object.entries(args)) putKey(all, key, value)
+  for (const [key, value] of Object.entries(own)) putKey(all, key, value)
+  return all
+}
+
+// The way of a command to its driver: through the overrides of zones, each re-checked, and by the rows it is for.
+
+interface DispatcherParts {
+  book: Book
+  host: DriverHost
+  limits: DispatchLimits
+}
+
+interface DispatchLimits {
+  /** Overrides that one command may pass through. */
+  overrides: number
+}
+
+/** How macros and internal callers command; `command` of command.ts is made of it. */
+export interface Dispatcher {
+  gates: Gates
+  /** As a body or the args of a step name it. */
+  resolve(named: Readonly<Record<string, unknown>>): Resolved
+  /** Elevation and scope of a session on a target that a request has chosen. @returns why not */
+  checkTarget(caller: Caller, target: Target, verb?: string): Refusal | undefined
+  /**
+   * Does it, unchecked but for overrides: whoever chose the target has been asked before.
+   * @param caller whom overrides are checked for, and whose args lose their targets; without one nobody is asked
+   * @throws Fault `not_authorized` with `details.reason`, `override_broken`, `override_loop`, `zone_without_device`,
+   * `device_disabled`, `command_disabled`, `args_invalid`, and those of DriverHost
+   */
+  dispatch(target: Target, verb: string, args: Args, caller?: Caller): Promise<Ack>
+}
+
+export function createDispatcher({ book, host, limits }: DispatcherParts): Dispatcher {
+  const gates = createGates(book)
+
+  /** The last order of the chain. One that names itself ends it: a zone may change the args of its own verb. */
+  function followed(first: Order, caller: Caller | undefined): Order {
+    let order = first
+    for (let passed = 0; ; passed++) {
+      const next = overridden(book, order)
+      if (!next) return order
+      if (passed === limits.overrides)
+        throw new Fault('override_loop', `${nameOf(first.target)}: more than ${limits.overrides} overrides in a row`)
+      const reason = caller && gates.refusal(caller, next.target, next.verb)
+      if (reason)
+        throw new Fault('not_authorized', 'an override leads to what this session may not command', {
+          details: { reason, target: nameOf(next.target) },
+        })
+      if (isSame(order, next)) return next
+      order = next
+    }
+  }
+
+  function checkEnabled({ zone, device }: Target): void {
+    if (!device) throw new Fault('zone_without_device', `zone ${zone?.id} has no device that could do it`)
+    if (device.enabled === false) throw new Fault('device_disabled', `device ${device.id} is disabled`)
+    for (const row of [device, zone]) {
+      const subsystem = typeof row?.subsystem_id === 'number' && book.row('subsystem', row.subsystem_id)
+      if (subsystem && subsystem.enabled === false)
+        throw new Fault('device_disabled', `subsystem ${subsystem.id}, of which it is, is disabled`)
+    }
+  }
+
+  return {
+    gates,
+    resolve: (named) => resolveTarget(book, named),
+    checkTarget: (caller, target, verb) => gates.refusal(caller, target, verb),
+    async dispatch(first, wish, given, caller) {
+      const isOwn = caller?.by !== 'command'
+      const { target, ...order } = followed({ target: first, verb: wish, args: given, isOwn }, caller)
+      checkEnabled(target)
+      const read = gates.verbs.read(target, order)
+      const sent = { zone: target.zone, verb: read.verb, args: argsFor(target, read.args, caller) }
+      return host.execute((target.device as { id: number }).id, sent)
+    },
+  }
+}
+
+/**
+ * Args as the driver gets them. Those of a session that is not elevated name no target but the one that was found.
+ * @source document 1, POST /api/control/:action: a zone_id inside args is dropped and replaced
+ */
+function argsFor(target: Target, args: Args, caller: Caller | undefined): Args {
+  if (!caller || caller.session.isElevated) return args
+  const clean = withoutTargets(args)
+  if (target.zone && Object.hasOwn(args, 'zone_id')) clean.zone_id = target.zone.id
+  return clean
+}
+
+// A command in words for the audit: verb, value and target, and never what may be a code.
+
+/** Args that are told. */
+const MOST_ARGS = 4
+const LONGEST_NAME = 40
+/** Numbers from here on may be the code of a door, unless they are the value of a zone. */
+const FIRST_CODE = 1000
+
+/** `level 40 on "Hall"`, `unlock (code …) on "Front door"`; without a target that was found, what is to be done alone. */
+export function sayCommand(verb: string, args: Args, target?: Target): string {
+  const own: string[] = []
+  const others: string[] = []
+  for (const [name, value] of Object.entries(args)) {
+    if (isTargetKey(foldedName(name))) continue
+    const said = sayValue(verb, name, value)
+    if (foldedName(name) === foldedName(verb) || isValueArg(verb, name)) own.push(said)
+    else if (others.length < MOST_ARGS) others.push(`${shortened(name)} ${said}`)
+  }
+  const what = [shortened(verb), ...own.slice(0, 1), ...(others.length > 0 ? [`(${others.join(', ')})`] : [])].join(' ')
+  const name = target?.zone?.name ?? target?.device?.name
+  return typeof name === 'string' ? `${what} on ${JSON.stringify(shortened(name))}` : what
+}
+
+function sayValue(verb: string, name: string, value: Json): string {
+  const isSecret = isSensitiveName(verb) || isSensitiveName(name)
+  if (isSecret) return '…'
+  if (typeof value === 'boolean') return String(value)
+  const isValue = isValueArg(verb, name)
+  // A text may be anything that somebody typed.
+  const number = isValue ? readNumber(value) : typeof value === 'number' ? value : undefined
+  return number !== undefined && (isValue || Math.abs(number) < FIRST_CODE) ? String(number) : '…'
+}
+
+function shortened(name: string): string {
+  return name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…`.toWellFormed() : name
+}
+
+// POST /api/control/command: from a body to an answer and what the audit says of it.
 
 /** Runs a macro for a session, with all gates of macros but the role's. `macro_id` and args are as the body has them. */
-export type RunMacro = (
-  session: Session,
-  ref: { readonly macro_id: Json },
-  args: Json,
-  origin: 'command',
-) => Promise<Outcome>
+type RunMacro = (session: Session, ref: { readonly macro_id: Json }, args: Json, origin: 'command') => Promise<Outcome>
 
-export interface CommandParts {
+interface CommandParts {
   dispatcher: Dispatcher
   runMacro: RunMacro
 }

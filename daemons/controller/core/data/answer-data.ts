@@ -1,23 +1,185 @@
 /** Answers GET /api/data/:entity: who may read it, what may be asked, which rows, and how they are written. */
 import { Fault } from '#kit/fault.ts'
-import type { Query } from '../../wire/query/query.ts'
-import { readQuery } from '../../wire/query/read-query.ts'
-import type { AuditReason } from '../audit.ts'
-import type { Outcome } from '../outcome.ts'
-import type { Row } from '../row.ts'
-import type { Session } from '../session.ts'
-import { BLOCK_ROWS } from './blocks.ts'
-import { candidatesOf } from './candidates.ts'
-import { type Collector, createCollector } from './collecting.ts'
-import type { Steps } from './data-turns.ts'
-import type { DataWorld } from './data-world.ts'
-import { emptyAnswerOf, refusalOf } from './guards.ts'
-import { mergeOf } from './instance.ts'
-import type { JsonPieces } from './json-pieces.ts'
-import { columnFault } from './known-columns.ts'
-import { type Cells, hasPattern, matcherOf, sizeOf, steppedMatcherOf } from './matching.ts'
-import { projectionOf } from './projection.ts'
-import type { TableFace } from './schema-face.ts'
+import type { Query, QueryLimits } from '../../wire/query.ts'
+import { readQuery } from '../../wire/read-query.ts'
+import type { Session } from '../access/accounts.ts'
+import type { AuditReason, Outcome } from '../audit.ts'
+import type { Json } from '../json.ts'
+import type { LiveBook } from '../live/live-book.ts'
+import { seenValue } from '../secrets.ts'
+import type { Book, Row } from '../site/book.ts'
+import { candidatesOf, hasPattern, matcherOf, sizeOf, steppedMatcherOf } from './matching.ts'
+import {
+  type Collector,
+  columnFault,
+  createCollector,
+  emptyAnswerOf,
+  type Projection,
+  projectionOf,
+  refusalOf,
+} from './query.ts'
+import type { AnswerRoom, DataTurns, JsonPieces, Steps } from './turns.ts'
+import {
+  BLOCK_ROWS,
+  type Blocks,
+  type Cells,
+  jsonOf,
+  memberOf,
+  type SchemaFace,
+  type TableFace,
+  type View,
+  type Views,
+} from './views.ts'
+
+// What answering GET /api/data/:entity needs of the world.
+
+/** Tables that are not in memory. */
+export interface History {
+  /**
+   * A table's rows, some hundreds at a time, each read when it is asked for.
+   * @param isNewestFirst by id descending; else ascending
+   */
+  pieces(table: string, isNewestFirst: boolean): AsyncIterable<readonly Row[]>
+}
+
+/** What a query may cost. All are settings. */
+export interface DataLimits extends QueryLimits {
+  /** Of a table of history: rows that may be kept while they are put in order, which is offset and limit together. */
+  readonly orderedRows: number
+}
+
+export interface DataWorld {
+  readonly book: Book
+  readonly live: LiveBook
+  readonly schema: SchemaFace
+  /** Made once for the schema, as blocks are: so what was built of a row is found again. */
+  readonly views: Views
+  readonly blocks: Blocks
+  readonly history: History
+  readonly limits: DataLimits
+  readonly turns: DataTurns
+  /** For answers while they are made. */
+  readonly room: AnswerRoom
+}
+
+// `_instance=true`: a row with what it is doing now, made of what the caller may see.
+
+/** Writes a view as JSON, with a pause behind each of what hangs on it: one device may have every zone there is. */
+type Merge = (view: View, out: JsonPieces) => Steps<void>
+
+/** Attributes that are written before others may have their turn. */
+const ATTRIBUTES_A_STEP = 64
+
+/**
+ * How rows of a table are written with their live state; rows that have none are written as they are.
+ * A device: state, ip_address (the one it has now, where that is known), last_seen, error, zones. A zone: state, what its
+ * driver reports beside, attributes. What is live never stands for a column of the row, but for a device's ip_address.
+ * @source document 1, Entity rows, Guards 5
+ */
+function mergeOf(world: DataWorld, table: TableFace, projection: Projection, isElevated: boolean): Merge {
+  if (table.name === 'device') return deviceMerge(world, projection, isElevated)
+  if (table.name === 'zone') return zoneMerge(world, table, projection, isElevated)
+  return plainMerge(projection)
+}
+
+function plainMerge(projection: Projection): Merge {
+  return function* (view, out) {
+    yield
+    out.add(projection.json(view))
+  }
+}
+
+function deviceMerge(world: DataWorld, projection: Projection, isElevated: boolean): Merge {
+  const table = world.schema.table('zone')
+  if (table === undefined) return plainMerge(projection)
+  const mergeZone = zoneMerge(world, table, projectionOf(table, undefined), isElevated)
+  const zonesOf = zonesByDevice(world.book.rows('zone'))
+  return function* (view, out) {
+    const { state, ipAddress, lastSeenAt, error } = world.live.device(view.row.id)
+    const said = isElevated ? error : seenValue(world.schema, error)
+    const facts = { state, ip_address: ipAddress ?? view.cells.ip_address ?? null, last_seen: lastSeenAt, error: said }
+    const isMoved = ipAddress !== null && projection.names.has('ip_address')
+    const base = isMoved ? projection.jsonWithout(view, 'ip_address') : projection.json(view)
+    const isTaken = (name: string) => projection.names.has(name) && !(isMoved && name === 'ip_address')
+    const members = Object.entries(facts).flatMap(([name, value]) => (isTaken(name) ? [] : [memberOf(name, value)]))
+    const json = withMembers(base, members)
+    if (isTaken('zones')) {
+      out.add(json)
+      return
+    }
+    out.add(openedFor(json, 'zones'))
+    for (const [at, row] of zonesOf(view.row.id).entries()) {
+      if (at > 0) out.add(',')
+      yield* mergeZone(world.views.view(table, row, isElevated), out)
+      yield
+    }
+    out.add(']}')
+  }
+}
+
+function zoneMerge(
+  { live, book, schema, views }: DataWorld,
+  table: TableFace,
+  projection: Projection,
+  isElevated: boolean,
+): Merge {
+  const attributes = schema.table('attribute')
+  const attributesOf = attributesByZone(book.rows('attribute'))
+  const isTaken = (name: string) => projection.names.has(name) || table.columns.has(name) || name === 'attributes'
+  /** Secret-bearing names are null for everyone, sensitive ones for who is not elevated. */
+  const seen = (facts: Readonly<Record<string, Json>>) =>
+    Object.entries(isElevated ? facts : (schema.withoutSecrets(facts) ?? {})).map(([name, value]): [string, Json] => [
+      name,
+      schema.isSecretName(name) ? null : isElevated ? value : seenValue(schema, value),
+    ])
+  return function* (view, out) {
+    const facts = seen(live.zone(view.row.id)).flatMap(([name, value]) =>
+      isTaken(name) ? [] : [memberOf(name, value)],
+    )
+    const json = withMembers(projection.json(view), facts)
+    if (!attributes || projection.names.has('attributes')) {
+      out.add(json)
+      return
+    }
+    out.add(openedFor(json, 'attributes'))
+    for (const [at, row] of attributesOf(view.row.id).entries()) {
+      out.add(`${at > 0 ? ',' : ''}${jsonOf(views.view(attributes, row, isElevated), attributes)}`)
+      if ((at + 1) % ATTRIBUTES_A_STEP === 0) yield
+    }
+    out.add(']}')
+  }
+}
+
+/** @param json an object of at least one member, or `{}` */
+function withMembers(json: string, members: readonly string[]): string {
+  if (members.length === 0) return json
+  const own = json.slice(1, -1)
+  return `{${own === '' ? '' : `${own},`}${members.join(',')}}`
+}
+
+/** The object without its end, and with a list begun in it. */
+function openedFor(json: string, name: string): string {
+  return `${json.slice(0, -1)}${json === '{}' ? '' : ','}"${name}":[`
+}
+
+const zonesByDevice = createIndex((row) => row.device_id)
+const attributesByZone = createIndex((row) => (row.system_target === 'zone' ? row.target_id : null))
+
+/** Rows by the number of what they hang on; made anew when the table has changed, as its array is another then. */
+function createIndex(keyOf: (row: Row) => Json | undefined) {
+  const kept = new WeakMap<readonly Row[], Map<Json | undefined, Row[]>>()
+  return (rows: readonly Row[]): ((id: number) => readonly Row[]) => {
+    let index = kept.get(rows)
+    if (index === undefined) {
+      index = Map.groupBy(rows, keyOf)
+      kept.set(rows, index)
+    }
+    const byKey = index
+    return (id) => byKey.get(id) ?? []
+  }
+}
+
+// Answers GET /api/data/:entity: who may read it, what may be asked, which rows, and how they are written.
 
 /** A question that has passed all guards. */
 interface Ask {

@@ -1,13 +1,230 @@
-/** A query's conditions as one question to what a caller sees of a row. */
-import type { Condition, Operator, Where } from '../../wire/query/query.ts'
-import type { QueryValue } from '../../wire/query/query-value.ts'
-import type { Json } from '../row.ts'
-import { testOf } from './compare.ts'
-import type { Steps } from './data-turns.ts'
-import type { TableFace } from './schema-face.ts'
+/** Conditions of a query as questions to what a caller sees of a row: patterns, comparisons, and which rows need be asked. */
+import { type Condition, type Operator, type QueryValue, readNumber, type Where } from '../../wire/query.ts'
+import type { Json } from '../json.ts'
+import type { Book, Row } from '../site/book.ts'
+import type { ColumnType } from '../site/column.ts'
+import type { Steps } from './turns.ts'
+import type { Cells, TableFace } from './views.ts'
 
-/** What a caller sees of a row, by column. */
-export type Cells = Readonly<Record<string, Json>>
+// Patterns of `_like` and `_contains`, matched in time that grows with the text, whatever the pattern.
+
+/** Stands for any one character. */
+const ANY = -1
+const BITS = 32
+
+/**
+ * LIKE as SQLite has it: `%` is any characters, `_` any one, letters A to Z match without case, others exactly; nothing
+ * escapes. A character is a code point.
+ * @source sqlite.org, lang_expr.html, LIKE
+ */
+export function likeTest(pattern: string): (text: string) => boolean {
+  const items: number[] = []
+  const loops = new Set<number>()
+  for (const character of pattern) {
+    if (character === '%') loops.add(items.length)
+    else items.push(character === '_' ? ANY : (character.codePointAt(0) ?? 0))
+  }
+  return machine(items, loops)
+}
+
+/** `_like` with `%` at both ends, and `%` and `_` in between taken as they are. */
+export function containsTest(literal: string): (text: string) => boolean {
+  const items = Array.from(literal, (character) => character.codePointAt(0) ?? 0)
+  return machine(items, new Set([0, items.length]))
+}
+
+/**
+ * All states of the pattern at once, one bit each: bit n is set while the first n items match what was read.
+ * In a state of `loops` any character may pass by.
+ * @source Baeza-Yates and Gonnet, A New Approach to Text Searching, 1992 (shift-and)
+ */
+function machine(items: readonly number[], loops: ReadonlySet<number>): (text: string) => boolean {
+  const words = Math.floor(items.length / BITS) + 1
+  const stays = new Int32Array(words)
+  for (const state of loops) setBit(stays, state)
+  const any = new Int32Array(words)
+  for (const [at, item] of items.entries()) if (item === ANY) setBit(any, at)
+  const masks = new Map<number, Int32Array>()
+  for (const [at, item] of items.entries()) if (item !== ANY) for (const form of casesOf(item)) setBit(maskOf(form), at)
+
+  function maskOf(character: number): Int32Array {
+    let mask = masks.get(character)
+    if (mask === undefined) {
+      mask = any.slice()
+      masks.set(character, mask)
+    }
+    return mask
+  }
+
+  const isOpenEnded = loops.has(items.length)
+  return (text) => {
+    const states = new Int32Array(words)
+    states[0] = 1
+    for (let at = 0; at < text.length; at++) {
+      const character = text.codePointAt(at) ?? 0
+      if (character > 0xffff) at++
+      if (isOpenEnded && hasBit(states, items.length)) return true
+      if (!step(states, masks.get(character) ?? any, stays)) return false
+    }
+    return hasBit(states, items.length)
+  }
+}
+
+/** @returns whether any state is left */
+function step(states: Int32Array, mask: Int32Array, stays: Int32Array): boolean {
+  let carry = 0
+  let left = 0
+  for (let word = 0; word < states.length; word++) {
+    const state = states[word] ?? 0
+    const passed = state & (mask[word] ?? 0)
+    const next = (passed << 1) | carry | (state & (stays[word] ?? 0))
+    carry = passed >>> (BITS - 1)
+    states[word] = next
+    left |= next
+  }
+  return left !== 0
+}
+
+function setBit(bits: Int32Array, at: number): void {
+  const word = Math.floor(at / BITS)
+  bits[word] = (bits[word] ?? 0) | (1 << (at % BITS))
+}
+
+function hasBit(bits: Int32Array, at: number): boolean {
+  return (((bits[Math.floor(at / BITS)] ?? 0) >>> (at % BITS)) & 1) === 1
+}
+
+function casesOf(character: number): number[] {
+  const isUpper = character >= 0x41 && character <= 0x5a
+  const isLower = character >= 0x61 && character <= 0x7a
+  return isUpper || isLower ? [character, character ^ 0x20] : [character]
+}
+
+// How values of columns compare with each other and with what a query asks: the semantics of all conditions and orders.
+
+/** What is compared: booleans are 0 and 1, JSON is its text. Null comes before numbers, numbers before texts, as in SQLite. */
+export type Cell = null | number | string
+
+/** A value of a row as it is compared; a column that a row lacks is null. */
+export function cellOf(value: Json | undefined): Cell {
+  if (value === undefined || value === null) return null
+  if (typeof value === 'string' || typeof value === 'number') return value
+  return typeof value === 'boolean' ? Number(value) : JSON.stringify(value)
+}
+
+/** Less than 0, 0, or more: null, then numbers, then texts by code points, as SQLite's BINARY has it. */
+export function compareCells(one: Cell, other: Cell): number {
+  if (one === null || other === null) return Number(one !== null) - Number(other !== null)
+  if (typeof one === 'number') return typeof other === 'number' ? one - other : -1
+  return typeof other === 'number' ? 1 : compareTexts(one, other)
+}
+
+/**
+ * Whether a value of this column satisfies the condition. Comparisons with null are false, but `_notequal` and `_notin`
+ * take null as different, and a null of JSON is equal to null.
+ */
+export function testOf(condition: Condition, type: ColumnType): (value: Json | undefined) => boolean {
+  const { operator, values } = condition
+  switch (operator) {
+    case 'null': {
+      const isNull = values[0] === true
+      return (value) => (cellOf(value) === null) === isNull
+    }
+    case 'in':
+    case 'notin':
+    case 'notequal': {
+      const wanted = new Set(values.map((value) => operandCell(value, type)))
+      const isWanted = operator === 'in'
+      return (value) => wanted.has(cellOf(value)) === isWanted
+    }
+    case 'like':
+    case 'contains': {
+      const tests = values.map((pattern) => (operator === 'like' ? likeTest : containsTest)(String(pattern)))
+      return (value) => {
+        const text = shownText(value)
+        return text !== null && tests.some((test) => test(text))
+      }
+    }
+    case 'between': {
+      const [least, most] = values.map((value) => orderTest(value, type))
+      return (value) => (least?.(value) ?? -1) >= 0 && (most?.(value) ?? 1) <= 0
+    }
+    default: {
+      const order = orderTest(values[0], type)
+      const holds = ORDERED[operator]
+      return (value) => {
+        const result = order(value)
+        return result !== undefined && holds(result)
+      }
+    }
+  }
+}
+
+const ORDERED = {
+  gt: (order: number) => order > 0,
+  gte: (order: number) => order >= 0,
+  lt: (order: number) => order < 0,
+  lte: (order: number) => order <= 0,
+}
+
+/**
+ * Where a value stands to an operand; undefined where nothing can be said. A number against a column of texts is
+ * compared with those texts that read as numbers: `_gt[value]=20` finds `100`, and not `off`.
+ */
+function orderTest(operand: QueryValue | undefined, type: ColumnType): (value: Json | undefined) => number | undefined {
+  if (isNumber(operand) && type === 'text') {
+    const { number } = operand
+    return (value) => {
+      const cell = cellOf(value)
+      const found = typeof cell === 'string' ? readNumber(cell) : undefined
+      return found && found.number - number
+    }
+  }
+  const bound = operandCell(operand ?? null, type)
+  return (value) => {
+    const cell = cellOf(value)
+    return cell === null || bound === null ? undefined : compareCells(cell, bound)
+  }
+}
+
+/** An operand as this column would hold it: JSON holds what it is given. */
+function operandCell(value: QueryValue, type: ColumnType): Cell {
+  if (value === null) return null
+  if (type === 'text') return isNumber(value) ? value.text : String(value)
+  if (isNumber(value)) return value.number
+  if (typeof value === 'boolean') return Number(value)
+  if (type === 'json') return value
+  if (type === 'boolean' && (value === 'true' || value === 'false')) return Number(value === 'true')
+  return readNumber(value)?.number ?? value
+}
+
+/** What a pattern is tried on: the text as the answer shows it. */
+function shownText(value: Json | undefined): string | null {
+  if (value === undefined || value === null) return null
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+function isNumber(value: QueryValue | undefined): value is Exclude<QueryValue, null | boolean | string> {
+  return typeof value === 'object' && value !== null
+}
+
+/** By code points: UTF-16 puts the units of pairs (D800..DFFF) before E000..FFFF, UTF-8 behind. */
+function compareTexts(one: string, other: string): number {
+  const length = Math.min(one.length, other.length)
+  for (let at = 0; at < length; at++) {
+    const a = one.charCodeAt(at)
+    const b = other.charCodeAt(at)
+    if (a === b) continue
+    return a >= 0xd800 && b >= 0xd800 ? rankOf(a) - rankOf(b) : a - b
+  }
+  return one.length - other.length
+}
+
+function rankOf(unit: number): number {
+  return unit < 0xe000 ? unit + 0x2800 : unit
+}
+
+// A query's conditions as one question to what a caller sees of a row.
 
 /** @param where names columns of the table only: guards and checks have passed */
 export function matcherOf(where: Where, table: TableFace): (cells: Cells) => boolean {
@@ -69,4 +286,44 @@ export function hasPattern(where: Where): boolean {
 /** How many questions a row is asked. */
 export function sizeOf(where: Where): number {
   return where.either.flat().reduce((sum, part) => sum + sizeOf(part), where.conditions.length)
+}
+
+// Which rows of the book may match at all: where ids or names are given, the others need not be looked at.
+
+/** Columns that the book finds rows by; neither is ever hidden from who may read the table. */
+const FOUND_BY = ['id', 'name'] as const
+
+/**
+ * Rows of a table, by id: all of them, or at least those that the conditions on `id` and `name` leave.
+ * @param hasName the table has a column `name`, of texts
+ */
+export function candidatesOf(book: Book, table: string, where: Where, hasName: boolean): readonly Row[] {
+  for (const column of FOUND_BY) {
+    if (column === 'name' && !hasName) continue
+    const condition = where.conditions.find((condition) => condition.column === column && condition.operator === 'in')
+    const texts = condition && textsOf(condition.values)
+    if (texts)
+      return byId(
+        column === 'name' ? [...texts].flatMap((name) => book.named(table, name)) : rowsOf(book, table, texts),
+      )
+  }
+  return book.rows(table)
+}
+
+function rowsOf(book: Book, table: string, ids: ReadonlySet<string>): Row[] {
+  return [...ids].flatMap((id) => book.row(table, Number(id)) ?? [])
+}
+
+function byId(rows: readonly Row[]): Row[] {
+  return [...new Set(rows)].sort((one, other) => one.id - other.id)
+}
+
+/** As the book is asked for them; undefined where it cannot be. */
+function textsOf(values: readonly QueryValue[]): Set<string> | undefined {
+  const texts = new Set<string>()
+  for (const value of values) {
+    if (value === null || typeof value === 'boolean') return undefined
+    texts.add(typeof value === 'object' ? value.text : value)
+  }
+  return texts
 }

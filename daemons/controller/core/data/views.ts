@@ -1,10 +1,109 @@
-/** What a caller sees of a row: made once, kept until the row is replaced. Nothing of a raw row passes by here. */
-import type { Json, Row } from '../row.ts'
-import { isSameJson } from '../same-json.ts'
-import { seenText, seenValue } from './attribute-value.ts'
-import type { Cells } from './matching.ts'
-import type { Ready } from './ready.ts'
-import type { ColumnFace, SchemaFace, TableFace } from './schema-face.ts'
+/** What a caller sees of tables and rows: made once, kept until a row is replaced, and as JSON that stands ready. */
+import { isSameJson, type Json } from '../json.ts'
+import { isSensitiveName, seenText, seenValue, withoutSecrets } from '../secrets.ts'
+import type { Row } from '../site/book.ts'
+import type { ColumnType, Table } from '../site/column.ts'
+import { isJsonSecret, isReadable, isSecretColumn, tables } from '../site/registry.ts'
+
+// What reading rows needs to know of the registry of tables.
+
+/** What a caller sees of a row, by column. */
+export type Cells = Readonly<Record<string, Json>>
+
+export interface ColumnFace {
+  readonly name: string
+  readonly type: ColumnType
+  /** Null in every answer, for everyone. */
+  readonly isSecret: boolean
+  /** JSON in which secrets are null in every answer, for everyone. */
+  readonly isJsonSecret: boolean
+}
+
+export interface TableFace {
+  readonly name: string
+  /** In the order in which an answer shows them; `id` among them. A Map: names are asked for from outside. */
+  readonly columns: ReadonlyMap<string, ColumnFace>
+  /** On the list of what non-elevated sessions may read. @source document 1, Guards 1 */
+  readonly isReadable: boolean
+  /** Not in memory: read through `DataWorld.history`, never through the book. */
+  readonly isHistory: boolean
+}
+
+/** The registry, as far as answers are concerned. */
+export interface SchemaFace {
+  /** @param name from outside; exactly as registered, else undefined */
+  table(name: string): TableFace | undefined
+  /** Whether document 1 lists this name as secret-bearing, or by its ending. @source document 1, Secret-bearing columns */
+  isSecretName(column: string): boolean
+  /** Whether a name (of an attribute, of a key in JSON) says that a secret stands there. */
+  isSensitiveName(name: string): boolean
+  /** The same JSON with null at every key with a sensitive name, at every depth. */
+  withoutSecrets(json: Json): Json
+}
+
+/** The registry as queries see it. */
+export function registryFace(): SchemaFace {
+  const faces = new Map(tables().map((table) => [table.name, faceOf(table)]))
+  return {
+    table: (name) => faces.get(name),
+    // A name that no table has is judged by itself.
+    isSecretName: (column) => isSecretColumn('', column),
+    isSensitiveName,
+    withoutSecrets,
+  }
+}
+
+function faceOf({ name, keeping, columns }: Table): TableFace {
+  const faces = columns.map((column) => ({
+    name: column.name,
+    type: column.type,
+    isSecret: isSecretColumn(name, column.name),
+    isJsonSecret: isJsonSecret(name, column.name),
+  }))
+  return {
+    name,
+    columns: new Map(faces.map((face) => [face.name, face])),
+    isReadable: isReadable(name),
+    isHistory: keeping === 'audit' || keeping === 'inner',
+  }
+}
+
+// Rows that were written as JSON and stand ready for the next who asks.
+
+/** What can be let go of: it is written again when somebody asks. */
+interface Writable {
+  json: unknown
+}
+
+interface Ready {
+  /** @param item its `json` was just written */
+  keep(item: Writable, bytes: number): void
+}
+
+/** Of an item beside its JSON: its place here, and where its texts end. @source measured: 60 to 100 bytes */
+const ITEM_BYTES = 128
+
+/**
+ * Where more would be kept than may be, all that is kept is let go of: whose turn it is to go need not be known for each,
+ * and a house that fits never comes to it.
+ * @param mostBytes of all items
+ */
+export function createReady(mostBytes: number): Ready {
+  const items = new Set<Writable>()
+  let held = 0
+  return {
+    keep(item, bytes) {
+      items.add(item)
+      held += bytes + ITEM_BYTES
+      if (held <= mostBytes) return
+      for (const each of items) each.json = undefined
+      items.clear()
+      held = 0
+    },
+  }
+}
+
+// What a caller sees of a row: made once, kept until the row is replaced. Nothing of a raw row passes by here.
 
 /** A row as one kind of caller sees it. */
 export interface View {
@@ -155,4 +254,112 @@ function otherThan({ row, cells, isHidden, ready }: View, changed: readonly [str
 
 function withChanged(cells: Cells, changed: readonly [string, Json][]): Cells {
   return changed.length === 0 ? cells : { ...cells, ...Object.fromEntries(changed) }
+}
+
+// Rows that follow each other as JSON in bytes, so that a page of a table is a handful of pieces that stand ready.
+
+/** Rows of a block: a row that changes costs its block, a page costs a piece for each block. */
+export const BLOCK_ROWS = 128
+
+/** Rows from one place on, as one kind of caller sees them. */
+interface Block {
+  /** How many of them are shown. */
+  readonly shown: number
+  /**
+   * @param from counted among those that are shown, as is `to`, which is above it and is itself not among them
+   * @returns their JSON as UTF-8, with a comma before each; kept, and never changed
+   */
+  bytes(from: number, to: number): Uint8Array
+}
+
+/** The blocks of one table for one kind of caller. @param at a multiple of BLOCK_ROWS */
+type BlockAt = (at: number) => Block
+
+/** Blocks of all tables, each kept while its rows are the very same. */
+export interface Blocks {
+  /** @param viewAt of these rows, for this kind of caller */
+  byPlace(table: TableFace, rows: readonly Row[], isElevated: boolean, viewAt: (at: number) => View): BlockAt
+}
+
+const encoder = new TextEncoder()
+
+/** There is one list of blocks for each table and kind of caller: no more than twice the tables. */
+export function createBlocks(ready: Ready): Blocks {
+  const byKind = new Map<string, Kept[]>()
+
+  return {
+    byPlace(table, rows, isElevated, viewAt) {
+      const kind = `${table.name} ${isElevated}`
+      const kept = byKind.get(kind) ?? []
+      byKind.set(kind, kept)
+      return (at) => {
+        const place = at / BLOCK_ROWS
+        const known = kept[place]
+        if (known !== undefined && isStill(known.rows, rows, at)) return known
+        const made = blockOf({
+          rows: rows.slice(at, at + BLOCK_ROWS),
+          viewAt: (index) => viewAt(at + index),
+          table,
+          ready,
+        })
+        kept[place] = made
+        return made
+      }
+    },
+  }
+}
+
+interface Kept extends Block {
+  readonly rows: readonly Row[]
+}
+
+function isStill(kept: readonly Row[], rows: readonly Row[], at: number): boolean {
+  if (Math.min(BLOCK_ROWS, rows.length - at) !== kept.length) return false
+  for (let index = 0; index < kept.length; index++) if (kept[index] !== rows[at + index]) return false
+  return true
+}
+
+interface BlockSource {
+  rows: readonly Row[]
+  viewAt: (index: number) => View
+  table: TableFace
+  ready: Ready
+}
+
+function blockOf({ rows, viewAt, table, ready }: BlockSource): Kept {
+  const views = rows.map((_, index) => viewAt(index)).filter(({ isHidden }) => !isHidden)
+  const kept: { json: Written | undefined } = { json: undefined }
+  return {
+    rows,
+    shown: views.length,
+    // Not before somebody asks: who looks for the last page goes by all others.
+    bytes(from, to) {
+      let written = kept.json
+      if (written === undefined) {
+        written = write(views.map((view) => `,${jsonOf(view, table)}`))
+        kept.json = written
+        ready.keep(kept, written.bytes.length + written.ends.length * END_BYTES)
+      }
+      return written.bytes.subarray(from === 0 ? 0 : written.ends[from - 1], written.ends[to - 1])
+    },
+  }
+}
+
+/** Of a place where a text ends. */
+const END_BYTES = 8
+
+interface Written {
+  bytes: Uint8Array
+  /** Where each text ends. */
+  ends: readonly number[]
+}
+
+function write(texts: readonly string[]): Written {
+  let end = 0
+  const ends = texts.map((text) => (end += text.length))
+  const bytes = encoder.encode(texts.join(''))
+  if (bytes.length === end) return { bytes, ends }
+  // Not all of it is ASCII: texts are longer as bytes.
+  end = 0
+  return { bytes, ends: texts.map((text) => (end += encoder.encode(text).length)) }
 }

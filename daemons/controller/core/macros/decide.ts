@@ -1,13 +1,10 @@
 /** What a step comes to once the values of its run are put in: every value of the right kind, nothing looked up yet. */
 import { shortCopy } from '#kit/bytes/plain-text.ts'
 import { Fault } from '#kit/fault.ts'
-import type { TargetKey } from '../control/target.ts'
-import { isObject } from '../json-kind.ts'
-import type { Json } from '../row.ts'
-import { type MacroArgs, makeArgs } from './args.ts'
-import type { Op } from './compare.ts'
-import type { DoingStep, SideTemplate, TargetTemplate, TestTemplate } from './step.ts'
-import { isSupplied, refersTo, substitute, type Template } from './substitute.ts'
+import type { TargetKey } from '../control/reading.ts'
+import { isObject, type Json } from '../json.ts'
+import type { DoingStep, SideTemplate, TargetTemplate, TestTemplate } from './plan.ts'
+import { isSupplied, type MacroArgs, makeArgs, type Op, refersTo, substitute, type Template } from './values.ts'
 
 /** A target by the keys of document 1; which of them fit together is decided by whoever looks it up. */
 export type MacroTarget = Readonly<{ zone_id?: number; zone?: string; device_id?: number; device?: string }>

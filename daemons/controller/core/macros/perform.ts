@@ -1,13 +1,56 @@
-/** Does what was decided for one step, and says what came of it. */
+/** Does what was decided for one step: what it means, through ports of the daemon, and what came of it. */
 import { shortCopy } from '#kit/bytes/plain-text.ts'
 import { durationText } from '#kit/bytes/words.ts'
 import { Fault } from '#kit/fault.ts'
+import type { Session } from '../access/accounts.ts'
 import type { AuditReason } from '../audit.ts'
-import type { Json } from '../row.ts'
-import { holds } from './compare.ts'
+import { resolveTarget } from '../control/reading.ts'
+import { argsFaults, type Json, withDefaults } from '../json.ts'
+import { holdsSecret, isSensitiveName, NAME_RULES } from '../secrets.ts'
+import type { Book, Row } from '../site/book.ts'
 import type { Decided, MacroTarget, Named, Side, Test } from './decide.ts'
-import type { Doer, Done } from './doer.ts'
-import type { Answer } from './trace.ts'
+import type { MacroPlan } from './plan.ts'
+import type { AttributeReading, AttributeRef, Doer, Done, MacroPorts, Secrets } from './ports.ts'
+import type { Answer } from './run.ts'
+import { holds, type MacroArgs, makeArgs } from './values.ts'
+
+// Attributes as rows of the book: which one a macro means, what it reads there, and what counts as secret.
+
+/** The one attribute that is meant: of a zone or a device; the controller's own where the target has no key. */
+export function attributeRow(book: Book, { name, target }: AttributeRef): Row | undefined {
+  const place = placeOf(book, target)
+  if (place === undefined) return undefined
+  return book.named('attribute', name).find((row) => row.system_target === place.kind && row.target_id === place.id)
+}
+
+/** Undefined where there is no such attribute. */
+export function readAttribute(book: Book, ref: AttributeRef): AttributeReading | undefined {
+  const row = attributeRow(book, ref)
+  if (row === undefined) return undefined
+  const value = row.value ?? null
+  // A blob with a secret inside is one as a whole: comparing with it would give the secret away bit by bit.
+  return { value, isSecure: row.secure === true || isSensitiveName(ref.name) || holdsSecret(NAME_RULES, value) }
+}
+
+/** By names, and by what the attributes of this building say of themselves. */
+export function secretsOf(book: Book): Secrets {
+  return {
+    ...NAME_RULES,
+    holdsSecret: (value) => holdsSecret(NAME_RULES, value),
+    isSecretAttribute: (name) =>
+      isSensitiveName(name) || book.named('attribute', name).some(({ secure }) => secure === true),
+  }
+}
+
+function placeOf(book: Book, target: AttributeRef['target']): { kind: string; id: number | null } | undefined {
+  if (Object.keys(target).length === 0) return { kind: 'controller', id: null }
+  const resolved = resolveTarget(book, target)
+  if ('fault' in resolved) return undefined
+  const { zone, device } = resolved.target
+  return zone ? { kind: 'zone', id: zone.id } : device && { kind: 'device', id: device.id }
+}
+
+// Does what was decided for one step, and says what came of it.
 
 /** Of a failure's sentence what a trace keeps, in characters. */
 const LONGEST_SENTENCE = 300
@@ -189,4 +232,78 @@ function lookUp(side: Side, doer: Doer): { value: Json; isSecret: boolean } | un
   }
   const value = doer.readLive(side.target.what, name)
   return value === undefined ? undefined : { value, isSecret: isSensitive }
+}
+
+// The world of one run in the running controller: ports of the daemon, its caller, and the engine for what it calls.
+
+/** Whose run it is. */
+interface Running {
+  readonly caller: Session | null
+  readonly macroId: number
+  /** Once it runs it has one. */
+  readonly runId: number
+}
+
+export function liveDoer(ports: MacroPorts, running: Running, call: Doer['call']): Doer {
+  const { attributes, live, secrets, clock } = ports
+  const now = () => (running.caller === null ? null : ports.sessionNow(running.caller))
+  const isGated = () => running.caller !== null && now()?.isElevated !== true
+  return {
+    clock,
+    secrets,
+    isGated,
+    refusal(target, verb) {
+      if (!isGated()) return undefined
+      const session = now()
+      return session === null ? 'invalid_session' : ports.refusal(session, target, verb)
+    },
+    send({ target, isSupplied, verb, args }, done) {
+      const order = { target, verb, args, caller: isSupplied ? now() : null }
+      tell(async () => (await ports.dispatch(order)).answer, done)
+    },
+    readAttribute: (ref) => attributes.read(ref),
+    setAttribute(ref, value, done) {
+      tell(async () => {
+        await attributes.set(ref, value)
+        return undefined
+      }, done)
+    },
+    readLive: (target, field) => live.read(target, field),
+    onChange(listener) {
+      const ends = [attributes.onChange(listener), live.onChange(listener)]
+      return () => {
+        for (const end of ends) end()
+      }
+    },
+    notify(text, done) {
+      const { macroId, runId, caller } = running
+      tell(async () => {
+        await ports.notify({ text, macroId, runId, userId: caller?.userId ?? null })
+        return undefined
+      }, done)
+    },
+    call,
+  }
+
+  /** What came of a promise, without its secrets. */
+  function tell(ask: () => Promise<Json | undefined>, done: Done): void {
+    const asked = async (): Promise<Answer> => {
+      const answer = await ask()
+      return answer === undefined ? { state: 'done' } : { state: 'done', answer: secrets.withoutSecrets(answer) }
+    }
+    asked().then(done, (thrown) => done(failureOf(thrown)))
+  }
+}
+
+/**
+ * What a macro is called with, checked, and with the defaults of its schema.
+ * @throws Fault `macro_args` with what is wrong in `details.faults`
+ */
+export function checkedArgs(plan: MacroPlan, args: MacroArgs, mostChars: number): MacroArgs {
+  if (!plan.schema) return args
+  const values = withDefaults(plan.schema, args.values)
+  const faults = argsFaults(plan.schema, values)
+  if (faults.length > 0)
+    throw new Fault('macro_args', `the args do not fit: ${faults.join('; ')}`, { details: { faults } })
+  return makeArgs(values, mostChars, args)
 }

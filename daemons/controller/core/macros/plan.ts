@@ -1,15 +1,304 @@
-/** A macro as it is run: its row and its steps, read and checked whole before anything is done. */
+/** A macro as it is run: its row and its steps, read and checked whole before anything is done, kept until the rows change. */
 import { Fault } from '#kit/fault.ts'
-import type { Json, Row } from '../row.ts'
-import { type ArgsSchema, readArgsSchema } from './args-schema.ts'
-import { jsonChars } from './json-size.ts'
-import type { MacroLimits } from './limits.ts'
-import { readStep } from './read-step.ts'
-import type { Step } from './step.ts'
-import { referencesOf } from './substitute.ts'
+import { nearestName } from '#kit/nearest.ts'
+import { TARGET_KEYS, type TargetKey, withoutTargets } from '../control/reading.ts'
+import { type ArgsSchema, isObject, type Json, readArgsSchema } from '../json.ts'
+import type { Book, Row } from '../site/book.ts'
+import { jsonChars, type MacroLimits, type Op, opOf, referencesOf, type Template } from './values.ts'
+
+// What a step of a macro is, once its row was read. What its args hold, by type; `*` marks values in which `${args.NAME}`
+// is substituted, and everything else is structure, which stands in the macro alone:
+//
+// - `command` every key but the four of a target is an argument of the verb*; the verb is the column `command`. The target
+//   stands in the columns zone_id, device_id, or in args as zone_id*, zone*, device_id*, device*: not in both.
+// - `delay` {ms*, spread_ms*}: waits ms, and up to spread_ms more, by the run's seed.
+// - `condition` {left, op, right, else}: goes on where it holds; else `"stop"` (left out: the same) ends the run as done,
+//   and {"skip": n*} leaves out the n steps that follow.
+// - `wait` {left, op, right, timeout_ms*}: goes on once it holds; fails when it does not in time.
+//   A side is a value*, {"attribute": name*} (the controller's own; with one of the four keys of a target: that zone's or
+//   device's) or {"field": name*} with a target: what a zone or device does now, as its driver reported. In place of `left`
+//   and `right` the keys of a reading and `value`* may stand beside `op`; `op` left out is `eq`.
+// - `set` {attribute*, value*} and, where it is not the controller's own, a target.
+// - `macro` {macro_id* or macro*, args: {name: value*}}: runs it and waits for its end; it fails where that fails.
+// - `notify` {text*}
+// - `parallel` {steps: [...]} or {macros: [...]}: each entry is a branch. Of `steps` it is a step, or a list of steps; of
+//   `macros` it is what a macro step's args are. Goes on when all have ended; fails where one failed.
+// - `stop` {reason*, failed}: ends the run, as done, or as failed where `failed` is true.
+
+export type StepType = Step['type']
+
+/** What to do about a step that failed: end the run, go on, or try again and end the run when that does not help. */
+type OnError = 'stop' | 'continue' | 'retry'
+
+/** Where the keys of a target stand, and what they are made of; columns are numbers. */
+export type TargetTemplate = Readonly<Partial<Record<TargetKey, Template>>>
+
+/** One side of a condition: a value, or what is looked up when it is needed. */
+export type SideTemplate =
+  | { readonly kind: 'value'; readonly value: Template }
+  | { readonly kind: 'attribute'; readonly name: Template; readonly target: TargetTemplate }
+  | { readonly kind: 'field'; readonly name: Template; readonly target: TargetTemplate }
+
+export interface TestTemplate {
+  readonly left: SideTemplate
+  readonly op: Op
+  readonly right: SideTemplate
+}
+
+interface CommonOfSteps {
+  /** Where it stands: its position; in a branch `3.1`, in a branch of several steps `3.1.2`. */
+  readonly label: string
+  readonly onError: OnError
+  readonly retries: number
+  /** As it stands in the table, or in the step around it. */
+  readonly raw: { readonly [key: string]: Json }
+}
+
+/** A step that asks something of the world. */
+export type DoingStep = CommonOfSteps &
+  (
+    | { readonly type: 'command'; readonly target: TargetTemplate; readonly verb: string; readonly args: Template }
+    | { readonly type: 'delay'; readonly ms: Template; readonly spreadMs: Template }
+    | { readonly type: 'wait'; readonly test: TestTemplate; readonly timeoutMs: Template }
+    | { readonly type: 'condition'; readonly test: TestTemplate; readonly skip: Template | 'stop' }
+    | { readonly type: 'set'; readonly name: Template; readonly target: TargetTemplate; readonly value: Template }
+    | { readonly type: 'macro'; readonly id: Template; readonly name: Template; readonly args: Template }
+    | { readonly type: 'notify'; readonly text: Template }
+    | { readonly type: 'stop'; readonly reason: Template; readonly isFailure: boolean }
+  )
+
+/** Several lists of steps at once. */
+export type ParallelStep = CommonOfSteps & {
+  readonly type: 'parallel'
+  readonly branches: readonly (readonly Step[])[]
+}
+
+export type Step = DoingStep | ParallelStep
+
+// Reads what a condition or a wait asks for: which side is a value and which a reading is settled by the macro alone.
+
+/**
+ * @param args of the step: `left`, `op`, `right`, or a reading's own keys, `op` and `value`
+ * @throws Fault `macro_invalid` with the step's label
+ */
+function readTest(args: Fields, label: string): TestTemplate {
+  const op = opOf(args.op ?? 'eq')
+  if (!op) throw invalid(label, 'has an op that is none of eq, ne, lt, lte, gt, gte, in, contains')
+  const isShort = args.attribute !== undefined || args.field !== undefined
+  if (isShort && (args.left !== undefined || args.right !== undefined))
+    throw invalid(label, 'has left or right, and a reading beside them')
+  if (!isShort && (args.value !== undefined || TARGET_KEYS.some((key) => args[key] !== undefined)))
+    throw invalid(label, 'has a value or a target beside left and right')
+  const left = isShort ? readingOf(args) : args.left
+  const right = isShort ? args.value : args.right
+  if (left === undefined || right === undefined) throw invalid(label, `has nothing to compare`)
+  return { left: readSide(left, label), op, right: readSide(right, label) }
+}
+
+/** The target that stands among the keys of an object; keys that hold null count as left out. */
+function targetIn(fields: Fields): TargetTemplate {
+  const target: Partial<Record<TargetKey, Json>> = {}
+  for (const key of TARGET_KEYS) {
+    const value = Object.hasOwn(fields, key) ? (fields[key] as Json) : null
+    if (value !== null) target[key] = value
+  }
+  return target
+}
+
+function readingOf(args: Fields): Json {
+  const keys = ['attribute', 'field', ...TARGET_KEYS].filter((key) => Object.hasOwn(args, key))
+  return Object.fromEntries(keys.map((key) => [key, args[key] as Json]))
+}
+
+function readSide(side: Json, label: string): SideTemplate {
+  if (!isObject(side)) return { kind: 'value', value: side }
+  const target = targetIn(side)
+  const known = ['attribute', 'field', ...TARGET_KEYS]
+  const strange = Object.keys(side).find((key) => !known.includes(key))
+  if (strange !== undefined) throw invalid(label, `compares with an object that has ${JSON.stringify(strange)}`)
+  const { attribute, field } = side
+  if (typeof attribute === 'string' && field === undefined) return { kind: 'attribute', name: attribute, target }
+  if (typeof field !== 'string' || attribute !== undefined)
+    throw invalid(label, 'compares with an object that has neither attribute nor field')
+  if (Object.keys(target).length === 0) throw invalid(label, 'reads a field of no zone and no device')
+  return { kind: 'field', name: field, target }
+}
+
+// Reads the steps of a macro: what is structure is settled here, before anything that came with a request is near.
+
+type Fields = { readonly [key: string]: Json }
+
+/** Of limits what reading needs. */
+type ReadLimits = Pick<MacroLimits, 'branches' | 'retries' | 'depth'>
+
+interface Reading {
+  limits: ReadLimits
+  raw: Fields
+  label: string
+  depth: number
+  args: Fields
+  common: { label: string; onError: OnError; retries: number; raw: Fields }
+}
+
+/**
+ * Reads one step.
+ * @param raw columns of macro_step, or the same keys in a branch of a parallel step
+ * @param label where it stands, for sentences and traces
+ * @throws Fault `macro_invalid` with the label and what is wrong
+ */
+function readStep(raw: Json, label: string, limits: ReadLimits): Step {
+  return readAt(raw, label, limits, 1)
+}
+
+function readAt(raw: Json, label: string, limits: ReadLimits, depth: number): Step {
+  if (!isObject(raw)) throw invalid(label, 'is no object')
+  const args = raw.args ?? {}
+  if (!isObject(args)) throw invalid(label, 'has args that are no object')
+  const onError = raw.on_error ?? 'stop'
+  if (onError !== 'stop' && onError !== 'continue' && onError !== 'retry')
+    throw invalid(label, 'has an on_error that is none of stop, continue, retry')
+  const retries = raw.retries ?? 1
+  if (typeof retries !== 'number' || !Number.isInteger(retries) || retries < 0)
+    throw invalid(label, 'has retries that are no count')
+  const common = { label, onError, retries: Math.min(retries, limits.retries), raw } as const
+  const read = typeof raw.type === 'string' ? READERS.get(raw.type) : undefined
+  if (!read) throw invalid(label, `has a type that is none of ${[...READERS.keys()].join(', ')}`)
+  return read({ limits, raw, label, depth, args, common })
+}
+
+const READERS: ReadonlyMap<string, (reading: Reading) => Step> = new Map<string, (reading: Reading) => Step>([
+  ['command', readCommand],
+  ['delay', readDelay],
+  ['wait', readWait],
+  ['condition', readCondition],
+  ['set', readSet],
+  ['macro', readMacro],
+  ['notify', readNotify],
+  ['parallel', readParallel],
+  ['stop', readStop],
+])
+
+function readCommand({ raw, args, label, common }: Reading): DoingStep {
+  const columns = columnsOf(raw, label)
+  const named = targetIn(args)
+  const inColumns = Object.keys(columns).length > 0
+  if (inColumns && Object.keys(named).length > 0)
+    throw invalid(label, 'has a target in its columns and one in its args')
+  if (!inColumns && Object.keys(named).length === 0) throw invalid(label, 'has no target')
+  if (typeof raw.command !== 'string' || raw.command === '') throw invalid(label, 'has no command')
+  const target = inColumns ? columns : named
+  return { ...common, type: 'command', target, verb: raw.command, args: withoutTargets(args) }
+}
+
+function columnsOf(raw: Fields, label: string): TargetTemplate {
+  const columns: Partial<Record<'zone_id' | 'device_id', number>> = {}
+  for (const key of ['zone_id', 'device_id'] as const) {
+    const id = raw[key] ?? null
+    if (id === null) continue
+    if (typeof id !== 'number' || !Number.isSafeInteger(id)) throw invalid(label, `has a ${key} that is no id`)
+    columns[key] = id
+  }
+  return columns
+}
+
+function readDelay(reading: Reading): DoingStep {
+  onlyKeys(reading, ['ms', 'spread_ms'])
+  const ms = required(reading, 'ms')
+  return { ...reading.common, type: 'delay', ms, spreadMs: reading.args.spread_ms ?? 0 }
+}
+
+const TEST_KEYS = ['left', 'op', 'right', 'attribute', 'field', 'value', ...TARGET_KEYS]
+
+function readWait(reading: Reading): DoingStep {
+  onlyKeys(reading, [...TEST_KEYS, 'timeout_ms'])
+  const test = readTest(reading.args, reading.label)
+  return { ...reading.common, type: 'wait', test, timeoutMs: required(reading, 'timeout_ms') }
+}
+
+function readCondition(reading: Reading): DoingStep {
+  onlyKeys(reading, [...TEST_KEYS, 'else'])
+  const otherwise = reading.args.else ?? 'stop'
+  const test = readTest(reading.args, reading.label)
+  if (otherwise === 'stop') return { ...reading.common, type: 'condition', test, skip: 'stop' }
+  if (!isObject(otherwise) || Object.keys(otherwise).join() !== 'skip')
+    throw invalid(reading.label, 'has an else that is neither "stop" nor {"skip": n}')
+  // The word would be read as structure; a count of steps it is not.
+  if (otherwise.skip === 'stop') throw invalid(reading.label, 'has a skip that is no count')
+  return { ...reading.common, type: 'condition', test, skip: otherwise.skip as Json }
+}
+
+function readSet(reading: Reading): DoingStep {
+  onlyKeys(reading, ['attribute', 'value', ...TARGET_KEYS])
+  const name = required(reading, 'attribute')
+  if (reading.args.value === undefined) throw invalid(reading.label, 'has no value')
+  return { ...reading.common, type: 'set', name, target: targetIn(reading.args), value: reading.args.value }
+}
+
+function readMacro(reading: Reading): DoingStep {
+  onlyKeys(reading, ['macro', 'macro_id', 'args'])
+  const { macro: name = null, macro_id: id = null, args = {} } = reading.args
+  if ((name === null) === (id === null)) throw invalid(reading.label, 'needs one of macro and macro_id')
+  if (!isObject(args)) throw invalid(reading.label, 'has args for its macro that are no object')
+  return { ...reading.common, type: 'macro', id, name, args }
+}
+
+function readNotify(reading: Reading): DoingStep {
+  onlyKeys(reading, ['text'])
+  return { ...reading.common, type: 'notify', text: required(reading, 'text') }
+}
+
+function readStop(reading: Reading): DoingStep {
+  onlyKeys(reading, ['reason', 'failed'])
+  const { reason = '', failed = false } = reading.args
+  if (typeof failed !== 'boolean') throw invalid(reading.label, 'has a failed that is neither true nor false')
+  return { ...reading.common, type: 'stop', reason, isFailure: failed }
+}
+
+function readParallel(reading: Reading): ParallelStep {
+  const { args, label, limits, depth } = reading
+  onlyKeys(reading, ['steps', 'macros'])
+  if (depth >= limits.depth) throw invalid(label, `is more than ${limits.depth} parallel steps deep`)
+  const entries = args.steps ?? args.macros
+  if (!Array.isArray(entries) || (args.steps !== undefined && args.macros !== undefined))
+    throw invalid(label, 'needs a list, steps or macros')
+  if (entries.length === 0 || entries.length > limits.branches)
+    throw invalid(label, `has ${entries.length} branches, not 1 to ${limits.branches}`)
+  const branches = entries.map((entry: Json, index) => {
+    const place = `${label}.${index + 1}`
+    if (args.macros !== undefined) return [readAt({ type: 'macro', args: entry }, place, limits, depth + 1)]
+    if (!Array.isArray(entry)) return [readAt(entry, place, limits, depth + 1)]
+    // A branch that ends where it begins would end within the turn that began it.
+    if (entry.length === 0) throw invalid(place, 'is a branch without steps')
+    return entry.map((step: Json, at) => readAt(step, `${place}.${at + 1}`, limits, depth + 1))
+  })
+  return { ...reading.common, type: 'parallel', branches }
+}
+
+function required({ args, label }: Reading, key: string): Json {
+  const value = args[key] ?? null
+  if (value === null || !Object.hasOwn(args, key)) throw invalid(label, `has no ${key} in its args`)
+  return value
+}
+
+function onlyKeys({ args, label }: Reading, known: readonly string[]): void {
+  for (const key of Object.keys(args)) {
+    if (known.includes(key)) continue
+    const nearest = nearestName(key, known)
+    throw invalid(
+      label,
+      `has ${JSON.stringify(key)} in its args${nearest ? `: is ${nearest} meant?` : ', which it does not know'}`,
+    )
+  }
+}
+
+function invalid(label: string, what: string): Fault {
+  return new Fault('macro_invalid', `step ${label} ${what}`)
+}
+
+// A macro as it is run: its row and its steps, read and checked whole before anything is done.
 
 /** What happens to a run when others of its macro live: refused, takes their place, waits, runs beside them. */
-export type MacroMode = 'single' | 'restart' | 'queued' | 'parallel'
+type MacroMode = 'single' | 'restart' | 'queued' | 'parallel'
 
 export interface MacroPlan {
   readonly id: number
@@ -93,4 +382,56 @@ function countOf(row: Row, column: 'max_runs' | 'timeout_ms'): number | undefine
   if (count === null) return undefined
   if (typeof count === 'number' && Number.isSafeInteger(count) && count > 0) return count
   throw new Fault('macro_invalid', `${column} is no count above 0`)
+}
+
+// Finds macros by id and name, and keeps the plans that were asked for last until their rows change.
+
+/** Plans that are kept; to read one takes less than a millisecond. */
+export const KEPT_PLANS = 16
+
+export interface MacroBook {
+  /** The row a macro is asked for by; undefined where no such macro is, or it is disabled. */
+  find(by: { id: unknown } | { name: unknown }): Row | undefined
+  /** @throws as readPlan */
+  plan(row: Row): MacroPlan
+}
+
+export function createMacroBook(book: Book, limits: MacroLimits): MacroBook {
+  let seen = ''
+  let stepsOf = new Map<unknown, Row[]>()
+  const plans = new Map<number, MacroPlan>()
+
+  function refresh(): void {
+    const now = `${book.revision('macro')} ${book.revision('macro_step')}`
+    if (now === seen) return
+    seen = now
+    plans.clear()
+    stepsOf = Map.groupBy(book.rows('macro_step'), (step) => step.macro_id)
+  }
+
+  function find(by: { id: unknown } | { name: unknown }): Row | undefined {
+    const row = 'id' in by ? rowOfId(by.id) : rowOfName(by.name)
+    return row === undefined || row.enabled === false ? undefined : row
+  }
+
+  function rowOfId(id: unknown): Row | undefined {
+    return typeof id === 'number' && Number.isSafeInteger(id) ? book.row('macro', id) : undefined
+  }
+
+  function rowOfName(name: unknown): Row | undefined {
+    return typeof name === 'string' ? book.named('macro', name)[0] : undefined
+  }
+
+  return {
+    find,
+    plan(row) {
+      refresh()
+      const plan = plans.get(row.id) ?? readPlan(row, stepsOf.get(row.id) ?? [], limits)
+      plans.delete(row.id)
+      plans.set(row.id, plan)
+      const [oldest] = plans.keys()
+      if (plans.size > KEPT_PLANS && oldest !== undefined) plans.delete(oldest)
+      return plan
+    },
+  }
 }

@@ -1,12 +1,15 @@
-/** What macros need of the rest of the controller. */
+/** What macros need of the rest of the controller, and what a run is to those who started it and to the macros it calls. */
 import type { Clock } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import type { Session } from '../access/accounts.ts'
 import type { AuditReason } from '../audit.ts'
-import type { Ack } from '../driver.ts'
-import type { Json } from '../row.ts'
-import type { Session } from '../session.ts'
+import type { Ack } from '../drivers/driver.ts'
+import type { Json } from '../json.ts'
+import type { Row } from '../site/book.ts'
 import type { MacroTarget } from './decide.ts'
-import type { RunState } from './run-state-table.ts'
-import type { Trace } from './trace.ts'
+import type { MacroPlan } from './plan.ts'
+import type { Answer, RunState, Trace, TraceEnd, TraceEntry } from './run.ts'
+import type { MacroArgs } from './values.ts'
 
 /** One command of a step, to be sent as a call of /api/control/command is, gates apart. */
 export interface MacroOrder {
@@ -31,7 +34,7 @@ export interface AttributeReading {
   isSecure: boolean
 }
 
-export interface MacroAttributes {
+interface MacroAttributes {
   /** Undefined where no such attribute is. */
   read(ref: AttributeRef): AttributeReading | undefined
   /** Resolves when it has the value. @throws Fault with a code; there is none that macros count on */
@@ -96,4 +99,121 @@ export interface MacroPorts {
   notify(notice: { text: string; macroId: number; runId: number; userId: number | null }): Promise<void>
   keeper: RunKeeper
   secrets: Secrets
+}
+
+// A run in the running controller: its number, its caller, its place among others, and the runs it called.
+
+/** What a run is started with. */
+export interface RunCall {
+  readonly plan: MacroPlan
+  readonly args: MacroArgs
+  /** Who asked for it; null where the house did: nothing is then checked against anybody. */
+  readonly caller: Session | null
+}
+
+/** What an answer tells of a run that another one called. */
+export type CalledRun = Pick<LiveRun, 'entries' | 'called'>
+
+/** A run from its start to its end, as those see it who started it. */
+export interface LiveRun {
+  readonly call: RunCall
+  /** 1 for one that was asked for, 2 for one that it called. */
+  readonly depth: number
+  /** Null until its row is on the disk. */
+  readonly id: number | null
+  readonly state: RunState
+  readonly end: TraceEnd | undefined
+  readonly entries: readonly TraceEntry[]
+  /** Runs it called, by the number of the entry that did. */
+  readonly called: ReadonlyMap<number, CalledRun>
+  trace(): Trace
+  /** Does nothing where it has ended. */
+  cancel(sentence: string): void
+  /** Told at once where it has ended. */
+  onEnd(listener: () => void): void
+}
+
+// A macro step: finds the macro it names, holds it to the bounds of calls, and makes the end of that run its answer.
+
+/** What a macro step asks for. */
+export interface CallWish {
+  readonly by: { id: number } | { name: string }
+  /** The request named the macro. */
+  readonly isSupplied: boolean
+  readonly args: MacroArgs
+}
+
+/** Macros that lead to a step, and how much of the bounds they have used. */
+interface CallPlace {
+  readonly depth: number
+  /** Runs called by the one that was asked for, over all depths. */
+  readonly calls: number
+  /** Whether a macro is among those that led here. */
+  isWithin(macroId: number): boolean
+  /** Whether the caller is held by gates. */
+  isGated: boolean
+}
+
+/** Where macros are found. */
+export interface CallBook {
+  find(by: { id: unknown } | { name: unknown }): Row | undefined
+  plan(row: Row): MacroPlan
+}
+
+/**
+ * The macro that may be called. A macro that calls itself, over however many others, is refused: as single it would wait
+ * for itself, and nothing in a macro counts down.
+ * @throws Fault `unknown_macro`, `not_authorized`, `macro_cycle`, `macro_too_deep`, `macro_too_many_calls`; as readPlan
+ */
+export function calledPlan(
+  wish: CallWish,
+  place: CallPlace,
+  book: CallBook,
+  most: { depth: number; calls: number },
+): MacroPlan {
+  const row = book.find(wish.by)
+  if (!row) throw new Fault('unknown_macro', 'no macro has this id or name, or it is disabled')
+  // The house may call what is elevated; a caller who names it must be elevated. @source document 1, Elevated gates
+  if (wish.isSupplied && place.isGated && row.elevated === true)
+    throw new Fault('not_authorized', 'not authorized', { details: { reason: 'elevation_denied' } })
+  if (place.isWithin(row.id)) throw new Fault('macro_cycle', `macro ${row.id} would call itself`)
+  if (place.depth >= most.depth) throw new Fault('macro_too_deep', `macros call macros more than ${most.depth} deep`)
+  if (place.calls >= most.calls) throw new Fault('macro_too_many_calls', `a run calls more than ${most.calls} runs`)
+  return book.plan(row)
+}
+
+/** The end of a run that was called, as its step's answer. */
+export function answerOfCalled(run: Pick<LiveRun, 'id' | 'state' | 'end'>): Answer {
+  if (run.state === 'done') return { state: 'done', answer: { run_id: run.id } }
+  const code = run.end?.code ?? `macro_${run.state}`
+  const sentence = code === 'not_authorized' ? 'not authorized' : `run ${run.id} ended as ${run.state}`
+  return { state: 'failed', code, sentence, final: code === 'not_authorized' }
+}
+
+// How a run reaches the world: in the running controller, in a simulation. Answers may come at once or later.
+
+export type Done = (answer: Answer) => void
+
+/** The world of one run and its caller. */
+export interface Doer {
+  clock: Pick<Clock, 'after'>
+  /** Why the caller may not reach what they supplied; undefined for the house itself and for who is elevated. */
+  refusal(target: MacroTarget, verb?: string): AuditReason | undefined
+  /** Whether the caller is held by gates at all. */
+  isGated(): boolean
+  secrets: Pick<Secrets, 'isSensitiveName' | 'withoutSecrets' | 'holdsSecret'>
+  send(
+    order: { target: MacroTarget; isSupplied: boolean; verb: string; args: Readonly<Record<string, Json>> },
+    done: Done,
+  ): void
+  readAttribute(ref: AttributeRef): AttributeReading | undefined
+  setAttribute(ref: AttributeRef, value: Json, done: Done): void
+  readLive(target: MacroTarget, field: string): Json | undefined
+  /** Whenever something that can be read has changed. @returns ends it */
+  onChange(listener: () => void): () => void
+  notify(text: string, done: Done): void
+  /** @returns ends the run that was called */
+  call(wish: CallWish, done: Done): () => void
+  /** What becomes of a wait that does not hold at once; left out: it waits. */
+  assumed?: 'met' | 'expired'
 }

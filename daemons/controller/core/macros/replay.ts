@@ -1,18 +1,12 @@
 /** Runs a run again from its trace: the same steps, told what the world answered then, at the same instants. */
 import { Fault } from '#kit/fault.ts'
-import { isObject } from '../json-kind.ts'
-import type { Json } from '../row.ts'
-import { makeArgs } from './args.ts'
-import { chanceOf } from './chance.ts'
-import { holds } from './compare.ts'
+import { isObject, type Json } from '../json.ts'
 import { decide, type Side } from './decide.ts'
-import { MACRO_LIMITS } from './limits.ts'
-import { readSteps } from './plan.ts'
+import { type DoingStep, readSteps } from './plan.ts'
 import type { Secrets } from './ports.ts'
-import { MacroRun } from './run.ts'
+import { type Answer, chanceOf, isCut, MacroRun, type Trace, type TraceEntry } from './run.ts'
 import { decidedAs } from './showing.ts'
-import type { DoingStep } from './step.ts'
-import { type Answer, isCut, type Trace, type TraceEntry } from './trace.ts'
+import { holds, MACRO_LIMITS, makeArgs } from './values.ts'
 
 export interface Replayed {
   trace: Trace

@@ -1,14 +1,220 @@
+/** One run of a macro: its states, its trace, the order of its steps; it takes one answer at a time. */
+import type { AuditReason } from '../audit.ts'
+import type { Json } from '../json.ts'
+import type { DoingStep, ParallelStep, Step, StepType } from './plan.ts'
+import { jsonChars, type MacroLimits } from './values.ts'
+
+// The life of a run of a macro: state x event -> next state.
+
 /**
- * One run of a macro: goes through its steps as the world answers, and writes down what it did. It takes one answer at a
- * time, at one instant; so the same answers in the same turns at the same instants make the same trace.
+ * - `starting` its row is on its way to the disk; nothing was done yet
+ * - `queued` runs of its macro are before it
+ * - `running` it takes its steps
+ * - `done` all steps were taken, or a stop step was reached
+ * - `failed` a step failed for good, or it could not be kept
+ * - `cancelled` a newer run took its place, its caller ended, or the daemon stopped
+ * - `timed_out` it had no turn, or no end, in time
+ * - `interrupted` the daemon went while it lived: found at the next start
  */
-import type { Json } from '../row.ts'
-import { chanceOf } from './chance.ts'
-import type { MacroLimits } from './limits.ts'
-import { isOver, nextRunState, type RunEvent, type RunState } from './run-state-table.ts'
-import type { DoingStep, Step } from './step.ts'
-import { type Answer, createTraceRoom, type TraceEnd, type TraceEntry } from './trace.ts'
-import { type Ending, type Walk, type Wish, walk } from './walk.ts'
+export type RunState = 'starting' | 'queued' | 'running' | 'done' | 'failed' | 'cancelled' | 'timed_out' | 'interrupted'
+
+/**
+ * - `kept` its row is on the disk, and others are before it
+ * - `begun` its row is on the disk, and it is its turn
+ * - `finished` no step is left, or one said stop
+ * - `failure` a step failed for good; its row could not be written
+ * - `cancel` it is wanted no more
+ * - `expired` its time is over
+ * - `lost` its row has no end, and the daemon starts
+ */
+export type RunEvent = 'kept' | 'begun' | 'finished' | 'failure' | 'cancel' | 'expired' | 'lost'
+
+/** A pair that is not listed does not change the state. */
+export const runStateTable: Readonly<Record<RunState, Partial<Record<RunEvent, RunState>>>> = {
+  starting: { kept: 'queued', begun: 'running', failure: 'failed', cancel: 'cancelled', lost: 'interrupted' },
+  queued: { begun: 'running', cancel: 'cancelled', expired: 'timed_out', lost: 'interrupted' },
+  running: {
+    finished: 'done',
+    failure: 'failed',
+    cancel: 'cancelled',
+    expired: 'timed_out',
+    lost: 'interrupted',
+  },
+  done: {},
+  failed: {},
+  cancelled: {},
+  timed_out: {},
+  interrupted: {},
+}
+
+/** @returns the state after the event; the same state where the table has no such pair */
+export function nextRunState(state: RunState, event: RunEvent): RunState {
+  return runStateTable[state][event] ?? state
+}
+
+/** Whether nothing follows any more. */
+export function isOver(state: RunState): boolean {
+  return Object.keys(runStateTable[state]).length === 0
+}
+
+// Chance of a run: drawn once as its seed, and the same for a step of it each time it is asked.
+
+/** A seed, from a chance of 0 <= n < 1: 32 bits. */
+export function drawSeed(chance: number): number {
+  return Math.floor(chance * 2 ** 32) >>> 0
+}
+
+/**
+ * The chance of the n-th entry of a run, 0 <= chance < 1. Of number and seed alone: which steps drew before makes nothing
+ * different, so a step that is left out in a replay moves no other.
+ * @source splitmix32, the finalizer of MurmurHash3
+ */
+export function chanceOf(seed: number, n: number): number {
+  let bits = (seed + Math.imul(n + 1, 0x9e3779b9)) >>> 0
+  bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b)
+  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35)
+  return ((bits ^ (bits >>> 16)) >>> 0) / 2 ** 32
+}
+
+// What is kept of a run: enough to see why each step did what it did, and to run it again exactly. Never a secret.
+
+/** What came of one try of a step. */
+export type Answer =
+  | {
+      readonly state: 'done'
+      /** What was seen or answered, where something was. */
+      readonly answer?: Json
+      /** Of a condition that does not hold. */
+      readonly skip?: number
+      /** Of a stop step, and of a condition that does not hold: the run ends, as this. */
+      readonly stop?: 'done' | 'failed'
+      /** What was seen is secret: it is not in `answer`. */
+      readonly withheld?: true
+    }
+  | {
+      readonly state: 'failed'
+      readonly code: string
+      readonly sentence: string
+      /** Another try cannot help. */
+      readonly final: boolean
+      /** Of a step that is not authorized: which gate says so. */
+      readonly reason?: AuditReason
+    }
+
+/** One try of a step, or the pause before a retry. Wire names, because this is what the column `trace` holds. */
+export interface TraceEntry {
+  /** The step's label. */
+  step: string
+  type: StepType | 'retry'
+  /** Milliseconds since the run took its first step. */
+  at: number
+  /** Null while it goes on; a run that has ended has no such entry. */
+  ended_at: number | null
+  /** The turn in which the world answered; null where it did not, and for a parallel step, which its branches end. */
+  turn: number | null
+  /** The step with its values; null where they did not fit together. */
+  decided: Json
+  result: Answer | { state: 'cancelled' } | null
+  /** Something that it was decided by is secret, and null here. */
+  withheld?: true
+}
+
+/** How a run ended. */
+export interface TraceEnd {
+  state: RunState
+  at: number
+  /** The turn in which it was ended from outside; null where its steps ended it. */
+  turn: number | null
+  code?: string
+  sentence?: string
+}
+
+/** The column `trace` of macro_run. */
+export interface Trace {
+  version: 1
+  macro: { id: number; name: string }
+  /** The steps as they were then, secrets null: so that a trace can be replayed when its macro is another. */
+  plan: readonly Json[]
+  /** What it was called with, secrets null. */
+  args: { readonly [name: string]: Json }
+  seed: number
+  /** 1 for one that was asked for, 2 for one that it called. */
+  depth: number
+  /** Epoch ms. */
+  started_at: number
+  limits: MacroLimits
+  entries: readonly TraceEntry[]
+  end: TraceEnd
+}
+
+/** Stands for what there was no room for. */
+const CUT: Json = { cut: true }
+/** Characters that one value may take of a trace. */
+const LONGEST_KEPT = 4096
+
+/**
+ * Keeps values while there is room. What was cut needs no room, so that keeping what was kept cuts the same.
+ * @returns the value, or what stands for it
+ */
+export function createTraceRoom(mostChars: number): (value: Json) => Json {
+  let left = mostChars
+  return (value) => {
+    try {
+      left -= jsonChars(value, Math.min(left, LONGEST_KEPT))
+      return value
+    } catch {
+      return CUT
+    }
+  }
+}
+
+/** Whether a value of a trace was cut. */
+export function isCut(value: Json | undefined): boolean {
+  return typeof value === 'object' && value !== null && 'cut' in value
+}
+
+// The order of steps: what is next after an answer, what a failure means, when a step is tried again. No clock, no world.
+
+/** What a list of steps wants done before it goes on. `tries` counts from 1. */
+type Wish =
+  | { readonly kind: 'do'; readonly step: DoingStep }
+  | { readonly kind: 'pause'; readonly step: Step; readonly tries: number }
+  | { readonly kind: 'fork'; readonly step: ParallelStep }
+
+/** How a list of steps ended; `stop` ends the run around it. */
+type Ending =
+  | { readonly kind: 'done' }
+  | { readonly kind: 'failed'; readonly failure: Answer & { state: 'failed' } }
+  | { readonly kind: 'stop'; readonly as: 'done' | 'failed' }
+
+/** A list of steps on its way: is given the answer to each wish. */
+type Walk = Generator<Wish, Ending, Answer>
+
+function* walk(steps: readonly Step[]): Walk {
+  for (let index = 0; index < steps.length; index++) {
+    const step = steps[index] as Step
+    const answer = yield* tried(step)
+    if (answer.state === 'failed') {
+      if (step.onError !== 'continue') return { kind: 'failed', failure: answer }
+    } else {
+      if (answer.stop) return { kind: 'stop', as: answer.stop }
+      index += answer.skip ?? 0
+    }
+  }
+  return { kind: 'done' }
+}
+
+function* tried(step: Step): Generator<Wish, Answer, Answer> {
+  for (let tries = 1; ; tries++) {
+    const answer = yield step.type === 'parallel' ? { kind: 'fork', step } : { kind: 'do', step }
+    const isOver = answer.state === 'done' || answer.final || step.onError !== 'retry' || tries > step.retries
+    if (isOver) return answer
+    yield { kind: 'pause', step, tries }
+  }
+}
+
+// One run of a macro: goes through its steps as the world answers, and writes down what it did. It takes one answer at a
+// time, at one instant; so the same answers in the same turns at the same instants make the same trace.
 
 /** What a run asks of the world; `n` counts its entries from 0. */
 export type Ask =
@@ -23,7 +229,7 @@ export interface Showing {
 }
 
 /** What a run needs. */
-export interface RunParts {
+interface RunParts {
   steps: readonly Step[]
   seed: number
   limits: MacroLimits

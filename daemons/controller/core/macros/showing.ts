@@ -1,17 +1,199 @@
 /** How a run is shown in its trace: the same decisions, made of steps and args without their secrets. */
-import type { Json } from '../row.ts'
-import { type MacroArgs, makeArgs } from './args.ts'
-import { chanceOf } from './chance.ts'
-import { type Decided, decide } from './decide.ts'
-import { hideArgs, hideStep } from './hide.ts'
-import type { MacroLimits } from './limits.ts'
-import { type MacroPlan, readSteps } from './plan.ts'
-import type { Secrets } from './ports.ts'
-import type { Showing } from './run.ts'
-import { type SecretSearch, secretArgsIn } from './secret-args.ts'
-import { shownOf } from './show.ts'
-import type { DoingStep, Step } from './step.ts'
-import { refersTo } from './substitute.ts'
+import { isObject, type Json, objectOf } from '../json.ts'
+import { type Decided, decide, type Side, type Test } from './decide.ts'
+import { type DoingStep, type MacroPlan, readSteps, type Step } from './plan.ts'
+import type { CallBook, Secrets } from './ports.ts'
+import { chanceOf, type Showing } from './run.ts'
+import { type MacroArgs, type MacroLimits, makeArgs, referencesOf, refersTo } from './values.ts'
+
+// Keeps secrets out of traces. Secret is what stands under a sensitive name; what is written to or compared with a secret
+// attribute; and each arg that a step puts in such a place, whatever the arg is called.
+
+type Fields = { readonly [key: string]: Json }
+
+/**
+ * A step as its table has it, with null for what is secret; its structure stays.
+ * @param names of args that are secret though their names are not sensitive
+ */
+export function hideStep(raw: Json, secrets: Secrets, names: ReadonlySet<string> = new Set()): Json {
+  if (!isObject(raw) || !isObject(raw.args)) return raw
+  const { args, type } = raw
+  if (type === 'parallel') return { ...raw, args: hideBranches(args, secrets, names) }
+  const open = secrets.withoutSecrets(args) as Fields
+  if (type === 'set' && isSecret(args.attribute, secrets)) return { ...raw, args: { ...open, value: null } }
+  if (type !== 'wait' && type !== 'condition') return { ...raw, args: open }
+  // What holds against a secret gives it away, where it can be read.
+  const isSecretTest =
+    [args, args.left, args.right].some((side) => isObject(side) && isSecretReading(side, secrets)) ||
+    [args.left, args.right, args.value].some((side) => side !== undefined && isSecretValue(side, secrets, names))
+  return { ...raw, args: isSecretTest ? withoutValues(open) : open }
+}
+
+/** The names of args that stand where `hidden` has null. */
+export function secretArgsOf(raw: Json, hidden: Json): Set<string> {
+  const names = new Set<string>()
+  const open: [Json, Json][] = [[raw, hidden]]
+  for (let next = open.pop(); next; next = open.pop()) {
+    const [one, other] = next
+    if (other === null && one !== null) for (const name of referencesOf(one)) names.add(name)
+    if (Array.isArray(one) && Array.isArray(other))
+      one.forEach((entry, at) => void open.push([entry, other[at] ?? null]))
+    else if (isObject(one) && isObject(other))
+      for (const key of Object.keys(one))
+        open.push([one[key] as Json, Object.hasOwn(other, key) ? (other[key] as Json) : null])
+  }
+  return names
+}
+
+/** What a run was called with, as its trace has it: those that are `secret` by something else than their names are null. */
+export function hideArgs(
+  args: ReadonlyMap<string, Json>,
+  secret: ReadonlySet<string>,
+  secrets: Pick<Secrets, 'isSensitiveName' | 'withoutSecrets'>,
+): Map<string, Json> {
+  const hidden = new Map<string, Json>()
+  for (const [name, value] of args) {
+    const isHidden = secrets.isSensitiveName(name) || secret.has(name)
+    hidden.set(name, isHidden ? null : secrets.withoutSecrets(value))
+  }
+  return hidden
+}
+
+function hideBranches(args: Fields, secrets: Secrets, names: ReadonlySet<string>): Json {
+  if (!Array.isArray(args.steps)) return secrets.withoutSecrets(args)
+  const steps = args.steps.map((branch: Json) =>
+    Array.isArray(branch)
+      ? branch.map((step: Json) => hideStep(step, secrets, names))
+      : hideStep(branch, secrets, names),
+  )
+  const hidden = objectOf(Object.entries(args))
+  hidden.steps = steps
+  return hidden
+}
+
+function isSecretReading(side: Fields, secrets: Secrets): boolean {
+  const name = side.attribute ?? side.field
+  return name !== undefined && isSecret(name, secrets)
+}
+
+function isSecretValue(side: Json, secrets: Secrets, names: ReadonlySet<string>): boolean {
+  for (const name of referencesOf(side)) if (names.has(name) || secrets.isSensitiveName(name)) return true
+  return false
+}
+
+/** An attribute that is named by an arg may be any. */
+function isSecret(name: Json | undefined, secrets: Secrets): boolean {
+  return typeof name !== 'string' || name.includes('${args.') || secrets.isSecretAttribute(name)
+}
+
+/** A test without what is compared: its readings stay. */
+function withoutValues(args: Fields): Fields {
+  const hidden = objectOf(Object.entries(args))
+  for (const key of ['left', 'right']) if (hidden[key] !== undefined && !isObject(hidden[key])) hidden[key] = null
+  if (hidden.value !== undefined) hidden.value = null
+  return hidden
+}
+
+// Which args of a macro come to stand where secrets stand, in its own steps or in those of macros that it calls.
+
+/** Macros that are looked through for one run; of what lies beyond them all is taken for secret. */
+const MOST_MACROS = 256
+
+/** Where it is looked: the macros, what counts as secret, and how deep macros can call macros at all. */
+interface SecretSearch {
+  book: CallBook
+  secrets: Secrets
+  limits: { depth: number }
+}
+
+interface Looking extends SecretSearch {
+  /** By macro and by how deep it was looked from there. */
+  known: Map<string, ReadonlySet<string>>
+}
+
+export function secretArgsIn(plan: MacroPlan, search: SecretSearch): ReadonlySet<string> {
+  return secretIn(plan, search.limits.depth, { ...search, known: new Map() })
+}
+
+function secretIn(plan: MacroPlan, depthLeft: number, looking: Looking): ReadonlySet<string> {
+  const key = `${plan.id} ${depthLeft}`
+  const known = looking.known.get(key)
+  if (known) return known
+  const names = new Set<string>()
+  // Known before it is whole: a macro that leads to itself is refused when it runs.
+  looking.known.set(key, names)
+  for (const step of plan.steps) {
+    for (const name of secretArgsOf(step.raw, hideStep(step.raw, looking.secrets))) names.add(name)
+    if (depthLeft > 1)
+      for (const call of callsIn(step)) for (const name of passedOn(call, depthLeft - 1, looking)) names.add(name)
+  }
+  return names
+}
+
+type CallStep = DoingStep & { type: 'macro' }
+
+function callsIn(step: Step): CallStep[] {
+  if (step.type === 'macro') return [step]
+  return step.type === 'parallel' ? step.branches.flatMap((branch) => branch.flatMap(callsIn)) : []
+}
+
+/** Those that a call hands on as an arg that is secret there. Which macro is meant may not be known yet: then all of them. */
+function passedOn(call: CallStep, depthLeft: number, looking: Looking): Set<string> {
+  const called = looking.known.size < MOST_MACROS ? calledBy(call, looking.book) : undefined
+  if (!called || !isObject(call.args)) return referencesOf(call.args)
+  const names = new Set<string>()
+  for (const key of secretIn(called, depthLeft, looking))
+    if (Object.hasOwn(call.args, key)) for (const name of referencesOf(call.args[key] ?? null)) names.add(name)
+  return names
+}
+
+function calledBy({ id, name }: CallStep, book: CallBook): MacroPlan | undefined {
+  const row = book.find(id === null ? { name } : { id })
+  try {
+    return row && book.plan(row)
+  } catch {
+    // It cannot be run, so it is not known what it would do.
+    return undefined
+  }
+}
+
+// What was decided, as a trace holds it and a simulation prints it.
+
+/** Plain JSON; in the words of a step's args where they have words for it. */
+function shownOf(decided: Decided): { [key: string]: Json } {
+  switch (decided.type) {
+    case 'command':
+      return { ...decided.target.what, command: decided.verb, args: decided.args }
+    case 'delay':
+      return { wait_ms: decided.waitMs }
+    case 'wait':
+      return { ...shownTest(decided.test), timeout_ms: decided.timeoutMs }
+    case 'condition':
+      return { ...shownTest(decided.test), else: decided.skip === 'stop' ? 'stop' : { skip: decided.skip } }
+    case 'set':
+      return { ...decided.target.what, attribute: decided.name.what, value: decided.value }
+    case 'macro': {
+      const { what } = decided.macro
+      const args = objectOf(decided.args.values)
+      return 'id' in what ? { macro_id: what.id, args } : { macro: what.name, args }
+    }
+    case 'notify':
+      return { text: decided.text }
+    case 'stop':
+      return { reason: decided.reason, failed: decided.isFailure }
+  }
+}
+
+function shownTest(test: Test): { [key: string]: Json } {
+  return { left: shownSide(test.left), op: test.op, right: shownSide(test.right) }
+}
+
+function shownSide(side: Side): Json {
+  if (side.kind === 'value') return side.value
+  return { ...side.target.what, [side.kind]: side.name.what }
+}
+
+// How a run is shown in its trace: the same decisions, made of steps and args without their secrets.
 
 /** What a trace holds of how its run was started. */
 export interface ShownStart {
@@ -57,7 +239,7 @@ export function showingOf(
 }
 
 /** What is needed to show one entry. */
-export interface Shown {
+interface Shown {
   args: MacroArgs
   n: number
   seed: number

@@ -1,22 +1,62 @@
 /** Runs a macro without a building: nothing is sent, time passes at once, and what would have been sent is told. */
 import { durationText } from '#kit/bytes/words.ts'
+import type { Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
-import type { Json } from '../row.ts'
-import type { MacroArgs } from './args.ts'
-import { answerOfCalled, type CallBook, type CallWish, calledPlan } from './call-step.ts'
-import { chanceOf } from './chance.ts'
+import type { Json } from '../json.ts'
 import { decide } from './decide.ts'
-import type { Doer, Done } from './doer.ts'
-import type { MacroLimits } from './limits.ts'
-import { checkedArgs } from './live-doer.ts'
-import { failureOf, perform } from './perform.ts'
+import { checkedArgs, failureOf, perform } from './perform.ts'
 import type { MacroPlan } from './plan.ts'
-import type { AttributeReading, AttributeRef, MacroLive, Secrets } from './ports.ts'
-import { type Ask, MacroRun } from './run.ts'
-import type { RunState } from './run-state-table.ts'
+import {
+  type AttributeReading,
+  type AttributeRef,
+  answerOfCalled,
+  type CallBook,
+  type CallWish,
+  calledPlan,
+  type Doer,
+  type Done,
+  type MacroLive,
+  type Secrets,
+} from './ports.ts'
+import { type Ask, chanceOf, MacroRun, type RunState, type Trace } from './run.ts'
 import { showingOf } from './showing.ts'
-import type { Trace } from './trace.ts'
-import { createVirtualTime, type VirtualTime } from './virtual-time.ts'
+import type { MacroArgs, MacroLimits } from './values.ts'
+
+// Time of a simulation: passes as soon as nothing else is left to do.
+
+interface VirtualTime {
+  /** Whole milliseconds since it began. */
+  nowMs(): number
+  after(delayMs: number, run: () => void): Timer
+  /** Goes to the next instant at which something is due, and does it. @returns false where nothing is */
+  step(): boolean
+}
+
+function createVirtualTime(): VirtualTime {
+  let nowMs = 0
+  let order = 0
+  const waiting = new Map<number, { dueMs: number; run: () => void }>()
+  return {
+    nowMs: () => nowMs,
+    after(delayMs, run) {
+      const key = order++
+      waiting.set(key, { dueMs: nowMs + Math.max(0, Math.ceil(delayMs)), run })
+      return { cancel: () => void waiting.delete(key) }
+    },
+    step() {
+      // In order of setting where several are due at once.
+      let next: [number, { dueMs: number; run: () => void }] | undefined
+      for (const entry of waiting) if (!next || entry[1].dueMs < next[1].dueMs) next = entry
+      if (!next) return false
+      waiting.delete(next[0])
+      nowMs = next[1].dueMs
+      next[1].run()
+      return true
+    },
+  }
+}
+
+// Runs a macro without a building: nothing is sent, time passes at once, and what would have been sent is told.
 
 /** The building as it is assumed to be. */
 export interface SimulatedWorld {

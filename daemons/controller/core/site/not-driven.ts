@@ -1,16 +1,14 @@
 /** Rows of a site that are kept and have no effect yet, each with the reason: told at import, in the log and on the page. */
 import { nearestName } from '#kit/nearest.ts'
+import { parseRoleRules } from '../access/accounts.ts'
 import { isCommonVerb } from '../control/reading.ts'
-import type { Driver } from '../driver.ts'
-import { driverNameOf } from '../driver.ts'
-import { isObject } from '../json-kind.ts'
-import { readArgsSchema } from '../macros/args-schema.ts'
-import { MACRO_LIMITS } from '../macros/limits.ts'
+import { type Driver, driverNameOf } from '../drivers/driver.ts'
+import { isObject, type Json, readArgsSchema } from '../json.ts'
 import { readPlan } from '../macros/plan.ts'
-import { parseRoleRules } from '../role-rules.ts'
-import type { Json, Row } from '../row.ts'
-import { tableOf } from '../schema/registry.ts'
-import { quoted } from './site-faults.ts'
+import { MACRO_LIMITS } from '../macros/values.ts'
+import type { Row } from './book.ts'
+import { tableOf } from './registry.ts'
+import { quoted } from './site-text.ts'
 
 /** One row, or a part of it. `row` is `device 3 "Amp"`. Holds no secret. */
 export interface NotDriven {

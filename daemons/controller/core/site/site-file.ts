@@ -1,15 +1,141 @@
 /** The site file: a whole document is checked before anything is written, and a site is written down as one. */
-import { charsOf } from '../bounded-value.ts'
-import { type Change, changesBetween } from '../change.ts'
-import { parseRoleRules, uiNames } from '../role-rules.ts'
-import type { Json, Row } from '../row.ts'
-import { siteTables } from '../schema/registry.ts'
-import type { Draft } from './draft.ts'
-import type { NextSite } from './next-site.ts'
-import { readDrafts } from './read-drafts.ts'
-import { resolveRows, type SiteBase } from './resolve-rows.ts'
-import { createFaultList, type FaultList, quoted, type SiteLimits } from './site-faults.ts'
-import { checkWhole } from './whole-check.ts'
+import { withArticle } from '#kit/bytes/words.ts'
+import { parseRoleRules, uiNames } from '../access/accounts.ts'
+import { charsOf, type Json } from '../json.ts'
+import { withoutSecrets } from '../secrets.ts'
+import type { Book, Row } from './book.ts'
+import { type Change, changesBetween, type SiteRows } from './changes.ts'
+import type { Column, Table } from './column.ts'
+import { type Draft, overrideTargets, readDrafts, userLists } from './drafts.ts'
+import { isSecretColumn, readSetting, siteSettings, siteTables, tableOf } from './registry.ts'
+import {
+  folded,
+  isAttributeValue,
+  isSecretAttribute,
+  type NextSite,
+  resolveRows,
+  type SiteBase,
+  targetTable,
+  withoutNested,
+} from './rows.ts'
+import { createFaultList, type FaultList, quoted, type SiteLimits } from './site-text.ts'
+
+// Whether a site fits together: every reference has its row, nothing that is unique stands twice, no circle of parents.
+
+/** Where a row comes from: `zone[3]` of a file, or `zone 12`. */
+type PathOf = (table: string, id: number) => string
+
+/** Rows of a circle that a sentence names. */
+const MOST_SHOWN = 8
+
+/** What the checks go by. */
+interface Whole {
+  site: SiteRows
+  pathOf: PathOf
+  faults: FaultList
+}
+
+/** Looks at all rows, those too that nothing was asked of: what they refer to may be gone. */
+export function checkWhole(site: SiteRows, pathOf: PathOf, faults: FaultList): void {
+  const whole: Whole = { site, pathOf, faults }
+  for (const table of siteTables()) {
+    const rows = [...(site.get(table.name)?.values() ?? [])]
+    const references = table.columns.filter((column) => column.reference ?? column.referenceBy)
+    for (const row of rows) for (const column of references) checkReference(whole, table, column, row)
+    for (const column of table.columns) {
+      if (column.isUnique) checkUnique(whole, table, rows, [column])
+      if (column.reference === table.name) checkCircles(whole, table, column.name)
+    }
+    const together = table.uniqueTogether.flatMap((name) => table.column(name) ?? [])
+    if (together.length > 0) checkUnique(whole, table, rows, together)
+  }
+  for (const row of site.get('zone')?.values() ?? []) checkOverrides(whole, row)
+  for (const row of site.get('setting')?.values() ?? []) checkSetting(whole, row)
+}
+
+function checkReference({ site, pathOf, faults }: Whole, table: Table, column: Column, row: Row): void {
+  const id = row[column.name] ?? null
+  const target = targetTable(column, (name) => row[name])
+  if (id === null) {
+    // An attribute of a table's row needs that row; one of the controller has none.
+    if (column.referenceBy !== undefined && target !== undefined)
+      faults.add(
+        `${pathOf(table.name, row.id)}.${column.name}`,
+        `is missing: it belongs to ${withArticle(target.name)}`,
+      )
+    return
+  }
+  if (target === undefined || (typeof id === 'number' && site.get(target.name)?.has(id))) return
+  faults.add(`${pathOf(table.name, row.id)}.${column.name}`, `there is no ${target.name} ${id}`)
+}
+
+function checkUnique({ pathOf, faults }: Whole, table: Table, rows: readonly Row[], columns: readonly Column[]): void {
+  const seen = new Map<string, number>()
+  for (const row of rows) {
+    const values = columns.map((column) => folded(column, row[column.name] ?? null))
+    if (values.includes(null)) continue
+    const key = JSON.stringify(values)
+    const first = seen.get(key)
+    if (first === undefined) seen.set(key, row.id)
+    else {
+      const [only, ...others] = columns
+      const place = others.length === 0 ? `.${only?.name}` : ''
+      faults.add(`${pathOf(table.name, row.id)}${place}`, twice(columns, row, pathOf(table.name, first)))
+    }
+  }
+}
+
+function twice(columns: readonly Column[], row: Row, first: string): string {
+  const said = columns.map(({ name }) => `${name} ${sayable(row[name] ?? null)}`).join(' and ')
+  return `${said} stands in ${first} already`
+}
+
+function sayable(value: Json): string {
+  return typeof value === 'string' ? quoted(value) : String(value)
+}
+
+/** Each row is walked up from once: what was found good before is not walked again. */
+function checkCircles({ site, pathOf, faults }: Whole, table: Table, column: string): void {
+  const rows = site.get(table.name) ?? new Map<number, Row>()
+  const good = new Set<number>()
+  for (const start of rows.keys()) {
+    const walked = new Set<number>()
+    let id: Json | undefined = start
+    while (typeof id === 'number' && !good.has(id) && !walked.has(id)) {
+      walked.add(id)
+      id = rows.get(id)?.[column]
+    }
+    if (typeof id === 'number' && walked.has(id)) {
+      const around = [...walked].slice([...walked].indexOf(id))
+      faults.add(
+        `${pathOf(table.name, id)}.${column}`,
+        `goes round in a circle: ${[...around.slice(0, MOST_SHOWN), id].join(' -> ')}`,
+      )
+    }
+    for (const one of walked) good.add(one)
+  }
+}
+
+function checkOverrides({ site, pathOf, faults }: Whole, row: Row): void {
+  for (const { path, table, said } of overrideTargets(row.overrides ?? null))
+    if (typeof said === 'number' && !site.get(table.name)?.has(said))
+      faults.add(`${pathOf('zone', row.id)}${path}`, `there is no ${table.name} ${said}`)
+}
+
+function checkSetting({ pathOf, faults }: Whole, row: Row): void {
+  const key = String(row.key)
+  const facts = siteSettings.find((one) => one.key === key)
+  if (facts === undefined) {
+    const known = siteSettings.map((one) => one.key)
+    faults.add(`${pathOf('setting', row.id)}.key`, `there is no setting ${quoted(key)}${faults.nearest(key, known)}`)
+    return
+  }
+  if (readSetting(facts, row.value ?? null) !== undefined) return
+  const range = facts.type === 'boolean' ? 'true or false' : `a whole number of ${facts.minimum} to ${facts.maximum}`
+  faults.add(`${pathOf('setting', row.id)}.value`, `must be ${range}`)
+}
+
+// The site file: a whole document is checked before anything is written, and a site is written down as one.
 
 /**
  * How a password in clear is kept.
@@ -110,4 +236,73 @@ async function hash(next: NextSite, { id, password }: Draft, world: SiteWorld): 
   const known = [row.hash, world.waitingHash?.(row.id)].filter((one) => typeof one === 'string')
   const columns: Record<string, Json> = { ...(await world.hashPassword(password, known)) }
   users?.set(row.id, { ...row, ...columns } as Row)
+}
+
+// A site written down as a document that an import makes the same site of.
+
+/**
+ * `people`: of secrets in columns and attributes only hash and salt of users, which are no passwords; into the controller it came from such a
+ * document is imported without losing the others. `all`: everything that a new machine needs, to be kept like a key.
+ */
+type ExportedSecrets = 'people' | 'all'
+
+/** Secrets that stand in every export: without them nobody could sign in after an import. */
+const ALWAYS: ReadonlySet<string> = new Set(['hash', 'salt'])
+
+/** Columns that the next import gives anew. */
+const NEVER: ReadonlySet<string> = new Set(['created_at', 'updated_at'])
+
+/**
+ * The document: tables in the order in which they refer to each other, rows with their ids, without what is null or the
+ * default. References are ids; roles and sites of users are lists of names, or of ids where a name is not enough.
+ */
+export function exportSite(book: Book, secrets: ExportedSecrets = 'people'): Record<string, Json> {
+  const document: Record<string, Json> = {}
+  for (const table of siteTables()) {
+    if (userLists.some(({ links }) => links === table.name)) continue
+    const rows = book.rows(table.name).map((row) => exportRow(book, table, row, secrets))
+    if (rows.length > 0) document[table.name] = rows
+  }
+  return document
+}
+
+function exportRow(book: Book, table: Table, row: Row, secrets: ExportedSecrets): Json {
+  const said: Record<string, Json> = {}
+  for (const column of table.columns) {
+    if (NEVER.has(column.name) || column.isInner) continue
+    if (secrets === 'people' && isLeftOut(table, column, row)) continue
+    const value = row[column.name] ?? null
+    if (value === column.default && !(column.isRequired && column.default === null)) continue
+    said[column.name] = secrets === 'people' ? withoutInner(table, column, value) : value
+  }
+  if (table.name === 'auth_user')
+    for (const list of userLists) said[list.key] = linkedTo(book, row.id, list.links, list.column)
+  return said
+}
+
+function isLeftOut(table: Table, column: Column, row: Row): boolean {
+  if (isAttributeValue(table, column)) return isSecretAttribute(row)
+  return isSecretColumn(table.name, column.name) && !isUsersHash(table, column)
+}
+
+function withoutInner(table: Table, column: Column, value: Json): Json {
+  if (isAttributeValue(table, column)) return withoutNested(value)
+  return column.isJsonSecret ? withoutSecrets(value) : value
+}
+
+function isUsersHash(table: Table, column: Column): boolean {
+  return table.name === 'auth_user' && ALWAYS.has(column.name)
+}
+
+function linkedTo(book: Book, userId: number, links: string, column: string): Json {
+  const target = tableOf(links)?.column(column)?.reference ?? ''
+  return book
+    .rows(links)
+    .filter((link) => link.user_id === userId)
+    .flatMap((link) => {
+      const id = link[column]
+      const name = typeof id === 'number' ? book.row(target, id)?.name : undefined
+      if (typeof id !== 'number' || typeof name !== 'string') return []
+      return [book.named(target, name).length === 1 ? name : id]
+    })
 }

@@ -1,6 +1,92 @@
-/** A site file as bytes: within its bounds, UTF-8, JSON, and no key twice in one object. */
+/** A site file as text: within its bounds, JSON, each value as its column takes it, and every fault with its place. */
 import { Fault } from '#kit/fault.ts'
-import { createFaultList, quoted, type SiteLimits } from './site-faults.ts'
+import { nearestName } from '#kit/nearest.ts'
+import type { Json } from '../json.ts'
+import type { Column } from './column.ts'
+
+// What is wrong with a site file: everything at once, each with its place.
+
+/** How much of a site file is taken in. Settings of the controller. */
+export interface SiteLimits {
+  /** Bytes of the file at most. */
+  bytes: number
+  /** Rows of all tables of a file together at most, and of the site that comes of it. */
+  rows: number
+  /** Devices of a site at most. */
+  devices: number
+  /** Characters of all JSON columns of a site at most, as core/json.ts counts them. */
+  jsonChars: number
+  /** Levels of a JSON column at most. */
+  depth: number
+  /** Characters of a text at most, and of JSON as text. */
+  textChars: number
+  /** Faults that are told; more are counted. */
+  faults: number
+}
+
+/** One fault. `path` is `zone[3].device_id`, empty for the whole file; `sentence` holds no secret. */
+export interface SiteFault {
+  path: string
+  sentence: string
+}
+
+/** Where faults are gathered. */
+export interface FaultList {
+  /** Of faults in one place only the first is taken: others mostly follow from it. */
+  add(path: string, sentence: string): void
+  /** `; the nearest is "..."`, or nothing. Looks only so often: a list of thousands of names costs. */
+  nearest(name: string, known: readonly string[]): string
+  readonly count: number
+  /** @throws Fault `site_faults` with `details.faults` and `details.more` where anything was added */
+  refuse(): void
+}
+
+/** Comparisons of names that one check makes at most. */
+const MOST_COMPARED = 20_000
+
+/** A sentence quotes no more of a name than this. */
+const LONGEST_QUOTED = 60
+
+export function createFaultList(most: number): FaultList {
+  const faults: SiteFault[] = []
+  let count = 0
+  let compared = 0
+  const places = new Set<string>()
+  return {
+    add(path, sentence) {
+      if (places.has(path)) return
+      places.add(path)
+      count++
+      if (faults.length < most) faults.push({ path, sentence })
+    },
+    nearest(name, known) {
+      compared += known.length
+      if (compared > MOST_COMPARED) return ''
+      const near = nearestName(name, known)
+      return near === undefined ? '' : `; the nearest is ${quoted(near)}`
+    },
+    get count() {
+      return count
+    },
+    refuse() {
+      const [first] = faults
+      if (first === undefined) return
+      const more = count - faults.length
+      const said = `${first.path === '' ? '' : `${first.path}: `}${first.sentence}`
+      const sentence =
+        count === 1 ? `the site file has a fault: ${said}` : `the site file has ${count} faults, the first ${said}`
+      throw new Fault('site_faults', `${sentence}; nothing was written`, { details: { faults, more } })
+    },
+  }
+}
+
+/** A name from outside as a sentence shows it: in quotes, short, in one line. */
+export function quoted(name: string): string {
+  const short = name.length > LONGEST_QUOTED ? `${name.slice(0, LONGEST_QUOTED)}…` : name
+  return JSON.stringify(short.toWellFormed())
+}
+
+// A site file as bytes: within its bounds, UTF-8, JSON, and no key twice in one object.
 
 /**
  * Reads the document. A key that stands twice is a fault, since one of the two would be lost without a word.
@@ -131,4 +217,108 @@ function pathOf(levels: readonly Level[]): string {
     .map(({ keys, key, index }) => (keys === undefined ? `[${index}]` : `.${key}`))
     .join('')
     .replace(/^\./, '')
+}
+
+// One value of a site file as its column takes it.
+
+/** The value as it is kept, or what is wrong with it; never quotes the value, which may be a secret. */
+export type ReadValue = { value: Json; fault?: undefined } | { value?: undefined; fault: string }
+
+/**
+ * Reads a value that is no reference. Lenient where nothing can be misunderstood: a number for text, 0 and 1 for
+ * booleans, ISO 8601 for times, `rules` as a list of lines.
+ * @param depth levels that a JSON column may have
+ */
+export function readValue(column: Column, said: unknown, depth: number): ReadValue {
+  if (said === null) return column.isRequired ? { fault: 'must not be null' } : { value: null }
+  switch (column.type) {
+    case 'boolean':
+      return readFlag(said)
+    case 'integer':
+      return readInteger(column, said)
+    case 'real':
+      return typeof said === 'number' && Number.isFinite(said)
+        ? within(column, said)
+        : { fault: `must be a number, is ${kindOf(said)}` }
+    case 'text':
+      return readText(column, said, depth)
+    case 'json':
+      return readJson(said, depth)
+  }
+}
+
+/** What a value of JSON is, in words for a sentence. */
+export function kindOf(said: unknown): string {
+  if (said === null) return 'null'
+  if (Array.isArray(said)) return 'a list'
+  const words: Record<string, string> = {
+    boolean: 'true or false',
+    number: Number.isInteger(said) ? 'a whole number' : 'a number with a fraction',
+    string: 'text',
+    object: 'an object',
+  }
+  return words[typeof said] ?? 'nothing'
+}
+
+function readFlag(said: unknown): ReadValue {
+  if (typeof said === 'boolean') return { value: said }
+  if (said === 0 || said === 1) return { value: said === 1 }
+  return { fault: `must be true or false, is ${kindOf(said)}` }
+}
+
+function readInteger(column: Column, said: unknown): ReadValue {
+  const value = column.isTime && typeof said === 'string' ? epochOf(said) : said
+  const wish = column.isTime ? 'an epoch in ms or an ISO 8601 time' : 'a whole number'
+  if (typeof value !== 'number' || !Number.isSafeInteger(value)) return { fault: `must be ${wish}, is ${kindOf(said)}` }
+  return within(column, value)
+}
+
+/** Only what begins with a date: Date.parse takes `1` and other things that nobody meant as a time. */
+function epochOf(said: string): number | undefined {
+  const isIso = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/.test(said)
+  const epoch = isIso ? Date.parse(said) : Number.NaN
+  return Number.isNaN(epoch) ? undefined : epoch
+}
+
+function within(column: Column, value: number): ReadValue {
+  const { minimum = -Infinity, maximum = Infinity } = column
+  if (value < minimum) return { fault: `must be at least ${minimum}, is ${value}` }
+  if (value > maximum) return { fault: `must be at most ${maximum}, is ${value}` }
+  // -0 would come back from the store as 0.
+  return { value: value === 0 ? 0 : value }
+}
+
+function readText(column: Column, said: unknown, depth: number): ReadValue {
+  if (column.isAnyJson && typeof said === 'object') {
+    const json = readJson(said, depth)
+    return json.fault === undefined ? { value: JSON.stringify(json.value) } : json
+  }
+  if (column.isAnyJson && typeof said === 'boolean') return { value: String(said) }
+  if (typeof said === 'number' && Number.isFinite(said)) return checkedText(column, String(said))
+  if (typeof said !== 'string') return { fault: `must be text, is ${kindOf(said)}` }
+  return checkedText(column, said)
+}
+
+function checkedText(column: Column, said: string): ReadValue {
+  if (said.includes('\0')) return { fault: 'holds a character NUL' }
+  if (!said.isWellFormed()) return { fault: 'holds half of a surrogate pair' }
+  // An empty choice is one that was left open.
+  if (column.choices !== undefined && !column.choices.includes(said))
+    return { fault: `must be one of ${column.choices.join(', ')}, is ${quoted(said)}` }
+  const isLabel = column.isRequired && column.default === null
+  if (isLabel && said.trim() === '') return { fault: 'must not be empty' }
+  return { value: said }
+}
+
+/** A number beyond what JavaScript holds would come back from the store as null. */
+function readJson(said: unknown, depth: number): ReadValue {
+  let level: unknown[] = [said]
+  // Level by level, so that no depth can exhaust the stack.
+  for (let left = depth; level.length > 0; left--) {
+    if (left < 0) return { fault: `is nested deeper than ${depth} levels` }
+    if (level.some((value) => typeof value === 'number' && !Number.isFinite(value)))
+      return { fault: 'holds a number that is too large' }
+    level = level.flatMap((value) => (value !== null && typeof value === 'object' ? Object.values(value) : []))
+  }
+  return { value: JSON.parse(JSON.stringify(said)) as Json }
 }

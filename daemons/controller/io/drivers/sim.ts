@@ -1,10 +1,10 @@
 /** Devices that are not there: zones that do what they are told, late or never where device.config says so. */
 import { wait } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
-import { boundedCopy } from '../../core/bounded-value.ts'
 import { foldedName } from '../../core/control/reading.ts'
-import type { Driver, DriverCommand, DriverContext } from '../../core/driver.ts'
-import type { Json, Row } from '../../core/row.ts'
+import type { Driver, DriverCommand, DriverContext } from '../../core/drivers/driver.ts'
+import { boundedCopy, type Json } from '../../core/json.ts'
+import type { Row } from '../../core/site/book.ts'
 
 /** What device.config may ask for. */
 interface Behaviour {

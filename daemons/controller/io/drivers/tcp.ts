@@ -1,8 +1,9 @@
 /** Devices that take lines over TCP and have no command set: `<address> <command> <args as JSON>`, one line a command. */
 import { Fault } from '#kit/fault.ts'
-import type { Driver, DriverCommand } from '../../core/driver.ts'
-import type { Json, Row } from '../../core/row.ts'
-import type { Place } from '../device-connection.ts'
+import type { Driver, DriverCommand } from '../../core/drivers/driver.ts'
+import type { Json } from '../../core/json.ts'
+import type { Row } from '../../core/site/book.ts'
+import type { Place } from '../driver-world.ts'
 
 /** Longest line, its end included: what takes lines has a small buffer for one. */
 const LONGEST_LINE = 8192

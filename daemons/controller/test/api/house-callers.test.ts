@@ -1,8 +1,8 @@
-/** Tests of api/house-callers.ts. */
+/** Tests of api/server-hooks.ts. */
 import t from 'tap'
-import { houseCallers } from '../../api/house-callers.ts'
-import type { Rules } from '../../core/rules.ts'
-import type { ApiFunction, Origin } from '../../core/session.ts'
+import { houseCallers } from '../../api/server-hooks.ts'
+import type { ApiFunction, Origin } from '../../core/access/accounts.ts'
+import type { Rules } from '../../core/surfaces.ts'
 
 function nameOf(authorization: string | undefined, may: readonly ApiFunction[], isElevated = false) {
   const rules: Pick<Rules, 'origin' | 'resolve'> = {

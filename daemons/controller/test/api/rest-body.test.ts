@@ -1,4 +1,4 @@
-/** Tests of api/rest-body.ts: which bodies are taken, and that no body can harm. */
+/** Tests of api/rest-surface.ts: which bodies are taken, and that no body can harm. */
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'

@@ -8,10 +8,9 @@ import { createMetrics } from '#kit/http/metrics.ts'
 import { createHttpServer } from '#kit/http/server.ts'
 import { type Log, silentLog } from '#kit/log.ts'
 import { restSurface } from '../../api/rest-surface.ts'
-import type { AuditBook, AuditRecord } from '../../core/audit.ts'
-import type { Outcome } from '../../core/outcome.ts'
-import type { Rules } from '../../core/rules.ts'
-import type { ApiFunction, Session } from '../../core/session.ts'
+import type { ApiFunction, Session } from '../../core/access/accounts.ts'
+import type { AuditBook, AuditRecord, Outcome } from '../../core/audit.ts'
+import type { Rules } from '../../core/surfaces.ts'
 
 /** A token that the rules of `fakeRules` take. */
 export const TOKEN = 'T'.repeat(32)

@@ -1,4 +1,4 @@
-/** Tests of api/rest-order.ts: of two things that are wrong with a call, which one is told. */
+/** Tests of api/rest-surface.ts: of two things that are wrong with a call, which one is told. */
 import t from 'tap'
 import { type Ask, serveRest, sessionOf, TOKEN } from './rest-here.ts'
 

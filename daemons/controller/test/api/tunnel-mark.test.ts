@@ -1,6 +1,6 @@
-/** Tests of api/tunnel-mark.ts. */
+/** Tests of api/server-hooks.ts. */
 import t from 'tap'
-import { createTunnelMark } from '../../api/tunnel-mark.ts'
+import { createTunnelMark } from '../../api/server-hooks.ts'
 
 t.test(
   '1 Authentication 5: the mark of the tunnel counts where the tunnel connects from, and nowhere else',

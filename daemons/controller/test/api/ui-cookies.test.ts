@@ -1,6 +1,6 @@
-/** Tests of api/ui-cookies.ts. */
+/** Tests of api/ui-gate.ts. */
 import t from 'tap'
-import { cookieOf, dropHandoff, dropPlanted, dropSession } from '../../api/ui-cookies.ts'
+import { cookieOf, dropHandoff, dropPlanted, dropSession } from '../../api/ui-gate.ts'
 
 t.test('finds a cookie among others, by its whole name', async (t) => {
   const headers = { cookie: 'a=1; svc_handoff_old=2;svc_handoff=abc; b=svc_handoff=9' }

@@ -1,8 +1,8 @@
-/** Tests of api/ui-live.ts. */
+/** Tests of api/ui-zone-routes.ts. */
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { WebSocket } from 'ws'
-import type { ZoneMessage } from '../../core/zone-feed.ts'
+import type { ZoneMessage } from '../../core/live/zone-feed.ts'
 import { harbourHouse } from '../harbour-house.ts'
 import { serveUi } from '../ui-server.ts'
 

@@ -1,9 +1,9 @@
-/** Tests of api/ui-session-routes.ts, api/ui-gate.ts and api/ui-cookies.ts. */
+/** Tests of api/ui-session-routes.ts, api/ui-gate.ts and api/ui-gate.ts. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
 import { until } from '#kit/test/until.ts'
-import { HANDOFF_COOKIE, SESSION_COOKIE } from '../../api/ui-cookies.ts'
+import { HANDOFF_COOKIE, SESSION_COOKIE } from '../../api/ui-gate.ts'
 import { harbourHouse } from '../harbour-house.ts'
 import { serveUi, type Visitor } from '../ui-server.ts'
 

@@ -1,8 +1,8 @@
-/** Tests of api/ui-set-up-route.ts. */
+/** Tests of api/ui-session-routes.ts. */
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import t from 'tap'
-import { SESSION_COOKIE } from '../../api/ui-cookies.ts'
+import { SESSION_COOKIE } from '../../api/ui-gate.ts'
 import { fakeHouse } from '../fake-house.ts'
 import { serveUi } from '../ui-server.ts'
 

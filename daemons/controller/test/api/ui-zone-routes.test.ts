@@ -1,4 +1,4 @@
-/** Tests of api/ui-zone-routes.ts and core/macro-list.ts. */
+/** Tests of api/ui-zone-routes.ts and core/live/zones.ts. */
 import t from 'tap'
 import { type FakeHouse, refused } from '../fake-house.ts'
 import { harbourHouse } from '../harbour-house.ts'

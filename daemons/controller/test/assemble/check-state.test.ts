@@ -1,9 +1,9 @@
-/** Tests of assemble/check-state.ts: with what a controller could not start. */
+/** Tests of assemble/commands.ts: with what a controller could not start. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Test, t } from 'tap'
-import { checkState } from '../../assemble/check-state.ts'
+import { checkState } from '../../assemble/commands.ts'
 import { importFirstSite } from '../../io/site-import.ts'
 import { bytesOf, parts } from '../io/store-parts.ts'
 

@@ -1,7 +1,7 @@
-/** Tests of assemble/open-accounts.ts. */
+/** Tests of assemble/commands.ts. */
 import { t } from 'tap'
 import { verifyPassword } from '#kit/auth/password.ts'
-import { openAccounts } from '../../assemble/open-accounts.ts'
+import { openAccounts } from '../../assemble/commands.ts'
 import { openSiteStore } from '../../io/database.ts'
 import { importFirstSite } from '../../io/site-import.ts'
 import { bytesOf, parts } from '../io/store-parts.ts'

@@ -1,6 +1,6 @@
-/** Tests of assemble/pending-view.ts. */
+/** Tests of assemble/ui.ts. */
 import t from 'tap'
-import { pendingView } from '../../assemble/pending-view.ts'
+import { pendingView } from '../../assemble/ui.ts'
 import type { StagedDifference } from '../../io/database.ts'
 
 const staged = (more: Partial<StagedDifference>): StagedDifference => ({

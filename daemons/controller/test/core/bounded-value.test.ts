@@ -1,9 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
-import { boundedCopy } from '../../core/bounded-value.ts'
-import type { Json } from '../../core/row.ts'
-import { isSameJson } from '../../core/same-json.ts'
+import { boundedCopy, isSameJson, type Json } from '../../core/json.ts'
 
 t.test('a value that fits is copied as it is', async (t) => {
   const law = fc.property(fc.jsonValue({ maxDepth: 3 }), (value) => {

@@ -1,9 +1,9 @@
-/** Tests of core/json-kind.ts. */
+/** Tests of core/json.ts. */
 import fc from 'fast-check'
 import t from 'tap'
 import { heapBytesOf } from '#kit/test/heap.ts'
 import { holds } from '#kit/test/holds.ts'
-import { objectOf } from '../../core/json-kind.ts'
+import { objectOf } from '../../core/json.ts'
 
 t.test('an object of entries says what Object.fromEntries makes of them, whatever their keys', async (t) => {
   const key = fc.oneof(

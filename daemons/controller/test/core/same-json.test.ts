@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
-import type { Json } from '../../core/row.ts'
-import { isSameJson } from '../../core/same-json.ts'
+import { isSameJson, type Json } from '../../core/json.ts'
 
 t.test('values differ by what they hold', async (t) => {
   t.equal(isSameJson({ a: 1 }, { a: 1 }), true)

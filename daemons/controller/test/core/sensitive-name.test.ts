@@ -1,9 +1,9 @@
-/** Tests of core/sensitive-name.ts. */
+/** Tests of core/secrets.ts. */
 import fc from 'fast-check'
 import { t } from 'tap'
 import { holds } from '#kit/test/holds.ts'
-import type { Json } from '../../core/row.ts'
-import { isSensitiveName, withoutSecrets } from '../../core/sensitive-name.ts'
+import type { Json } from '../../core/json.ts'
+import { isSensitiveName, withoutSecrets } from '../../core/secrets.ts'
 
 const WORDS = 'password passwd pwd passphrase secret token key pin hash salt credential'.split(' ')
 

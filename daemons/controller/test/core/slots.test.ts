@@ -1,6 +1,6 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { createSlots } from '../../core/slots.ts'
+import { createSlots } from '../../core/turns.ts'
 
 t.test('no more run at once than there are slots, each in its order, also after one that failed', async (t) => {
   const clock = fakeClock()

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
-import { within } from '../../core/within.ts'
+import { within } from '../../core/turns.ts'
 
 const late = () => new Fault('driver_timeout', 'too late')
 const never = new Promise<never>(() => {})

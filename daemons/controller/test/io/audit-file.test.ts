@@ -1,4 +1,4 @@
-/** Tests of io/audit-file.ts and io/audit-batches.ts: when a record is on the disk, and what happens when it cannot be. */
+/** Tests of io/audit-file.ts and io/audit-file.ts: when a record is on the disk, and what happens when it cannot be. */
 import { existsSync, readFileSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

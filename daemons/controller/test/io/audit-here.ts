@@ -1,11 +1,10 @@
 /** An audit in a folder that goes with the test, with bounds that suit it. */
-
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Clock, systemClock } from '#kit/clock.ts'
 import { createLog } from '#kit/log.ts'
 import type { AuditRecord } from '../../core/audit.ts'
-import type { AuditConfig } from '../../core/audit-keys.ts'
+import type { AuditConfig } from '../../core/keys.ts'
 import { AuditFile } from '../../io/audit-file.ts'
 
 /** As in config.ts. */

@@ -1,8 +1,8 @@
-/** Tests of io/audit-table.ts: rows that no table refuses. */
+/** Tests of io/audit-store.ts: rows that no table refuses. */
 import fc from 'fast-check'
 import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
-import { rowOfRecord } from '../../io/audit-table.ts'
+import { rowOfRecord } from '../../io/audit-store.ts'
 import { recordOf } from './audit-here.ts'
 
 t.test('cuts each text at its bound, and keeps whole signs', async (t) => {

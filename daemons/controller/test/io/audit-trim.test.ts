@@ -1,4 +1,4 @@
-/** Tests of io/audit-trim.ts: what goes, how much at once, and when nobody knows how old anything is. */
+/** Tests of io/audit-file.ts: what goes, how much at once, and when nobody knows how old anything is. */
 import t, { type Test } from 'tap'
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import { until } from '#kit/test/until.ts'

@@ -1,11 +1,11 @@
-/** Tests of io/database.ts and io/writer.ts: a store on a real disk. */
+/** Tests of io/database.ts and io/database-file.ts: a store on a real disk. */
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { t } from 'tap'
 import { systemClock } from '#kit/clock.ts'
-import type { Row } from '../../core/row.ts'
-import { tables } from '../../core/schema/registry.ts'
+import type { Row } from '../../core/site/book.ts'
+import { tables } from '../../core/site/registry.ts'
 import { openSiteStore } from '../../io/database.ts'
 import { importInto } from '../../io/site-import.ts'
 import { bytesOf, parts } from './store-parts.ts'

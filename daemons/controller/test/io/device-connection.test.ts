@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { freePort } from '#kit/test/free-port.ts'
 import { until } from '#kit/test/until.ts'
-import { DeviceConnection } from '../../io/device-connection.ts'
+import { DeviceConnection } from '../../io/driver-world.ts'
 
 const LIMITS = { connectMs: 2000, keepMs: 1000 }
 const never = new AbortController().signal

@@ -1,7 +1,7 @@
 /** Fills a small disk and writes to a store on it; prints what happened. Started by store-kill.test.ts in a namespace of its own. */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Row } from '../../core/row.ts'
+import type { Row } from '../../core/site/book.ts'
 import { openSiteStore } from '../../io/database.ts'
 import { importFirstSite, importInto } from '../../io/site-import.ts'
 import { bytesOf, parts, versioned } from './store-parts.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { networksOf } from '../../io/network-list.ts'
+import { networksOf } from '../../io/people.ts'
 
 t.test('reads addresses and networks of both families', (t) => {
   const prefixes = networksOf('local_networks', ['10.0.0.0/8', '10.20.4.7', ' fd00::/8 ', '::1']).map(

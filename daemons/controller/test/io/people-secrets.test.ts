@@ -1,6 +1,6 @@
 import t from 'tap'
 import { silentLog } from '#kit/log.ts'
-import { createPasswordCheck, hashPassword, machineSecrets } from '../../io/people-secrets.ts'
+import { createPasswordCheck, hashPassword, machineSecrets } from '../../io/people.ts'
 
 t.test('what is kept of a password is an argon2id string with its salt, and compares', async (t) => {
   const { hash, salt } = await hashPassword('open sesame')

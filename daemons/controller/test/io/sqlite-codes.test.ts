@@ -1,6 +1,6 @@
-/** Tests of io/sqlite-codes.ts. */
+/** Tests of io/sql.ts. */
 import t from 'tap'
-import { isDamaged, isDiskFull } from '../../io/sqlite-codes.ts'
+import { isDamaged, isDiskFull } from '../../io/sql.ts'
 
 t.test('a damaged file is told from any other trouble, however SQLite tells it in detail', async (t) => {
   // SQLITE_CORRUPT, SQLITE_CORRUPT_INDEX, SQLITE_NOTADB

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
-import type { Row } from '../../core/row.ts'
-import { createWaitingAccounts } from '../../io/waiting-accounts.ts'
+import type { Row } from '../../core/site/book.ts'
+import { createWaitingAccounts } from '../../io/database.ts'
 
 /** A file with changes that wait, and how often all of them were read. */
 function world() {

@@ -1,4 +1,4 @@
-/** Tests of web/sign-in-words.ts, web/command-words.ts, web/audit-words.ts and web/pending-words.ts. */
+/** Tests of web/sign-in.ts, web/zones-page.ts, web/audit-page.ts and web/pending-page.ts. */
 import t from 'tap'
 import { CallFault, NoContact } from '#kit/web/call.ts'
 import type { AuditReason } from '../../core/audit.ts'
@@ -12,10 +12,10 @@ import {
   outcomeSentence,
   outcomeWords,
   reasonChoices,
-} from '../../web/audit-words.ts'
-import { commandSentence, failedSteps, stepsOfFault } from '../../web/command-words.ts'
-import { changeTitle, columnTexts, pendingSentence, refusedRows } from '../../web/pending-words.ts'
-import { codeLifeText, signInSentence, typedCode } from '../../web/sign-in-words.ts'
+} from '../../web/audit-page.ts'
+import { changeTitle, columnTexts, pendingSentence, refusedRows } from '../../web/pending-page.ts'
+import { codeLifeText, signInSentence, typedCode } from '../../web/sign-in.ts'
+import { commandSentence, failedSteps, stepsOfFault } from '../../web/zones-page.ts'
 
 t.test('never says whether the name or the password was wrong', async (t) => {
   const said = signInSentence('invalid_credential', 'invalid credential')

@@ -1,7 +1,7 @@
-/** Tests of web/told-zones.ts. */
+/** Tests of web/state.ts. */
 import t from 'tap'
-import type { ZoneState, ZoneView } from '../../core/zone-view.ts'
-import { createToldZones, STEP_MS } from '../../web/told-zones.ts'
+import type { ZoneState, ZoneView } from '../../core/live/zones.ts'
+import { createToldZones, STEP_MS } from '../../web/state.ts'
 
 const told = (id: number, level: number): ZoneState => ({ id, values: { level }, device: null })
 const listed = (id: number, level: number): ZoneView => ({

@@ -1,6 +1,6 @@
 /** Tests of web/zone-words.ts. */
 import t from 'tap'
-import type { ZoneView } from '../../core/zone-view.ts'
+import type { ZoneView } from '../../core/live/zones.ts'
 import {
   footnote,
   headline,

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { holdsLater } from '#kit/test/holds.ts'
 import type { Caller } from '../../../core/control/gates.ts'
-import type { Target } from '../../../core/control/target.ts'
+import type { Target } from '../../../core/control/reading.ts'
 import { BUILDING, stage } from './stage.ts'
 
 function targetOf({ dispatcher }: ReturnType<typeof stage>, named: Record<string, unknown>): Target {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Session } from '../../../core/session.ts'
+import type { Session } from '../../../core/access/accounts.ts'
 import { answerOf, BUILDING, type SessionForm, stage } from './stage.ts'
 
 const OPEN: SessionForm = { uis: [2] }

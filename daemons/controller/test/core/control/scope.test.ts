@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
-import { createScopes } from '../../../core/control/scope.ts'
-import type { Row } from '../../../core/row.ts'
-import { bookOf } from '../book-of.ts'
+import { createScopes } from '../../../core/control/gates.ts'
+import type { Row } from '../../../core/site/book.ts'
+import { bookOf } from '../site/book-of.ts'
 import { stage } from './stage.ts'
 
 function reach(tables: Record<string, readonly Record<string, unknown>[]>, uis: readonly Record<string, unknown>[]) {

@@ -1,11 +1,10 @@
 /** A building with a fake driver behind the command surface: what reaches it is counted. */
-import { createCommand } from '../../../core/control/command.ts'
-import { createDispatcher } from '../../../core/control/dispatcher.ts'
-import type { Ack, DriverCommand } from '../../../core/driver.ts'
-import { type Outcome, textOf } from '../../../core/outcome.ts'
-import type { Row } from '../../../core/row.ts'
-import type { ApiFunction, Session } from '../../../core/session.ts'
-import { bookOf } from '../book-of.ts'
+import type { ApiFunction, Session } from '../../../core/access/accounts.ts'
+import { type Outcome, textOf } from '../../../core/audit.ts'
+import { createCommand, createDispatcher } from '../../../core/control/command.ts'
+import type { Ack, DriverCommand } from '../../../core/drivers/driver.ts'
+import type { Row } from '../../../core/site/book.ts'
+import { bookOf } from '../site/book-of.ts'
 
 /**
  * Zones 1 and 2 on device 10, zone 3 on device 11, zone 4 on the elevated device 12, elevated zone 5 on device 13 with

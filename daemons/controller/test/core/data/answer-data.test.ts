@@ -1,8 +1,9 @@
 import t from 'tap'
+import type { Session } from '../../../core/access/accounts.ts'
+import { type Outcome, textOf } from '../../../core/audit.ts'
 import { answerData } from '../../../core/data/answer-data.ts'
-import { type Outcome, textOf } from '../../../core/outcome.ts'
-import type { Json, Row } from '../../../core/row.ts'
-import type { Session } from '../../../core/session.ts'
+import type { Json } from '../../../core/json.ts'
+import type { Row } from '../../../core/site/book.ts'
 import { elevatedCaller, type HouseOptions, plainCaller, type Tables, worldOf } from './data-house.ts'
 
 type Shown = Record<string, Json>

@@ -1,11 +1,12 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { createCollector } from '../../../core/data/collecting.ts'
-import { cellOf, compareCells } from '../../../core/data/compare.ts'
-import type { Steps } from '../../../core/data/data-turns.ts'
+import { cellOf, compareCells } from '../../../core/data/matching.ts'
+import { createCollector } from '../../../core/data/query.ts'
+import type { Steps } from '../../../core/data/turns.ts'
 import type { View } from '../../../core/data/views.ts'
-import type { Json, Row } from '../../../core/row.ts'
-import type { Query } from '../../../wire/query/query.ts'
+import type { Json } from '../../../core/json.ts'
+import type { Row } from '../../../core/site/book.ts'
+import type { Query } from '../../../wire/query.ts'
 
 function viewOf(id: number, a: Json, b: Json): View {
   return { row: { id } as Row, cells: { id, a, b }, isHidden: false, json: undefined, ready: undefined }

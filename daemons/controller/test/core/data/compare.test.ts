@@ -2,11 +2,10 @@ import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
 import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
-import { type Cell, compareCells, testOf } from '../../../core/data/compare.ts'
-import type { Json } from '../../../core/row.ts'
-import type { ColumnType } from '../../../core/schema/column.ts'
-import type { Operator } from '../../../wire/query/query.ts'
-import { valueOfJson, valueOfText } from '../../../wire/query/query-value.ts'
+import { type Cell, compareCells, testOf } from '../../../core/data/matching.ts'
+import type { Json } from '../../../core/json.ts'
+import type { ColumnType } from '../../../core/site/column.ts'
+import { type Operator, valueOfJson, valueOfText } from '../../../wire/query.ts'
 
 function finds(type: ColumnType, operator: Operator, texts: readonly string[]): (value: Json) => boolean {
   return testOf({ column: 'a', operator, values: texts.map(valueOfText) }, type)

@@ -1,15 +1,19 @@
 /** A small building for tests of reading data: tables as the registry describes them, a book, live state, and callers. */
-import { createBlocks } from '../../../core/data/blocks.ts'
-import { createDataTurns } from '../../../core/data/data-turns.ts'
-import type { DataLimits, DataWorld } from '../../../core/data/data-world.ts'
-import { createAnswerRoom } from '../../../core/data/json-pieces.ts'
-import { createReady } from '../../../core/data/ready.ts'
-import type { ColumnFace, SchemaFace, TableFace } from '../../../core/data/schema-face.ts'
-import { createViews } from '../../../core/data/views.ts'
-import type { LiveDevice, LiveZone } from '../../../core/live.ts'
-import type { Book, Json, Row } from '../../../core/row.ts'
-import type { ColumnType } from '../../../core/schema/column.ts'
-import type { Session } from '../../../core/session.ts'
+import type { Session } from '../../../core/access/accounts.ts'
+import type { DataLimits, DataWorld } from '../../../core/data/answer-data.ts'
+import { createAnswerRoom, createDataTurns } from '../../../core/data/turns.ts'
+import {
+  type ColumnFace,
+  createBlocks,
+  createReady,
+  createViews,
+  type SchemaFace,
+  type TableFace,
+} from '../../../core/data/views.ts'
+import type { Json } from '../../../core/json.ts'
+import type { LiveDevice, LiveZone } from '../../../core/live/live-book.ts'
+import type { Book, Row } from '../../../core/site/book.ts'
+import type { ColumnType } from '../../../core/site/column.ts'
 
 export const limits: DataLimits = {
   queryBytes: 16_384,

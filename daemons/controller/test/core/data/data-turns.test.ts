@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createDataTurns, type Steps } from '../../../core/data/data-turns.ts'
+import { createDataTurns, type Steps } from '../../../core/data/turns.ts'
 
 /** A clock that each step moves on by 1 ms, and a loop that goes around when it is told. */
 function stage({ turnMs = 10, queries = 100, sideBySide = 100 } = {}) {

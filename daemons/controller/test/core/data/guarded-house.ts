@@ -1,6 +1,6 @@
 /** A building with something to hide in every place, and how it is asked. */
+import { type Outcome, textOf } from '../../../core/audit.ts'
 import { answerData } from '../../../core/data/answer-data.ts'
-import { type Outcome, textOf } from '../../../core/outcome.ts'
 import { plainCaller, type Tables, worldOf } from './data-house.ts'
 
 const content: Tables = {

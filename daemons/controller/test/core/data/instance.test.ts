@@ -1,6 +1,6 @@
 import t from 'tap'
+import { textOf } from '../../../core/audit.ts'
 import { answerData } from '../../../core/data/answer-data.ts'
-import { textOf } from '../../../core/outcome.ts'
 import { elevatedCaller, type HouseOptions, plainCaller, type Tables, worldOf } from './data-house.ts'
 
 const content: Tables = {

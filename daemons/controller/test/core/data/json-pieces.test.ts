@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
 import { answerData } from '../../../core/data/answer-data.ts'
-import { createAnswerRoom, type JsonPieces } from '../../../core/data/json-pieces.ts'
+import { createAnswerRoom, type JsonPieces } from '../../../core/data/turns.ts'
 import { elevatedCaller, worldOf } from './data-house.ts'
 
 const PIECE = 'x'.repeat(65_536)

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
 import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
-import { containsTest, likeTest } from '../../../core/data/like.ts'
+import { containsTest, likeTest } from '../../../core/data/matching.ts'
 
 t.test('1 Modifiers _like finds what LIKE of SQLite finds', async (t) => {
   const database = new DatabaseSync(':memory:')

@@ -2,12 +2,12 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
+import type { Session } from '../../../core/access/accounts.ts'
+import { textOf } from '../../../core/audit.ts'
 import { answerData } from '../../../core/data/answer-data.ts'
-import { registryFace } from '../../../core/data/schema-face.ts'
-import { textOf } from '../../../core/outcome.ts'
-import type { Json } from '../../../core/row.ts'
-import { tables } from '../../../core/schema/registry.ts'
-import type { Session } from '../../../core/session.ts'
+import { registryFace } from '../../../core/data/views.ts'
+import type { Json } from '../../../core/json.ts'
+import { tables } from '../../../core/site/registry.ts'
 import { elevatedCaller, plainCaller, worldOf } from './data-house.ts'
 
 const schema = registryFace()

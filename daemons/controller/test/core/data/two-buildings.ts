@@ -1,5 +1,5 @@
 /** Buildings that differ in their secrets only, for tests of what nobody may find out. */
-import type { Json } from '../../../core/row.ts'
+import type { Json } from '../../../core/json.ts'
 import type { HouseOptions, Tables } from './data-house.ts'
 
 /** What stands in the places of secrets; as many as a building has places. */

@@ -1,11 +1,9 @@
 /** What is kept of rows that were asked for. */
 import t from 'tap'
 import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
-import { createBlocks } from '../../../core/data/blocks.ts'
-import { createReady } from '../../../core/data/ready.ts'
-import { jsonOf } from '../../../core/data/views.ts'
+import { createBlocks, createReady, jsonOf } from '../../../core/data/views.ts'
 import { memoryPlan } from '../../../core/memory.ts'
-import type { Row } from '../../../core/row.ts'
+import type { Row } from '../../../core/site/book.ts'
 import { worldOf } from './data-house.ts'
 
 const ROWS = 20_000

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { makeArgs } from '../../../core/macros/args.ts'
+import { makeArgs } from '../../../core/macros/values.ts'
 
 t.test('args that are too large are told the bound, wherever it was reached', (t) => {
   const refusal = { code: 'macro_value_size', message: /more than 20 characters/ }

@@ -1,7 +1,7 @@
-/** Tests of core/macros/book-attributes.ts. */
+/** Tests of core/macros/perform.ts. */
 import t from 'tap'
-import { attributeRow, readAttribute, secretsOf } from '../../../core/macros/book-attributes.ts'
-import { bookOf } from '../book-of.ts'
+import { attributeRow, readAttribute, secretsOf } from '../../../core/macros/perform.ts'
+import { bookOf } from '../site/book-of.ts'
 
 const book = bookOf({
   device: [{ id: 1, name: 'Rack' }],

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { holds, opOf } from '../../../core/macros/compare.ts'
-import type { Json } from '../../../core/row.ts'
+import type { Json } from '../../../core/json.ts'
+import { holds, opOf } from '../../../core/macros/values.ts'
 
 const rows: [Json, string, Json, boolean][] = [
   ['21.5', '=', 21.5, true],

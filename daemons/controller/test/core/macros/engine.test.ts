@@ -2,9 +2,9 @@
 import t from 'tap'
 import { Fault } from '#kit/fault.ts'
 import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
-import { jsonChars } from '../../../core/macros/json-size.ts'
+import type { Json } from '../../../core/json.ts'
+import { jsonChars } from '../../../core/macros/values.ts'
 import { memoryPlan } from '../../../core/memory.ts'
-import type { Json } from '../../../core/row.ts'
 import { came, type RigMacro, rig, say, start } from './macro-rig.ts'
 
 const slow = (mode: string, more: Record<string, Json> = {}): RigMacro => ({

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
 import t from 'tap'
-import { hideArgs, hideStep, secretArgsOf } from '../../../core/macros/hide.ts'
-import type { Json } from '../../../core/row.ts'
+import type { Json } from '../../../core/json.ts'
+import { hideArgs, hideStep, secretArgsOf } from '../../../core/macros/showing.ts'
 import { rigSecrets } from './macro-rig.ts'
 
 const rows: [string, string, Json, Json][] = [

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { tellInterrupted } from '../../../core/macros/interrupted.ts'
-import type { Row } from '../../../core/row.ts'
+import { tellInterrupted } from '../../../core/macros/engine.ts'
+import type { Row } from '../../../core/site/book.ts'
 import { argsOf, rig } from './macro-rig.ts'
 
 t.test('runs that lived when the daemon was killed are told as interrupted at the next start', async (t) => {

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
-import { MACRO_LIMITS } from '../../../core/macros/limits.ts'
-import { createMacroBook, KEPT_PLANS } from '../../../core/macros/macro-book.ts'
+import { createMacroBook, KEPT_PLANS } from '../../../core/macros/plan.ts'
+import { MACRO_LIMITS } from '../../../core/macros/values.ts'
 import { memoryPlan } from '../../../core/memory.ts'
-import type { Row } from '../../../core/row.ts'
+import type { Row } from '../../../core/site/book.ts'
 import { bookOf } from './macro-rig.ts'
 
 const pause = { type: 'delay', args: { ms: 1 } }

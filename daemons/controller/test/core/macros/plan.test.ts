@@ -1,8 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
 import t from 'tap'
-import { MACRO_LIMITS } from '../../../core/macros/limits.ts'
+import type { Json } from '../../../core/json.ts'
 import { readPlan } from '../../../core/macros/plan.ts'
-import type { Json, Row } from '../../../core/row.ts'
+import { MACRO_LIMITS } from '../../../core/macros/values.ts'
+import type { Row } from '../../../core/site/book.ts'
 import { bookOf } from './macro-rig.ts'
 
 function plan(steps: readonly Json[], columns: Record<string, Json> = {}) {

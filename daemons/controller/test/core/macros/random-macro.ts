@@ -1,7 +1,7 @@
 /** Macros as no installer would write them, for properties that hold of every macro. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
 import fc from 'fast-check'
-import type { Json } from '../../../core/row.ts'
+import type { Json } from '../../../core/json.ts'
 import type { RigMacro, RigStep } from './macro-rig.ts'
 
 /** Some values come from args, secret ones among them. */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isOver, nextRunState, type RunEvent, type RunState } from '../../../core/macros/run-state-table.ts'
+import { isOver, nextRunState, type RunEvent, type RunState } from '../../../core/macros/run.ts'
 
 const rows: [RunState, RunEvent, RunState][] = [
   ['starting', 'kept', 'queued'],

@@ -1,7 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
 import t from 'tap'
-import { secretArgsIn } from '../../../core/macros/secret-args.ts'
-import type { Json, Row } from '../../../core/row.ts'
+import type { Json } from '../../../core/json.ts'
+import { secretArgsIn } from '../../../core/macros/showing.ts'
+import type { Row } from '../../../core/site/book.ts'
 import { type RigMacro, rig, rigSecrets } from './macro-rig.ts'
 
 function secretOf(macros: readonly RigMacro[]): string[] {

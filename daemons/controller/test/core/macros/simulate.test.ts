@@ -1,8 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
 import t from 'tap'
+import type { Json } from '../../../core/json.ts'
 import { readTrace, replay } from '../../../core/macros/replay.ts'
 import { type SimulatedWorld, simulate } from '../../../core/macros/simulate.ts'
-import type { Json, Row } from '../../../core/row.ts'
+import type { Row } from '../../../core/site/book.ts'
 import { argsOf, type RigMacro, rig, rigSecrets } from './macro-rig.ts'
 
 function world(macros: readonly RigMacro[], more: Partial<SimulatedWorld> = {}): SimulatedWorld {

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
 import t from 'tap'
 import { Fault } from '#kit/fault.ts'
-import type { Json } from '../../../core/row.ts'
+import type { Json } from '../../../core/json.ts'
 import { came, rig, say, start } from './macro-rig.ts'
 
 t.test('on_error decides what follows a step that failed', async (t) => {

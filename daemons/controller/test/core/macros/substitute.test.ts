@@ -1,9 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
 import fc from 'fast-check'
 import t from 'tap'
-import { jsonChars } from '../../../core/macros/json-size.ts'
-import { referencesOf, substitute } from '../../../core/macros/substitute.ts'
-import type { Json } from '../../../core/row.ts'
+import type { Json } from '../../../core/json.ts'
+import { jsonChars, referencesOf, substitute } from '../../../core/macros/values.ts'
 import { argsOf } from './macro-rig.ts'
 
 const MOST = 10_000

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
 import t from 'tap'
-import type { Json } from '../../../core/row.ts'
+import type { Json } from '../../../core/json.ts'
 import { bodyOf, type RigMacro, type RigStep, rig, session } from './macro-rig.ts'
 
 /** What a caller who is not elevated names in a request must not reach further than the request itself could. */

@@ -1,6 +1,6 @@
-/** Tests of core/site/difference.ts. */
+/** Tests of core/site/changes.ts. */
 import { t } from 'tap'
-import { differenceOf } from '../../../core/site/difference.ts'
+import { differenceOf } from '../../../core/site/changes.ts'
 import { siteOf, take } from '../../site-world.ts'
 
 const site = {

@@ -1,11 +1,11 @@
-/** Tests of core/site/export-site.ts. */
+/** Tests of core/site/site-file.ts. */
 import fc from 'fast-check'
 import { t } from 'tap'
 import { holdsLater } from '#kit/test/holds.ts'
-import { createBook, type WritableBook } from '../../../core/book.ts'
-import type { Json } from '../../../core/row.ts'
-import { siteTables } from '../../../core/schema/registry.ts'
-import { exportSite } from '../../../core/site/export-site.ts'
+import type { Json } from '../../../core/json.ts'
+import { createBook, type WritableBook } from '../../../core/site/book.ts'
+import { siteTables } from '../../../core/site/registry.ts'
+import { exportSite } from '../../../core/site/site-file.ts'
 import { siteOf, take } from '../../site-world.ts'
 
 /** Everything of a book but times and ids of links. */

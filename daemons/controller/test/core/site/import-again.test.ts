@@ -1,6 +1,6 @@
 /** Tests of core/site: a document that meets a site which is there. */
 import { t } from 'tap'
-import { createBook } from '../../../core/book.ts'
+import { createBook } from '../../../core/site/book.ts'
 import { faultsOf, siteOf, take } from '../../site-world.ts'
 
 const site = {

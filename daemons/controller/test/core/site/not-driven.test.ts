@@ -1,10 +1,10 @@
 /** Tests of core/site/not-driven.ts: what a site says and nobody does yet is named, with the reason. */
 import t from 'tap'
 import { createLog } from '#kit/log.ts'
-import { createDrivers, logNotDriven } from '../../../assemble/drivers.ts'
-import type { Row } from '../../../core/row.ts'
+import { createDrivers, logNotDriven } from '../../../assemble/house.ts'
+import type { Row } from '../../../core/site/book.ts'
 import { notDriven } from '../../../core/site/not-driven.ts'
-import { bookOf } from '../book-of.ts'
+import { bookOf } from './book-of.ts'
 
 function told(tables: Record<string, readonly Record<string, unknown>[]>): string[] {
   const rowsOf = (table: string) => (tables[table] ?? []).map((row, at) => ({ id: at + 1, ...row }) as unknown as Row)

@@ -1,9 +1,8 @@
 /** Tests of core/site: documents that are meant to do harm, or look like it. */
 import { t } from 'tap'
 import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
-import { charsOf } from '../../../core/bounded-value.ts'
+import { charsOf, type Json } from '../../../core/json.ts'
 import { memoryPlan } from '../../../core/memory.ts'
-import type { Json } from '../../../core/row.ts'
 import { faultsOf, limits, siteOf, take } from '../../site-world.ts'
 
 t.test('parents that go round in a circle are a fault, however long the way into it', async (t) => {

@@ -1,6 +1,6 @@
 /** Tests of core/site: a whole document becomes changes, or all its faults. */
 import { t } from 'tap'
-import { createBook } from '../../../core/book.ts'
+import { createBook } from '../../../core/site/book.ts'
 import { faultsOf, NOW, siteOf, take } from '../../site-world.ts'
 
 const small = {

@@ -1,8 +1,9 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import type { DriverContext } from '../../../core/driver.ts'
-import { LiveState } from '../../../core/live-book.ts'
-import type { Json, Row } from '../../../core/row.ts'
+import type { DriverContext } from '../../../core/drivers/driver.ts'
+import type { Json } from '../../../core/json.ts'
+import { LiveState } from '../../../core/live/live-book.ts'
+import type { Row } from '../../../core/site/book.ts'
 import { createSimDriver } from '../../../io/drivers/sim.ts'
 
 const ZONES = [

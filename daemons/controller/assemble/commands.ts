@@ -1,0 +1,335 @@
+/** What the command line does with a controller's state: import, export, simulate, passwords, the check of a backup. */
+import { existsSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { type Clock, systemClock } from '#kit/clock.ts'
+import { loadConfig } from '#kit/config/load.ts'
+import { Fault } from '#kit/fault.ts'
+import { configFileOf } from '#kit/run/arguments.ts'
+import { writeWhole } from '#kit/run/caller-files.ts'
+import type { KeptAccounts } from '#kit/run/daemon.ts'
+import type { CommandCall, DaemonCommand } from '#kit/run/daemon-command.ts'
+import { exitCodes } from '#kit/run/exit-codes.ts'
+import { lockState, type StateLock } from '#kit/run/state-lock.ts'
+import { makeFolder } from '#kit/store/whole-file.ts'
+import { type ControllerConfig, config as schema } from '../config.ts'
+import { firstAccount, isWithoutAccounts, UNNAMED_SITE } from '../core/access/people.ts'
+import { resolveTarget } from '../core/control/reading.ts'
+import { isObject, type Json } from '../core/json.ts'
+import { limitsOf } from '../core/keys.ts'
+import { readAttribute, secretsOf } from '../core/macros/perform.ts'
+import { createMacroBook, type MacroBook } from '../core/macros/plan.ts'
+import { type Sent, type Simulation, simulate } from '../core/macros/simulate.ts'
+import { type MacroArgs, type MacroLimits, makeArgs } from '../core/macros/values.ts'
+import type { Book, Row } from '../core/site/book.ts'
+import type { Change } from '../core/site/changes.ts'
+import type { NotDriven } from '../core/site/not-driven.ts'
+import { exportSite } from '../core/site/site-file.ts'
+import { AUDIT_FILE } from '../io/audit-file.ts'
+import { isAudit } from '../io/audit-reader.ts'
+import { openSiteStore, type SiteStore } from '../io/database.ts'
+import { DATABASE_FILE, hasDatabase, tryDatabase } from '../io/database-file.ts'
+import { hashPassword } from '../io/people.ts'
+import { type ImportParts, importFirstSite, importInto, readSiteFile } from '../io/site-import.ts'
+import { importParts, notDrivenIn } from './house.ts'
+
+// One macro of a site simulated, and told in lines.
+
+/** What is simulated. */
+interface SimulationWish {
+  /** Its name, or its id in digits. */
+  macro: string
+  /** An object as JSON text. */
+  args: string
+  waits: 'met' | 'expired'
+}
+
+/**
+ * @returns lines to print, and whether the run would end as done
+ * @throws Fault `unknown_macro`, `macro_args`, and as `readPlan`
+ */
+export function simulateMacro(
+  book: Book,
+  { macro, args: text, waits }: SimulationWish,
+  { limits, clock }: { limits: MacroLimits; clock: Clock },
+): { text: string; isDone: boolean } {
+  const macros = createMacroBook(book, limits)
+  const plan = macros.plan(found(macros, macro))
+  const simulation = simulate(plan, readArgs(text, limits), {
+    book: macros,
+    attributes: { read: (ref) => readAttribute(book, ref) },
+    // Nothing is heard of devices here.
+    live: { read: (target) => ('fault' in resolveTarget(book, target) ? undefined : null) },
+    secrets: secretsOf(book),
+    limits,
+    seed: 1,
+    startedAt: clock.epochMs(),
+    waits,
+  })
+  return { text: linesOf(plan.name, simulation), isDone: simulation.state === 'done' }
+}
+
+function found(macros: MacroBook, said: string): Row {
+  const row = macros.find({ name: said }) ?? (/^\d+$/.test(said) ? macros.find({ id: Number(said) }) : undefined)
+  if (row === undefined) throw new Fault('unknown_macro', 'no macro has this name or id, or it is disabled')
+  return row
+}
+
+function readArgs(text: string, { valueChars }: MacroLimits): MacroArgs {
+  let args: Json
+  try {
+    args = JSON.parse(text) as Json
+  } catch (cause) {
+    throw new Fault('macro_args', '--args is no JSON, expected an object such as {"level": 40}', { cause })
+  }
+  if (!isObject(args)) throw new Fault('macro_args', '--args is no object, expected one such as {"level": 40}')
+  return makeArgs(Object.entries(args), valueChars)
+}
+
+function linesOf(name: string, { sent, trace }: Simulation): string {
+  const { state, at, code, sentence } = trace.end
+  const why = code === undefined ? '' : `: ${code}${sentence === undefined ? '' : `, ${sentence}`}`
+  const head = sent.length === 0 ? `${name} would send nothing.` : `${name} would send:`
+  return `${[head, ...sent.map((one) => lineOf(one, name)), `It would end after ${seconds(at)} as ${state}${why}.`].join('\n')}\n`
+}
+
+function lineOf({ at, macro, step, type, what }: Sent, name: string): string {
+  const place = macro === name ? `step ${step}` : `${macro}, step ${step}`
+  return `  ${seconds(at).padStart(10)}  ${place}: ${type} ${JSON.stringify(what)}`
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(3)} s`
+}
+
+// `plantroom controller import`, `export` and `simulate`: the site as a file, and macros without a building.
+
+type Call = CommandCall<ControllerConfig>
+
+/** Faults of what was handed in, by which nothing was changed. */
+export const refusals: readonly string[] = [
+  'site_unreadable',
+  'site_too_large',
+  'site_not_json',
+  'site_faults',
+  'no_site',
+  'nobody_to_apply',
+  'unknown_macro',
+  'macro_args',
+  'mail_sender_missing',
+  'mail_password_unreadable',
+  'ca_file_unreadable',
+]
+
+export const siteCommands: readonly DaemonCommand<ControllerConfig>[] = [
+  {
+    name: 'import',
+    form: 'FILE [--replace]',
+    summary: 'take a site file in; a controller that runs keeps it for Apply All',
+    help: `Checks FILE whole, and tells all of its faults with their places. Where there is no site yet it becomes the first one.
+Where there is one it adds and changes; a controller that runs shows the changes as pending, until somebody applies them.
+  --replace          a table that FILE names becomes what FILE says of it: rows that it leaves out are removed
+`,
+    words: [1, 1],
+    files: { reads: 0, makesState: true },
+    options: { replace: { type: 'boolean' } },
+    run: importFile,
+  },
+  {
+    name: 'export',
+    form: '[FILE] [--secrets]',
+    summary: 'write the site as a file that import takes; without FILE it is printed',
+    help: `Writes the site as one JSON document, while the controller runs or not. FILE is replaced whole, and its owner alone reads
+it: hashes of passwords stand in it.
+  --secrets          with every secret, as a new machine needs it: passwords of devices and services; keep it like a key
+`,
+    words: [0, 1],
+    files: { writes: 0, makesState: false },
+    options: { secrets: { type: 'boolean' } },
+    run: exportFile,
+  },
+  {
+    name: 'simulate',
+    form: 'MACRO [--args JSON] [--late]',
+    summary: 'tell what a macro would send, and send nothing',
+    help: `Runs MACRO, a name or an id, in no time at all, and prints what it would send and when. Attributes are those of the site;
+what zones and devices do is not known to it, and null. Waits that do not hold at once are met.
+  --args JSON        an object: what the macro is called with
+  --late             waits that do not hold at once run out of time
+It ends with 1 where the run would fail.
+`,
+    words: [1, 1],
+    files: { makesState: false },
+    options: { args: { type: 'string' }, late: { type: 'boolean' } },
+    run: simulateOne,
+  },
+]
+
+async function importFile({ config, stateFolder, words, options, out }: Call): Promise<number> {
+  let left: NotDriven[] = []
+  const parts: ImportParts = {
+    ...importParts(config, systemClock),
+    onChecked(site) {
+      left = notDrivenIn((table) => site.get(table)?.values() ?? [])
+    },
+  }
+  const file = resolve(words[0] ?? '')
+  const bytes = await readSiteFile(file, parts.limits)
+  await makeFolder(stateFolder)
+  const lock = lockUnlessRunning(stateFolder)
+  try {
+    if (!hasDatabase(stateFolder)) {
+      const rows = await importFirstSite(stateFolder, bytes, parts)
+      out(`The ${rows} rows of ${file} are the site in ${stateFolder}.\n${notDrivenWords(left)}`)
+      return exitCodes.fine
+    }
+    const becomes = lock === undefined ? 'pending' : 'now'
+    const mode = options.has('replace') ? 'replace' : 'merge'
+    const count = await withStore({ config, stateFolder }, (store) => {
+      if (becomes === 'pending') refuseWithoutAccounts(store)
+      return importInto(store, bytes, parts, { mode, becomes, author: 'command line' })
+    })
+    out(`${importWords(count, becomes)}\n${notDrivenWords(left)}`)
+    return exitCodes.fine
+  } finally {
+    lock?.release()
+  }
+}
+
+/** What waits is applied on the page, by somebody who signs in. @throws Fault `nobody_to_apply` */
+function refuseWithoutAccounts({ book }: SiteStore): void {
+  if (isWithoutAccounts(book))
+    throw new Fault(
+      'nobody_to_apply',
+      'The controller runs, and nobody can sign in to apply what waits: stop it, import again, and start it',
+    )
+}
+
+function importWords(count: number, becomes: 'pending' | 'now'): string {
+  if (count === 0) return 'The site is as the file says already: nothing was changed.'
+  const changes = count === 1 ? '1 change' : `${count} changes`
+  if (becomes === 'now') return `${changes} made.`
+  return `The controller runs: ${changes} pending, until somebody applies them on its page.`
+}
+
+/** Rows of which an import tells one by one. */
+const MOST_TOLD = 200
+
+/** What is kept and has no effect yet, a line each; nothing where all of it has. */
+function notDrivenWords(left: readonly NotDriven[]): string {
+  if (left.length === 0) return ''
+  const lines = left.slice(0, MOST_TOLD).map(({ row, why }) => `  ${row}: ${why}`)
+  const more = left.length > MOST_TOLD ? [`  and ${left.length - MOST_TOLD} more`] : []
+  const head =
+    left.length === 1
+      ? 'Not driven: 1 entry is kept and has no effect yet.'
+      : `Not driven: ${left.length} entries are kept and have no effect yet.`
+  return `${[head, ...lines, ...more].join('\n')}\n`
+}
+
+/** Undefined where a controller runs on a site; while one makes its first it is in the way. @throws Fault `state_locked` */
+function lockUnlessRunning(folder: string): StateLock | undefined {
+  try {
+    return lockState(folder)
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'state_locked' && hasDatabase(folder)) return undefined
+    throw error
+  }
+}
+
+async function exportFile({ config, stateFolder, words, options, out }: Call): Promise<number> {
+  const secrets = options.has('secrets') ? 'all' : 'people'
+  const document = await withStore({ config, stateFolder }, async ({ book }) => exportSite(book, secrets))
+  const text = `${JSON.stringify(document, null, 2)}\n`
+  const [file] = words
+  if (file === undefined) {
+    out(text)
+    return exitCodes.fine
+  }
+  const write = async (descriptor: number) => {
+    writeFileSync(descriptor, text)
+    return true
+  }
+  await writeWhole(resolve(file), write).catch((cause) => {
+    throw new Fault('export_failed', `${resolve(file)} cannot be written (${cause.code})`, { cause })
+  })
+  const rows = Object.values(document).reduce(
+    (sum: number, table) => sum + (Array.isArray(table) ? table.length : 0),
+    0,
+  )
+  out(`${rows} rows are in ${resolve(file)}.\n`)
+  return exitCodes.fine
+}
+
+async function simulateOne({ config, stateFolder, words, options, out }: Call): Promise<number> {
+  const args = options.get('args') ?? '{}'
+  const wish = { macro: words[0] ?? '', args: String(args), waits: options.has('late') ? 'expired' : 'met' } as const
+  return await withStore({ config, stateFolder }, async ({ book }) => {
+    const { text, isDone } = simulateMacro(book, wish, { limits: limitsOf(config.macros), clock: systemClock })
+    out(text)
+    return isDone ? exitCodes.fine : exitCodes.failed
+  })
+}
+
+/** Opens the site that is there. @throws Fault `no_site`, and as `openSiteStore` */
+async function withStore<Result>(
+  { config, stateFolder }: Pick<Call, 'config' | 'stateFolder'>,
+  use: (store: SiteStore) => Promise<Result>,
+): Promise<Result> {
+  if (!hasDatabase(stateFolder)) throw new Fault('no_site', `${stateFolder} has no site: import one first`)
+  const store = openSiteStore(stateFolder, systemClock, limitsOf(config.store))
+  try {
+    return await use(store)
+  } finally {
+    await store.close()
+  }
+}
+
+// The accounts of a controller that is stopped, for `plantroom password`.
+
+/** @throws Fault as `openDatabase`, `config_refused` */
+export async function openAccounts(stateFolder: string): Promise<KeptAccounts> {
+  const { value } = await loadConfig({ schema, file: configFileOf('controller'), mustExist: false, sets: [] })
+  const { store: limits } = value as ControllerConfig
+  const store = openSiteStore(stateFolder, systemClock, limitsOf(limits))
+  return {
+    usernames: store.book.rows('auth_user').map(({ username }) => String(username)),
+    setPassword: async (username, password) =>
+      store.applyNow(changesFor(store, username, { ...(await hashPassword(password)) })),
+    close: () => store.close(),
+  }
+}
+
+function changesFor({ book, nextId }: SiteStore, username: string, kept: { hash: string; salt: string }): Change[] {
+  const table = 'auth_user'
+  const nowMs = systemClock.epochMs()
+  const user = book.rows(table).find((row) => row.username === username)
+  if (user === undefined)
+    return firstAccount({ username, ...kept, siteName: UNNAMED_SITE, timeZone: null }, { book, nowMs, nextId })
+  return [{ kind: 'change', table, id: user.id, columns: { ...kept, updated_at: nowMs } }]
+}
+
+// Whether a controller could start with the files of a backup, before they are put in the place of those that are there.
+
+/** What a fault of a database that is opened means for a backup; others are told as they are. */
+const MEANINGS: ReadonlyMap<string, string> = new Map([
+  ['database_foreign', 'is a database of another program'],
+  ['database_newer', 'was written by a newer version: install that one first'],
+  ['database_damaged', 'is damaged: a row of it cannot be read'],
+])
+
+/** @throws Fault `bad_backup` */
+export function checkState(folder: string): void {
+  if (hasDatabase(folder)) tryToOpen(join(folder, DATABASE_FILE))
+  const audit = join(folder, AUDIT_FILE)
+  if (existsSync(audit) && !isAudit(audit))
+    throw new Fault('bad_backup', `${AUDIT_FILE} in the backup is no audit of a controller`)
+}
+
+function tryToOpen(path: string): void {
+  try {
+    tryDatabase(path, systemClock.epochMs())
+  } catch (cause) {
+    const { code, message } = cause as Fault
+    throw new Fault('bad_backup', `${DATABASE_FILE} in the backup ${MEANINGS.get(code) ?? message}`, { cause })
+  }
+}

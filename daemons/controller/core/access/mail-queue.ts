@@ -1,0 +1,149 @@
+/** Letters on their way to a mail server: few at once, tried again for as long as they are of use. */
+import { type BackoffLimits, createBackoff } from '#kit/backoff.ts'
+import { durationText } from '#kit/bytes/words.ts'
+import type { Clock, Timer } from '#kit/clock.ts'
+import { Fault, faultOf } from '#kit/fault.ts'
+import { within } from '../turns.ts'
+import type { Letter, Postman } from './accounts.ts'
+
+/** What came of letters since the start. */
+export interface MailState {
+  /** Waiting, being sent, or waiting to be tried again. */
+  kept: number
+  sent: number
+  failed: number
+}
+
+export interface MailQueue extends Postman {
+  state(): MailState
+  /** Gives up what is kept: each is refused with `mail_failed`, and what is being sent is aborted. */
+  close(): void
+}
+
+export interface MailQueueParts {
+  clock: Clock
+  /**
+   * Hands one letter to the server.
+   * @throws Fault `mail_refused`, `mail_not_set_up` where another try would be in vain; whatever else is tried again
+   */
+  deliver(letter: Letter, signal: AbortSignal): Promise<void>
+  limits: MailQueueLimits
+}
+
+export interface MailQueueLimits {
+  /** Letters kept at once. */
+  letters: number
+  /** Letters handed over at once. */
+  atOnce: number
+  /** The longest one try takes, in ms. */
+  attemptMs: number
+  /** Between the tries of one letter. */
+  again: BackoffLimits
+}
+
+interface Kept {
+  letter: Letter
+  endsMs: number
+  wait: ReturnType<typeof createBackoff>
+  /** Until the next try. */
+  again?: Timer
+  done: PromiseWithResolvers<void>
+}
+
+const IN_VAIN: ReadonlySet<string> = new Set(['mail_refused', 'mail_not_set_up'])
+
+export function createMailQueue({ clock, deliver, limits }: MailQueueParts): MailQueue {
+  const kept = new Set<Kept>()
+  const waiting: Kept[] = []
+  const closing = new AbortController()
+  let running = 0
+  let [sent, failed] = [0, 0]
+
+  function end(one: Kept, error?: Fault): void {
+    if (!kept.delete(one)) return
+    one.again?.cancel()
+    if (error === undefined) {
+      sent++
+      one.done.resolve()
+    } else {
+      failed++
+      one.done.reject(error)
+    }
+  }
+
+  async function attempt(one: Kept): Promise<void> {
+    const limitMs = Math.min(limits.attemptMs, one.endsMs - clock.monotonicMs())
+    try {
+      await oneTry((signal) => deliver(one.letter, signal), { clock, limitMs, stop: closing.signal })
+      end(one)
+    } catch (error) {
+      tryAgain(one, faultOf(error, 'mail_failed', 'the mail server did not take the letter'))
+    }
+  }
+
+  function tryAgain(one: Kept, fault: Fault): void {
+    const waitMs = one.wait.next()
+    const isInVain = IN_VAIN.has(fault.code) || closing.signal.aborted
+    if (isInVain || clock.monotonicMs() + waitMs >= one.endsMs) end(one, fault)
+    else one.again = clock.after(waitMs, () => line(one))
+  }
+
+  function line(one: Kept): void {
+    waiting.push(one)
+    pump()
+  }
+
+  function pump(): void {
+    while (running < limits.atOnce) {
+      const next = waiting.shift()
+      if (next === undefined) return
+      running++
+      // Never rejects: whatever comes of a try has been told to who sent the letter.
+      void attempt(next).finally(() => {
+        running--
+        pump()
+      })
+    }
+  }
+
+  return {
+    send(letter) {
+      if (closing.signal.aborted || kept.size >= limits.letters)
+        return Promise.reject(new Fault('mail_queue_full', `${kept.size} letters are waiting already`))
+      const one: Kept = {
+        letter,
+        endsMs: clock.monotonicMs() + letter.lifeMs,
+        wait: createBackoff(limits.again),
+        done: Promise.withResolvers(),
+      }
+      kept.add(one)
+      line(one)
+      return one.done.promise
+    },
+    state: () => ({ kept: kept.size, sent, failed }),
+    close() {
+      const fault = new Fault('mail_failed', 'the controller stopped before the letter was taken')
+      waiting.length = 0
+      closing.abort(fault)
+      for (const one of [...kept]) end(one, fault)
+    },
+  }
+}
+
+/** Ends in time whether the delivery heeds its signal or not. */
+function oneTry(
+  deliver: (signal: AbortSignal) => Promise<void>,
+  { clock, limitMs, stop }: { clock: Clock; limitMs: number; stop: AbortSignal },
+): Promise<void> {
+  const stopper = new AbortController()
+  const late = () => {
+    const fault = tooLate(limitMs)
+    stopper.abort(fault)
+    return fault
+  }
+  return within(deliver(AbortSignal.any([stopper.signal, stop])), { clock, limitMs, late, stop })
+}
+
+function tooLate(limitMs: number): Fault {
+  return new Fault('mail_failed', `the mail server did not take the letter within ${durationText(limitMs)}`)
+}

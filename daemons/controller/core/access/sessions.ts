@@ -1,0 +1,316 @@
+/** Sessions and handoff nonces: random texts that stand for somebody for a while, looked at anew with each request. */
+import type { Clock } from '#kit/clock.ts'
+import { dropGreediest } from '#kit/greediest.ts'
+import type { Row } from '../site/book.ts'
+import {
+  type Accounts,
+  type IsClosing,
+  mayCallFrom,
+  type Origin,
+  type PeopleSettings,
+  type Secrets,
+  type Session,
+  type SignedIn,
+  signedIn,
+} from './accounts.ts'
+
+// Random texts: tokens, nonces and the codes that people type.
+
+/** Letters and digits: 32 of them are 190 bits, and pass through headers, cookies and shells as they are. */
+export const PLAIN_LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+
+/** Without 0, O, 1, I and L, which people take for one another. @source document 1, Authentication 6 */
+export const CODE_LETTERS = 'ABCDEFGHJKMNPQRSTUVWXYZ23456789'
+
+/**
+ * Each letter is as likely as any other: bytes beyond the last whole multiple of the alphabet are thrown away.
+ * @param alphabet 2..256 letters
+ * @param randomBytes gives as many as it is asked for
+ */
+export function randomText(alphabet: string, length: number, randomBytes: (count: number) => Uint8Array): string {
+  const fair = 256 - (256 % alphabet.length)
+  let text = ''
+  while (text.length < length) {
+    for (const byte of randomBytes(2 * (length - text.length))) {
+      if (byte < fair && text.length < length) text += alphabet[byte % alphabet.length]
+    }
+  }
+  return text
+}
+
+/** Compares in a time that tells nothing of where two texts differ; only their lengths are told. */
+export function isSameText(one: string, other: string): boolean {
+  if (one.length !== other.length) return false
+  let difference = 0
+  for (let i = 0; i < one.length; i++) difference |= one.charCodeAt(i) ^ other.charCodeAt(i)
+  return difference === 0
+}
+
+// Random texts that stand for somebody for a while: session tokens, nonces. Kept in memory, and only as digests.
+
+/** Secrets of one kind. */
+interface SecretShelf<Holder extends { userId: number }> {
+  /**
+   * A new secret. Where there are too many, the oldest of whoever holds most goes: a program that signs in for ever
+   * signs out itself and nobody else.
+   * @param lifeMs counts from now, whatever the wall clock does
+   */
+  issue(holder: Holder, lifeMs: number): string
+  /** Whom a secret stands for, while it lives: the very object that was given. */
+  find(secret: string): Holder | undefined
+  /** The same, and it is used up. */
+  take(secret: string): Holder | undefined
+  drop(secret: string): void
+  /** Drops every secret whose holder it is true of. */
+  dropWhere(isOver: (holder: Holder) => boolean): void
+  /** Secrets that are kept, those included that have died and were not asked for since. */
+  count(): number
+}
+
+interface SecretShelfParts {
+  clock: Clock
+  secrets: Secrets
+  /** Letters of a secret. */
+  length: number
+  /** Secrets kept at once. */
+  most: number
+}
+
+interface Entry<Holder> {
+  holder: Holder
+  endsMs: number
+}
+
+/** Makes an empty shelf; a restart forgets everything. */
+export function createSecretShelf<Holder extends { userId: number }>(parts: SecretShelfParts): SecretShelf<Holder> {
+  const { clock, secrets, length, most } = parts
+  // By digest, oldest first. What a digest's place in a map tells by time is nothing about the secret.
+  const entries = new Map<string, Entry<Holder>>()
+
+  function makeRoom(): void {
+    if (entries.size < most) return
+    for (const [digest, { endsMs }] of entries) if (clock.monotonicMs() >= endsMs) entries.delete(digest)
+    dropGreediest(entries, most, ({ holder }) => holder.userId)
+  }
+
+  function find(secret: string): Holder | undefined {
+    if (secret.length !== length) return undefined
+    const digest = secrets.digest(secret)
+    const entry = entries.get(digest)
+    if (entry === undefined || clock.monotonicMs() < entry.endsMs) return entry?.holder
+    entries.delete(digest)
+    return undefined
+  }
+
+  function drop(secret: string): void {
+    if (secret.length === length) entries.delete(secrets.digest(secret))
+  }
+
+  return {
+    issue(holder, lifeMs) {
+      makeRoom()
+      const secret = randomText(PLAIN_LETTERS, length, secrets.randomBytes)
+      entries.set(secrets.digest(secret), { holder, endsMs: clock.monotonicMs() + lifeMs })
+      return secret
+    },
+    find,
+    take(secret) {
+      const holder = find(secret)
+      drop(secret)
+      return holder
+    },
+    drop,
+    dropWhere(isOver) {
+      for (const [digest, { holder }] of entries) if (isOver(holder)) entries.delete(digest)
+    },
+    count: () => entries.size,
+  }
+}
+
+// Sessions: what a token stands for, looked at anew with each request.
+
+/** A token that was just made. */
+export interface NewToken {
+  token: string
+  lifeMs: number
+}
+
+export interface Sessions {
+  /**
+   * A token of the REST surface: lives as long as `api_token_life` says, from its issue.
+   * @param user the row that was proven: where its password has changed since, the token is worth nothing
+   */
+  begin(user: Row): NewToken
+  /** A session of the page: ends with its longest life, or after the shortest `session_timeout_min` without a use. */
+  beginUi(user: Row): NewToken
+  /**
+   * Who calls with a token of the REST surface; undefined is `invalid_session`. A holder who may no longer call loses the
+   * token for good.
+   * @source document 1, States, Session token; Authentication 3 to 5
+   */
+  resolve(token: string | undefined, origin: Origin): Session | undefined
+  /** @param isUse false for what is open for long, such as a socket: it does not keep the session alive */
+  resolveUi(token: string | undefined, origin: Origin, isUse?: boolean): Session | undefined
+  /** When the token was issued by which this very session was resolved, epoch ms; undefined for one from elsewhere. */
+  issuedAt(session: Session): number | undefined
+  /** Asked later: whether the token was revoked by which this very session of the REST surface was resolved. */
+  revocationOf(session: Session): () => boolean
+  /**
+   * Ends what is held by accounts that may not sign in any more, asked or not: one that is enabled again later does not
+   * find its old tokens alive.
+   */
+  endOver(): void
+  end(token: string): void
+  endUi(token: string): void
+}
+
+/** @source document 1, Session token */
+const TOKEN_LETTERS = 32
+
+interface SessionsParts {
+  accounts: Accounts
+  isClosing: IsClosing
+  clock: Clock
+  secrets: Secrets
+  settings(): PeopleSettings
+  limits: SessionLimits
+}
+
+export interface SessionLimits {
+  /** Tokens, and sessions of the page, at once. */
+  sessions: number
+  /** The longest life of a session of the page, in ms. */
+  uiSessionMs: number
+}
+
+interface Holder extends SignedIn {
+  issuedAt: number
+  usedMs: number
+}
+
+export function createSessions(parts: SessionsParts): Sessions {
+  const { accounts, clock, secrets, limits } = parts
+  const shelf = { clock, secrets, length: TOKEN_LETTERS, most: limits.sessions }
+  const api = createSecretShelf<Holder>(shelf)
+  const ui = createSecretShelf<Holder>(shelf)
+  const holderOf = new WeakMap<Session, Holder>()
+  const revoked = new WeakSet<Holder>()
+
+  function begin(on: SecretShelf<Holder>, user: Row, lifeMs: number): NewToken {
+    const holder = { ...signedIn(user), issuedAt: clock.epochMs(), usedMs: clock.monotonicMs() }
+    return { token: on.issue(holder, lifeMs), lifeMs }
+  }
+
+  const userOf = (holder: Holder) => accounts.standing(holder, clock.epochMs())
+
+  function sessionOf(holder: Holder, origin: Origin): Session | undefined {
+    const user = userOf(holder)
+    if (user === undefined) return undefined
+    const session = accounts.sessionOf(user)
+    if (!mayCallFrom(session.roles, origin)) return undefined
+    holderOf.set(session, holder)
+    return session
+  }
+
+  function isIdle(holder: Holder, roles: readonly Row[]): boolean {
+    const timeoutMs = Math.min(...roles.map(timeoutMsOf))
+    return clock.monotonicMs() - holder.usedMs >= timeoutMs
+  }
+
+  /** Who could press Apply All goes by what is applied: nobody shuts himself out from it. */
+  const isClosed = ({ userId, isElevated }: Session) => !isElevated && parts.isClosing(userId)
+
+  return {
+    begin: (user) => begin(api, user, parts.settings().api_token_life),
+    beginUi: (user) => begin(ui, user, limits.uiSessionMs),
+    resolve(token = '', origin) {
+      const holder = api.find(token)
+      const session = holder && !parts.isClosing(holder.userId) ? sessionOf(holder, origin) : undefined
+      if (holder !== undefined && session === undefined) api.drop(token)
+      return session
+    },
+    resolveUi(token = '', origin, isUse = true) {
+      const holder = ui.find(token)
+      if (holder === undefined) return undefined
+      const session = sessionOf(holder, origin)
+      if (session === undefined || isIdle(holder, session.roles) || isClosed(session)) {
+        ui.drop(token)
+        return undefined
+      }
+      if (isUse) holder.usedMs = clock.monotonicMs()
+      return session
+    },
+    issuedAt: (session) => holderOf.get(session)?.issuedAt,
+    revocationOf(session) {
+      const holder = holderOf.get(session)
+      return () => holder === undefined || revoked.has(holder)
+    },
+    endOver() {
+      for (const each of [api, ui]) each.dropWhere((holder) => userOf(holder) === undefined)
+    },
+    end(token) {
+      const holder = api.find(token)
+      if (holder !== undefined) revoked.add(holder)
+      api.drop(token)
+    },
+    endUi: (token) => ui.drop(token),
+  }
+}
+
+/** A role without a time keeps nobody's session short. */
+function timeoutMsOf(role: Row): number {
+  const { session_timeout_min: minutes } = role
+  return typeof minutes === 'number' && minutes > 0 ? minutes * 60_000 : Number.POSITIVE_INFINITY
+}
+
+// Handoff nonces: another system signs somebody in to the page, once, without a password.
+
+interface Handoff {
+  /**
+   * @param user whose session asks
+   * @param isRevoked whether that session was logged out since: its nonces go with it
+   */
+  issue(user: Row, isRevoked: () => boolean): string
+  /**
+   * Uses the nonce up, whatever comes of it.
+   * @returns the row of who is signed in by it; undefined where it is refused
+   * @source document 1, States, Handoff nonce
+   */
+  redeem(nonce: string): Row | undefined
+}
+
+/** @source document 1, Handoff nonce */
+const NONCE_LETTERS = 48
+export const NONCE_SECONDS = 60
+
+interface HandoffParts {
+  accounts: Accounts
+  isClosing: IsClosing
+  clock: Clock
+  secrets: Secrets
+  /** Nonces at once. */
+  most: number
+}
+
+export function createHandoff(parts: HandoffParts): Handoff {
+  const { accounts, clock, secrets, most } = parts
+  const nonces = createSecretShelf<SignedIn & { isRevoked: () => boolean }>({
+    clock,
+    secrets,
+    length: NONCE_LETTERS,
+    most,
+  })
+
+  return {
+    issue: (user, isRevoked) => nonces.issue({ ...signedIn(user), isRevoked }, NONCE_SECONDS * 1000),
+    redeem(nonce) {
+      const holder = nonces.take(nonce)
+      if (holder === undefined || parts.isClosing(holder.userId) || holder.isRevoked()) return undefined
+      const user = accounts.standing(holder, clock.epochMs())
+      if (user === undefined) return undefined
+      // From wherever it is redeemed: whoever holds a role that keeps to the building signs in with a password.
+      const isKeptIn = accounts.rolesOf(user.id).some((role) => role.allow_remote !== true)
+      return isKeptIn ? undefined : user
+    },
+  }
+}

@@ -1,0 +1,196 @@
+/** The drivers of a building: a lane for each enabled device of the book, and no device driven by two. */
+import { Fault } from '#kit/fault.ts'
+import type { LiveKeeper } from '../live/live-book.ts'
+import { type Book, type Row, zonesByDevice } from '../site/book.ts'
+import { createSlots, type InSlots } from '../turns.ts'
+import { type Ack, type Driver, type DriverCommand, type DriverHost, type DriverWorld, driverNameOf } from './driver.ts'
+import { DeviceLane, type LaneLimits, type LaneView } from './lane.ts'
+import { CommandRoom } from './session.ts'
+
+export interface HostLimits extends LaneLimits {
+  /** Devices that are being opened at once. */
+  opening: number
+  /** Characters of the commands of all devices that wait or are being carried out. */
+  commandChars: number
+}
+
+export interface HostParts {
+  book: Book
+  live: LiveKeeper
+  world: DriverWorld
+  drivers: readonly Driver[]
+  limits: HostLimits
+}
+
+/** Columns that no driver looks at: a change of these alone leaves the session as it is. */
+const NOT_DRIVEN = new Set(['updated_at', 'icon', 'position', 'elevated', 'overrides', 'zone_group_id'])
+
+/** Devices that are opened or closed before others have their turn: a few milliseconds. */
+const DEVICES_AT_ONCE = 256
+
+interface Driven {
+  lane: DeviceLane
+  device: Row
+  zones: readonly Row[]
+}
+
+/** Lives as long as the daemon. Opens nothing before the first `refresh`, or the first command. */
+export class Drivers implements DriverHost {
+  readonly #parts: HostParts
+  readonly #byName: ReadonlyMap<string, Driver>
+  readonly #driven = new Map<number, Driven>()
+  /** Lanes of devices that are not closed yet: whoever drives the device next waits for it. */
+  readonly #closing = new Map<number, Promise<void>>()
+  readonly #zonesOf: (deviceId: number) => readonly Row[]
+  readonly #inSlots: InSlots
+  readonly #room: CommandRoom
+  /** Devices whose driver is not known: said in their live state, as long as they are there. */
+  readonly #unknown = new Set<number>()
+  #seen: readonly number[] = []
+  /** Of the round that is under way. */
+  #steps: Iterator<void> | undefined
+  #isClosed = false
+
+  constructor(parts: HostParts) {
+    this.#parts = parts
+    this.#byName = new Map(parts.drivers.map((driver) => [driver.name, driver]))
+    this.#zonesOf = zonesByDevice(parts.book)
+    this.#room = new CommandRoom(parts.limits.commandChars)
+    this.#inSlots = createSlots(parts.limits.opening, parts.world.clock)
+  }
+
+  async execute(deviceId: number, command: DriverCommand): Promise<Ack> {
+    if (this.#isClosed) throw new Fault('driver_failed', 'the drivers are being closed')
+    this.refresh()
+    if (this.#steps) this.#bring(deviceId)
+    const lane = this.#driven.get(deviceId)?.lane
+    if (lane) return lane.execute(command)
+    const device = this.#parts.book.row('device', deviceId)
+    if (!device) throw new Fault('driver_unknown', `there is no device ${deviceId}`)
+    if (device.enabled === false) throw new Fault('driver_failed', `device ${deviceId} is disabled`)
+    throw this.#unknownDriver(device)
+  }
+
+  /**
+   * Opens what the book has, closes what it has no more, does both for what has changed. Cheap where nothing has. Many
+   * devices are gone through in turns, in between which everything else goes on; `execute` waits for none of them.
+   */
+  refresh(): void {
+    const { book } = this.#parts
+    const revisions = [book.revision('device'), book.revision('zone')]
+    if (this.#isClosed || revisions.every((revision, i) => revision === this.#seen[i])) return
+    this.#seen = revisions
+    this.#steps = this.#refreshing()
+    this.#goOn(this.#steps)
+  }
+
+  #goOn(steps: Iterator<void>): void {
+    // The book has changed again meanwhile: another round has taken the place of this one.
+    if (this.#isClosed || steps !== this.#steps) return
+    for (let at = 0; at < DEVICES_AT_ONCE; at++) {
+      if (!steps.next().done) continue
+      this.#steps = undefined
+      return
+    }
+    this.#parts.world.clock.soon(() => this.#goOn(steps))
+  }
+
+  /** One step for each device. All that go are let go before any comes: two of them may be the same box. */
+  *#refreshing(): Generator<void, void> {
+    for (const id of [...this.#driven.keys(), ...this.#unknown]) {
+      this.#letGo(id)
+      yield
+    }
+    for (const { id } of this.#parts.book.rows('device')) {
+      this.#bring(id)
+      yield
+    }
+  }
+
+  /** Where the book has it no more, or another one in its place. */
+  #letGo(id: number): void {
+    const { book, live } = this.#parts
+    if (this.#unknown.delete(id)) live.forget(id, [])
+    const held = this.#driven.get(id)
+    if (!held) return
+    const device = book.row('device', id)
+    const zones = this.#zonesOf(id)
+    if (!device || device.enabled === false || isChanged(held, device, zones)) this.#drop(id, held)
+    else this.#driven.set(id, { lane: held.lane, device, zones })
+  }
+
+  #bring(id: number): void {
+    this.#letGo(id)
+    const device = this.#parts.book.row('device', id)
+    if (device && device.enabled !== false && !this.#driven.has(id)) this.#take(device)
+  }
+
+  /** @returns undefined where the device is not driven */
+  view(deviceId: number): LaneView | undefined {
+    return this.#driven.get(deviceId)?.lane.view()
+  }
+
+  /** Resolves when every session is closed, within the limits. What is asked afterwards fails. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const [id, held] of [...this.#driven]) this.#drop(id, held)
+    await Promise.all(this.#closing.values())
+  }
+
+  #take(device: Row): void {
+    const { world, live, limits } = this.#parts
+    const zones = this.#zonesOf(device.id)
+    const driver = this.#byName.get(driverNameOf(device))
+    if (!driver) {
+      this.#unknown.add(device.id)
+      live.lost(device.id, [], this.#unknownDriver(device).message)
+      return
+    }
+    const before = this.#closing.get(device.id) ?? Promise.resolve()
+    const lane = new DeviceLane({
+      driver,
+      device,
+      zones,
+      world,
+      live,
+      limits,
+      inSlots: this.#inSlots,
+      room: this.#room,
+      before,
+    })
+    this.#driven.set(device.id, { lane, device, zones })
+    lane.open()
+  }
+
+  #drop(id: number, { lane, zones }: Driven): void {
+    this.#driven.delete(id)
+    const gone = Promise.all([this.#closing.get(id), lane.close()]).then(() => {
+      if (this.#closing.get(id) === gone) this.#closing.delete(id)
+    })
+    this.#closing.set(id, gone)
+    const zoneIds = zones.map((zone) => zone.id)
+    this.#parts.live.forget(id, zoneIds)
+  }
+
+  #unknownDriver(device: Row): Fault {
+    const known = [...this.#byName.keys()].join(', ')
+    return new Fault(
+      'driver_unknown',
+      `device ${device.id} has the driver "${driverNameOf(device)}", known are ${known}`,
+    )
+  }
+}
+
+function isChanged({ device, zones }: Driven, newDevice: Row, newZones: readonly Row[]): boolean {
+  if (zones.length !== newZones.length) return true
+  return !isAlike(device, newDevice) || zones.some((zone, i) => !isAlike(zone, newZones[i]))
+}
+
+function isAlike(one: Row, other: Row | undefined): boolean {
+  return one === other || (other !== undefined && drivenText(one) === drivenText(other))
+}
+
+function drivenText(row: Row): string {
+  const entries = Object.entries(row).filter(([column]) => !NOT_DRIVEN.has(column))
+  return JSON.stringify(entries.sort(([one], [other]) => (one < other ? -1 : 1)))
+}

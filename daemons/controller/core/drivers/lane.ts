@@ -1,0 +1,350 @@
+/** One device as it is driven: its session opened again and again, its commands one at a time. */
+import { createBackoff } from '#kit/backoff.ts'
+import { shortCopy } from '#kit/bytes/plain-text.ts'
+import type { Timer } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import { boundedCopy } from '../json.ts'
+import type { InSlots } from '../turns.ts'
+import type { Ack, DriverCommand } from './driver.ts'
+import {
+  CommandQueue,
+  type CommandRoom,
+  createTurn,
+  type HeldSession,
+  type Job,
+  openSession,
+  type QueueLimits,
+  type SessionLimits,
+  type SessionParts,
+  type Turn,
+  type TurnLimits,
+} from './session.ts'
+
+// The life of one device as it is driven: state x event -> next state.
+
+/**
+ * - `closed` not driven, before the first opening and after the last
+ * - `opening` its driver makes a session
+ * - `ready` there is a session with nothing to do
+ * - `busy` one command or poll is under way
+ * - `stuck` its deadline is over, and the driver has not let go of it
+ * - `leaving` the device is lost, its session is being closed
+ * - `waiting` until the next try
+ * - `closing` for good
+ */
+export type LaneState = 'closed' | 'opening' | 'ready' | 'busy' | 'stuck' | 'leaving' | 'waiting' | 'closing'
+
+/**
+ * - `openAsked` the device is in the book
+ * - `opened`, `failed` the driver made a session; it did not, or not in time
+ * - `sent` the driver was given a command or a poll
+ * - `settled` the driver is done with it, well or not
+ * - `late` the deadline is over
+ * - `lost` the driver said that the device is gone, or did not let go in time
+ * - `left` the session is closed, or took too long to
+ * - `retryDue` the wait is over, or a command cut it short
+ * - `closeAsked` the row changed or went, or the daemon stops
+ */
+export type LaneEvent =
+  | 'openAsked'
+  | 'opened'
+  | 'failed'
+  | 'sent'
+  | 'settled'
+  | 'late'
+  | 'lost'
+  | 'left'
+  | 'retryDue'
+  | 'closeAsked'
+
+/** A pair that is not listed does not change the state. */
+export const laneStateTable: Readonly<Record<LaneState, Partial<Record<LaneEvent, LaneState>>>> = {
+  closed: { openAsked: 'opening' },
+  opening: { opened: 'ready', failed: 'waiting', closeAsked: 'closing' },
+  ready: { sent: 'busy', lost: 'leaving', closeAsked: 'closing' },
+  busy: { settled: 'ready', late: 'stuck', lost: 'leaving', closeAsked: 'closing' },
+  stuck: { settled: 'ready', lost: 'leaving', closeAsked: 'closing' },
+  leaving: { left: 'waiting', closeAsked: 'closing' },
+  waiting: { retryDue: 'opening', closeAsked: 'closing' },
+  closing: { left: 'closed' },
+}
+
+/** @returns the state after the event; the same state where the table has no such pair */
+export function nextLaneState(state: LaneState, event: LaneEvent): LaneState {
+  return laneStateTable[state][event] ?? state
+}
+
+// One device as it is driven: its session opened again and again, its commands one at a time.
+
+export interface LaneLimits extends QueueLimits, SessionLimits, TurnLimits {
+  /** Wait before the first try to open a lost device again; doubles with each. */
+  retryFirstMs: number
+  retryMaxMs: number
+  /** Shortest time between polls. */
+  pollMinMs: number
+  /** Characters of an answer of a device. */
+  answerChars: number
+}
+
+interface LaneParts extends SessionParts {
+  limits: LaneLimits
+  /** Of the commands of all devices. */
+  room: CommandRoom
+  /** So many devices are opened at once. */
+  inSlots: InSlots
+  /** The same device as it was before, being closed. */
+  before: Promise<void>
+}
+
+/** A lane as a page shows it. Counts are since it was made. */
+export interface LaneView {
+  state: LaneState
+  queued: number
+  done: number
+  /** The driver said no. */
+  failed: number
+  timedOut: number
+  coalesced: number
+}
+
+/** Made for one row of a device; another row is another lane. */
+export class DeviceLane {
+  readonly #parts: LaneParts
+  readonly #queue: CommandQueue
+  readonly #turn: Turn
+  readonly #backoff: ReturnType<typeof createBackoff>
+  readonly #counts = { done: 0, failed: 0, timedOut: 0 }
+  readonly #name: string
+  #state: LaneState = 'closed'
+  #session: HeldSession | undefined
+  #retry: Timer | undefined
+  #poll: Timer | undefined
+  #isPollDue = false
+  /** The newest call of the driver's `open` has not come to its end: a second one waits for that. */
+  #isOpenHanging = false
+  #lastTryMs = Number.NEGATIVE_INFINITY
+  #error = ''
+  readonly #stopper = new AbortController()
+  /** A session that is being opened, or closed after a loss. */
+  #underWay: Promise<unknown> | undefined
+  #closed: Promise<void> | undefined
+
+  constructor(parts: LaneParts) {
+    const { retryFirstMs: firstMs, retryMaxMs } = parts.limits
+    this.#parts = parts
+    this.#name = `device ${parts.device.id}`
+    this.#queue = new CommandQueue(parts.world.clock, parts.limits, this.#name, parts.room)
+    this.#backoff = createBackoff({ firstMs, maxMs: Math.max(firstMs, retryMaxMs) })
+    this.#turn = createTurn(parts.world.clock, parts.limits, this.#name, {
+      settled: () => {
+        this.#move('settled')
+        this.#next()
+      },
+      late: () => {
+        this.#counts.timedOut++
+        this.#move('late')
+      },
+      stuck: () => this.#lose('its driver does not let go of a command'),
+    })
+  }
+
+  /** Once. */
+  open(): void {
+    void this.#open('openAsked')
+  }
+
+  /** @throws Fault `driver_failed`, `driver_timeout`, `driver_queue_full` */
+  async execute(command: DriverCommand): Promise<Ack> {
+    const { clock } = this.#parts.world
+    if (this.#state === 'closing' || this.#state === 'closed') throw this.#closingFault()
+    // A person is waiting: the next try may come early, though no sooner after the last than the shortest wait.
+    if (this.#state === 'waiting' && clock.monotonicMs() - this.#lastTryMs >= this.#parts.limits.retryFirstMs)
+      void this.#open('retryDue')
+    if (this.#state === 'waiting' || this.#state === 'leaving') throw this.#offline()
+    const done = this.#queue.add(command)
+    this.#next()
+    return done
+  }
+
+  view(): LaneView {
+    return { state: this.#state, queued: this.#queue.length, ...this.#counts, coalesced: this.#queue.coalesced }
+  }
+
+  /** Resolves when nothing of the device is open any more, within the limits; who waits is told. Never rejects. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
+    const session = this.#session
+    this.#session = undefined
+    this.#move('closeAsked')
+    // One for all: its stack is most of what closing ten thousand devices costs.
+    const fault = this.#closingFault()
+    this.#letGo(fault)
+    this.#stopper.abort(fault)
+    await session?.close()
+    await this.#underWay
+    this.#move('left')
+  }
+
+  /** Never rejects. */
+  async #open(event: 'openAsked' | 'retryDue'): Promise<void> {
+    this.#retry?.cancel()
+    this.#move(event)
+    try {
+      await this.#parts.before
+      const session = await this.#parts.inSlots(async () => this.#openOne())
+      if (!session) return
+      this.#session = session
+      this.#move('opened')
+      this.#isPollDue = session.poll !== undefined && this.#pollMs !== undefined
+      this.#next()
+    } catch (error) {
+      if (this.#state !== 'opening') return
+      this.#tellLost(sentenceOf(error))
+      this.#move('failed')
+      this.#queue.failAll(this.#offline())
+      this.#waitForRetry()
+    }
+  }
+
+  /** @returns undefined where the lane has been closed meanwhile: nothing is open then */
+  async #openOne(): Promise<HeldSession | undefined> {
+    if (this.#state !== 'opening') return undefined
+    if (this.#isOpenHanging) throw new Fault('driver_timeout', 'its driver still hangs in the last try to open it')
+    this.#lastTryMs = this.#parts.world.clock.monotonicMs()
+    this.#isOpenHanging = true
+    const opening = openSession(this.#parts, this.#stopper.signal, {
+      online: () => this.#online(),
+      lost: (error) => this.#lose(error),
+      settled: () => {
+        this.#isOpenHanging = false
+      },
+    })
+    this.#underWay = opening.catch(() => {}) // said by who awaits it below
+    const session = await opening
+    if (this.#state === 'opening') return session
+    this.#underWay = session.close()
+    return undefined
+  }
+
+  /** Half to all of the wait, so that a rack that lost its power is not asked for in step. */
+  #waitForRetry(): void {
+    const { world, limits } = this.#parts
+    const waitMs = Math.max(limits.retryFirstMs, this.#backoff.next() * (1 - world.chance() / 2))
+    this.#retry = world.clock.after(waitMs, () => void this.#open('retryDue'))
+  }
+
+  #online(): void {
+    this.#backoff.reset()
+    this.#parts.live.seen(this.#parts.device.id)
+  }
+
+  #tellLost(error: string): void {
+    const { live, device, zones } = this.#parts
+    const ids = zones.map(({ id }) => id)
+    this.#error = error
+    live.lost(device.id, ids, error)
+  }
+
+  #lose(error: string): void {
+    this.#tellLost(error)
+    const session = this.#session
+    if (!session) return
+    this.#session = undefined
+    this.#move('lost')
+    this.#letGo(this.#offline())
+    this.#underWay = session.close().then(() => {
+      if (this.#state !== 'leaving') return
+      this.#move('left')
+      this.#waitForRetry()
+    })
+  }
+
+  /** Whatever is under way or waits ends now. */
+  #letGo(fault: Fault): void {
+    this.#turn.drop(fault)
+    this.#retry?.cancel()
+    this.#poll?.cancel()
+    this.#queue.failAll(fault)
+  }
+
+  #next(): void {
+    const session = this.#session
+    if (this.#state !== 'ready' || !session) return
+    const job = this.#queue.take()
+    if (job) this.#startJob(job, session)
+    else if (this.#isPollDue) this.#startPoll(session)
+  }
+
+  #startJob(job: Job, session: HeldSession): void {
+    this.#move('sent')
+    const task = {
+      run: (held: HeldSession, signal: AbortSignal) => held.execute(job.command, signal),
+      resolve: (ack: Ack) => job.resolve(this.#taken(ack)),
+      failed: (error: unknown) => job.reject(this.#failed(error)),
+      dropped: job.reject,
+    }
+    this.#turn.start(task, session)
+  }
+
+  /** What comes of a poll is in what the driver reports; one that fails is tried again when it is due. */
+  #startPoll(session: HeldSession): void {
+    this.#isPollDue = false
+    this.#move('sent')
+    const again = () => {
+      if (!this.#session) return
+      this.#poll = this.#parts.world.clock.after(this.#pollMs ?? 0, () => {
+        this.#isPollDue = true
+        this.#next()
+      })
+    }
+    const run = async (held: HeldSession, signal: AbortSignal) => {
+      await held.poll?.(signal)
+      return {}
+    }
+    this.#turn.start({ run, resolve: again, failed: again, dropped: again }, session)
+  }
+
+  #taken(ack: Ack | undefined): Ack {
+    this.#counts.done++
+    this.#online()
+    const answer = ack?.answer === undefined ? undefined : boundedCopy(ack.answer, this.#parts.limits.answerChars)
+    return answer === undefined ? {} : { answer }
+  }
+
+  /** What a driver throws is a failure, whatever it calls it: its code is none of the host's. */
+  #failed(error: unknown): Fault {
+    this.#counts.failed++
+    return new Fault('driver_failed', `${this.#name}: ${sentenceOf(error)}`, { cause: error })
+  }
+
+  #offline(): Fault {
+    return new Fault('driver_failed', `${this.#name} is offline: ${this.#error}`)
+  }
+
+  #closingFault(): Fault {
+    return new Fault('driver_failed', `${this.#name} is being closed`)
+  }
+
+  /** Undefined where the device is not to be polled. */
+  get #pollMs(): number | undefined {
+    const { device, limits } = this.#parts
+    const { poll_ms: pollMs } = device
+    return typeof pollMs === 'number' && pollMs > 0 ? Math.max(limits.pollMinMs, pollMs) : undefined
+  }
+
+  #move(event: LaneEvent): void {
+    this.#state = nextLaneState(this.#state, event)
+  }
+}
+
+/** Longest sentence of a driver that is passed on. */
+const LONGEST_SENTENCE = 512
+
+function sentenceOf(error: unknown): string {
+  const text = error instanceof Error && error.message !== '' ? error.message : String(error)
+  return shortCopy(text, LONGEST_SENTENCE)
+}

@@ -1,0 +1,430 @@
+/** What one device is driven with: a session of its driver, the one thing under way on it, the commands that wait. */
+import { durationText } from '#kit/bytes/words.ts'
+import type { Clock, Timer } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import { ADDING_VERBS, foldedName } from '../control/reading.ts'
+import { charsOf, type Json } from '../json.ts'
+import type { LiveKeeper, LiveTarget } from '../live/live-book.ts'
+import type { Row } from '../site/book.ts'
+import { within } from '../turns.ts'
+import type { Ack, Driver, DriverCommand, DriverContext, DriverSession, DriverWorld } from './driver.ts'
+
+export interface SessionLimits {
+  /** Deadline of opening a device. */
+  openMs: number
+  /** Deadline of closing one. */
+  closeMs: number
+}
+
+export interface SessionParts {
+  driver: Driver
+  device: Row
+  zones: readonly Row[]
+  world: DriverWorld
+  live: LiveKeeper
+  limits: SessionLimits
+}
+
+/** What a driver says of its device while it is heard. */
+interface SessionHooks {
+  online(): void
+  lost(error: string): void
+  /** The call of `open` has ended, in time or not. */
+  settled(): void
+}
+
+/** A session as the lane holds it. */
+export interface HeldSession extends Pick<DriverSession, 'execute' | 'poll'> {
+  /** Resolves when it is closed, or has taken too long to. Never rejects. */
+  close(): Promise<void>
+}
+
+/** Columns of a device that a driver gets by `secret` only. */
+const SECRETS = ['password', 'api_key'] as const
+
+/**
+ * Opens a device. A session that comes too late, or after `stop`, is closed at once.
+ * @throws Fault `driver_timeout`, the reason of `stop`, or what the driver threw
+ */
+export async function openSession(parts: SessionParts, stop: AbortSignal, hooks: SessionHooks): Promise<HeldSession> {
+  const { driver, zones, world, limits } = parts
+  const ground = world.open(parts.device)
+  let isHeard = true
+  const context = contextOf(parts, ground, hooks, () => isHeard && !stop.aborted)
+  const end = () => {
+    isHeard = false
+    ground.close()
+  }
+  const opening = (async () => driver.open(publicRow(parts.device), zones, context))()
+  opening.then(hooks.settled, hooks.settled)
+  try {
+    const late = () => new Fault('driver_timeout', `opening took longer than ${durationText(limits.openMs)}`)
+    const session = await within(opening, { clock: world.clock, limitMs: limits.openMs, late, stop })
+    return held(session, parts, () => (isHeard = false), end)
+  } catch (error) {
+    end()
+    // Whatever comes of it: what is thrown here says why there is no session.
+    opening.then(async (session) => session.close()).catch(() => {})
+    throw error
+  }
+}
+
+/** @param deafen ends what the driver can say; @param end its connections too */
+function held(
+  session: DriverSession,
+  { world, limits }: SessionParts,
+  deafen: () => void,
+  end: () => void,
+): HeldSession {
+  return {
+    execute: async (command, signal) => session.execute(command, signal),
+    poll: session.poll && (async (signal) => session.poll?.(signal)),
+    async close() {
+      deafen()
+      const late = () => new Fault('driver_timeout', `closing took longer than ${durationText(limits.closeMs)}`)
+      // However it ends, its connections are cut behind it: nothing of it is left.
+      const closing = (async () => session.close())()
+      await within(closing, { clock: world.clock, limitMs: limits.closeMs, late }).catch(() => {})
+      end()
+    },
+  }
+}
+
+/** A driver speaks of its own device and zones only, and only while its session lasts. */
+function contextOf(
+  { device, zones, world, live }: SessionParts,
+  ground: Pick<DriverContext, 'log' | 'tcp'>,
+  hooks: SessionHooks,
+  isHeard: () => boolean,
+): DriverContext {
+  const own = new Set(zones.map(({ id }) => id))
+  const isOwn = (target: LiveTarget) => ('zoneId' in target ? own.has(target.zoneId) : target.deviceId === device.id)
+  return {
+    clock: world.clock,
+    chance: world.chance,
+    log: ground.log,
+    tcp: ground.tcp,
+    report(target, patch) {
+      if (!isHeard()) return
+      const left = isOwn(target) ? live.report(target, patch) : Object.keys(patch).length
+      if (left > 0) ground.log(`${left} values of a report were left out: too many, too large, or not of this device`)
+    },
+    online(isOnline, error) {
+      if (!isHeard()) return
+      if (isOnline) hooks.online()
+      else hooks.lost(error ?? 'the device is gone')
+    },
+    secret(column) {
+      const value: Json | undefined = SECRETS.includes(column) ? device[column] : null
+      return typeof value === 'string' ? value : null
+    },
+  }
+}
+
+function publicRow(device: Row): Row {
+  return { ...device, ...Object.fromEntries(SECRETS.filter((name) => name in device).map((name) => [name, null])) }
+}
+
+// What is under way on one device: one command or poll, its deadline, and how long its driver may take to let go.
+
+export interface TurnLimits {
+  /** Deadline of one command or poll. */
+  deadlineMs: number
+  /** How long a driver may take to let go of one that is late, before its session is given up. */
+  graceMs: number
+}
+
+/** A command with who waits for it, or a poll. */
+interface Task {
+  run(session: HeldSession, signal: AbortSignal): Promise<Ack>
+  resolve(ack: Ack): void
+  /** The driver threw. */
+  failed(error: unknown): void
+  /** The deadline, or the loss of the device. */
+  dropped(fault: Fault): void
+}
+
+/** What the lane does about it. */
+interface TurnHooks {
+  /** The driver is done, in time or not, and the task is answered. */
+  settled(): void
+  late(): void
+  /** The driver does not let go: its session is worth nothing. */
+  stuck(): void
+}
+
+export interface Turn {
+  /** Only where nothing is under way. */
+  start(task: Task, session: HeldSession): void
+  /** Ends what is under way: it is told, its driver too, and what comes of it is nobody's. */
+  drop(fault: Fault): void
+}
+
+/** @param name as sentences name the device */
+export function createTurn(clock: Clock, limits: TurnLimits, name: string, hooks: TurnHooks): Turn {
+  let current: { task: Task; stopper: AbortController; timer: Timer; isLate: boolean } | undefined
+
+  function late(): void {
+    if (!current) return
+    const fault = new Fault('driver_timeout', `${name} did not answer within ${durationText(limits.deadlineMs)}`)
+    current.isLate = true
+    current.timer = clock.after(limits.graceMs, hooks.stuck)
+    hooks.late()
+    current.task.dropped(fault)
+    current.stopper.abort(fault)
+  }
+
+  function settle(own: typeof current, answer: () => void): void {
+    if (!own || current !== own) return
+    current = undefined
+    own.timer.cancel()
+    if (!own.isLate) answer()
+    hooks.settled()
+  }
+
+  return {
+    start(task, session) {
+      const own = { task, stopper: new AbortController(), timer: clock.after(limits.deadlineMs, late), isLate: false }
+      current = own
+      task.run(session, own.stopper.signal).then(
+        (ack) => settle(own, () => task.resolve(ack)),
+        (error) => settle(own, () => task.failed(error)),
+      )
+    },
+    drop(fault) {
+      const own = current
+      current = undefined
+      if (!own) return
+      own.timer.cancel()
+      if (!own.isLate) own.task.dropped(fault)
+      own.stopper.abort(fault)
+    },
+  }
+}
+
+// Commands on their way to one device: bounded, in order, and what is overtaken by a newer one becomes that one.
+
+export interface QueueLimits {
+  /** Commands that wait for one device. */
+  queue: number
+  /** Callers that wait for one of them: those whose commands became one. */
+  waiters: number
+  /** How long a command waits for its turn. */
+  waitMs: number
+}
+
+/** A command with all who wait for its outcome. Settling it twice does nothing. */
+export interface Job {
+  readonly command: DriverCommand
+  resolve(ack: Ack): void
+  reject(fault: Fault): void
+}
+
+/**
+ * Commands of all devices that wait or are being carried out, by the characters of their args. Where they are too many, the
+ * device with most that waits loses its newest.
+ */
+export class CommandRoom {
+  readonly #mostChars: number
+  readonly #queues = new Set<CommandQueue>()
+  #chars = 0
+
+  constructor(mostChars: number) {
+    this.#mostChars = mostChars
+  }
+
+  get chars(): number {
+    return this.#chars
+  }
+
+  /** @param by less where it is negative */
+  count(by: number): void {
+    this.#chars += by
+  }
+
+  join(queue: CommandQueue): void {
+    this.#queues.add(queue)
+    while (this.#chars > this.#mostChars) {
+      let most: CommandQueue | undefined
+      for (const one of this.#queues) if (!most || one.waitingChars > most.waitingChars) most = one
+      if (!most) return
+      most.refuseNewest(new Fault('driver_queue_full', 'too many commands wait for all devices together'))
+    }
+  }
+
+  leave(queue: CommandQueue): void {
+    this.#queues.delete(queue)
+  }
+}
+
+/** What a command takes beside its args. */
+const COMMAND_CHARS = 704
+
+interface Waiter {
+  resolve(ack: Ack): void
+  reject(fault: Fault): void
+  timer: Timer
+}
+
+interface Waiting {
+  command: DriverCommand
+  chars: number
+  waiters: Set<Waiter>
+}
+
+/** Belongs to one device. */
+export class CommandQueue {
+  readonly #clock: Clock
+  readonly #limits: QueueLimits
+  readonly #name: string
+  readonly #room: CommandRoom
+  #waiting: Waiting[] = []
+  #chars = 0
+  #coalesced = 0
+
+  /** @param name as sentences name the device */
+  constructor(clock: Clock, limits: QueueLimits, name: string, room: CommandRoom) {
+    this.#clock = clock
+    this.#room = room
+    this.#limits = limits
+    this.#name = name
+  }
+
+  get length(): number {
+    return this.#waiting.length
+  }
+
+  /** Characters of what waits. */
+  get waitingChars(): number {
+    return this.#chars
+  }
+
+  /** Commands that became a newer one. */
+  get coalesced(): number {
+    return this.#coalesced
+  }
+
+  /** @returns what comes of it. @throws Fault `driver_queue_full`, `driver_timeout` where its turn did not come */
+  async add(command: DriverCommand): Promise<Ack> {
+    const { queue, waiters } = this.#limits
+    const overtaken = this.#waiting.findLast((job) => isOvertaken(job.command, command))
+    if (overtaken) {
+      if (overtaken.waiters.size >= waiters)
+        throw new Fault('driver_queue_full', `${waiters} callers wait for one command of ${this.#name} already`)
+      this.#overtake(overtaken, command)
+      return this.#wait(overtaken)
+    }
+    if (this.#waiting.length >= queue)
+      throw new Fault('driver_queue_full', `${queue} commands wait for ${this.#name} already`)
+    const job: Waiting = { command, chars: charsOfCommand(command), waiters: new Set() }
+    this.#waiting.push(job)
+    this.#count(job.chars)
+    return this.#wait(job)
+  }
+
+  /** The next one, which waits no longer. */
+  take(): Job | undefined {
+    const job = this.#waiting.shift()
+    if (!job) return undefined
+    this.#gone(job)
+    for (const { timer } of job.waiters) timer.cancel()
+    // It is held until its device is done with it.
+    this.#room.count(job.chars)
+    let isOver = false
+    const end = () => {
+      if (!isOver) this.#room.count(-job.chars)
+      isOver = true
+    }
+    return {
+      command: job.command,
+      resolve(ack) {
+        end()
+        for (const waiter of job.waiters) waiter.resolve(ack)
+      },
+      reject(fault) {
+        end()
+        for (const waiter of job.waiters) waiter.reject(fault)
+      },
+    }
+  }
+
+  /** Who waits for the last one is told. */
+  refuseNewest(fault: Fault): void {
+    const job = this.#waiting.pop()
+    if (!job) return
+    this.#gone(job)
+    for (const { timer, reject } of job.waiters) {
+      timer.cancel()
+      reject(fault)
+    }
+  }
+
+  /** Nobody waits any longer. */
+  failAll(fault: Fault): void {
+    for (let job = this.take(); job; job = this.take()) job.reject(fault)
+  }
+
+  /** It keeps its place, unless something behind it is for the same zone: what was asked last has to come last. */
+  #overtake(job: Waiting, command: DriverCommand): void {
+    job.command = command
+    const before = job.chars
+    job.chars = charsOfCommand(command)
+    this.#count(job.chars - before)
+    this.#coalesced++
+    const behind = this.#waiting.slice(this.#waiting.indexOf(job) + 1)
+    if (!behind.some((other) => isEntangled(other.command, command))) return
+    this.#waiting = [...this.#waiting.filter((other) => other !== job), job]
+  }
+
+  #wait(job: Waiting): Promise<Ack> {
+    return new Promise((resolve, reject) => {
+      const timer = this.#clock.after(this.#limits.waitMs, () => this.#giveUp(job, waiter))
+      const waiter: Waiter = { resolve, reject, timer }
+      job.waiters.add(waiter)
+      this.#room.join(this)
+    })
+  }
+
+  #giveUp(job: Waiting, waiter: Waiter): void {
+    job.waiters.delete(waiter)
+    // What nobody waits for is not done later, when nobody expects it.
+    if (job.waiters.size === 0) this.#remove(job)
+    waiter.reject(
+      new Fault('driver_timeout', `${this.#name} was busy: no turn within ${durationText(this.#limits.waitMs)}`),
+    )
+  }
+
+  #remove(job: Waiting): void {
+    const { length } = this.#waiting
+    this.#waiting = this.#waiting.filter((other) => other !== job)
+    if (this.#waiting.length < length) this.#gone(job)
+  }
+
+  #gone(job: Waiting): void {
+    this.#count(-job.chars)
+    if (this.#waiting.length === 0) this.#room.leave(this)
+  }
+
+  #count(by: number): void {
+    this.#chars += by
+    this.#room.count(by)
+  }
+}
+
+function charsOfCommand({ args }: DriverCommand): number {
+  return COMMAND_CHARS + charsOf(args)
+}
+
+/** The newer one says all that the older says: the same zone and verb, and a value for each of its args. */
+function isOvertaken(older: DriverCommand, newer: DriverCommand): boolean {
+  // A device as a whole takes what belongs to many things: register 1 is not overtaken by register 2.
+  if (!older.zone || older.zone.id !== newer.zone?.id) return false
+  const verb = foldedName(newer.verb)
+  if (foldedName(older.verb) !== verb || ADDING_VERBS.has(verb)) return false
+  return Object.keys(older.args).every((key) => Object.hasOwn(newer.args, key))
+}
+
+/** Whether their order matters: a command for the device as a whole may touch any zone. */
+function isEntangled(one: DriverCommand, other: DriverCommand): boolean {
+  return !one.zone || !other.zone || one.zone.id === other.zone.id
+}

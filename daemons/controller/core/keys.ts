@@ -1,0 +1,328 @@
+/** Every table of controller.toml that is the controller's own: its keys with type, default, range and meaning. */
+import { type Static, Type } from 'typebox'
+import { MACRO_LIMITS } from './macros/values.ts'
+
+// Bounds of the controller as keys of controller.toml, and as the parts have them.
+
+/** A whole number of one unit; `''` for a count. */
+export function count(
+  unit: '' | 'ms' | 's' | 'days' | 'bytes',
+  byDefault: number,
+  [minimum, maximum]: readonly [number, number],
+  description: string,
+) {
+  return Type.Integer({ default: byDefault, minimum, maximum, ...(unit === '' ? {} : { unit }), description })
+}
+
+type Camelled<Key extends string> = Key extends `${infer Head}_${infer Rest}`
+  ? `${Head}${Capitalize<Camelled<Rest>>}`
+  : Key
+
+/** A table of settings with the names that code has: `commit_ms` is `commitMs`. */
+type AsLimits<Table> = { [Key in keyof Table as Key extends string ? Camelled<Key> : never]: Table[Key] }
+
+export function limitsOf<Table extends Readonly<Record<string, unknown>>>(table: Table): AsLimits<Table> {
+  const entries = Object.entries(table).map(([key, value]) => [
+    key.replaceAll(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()),
+    value,
+  ])
+  return Object.fromEntries(entries)
+}
+
+// Keys of the tables `store` and `site` in controller.toml.
+
+/** How a site is kept. */
+export const storeKeys = Type.Object(
+  {
+    commit_ms: count('ms', 20, [1, 200], 'changes are gathered for so long before they are written together'),
+    busy_ms: count('ms', 5000, [100, 60_000], 'how long another process may hold the database'),
+    records: count('', 1000, [10, 100_000], 'runs of macros kept in memory'),
+    record_chars: count(
+      '',
+      16_777_216,
+      [1_048_576, 1_073_741_824],
+      'characters of those with their traces, 16 for each value beside its text; beyond, the oldest that have ended are on the disk alone',
+    ),
+    kept_records: count('', 10_000, [10, 1_000_000], 'runs of macros kept on the disk; the oldest go first'),
+    faults: count('', 100, [1, 10_000], 'faults that are told when waiting changes do not fit any more'),
+  },
+  { additionalProperties: false, default: {}, description: 'the database of the site' },
+)
+
+/** How much of a site file is taken in. */
+export const siteKeys = Type.Object(
+  {
+    bytes: count('bytes', 67_108_864, [1024, 1_073_741_824], 'the largest site file'),
+    rows: count('', 250_000, [10, 5_000_000], 'rows of all tables of a site file, and of a site, together'),
+    devices: count('', 65_536, [10, 5_000_000], 'devices of a site'),
+    json_chars: count(
+      '',
+      16_777_216,
+      [1024, 1_073_741_824],
+      'characters of all JSON columns of a site, 16 for each value and each name beside its text',
+    ),
+    depth: count('', 32, [4, 256], 'levels of a JSON column'),
+    text_chars: count('', 262_144, [1024, 16_777_216], 'characters of a text, and of a JSON column'),
+    faults: count('', 200, [1, 10_000], 'faults of a site file that are told; more are counted'),
+  },
+  { additionalProperties: false, default: {}, description: 'what a site file may hold' },
+)
+
+/** Of the thread that writes the site. Changes of a whole site come as one message. */
+export const WRITER_HEAP_MIB = { old: 384, young: 16 }
+
+// Keys of the tables `people` and `letters` in controller.toml.
+
+/** Sessions, codes and nonces. */
+export const peopleKeys = Type.Object(
+  {
+    sessions: count('', 4096, [16, 65_536], 'tokens at once, and sessions of the page at once'),
+    ui_session_ms: count('ms', 43_200_000, [60_000, 2_592_000_000], 'the longest session of the page'),
+    nonces: count('', 1024, [16, 65_536], 'handoff nonces at once'),
+    mail_again_ms: count(
+      'ms',
+      30_000,
+      [1000, 600_000],
+      'wait before another mail while a code is accepted, or was voided',
+    ),
+    misses: count('', 5, [1, 20], 'wrong codes that void a code'),
+    late_answers: count('', 16, [1, 256], 'sign-ins of a network that are looked at, or were wrong and wait'),
+    queue_of_one: count('', 64, [1, 4096], 'sign-ins of a network that wait for that; further ones are answered 503'),
+    password_workers: count('', 1, [1, 8], 'passwords compared at once'),
+    password_queue: count('', 256, [1, 4096], 'sign-ins that wait in all; further ones are answered 503'),
+    free_tries: count('', 100, [3, 10_000], 'wrong sign-ins of a network or an account before answers come late'),
+    wait_ms: count('ms', 250, [10, 60_000], 'the first such wait; doubles with each further one'),
+    wait_max_ms: count('ms', 5000, [100, 600_000], 'the longest'),
+    forget_ms: count('ms', 600_000, [1000, 86_400_000], 'after so long without a wrong one all is forgotten'),
+    tries_table: count('', 4096, [16, 1_000_000], 'networks and accounts of which wrong sign-ins are remembered'),
+    homes: count('', 512, [16, 16_384], 'networks from which an account has signed in, remembered in all'),
+  },
+  { additionalProperties: false, default: {}, description: 'who signs in' },
+)
+
+/** Letters that wait for the mail server. */
+export const letterKeys = Type.Object(
+  {
+    letters: count('', 64, [1, 1024], 'letters kept at once'),
+    at_once: count('', 2, [1, 8], 'letters handed to the server at once'),
+    attempt_ms: count('ms', 20_000, [1000, 120_000], 'the longest one try takes'),
+    first_ms: count('ms', 1000, [100, 600_000], 'wait before the second try; doubles each time'),
+    max_ms: count('ms', 30_000, [100, 600_000], 'longest wait between tries'),
+  },
+  { additionalProperties: false, default: {}, description: 'mail on its way' },
+)
+
+// Keys of the table `smtp` in controller.toml.
+
+/** How mail with two-factor codes and notifications leaves the box. */
+export const mailKeys = Type.Object(
+  {
+    host: Type.String({
+      default: '',
+      maxLength: 253,
+      description: 'the mail server; empty means that no mail is sent',
+    }),
+    port: Type.Integer({ default: 587, minimum: 1, maximum: 65_535, description: 'its port' }),
+    tls: Type.Enum(['offered', 'required', 'from_start', 'none'], {
+      default: 'offered',
+      description:
+        'offered: STARTTLS where the server has it; required: or nothing is sent; from_start: as on port 465',
+    }),
+    from: Type.String({ default: '', maxLength: 320, description: 'sender of every mail' }),
+    username: Type.String({ default: '', maxLength: 320, description: 'who signs in there; empty means nobody' }),
+    password_file: Type.String({ default: '', maxLength: 4096, description: 'file that holds the password alone' }),
+    ca_file: Type.String({
+      default: '',
+      maxLength: 4096,
+      description:
+        'PEM file of certificate authorities trusted for the mail server besides the usual ones; where one is named, the certificate must be right; empty for none',
+    }),
+    timeout_ms: Type.Integer({
+      default: 15_000,
+      minimum: 1000,
+      maximum: 300_000,
+      unit: 'ms',
+      description: 'time that the server has for each answer',
+    }),
+  },
+  { additionalProperties: false, default: {}, description: 'the mail server' },
+)
+
+// Keys of the table `data` in controller.toml.
+
+/** What one query may cost. */
+export const dataKeys = Type.Object(
+  {
+    query_bytes: count('bytes', 16_384, [256, 65_536], 'the longest query string'),
+    conditions: count('', 64, [1, 1024], 'conditions of one query'),
+    depth: count('', 4, [1, 16], 'how deep _or may stand in _or'),
+    list_items: count('', 1000, [1, 10_000], 'values of one condition'),
+    pattern_chars: count('', 1000, [1, 16_384], 'characters of one pattern of _like or _contains'),
+    ordered_rows: count(
+      '',
+      100_000,
+      [10_000, 1_000_000],
+      'rows of a history that are kept while they are put in order',
+    ),
+    turn_ms: count('ms', 10, [1, 1000], 'how long queries work before others have their turn'),
+    queries: count('', 64, [1, 4096], 'queries of one account that are worked on; further ones are answered 503'),
+    side_by_side: count('', 4, [1, 64], 'queries of one account that take turns; the others wait for one to end'),
+    ready_bytes: count(
+      'bytes',
+      67_108_864,
+      [1_048_576, 1_073_741_824],
+      'rows that were asked for and stand ready as JSON for the next who asks',
+    ),
+    making_bytes: count(
+      'bytes',
+      67_108_864,
+      [1_048_576, 1_073_741_824],
+      'answers of all accounts while they are made, and rows that are kept for them; beyond, the longest of the account with most is answered 503',
+    ),
+  },
+  { additionalProperties: false, default: {}, description: 'reading over GET /api/data' },
+)
+
+// Keys of the tables `drivers` and `live` in controller.toml.
+
+/** How devices are driven. */
+export const driverKeys = Type.Object(
+  {
+    queue: count('', 64, [1, 4096], 'commands that wait for one device'),
+    waiters: count('', 256, [1, 4096], 'callers that wait for one command, because theirs became one'),
+    command_chars: count(
+      '',
+      8_388_608,
+      [65_536, 1_073_741_824],
+      'characters of the commands of all devices that wait or are being carried out, 16 for each value beside its text; beyond, the device with most loses its newest',
+    ),
+    wait_ms: count('ms', 10_000, [100, 600_000], 'how long a command waits for its turn'),
+    deadline_ms: count('ms', 5000, [100, 60_000], 'time a device has for one command or poll'),
+    grace_ms: count('ms', 1000, [10, 10_000], 'time a driver has to let go of a late one'),
+    open_ms: count('ms', 10_000, [100, 120_000], 'time to open a device'),
+    close_ms: count('ms', 2000, [100, 60_000], 'time to close one'),
+    retry_first_ms: count('ms', 1000, [100, 60_000], 'wait before a lost device is tried again; doubles each time'),
+    retry_max_ms: count('ms', 60_000, [1000, 3_600_000], 'longest wait between tries'),
+    poll_min_ms: count('ms', 100, [10, 60_000], 'shortest time between two polls of a device'),
+    answer_chars: count('', 65_536, [256, 1_048_576], 'characters of an answer of a device'),
+    opening: count('', 64, [1, 1024], 'devices opened at once'),
+    connect_ms: count('ms', 3000, [100, 60_000], 'time to connect to a device over TCP'),
+    keep_ms: count('ms', 1000, [0, 60_000], 'how long such a connection is kept after what was sent last'),
+    log_every_ms: count('ms', 10_000, [100, 3_600_000], 'one line of a driver a device and period'),
+    overrides: count('', 8, [1, 64], 'overrides that one command may pass through'),
+  },
+  { additionalProperties: false, default: {}, description: 'drivers of devices' },
+)
+
+/** What is kept of what devices say. */
+export const liveKeys = Type.Object(
+  {
+    fields: count('', 64, [8, 1024], 'values that one zone may have'),
+    field_chars: count('', 4096, [64, 65_536], 'characters of one value'),
+    total_chars: count(
+      '',
+      16_777_216,
+      [65_536, 1_073_741_824],
+      'characters of all values and their names; what a zone says beyond is left out, as with the bounds of one zone',
+    ),
+  },
+  { additionalProperties: false, default: {}, description: 'what devices and zones do now' },
+)
+
+// Keys of the table `macros` in controller.toml.
+
+/** What a macro may cost. */
+export const macroKeys = Type.Object(
+  {
+    runs: count('', MACRO_LIMITS.runs, [1, 4096], 'runs that live at once'),
+    runs_per_macro: count('', MACRO_LIMITS.runsPerMacro, [1, 256], 'of one macro that names no max_runs'),
+    steps: count('', MACRO_LIMITS.steps, [1, 10_000], 'steps of a macro, and steps a run takes'),
+    plan_chars: count(
+      '',
+      MACRO_LIMITS.planChars,
+      [1024, 4_194_304],
+      'characters of JSON of all steps of a macro, 16 more for each list, 48 for each object',
+    ),
+    calls: count('', MACRO_LIMITS.calls, [1, 4096], 'runs that one run may call, over all depths'),
+    depth: count('', MACRO_LIMITS.depth, [1, 32], 'how deep macros may call macros'),
+    branches: count('', MACRO_LIMITS.branches, [1, 256], 'branches of a parallel step'),
+    value_chars: count(
+      '',
+      MACRO_LIMITS.valueChars,
+      [256, 1_048_576],
+      'characters of JSON of the args of a run, counted alike',
+    ),
+    trace_chars: count('', MACRO_LIMITS.traceChars, [1024, 4_194_304], 'characters of a trace, counted alike'),
+    timeout_ms: count('ms', MACRO_LIMITS.timeoutMs, [100, 86_400_000], 'for a macro that names no timeout_ms'),
+    longest_ms: count('ms', MACRO_LIMITS.longestMs, [1000, 604_800_000], 'longest timeout_ms, delay and wait'),
+    queue_ms: count('ms', MACRO_LIMITS.queueMs, [100, 86_400_000], 'how long a run waits for its turn'),
+    retries: count('', MACRO_LIMITS.retries, [0, 100], 'most retries of a step'),
+    retry_first_ms: count('ms', MACRO_LIMITS.retryFirstMs, [1, 60_000], 'wait before the first; doubles each time'),
+    retry_max_ms: count('ms', MACRO_LIMITS.retryMaxMs, [1, 600_000], 'longest wait before a retry'),
+    answer_ms: count(
+      'ms',
+      MACRO_LIMITS.answerMs,
+      [100, 60_000],
+      'after so long a call is answered while its run goes on',
+    ),
+  },
+  { additionalProperties: false, default: {}, description: 'macros' },
+)
+
+// Keys of the table `ui` in controller.toml.
+
+/** How much of the building a page is told, and how often. */
+export const uiKeys = Type.Object(
+  {
+    coalesce_ms: count('ms', 50, [10, 10_000], 'changes are gathered for so long before a page is told'),
+    beat_ms: count('ms', 2000, [500, 3000], 'time between two signs of life; a page calls 7 s without one silent'),
+    zones_per_message: count('', 500, [1, 10_000], 'zones told in one message'),
+    waiting_zones: count('', 20_000, [1, 100_000], 'zones that may wait to be told; beyond, a page asks for all'),
+    sockets_per_session: count('', 8, [1, 64], 'pages open at once for one session'),
+    ticket_life_ms: count('ms', 15_000, [1000, 60_000], 'how long a page has to open its socket'),
+    max_tickets: count('', 1024, [16, 65_536], 'pages that may be opening their socket at once'),
+  },
+  { additionalProperties: false, default: {}, description: 'the pages' },
+)
+
+// Keys of the table `audit` in controller.toml.
+
+/** How much of who asked what is kept, and how it reaches the disk. */
+export const auditKeys = Type.Object(
+  {
+    keep_days: count('days', 365, [1, 3650], 'days for which calls are kept'),
+    most_rows: count(
+      '',
+      1_000_000,
+      [1000, 50_000_000],
+      'calls kept at most, each about 150 bytes; the oldest go first, refused ones and those of nobody before others',
+    ),
+    record_ms: count(
+      'ms',
+      2000,
+      [100, 60_000],
+      'how long the answer to a sign-in or a command waits for its record to be on the disk; it is 500 then',
+    ),
+    wait_ms: count('ms', 100, [1, 150], 'how long a record that no answer waits for may wait for others'),
+    batch_rows: count('', 500, [1, 10_000], 'records written together at most'),
+    queue_rows: count(
+      '',
+      16_384,
+      [64, 1_000_000],
+      'records that wait for the disk; further ones are lost and counted, and no command is taken',
+    ),
+    retry_ms: count('ms', 1000, [10, 60_000], 'wait before a disk that took nothing is tried again; doubles each time'),
+    retry_max_ms: count('ms', 30_000, [10, 600_000], 'longest wait between tries'),
+    trim_ms: count('ms', 60_000, [1000, 86_400_000], 'how often old calls are removed'),
+    trim_rows: count('', 500, [10, 100_000], 'calls removed at once, with a pause before the next'),
+    scan_rows: count('', 500, [10, 10_000], 'calls read at once, while nothing else is done'),
+    search_rows: count('', 20_000, [100, 1_000_000], 'calls that one search of the page looks at'),
+  },
+  { additionalProperties: false, default: {}, description: 'the record of who asked what (request_history)' },
+)
+
+/** A checked `audit` table. */
+export type AuditConfig = Static<typeof auditKeys>
+
+/** Of the thread that writes the audit. Young objects are a batch and its copy; the rest of the thread is SQLite's own memory. */
+export const AUDIT_HEAP_MIB = { old: 64, young: 8 }

@@ -1,0 +1,285 @@
+/** Zones as a page shows them: what each does now, what may be asked of it, by room; and macros with a button. */
+import type { Session } from '../access/accounts.ts'
+import type { Json } from '../json.ts'
+import { NAME_RULES, seenValue } from '../secrets.ts'
+import type { Book, Row } from '../site/book.ts'
+import type { DeviceState, LiveBook, LiveDevice, LiveZone } from './live-book.ts'
+
+// A zone as a page shows it: what it is, what it does now, and what may be asked of it.
+
+/** What of a zone's live state goes to pages. Drivers report more, which may hold what no page should learn. */
+const SHOWN = [
+  'state',
+  'on',
+  'level',
+  'setpoint',
+  'temperature',
+  'humidity',
+  'value',
+  'mode',
+  'position',
+  'volume',
+  'mute',
+  'source',
+] as const
+
+/** Longer texts are cut: a device may say anything. */
+const LONGEST_TEXT = 120
+
+/** Live values by name: texts, numbers and booleans alone. */
+type ZoneValues = Readonly<Partial<Record<(typeof SHOWN)[number], string | number | boolean>>>
+
+/** What a zone does now. */
+export interface ZoneState {
+  id: number
+  values: ZoneValues
+  /** Of the device behind it; null where it has none. */
+  device: { state: DeviceState; lastSeenAt: number | null } | null
+}
+
+/** A zone with all that does not change by itself. */
+export interface ZoneView extends ZoneState {
+  name: string
+  type: string | null
+  unit: string | null
+  min: number | null
+  max: number | null
+  /** What may be asked of it, `on`, `level`; empty where this person may not command it. */
+  verbs: readonly string[]
+  /** Why there are none, where it is a matter of rights. */
+  refused: 'role' | 'elevation' | null
+}
+
+/** What it does now. */
+export function zoneState(zone: Row, live: Pick<LiveBook, 'zone' | 'device'>): ZoneState {
+  const deviceId = zone.device_id
+  const device = typeof deviceId === 'number' ? deviceOf(live.device(deviceId)) : null
+  return { id: zone.id, values: shownOf(live.zone(zone.id)), device }
+}
+
+function deviceOf({ state, lastSeenAt }: LiveDevice): ZoneState['device'] {
+  return { state, lastSeenAt }
+}
+
+function shownOf(live: LiveZone): ZoneValues {
+  const values: Record<string, string | number | boolean> = {}
+  for (const name of SHOWN) {
+    const value = Object.hasOwn(live, name) ? plain(live[name]) : undefined
+    if (value !== undefined) values[name] = value
+  }
+  return values
+}
+
+function plain(value: Json | undefined): string | number | boolean | undefined {
+  if (typeof value === 'string') return seenText(value)
+  if (typeof value === 'number') return Number.isFinite(value) ? value : undefined
+  return typeof value === 'boolean' ? value : undefined
+}
+
+/** As reads over REST show it to who is not elevated: a page hangs on a wall, whoever signed in there. */
+function seenText(text: string): string | undefined {
+  const seen = seenValue(NAME_RULES, text)
+  return typeof seen === 'string' ? seen.slice(0, LONGEST_TEXT).toWellFormed() : undefined
+}
+
+// What may be asked of a zone: the commands that the building names for it, or those that zones of its type have.
+
+/** Verbs by what a zone is; the first kind of which a word is in the type's name. */
+const KINDS: readonly (readonly [words: readonly string[], verbs: readonly string[]])[] = [
+  [['sensor', 'meter', 'contact', 'camera'], []],
+  [
+    ['dimmer', 'light', 'lamp', 'dali'],
+    ['on', 'off', 'level'],
+  ],
+  [
+    ['blind', 'shutter', 'shade', 'curtain', 'awning'],
+    ['open', 'stop', 'close', 'level'],
+  ],
+  [
+    ['door', 'gate', 'valve', 'window', 'lock'],
+    ['open', 'close'],
+  ],
+  [['thermostat', 'heat', 'climate', 'hvac', 'cool', 'temperature'], ['setpoint']],
+  [
+    ['audio', 'music', 'speaker', 'sound', 'av'],
+    ['volume', 'mute'],
+  ],
+  [
+    ['fan', 'ventilation'],
+    ['on', 'off', 'level'],
+  ],
+  [
+    ['switch', 'relay', 'outlet', 'socket', 'plug', 'pump'],
+    ['on', 'off'],
+  ],
+]
+
+/** What a page may offer for a zone, and why nothing. */
+type Offer = Pick<ZoneView, 'verbs' | 'refused'>
+
+/** @returns tells what this person may ask of a zone; the gates decide again when it is asked */
+function createOffers(book: Book, session: Session): (zone: Row) => Offer {
+  const commands = book.rows('command').filter(({ enabled }) => enabled !== false)
+  const mayCommand = session.may('command')
+  return (zone) => {
+    if (!mayCommand) return { verbs: [], refused: 'role' }
+    if (!session.isElevated && isElevated(book, zone)) return { verbs: [], refused: 'elevation' }
+    const own = commands.filter((command) => isFor(command, zone))
+    const allowed = own.filter(({ elevated }) => session.isElevated || elevated !== true)
+    const verbs = own.length === 0 ? usual(zone.type) : [...new Set(allowed.map(({ name }) => String(name)))]
+    return { verbs, refused: null }
+  }
+}
+
+function isElevated(book: Book, zone: Row): boolean {
+  const device = typeof zone.device_id === 'number' ? book.row('device', zone.device_id) : undefined
+  return zone.elevated === true || device?.elevated === true
+}
+
+/** A command that names nothing is for no zone: it is meant for devices. Asked of every zone for every command. */
+function isFor({ zone_type: type, device_id: device, subsystem_id: subsystem }: Row, zone: Row): boolean {
+  return (
+    (isNamed(type) || isNamed(device) || isNamed(subsystem)) &&
+    (!isNamed(type) || type === zone.type) &&
+    (!isNamed(device) || device === zone.device_id) &&
+    (!isNamed(subsystem) || subsystem === zone.subsystem_id)
+  )
+}
+
+function isNamed(value: unknown): boolean {
+  return value !== null && value !== undefined
+}
+
+/** By words of the type, `light_dimmer` or `rollerShutter`; nothing is offered for what nobody knows. */
+function usual(type: unknown): readonly string[] {
+  if (typeof type !== 'string') return []
+  const name = type.toLowerCase()
+  const kind = KINDS.find(([words]) => words.some((word) => (word.length > 2 ? name.includes(word) : name === word)))
+  return kind?.[1] ?? []
+}
+
+// The zones of a person by room: groups in the order of the building, zones in the order of their room.
+
+/** One room with its zones. */
+export interface ZoneGroup {
+  /** Null for zones that belong to none. */
+  id: number | null
+  name: string | null
+  /** Names of the groups it stands in, outermost first. */
+  within: readonly string[]
+  zones: readonly ZoneView[]
+}
+
+/** Groups in groups are followed no deeper. */
+const DEEPEST = 16
+
+/** @param scope ids of the zones that are seen; groups without any are left out */
+export function groupZones(
+  { book, live }: { book: Book; live: Pick<LiveBook, 'zone' | 'device'> },
+  session: Session,
+  scope: ReadonlySet<number> | 'all',
+): ZoneGroup[] {
+  const offers = createOffers(book, session)
+  const seen = book.rows('zone').filter(({ id }) => scope === 'all' || scope.has(id))
+  const groups = inOrder(book.rows('zone_group'))
+  const known = new Map(groups.map((group, at) => [group.id, at]))
+  const byGroup = Map.groupBy(seen, ({ zone_group_id: id }) => (typeof id === 'number' ? (known.get(id) ?? -1) : -1))
+  const zonesAt = (at: number) => {
+    const rows = [...(byGroup.get(at) ?? [])].sort(byPosition)
+    return rows.map((zone) => viewOf(zone, offers(zone), live))
+  }
+  const rooms = groups.map((group, at) => ({
+    id: group.id,
+    name: text(group.name),
+    within: ancestors(group, book).map(({ name }) => String(name)),
+    zones: zonesAt(at),
+  }))
+  const others = { id: null, name: null, within: [], zones: zonesAt(-1) }
+  return [...rooms, others].filter(({ zones }) => zones.length > 0)
+}
+
+function viewOf(zone: Row, offer: Offer, live: Pick<LiveBook, 'zone' | 'device'>): ZoneView {
+  return {
+    ...zoneState(zone, live),
+    name: text(zone.name) ?? `Zone ${zone.id}`,
+    type: text(zone.type),
+    unit: text(zone.unit),
+    min: number(zone.min),
+    max: number(zone.max),
+    ...offer,
+  }
+}
+
+/** Each group before those that stand in it, side by side by position. A group that stands in itself stands alone. */
+function inOrder(groups: readonly Row[]): Row[] {
+  const ids = new Set(groups.map(({ id }) => id))
+  const parentOf = ({ parent_id: id }: Row) => (typeof id === 'number' && ids.has(id) ? id : null)
+  const below = Map.groupBy([...groups].sort(byPosition), parentOf)
+  const ordered = new Set<Row>()
+  const add = (group: Row, depth: number) => {
+    if (ordered.has(group)) return
+    ordered.add(group)
+    if (depth < DEEPEST) for (const one of below.get(group.id) ?? []) add(one, depth + 1)
+  }
+  for (const group of below.get(null) ?? []) add(group, 0)
+  for (const group of groups) add(group, 0)
+  return [...ordered]
+}
+
+function ancestors(group: Row, book: Book): Row[] {
+  const above: Row[] = []
+  let at = group
+  while (above.length < DEEPEST && typeof at.parent_id === 'number') {
+    const parent = book.row('zone_group', at.parent_id)
+    if (!parent || parent === group || above.includes(parent)) break
+    above.unshift(parent)
+    at = parent
+  }
+  return above
+}
+
+function byPosition(one: Row, other: Row): number {
+  return (
+    (number(one.position) ?? Number.MAX_SAFE_INTEGER) - (number(other.position) ?? Number.MAX_SAFE_INTEGER) ||
+    (text(one.name) ?? '').localeCompare(text(other.name) ?? '') ||
+    one.id - other.id
+  )
+}
+
+function text(value: unknown): string | null {
+  return typeof value === 'string' && value !== '' ? value : null
+}
+
+function number(value: unknown): number | null {
+  return typeof value === 'number' && Number.isFinite(value) ? value : null
+}
+
+// The macros that a person finds on the page: those of the UIs their roles allow, or all for elevated sessions.
+
+/** A macro with a button of its own. */
+export interface MacroView {
+  id: number
+  name: string
+  description: string | null
+}
+
+/** @returns by their place on the UIs; none where the role does not allow macros */
+export function listMacros(book: Book, session: Session): MacroView[] {
+  if (!session.may('macro')) return []
+  return rowsFor(book, session)
+    .filter(({ enabled, elevated }) => enabled !== false && (session.isElevated || elevated !== true))
+    .map(({ id, name, description }) => ({
+      id,
+      name: typeof name === 'string' && name !== '' ? name : `Macro ${id}`,
+      description: typeof description === 'string' && description !== '' ? description : null,
+    }))
+}
+
+function rowsFor(book: Book, session: Session): Row[] {
+  if (session.isElevated) return [...book.rows('macro')]
+  const uis = new Set<unknown>(session.uis.map(({ id }) => id))
+  const placed = book.rows('ui_macro').filter(({ ui_id: ui }) => uis.has(ui))
+  const ids = placed.sort((one, other) => Number(one.position ?? 0) - Number(other.position ?? 0))
+  const unique = new Set(ids.map(({ macro_id: id }) => id))
+  return [...unique].flatMap((id) => (typeof id === 'number' ? (book.row('macro', id) ?? []) : []))
+}

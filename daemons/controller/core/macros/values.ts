@@ -1,0 +1,323 @@
+/** Values that macros work with: bounds, args, comparison, and substitution into the values of a step. */
+import { Fault } from '#kit/fault.ts'
+import { isObject, type Json, Plain, putKey, SHAPE_CHARS, VALUE_CHARS } from '../json.ts'
+
+// Everything of a macro that is bounded, and by how much.
+
+/** Settings of the same names in the daemon's configuration. All whole numbers, all positive. */
+export interface MacroLimits {
+  /** Runs that live at once in the daemon, waiting ones and called ones among them. */
+  runs: number
+  /** Of one macro that names no max_runs itself: runs that live at once, waiting ones among them. */
+  runsPerMacro: number
+  /** Steps a macro may have, and steps a run may take, retries and their pauses among them. */
+  steps: number
+  /** Characters of JSON that all steps of a macro may have together. */
+  planChars: number
+  /** Runs that one run may call, over all depths. */
+  calls: number
+  /** How deep macros may call macros; the one that was asked for is at 1. */
+  depth: number
+  /** Branches of one parallel step. */
+  branches: number
+  /** Characters of JSON that the args of a run, or the values of one step, may come to. */
+  valueChars: number
+  /** Characters that what was decided and answered takes in a trace; beyond them only states and times are kept. */
+  traceChars: number
+  /** Milliseconds for a run of a macro that names no timeout_ms. */
+  timeoutMs: number
+  /** The longest timeout_ms, delay and wait, in milliseconds. */
+  longestMs: number
+  /** Milliseconds that a run of a queued macro waits for its turn. */
+  queueMs: number
+  /** The most retries of a step. */
+  retries: number
+  /** Milliseconds before the first retry; they double each time. */
+  retryFirstMs: number
+  /** The longest pause before a retry, in milliseconds. */
+  retryMaxMs: number
+  /** Milliseconds after which a call is answered though its run goes on. */
+  answerMs: number
+}
+
+/** The limits a controller has where nobody sets others. @source document 1 leaves macros open; 10 s is the house's */
+export const MACRO_LIMITS: MacroLimits = {
+  runs: 64,
+  runsPerMacro: 10,
+  steps: 500,
+  planChars: 262_144,
+  calls: 64,
+  depth: 8,
+  branches: 16,
+  valueChars: 32_768,
+  traceChars: 131_072,
+  timeoutMs: 600_000,
+  longestMs: 86_400_000,
+  queueMs: 60_000,
+  retries: 10,
+  retryFirstMs: 500,
+  retryMaxMs: 30_000,
+  answerMs: 10_000,
+}
+
+// How large and how deep a JSON value is, found without recursion and no further than is allowed.
+
+/** How deep a value of a macro may be; a list in a list is 2. */
+const DEEPEST_VALUE = 16
+
+/**
+ * The characters of a value's JSON text, escapes not counted; a list or an object counts as what it takes in memory: 16
+ * more, and one with names 32 more.
+ * @param value anything: what is no JSON is refused
+ * @throws Fault `macro_value_size` beyond `mostChars` or DEEPEST_VALUE; `macro_value` for what JSON cannot say
+ */
+export function jsonChars(value: unknown, mostChars: number): number {
+  const open: [unknown, number][] = [[value, 0]]
+  let chars = 0
+  for (let next = open.pop(); next; next = open.pop()) {
+    const [item, depth] = next
+    if (depth > DEEPEST_VALUE) throw new Fault('macro_value_size', `a value is more than ${DEEPEST_VALUE} levels deep`)
+    chars += ownChars(item)
+    if (Array.isArray(item)) for (const entry of item) open.push([entry, depth + 1])
+    else if (isObject(item)) {
+      const keys = Object.keys(item)
+      if (keys.length > 0) chars += SHAPE_CHARS
+      for (const key of keys) {
+        chars += key.length + 3
+        open.push([item[key], depth + 1])
+      }
+    }
+    if (chars + open.length > mostChars)
+      throw new Fault('macro_value_size', `a value has more than ${mostChars} characters`)
+  }
+  return chars
+}
+
+/** Those of a scalar; of a list or object its brackets, and what V8 has around them. */
+function ownChars(item: unknown): number {
+  if (typeof item === 'string') return item.length + 3
+  if (item === null || typeof item === 'boolean') return 6
+  if (typeof item === 'number' && Number.isFinite(item)) return String(item).length + 1
+  if (typeof item === 'object') return VALUE_CHARS + 3
+  throw new Fault('macro_value', `a value is ${typeof item}, which JSON cannot say`)
+}
+
+// What a run was called with: values by name, how large each is, and which of them the caller supplied.
+
+/** Kept in maps: a name like `__proto__` is a name like any other. */
+export interface MacroArgs {
+  readonly values: ReadonlyMap<string, Json>
+  /** Characters of JSON of each value. */
+  readonly chars: ReadonlyMap<string, number>
+  /** Names of values that came with the request, wholly or in part; the others are the macro's own. */
+  readonly supplied: ReadonlySet<string>
+  /** Names of values that are secret, wholly or in part, whatever they are called. */
+  readonly secret: ReadonlySet<string>
+}
+
+/** What is known of some of the values, by their names. */
+interface ArgMarks {
+  /** Those that came with the request; all when left out. */
+  supplied?: Iterable<string>
+  /** Those that are secret; none when left out. */
+  secret?: Iterable<string>
+}
+
+/**
+ * @param values own properties count, nothing inherited
+ * @throws Fault `macro_value_size`, `macro_value`
+ */
+export function makeArgs(values: Iterable<[string, Json]>, mostChars: number, marks: ArgMarks = {}): MacroArgs {
+  const map = new Map(values)
+  const chars = new Map<string, number>()
+  let left = mostChars
+  for (const [name, value] of map) {
+    const size = jsonChars(value, mostChars) + name.length + 3
+    chars.set(name, size)
+    left -= size
+    if (left < 0) throw new Fault('macro_value_size', `the args come to more than ${mostChars} characters`)
+  }
+  return { values: map, chars, supplied: new Set(marks.supplied ?? map.keys()), secret: new Set(marks.secret) }
+}
+
+// How two values are compared where attributes are texts, live values are JSON, and both mean the same.
+
+/** The comparisons a condition may ask for. */
+export type Op = 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte' | 'in' | 'contains'
+
+/** How each may be written. */
+const SPELLINGS: ReadonlyMap<string, Op> = new Map([
+  ['eq', 'eq'],
+  ['=', 'eq'],
+  ['==', 'eq'],
+  ['ne', 'ne'],
+  ['!=', 'ne'],
+  ['notequal', 'ne'],
+  ['lt', 'lt'],
+  ['<', 'lt'],
+  ['lte', 'lte'],
+  ['<=', 'lte'],
+  ['gt', 'gt'],
+  ['>', 'gt'],
+  ['gte', 'gte'],
+  ['>=', 'gte'],
+  ['in', 'in'],
+  ['contains', 'contains'],
+])
+
+/** The comparison that is meant; undefined for what is none. */
+export function opOf(text: Json): Op | undefined {
+  return typeof text === 'string' ? SPELLINGS.get(text) : undefined
+}
+
+/**
+ * Whether `left op right` holds.
+ * - Two numbers, or texts that are numbers in decimal form, compare as numbers; else as texts, by code units.
+ * - `true` and the text `true` are the same. Null is the same as null alone, and neither less nor greater than anything.
+ * - `in`: right is a list that has left. `contains`: left is a list that has right, or a text that right is part of.
+ */
+export function holds(left: Json, op: Op, right: Json): boolean {
+  switch (op) {
+    case 'eq':
+      return isSame(left, right)
+    case 'ne':
+      return !isSame(left, right)
+    case 'in':
+      return Array.isArray(right) && right.some((entry) => isSame(left, entry))
+    case 'contains':
+      if (Array.isArray(left)) return left.some((entry) => isSame(entry, right))
+      return left !== null && right !== null && textOf(left).includes(textOf(right))
+    default:
+      return isInOrder(left, op, right)
+  }
+}
+
+function isSame(left: Json, right: Json): boolean {
+  if (left === null || right === null) return left === right
+  const numbers = [numberOf(left), numberOf(right)]
+  if (numbers[0] !== undefined && numbers[1] !== undefined) return numbers[0] === numbers[1]
+  return textOf(left) === textOf(right)
+}
+
+function isInOrder(left: Json, op: 'lt' | 'lte' | 'gt' | 'gte', right: Json): boolean {
+  if (left === null || right === null) return false
+  const numbers = [numberOf(left), numberOf(right)]
+  const areNumbers = numbers[0] !== undefined && numbers[1] !== undefined
+  const one = areNumbers ? (numbers[0] as number) : textOf(left)
+  const other = areNumbers ? (numbers[1] as number) : textOf(right)
+  if (op === 'lt') return one < other
+  if (op === 'lte') return one <= other
+  return op === 'gt' ? one > other : one >= other
+}
+
+/** As a number where it is one, or is written as one: no hex, no blanks, no empty text. */
+function numberOf(value: Json): number | undefined {
+  if (typeof value === 'number') return value
+  if (typeof value !== 'string' || value.length > 32 || !/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(value))
+    return undefined
+  return Number(value)
+}
+
+function textOf(value: Json): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+// Puts what a run was called with into the values of a step: never into its structure, never twice, nothing evaluated.
+
+/** A value with references in its texts, as it stands in macro_step.args. */
+export type Template = Json
+
+/** `${args.NAME}`; a name is 1 to 64 letters, digits, `_` and `-`. Bounded, so that no text makes it slow. */
+const REFERENCE = /\$\{args\.([\p{L}\p{N}_-]{1,64})\}/gu
+const WHOLE = /^\$\{args\.([\p{L}\p{N}_-]{1,64})\}$/u
+
+/**
+ * The names that the texts of a template refer to. Keys are no values: what stands there is left as it is.
+ * @throws Fault `macro_reference` where `${args.` begins what is no reference
+ */
+export function referencesOf(template: Template): Set<string> {
+  const names = new Set<string>()
+  const open: Template[] = [template]
+  for (let item = open.pop(); item !== undefined; item = open.pop()) {
+    if (typeof item === 'string') for (const name of namesIn(item)) names.add(name)
+    else if (Array.isArray(item)) for (const entry of item) open.push(entry)
+    else if (isObject(item)) for (const entry of Object.values(item)) open.push(entry)
+  }
+  return names
+}
+
+function namesIn(text: string): string[] {
+  if (text.replace(REFERENCE, ' ').includes('${args.'))
+    throw new Fault(
+      'macro_reference',
+      'a text holds "$" and "{args." without a name of letters, digits, _ and -, and "}" behind it',
+    )
+  return [...text.matchAll(REFERENCE)].map((match) => match[1] as string)
+}
+
+/** Whether something in the template came with the request. */
+export function isSupplied(template: Template, args: MacroArgs): boolean {
+  return refersTo(template, args.supplied)
+}
+
+/** Whether a template refers to one of these names. */
+export function refersTo(template: Template, names: ReadonlySet<string>): boolean {
+  for (const name of referencesOf(template)) if (names.has(name)) return true
+  return false
+}
+
+/**
+ * A template with its references replaced. A text that is one reference becomes the JSON value; within a text stands the
+ * value's text, of lists and objects their JSON. What is put in is not looked through again.
+ * @param mostChars of JSON that may come of it; counted before anything is put together
+ * @returns objects inherit nothing
+ * @throws Fault `macro_arg_missing` for a name the run was not called with; `macro_value_size`
+ */
+export function substitute(template: Template, args: MacroArgs, mostChars: number): Json {
+  return fill(template, { args, mostChars, left: mostChars })
+}
+
+interface Filling {
+  args: MacroArgs
+  mostChars: number
+  left: number
+}
+
+/** Templates are at most DEEPEST_VALUE deep: they were measured when their macro was read. */
+function fill(template: Template, filling: Filling): Json {
+  if (typeof template === 'string') return fillText(template, filling)
+  spend(filling, typeof template === 'object' && template !== null ? 6 + VALUE_CHARS : 6)
+  if (Array.isArray(template)) return template.map((entry) => fill(entry, filling))
+  if (!isObject(template)) return template
+  const filled: Record<string, Json> = new Plain()
+  const keys = Object.keys(template)
+  if (keys.length > 0) spend(filling, SHAPE_CHARS)
+  for (const key of keys) {
+    spend(filling, key.length)
+    putKey(filled, key, fill(template[key] as Template, filling))
+  }
+  return filled
+}
+
+function fillText(text: string, filling: Filling): Json {
+  const whole = WHOLE.exec(text)
+  if (whole) return argOf(whole[1] as string, filling)
+  spend(filling, text.length)
+  return text.replace(REFERENCE, (_, name: string) => {
+    const value = argOf(name, filling)
+    return typeof value === 'string' ? value : JSON.stringify(value)
+  })
+}
+
+function argOf(name: string, filling: Filling): Json {
+  const value = filling.args.values.get(name)
+  if (value === undefined) throw new Fault('macro_arg_missing', `the run was not called with args.${name}`)
+  spend(filling, filling.args.chars.get(name) ?? 0)
+  return value
+}
+
+function spend(filling: Filling, chars: number): void {
+  filling.left -= chars
+  if (filling.left < 0)
+    throw new Fault('macro_value_size', `the values of a step come to more than ${filling.mostChars} characters`)
+}

@@ -1,0 +1,193 @@
+/** The configuration of a building in memory: rows by table, found by id and by name, and what is derived from them. */
+import type { Json } from '../json.ts'
+
+// What the tables of a building hold, as everything behind the store sees it.
+
+/** One row. Every table has `id`, `created_at` and `updated_at` (epoch ms); a row is never changed, only replaced. */
+export interface Row {
+  readonly id: number
+  readonly [column: string]: Json
+}
+
+/** The configuration of a building, in memory, as it is applied: pending changes are no part of it. */
+export interface Book {
+  /** All rows of a table, by id ascending; the same array until the table changes. Empty for a table without rows. */
+  rows(table: string): readonly Row[]
+  row(table: string, id: number): Row | undefined
+  /** Rows whose column `name` is exactly this, by id. */
+  named(table: string, name: string): readonly Row[]
+  /** Grows with every change of a table: what was derived from its rows is stale when it differs. */
+  revision(table: string): number
+}
+
+/** Writes that the daemon makes itself, beside imports and Apply All: durable when the promise resolves. */
+export interface Keeper {
+  /** Changes columns of one row; what is not named stays. @throws Fault `row_gone` */
+  change(table: string, id: number, columns: Readonly<Record<string, Json>>): Promise<void>
+}
+
+// What is worked out of the book's rows, and stands until a table it came of changes.
+
+/**
+ * Keeps what `build` made until one of the tables changes: control works out scopes 500 times a second, tables change
+ * a few times a day.
+ * @returns gives the value, built anew where a table it came of has changed
+ */
+export function derived<Value>(book: Book, tables: readonly string[], build: () => Value): () => Value {
+  let kept: { value: Value; revisions: readonly number[] } | undefined
+  return () => {
+    const revisions = tables.map((table) => book.revision(table))
+    if (!kept || revisions.some((revision, i) => revision !== kept?.revisions[i])) kept = { value: build(), revisions }
+    return kept.value
+  }
+}
+
+/** The zones of each device, by id ascending. @returns an empty list for a device without zones */
+export function zonesByDevice(book: Book): (deviceId: number) => readonly Row[] {
+  const index = derived(book, ['zone'], () => groupedBy(book.rows('zone'), 'device_id'))
+  return (deviceId) => index().get(deviceId) ?? []
+}
+
+/** Rows by the number in a column that refers to another table; rows without one are left out. */
+export function groupedBy(rows: readonly Row[], column: string): Map<number, Row[]> {
+  const groups = new Map<number, Row[]>()
+  for (const row of rows) {
+    const id = row[column]
+    if (typeof id !== 'number') continue
+    const group = groups.get(id)
+    if (group) group.push(row)
+    else groups.set(id, [row])
+  }
+  return groups
+}
+
+// The configuration of a building in memory: rows by table, found by id and by name.
+
+const NONE: readonly Row[] = Object.freeze([])
+
+/** A book that its store writes to. Who asks for a table's rows keeps what he got: it is never changed under him. */
+export interface WritableBook extends Book {
+  /** Puts a row in the place of the one with its id, or adds it. */
+  put(table: string, row: Row): void
+  remove(table: string, id: number): void
+  /** How many rows a table has, without asking for them. */
+  count(table: string): number
+  /** Replaces a whole table. @param rows in any order, ids differ */
+  replace(table: string, rows: readonly Row[]): void
+}
+
+export function createBook(): WritableBook {
+  const shelves = new Map<string, Shelf>()
+
+  function shelf(table: string): Shelf {
+    let found = shelves.get(table)
+    if (found === undefined) {
+      found = createShelf()
+      shelves.set(table, found)
+    }
+    return found
+  }
+
+  return {
+    rows: (table) => shelves.get(table)?.rows() ?? NONE,
+    row: (table, id) => shelves.get(table)?.row(id),
+    named: (table, name) => shelves.get(table)?.named(name) ?? NONE,
+    revision: (table) => shelves.get(table)?.revision() ?? 0,
+    put: (table, row) => shelf(table).put(row),
+    count: (table) => shelves.get(table)?.count() ?? 0,
+    remove: (table, id) => shelves.get(table)?.remove(id),
+    replace: (table, rows) => shelf(table).replace(rows),
+  }
+}
+
+interface Shelf {
+  rows(): readonly Row[]
+  count(): number
+  row(id: number): Row | undefined
+  named(name: string): readonly Row[]
+  revision(): number
+  put(row: Row): void
+  remove(id: number): void
+  replace(rows: readonly Row[]): void
+}
+
+/**
+ * One table. The list of its rows is copied when it changes after somebody asked for it, so thousands of changes
+ * between two looks cost one copy; places and names are found anew when they are asked for after they changed.
+ */
+function createShelf(): Shelf {
+  let list: Row[] = []
+  let isGivenAway = false
+  let revision = 0
+  let places = new Map<number, number>()
+  let names: Map<Json | undefined, number[]> | undefined
+
+  function own(): Row[] {
+    if (isGivenAway) list = list.slice()
+    isGivenAway = false
+    return list
+  }
+
+  function take(rows: readonly Row[]): void {
+    list = rows.toSorted((a, b) => a.id - b.id)
+    isGivenAway = false
+    places = new Map(list.map((row, place) => [row.id, place]))
+    names = undefined
+  }
+
+  function put(row: Row): void {
+    revision++
+    const place = places.get(row.id)
+    if (place === undefined) {
+      const last = list.at(-1)
+      if (last !== undefined && last.id > row.id) {
+        take([...list, row])
+        return
+      }
+      places.set(row.id, own().push(row) - 1)
+      names = undefined
+      return
+    }
+    if (list[place]?.name !== row.name) names = undefined
+    own()[place] = row
+  }
+
+  function row(id: number): Row | undefined {
+    const place = places.get(id)
+    return place === undefined ? undefined : list[place]
+  }
+
+  return {
+    rows() {
+      isGivenAway = true
+      return list
+    },
+    count: () => list.length,
+    row,
+    named(name) {
+      names ??= namesOf(list)
+      return names.get(name)?.flatMap((id) => row(id) ?? []) ?? NONE
+    },
+    revision: () => revision,
+    put,
+    remove(id) {
+      if (!places.has(id)) return
+      revision++
+      take(list.filter((row) => row.id !== id))
+    },
+    replace(rows) {
+      revision++
+      take(rows)
+    },
+  }
+}
+
+function namesOf(list: readonly Row[]): Map<Json | undefined, number[]> {
+  const names = new Map<Json | undefined, number[]>()
+  for (const row of list) {
+    const same = names.get(row.name)
+    if (same === undefined) names.set(row.name, [row.id])
+    else same.push(row.id)
+  }
+  return names
+}

@@ -1,0 +1,211 @@
+/** The registry of all tables: from it follow the store, the guards, the forms, the check of an import; and the settings. */
+import { readSwitch } from '#kit/bytes/switch-text.ts'
+import type { Json } from '../json.ts'
+import type { Book } from './book.ts'
+import type { Column, Table } from './column.ts'
+import {
+  attributeTargets,
+  avTables,
+  buildingTables,
+  macroTables,
+  peopleTables,
+  systemTables,
+  uiTables,
+} from './tables.ts'
+
+const ALL: readonly Table[] = inOrder([
+  ...buildingTables,
+  ...avTables,
+  ...macroTables,
+  ...uiTables,
+  ...peopleTables,
+  ...systemTables,
+])
+const BY_NAME = new Map(ALL.map((table) => [table.name, table]))
+
+/** Columns that are flags, in whatever table: no secret stands under such a name, whatever it ends in. */
+const FLAGS: ReadonlySet<string> = new Set(
+  ALL.flatMap(({ columns }) => columns.flatMap(({ name, type }) => (type === 'boolean' ? [name] : []))),
+)
+
+/**
+ * The entities that a session without elevation may read. A list of what may, so that a new table is closed.
+ * @source document 1, GET /api/data, Guards 1
+ */
+const READABLE: ReadonlySet<string> = new Set([
+  'attribute',
+  'av_source',
+  'av_zone',
+  'channel',
+  'channel_provider',
+  'command',
+  'device',
+  'subsystem',
+  'ui',
+  'ui_control',
+  'ui_macro',
+  'ui_page_ui',
+  'ui_page_widget',
+  'ui_theme',
+  'ui_widget',
+  'ui_zone',
+  'ui_zone_group_ui',
+  'zone',
+])
+
+/** @source document 1, Secret-bearing columns */
+const SECRET_NAMES: ReadonlySet<string> = new Set([
+  'hash',
+  'salt',
+  'pin',
+  'rfid',
+  'duress_pin',
+  'two_factor_token',
+  'token',
+  'push_subscription',
+  'private_key',
+  'api_key',
+  'secret',
+  'password',
+  'bearer_token',
+  'credential_hash',
+])
+
+/** @source document 1, Secret-bearing columns */
+const SECRET_ENDING = /_(?:token|secret|password|passwd|hash)$/
+
+/** All tables, each after those it refers to. */
+export function tables(): readonly Table[] {
+  return ALL
+}
+
+/** The tables whose rows a book holds, and a site file may: those of the site, and records. */
+export function bookTables(): readonly Table[] {
+  return ALL.filter(({ keeping }) => keeping === 'site' || keeping === 'record')
+}
+
+/** The tables that are the site: whole in memory, and in an export. */
+export function siteTables(): readonly Table[] {
+  return ALL.filter(({ keeping }) => keeping === 'site')
+}
+
+/** A table by its exact name; safe for names from outside. */
+export function tableOf(name: string): Table | undefined {
+  return BY_NAME.get(name)
+}
+
+/** Whether a session without elevation may read the table. @source document 1, GET /api/data, Guards 1 */
+export function isReadable(table: string): boolean {
+  return READABLE.has(table)
+}
+
+/**
+ * Whether the column is null in every row that leaves the controller. A column that nobody knows is judged by its name,
+ * but for the names of flags.
+ * @source document 1, Secret-bearing columns
+ */
+export function isSecretColumn(table: string, column: string): boolean {
+  const known = BY_NAME.get(table)?.column(column)
+  if (known === undefined) return !FLAGS.has(column) && (SECRET_NAMES.has(column) || SECRET_ENDING.test(column))
+  if (known.isSecret) return true
+  if (known.type === 'boolean') return false
+  return SECRET_NAMES.has(column) || (isTextual(known) && SECRET_ENDING.test(column))
+}
+
+/** Whether the column is JSON in which values under sensitive keys are secret. */
+export function isJsonSecret(table: string, column: string): boolean {
+  return BY_NAME.get(table)?.column(column)?.isJsonSecret === true
+}
+
+/** The tables that a column's ids may be of; none where it is no reference. */
+export function referredTables(column: Column): readonly string[] {
+  if (column.reference !== undefined) return [column.reference]
+  return column.referenceBy === undefined ? [] : attributeTargets.filter((target) => target !== 'controller')
+}
+
+function isTextual(column: Column): boolean {
+  return column.type === 'text' || column.type === 'json'
+}
+
+/** Each table after those its rows refer to; itself does not count. */
+function inOrder(all: readonly Table[]): Table[] {
+  const byName = new Map(all.map((table) => [table.name, table]))
+  const placed = new Set<Table>()
+  function place(table: Table): void {
+    if (placed.has(table)) return
+    for (const column of table.columns)
+      for (const name of referredTables(column)) {
+        const target = byName.get(name)
+        if (target !== undefined && target !== table) place(target)
+      }
+    placed.add(table)
+  }
+  for (const table of all) place(table)
+  return [...placed]
+}
+
+// The settings that stand in the table `setting`: what they are, within which bounds, and what they are now.
+
+/** One setting of the site. */
+interface SettingFacts {
+  key: string
+  type: 'integer' | 'boolean'
+  default: number | boolean
+  minimum?: number
+  maximum?: number
+  unit?: string
+  meaning: string
+}
+
+const DAY_MS = 86_400_000
+
+/** @source document 1, Configuration keys that govern the API */
+export const siteSettings: readonly SettingFacts[] = [
+  {
+    key: 'api_token_life',
+    type: 'integer',
+    default: 3_600_000,
+    minimum: 1,
+    maximum: 3650 * DAY_MS,
+    unit: 'ms',
+    meaning: 'how long a session token lives, from when it was given',
+  },
+  {
+    key: 'api_2fa_ttl_seconds',
+    type: 'integer',
+    default: 300,
+    minimum: 1,
+    maximum: 86_400,
+    unit: 's',
+    meaning: 'how long a mailed code is accepted',
+  },
+  {
+    key: 'rest_api_enabled',
+    type: 'boolean',
+    default: true,
+    meaning: 'whether the REST surface answers; read at start',
+  },
+]
+
+/** What the settings are now. */
+interface SiteSettings {
+  api_token_life: number
+  api_2fa_ttl_seconds: number
+  rest_api_enabled: boolean
+}
+
+/** The settings of a book; what no row says, or says out of bounds, is the default. */
+export function settingOf(book: Book): SiteSettings {
+  const said = new Map(book.rows('setting').map((row) => [row.key, row.value]))
+  const values = siteSettings.map((facts) => [facts.key, readSetting(facts, said.get(facts.key)) ?? facts.default])
+  return Object.fromEntries(values)
+}
+
+/** @returns the value that a text, number or boolean says, or undefined where it is none of this setting */
+export function readSetting(facts: SettingFacts, said: Json | undefined): number | boolean | undefined {
+  const text = String(said ?? '').trim()
+  if (facts.type === 'boolean') return readSwitch(text)
+  const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+  const { minimum = 0, maximum = Number.MAX_SAFE_INTEGER } = facts
+  return number >= minimum && number <= maximum ? number : undefined
+}

@@ -1,0 +1,235 @@
+/** What the rules about people need of this machine: networks, randomness, digests, passwords, and letters over SMTP. */
+import { hash as digestOf, randomBytes } from 'node:crypto'
+import { isIP } from 'node:net'
+import { hashPassword as phcOf, verifyPassword } from '#kit/auth/password.ts'
+import { counted } from '#kit/bytes/words.ts'
+import type { Clock } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import type { Log } from '#kit/log.ts'
+import { createLogGate } from '#kit/log-gate.ts'
+import { isWithin, type Network, parseAddress, parseNetwork } from '#kit/net/address.ts'
+import { certificateSentence } from '#kit/net/certificates.ts'
+import { createTurn } from '#kit/turn.ts'
+import type { Letter, PasswordCheck, Secrets } from '../core/access/accounts.ts'
+import { createMailQueue, type MailQueue, type MailQueueLimits } from '../core/access/mail-queue.ts'
+import type { Addresses } from '../core/access/remoteness.ts'
+import { LONGEST_PASSWORD } from '../core/access/sign-in.ts'
+
+// Networks of the settings `trusted_proxies` and `local_networks`.
+
+/** Characters of an entry that a sentence says again. */
+const LONGEST_QUOTED = 60
+
+/** How addresses are read. */
+export const addresses: Addresses = { parseAddress, parseNetwork, isWithin }
+
+/**
+ * Reads addresses and CIDR blocks of both families. An empty list holds nobody.
+ * @param key the setting, for the sentence
+ * @throws Fault `bad_network` that names the first entry which is neither
+ */
+export function networksOf(key: string, entries: readonly string[]): Network[] {
+  return entries.map((entry) => {
+    const network = parseNetwork(entry.trim())
+    if (network !== undefined) return network
+    const shown = JSON.stringify(entry.slice(0, LONGEST_QUOTED))
+    throw new Fault('bad_network', `${key} has ${shown}, expected such as 10.20.4.7, 10.20.4.0/24 or fd00::/64`)
+  })
+}
+
+// Randomness, digests and passwords of this machine.
+
+/** A quick digest does: nobody guesses 190 random bits, as they would a password. */
+export const machineSecrets: Secrets = {
+  randomBytes: (count) => randomBytes(count),
+  digest: (secret) => digestOf('sha256', secret, 'base64url'),
+}
+
+/** What the columns `hash` and `salt` of an account hold. */
+interface KeptPassword {
+  /** argon2id as a PHC string, salt included: all that is needed to compare. */
+  hash: string
+  /** The salt of that string once more, since the table has a column for it. */
+  salt: string
+}
+
+/** One at a time, so that an import of a thousand accounts leaves room for those who sign in. */
+const inTurn = createTurn()
+
+/**
+ * What is kept of a password, for imports and administrators.
+ * @param known hashes of the same account: one that is of this password is kept as it is
+ * @throws Fault `bad_password` for one that nobody could sign in with
+ */
+export function hashPassword(text: string, known: readonly string[] = []): Promise<KeptPassword> {
+  if (text === '' || text.length > LONGEST_PASSWORD)
+    return Promise.reject(
+      new Fault(
+        'bad_password',
+        `the password has ${counted(text.length, 'character')}, expected 1 to ${LONGEST_PASSWORD}`,
+      ),
+    )
+  return inTurn(async () => {
+    const hash = (await firstOf(text, known)) ?? (await phcOf(text))
+    return { hash, salt: hash.split('$').at(-2) ?? '' }
+  })
+}
+
+async function firstOf(text: string, known: readonly string[]): Promise<string | undefined> {
+  // A damaged one is replaced.
+  for (const hash of known) if (await verifyPassword(text, hash).catch(() => false)) return hash
+  return undefined
+}
+
+/** Compares passwords. How many at once is the rate limiter's to say. */
+export function createPasswordCheck(log: Log): PasswordCheck {
+  return {
+    async verify(password, stored) {
+      try {
+        return await verifyPassword(password, stored)
+      } catch (error) {
+        if (!(error instanceof Fault) || error.code !== 'bad_password_hash') throw error
+        log.error('bad_password_hash', { fault: error })
+        // An account that is damaged refuses like any other, and as late.
+        return await verifyPassword(password, undefined)
+      }
+    },
+  }
+}
+
+// Letters over SMTP, by nodemailer.
+
+/** The mail server, as table `smtp` of the settings says; `password` is what its file holds. */
+export interface SmtpSettings {
+  host: string
+  port: number
+  /**
+   * `offered`: STARTTLS where the server has it, and TLS from the start on port 465; with a user it has to be, and the
+   * certificate right, unless the server is this machine. `required` and `from_start` insist on it; `none` never asks.
+   */
+  tls: 'offered' | 'required' | 'from_start' | 'none'
+  /** `plantroom@example.org`, or `Plant room <plantroom@example.org>`. */
+  from: string
+  /** Empty for nobody. */
+  username: string
+  password: string
+  /** What the server has for each answer. */
+  timeoutMs: number
+  /** Authorities in PEM that are trusted instead of Node's own; with them the certificate has to be right. */
+  ca?: string[]
+}
+
+/** Of one answer of a server, in bytes. */
+const LONGEST_ANSWER = 64 * 1024
+
+/** Of what a server said, in characters, as the log has it. */
+const LONGEST_SAID = 400
+
+/** What nodemailer says where another try would end the same. */
+const IN_VAIN = new Set(['EENVELOPE', 'EMESSAGE', 'ECONFIG', 'ENOAUTH', 'EFILEACCESS', 'EURLACCESS'])
+
+/**
+ * @returns hands one letter to the server, on a connection of its own: letters are rare
+ * @throws Fault `mail_refused` for what the server or the settings refuse for good, `mail_failed` for the rest
+ */
+export function createSmtp(settings: SmtpSettings): (letter: Letter, signal: AbortSignal) => Promise<void> {
+  let transport: Promise<Transport> | undefined
+  return async (letter, signal) => {
+    transport ??= openTransport(settings)
+    try {
+      await (await transport).sendMail({
+        from: settings.from,
+        to: { name: '', address: letter.to },
+        subject: letter.subject,
+        text: letter.text,
+        headers: { 'Auto-Submitted': 'auto-generated' },
+        disableFileAccess: true,
+        disableUrlAccess: true,
+        signal,
+      })
+    } catch (error) {
+      throw faultOfSending(error)
+    }
+  }
+}
+
+type Transport = Awaited<ReturnType<typeof openTransport>>
+
+/** nodemailer is a quarter of a megabyte: loaded with the first letter. */
+async function openTransport({ host, port, username, password, ca, timeoutMs, tls }: SmtpSettings) {
+  const { createTransport } = await import('nodemailer')
+  const mustHide = username !== '' && !isThisMachine(host)
+  const isImplicit = tls === 'from_start' || (tls === 'offered' && port === 465)
+  const isStrict = tls === 'required' || tls === 'from_start' || mustHide || ca !== undefined
+  return createTransport({
+    host,
+    port,
+    secure: isImplicit,
+    requireTLS: !isImplicit && (tls === 'required' || (tls === 'offered' && mustHide)),
+    ignoreTLS: tls === 'none',
+    opportunisticTLS: tls === 'offered' && !isStrict,
+    // Without a secret to hide, any encryption is better than none, whoever signed the certificate (RFC 7435).
+    tls: { rejectUnauthorized: isStrict, ...(ca !== undefined && { ca }) },
+    ...(username !== '' && { auth: { user: username, pass: password } }),
+    connectionTimeout: timeoutMs,
+    greetingTimeout: timeoutMs,
+    socketTimeout: timeoutMs,
+    dnsTimeout: timeoutMs,
+    maxResponseSize: LONGEST_ANSWER,
+    // Else localhost is not found on a machine whose network is not up.
+    allowInternalNetworkInterfaces: true,
+  })
+}
+
+function isThisMachine(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
+}
+
+/** What the server said is shortened, and has no line ends: it goes into the log. */
+function faultOfSending(error: unknown): Fault {
+  const { code, responseCode, response, message } = (error ?? {}) as Record<string, unknown>
+  const isForGood = typeof responseCode === 'number' ? responseCode >= 500 : IN_VAIN.has(String(code))
+  const said = String(response ?? certificateSentence(error, 'smtp.ca_file') ?? message)
+    .replace(/\s+/g, ' ')
+    .slice(0, LONGEST_SAID)
+  const sentence = isForGood ? 'the mail server refused the letter' : 'the mail server did not take the letter'
+  return new Fault(isForGood ? 'mail_refused' : 'mail_failed', `${sentence}: ${said}`)
+}
+
+// The postman of the controller: a queue before the mail server, and a log of what it does not take.
+
+/** One line in so long says that mail does not go out. */
+const LOG_PERIOD_MS = 60_000
+
+interface MailerParts {
+  clock: Clock
+  log: Log
+  /** Undefined where no mail server is set up: letters are refused with `mail_not_set_up`. */
+  smtp: SmtpSettings | undefined
+  limits: MailQueueLimits
+}
+
+export function openMailer({ clock, log, smtp, limits }: MailerParts): MailQueue {
+  const deliver = smtp === undefined ? notSetUp : createSmtp(smtp)
+  const queue = createMailQueue({ clock, deliver, limits })
+  const gate = createLogGate(clock, LOG_PERIOD_MS, (count, facts) => log.warning('mail_failed', { ...facts, count }))
+  return {
+    async send(letter) {
+      try {
+        await queue.send(letter)
+      } catch (error) {
+        gate.note({ fault: error, subject: letter.subject })
+        throw error
+      }
+    },
+    state: queue.state,
+    close() {
+      queue.close()
+      gate.close()
+    },
+  }
+}
+
+async function notSetUp(): Promise<never> {
+  throw new Fault('mail_not_set_up', 'no mail server is set up, expected smtp.host and smtp.from')
+}

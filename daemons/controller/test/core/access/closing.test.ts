@@ -1,0 +1,66 @@
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { createClosing, type WaitingOf } from '../../../core/access/accounts.ts'
+import { ADA, AWAY, HERE, jsonOf, meIn, OPERATOR, peopleWorld, RIGHT, tablesOf, tokenIn } from './people-world.ts'
+
+const clock = fakeClock()
+const now = clock.epochMs()
+
+/** What waits of an account that is open, and whether it closes it. */
+const waits: [title: string, waiting: ReturnType<WaitingOf>, isClosing: boolean][] = [
+  ['nothing', undefined, false],
+  ['its end', 'removed', true],
+  ['disabled', { enabled: false }, true],
+  ['revoked', { revoked_at: now }, true],
+  ['revoked in words', { revoked_at: 'today' }, true],
+  ['a Valid Until that has passed', { valid_until: now - 1 }, true],
+  ['a Valid Until of this moment', { valid_until: now }, true],
+  ['a Valid Until to come', { valid_until: now + 1 }, false],
+  ['a Valid From to come', { valid_from: now + 1 }, true],
+  ['another name', { username: 'eve', email: null }, false],
+  ['enabled', { enabled: true, revoked_at: null }, false],
+]
+
+for (const [title, waiting, expected] of waits)
+  t.test(`1 Authentication 4 what waits: ${title} ${expected ? 'closes' : 'does not close'} an account`, async (t) => {
+    const isClosing = createClosing(tablesOf({ auth_user: [ADA] }), clock, () => waiting)
+    t.equal(isClosing(1), expected)
+    t.equal(isClosing(2), false, 'who is not there is not closed')
+  })
+
+t.test('1 Authentication 4 an account that is being closed loses its tokens, and gets none', async (t) => {
+  let waiting: ReturnType<WaitingOf>
+  const world = peopleWorld({}, {}, { waitingOf: () => waiting })
+  const { people } = world
+  const [token, other] = [await tokenIn(world), await tokenIn(world)]
+  const session = people.resolve(token, HERE)
+  if (session === 'invalid_session') throw new Error('it was good')
+  const nonce = String(jsonOf(people.handoff(session)).nonce)
+  waiting = { enabled: false }
+  t.equal(meIn(world, token), 'invalid_session')
+  t.match(jsonOf(await people.signIn(RIGHT, HERE)), { message: 'invalid credential' })
+  t.match(people.redeem(nonce, HERE).outcome, { status: 401 })
+  waiting = undefined
+  t.equal(meIn(world, token), 'invalid_session', 'it was dropped')
+  t.match(meIn(world, other), { username: 'Ada' }, 'one that was not used meanwhile was not')
+})
+
+t.test('on the page who may apply changes goes by what is applied', async (t) => {
+  const elevated = { auth_role: [{ ...OPERATOR, elevated: true }] }
+  const { people } = peopleWorld({}, elevated, { waitingOf: () => 'removed' })
+  const { outcome, issued } = await people.signInUi(RIGHT, HERE)
+  t.equal(outcome.reason, null)
+  t.match(people.resolveUi(issued?.token, AWAY), { username: 'Ada' })
+})
+
+t.test('1 Authentication 4 on the page, too, who may not apply changes is out while they wait', async (t) => {
+  let waiting: ReturnType<WaitingOf>
+  const { people } = peopleWorld({}, {}, { waitingOf: () => waiting })
+  const pages = [(await people.signInUi(RIGHT, HERE)).issued?.token, (await people.signInUi(RIGHT, HERE)).issued?.token]
+  waiting = { enabled: false }
+  t.equal(people.resolveUi(pages[0], HERE), 'invalid_session')
+  t.equal((await people.signInUi(RIGHT, HERE)).outcome.reason, 'invalid_credential')
+  waiting = undefined
+  t.equal(people.resolveUi(pages[0], HERE), 'invalid_session', 'it was dropped')
+  t.match(people.resolveUi(pages[1], HERE), { username: 'Ada' })
+})

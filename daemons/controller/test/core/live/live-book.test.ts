@@ -1,0 +1,192 @@
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
+import type { Json } from '../../../core/json.ts'
+import { LiveState } from '../../../core/live/live-book.ts'
+import { memoryPlan } from '../../../core/memory.ts'
+
+function liveBook() {
+  const clock = fakeClock(1_000_000)
+  const live = new LiveState(clock, { fields: 4, fieldChars: 128, totalChars: 65_536 })
+  const told: string[] = []
+  const end = live.onChange((kind, id) => void told.push(`${kind} ${id}`))
+  return { clock, live, told, end }
+}
+
+t.test('what nobody has reported is unknown', async (t) => {
+  const { live } = liveBook()
+  t.match(live.zone(1), { state: 'unknown' })
+  t.strictSame(live.device(1), { state: 'unknown', ipAddress: null, lastSeenAt: null, error: null })
+})
+
+t.test('a report lays its values over those there are', async (t) => {
+  const { live, told } = liveBook()
+  t.equal(live.report({ zoneId: 1 }, { level: 40 }), 0)
+  t.equal(live.report({ zoneId: 1 }, { mode: 'auto', state: 'on' }), 0)
+  t.equal(JSON.stringify(live.zone(1)), '{"state":"on","level":40,"mode":"auto"}')
+  t.strictSame(told, ['zone 1', 'zone 1'])
+})
+
+t.test('the same values again are no change', async (t) => {
+  const { live, told } = liveBook()
+  live.report({ zoneId: 1 }, { level: 40, color: { h: 1 } })
+  const revision = live.revision()
+  live.report({ zoneId: 1 }, { level: 40, color: { h: 1 } })
+  t.strictSame([live.revision(), told.length], [revision, 1])
+  live.report({ zoneId: 1 }, { color: { h: 2 } })
+  t.strictSame([live.revision(), told.length], [revision + 1, 2])
+})
+
+t.test('a device that is lost is offline, its zones are unknown', async (t) => {
+  const { live, told, clock } = liveBook()
+  live.seen(5)
+  live.report({ zoneId: 1 }, { level: 40 })
+  live.lost(5, [1, 2], 'it hung up')
+  t.match(live.device(5), { state: 'offline', error: 'it hung up', lastSeenAt: clock.epochMs() })
+  t.equal(JSON.stringify(live.zone(1)), '{"state":"unknown"}')
+  t.strictSame(told, ['device 5', 'zone 1', 'device 5', 'zone 1'])
+  const revision = live.revision()
+  live.lost(5, [1, 2], 'it hung up')
+  t.strictSame([told.length, live.revision()], [4, revision], 'the same again is no change')
+  live.lost(5, [1, 2], 'it is gone')
+  t.strictSame([told.length, live.revision()], [5, revision + 1])
+})
+
+t.test('that a device was seen again wakes nobody, and is kept by the second', async (t) => {
+  const { live, told, clock } = liveBook()
+  live.seen(5)
+  clock.advance(999)
+  live.seen(5)
+  t.equal(live.device(5).lastSeenAt, 1_000_000)
+  clock.advance(1)
+  live.seen(5)
+  t.equal(live.device(5).lastSeenAt, 1_001_000)
+  t.strictSame(told, ['device 5'])
+})
+
+t.test('values beyond the bounds are left out and counted', async (t) => {
+  const { live } = liveBook()
+  const deep = JSON.parse('[[[[[[[[[1]]]]]]]]]')
+  const left = live.report(
+    { zoneId: 1 },
+    { long: 'x'.repeat(129), deep, ['k'.repeat(129)]: 1, nan: Number.NaN, gone: undefined as never, fits: 1 },
+  )
+  t.equal(left, 5)
+  t.equal(JSON.stringify(live.zone(1)), '{"state":"ok","fits":1}')
+  t.equal(live.report({ zoneId: 1 }, { a: 1, b: 2, c: 3, fits: 2 }), 1)
+  t.equal(JSON.stringify(live.zone(1)), '{"state":"ok","fits":2,"a":1,"b":2}')
+})
+
+t.test('a report of nothing that fits changes nothing', async (t) => {
+  const { live, told } = liveBook()
+  t.equal(live.report({ zoneId: 1 }, { long: 'x'.repeat(129) }), 1)
+  t.equal(live.zone(1).state, 'unknown')
+  t.strictSame([told, live.revision()], [[], 0])
+})
+
+t.test('names like those of Object are names', async (t) => {
+  const { live } = liveBook()
+  live.report({ zoneId: 1 }, JSON.parse('{"__proto__":{"level":9},"constructor":1}'))
+  t.equal(JSON.stringify(live.zone(1)), '{"state":"ok","__proto__":{"level":9},"constructor":1}')
+  t.equal(live.zone(1).level, undefined)
+  t.equal(({} as Record<string, unknown>).level, undefined)
+})
+
+t.test('what was reported cannot be changed by who reported it, nor by who reads it', async (t) => {
+  const { live } = liveBook()
+  const color = { h: 1 }
+  live.report({ zoneId: 1 }, { color })
+  color.h = 2
+  t.strictSame(JSON.stringify(live.zone(1).color), '{"h":1}')
+  t.throws(() => {
+    ;(live.zone(1) as { state: string }).state = 'off'
+  }, TypeError)
+})
+
+t.test('of a device its address is kept', async (t) => {
+  const { live, told } = liveBook()
+  t.equal(live.report({ deviceId: 5 }, { ip_address: '10.0.0.5', firmware: '1' }), 1)
+  t.equal(live.device(5).ipAddress, '10.0.0.5')
+  live.report({ deviceId: 5 }, { ip_address: '10.0.0.5' })
+  t.strictSame(told, ['device 5'])
+  t.equal(live.report({ deviceId: 5 }, { ip_address: 7 }), 1)
+})
+
+t.test('what is forgotten is unknown, and is told', async (t) => {
+  const { live, told } = liveBook()
+  live.seen(5)
+  live.report({ zoneId: 1 }, { level: 1 })
+  told.length = 0
+  live.forget(5, [1])
+  live.forget(5, [1])
+  t.strictSame([live.device(5).state, live.zone(1).state], ['unknown', 'unknown'])
+  t.strictSame(told, ['device 5', 'zone 1'])
+})
+
+t.test('who has ended listening is told no more', async (t) => {
+  const { live, told, end } = liveBook()
+  end()
+  live.report({ zoneId: 1 }, { level: 1 })
+  t.strictSame(told, [])
+})
+
+t.test('any name that a device chose is only a name, and nothing else is there', async (t) => {
+  const live = new LiveState(fakeClock(), { fields: 16, fieldChars: 128, totalChars: 65_536 })
+  const patch = JSON.parse('{"__proto__": {"admin": true}, "constructor": 1, "toString": "x"}')
+  t.equal(live.report({ zoneId: 1 }, patch), 0, 'all are taken')
+  const zone = live.zone(1)
+  t.same(Object.keys(zone).sort(), ['__proto__', 'constructor', 'state', 'toString'])
+  t.notOk('admin' in zone)
+  t.notOk('hasOwnProperty' in zone)
+  t.equal(JSON.stringify(live.zone(1)), '{"state":"ok","__proto__":{"admin":true},"constructor":1,"toString":"x"}')
+})
+
+t.test('values of all zones together stay within their bound, and what a lost device said makes room', async (t) => {
+  const live = new LiveState(fakeClock(), { fields: 16, fieldChars: 100, totalChars: 380 })
+  const text = 'x'.repeat(80)
+  t.equal(live.report({ zoneId: 1 }, { first: text, second: text }), 0)
+  t.equal(
+    live.report({ zoneId: 2 }, { first: text, second: text }),
+    1,
+    'it is left out, as with the bounds of one zone',
+  )
+  t.strictSame(Object.keys(live.zone(2)), ['state', 'first'])
+  t.equal(live.report({ zoneId: 1 }, { first: 'y'.repeat(80) }), 0, 'a value that is no longer than before fits')
+  t.equal(live.report({ zoneId: 1 }, { first: 'y' }), 0)
+  t.equal(live.report({ zoneId: 2 }, { second: 'z'.repeat(70) }), 0, 'a shorter one has made room')
+  live.lost(5, [1, 2], 'gone')
+  for (const zoneId of [3, 4, 5]) t.equal(live.report({ zoneId }, { first: text }), 0)
+  t.equal(live.report({ zoneId: 6 }, { first: text }), 1)
+})
+
+t.test('whatever devices say, their values take no more than the row says', async (t) => {
+  const limits = { fields: 64, fieldChars: 4096, totalChars: 400_000 }
+  const settings = { 'live.fields': 64, 'live.field_chars': 4096, 'live.total_chars': limits.totalChars }
+  const many = <Value>(count: number, value: (at: number) => Value) =>
+    Array.from({ length: count }, (_, at) => value(at))
+  const kinds: Record<string, (at: number) => Json> = {
+    'a text': (at) => `${at}`.padEnd(4000, 'ж'),
+    'a short text': (at) => `v${at}`,
+    'a figure': (at) => at + 0.5,
+    'empty objects': () => many(200, () => ({})),
+    'empty lists': () => many(200, () => []),
+    'objects of a name of their own': (at) => many(40, (name) => ({ [`${at}-${name}`]: {} })),
+    'objects that have a number as name': (at) => many(40, (name) => ({ [(at + name) % 1000]: 0 })),
+    'names of every kind': (at) => Object.fromEntries(many(100, (name) => [`${at}-${name}`, null])),
+  }
+  for (const [title, saidOf] of Object.entries(kinds)) {
+    let told = 0
+    const bytes = await heapBytesOf(() => {
+      const live = new LiveState(fakeClock(), limits)
+      for (let at = 0, left = 0; left === 0; at++) {
+        const patch = Object.fromEntries(many(60, (field) => [`f${field}`, saidOf(at * 60 + field)]))
+        left = live.report({ zoneId: at }, JSON.parse(JSON.stringify(patch)))
+        told = at
+      }
+      return live
+    })
+    const { allBytes } = rowOf(memoryPlan.rows, 'what devices and zones do', settings)
+    t.ok(told > 0, `${title}: filled to the bound`)
+    t.ok(bytes < allBytes, `${title}: ${bytes} bytes, of ${allBytes}, ${told} zones`)
+  }
+})

@@ -1,0 +1,266 @@
+/** Tests of core/live/zone-feed.ts. */
+import fc from 'fast-check'
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
+import { openZoneFeed, type ZoneMessage } from '../../../core/live/zone-feed.ts'
+import { zoneState } from '../../../core/live/zones.ts'
+import { memoryPlan } from '../../../core/memory.ts'
+import { harbourHouse } from '../../harbour-house.ts'
+
+const limits = { coalesceMs: 100, beatMs: 2000, zonesPerMessage: 3, waitingZones: 6 }
+
+/** A feed over Harbour House; `told` is what it sent since it was last looked at. */
+function feedHere(scope: ReadonlySet<number> | 'all' = 'all') {
+  const clock = fakeClock()
+  const house = harbourHouse(clock)
+  const told: ZoneMessage[] = []
+  const state = { hasCaughtUp: true, takes: true, scope: scope as ReadonlySet<number> | 'all' | undefined, over: 0 }
+  const feed = openZoneFeed(
+    {
+      ...house.parts,
+      limits,
+      scope: () => state.scope,
+      pending: () => 3,
+      onOver: () => {
+        state.over += 1
+      },
+    },
+    {
+      send(message) {
+        if (state.takes) told.push(message)
+        return state.takes
+      },
+      get hasCaughtUp() {
+        return state.hasCaughtUp
+      },
+    },
+  )
+  const take = () => told.splice(0)
+  take()
+  const zones = () => take().flatMap((message) => (message.type === 'zones' ? message.zones : []))
+  return { clock, house, feed, state, take, zones }
+}
+
+t.test('tells the last of many changes once', async (t) => {
+  const { clock, house, take } = feedHere()
+  for (let level = 0; level <= 50; level++) house.report(1, { level })
+  t.same(take(), [])
+  clock.advance(100)
+  const [message, ...more] = take()
+  t.match(message, {
+    type: 'zones',
+    zones: [{ id: 1, values: { state: 'on', level: 50 }, device: { state: 'online' } }],
+  })
+  t.same(more, [])
+  clock.advance(500)
+  t.same(take(), [], 'and nothing where nothing changes')
+})
+
+t.test('tells nobody of zones that they may not see', async (t) => {
+  const { clock, house, state, zones } = feedHere(new Set([1]))
+  house.report(1, { level: 1 })
+  house.report(2, { level: 2 })
+  clock.advance(100)
+  t.same(
+    zones().map(({ id }) => id),
+    [1],
+  )
+  state.scope = new Set([2])
+  house.report(1, { level: 3 })
+  house.report(2, { level: 4 })
+  clock.advance(100)
+  t.same(
+    zones().map(({ id }) => id),
+    [2],
+    'the scope counts that holds when it is told',
+  )
+})
+
+t.test('sends only what pages show, whatever a driver reports', async (t) => {
+  const { clock, house, zones } = feedHere()
+  house.report(1, {
+    wifiPassword: 'secret',
+    token: 'secret',
+    level: Number.NaN,
+    mode: 'x'.repeat(500),
+    source: ['secret'],
+  })
+  house.report(2, JSON.parse('{"__proto__": {"level": 99}, "constructor": "secret"}'))
+  clock.advance(100)
+  const told = zones()
+  t.notOk(JSON.stringify(told).includes('secret'))
+  t.same(told[0]?.values, { state: 'on', mode: 'x'.repeat(120) })
+  t.same(told[1]?.values, { state: 'off', level: 0 })
+})
+
+t.test('tells the zones of a device that is lost', async (t) => {
+  const { clock, house, zones } = feedHere()
+  house.reportDevice(2, { state: 'offline' })
+  clock.advance(100)
+  t.same(
+    zones().map(({ id, device }) => [id, device?.state]),
+    [
+      [3, 'offline'],
+      [8, 'offline'],
+    ],
+  )
+})
+
+t.test('holds changes while the page does not keep up, and tells the last of them', async (t) => {
+  const { clock, house, state, take, zones } = feedHere()
+  state.hasCaughtUp = false
+  house.report(1, { level: 10 })
+  clock.advance(300)
+  house.report(1, { level: 20 })
+  clock.advance(5000)
+  t.same(take(), [], 'no beat either')
+  state.hasCaughtUp = true
+  clock.advance(100)
+  t.same(
+    zones().map(({ values }) => values.level),
+    [20],
+  )
+})
+
+t.test('cuts many into messages, and asks for a reload where more wait than are kept', async (t) => {
+  const { clock, house, take } = feedHere()
+  for (const id of [1, 2, 3, 4, 5, 6]) house.report(id, { level: id })
+  clock.advance(100)
+  t.same(
+    take().map((message) => (message.type === 'zones' ? message.zones.length : message.type)),
+    [3, 3],
+  )
+  for (const id of [1, 2, 3, 4, 5, 6, 8]) house.report(id, { level: id })
+  clock.advance(100)
+  t.same(take(), [{ type: 'reload' }])
+  house.report(1, { level: 9 })
+  clock.advance(100)
+  t.equal(take().length, 1, 'and goes on')
+})
+
+t.test('asks for a reload where a message was dropped, until it is taken', async (t) => {
+  const { clock, house, state, take } = feedHere()
+  state.takes = false
+  house.report(1, { level: 1 })
+  clock.advance(350)
+  state.takes = true
+  clock.advance(100)
+  t.same(take(), [{ type: 'reload' }])
+})
+
+t.test('asks for a reload when rooms, zones or rights are others', async (t) => {
+  const { clock, house, take } = feedHere()
+  house.change('zone_group', [])
+  clock.advance(2100)
+  t.same(
+    take().map(({ type }) => type),
+    ['beat', 'reload'],
+  )
+  house.change('request_history', [])
+  clock.advance(2000)
+  t.same(
+    take().map(({ type }) => type),
+    ['beat'],
+  )
+})
+
+t.test('beats, so that a page knows that the line stands', async (t) => {
+  const { clock, take } = feedHere()
+  clock.advance(4000)
+  t.match(take(), [
+    { type: 'beat', now: clock.epochMs() - 2000, pending: 3 },
+    { type: 'beat', now: clock.epochMs(), pending: 3 },
+  ])
+})
+
+t.test('ends once when the session is over, and leaves nothing behind', async (t) => {
+  const { clock, house, feed, state, take } = feedHere()
+  house.report(1, { level: 1 })
+  state.scope = undefined
+  feed.check()
+  feed.check()
+  t.equal(state.over, 1)
+  house.report(1, { level: 2 })
+  clock.advance(10_000)
+  t.same(take(), [])
+  t.equal(clock.pending(), 0, 'no timer')
+  const other = feedHere()
+  other.state.scope = undefined
+  other.clock.advance(2000)
+  t.equal(other.state.over, 1, 'found out at the next beat')
+})
+
+/** What a test does to a feed. */
+const act = fc.oneof(
+  fc.record({
+    kind: fc.constant('report'),
+    id: fc.integer({ min: 1, max: 8 }),
+    level: fc.integer({ min: 0, max: 100 }),
+  }),
+  fc.record({ kind: fc.constant('device'), id: fc.integer({ min: 1, max: 4 }), isOnline: fc.boolean() }),
+  fc.record({ kind: fc.constant('wait'), ms: fc.integer({ min: 1, max: 2500 }) }),
+  fc.record({ kind: fc.constant('line'), hasCaughtUp: fc.boolean(), takes: fc.boolean() }),
+)
+
+t.test('leaves a page with what is so, whatever happened, and with nothing beyond its scope', async (t) => {
+  const property = fc.property(fc.array(act, { maxLength: 40 }), fc.subarray([1, 2, 3, 4, 5, 6, 7, 8]), (acts, ids) => {
+    const { clock, house, state, take } = feedHere(new Set(ids))
+    const { book, live } = house.parts
+    const all = () => ids.flatMap((id) => book.row('zone', id) ?? []).map((zone) => zoneState(zone, live))
+    let page = new Map(all().map((zone) => [zone.id, zone]))
+    const read = () => {
+      for (const message of take()) {
+        if (message.type === 'reload') page = new Map(all().map((zone) => [zone.id, zone]))
+        if (message.type === 'zones') for (const zone of message.zones) page.set(zone.id, zone)
+      }
+    }
+    for (const one of acts) {
+      if ('level' in one) house.report(one.id, { level: one.level })
+      else if ('isOnline' in one) house.reportDevice(one.id, { state: one.isOnline ? 'online' : 'offline' })
+      else if ('ms' in one) clock.advance(one.ms)
+      else Object.assign(state, one)
+      read()
+    }
+    Object.assign(state, { hasCaughtUp: true, takes: true })
+    clock.advance(1000)
+    read()
+    t.strictSame(
+      [...page.values()].sort((one, other) => one.id - other.id),
+      all(),
+    )
+  })
+  fc.assert(property, { numRuns: 100 })
+})
+
+t.test('zones that wait to be told to a page take no more than their row says', async (t) => {
+  const waitingZones = 20_000
+  const { parts } = harbourHouse(fakeClock())
+  let reloads = 0
+  const bytes = await heapBytesOf(() => {
+    const clock = fakeClock()
+    const tellers: ((kind: 'device' | 'zone', id: number) => void)[] = []
+    const live = Object.assign(Object.create(parts.live), {
+      onChange: (teller: (typeof tellers)[number]) => {
+        tellers.push(teller)
+        return () => {}
+      },
+    })
+    const sink = {
+      send({ type }: ZoneMessage) {
+        if (type === 'reload') reloads++
+        return true
+      },
+      hasCaughtUp: false,
+    }
+    const feedParts = { ...parts, live, clock, limits: { ...limits, waitingZones } }
+    const feed = openZoneFeed({ ...feedParts, scope: () => 'all', pending: () => 3, onOver: () => {} }, sink)
+    for (let id = 1; id <= waitingZones; id++) for (const tell of tellers) tell('zone', id)
+    clock.advance(100)
+    return [feed, clock, tellers]
+  })
+  t.equal(reloads, 0)
+  const settings = { 'ui.waiting_zones': waitingZones, 'http.max_sockets': 1 }
+  const row = rowOf(memoryPlan.rows, 'zones that wait', settings)
+  t.ok(bytes < row.allBytes, `${bytes} bytes, of ${row.allBytes}`)
+})
