@@ -12,52 +12,50 @@ import type { UploadBounds } from '#kit/http/upload.ts'
 import { createShareOf } from '#kit/net/address.ts'
 import { openRecords, type Records } from '#kit/records.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
-import { measureBoard } from './api/board-metrics.ts'
+import { faultStatus } from './api/answers.ts'
 import { configRoutes } from './api/config-routes.ts'
 import { createDoor } from './api/door.ts'
-import { faultStatus } from './api/fault-status.ts'
-import { identifyRoutes } from './api/identify-routes.ts'
-import { otaRoutes } from './api/ota-routes.ts'
+import { identifyRoutes, otaRoutes, restartRoutes } from './api/machine-routes.ts'
 import { otherRoleRoutes } from './api/other-role-routes.ts'
-import { measurePeers } from './api/peer-metrics.ts'
-import { peerRoutes } from './api/peer-routes.ts'
-import { restartRoutes } from './api/restart-routes.ts'
-import { statusRoutes } from './api/status-routes.ts'
-import { statusSocketRoute } from './api/status-socket.ts'
+import { measurePeers, peerRoutes } from './api/peer-routes.ts'
+import { measureBoard, statusRoutes, statusSocketRoute } from './api/status-routes.ts'
 import { fitnessOf, houseOf } from './assemble/house-of.ts'
 import type { BoardConfig } from './config.ts'
-import type { AdminPassword } from './core/admin-password.ts'
-import { type BoardSettings, firstSettings } from './core/board-settings.ts'
-import { type BoardStatus, createBoardStatus } from './core/board-status.ts'
-import { createIdentify, type Identify } from './core/identify.ts'
-import type { RestartReason } from './core/machine-ports.ts'
-import { createMeterFeed, type MeterFeed } from './core/meter-feed.ts'
-import type { Ota } from './core/ota.ts'
-import { streamText } from './core/peer-claim.ts'
-import type { RootHelper } from './core/ports.ts'
+import type { Ota } from './core/machine/firmware.ts'
+import type { RestartReason, RootHelper } from './core/machine/ports.ts'
+import { openStartBook, type StartBook } from './core/machine/restart.ts'
+import { streamText } from './core/peers/peer.ts'
 import type { RoleHouse } from './core/role.ts'
-import { openSettingsBook, type SettingsBook } from './core/settings-book.ts'
-import { openStartBook, type StartBook } from './core/start-book.ts'
-import { createStatusFeed, type StatusFeed } from './core/status-feed.ts'
-import { type BoardFiles, createBoardFiles } from './io/board-files.ts'
-import { readBootId } from './io/boot-id.ts'
+import { openSettingsBook, type SettingsBook } from './core/settings/book.ts'
+import { type BoardSettings, firstSettings } from './core/settings/settings.ts'
+import type { AdminPassword } from './core/sign-in.ts'
+import {
+  type BoardStatus,
+  createBoardStatus,
+  createIdentify,
+  createMeterFeed,
+  createStatusFeed,
+  type Identify,
+  type MeterFeed,
+  type StatusFeed,
+} from './core/status.ts'
 import { openFirmware } from './io/firmware.ts'
-import { forgetState } from './io/forget-state.ts'
-import { groupSeed } from './io/group-seed.ts'
-import { createLampBlinker, noLamp } from './io/lamp-blinker.ts'
-import { createFactsBook, type FactsBook } from './io/machine-facts.ts'
-import { machineModel } from './io/machine-model.ts'
-import { machineName } from './io/machine-name.ts'
-import { createNeighbourhood, type Neighbourhood } from './io/neighbourhood.ts'
-import { ownAddresses } from './io/own-addresses.ts'
-import { type OwnMachine, openOwnMachine } from './io/own-machine.ts'
-import { openPassword } from './io/password-file.ts'
-import { PEER_AGENT } from './io/peer-asker.ts'
-import { createRootHelper } from './io/root-helper.ts'
-import { readTemperature } from './io/temperature.ts'
-import { readTimeSync } from './io/time-sync.ts'
-import { hostLabelFault } from './wire/host-label.ts'
-import { firstGroup } from './wire/multicast-group.ts'
+import { ownAddresses } from './io/interfaces.ts'
+import {
+  createFactsBook,
+  type FactsBook,
+  groupSeed,
+  machineModel,
+  machineName,
+  readBootId,
+  readTemperature,
+  readTimeSync,
+} from './io/machine-facts.ts'
+import { createNeighbourhood, type Neighbourhood, PEER_AGENT } from './io/neighbourhood.ts'
+import { createLampBlinker, createRootHelper, noLamp, type OwnMachine, openOwnMachine } from './io/own-machine.ts'
+import { type BoardFiles, createBoardFiles, forgetState, openPassword } from './io/state-files.ts'
+import { firstGroup } from './wire/addresses.ts'
+import { hostLabelFault } from './wire/names.ts'
 
 type Context = AssembleContext<BoardConfig>
 

@@ -6,7 +6,7 @@ import { readPublicKeys } from '#kit/auth/signing-key.ts'
 import { Fault } from '#kit/fault.ts'
 import { exitCodes } from '#kit/run/exit-codes.ts'
 import { replaceFile } from '#kit/store/whole-file.ts'
-import { compareVersions, isVersion } from '../../daemons/board/wire/version-number.ts'
+import { compareVersions, isVersion } from '../../daemons/board/wire/firmware-image.ts'
 import { type Command, parseCommand, requireWords, type World } from './command.ts'
 import { type ImageFile, measure, provePayload, readImage, signImage, unpackImage } from './firmware-file.ts'
 

@@ -1,8 +1,296 @@
-/** Shapes of the board's answers, for its description. */
+/** Shapes of the board's answers and of what each role says of itself, and the HTTP status of its faults. */
 import { Type } from 'typebox'
-import { count, fault, instant, object, orNull, text } from '#kit/http/answer-shapes.ts'
-import { roleNames } from '../wire/role-name.ts'
-import { roleStates, serialPortAnswer } from './role-answers.ts'
+import { count, fault, instant, number, object, orNull, text, yesNo } from '#kit/http/answer-shapes.ts'
+import { roleNames } from '../wire/names.ts'
+
+// Shapes of what each role says of itself, in its own answers and under its name in `GET /api/status`.
+
+const state = Type.String({ description: 'of a table in the chapter of life cycles' })
+
+/** A chain of checks, from the cause of sound to its effect. */
+const checks = Type.Array(
+  object({
+    name: text,
+    state: Type.Enum(['ok', 'warn', 'fault', 'off', 'not_judged']),
+    code: orNull(text),
+    text,
+  }),
+)
+
+const levels = Type.Array(orNull(number), { description: 'dBFS for each channel; null is silence' })
+const meters = orNull(object({ peak_db: levels, rms_db: levels }))
+const realtime = orNull(object({ granted: yesNo, text }))
+
+const ptpRefClock = object({ kind: Type.Literal('ptp'), grandmaster: text, domain: count })
+const macRefClock = object({ kind: Type.Literal('localmac'), mac: text })
+const ownRefClock = Type.Union([ptpRefClock, macRefClock])
+const refClock = Type.Union([ptpRefClock, macRefClock, object({ kind: Type.Literal('other'), text })])
+
+/** The clock that sound runs on. */
+const ptpState = object({
+  enabled: yesNo,
+  state: Type.Enum(['off', 'absent', 'starting', 'listening', 'master', 'locking', 'locked', 'holdover', 'fault']),
+  text,
+  offset_ns: orNull(number),
+  path_delay_ns: orNull(number),
+  rate_ppm: orNull(number),
+  grandmaster: orNull(
+    object({ id: text, domain: count, priority1: count, priority2: count, clock_class: count, is_self: yesNo }),
+  ),
+  clock_id: orNull(text),
+  port_state: orNull(text),
+  priority1: count,
+  domain: count,
+  since_at: orNull(instant),
+  steps: count,
+  last_sync_age_ms: orNull(number),
+})
+
+const spread = orNull(object({ p50: number, p99: number, max: number }))
+
+const encoderState = object({
+  state,
+  stream: object({
+    mcast: text,
+    port: count,
+    name: text,
+    encoding: Type.Enum(['L16', 'L24']),
+    channels: count,
+    packet_ms: number,
+    payload_type: count,
+    dscp: count,
+    ttl: count,
+    dup: orNull(object({ mcast: text, port: count })),
+    refclk: ownRefClock,
+  }),
+  source: object({ kind: text, name: text, found: yesNo }),
+  meters,
+  silence_s: orNull(number),
+  sent: object({
+    packets: count,
+    bytes: count,
+    errors: count,
+    resyncs: count,
+    next_timestamp: orNull(count),
+    late_us: spread,
+    spacing_us: spread,
+  }),
+  announced: object({ sap: yesNo, last_at: orNull(instant), rtsp: yesNo, sdp: text }),
+  capture_ms: orNull(number),
+  card: orNull(object({ drift_ppm: orNull(number), latency_ms: orNull(number), xruns: count, dropped_frames: count })),
+  realtime,
+  tone_until: orNull(instant),
+  restarts: count,
+  checks,
+})
+
+/** @source Interface 2, B, Route */
+export const routeAnswer = object({
+  mcast: text,
+  port: count,
+  source: orNull(text),
+  link_ms: number,
+  ext_link_ms: number,
+  effective_link_ms: number,
+  mclk_offset: count,
+  encoding: text,
+  channels: orNull(count),
+  packet_ms: orNull(number),
+  name: orNull(text),
+  sender: orNull(text),
+  sync: orNull(text),
+  given: object({ link_ms: orNull(number), mclk_offset: orNull(count), encoding: orNull(text) }),
+})
+
+/** @source Interface 2, B, Volume */
+export const volumeAnswer = object({
+  volume: Type.Integer({ minimum: 0, maximum: 100 }),
+  volume_db: Type.Number({ minimum: -80, maximum: 12 }),
+  mute: yesNo,
+})
+
+const byPath = { packets: count, lost: count, late: count, duplicate: count, reordered: count, wrong_source: count }
+
+const decoderState = object({
+  route: routeAnswer,
+  volume: volumeAnswer,
+  playing: yesNo,
+  checks,
+  stream: orNull(
+    object({
+      id: text,
+      name: text,
+      source: text,
+      encoding: text,
+      channels: count,
+      packet_ms: number,
+      refclk: orNull(refClock),
+    }),
+  ),
+  sender: orNull(text),
+  counters: object({
+    ...byPath,
+    bytes: count,
+    concealed: count,
+    glitches: count,
+    wrong_format: count,
+    wild: count,
+    malformed: count,
+    loss_percent_1min: orNull(number),
+    paths: Type.Array(object({ mcast: text, port: count, sender: orNull(text), ...byPath })),
+  }),
+  arrival: orNull(
+    object({
+      earliest_us: number,
+      latest_us: number,
+      headroom_us: number,
+      link_us: number,
+      jitter_p50_us: number,
+      jitter_p99_us: number,
+      jitter_max_us: number,
+      sender_ppm: orNull(number),
+    }),
+  ),
+  output: object({
+    kind: text,
+    name: text,
+    state,
+    found: yesNo,
+    latency_ms: orNull(number),
+    drift_ppm: orNull(number),
+    underruns: count,
+    restarts: count,
+    skipped_ms: number,
+    phase_jumps: count,
+    clipped_samples: count,
+  }),
+  meters,
+  realtime,
+})
+
+/** Each stream that is announced; every text in it is a stranger's. */
+export const streamsAnswer = Type.Array(
+  object({
+    id: text,
+    name: text,
+    info: text,
+    mcast: text,
+    port: count,
+    source: text,
+    origin: text,
+    from: text,
+    encoding: text,
+    channels: count,
+    sample_rate: count,
+    packet_ms: number,
+    payload_type: count,
+    ttl: count,
+    refclk: orNull(refClock),
+    mclk_offset: orNull(count),
+    dup: orNull(object({ mcast: text, port: count, source: orNull(text) })),
+    source_specific: yesNo,
+    not_playable: orNull(text),
+    heard_by: Type.Array(Type.Enum(['sap', 'mdns', 'rtsp'])),
+    first_heard_at: instant,
+    last_heard_at: instant,
+    sdp: text,
+  }),
+)
+
+const line = {
+  baud: count,
+  data_bits: Type.Integer({ minimum: 5, maximum: 8 }),
+  parity: Type.Enum(['none', 'odd', 'even', 'mark', 'space']),
+  stop_bits: Type.Enum([1, 1.5, 2]),
+  flow: Type.Enum(['none', 'rtscts', 'xonxoff']),
+}
+
+/** One port: its settings, and how it is. @source Interface 2, B, Serial port settings */
+export const serialPortAnswer = object({
+  port: Type.Integer({ minimum: 1, maximum: 4 }),
+  enabled: yesNo,
+  mode: Type.Enum(['raw', 'rfc2217']),
+  tcp_port: count,
+  ...line,
+  write: Type.Enum(['all', 'first', 'exclusive']),
+  label: text,
+  allow: text,
+  path: text,
+  state,
+  fault: orNull(fault),
+  unsupported: Type.Array(text, { description: 'what the driver of this line cannot do' }),
+  line_now: orNull(object(line)),
+  clients: Type.Array(
+    object({
+      id: count,
+      address: text,
+      client_port: count,
+      since_at: instant,
+      may_write: yesNo,
+      rfc2217: yesNo,
+      bytes_in: count,
+      bytes_out: count,
+    }),
+  ),
+  counters: object({
+    bytes_from_line: count,
+    bytes_to_line: count,
+    bytes_discarded: count,
+    clients_total: count,
+    clients_refused: count,
+    clients_evicted: count,
+    clients_dropped: count,
+    telnet_faults: count,
+    clients: count,
+    overruns: orNull(count),
+    framing: orNull(count),
+    parity: orNull(count),
+    breaks: orNull(count),
+  }),
+})
+
+const host = orNull(object({ address: text, since_at: instant }))
+const traffic = orNull(object({ in_bytes: count, out_bytes: count }))
+
+const usbDevice = object({
+  busid: text,
+  vendor_id: text,
+  product_id: text,
+  vendor: orNull(text),
+  product: orNull(text),
+  serial: orNull(text),
+  class: orNull(text),
+  speed: orNull(text),
+  key: text,
+  state,
+  carries: orNull(Type.Enum(['network', 'disk'])),
+  attached: host,
+  traffic,
+})
+
+/** @source Interface 2, B, USB/IP settings */
+export const usbipAnswer = object({
+  enabled: yesNo,
+  allow: text,
+  choice: text,
+  supported: yesNo,
+  text,
+  device: orNull(usbDevice),
+  devices: Type.Array(usbDevice),
+  attached: host,
+  traffic,
+  hold_until: orNull(instant),
+  last_error: orNull(object({ at: instant, code: text, message: text })),
+})
+
+/** What the status holds under the name of the role, null where this machine cannot fill it; and the clock of sound. */
+const roleStates = {
+  encoder: Type.Optional(orNull(encoderState)),
+  decoder: Type.Optional(orNull(decoderState)),
+  serial: Type.Optional(orNull(object({ ports: Type.Array(serialPortAnswer) }))),
+  usbip: Type.Optional(orNull(usbipAnswer)),
+  ptp: Type.Optional(ptpState),
+}
 
 const role = Type.Enum([...roleNames])
 
@@ -119,3 +407,29 @@ export const serialAnswer = object({
 })
 
 export const droppedAnswer = object({ dropped: count })
+
+// HTTP status of the board's own faults; docs/ERRORS.md says of each what to do.
+
+export const faultStatus: Readonly<Record<string, number>> = {
+  image_length: 400,
+  image_unknown: 400,
+  unknown_client: 404,
+  unknown_peer: 404,
+  unknown_port: 404,
+  ota_busy: 409,
+  ota_not_set_up: 409,
+  other_role: 409,
+  peer_answers: 409,
+  tcp_port_taken: 409,
+  image_damaged: 422,
+  image_too_old: 422,
+  image_untrusted: 422,
+  image_wrong_board: 422,
+  line_refused: 422,
+  helper_refused: 502,
+  image_not_installed: 502,
+  helper_absent: 503,
+  no_stream: 503,
+  image_no_room: 507,
+  image_not_kept: 507,
+}

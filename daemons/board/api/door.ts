@@ -1,21 +1,177 @@
 /** What stands at the board's door: who may in, with what, and for pages of whom. */
+import { createHmac, randomBytes } from 'node:crypto'
+import { Type } from 'typebox'
+import { basicOf } from '#kit/auth/basic.ts'
+import { verifyPassword } from '#kit/auth/password.ts'
 import type { SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
+import { newBasicPassword } from '#kit/auth/user-name.ts'
 import type { Clock } from '#kit/clock.ts'
 import type { HttpConfig } from '#kit/config/common.ts'
 import type { LoginConfig } from '#kit/config/login-keys.ts'
+import type { BrowserRule } from '#kit/http/browser-rule.ts'
 import { formDialect } from '#kit/http/dialect.ts'
-import type { Route } from '#kit/http/route.ts'
+import { type Caller, type Route, route } from '#kit/http/route.ts'
 import type { HttpServerOptions } from '#kit/http/server.ts'
 import { createTickets } from '#kit/http/tickets.ts'
+import type { Knock } from '#kit/http/who-may.ts'
+import { networkOf } from '#kit/net/address.ts'
+import { isHostAmong, parseOrigin } from '#kit/net/origin.ts'
+import { hasProxySign } from '#kit/net/proxy-signs.ts'
+import type { Recorder } from '#kit/recorder.ts'
 import type { Records } from '#kit/records.ts'
-import type { AdminPassword } from '../core/admin-password.ts'
-import type { HttpKeys } from '../core/http-keys.ts'
-import { ADMIN } from '../core/sign-in.ts'
-import { createGate } from './gate.ts'
-import { createPageRule, type PageRuleParts } from './page-rule.ts'
-import { passwordRoutes } from './password-routes.ts'
+import { ADMIN, type AdminPassword, createSignIn, type From, type HttpKeys, type Signed } from '../core/sign-in.ts'
 
-export interface DoorParts extends Omit<PageRuleParts, 'hosts'> {
+// Which pages may call this board: its own, under each of its names, and those of boards it has found.
+
+interface PageRuleParts {
+  /** What the board is called, without a domain: `lobby`. Asked anew at each request. */
+  hostnames(): readonly string[]
+  /** Further names that it goes by; key `http.hosts`. */
+  hosts: readonly string[]
+  /** Its addresses, as other machines reach it. */
+  addresses(): readonly string[]
+  /** TCP port it listens on. */
+  port(): number
+  /** Whether a board that was found serves its pages there: `http://10.0.0.7:8080`. */
+  isFoundOrigin(origin: string): boolean
+}
+
+/** @source Interface 2, B, Authentication 2 */
+export function createPageRule(parts: PageRuleParts): BrowserRule {
+  const names = () => [...parts.hostnames().flatMap((name) => [name, `${name}.local`]), ...parts.hosts]
+
+  /** The matrix may be open under the address and route to `lobby.local`, which is this very board. */
+  function isOwnName(origin: string): boolean {
+    const from = parseOrigin(origin)
+    if (from?.port !== parts.port()) return false
+    const host = from.host.replace(/^\[|\]$/g, '').replace(/\.$/, '')
+    return [...names(), ...parts.addresses()].some((one) => one.toLowerCase() === host)
+  }
+
+  return {
+    takesHost: (host) => isHostAmong(host, names()),
+    takesOrigin: (origin) => isOwnName(origin) || parts.isFoundOrigin(origin),
+  }
+}
+
+// Who calls, as the server asks it: credentials of a request, a ticket, and whether they still hold.
+
+interface GateParts {
+  password: AdminPassword
+  limiter: SignInLimiter
+  /** Networks of which is remembered that they have signed in; key `http.login_table`. */
+  table: number
+  records: Pick<Records, 'recorder' | 'refusals'>
+  /** `take` of the ticket store. */
+  takeTicket(ticket: string): Caller | undefined
+}
+
+/** What the server asks of the board about its callers. */
+interface Gate {
+  identify(knock: Knock): Promise<Caller | undefined>
+  takeTicket(ticket: string): Caller | undefined
+  isStillSignedIn(caller: Caller): boolean
+}
+
+function createGate(parts: GateParts): Gate {
+  const { limiter, password, records, table } = parts
+  const key = randomBytes(32)
+  const signIn = createSignIn({
+    password,
+    verify: verifyPassword,
+    // The same letters typed on another keyboard may be composed otherwise, as kit/auth/password.ts has it.
+    digest: (text) => createHmac('sha256', key).update(text.normalize('NFC')).digest('base64url'),
+    limiter,
+    table,
+    onSignedIn({ address }: From) {
+      void records.recorder.signedIn({ caller: { name: ADMIN }, remoteAddress: address }, 'signed in')
+    },
+    onRefused({ address: from, network }: From) {
+      const detail = { error: 'unauthorized' }
+      records.refusals.add({ group: network, who: 'nobody', from, what: 'sign-in refused', detail })
+    },
+  })
+  const isStillSignedIn = (caller: Caller) => signIn.isStillSignedIn(caller as Signed)
+
+  return {
+    async identify({ authorization, remoteAddress, headers, signal }) {
+      // While there is no password everybody is the administrator who reaches the board: who comes by a proxy may be anyone.
+      if (!password.isSet() && hasProxySign(headers)) return undefined
+      const from = { address: remoteAddress, network: networkOf(remoteAddress), signal }
+      return signIn.callerOf(basicOf(authorization), from)
+    },
+    // A ticket is worth no more than the sign-in it was given to, and dies with it.
+    takeTicket(ticket) {
+      const caller = parts.takeTicket(ticket)
+      return caller && isStillSignedIn(caller) ? caller : undefined
+    },
+    isStillSignedIn,
+  }
+}
+
+// Routes of the password: set it, be told it, and a ticket where a browser cannot send it.
+
+interface PasswordRouteParts {
+  password: AdminPassword
+  recorder: Recorder
+  tickets: { issue(caller: Caller): string; lifeMs: number }
+}
+
+const passwordText = Type.String({
+  ...newBasicPassword,
+  minLength: 0,
+  description: 'without control characters; empty removes the password',
+})
+
+export function passwordRoutes({ password, recorder, tickets }: PasswordRouteParts): Route[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/api/password',
+      who: 'admin',
+      summary: 'Set the password of the user admin, or remove it',
+      body: Type.Object({ password: passwordText }, { additionalProperties: false }),
+      reply: Type.Object({ password_set: Type.Boolean() }),
+      async handle(ask) {
+        await password.change(ask.body.password)
+        await recorder.changed(ask, password.isSet() ? 'password set' : 'password removed')
+        return { password_set: password.isSet() }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/auth',
+      who: 'admin',
+      sameOriginOnly: true,
+      summary: 'What this very request signed in with, for pages of this board alone',
+      reply: Type.Object({
+        username: Type.String(),
+        password: Type.Union([Type.String(), Type.Null()]),
+        authorization: Type.Union([Type.String(), Type.Null()], {
+          description: 'the header, to be sent to other boards',
+        }),
+      }),
+      handle({ caller, headers }) {
+        const shown = caller?.name === ADMIN ? basicOf(headers.authorization) : undefined
+        return {
+          username: ADMIN,
+          password: shown?.password ?? null,
+          authorization: shown ? headers.authorization : null,
+        }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/api/ticket',
+      who: 'admin',
+      summary: 'One-time ticket for a WebSocket or a download, where a browser cannot set the header',
+      reply: Type.Object({ ticket: Type.String(), life_ms: Type.Integer() }),
+      handle: ({ caller }) => caller && { ticket: tickets.issue(caller), life_ms: tickets.lifeMs },
+    }),
+  ]
+}
+
+interface DoorParts extends Omit<PageRuleParts, 'hosts'> {
   clock: Clock
   http: HttpConfig & HttpKeys & LoginConfig
   password: AdminPassword
@@ -25,7 +181,7 @@ export interface DoorParts extends Omit<PageRuleParts, 'hosts'> {
   realm(): string
 }
 
-export interface Door {
+interface Door {
   /** What the server needs of it. */
   options: Pick<HttpServerOptions, 'identify' | 'takeTicket' | 'isStillSignedIn' | 'dialect' | 'browsers'>
   routes: Route[]

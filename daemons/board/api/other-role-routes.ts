@@ -1,7 +1,7 @@
 /** Paths of the roles that this board does not have at the moment: they exist, and say why there is nothing. */
 import { Fault } from '#kit/fault.ts'
 import type { Route } from '#kit/http/route.ts'
-import type { RoleName } from '../wire/role-name.ts'
+import type { RoleName } from '../wire/names.ts'
 
 /** What each role answers under, beside what every board answers. A test holds it to the routes that the roles have. */
 export const rolePaths: Readonly<Partial<Record<RoleName, readonly Pick<Route, 'method' | 'path' | 'who'>[]>>> = {

@@ -1,13 +1,15 @@
-/** The boards of the network, this one first. */
+/** The boards of the network, this one first, and what Prometheus is told of them. */
 import { Type } from 'typebox'
+import type { Metrics } from '#kit/http/metrics.ts'
 import { type Route, route } from '#kit/http/route.ts'
+import type { MdnsCounts } from '#kit/net/mdns/mdns.ts'
 import type { Recorder } from '#kit/recorder.ts'
-import { type FoundPeer, type PeerTable, urlOf } from '../core/peer-table.ts'
-import type { RoleName } from '../wire/role-name.ts'
+import { type FoundPeer, type PeerCounts, type PeerTable, urlOf } from '../core/peers/peers.ts'
+import type { RoleName } from '../wire/names.ts'
 import { dismissedAnswer, peersAnswer } from './answers.ts'
 
 /** This board. */
-export interface OwnPeer {
+interface OwnPeer {
   hostname: string
   /** Empty where it has none. */
   address: string
@@ -20,7 +22,7 @@ export interface OwnPeer {
 }
 
 /** What the routes are made of. */
-export interface PeerRouteParts {
+interface PeerRouteParts {
   self(): OwnPeer
   table: Pick<PeerTable, 'list' | 'dismiss'>
   recorder: Recorder
@@ -71,4 +73,28 @@ function viewOf({ id, host, address, role, name, stream, port, path, version, ..
     ...{ url: urlOf(address, port), path, version },
     ...{ id, self: false, state, last_heard_at: heardAt, last_answer_at: answeredAt },
   }
+}
+
+// Counts and gauges of the boards that were found.
+
+export function measurePeers(metrics: Metrics, peers: () => PeerCounts, mdns: () => MdnsCounts): void {
+  metrics.gauge(
+    {
+      name: 'peers',
+      help: 'Boards known by state; new ones have not answered yet, absent ones not any more',
+      labels: ['state'],
+    },
+    () => Object.entries(peers().states).map(([state, value]) => ({ labels: { state }, value })),
+  )
+  const counted = (name: string, help: string, read: () => number) =>
+    metrics.counts({ name, help }, () => [{ labels: {}, value: read() }])
+  counted('peers_refused_total', 'Boards heard of and left out, since there were too many', () => peers().refused)
+  counted('peer_polls_unanswered_total', 'Times that a board did not answer', () => peers().unanswered)
+  counted('mdns_broken_total', 'Multicast messages that could not be read', () => mdns().broken)
+  metrics.gauge({ name: 'mdns_links', help: 'Interfaces over which boards are found' }, () => [
+    { labels: {}, value: mdns().links },
+  ])
+  metrics.counts({ name: 'mdns_refused_total', help: 'Multicast messages left out, by why', labels: ['why'] }, () =>
+    Object.entries(mdns().refused).map(([why, value]) => ({ labels: { why }, value })),
+  )
 }

@@ -1,31 +1,57 @@
-/** The role of a board put together, and which roles its machine could fill. */
+/** The role of a board put together with its clock, and which roles its machine could fill. */
 import { Fault } from '#kit/fault.ts'
 import type { Metrics } from '#kit/http/metrics.ts'
 import { createLineFinder } from '#kit/line/line-finder.ts'
 import { createShareOf } from '#kit/net/address.ts'
 import type { AssembleContext } from '#kit/run/daemon.ts'
-import { measurePtp } from '../api/ptp/ptp-metrics.ts'
-import { measureAnnouncement, measureListening } from '../api/streams/stream-metrics.ts'
+import { measureAnnouncement, measureListening, measurePtp } from '../api/sound-routes.ts'
 import type { BoardConfig } from '../config.ts'
-import type { BoardSettings } from '../core/board-settings.ts'
-import { devicePathsOf } from '../core/device-paths.ts'
-import type { RootHelper } from '../core/ports.ts'
-import type { RoleHouse, RoleWorld } from '../core/role.ts'
-import { type RoleFitness, roleFitness } from '../core/role-fitness.ts'
-import { silentRole } from '../core/silent-role.ts'
-import type { OwnStream } from '../core/streams/own-session.ts'
-import { readRoleFacts } from '../io/role-facts.ts'
-import { openAudioClock } from '../io/sound/audio-clock.ts'
+import type { RootHelper } from '../core/machine/ports.ts'
+import { createPtpClock } from '../core/ptp/clock.ts'
+import type { AudioClock, Ptp } from '../core/ptp/ptp.ts'
+import { type RoleFitness, type RoleHouse, type RoleWorld, roleFitness, silentRole } from '../core/role.ts'
+import { devicePathsOf } from '../core/settings/setting.ts'
+import type { BoardSettings } from '../core/settings/settings.ts'
+import type { OwnStream } from '../core/streams/announcing.ts'
+import { chosenInterface, firstMac } from '../io/interfaces.ts'
+import { createPtpProgram } from '../io/ptp.ts'
+import { openAudioClock, readRoleFacts } from '../io/sound.ts'
 import { assembleDecoder } from '../roles/decoder/assemble.ts'
 import { assembleEncoder } from '../roles/encoder/assemble.ts'
 import { assembleSerial } from '../roles/serial/assemble.ts'
 import { assembleUsbip } from '../roles/usbip/assemble.ts'
-import { announceStream, type StreamAnnouncement } from './announce-stream.ts'
-import { listenStreams, type StreamListening } from './listen-streams.ts'
-import { assemblePtp } from './ptp.ts'
+import { announceStream, listenStreams, type StreamAnnouncement, type StreamListening } from './streams.ts'
+
+// The clock of the roles encoder and decoder put together.
+
+interface PtpNeeds {
+  config: BoardConfig['ptp']
+  /** Of the streams; empty means the one with the default route. */
+  audioInterface: string
+  priority1: number
+  clock: AudioClock
+}
+
+/** Adds the part `ptp`. What roles add before it is there when their clock runs. */
+export function assemblePtp(
+  world: Pick<RoleWorld, 'clock' | 'log' | 'parts' | 'stateFolder' | 'onChange'>,
+  { audioInterface, clock: audio, config, priority1 }: PtpNeeds,
+): Ptp {
+  const { clock, log, onChange, parts, stateFolder: folder } = world
+  const onWire = () => chosenInterface([config.interface, audioInterface])
+  const program = config.enabled
+    ? createPtpProgram({ clock, log, config, priority1, folder, interface: onWire })
+    : undefined
+  const mac = firstMac([audioInterface, config.interface])
+  const { domain } = config
+  const ptp = createPtpClock({ clock, log, audio, program, domain, priority1, limits: config, mac })
+  ptp.onChange(onChange)
+  parts.add({ name: 'ptp', start: () => ptp.start(), stop: () => ptp.stop() })
+  return ptp
+}
 
 /** What roles need beside what each gets. */
-export interface RoleNeeds {
+interface RoleNeeds {
   config: BoardConfig
   settings: BoardSettings
   helper: RootHelper

@@ -14,8 +14,8 @@ import {
   serverRows,
   signInRows,
 } from '#kit/config/memory-plan.ts'
-import { MOST_PORTS } from './device-paths.ts'
-import { MOST_UNDER_WAY } from './streams/session-finder.ts'
+import { MOST_PORTS } from './settings/setting.ts'
+import { MOST_UNDER_WAY } from './streams/finding.ts'
 
 /** A board that was found, with what it said of itself; also one that is absent. @source measured: 1.3 KiB */
 const PEER_BYTES = 4 * KIB
@@ -26,7 +26,7 @@ const ASKED_BYTES = 32 * KIB + CLIENT_BYTES + KERNEL_BYTES
 /** A stream with its description, and each way on which it is heard. @source measured: 21 KiB of 8192 letters that are not Latin */
 const STREAM_BYTES = 24 * KIB
 
-/** Of a group of SAP for each interface; see daemons/board/io/streams/sap-sockets.ts. */
+/** Of a group of SAP for each interface; see daemons/board/io/sap.ts. */
 const SAP_BYTES = 8 * 512 * KIB
 
 /** What is played or sent: GStreamer's buffers of both paths, an hour of measurements, levels. @source measured: 8 MB */
@@ -72,7 +72,7 @@ function networkRows(): MemoryRow[] {
     {
       ...{ what: 'other boards', of: 'board', each: PEER_BYTES, isHeap: true },
       many: (setting) => setting('peers.max') + setting('peers.absent_max'),
-      shownBy: 'daemons/board/test/core/peer-table.test.ts',
+      shownBy: 'daemons/board/test/core/peers/peer-table.test.ts',
     },
     {
       ...{ what: 'boards that are being asked, with buffers of the kernel', of: 'board', each: ASKED_BYTES },
@@ -99,17 +99,17 @@ function soundRows(): MemoryRow[] {
     },
     {
       ...{ what: 'buffers of the kernel for announcements', all: SAP_BYTES },
-      shownBy: 'daemons/board/test/io/streams/sap.test.ts',
+      shownBy: 'daemons/board/test/io/sap.test.ts',
     },
     {
       ...{ what: 'clients of RTSP', of: 'client', many: 'streams.rtsp_clients' },
       each: CLIENT_BYTES + KERNEL_BYTES + RTSP_BYTES,
-      shownBy: 'daemons/board/test/io/streams/rtsp-server.test.ts',
+      shownBy: 'daemons/board/test/io/rtsp-server.test.ts',
     },
     {
       ...{ what: 'devices that are asked for descriptions', of: 'device', many: MOST_UNDER_WAY },
       each: CLIENT_BYTES + KERNEL_BYTES + RTSP_ANSWER_BYTES,
-      shownBy: 'daemons/board/test/io/streams/rtsp-server.test.ts',
+      shownBy: 'daemons/board/test/io/rtsp-server.test.ts',
     },
     {
       ...{ what: 'sound: buffers, levels, an hour of measurements', all: SOUND_BYTES },
@@ -124,7 +124,7 @@ function soundRows(): MemoryRow[] {
     {
       ...{ what: 'ptp4l and pmc', of: 'program', many: 2 },
       each: (setting) => setting('ptp.memory_mb') * MIB + PTP_PROGRAM_BYTES,
-      shownBy: 'daemons/board/test/io/ptp/ptp-program.test.ts',
+      shownBy: 'daemons/board/test/io/ptp-program.test.ts',
     },
   ]
 }

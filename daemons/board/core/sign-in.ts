@@ -1,12 +1,91 @@
-/** Who calls a board: the administrator, by the password; everybody, while there is none. */
+/** Who calls a board: the administrator, by the one password; everybody, while there is none. */
+import { type Static, type TObject, Type } from 'typebox'
 import type { SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
-import type { AdminPassword, PasswordRecord } from './admin-password.ts'
+import { createTurn } from '#kit/turn.ts'
+
+// Keys of the table `http` that a board has beside those of every server and of its sign-ins: names and forms.
+
+export const httpKeys = {
+  hosts: Type.Array(Type.String({ minLength: 1, maxLength: 253 }), {
+    default: [],
+    maxItems: 64,
+    description: "names that a request may carry in Host, besides addresses, localhost and the board's own name",
+  }),
+  form_fields: Type.Integer({
+    default: 128,
+    minimum: 32,
+    maximum: 4096,
+    description: 'fields of one form; one with more is refused',
+  }),
+}
+
+/** The checked keys. */
+export type HttpKeys = Static<TObject<typeof httpKeys>>
+
+// The one password of a board: set, changed, removed.
+
+/** What is kept of it; undefined while there is none. */
+export interface PasswordRecord {
+  /** argon2id as a PHC string. */
+  hash: string
+  /** Epoch ms. */
+  setAt: number
+}
+
+/** Where it is kept. */
+export interface PasswordKeeper {
+  load(): Promise<PasswordRecord | undefined>
+  /** @throws Fault `store_write_failed`; what was there before is there still */
+  save(record: PasswordRecord | undefined): Promise<void>
+}
+
+/** The password as it is now. */
+export interface AdminPassword {
+  isSet(): boolean
+  /** The very record: after a change there is another one, or none. */
+  record(): PasswordRecord | undefined
+  /**
+   * Sets another one; empty text removes it. It counts once it is on the disk. One change runs at a time.
+   * @throws Fault `store_write_failed`, `busy`
+   */
+  change(text: string): Promise<void>
+  /** Runs after each change, also to the same text: whoever signed in before has to sign in again. */
+  onChange(hear: () => void): void
+}
+
+interface AdminPasswordParts {
+  keeper: PasswordKeeper
+  /** @throws Fault `busy` */
+  hash(text: string): Promise<string>
+  epochMs(): number
+}
+
+/** @param kept as loaded */
+export function createAdminPassword(kept: PasswordRecord | undefined, parts: AdminPasswordParts): AdminPassword {
+  let record = kept
+  const inTurn = createTurn()
+  const hearers: (() => void)[] = []
+
+  async function changeNow(text: string): Promise<void> {
+    const next = text === '' ? undefined : { hash: await parts.hash(text), setAt: parts.epochMs() }
+    await parts.keeper.save(next)
+    record = next
+    for (const hear of hearers) hear()
+  }
+
+  return {
+    isSet: () => record !== undefined,
+    record: () => record,
+    change: (text) => inTurn(() => changeNow(text)),
+    onChange: (hear) => void hearers.push(hear),
+  }
+}
 
 /** The only user there is. @source Interface 2, B, Authentication 1 */
 export const ADMIN = 'admin'
 
 /** Who calls while there is no password: it could be anyone. */
-export const ANYONE = 'anyone'
+const ANYONE = 'anyone'
 
 /** One that was let in. */
 export interface Signed {
@@ -29,7 +108,7 @@ export interface From {
   signal?: AbortSignal | undefined
 }
 
-export interface SignIn {
+interface SignIn {
   /**
    * @param shown undefined for no credentials, or none that can be read
    * @returns undefined for who may not in. A wrong password takes a while to be answered, from the tenth on; the right
@@ -41,7 +120,7 @@ export interface SignIn {
   isStillSignedIn(caller: Signed): boolean
 }
 
-export interface SignInParts {
+interface SignInParts {
   password: AdminPassword
   verify(text: string, hash: string): Promise<boolean>
   /**

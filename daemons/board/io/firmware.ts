@@ -1,23 +1,229 @@
-/** Firmware updates put together: keys, the place of an image, who installs it, and the oldest version that is taken. */
+/** Firmware updates in the world: keys, the place of an image, who installs it, and the oldest version that is taken. */
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { access, constants, type FileHandle, mkdir, open, rename, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type } from 'typebox'
+import { readPublicKeys, signerOf } from '#kit/auth/signing-key.ts'
+import { durationText } from '#kit/bytes/words.ts'
 import type { Clock } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
 import { createReader } from '#kit/http/check.ts'
 import type { Log } from '#kit/log.ts'
+import { syncFolder, systemDisk } from '#kit/store/whole-file.ts'
 import { createStore } from '#kit/store.ts'
-import type { FloorBook } from '../core/firmware-ports.ts'
-import { laterOf } from '../core/firmware-rules.ts'
-import { createOta, type Ota } from '../core/ota.ts'
-import type { OtaConfig } from '../core/ota-keys.ts'
-import type { RootHelper } from '../core/ports.ts'
-import { VERSION_PATTERN } from '../wire/version-number.ts'
-import { createFileInstaller } from './file-installer.ts'
-import { createFirmwareKeys } from './firmware-keys.ts'
-import { byCommand, byHelper } from './install-command.ts'
-import { createSha256 } from './sha256.ts'
+import { createOta, laterOf, type Ota, type OtaConfig } from '../core/machine/firmware.ts'
+import type { Digest, FirmwareKeys, FloorBook, ImageSlot, Installer, RootHelper } from '../core/machine/ports.ts'
+import { VERSION_PATTERN } from '../wire/firmware-image.ts'
+
+// The keys whose images a board takes, read anew for each image: a key that was added or removed counts at once.
+
+/** @param places files and folders of PEM files */
+function createFirmwareKeys(places: readonly string[]): FirmwareKeys {
+  return {
+    async load() {
+      const keys = await readPublicKeys(places).catch((cause: Fault) => {
+        throw new Fault('ota_not_set_up', `this board cannot tell whose image it is: ${cause.message}`, { cause })
+      })
+      if (keys.length === 0)
+        throw new Fault(
+          'ota_not_set_up',
+          `this board takes no image, as it knows no key: ${places.join(', ') || 'ota.keys'} holds none`,
+        )
+      return (signed, signature) => signerOf(keys, signed, signature) !== undefined
+    },
+  }
+}
+
+// SHA-256 as core asks for it.
+
+export function createSha256(): Digest {
+  const hash = createHash('sha256')
+  return { feed: (bytes) => void hash.update(bytes), hex: () => hash.digest('hex') }
+}
+
+// Who installs a proven image: the helper where the machine is the board's own, else a command of the settings.
+
+/** How images are handed over. */
+interface HandOver {
+  /** @throws Fault `ota_not_set_up` */
+  refuseUnready(): Promise<void>
+  /** @throws Fault `helper_absent`, `helper_refused`, `install_command_failed` */
+  handOver(path: string): Promise<void>
+}
+
+/** The program that the helper runs; its own path, not one that it is told. */
+const HELPER_INSTALLER = '/etc/plantroom/install-firmware'
+
+/** By the helper, as root. @param program looked for before an image is taken */
+export function byHelper(helper: RootHelper, program = HELPER_INSTALLER): HandOver {
+  return {
+    async refuseUnready() {
+      await access(program, constants.F_OK).catch((cause) => {
+        throw new Fault('ota_not_set_up', `this board takes no image, as there is no ${program} to install it`, {
+          cause,
+        })
+      })
+    },
+    handOver: async (path) => void (await helper.ask('install', [path])),
+  }
+}
+
+/** By a command, as the board's user. @param command program and words; the image's path comes behind them */
+export function byCommand(command: readonly string[], timeoutMs: number): HandOver {
+  return {
+    async refuseUnready() {
+      if (command.length === 0)
+        throw new Fault('ota_not_set_up', 'this board takes no image, as ota.command names no program to install it')
+    },
+    handOver: (path) => run(command, path, timeoutMs),
+  }
+}
+
+/** Characters of what the command prints that are told. */
+const MOST_SAID = 300
+
+function run([program = '', ...words]: readonly string[], path: string, timeoutMs: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    // A group of its own, so that what it starts ends with it when its time is up.
+    const child = spawn(program, [...words, path], { stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+    let said = ''
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        said = (said + text).slice(-MOST_SAID)
+      })
+    let isLate = false
+    const late = setTimeout(() => {
+      isLate = true
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+    }, timeoutMs)
+    function fail(how: string, cause?: unknown): void {
+      clearTimeout(late)
+      const tail = said.trim() === '' ? '' : `: ${said.trim()}`
+      reject(new Fault('install_command_failed', `${program} ${how}${tail}`, { cause }))
+    }
+    child.on('error', (cause) => fail('could not be run', cause))
+    // Not `close`: what it left running in the background may hold its streams open.
+    child.on('exit', (code, signal) => {
+      clearTimeout(late)
+      if (code === 0) resolve()
+      else if (isLate) fail(`took longer than ${durationText(timeoutMs)}`)
+      else setImmediate(() => fail(code === null ? `was ended by ${signal}` : `ended with ${code}`))
+    })
+  })
+}
+
+// Images as files in the state folder, handed to a command once they are proven.
+
+/** How a file installer works. */
+export interface FileInstallerOptions {
+  /** Its own; what lies in it is removed whenever it is in the way. */
+  folder: string
+  /** Room that is left on the disk beside the image. */
+  reserveBytes: number
+  /** @throws Fault `ota_not_set_up` where `handOver` could not work */
+  refuseUnready(): Promise<void>
+  /** Installs the image at `path`. @throws Fault */
+  handOver(path: string): Promise<void>
+  /** Bytes free in a folder; a test says otherwise. */
+  freeBytes?(folder: string): Promise<number>
+  /** Opens the file of an image; a test has it fail. */
+  openFile?(path: string): Promise<FileHandle>
+}
+
+/** Under this name it is written, and is worth nothing. */
+const INCOMING = 'incoming.tmp'
+/** Under this name it is whole and proven. What ends in .tmp is in no backup. */
+const IMAGE = 'image.tmp'
+
+/** Touches the disk when an image comes, and before it: what an interrupted update left is removed then. */
+export function createFileInstaller(options: FileInstallerOptions): Installer & { clear(): Promise<void> } {
+  const { folder } = options
+  const clear = () => rm(folder, { recursive: true, force: true })
+  return {
+    clear,
+    refuseUnready: () => options.refuseUnready(),
+    async begin(bytes) {
+      await clear()
+      await guarded('made', () => mkdir(folder, { recursive: true, mode: 0o700 }))
+      await refuseFull(options, bytes)
+      const path = join(folder, INCOMING)
+      const file = await guarded('opened', () => (options.openFile ?? openNew)(path))
+      return slotOf(options, file, clear)
+    },
+  }
+}
+
+async function refuseFull({ folder, reserveBytes, freeBytes = freeOf }: FileInstallerOptions, bytes: number) {
+  const free = await freeBytes(folder)
+  if (free >= bytes + reserveBytes) return
+  throw new Fault(
+    'image_no_room',
+    `the image has ${bytes} bytes, and ${Math.max(0, free - reserveBytes)} are free beside the ${reserveBytes} that stay so`,
+  )
+}
+
+function slotOf(options: FileInstallerOptions, file: FileHandle, clear: () => Promise<void>): ImageSlot {
+  const image = join(options.folder, IMAGE)
+  let isOpen = true
+  async function close(): Promise<void> {
+    if (!isOpen) return
+    isOpen = false
+    await file.close()
+  }
+  return {
+    write: (bytes) => guarded('written', () => writeAll(file, bytes)),
+    finish: () =>
+      guarded('saved', async () => {
+        await file.sync()
+        await close()
+        await rename(join(options.folder, INCOMING), image)
+        await syncFolder(systemDisk, options.folder)
+      }),
+    async install() {
+      try {
+        await options.handOver(image)
+      } catch (cause) {
+        const why = cause instanceof Error ? cause.message : String(cause)
+        throw new Fault('image_not_installed', `the image was received and proven, and not installed: ${why}`, {
+          cause,
+        })
+      }
+    },
+    async discard() {
+      // What cannot be closed or removed now is removed before the next image, or at the next start.
+      await close().catch(() => {})
+      await clear().catch(() => {})
+    },
+  }
+}
+
+/** `write` of a file may write less than it is given. */
+async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length; ) at += (await file.write(bytes, at)).bytesWritten
+}
+
+function openNew(path: string): Promise<FileHandle> {
+  return open(path, 'wx', 0o600)
+}
+
+async function freeOf(folder: string): Promise<number> {
+  const { bavail, bsize } = await statfs(folder)
+  return bavail * bsize
+}
+
+async function guarded<T>(what: string, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run()
+  } catch (cause) {
+    const { code = 'unknown error' } = cause as NodeJS.ErrnoException
+    if (code === 'ENOSPC' || code === 'EDQUOT') throw new Fault('image_no_room', 'the disk is full', { cause })
+    throw new Fault('image_not_kept', `the image could not be ${what}: the disk answered ${code}`, { cause })
+  }
+}
 
 /** What updates need of the board. */
-export interface FirmwareWorld {
+interface FirmwareWorld {
   clock: Clock
   log: Log
   config: OtaConfig

@@ -1,4 +1,5 @@
-/** This board among the others of the network: announced, and looking for them. */
+/** This board among the others of the network: announced, looking for them, asking whether they are there. */
+import { request } from 'node:http'
 import type { Clock } from '#kit/clock.ts'
 import type { MdnsConfig } from '#kit/config/mdns-table.ts'
 import type { Log } from '#kit/log.ts'
@@ -6,17 +7,57 @@ import type { MdnsCounts } from '#kit/net/mdns/mdns.ts'
 import { createPresence } from '#kit/net/mdns/presence.ts'
 import { reachableAddresses } from '#kit/net/own-addresses.ts'
 import type { Part } from '#kit/run/parts.ts'
-import type { Kept } from '../core/machine-ports.ts'
-import type { KeptPeer } from '../core/peer.ts'
-import { createPeerBook } from '../core/peer-book.ts'
-import { streamText } from '../core/peer-claim.ts'
-import type { PeerLimits } from '../core/peer-keys.ts'
-import { PeerTable } from '../core/peer-table.ts'
-import type { RoleName } from '../wire/role-name.ts'
-import { createPeerAsker, INSTANCE_HEADER } from './peer-asker.ts'
+import type { Kept } from '../core/machine/ports.ts'
+import type { PeerLimits } from '../core/peers/keys.ts'
+import { type KeptPeer, type PeerAsker, streamText } from '../core/peers/peer.ts'
+import { createPeerBook, PeerTable } from '../core/peers/peers.ts'
+import type { RoleName } from '../wire/names.ts'
+
+// Asks other boards over HTTP whether they are there.
+
+/** In every answer of a board: its full name on the network. Answers of anything else have none, or another. */
+const INSTANCE_HEADER = 'plantroom-instance'
+
+/** What asks: no person, and no program of one. */
+export const PEER_AGENT = 'plantroom-peer'
+
+/** Larger heads are no board's. */
+const MOST_HEAD_BYTES = 8192
+
+/**
+ * Asks for the status without credentials: any answer will do, a 401 as well, if it comes from the board that is meant.
+ * Only the head is read.
+ * @param answerMs from connecting to the head of the answer
+ */
+export function createPeerAsker({ answerMs }: { answerMs: number }): PeerAsker {
+  return {
+    ask: ({ address, port }, id) =>
+      new Promise((resolve) => {
+        const asked = request({
+          host: address,
+          port,
+          path: '/api/status',
+          // A connection of its own each time: one that was left open says little about the machine behind it.
+          agent: false,
+          headers: { 'user-agent': PEER_AGENT },
+          maxHeaderSize: MOST_HEAD_BYTES,
+          signal: AbortSignal.timeout(answerMs),
+        })
+        function settle(hasAnswered: boolean): void {
+          resolve(hasAnswered)
+          asked.destroy()
+        }
+        asked.on('response', ({ headers }) => settle(headers[INSTANCE_HEADER] === id))
+        asked.on('upgrade', () => settle(false))
+        asked.on('error', () => settle(false))
+        asked.on('close', () => settle(false))
+        asked.end()
+      }),
+  }
+}
 
 /** What it is made of. */
-export interface NeighbourhoodOptions {
+interface NeighbourhoodOptions {
   clock: Clock
   log: Log
   config: { mdns: MdnsConfig; peers: PeerLimits; http: { listen: string } }

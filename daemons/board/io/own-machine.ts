@@ -1,20 +1,177 @@
-/** The machine as the board treats it: its own, or somebody else's that is left as it is. */
+/** The machine as the board treats it: its own, by the helper that runs as root, or somebody else's that is left as it is. */
+import { readdir, readFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { durationText } from '#kit/bytes/words.ts'
 import type { Clock } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
-import type { BoardSettings } from '../core/board-settings.ts'
-import { keepMachineName } from '../core/machine-name-care.ts'
-import type { Kept, Rebooter, RestartReason } from '../core/machine-ports.ts'
-import { createNetworkCare, foreignNetwork, type NetworkCare } from '../core/network-care.ts'
-import { type NetworkRecord, wantedAddress } from '../core/network-record.ts'
-import type { RootHelper } from '../core/ports.ts'
-import { createRebooter } from '../core/rebooting.ts'
-import type { StartBook } from '../core/start-book.ts'
-import { defaultInterface } from './default-interface.ts'
-import { helperNetwork } from './helper-network.ts'
-import { machineName } from './machine-name.ts'
+import { reachableAddresses } from '#kit/net/own-addresses.ts'
+import { askWithFd } from '#native/usbip/index.ts'
+import {
+  createNetworkCare,
+  foreignNetwork,
+  keepMachineName,
+  type NetworkCare,
+  type NetworkMachine,
+  type NetworkRecord,
+  wantedAddress,
+} from '../core/machine/network.ts'
+import type { Blinker, Kept, Rebooter, RestartReason, RootHelper } from '../core/machine/ports.ts'
+import { createRebooter, type StartBook } from '../core/machine/restart.ts'
+import type { BoardSettings } from '../core/settings/settings.ts'
+import { type HelperVerb, helperLine, LONGEST_ANSWER, openHelperAnswer } from '../wire/helper-line.ts'
+import { defaultInterface } from './interfaces.ts'
+import { machineName } from './machine-facts.ts'
+
+// Asks the helper that runs as root, over its socket: a connection for each request.
+
+/** How the helper is reached. */
+interface RootHelperOptions {
+  /** Its socket. */
+  path: string
+  /** Time for one answer. */
+  timeoutMs: number
+  /** Time for the answer to `install`, which lasts as long as the installer. */
+  installMs: number
+}
+
+/** The helper of this machine, whether it is there or not. */
+export function createRootHelper({ path, timeoutMs, installMs }: RootHelperOptions): RootHelper {
+  async function lineOf(verb: HelperVerb, line: string, fd: number | undefined): Promise<string> {
+    // Only the addon can send a descriptor, and it takes a thread of the pool for as long as it waits: not for `install`.
+    if (fd === undefined) return askOnce(path, line, verb === 'install' ? installMs : timeoutMs)
+    try {
+      return await askWithFd(path, line, fd, { timeoutMs, mostBytes: LONGEST_ANSWER })
+    } catch (cause) {
+      throw absent(path, cause)
+    }
+  }
+  return {
+    ask: async (verb, args = [], fd) => openHelperAnswer(await lineOf(verb, helperLine(verb, args), fd)),
+  }
+}
+
+/** Resolves with all that is answered, at most LONGEST_ANSWER characters. */
+function askOnce(path: string, line: string, timeoutMs: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ path })
+    let text = ''
+    const late = setTimeout(() => fail(new Error(`no answer within ${durationText(timeoutMs)}`)), timeoutMs)
+    function fail(cause: Error): void {
+      clearTimeout(late)
+      socket.destroy()
+      reject(absent(path, cause))
+    }
+    function finish(): void {
+      clearTimeout(late)
+      socket.destroy()
+      if (text === '') reject(absent(path, new Error('it hung up')))
+      else resolve(text)
+    }
+    socket.setEncoding('latin1')
+    socket.on('error', fail)
+    socket.on('data', (more: string) => {
+      text = (text + more).slice(0, LONGEST_ANSWER + 1)
+      if (text.includes('\n') || text.length > LONGEST_ANSWER) finish()
+    })
+    socket.on('end', finish)
+    socket.write(line)
+  })
+}
+
+function absent(path: string, cause: unknown): Fault {
+  const why = cause instanceof Error ? cause.message : String(cause)
+  return new Fault('helper_absent', `the helper that runs as root does not answer at ${path}: ${why}`, { cause })
+}
+
+// The address of the machine, set by the helper that runs as root.
+
+/** @param interfaceName which one is set; undefined where the machine has none */
+export function helperNetwork(helper: RootHelper, interfaceName: () => string | undefined): NetworkMachine {
+  function name(): string {
+    const found = interfaceName()
+    if (found === undefined)
+      throw new Fault('no_interface', 'this machine has no network interface to set an address on')
+    return found
+  }
+  return {
+    setAddress: async ({ ip, prefix, gw }) =>
+      void (await helper.ask('network', ['static', name(), `${ip}/${prefix}`, gw || '-'])),
+    setDhcp: async () => void (await helper.ask('network', ['dhcp', name()])),
+    ownAddresses: () => ['127.0.0.1', '::1', ...reachableAddresses().map(({ address }) => address)],
+  }
+}
+
+// The lamp of a board: the first that is there for telling boards apart, else one that tells of activity.
+
+/** How the lamp is driven. */
+interface LampOptions {
+  /** Lamps belong to root. */
+  helper: RootHelper
+  /** Name below /sys/class/leds; empty: the one that suits best. */
+  name: string
+  folder?: string
+}
+
+/** Best first. */
+const SUITABLE = [/identify|locate|uid/i, /status|heartbeat|user/i, /^act$|led0|activity|sys/i]
+
+/** Lamps that follow a key, a port or a card. */
+const FOREIGN = /(caps|num|scroll)lock|kana|compose|mute|backlight|^(eth|wlan|mmc|phy|input)\d/i
+
+/** What the kernel blinks a lamp by, best first. */
+const BLINKING = ['timer', 'heartbeat', 'pattern']
+
+/** A lamp as it was before it blinked. */
+interface Lamp {
+  name: string
+  trigger: string
+  brightness: string
+}
+
+/** @source linux/Documentation/leds/leds-class.rst */
+export function createLampBlinker({ helper, name, folder = '/sys/class/leds' }: LampOptions): Blinker {
+  let lamp: Lamp | undefined
+  const read = async (lamp: string, file: string) => (await readFile(join(folder, lamp, file), 'utf8')).trim()
+
+  async function find(): Promise<string | undefined> {
+    const names = await readdir(folder).catch((): string[] => [])
+    if (name !== '') return names.find((one) => one === name)
+    const own = names.filter((one) => !FOREIGN.test(one)).sort()
+    return SUITABLE.map((kind) => own.find((one) => kind.test(one))).find((one) => one !== undefined)
+  }
+
+  return {
+    async start() {
+      const found = await find()
+      if (found === undefined) return false
+      // All there are, the present one in brackets.
+      const triggers = (await read(found, 'trigger')).split(/\s+/)
+      const present = triggers.find((one) => one.startsWith('['))?.slice(1, -1) ?? 'none'
+      const blinking = BLINKING.find((one) => triggers.includes(one))
+      if (blinking === undefined) return false
+      const brightness = await read(found, 'brightness')
+      await helper.ask('lamp', [found, blinking, '0'])
+      lamp = { name: found, trigger: present, brightness }
+      return true
+    },
+    async stop() {
+      const was = lamp
+      lamp = undefined
+      if (was) await helper.ask('lamp', [was.name, was.trigger, was.brightness])
+    },
+  }
+}
+
+/** Of a machine that is somebody else's: its lamps are left alone. */
+export const noLamp: Blinker = {
+  start: async () => false,
+  stop: async () => {},
+}
 
 /** Keys of the table `machine`. */
-export interface MachineConfig {
+interface MachineConfig {
   owned: boolean
   interface: string
   confirm_ms: number
@@ -25,7 +182,7 @@ export interface MachineConfig {
 }
 
 /** What it is made of. */
-export interface OwnMachineParts {
+interface OwnMachineParts {
   clock: Clock
   log: Log
   config: MachineConfig

@@ -1,6 +1,6 @@
 /** A helper for tests: notes what it is asked, and answers as it is told. */
 import { Fault } from '#kit/fault.ts'
-import type { RootHelper } from '../core/ports.ts'
+import type { RootHelper } from '../core/machine/ports.ts'
 import type { HelperVerb } from '../wire/helper-line.ts'
 
 /** The fake, and what has been asked of it. */

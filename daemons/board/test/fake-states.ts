@@ -1,7 +1,6 @@
 /** States a pretended board is in: serial lines with clients and errors, a USB device with its host, other boards. */
-import { boardSettings, firstSettings } from '../core/board-settings.ts'
-import { roleFitness } from '../core/role-fitness.ts'
-import { settingsForm } from '../core/settings-form.ts'
+import { roleFitness } from '../core/role.ts'
+import { boardSettings, firstSettings, settingsForm } from '../core/settings/settings.ts'
 import type { Config, ConfigForm, Ota, Peer, SerialPort, SerialState, Status, UsbipState } from '../web/api.ts'
 
 const SECOND = 1000

@@ -1,5 +1,5 @@
 /** A state file without a disk. */
-import type { Kept } from '../core/machine-ports.ts'
+import type { Kept } from '../core/machine/ports.ts'
 
 export function keptInMemory<T>(first: T): { file: Kept<T>; saved(): T; fail(fault: Error | undefined): void } {
   let value = first

@@ -9,7 +9,7 @@ import { Mdns } from '#kit/net/mdns/mdns.ts'
 import { CONFIG, fakeNetwork, settle } from '#kit/test/net/mdns/fake-network.ts'
 import { announced } from '#kit/test/net/mdns/messages.ts'
 import { peerRoutes } from '../api/peer-routes.ts'
-import { peerRig } from './core/peer-rig.ts'
+import { peerRig } from './core/peers/peer-rig.ts'
 
 const SELF = {
   hostname: 'me',

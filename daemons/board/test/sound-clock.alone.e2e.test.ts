@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { startDaemon } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 import { gstMissing } from '#native/node-gst/test/gst-here.ts'
-import { findProgram } from '../io/ptp/child.ts'
+import { findProgram } from '../io/ptp.ts'
 import { type Machine, makeNetwork, noNetworkBecause } from './network.ts'
 
 const run = promisify(execFile)

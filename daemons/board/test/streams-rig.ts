@@ -4,11 +4,10 @@ import { Value } from 'typebox/value'
 import { systemClock } from '#kit/clock.ts'
 import { silentLog } from '#kit/log.ts'
 import { createParts } from '#kit/run/parts.ts'
-import { announceStream } from '../assemble/announce-stream.ts'
-import { listenStreams } from '../assemble/listen-streams.ts'
+import { announceStream, listenStreams } from '../assemble/streams.ts'
 import { type BoardConfig, config } from '../config.ts'
 import type { RoleWorld } from '../core/role.ts'
-import type { OwnStream } from '../core/streams/own-session.ts'
+import type { OwnStream } from '../core/streams/announcing.ts'
 import { OWN_STREAM } from './wire/streams/described-stream.ts'
 
 /** Names of this run: others may announce on this machine too. */

@@ -1,12 +1,12 @@
 /** What this board's API answers, as far as the pages read it, and the calls they make. Instants are the board's epoch ms. */
 import { call } from '#kit/web/call.ts'
-import type { BoardStatus } from '../core/board-status.ts'
-import type { OtaStatus } from '../core/ota.ts'
+import type { OtaStatus } from '../core/machine/firmware.ts'
+import type { BoardStatus } from '../core/status.ts'
 import type { AdapterDevice } from '../roles/serial/core/ports.ts'
 import type { SerialPortView } from '../roles/serial/core/serial-ports.ts'
 import type { ClientView } from '../roles/serial/core/served-client.ts'
 import type { DeviceView, UsbipView } from '../roles/usbip/core/usbip-view.ts'
-import type { RoleName } from '../wire/role-name.ts'
+import type { RoleName } from '../wire/names.ts'
 import type {
   DecoderState,
   EncoderState,

@@ -3,7 +3,7 @@ import { withArticle } from '#kit/bytes/words.ts'
 import type { Values } from '#kit/web/form.ts'
 import { listed } from '#kit/web/numbers.ts'
 import { capital } from '#kit/web/sentences.ts'
-import type { RoleName } from '../wire/role-name.ts'
+import type { RoleName } from '../wire/names.ts'
 import type { Config, ConfigForm, FieldFacts } from './api.ts'
 import { roleNouns } from './words.ts'
 

@@ -1,12 +1,11 @@
 /** What encoders and decoders say of themselves, as far as the pages read it. Instants are the board's epoch ms; unknown is null. */
 import type { PtpView } from '../core/ptp/ptp.ts'
-import type { Check, CheckState } from '../core/sound/check.ts'
-import type { HistoryView } from '../core/sound/history.ts'
-import type { HeardStream } from '../core/streams/heard-stream.ts'
+import type { Check, CheckState, HistoryView } from '../core/sound/sound.ts'
+import type { HeardStream } from '../core/streams/book.ts'
 import type { DecoderView, RouteView } from '../roles/decoder/core/decoder-view.ts'
 import type { VolumeView } from '../roles/decoder/core/volume-desk.ts'
 import type { EncoderView } from '../roles/encoder/core/encoder-view.ts'
-import type { RefClock } from '../wire/streams/ref-clock.ts'
+import type { RefClock } from '../wire/streams/description.ts'
 
 export type { Check, CheckState, HeardStream, HistoryView, PtpView, RefClock }
 

@@ -1,7 +1,7 @@
 /** How the pages call things: roles, states, reasons. */
 import type { Lit } from '#kit/web/lamp.ts'
-import type { StartReason } from '../core/machine-ports.ts'
-import type { RoleName } from '../wire/role-name.ts'
+import type { StartReason } from '../core/machine/ports.ts'
+import type { RoleName } from '../wire/names.ts'
 
 /** Roles as the name plate has them. */
 export const roleTitles: Readonly<Record<RoleName, string>> = {

@@ -1,6 +1,24 @@
-/** A firmware image's head: what it is for, how long it is, and who says so. firmware-images/README.md has the layout. */
+/** A firmware image's head: what it is for, its version, how long it is, and who says so. firmware-images/README.md has the layout. */
 import { Fault } from '#kit/fault.ts'
-import { compareVersions, isVersion } from './version-number.ts'
+
+// Versions of firmware: three numbers, compared one after the other.
+
+/** What a version looks like: `2.0.13`, each number at most six digits, none with a zero before it. */
+export const VERSION_PATTERN = '^(0|[1-9][0-9]{0,5})\\.(0|[1-9][0-9]{0,5})\\.(0|[1-9][0-9]{0,5})$'
+
+const VERSION = new RegExp(VERSION_PATTERN)
+
+/** Whether the text is a version. */
+export function isVersion(text: string): boolean {
+  return VERSION.test(text)
+}
+
+/** @returns below 0 where `one` is older than `other`, 0 where they are the same; both are versions */
+export function compareVersions(one: string, other: string): number {
+  const numbers = other.split('.').map(Number)
+  const differences = one.split('.').map((text, at) => Number(text) - (numbers[at] ?? 0))
+  return differences.find((difference) => difference !== 0) ?? 0
+}
 
 /** What an image says of itself, under its signature. */
 export interface Manifest {
@@ -16,7 +34,7 @@ export interface Manifest {
 }
 
 /** A head that was taken apart; nothing in it is proven yet. */
-export interface Head {
+interface Head {
   /** What the signature is over. */
   signed: Uint8Array
   /** Ed25519. */

@@ -8,7 +8,7 @@
 /** `unknown`: one packet more tells. */
 enum class Fit { fits, unknown, wrong };
 
-/** Most channels of a stream, as stream-description.ts takes them, and frames of one packet: 4 ms and some. */
+/** Most channels of a stream, as description.ts takes them, and frames of one packet: 4 ms and some. */
 static const int MOST_CHANNELS = 80;
 static const int MOST_FRAMES = 480;
 

@@ -1,6 +1,68 @@
-/** The board's clock as roles see it: how it is, what streams name as their reference, and when that changes. */
-import type { OwnRefClock } from '../../wire/streams/ref-clock.ts'
-import type { PtpState } from './ptp-state-table.ts'
+/** The board's clock as roles see it: how it is, what streams name as their reference, and the clock of sound. */
+import type { OwnRefClock } from '../../wire/streams/description.ts'
+
+// The life of the board's clock: state x event -> next state.
+
+/**
+ * - `off` switched off by the installer
+ * - `absent` this machine has no ptp4l
+ * - `starting` ptp4l does not answer yet, or not any more
+ * - `listening` it answers, and no clock is heard
+ * - `master` this board is the clock
+ * - `locking` another clock is heard, its time not yet known well enough
+ * - `locked` sound runs on its time
+ * - `holdover` the time was known, and is not any more: sound goes on at the last rate
+ * - `fault` ptp4l ends again and again, or cannot be used
+ */
+export type PtpState =
+  | 'off'
+  | 'absent'
+  | 'starting'
+  | 'listening'
+  | 'master'
+  | 'locking'
+  | 'locked'
+  | 'holdover'
+  | 'fault'
+
+/**
+ * - `missing` the program is not on this machine
+ * - `answered` ptp4l tells how it is
+ * - `elected` this board is the clock
+ * - `heard` another board is, and tells the time
+ * - `settled` its time is known well enough to play by
+ * - `lost` it is not heard well any more, or this board is the clock no longer
+ * - `ended` ptp4l ended, or does not answer
+ * - `gaveUp` it ended too often; it is tried again, seldom
+ */
+export type PtpEvent = 'missing' | 'answered' | 'elected' | 'heard' | 'settled' | 'lost' | 'ended' | 'gaveUp'
+
+/** A pair that is not listed does not change the state. */
+export const ptpStateTable: Readonly<Record<PtpState, Partial<Record<PtpEvent, PtpState>>>> = {
+  off: {},
+  absent: { answered: 'listening' },
+  starting: { missing: 'absent', answered: 'listening', gaveUp: 'fault' },
+  listening: { missing: 'absent', elected: 'master', heard: 'locking', ended: 'starting', gaveUp: 'fault' },
+  // Another takes over, or ptp4l ends: until there is a new time, the old one is held.
+  master: { missing: 'holdover', heard: 'holdover', lost: 'holdover', ended: 'holdover', gaveUp: 'holdover' },
+  locking: {
+    missing: 'absent',
+    elected: 'master',
+    settled: 'locked',
+    lost: 'listening',
+    ended: 'starting',
+    gaveUp: 'fault',
+  },
+  locked: { missing: 'holdover', elected: 'master', lost: 'holdover', ended: 'holdover', gaveUp: 'holdover' },
+  // A new clock is judged while the old one's time is held.
+  holdover: { missing: 'absent', elected: 'master', settled: 'locked', gaveUp: 'fault' },
+  fault: { missing: 'absent', answered: 'listening' },
+}
+
+/** @returns the state after the event; the same state where the table has no such pair */
+export function nextPtpState(state: PtpState, event: PtpEvent): PtpState {
+  return ptpStateTable[state][event] ?? state
+}
 
 /** The clock that all others of a domain follow. */
 export interface Grandmaster {
@@ -50,4 +112,51 @@ export interface Ptp {
   isLocked(): boolean
   /** Calls at every change of state or `refClock`, and once for each jump of the clock. @returns what ends it */
   onChange(listener: () => void): () => void
+}
+
+// What a stream that is sent now names as its clock, by how PTP is.
+
+/** @returns whether sound runs on a time that others share, or did until a moment ago */
+export function isLockedState(state: PtpState): boolean {
+  return state === 'locked' || state === 'master' || state === 'holdover'
+}
+
+/** @param mac of the interface of the streams, `00-1D-C1-12-34-56` */
+export function refClockOf({ state, grandmaster }: Pick<PtpView, 'state' | 'grandmaster'>, mac: string): OwnRefClock {
+  if (!isLockedState(state) || grandmaster === null) return { kind: 'localmac', mac }
+  return { kind: 'ptp', grandmaster: grandmaster.id, domain: grandmaster.domain }
+}
+
+// The clock of sound, as an interface: CLOCK_MONOTONIC of the machine, brought to the time of a grandmaster.
+
+/** Three clocks at one instant. */
+export interface AudioInstant {
+  /** CLOCK_MONOTONIC. */
+  monotonicNs: bigint
+  /** CLOCK_REALTIME. */
+  realtimeNs: bigint
+  /** Sound's time: ns since the epoch of the grandmaster. */
+  audioNs: bigint
+}
+
+/** From `monotonicNs` on, where sound's clock reads `audioNs`, it runs `ratePpb` faster than CLOCK_MONOTONIC. */
+export interface Calibration {
+  monotonicNs: bigint
+  audioNs: bigint
+  /** Parts in 1e9, whole. */
+  ratePpb: number
+}
+
+/** A clock that can be calibrated. `native/node-gst` has the real one. */
+export interface AudioClock {
+  read(): AudioInstant
+  calibrate(at: Calibration): void
+}
+
+// What a calibrated clock reads.
+
+/** @returns ns since the epoch of the grandmaster at an instant of CLOCK_MONOTONIC, whole, rounded down */
+export function audioTimeAt({ monotonicNs, audioNs, ratePpb }: Calibration, atNs: bigint): bigint {
+  const passedNs = atNs - monotonicNs
+  return audioNs + passedNs + (passedNs * BigInt(ratePpb)) / 1_000_000_000n
 }

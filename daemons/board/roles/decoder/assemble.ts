@@ -1,10 +1,10 @@
 /** The decoder put together: the only file of the role that knows both io/ and api/. */
 import type { BoardConfig } from '../../config.ts'
-import type { BoardSettings } from '../../core/board-settings.ts'
 import type { Ptp } from '../../core/ptp/ptp.ts'
 import type { RoleHouse, RoleWorld } from '../../core/role.ts'
-import { ownNetworks } from '../../io/own-addresses.ts'
-import type { SharedClock } from '../../io/sound/audio-clock.ts'
+import type { BoardSettings } from '../../core/settings/settings.ts'
+import { ownNetworks } from '../../io/interfaces.ts'
+import type { SharedClock } from '../../io/sound.ts'
 import { measureDecoder } from './api/decoder-metrics.ts'
 import { decoderRoutes } from './api/decoder-routes.ts'
 import { Decoder } from './core/decoder.ts'

@@ -1,5 +1,4 @@
 /** The serial server put together: the only file of the role that knows both io/ and api/. */
-
 import type { Fault } from '#kit/fault.ts'
 import { createLineFinder } from '#kit/line/line-finder.ts'
 import { queueLimits } from '#kit/line/queue-keys.ts'

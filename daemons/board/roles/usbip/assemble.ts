@@ -2,7 +2,7 @@
 import type { ShareOf } from '#kit/net/address.ts'
 import { parseAllowList } from '#kit/net/allow-list.ts'
 import type { BoardConfig } from '../../config.ts'
-import type { RootHelper } from '../../core/ports.ts'
+import type { RootHelper } from '../../core/machine/ports.ts'
 import type { RoleHouse, RoleWorld } from '../../core/role.ts'
 import { scriptRoutes } from './api/script-routes.ts'
 import { measureUsbip } from './api/usbip-metrics.ts'

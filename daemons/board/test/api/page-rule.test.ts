@@ -1,6 +1,6 @@
-/** Tests of api/page-rule.ts. */
+/** Tests of api/door.ts. */
 import t from 'tap'
-import { createPageRule } from '../../api/page-rule.ts'
+import { createPageRule } from '../../api/door.ts'
 
 const FOUND = 'http://10.0.0.7:8080'
 

@@ -1,10 +1,9 @@
-/** Tests of api/peer-routes.ts and api/peer-metrics.ts. */
+/** Tests of api/peer-routes.ts and api/peer-routes.ts. */
 import t from 'tap'
 import { Fault } from '#kit/fault.ts'
 import { createMetrics } from '#kit/http/metrics.ts'
-import { measurePeers } from '../../api/peer-metrics.ts'
-import { peerRoutes } from '../../api/peer-routes.ts'
-import type { FoundPeer } from '../../core/peer-table.ts'
+import { measurePeers, peerRoutes } from '../../api/peer-routes.ts'
+import type { FoundPeer } from '../../core/peers/peers.ts'
 
 const self = {
   hostname: 'lobby',

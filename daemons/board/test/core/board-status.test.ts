@@ -1,8 +1,8 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { createBoardStatus, type StatusSources } from '../../core/board-status.ts'
-import type { NetworkView } from '../../core/network-care.ts'
+import type { NetworkView } from '../../core/machine/network.ts'
 import type { Verdict } from '../../core/role.ts'
+import { createBoardStatus, type StatusSources } from '../../core/status.ts'
 
 const well: NetworkView = { state: 'static', confirmUntil: null, text: 'The board keeps its address.' }
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { silentLog } from '#kit/log.ts'
-import { createIdentify } from '../../core/identify.ts'
+import { createIdentify } from '../../core/status.ts'
 
 function setup(fault?: Error) {
   const clock = fakeClock()

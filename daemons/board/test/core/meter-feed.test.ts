@@ -1,8 +1,8 @@
 /** Tests of the levels that pages are told: while somebody watches, gathered, and without a peak lost. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { createMeterFeed } from '../../core/meter-feed.ts'
 import type { Meters } from '../../core/role.ts'
+import { createMeterFeed } from '../../core/status.ts'
 
 function setup() {
   const clock = fakeClock()

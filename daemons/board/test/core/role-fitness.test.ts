@@ -1,6 +1,6 @@
 /** Tests of which roles a machine has what it takes for. */
 import t from 'tap'
-import { type RoleFacts, roleFitness } from '../../core/role-fitness.ts'
+import { type RoleFacts, roleFitness } from '../../core/role.ts'
 
 const whole: RoleFacts = {
   serialLines: 1,

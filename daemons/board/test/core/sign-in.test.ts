@@ -1,10 +1,9 @@
-/** Tests of core/sign-in.ts and core/admin-password.ts, over the rate limiter of kit. */
+/** Tests of core/sign-in.ts and core/sign-in.ts, over the rate limiter of kit. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
 import { limiterHere } from '#kit/test/auth/limiter-here.ts'
-import { createAdminPassword, type PasswordRecord } from '../../core/admin-password.ts'
-import { createSignIn, type Shown } from '../../core/sign-in.ts'
+import { createAdminPassword, createSignIn, type PasswordRecord, type Shown } from '../../core/sign-in.ts'
 
 const HOME = { address: '10.0.0.9', network: '10.0.0.9' }
 const ELSEWHERE = { address: '10.0.0.66', network: '10.0.0.66' }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { createStatusFeed } from '../../core/status-feed.ts'
+import { createStatusFeed } from '../../core/status.ts'
 
 function setup() {
   const clock = fakeClock()

@@ -2,10 +2,10 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { silentLog } from '#kit/log.ts'
-import { firstSettings } from '../../core/board-settings.ts'
-import { untouchedNetwork } from '../../core/network-record.ts'
-import { createBoardFiles } from '../../io/board-files.ts'
-import { heard, peerRig } from '../core/peer-rig.ts'
+import { untouchedNetwork } from '../../core/machine/network.ts'
+import { firstSettings } from '../../core/settings/settings.ts'
+import { createBoardFiles } from '../../io/state-files.ts'
+import { heard, peerRig } from '../core/peers/peer-rig.ts'
 
 t.test('a board that was just flashed has no files, and what it saves is there for the next start', async (t) => {
   const folder = t.testdir()

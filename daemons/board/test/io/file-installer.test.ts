@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { createFileInstaller, type FileInstallerOptions } from '../../io/file-installer.ts'
+import { createFileInstaller, type FileInstallerOptions } from '../../io/firmware.ts'
 
 function rig(t: Test, options: Partial<FileInstallerOptions> = {}) {
   const state = mkdtempSync(join(tmpdir(), 'firmware-'))

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import t from 'tap'
-import { forgetState } from '../../io/forget-state.ts'
+import { forgetState } from '../../io/state-files.ts'
 
 t.test('a reset removes every state file with what belongs to it, and leaves the rest', async (t) => {
   const folder = t.testdir({

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { helperNetwork } from '../../io/helper-network.ts'
+import { helperNetwork } from '../../io/own-machine.ts'
 import { fakeHelper } from '../fake-helper.ts'
 
 t.test('the helper is asked in its words', async (t) => {

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { byCommand, byHelper } from '../../io/install-command.ts'
+import { byCommand, byHelper } from '../../io/firmware.ts'
 import { fakeHelper } from '../fake-helper.ts'
 
 function folderFor(t: Test): string {

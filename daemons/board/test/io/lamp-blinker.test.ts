@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createLampBlinker, noLamp } from '../../io/lamp-blinker.ts'
+import { createLampBlinker, noLamp } from '../../io/own-machine.ts'
 import { fakeHelper } from '../fake-helper.ts'
 
 const lamp = (trigger = 'none timer heartbeat [mmc0]\n', brightness = '1\n') => ({ trigger, brightness })

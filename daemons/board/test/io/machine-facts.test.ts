@@ -1,12 +1,14 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { readBootId } from '../../io/boot-id.ts'
-import { defaultInterface, interfaceOfRoutes } from '../../io/default-interface.ts'
-import { groupSeed } from '../../io/group-seed.ts'
-import { createFactsBook } from '../../io/machine-facts.ts'
-import { machineModel } from '../../io/machine-model.ts'
-import { readTemperature } from '../../io/temperature.ts'
-import { readTimeSync } from '../../io/time-sync.ts'
+import { defaultInterface, interfaceOfRoutes } from '../../io/interfaces.ts'
+import {
+  createFactsBook,
+  groupSeed,
+  machineModel,
+  readBootId,
+  readTemperature,
+  readTimeSync,
+} from '../../io/machine-facts.ts'
 
 t.test('the temperature is that of the hottest zone that reads', async (t) => {
   const folder = t.testdir({

@@ -1,10 +1,10 @@
-/** Tests of io/password-file.ts. */
+/** Tests of io/state-files.ts. */
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { silentLog } from '#kit/log.ts'
-import { createPasswordFile } from '../../io/password-file.ts'
+import { createPasswordFile } from '../../io/state-files.ts'
 
 function folderOf(t: { teardown(run: () => void): void }): string {
   const folder = mkdtempSync(join(tmpdir(), 'password-'))

@@ -1,4 +1,4 @@
-/** Tests of io/peer-asker.ts. */
+/** Tests of io/neighbourhood.ts. */
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
@@ -7,7 +7,7 @@ import { KERNEL_BYTES } from '#kit/config/memory-plan.ts'
 import { heldBytes, rowOf } from '#kit/test/heap.ts'
 import { until } from '#kit/test/until.ts'
 import { memoryPlan } from '../../core/memory.ts'
-import { createPeerAsker } from '../../io/peer-asker.ts'
+import { createPeerAsker } from '../../io/neighbourhood.ts'
 
 const ID = 'board-1._plantroom._tcp.local'
 const asker = createPeerAsker({ answerMs: 10_000 })

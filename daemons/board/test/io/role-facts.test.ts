@@ -2,7 +2,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { readRoleFacts } from '../../io/role-facts.ts'
+import { readRoleFacts } from '../../io/sound.ts'
 
 t.test('reads USB and its host driver from sysfs, and counts serial lines', async (t) => {
   const sysfs = t.testdir()

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { driveBy, startHelper } from '#native/helper/test/running-helper.ts'
-import { createRootHelper } from '../../io/root-helper.ts'
+import { createRootHelper } from '../../io/own-machine.ts'
 import { fakeHelper } from '../fake-helper.ts'
 
 function client(path: string, timeoutMs = 2000) {

@@ -9,8 +9,8 @@ import { systemClock } from '#kit/clock.ts'
 import { createLog } from '#kit/log.ts'
 import { createParts } from '#kit/run/parts.ts'
 import { createAudioClock } from '#native/node-gst/index.ts'
-import { assemblePtp } from '../../assemble/ptp.ts'
-import { ptpKeys } from '../../core/ptp/ptp-keys.ts'
+import { assemblePtp } from '../../assemble/house-of.ts'
+import { ptpKeys } from '../../core/ptp/keys.ts'
 
 const [stateFolder = '', onInterface = '', priority1 = '128', ...sets] = process.argv.slice(2)
 const given = Object.fromEntries(sets.map((set) => set.split('=', 2) as [string, string]))

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
 import type { PtpView } from '../../core/ptp/ptp.ts'
-import type { OwnRefClock } from '../../wire/streams/ref-clock.ts'
+import type { OwnRefClock } from '../../wire/streams/description.ts'
 
 /** How a board's clocks differ from the machine's. */
 export interface Shift {

@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import { buildShiftedClock } from '#kit/test/shifted-clock.ts'
 import { until } from '#kit/test/until.ts'
 import { gstMissing } from '#native/node-gst/test/gst-here.ts'
-import { findProgram } from '../../io/ptp/child.ts'
+import { findProgram } from '../../io/ptp.ts'
 import { makeNetwork, type Network, noNetworkBecause } from '../network.ts'
 import { differences, type PtpBoard, startPtpBoard } from './ptp-board.ts'
 

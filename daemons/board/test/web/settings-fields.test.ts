@@ -1,6 +1,6 @@
 /** Tests of the settings form as the page understands it, over the form that the board itself makes. */
 import t from 'tap'
-import { boardSettings } from '../../core/board-settings.ts'
+import { boardSettings } from '../../core/settings/settings.ts'
 import {
   bodyOf,
   changedOf,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { hostLabelFault } from '../../wire/host-label.ts'
+import { hostLabelFault } from '../../wire/names.ts'
 
 t.test('RFC 1123, 2.1: letters, digits and hyphens make a name', async (t) => {
   for (const name of ['a', 'lobby-ceiling', 'Rack2', '3com', 'x'.repeat(63)])

@@ -9,7 +9,7 @@ import {
   maskOfPrefix,
   parseIpv4,
   prefixOfMask,
-} from '../../wire/ipv4.ts'
+} from '../../wire/addresses.ts'
 
 t.test('every address reads back as it was written', async () => {
   fc.assert(fc.property(fc.ipV4(), (text) => ipv4Text(parseIpv4(text) ?? -1) === text))

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { firstGroup, groupFault } from '../../wire/multicast-group.ts'
+import { firstGroup, groupFault } from '../../wire/addresses.ts'
 
 t.test('streams go to 239.x and to the ranges that other senders of RTP have', async (t) => {
   for (const text of [

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { compareVersions, isVersion } from '../../wire/version-number.ts'
+import { compareVersions, isVersion } from '../../wire/firmware-image.ts'
 
 const version = fc
   .tuple(fc.nat(999_999), fc.nat(999_999), fc.nat(999_999))

@@ -1,7 +1,7 @@
 /** Packets of the session announcement protocol: who announces which stream, or takes it back. */
 import { Fault } from '#kit/fault.ts'
-import { type Ipv4, ipv4Text, parseIpv4 } from '../ipv4.ts'
-import { LONGEST_SDP } from './sdp-sections.ts'
+import { type Ipv4, ipv4Text, parseIpv4 } from '../addresses.ts'
+import { LONGEST_SDP } from './sdp.ts'
 
 /** Where announcements go: within a site, and beyond. @source RFC 2974, 3; RFC 2365, 6 */
 export const SAP_GROUPS = ['239.255.255.255', '224.2.127.254'] as const

@@ -1,6 +1,6 @@
 /** Why a decoder is silent: the chain from the stream to the output, each link judged by what is known of it. */
 import { durationText } from '#kit/bytes/words.ts'
-import { type Check, type Judgement, judgeChain } from '../../../core/sound/check.ts'
+import { type Check, type Judgement, judgeChain } from '../../../core/sound/sound.ts'
 import { clockJudgement, grandmasterJudgement } from './clock-checks.ts'
 import type { DecoderFacts } from './decoder-facts.ts'
 import { formatJudgement, lossJudgement, packetsJudgement, senderJudgement, streamJudgement } from './stream-checks.ts'

@@ -1,5 +1,5 @@
 /** The links of the chain that are about time: a clock is there, and it is the sender's. */
-import type { Judgement } from '../../../core/sound/check.ts'
+import type { Judgement } from '../../../core/sound/sound.ts'
 import type { DecoderFacts } from './decoder-facts.ts'
 
 export function clockJudgement({ broken, ptp, sync, announcement, reception }: DecoderFacts): Judgement {

@@ -1,7 +1,7 @@
 /** What the checks of a decoder are made from, as plain values: a test can say any of them. */
 import type { PtpView } from '../../../core/ptp/ptp.ts'
-import type { HeardStream } from '../../../core/streams/heard-stream.ts'
-import type { OwnRefClock } from '../../../wire/streams/ref-clock.ts'
+import type { HeardStream } from '../../../core/streams/book.ts'
+import type { OwnRefClock } from '../../../wire/streams/description.ts'
 import type { SyncMode, Tuning } from './ports.ts'
 import type { RouteRecord } from './route-form.ts'
 import type { VolumeRecord } from './volume-desk.ts'

@@ -1,6 +1,6 @@
 /** What of a decoder is measured each second, for plots of the last hour. */
 import type { Ptp } from '../../../core/ptp/ptp.ts'
-import type { Measured } from '../../../core/sound/history.ts'
+import type { Measured } from '../../../core/sound/sound.ts'
 import type { ArrivalSpread, OutputFacts } from './ports.ts'
 import type { Reception, ReceptionTotals } from './reception.ts'
 

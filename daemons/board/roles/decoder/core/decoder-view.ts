@@ -1,6 +1,6 @@
 /** What is told of a decoder: its part of the status, its route, and one sentence for the top of the page. */
 import type { Meters, Verdict } from '../../../core/role.ts'
-import { brokenCheck, type Check } from '../../../core/sound/check.ts'
+import { brokenCheck, type Check } from '../../../core/sound/sound.ts'
 import type { DecoderCheckName } from './checks.ts'
 import type { Decoder } from './decoder.ts'
 import type { OutputCare } from './output-care.ts'

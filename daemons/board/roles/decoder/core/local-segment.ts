@@ -1,5 +1,5 @@
 /** Whether a sender is in a network of this board, or beyond a router. */
-import { isInNetwork, parseIpv4 } from '../../../wire/ipv4.ts'
+import { isInNetwork, parseIpv4 } from '../../../wire/addresses.ts'
 
 /** One address of this board. */
 export interface OwnNetwork {

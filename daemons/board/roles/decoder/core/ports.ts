@@ -1,6 +1,6 @@
 /** What the rules of the decoder need of the world, as interfaces that io/ implements. */
-import type { HeardStream } from '../../../core/streams/heard-stream.ts'
-import type { StreamEncoding } from '../../../wire/streams/stream-description.ts'
+import type { HeardStream } from '../../../core/streams/book.ts'
+import type { StreamEncoding } from '../../../wire/streams/description.ts'
 
 /** What is announced on the network. */
 export interface StreamFinder {

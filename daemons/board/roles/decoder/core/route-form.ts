@@ -1,9 +1,13 @@
 /** What is to be played: the route as it is kept, and a form against it. */
-import { badFields, unknownField } from '../../../core/form-faults.ts'
-import { readSetting, type Setting, type SettingValue } from '../../../core/setting.ts'
-import { ipv4Fault, parseIpv4 } from '../../../wire/ipv4.ts'
-import { groupFault } from '../../../wire/multicast-group.ts'
-import type { StreamEncoding } from '../../../wire/streams/stream-description.ts'
+import {
+  badFields,
+  readSetting,
+  type Setting,
+  type SettingValue,
+  unknownField,
+} from '../../../core/settings/setting.ts'
+import { groupFault, ipv4Fault, parseIpv4 } from '../../../wire/addresses.ts'
+import type { StreamEncoding } from '../../../wire/streams/description.ts'
 
 /** As saved. What is null follows the stream's announcement, or the settings. @source Interface 2, B, POST /api/route */
 export interface RouteRecord {

@@ -1,5 +1,5 @@
 /** Which sender of a group is played, and which announcement is its. */
-import type { HeardStream } from '../../../core/streams/heard-stream.ts'
+import type { HeardStream } from '../../../core/streams/book.ts'
 
 /** What a sender is chosen from. */
 export interface SourceFacts {

@@ -1,6 +1,6 @@
 /** The links of the chain that are about the stream: chosen, arriving, from the right sender, as expected, whole. */
-import type { Judgement } from '../../../core/sound/check.ts'
-import { SAMPLE_BYTES } from '../../../wire/streams/stream-description.ts'
+import type { Judgement } from '../../../core/sound/sound.ts'
+import { SAMPLE_BYTES } from '../../../wire/streams/description.ts'
 import type { DecoderFacts, ReceptionFacts } from './decoder-facts.ts'
 import type { Tuning } from './ports.ts'
 

@@ -1,7 +1,7 @@
 /** By what time a stream is played: the clock that board and sender share, or the arrival of its packets. */
 import type { PtpView } from '../../../core/ptp/ptp.ts'
-import type { HeardStream } from '../../../core/streams/heard-stream.ts'
-import { isSameClock, type OwnRefClock } from '../../../wire/streams/ref-clock.ts'
+import type { HeardStream } from '../../../core/streams/book.ts'
+import { isSameClock, type OwnRefClock } from '../../../wire/streams/description.ts'
 import type { SyncMode } from './ports.ts'
 
 /** The board's own clock. */

@@ -1,5 +1,5 @@
 /** How long after the instant of its timestamp a packet came. */
-import { SAMPLE_RATE } from '../../../wire/streams/stream-description.ts'
+import { SAMPLE_RATE } from '../../../wire/streams/description.ts'
 
 const NS_PER_S = 1_000_000_000n
 const CYCLE = 1n << 32n

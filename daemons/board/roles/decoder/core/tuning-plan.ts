@@ -1,6 +1,6 @@
 /** What is to be received, from the route, what is announced, what is heard, and the clock: a rule without memory. */
-import type { HeardStream } from '../../../core/streams/heard-stream.ts'
-import type { StreamEncoding } from '../../../wire/streams/stream-description.ts'
+import type { HeardStream } from '../../../core/streams/book.ts'
+import type { StreamEncoding } from '../../../wire/streams/description.ts'
 import { isInLocalSegment, type OwnNetwork } from './local-segment.ts'
 import type { ReceivePath, ReceptionStats, Tuning } from './ports.ts'
 import type { RouteRecord } from './route-form.ts'

@@ -2,9 +2,8 @@
 import type { Clock } from '#kit/clock.ts'
 import type { FieldFault } from '#kit/http/sentences.ts'
 import type { Log } from '#kit/log.ts'
-import { badFields, unknownField } from '../../../core/form-faults.ts'
 import { createLateSave, type LateSaveTimes } from '../../../core/late-save.ts'
-import { readSetting, type Setting } from '../../../core/setting.ts'
+import { badFields, readSetting, type Setting, unknownField } from '../../../core/settings/setting.ts'
 import { dbOfVolume, FULL_VOLUME, gainOfDb, hundredths, LOUDEST_DB, SILENT_DB, volumeOfDb } from './volume-curve.ts'
 
 /** As saved. */

@@ -6,9 +6,9 @@ import {
   type Receiver as NativeReceiver,
   openReceiver,
 } from '#native/node-gst/index.ts'
-import { pathAddresses } from '../../../core/sound/path-addresses.ts'
 import { createRecoveredClock } from '../../../core/sound/recovered-clock.ts'
-import { interfaceAddress } from '../../../io/sound/interface-address.ts'
+import { pathAddresses } from '../../../core/sound/sound.ts'
+import { interfaceAddress } from '../../../io/interfaces.ts'
 import type { ArrivalSpread, PathCounts, Receiver, ReceiverOpener, ReceptionStats, Tuning } from '../core/ports.ts'
 import { transitMsOf } from '../core/transit.ts'
 

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { until } from '#kit/test/until.ts'
 import { gstMissing } from '#native/node-gst/test/gst-here.ts'
-import type { HeardStream } from '../../../core/streams/heard-stream.ts'
+import type { HeardStream } from '../../../core/streams/book.ts'
 import { compare } from '../../../test/sound/compare.ts'
 import { burstLoss, randomLoss } from '../../../test/sound/faults.ts'
 import { countedPattern } from '../../../test/sound/pattern.ts'

@@ -6,9 +6,9 @@ import { until } from '#kit/test/until.ts'
 import { type RunningBoard, startBoard } from '../../../test/running-board.ts'
 import { countedPattern, type Pattern } from '../../../test/sound/pattern.ts'
 import { type RunningSender, startSender } from '../../../test/sound/rtp-sender.ts'
+import type { StreamDescription } from '../../../wire/streams/description.ts'
 import { SAP_GROUPS, SAP_PORT, sapHash, writeSap } from '../../../wire/streams/sap.ts'
-import type { StreamDescription } from '../../../wire/streams/stream-description.ts'
-import { writeSdp } from '../../../wire/streams/write-sdp.ts'
+import { writeSdp } from '../../../wire/streams/sdp.ts'
 import type { DecoderView } from '../core/decoder-view.ts'
 
 /** A group that no other test has, nor another run of this one. */

@@ -4,7 +4,7 @@ import { Fault } from '#kit/fault.ts'
 import { Reply, type Route, route } from '#kit/http/route.ts'
 import type { Recorder } from '#kit/recorder.ts'
 import { toneAnswer } from '../../../api/answers.ts'
-import { historyRoutes } from '../../../api/sound/history-routes.ts'
+import { historyRoutes } from '../../../api/sound-routes.ts'
 import type { Encoder } from '../core/encoder.ts'
 
 export interface EncoderRouteParts {

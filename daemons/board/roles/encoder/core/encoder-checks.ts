@@ -1,8 +1,7 @@
 /** Whether sound goes out, and whether others can trust it: the chain from the source to its announcement. */
-import type { PtpView } from '../../../core/ptp/ptp.ts'
-import { isLockedState } from '../../../core/ptp/ref-clock.ts'
+import { isLockedState, type PtpView } from '../../../core/ptp/ptp.ts'
 import type { Meters } from '../../../core/role.ts'
-import { type Check, type Judgement, judgeChain } from '../../../core/sound/check.ts'
+import { type Check, type Judgement, judgeChain } from '../../../core/sound/sound.ts'
 import type { FeedState } from './feed-state-table.ts'
 import type { SentFacts } from './ports.ts'
 

@@ -1,6 +1,6 @@
 /** What of an encoder is measured each second, for plots of the last hour. */
 import type { PtpView } from '../../../core/ptp/ptp.ts'
-import type { Measured } from '../../../core/sound/history.ts'
+import type { Measured } from '../../../core/sound/sound.ts'
 import type { SentFacts } from './ports.ts'
 
 /** Series of `GET /api/history`; the unit stands at the end of a name, counts are those of one second. */

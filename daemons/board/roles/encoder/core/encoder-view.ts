@@ -1,9 +1,7 @@
 /** What is told of an encoder: its part of the status, and one sentence for the top of the page. */
-
 import type { Meters, Verdict } from '../../../core/role.ts'
-import { brokenCheck, type Check } from '../../../core/sound/check.ts'
-import type { OwnRefClock } from '../../../wire/streams/ref-clock.ts'
-import type { StreamEncoding } from '../../../wire/streams/stream-description.ts'
+import { brokenCheck, type Check } from '../../../core/sound/sound.ts'
+import type { OwnRefClock, StreamEncoding } from '../../../wire/streams/description.ts'
 import type { Encoder } from './encoder.ts'
 import type { EncoderCheckName } from './encoder-checks.ts'
 import type { Spread } from './ports.ts'

@@ -4,7 +4,7 @@ import { atMost, type Clock, type Timer } from '#kit/clock.ts'
 import { type Fault, faultOf } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
 import { createTurn } from '#kit/turn.ts'
-import { type AudioSource, sourceName } from '../../../core/sound/audio-source.ts'
+import { type AudioSource, sourceName } from '../../../core/sound/sound.ts'
 import { type FeedEvent, type FeedState, nextFeedState } from './feed-state-table.ts'
 import type { Feed, FeedOpener } from './ports.ts'
 

@@ -1,6 +1,6 @@
 /** The pipeline of a feed, in GStreamer's words. */
-import { type CardOptions, sourceFragment } from '../../../core/sound/card-fragment.ts'
-import { SAMPLE_RATE, type StreamEncoding } from '../../../wire/streams/stream-description.ts'
+import { type CardOptions, sourceFragment } from '../../../core/sound/card.ts'
+import { SAMPLE_RATE, type StreamEncoding } from '../../../wire/streams/description.ts'
 
 /** Name of the element that measures how loud it is. */
 export const METER = 'meter'

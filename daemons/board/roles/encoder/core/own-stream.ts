@@ -1,8 +1,7 @@
 /** The stream of a board, as far as the board knows it: its description but for the session, which announcing it adds. */
-import type { PathAddresses } from '../../../core/sound/path-addresses.ts'
-import type { OwnStream } from '../../../core/streams/own-session.ts'
-import type { OwnRefClock } from '../../../wire/streams/ref-clock.ts'
-import { SAMPLE_RATE, type StreamEncoding } from '../../../wire/streams/stream-description.ts'
+import type { PathAddresses } from '../../../core/sound/sound.ts'
+import type { OwnStream } from '../../../core/streams/announcing.ts'
+import { type OwnRefClock, SAMPLE_RATE, type StreamEncoding } from '../../../wire/streams/description.ts'
 
 /** What of a stream stays while the board runs. */
 export interface StreamFacts {

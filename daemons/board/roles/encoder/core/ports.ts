@@ -1,7 +1,7 @@
 /** What the rules of the encoder need of the world, as interfaces that io/ implements. */
 import type { Fault } from '#kit/fault.ts'
-import type { AudioSource } from '../../../core/sound/audio-source.ts'
-import type { CardView } from '../../../core/sound/card-steering.ts'
+import type { CardView } from '../../../core/sound/card.ts'
+import type { AudioSource } from '../../../core/sound/sound.ts'
 
 /** What happens to a feed. */
 export interface FeedEvents {

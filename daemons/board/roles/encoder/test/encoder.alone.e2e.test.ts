@@ -6,7 +6,7 @@ import { gstMissing } from '#native/node-gst/test/gst-here.ts'
 import { type RunningBoard, setUp, startBoard } from '../../../test/running-board.ts'
 import { startReceiver } from '../../../test/sound/rtp-receiver.ts'
 import { channelOf, fitTone } from '../../../test/sound/tone.ts'
-import { readSdp } from '../../../wire/streams/read-sdp.ts'
+import { readSdp } from '../../../wire/streams/sdp.ts'
 
 const skip = gstMissing()
 

@@ -2,10 +2,8 @@
 import { Type } from 'typebox'
 import { type Route, route } from '#kit/http/route.ts'
 import type { Recorder } from '#kit/recorder.ts'
-import { droppedAnswer, serialAnswer } from '../../../api/answers.ts'
-import { serialPortAnswer } from '../../../api/role-answers.ts'
-import { MOST_PORTS } from '../../../core/device-paths.ts'
-import type { Setting } from '../../../core/setting.ts'
+import { droppedAnswer, serialAnswer, serialPortAnswer } from '../../../api/answers.ts'
+import { MOST_PORTS, type Setting } from '../../../core/settings/setting.ts'
 import type { SerialPorts } from '../core/serial-ports.ts'
 
 /** A device behind a port, as io finds it. */

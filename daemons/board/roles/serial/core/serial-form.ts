@@ -1,8 +1,7 @@
 /** A form of a port's settings against those there are: everything that is wrong is told at once. */
 import type { Fault } from '#kit/fault.ts'
 import type { FieldFault } from '#kit/http/sentences.ts'
-import { badFields, unknownField } from '../../../core/form-faults.ts'
-import { readSetting, type Setting } from '../../../core/setting.ts'
+import { badFields, readSetting, type Setting, unknownField } from '../../../core/settings/setting.ts'
 import { checkTogether } from './line-desk.ts'
 import { lineOf, type PortSettings } from './serial-settings.ts'
 

@@ -1,7 +1,7 @@
 /** Keys of the table `serial` of board.toml: devices and bounds of the serial server. */
 import { type Static, Type } from 'typebox'
 import { queueKeys } from '#kit/line/queue-keys.ts'
-import { MOST_PORTS } from '../../../core/device-paths.ts'
+import { MOST_PORTS } from '../../../core/settings/setting.ts'
 
 function milliseconds(byDefault: number, [minimum, maximum]: [number, number], description: string) {
   return Type.Integer({ default: byDefault, minimum, maximum, unit: 'ms', description })

@@ -2,7 +2,7 @@
 import { Fault } from '#kit/fault.ts'
 import { createTurn } from '#kit/turn.ts'
 import type { Verdict } from '../../../core/role.ts'
-import type { Setting } from '../../../core/setting.ts'
+import type { Setting } from '../../../core/settings/setting.ts'
 import { checkPortForm } from './serial-form.ts'
 import type { SerialPort, SerialPortLife } from './serial-port.ts'
 import type { PortSettings } from './serial-settings.ts'

@@ -1,6 +1,6 @@
 /** Settings of a serial port: what they may be, and what they are at first. */
 import type { ControlledSettings } from '#kit/line/controlled-line.ts'
-import type { Setting } from '../../../core/setting.ts'
+import type { Setting } from '../../../core/settings/setting.ts'
 import { type WriteMode, writeModes } from './write-rule.ts'
 
 /** As the API names them. @source Interface 2, B, Serial port settings; `flow` and `write` are ours */

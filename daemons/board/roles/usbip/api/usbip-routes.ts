@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { type Route, route } from '#kit/http/route.ts'
 import type { Recorder } from '#kit/recorder.ts'
-import { usbipAnswer } from '../../../api/role-answers.ts'
+import { usbipAnswer } from '../../../api/answers.ts'
 import type { UsbSharing } from '../core/usb-sharing.ts'
 import type { UsbipBook } from '../core/usbip-book.ts'
 import { LONGEST_ALLOW, LONGEST_DEVICE } from '../core/usbip-settings.ts'

@@ -1,7 +1,7 @@
 /** What is asked of the privileged helper, one thing at a time: binding and handing over touch the same driver. */
 import { Fault } from '#kit/fault.ts'
 import { createTurn } from '#kit/turn.ts'
-import type { RootHelper } from '../../../core/ports.ts'
+import type { RootHelper } from '../../../core/machine/ports.ts'
 import type { HelperVerb } from '../../../wire/helper-line.ts'
 import type { HostLink } from './ports.ts'
 

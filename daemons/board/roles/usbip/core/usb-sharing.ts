@@ -2,7 +2,7 @@
 import { atMost, type Clock } from '#kit/clock.ts'
 import { type Fault, faultOf } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
-import type { RootHelper } from '../../../core/ports.ts'
+import type { RootHelper } from '../../../core/machine/ports.ts'
 import { chooseDevices, type DeviceChoice, parseDeviceChoice } from './device-choice.ts'
 import { createHelperTurns } from './helper-turns.ts'
 import { createHoldOff, type HoldOff } from './hold-off.ts'

@@ -1,7 +1,7 @@
-/** Tests of core/ptp/audio-time.ts. */
+/** Tests of core/ptp/ptp.ts. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { audioTimeAt } from '../../../core/ptp/audio-time.ts'
+import { audioTimeAt } from '../../../core/ptp/ptp.ts'
 import { fakeAudioClock } from './fake-audio-clock.ts'
 
 t.test('runs at the rate it was given, from the instant it was given', async (t) => {

@@ -1,7 +1,6 @@
 /** A clock of sound that moves with a test's clock, exactly. */
 import type { Clock } from '#kit/clock.ts'
-import type { AudioClock, Calibration } from '../../../core/ptp/audio-clock.ts'
-import { audioTimeAt } from '../../../core/ptp/audio-time.ts'
+import { type AudioClock, audioTimeAt, type Calibration } from '../../../core/ptp/ptp.ts'
 
 export interface FakeAudioClock extends AudioClock {
   /** Every calibration, in order. */

@@ -1,6 +1,5 @@
 /** A clock of the board for tests of what runs on it: it is as a test says. */
-import type { Ptp, PtpView } from '../../../core/ptp/ptp.ts'
-import { isLockedState, refClockOf } from '../../../core/ptp/ref-clock.ts'
+import { isLockedState, type Ptp, type PtpView, refClockOf } from '../../../core/ptp/ptp.ts'
 
 export interface FakePtp extends Ptp {
   /** Makes it otherwise, and tells who listens. */

@@ -1,7 +1,7 @@
 /** ptp4l as a test plays it: what it would tell of a master whose time is known exactly. */
 import type { Clock } from '#kit/clock.ts'
-import type { AudioClock } from '../../../core/ptp/audio-clock.ts'
-import type { PtpListener, PtpProgram } from '../../../core/ptp/ports.ts'
+import type { PtpListener, PtpProgram } from '../../../core/ptp/clock.ts'
+import type { AudioClock } from '../../../core/ptp/ptp.ts'
 import { noise } from './noise.ts'
 
 export const OWN = '02-00-00-FF-FE-00-00-01'

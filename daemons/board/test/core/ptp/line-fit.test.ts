@@ -1,7 +1,7 @@
-/** Tests of core/ptp/line-fit.ts. */
+/** Tests of core/ptp/clock-fit.ts. */
 import fc from 'fast-check'
 import t from 'tap'
-import { fitLine, median } from '../../../core/ptp/line-fit.ts'
+import { fitLine, median } from '../../../core/ptp/clock-fit.ts'
 import { noise } from './noise.ts'
 
 const points = (count: number, x: (index: number) => number) =>

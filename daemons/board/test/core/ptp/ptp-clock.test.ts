@@ -1,4 +1,4 @@
-/** Tests of core/ptp/ptp-clock.ts: states, and what roles are told. */
+/** Tests of core/ptp/clock.ts: states, and what roles are told. */
 import t from 'tap'
 import { OTHER, OWN, THIRD } from './fake-ptp4l.ts'
 import { MAC, ptpRig } from './ptp-rig.ts'

@@ -1,6 +1,6 @@
-/** Tests of core/ptp/ptp-keys.ts. */
+/** Tests of core/ptp/keys.ts. */
 import t from 'tap'
-import { dscpOf } from '../../../core/ptp/ptp-keys.ts'
+import { dscpOf } from '../../../core/ptp/keys.ts'
 
 t.test('AES67 7.2 marks PTP events 46 and the rest 34; Audinate 56 and 46', async (t) => {
   t.same(dscpOf({ dscp: 'standard', dscp_event: -1, dscp_general: -1 }), { event: 46, general: 34 })

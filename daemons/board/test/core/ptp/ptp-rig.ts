@@ -2,8 +2,8 @@
 import { Value } from 'typebox/value'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { silentLog } from '#kit/log.ts'
-import { createPtpClock } from '../../../core/ptp/ptp-clock.ts'
-import { ptpKeys } from '../../../core/ptp/ptp-keys.ts'
+import { createPtpClock } from '../../../core/ptp/clock.ts'
+import { ptpKeys } from '../../../core/ptp/keys.ts'
 import { fakeAudioClock } from './fake-audio-clock.ts'
 import { FakePtp4l } from './fake-ptp4l.ts'
 

@@ -1,6 +1,6 @@
-/** Tests of core/ptp/ptp-state-table.ts, row by row. */
+/** Tests of core/ptp/ptp.ts, row by row. */
 import t from 'tap'
-import { nextPtpState, type PtpEvent, type PtpState } from '../../../core/ptp/ptp-state-table.ts'
+import { nextPtpState, type PtpEvent, type PtpState } from '../../../core/ptp/ptp.ts'
 
 const EVENTS: PtpEvent[] = ['missing', 'answered', 'elected', 'heard', 'settled', 'lost', 'ended', 'gaveUp']
 

@@ -1,6 +1,6 @@
-/** Tests of core/ptp/realtime-watch.ts. */
+/** Tests of core/ptp/course.ts. */
 import t from 'tap'
-import { createRealtimeWatch } from '../../../core/ptp/realtime-watch.ts'
+import { createRealtimeWatch } from '../../../core/ptp/course.ts'
 
 const AHEAD_NS = 1_900_000_000_000_000_000n
 

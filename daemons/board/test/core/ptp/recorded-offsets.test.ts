@@ -1,12 +1,12 @@
-/** Tests of core/ptp/audio-course.ts with what real ptp4l's measured. */
+/** Tests of core/ptp/course.ts with what real ptp4l's measured. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Value } from 'typebox/value'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { createAudioCourse } from '../../../core/ptp/audio-course.ts'
-import { fitLine } from '../../../core/ptp/line-fit.ts'
-import { ptpKeys } from '../../../core/ptp/ptp-keys.ts'
+import { fitLine } from '../../../core/ptp/clock-fit.ts'
+import { createAudioCourse } from '../../../core/ptp/course.ts'
+import { ptpKeys } from '../../../core/ptp/keys.ts'
 import { fakeAudioClock } from './fake-audio-clock.ts'
 
 /** Microseconds since the first Sync, and the offset of this machine's clock in ns. */

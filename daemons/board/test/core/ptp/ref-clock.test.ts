@@ -1,8 +1,7 @@
-/** Tests of core/ptp/ref-clock.ts. */
+/** Tests of core/ptp/ptp.ts. */
 import t from 'tap'
-import type { Grandmaster } from '../../../core/ptp/ptp.ts'
-import { refClockOf } from '../../../core/ptp/ref-clock.ts'
-import { isSameClock } from '../../../wire/streams/ref-clock.ts'
+import { type Grandmaster, refClockOf } from '../../../core/ptp/ptp.ts'
+import { isSameClock } from '../../../wire/streams/description.ts'
 import { FAKE_MAC, fakePtp } from './fake-ptp.ts'
 
 const grandmaster: Grandmaster = {

@@ -1,7 +1,7 @@
-/** Tests of core/ptp/steering.ts. */
+/** Tests of core/ptp/clock-fit.ts. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { createSteering, MOST_RATE_PPB } from '../../../core/ptp/steering.ts'
+import { createSteering, MOST_RATE_PPB } from '../../../core/ptp/clock-fit.ts'
 import { fakeAudioClock } from './fake-audio-clock.ts'
 
 const limits = { settleNs: 1e9, smallNs: 100_000, slewPpb: 400_000 }

@@ -1,7 +1,7 @@
 /** Tests of which sound card is taken. */
 import t from 'tap'
-import { chooseCard } from '../../../core/sound/card-choice.ts'
-import { readSoundCards } from '../../../wire/sound/sound-cards.ts'
+import { chooseCard } from '../../../core/sound/card.ts'
+import { readSoundCards } from '../../../wire/sound-cards.ts'
 
 const cards = readSoundCards(
   ` 0 [HDMI           ]: HDA-Intel - HDA Intel HDMI

@@ -1,6 +1,6 @@
 /** Tests of the parts of a pipeline that end in a sound card. */
 import t from 'tap'
-import { sinkFragment, sourceFragment } from '../../../core/sound/card-fragment.ts'
+import { sinkFragment, sourceFragment } from '../../../core/sound/card.ts'
 
 const card = { alsa: 'hw:CARD=Device,DEV=0', fillMs: 5, bufferMs: 20 }
 

@@ -5,7 +5,7 @@ import {
   type CardServoState,
   cardServoStateTable,
   nextCardServoState,
-} from '../../../core/sound/card-servo-state-table.ts'
+} from '../../../core/sound/card.ts'
 
 const rows: [CardServoState, CardServoEvent, CardServoState][] = [
   ['settling', 'settled', 'resting'],

@@ -1,6 +1,6 @@
 /** Tests of the rule that keeps a card on the audio clock, with simulated cards. */
 import t from 'tap'
-import { createCardServo } from '../../../core/sound/card-servo.ts'
+import { createCardServo } from '../../../core/sound/card.ts'
 
 const TARGET = 480
 

@@ -1,7 +1,7 @@
 /** Tests of how the card of an open pipeline is kept on the clock. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { createCardSteering } from '../../../core/sound/card-steering.ts'
+import { createCardSteering } from '../../../core/sound/card.ts'
 
 /** A pipeline whose card uses up frames at a rate of its own. */
 function rig(use: 'plays' | 'captures', slowPpm: number) {

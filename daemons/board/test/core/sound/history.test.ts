@@ -1,9 +1,9 @@
-/** Tests of core/sound/history.ts. */
+/** Tests of core/sound/sound.ts. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import { memoryPlan } from '../../../core/memory.ts'
-import { createHistory, HISTORY_SECONDS } from '../../../core/sound/history.ts'
+import { createHistory, HISTORY_SECONDS } from '../../../core/sound/sound.ts'
 
 t.test('has no points before anything was measured', async (t) => {
   const history = createHistory({ clock: fakeClock(), names: ['lost'], seconds: 5 })

@@ -1,7 +1,7 @@
-/** Tests of core/sound/path-addresses.ts. */
+/** Tests of core/sound/sound.ts. */
 import t from 'tap'
 import { Fault } from '#kit/fault.ts'
-import { createLastAddresses, hasMoved, pathAddresses } from '../../../core/sound/path-addresses.ts'
+import { createLastAddresses, hasMoved, pathAddresses } from '../../../core/sound/sound.ts'
 
 function addressOf(there: Readonly<Record<string, string>>) {
   return (name: string): string => {

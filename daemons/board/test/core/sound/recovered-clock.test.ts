@@ -1,6 +1,5 @@
 import t from 'tap'
-import type { Calibration } from '../../../core/ptp/audio-clock.ts'
-import { audioTimeAt } from '../../../core/ptp/audio-time.ts'
+import { audioTimeAt, type Calibration } from '../../../core/ptp/ptp.ts'
 import { createRecoveredClock } from '../../../core/sound/recovered-clock.ts'
 
 const MS = 1_000_000

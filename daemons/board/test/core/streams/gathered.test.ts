@@ -1,7 +1,7 @@
-/** Tests of core/streams/gathered.ts. */
+/** Tests of core/streams/finding.ts. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { gathered } from '../../../core/streams/gathered.ts'
+import { gathered } from '../../../core/streams/finding.ts'
 
 t.test('a change is told at once, a thousand that follow together, the last one always', async (t) => {
   const clock = fakeClock()

@@ -1,7 +1,7 @@
-/** Tests of core/streams/heard-stream.ts. */
+/** Tests of core/streams/book.ts. */
 import t from 'tap'
-import { heardStreamOf } from '../../../core/streams/heard-stream.ts'
-import type { StreamDescription } from '../../../wire/streams/stream-description.ts'
+import { heardStreamOf } from '../../../core/streams/book.ts'
+import type { StreamDescription } from '../../../wire/streams/description.ts'
 import { STREAM } from '../../wire/streams/described-stream.ts'
 
 const stream: StreamDescription<string> = {

@@ -1,6 +1,6 @@
-/** Tests of core/streams/listening-rhythm.ts. */
+/** Tests of core/streams/book.ts. */
 import t from 'tap'
-import { createRhythm } from '../../../core/streams/listening-rhythm.ts'
+import { createRhythm } from '../../../core/streams/book.ts'
 
 t.test('ten missed are too many, of 30 s each until the rhythm is known', async (t) => {
   const rhythm = createRhythm(0)

@@ -1,8 +1,8 @@
-/** Tests of core/streams/own-session.ts. */
+/** Tests of core/streams/announcing.ts. */
 import fc from 'fast-check'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { createOwnSession, type OwnStream, sessionLabel } from '../../../core/streams/own-session.ts'
+import { createOwnSession, type OwnStream, sessionLabel } from '../../../core/streams/announcing.ts'
 import { OWN_STREAM } from '../../wire/streams/described-stream.ts'
 
 const stream: OwnStream = { ...OWN_STREAM, name: 'Hall', refClock: null }

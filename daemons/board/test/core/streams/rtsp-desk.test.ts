@@ -1,8 +1,8 @@
-/** Tests of core/streams/rtsp-desk.ts. */
+/** Tests of core/streams/announcing.ts. */
 import fc from 'fast-check'
 import t from 'tap'
-import { answerRtsp } from '../../../core/streams/rtsp-desk.ts'
-import { cutRtsp, replyOf } from '../../../wire/streams/rtsp-message.ts'
+import { answerRtsp } from '../../../core/streams/announcing.ts'
+import { cutRtsp, replyOf } from '../../../wire/streams/rtsp.ts'
 
 const session = {
   names: ['Big hall', 'Big hall board-7'],

@@ -1,7 +1,7 @@
-/** Tests of core/streams/sap-announcing.ts. */
+/** Tests of core/streams/announcing.ts. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { SapAnnouncing } from '../../../core/streams/sap-announcing.ts'
+import { SapAnnouncing } from '../../../core/streams/announcing.ts'
 import { readSap, sapHash } from '../../../wire/streams/sap.ts'
 
 const sdpOf = (version: number) => `v=0\r\no=- 1 ${version} IN IP4 10.0.0.7\r\n`

@@ -1,6 +1,6 @@
-/** Tests of core/streams/seen-sketch.ts. */
+/** Tests of core/streams/book.ts. */
 import t from 'tap'
-import { createSeenSketch } from '../../../core/streams/seen-sketch.ts'
+import { createSeenSketch } from '../../../core/streams/book.ts'
 
 t.test('what was met before is known, once two seconds have passed', async (t) => {
   const seen = createSeenSketch()

@@ -1,8 +1,8 @@
-/** Tests of core/streams/session-finder.ts. */
+/** Tests of core/streams/finding.ts. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import type { HeardService } from '#kit/net/mdns/heard-service.ts'
-import { SessionFinder, type SessionPlace } from '../../../core/streams/session-finder.ts'
+import { SessionFinder, type SessionPlace } from '../../../core/streams/finding.ts'
 
 function rig(most = 16) {
   const clock = fakeClock()

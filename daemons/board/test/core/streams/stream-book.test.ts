@@ -1,9 +1,9 @@
-/** Tests of core/streams/stream-book.ts. */
+/** Tests of core/streams/book.ts. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import { memoryPlan } from '../../../core/memory.ts'
-import { StreamBook } from '../../../core/streams/stream-book.ts'
+import { StreamBook } from '../../../core/streams/book.ts'
 import { am824, dante, lawo, ravenna } from '../../wire/streams/wild-sdp.ts'
 
 const BOUNDS = { most: 64, perSender: 16, newPerSecond: 500 }

@@ -1,6 +1,6 @@
 /** A stream of two channels as tests describe it; what a test is about it says itself. */
-import type { OwnStream } from '../../../core/streams/own-session.ts'
-import type { StreamDescription } from '../../../wire/streams/stream-description.ts'
+import type { OwnStream } from '../../../core/streams/announcing.ts'
+import type { StreamDescription } from '../../../wire/streams/description.ts'
 
 /** Before it is told which session it is. */
 export const OWN_STREAM: OwnStream = {

@@ -1,9 +1,9 @@
-/** Tests of wire/streams/read-sdp.ts. */
+/** Tests of wire/streams/sdp.ts. */
 import fc from 'fast-check'
 import t from 'tap'
 import { Fault } from '#kit/fault.ts'
-import { readSdp } from '../../../wire/streams/read-sdp.ts'
-import { playFault } from '../../../wire/streams/stream-description.ts'
+import { playFault } from '../../../wire/streams/description.ts'
+import { readSdp } from '../../../wire/streams/sdp.ts'
 import { am824, dante, lawo, merging, qsys, ravenna } from './wild-sdp.ts'
 
 t.test('a stream of Dante is read with its offset and its clock', async (t) => {

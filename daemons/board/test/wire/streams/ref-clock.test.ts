@@ -1,6 +1,6 @@
-/** Tests of wire/streams/ref-clock.ts. */
+/** Tests of wire/streams/description.ts. */
 import t from 'tap'
-import { isSameClock, readRefClock, refClockText } from '../../../wire/streams/ref-clock.ts'
+import { isSameClock, readRefClock, refClockText } from '../../../wire/streams/description.ts'
 
 const GRANDMASTER = '39-A7-94-FF-FE-07-CB-D0'
 

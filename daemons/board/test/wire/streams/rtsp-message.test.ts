@@ -1,8 +1,8 @@
-/** Tests of wire/streams/rtsp-message.ts. */
+/** Tests of wire/streams/rtsp.ts. */
 import fc from 'fast-check'
 import t from 'tap'
 import { Fault } from '#kit/fault.ts'
-import { cutRtsp, replyOf, requestOf, writeReply, writeRequest } from '../../../wire/streams/rtsp-message.ts'
+import { cutRtsp, replyOf, requestOf, writeReply, writeRequest } from '../../../wire/streams/rtsp.ts'
 
 const bounds = { headBytes: 4096, bodyBytes: 8192 }
 const bytesOf = (text: string) => Buffer.from(text)

@@ -1,7 +1,7 @@
-/** Tests of wire/streams/rtsp-path.ts. */
+/** Tests of wire/streams/rtsp.ts. */
 import fc from 'fast-check'
 import t from 'tap'
-import { pathByName, readSessionPath } from '../../../wire/streams/rtsp-path.ts'
+import { pathByName, readSessionPath } from '../../../wire/streams/rtsp.ts'
 
 t.test('RAVENNA 5.2 sessions are asked for by name or by number, or without either', async (t) => {
   t.same(readSessionPath('rtsp://10.0.0.7:8554/by-name/Big%20hall'), { by: 'name', name: 'Big hall' })

@@ -1,6 +1,6 @@
-/** Tests of wire/streams/stream-description.ts. */
+/** Tests of wire/streams/description.ts. */
 import t from 'tap'
-import { framesOf, isPlayable, playFault, type StreamDescription } from '../../../wire/streams/stream-description.ts'
+import { framesOf, isPlayable, playFault, type StreamDescription } from '../../../wire/streams/description.ts'
 import { STREAM } from './described-stream.ts'
 
 const stream: StreamDescription<string> = { ...STREAM, channels: 8, refClock: null }

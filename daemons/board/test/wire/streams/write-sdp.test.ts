@@ -1,9 +1,8 @@
-/** Tests of wire/streams/write-sdp.ts: every line by its clause, and read back. */
+/** Tests of wire/streams/sdp.ts: every line by its clause, and read back. */
 import fc from 'fast-check'
 import t from 'tap'
-import { readSdp } from '../../../wire/streams/read-sdp.ts'
-import type { StreamDescription } from '../../../wire/streams/stream-description.ts'
-import { writeSdp } from '../../../wire/streams/write-sdp.ts'
+import type { StreamDescription } from '../../../wire/streams/description.ts'
+import { readSdp, writeSdp } from '../../../wire/streams/sdp.ts'
 import { STREAM as stream } from './described-stream.ts'
 
 const linesOf = (text: string) => text.split('\r\n')

@@ -2,9 +2,9 @@
 import { fakeClock } from '#kit/clock-fake.ts'
 import { silentLog } from '#kit/log.ts'
 import type { Ptp } from '../../../../core/ptp/ptp.ts'
-import type { HeardStream } from '../../../../core/streams/heard-stream.ts'
+import type { HeardStream } from '../../../../core/streams/book.ts'
 import { GRANDMASTER, ptpView } from '../../../../test/core/ptp/fake-ptp.ts'
-import type { OwnRefClock } from '../../../../wire/streams/ref-clock.ts'
+import type { OwnRefClock } from '../../../../wire/streams/description.ts'
 import { Decoder, type DecoderParts } from '../../core/decoder.ts'
 import type {
   OutputEvents,

@@ -1,9 +1,8 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { createOwnSession } from '../../../../core/streams/own-session.ts'
-import { readSdp } from '../../../../wire/streams/read-sdp.ts'
-import type { OwnRefClock } from '../../../../wire/streams/ref-clock.ts'
-import { writeSdp } from '../../../../wire/streams/write-sdp.ts'
+import { createOwnSession } from '../../../../core/streams/announcing.ts'
+import type { OwnRefClock } from '../../../../wire/streams/description.ts'
+import { readSdp, writeSdp } from '../../../../wire/streams/sdp.ts'
 import { ownStream } from '../../core/own-stream.ts'
 
 const PTP: OwnRefClock = { kind: 'ptp', grandmaster: '00-1D-C1-FF-FE-12-34-56', domain: 0 }

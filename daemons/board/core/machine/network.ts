@@ -1,0 +1,306 @@
+/** Name and address of a machine that the board owns: set, the address proven by a contact, or taken back. */
+import type { Clock, Timer } from '#kit/clock.ts'
+import type { Log } from '#kit/log.ts'
+import { parseIpv4, prefixOfMask } from '../../wire/addresses.ts'
+import type { BoardSettings } from '../settings/settings.ts'
+import type { Kept } from './ports.ts'
+
+// States of the address of a board that owns its machine.
+
+/** What happens to it. */
+export type NetworkEvent = 'addressSet' | 'dhcpSet' | 'contact' | 'expired' | 'refused'
+
+export type NetworkState =
+  /** The machine belongs to somebody else, who looks after its address. */
+  | 'not_owned'
+  | 'dhcp'
+  /** It has a new fixed address, and nobody has reached it there yet. */
+  | 'unconfirmed'
+  | 'static'
+  /** Nobody reached the fixed address in time: it asks by DHCP until the settings are saved again. */
+  | 'fallen_back'
+  /** The machine did not take what was set. */
+  | 'refused'
+
+/** State, event, next state; what is not there leaves the state as it is. */
+export const networkStateTable: Readonly<Record<NetworkState, Partial<Record<NetworkEvent, NetworkState>>>> = {
+  not_owned: {},
+  dhcp: { addressSet: 'unconfirmed', refused: 'refused' },
+  unconfirmed: {
+    dhcpSet: 'dhcp',
+    contact: 'static',
+    expired: 'fallen_back',
+    refused: 'refused',
+  },
+  static: { addressSet: 'unconfirmed', dhcpSet: 'dhcp', refused: 'refused' },
+  fallen_back: { addressSet: 'unconfirmed', dhcpSet: 'dhcp', refused: 'refused' },
+  refused: { addressSet: 'unconfirmed', dhcpSet: 'dhcp' },
+}
+
+// What is kept of the address over restarts, and what the settings want of it.
+
+/** A fixed address as the machine is told. */
+interface FixedAddress {
+  ip: string
+  prefix: number
+  /** Empty: none, in a network without a way out. */
+  gw: string
+}
+
+/** The file. */
+export interface NetworkRecord {
+  state: Exclude<NetworkState, 'not_owned'>
+  /** The fixed address that the state is about; null with DHCP. */
+  address: FixedAddress | null
+  /** Which save of the settings it comes from: after a fall-back only a new one counts. */
+  saves: number
+  /** Life of the machine in which `deadlineMs` counts. */
+  bootId: string
+  /** Until when somebody has to reach the new address, on the machine's monotonic clock; null when nothing is awaited. */
+  deadlineMs: number | null
+  /** What the machine or the board had to say, for people; empty where nothing was amiss. */
+  why: string
+}
+
+/** Before anything was set: whatever the machine was installed with is left alone. */
+export const untouchedNetwork: NetworkRecord = {
+  state: 'dhcp',
+  address: null,
+  saves: 0,
+  bootId: '',
+  deadlineMs: null,
+  why: '',
+}
+
+/** The fixed address that settings want; null for DHCP. They were checked: mask and address fit together. */
+export function wantedAddress({ static_ip, ip, mask, gw }: BoardSettings): FixedAddress | null {
+  const ones = parseIpv4(mask)
+  const prefix = ones === undefined ? undefined : prefixOfMask(ones)
+  return static_ip && prefix !== undefined ? { ip, prefix, gw } : null
+}
+
+function isSameAddress(one: FixedAddress | null, other: FixedAddress | null): boolean {
+  if (one === null || other === null) return one === other
+  return one.ip === other.ip && one.prefix === other.prefix && one.gw === other.gw
+}
+
+// What is said of the board's address.
+
+/** One or two sentences for people. */
+function networkText({ state, address, why }: NetworkRecord): string {
+  const fixed = address === null ? '' : `${address.ip}/${address.prefix}`
+  if (state === 'unconfirmed')
+    return `The board has the new address ${fixed} and waits to be reached there. Open http://${address?.ip}/; otherwise it goes back to DHCP.`
+  if (state === 'static')
+    return `The board keeps the address ${fixed}, ${address?.gw ? `gateway ${address.gw}` : 'without a gateway'}.`
+  if (state === 'fallen_back')
+    return `Nobody reached the board at ${fixed} in time, so it asks for an address by DHCP. Check address, mask and gateway, and save again.`
+  if (state === 'refused')
+    return `The machine did not take the network settings: ${why}. They are tried again after the next start.`
+  return 'The board asks for its address by DHCP.'
+}
+
+// The address of a board that owns its machine: set, proven by a contact, or taken back.
+
+/** How the machine is told. */
+export interface NetworkMachine {
+  /** @throws Fault `helper_absent`, `helper_refused`, `no_interface` */
+  setAddress(address: FixedAddress): Promise<void>
+  /** @throws Fault `helper_absent`, `helper_refused`, `no_interface` */
+  setDhcp(): Promise<void>
+  /** Addresses of the machine itself: a request from one of them proves nothing. */
+  ownAddresses(): string[]
+}
+
+/** What it needs. */
+export interface NetworkCareParts {
+  clock: Clock
+  log: Log
+  file: Kept<NetworkRecord>
+  machine: NetworkMachine
+  bootId: string
+  /** What the settings want, and which save of theirs that is. */
+  wanted: { address: FixedAddress | null; saves: number }
+  /** Time in which somebody has to reach a new address. */
+  confirmMs: number
+  /** Between tries to take an address back. */
+  retryMs: number
+  /** Tries to take an address back before the next start. */
+  retries: number
+  onChange(): void
+}
+
+/** What status and page show. */
+export interface NetworkView {
+  state: NetworkState
+  /** Instant until which somebody has to reach the new address. */
+  confirmUntil: number | null
+  /** One sentence for people. */
+  text: string
+}
+
+export interface NetworkCare {
+  /** Brings the machine to what the settings want; never rejects. */
+  start(): Promise<void>
+  /** A request was answered. @param from the address it came from; @param at the address it arrived at */
+  contact(from: string, at: string): void
+  view(): NetworkView
+  close(): void
+}
+
+/** @throws Fault of the file */
+export async function createNetworkCare(by: NetworkCareParts): Promise<NetworkCare> {
+  return new OwnNetwork(by, await by.file.load())
+}
+
+class OwnNetwork implements NetworkCare {
+  readonly #by: NetworkCareParts
+  #record: NetworkRecord
+  #timer: Timer | undefined
+  #failures = 0
+  #isFallingBack = false
+  /** The machine has taken the address: before that, whoever reaches the same one under DHCP has proven nothing. */
+  #isTaken = false
+  #isClosed = false
+
+  constructor(by: NetworkCareParts, record: NetworkRecord) {
+    this.#by = by
+    this.#record = record
+  }
+
+  async start(): Promise<void> {
+    const { clock, wanted, bootId, confirmMs } = this.#by
+    const { state, address, saves, deadlineMs } = this.#record
+    const isSame = isSameAddress(address, wanted.address)
+    if (wanted.address === null) return isSame && state === 'dhcp' ? undefined : this.#setDhcp()
+    if (isSame && state === 'static') return
+    if (isSame && state === 'fallen_back' && saves === wanted.saves) return
+    const isAwaited = isSame && state === 'unconfirmed' && this.#record.bootId === bootId
+    return this.#setAddress(wanted.address, (isAwaited ? deadlineMs : null) ?? clock.monotonicMs() + confirmMs)
+  }
+
+  contact(from: string, at: string): void {
+    const { state, address } = this.#record
+    if (state !== 'unconfirmed' || at !== address?.ip || !this.#isTaken || this.#isFallingBack) return
+    if (from === at || this.#by.machine.ownAddresses().includes(from)) return
+    this.#timer?.cancel()
+    this.#by.log.notice('fixed address confirmed', { ...address, from })
+    void this.#become('contact', {})
+  }
+
+  view(): NetworkView {
+    const { clock } = this.#by
+    const { state, deadlineMs } = this.#record
+    const confirmUntil = deadlineMs === null ? null : Math.round(clock.epochMs() + deadlineMs - clock.monotonicMs())
+    return { state, confirmUntil, text: networkText(this.#record) }
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#timer?.cancel()
+  }
+
+  async #become(event: NetworkEvent, change: Partial<NetworkRecord>): Promise<void> {
+    const next = networkStateTable[this.#record.state][event] ?? this.#record.state
+    if (next === 'not_owned') return
+    this.#record = { ...this.#record, deadlineMs: null, why: '', ...change, state: next }
+    this.#by.onChange()
+    try {
+      await this.#by.file.save(this.#record)
+    } catch (fault) {
+      this.#by.log.error('the state of the network is not kept', { state: next, fault })
+    }
+  }
+
+  async #setDhcp(): Promise<void> {
+    const { machine, wanted } = this.#by
+    try {
+      await machine.setDhcp()
+      await this.#become('dhcpSet', { address: null, saves: wanted.saves })
+    } catch (fault) {
+      await this.#refused(fault)
+    }
+  }
+
+  async #setAddress(address: FixedAddress, deadlineMs: number): Promise<void> {
+    const { clock, log, machine, wanted, bootId, confirmMs } = this.#by
+    // Kept before it is done: a board that loses its power right after comes back with the deadline.
+    await this.#become('addressSet', { address, saves: wanted.saves, bootId, deadlineMs })
+    try {
+      await machine.setAddress(address)
+    } catch (fault) {
+      return this.#refused(fault)
+    }
+    this.#isTaken = true
+    log.notice('fixed address set, to be reached or taken back', { ...address, withinMs: confirmMs })
+    this.#wait(deadlineMs - clock.monotonicMs())
+  }
+
+  async #refused(fault: unknown): Promise<void> {
+    const { log, wanted } = this.#by
+    log.error('the machine does not take the network settings', { fault })
+    await this.#become('refused', { saves: wanted.saves, why: fault instanceof Error ? fault.message : String(fault) })
+  }
+
+  #wait(ms: number): void {
+    if (this.#isClosed) return
+    this.#timer = this.#by.clock.after(Math.max(0, ms), () => void this.#fallBack())
+  }
+
+  async #fallBack(): Promise<void> {
+    const { log, machine, retries, retryMs } = this.#by
+    const { address } = this.#record
+    // Who is answered from now on was answered too late: the address is on its way out.
+    this.#isFallingBack = true
+    try {
+      await machine.setDhcp()
+    } catch (fault) {
+      this.#isFallingBack = false
+      this.#failures++
+      log.error('the address cannot be taken back', { ...address, tries: this.#failures, fault })
+      if (this.#failures < retries) this.#wait(retryMs)
+      return
+    }
+    log.warning('nobody reached the fixed address, the board asks by DHCP', { ...address })
+    await this.#become('expired', {})
+  }
+}
+
+/** Of a machine that is somebody else's. */
+export function foreignNetwork(): NetworkCare {
+  const text = 'This daemon does not own the machine: its address and its name are left as they are.'
+  return {
+    start: async () => {},
+    contact() {},
+    view: () => ({ state: 'not_owned', confirmUntil: null, text }),
+    close() {},
+  }
+}
+
+/** What it needs. */
+interface MachineNameParts {
+  log: Log
+  /** As the machine says it now, without a domain. */
+  present: string
+  wanted: string
+  /** @throws Fault `helper_absent`, `helper_refused` */
+  setName(name: string): Promise<unknown>
+}
+
+/** Gives the machine its name where it has another; never rejects. @returns what went wrong, for people; else undefined */
+export async function keepMachineName({
+  log,
+  present,
+  wanted,
+  setName,
+}: MachineNameParts): Promise<string | undefined> {
+  if (present.toLowerCase() === wanted.toLowerCase()) return undefined
+  try {
+    await setName(wanted)
+    log.notice('the machine has its name', { name: wanted, before: present })
+    return undefined
+  } catch (fault) {
+    log.error('the machine does not take its name', { name: wanted, fault })
+    return `The machine is still called ${present}: ${fault instanceof Error ? fault.message : String(fault)}.`
+  }
+}

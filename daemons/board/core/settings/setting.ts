@@ -1,0 +1,178 @@
+/** What a setting is: how it is typed, what it may be, what it means, and what is wrong with a form of them. */
+import { readSwitch } from '#kit/bytes/switch-text.ts'
+import { counted } from '#kit/bytes/words.ts'
+import { Fault } from '#kit/fault.ts'
+import type { FieldFault } from '#kit/http/sentences.ts'
+import { nearestName } from '#kit/nearest.ts'
+import type { RoleName } from '../../wire/names.ts'
+
+/** A value as `GET /api/config` gives it. */
+export type SettingValue = string | number | boolean
+
+interface Named {
+  name: string
+  /** Heading under which the form has it. */
+  group: string
+  /** One sentence for people. */
+  meaning: string
+  unit?: string
+  /** Roles in which it does something; absent: all. */
+  roles?: readonly RoleName[]
+}
+
+/** A line of text. `fault` says in a sentence why a text does not do. */
+export interface TextSetting extends Named {
+  kind: 'text' | 'address'
+  default: string
+  maxLength: number
+  fault(text: string): string | undefined
+  /** How a text that does is kept; default: as typed, without blanks around. */
+  kept?(text: string): string
+}
+
+/** A number with at most `decimals` digits behind the point. */
+export interface NumberSetting extends Named {
+  kind: 'number'
+  default: number
+  min: number
+  max: number
+  decimals: number
+}
+
+/** One of a few. */
+interface ChoiceSetting extends Named {
+  kind: 'choice'
+  default: string
+  choices: readonly string[]
+}
+
+/** On or off: present is on, absent off. */
+export interface SwitchSetting extends Named {
+  kind: 'switch'
+  default: boolean
+}
+
+export type Setting = TextSetting | NumberSetting | ChoiceSetting | SwitchSetting
+
+/** What came of reading a text. */
+type Reading = { value: SettingValue; fault?: undefined } | { value?: undefined; fault: string }
+
+/** A plain decimal number. */
+const NUMBER = /^-?(?:0|[1-9]\d{0,9})(?:\.\d{1,9})?$/
+
+/** Reads a text as a setting's value. */
+export function readSetting(setting: Setting, given: string): Reading {
+  if (setting.kind === 'switch') return readBox(given)
+  const text = given.trim()
+  if (setting.kind === 'number') return readNumber(setting, text)
+  if (setting.kind === 'choice') return readChoice(setting, text)
+  return readText(setting, text)
+}
+
+/** @source Interface 2, B, rule 3: a box that is there is on; the values that `GET /api/config` gives are read back as meant */
+function readBox(given: string): Reading {
+  const value = given.trim() === '' ? false : readSwitch(given)
+  return value === undefined ? { fault: `${shown(given)} is neither on nor off. Send 1 or 0.` } : { value }
+}
+
+function readNumber({ min, max, decimals, unit }: NumberSetting, text: string): Reading {
+  const range = `${min} to ${max}${unit === undefined ? '' : ` ${unit}`}`
+  if (text === '') return { fault: `It is empty. Use ${range}.` }
+  if (!NUMBER.test(text)) return { fault: `${shown(text)} is no number. Use ${range}.` }
+  const value = Number(text) + 0
+  if (value < min) return { fault: `${value} is too low. Use ${range}.` }
+  if (value > max) return { fault: `${value} is too high. Use ${range}.` }
+  const digits = text.split('.')[1]?.replace(/0+$/, '').length ?? 0
+  if (digits > decimals)
+    return { fault: decimals === 0 ? 'Use a whole number.' : `Use ${decimals} digits behind the point at most.` }
+  return { value }
+}
+
+function readChoice({ choices }: ChoiceSetting, text: string): Reading {
+  if (choices.includes(text)) return { value: text }
+  return { fault: `${shown(text)} is not one of ${choices.join(', ')}.` }
+}
+
+/** Control characters, and those that turn the direction of text around: no name needs them, and both hide others. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]|\p{Surrogate}/u
+
+function readText({ maxLength, fault, kept }: TextSetting, text: string): Reading {
+  const length = [...text].length
+  if (length > maxLength)
+    return { fault: `It has ${counted(length, 'character')}, and ${maxLength} at most find room.` }
+  if (UNSEEN.test(text)) return { fault: 'It holds a character that cannot be seen. Type it anew.' }
+  const sentence = fault(text)
+  return sentence === undefined ? { value: kept?.(text) ?? text } : { fault: sentence }
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.length > 32 ? `${text.slice(0, 32)}...` : text)
+}
+
+// What is wrong with a form whose fields core reads: everything at once, each field by its name.
+
+/** Characters of a name from outside that are said again. */
+const LONGEST_NAME = 64
+
+/**
+ * @param what a name stands for in this form
+ * @returns what is wrong with a name that nothing goes by
+ */
+export function unknownField(name: string, known: readonly string[], what: 'field' | 'setting' = 'field'): FieldFault {
+  const field = name.slice(0, LONGEST_NAME)
+  const nearest = nearestName(field, known)
+  const hint = nearest === undefined ? '' : ` Do you mean ${nearest}?`
+  return { field, message: `There is no such ${what}.${hint}` }
+}
+
+/** The first in full: many show the sentence alone. */
+export function badFields(faults: readonly FieldFault[]): Fault {
+  const [first] = faults
+  const more = faults.length - 1
+  const rest = more === 0 ? '' : ` ${more === 1 ? 'One more field does' : `${more} more fields do`} not fit either.`
+  return new Fault('bad_fields', `${first?.field}: ${first?.message}${rest}`, { details: { fields: faults } })
+}
+
+// The paths of serial devices, as one line of text.
+
+/** Ports of a serial server at most. @source Interface 2, B, Limits */
+export const MOST_PORTS = 4
+
+/** Where devices of lines are; a path that leaves /dev by `..` is none. */
+const DEVICE = /^\/dev(?!.*\/\.\.(?:\/|$))\/[\w.:@+/-]+$/
+
+/** The paths in a text with commas or blanks between, in the order of the ports. */
+export function devicePathsOf(text: string): string[] {
+  return text.split(/[\s,]+/).filter((path) => path !== '')
+}
+
+/** Why a text is no list of devices; undefined where it is one, an empty one too. */
+export function devicePathsFault(text: string): string | undefined {
+  const paths = devicePathsOf(text)
+  if (paths.length > MOST_PORTS) return `It names ${paths.length} devices, and there are ${MOST_PORTS} ports.`
+  const wrong = paths.find((path) => path.length > 255 || !DEVICE.test(path))
+  if (wrong !== undefined)
+    return `${JSON.stringify(wrong.slice(0, 64))} is no device. Paths begin with /dev/, such as /dev/ttyUSB0.`
+  const twice = paths.find((path, index) => paths.indexOf(path) !== index)
+  return twice === undefined ? undefined : `${twice} stands twice. One device is one port.`
+}
+
+/** How such a text is kept: commas and a blank between. */
+export function devicePathsText(text: string): string {
+  return devicePathsOf(text).join(', ')
+}
+
+// The name of a sound card as ALSA has it, in the settings of a board.
+
+/** Letters, digits and what ALSA names are made of; nothing that a pipeline could read as its own. */
+const NAME = /^[A-Za-z0-9_][A-Za-z0-9_:,.=-]*$/
+
+/** Plugins of ALSA that write a file wherever the name says: no cards. @source alsa-lib, alsa.conf: pcm.file, pcm.tee */
+const WRITES_FILES = /^(file|tee)(:|$)/
+
+/** Why a text is no name of a sound card; undefined where it is one, or empty. */
+export function alsaNameFault(text: string): string | undefined {
+  if (text === '' || (NAME.test(text) && !WRITES_FILES.test(text))) return undefined
+  return `${JSON.stringify(text.slice(0, 32))} is no ALSA name. Names look like hw:1, plughw:0,0 or default:CARD=Device.`
+}

@@ -1,0 +1,311 @@
+/** How the board is, as one value; who watches it is told, and a board that is looked for blinks. */
+import type { Clock, Timer } from '#kit/clock.ts'
+import type { Log } from '#kit/log.ts'
+import type { RoleName } from '../wire/names.ts'
+import type { OtaStatus } from './machine/firmware.ts'
+import type { NetworkView } from './machine/network.ts'
+import type { Blinker, MachineFacts } from './machine/ports.ts'
+import type { StartRecord } from './machine/restart.ts'
+import type { Meters, RoleHouse, Verdict } from './role.ts'
+
+/** What it is made of. */
+export interface StatusSources {
+  clock: Clock
+  version: string
+  role: RoleName
+  names: { name: string; hostname: string }
+  /** Whether somebody has ever saved settings. */
+  isSetUp(): boolean
+  house: RoleHouse
+  machine: { owned: boolean; model: string | null }
+  facts(): MachineFacts
+  started: Readonly<StartRecord>
+  identifyUntil(): number | null
+  isPasswordSet(): boolean
+  network(): NetworkView
+  ota(): OtaStatus
+  /** What went wrong with the machine's name; undefined where nothing did. */
+  nameTrouble(): string | undefined
+}
+
+/** As `GET /api/status` answers it. */
+export interface BoardStatus {
+  role: RoleName
+  /** False until somebody has saved settings for the first time: the page begins with the first run. */
+  set_up: boolean
+  name: string
+  hostname: string
+  version: string
+  verdict: Verdict
+  uptime_s: number
+  started_at: number
+  machine: { owned: boolean; model: string | null }
+  addresses: MachineFacts['addresses']
+  temperature_c: number | null
+  memory: { total_bytes: number; available_bytes: number; process_bytes: number }
+  load: [number, number, number]
+  time: { now: number; synchronised: boolean | null }
+  last_start: { at: number; reason: StartRecord['reason'] }
+  identify_until: number | null
+  password_set: boolean
+  network: { state: NetworkView['state']; confirm_until: number | null; text: string }
+  ota: OtaStatus
+  /** What the role itself has to say, under its name. */
+  [role: string]: unknown
+}
+
+/** @returns what tells how the board is now */
+export function createBoardStatus(from: StatusSources): () => BoardStatus {
+  const startedMs = from.clock.monotonicMs()
+  return () => {
+    const { addresses, temperatureC, memory, load, isTimeSynchronised } = from.facts()
+    return {
+      role: from.role,
+      set_up: from.isSetUp(),
+      ...from.names,
+      version: from.version,
+      verdict: verdictOf(from),
+      uptime_s: Math.floor((from.clock.monotonicMs() - startedMs) / 1000),
+      started_at: from.started.startedAt,
+      machine: from.machine,
+      addresses,
+      temperature_c: temperatureC,
+      memory: {
+        total_bytes: memory.totalBytes,
+        available_bytes: memory.availableBytes,
+        process_bytes: memory.processBytes,
+      },
+      load,
+      time: { now: from.clock.epochMs(), synchronised: isTimeSynchronised },
+      last_start: { at: from.started.startedAt, reason: from.started.reason },
+      identify_until: from.identifyUntil(),
+      password_set: from.isPasswordSet(),
+      network: networkOf(from),
+      ota: from.ota(),
+      ...(from.house.ptp && { ptp: from.house.ptp() }),
+      [from.role]: from.house.state(),
+    }
+  }
+}
+
+/** The role's own word, unless that is good and the board itself is in trouble: then nobody is to read that all is well. */
+function verdictOf({ house, nameTrouble, network }: StatusSources): Verdict {
+  const verdict = house.verdict()
+  const { state, text } = network()
+  const trouble = state === 'refused' || state === 'fallen_back' ? text : nameTrouble()
+  const isBad = verdict.state === 'warn' || verdict.state === 'fault'
+  return trouble === undefined || isBad ? verdict : { state: 'warn', text: trouble }
+}
+
+function networkOf({ network, nameTrouble }: StatusSources): BoardStatus['network'] {
+  const { state, confirmUntil, text } = network()
+  return { state, confirm_until: confirmUntil, text: [text, nameTrouble()].filter(Boolean).join(' ') }
+}
+
+// Finding a board in a rack: it blinks and shows a banner for a while.
+
+/** What it needs. */
+interface IdentifyParts {
+  clock: Clock
+  log: Log
+  blinker: Blinker
+  lifeMs: number
+  onChange(): void
+}
+
+export interface Identify {
+  /** Begins, or begins anew, or ends. */
+  set(isOn: boolean): void
+  /** Instant at which it ends, null while it is off. */
+  until(): number | null
+  close(): Promise<void>
+}
+
+export function createIdentify({ clock, log, blinker, lifeMs, onChange }: IdentifyParts): Identify {
+  let timer: Timer | undefined
+  let untilAt: number | null = null
+  /** Calls to the lamp, one after the other. */
+  let lamp: Promise<void> = Promise.resolve()
+
+  function drive(call: () => Promise<unknown>): void {
+    lamp = lamp.then(async () => {
+      try {
+        await call()
+      } catch (fault) {
+        log.warning('the lamp does not do as told', { fault })
+      }
+    })
+  }
+  function set(isOn: boolean): void {
+    timer?.cancel()
+    timer = isOn ? clock.after(lifeMs, () => set(false)) : undefined
+    if (isOn && untilAt === null) drive(() => blinker.start())
+    if (!isOn && untilAt !== null) drive(() => blinker.stop())
+    untilAt = isOn ? clock.epochMs() + lifeMs : null
+    onChange()
+  }
+  return {
+    set,
+    until: () => untilAt,
+    close() {
+      if (untilAt !== null) set(false)
+      return lamp
+    },
+  }
+}
+
+// Who watches the board is told how it is: at once, when something changes, and every second.
+
+/** One that watches. */
+export interface Watcher {
+  /** @returns false where it did not take the message */
+  send(text: string): boolean
+  /** Whether everything sent so far has left. */
+  readonly hasCaughtUp: boolean
+}
+
+/** What a feed needs. */
+interface StatusFeedParts {
+  clock: Clock
+  status(): unknown
+  /** Between two messages at least. */
+  leastMs: number
+  /** Between two messages at most. */
+  mostMs: number
+}
+
+export interface StatusFeed {
+  /** Tells it at once, and from then on. @returns what ends it */
+  watch(watcher: Watcher): () => void
+  /** Something is otherwise than before. */
+  changed(): void
+  close(): void
+}
+
+/**
+ * Changes are gathered: however many there are, and however many watch, one message is made at most every `leastMs`. One
+ * who has not taken the last message gets the next one that comes when he has: it tells the whole state, so nothing is
+ * missed.
+ */
+export function createStatusFeed({ clock, status, leastMs, mostMs }: StatusFeedParts): StatusFeed {
+  const watchers = new Set<Watcher>()
+  let timer: Timer | undefined
+  let toldMs = Number.NEGATIVE_INFINITY
+  let isSoon = false
+
+  function tell(): void {
+    toldMs = clock.monotonicMs()
+    isSoon = false
+    timer?.cancel()
+    timer = watchers.size > 0 ? clock.after(mostMs, tell) : undefined
+    if (watchers.size === 0) return
+    const text = textOf(status)
+    for (const watcher of watchers) if (watcher.hasCaughtUp) watcher.send(text)
+  }
+  return {
+    watch(watcher) {
+      watchers.add(watcher)
+      watcher.send(textOf(status))
+      toldMs = clock.monotonicMs()
+      timer ??= clock.after(mostMs, tell)
+      return () => {
+        watchers.delete(watcher)
+        if (watchers.size > 0) return
+        timer?.cancel()
+        timer = undefined
+        isSoon = false
+      }
+    },
+    changed() {
+      if (isSoon || watchers.size === 0) return
+      isSoon = true
+      timer?.cancel()
+      timer = clock.after(Math.max(0, toldMs + leastMs - clock.monotonicMs()), tell)
+    },
+    close() {
+      timer?.cancel()
+      watchers.clear()
+    },
+  }
+}
+
+function textOf(status: () => unknown): string {
+  return JSON.stringify({ type: 'status', status: status() })
+}
+
+// Who watches a board with sound sees its levels move: often, and never at the cost of anything else.
+
+/** What a feed needs. */
+interface MeterFeedParts {
+  clock: Clock
+  /** Where the levels come from, as `onMeters` of a role. */
+  listen(hear: (meters: Meters) => void): () => void
+  /** Between two messages at least. */
+  leastMs: number
+}
+
+export interface MeterFeed {
+  /** Tells it the next levels, and all from then on. @returns what ends it */
+  watch(watcher: Watcher): () => void
+  close(): void
+}
+
+/**
+ * Levels are listened to while somebody watches. What comes between two messages is gathered: the highest peak of each
+ * channel, so that no clip is missed, and the last of what is told of loudness. One who has not taken the last message
+ * gets none.
+ */
+export function createMeterFeed({ clock, listen, leastMs }: MeterFeedParts): MeterFeed {
+  const watchers = new Set<Watcher>()
+  let gathered: Meters | undefined
+  let toldMs = Number.NEGATIVE_INFINITY
+  let timer: Timer | undefined
+  let end: (() => void) | undefined
+
+  function tell(): void {
+    timer = undefined
+    if (gathered === undefined) return
+    const text = JSON.stringify({ type: 'meters', meters: gathered })
+    gathered = undefined
+    toldMs = clock.monotonicMs()
+    for (const watcher of watchers) if (watcher.hasCaughtUp) watcher.send(text)
+  }
+  function hear(meters: Meters): void {
+    gathered = gathered === undefined ? meters : together(gathered, meters)
+    const waitMs = toldMs + leastMs - clock.monotonicMs()
+    if (waitMs <= 0) tell()
+    else timer ??= clock.after(waitMs, tell)
+  }
+  function rest(): void {
+    end?.()
+    end = undefined
+    timer?.cancel()
+    timer = undefined
+    gathered = undefined
+  }
+  return {
+    watch(watcher) {
+      watchers.add(watcher)
+      end ??= listen(hear)
+      return () => {
+        watchers.delete(watcher)
+        if (watchers.size === 0) rest()
+      }
+    },
+    close() {
+      watchers.clear()
+      rest()
+    },
+  }
+}
+
+/** The loudest of both as far as peaks go; another number of channels is another sound. */
+function together(before: Meters, { peak_db, rms_db }: Meters): Meters {
+  if (before.peak_db.length !== peak_db.length) return { peak_db, rms_db }
+  return { peak_db: peak_db.map((peak, at) => louder(peak, before.peak_db[at] ?? null)), rms_db }
+}
+
+function louder(one: number | null, other: number | null): number | null {
+  if (one === null || other === null) return one ?? other
+  return Math.max(one, other)
+}

@@ -1,0 +1,318 @@
+/** A board's own stream made known: its session, its announcements over SAP, what is answered over RTSP. */
+import { Type } from 'typebox'
+import { plainText } from '#kit/bytes/plain-text.ts'
+import type { Clock, Timer } from '#kit/clock.ts'
+import type { StreamDescription } from '../../wire/streams/description.ts'
+import { type RtspRequest, readSessionPath, writeReply } from '../../wire/streams/rtsp.ts'
+import { sapHash, writeSap } from '../../wire/streams/sap.ts'
+
+// The table `streams` of board.toml: how streams are announced and found.
+
+export const streamKeys = Type.Object(
+  {
+    announce_s: seconds(30, 1, 300, 'how often an encoder announces its stream over SAP'),
+    sap_ttl: Type.Integer({
+      default: 255,
+      minimum: 1,
+      maximum: 255,
+      description: 'routers that announcements over SAP may cross, and one more',
+    }),
+    ravenna: Type.Boolean({
+      default: true,
+      description: 'streams are offered to RAVENNA devices (mDNS and RTSP), and theirs are looked for',
+    }),
+    rtsp_port: Type.Integer({
+      default: 8554,
+      minimum: 0,
+      maximum: 65_535,
+      description: 'TCP port of descriptions over RTSP; where it is taken, or 0, a free one, which is announced',
+    }),
+    rtsp_clients: count(32, 1, 1024, 'clients of RTSP at once'),
+    rtsp_clients_per_host: count(8, 1, 1024, 'clients of RTSP at once from one address (IPv6: one /64)'),
+    rtsp_request_ms: milliseconds(5000, 100, 60_000, 'time for one request or one answer over RTSP'),
+    rtsp_idle_s: seconds(75, 1, 3600, 'time after which a client of RTSP that says nothing is closed'),
+    most: count(512, 1, 4096, 'streams listed; where there are more, those that stay go before new ones'),
+    per_sender: count(128, 1, 4096, 'streams listed of one sender'),
+    new_per_second: count(500, 1, 100_000, 'streams never heard of before that are looked at in a second'),
+    sessions: count(128, 1, 1024, 'sessions of RAVENNA devices that are asked for their descriptions'),
+    describe_s: seconds(60, 5, 3600, 'how often a session of a RAVENNA device is asked for its description again'),
+    ask_s: seconds(10, 1, 600, 'how often is asked which sessions of RAVENNA devices there are'),
+  },
+  { additionalProperties: false, default: {}, description: 'how streams are announced and found' },
+)
+
+function seconds(value: number, minimum: number, maximum: number, description: string) {
+  return Type.Integer({ default: value, minimum, maximum, unit: 's', description })
+}
+
+function milliseconds(value: number, minimum: number, maximum: number, description: string) {
+  return Type.Integer({ default: value, minimum, maximum, unit: 'ms', description })
+}
+
+function count(value: number, minimum: number, maximum: number, description: string) {
+  return Type.Integer({ default: value, minimum, maximum, description })
+}
+
+// The session that a board offers: which it is, in which version, and what it is called where streams are found.
+
+/** A stream before it is told which session it is. */
+export type OwnStream = Omit<StreamDescription, 'sessionId' | 'version'>
+
+/** Seconds from 1900 to 1970. @source RFC 5905, 6 */
+const NTP_EPOCH_S = 2_208_988_800
+
+/**
+ * Numbers each change: the version is the time of the change, so that it grows over restarts too.
+ * @param sessionId digits; the same at each start, so that receivers know the stream again
+ * @source RFC 4566, 5.2
+ */
+export function createOwnSession(clock: Clock, sessionId: string) {
+  let version = 0
+  let last = ''
+
+  return {
+    describe(stream: OwnStream): StreamDescription {
+      const text = JSON.stringify(stream)
+      if (text !== last) version = Math.max(version + 1, Math.floor(clock.epochMs() / 1000) + NTP_EPOCH_S)
+      last = text
+      return { ...stream, sessionId, version: String(version) }
+    },
+  }
+}
+
+/** A label of a name. @source RFC 1035, 2.3.4 */
+const LABEL_BYTES = 63
+
+/**
+ * What RAVENNA devices list the stream as: its name, with the board's behind it, since names have to differ on a network
+ * and two boards may be called alike. Dots would part labels.
+ */
+export function sessionLabel(name: string, hostname: string): string {
+  const host = plainText(hostname.replaceAll('.', '-'), 40)
+  const room = LABEL_BYTES - new TextEncoder().encode(host).length - 1
+  let text = plainText(name.replaceAll('.', '-'), room)
+  while (new TextEncoder().encode(text).length > room) text = [...text].slice(0, -1).join('')
+  return `${text.trim()} ${host}`.trim() || 'board'
+}
+
+/** What is announced. */
+export interface Announced {
+  sdp: string
+  /** IPv4 address of the board. */
+  origin: string
+}
+
+/** What it needs of the world. */
+interface SapAnnouncingOptions {
+  clock: Clock
+  everyMs: number
+  /** As the stream is now; undefined while there is nothing to announce. */
+  describe(): Announced | undefined
+  /** @returns whether it could be sent */
+  send(bytes: Uint8Array): boolean
+}
+
+/** Changes that come together are announced together. */
+const SETTLE_MS = 200
+
+/**
+ * Announces at once, then in its rhythm, and at once again where the description has changed: the version before is
+ * taken back then, as RFC 2974 asks for, in front of the new one, since receivers know both by one session.
+ * @source RFC 2974, 3 to 6
+ */
+export class SapAnnouncing {
+  readonly #options: SapAnnouncingOptions
+  #rhythm: Timer | undefined
+  #settling: Timer | undefined
+  #said: Announced | undefined
+  /** Of what was said last. */
+  #hash = 0
+  #lastAt: number | null = null
+  #count = 0
+
+  constructor(options: SapAnnouncingOptions) {
+    this.#options = options
+  }
+
+  start(): void {
+    const { clock, everyMs } = this.#options
+    this.#rhythm ??= clock.every(everyMs, () => this.#announce())
+    this.#announce()
+  }
+
+  /** The description, or where it is sent, may be otherwise now. */
+  changed(): void {
+    if (!this.#rhythm) return
+    this.#settling ??= this.#options.clock.after(SETTLE_MS, () => {
+      this.#settling = undefined
+      const now = this.#options.describe()
+      if (now?.sdp !== this.#said?.sdp) this.#announce()
+    })
+  }
+
+  /** Announces now, whether anything has changed or not: who listens may be others. */
+  again(): void {
+    if (this.#rhythm) this.#announce()
+  }
+
+  /** Takes back what was announced. */
+  stop(): void {
+    this.#rhythm?.cancel()
+    this.#settling?.cancel()
+    this.#rhythm = undefined
+    this.#settling = undefined
+    this.#takeBack()
+  }
+
+  /** @returns `lastAt` in epoch milliseconds, null before the first; `count` since the start */
+  view(): { lastAt: number | null; count: number } {
+    return { lastAt: this.#lastAt, count: this.#count }
+  }
+
+  #announce(): void {
+    const now = this.#options.describe()
+    if (now?.sdp !== this.#said?.sdp) this.#takeBack()
+    if (!now) return
+    if (!this.#said) this.#hash = otherThan(this.#hash, sapHash(now.sdp))
+    if (!this.#options.send(this.#packetOf(now, false))) return
+    this.#said = now
+    this.#count++
+    this.#lastAt = this.#options.clock.epochMs()
+  }
+
+  #takeBack(): void {
+    if (this.#said) this.#options.send(this.#packetOf(this.#said, true))
+    this.#said = undefined
+  }
+
+  #packetOf({ origin, sdp }: Announced, isDeletion: boolean): Uint8Array {
+    return writeSap({ isDeletion, hash: this.#hash, origin, sdp })
+  }
+}
+
+/** A new version must have another hash than the one before, and 16 bits may meet by chance. @source RFC 2974, 6 */
+function otherThan(last: number, hash: number): number {
+  return hash === last ? (hash % 0xffff) + 1 : hash
+}
+
+// What the board answers over RTSP: the description of its stream, and where its packets are heard.
+
+/** The stream that is offered. */
+export interface RtspSession {
+  /** Those that `/by-name/` takes. */
+  names: readonly string[]
+  /** Those that `/by-id/` takes. */
+  ids: readonly string[]
+  sdp: string
+  group: string
+  port: number
+  ttl: number
+}
+
+/** An answer: what is sent, and whether it was a description. */
+interface RtspAnswer {
+  text: string
+  isDescription: boolean
+}
+
+const METHODS = 'OPTIONS, DESCRIBE, SETUP, PLAY, TEARDOWN, GET_PARAMETER'
+/** Methods of the standard that a board has no use for. @source RFC 2326, 10 */
+const OTHERS = new Set(['ANNOUNCE', 'PAUSE', 'RECORD', 'REDIRECT', 'SET_PARAMETER'])
+/** One for all: nothing is kept of a client, the stream is there whether anybody plays it or not. */
+const SESSION = '26140067'
+const SESSION_S = 60
+const SDP_TYPE = 'application/sdp'
+
+/**
+ * @param session undefined while there is no stream
+ * @returns an answer for every request, whatever it asks for
+ * @source RFC 2326, 10 and 11
+ */
+export function answerRtsp(request: RtspRequest, session: RtspSession | undefined): RtspAnswer {
+  const { headers, method, version } = request
+  const cseq = headers.get('cseq') ?? ''
+  const answer = (status: number, more: Readonly<Record<string, string>> = {}, body = '') => {
+    const sequence: Record<string, string> = /^\d{1,10}$/.test(cseq) ? { CSeq: cseq } : {}
+    return { text: writeReply(status, { ...sequence, ...more }, body), isDescription: body !== '' }
+  }
+  if (version !== '1.0') return answer(505)
+  if (!/^\d{1,10}$/.test(cseq)) return answer(400)
+  const required = headers.get('require')
+  if (required !== undefined) return answer(551, { Unsupported: required.slice(0, 200) })
+  if (method === 'OPTIONS') return answer(200, { Public: METHODS })
+  if (OTHERS.has(method)) return answer(405, { Allow: METHODS })
+  const answers = ANSWERS.get(method)
+  if (!answers) return answer(501)
+  if (!session || !isOf(session, request.url)) return answer(404)
+  return answer(...answers(request, session))
+}
+
+type Answer = [status: number, headers?: Readonly<Record<string, string>>, body?: string]
+
+type Answerer = (request: RtspRequest, session: RtspSession) => Answer
+
+const ANSWERS: ReadonlyMap<string, Answerer> = new Map([
+  ['DESCRIBE', describe],
+  ['SETUP', setUp],
+  ['PLAY', heldSession],
+  ['TEARDOWN', heldSession],
+  ['GET_PARAMETER', heldSession],
+])
+
+function describe({ headers, url }: RtspRequest, { sdp }: RtspSession): Answer {
+  const accept = headers.get('accept') ?? SDP_TYPE
+  if (!/application\/(?:sdp|\*)|\*\/\*/i.test(accept)) return [406]
+  const base = encodeURI(decodedOr(url)).replace(/\/?$/, '/')
+  return [200, { 'Content-Base': base, 'Content-Type': SDP_TYPE }, sdp]
+}
+
+function setUp({ headers }: RtspRequest, { group, port, ttl }: RtspSession): Answer {
+  const offers = (headers.get('transport') ?? '').split(',').map((offer) => offer.trim().toLowerCase())
+  const isTaken = (offer: string) => /^rtp\/avp(?:\/udp)?;/.test(offer) && !offer.split(';').includes('unicast')
+  if (!offers.some(isTaken)) return [461]
+  const transport = `RTP/AVP;multicast;destination=${group};port=${port}-${port + 1};ttl=${ttl}`
+  return [200, { Session: `${SESSION};timeout=${SESSION_S}`, Transport: transport }]
+}
+
+function heldSession({ headers, method }: RtspRequest): Answer {
+  const asked = headers.get('session')?.split(';')[0]?.trim()
+  if (asked === undefined && method === 'GET_PARAMETER') return [200]
+  return asked === SESSION ? [200, { Session: SESSION }] : [454]
+}
+
+function isOf({ ids, names }: RtspSession, url: string): boolean {
+  const path = readSessionPath(url)
+  if (path?.by === 'name') return names.includes(path.name)
+  return path?.by === 'id' ? ids.includes(path.id) : path !== undefined
+}
+
+/** A url whose signs were sent as they are is encoded once, another not twice. */
+function decodedOr(url: string): string {
+  try {
+    return decodeURI(url)
+  } catch {
+    return url
+  }
+}
+
+// How a board's stream is made known, and how those of others are heard, as values.
+
+/** How the stream is made known now. */
+export interface AnnouncementView {
+  /** Announcements over SAP go out. */
+  sap: boolean
+  /** Epoch ms of the last one; null before the first. */
+  last_at: number | null
+  /** Since the start. */
+  count: number
+  /** RAVENNA devices find it. */
+  rtsp: boolean
+  /** Where it is described; null where it is not. */
+  url: string | null
+  /** Connected over RTSP now. */
+  clients: number
+  /** Descriptions given over RTSP since the start. */
+  described: number
+  /** Empty while there is no stream. */
+  sdp: string
+}

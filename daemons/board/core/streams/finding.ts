@@ -1,0 +1,215 @@
+/** Sessions that RAVENNA devices name on the network: each is asked for its description, now and again. */
+import type { Clock, Timer } from '#kit/clock.ts'
+import type { HeardService } from '#kit/net/mdns/heard-service.ts'
+import { pathByName } from '../../wire/streams/rtsp.ts'
+import type { StreamBook, StreamRefusal } from './book.ts'
+
+// Tells of changes at once, and of those that follow closely together: whoever is told has a price.
+
+/**
+ * @param apartMs least time from one call of `run` to the next; the last change is always told
+ * @returns to be called with each change; a timer of at most `apartMs` may be left behind
+ */
+export function gathered(clock: Clock, apartMs: number, run: () => void): () => void {
+  let timer: Timer | undefined
+  let isDue = false
+
+  function tell(): void {
+    timer = clock.after(apartMs, () => {
+      timer = undefined
+      if (isDue) tell()
+    })
+    isDue = false
+    run()
+  }
+
+  return () => {
+    if (timer) isDue = true
+    else tell()
+  }
+}
+
+/** Where a session is described. */
+export interface SessionPlace {
+  /** IPv4 */
+  address: string
+  port: number
+  /** Percent-encoded. */
+  path: string
+}
+
+/** What it needs of the world. */
+interface SessionFinderOptions {
+  clock: Clock
+  book: Pick<StreamBook, 'heard' | 'takenBack'>
+  /** Asks once. Bounded in time; rejects where there is no description. */
+  describe(place: SessionPlace): Promise<string>
+  /** Sessions kept. */
+  most: number
+  /** How often each is asked again. */
+  describeMs: number
+  /** How often the network is asked which sessions there are. */
+  roundMs: number
+}
+
+/** One session. */
+interface Session {
+  id: string
+  from: string
+  place: SessionPlace
+  sdp: string | undefined
+  heardMs: number
+  askedMs: number
+  isLeaving: boolean
+  /** Farewells in its name since the last look. */
+  farewells: number
+}
+
+/** Asked at once. */
+export const MOST_UNDER_WAY = 4
+/** A session that was not named in so many rounds is asked, and is gone where it does not answer. */
+const MOST_MISSED = 3
+/** Farewells of one session for which it is asked at once, from look to look; whoever forges more has it asked no more often. */
+const MOST_FAREWELLS = 3
+/** A session that gave no description is asked again after this. */
+const AGAIN_MS = 15_000
+const BY = ['mdns', 'rtsp'] as const
+
+/**
+ * A device is asked at the address from which it names itself, at no other: else whoever is on the network could have a
+ * board open connections to others (docs/decisions/stream-discovery.md). A farewell, which anybody may forge,
+ * only makes it be asked.
+ */
+export class SessionFinder {
+  readonly #options: SessionFinderOptions
+  readonly #sessions = new Map<string, Session>()
+  readonly #waiting = new Set<Session>()
+  #underWay = 0
+  #failed = 0
+  #isStopped = false
+  readonly #looking: Timer
+
+  constructor(options: SessionFinderOptions) {
+    this.#options = options
+    this.#looking = options.clock.every(options.roundMs, () => this.#look())
+  }
+
+  /** A device names a session, for the first time or again. */
+  heard({ from, id, name, port, reach }: HeardService): void {
+    if (this.#isStopped || reach[0] !== from || from.includes(':')) return
+    const nowMs = this.#options.clock.monotonicMs()
+    const place = { address: from, port, path: pathByName(name) }
+    const key = `${id} ${from}`
+    const known = this.#sessions.get(key)
+    const isNew = known?.place.port !== port || known.place.path !== place.path
+    if (!known && !this.#makeRoom()) return
+    const first = { id, from, sdp: undefined, askedMs: Number.NEGATIVE_INFINITY, isLeaving: false, farewells: 0 }
+    const session = Object.assign(known ?? { ...first, place, heardMs: nowMs }, { place, heardMs: nowMs })
+    this.#sessions.set(key, session)
+    if (session.sdp !== undefined) this.#options.book.heard({ by: BY, from, sdp: session.sdp, isRepeated: true })
+    const pauseMs = session.sdp === undefined ? AGAIN_MS : this.#options.describeMs
+    if (isNew || nowMs - session.askedMs >= pauseMs) this.#ask(session)
+  }
+
+  /** A device, or somebody in its name, takes a session back. */
+  gone(id: string): void {
+    for (const session of this.#sessions.values()) {
+      if (session.id !== id) continue
+      session.farewells++
+      if (session.farewells <= MOST_FAREWELLS) this.#doubt(session)
+    }
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#looking.cancel()
+    this.#waiting.clear()
+    this.#sessions.clear()
+  }
+
+  /** Sessions named now; of them described; how often one was asked in vain. */
+  counts(): { sessions: number; described: number; failed: number } {
+    const described = [...this.#sessions.values()].filter(({ sdp }) => sdp !== undefined).length
+    return { sessions: this.#sessions.size, described, failed: this.#failed }
+  }
+
+  /** A farewell may be lost, or never be said. */
+  #look(): void {
+    const lostMs = this.#options.clock.monotonicMs() - MOST_MISSED * this.#options.roundMs
+    for (const session of this.#sessions.values()) {
+      const isInDoubt = session.heardMs < lostMs || session.farewells > MOST_FAREWELLS
+      session.farewells = 0
+      if (isInDoubt) this.#doubt(session)
+    }
+  }
+
+  #doubt(session: Session): void {
+    if (session.isLeaving) return
+    session.isLeaving = true
+    this.#ask(session)
+  }
+
+  /** In a full table one that was never described goes, of several the one that was named longest ago. */
+  #makeRoom(): boolean {
+    if (this.#sessions.size < this.#options.most) return true
+    const oldest = [...this.#sessions].sort(([, one], [, other]) => one.heardMs - other.heardMs)
+    const victim = oldest.find(([, { sdp }]) => sdp === undefined)
+    if (!victim) return false
+    this.#waiting.delete(victim[1])
+    return this.#sessions.delete(victim[0])
+  }
+
+  #ask(session: Session): void {
+    session.askedMs = this.#options.clock.monotonicMs()
+    this.#waiting.add(session)
+    this.#next()
+  }
+
+  #next(): void {
+    for (const session of this.#waiting) {
+      if (this.#underWay >= MOST_UNDER_WAY) return
+      this.#waiting.delete(session)
+      this.#underWay++
+      void this.#fetch(session)
+    }
+  }
+
+  async #fetch(session: Session): Promise<void> {
+    const { book, describe } = this.#options
+    const { from } = session
+    let sdp: string | undefined
+    try {
+      sdp = await describe(session.place)
+    } catch {
+      // Whatever the reason: there is no description, and the next time may tell otherwise.
+      this.#failed++
+    }
+    this.#underWay--
+    if (this.#isStopped) return
+    if (sdp !== undefined) {
+      Object.assign(session, { sdp, isLeaving: false, heardMs: this.#options.clock.monotonicMs() })
+      book.heard({ by: BY, from, sdp })
+    } else if (session.isLeaving) {
+      this.#sessions.delete(`${session.id} ${from}`)
+      if (session.sdp !== undefined) book.takenBack({ by: BY, from, sdp: session.sdp })
+    }
+    this.#next()
+  }
+}
+
+/** What was heard, and what was not taken. */
+export interface ListeningView {
+  /** Streams listed. */
+  streams: number
+  /** SAP is heard. */
+  sap: boolean
+  sap_packets: number
+  /** No announcements; such that cannot be read: encrypted, compressed, of IPv6. */
+  sap_malformed: number
+  sap_not_read: number
+  /** Sessions that RAVENNA devices name; asked in vain. */
+  sessions: number
+  sessions_failed: number
+  /** Descriptions that are not listed, by why. */
+  refused: Readonly<Record<StreamRefusal, number>>
+}

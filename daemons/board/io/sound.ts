@@ -1,0 +1,107 @@
+/** What this machine has of what roles need: GStreamer's clock, sound cards, serial lines, USB. */
+import { access, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Fault } from '#kit/fault.ts'
+import type { LineFinder } from '#kit/line/line.ts'
+import { type AudioClock, createAudioClock } from '#native/node-gst/index.ts'
+import type { RoleFacts } from '../core/role.ts'
+import { readSoundCards, type SoundCard } from '../wire/sound-cards.ts'
+
+// The clock of sound, where this machine has GStreamer.
+
+/** The clock of sound as the addon has it, shared by all pipelines of a process. */
+export type SharedClock = AudioClock
+
+/**
+ * Opens it; the libraries of GStreamer are loaded here and not before.
+ * @throws Fault `no_gstreamer` where they are missing
+ */
+export function openAudioClock(): SharedClock {
+  try {
+    return createAudioClock()
+  } catch (cause) {
+    const text =
+      'This machine has no GStreamer, so it can neither send nor play sound: install its packages (docs/INSTALL.md).'
+    throw new Fault('no_gstreamer', text, { cause })
+  }
+}
+
+// The sound cards of this machine.
+
+/**
+ * As they are now.
+ * @param folder `/proc/asound`, or one like it; absent where the kernel has no sound, which gives none
+ */
+export async function listCards(folder = '/proc/asound'): Promise<SoundCard[]> {
+  const [cards, pcm] = await Promise.all(['cards', 'pcm'].map((name) => textOf(join(folder, name))))
+  return readSoundCards(cards ?? '', pcm ?? '')
+}
+
+async function textOf(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch {
+    return '' // no sound in this kernel: no cards
+  }
+}
+
+// Whether the threads of sound run at real-time priority, for people.
+
+/** @param realtime as a pipeline says it */
+export function realtimeView({ asked, granted, error }: { asked: number; granted: boolean; error: string | null }) {
+  if (asked === 0) return { granted: false, text: 'Real-time priority is switched off in board.toml.' }
+  if (granted) return { granted: true, text: `Sound runs with real-time priority ${asked}.` }
+  if (error === null) return { granted: false, text: 'No thread of sound has begun yet.' }
+  return {
+    granted: false,
+    text: `The system refuses real-time priority (${error}): a busy machine sends and plays late. LimitRTPRIO allows it.`,
+  }
+}
+
+/** Where Debian has the libraries of this processor. */
+const LIBRARIES = `/usr/lib/${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-linux-gnu`
+/** What sound needs of them: one file of each package. */
+const OF_SOUND = [
+  'libgstreamer-1.0.so.0',
+  'libasound.so.2',
+  'gstreamer-1.0/libgstaudioconvert.so',
+  'gstreamer-1.0/libgstlevel.so',
+]
+
+/** Where a machine is looked at. */
+interface RolePlaces {
+  /** `/sys`, or a tree like it. */
+  sysfs: string
+  /** Folder of the libraries; Debian's unless told. */
+  libraries?: string
+  /** `/proc/asound`, or a folder like it. */
+  asound?: string
+}
+
+/** Looks without loading anything: a serial server stays free of sound. */
+export async function readRoleFacts(finder: LineFinder, { sysfs, libraries, asound }: RolePlaces): Promise<RoleFacts> {
+  const [lines, cards, hasUsb, hasUsbipHost, ...ofSound] = await Promise.all([
+    finder.list(),
+    listCards(asound),
+    isThere(join(sysfs, 'bus/usb/devices')),
+    isThere(join(sysfs, 'bus/usb/drivers/usbip-host')),
+    ...OF_SOUND.map((file) => isThere(join(libraries ?? LIBRARIES, file))),
+  ])
+  return {
+    serialLines: lines.length,
+    hasUsb,
+    hasUsbipHost,
+    hasSound: ofSound.every(Boolean),
+    playing: cards.filter(({ plays }) => plays).length,
+    recording: cards.filter(({ captures }) => captures).length,
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await access(path)
+    return true
+  } catch {
+    return false // not there, which is the answer
+  }
+}

@@ -1,0 +1,165 @@
+/** What the board keeps beside its roles in the state folder, its password, and a reset that forgets what the API has set. */
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TSchema, Type } from 'typebox'
+import { createUsersFile } from '#kit/auth/users-file.ts'
+import type { Clock } from '#kit/clock.ts'
+import { Fault } from '#kit/fault.ts'
+import { createReader } from '#kit/http/check.ts'
+import type { Log } from '#kit/log.ts'
+import { syncFolder, systemDisk } from '#kit/store/whole-file.ts'
+import { createStore } from '#kit/store.ts'
+import { type NetworkRecord, untouchedNetwork } from '../core/machine/network.ts'
+import type { Kept } from '../core/machine/ports.ts'
+import type { StartRecord } from '../core/machine/restart.ts'
+import type { KeptPeer } from '../core/peers/peer.ts'
+import type { SettingsFile } from '../core/settings/book.ts'
+import { ADMIN, type AdminPassword, createAdminPassword, type PasswordKeeper } from '../core/sign-in.ts'
+import { roleNames } from '../wire/names.ts'
+import { FLOORS } from './firmware.ts'
+
+// What the board keeps beside its roles: settings.json, starts.json, network.json and peers.json in the state folder.
+
+/** The version of each file's shape; a file of a later one is refused rather than half understood. */
+const VERSION = 1 as const
+
+const settings = Type.Object({
+  // Read setting by setting: core/settings/book.ts.
+  settings: Type.Record(Type.String(), Type.Unknown()),
+  saves: Type.Integer({ minimum: 0 }),
+})
+const restartReasons = ['config', 'reboot', 'ota', 'factory_reset'] as const
+const start = Type.Object({
+  bootId: Type.String(),
+  startedAt: Type.Integer(),
+  reason: Type.Enum(['first', 'power', 'service', 'crash', 'unknown', ...restartReasons]),
+  intent: Type.Union([Type.Enum([...restartReasons]), Type.Null()]),
+  isStopped: Type.Boolean(),
+})
+const network = Type.Object({
+  state: Type.Enum(['dhcp', 'unconfirmed', 'static', 'fallen_back', 'refused']),
+  address: Type.Union([
+    Type.Object({ ip: Type.String(), prefix: Type.Integer({ minimum: 1, maximum: 32 }), gw: Type.String() }),
+    Type.Null(),
+  ]),
+  saves: Type.Integer({ minimum: 0 }),
+  bootId: Type.String(),
+  deadlineMs: Type.Union([Type.Number(), Type.Null()]),
+  why: Type.String(),
+})
+const port = Type.Integer({ minimum: 1, maximum: 65_535 })
+const text = Type.String({ maxLength: 256 })
+const nullable = Type.Union([text, Type.Null()])
+const peer = Type.Object({
+  id: text,
+  claim: Type.Object({
+    ...{ role: Type.Enum([...roleNames]), name: text, host: text, port, from: text, path: text },
+    ...{ version: nullable, stream: nullable, reach: Type.Array(text, { minItems: 1, maxItems: 16 }) },
+  }),
+  proven: Type.Object({ address: text, port, host: text }),
+  heardAt: Type.Integer(),
+  answeredAt: Type.Integer(),
+})
+
+/** The four files. */
+export interface BoardFiles {
+  settings: Kept<SettingsFile | undefined>
+  starts: Kept<StartRecord | undefined>
+  network: Kept<NetworkRecord>
+  peers: Kept<readonly KeptPeer[]>
+}
+
+/** @param folder the daemon's state folder */
+export function createBoardFiles(folder: string, log: Log): BoardFiles {
+  return {
+    settings: fileOf<SettingsFile>({ folder, log, name: 'settings', shape: settings }),
+    starts: fileOf<StartRecord>({ folder, log, name: STARTS, shape: start }),
+    network: withFirst(fileOf<NetworkRecord>({ folder, log, name: NETWORK, shape: network }), untouchedNetwork),
+    peers: withFirst(fileOf<readonly KeptPeer[]>({ folder, log, name: 'peers', shape: Type.Array(peer) }), []),
+  }
+}
+
+/** The file that a reset leaves, since it says that there is one. */
+const STARTS = 'starts'
+
+/** What the machine was told of its address, which outlives a reset until it is told otherwise. */
+const NETWORK = 'network'
+
+interface FileOptions {
+  folder: string
+  log: Log
+  name: string
+  shape: TSchema
+}
+
+/** One file as `{version, value}`; undefined before it was first saved. */
+function fileOf<T>({ folder, log, name, shape }: FileOptions): Kept<T | undefined> {
+  const read = createReader(Type.Object({ version: Type.Literal(VERSION), value: shape }))
+  const check = (value: unknown) => read(value) as { version: typeof VERSION; value: T | undefined }
+  const store = createStore({ folder, name, log, check, initial: () => ({ version: VERSION, value: undefined }) })
+  return {
+    load: async () => (await store.load()).value,
+    save: (value) => store.save({ version: VERSION, value }),
+  }
+}
+
+function withFirst<T>(file: Kept<T | undefined>, first: T): Kept<T> {
+  return { load: async () => (await file.load()) ?? first, save: (value) => file.save(value) }
+}
+
+// The board's password on the disk: the one user of users.json, which `plantroom password` writes too.
+
+/** The password as it was kept. */
+export async function openPassword(by: {
+  stateFolder: string
+  log: Log
+  clock: Clock
+  hash(text: string): Promise<string>
+}): Promise<AdminPassword> {
+  const keeper = createPasswordFile(by.stateFolder, by.log)
+  return createAdminPassword(await keeper.load(), { keeper, hash: by.hash, epochMs: by.clock.epochMs })
+}
+
+/** @returns what keeps it in the state folder; `load` comes first, and once */
+export function createPasswordFile(stateFolder: string, log: Log): PasswordKeeper {
+  const file = createUsersFile(stateFolder, log)
+  return {
+    async load() {
+      const { users } = await file.load()
+      const user = users.find(({ username }) => username === ADMIN)
+      // A board that somebody meant to protect is not left open because of a name.
+      if (!user && users.length > 0)
+        throw new Fault('store_damaged', `users.json of ${stateFolder} has users and none of them is ${ADMIN}`)
+      return user && { hash: user.passwordHash, setAt: user.createdAt }
+    },
+    save: (record) =>
+      file.save({
+        version: 1,
+        users: record ? [{ username: ADMIN, role: 'admin', passwordHash: record.hash, createdAt: record.setAt }] : [],
+      }),
+  }
+}
+
+/** State files, their backups, what was set aside, and what a crash left half written. */
+const STATE_FILE = /^(?<name>[\w-]+)\.json(?:\.bak|\.tmp|\.bak\.tmp|\.damaged-\w+)?$/
+
+/**
+ * What tells of this very reset; what must not be undone by one: which firmware is too old; and what the machine was told
+ * of its address: without it nobody would know that there is one to take back.
+ */
+const KEPT: readonly string[] = [STARTS, FLOORS, NETWORK]
+
+/**
+ * Removes every state file of a folder and of the folders in it. The journal stays: it says who did this. Done again
+ * where it was cut off, it ends the same.
+ */
+export async function forgetState(folder: string): Promise<void> {
+  const entries = await readdir(folder, { withFileTypes: true })
+  for (const entry of entries) {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) await forgetState(path)
+    const name = STATE_FILE.exec(entry.name)?.groups?.name
+    if (entry.isFile() && name !== undefined && !KEPT.includes(name)) await rm(path)
+  }
+  await syncFolder(systemDisk, folder)
+}

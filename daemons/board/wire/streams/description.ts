@@ -1,0 +1,141 @@
+/** A stream as its sender describes it: its clock, its format, its paths, and whether a board can play it. */
+import { groupFault } from '../addresses.ts'
+
+// The clock a stream's timestamps are counted on, as an SDP names it.
+
+/**
+ * The clock of a sender that is a board: a PTP grandmaster, or the machine's own, named by a network card.
+ * @source RFC 7273, 4.2 and 4.3
+ */
+export type OwnRefClock =
+  | {
+      kind: 'ptp'
+      /** Clock identity, upper case: `00-1D-C1-FF-FE-12-34-56`. */
+      grandmaster: string
+      /** 0..127 */
+      domain: number
+    }
+  | {
+      kind: 'localmac'
+      /** Upper case: `00-1D-C1-12-34-56`. */
+      mac: string
+    }
+
+/** The clock of any sender. `other` is one that a board cannot compare its own with: traceable, GPS, NTP, private. */
+export type RefClock = OwnRefClock | { kind: 'other'; text: string }
+
+const PTP = /^ptp=ieee1588-(?:2008|2019):([0-9a-f]{2}(?:[-:]?[0-9a-f]{2}){7})(?::(?:domain-nmbr=)?(\d{1,3}))?$/i
+const LOCAL_MAC = /^localmac=([0-9a-f]{2}(?:[-:][0-9a-f]{2}){5})$/i
+const LONGEST_OTHER = 128
+
+/**
+ * What stands behind `a=ts-refclk:`.
+ * @source RFC 7273, 4.8; AES67-2018, 8.2
+ */
+export function refClockText(clock: RefClock): string {
+  if (clock.kind === 'ptp') return `ptp=IEEE1588-2008:${clock.grandmaster}:${clock.domain}`
+  return clock.kind === 'localmac' ? `localmac=${clock.mac}` : clock.text
+}
+
+/**
+ * Reads what stands behind `a=ts-refclk:`. Senders leave the domain out where it is 0, write it bare or as
+ * `domain-nmbr=`, and identities in either case, some with colons or bare.
+ * @returns `other` for whatever is not a PTP grandmaster by its identity, nor a card
+ * @source RFC 7273, 4.8
+ */
+export function readRefClock(text: string): RefClock {
+  const [, identity, domain = '0'] = PTP.exec(text) ?? []
+  if (identity !== undefined && Number(domain) <= 127)
+    return { kind: 'ptp', grandmaster: withDashes(identity), domain: Number(domain) }
+  const mac = LOCAL_MAC.exec(text)?.[1]
+  if (mac !== undefined) return { kind: 'localmac', mac: withDashes(mac) }
+  return { kind: 'other', text: text.slice(0, LONGEST_OTHER) }
+}
+
+/** Whether two streams, or a stream and a board, count on one clock. Of an `other` nobody can say. */
+export function isSameClock(one: RefClock, other: RefClock): boolean {
+  if (one.kind === 'ptp' && other.kind === 'ptp')
+    return one.grandmaster === other.grandmaster && one.domain === other.domain
+  return one.kind === 'localmac' && other.kind === 'localmac' && one.mac === other.mac
+}
+
+function withDashes(digits: string): string {
+  return (digits.toUpperCase().match(/[0-9A-F]{2}/g) ?? []).join('-')
+}
+
+/** Encodings a board sends and plays: 16 or 24 bits, linear, big-endian. @source AES67-2018, 7.1; RFC 3551, 4.5.11; RFC 3190 */
+export type StreamEncoding = 'L16' | 'L24'
+
+/** Where the packets of a stream go. */
+export interface StreamPath {
+  /** The multicast group; of a stream that is sent to one receiver alone, that one's address. */
+  group: string
+  /** UDP port, 1..65535. */
+  port: number
+  /** Routers that packets may cross and one more, 0..255; 255 where it is not said. */
+  ttl: number
+  /** The only sender that is to be heard (source-specific multicast); null where any is. */
+  source: string | null
+}
+
+/** A stream. `Encoding` is any text for one that was heard and may not be playable. */
+export interface StreamDescription<Encoding extends string = StreamEncoding> {
+  /** Digits; with `origin` it tells the session from all others. */
+  sessionId: string
+  /** Digits; grows with each change. */
+  version: string
+  /** Address of whoever made the description. */
+  origin: string
+  name: string
+  /** A line for people; may be empty. */
+  info: string
+  /** One, or two that carry the same packets (group:DUP). */
+  paths: StreamPath[]
+  /** 0..127 */
+  payloadType: number
+  encoding: Encoding
+  channels: number
+  /** Hz */
+  sampleRate: number
+  /** Milliseconds of sound in a packet. */
+  packetMs: number
+  /** null where nothing is said of it. */
+  refClock: RefClock | null
+  /** RTP timestamp at the epoch of the clock, 0..2^32-1 (mediaclk:direct); null where nothing is said of it. */
+  mediaOffset: number | null
+}
+
+/** What every AES67 receiver takes, and the only rate that a board's outputs run at. */
+export const SAMPLE_RATE = 48_000
+/** Of one sample. */
+export const SAMPLE_BYTES: Readonly<Record<StreamEncoding, number>> = { L16: 2, L24: 3 }
+/** More than any sender has; a packet carries no more. */
+const MOST_CHANNELS = 80
+/** Payload of the longest packet. @source AES67-2018, 7.1: 1440 bytes */
+export const LONGEST_PAYLOAD = 1440
+
+/** Sample frames in a packet; senders round the packet time (0.12 for 6 frames). @source AES67-2018, 8.1 */
+export function framesOf({ packetMs, sampleRate }: { packetMs: number; sampleRate: number }): number {
+  return Math.round((packetMs * sampleRate) / 1000)
+}
+
+/** Why a board cannot play a stream, in a sentence; undefined where it can. */
+export function playFault(stream: StreamDescription<string>): string | undefined {
+  const { channels, encoding, paths, sampleRate } = stream
+  if (encoding === 'AM824') return 'It carries AES3 frames (AM824), not plain samples. Set its sender to L24 or L16.'
+  const bytes = Object.hasOwn(SAMPLE_BYTES, encoding) ? SAMPLE_BYTES[encoding as StreamEncoding] : undefined
+  if (bytes === undefined) return `It is encoded as ${encoding}. A board plays L24 and L16.`
+  if (sampleRate !== SAMPLE_RATE) return `It runs at ${sampleRate} Hz. A board plays ${SAMPLE_RATE} Hz.`
+  if (channels > MOST_CHANNELS) return `It has ${channels} channels. A board takes streams of at most ${MOST_CHANNELS}.`
+  const frames = framesOf(stream)
+  if (frames < 1 || frames * channels * bytes > LONGEST_PAYLOAD)
+    return `Its packets would carry ${frames * channels * bytes} bytes of sound. AES67 allows ${LONGEST_PAYLOAD}.`
+  if (paths.length > 2) return `It comes on ${paths.length} paths. A board takes two at most.`
+  const fault = paths.map(({ group }) => groupFault(group)).find((sentence) => sentence !== undefined)
+  return fault && `It is sent where no board listens: ${fault}`
+}
+
+/** Whether a board can play a stream; `playFault` says why not. */
+export function isPlayable(stream: StreamDescription<string>): stream is StreamDescription {
+  return playFault(stream) === undefined
+}
