@@ -10,8 +10,8 @@ import { ptpKeys } from './core/ptp/keys.ts'
 import { httpKeys } from './core/sign-in.ts'
 import { audioKeys } from './core/sound/keys.ts'
 import { streamKeys } from './core/streams/announcing.ts'
-import { serialKeys } from './roles/serial/core/serial-keys.ts'
-import { usbipTable } from './roles/usbip/core/usbip-keys.ts'
+import { serialKeys } from './roles/serial/core/settings.ts'
+import { usbipTable } from './roles/usbip/core/settings.ts'
 import { roleNames } from './wire/names.ts'
 
 /** The port the board listens on unless told otherwise. */

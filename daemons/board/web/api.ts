@@ -2,9 +2,9 @@
 import { call } from '#kit/web/call.ts'
 import type { OtaStatus } from '../core/machine/firmware.ts'
 import type { BoardStatus } from '../core/status.ts'
+import type { ClientView } from '../roles/serial/core/clients.ts'
 import type { AdapterDevice } from '../roles/serial/core/ports.ts'
 import type { SerialPortView } from '../roles/serial/core/serial-ports.ts'
-import type { ClientView } from '../roles/serial/core/served-client.ts'
 import type { DeviceView, UsbipView } from '../roles/usbip/core/usbip-view.ts'
 import type { RoleName } from '../wire/names.ts'
 import type {

@@ -3,7 +3,7 @@ import type { PtpView } from '../core/ptp/ptp.ts'
 import type { Check, CheckState, HistoryView } from '../core/sound/sound.ts'
 import type { HeardStream } from '../core/streams/book.ts'
 import type { DecoderView, RouteView } from '../roles/decoder/core/decoder-view.ts'
-import type { VolumeView } from '../roles/decoder/core/volume-desk.ts'
+import type { VolumeView } from '../roles/decoder/core/volume.ts'
 import type { EncoderView } from '../roles/encoder/core/encoder-view.ts'
 import type { RefClock } from '../wire/streams/description.ts'
 

@@ -9,11 +9,9 @@ import type { OwnStream } from '../../core/streams/announcing.ts'
 import { interfaceAddress } from '../../io/interfaces.ts'
 import { listCards, type SharedClock } from '../../io/sound.ts'
 import { framesOf, SAMPLE_RATE } from '../../wire/streams/description.ts'
-import { measureEncoder } from './api/encoder-metrics.ts'
-import { encoderRoutes } from './api/encoder-routes.ts'
+import { encoderRoutes, measureEncoder } from './api/encoder-routes.ts'
 import { type Announcing, Encoder } from './core/encoder.ts'
-import { encoderVerdict, encoderView, type StreamSettings } from './core/encoder-view.ts'
-import { ownStream } from './core/own-stream.ts'
+import { encoderVerdict, encoderView, ownStream, type StreamSettings } from './core/encoder-view.ts'
 import { createGstFeeds } from './io/gst-feeds.ts'
 
 /** What the role needs beside the board. */

@@ -4,8 +4,7 @@ import { otherRoleRoutes, rolePaths } from '../../api/other-role-routes.ts'
 import { decoderRoutes } from '../../roles/decoder/api/decoder-routes.ts'
 import { encoderRoutes } from '../../roles/encoder/api/encoder-routes.ts'
 import { serialRoutes } from '../../roles/serial/api/serial-routes.ts'
-import { scriptRoutes } from '../../roles/usbip/api/script-routes.ts'
-import { usbipRoutes } from '../../roles/usbip/api/usbip-routes.ts'
+import { scriptRoutes, usbipRoutes } from '../../roles/usbip/api/usbip-routes.ts'
 
 t.test('B.endpoints a path of another role says which role it needs and which one the board has', async (t) => {
   const route = otherRoleRoutes('usbip').find(({ path }) => path === '/api/serial')

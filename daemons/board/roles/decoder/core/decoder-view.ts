@@ -1,14 +1,12 @@
 /** What is told of a decoder: its part of the status, its route, and one sentence for the top of the page. */
 import type { Meters, Verdict } from '../../../core/role.ts'
 import { brokenCheck, type Check } from '../../../core/sound/sound.ts'
-import type { DecoderCheckName } from './checks.ts'
+import { type DecoderCheckName, nameOr, placeOf } from './checks.ts'
 import type { Decoder } from './decoder.ts'
-import type { OutputCare } from './output-care.ts'
-import type { OutputState } from './output-state-table.ts'
+import type { OutputCare, OutputState } from './output.ts'
 import type { PathCounts, SyncMode } from './ports.ts'
 import type { ReceptionTotals } from './reception.ts'
-import { nameOr, placeOf } from './stream-checks.ts'
-import type { VolumeView } from './volume-desk.ts'
+import type { VolumeView } from './volume.ts'
 
 /** Answer of `GET /api/route`. @source Interface 2, B, Route */
 export interface RouteView {

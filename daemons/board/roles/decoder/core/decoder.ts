@@ -4,20 +4,119 @@ import type { Log } from '#kit/log.ts'
 import type { LateSaveTimes } from '../../../core/late-save.ts'
 import type { Ptp } from '../../../core/ptp/ptp.ts'
 import type { Meters } from '../../../core/role.ts'
-import { type Check, createHistory, HISTORY_SECONDS, type HistoryView } from '../../../core/sound/sound.ts'
+import {
+  type Check,
+  createHistory,
+  HISTORY_SECONDS,
+  type HistoryView,
+  type Measured,
+} from '../../../core/sound/sound.ts'
 import type { HeardStream } from '../../../core/streams/book.ts'
-import { type DecoderCheckName, decoderChecks } from './checks.ts'
-import type { DecoderFacts } from './decoder-facts.ts'
-import { createSeconds, decoderSeries } from './decoder-history.ts'
-import type { OwnNetwork } from './local-segment.ts'
-import { OutputCare } from './output-care.ts'
+import { type DecoderCheckName, type DecoderFacts, decoderChecks } from './checks.ts'
+import { OutputCare } from './output.ts'
 import type { ArrivalSpread, OutputFacts, OutputOpener, ReceiverOpener, StreamFinder } from './ports.ts'
-import { createRouteBook, type RouteBook, type SavedRoute } from './route-book.ts'
+import type { Reception, ReceptionTotals } from './reception.ts'
+import { createRouteBook, type RouteBook, type SavedRoute } from './route.ts'
 import { Tuner, type TunerTimes } from './tuner.ts'
-import { VolumeDesk, type VolumeRecord } from './volume-desk.ts'
+import type { OwnNetwork } from './tuning-plan.ts'
+import { VolumeDesk, type VolumeRecord } from './volume.ts'
+
+// What of a decoder is measured each second, for plots of the last hour.
+
+/** Series of `GET /api/history`; the unit stands at the end of a name, counts are those of one second. */
+const decoderSeries = [
+  'packets',
+  'lost',
+  'late',
+  'duplicate',
+  'reordered',
+  'concealed',
+  'glitches',
+  'jitter_p50_us',
+  'jitter_p99_us',
+  'jitter_max_us',
+  'earliest_us',
+  'latest_us',
+  'middle_us',
+  'link_us',
+  'ptp_offset_ns',
+  'ptp_path_delay_ns',
+  'sender_ppm',
+  'drift_ppm',
+  'peak_db',
+] as const
+
+type DecoderSeries = (typeof decoderSeries)[number]
+
+const COUNTED = ['packets', 'lost', 'late', 'duplicate', 'reordered', 'concealed', 'glitches'] as const
+
+/** What a second is made of. */
+interface SecondSources {
+  reception: Reception
+  ptp: Pick<Ptp, 'view'>
+  output(): OutputFacts | null
+  /** What arrivals were measured against; null while nothing is received. */
+  linkMs(): number | null
+  peakDb(): number | null
+}
+
+/** Gathers looks, of which there are several a second, into seconds. */
+function createSeconds({ reception, ptp, output, linkMs, peakDb }: SecondSources) {
+  let before: ReceptionTotals = reception.totals
+  let spread: ArrivalSpread | null = null
+  let second: ArrivalSpread | null = null
+
+  return {
+    /** Takes in what the last look has found. */
+    look(): void {
+      const { arrival } = reception
+      if (arrival !== null) spread = spread === null ? arrival : widest(spread, arrival)
+    },
+    /** What the last whole second has seen of arrivals. */
+    get arrival(): ArrivalSpread | null {
+      return second
+    },
+    /** Ends a second. */
+    end(): Measured<DecoderSeries> {
+      const { totals, stats } = reception
+      const counts = Object.fromEntries(COUNTED.map((name) => [name, Math.max(0, totals[name] - before[name])]))
+      before = totals
+      second = spread
+      spread = null
+      const { offset_ns, path_delay_ns } = ptp.view()
+      const link = linkMs()
+      return {
+        ...counts,
+        jitter_p50_us: second?.jitterP50Us ?? null,
+        jitter_p99_us: second?.jitterP99Us ?? null,
+        jitter_max_us: second?.jitterMaxUs ?? null,
+        earliest_us: second?.earliestUs ?? null,
+        latest_us: second?.latestUs ?? null,
+        middle_us: second === null ? null : second.earliestUs - second.jitterP50Us,
+        link_us: link === null ? null : Math.round(link * 1000),
+        ptp_offset_ns: offset_ns,
+        ptp_path_delay_ns: path_delay_ns,
+        sender_ppm: stats?.senderPpm ?? null,
+        drift_ppm: output()?.driftPpm ?? null,
+        peak_db: peakDb(),
+      }
+    },
+  }
+}
+
+/** Of two spreads the ends; of medians, which cannot be joined, the later one. */
+function widest(one: ArrivalSpread, other: ArrivalSpread): ArrivalSpread {
+  return {
+    earliestUs: Math.max(one.earliestUs, other.earliestUs),
+    latestUs: Math.min(one.latestUs, other.latestUs),
+    jitterP50Us: other.jitterP50Us,
+    jitterP99Us: Math.max(one.jitterP99Us, other.jitterP99Us),
+    jitterMaxUs: Math.max(one.jitterMaxUs, other.jitterMaxUs),
+  }
+}
 
 /** Times of a decoder, in ms. */
-export interface DecoderTimes extends TunerTimes {
+interface DecoderTimes extends TunerTimes {
   /** Between two looks at how reception goes. */
   lookMs: number
   save: LateSaveTimes
@@ -27,7 +126,7 @@ export interface DecoderTimes extends TunerTimes {
 }
 
 /** Where it keeps what is set. */
-export interface DecoderFiles {
+interface DecoderFiles {
   saveRoute(saved: SavedRoute): Promise<void>
   saveVolume(record: VolumeRecord): Promise<void>
 }

@@ -1,7 +1,63 @@
 /** What has come in: counts over all receivers since the start, what is heard now, and how long nothing has been. */
 import type { Clock } from '#kit/clock.ts'
-import { createLastMinute } from './last-minute.ts'
+import { SAMPLE_RATE } from '../../../wire/streams/description.ts'
 import type { ArrivalSpread, PathCounts, ReceptionStats } from './ports.ts'
+
+// What was counted in each of the last sixty seconds.
+
+const WINDOW_S = 60
+
+interface LastMinute<Name extends string> {
+  /** Adds to this second. */
+  add(counts: Readonly<Partial<Record<Name, number>>>): void
+  sum(name: Name): number
+  clear(): void
+}
+
+/** Holds sixty numbers of each name, whatever comes. */
+export function createLastMinute<Name extends string>(clock: Clock, names: readonly Name[]): LastMinute<Name> {
+  const seconds = new Float64Array(WINDOW_S).fill(Number.NaN)
+  const rings = new Map(names.map((name) => [name, new Float64Array(WINDOW_S)]))
+  const now = () => Math.floor(clock.monotonicMs() / 1000)
+
+  return {
+    add(counts) {
+      const second = now()
+      const place = second % WINDOW_S
+      if (seconds[place] !== second) for (const ring of rings.values()) ring[place] = 0
+      seconds[place] = second
+      for (const [name, ring] of rings) ring[place] = (ring[place] ?? 0) + (counts[name] ?? 0)
+    },
+    sum(name) {
+      const first = now() - WINDOW_S
+      const ring = rings.get(name)
+      return seconds.reduce((sum, second, place) => sum + (second > first ? (ring?.[place] ?? 0) : 0), 0)
+    },
+    clear() {
+      seconds.fill(Number.NaN)
+    },
+  }
+}
+
+// How long after the instant of its timestamp a packet came.
+
+const NS_PER_S = 1_000_000_000n
+const CYCLE = 1n << 32n
+
+/** A packet: its RTP timestamp, and what time it was on a clock when it came. */
+interface Arrived {
+  timestamp: number
+  /** Of the clock's zero, modulo 2^32. @source RFC 7273, 5.2 */
+  mediaOffset: number
+  audioNs: bigint
+}
+
+/** @returns ms, below 0 where the timestamp is ahead; timestamps come round, so within half a day either way */
+export function transitMsOf({ audioNs, mediaOffset, timestamp }: Arrived): number {
+  const now = (audioNs * BigInt(SAMPLE_RATE)) / NS_PER_S + BigInt(mediaOffset)
+  const frames = Number(BigInt.asIntN(32, (now - BigInt(timestamp)) % CYCLE))
+  return (frames * 1000) / SAMPLE_RATE
+}
 
 /** What a path counts and totals add up under the same name. */
 type AddedUp = Pick<PathCounts, 'packets' | 'bytes' | 'lost' | 'late' | 'duplicate' | 'reordered' | 'malformed'>

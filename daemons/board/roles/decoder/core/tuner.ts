@@ -4,12 +4,51 @@ import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
 import type { Ptp } from '../../../core/ptp/ptp.ts'
 import type { HeardStream } from '../../../core/streams/book.ts'
-import type { OwnNetwork } from './local-segment.ts'
 import type { Receiver, ReceiverOpener, StreamFinder, Tuning } from './ports.ts'
 import { Reception } from './reception.ts'
-import type { RouteRecord } from './route-form.ts'
-import { StrangerWatch } from './stranger-watch.ts'
-import { doesAlready, planTuning, type TuningPlan } from './tuning-plan.ts'
+import type { RouteRecord } from './route.ts'
+import { doesAlready, type OwnNetwork, planTuning, type TuningPlan } from './tuning-plan.ts'
+
+// Who else sends to a group, looked for while the sender that is wanted is silent: a join of one source hides all others.
+
+/** Never played, so that its time is of no matter. */
+const UNHEARD = {
+  sync: 'arrival',
+  encoding: 'L24',
+  channels: 0,
+  payloadType: null,
+  mediaOffset: 0,
+  linkMs: 10,
+} as const
+
+class StrangerWatch {
+  readonly #opener: ReceiverOpener
+  #receiver: Receiver | null = null
+
+  constructor(opener: ReceiverOpener) {
+    this.#opener = opener
+  }
+
+  /** @returns the address of somebody else who sends there; null while nobody is heard */
+  look({ paths, roomMs }: Pick<Tuning, 'paths' | 'roomMs'>, wanted: string): string | null {
+    const [path] = paths
+    if (path === undefined) return null
+    try {
+      this.#receiver ??= this.#opener.open({ ...UNHEARD, roomMs, paths: [{ ...path, source: null }] })
+    } catch (fault) {
+      // One that cannot be opened tells of nobody; the receiver that is wanted says why.
+      if (fault instanceof Fault) return null
+      throw fault
+    }
+    const sender = this.#receiver.stats().paths[0]?.sender ?? null
+    return sender === wanted ? null : sender
+  }
+
+  rest(): void {
+    this.#receiver?.close()
+    this.#receiver = null
+  }
+}
 
 /** Bounds in time. */
 export interface TunerTimes {
@@ -26,7 +65,7 @@ export interface TunerTimes {
 }
 
 /** What a tuner is made of. */
-export interface TunerParts {
+interface TunerParts {
   clock: Clock
   log: Log
   opener: ReceiverOpener
@@ -40,7 +79,7 @@ export interface TunerParts {
 }
 
 /** Why what is received is not heard. */
-export type Broken = TuningPlan['broken']
+type Broken = TuningPlan['broken']
 
 interface Open {
   receiver: Receiver

@@ -1,14 +1,152 @@
-/** What is to be received, from the route, what is announced, what is heard, and the clock: a rule without memory. */
+/** What is to be received, and by what time, from the route, what is announced, what is heard, and the clock: rules without memory. */
+import type { PtpView } from '../../../core/ptp/ptp.ts'
 import type { HeardStream } from '../../../core/streams/book.ts'
-import type { StreamEncoding } from '../../../wire/streams/description.ts'
-import { isInLocalSegment, type OwnNetwork } from './local-segment.ts'
-import type { ReceivePath, ReceptionStats, Tuning } from './ports.ts'
-import type { RouteRecord } from './route-form.ts'
-import { announcementOf, chooseSource, senderOf } from './source-choice.ts'
-import { chooseSync, type OwnClock } from './sync-choice.ts'
+import { isInNetwork, parseIpv4 } from '../../../wire/addresses.ts'
+import { isSameClock, type OwnRefClock, type StreamEncoding } from '../../../wire/streams/description.ts'
+import type { ReceivePath, ReceptionStats, SyncMode, Tuning } from './ports.ts'
+import type { RouteRecord } from './route.ts'
+
+// Whether a sender is in a network of this board, or beyond a router.
+
+/** One address of this board. */
+export interface OwnNetwork {
+  address: string
+  /** Bits of its network. */
+  prefix: number
+}
+
+/**
+ * @param sender null while nobody is heard: it is taken to be near, as most are
+ * @param own all addresses of this board; IPv6 ones are left out
+ */
+export function isInLocalSegment(sender: string | null, own: readonly OwnNetwork[]): boolean {
+  const address = sender === null ? undefined : parseIpv4(sender)
+  if (address === undefined) return true
+  const [first, second] = [address >>> 24, (address >>> 16) & 0xff]
+  // This very machine, and addresses that no router passes on (RFC 3927, 7).
+  if (first === 127 || (first === 169 && second === 254)) return true
+  return own.some(({ address: text, prefix }) => {
+    const mine = parseIpv4(text)
+    return mine !== undefined && isInNetwork(address, mine, prefix)
+  })
+}
+
+// Which sender of a group is played, and which announcement is its.
+
+/** What a sender is chosen from. */
+interface SourceFacts {
+  /** Of the route. */
+  named: string | null
+  /** Addresses that announce this very group and port. */
+  announced: readonly string[]
+  /** Who is heard now, and has not fallen silent. */
+  playing: string | null
+  /** The only one that is let through now; null: any. */
+  held: string | null
+}
+
+/**
+ * The named one; else the announced one where exactly one announces that group and port; else the first that is heard.
+ * One that plays goes on when further ones begin to announce its group, until it falls silent.
+ * @returns its address, or null for the first that is heard
+ * @source Interface 2, B, rule 1
+ */
+export function chooseSource({ named, announced, playing, held }: SourceFacts): string | null {
+  if (named !== null) return named
+  const [only, ...others] = new Set(announced)
+  if (only !== undefined && others.length === 0) return only
+  return playing !== null && playing === held ? held : null
+}
+
+/** Who sends a stream to a group and port: each of two paths has its own sender. */
+export function senderOf(stream: HeardStream, mcast: string, port: number): string {
+  const { dup } = stream
+  const isSecond = dup !== null && dup.mcast === mcast && dup.port === port && stream.mcast !== mcast
+  return isSecond ? (dup.source ?? stream.source) : stream.source
+}
+
+/**
+ * The announcement of what is played: that of the sender, or the only one. What somebody else tells of a sender counts
+ * where the sender itself tells nothing: anybody may tell anything of anybody.
+ * @param streams those that come on the group and port
+ * @param sender null while nobody is chosen and nobody is heard
+ */
+export function announcementOf(
+  streams: readonly HeardStream[],
+  at: { mcast: string; port: number },
+  sender: string | null,
+): HeardStream | null {
+  const its = streams.filter((stream) => senderOf(stream, at.mcast, at.port) === sender)
+  const own = its.filter((stream) => isOwnWord(stream))
+  // Of several by one sender the newest counts: it may have begun anew under another session.
+  const newest = (own.length > 0 ? own : its).sort((one, other) => other.last_heard_at - one.last_heard_at)[0]
+  if (newest !== undefined) return newest
+  return sender === null && streams.length === 1 ? (streams[0] ?? null) : null
+}
+
+/** Whether a stream is announced from where it is sent, by either path. */
+function isOwnWord({ dup, from, source }: HeardStream): boolean {
+  return from === source || from === dup?.source
+}
+
+// By what time a stream is played: the clock that board and sender share, or the arrival of its packets.
+
+/** The board's own clock. */
+export interface OwnClock {
+  view: Pick<PtpView, 'enabled' | 'state'>
+  refClock: OwnRefClock
+  isLocked: boolean
+  /** It has been, at some time since the start. */
+  wasLocked: boolean
+}
+
+/** What the choice is made from. */
+interface SyncFacts {
+  /** null where nobody announces it. */
+  announcement: Pick<HeardStream, 'refclk'> | null
+  own: OwnClock
+  /** Arrival of packets less their timestamps by the board's clock, in ms; null while that is not known. */
+  transitMs: number | null
+}
+
+/** How it is played, and why it may not be. */
+interface SyncChoice {
+  sync: SyncMode
+  /** Why the stream cannot be played in time with its sender; null where it can. */
+  broken: 'no_ptp_lock' | 'other_grandmaster' | null
+}
+
+/** Timestamps this close to the board's own clock are counted on it: by chance that is one stream in half a million. */
+const SAME_CLOCK_MS = { from: -20, to: 150 } as const
+
+/**
+ * A stream that names a grandmaster is played by that clock where this board follows one, and is silent while it has
+ * never been locked, or follows another; a board without PTP plays it by arrival, as it does those of a sender that keeps
+ * its own time. What names no clock is on the board's where its timestamps say so.
+ */
+export function chooseSync({ announcement, own, transitMs }: SyncFacts): SyncChoice {
+  const clock = announcement?.refclk ?? null
+  const isByPtp = own.view.enabled && own.view.state !== 'absent'
+  if (clock?.kind === 'ptp') {
+    if (!isByPtp) return { sync: 'arrival', broken: null }
+    // A clock that is lost goes on at its last rate, and so does the sound.
+    if (!own.isLocked) return { sync: 'clock', broken: own.wasLocked ? null : 'no_ptp_lock' }
+    return { sync: 'clock', broken: isSameClock(clock, own.refClock) ? null : 'other_grandmaster' }
+  }
+  if (clock?.kind === 'localmac') {
+    const isOwn = own.refClock.kind === 'localmac' && own.refClock.mac.toUpperCase() === clock.mac.toUpperCase()
+    return { sync: isOwn ? 'clock' : 'arrival', broken: null }
+  }
+  const isOurs = own.isLocked && transitMs !== null && isNear(transitMs)
+  return { sync: isOurs ? 'clock' : 'arrival', broken: null }
+}
+
+function isNear(transitMs: number): boolean {
+  return transitMs >= SAME_CLOCK_MS.from && transitMs <= SAME_CLOCK_MS.to
+}
 
 /** What a plan is made from. */
-export interface PlanFacts {
+interface PlanFacts {
   /** Not stopped. */
   route: RouteRecord
   settings: { link_ms: number; ext_link_ms: number }
@@ -24,7 +162,7 @@ export interface PlanFacts {
 }
 
 /** What the receiver that is open hears. */
-export interface HeardNow {
+interface HeardNow {
   /** Who is heard and has not fallen silent. */
   sender: string | null
   /** The only one that it lets through. */

@@ -5,9 +5,8 @@ import { createReader } from '#kit/http/check.ts'
 import type { Log } from '#kit/log.ts'
 import { createStore } from '#kit/store.ts'
 import { groupFault } from '../../../wire/addresses.ts'
-import type { SavedRoute } from '../core/route-book.ts'
-import { LOUDEST_DB, SILENT_DB } from '../core/volume-curve.ts'
-import { firstVolume, type VolumeRecord } from '../core/volume-desk.ts'
+import type { SavedRoute } from '../core/route.ts'
+import { firstVolume, LOUDEST_DB, SILENT_DB, type VolumeRecord } from '../core/volume.ts'
 
 /** The version of each file's shape. */
 const VERSION = 1 as const

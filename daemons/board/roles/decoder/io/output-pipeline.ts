@@ -1,18 +1,48 @@
 /** The output of a decoder: a pipeline of GStreamer that plays to a card, to a file, or to nobody. */
 import { statSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
 import { type AudioClock, type GstMessage, openPipeline } from '#native/node-gst/index.ts'
 import { chooseCard, createCardSteering, sinkFragment } from '../../../core/sound/card.ts'
 import { listCards, realtimeView } from '../../../io/sound.ts'
-import { fileEnd, LEVEL, NULL_END, outputDescription, SOURCE } from '../core/output-description.ts'
+import { fileEnd, LEVEL, NULL_END, outputDescription, type Sink, SOURCE } from '../core/output.ts'
 import type { Output, OutputEvents, OutputOpener } from '../core/ports.ts'
-import type { Sink } from '../core/sink-choice.ts'
-import { completeWav } from './wav-head.ts'
+
+// The head of a recording: lengths that nobody knew while it was written.
+
+/** RIFF, its length, WAVE, fmt with 16 bytes or more, ..., data, its length. */
+const LONGEST_HEAD = 4096
+
+/**
+ * Writes how long a WAV file is into its head, as a recording that was stopped, or cut off, has nothing there.
+ * A file that is none is left as it is.
+ * @source Microsoft, Multimedia Programming Interface and Data Specifications 1.0, RIFF
+ */
+export async function completeWav(path: string): Promise<void> {
+  const file = await open(path, 'r+')
+  try {
+    const { size } = await file.stat()
+    const head = Buffer.alloc(Math.min(size, LONGEST_HEAD))
+    await file.read(head, 0, head.length, 0)
+    const data = head.indexOf('data', 12, 'latin1')
+    if (head.toString('latin1', 0, 4) !== 'RIFF' || data < 0 || data + 8 > size) return
+    await file.write(lengthOf(size - 8), 0, 4, 4)
+    await file.write(lengthOf(size - data - 8), 0, 4, data + 4)
+  } finally {
+    await file.close()
+  }
+}
+
+function lengthOf(bytes: number): Buffer {
+  const length = Buffer.alloc(4)
+  length.writeUInt32LE(Math.min(bytes, 0xffff_ffff))
+  return length
+}
 
 /** What an output is opened with. */
-export interface OutputOptions {
+interface OutputOptions {
   clock: Clock
   log: Log
   audio: AudioClock

@@ -10,7 +10,7 @@ import { createRecoveredClock } from '../../../core/sound/recovered-clock.ts'
 import { pathAddresses } from '../../../core/sound/sound.ts'
 import { interfaceAddress } from '../../../io/interfaces.ts'
 import type { ArrivalSpread, PathCounts, Receiver, ReceiverOpener, ReceptionStats, Tuning } from '../core/ports.ts'
-import { transitMsOf } from '../core/transit.ts'
+import { transitMsOf } from '../core/reception.ts'
 
 type Stats = ReturnType<NativeReceiver['stats']>
 type Arrivals = NonNullable<ReturnType<NativeReceiver['takeArrivals']>>

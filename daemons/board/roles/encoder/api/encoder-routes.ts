@@ -1,13 +1,14 @@
-/** Routes of the encoder: the description of its stream, an hour of its history, and a tone to try the way with. */
+/** Routes of the encoder: its stream, an hour of history, a tone to try the way with; and what Prometheus is told. */
 import { Type } from 'typebox'
 import { Fault } from '#kit/fault.ts'
+import type { Metrics } from '#kit/http/metrics.ts'
 import { Reply, type Route, route } from '#kit/http/route.ts'
 import type { Recorder } from '#kit/recorder.ts'
 import { toneAnswer } from '../../../api/answers.ts'
 import { historyRoutes } from '../../../api/sound-routes.ts'
 import type { Encoder } from '../core/encoder.ts'
 
-export interface EncoderRouteParts {
+interface EncoderRouteParts {
   encoder: Encoder
   recorder: Recorder
 }
@@ -47,5 +48,57 @@ export function encoderRoutes({ encoder, recorder }: EncoderRouteParts): Route[]
         return { tone_until: encoder.toneUntil }
       },
     }),
+  ]
+}
+
+// What Prometheus is told of an encoder.
+
+/** @param metrics gains counts of packets, and gauges of their timing, of loudness and of the clock; unknown is left out */
+export function measureEncoder(metrics: Metrics, encoder: Encoder): void {
+  const one = (value: number | null | undefined) =>
+    value === null || value === undefined ? [] : [{ labels: {}, value }]
+  const sent = () => encoder.sent()
+  metrics.counts({ name: 'encoder_packets_total', help: 'packets of sound that were sent, by all paths' }, () =>
+    one(sent()?.packets),
+  )
+  metrics.counts({ name: 'encoder_bytes_total', help: 'bytes of those packets, with their RTP headers' }, () =>
+    one(sent()?.bytes),
+  )
+  metrics.counts({ name: 'encoder_errors_total', help: 'packets that the system did not take' }, () =>
+    one(sent()?.errors),
+  )
+  metrics.counts({ name: 'encoder_resyncs_total', help: 'times that packets began anew at the time it is' }, () =>
+    one(sent()?.resyncs),
+  )
+  metrics.counts({ name: 'encoder_input_restarts_total', help: 'times that the source was opened anew' }, () =>
+    one(encoder.care.restarts),
+  )
+  metrics.gauge({ name: 'encoder_sending', help: '1 while a source plays into the stream' }, () =>
+    one(encoder.care.state === 'sending' ? 1 : 0),
+  )
+  metrics.gauge(
+    { name: 'encoder_late_us', help: 'microseconds after their time that packets left', labels: ['quantile'] },
+    () => spread(sent()?.lateUs),
+  )
+  metrics.gauge({ name: 'encoder_spacing_us', help: 'microseconds from packet to packet', labels: ['quantile'] }, () =>
+    spread(sent()?.spacingUs),
+  )
+  metrics.gauge({ name: 'encoder_silence_seconds', help: 'how long the source has been silent' }, () =>
+    one(encoder.loudness.silenceS),
+  )
+  metrics.gauge({ name: 'encoder_peak_db', help: 'peak of each channel below full scale', labels: ['channel'] }, () =>
+    (encoder.loudness.meters?.peak_db ?? []).flatMap((db, index) =>
+      db === null ? [] : [{ labels: { channel: String(index + 1) }, value: db }],
+    ),
+  )
+}
+
+function spread(of: { p50: number; p99: number; max: number } | null | undefined) {
+  if (!of) return []
+  const { p50, p99, max } = of
+  return [
+    { labels: { quantile: '0.5' }, value: p50 },
+    { labels: { quantile: '0.99' }, value: p99 },
+    { labels: { quantile: '1' }, value: max },
   ]
 }

@@ -8,7 +8,7 @@ import { type AudioSource, hasMoved, type PathAddresses, sourceName } from '../.
 import { realtimeView } from '../../../io/sound.ts'
 import type { SoundCard } from '../../../wire/sound-cards.ts'
 import type { StreamEncoding } from '../../../wire/streams/description.ts'
-import { type FeedSource, feedDescription } from '../core/feed-description.ts'
+import { type FeedSource, feedDescription } from '../core/feed.ts'
 import type { Feed, FeedEvents, FeedOpener, SentFacts } from '../core/ports.ts'
 
 /** What of board.toml the feeds go by. */

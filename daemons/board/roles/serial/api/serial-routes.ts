@@ -1,5 +1,6 @@
-/** Routes of the serial server: its ports, their settings, and clients that are dropped. */
+/** Routes of the serial server: its ports, their settings, clients that are dropped; and what Prometheus is told. */
 import { Type } from 'typebox'
+import type { Metrics, Sample } from '#kit/http/metrics.ts'
 import { type Route, route } from '#kit/http/route.ts'
 import type { Recorder } from '#kit/recorder.ts'
 import { droppedAnswer, serialAnswer, serialPortAnswer } from '../../../api/answers.ts'
@@ -13,7 +14,7 @@ interface Device {
   found: boolean
 }
 
-export interface SerialRouteParts {
+interface SerialRouteParts {
   ports: SerialPorts
   settings: readonly Setting[]
   recorder: Recorder
@@ -85,4 +86,31 @@ function adapterText(devices: readonly Device[]): string {
   if (missing.length === 0) return devices.length === 1 ? 'The device is there.' : 'All devices are there.'
   const names = missing.map(({ path, port }) => `${path} (port ${port})`).join(', ')
   return `${names} ${missing.length === 1 ? 'is' : 'are'} not there.`
+}
+
+// What Prometheus is told of the serial ports.
+
+/** @param metrics gains gauges of what is open and who is connected, and the counters of every port, by kind */
+export function measureSerial(metrics: Metrics, ports: SerialPorts): void {
+  metrics.gauge({ name: 'serial_port_open', help: '1 while the line is open', labels: ['port'] }, () =>
+    ports.all.map(({ port, state }) => ({ labels: { port }, value: state === 'open' ? 1 : 0 })),
+  )
+  metrics.gauge({ name: 'serial_port_clients', help: 'TCP clients connected', labels: ['port'] }, () =>
+    ports.all.map(({ port, clientCount }) => ({ labels: { port }, value: clientCount })),
+  )
+  metrics.counts(
+    {
+      name: 'serial_port_events_total',
+      help: 'bytes, clients and faults of a line, by kind',
+      labels: ['port', 'kind'],
+    },
+    () => ports.views().flatMap(({ port, counters }) => samplesOf(port, { ...counters })),
+  )
+}
+
+/** What the driver does not count is left out. */
+function samplesOf(port: number, counters: Readonly<Record<string, number | null>>): Sample[] {
+  return Object.entries(counters).flatMap(([kind, value]) =>
+    value === null || kind === 'clients' ? [] : [{ labels: { port, kind }, value }],
+  )
 }

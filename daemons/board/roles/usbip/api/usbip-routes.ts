@@ -1,12 +1,16 @@
-/** Sharing a USB device: how it is, and what is set about it. */
+/** Sharing a USB device: how it is, what is set about it, scripts for hosts, and what Prometheus is told. */
 import { Type } from 'typebox'
-import { type Route, route } from '#kit/http/route.ts'
+import { Fault } from '#kit/fault.ts'
+import type { Metrics } from '#kit/http/metrics.ts'
+import { Reply, type Route, route } from '#kit/http/route.ts'
 import type { Recorder } from '#kit/recorder.ts'
 import { usbipAnswer } from '../../../api/answers.ts'
-import type { UsbSharing } from '../core/usb-sharing.ts'
-import type { UsbipBook } from '../core/usbip-book.ts'
-import { LONGEST_ALLOW, LONGEST_DEVICE } from '../core/usbip-settings.ts'
+import { linuxHostScript } from '../core/linux-host.ts'
+import { LONGEST_ALLOW, LONGEST_DEVICE } from '../core/settings.ts'
+import type { UsbipBook, UsbSharing } from '../core/usb-sharing.ts'
 import { usbipView } from '../core/usbip-view.ts'
+import { windowsHostScript } from '../core/windows-host.ts'
+import { type HostScriptOptions, hostOfHeader } from '../wire/host-script.ts'
 
 const form = Type.Object(
   {
@@ -63,4 +67,83 @@ export function usbipRoutes({
       },
     }),
   ]
+}
+
+// The scripts that hosts run: made for the very name under which this board was asked.
+
+/** What the scripts are made for. */
+interface ScriptParts {
+  /** TCP port that hosts connect to. */
+  port(): number
+  /** The setting `device`. */
+  device(): string
+}
+
+/** @source Interface 2, B, endpoints and authentication 1: no password */
+export function scriptRoutes({ port, device }: ScriptParts): Route[] {
+  const optionsFor = (header: string | undefined): HostScriptOptions => {
+    const host = hostOfHeader(header)
+    if (host === undefined)
+      throw new Fault('bad_http', 'the header Host names neither a host nor an address, which the script is made for')
+    return { host, port: port(), key: device() || null }
+  }
+  const scripts = [
+    ['/usbip.sh', 'Linux', 'text/x-shellscript; charset=utf-8', linuxHostScript],
+    ['/usbip.ps1', 'Windows', 'text/plain; charset=utf-8', windowsHostScript],
+  ] as const
+  return scripts.map(([path, system, type, scriptOf]) =>
+    route({
+      method: 'GET',
+      path,
+      who: 'anyone',
+      summary: `Script for ${system} hosts: attaches the device, and keeps it attached`,
+      replyType: type,
+      handle({ headers }) {
+        const text = scriptOf(optionsFor(headers.host))
+        const name = path.slice(1)
+        return new Reply(200, Buffer.from(text), {
+          'content-type': type,
+          'content-disposition': `inline; filename="${name}"`,
+          // It holds the name by which this one request came.
+          'cache-control': 'no-store',
+        })
+      },
+    }),
+  )
+}
+
+// What Prometheus is told of sharing.
+
+/** @param metrics gains what is shared and attached now, connections by how they ended, and bytes */
+export function measureUsbip(metrics: Metrics, sharing: UsbSharing): void {
+  const now = (value: number) => [{ labels: {}, value }]
+  metrics.gauge({ name: 'usbip_shared', help: 'devices that are shared or have a host' }, () =>
+    now(sharing.shares.filter(({ state }) => state === 'exported' || state === 'attached').length),
+  )
+  metrics.gauge({ name: 'usbip_attached', help: 'devices that a host has' }, () =>
+    now(sharing.shares.filter(({ guest }) => guest).length),
+  )
+  metrics.counts(
+    { name: 'usbip_connections_total', help: 'connections by how their first phase ended', labels: ['outcome'] },
+    () => Object.entries(sharing.counts.outcomes).map(([outcome, value]) => ({ labels: { outcome }, value })),
+  )
+  metrics.counts({ name: 'usbip_bytes_total', help: 'bytes from and to hosts', labels: ['direction'] }, () => {
+    const { inBytes, outBytes } = bytesOf(sharing)
+    return [
+      { labels: { direction: 'in' }, value: inBytes },
+      { labels: { direction: 'out' }, value: outBytes },
+    ]
+  })
+}
+
+/** Of hosts that have left, and of those that are there. */
+function bytesOf({ counts, shares }: UsbSharing): { inBytes: number; outBytes: number } {
+  let { inBytes, outBytes } = counts
+  for (const { link } of shares) {
+    if (!link) continue
+    const { receivedBytes, ackedBytes } = link.counts()
+    inBytes += receivedBytes
+    outBytes += ackedBytes
+  }
+  return { inBytes, outBytes }
 }

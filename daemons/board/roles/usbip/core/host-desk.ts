@@ -1,10 +1,52 @@
-/** What hosts are told that connect: who may, what there is, and whether they get it. */
+/** What hosts are told that connect: who may, what there is, whether they get it; who was told to go stays away for a while. */
 import type { Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import { createLogGate } from '#kit/log-gate.ts'
-import type { HoldOff } from './hold-off.ts'
 import type { AllowList, HostDesk, OpOutcome } from './ports.ts'
 import type { Guest, Share } from './share.ts'
+
+// Hosts that were told to go, and may not come back for a while: many clients do so at once.
+
+/** More than anybody detaches by hand within a minute; beyond it the oldest is forgotten. */
+const MOST_HOSTS = 64
+
+/** Who is held off. */
+export interface HoldOff {
+  hold(address: string): void
+  isHeld(address: string): boolean
+  /** Epoch ms at which the last of them may come again; null where nobody is held off. */
+  untilAt(): number | null
+}
+
+/** @param holdMs how long; 0 holds nobody off */
+export function createHoldOff(clock: Clock, holdMs: number): HoldOff {
+  const untilMs = new Map<string, number>()
+
+  function forgetOld(): void {
+    for (const [address, until] of untilMs) if (until <= clock.monotonicMs()) untilMs.delete(address)
+  }
+
+  return {
+    hold(address) {
+      forgetOld()
+      untilMs.delete(address)
+      untilMs.set(address, clock.monotonicMs() + holdMs)
+      for (const oldest of untilMs.keys()) {
+        if (untilMs.size <= MOST_HOSTS) break
+        untilMs.delete(oldest)
+      }
+    },
+    isHeld(address) {
+      forgetOld()
+      return untilMs.has(address)
+    },
+    untilAt() {
+      forgetOld()
+      const last = Math.max(...untilMs.values())
+      return untilMs.size === 0 ? null : Math.ceil(clock.epochMs() + last - clock.monotonicMs())
+    },
+  }
+}
 
 /** Counted since the start. */
 export interface SharingCounts {
@@ -19,7 +61,7 @@ export interface SharingCounts {
 const LOG_MS = 60_000
 
 /** What the desk is told of the rest. */
-export interface DeskWorld {
+interface DeskWorld {
   clock: Clock
   log: Log
   allow(): AllowList

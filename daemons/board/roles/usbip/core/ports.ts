@@ -1,7 +1,5 @@
 /** What sharing a device needs of the world, as interfaces that io/ implements. */
-import type { DeviceRecord, InterfaceRecord } from '../wire/device-record.ts'
-import type { OpStatus } from '../wire/op-header.ts'
-import type { ListedDevice } from '../wire/op-reply.ts'
+import type { DeviceRecord, InterfaceRecord, ListedDevice, OpStatus } from '../wire/op.ts'
 
 /** Whether this kernel can share: it has USB, and the driver usbip-host. */
 export type Support = 'ready' | 'no_usb' | 'no_usbip_host'

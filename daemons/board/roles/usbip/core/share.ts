@@ -1,10 +1,98 @@
 /** One device that is, or is to be, shared: what is done with it, by its table. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
-import type { OpStatus } from '../wire/op-header.ts'
-import type { HelperTurns, UsbipVerb } from './helper-turns.ts'
+import { createTurn } from '#kit/turn.ts'
+import type { RootHelper } from '../../../core/machine/ports.ts'
+import type { HelperVerb } from '../../../wire/helper-line.ts'
+import type { OpStatus } from '../wire/op.ts'
 import type { HostLink, UsbDevice } from './ports.ts'
-import { nextShareState, type ShareEvent, type ShareState } from './share-state-table.ts'
+
+// What is asked of the privileged helper, one thing at a time: binding and handing over touch the same driver.
+
+/** Verbs of this role. */
+type UsbipVerb = Extract<HelperVerb, `usbip-${string}`>
+
+/** As many wait as devices have something to be done, each device one thing at a time. */
+interface HelperTurns {
+  /**
+   * @param link whose descriptor goes along, as it is when the turn has come
+   * @throws Fault of the helper; `usbip_host_gone` where the link has closed meanwhile
+   */
+  ask(verb: UsbipVerb, busId: string, link?: HostLink): Promise<void>
+}
+
+export function createHelperTurns(helper: RootHelper): HelperTurns {
+  const inTurn = createTurn()
+
+  async function askNow(verb: UsbipVerb, busId: string, link?: HostLink): Promise<void> {
+    if (link && link.fd < 0)
+      throw new Fault('usbip_host_gone', `The host ${link.address} went before it had the device.`)
+    await helper.ask(verb, [busId], link?.fd)
+  }
+
+  return { ask: (verb, busId, link) => inTurn(() => askNow(verb, busId, link)) }
+}
+
+// The life of a device that is, or is to be, shared: state x event -> next state.
+
+export type ShareState =
+  | 'local'
+  | 'binding'
+  | 'exported'
+  | 'handing'
+  | 'attached'
+  | 'freeing'
+  | 'releasing'
+  | 'failed'
+  | 'gone'
+
+/**
+ * - `wanted` it is to be shared, and has its own driver
+ * - `bound` usbip-host has it, and no host
+ * - `refused` what was asked of the helper did not work
+ * - `asked` a host asks for it
+ * - `taken` the kernel took the host's connection
+ * - `notTaken` it did not
+ * - `ended` the host went, or is told to go
+ * - `foundUsed` a host has it that nobody here knows of, from a run before
+ * - `freed` the kernel has let go of the host
+ * - `lost` another driver has it
+ * - `letGo` it is to have its own driver again, or usbip-host says it is in error
+ * - `released` its own driver has it again
+ * - `unplugged` it is not there any more
+ */
+export type ShareEvent =
+  | 'wanted'
+  | 'bound'
+  | 'refused'
+  | 'asked'
+  | 'taken'
+  | 'notTaken'
+  | 'ended'
+  | 'foundUsed'
+  | 'freed'
+  | 'lost'
+  | 'letGo'
+  | 'released'
+  | 'unplugged'
+
+/** A pair that is not listed does not change the state. */
+export const shareStateTable: Readonly<Record<ShareState, Partial<Record<ShareEvent, ShareState>>>> = {
+  local: { wanted: 'binding', bound: 'exported', foundUsed: 'freeing', letGo: 'releasing', unplugged: 'gone' },
+  binding: { bound: 'exported', refused: 'failed', unplugged: 'gone' },
+  exported: { asked: 'handing', foundUsed: 'freeing', lost: 'local', letGo: 'releasing', unplugged: 'gone' },
+  handing: { taken: 'attached', notTaken: 'exported', unplugged: 'gone' },
+  attached: { ended: 'freeing', freed: 'exported', lost: 'local', letGo: 'releasing', unplugged: 'gone' },
+  freeing: { freed: 'exported', lost: 'local', letGo: 'releasing', unplugged: 'gone' },
+  releasing: { released: 'local', refused: 'failed', unplugged: 'gone' },
+  failed: { wanted: 'binding', bound: 'exported', lost: 'local', letGo: 'releasing', unplugged: 'gone' },
+  gone: {},
+}
+
+/** @returns the state after the event; the same state where the table has no such pair */
+export function nextShareState(state: ShareState, event: ShareEvent): ShareState {
+  return shareStateTable[state][event] ?? state
+}
 
 /** The kernel's driver that shares devices. */
 export const HOST_DRIVER = 'usbip-host'

@@ -1,19 +1,105 @@
-/** Sharing as a whole: what is plugged in against what is set. */
-import { atMost, type Clock } from '#kit/clock.ts'
+/** Sharing as a whole: what is plugged in against what is set, and the settings as they are changed. */
+import { atMost, type Clock, type Timer } from '#kit/clock.ts'
 import { type Fault, faultOf } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
+import { createTurn } from '#kit/turn.ts'
 import type { RootHelper } from '../../../core/machine/ports.ts'
-import { chooseDevices, type DeviceChoice, parseDeviceChoice } from './device-choice.ts'
-import { createHelperTurns } from './helper-turns.ts'
-import { createHoldOff, type HoldOff } from './hold-off.ts'
-import { createHostDesk, type SharingCounts } from './host-desk.ts'
-import { Looks, SOON_MS } from './looks.ts'
+import { createHoldOff, createHostDesk, type HoldOff, type SharingCounts } from './host-desk.ts'
 import type { AllowList, BoundMemory, HostServer, HostServerOpener, UsbBus, UsbDevice, UsbLook } from './ports.ts'
-import { HOST_DRIVER, Share, type ShareWorld } from './share.ts'
-import type { ParseAllow, UsbipSettings } from './usbip-settings.ts'
+import {
+  changedSettings,
+  chooseDevices,
+  type DeviceChoice,
+  type ParseAllow,
+  parseDeviceChoice,
+  type UsbipChange,
+  type UsbipSettings,
+} from './settings.ts'
+import { createHelperTurns, HOST_DRIVER, Share, type ShareWorld } from './share.ts'
+
+// Looks at what is plugged in: one at a time, soon after something happened, and now and then.
+
+/** What the looks are made of. */
+interface LooksParts<Seen> {
+  clock: Clock
+  look(): Promise<Seen>
+  /** @returns in how many ms to look again, if nothing happens before */
+  heed(seen: Seen, number: number): number
+  /** A look failed. @returns as above */
+  failed(error: unknown): number
+  own(promise: Promise<unknown>): void
+}
+
+/** Time for what belongs together, such as a hub and all that is on it, to arrive. */
+const SOON_MS = 100
+
+export class Looks<Seen> {
+  readonly #parts: LooksParts<Seen>
+  #number = 0
+  #running: Promise<void> | undefined
+  #isDue = false
+  #next: Timer | undefined
+  #isStopped = false
+
+  constructor(parts: LooksParts<Seen>) {
+    this.#parts = parts
+  }
+
+  /** Of the look that was begun last, from 1. */
+  get number(): number {
+    return this.#number
+  }
+
+  /** Resolves after a look that began no earlier than this call. Who asks while one runs gets one more. */
+  now(): Promise<void> {
+    this.#isDue = true
+    this.#running ??= this.#runAll()
+    return this.#running
+  }
+
+  /** However often it is called, there is one look. */
+  soon(): void {
+    this.#in(SOON_MS)
+  }
+
+  /** None comes by itself any more; `now` still does. */
+  stop(): void {
+    this.#isStopped = true
+    this.#next?.cancel()
+  }
+
+  #in(delayMs: number): void {
+    this.#next?.cancel()
+    if (!this.#isStopped) this.#next = this.#parts.clock.after(delayMs, () => this.#parts.own(this.now()))
+  }
+
+  async #runAll(): Promise<void> {
+    try {
+      let nextMs = 0
+      while (this.#isDue) {
+        this.#isDue = false
+        nextMs = await this.#one(++this.#number)
+      }
+      this.#in(nextMs)
+    } finally {
+      // At once: who asks a moment later would be given the run that looks no more.
+      this.#running = undefined
+    }
+  }
+
+  async #one(number: number): Promise<number> {
+    let seen: Seen
+    try {
+      seen = await this.#parts.look()
+    } catch (error) {
+      return this.#parts.failed(error)
+    }
+    return this.#parts.heed(seen, number)
+  }
+}
 
 /** Times of sharing; keys of the config table `usbip`. */
-export interface SharingTimes {
+interface SharingTimes {
   /** Between looks at what is plugged in, where the kernel says nothing. */
   lookMs: number
   /** Until what did not work is tried again. */
@@ -23,7 +109,7 @@ export interface SharingTimes {
 }
 
 /** What sharing is made of. */
-export interface SharingParts {
+interface SharingParts {
   clock: Clock
   log: Log
   bus: UsbBus
@@ -287,4 +373,43 @@ export class UsbSharing {
 /** The same device as before, not another in its place nor itself plugged in anew. */
 function isSame({ record: one }: UsbDevice, { record: other }: UsbDevice): boolean {
   return one.deviceNumber === other.deviceNumber && one.vendorId === other.vendorId && one.productId === other.productId
+}
+
+// The settings of sharing as they are changed: checked, saved, applied, one change after the other.
+
+/** What the book is made of. */
+interface BookParts {
+  sharing: UsbSharing
+  parseAllow: ParseAllow
+  /** @throws Fault `store_write_failed` */
+  save(settings: UsbipSettings): Promise<void>
+}
+
+/** How settings are changed. */
+export interface UsbipBook {
+  /**
+   * Saves, then applies: what cannot be saved does not hold either.
+   * @returns what is otherwise now
+   * @throws Fault `bad_fields`, `store_write_failed`
+   */
+  change(change: UsbipChange): Promise<UsbipChange>
+}
+
+export function createUsbipBook({ sharing, parseAllow, save }: BookParts): UsbipBook {
+  // A change starts from what the one before has left.
+  const inTurn = createTurn()
+
+  async function changeNow(change: UsbipChange): Promise<UsbipChange> {
+    const before = sharing.settings
+    const settings = changedSettings(before, change, parseAllow)
+    const names = (Object.keys(settings) as (keyof UsbipSettings)[]).filter((name) => settings[name] !== before[name])
+    if (names.length === 0) return {}
+    await save(settings)
+    await sharing.apply(settings)
+    return Object.fromEntries(names.map((name) => [name, settings[name]]))
+  }
+
+  return {
+    change: (change) => inTurn(() => changeNow(change)),
+  }
 }

@@ -1,11 +1,10 @@
 /** What is told of sharing: the answer of `GET /api/usbip`, and one sentence for the top of the page. */
 import type { Verdict } from '../../../core/role.ts'
-import { hex4 } from '../wire/hex4.ts'
-import { className } from '../wire/usb-class.ts'
-import { candidatesOf, keyOf } from './device-choice.ts'
+import { hex4 } from '../wire/op.ts'
+import { className } from '../wire/usb.ts'
 import type { UsbDevice } from './ports.ts'
-import type { Guest, Share } from './share.ts'
-import type { ShareState } from './share-state-table.ts'
+import { candidatesOf, keyOf } from './settings.ts'
+import type { Guest, Share, ShareState } from './share.ts'
 import type { LastError, UsbSharing } from './usb-sharing.ts'
 
 /** A host that has a device. */

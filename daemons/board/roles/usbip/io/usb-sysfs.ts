@@ -1,16 +1,101 @@
-/** The USB of this machine as sysfs has it. */
-import { join, relative } from 'node:path'
+/** The USB of this machine as sysfs has it, and what the machine itself would lose with a device. */
+import { readdir, readFile, readlink, realpath } from 'node:fs/promises'
+import { basename, join, relative } from 'node:path'
 import type { Log } from '#kit/log.ts'
 import { UeventSocket } from '#native/usbip/index.ts'
 import type { Support, UsbBus, UsbDevice, UsbLook } from '../core/ports.ts'
-import { isBusId } from '../wire/bus-id.ts'
-import { type DeviceRecord, type InterfaceRecord, speedCode } from '../wire/device-record.ts'
-import { openUevent } from '../wire/uevent.ts'
-import { attribute, linkedName, names, number, realPath } from './sysfs-files.ts'
-import { carriedBy } from './usb-carries.ts'
+import { type DeviceRecord, type InterfaceRecord, speedCode } from '../wire/op.ts'
+import { isBusId, openUevent } from '../wire/usb.ts'
+
+// Small files and folders of sysfs; what is not there, or goes while it is read, reads as nothing.
+
+/** What a device that goes away, or a driver that lets go, makes of a read. */
+const GONE = new Set(['ENOENT', 'ENODEV', 'ENXIO', 'EIO', 'ENOTDIR', 'EINVAL', 'EACCES'])
+
+async function orNothing<T>(reading: Promise<T>): Promise<T | null> {
+  try {
+    return await reading
+  } catch (error) {
+    if (GONE.has((error as NodeJS.ErrnoException).code ?? '')) return null
+    throw error
+  }
+}
+
+/** @returns the text without its line end; null where it is not there or empty */
+async function attribute(path: string): Promise<string | null> {
+  const text = await orNothing(readFile(path, 'utf8'))
+  return text?.trim() || null
+}
+
+/** @returns 0 where it is not there or no number: what an unconfigured device has */
+async function number(path: string, base: 10 | 16): Promise<number> {
+  const value = Number.parseInt((await attribute(path)) ?? '', base)
+  return Number.isNaN(value) ? 0 : value
+}
+
+/** @returns names; none where there is no such folder */
+async function names(path: string): Promise<string[]> {
+  return (await orNothing(readdir(path))) ?? []
+}
+
+/** @returns the name that a link leads to */
+async function linkedName(path: string): Promise<string | null> {
+  const target = await orNothing(readlink(path))
+  return target === null ? null : basename(target)
+}
+
+/** @returns the path without links */
+async function realPath(path: string): Promise<string | null> {
+  return await orNothing(realpath(path))
+}
+
+// What this machine itself would lose with a device: its network, or a disk that is in use.
+
+/** @param interfaces folders of the device's interfaces below sysfs; @param mountsFile as /proc/self/mountinfo */
+async function carriedBy(interfaces: readonly string[], mountsFile: string): Promise<UsbDevice['carries']> {
+  for (const folder of interfaces) {
+    if ((await names(join(folder, 'net'))).length > 0) return 'network'
+    for (const disk of await disksOf(folder)) if (await isInUse(disk, mountsFile)) return 'disk'
+  }
+  return null
+}
+
+/** Folders of block devices of one interface: `host0/target0:0:0/0:0:0:0/block/sda`. */
+async function disksOf(folder: string): Promise<string[]> {
+  const targets = await below([folder], (name) => name.startsWith('host'))
+  const units = await below(await below(targets, (name) => name.startsWith('target')), (name) => name.includes(':'))
+  return await below(
+    units.map((unit) => join(unit, 'block')),
+    () => true,
+  )
+}
+
+async function below(folders: readonly string[], isMeant: (name: string) => boolean): Promise<string[]> {
+  const found = await Promise.all(
+    folders.map(async (folder) => (await names(folder)).filter(isMeant).map((name) => join(folder, name))),
+  )
+  return found.flat()
+}
+
+/** Mounted, or part of something else such as an encrypted or joined disk; so with each of its partitions. */
+async function isInUse(disk: string, mountsFile: string): Promise<boolean> {
+  const mounted = await mountedNumbers(mountsFile)
+  const parts = [disk, ...(await below([disk], (name) => disk.endsWith(name.replace(/p?\d+$/, ''))))]
+  for (const part of parts) {
+    if (mounted.has((await attribute(join(part, 'dev'))) ?? '')) return true
+    if ((await names(join(part, 'holders'))).length > 0) return true
+  }
+  return false
+}
+
+/** `major:minor` of everything that is mounted. @source proc_pid_mountinfo(5), field 3 */
+async function mountedNumbers(mountsFile: string): Promise<ReadonlySet<string>> {
+  const lines = (await readFile(mountsFile, 'utf8')).split('\n')
+  return new Set(lines.map((line) => line.split(' ')[2] ?? ''))
+}
 
 /** Where it is read. */
-export interface UsbSysfsOptions {
+interface UsbSysfsOptions {
   /** `/sys`, or a tree like it. */
   sysfs: string
   /** `/proc/self/mountinfo`, or a file like it. */

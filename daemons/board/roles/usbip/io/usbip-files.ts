@@ -11,8 +11,8 @@ import {
   LONGEST_DEVICE,
   type ParseAllow,
   type UsbipSettings,
-} from '../core/usbip-settings.ts'
-import { isBusId } from '../wire/bus-id.ts'
+} from '../core/settings.ts'
+import { isBusId } from '../wire/usb.ts'
 
 /** The version of each file's shape. */
 const VERSION = 1 as const

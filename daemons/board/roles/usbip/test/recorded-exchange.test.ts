@@ -4,8 +4,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import t from 'tap'
-import { openDevlistReply, openImportReply } from '../wire/op-reply.ts'
-import { openRequest } from '../wire/op-request.ts'
+import { openDevlistReply, openImportReply, openRequest } from '../wire/op.ts'
 import { type Exchange, RECORDED, startServer, talkToStockClient } from './stock-client.ts'
 
 const recorded: Exchange[] = JSON.parse(readFileSync(RECORDED, 'utf8'))

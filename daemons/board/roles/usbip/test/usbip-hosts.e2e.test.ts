@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
-import { requestBytes } from '../wire/op-request.ts'
+import { requestBytes } from '../wire/op.ts'
 import { importFrom, said, startWorld, until } from './usbip-world.ts'
 
 const noClient = spawnSync('usbip', ['version']).error ? 'the package usbip is not installed' : false

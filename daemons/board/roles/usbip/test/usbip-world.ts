@@ -8,8 +8,7 @@ import type { Test } from 'tap'
 import { freePort } from '#kit/test/free-port.ts'
 import { until as awaited } from '#kit/test/until.ts'
 import { startBoard } from '../../../test/running-board.ts'
-import { openImportReply } from '../wire/op-reply.ts'
-import { requestBytes } from '../wire/op-request.ts'
+import { openImportReply, requestBytes } from '../wire/op.ts'
 import { FakeUsb } from './fake-usb.ts'
 
 const HELPER = join(

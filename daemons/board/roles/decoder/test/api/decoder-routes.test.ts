@@ -2,8 +2,7 @@
 import t from 'tap'
 import { createMetrics } from '#kit/http/metrics.ts'
 import type { Ask } from '#kit/http/route.ts'
-import { measureDecoder } from '../../api/decoder-metrics.ts'
-import { decoderRoutes } from '../../api/decoder-routes.ts'
+import { decoderRoutes, measureDecoder } from '../../api/decoder-routes.ts'
 import { decoderRig, heardStream } from '../core/decoder-rig.ts'
 
 async function routesHere() {

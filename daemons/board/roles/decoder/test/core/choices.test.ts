@@ -1,10 +1,15 @@
 /** Which sender, which announcement, which time, and how far away: rules without memory. */
 import t from 'tap'
 import { GRANDMASTER } from '../../../../test/core/ptp/fake-ptp.ts'
-import { isInLocalSegment } from '../../core/local-segment.ts'
-import { announcementOf, chooseSource, senderOf } from '../../core/source-choice.ts'
-import { chooseSync, type OwnClock } from '../../core/sync-choice.ts'
-import { planTuning } from '../../core/tuning-plan.ts'
+import {
+  announcementOf,
+  chooseSource,
+  chooseSync,
+  isInLocalSegment,
+  type OwnClock,
+  planTuning,
+  senderOf,
+} from '../../core/tuning-plan.ts'
 import { heardStream, OTHER_GRANDMASTER } from './decoder-rig.ts'
 
 const AT = { mcast: '239.69.10.4', port: 5004 }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { createLastMinute } from '../../core/last-minute.ts'
+import { createLastMinute } from '../../core/reception.ts'
 
 t.test('what was counted sixty seconds ago is gone, what was after that is there', async (t) => {
   const clock = fakeClock()

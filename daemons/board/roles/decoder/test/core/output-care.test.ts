@@ -2,7 +2,7 @@ import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { silentLog } from '#kit/log.ts'
 import type { Meters } from '../../../../core/role.ts'
-import { OutputCare } from '../../core/output-care.ts'
+import { OutputCare } from '../../core/output.ts'
 import { fakeOutput } from './decoder-rig.ts'
 
 function careHere() {

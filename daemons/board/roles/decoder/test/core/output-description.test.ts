@@ -1,6 +1,5 @@
 import t from 'tap'
-import { fileEnd, NULL_END, outputDescription } from '../../core/output-description.ts'
-import { chooseSink } from '../../core/sink-choice.ts'
+import { chooseSink, fileEnd, NULL_END, outputDescription } from '../../core/output.ts'
 
 t.test('the card of the settings wins over the sink of board.toml', async (t) => {
   t.same(chooseSink('hw:2', 'null'), { kind: 'alsa', device: 'hw:2' })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { nextOutputState, type OutputEvent, type OutputState } from '../../core/output-state-table.ts'
+import { nextOutputState, type OutputEvent, type OutputState } from '../../core/output.ts'
 
 const ROWS: Record<OutputState, Partial<Record<OutputEvent, OutputState>>> = {
   starting: { started: 'playing', failed: 'waiting', closing: 'closed' },

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readRouteForm, routeOfSettings } from '../../core/route-form.ts'
+import { readRouteForm, routeOfSettings } from '../../core/route.ts'
 
 const NOW = routeOfSettings({ mcast: '239.1.2.3', port: 5006 })
 

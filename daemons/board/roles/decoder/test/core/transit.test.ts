@@ -1,5 +1,5 @@
 import t from 'tap'
-import { transitMsOf } from '../../core/transit.ts'
+import { transitMsOf } from '../../core/reception.ts'
 
 const NOW_NS = 1_732_233_600_000_000_000n
 const NOW = Number(((NOW_NS * 48_000n) / 1_000_000_000n) % (1n << 32n))

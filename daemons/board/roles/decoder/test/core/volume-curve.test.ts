@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { dbOfVolume, gainOfDb, volumeOfDb } from '../../core/volume-curve.ts'
+import { dbOfVolume, gainOfDb, volumeOfDb } from '../../core/volume.ts'
 
 t.test('B.limits both ends of the two views meet, and 0 is silence', async (t) => {
   t.equal(dbOfVolume(0), -80)

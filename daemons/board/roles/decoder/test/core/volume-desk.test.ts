@@ -1,7 +1,7 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { silentLog } from '#kit/log.ts'
-import { VolumeDesk } from '../../core/volume-desk.ts'
+import { VolumeDesk } from '../../core/volume.ts'
 
 function deskHere(record = { volume_db: 0, mute: false }) {
   const clock = fakeClock()

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { completeWav } from '../../io/wav-head.ts'
+import { completeWav } from '../../io/output-pipeline.ts'
 
 /** As wavenc leaves it that was stopped: lengths are 0. */
 function head(extra = 0): Buffer {

@@ -1,8 +1,7 @@
 import t from 'tap'
 import { createMetrics } from '#kit/http/metrics.ts'
 import type { Ask, Reply } from '#kit/http/route.ts'
-import { measureEncoder } from '../../api/encoder-metrics.ts'
-import { encoderRoutes } from '../../api/encoder-routes.ts'
+import { encoderRoutes, measureEncoder } from '../../api/encoder-routes.ts'
 import { encoderRig } from '../core/encoder-rig.ts'
 
 async function routesHere() {

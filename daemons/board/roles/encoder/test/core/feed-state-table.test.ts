@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type FeedEvent, type FeedState, feedStateTable, nextFeedState } from '../../core/feed-state-table.ts'
+import { type FeedEvent, type FeedState, feedStateTable, nextFeedState } from '../../core/feed.ts'
 
 /** Every pair that changes something; all others change nothing. */
 const CHANGES: readonly [FeedState, FeedEvent, FeedState][] = [

@@ -3,7 +3,7 @@ import { fakeClock } from '#kit/clock-fake.ts'
 import { createOwnSession } from '../../../../core/streams/announcing.ts'
 import type { OwnRefClock } from '../../../../wire/streams/description.ts'
 import { readSdp, writeSdp } from '../../../../wire/streams/sdp.ts'
-import { ownStream } from '../../core/own-stream.ts'
+import { ownStream } from '../../core/encoder-view.ts'
 
 const PTP: OwnRefClock = { kind: 'ptp', grandmaster: '00-1D-C1-FF-FE-12-34-56', domain: 0 }
 const MAC: OwnRefClock = { kind: 'localmac', mac: '00-1D-C1-12-34-56' }

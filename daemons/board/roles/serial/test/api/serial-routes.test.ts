@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Ask } from '#kit/http/route.ts'
 import { serialRoutes } from '../../api/serial-routes.ts'
 import type { SerialPorts } from '../../core/serial-ports.ts'
-import { serialSettings } from '../../core/serial-settings.ts'
+import { serialSettings } from '../../core/settings.ts'
 
 function routesHere() {
   const told: unknown[][] = []

@@ -2,13 +2,13 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/fault.ts'
-import { KeptLine } from '../../core/kept-line.ts'
 import {
+  KeptLine,
   nextSerialPortState,
   type SerialPortEvent,
   type SerialPortState,
   serialPortTable,
-} from '../../core/port-state-table.ts'
+} from '../../core/line.ts'
 import { fakeOpener, lineSettings } from './fake-line.ts'
 
 t.test('the table row by row', async (t) => {

@@ -1,9 +1,7 @@
 /** Several ports: forms, TCP ports that are taken, verdicts. */
 import t from 'tap'
-import { checkPortForm, readPortSettings } from '../../core/serial-form.ts'
-import type { SerialPort } from '../../core/serial-port.ts'
-import { SerialPorts } from '../../core/serial-ports.ts'
-import { firstPortSettings, serialSettings } from '../../core/serial-settings.ts'
+import { type SerialPort, SerialPorts } from '../../core/serial-ports.ts'
+import { checkPortForm, firstPortSettings, readPortSettings, serialSettings } from '../../core/settings.ts'
 
 const settings = serialSettings((text) => (text.includes('x') ? 'no address' : undefined))
 const takenPorts = new Map([[80, "this board's own page"]])

@@ -1,13 +1,11 @@
 /** A session of RFC 2217 on a fake line, and what it says, in words. */
-
 import { hexOf } from '#kit/bytes/hex.ts'
 import { wait } from '#kit/clock.ts'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { LineDesk } from '../../core/line-desk.ts'
+import { LineDesk } from '../../core/line.ts'
 import { Rfc2217Session } from '../../core/rfc2217-session.ts'
 import { type ComPortMessage, comPortFrame, openComPort } from '../../wire/com-port.ts'
-import { OPTION, optionFrame } from '../../wire/telnet.ts'
-import { createTelnetReader, type TelnetEvent } from '../../wire/telnet-reader.ts'
+import { createTelnetReader, OPTION, optionFrame, type TelnetEvent } from '../../wire/telnet.ts'
 import { type FakeLine, fakeLine, lineSettings } from './fake-line.ts'
 import { settled } from './settled.ts'
 

@@ -1,7 +1,7 @@
 /** Who waits for slow clients. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { SlowClients } from '../../core/slow-clients.ts'
+import { SlowClients } from '../../core/line-sharing.ts'
 
 function clientsHere(...names: string[]) {
   const clock = fakeClock()

@@ -3,12 +3,13 @@ import fc from 'fast-check'
 import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
 import {
+  createTelnetOptions,
   nextOptionState,
+  type OptionWord,
   type TelnetOptionEvent,
   type TelnetOptionState,
   telnetOptionTable,
-} from '../../core/telnet-option-table.ts'
-import { createTelnetOptions, type OptionWord } from '../../core/telnet-options.ts'
+} from '../../core/telnet-options.ts'
 import { OPTION, type OptionVerb } from '../../wire/telnet.ts'
 
 t.test('RFC 1143 the table row by row', async (t) => {

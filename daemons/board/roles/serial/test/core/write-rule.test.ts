@@ -1,7 +1,7 @@
 /** Who of several clients may write. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { type WriteMode, WriteRule } from '../../core/write-rule.ts'
+import { type WriteMode, WriteRule } from '../../core/line-sharing.ts'
 
 function ruleHere(mode: WriteMode, idleMs = 10_000) {
   const clock = fakeClock()

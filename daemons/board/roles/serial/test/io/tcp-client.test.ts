@@ -8,7 +8,7 @@ import { freePort } from '#kit/test/free-port.ts'
 import { until } from '#kit/test/until.ts'
 import { openPty } from '#native/serial/index.ts'
 import type { Client } from '../../core/ports.ts'
-import { createListenerOpener } from '../../io/tcp-listener.ts'
+import { createListenerOpener } from '../../io/tcp.ts'
 import { lineSettings } from '../core/fake-line.ts'
 
 const log = createLog({ level: 'error' })

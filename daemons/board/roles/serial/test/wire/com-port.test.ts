@@ -12,7 +12,7 @@ import {
   comPortFrame,
   openComPort,
 } from '../../wire/com-port.ts'
-import { createTelnetReader } from '../../wire/telnet-reader.ts'
+import { createTelnetReader } from '../../wire/telnet.ts'
 import { recordedSession } from './recorded-session.ts'
 
 const frame = (message: ComPortMessage) => hexOf(comPortFrame(message))

@@ -4,8 +4,15 @@ import t from 'tap'
 import { bytesOfHex, hexOf } from '#kit/bytes/hex.ts'
 import { Fault } from '#kit/fault.ts'
 import { holds } from '#kit/test/holds.ts'
-import { commandFrame, doubledIac, type OptionVerb, optionFrame, suboptionFrame } from '../../wire/telnet.ts'
-import { createTelnetReader, type TelnetEvent } from '../../wire/telnet-reader.ts'
+import {
+  commandFrame,
+  createTelnetReader,
+  doubledIac,
+  type OptionVerb,
+  optionFrame,
+  suboptionFrame,
+  type TelnetEvent,
+} from '../../wire/telnet.ts'
 import { recordedSession } from './recorded-session.ts'
 
 const MOST_BYTES = 64

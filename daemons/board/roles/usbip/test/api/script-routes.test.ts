@@ -1,6 +1,6 @@
 /** The scripts as they are asked for, under every name that a request may carry. */
 import t from 'tap'
-import { scriptRoutes } from '../../api/script-routes.ts'
+import { scriptRoutes } from '../../api/usbip-routes.ts'
 
 /** The text of one script, asked for with this header. */
 function scriptFor(path: string, host: string | undefined, device = ''): string {

@@ -1,7 +1,7 @@
 /** What Prometheus is told of a host that comes and goes. */
 import t from 'tap'
 import { createMetrics } from '#kit/http/metrics.ts'
-import { measureUsbip } from '../../api/usbip-metrics.ts'
+import { measureUsbip } from '../../api/usbip-routes.ts'
 import { fakeLink, startShared } from '../core/sharing-rig.ts'
 
 t.test('bytes of a host that is being sent away are counted all the while', async (t) => {

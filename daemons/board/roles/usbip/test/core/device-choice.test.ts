@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Fault } from '#kit/fault.ts'
 import { holds } from '#kit/test/holds.ts'
-import { chooseDevices, keyOf, parseDeviceChoice } from '../../core/device-choice.ts'
 import type { UsbDevice } from '../../core/ports.ts'
+import { chooseDevices, keyOf, parseDeviceChoice } from '../../core/settings.ts'
 import { usbDevice } from './sharing-rig.ts'
 
 const hub = usbDevice('1-1', { record: { deviceClass: 9 } })

@@ -1,7 +1,7 @@
 /** Hosts that were told to go. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { createHoldOff } from '../../core/hold-off.ts'
+import { createHoldOff } from '../../core/host-desk.ts'
 
 t.test('holds a host off for its time, and nobody else', (t) => {
   const clock = fakeClock()

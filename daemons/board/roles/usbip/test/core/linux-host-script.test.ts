@@ -3,9 +3,8 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { hostPartsName } from '../../core/host-script.ts'
-import { linuxHostScript } from '../../core/linux-host-script.ts'
-import { LINUX_HOST_TOOL } from '../../core/linux-host-tool.ts'
+import { LINUX_HOST_TOOL, linuxHostScript } from '../../core/linux-host.ts'
+import { hostPartsName } from '../../wire/host-script.ts'
 
 const plain = { host: '192.0.2.1', port: 3240, key: '46f4:0001:LAB-DISK' }
 

@@ -1,7 +1,7 @@
 /** Looks: one at a time, and never none. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { Looks } from '../../core/looks.ts'
+import { Looks } from '../../core/usb-sharing.ts'
 
 function rig(nextMs = 3000) {
   const clock = fakeClock()

@@ -1,6 +1,6 @@
 /** The life of a shared device, row by row. */
 import t from 'tap'
-import { nextShareState, type ShareEvent, type ShareState, shareStateTable } from '../../core/share-state-table.ts'
+import { nextShareState, type ShareEvent, type ShareState, shareStateTable } from '../../core/share.ts'
 
 const rows: Record<ShareState, Partial<Record<ShareEvent, ShareState>>> = {
   local: { wanted: 'binding', bound: 'exported', foundUsed: 'freeing', letGo: 'releasing', unplugged: 'gone' },

@@ -5,9 +5,8 @@ import { Fault } from '#kit/fault.ts'
 import { silentLog } from '#kit/log.ts'
 import { parseAllowList } from '#kit/net/allow-list.ts'
 import type { HostDesk, HostLink, Support, UsbDevice } from '../../core/ports.ts'
-import { UsbSharing } from '../../core/usb-sharing.ts'
-import { createUsbipBook } from '../../core/usbip-book.ts'
-import { firstSettings, type UsbipSettings } from '../../core/usbip-settings.ts'
+import { firstSettings, type UsbipSettings } from '../../core/settings.ts'
+import { createUsbipBook, UsbSharing } from '../../core/usb-sharing.ts'
 
 /** A device as it is plugged in; what is left out is that of a serial adapter. */
 export function usbDevice(

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { windowsHostScript } from '../../core/windows-host-script.ts'
+import { windowsHostScript } from '../../core/windows-host.ts'
 import { literalOf, nodesOf, parsePowerShell } from '../power-shell.ts'
 
 const plain = { host: '192.0.2.1', port: 3240, key: '46f4:0001:LAB-DISK' }

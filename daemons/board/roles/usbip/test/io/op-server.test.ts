@@ -11,9 +11,7 @@ import { heldBytes, rowOf } from '#kit/test/heap.ts'
 import { memoryPlan } from '../../../../core/memory.ts'
 import type { HostDesk, HostLink, OpOutcome } from '../../core/ports.ts'
 import { createOpServerOpener, type OpServerLimits } from '../../io/op-server.ts'
-import { openDevice } from '../../wire/device-record.ts'
-import { openDevlistReply, openImportReply } from '../../wire/op-reply.ts'
-import { requestBytes } from '../../wire/op-request.ts'
+import { openDevice, openDevlistReply, openImportReply, requestBytes } from '../../wire/op.ts'
 
 const device = { ...openDevice(new Uint8Array(312)), busId: '1-1', interfaces: 1 }
 const LIMITS: OpServerLimits = {

@@ -1,6 +1,6 @@
 /** Places on the bus. */
 import t from 'tap'
-import { compareBusIds, isBelow, isBusId } from '../../wire/bus-id.ts'
+import { compareBusIds, isBelow, isBusId } from '../../wire/usb.ts'
 
 t.test('knows a device from a root hub, an interface and a path', (t) => {
   for (const text of ['1-1', '12-1.4', '1-1.2.3.4.5.6.7', '3-14']) t.ok(isBusId(text), text)

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
-import { hostOfHeader } from '../../wire/host-header.ts'
+import { hostOfHeader } from '../../wire/host-script.ts'
 
 t.test('reads names and addresses, with and without a port', (t) => {
   const taken: [string, string][] = [

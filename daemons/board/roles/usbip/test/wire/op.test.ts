@@ -4,11 +4,29 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Fault } from '#kit/fault.ts'
 import { holds } from '#kit/test/holds.ts'
-import { isBusId } from '../../wire/bus-id.ts'
-import { type DeviceRecord, deviceBytes, interfaceBytes, openDevice, speedCode } from '../../wire/device-record.ts'
-import { headerBytes, OP_CODE, OP_STATUS, type OpStatus, openHeader, statusOf } from '../../wire/op-header.ts'
-import { devlistReply, importReply, type ListedDevice, openDevlistReply, openImportReply } from '../../wire/op-reply.ts'
-import { type OpRequest, openRequest, requestBytes, requestBytesOf } from '../../wire/op-request.ts'
+import {
+  type DeviceRecord,
+  deviceBytes,
+  devlistReply,
+  headerBytes,
+  importReply,
+  interfaceBytes,
+  type ListedDevice,
+  OP_CODE,
+  OP_STATUS,
+  type OpRequest,
+  type OpStatus,
+  openDevice,
+  openDevlistReply,
+  openHeader,
+  openImportReply,
+  openRequest,
+  requestBytes,
+  requestBytesOf,
+  speedCode,
+  statusOf,
+} from '../../wire/op.ts'
+import { isBusId } from '../../wire/usb.ts'
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { quotePowerShell } from '../../wire/quote-power-shell.ts'
+import { quotePowerShell } from '../../wire/host-script.ts'
 import { literalOf, nodesOf, parsePowerShell } from '../power-shell.ts'
 
 /** What a quoted text means to a parser of PowerShell; undefined when it is more than a value. */

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
-import { openUevent } from '../../wire/uevent.ts'
+import { openUevent } from '../../wire/usb.ts'
 
 const ADDED = [
   'add@/devices/pci0000:00/0000:00:14.0/usb1/1-1',

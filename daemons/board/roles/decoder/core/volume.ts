@@ -1,0 +1,210 @@
+/** Volume and mute: one loudness in two views, applied at once, saved a little later. */
+import type { Clock } from '#kit/clock.ts'
+import type { FieldFault } from '#kit/http/sentences.ts'
+import type { Log } from '#kit/log.ts'
+import { createLateSave, type LateSaveTimes } from '../../../core/late-save.ts'
+import { badFields, readSetting, type Setting, unknownField } from '../../../core/settings/setting.ts'
+
+// One loudness in its two views: `volume`, as on a fader, and `volume_db`.
+
+/** Ends of `volume_db`. The lower one is silence. @source Interface 2, B, Limits */
+export const SILENT_DB = -80
+export const LOUDEST_DB = 12
+
+/** Top of `volume`. */
+const FULL_VOLUME = 100
+
+/**
+ * How the fader bends: fine steps where people listen (0.7 dB a step about 0 dB), coarse ones towards silence.
+ * @source docs/decisions/playing-sound.md
+ */
+const BEND = 1.5
+
+/**
+ * The curve: `volume_db = 12 - 92 * (1 - volume / 100) ^ 1.5`, to a hundredth of a dB.
+ * @param volume 0..100
+ * @returns -80 (silence) .. 12
+ */
+export function dbOfVolume(volume: number): number {
+  const range = LOUDEST_DB - SILENT_DB
+  return hundredths(LOUDEST_DB - range * (1 - volume / FULL_VOLUME) ** BEND)
+}
+
+/**
+ * The other way round, as a whole number. Nothing but silence is 0.
+ * @param db -80..12
+ * @returns 0..100
+ */
+export function volumeOfDb(db: number): number {
+  if (db <= SILENT_DB) return 0
+  const range = LOUDEST_DB - SILENT_DB
+  const volume = FULL_VOLUME * (1 - ((LOUDEST_DB - db) / range) ** (1 / BEND))
+  return Math.max(1, Math.round(volume))
+}
+
+/** What samples are multiplied with: exactly 1 at 0 dB, 0 at silence. */
+export function gainOfDb(db: number): number {
+  return db <= SILENT_DB ? 0 : 10 ** (db / 20)
+}
+
+/** To a hundredth, and never minus nothing. */
+function hundredths(value: number): number {
+  return Math.round(value * 100) / 100 + 0
+}
+
+/** As saved. */
+export interface VolumeRecord {
+  /** -80 (silence) .. 12, to a hundredth. */
+  volume_db: number
+  mute: boolean
+}
+
+/** As `GET /api/volume` answers it. @source Interface 2, B, Volume */
+export interface VolumeView extends VolumeRecord {
+  /** 0..100, whole: the same on the curve of volume.ts. */
+  volume: number
+}
+
+/** A board that was just flashed plays as loud as the sender says. */
+export const firstVolume: VolumeRecord = { volume_db: 0, mute: false }
+
+/** What a form may say, by the path it is sent to. */
+export type VolumePath = 'volume' | 'volume_db' | 'mute'
+
+/** What the desk is made of. */
+interface VolumeDeskParts {
+  clock: Clock
+  log: Log
+  times: LateSaveTimes
+  /** As loaded. */
+  record: VolumeRecord
+  save(record: VolumeRecord): Promise<void>
+  /** Takes what samples are multiplied with; ramps by itself. */
+  apply(gain: number): void
+  onChange(): void
+}
+
+const VOLUME: Setting = {
+  kind: 'number',
+  name: 'volume',
+  group: 'Volume',
+  default: FULL_VOLUME,
+  min: 0,
+  max: FULL_VOLUME,
+  decimals: 0,
+  meaning: 'Loudness as on a fader; 0 is silence.',
+}
+
+const VOLUME_DB: Setting = {
+  kind: 'number',
+  name: 'volume_db',
+  group: 'Volume',
+  default: 0,
+  min: SILENT_DB,
+  max: LOUDEST_DB,
+  decimals: 2,
+  unit: 'dB',
+  meaning: 'The same in dB; -80 is silence.',
+}
+
+const MUTE: Setting = { kind: 'switch', name: 'mute', group: 'Volume', default: false, meaning: 'Silent for now.' }
+
+/** Fields by path. @source Interface 2, B, Endpoints */
+const FIELDS: Readonly<Record<VolumePath, readonly Setting[]>> = {
+  volume: [VOLUME, MUTE],
+  volume_db: [VOLUME_DB, MUTE],
+  mute: [MUTE],
+}
+
+export class VolumeDesk {
+  #record: VolumeRecord
+  readonly #parts: VolumeDeskParts
+  readonly #late: ReturnType<typeof createLateSave>
+
+  constructor(parts: VolumeDeskParts) {
+    this.#parts = parts
+    this.#record = parts.record
+    this.#late = createLateSave(parts.clock, parts.times, {
+      save: () => parts.save(this.#record),
+      failed: (fault) => parts.log.warning('volume not saved', { fault }),
+    })
+  }
+
+  get view(): VolumeView {
+    const { volume_db, mute } = this.#record
+    return { volume: volumeOfDb(volume_db), volume_db, mute }
+  }
+
+  /** What samples are multiplied with now. */
+  get gain(): number {
+    return this.#record.mute ? 0 : gainOfDb(this.#record.volume_db)
+  }
+
+  /**
+   * Sets what a form says, and lets it be heard at once.
+   * @param given texts by name
+   * @throws Fault `bad_fields` with everything that is wrong
+   */
+  change(path: VolumePath, given: Readonly<Record<string, string>>): VolumeView {
+    const record = this.#read(path, given)
+    const isSame = record.volume_db === this.#record.volume_db && record.mute === this.#record.mute
+    this.#record = record
+    if (isSame) return this.view
+    this.#parts.apply(this.gain)
+    this.#late.changed()
+    this.#parts.onChange()
+    return this.view
+  }
+
+  /** Saves what is not saved yet. */
+  close(): Promise<void> {
+    return this.#late.close()
+  }
+
+  #read(path: VolumePath, given: Readonly<Record<string, string>>): VolumeRecord {
+    const fields = FIELDS[path]
+    const known = fields.map(({ name }) => name)
+    const faults: FieldFault[] = Object.keys(given)
+      .filter((name) => !known.includes(name))
+      .map((name) => unknownField(name, known))
+    const record = { ...this.#record }
+    for (const setting of fields) {
+      const text = given[setting.name]
+      if (text === undefined) continue
+      const fault = this.#take(record, setting, text)
+      if (fault !== undefined) faults.push({ field: setting.name, message: fault })
+    }
+    if (faults.length === 0 && known.every((name) => given[name] === undefined))
+      faults.push({ field: path, message: MISSING[path] })
+    if (faults.length > 0) throw badFields(faults)
+    return record
+  }
+
+  /** @returns why a text does not do */
+  #take(record: VolumeRecord, setting: Setting, text: string): string | undefined {
+    if (setting === MUTE) {
+      const mute = text.trim().toLowerCase() === 'toggle' ? !this.#record.mute : readMute(text)
+      if (mute === undefined) return `${JSON.stringify(text.slice(0, 32))} is none of 1, 0 and toggle.`
+      record.mute = mute
+      return undefined
+    }
+    const { value, fault } = readSetting(setting, text)
+    if (fault !== undefined) return fault
+    if (setting === VOLUME_DB) record.volume_db = hundredths(value as number)
+    // What is shown, posted back as it is, changes nothing: a hundredth of a dB would go with each time.
+    else if (value !== this.view.volume) record.volume_db = dbOfVolume(value as number)
+    return undefined
+  }
+}
+
+const MISSING: Readonly<Record<VolumePath, string>> = {
+  volume: 'Nothing is sent. Send volume (0 to 100), mute (1, 0 or toggle), or both.',
+  volume_db: 'Nothing is sent. Send volume_db (-80 to 12), mute (1, 0 or toggle), or both.',
+  mute: 'Nothing is sent. Send 1, 0 or toggle.',
+}
+
+/** A box that is not ticked says nothing, and nothing is no answer to whether it is to be silent. */
+function readMute(text: string): boolean | undefined {
+  if (text.trim() === '') return undefined
+  return readSetting(MUTE, text).value as boolean | undefined
+}
