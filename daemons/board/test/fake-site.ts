@@ -1,7 +1,6 @@
 /** A pretended site: boards with sound behind one server each, as many as a test wants. */
 import type { Test } from 'tap'
-import type { Peer, Status } from '../web/api.ts'
-import type { DecoderState, EncoderState } from '../web/sound.ts'
+import type { DecoderState, EncoderState, Peer, Status } from '../web/api.ts'
 import { type FakeBoard, type FakeState, startFakeBoard } from './fake-board.ts'
 import { fakeDecoder, fakeEncoder, fakePtp } from './fake-sound.ts'
 import { fakePeer, fakeStatus } from './fake-states.ts'

@@ -1,6 +1,9 @@
 /** States of pretended boards with sound: an encoder that sends, a decoder that plays, streams that are heard, an hour of history. */
+import type { PtpView } from '../core/ptp/ptp.ts'
 import type { Meters } from '../core/role.ts'
-import type { Check, DecoderState, EncoderState, HeardStream, HistoryView, PtpView } from '../web/sound.ts'
+import type { Check, HistoryView } from '../core/sound/sound.ts'
+import type { HeardStream } from '../core/streams/book.ts'
+import type { DecoderState, EncoderState } from '../web/api.ts'
 
 const GRANDMASTER = '00-1D-C1-FF-FE-8A-04-F2'
 

@@ -1,20 +1,106 @@
-/** Which page is shown: first run, or one of the pages inside the shell. */
+/** Which page is shown: first run, or one of the pages inside the shell; and what stands over every page. */
 import type { VNode } from 'preact'
+import { useState } from 'preact/hooks'
+import { Act } from '#kit/web/button.ts'
+import { sentenceOf } from '#kit/web/call.ts'
+import { Dialog } from '#kit/web/dialog.ts'
 import { useEverywhereKeys } from '#kit/web/everywhere-keys.ts'
+import { input, refusal } from '#kit/web/field.ts'
 import { firstWait } from '#kit/web/first-wait.ts'
-import { html } from '#kit/web/html.ts'
+import { useForm } from '#kit/web/form.ts'
+import { type Child, html } from '#kit/web/html.ts'
 import type { IconName } from '#kit/web/icon.ts'
+import { type Lit, lamp } from '#kit/web/lamp.ts'
 import { lazy } from '#kit/web/lazy.ts'
-import { daemonNow } from '#kit/web/now.ts'
+import { daemonNow, now } from '#kit/web/now.ts'
 import { age, fixed, THIN } from '#kit/web/numbers.ts'
 import { linkTo, place } from '#kit/web/route.ts'
 import { type Entry, plate, Shell } from '#kit/web/shell.ts'
-import type { Status } from './api.ts'
-import { isSignedOut } from './basic.ts'
-import { notices, restartBanner } from './notices.ts'
-import { SignedOut } from './signed-out.ts'
-import { isSettingUp, plateFacts, status } from './state.ts'
+import { toast } from '#kit/web/toast.ts'
+import { api, isSignedOut, type Status, signIn } from './api.ts'
+import { isLate, isSettingUp, lookNow, plateFacts, restarting, status, waitText } from './state.ts'
 import { litOf, stateWords } from './words.ts'
+
+// What stands over every page of a board: a restart that is waited for, an address to confirm, no password, who blinks.
+
+/** In place of the banner of lost contact while the board restarts because it was told to; undefined while it does not. */
+function restartBanner(): VNode | undefined {
+  const waited = restarting.value
+  if (!waited) return undefined
+  const isOver = isLate(waited, now.value)
+  return banner(
+    isOver ? 'warn' : 'busy',
+    'Restart',
+    html`<b role="alert">${waited.what}</b> ${waitText(waited, now.value)}`,
+  )
+}
+
+/** Everything that is to be known on every page. */
+function notices(status: Status): Child {
+  return [addressNotice(status), identifyNotice(status), openNotice(status)]
+}
+
+function banner(lit: Lit, label: string, words: Child, act?: Child): VNode {
+  return html`<section class="banner" data-s=${lit} aria-label=${label} key=${label}>${lamp(lit)}<span>${words}</span>${act}</section>`
+}
+
+/** A new address has two minutes to be reached; then the board gives it back. */
+function addressNotice({ network }: Status): Child {
+  if (network.state === 'fallen_back' || network.state === 'refused')
+    return banner('warn', 'Address', network.text, html`<a class="btn" href=${linkTo('settings')}>Settings</a>`)
+  if (network.state !== 'unconfirmed') return null
+  const leftMs = (network.confirm_until ?? 0) - daemonNow()
+  const left = leftMs > 0 ? `${age(Math.max(1000, leftMs))} left` : 'the time is over'
+  return banner('warn', 'Address', html`<b role="alert">New address</b><b>, ${left}.</b> ${network.text}`)
+}
+
+function identifyNotice({ identify_until: until }: Status): Child {
+  if (until === null || until <= daemonNow()) return null
+  const words = html`<b role="alert">This is the board that blinks.</b> It stops by itself in ${age(until - daemonNow())}.`
+  return banner('busy', 'Identify', words, html`<${StopBlinking} />`)
+}
+
+function StopBlinking(): VNode {
+  const [isBusy, setBusy] = useState(false)
+  async function stop(): Promise<void> {
+    setBusy(true)
+    try {
+      await api.identify(false)
+      await lookNow()
+    } catch (thrown) {
+      toast(sentenceOf(thrown))
+    }
+    setBusy(false)
+  }
+  return html`<${Act} waits=${isBusy} run=${() => void stop()}>Stop</${Act}>`
+}
+
+/** Left open, a board says so for good. */
+function openNotice({ password_set: hasPassword }: Status): Child {
+  if (hasPassword) return null
+  const words = html`<b>No password.</b> Everybody on this network can change this board.`
+  return banner('warn', 'Password', words, html`<a class="btn" href=${linkTo('system', 'password')}>Set one</a>`)
+}
+
+// Asks for the password again over the page, which stays as it is with everything typed.
+
+/** The dialog. */
+function SignedOut(): VNode {
+  const form = useForm({ password: '' })
+  async function tryIt(): Promise<void> {
+    if (!(await signIn(String(form.values.value.password)))) throw new Error('The board does not take this password.')
+  }
+  function submit(event: Event): void {
+    event.preventDefault()
+    void form.submit(tryIt)
+  }
+  return html`<${Dialog} title="Sign in again">
+    <form onSubmit=${submit} novalidate class="again"><div class="stack">
+      <p class="soft">The password of this board was changed. What you typed on the page is kept.</p>
+      ${input({ form, name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', first: true, kind: 'wide' })}${refusal(form)}</div>
+      <footer><${Act} kind="primary" type="submit" waits=${form.isBusy.value || form.values.value.password === ''}>Sign in</${Act}></footer></form>
+  </${Dialog}>`
+}
 
 const FirstRun = lazy(async () => (await import('./first-run.ts')).FirstRun)
 const SerialPage = lazy(async () => (await import('./serial-page.ts')).SerialPage)

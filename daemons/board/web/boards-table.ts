@@ -1,16 +1,115 @@
-/** The boards of the matrix, whatever they do: how each one is, and the way to it. */
+/** The boards of the matrix, whatever they do: how each one is, the way to it, how one is let go of, and what stands over the list. */
 import type { VNode } from 'preact'
 import { Act } from '#kit/web/button.ts'
+import { sentenceOf } from '#kit/web/call.ts'
 import { input } from '#kit/web/field.ts'
 import { useForm } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
-import { lamp, say } from '#kit/web/lamp.ts'
-import { count, UNKNOWN } from '#kit/web/numbers.ts'
-import type { Peer } from './api.ts'
-import { dismiss, isDismissable } from './dismiss.ts'
-import { keyOf, pageOf, typePassword } from './far-boards.ts'
+import { type Lit, lamp, say } from '#kit/web/lamp.ts'
+import { count, many, UNKNOWN } from '#kit/web/numbers.ts'
+import { segments } from '#kit/web/segments.ts'
+import { toast } from '#kit/web/toast.ts'
+import { Tools } from '#kit/web/tools.ts'
+import { api, type Peer, signedInWith } from './api.ts'
+import { callBoard, isThere, keyOf, pageOf, typePassword } from './far-boards.ts'
 import { type BoardRow, isNeedy, nameOf } from './matrix.ts'
 import { roleTitleOf } from './words.ts'
+
+// What stands over the matrix: the filter, which boards are shown and how, and what the lamps mean.
+
+interface Choice {
+  filter: string
+  isNeedyOnly: boolean
+  needyCount: number
+  isGrid: boolean
+  hasSound: boolean
+}
+
+interface ToolsFacts {
+  choice: Choice
+  set: { filter(text: string): void; needyOnly(is: boolean): void; grid(is: boolean): void }
+}
+
+/** The tools. */
+export function MatrixTools({ choice, set }: ToolsFacts): VNode {
+  const { filter, isGrid, hasSound } = choice
+  return html`<${Tools} filter=${filter} setFilter=${set.filter} label="Find a board" placeholder="Find a board"
+    more=${[choose(choice, set.needyOnly), hasSound ? listOrGrid(isGrid, set.grid) : null]}>${hasSound ? legend() : null}</${Tools}>`
+}
+
+function choose({ isNeedyOnly, needyCount, hasSound }: Choice, set: (is: boolean) => void): VNode {
+  return segments({
+    label: 'Boards shown',
+    name: 'shown',
+    value: isNeedyOnly ? 'needy' : 'all',
+    options: [
+      ['all', 'All'],
+      ['needy', `${hasSound ? 'Not playing' : 'Need a look'} ${needyCount}`],
+    ],
+    choose: (value) => set(value === 'needy'),
+  })
+}
+
+/** Where it is narrow only. */
+function listOrGrid(isGrid: boolean, set: (is: boolean) => void): VNode {
+  const choice = segments({
+    label: 'As',
+    name: 'as',
+    value: isGrid ? 'grid' : 'list',
+    options: [
+      ['list', 'List'],
+      ['grid', 'Grid'],
+    ],
+    choose: (value) => set(value === 'grid'),
+  })
+  return html`<div class="thumb">${choice}</div>`
+}
+
+function legend(): VNode {
+  const words: [Lit, string][] = [
+    ['ok', 'playing'],
+    ['warn', 'losing'],
+    ['fault', 'silent'],
+    ['mute', 'muted'],
+    ['off', 'source silent'],
+    ['gone', 'away'],
+  ]
+  return html`<div class="legend later">${words.map(([lit, word]) => html`<span key=${lit}>${lamp(lit)}${word}</span>`)}</div>`
+}
+
+// Letting go of a board that will not come back: on this board, and on the others, which remember it as well.
+
+/** Whether a board may be let go of: it has been there, and is not. */
+export function isDismissable({ id, state }: Peer): boolean {
+  return id !== null && (state === 'absent' || state === 'unreachable')
+}
+
+/** Dismisses a board here and wherever else it is remembered, and says so in a toast. */
+export async function dismiss(peer: Peer, all: readonly Peer[]): Promise<void> {
+  const { id } = peer
+  if (id === null) return
+  try {
+    await api.dismissPeer(id)
+  } catch (thrown) {
+    return toast(`${nameOf(peer)} stays: ${sentenceOf(thrown)}`)
+  }
+  const others = all.filter((other) => !other.self && isThere(other))
+  const outcomes = await Promise.all(others.map((other) => dismissOn(other, id)))
+  const failed = outcomes.filter((isDone) => !isDone).length
+  const kept = failed === 0 ? '' : ` ${many(failed, 'board')} could not be told and may still list it.`
+  toast(`${nameOf(peer)} is dismissed. It is found again when it answers.${kept}`)
+}
+
+/** @returns whether that board does not list it any more */
+async function dismissOn(other: Peer, id: string): Promise<boolean> {
+  try {
+    const form = new URLSearchParams({ id })
+    const { status } = await callBoard(other, '/api/peers/dismiss', { authorization: signedInWith(), form })
+    return status === 200 || status === 404
+  } catch {
+    return false
+  }
+}
 
 /** What the table shows. */
 export interface BoardsFacts {

@@ -1,24 +1,135 @@
-/** A decoder: is it playing, and if not, why. */
+/** A decoder: is it playing, and if not, why; and the streams it hears of, each one touch away. */
 import type { VNode } from 'preact'
+import { useState } from 'preact/hooks'
 import { Act } from '#kit/web/button.ts'
 import { chain } from '#kit/web/chain.ts'
 import { Fader } from '#kit/web/fader.ts'
-import { html } from '#kit/web/html.ts'
+import { choice, input, refusal } from '#kit/web/field.ts'
+import { useForm } from '#kit/web/form.ts'
+import { type Child, html } from '#kit/web/html.ts'
 import { icon } from '#kit/web/icon.ts'
 import { useKeys } from '#kit/web/keys.ts'
-import { say, verdict } from '#kit/web/lamp.ts'
+import { lamp, say, verdict } from '#kit/web/lamp.ts'
 import { lazy } from '#kit/web/lazy.ts'
+import { useLook } from '#kit/web/look.ts'
 import { channelNames, Meters } from '#kit/web/meters.ts'
-import { count, fixed, THIN, UNKNOWN } from '#kit/web/numbers.ts'
+import { daemonNow } from '#kit/web/now.ts'
+import { age, count, fixed, THIN, UNKNOWN } from '#kit/web/numbers.ts'
 import { readTable } from '#kit/web/read-table.ts'
-import { ClockPanel } from './clock-panel.ts'
-import { playRoute } from './play.ts'
-import type { DecoderState } from './sound.ts'
-import { isBroken, linksOf, msOfUs, signed, volumeText } from './sound-words.ts'
+import { filterInput, matches } from '#kit/web/tools.ts'
+import type { HeardStream } from '../core/streams/book.ts'
+import { api, type DecoderState, type RouteForm } from './api.ts'
+import { ClockPanel, playRoute, useVolume, type Volume } from './own-sound.ts'
+import { formatText, groupText, isBroken, isRouted, linksOf, msOfUs, signed, volumeText } from './sound-words.ts'
 import { levels, status } from './state.ts'
-import { StreamsPanel } from './streams-panel.ts'
-import { useVolume, type Volume } from './volume.ts'
 import { litOf } from './words.ts'
+
+// The streams that a decoder hears of, each one touch away.
+
+const LOOK_STREAMS_MS = 3000
+/** Shown before one asks for all. */
+const FEW = 6
+
+/** The panel. */
+export function StreamsPanel({ decoder }: { decoder: DecoderState }): VNode {
+  const [streams, setStreams] = useState<HeardStream[] | null>(null)
+  const [filter, setFilter] = useState('')
+  const [areAll, setAll] = useState(false)
+  const { refused } = useLook(async () => setStreams(await api.streams()), LOOK_STREAMS_MS)
+  const sorted = sortStreams(streams ?? [], decoder)
+  const found = sorted.filter((stream) =>
+    matches(`${stream.name} ${stream.mcast} ${stream.origin ?? ''} ${stream.source ?? ''}`, filter),
+  )
+  const shown = areAll ? found : found.slice(0, FEW)
+  const all = sorted.length
+  const more =
+    all > FEW
+      ? html`<${Act} kind="quiet" pressed=${areAll} run=${() => setAll(!areAll)}>${areAll ? 'Fewer' : 'All'}</${Act}>`
+      : null
+  return html`<section class="panel streams" aria-label="Streams heard"><header><h2>Streams heard</h2><span class="faint">${all > shown.length ? `${shown.length} of ${count(all)}` : count(all)}</span><div class="acts">${more}</div></header>
+    ${areAll ? html`<div class="in">${filterInput({ filter, setFilter, label: 'Find a stream', placeholder: 'Find a stream', isFirst: true })}</div>` : null}
+    ${list(shown, { streams, refused, decoder })}<${ByAddress} decoder=${decoder} /></section>`
+}
+
+/** What is played first, then by name; what cannot be played last. */
+export function sortStreams(streams: readonly HeardStream[], { route, sender }: DecoderState): HeardStream[] {
+  const rank = (stream: HeardStream): number =>
+    isRouted(stream, route, sender) ? 0 : stream.not_playable === null ? 1 : 2
+  return streams.toSorted((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name) || a.id.localeCompare(b.id))
+}
+
+interface ListFacts {
+  streams: readonly HeardStream[] | null
+  refused: string | null
+  decoder: DecoderState
+}
+
+function list(shown: readonly HeardStream[], { streams, refused, decoder }: ListFacts): Child {
+  if (streams === null) {
+    if (refused !== null) return say('fault', 'The streams could not be read', refused)
+    return say('busy', 'Asking the board which streams it hears', 'This usually takes less than a second.')
+  }
+  if (streams.length === 0)
+    return say(
+      'off',
+      `No streams heard${forText()}`,
+      'Encoders announce themselves every 30 s; check that this switch port carries multicast.',
+    )
+  if (shown.length === 0) return say('off', 'No stream matches', `${count(streams.length)} are hidden.`)
+  return html`<table class="table"><tbody>${shown.map((stream) => row(stream, decoder, streams))}</tbody></table>`
+}
+
+/** Since when it could have heard some. */
+function forText(): string {
+  const started = status.value?.started_at
+  return started === undefined ? '' : ` in ${age(Math.min(600_000, Math.max(1000, daemonNow() - started)))}`
+}
+
+function row(stream: HeardStream, { route, sender, playing }: DecoderState, all: readonly HeardStream[]): VNode {
+  const why = stream.not_playable
+  const isHere = isRouted(stream, route, sender)
+  const from = stream.origin || stream.source
+  const under = why ?? [from, formatText(stream), groupText(stream)].filter(Boolean).join(' · ')
+  const play = (): void => void playRoute(formFor(stream, all), route, `Now plays ${stream.name}.`)
+  const act = isHere
+    ? html`<${Act} kind="quiet" label=${`Stop ${stream.name}`} run=${() => void playRoute({ mcast: '' }, route, `${stream.name} is stopped.`)}>Stop</${Act}>`
+    : html`<${Act} label=${`Play ${stream.name}`} run=${play}>Play</${Act}>`
+  const lit = isHere ? (playing ? 'ok' : 'fault') : why ? 'warn' : 'off'
+  const spoken = isHere ? (playing ? 'Playing' : 'Routed, not playing') : why ? 'Cannot be played' : 'Not played'
+  return html`<tr key=${stream.id}><td class="lit">${lamp(lit, spoken)}</td><td class="name"><b>${stream.name || groupText(stream)}</b><span class="under">${under}</span></td>
+    <td class="n">${why ? html`<span class="faint">–</span>` : act}</td></tr>`
+}
+
+/** A sender is named only where several use the address; else the board finds it by itself, also after it was replaced. */
+export function formFor(stream: HeardStream, all: readonly HeardStream[]): RouteForm {
+  const { mcast, port, source } = stream
+  const isShared = all.some((other) => other.mcast === mcast && other.port === port && other.source !== source)
+  return { mcast, port, ...(isShared && source !== null ? { source } : {}) }
+}
+
+/** For a stream that nobody announces. */
+function ByAddress({ decoder }: { decoder: DecoderState }): VNode {
+  const form = useForm({ mcast: '', port: '5004', source: '', encoding: '' })
+  async function submit(event: Event): Promise<void> {
+    event.preventDefault()
+    await form.submit(async () => {
+      const { mcast, port, source, encoding } = form.values.value
+      if (String(mcast).trim() === '') return
+      await api.route({ mcast: String(mcast), port: Number(port), source: String(source), encoding: String(encoding) })
+    })
+  }
+  const encodings = [
+    ['', 'as announced, else L24'],
+    ['L24', 'L24'],
+    ['L16', 'L16'],
+  ] as const
+  return html`<details class="by-address"><summary>Play by address</summary><form onSubmit=${(event: Event) => void submit(event)} novalidate><div class="form">
+    ${input({ form, name: 'mcast', label: 'Group', placeholder: decoder.route.mcast || '239.69.10.4', mono: true })}
+    ${input({ form, name: 'port', label: 'Port', type: 'number' })}
+    ${input({ form, name: 'source', label: 'Sender', placeholder: 'any', mono: true })}
+    ${choice({ form, name: 'encoding', label: 'Encoding', options: encodings })}</div>
+    ${refusal(form)}<div class="end"><${Act} type="submit" waits=${form.isBusy.value || form.values.value.mcast === ''}>Play</${Act}></div></form></details>`
+}
 
 const DecoderPlots = lazy(async () => (await import('./sound-plots.ts')).DecoderPlots)
 

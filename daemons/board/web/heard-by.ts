@@ -6,11 +6,9 @@ import { lamp, say } from '#kit/web/lamp.ts'
 import { useLook } from '#kit/web/look.ts'
 import { many } from '#kit/web/numbers.ts'
 import { linkTo } from '#kit/web/route.ts'
-import { api, type Peer } from './api.ts'
-import { signedInWith } from './basic.ts'
+import { api, type Peer, type SentStream, signedInWith } from './api.ts'
 import { askBoards, type FarBoard, farBoards, keyOf, lastOf } from './far-boards.ts'
 import { nameOf } from './matrix.ts'
-import type { SentStream } from './sound.ts'
 import { isRouted } from './sound-words.ts'
 
 const LOOK_HEARERS_MS = 5000

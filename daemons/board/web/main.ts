@@ -7,8 +7,8 @@ import { startKeys } from '#kit/web/keys.ts'
 import { startNow } from '#kit/web/now.ts'
 import { atPlainAddress } from '#kit/web/plain-address.ts'
 import { startRoute } from '#kit/web/route.ts'
+import { basicCredentials, learn } from './api.ts'
 import { App } from './app.ts'
-import { basicCredentials, learn } from './basic.ts'
 import { LOOK_MS, look, startFeed } from './state.ts'
 
 atPlainAddress(() => {

@@ -9,15 +9,13 @@ import { lazy } from '#kit/web/lazy.ts'
 import { useLook } from '#kit/web/look.ts'
 import { daemonNow, zone } from '#kit/web/now.ts'
 import { walkRows } from '#kit/web/rows.ts'
-import { api, type Peer } from './api.ts'
-import { signedInWith } from './basic.ts'
-import { askBoards, farBoards, keyOf, rememberBoards } from './far-boards.ts'
-import { soundOf } from './far-sound.ts'
+import { api, type Peer, signedInWith } from './api.ts'
+import { askBoards, farBoards, keyOf, rememberBoards, soundOf } from './far-boards.ts'
 import { type BoardRow, chosenRows, isNeedy, judgeBoards, rowOf, sortRows, withBoards } from './matrix.ts'
 import { columnsOf, filtered, isNeedyRow, judgeRouting, type Row, rowsOf } from './routing.ts'
 import { status } from './state.ts'
 
-const MatrixTools = lazy(async () => (await import('./matrix-tools.ts')).MatrixTools)
+const MatrixTools = lazy(async () => (await import('./boards-table.ts')).MatrixTools)
 const RoutingPanel = lazy(async () => (await import('./routing-panel.ts')).RoutingPanel)
 const BoardsTable = lazy(async () => (await import('./boards-table.ts')).BoardsTable)
 

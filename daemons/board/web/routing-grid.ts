@@ -1,15 +1,252 @@
-/** The crosspoints: encoders across, decoders down. Drawn so that fifty by fifty move under a thumb. */
+/** The crosspoints: encoders across, decoders down, drawn so that fifty by fifty move under a thumb; their keys, and what a hand changes there. */
+import { signal } from '@preact/signals'
 import type { VNode } from 'preact'
 import { useRef } from 'preact/hooks'
+import { sentenceOf } from '#kit/web/call.ts'
 import { html } from '#kit/web/html.ts'
 import { icon } from '#kit/web/icon.ts'
+import { areOff, type Key } from '#kit/web/keys.ts'
 import { type Lit, lamp } from '#kit/web/lamp.ts'
 import { fixed, UNKNOWN } from '#kit/web/numbers.ts'
+import { toast } from '#kit/web/toast.ts'
+import { type RouteForm, signedInWith } from './api.ts'
+import { callBoard, type FarDecoder, type FarSound, routeOf, takeSound, volumeOf } from './far-boards.ts'
+import { formOf, stepped } from './own-sound.ts'
 import type { Column, Row } from './routing.ts'
-import { pending } from './routing-calls.ts'
+import { lookNow } from './state.ts'
+
+// What a hand changes in the matrix: sent to the decoder itself, shown at once, taken back where it was refused.
+
+/** Where a decoder is being routed to, by its key; empty: nowhere. */
+const pending = signal<ReadonlyMap<string, string>>(new Map())
+
+/** What a board said against a change, in its own words; `isLocked` where it wants another password. */
+class Refused extends Error {
+  readonly isLocked: boolean
+
+  constructor(message: string, isLocked = false) {
+    super(message)
+    this.name = 'Refused'
+    this.isLocked = isLocked
+  }
+}
+
+/** What stands at the crosspoint of a change that was refused. */
+export function refusalOf(thrown: unknown): { refused: string; isLocked: boolean } {
+  return { refused: sentenceOf(thrown), isLocked: thrown instanceof Refused && thrown.isLocked }
+}
+
+const MOST_TEXT = 300
+
+/** Plays a stream on a decoder, with the way back in a toast. @throws Refused */
+export async function playOn(row: Row, column: Column, all: readonly Column[]): Promise<void> {
+  await change(row, formFor(column, all), column.key)
+  sayRouted(row, `${row.name} now plays ${column.name}.`)
+}
+
+/** Stops a decoder, with the way back in a toast. @throws Refused */
+export async function stopOn(row: Row): Promise<void> {
+  await change(row, { mcast: '' }, '')
+  sayRouted(row, `${row.name} is stopped.`)
+}
+
+function sayRouted(row: Row, told: string): void {
+  const before = row.sound?.route
+  toast(told, before && (() => void undo(row, formOf(before))))
+}
+
+async function undo(row: Row, form: RouteForm): Promise<void> {
+  try {
+    await change(row, form, row.column ?? '')
+    toast(`${row.name} plays what it played before.`)
+  } catch (thrown) {
+    toast(`${row.name}: ${sentenceOf(thrown)}`)
+  }
+}
+
+/** A sender is named only where two streams share an address: a decoder finds it by itself, also after it was replaced. */
+export function formFor({ mcast, port, source, encoding, key }: Column, all: readonly Column[]): RouteForm {
+  const isShared = all.some((other) => other.key !== key && other.mcast === mcast && other.port === port)
+  return {
+    mcast,
+    port,
+    ...(isShared && source !== null ? { source } : {}),
+    ...(encoding === 'L16' || encoding === 'L24' ? { encoding } : {}),
+  }
+}
+
+async function change(row: Row, form: RouteForm, column: string): Promise<void> {
+  pending.value = new Map(pending.value).set(row.key, column)
+  try {
+    const answer = await post(row, '/api/route', { ...form })
+    await take(row, (sound) => ({ ...sound, route: routeOf(answer), sender: null, checks: [], playing: true }))
+  } finally {
+    const rest = new Map(pending.value)
+    rest.delete(row.key)
+    pending.value = rest
+  }
+}
+
+/** One decibel up or down. @throws Refused */
+export async function stepOn(row: Row, step: 1 | -1): Promise<void> {
+  const volume = row.sound?.volume
+  if (!volume) return
+  await loudness(row, '/api/volume_db', { volume_db: stepped(volume.volumeDb, step) })
+}
+
+/** Mutes, or lets be heard again. @throws Refused */
+export async function muteOn(row: Row): Promise<void> {
+  const volume = row.sound?.volume
+  if (volume) await loudness(row, '/api/mute', { mute: volume.mute ? 0 : 1 })
+}
+
+async function loudness(row: Row, path: string, form: Record<string, number>): Promise<void> {
+  const volume = volumeOf(await post(row, path, form))
+  await take(row, (sound) => ({ ...sound, volume }))
+}
+
+/** What was answered is shown until the board is asked again. */
+async function take({ peer }: Row, change: (sound: FarDecoder) => FarDecoder): Promise<void> {
+  if (peer.self) await lookNow()
+  else takeSound(peer, (sound: FarSound) => (sound.kind === 'decoder' ? change(sound) : sound))
+}
+
+async function post({ peer }: Row, path: string, values: Record<string, string | number>): Promise<unknown> {
+  const form = new URLSearchParams(Object.entries(values).map(([name, value]) => [name, String(value)]))
+  let reply: Awaited<ReturnType<typeof callBoard>>
+  try {
+    reply = await callBoard(peer, path, { authorization: signedInWith(), form })
+  } catch {
+    throw new Refused('It did not answer; whether it took this is not known. It is asked again.')
+  }
+  if (reply.status === 401) throw new Refused('It has another password than this board.', true)
+  if (reply.status >= 400) throw new Refused(reasonOf(reply.answer, reply.status))
+  return reply.answer
+}
+
+/** Its own words; where fields were refused, theirs. */
+function reasonOf(answer: unknown, status: number): string {
+  const { message, fields } = (answer ?? {}) as { message?: unknown; fields?: unknown }
+  const words = Object.values((fields ?? {}) as object).filter((each) => typeof each === 'string')
+  const text = words.length > 0 ? words.join(' ') : message
+  return typeof text === 'string' ? text.slice(0, MOST_TEXT) : `It answered ${status} without a reason.`
+}
+
+// The matrix by keyboard: arrows walk the crosspoints, letters act on one, and typing jumps to a name.
+
+/** What keys can do at a crosspoint. */
+interface GridHands {
+  why: (row: Row) => void
+  mute: (row: Row) => void
+  step: (row: Row, step: 1 | -1) => void
+  stop: (row: Row) => void
+}
+
+/** For the list of keys; what they do hangs on where the focus is, so the table itself listens. */
+const GRID_KEYS: readonly (readonly [key: string, what: string])[] = [
+  ['ArrowDown', 'to the crosspoints; arrows walk them'],
+  ['Enter', 'routes, or asks why'],
+  ['w', 'why it is silent'],
+  ['m', 'mutes the decoder, and lets it be heard again'],
+  ['+', '1 dB up'],
+  ['-', '1 dB down'],
+  ['Delete', 'stops the decoder'],
+  ['A', 'a name, typed, is jumped to; one that begins with such a letter, with Shift'],
+]
+
+/** Keys as the list of keys shows them. */
+export function gridKeys(): Key[] {
+  return GRID_KEYS.map(([key, what]) => ({ key, what, run: () => key === 'ArrowDown' && focusAt(0, 1) }))
+}
+
+const STEPS: Readonly<Record<string, readonly [down: number, right: number]>> = {
+  ArrowDown: [1, 0],
+  ArrowUp: [-1, 0],
+  ArrowRight: [0, 1],
+  ArrowLeft: [0, -1],
+}
+
+/** A pause that long ends a name that is being typed. */
+const TYPED_MS = 1200
+let typed = ''
+let typedMs = 0
+
+/** Keys with the focus in the table. */
+export function gridKey(
+  event: KeyboardEvent,
+  { rows, columns }: { rows: readonly Row[]; columns: readonly Column[] },
+  hands: GridHands,
+): void {
+  if (event.ctrlKey || event.metaKey || event.altKey) return
+  const here = placeOf(event.target)
+  const row = here && rows[here.row]
+  if (!here || !row) return
+  const step = STEPS[event.key]
+  const isDone = step
+    ? focusAt(here.row + step[0], here.cell + step[1])
+    : acts(event.key, row, hands) || jumps(event.key, here, { rows, columns })
+  if (isDone) event.preventDefault()
+}
+
+function acts(key: string, row: Row, { why, mute, step, stop }: GridHands): boolean {
+  if (key === 'Delete') return done(() => stop(row))
+  if (areOff.value || Date.now() - typedMs < TYPED_MS) return false
+  if (key === 'w') return done(() => why(row))
+  if (key === 'm') return done(() => mute(row))
+  if (key === '+' || key === '-') return done(() => step(row, key === '+' ? 1 : -1))
+  return false
+}
+
+function done(run: () => void): true {
+  run()
+  return true
+}
+
+/** Letters name a decoder, or a stream; `g`, `/` and `?` are keys of every page. */
+function jumps(
+  key: string,
+  here: { row: number; cell: number },
+  { rows, columns }: { rows: readonly Row[]; columns: readonly Column[] },
+): boolean {
+  if (areOff.value || key.length !== 1 || !/[\p{L}\p{N}]/u.test(key)) return false
+  const isNew = Date.now() - typedMs >= TYPED_MS
+  if (isNew && key === 'g') return false
+  typed = (isNew ? '' : typed) + key.toLowerCase()
+  typedMs = Date.now()
+  const begins = ({ name }: { name: string }): boolean => name.toLowerCase().startsWith(typed)
+  const row = rows.findIndex(begins)
+  const column = columns.findIndex(begins)
+  if (row >= 0) return focusAt(row, here.cell)
+  return column >= 0 && focusAt(here.row, column + 1)
+}
+
+function bodyRows(): HTMLTableRowElement[] {
+  return [...(document.querySelector<HTMLTableElement>('.matrix')?.tBodies[0]?.rows ?? [])]
+}
+
+/** Where the focus is: the row, and the cell in it; 0 is the name. */
+function placeOf(target: EventTarget | null): { row: number; cell: number } | undefined {
+  const cell = target instanceof Element ? target.closest<HTMLTableCellElement>('tbody td, tbody th') : null
+  const row = cell ? bodyRows().indexOf(cell.parentElement as HTMLTableRowElement) : -1
+  return cell && row >= 0 ? { row, cell: cell.cellIndex } : undefined
+}
+
+/** Gives the focus to a crosspoint; at the ends it stays. @returns false where there is none */
+function focusAt(row: number, cell: number): boolean {
+  const rows = bodyRows()
+  const cells = rows[Math.min(rows.length - 1, Math.max(0, row))]?.cells
+  const wanted = cells?.[Math.min(cells.length - 1, Math.max(0, cell))]
+  const button = wanted?.querySelector<HTMLButtonElement>('button')
+  if (!button) return false
+  // One of them is in the order of Tab: the last that had the focus.
+  document.querySelector('.matrix tbody button[tabindex="0"]')?.setAttribute('tabindex', '-1')
+  button.setAttribute('tabindex', '0')
+  button.focus()
+  return true
+}
 
 /** What the grid shows. */
-export interface GridFacts {
+interface GridFacts {
   rows: readonly Row[]
   columns: readonly Column[]
   /** As crosspoints also where it is narrow. */

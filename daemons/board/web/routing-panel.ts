@@ -9,9 +9,7 @@ import { lazy } from '#kit/web/lazy.ts'
 import { toast } from '#kit/web/toast.ts'
 import type { Peer } from './api.ts'
 import { type Column, needyFirst, type Row } from './routing.ts'
-import { muteOn, playOn, refusalOf, stepOn, stopOn } from './routing-calls.ts'
-import { Grid } from './routing-grid.ts'
-import { gridKey, gridKeys } from './routing-keys.ts'
+import { Grid, gridKey, gridKeys, muteOn, playOn, refusalOf, stepOn, stopOn } from './routing-grid.ts'
 import type { Opened } from './routing-pop.ts'
 
 const RoutingPop = lazy(async () => (await import('./routing-pop.ts')).RoutingPop)

@@ -12,10 +12,10 @@ import { count, fixed } from '#kit/web/numbers.ts'
 import { Pop } from '#kit/web/pop.ts'
 import { filterInput, matches } from '#kit/web/tools.ts'
 import type { Peer } from './api.ts'
-import { dismiss, isDismissable } from './dismiss.ts'
+import { dismiss, isDismissable } from './boards-table.ts'
 import { pageOf, typePassword } from './far-boards.ts'
 import { brokenLink, type Column, type Row } from './routing.ts'
-import { muteOn, playOn, refusalOf, stepOn, stopOn } from './routing-calls.ts'
+import { muteOn, playOn, refusalOf, stepOn, stopOn } from './routing-grid.ts'
 import { groupText, linksOf } from './sound-words.ts'
 
 /** A popover that is open. */

@@ -2,11 +2,10 @@
 import type { Judgement, Lit } from '#kit/web/lamp.ts'
 import { age, count, listed, sinceText } from '#kit/web/numbers.ts'
 import { matches } from '#kit/web/tools.ts'
+import type { Check } from '../core/sound/sound.ts'
 import type { Peer } from './api.ts'
-import { type FarBoard, isThere, keyOf, lastOf } from './far-boards.ts'
-import type { FarDecoder, FarEncoder, FarSound } from './far-sound.ts'
+import { type FarBoard, type FarDecoder, type FarEncoder, type FarSound, isThere, keyOf, lastOf } from './far-boards.ts'
 import { AWAITED, nameOf, type When } from './matrix.ts'
-import type { Check } from './sound.ts'
 import { groupText } from './sound-words.ts'
 
 /** A stream across: of an encoder that was found, or one that a decoder plays and nobody here sends. */

@@ -1,23 +1,348 @@
-/** Serial: who is on each line. The verdict, then a card for each port. */
+/** Serial: who is on each line. What is said of a line, its card, the form of its settings, and the page over all of them. */
 import type { VNode } from 'preact'
 import { useRef, useState } from 'preact/hooks'
+import { Act } from '#kit/web/button.ts'
 import { sentenceOf } from '#kit/web/call.ts'
 import { Confirm } from '#kit/web/dialog.ts'
+import { choice, input, refusal, toggle } from '#kit/web/field.ts'
+import { spark } from '#kit/web/figure.ts'
+import { type Form, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
+import { icon } from '#kit/web/icon.ts'
 import { useKeys } from '#kit/web/keys.ts'
-import { say, verdict } from '#kit/web/lamp.ts'
-import { lazy } from '#kit/web/lazy.ts'
+import { type Lit, lamp, say, verdict } from '#kit/web/lamp.ts'
 import { useLook } from '#kit/web/look.ts'
+import { daemonNow, zone } from '#kit/web/now.ts'
+import { age, baudText, bytesText, count, many, sinceText, UNKNOWN } from '#kit/web/numbers.ts'
+import { readTable } from '#kit/web/read-table.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
+import { segments } from '#kit/web/segments.ts'
+import { capital } from '#kit/web/sentences.ts'
 import { toast } from '#kit/web/toast.ts'
-import { api, type SerialClient, type SerialPort, type SerialState } from './api.ts'
-import { type Traffic, withLook } from './rates.ts'
-import { SerialCard } from './serial-card.ts'
-import { portName } from './serial-words.ts'
+import type { AdapterDevice } from '../roles/serial/core/ports.ts'
+import { api, type SerialClient, type SerialLine, type SerialPort, type SerialState } from './api.ts'
 import { status } from './state.ts'
 import { litOf } from './words.ts'
 
-const SerialForm = lazy(async () => (await import('./serial-form.ts')).SerialForm)
+// Bytes per second of counters that only grow, from what the page saw of them.
+
+/** A counter at an instant of the page's clock, ms. */
+export interface Sample {
+  atMs: number
+  total: number
+}
+
+/** Samples kept: a minute of looks. */
+const MOST = 60
+
+/** Adds a sample; a counter that went back began anew, and so do the samples. */
+export function withSample(samples: readonly Sample[], sample: Sample): readonly Sample[] {
+  const last = samples.at(-1)
+  if (last && sample.total < last.total) return [sample]
+  if (last && sample.atMs <= last.atMs) return samples
+  return [...samples, sample].slice(-MOST)
+}
+
+/** Bytes per second between each two samples, oldest first. */
+export function ratesOf(samples: readonly Sample[]): number[] {
+  return samples.slice(1).map((sample, at) => {
+    const before = samples[at] as Sample
+    return ((sample.total - before.total) * 1000) / (sample.atMs - before.atMs)
+  })
+}
+
+/** Samples of what came from a line and went to it. */
+export interface Traffic {
+  from: readonly Sample[]
+  to: readonly Sample[]
+}
+
+/** Adds one look at the counters of a port; what it does not count has no samples. */
+export function withLook(
+  before: Traffic | undefined,
+  counters: Readonly<Record<string, number | null>>,
+  atMs: number,
+): Traffic {
+  const add = (samples: readonly Sample[] = [], total: number | null | undefined): readonly Sample[] =>
+    total === null || total === undefined ? samples : withSample(samples, { atMs, total })
+  return { from: add(before?.from, counters.bytes_from_line), to: add(before?.to, counters.bytes_to_line) }
+}
+
+// What the page of the serial server says of its ports: state, setup, who is on it, what is wrong and what to do.
+
+/** Lamp and words of a port. */
+export function portState(port: SerialPort): { lit: Lit; words: string } {
+  if (!port.enabled) return { lit: 'off', words: 'not shared' }
+  switch (port.state) {
+    case 'open':
+      return troubles(port).length > 0 ? { lit: 'warn', words: 'has errors' } : { lit: 'ok', words: 'open' }
+    case 'absent':
+      return { lit: 'gone', words: 'not plugged in' }
+    case 'failed':
+      return { lit: 'fault', words: 'will not open' }
+    default:
+      return { lit: 'busy', words: 'is being opened' }
+  }
+}
+
+/** What a port is called: its label, else its number. */
+export function portName({ port, label }: SerialPort): string {
+  return label || `Port ${port}`
+}
+
+const MODES: Readonly<Record<string, string>> = { raw: 'raw', rfc2217: 'RFC 2217' }
+
+/** `4001 raw`. */
+export function serviceText({ tcp_port: tcpPort, mode }: SerialPort): string {
+  return `${tcpPort} ${MODES[mode] ?? mode}`
+}
+
+/** `9600 8E1`. */
+export function lineText({ baud, data_bits: bits, parity, stop_bits: stop }: SerialLine): string {
+  return `${baudText(baud)} ${bits}${parity.charAt(0).toUpperCase()}${stop}`
+}
+
+/** `FTDI FT232R A50285BI`, or the path where the system says nothing. */
+export function deviceText(port: SerialPort, devices: readonly AdapterDevice[]): string {
+  const device = devices.find((each) => each.port === port.port)
+  const facts = device ? [device.maker, device.product, device.serial_number].filter(Boolean).join(' ') : ''
+  return facts || port.path
+}
+
+/** Who may write, as it follows `Of several clients`. */
+export const writeWords: Readonly<Record<string, string>> = {
+  all: 'all write',
+  first: 'the first writes, others read',
+  exclusive: 'who writes first writes alone until it leaves',
+}
+
+/** One thing that goes wrong on a line: how often, and which setting to look at. */
+export interface Trouble {
+  name: string
+  sentence: string
+}
+
+/** What goes wrong, by its counter, with what to do. Counted since the daemon started. */
+const REMEDIES: readonly (readonly [
+  counter: string,
+  one: string,
+  more: string,
+  remedy: (port: SerialPort) => string,
+])[] = [
+  [
+    'framing',
+    'framing error',
+    'framing errors',
+    (port) => `The other end does not send at ${lineText(nowOf(port))}: compare baud rate, data bits and stop bits.`,
+  ],
+  [
+    'parity',
+    'parity error',
+    'parity errors',
+    (port) => `The other end does not send with parity ${nowOf(port).parity}: compare parity and data bits.`,
+  ],
+  [
+    'overruns',
+    'overrun',
+    'overruns',
+    () => 'Bytes came faster than they were fetched: use flow control or a lower baud rate.',
+  ],
+  [
+    'clients_dropped',
+    'client was dropped',
+    'clients were dropped',
+    () => 'It took too long to take what the line said: look at its network and its program.',
+  ],
+  [
+    'clients_refused',
+    'connection was refused',
+    'connections were refused',
+    (port) =>
+      port.allow === '' ? 'There were too many at once.' : `Allowed are ${port.allow}; the journal names who came.`,
+  ],
+]
+
+/** The line as it is at this moment. */
+export function nowOf(port: SerialPort): SerialLine {
+  return port.line_now ?? port
+}
+
+/** What is wrong on a line, worst first. */
+export function troubles(port: SerialPort): Trouble[] {
+  return REMEDIES.flatMap(([name, one, more, remedy]) => {
+    const seen = port.counters[name] ?? 0
+    return seen > 0 ? [{ name, sentence: `${capital(many(seen, one, more))}. ${remedy(port)}` }] : []
+  })
+}
+
+const COUNTERS: Readonly<Record<string, string>> = {
+  bytes_from_line: 'Bytes from the line',
+  bytes_to_line: 'Bytes to the line',
+  bytes_discarded: 'Bytes not passed on',
+  clients_total: 'Clients so far',
+  clients: 'Clients now',
+  telnet_faults: 'Telnet messages not understood',
+}
+
+/** Every counter by a readable name; one that the hardware does not have is n/a. */
+export function counterRows({ counters }: SerialPort): [name: string, value: string][] {
+  return Object.entries(counters).map(([name, value]) => [
+    COUNTERS[name] ?? capital(name.replaceAll('_', ' ')),
+    value === null ? 'n/a' : count(value),
+  ])
+}
+
+/** Address of the form of a port. */
+export function editLink({ port }: SerialPort): string {
+  return linkTo('live', 'edit', String(port))
+}
+
+// The card of one port: what it is, how it runs, who is on it, what is wrong.
+
+interface CardProps {
+  port: SerialPort
+  devices: readonly AdapterDevice[]
+  traffic?: Traffic
+  drop: (client: SerialClient) => void
+}
+
+/** The card. */
+export function SerialCard({ port, devices, traffic, drop }: CardProps): VNode {
+  const { lit, words } = portState(port)
+  const name = portName(port)
+  return html`<section class="panel port-card" data-port=${port.port} tabindex="-1" aria-label=${`Line ${port.port}, ${name}`}>
+    <header>${lamp(lit)}<h2><span class="faint">${port.port}</span> ${name}</h2><span class="faint">${words}</span>
+      <div class="acts"><a class="btn" href=${editLink(port)} aria-label=${`Edit ${name}`}>Edit</a></div></header>
+    <div class="in stack"><dl class="pairs">
+        <div><dt>TCP</dt><dd>${serviceText(port)}</dd></div><div><dt>Line</dt><dd>${lineText(nowOf(port))}</dd></div>
+        ${rate('In', traffic?.from)}${rate('Out', traffic?.to)}</dl>
+      <p class="small faint device">${deviceText(port, devices)}</p>
+      ${port.line_now ? html`<p class="small soft">A client has set the line; saved is ${lineText(port)}.</p>` : null}
+      ${port.fault ? html`<p class="note small" data-s=${lit === 'fault' ? 'fault' : 'warn'}>${port.fault.message}</p>` : null}
+      ${troubles(port).map(({ name: which, sentence }) => html`<p class="note small" data-s="warn" key=${which}>${sentence}</p>`)}</div>
+    ${clients(port, drop)}
+    <details class="counted"><summary>Counted</summary>${readTable(counterRows(port), 'tight')}</details></section>`
+}
+
+/** Bytes a second now, and the last minute; in is from the line. */
+function rate(name: string, samples: readonly Sample[] | undefined): VNode {
+  const rates = ratesOf(samples ?? [])
+  const now = rates.at(-1)
+  const text = now === undefined ? UNKNOWN : `${bytesText(Math.round(now))}/s`
+  return html`<div><dt>${name}</dt><dd>${text}${spark(rates)}</dd></div>`
+}
+
+function clients(port: SerialPort, drop: (client: SerialClient) => void): Child {
+  if (!port.enabled) return html`<p class="foot small faint">Nobody can connect.</p>`
+  if (port.clients.length === 0)
+    return html`<p class="foot small faint">Nobody is connected. ${port.allow ? `Allowed: ${port.allow}.` : 'Every address may connect.'}</p>`
+  return html`<ul class="clients" aria-label=${many(port.clients.length, 'client')}>${port.clients.map(
+    (client) => html`<li key=${client.id} data-client=${client.id}><div><b class="mono">${client.address}</b>
+      <span class="under">since ${sinceText(client.since_at, daemonNow(), zone.value)}, ${age(Math.max(1000, daemonNow() - client.since_at), 1)} · ${client.may_write ? 'writes' : 'reads only'}${client.rfc2217 ? ' · RFC 2217' : ''}</span></div>
+      <${Act} kind="quiet icon" label=${`Drop ${client.address}`} run=${() => drop(client)}>${icon('close')}</${Act}></li>`,
+  )}</ul>${port.clients.length > 1 ? html`<p class="foot small faint">Of several clients, ${writeWords[port.write] ?? port.write}.</p>` : null}`
+}
+
+// The settings of one serial port. Applied at once and saved; clients stay where only the line changes.
+
+const same = (values: readonly string[]): (readonly [string, string])[] => values.map((value) => [value, value])
+const BAUDS = ['300', '1200', '2400', '4800', '9600', '19200', '38400', '57600', '115200', '230400', '460800', '921600']
+const PARITIES = [
+  ['none', 'None'],
+  ['odd', 'Odd'],
+  ['even', 'Even'],
+  ['mark', 'Mark'],
+  ['space', 'Space'],
+] as const
+const FLOWS = [
+  ['none', 'None'],
+  ['rtscts', 'RTS/CTS'],
+  ['xonxoff', 'XON/XOFF'],
+] as const
+const WRITES = [
+  ['all', 'All may write'],
+  ['first', 'The first writes, others read'],
+  ['exclusive', 'Who writes first, alone'],
+] as const
+/** Settings whose change ends connections: they are another service afterwards. */
+const SERVICE = ['enabled', 'mode', 'tcp_port', 'allow']
+
+const FIELDS = [
+  'mode',
+  'tcp_port',
+  'baud',
+  'data_bits',
+  'parity',
+  'stop_bits',
+  'flow',
+  'write',
+  'label',
+  'allow',
+] as const
+
+function valuesOf(port: SerialPort): Record<string, string | boolean> {
+  const texts = FIELDS.map((name) => [name, String(port[name])])
+  return { ...Object.fromEntries(texts), enabled: port.enabled }
+}
+
+/** The form beside the cards. */
+export function SerialForm({ port, again }: { port: SerialPort; again: () => Promise<void> }): VNode {
+  const form = useForm(valuesOf(port), 'edit')
+  const name = portName(port)
+  useKeys(`Settings of ${name}`, [{ key: 'Escape', what: 'discards', run: () => void goTo('live') }])
+
+  async function save(): Promise<void> {
+    form.settle(valuesOf(await api.setPort({ ...form.values.value, port: port.port })))
+    await again()
+  }
+  async function submit(event: Event): Promise<void> {
+    event.preventDefault()
+    if (!(await form.submit(save))) return
+    toast(`${String(form.values.value.label) || name} is saved.`)
+    goTo('live')
+  }
+  return html`<form class="panel dense" aria-label=${`Settings of ${name}`} onSubmit=${(event: Event) => void submit(event)} novalidate>
+    <header><h2>Line ${port.port}</h2><span class="faint mono">${port.path}</span></header>
+    <div class="in stack">${toggle({ form, name: 'enabled', label: 'Share this line' })}
+      ${service(form)}${line(form)}${refusal(form)}</div>
+    <footer class="save in"><p class="small soft grow">${consequence(form, port)}</p>
+      <div class="acts"><a class="btn quiet" href=${linkTo('live')}>Discard</a>
+      <${Act} kind="primary" type="submit" waits=${form.isBusy.value}>Save</${Act}></div></footer></form>`
+}
+
+function service(form: Form): VNode {
+  const mode = segments({
+    label: 'Mode',
+    name: 'mode',
+    value: String(form.values.value.mode),
+    options: [
+      ['raw', 'Raw bytes'],
+      ['rfc2217', 'RFC 2217'],
+    ],
+    choose: (value) => form.set('mode', value),
+  })
+  return html`<div class="form">${input({ form, name: 'label', label: 'Label', kind: 'wide', hint: 'What is at the other end: Lift, Heat meters.' })}
+      <div class="field wide"><span class="label">Mode</span>${mode}<p>${form.values.value.mode === 'rfc2217' ? 'The client sets the line, as a COM port of its own.' : 'Bytes as they are; the line is set here.'}</p></div>
+      ${input({ form, name: 'tcp_port', label: 'TCP port', type: 'number' })}
+      ${choice({ form, name: 'write', label: 'Several clients', options: WRITES, kind: 'wide' })}
+      ${input({ form, name: 'allow', label: 'Allowed addresses', mono: true, kind: 'wide', placeholder: '10.20.4.0/24, fd00::7', hint: 'Addresses and networks, by commas. Empty: every address.' })}</div>`
+}
+
+function line(form: Form): VNode {
+  return html`<div class="form">${input({ form, name: 'baud', label: 'Baud rate', type: 'number', options: BAUDS })}
+      ${choice({ form, name: 'data_bits', label: 'Data bits', options: same(['5', '6', '7', '8']) })}
+      ${choice({ form, name: 'parity', label: 'Parity', options: PARITIES })}
+      ${choice({ form, name: 'stop_bits', label: 'Stop bits', options: same(['1', '1.5', '2']) })}
+      ${choice({ form, name: 'flow', label: 'Flow control', options: FLOWS })}</div>`
+}
+
+/** What a save will do, before it does. */
+function consequence(form: Form, port: SerialPort): string {
+  const isService = SERVICE.some((name) => form.isChanged(name))
+  if (isService && port.clients.length > 0)
+    return 'Applied at once and saved. Connections that no longer fit are ended.'
+  return 'Applied at once and saved. Clients stay connected.'
+}
 
 const LOOK_SERIAL_MS = 1000
 

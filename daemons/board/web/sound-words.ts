@@ -2,7 +2,9 @@
 import type { Link } from '#kit/web/chain.ts'
 import type { Lit } from '#kit/web/lamp.ts'
 import { fixed, many, UNKNOWN } from '#kit/web/numbers.ts'
-import type { Check, CheckState, PtpView, RefClock } from './sound.ts'
+import type { PtpView } from '../core/ptp/ptp.ts'
+import type { Check, CheckState } from '../core/sound/sound.ts'
+import type { RefClock } from '../wire/streams/description.ts'
 
 const LITS: Readonly<Record<CheckState, Lit>> = {
   ok: 'ok',

@@ -1,13 +1,127 @@
-/** What the pages know of this board: told by the feed every second, asked for where the feed is down. */
+/** What the pages know of this board: told by the feed every second, asked for where the feed is down, followed over a restart. */
 import { signal } from '@preact/signals'
-import { lose } from '#kit/web/contact.ts'
+import { isLost, lose, tryNow } from '#kit/web/contact.ts'
 import { createLevels, type ToldLevels } from '#kit/web/levels.ts'
 import { aheadMs } from '#kit/web/now.ts'
+import { age } from '#kit/web/numbers.ts'
 import type { PlateFacts } from '#kit/web/shell.ts'
 import { keepSocket } from '#kit/web/socket.ts'
+import { toast } from '#kit/web/toast.ts'
 import { api, type Status } from './api.ts'
-import { noticeStart } from './restart.ts'
 import { roleTitles } from './words.ts'
+
+// A restart that the hand asked for: waited for here, and followed to where the board is afterwards.
+
+/** A restart that is waited for. Times are the browser's, epoch ms. */
+interface Restarting {
+  /** What the board does, `Saved.`, to be followed by how long it takes. */
+  what: string
+  /** When the board that goes down had started, by its own clock. */
+  startedAt: number
+  sinceMs: number
+  aboutS: number
+  /** Addresses it may have afterwards, `http://10.20.4.12`, beside the one this page came from. */
+  places: readonly string[]
+}
+
+/** The restart under way; null while there is none. */
+export const restarting = signal<Restarting | null>(null)
+
+/** How often it is looked for the board. */
+const RESTART_LOOK_MS = 1000
+/** One try at another address. */
+const TRY_MS = 3000
+/** A board that needs this much longer than it said does not come back where it is looked for. */
+const LATE_S = 45
+
+let timer: ReturnType<typeof setInterval> | undefined
+
+/** Waits for a restart that the board has just announced. */
+export function awaitRestart(facts: Omit<Restarting, 'sinceMs'>): void {
+  restarting.value = { ...facts, sinceMs: Date.now() }
+  clearInterval(timer)
+  timer = setInterval(() => void lookAround(), RESTART_LOOK_MS)
+}
+
+/** The board told when it started: another instant than before means that it is back. */
+function noticeStart(startedAt: number): void {
+  const waited = restarting.value
+  if (!waited || waited.startedAt === startedAt) return
+  end()
+  toast(`The board is back after ${age(Math.max(1000, Date.now() - waited.sinceMs))}.`)
+}
+
+function end(): void {
+  clearInterval(timer)
+  restarting.value = null
+}
+
+/** Asks the old address again, and once that is silent, the others: the first that answers is followed. */
+async function lookAround(): Promise<void> {
+  const waited = restarting.value
+  if (!waited) return
+  tryNow()
+  if (!isLost.value) return
+  const answers = waited.places.map(async (place) => ((await doesAnswer(place)) ? place : undefined))
+  const found = (await Promise.all(answers)).find((place) => place !== undefined)
+  if (found === undefined || restarting.value === null) return
+  end()
+  location.href = `${found}/${location.hash}`
+}
+
+/** Whether anything answers there. The answer itself is not for pages of another address, and not needed. */
+async function doesAnswer(place: string): Promise<boolean> {
+  try {
+    await fetch(`${place}/`, { mode: 'no-cors', credentials: 'omit', signal: AbortSignal.timeout(TRY_MS) })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Whether a restart takes longer than can be explained. */
+export function isLate({ sinceMs, aboutS }: Restarting, nowMs: number): boolean {
+  return nowMs - sinceMs > (aboutS + LATE_S) * 1000
+}
+
+/** How the waiting is put: for how long so far, and how long it takes. */
+export function waitText(waited: Restarting, nowMs: number): string {
+  const so = age(Math.max(1000, nowMs - waited.sinceMs))
+  if (isLate(waited, nowMs)) {
+    const where = waited.places.length > 0 ? ` It may be at ${waited.places.join(' or ')}.` : ''
+    return `It has not come back for ${so}, and ${age(waited.aboutS * 1000)} were expected.${where} See whether it has power and a network.`
+  }
+  return `The board restarts, about ${age(waited.aboutS * 1000)}. ${so} so far.`
+}
+
+/** Settings by which a board is found. */
+export interface AddressSettings {
+  static_ip: boolean
+  ip: string
+  hostname: string
+}
+
+/**
+ * Addresses a board may have after its settings were saved, beside the one of this page: the fixed one where it is new;
+ * its name where that is new or where nobody knows what DHCP gives.
+ */
+export function placesAfter(
+  after: AddressSettings,
+  before: AddressSettings,
+  here: { protocol: string; hostname: string; port: string },
+): string[] {
+  const isMoved = after.static_ip !== before.static_ip || (after.static_ip && after.ip !== before.ip)
+  const isRenamed = after.hostname !== before.hostname && here.hostname.endsWith('.local')
+  const hosts: string[] = []
+  if (isMoved && after.static_ip) hosts.push(after.ip)
+  if ((isMoved || isRenamed) && isHostName(after.hostname)) hosts.push(`${after.hostname}.local`)
+  const port = here.port === '' ? '' : `:${here.port}`
+  return hosts.filter((host) => host !== here.hostname).map((host) => `${here.protocol}//${host}${port}`)
+}
+
+function isHostName(text: string): boolean {
+  return /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/i.test(text)
+}
 
 /** How often it is made sure that there is contact. */
 export const LOOK_MS = 2000

@@ -1,15 +1,16 @@
-/** USB/IP: which host has the device. */
+/** USB/IP: which host has the device, whether it is shared, and with whom. */
 import type { VNode } from 'preact'
-import { useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { Act } from '#kit/web/button.ts'
 import { sentenceOf } from '#kit/web/call.ts'
 import { copyText } from '#kit/web/copy.ts'
 import { Confirm } from '#kit/web/dialog.ts'
+import { choice, input, refusal, toggle } from '#kit/web/field.ts'
+import { useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { icon } from '#kit/web/icon.ts'
 import { useKeys } from '#kit/web/keys.ts'
-import { lamp, say, verdict } from '#kit/web/lamp.ts'
-import { lazy } from '#kit/web/lazy.ts'
+import { type Lit, lamp, say, verdict } from '#kit/web/lamp.ts'
 import { useLook } from '#kit/web/look.ts'
 import { daemonNow, zone } from '#kit/web/now.ts'
 import { age, bytesText, sinceText } from '#kit/web/numbers.ts'
@@ -17,10 +18,97 @@ import { readTable } from '#kit/web/read-table.ts'
 import { toast } from '#kit/web/toast.ts'
 import { api, type UsbDevice, type UsbipState } from './api.ts'
 import { status } from './state.ts'
-import { hostCommands, linkLit, usbName, usbNumbers, usbStateText } from './usbip-words.ts'
 import { litOf } from './words.ts'
 
-const UsbipForm = lazy(async () => (await import('./usbip-form.ts')).UsbipForm)
+// What the page of the USB server says: the device, who has it, and what a host types.
+
+/** What a device is called: its maker and product, else its numbers. */
+export function usbName(device: UsbDevice): string {
+  return device.product || [device.vendor, usbNumbers(device)].filter(Boolean).join(' ')
+}
+
+/** `0922:8003`. */
+export function usbNumbers({ vendor_id: vendor, product_id: product }: UsbDevice): string {
+  return `${vendor}:${product}`
+}
+
+/** Lamp of the link: a host has it, it waits for one, or there is nothing to have. */
+export function linkLit({ supported, enabled, device, attached }: UsbipState): Lit {
+  if (!supported || !enabled) return 'off'
+  if (!device) return 'gone'
+  if (device.state === 'failed') return 'fault'
+  return attached ? 'ok' : 'busy'
+}
+
+const STATES: Readonly<Record<string, string>> = {
+  local: 'not shared',
+  binding: 'being prepared',
+  exported: 'waits for a host',
+  handing: 'being handed over',
+  attached: 'a host has it',
+  freeing: 'being freed',
+  releasing: 'being given back',
+  failed: 'cannot be shared',
+}
+
+/** State of a device in a few words; what the board itself would lose with it comes first. */
+export function usbStateText({ state, carries, attached }: UsbDevice): string {
+  if (attached) return `${attached.address} has it`
+  if (state === 'local' && carries === 'network') return "this board's network"
+  if (state === 'local' && carries === 'disk') return 'a disk this board uses'
+  return STATES[state] ?? state
+}
+
+/** What can be chosen to be shared: the first that is plugged in, each by its key, and what is chosen and not there. */
+export function deviceOptions({ choice, devices }: UsbipState): (readonly [key: string, label: string])[] {
+  const known = devices.map((device) => [device.key, `${usbName(device)}, ${usbNumbers(device)}`] as const)
+  const isThere = choice === '' || devices.some(({ key }) => key === choice)
+  return [
+    ['', 'The first that is plugged in'],
+    ...known,
+    ...(isThere ? [] : [[choice, `${choice}, not plugged in`] as const]),
+  ]
+}
+
+/** What a host runs once, as an administrator: it fetches the script of this board and runs it. */
+export function hostCommands(origin: string): { sh: string; ps1: string } {
+  return { sh: `curl -fsS ${origin}/usbip.sh | sudo sh`, ps1: `irm ${origin}/usbip.ps1 | iex` }
+}
+
+// Whether the device is shared, and with whom. Applied at once and saved.
+
+function valuesOf({ enabled, allow, choice }: UsbipState): { enabled: boolean; allow: string; device: string } {
+  return { enabled, allow, device: choice }
+}
+
+/** The form. */
+export function UsbipForm({ state, again }: { state: UsbipState; again: () => Promise<void> }): VNode {
+  const form = useForm(valuesOf(state), 'edit')
+  const isChanged = form.isChanged('enabled') || form.isChanged('allow') || form.isChanged('device')
+  // What was changed elsewhere shows here too, unless somebody is typing.
+  useEffect(() => {
+    if (!isChanged) form.settle(valuesOf(state))
+  }, [state.enabled, state.allow, state.choice])
+
+  async function save(): Promise<void> {
+    const { enabled, allow, device } = form.values.value
+    form.settle(
+      valuesOf(await api.setUsbip({ enabled: enabled === true, allow: String(allow), device: String(device) })),
+    )
+    await again()
+  }
+  async function submit(event: Event): Promise<void> {
+    event.preventDefault()
+    if (await form.submit(save))
+      toast(form.values.value.enabled === true ? 'The device is shared.' : 'The device is not shared.')
+  }
+  return html`<form class="panel" aria-label="Sharing" onSubmit=${(event: Event) => void submit(event)} novalidate><header><h2>Sharing</h2></header>
+    <div class="in stack">${toggle({ form, name: 'enabled', label: 'Share the device', hint: state.supported ? undefined : 'Kept for the day this system can.' })}
+      ${choice({ form, name: 'device', label: 'Device', options: deviceOptions(state), kind: 'wide' })}
+      ${input({ form, name: 'allow', label: 'Allowed addresses', mono: true, kind: 'wide', placeholder: '10.20.4.0/24, fd00::7', hint: 'Addresses and networks, by commas. Empty: every address.' })}${refusal(form)}</div>
+    <footer class="save"><p class="small soft grow">${form.isChanged('enabled') && form.values.value.enabled !== true && state.attached ? `${state.attached.address} loses the device at once.` : 'Applied at once and saved.'}</p>
+      <${Act} type="submit" waits=${form.isBusy.value || !isChanged}>Save</${Act}></footer></form>`
+}
 
 const LOOK_USB_MS = 1000
 

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
 import { call, signCallsWith } from '#kit/web/call.ts'
-import { basicCredentials, basicOf, changePassword, isSignedOut, learn, signedInWith, signIn } from '../../web/basic.ts'
+import { basicCredentials, basicOf, changePassword, isSignedOut, learn, signedInWith, signIn } from '../../web/api.ts'
 
 /** A board that takes one password, and a browser that keeps what it is told. */
 function fakeWorld(t: Test) {

@@ -7,6 +7,7 @@ import type { Peer } from '../../web/api.ts'
 import {
   askBoard,
   askBoards,
+  type FarSound,
   farBoards,
   lastOf,
   pageOf,
@@ -16,7 +17,6 @@ import {
   verdictOf,
   webAddress,
 } from '../../web/far-boards.ts'
-import type { FarSound } from '../../web/far-sound.ts'
 import { fakeDecoder } from '../fake-sound.ts'
 import { fakePeer } from '../fake-states.ts'
 

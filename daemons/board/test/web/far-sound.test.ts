@@ -1,7 +1,7 @@
 /** Tests of what is believed of another board's sound: whatever it answers, only short texts and finite numbers. */
 import fc from 'fast-check'
 import t from 'tap'
-import { soundOf, volumeOf } from '../../web/far-sound.ts'
+import { soundOf, volumeOf } from '../../web/far-boards.ts'
 import { fakeDecoder, fakeEncoder } from '../fake-sound.ts'
 
 t.test('of a decoder its route, loudness, chain and counts are taken', async (t) => {

@@ -1,6 +1,6 @@
 /** Tests of the boards of the matrix: how each one is, in which order, and the sentence over all. */
 import t from 'tap'
-import { isDismissable } from '../../web/dismiss.ts'
+import { isDismissable } from '../../web/boards-table.ts'
 import { chosenRows, judgeBoards, rowOf, sortRows, withBoards } from '../../web/matrix.ts'
 import { fakePeer } from '../fake-states.ts'
 

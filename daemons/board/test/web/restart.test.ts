@@ -1,6 +1,6 @@
 /** Tests of a restart that a page waits for: where the board is looked for, and what is said meanwhile. */
 import t from 'tap'
-import { isLate, placesAfter, waitText } from '../../web/restart.ts'
+import { isLate, placesAfter, waitText } from '../../web/state.ts'
 
 const dhcp = { static_ip: false, ip: '10.20.4.11', hostname: 'ser-lift' }
 const fixed = { ...dhcp, static_ip: true }

@@ -1,8 +1,7 @@
 /** Tests of the matrix as a model: what stands across and down, how each decoder is, and the sentence over all of it. */
 import t from 'tap'
-import type { Peer } from '../../web/api.ts'
-import { type FarBoard, keyOf, type Told } from '../../web/far-boards.ts'
-import { soundOf } from '../../web/far-sound.ts'
+import type { DecoderState, Peer } from '../../web/api.ts'
+import { type FarBoard, keyOf, soundOf, type Told } from '../../web/far-boards.ts'
 import {
   columnsOf,
   filtered,
@@ -13,8 +12,7 @@ import {
   rowsOf,
   type Seen,
 } from '../../web/routing.ts'
-import { formFor } from '../../web/routing-calls.ts'
-import type { DecoderState } from '../../web/sound.ts'
+import { formFor } from '../../web/routing-grid.ts'
 import { fakeDecoder, fakeEncoder, silentChecks } from '../fake-sound.ts'
 import { fakePeer } from '../fake-states.ts'
 

@@ -1,15 +1,7 @@
 /** Tests of what the page says of serial ports. */
 import t from 'tap'
 import type { SerialPort } from '../../web/api.ts'
-import {
-  counterRows,
-  deviceText,
-  lineText,
-  portName,
-  portState,
-  serviceText,
-  troubles,
-} from '../../web/serial-words.ts'
+import { counterRows, deviceText, lineText, portName, portState, serviceText, troubles } from '../../web/serial-page.ts'
 import { fakeSerial } from '../fake-states.ts'
 
 const state = fakeSerial()

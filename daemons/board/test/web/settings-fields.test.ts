@@ -1,15 +1,7 @@
 /** Tests of the settings form as the page understands it, over the form that the board itself makes. */
 import t from 'tap'
 import { boardSettings } from '../../core/settings/settings.ts'
-import {
-  bodyOf,
-  changedOf,
-  consequence,
-  groupsFor,
-  hiddenFaults,
-  labelOf,
-  valuesOf,
-} from '../../web/settings-fields.ts'
+import { bodyOf, changedOf, consequence, groupsFor, hiddenFaults, labelOf, valuesOf } from '../../web/settings-page.ts'
 import { fakeConfig, fakeForm } from '../fake-states.ts'
 
 const form = fakeForm()

@@ -1,10 +1,9 @@
 /** Tests of the small things pages say: rates, steps of an upload, the USB server, credentials, unknown roles. */
 import t from 'tap'
-import { formBody } from '../../web/api.ts'
-import { basicOf } from '../../web/basic.ts'
-import { ratesOf, withLook, withSample } from '../../web/rates.ts'
-import { stepOf } from '../../web/upload.ts'
-import { deviceOptions, hostCommands, linkLit, usbName, usbStateText } from '../../web/usbip-words.ts'
+import { basicOf, formBody } from '../../web/api.ts'
+import { stepOf } from '../../web/firmware-page.ts'
+import { ratesOf, withLook, withSample } from '../../web/serial-page.ts'
+import { deviceOptions, hostCommands, linkLit, usbName, usbStateText } from '../../web/usbip-page.ts'
 import { litOf, roleTitleOf, startReason } from '../../web/words.ts'
 import { fakeUsbip } from '../fake-states.ts'
 

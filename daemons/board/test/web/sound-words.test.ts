@@ -1,14 +1,12 @@
 /** Tests of what the pages of encoder and decoder say, and of what they send. */
 import t from 'tap'
 import type { Peer } from '../../web/api.ts'
-import type { FarBoard } from '../../web/far-boards.ts'
-import { soundOf } from '../../web/far-sound.ts'
+import { formFor, sortStreams } from '../../web/decoder-page.ts'
+import { type FarBoard, soundOf } from '../../web/far-boards.ts'
 import { hearersOf } from '../../web/heard-by.ts'
-import { formOf } from '../../web/play.ts'
+import { formOf, stepped } from '../../web/own-sound.ts'
 import { arrivalFacts, clockFacts, spacingFacts } from '../../web/sound-plots.ts'
 import { isBroken, isRouted, linksOf, ptpLit, refClockText, signed, volumeText } from '../../web/sound-words.ts'
-import { formFor, sortStreams } from '../../web/streams-panel.ts'
-import { stepped } from '../../web/volume.ts'
 import { fakeDecoder, fakeHistory, fakeStreams, silentChecks } from '../fake-sound.ts'
 import { fakePeer } from '../fake-states.ts'
 

@@ -1,0 +1,127 @@
+/** The sound of this board under the hand: routes, loudness, its clock. */
+import type { VNode } from 'preact'
+import { useRef, useState } from 'preact/hooks'
+import { sentenceOf } from '#kit/web/call.ts'
+import { html } from '#kit/web/html.ts'
+import { lamp } from '#kit/web/lamp.ts'
+import { sendLatest } from '#kit/web/latest.ts'
+import { daemonNow, zone } from '#kit/web/now.ts'
+import { count, fixed, sinceText, THIN, UNKNOWN } from '#kit/web/numbers.ts'
+import { readTable } from '#kit/web/read-table.ts'
+import { toast } from '#kit/web/toast.ts'
+import type { PtpView } from '../core/ptp/ptp.ts'
+import { api, type RouteForm, type RouteState, type VolumeState } from './api.ts'
+import { ptpLit, signed } from './sound-words.ts'
+import { lookNow } from './state.ts'
+
+// Routes of this board under the hand: played at once, and taken back by a touch.
+
+/** The form that brings a route back. */
+export function formOf({
+  mcast,
+  port,
+  source,
+  given,
+}: Pick<RouteState, 'mcast' | 'port' | 'source' | 'given'>): RouteForm {
+  if (mcast === '') return { mcast }
+  const said = Object.entries({ source, ...given }).filter(([, value]) => value !== null)
+  return { mcast, port, ...Object.fromEntries(said) }
+}
+
+/** Plays, and says so with the way back. @param before what was played until now @param told `Now plays Stage mix.` */
+export async function playRoute(form: RouteForm, before: RouteState, told: string): Promise<void> {
+  await routed(form, told, () => void routed(formOf(before), 'It plays what it played before.'))
+}
+
+async function routed(form: RouteForm, told: string, undo?: () => void): Promise<void> {
+  try {
+    await api.route(form)
+    toast(told, undo)
+  } catch (thrown) {
+    toast(sentenceOf(thrown))
+  }
+  await lookNow()
+}
+
+// The loudness of this board under the hand: slid, stepped, muted.
+
+/** Ends of `volume_db`. */
+const LOWEST_DB = -80
+const HIGHEST_DB = 12
+/** How long the answer to the hand stands before what the feed says counts again. */
+const HELD_MS = 1200
+
+/** Loudness and what moves it. */
+export interface Volume {
+  shown: VolumeState
+  slide: (volume: number) => void
+  step: (step: 1 | -1) => void
+  mute: () => void
+}
+
+/** A step of 1 dB from where it is, within its ends; from silence up to the lowest there is. */
+export function stepped(db: number, step: 1 | -1): number {
+  return Math.min(HIGHEST_DB, Math.max(LOWEST_DB, Math.round(db) + step))
+}
+
+/** The loudness of this board. @param told as the feed says it */
+export function useVolume(told: VolumeState): Volume {
+  const [mine, setMine] = useState<VolumeState | null>(null)
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
+  /** Where steps that were not answered yet have led. */
+  const wantedDb = useRef<number | null>(null)
+  const sender = useRef<((ask: () => Promise<VolumeState>) => void) | undefined>(undefined)
+
+  function take(answer: VolumeState): void {
+    setMine(answer)
+    clearTimeout(timer.current)
+    timer.current = setTimeout(() => {
+      wantedDb.current = null
+      setMine(null)
+    }, HELD_MS)
+  }
+  sender.current ??= sendLatest(
+    async (ask) => take(await ask()),
+    (thrown) => {
+      wantedDb.current = null
+      setMine(null)
+      toast(sentenceOf(thrown))
+    },
+  )
+  const send = sender.current
+  const shown = mine ?? told
+  return {
+    shown,
+    slide: (volume) => {
+      wantedDb.current = null
+      send(() => api.setVolume(volume))
+    },
+    step: (step) => {
+      const db = stepped(wantedDb.current ?? shown.volume_db, step)
+      wantedDb.current = db
+      send(() => api.setVolumeDb(db))
+    },
+    mute: () => send(() => api.mute(!shown.mute)),
+  }
+}
+
+/** The panel. */
+export function ClockPanel({ ptp }: { ptp: PtpView }): VNode {
+  const { grandmaster: master } = ptp
+  const unit = (text: string, name: string): string => (text === UNKNOWN ? text : `${text}${THIN}${name}`)
+  const since = ptp.since_at === null ? null : sinceText(ptp.since_at, daemonNow(), zone.value)
+  const rows: [string, VNode | string][] = [
+    [
+      'Grandmaster',
+      master ? html`<span class="mono">${master.id}</span>${master.is_self ? ' (this board)' : ''}` : UNKNOWN,
+    ],
+    ['Its priority 1', master ? `${master.priority1}; this board's ${ptp.priority1}` : `this board's ${ptp.priority1}`],
+    ['Domain', String(master?.domain ?? ptp.domain)],
+    ['Offset', unit(signed(ptp.offset_ns, 0), 'ns')],
+    ['Path delay', unit(fixed(ptp.path_delay_ns, 0), 'ns')],
+    ['Rate', unit(signed(ptp.rate_ppm, 2), 'ppm')],
+    ['Jumps', count(ptp.steps)],
+  ]
+  return html`<section class="panel" aria-label="Clock"><header>${lamp(ptpLit(ptp))}<h2>Clock</h2><span class="faint">${since ? `since ${since}` : ''}</span></header>
+    <p class="in small soft">${ptp.text}</p>${ptp.enabled ? readTable(rows) : null}</section>`
+}
