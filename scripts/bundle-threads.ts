@@ -11,9 +11,11 @@ export function threadsPlugin(options: BuildOptions): Plugin {
   return {
     name: 'threads',
     setup(esbuild) {
-      esbuild.onLoad({ filter: /\/[\w-]+-courier\.ts$/ }, async ({ path }) => {
+      esbuild.onLoad({ filter: /\/(kit|daemons)\/.*\.ts$/ }, async ({ path }) => {
         let contents = readFileSync(path, 'utf8')
-        for (const [expression, file = ''] of contents.matchAll(THREAD)) {
+        const threads = [...contents.matchAll(THREAD)]
+        if (threads.length === 0) return undefined
+        for (const [expression, file = ''] of threads) {
           const entry = join(dirname(path), file)
           const { outputFiles = [] } = await build({ ...options, entryPoints: [entry], format: 'cjs', write: false })
           contents = contents.replace(expression, () => JSON.stringify(outputFiles[0]?.text))

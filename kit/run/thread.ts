@@ -2,7 +2,7 @@
 import { Worker, type WorkerOptions } from 'node:worker_threads'
 
 /**
- * @param file `new URL('./NAME-thread.ts', import.meta.url)`, to the letter: scripts/bundle-threads.ts puts the text of
+ * @param file `new URL('./<name>-thread.ts', import.meta.url)`, to the letter: scripts/bundle-threads.ts puts the text of
  * the bundled thread in its place, since a daemon is one file
  */
 export function startThread(file: URL | string, options: Pick<WorkerOptions, 'workerData' | 'resourceLimits'>): Worker {
