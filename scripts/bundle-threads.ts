@@ -11,7 +11,7 @@ export function threadsPlugin(options: BuildOptions): Plugin {
   return {
     name: 'threads',
     setup(esbuild) {
-      esbuild.onLoad({ filter: /\/(kit|daemons)\/.*\.ts$/ }, async ({ path }) => {
+      esbuild.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
         let contents = readFileSync(path, 'utf8')
         const threads = [...contents.matchAll(THREAD)]
         if (threads.length === 0) return undefined
