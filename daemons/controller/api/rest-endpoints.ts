@@ -58,7 +58,7 @@ export const restEndpoints: readonly RestEndpoint[] = [
   },
 ]
 
-// What OpenAPI says of the REST surface: bodies, queries and answers of the endpoints of document 1.
+// OpenAPI: bodies, queries and answers of the endpoints.
 
 const closed = { additionalProperties: false }
 

@@ -11,7 +11,7 @@ import type { CallHeaders, Rules } from '../core/surfaces.ts'
 import { tokenOf } from '../wire/headers.ts'
 import { BODY_BYTES, type RestEndpoint, restDescription, restEndpoints } from './rest-endpoints.ts'
 
-// Answers of the REST surface that no rule gives: each with its status, its body and its reason in the audit.
+// Answers that no rule gives: each with its status, its body and its reason in the audit.
 
 /** An outcome, and headers that go with it. */
 interface RestOutcome extends Outcome {
@@ -96,7 +96,7 @@ function refusal(status: number, error: string, reason: AuditReason): RestOutcom
   return { status, body: { text: JSON.stringify({ error }) }, reason }
 }
 
-// Bodies of the REST surface: JSON, whatever their Content-Type says.
+// Bodies: JSON, whatever their Content-Type says.
 
 /** A body that was read, or what is wrong with it. */
 type RestBody = { value: unknown } | { flaw: string; isLate: boolean }
@@ -125,7 +125,7 @@ function flaw(sentence: string): RestBody {
   return { flaw: sentence, isLate: false }
 }
 
-// In which order a call of the REST surface is checked, and what answers it: this file is that order, top to bottom.
+// The order of checks: from here to the end of the section, top to bottom.
 
 /** An endpoint and what stands in its path for `:action` or `:entity`, decoded; empty for those that take nothing. */
 interface RestPlace {
@@ -312,7 +312,7 @@ function isSync(path: string): boolean {
   return path === '/api/sync' || path.startsWith('/api/sync/')
 }
 
-// The REST surface as the server serves it: each call is answered by the order of checks, and recorded.
+// The surface as the server serves it: each call is answered by the order of checks, and recorded.
 
 /** What the surface needs. */
 interface RestSurfaceNeeds extends RestNeeds {

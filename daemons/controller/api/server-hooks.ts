@@ -1,4 +1,4 @@
-/** What the server is told beside routes: who calls, through the tunnel or not, statuses of faults, metrics of the audit. */
+/** What the server is given beside routes: callers, the mark of the tunnel, statuses of faults, metrics of the audit. */
 import { bearerOf } from '#kit/auth/bearer.ts'
 import type { Metrics } from '#kit/http/metrics.ts'
 import type { Identify } from '#kit/http/who-may.ts'
@@ -6,7 +6,7 @@ import { isWithin, type Network, parseAddress, parseNetwork } from '#kit/net/add
 import type { CallHeaders, Rules } from '../core/surfaces.ts'
 import { UI_FAULT_STATUS } from './ui-gate.ts'
 
-// Which calls the cloud tunnel brought: it marks them itself, and is believed where it connects from.
+// Calls that the cloud tunnel brought: it marks them itself, and is believed where it connects from.
 
 /**
  * A mark makes a caller remote and gives nothing, so nobody gains by setting it; it cannot be taken off, as the tunnel
@@ -26,7 +26,7 @@ export function createTunnelMark(by: {
   }
 }
 
-// Who may call what the house serves beside the REST surface, such as `/metrics`: sessions of it that may read.
+// Callers of what is served beside the REST surface, such as `/metrics`: sessions of it that may read.
 
 /**
  * An elevated session is an administrator of the house. Where a call comes from is judged as on the REST surface, by the
@@ -48,14 +48,14 @@ export function houseCallers({
   }
 }
 
-// The status of each fault of the controller that an answer may tell.
+// Statuses of faults.
 
 export const faultStatus: Readonly<Record<string, number>> = {
   ...UI_FAULT_STATUS,
   audit_read_failed: 500,
 }
 
-// What Prometheus is told of the audit.
+// Metrics of the audit.
 
 /** What an audit says of itself. */
 interface AuditCounts {

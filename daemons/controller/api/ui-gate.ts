@@ -1,4 +1,4 @@
-/** What stands before every route of the pages: whose page asks, whose session its cookie is, and the record of what came of it. */
+/** What comes before every route of the pages: whose page asks, whose session it is, and the record of the call. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
 import type { TSchema } from 'typebox'
@@ -14,7 +14,7 @@ import type { UiPeople } from '../core/surfaces.ts'
 import { refusal } from './answers.ts'
 import { notRecorded } from './rest-surface.ts'
 
-// The two cookies of the pages: their own session, and the nonce with which another system hands a person over.
+// Cookies: the session of the pages, and the nonce with which another system hands a person over.
 
 /** The session of a page. Cookies do not tell ports apart, so the name is nobody else's. */
 export const SESSION_COOKIE = 'svc_controller'
@@ -80,8 +80,7 @@ function domainsOf(host: string | undefined): string[] {
   return labels.slice(0, -1).map((_, at) => labels.slice(at).join('.'))
 }
 
-// What stands before every route of the pages: whose page asks, whose session it is, and the record of what came of it.
-
+// The gate before every route.
 /** What the gate stands on. */
 export interface UiGateParts {
   people: Pick<UiPeople, 'sessionOf'>

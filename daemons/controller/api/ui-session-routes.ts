@@ -1,4 +1,4 @@
-/** How a session of the pages begins and ends: the first account, by password, by the nonce of another system; and who one is. */
+/** Routes by which a session of the pages begins and ends: the first account, sign-in, handoff, sign-out. */
 import { Type } from 'typebox'
 import { newPassword, userName } from '#kit/auth/user-name.ts'
 import { Fault } from '#kit/fault.ts'
@@ -28,7 +28,7 @@ import {
 } from './ui-gate.ts'
 import type { UiCaller } from './ui-zone-routes.ts'
 
-// The first account, made on the page of a controller that nobody could sign in to.
+// The first account, on a controller that nobody could sign in to.
 
 /** What it stands on. */
 interface UiSetUpParts {
@@ -87,7 +87,7 @@ function uiSetUpRoute(gate: UiGate, { setUp, signIn }: UiSetUpParts): Route {
   })
 }
 
-// Signing in and out of the pages: by password, by the nonce of another system, and who one is.
+// Signing in and out, by password or by the nonce of another system, and who one is.
 
 /** What these routes stand on. */
 interface UiSessionParts extends UiGateParts {

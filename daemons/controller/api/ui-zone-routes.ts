@@ -1,4 +1,4 @@
-/** Zones of the pages: their live state, asked for and told as it happens, and what is asked of them. */
+/** Zones on the pages: the list, the socket that tells changes, commands and macros. */
 import type { Clock } from '#kit/clock.ts'
 import type { Caller, Route } from '#kit/http/route.ts'
 import type { Socket, SocketRoute } from '#kit/http/sockets.ts'
@@ -12,7 +12,7 @@ import { commanded, zonesAnswer } from './answers.ts'
 import { controlBody } from './rest-endpoints.ts'
 import { createUiGate, granted, type UiGateParts } from './ui-gate.ts'
 
-// `/ui/live`: what the zones of a page do, told as it happens.
+// The socket `/ui/live`: what zones do, as it happens.
 
 /** Whom a ticket was given to: the session behind it, and from where it came. */
 export interface UiCaller extends Caller {
@@ -100,7 +100,7 @@ function isUiCaller(caller: Caller | undefined): caller is UiCaller {
   return caller !== undefined && 'from' in caller && 'token' in caller
 }
 
-// Zones with their live state, and what is asked of them.
+// The routes: zones with their live state, and commands.
 
 /** What these routes stand on. */
 interface UiZoneParts extends UiGateParts {

@@ -32,7 +32,7 @@ import { hashPassword } from '../io/people.ts'
 import { type ImportParts, importFirstSite, importInto, readSiteFile } from '../io/site-import.ts'
 import { importParts, notDrivenIn } from './house.ts'
 
-// One macro of a site simulated, and told in lines.
+// Simulating one macro of a site, told in lines.
 
 /** What is simulated. */
 interface SimulationWish {
@@ -101,7 +101,7 @@ function seconds(ms: number): string {
   return `${(ms / 1000).toFixed(3)} s`
 }
 
-// `plantroom controller import`, `export` and `simulate`: the site as a file, and macros without a building.
+// The commands `plantroom controller import`, `export` and `simulate`.
 
 type Call = CommandCall<ControllerConfig>
 
@@ -308,7 +308,7 @@ function changesFor({ book, nextId }: SiteStore, username: string, kept: { hash:
   return [{ kind: 'change', table, id: user.id, columns: { ...kept, updated_at: nowMs } }]
 }
 
-// Whether a controller could start with the files of a backup, before they are put in the place of those that are there.
+// The check of a backup: whether a controller could start with its files, before they replace those that are there.
 
 /** What a fault of a database that is opened means for a backup; others are told as they are. */
 const MEANINGS: ReadonlyMap<string, string> = new Map([

@@ -1,4 +1,4 @@
-/** What the controller is put together in: what each part finds and brings, the drivers there are, what imports are given. */
+/** What the parts of the controller share while they are put together: the house, its drivers, imports, the heap. */
 import { setFlagsFromString } from 'node:v8'
 import type { Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
@@ -46,7 +46,7 @@ export function createChanged(): Changed {
   }
 }
 
-// The drivers there are, and what of a site has no effect with them.
+// Drivers, and rows of a site that have no effect with them.
 
 /** Rows that one line of the log names; the page and an import tell all. */
 const MOST_LOGGED = 5
@@ -68,7 +68,7 @@ export function logNotDriven(book: Book, log: Log): void {
   log.notice('not_driven', { count: found.length, first: rows.join('; ') })
 }
 
-// What imports of site files are given, at the daemon's start and on the command line.
+// Imports of site files, at the daemon's start and on the command line.
 
 export function importParts(config: Pick<ControllerConfig, 'site' | 'store'>, clock: Clock): ImportParts {
   return { clock, limits: limitsOf(config.site), store: limitsOf(config.store), hashPassword, ruleFault }
@@ -79,7 +79,7 @@ function ruleFault(line: string): string | undefined {
   return parseRoleRules(line).faults[0]?.replace(/^line 1: /, '')
 }
 
-// How far the heap may grow before V8 collects all of it, once the daemon has started.
+// The heap: how far it may grow before V8 collects all of it, once the daemon has started.
 
 /**
  * V8 lets a heap grow to more than twice what lives in it where there is memory: a building that reports thousands of

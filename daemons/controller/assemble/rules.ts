@@ -1,4 +1,4 @@
-/** The rules of document 1, put together of their parts: people, commands and macros, reading. */
+/** The rules of document 1, put together from their parts: people, control, macros, data. */
 import { readFileSync } from 'node:fs'
 import { openHomes } from '#kit/auth/homes.ts'
 import { createSignInLimiter } from '#kit/auth/sign-in-limiter.ts'
@@ -37,7 +37,7 @@ import {
 } from '../io/people.ts'
 import { type Changed, createChanged, createDrivers, type House } from './house.ts'
 
-// Who signs in, put together: passwords, mail, sessions, and where a call comes from.
+// People: passwords, mail, sessions, and where a call comes from.
 
 async function openPeople({ context, records, site }: House): Promise<{ people: People; originOf: OriginOf }> {
   const { clock, config, log, parts, stateFolder: folder } = context
@@ -97,7 +97,7 @@ function passwordOf(file: string): string {
   }
 }
 
-// What macros are given of the building: commands, attributes, what zones do, and rows that their runs are kept in.
+// Ports of macros: commands, attributes, live values, and the rows that their runs are kept in.
 
 /** What the macros of a house act through. */
 interface MacroNeeds {
@@ -207,7 +207,7 @@ function liveField(live: LiveState, { zone, device }: Target, field: string): Js
   return values.get(field) ?? null
 }
 
-// Commands and macros, put together: live state, drivers, the dispatcher between them, and the engine of macros.
+// Control: live state, drivers, the dispatcher between them, and the engine of macros.
 
 /** What the rest asks of it. */
 interface Control {
@@ -272,7 +272,7 @@ function scopesOf({ site }: House): (session: Session) => ReadonlySet<number> | 
   }
 }
 
-// Reading over the REST surface, put together: the registry as it is seen by queries, and tables that are not in memory.
+// Data: the registry as queries see it, and tables that are not in memory.
 
 function openData({ context, audit, site }: House, live: LiveBook): DataWorld {
   const schema = registryFace()
@@ -307,7 +307,7 @@ async function* inner(site: SiteStore, table: string, isNewestFirst: boolean): A
   yield isNewestFirst ? rows.toReversed() : rows
 }
 
-// The rules of document 1, put together of their parts.
+// The rules.
 
 /** What the rules are for the rest of the daemon. */
 export interface Brought {

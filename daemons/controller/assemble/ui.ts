@@ -1,4 +1,4 @@
-/** The pages and what they stand on, put together: the first account, the audit, changes that wait. */
+/** The pages and what they need, put together: the first account, the audit, pending changes. */
 import { join } from 'node:path'
 import { Fault } from '#kit/fault.ts'
 import { setUpMark } from '#kit/store/set-up-mark.ts'
@@ -29,7 +29,7 @@ import { hashPassword } from '../io/people.ts'
 import { type House, logNotDriven, notDrivenIn } from './house.ts'
 import type { Brought } from './rules.ts'
 
-// The first account, put together: made once on the page, and asked for in the log until it is there.
+// The first account: made once on the page, and asked for in the log until it is there.
 
 function openSetUp({ context, records, site }: House, { changed }: Pick<Brought, 'changed'>): UiSetUp {
   const { clock, log } = context
@@ -140,7 +140,7 @@ function factsOf(action: string | null, outcome: string | null, detail: string |
   return action === null || outcome === null ? null : { action, outcome: outcome as AuditOutcome, detail }
 }
 
-// Changes that wait, as people read them: rows that a column points to have names, and instants are known to be some.
+// Pending changes as people read them: rows that a column points to have names, and instants are marked as such.
 
 /** @param book the site as it is: what a change points to is in there, or among the changes */
 export function pendingView(staged: readonly StagedDifference[], book: Pick<Book, 'row'>): PendingChange[] {
@@ -182,8 +182,7 @@ function plainOf(shown: string): Json {
   }
 }
 
-// The pages and what they stand on, put together.
-
+// The pages.
 export function openUi(house: House, brought: Brought): Ui {
   const { context, audit, site } = house
   const { clock, config, log } = context

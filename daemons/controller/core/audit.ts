@@ -128,7 +128,7 @@ export interface AuditReader {
   list(search: AuditSearch): Promise<{ rows: readonly Row[]; next: number | null }>
 }
 
-// What the rules answer to a call of the REST surface, before it becomes HTTP.
+// The answer of a rule to a call, before it becomes HTTP.
 
 /** A JSON value, text that is JSON already, or such text as UTF-8 in pieces, which stay whose they are. */
 export type OutcomeBody =

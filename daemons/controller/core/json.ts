@@ -1,7 +1,7 @@
-/** JSON from outside: of which kind a value is, whether two say the same, copies within bounds, and the check against a schema. */
+/** JSON from outside: kinds of values, equality, copies within bounds, and the check against a schema. */
 import { Fault } from '#kit/fault.ts'
 
-// Of which kind a value of JSON is, for the compiler too; and objects whose keys are somebody else's.
+// Kinds of values, told to the compiler too, and objects whose keys come from outside.
 
 /** A value of a column: JSON columns are already read, booleans are booleans. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
@@ -39,7 +39,7 @@ export function objectOf(entries: Iterable<readonly [string, Json]>): { [key: st
   return object
 }
 
-// Whether two values of JSON say the same.
+// Equality.
 
 /** Equal as values: the order of keys does not count; nothing at all is equal to itself alone, and not to null. */
 export function isSameJson(one: Json | undefined, other: Json | undefined): boolean {
@@ -52,7 +52,7 @@ export function isSameJson(one: Json | undefined, other: Json | undefined): bool
   return values.size === entries.length && entries.every(([key, value]) => isSameJson(values.get(key), value))
 }
 
-// A copy of what came from outside, that nobody changes afterwards and that is no larger than it may be.
+// Copies of values from outside: frozen, and within bounds.
 
 /** What a value takes beside its text, in characters, be it `[]` or a number. @source measured: an empty object 64 bytes, of four a character */
 export const VALUE_CHARS = 16
@@ -123,9 +123,8 @@ export function charsOf(value: Json): number {
   )
 }
 
-// Checks what a macro or a command is called with against its args_schema: a part of JSON Schema that needs no code made
-// from outside text, and no search: each value is held against one schema, once. What the part has not is refused, never
-// passed over.
+// The check of args against an args_schema: the part of JSON Schema that needs no code generated from outside text, and no
+// search, since each value is compared with one schema, once. A keyword beyond it is refused, never ignored.
 
 type Fields = { readonly [key: string]: Json }
 

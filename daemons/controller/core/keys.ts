@@ -2,7 +2,7 @@
 import { type Static, Type } from 'typebox'
 import { MACRO_LIMITS } from './macros/values.ts'
 
-// Bounds of the controller as keys of controller.toml, and as the parts have them.
+// A bound as a key, and a table of keys as limits for the code.
 
 /** A whole number of one unit; `''` for a count. */
 export function count(
@@ -29,7 +29,7 @@ export function limitsOf<Table extends Readonly<Record<string, unknown>>>(table:
   return Object.fromEntries(entries)
 }
 
-// Keys of the tables `store` and `site` in controller.toml.
+// Tables `store` and `site`.
 
 /** How a site is kept. */
 export const storeKeys = Type.Object(
@@ -71,7 +71,7 @@ export const siteKeys = Type.Object(
 /** Of the thread that writes the site. Changes of a whole site come as one message. */
 export const WRITER_HEAP_MIB = { old: 384, young: 16 }
 
-// Keys of the tables `people` and `letters` in controller.toml.
+// Tables `people` and `letters`.
 
 /** Sessions, codes and nonces. */
 export const peopleKeys = Type.Object(
@@ -112,7 +112,7 @@ export const letterKeys = Type.Object(
   { additionalProperties: false, default: {}, description: 'mail on its way' },
 )
 
-// Keys of the table `smtp` in controller.toml.
+// Table `smtp`.
 
 /** How mail with two-factor codes and notifications leaves the box. */
 export const mailKeys = Type.Object(
@@ -148,7 +148,7 @@ export const mailKeys = Type.Object(
   { additionalProperties: false, default: {}, description: 'the mail server' },
 )
 
-// Keys of the table `data` in controller.toml.
+// Table `data`.
 
 /** What one query may cost. */
 export const dataKeys = Type.Object(
@@ -183,7 +183,7 @@ export const dataKeys = Type.Object(
   { additionalProperties: false, default: {}, description: 'reading over GET /api/data' },
 )
 
-// Keys of the tables `drivers` and `live` in controller.toml.
+// Tables `drivers` and `live`.
 
 /** How devices are driven. */
 export const driverKeys = Type.Object(
@@ -229,7 +229,7 @@ export const liveKeys = Type.Object(
   { additionalProperties: false, default: {}, description: 'what devices and zones do now' },
 )
 
-// Keys of the table `macros` in controller.toml.
+// Table `macros`.
 
 /** What a macro may cost. */
 export const macroKeys = Type.Object(
@@ -269,7 +269,7 @@ export const macroKeys = Type.Object(
   { additionalProperties: false, default: {}, description: 'macros' },
 )
 
-// Keys of the table `ui` in controller.toml.
+// Table `ui`.
 
 /** How much of the building a page is told, and how often. */
 export const uiKeys = Type.Object(
@@ -285,7 +285,7 @@ export const uiKeys = Type.Object(
   { additionalProperties: false, default: {}, description: 'the pages' },
 )
 
-// Keys of the table `audit` in controller.toml.
+// Table `audit`.
 
 /** How much of who asked what is kept, and how it reaches the disk. */
 export const auditKeys = Type.Object(

@@ -1,7 +1,7 @@
-/** What is secret by its name or inside of a text, and values without what is secret in them. */
+/** What is secret by its name or inside a text, and values without their secrets. */
 import { isList, type Json, objectOf } from './json.ts'
 
-// Which names of attributes and of JSON keys stand for a secret, and JSON without what stands under them.
+// Names of attributes and of JSON keys that stand for a secret, and JSON without what is under them.
 
 /** Words that are sensitive, and so are words that end with one: `wifipassword`, `refreshtoken`. No innocent word does. */
 const LONG_WORDS = [
@@ -167,8 +167,8 @@ function wordsOf(key: string): string[] {
 /** Both, as they are handed to what looks through values. */
 export const NAME_RULES = { isSensitiveName, withoutSecrets }
 
-// Secrets inside of texts. Of addresses, as cameras have them: `rtsp://viewer:secret@10.0.0.9/1`, `/shot.cgi?usr=a&pwd=b`.
-// Of lines, as drivers send and log them: `Authorization: Basic YWRtaW46cHc=`, `password: b`.
+// Secrets inside texts. In addresses, as cameras have them: `rtsp://viewer:secret@10.0.0.9/1`, `/shot.cgi?usr=a&pwd=b`.
+// In lines, as drivers send and log them: `Authorization: Basic YWRtaW46cHc=`, `password: b`.
 
 /**
  * What stands between the slashes and the host: up to the last `@` before the next slash, as passwords are often not
@@ -251,7 +251,7 @@ function isCredential(scheme: string, said: string): boolean {
   }
 }
 
-// What a non-elevated session sees of a value in which secrets may be nested, such as an attribute's: there they are null.
+// What a session without elevation sees of a value in which secrets may be nested, such as an attribute: null in their place.
 
 type Rules = typeof NAME_RULES
 

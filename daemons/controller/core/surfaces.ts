@@ -1,10 +1,10 @@
-/** What stands behind the two surfaces: the rules that REST asks, and what the routes of the pages ask. */
+/** What the two surfaces, REST and the pages, need of the rest of the controller. */
 import type { Origin, Session } from './access/accounts.ts'
 import type { AuditReason, AuditRecord, Outcome } from './audit.ts'
 import type { Json } from './json.ts'
 import type { NotDriven } from './site/not-driven.ts'
 
-// What stands behind the REST surface: the rules it asks, in its own order, for each call.
+// The REST surface: the rules it asks for each call, in its own order.
 
 /** Headers as Node gives them: names in lower case, repeated ones joined or listed. */
 export type CallHeaders = Readonly<Record<string, string | string[] | undefined>>
@@ -40,7 +40,7 @@ export interface Rules {
   answerData(session: Session, entity: string, rawQuery: string): Outcome | Promise<Outcome>
 }
 
-// What the pages need of the rest of the controller: the routes under /ui know these interfaces and nothing behind them.
+// The pages: routes under /ui know these interfaces and nothing behind them.
 
 /** Signing in and out, and who a session belongs to. */
 export interface UiPeople {

@@ -1,7 +1,9 @@
-/** Who goes when: one after another by key, so many at once, and a wait with an end. */
+/** Who goes when: one after another by key, a limited number at once, a wait with a time limit. */
 import type { Clock } from '#kit/clock.ts'
 import type { Fault } from '#kit/fault.ts'
 import { createTurn, type InTurn } from '#kit/turn.ts'
+
+// One after another, by key.
 
 interface Turns<Key> {
   /** Runs after what was asked for the same key before, whatever came of it. */
@@ -25,7 +27,7 @@ export function createTurns<Key>(): Turns<Key> {
   }
 }
 
-// So many at once, the others in order behind them.
+// A limited number at once, the others in order behind them.
 
 /** Runs a task when its turn has come. */
 export type InSlots = <Result>(task: () => Promise<Result>) => Promise<Result>
@@ -52,7 +54,7 @@ export function createSlots(most: number, clock: Clock): InSlots {
   }
 }
 
-// A wait with an end.
+// A wait with a time limit.
 
 interface End {
   clock: Clock

@@ -1,4 +1,4 @@
-/** The audit on the disk: records gather while a batch is written, one commit each, within bounds on what waits and what stays. */
+/** The audit on the disk: records wait in batches, one commit each, and the oldest rows are trimmed. */
 import { join } from 'node:path'
 import { createBackoff } from '#kit/backoff.ts'
 import type { Clock, Timer } from '#kit/clock.ts'
@@ -10,7 +10,7 @@ import type { Row } from '../core/site/book.ts'
 import { createAuditReader, type OpenReader } from './audit-reader.ts'
 import { type AuditStore, type AuditTask, createAuditStore, rowOfRecord, type SqlRow } from './audit-store.ts'
 
-// Records that wait for the disk, in batches: each is one commit, and all of its records hear of it together.
+// Batches: records that wait for the disk. Each batch is one commit, and all of its records hear of it together.
 
 /** Rows that become durable together. */
 interface AuditBatch {
@@ -74,7 +74,7 @@ function createAuditBatches(mostRows: number): AuditBatches {
   }
 }
 
-// Keeps the audit within its bounds: the oldest rows go, a few at a time, and never because a clock was wrong.
+// Trimming: the oldest rows go, a few at a time, and never because a clock was wrong.
 
 /** Trims again and again until it is stopped. */
 interface AuditTrim {
@@ -137,8 +137,7 @@ function createAuditTrim(by: {
   }
 }
 
-// The audit on the disk: records gather while a batch is written, one commit each, within a bound on what may wait.
-
+// The file: records gather while a batch is written, within a bound on what may wait.
 /** What an audit needs. */
 interface AuditNeeds {
   /** Of the daemon's state. */

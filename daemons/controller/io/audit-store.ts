@@ -1,4 +1,4 @@
-/** Where rows of the audit go: its table, the thread that has its file open for writing, and what is done when that is damaged. */
+/** Where rows of the audit go: the table, the thread that writes its file, and what is done when that is damaged. */
 import { rename, rm } from 'node:fs/promises'
 import type { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
@@ -11,7 +11,7 @@ import { AUDIT_HEAP_MIB } from '../core/keys.ts'
 import type { Row } from '../core/site/book.ts'
 import { isDamaged } from './sql.ts'
 
-// The table of the audit: its columns, and how a record becomes a row of bounded, plain values and back.
+// The table: its columns, and how a record becomes a row of bounded, plain values and back.
 
 /** Values of one row in the order of `COLUMNS`, without the id. */
 export type SqlRow = (string | number | null)[]
@@ -129,7 +129,7 @@ function whole(figure: number): number {
   return Number.isFinite(figure) ? Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.round(figure))) : 0
 }
 
-// Which rows of the audit go when there are too many, or too old ones.
+// One step of a trim: which rows go when there are too many, or too old ones.
 
 /** One step of a trim. */
 interface TrimStep {
@@ -172,7 +172,7 @@ function trimAudit(db: DatabaseSync, { beforeAt, most, step, isCheap }: TrimStep
   return tooOld + cheap + removeOldest(over - cheap) === step
 }
 
-// The thread that has the audit's file open for writing: a card may take 100 ms to make a batch durable, and blocks meanwhile.
+// The thread that has the file open for writing: a card may take 100 ms to make a batch durable, and blocks meanwhile.
 
 /** What the thread is told, one thing at a time. */
 export type AuditTask =
@@ -323,7 +323,7 @@ function write(trim: typeof trimAudit): void {
   })
 }
 
-// The audit's file as something that takes rows: opened when it is needed, put aside when it turns out to be damaged.
+// The store: takes rows, opens the file when it is needed, puts it aside when it turns out to be damaged.
 
 /** Where rows go. */
 export interface AuditStore {

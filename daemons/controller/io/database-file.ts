@@ -1,4 +1,4 @@
-/** The file controller.db: opened, proven, brought to the tables of the registry, read; and the thread that writes it. */
+/** The file controller.db: opened, checked, brought to the tables of the registry, read, and written by a thread. */
 import { existsSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -176,7 +176,7 @@ function faultOf(path: string, error: unknown): Fault {
   return new Fault('database_unusable', `${path} cannot be used (${message})`, { cause: error })
 }
 
-// The thread that writes the database: SQLite is synchronous, and a card may take its time to sync.
+// The thread that writes: SQLite is synchronous, and a card may take its time to sync.
 
 /** One statement, run once for each list of values. */
 export interface Work {

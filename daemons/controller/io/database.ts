@@ -31,7 +31,7 @@ import {
 } from './database-file.ts'
 import { deleteStatement, encodeRow, forgetStatement, insertStatement, upsertStatement } from './sql.ts'
 
-// Changes of accounts that wait for Apply All, found anew when others wait than before.
+// Pending changes of accounts, read anew when others wait than before.
 
 /** Both ends of what waits: ids grow and are never given twice, so other changes have others. Two looks into the index. */
 const MARK = 'SELECT (SELECT min(id) FROM pending_change) AS "first", (SELECT max(id) FROM pending_change) AS "last"'
@@ -73,8 +73,7 @@ function byUser(rows: readonly Row[]): Map<number, Waiting> {
   return waiting
 }
 
-// The store of a site: its book in memory, what the daemon writes, and changes that wait for Apply All.
-
+// The store.
 /** Settings of the store. */
 export interface StoreLimits {
   /** Changes are gathered this long before they are written. */

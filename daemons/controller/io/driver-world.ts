@@ -10,7 +10,7 @@ import { createSharedLookup } from '#kit/net/shared-lookup.ts'
 import { createTurn } from '#kit/turn.ts'
 import type { DriverWorld } from '../core/drivers/driver.ts'
 
-// The TCP connection to one device: made when something is to be sent, kept for a moment, then given back.
+// The TCP connection to one device: opened when something is to be sent, kept for a moment, then closed.
 
 interface ConnectionLimits {
   /** Deadline of connecting. */
@@ -196,8 +196,7 @@ function nameOf({ host, port }: Place): string {
   return `${bare(host).includes(':') ? `[${bare(host)}]` : host}:${port}`
 }
 
-// What drivers get of this machine: connections that are kept for a moment, a log that does not overflow.
-
+// The world of a driver.
 interface DriverWorldLimits extends ConnectionLimits {
   /** One line of a driver's own a device and period; the others are counted. */
   logEveryMs: number

@@ -37,7 +37,7 @@ export function networksOf(key: string, entries: readonly string[]): Network[] {
   })
 }
 
-// Randomness, digests and passwords of this machine.
+// Randomness, digests and passwords.
 
 /** A quick digest does: nobody guesses 190 random bits, as they would a password. */
 export const machineSecrets: Secrets = {
@@ -196,7 +196,7 @@ function faultOfSending(error: unknown): Fault {
   return new Fault(isForGood ? 'mail_refused' : 'mail_failed', `${sentence}: ${said}`)
 }
 
-// The postman of the controller: a queue before the mail server, and a log of what it does not take.
+// The mailer: a queue before the mail server, and a log of what it does not take.
 
 /** One line in so long says that mail does not go out. */
 const LOG_PERIOD_MS = 60_000

@@ -1,9 +1,9 @@
-/** The registry as SQL, rows as values of SQLite and back, and what the codes of its errors mean. */
+/** The registry as SQL: statements, rows as values of SQLite and back, and what the codes of its errors mean. */
 import type { Json } from '../core/json.ts'
 import type { Row } from '../core/site/book.ts'
 import type { Column, Table } from '../core/site/column.ts'
 
-// What the codes of SQLite's errors mean. @source SQLite, Result and Error Codes
+// Codes of SQLite's errors. @source SQLite, Result and Error Codes
 
 /** The kind is the low byte; what stands above tells in detail where it was met. */
 const KIND = 0xff
@@ -24,7 +24,7 @@ export function isDiskFull(code: number | undefined): boolean {
   return ((code ?? 0) & KIND) === FULL
 }
 
-// The registry as SQL: how its tables are made, and how rows become values of SQLite and back.
+// Statements by the registry, and rows as values of SQLite and back.
 
 /** What a column of a STRICT table holds. */
 export type SqlValue = null | number | string

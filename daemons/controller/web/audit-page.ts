@@ -15,7 +15,7 @@ import { filterInput } from '#kit/web/tools.ts'
 import { instantOf } from '#kit/web/zoned-time.ts'
 import { type AuditEntry, type AuditPage as AuditRows, api } from './api.ts'
 
-// Why a call was refused, in plain words: what was the case, and where one looks to change it.
+// Reasons in plain words: why a call was refused, and where one looks to change it.
 
 /** Short for the row, and what to do about it. */
 interface Words {
@@ -193,7 +193,7 @@ export function auditQuery(choice: AuditChoice, time: AuditTime, before: number 
   return query.toString()
 }
 
-// What stands over the audit: outcome, user, path, reason, and from when until when.
+// The tools above the list: outcome, user, path, reason, and from when until when.
 
 const TIMES = [
   ['', 'any time'],
@@ -258,8 +258,7 @@ function span(choice: AuditChoice, change: (part: Partial<AuditChoice>) => void)
     <span class="small faint">${zone.value ? `Time of the building, ${zone.value}.` : 'Time of this browser.'}</span></div>`
 }
 
-// Audit: what was asked of the controller, by whom and from where, and why it was refused. Newest first.
-
+// The page.
 /** A filter is asked when the hand rests: each look is a row of the audit itself. */
 const REST_MS = 400
 

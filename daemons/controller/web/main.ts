@@ -30,7 +30,7 @@ import {
 import { shortVerdict } from './zone-words.ts'
 import { ZonesPage } from './zones-page.ts'
 
-// Which page is shown: sign-in, or one of the pages inside the shell.
+// The pages. All but the first are loaded when they are opened.
 
 const SignIn = lazy(async () => (await import('./sign-in.ts')).SignIn)
 const SignedOut = lazy(async () => (await import('./sign-in.ts')).SignedOut)
@@ -106,8 +106,7 @@ function footer({ full_name: name, username }: PersonView): VNode {
   return html`Signed in as<br />${name ?? username}`
 }
 
-// Starts the controller's pages.
-
+// The start.
 atPlainAddress(() => {
   signCallsWith(cookieCredentials)
   startNow()

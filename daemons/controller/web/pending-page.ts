@@ -1,4 +1,4 @@
-/** Pending: what will change with Apply All, in sentences, column by column; nothing is applied by halves. */
+/** Pending: what will change with Apply All, in sentences, column by column. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Act } from '#kit/web/button.ts'
@@ -15,7 +15,7 @@ import type { Json } from '../core/json.ts'
 import { api, type Change, type ChangedColumn, type Pending } from './api.ts'
 import { pendingCount } from './state.ts'
 
-// Changes that wait, as sentences: which row, what becomes of it, and how each column reads before and after.
+// Changes as sentences: which row, what becomes of it, and how each column reads before and after.
 
 const KINDS = { add: 'New', change: 'Changed', remove: 'Removed' } as const
 
@@ -82,7 +82,7 @@ export function refusedRows(fields: readonly FieldFault[]): ReadonlyMap<number, 
   return new Map(fields.map(({ field, message }) => [Number(field), message]))
 }
 
-// Pending: what will change with Apply All, column by column; a row that does not fit is named, and nothing is applied by halves.
+// The page: a row that does not fit is named, and nothing is applied by halves.
 
 /** More are shown when they are asked for: an import may bring thousands. */
 const MOST_SHOWN = 100

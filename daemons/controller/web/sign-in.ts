@@ -16,7 +16,7 @@ import { ended } from '#kit/web/sentences.ts'
 import { api } from './api.ts'
 import { knownAt, leave, me, signedIn } from './state.ts'
 
-// What a refused sign-in says: what to do next, and never which of name and password was wrong.
+// Refusals: what to do next, and never which of name and password was wrong.
 
 const SENTENCES: Readonly<Record<string, string>> = {
   missing_credential: 'Type both, the user name and the password.',

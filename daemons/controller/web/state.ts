@@ -61,7 +61,7 @@ function openLive({ hear, begun, ended }: LiveUse): KeptSocket {
   return keepSocket(use, { ticket: 'POST /ui/ticket', path: '/ui/live' })
 }
 
-// What zones do now, of two sources that overtake each other: the list, which is asked for, and changes, which are told.
+// What zones do now, from two sources that overtake each other: the list, which is asked for, and changes, which are told.
 
 /** A value steps at most so often: nobody reads faster. */
 export const STEP_MS = 250
@@ -132,7 +132,7 @@ export function createToldZones(): ToldZones {
   }
 }
 
-// What the pages know of this building: asked once, then told as it changes.
+// The building: asked for once, then told as it changes.
 
 /** How often it is looked whether there is contact; the live socket tells it by itself. */
 export const LOOK_MS = 2500

@@ -32,7 +32,7 @@ import {
   textOf,
 } from './zone-words.ts'
 
-// Why a command was not carried out, in words for who pressed.
+// Why a command was not carried out, in words for whoever pressed.
 
 const SENTENCES: Readonly<Record<string, string>> = {
   unauthorized: 'Your role does not allow this here.',
@@ -88,7 +88,7 @@ function stepWords({ type, decided }: RunStep): string {
   return `${said.command} on ${target}`
 }
 
-// What a hand asks of one zone: sent one at a time, the last of what moves meanwhile, and what came of it.
+// Orders to one zone: sent one at a time, the last of what moves meanwhile, and what came of each.
 
 /** One thing that is asked. */
 interface Order {
@@ -150,7 +150,7 @@ function useOrders({ id }: Pick<ZoneView, 'id'>): Orders {
   }
 }
 
-// What one touches on a tile: a slider, on and off, open and close, a setpoint.
+// Controls of a tile: a slider, on and off, open and close, a setpoint.
 
 /** A zone and what is asked of it. */
 interface ControlFacts {
@@ -246,7 +246,7 @@ function stepped(now: number | undefined, by: 1 | -1, { min, max, step }: Range)
   return Math.min(max, Math.max(min, Math.round((from + by * step) / step) * step))
 }
 
-// One zone: its name, what it does, one place to touch, and what came of that.
+// A tile: one zone, its name, what it does, its control, and what came of an order.
 
 /** The tile. Its foot is always there, so that nothing moves when something is said. */
 function ZoneTile({ zone }: { zone: ZoneView }): VNode {
@@ -322,8 +322,7 @@ function MacroRow({ macro }: { macro: MacroView }): VNode {
     <${Act} waits=${isBusy} label=${`Run ${macro.name}`} run=${() => void run()}>Run</${Act}></li>`
 }
 
-// Zones by room: what is on, and one place to touch for each.
-
+// The page.
 /** Fewer are found by looking. */
 const FILTERED_FROM = 7
 /** More tiles are drawn when they are asked for. */

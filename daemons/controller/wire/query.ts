@@ -1,7 +1,7 @@
-/** The query string of GET /api/data/:entity as a tree: names with brackets, JSON, values; and the syntax tree that it becomes. */
+/** The query string of GET /api/data/:entity: its values, its syntax tree, and the branches it is read from. */
 import { Fault } from '#kit/fault.ts'
 
-// What a condition compares with: texts that read as numbers are numbers.
+// Values that conditions compare with: texts that read as numbers are numbers.
 
 /** A number, and the text that it has where texts are compared: `007` is 7 and `7`; digits beyond 2^53 stay in the text. */
 interface QueryNumber {
@@ -46,7 +46,7 @@ function wholeText(text: string): string {
   return text.startsWith('-') && digits !== '0' ? `-${digits}` : digits
 }
 
-// The small syntax tree that a query string becomes: guards are asked of it, rows are tried against it.
+// The syntax tree that a query string becomes: guards are asked of it, rows are tried against it.
 
 /** What a condition asks; `in` is equality too, with any of the values. */
 export type Operator =
@@ -123,7 +123,7 @@ export interface QueryLimits {
   readonly patternChars: number
 }
 
-// Percent encoding of query strings, read strictly: what is broken is told, never guessed.
+// Percent encoding, read strictly: what is broken is told, never guessed.
 
 const PLUS = 0x2b
 const PERCENT = 0x25
@@ -165,7 +165,7 @@ function hexByte(digits: string): number | undefined {
   return /^[0-9A-Fa-f]{2}$/.test(digits) ? Number.parseInt(digits, 16) : undefined
 }
 
-// Names with brackets, and JSON, as one kind of tree, so that every spelling of a query is read by the same rules.
+// Branches: names with brackets, and JSON, as one kind of tree, so that every spelling is read by the same rules.
 
 /** A value at the end of a name: text of the query string, or a scalar of JSON, which says its type. `isItem`: of a list. */
 export type Leaf = ({ readonly text: string } | { readonly json: null | boolean | number | string }) & {

@@ -22,7 +22,7 @@ import {
   type Where,
 } from './query.ts'
 
-// What stands behind an operator, as the values that it compares with.
+// Operands: what follows an operator, as values to compare with.
 
 /** Take lists: a comma separates, unless the value is an element of an array already. */
 const LISTS: ReadonlySet<string> = new Set(['in', 'notin', 'between'])
@@ -97,7 +97,7 @@ function truthOf(value: QueryValue | undefined, refuse: (why: string) => Fault):
   throw refuse('takes true or false for _null')
 }
 
-// Conditions of a query in all their spellings: `col=v`, `_op[col]=v`, `col[_op]=v`, `_op={"col": v}`, and `_or`.
+// Conditions in all their spellings: `col=v`, `_op[col]=v`, `col[_op]=v`, `_op={"col": v}`, and `_or`.
 
 /** Exactly as they are written: `_LIKE` is an unknown name. */
 const OPERATORS = new Map<string, Operator>(
@@ -266,7 +266,7 @@ function pairOf({ leaves, children }: Branch): FieldAsk | undefined {
   return { column, alias }
 }
 
-// What a query asks beside conditions: how many rows, from where, in which order, which columns, or only their number.
+// Modifiers: how many rows, from where, in which order, which columns, or only their number.
 
 const ROWS_BY_DEFAULT = 1000
 const MOST_ROWS = 10_000
@@ -364,8 +364,7 @@ function listed({ leaves, children }: Branch, name: string): Leaf[] {
   return [...leaves, ...inner]
 }
 
-// Reads the query string of GET /api/data/:entity.
-
+// The whole query.
 /**
  * A whole query; everything in it has a meaning here or is refused, nothing is dropped.
  * @param raw without the `?`, as it stands in the request line

@@ -1,10 +1,10 @@
-/** Accounts as the tables of a building tell them: roles and what these allow, sites, and the session that comes of it. */
+/** Accounts of a building: what their roles allow, whether they may sign in, and the session that callers get. */
 import type { Clock } from '#kit/clock.ts'
 import { nearestName } from '#kit/nearest.ts'
 import type { Json } from '../json.ts'
 import { type Book, derived, type Row } from '../site/book.ts'
 
-// What the rules about people need of the world, as interfaces that io/ implements.
+// What the rules about people need of the outside world; io/ implements it.
 
 /** Randomness that nobody can foretell, and a digest that nobody can turn back. */
 export interface Secrets {
@@ -51,7 +51,7 @@ export interface Postman {
   send(letter: Letter): Promise<void>
 }
 
-// Who calls, as every gate of the controller sees them: resolved anew for each request, never kept.
+// The caller, as every gate sees them: worked out anew for each request, never kept.
 
 /** Functions that role rules of the list `api` allow and deny. */
 export type ApiFunction = 'command' | 'macro' | 'query'
@@ -82,7 +82,7 @@ export interface Origin {
   isLocal: boolean
 }
 
-// What the roles of an account allow: the lines of `auth_role.rules`.
+// Roles: what the lines of `auth_role.rules` allow.
 
 /** What a line may be about. */
 type RuleList = 'api' | 'ui' | 'socket'
@@ -232,7 +232,7 @@ function plainId(name: string): string {
   return isDigits(name) ? name.replace(/^0+(?=\d)/, '') : name
 }
 
-// The people of a building as its tables tell them: who is called what, and with which roles and sites.
+// Accounts: their names, roles and sites, and whether they may sign in now.
 
 /** Accounts with their roles and sites, as applied at this moment. */
 export interface Accounts {
@@ -367,7 +367,7 @@ function linksOf(rows: readonly Row[], column: 'role_id' | 'site_id'): ReadonlyM
   return links
 }
 
-// Accounts that a change closes which waits for Apply All: closing them does not wait.
+// Accounts that a pending change closes: closing takes effect without waiting for Apply All.
 
 /** Whether an account is closed by what waits. */
 export type IsClosing = (userId: number) => boolean
@@ -386,7 +386,7 @@ export function createClosing(book: Book, clock: Clock, waitingOf: WaitingOf): I
   }
 }
 
-// A signed-in person as pages show them, and the site on the name plate.
+// A signed-in person and the site, as pages show them.
 
 /** Answer of GET /ui/me. */
 export interface PersonView {

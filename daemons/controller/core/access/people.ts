@@ -1,4 +1,4 @@
-/** Who calls, put together: the first account, sign-in, sessions, identity, handoff. */
+/** Everything about callers, put together: the first account, sign-in, sessions, identity, handoff. */
 import type { SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import type { Clock } from '#kit/clock.ts'
 import type { Outcome } from '../audit.ts'
@@ -21,7 +21,7 @@ import { createSecondFactor, type SecondFactorLimits } from './second-factor.ts'
 import { createHandoff, createSessions, type NewToken, NONCE_SECONDS, type SessionLimits } from './sessions.ts'
 import { createSignIn, type SignInResult, type Undelivered } from './sign-in.ts'
 
-// The first account of a controller that nobody could sign in to: what it becomes in the site.
+// The first account of a controller that nobody could sign in to, as rows of its site.
 
 /** Who is to look after the building; the password is hashed already. */
 export interface FirstAccount {
@@ -80,7 +80,7 @@ function freeName(book: Book): string {
   return name
 }
 
-// Everything about who calls, put together: sign-in, sessions, identity, handoff.
+// Everything about callers, put together.
 
 /** What the surfaces ask about people. No token is ever told to anybody but the one who gets it. */
 export interface People {

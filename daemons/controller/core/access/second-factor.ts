@@ -5,7 +5,7 @@ import { createTurns } from '../turns.ts'
 import type { Letter, PeopleSettings, Postman, Secrets } from './accounts.ts'
 import { CODE_LETTERS, isSameText, randomText } from './sessions.ts'
 
-// The life of a two-factor code: state x event -> next state.
+// The states of a code: state x event -> next state.
 
 /**
  * - `none` no code stands on the account: never issued, used up, or void
@@ -57,7 +57,7 @@ function lifeText(seconds: number): string {
   return `${Math.floor(seconds / 60)} minutes`
 }
 
-// Codes that this run of the daemon mailed: how old each is, whatever the wall clock does, and how often it was missed.
+// Codes mailed since the daemon started: how old each is, whatever the wall clock does, and how often it was missed.
 
 /** The last code of each account. In memory: a restart forgives misses, and nobody outside can make one. */
 interface MailedCodes {
@@ -135,8 +135,7 @@ function wallAgeMs({ two_factor_issued_at: issuedAt }: Row, nowMs: number): numb
   return typeof issuedAt === 'number' && issuedAt <= nowMs ? nowMs - issuedAt : Number.NaN
 }
 
-// The second factor: a code that is mailed, kept on the account, and used once.
-
+// The judgement of a sign-in whose password was right.
 /**
  * `challenged`: a code is on its way, or was a moment ago. `withheld`: the last one is void by misses, and it is too early
  * for another.

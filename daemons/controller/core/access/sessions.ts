@@ -1,4 +1,4 @@
-/** Sessions and handoff nonces: random texts that stand for somebody for a while, looked at anew with each request. */
+/** Sessions and handoff nonces: random texts that stand for somebody for a while, checked anew with each request. */
 import type { Clock } from '#kit/clock.ts'
 import { dropGreediest } from '#kit/greediest.ts'
 import type { Row } from '../site/book.ts'
@@ -14,7 +14,7 @@ import {
   signedIn,
 } from './accounts.ts'
 
-// Random texts: tokens, nonces and the codes that people type.
+// Random texts: tokens, nonces, and codes that people type.
 
 /** Letters and digits: 32 of them are 190 bits, and pass through headers, cookies and shells as they are. */
 export const PLAIN_LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
@@ -46,7 +46,7 @@ export function isSameText(one: string, other: string): boolean {
   return difference === 0
 }
 
-// Random texts that stand for somebody for a while: session tokens, nonces. Kept in memory, and only as digests.
+// Tokens and nonces: random texts that stand for somebody for a while. Kept in memory, and only as digests.
 
 /** Secrets of one kind. */
 interface SecretShelf<Holder extends { userId: number }> {
@@ -127,7 +127,7 @@ export function createSecretShelf<Holder extends { userId: number }>(parts: Secr
   }
 }
 
-// Sessions: what a token stands for, looked at anew with each request.
+// Sessions: what a token stands for, checked anew with each request.
 
 /** A token that was just made. */
 export interface NewToken {

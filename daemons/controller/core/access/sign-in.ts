@@ -1,4 +1,4 @@
-/** Sign-in by name, password and code: what is read, what is judged in which order, and what is answered. */
+/** Sign-in by name, password and code: the form, what is checked in which order, and the answers. */
 import type { Contender, SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
@@ -19,7 +19,7 @@ import {
 import type { SecondFactor } from './second-factor.ts'
 import type { NewToken, Sessions } from './sessions.ts'
 
-// Which texts are mail addresses that a code may be sent to.
+// Mail addresses that a code may be sent to.
 
 /** One address, no list, no name, no comment, no quotes; nothing that means something to SMTP or to a header. */
 const ADDRESS = /^[^\s@<>()[\]\\,;:"\p{C}]{1,64}@[^\s@<>()[\]\\,;:"\p{C}]{1,253}$/u
@@ -29,7 +29,7 @@ export function isMailAddress(value: unknown): value is string {
   return typeof value === 'string' && value.length <= 254 && value.isWellFormed() && ADDRESS.test(value)
 }
 
-// What somebody typed to sign in.
+// The form: what somebody typed.
 
 interface SignInForm {
   username: string
@@ -75,7 +75,7 @@ function codeOf(value: unknown): string | undefined {
   return code === '' ? undefined : code
 }
 
-// What a sign-in is answered: status 200 and an envelope, which older clients rely on.
+// The answers: status 200 and an envelope, which older clients rely on.
 
 /** Reasons for which a sign-in is refused. */
 type SignInRefusal =
@@ -138,7 +138,7 @@ function envelope(
   return { status: 200, body: { json }, reason, ...(user && { user: userOf(user) }) }
 }
 
-// Sign-in by name, password and code: what is judged, and in which order.
+// The judgement: what is checked, and in which order.
 
 /** Who signs in where: `rest` gets a token and is always challenged, `page` a session of the page. */
 type SignInAt = 'rest' | 'page'

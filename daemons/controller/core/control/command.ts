@@ -1,4 +1,4 @@
-/** POST /api/control/command: from a body through overrides to drivers, to an answer and what the audit says of it. */
+/** POST /api/control/command: from a body through overrides to a driver, an answer and its record in the audit. */
 import { Fault } from '#kit/fault.ts'
 import type { Session } from '../access/accounts.ts'
 import type { AuditReason, Outcome } from '../audit.ts'
@@ -27,7 +27,7 @@ import {
   withoutTargets,
 } from './reading.ts'
 
-// Where a zone sends a verb elsewhere: one step of it.
+// Overrides: where a zone sends a verb elsewhere, one step at a time.
 
 /** A command on its way: what is done to what. */
 interface Order {
@@ -80,7 +80,7 @@ function over(args: Args, own: Args): Record<string, Json> {
   return all
 }
 
-// The way of a command to its driver: through the overrides of zones, each re-checked, and by the rows it is for.
+// The dispatcher: takes a command through the overrides of zones, each checked again, to its driver.
 
 interface DispatcherParts {
   book: Book
@@ -93,7 +93,7 @@ interface DispatchLimits {
   overrides: number
 }
 
-/** How macros and internal callers command; `command` of command.ts is made of it. */
+/** How macros and internal callers command; the call below uses it too. */
 export interface Dispatcher {
   gates: Gates
   /** As a body or the args of a step name it. */
@@ -203,8 +203,7 @@ function shortened(name: string): string {
   return name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…`.toWellFormed() : name
 }
 
-// POST /api/control/command: from a body to an answer and what the audit says of it.
-
+// The call: from a body to an answer and its record in the audit.
 /** Runs a macro for a session, with all gates of macros but the role's. `macro_id` and args are as the body has them. */
 type RunMacro = (session: Session, ref: { readonly macro_id: Json }, args: Json, origin: 'command') => Promise<Outcome>
 

@@ -1,4 +1,4 @@
-/** Who may command what: role, elevation, scope and the rows of the table `command`, for a first target and for each after it. */
+/** Who may command what, for a first target and for each one that overrides lead to: role, elevation, scope, and known verbs. */
 import { Fault } from '#kit/fault.ts'
 import type { ApiFunction, Session } from '../access/accounts.ts'
 import type { AuditReason } from '../audit.ts'
@@ -16,7 +16,7 @@ import {
   withoutTargets,
 } from './reading.ts'
 
-// Which zones the UIs of a session reach: a session that is not elevated commands nothing beyond.
+// Scope: which zones the UIs of a session reach. A session without elevation commands nothing beyond.
 
 /** What a session may command. `open` is everything. */
 type Scope = 'open' | { has(zoneId: number): boolean }
@@ -59,7 +59,7 @@ function groupsBelow(rows: readonly Row[], subgroups: Map<number, Row[]>): Set<n
   return groups
 }
 
-// Which rows of the table `command` speak of a verb on a target, and what they ask of its args.
+// Verbs: which rows of the table `command` apply to a verb on a target, and what they ask of its args.
 
 /** What the table `command` says. A verb without a row is left to the driver. */
 interface Verbs {
@@ -209,7 +209,7 @@ function checkBound({ of, isVolume, least, most }: Bound, name: string, given: J
     throw new Fault('args_invalid', `${name} ${value} is above ${most}, the most of ${of}`)
 }
 
-// Who may command what: role, elevation and scope, in this order, for a first target and for each one after it.
+// The gates: role, elevation and scope, in this order.
 
 /** Who is behind a command, and the function of the API that brought it: a macro's steps come by `macro`. */
 export interface Caller {

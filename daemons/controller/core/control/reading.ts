@@ -1,9 +1,9 @@
-/** What a command says: its target in four forms, its verb, its args, all read here and nowhere else. */
+/** What a command says, read in one place: its target, its verb and its args. */
 import { Fault } from '#kit/fault.ts'
 import { isObject, isSameJson, type Json, putKey } from '../json.ts'
 import type { Book, Row } from '../site/book.ts'
 
-// Which zone or device a command is for: four forms of a name, and what becomes of two.
+// The target: a zone or device, named in four forms, and what becomes of two of them.
 
 /** What is commanded. A zone comes with its device, where it has one; a device alone is commanded as a whole. */
 export interface Target {
@@ -122,8 +122,8 @@ function kindOf(value: unknown): string {
   return { string: 'text', number: 'a number', boolean: 'true or false' }[typeof value as string] ?? 'an object'
 }
 
-// How names and numbers of callers are read, in one place: what gates, overrides, bounds, queues and drivers are given is
-// what was read here, so that no spelling is judged as one thing and carried out as another.
+// Names and numbers as callers write them. Gates, overrides, bounds, queues and drivers all get what was read here, so that
+// no spelling is judged as one thing and carried out as another.
 
 /** Args by name. */
 export type Args = Readonly<Record<string, Json>>
@@ -235,7 +235,7 @@ export function boundedNumber(name: string, given: Json): number | undefined {
   throw new Fault('args_invalid', `${name} has to be a number such as 21.5, and is ${seen}`)
 }
 
-// What a body of a command says, before anything is looked up: its verb, its args, the shorthand for both.
+// The body of a command before anything is looked up: its verb, its args, and the shorthand for both.
 
 /** A body is an object of JSON; its keys are the caller's. */
 export type CommandBody = Readonly<Record<string, Json>>

@@ -31,7 +31,7 @@ import {
   type Views,
 } from './views.ts'
 
-// What answering GET /api/data/:entity needs of the world.
+// What an answer needs of the rest of the controller.
 
 /** Tables that are not in memory. */
 export interface History {
@@ -62,7 +62,7 @@ export interface DataWorld {
   readonly room: AnswerRoom
 }
 
-// `_instance=true`: a row with what it is doing now, made of what the caller may see.
+// Rows with their live state (`_instance=true`), made of what the caller may see.
 
 /** Writes a view as JSON, with a pause behind each of what hangs on it: one device may have every zone there is. */
 type Merge = (view: View, out: JsonPieces) => Steps<void>
@@ -179,8 +179,7 @@ function createIndex(keyOf: (row: Row) => Json | undefined) {
   }
 }
 
-// Answers GET /api/data/:entity: who may read it, what may be asked, which rows, and how they are written.
-
+// The answer.
 /** A question that has passed all guards. */
 interface Ask {
   readonly query: Query

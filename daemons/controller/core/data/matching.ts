@@ -1,4 +1,4 @@
-/** Conditions of a query as questions to what a caller sees of a row: patterns, comparisons, and which rows need be asked. */
+/** Which rows match a query: patterns, comparisons, conditions, and the rows that are looked at. */
 import { type Condition, type Operator, type QueryValue, readNumber, type Where } from '../../wire/query.ts'
 import type { Json } from '../json.ts'
 import type { Book, Row } from '../site/book.ts'
@@ -6,7 +6,7 @@ import type { ColumnType } from '../site/column.ts'
 import type { Steps } from './turns.ts'
 import type { Cells, TableFace } from './views.ts'
 
-// Patterns of `_like` and `_contains`, matched in time that grows with the text, whatever the pattern.
+// Patterns of `_like` and `_contains`: the time grows with the text, whatever the pattern.
 
 /** Stands for any one character. */
 const ANY = -1
@@ -100,7 +100,7 @@ function casesOf(character: number): number[] {
   return isUpper || isLower ? [character, character ^ 0x20] : [character]
 }
 
-// How values of columns compare with each other and with what a query asks: the semantics of all conditions and orders.
+// Comparison of values with each other and with a query: the semantics of all conditions and orders.
 
 /** What is compared: booleans are 0 and 1, JSON is its text. Null comes before numbers, numbers before texts, as in SQLite. */
 export type Cell = null | number | string
@@ -224,7 +224,7 @@ function rankOf(unit: number): number {
   return unit < 0xe000 ? unit + 0x2800 : unit
 }
 
-// A query's conditions as one question to what a caller sees of a row.
+// The conditions of a query as one question to what a caller sees of a row.
 
 /** @param where names columns of the table only: guards and checks have passed */
 export function matcherOf(where: Where, table: TableFace): (cells: Cells) => boolean {
@@ -288,7 +288,7 @@ export function sizeOf(where: Where): number {
   return where.either.flat().reduce((sum, part) => sum + sizeOf(part), where.conditions.length)
 }
 
-// Which rows of the book may match at all: where ids or names are given, the others need not be looked at.
+// Rows of the book that may match at all: where ids or names are given, the others are not looked at.
 
 /** Columns that the book finds rows by; neither is ever hidden from who may read the table. */
 const FOUND_BY = ['id', 'name'] as const

@@ -1,4 +1,4 @@
-/** What a query may ask, which columns it shows, and which of the matching rows it keeps. */
+/** What a query may ask, which columns its answer shows, and which of the matching rows it keeps. */
 import { nearestName } from '#kit/nearest.ts'
 import { type Condition, type FieldAsk, named, type OrderBy, type Query, type Where } from '../../wire/query.ts'
 import type { AuditReason, Outcome } from '../audit.ts'
@@ -6,7 +6,7 @@ import { type Cell, cellOf, compareCells, testOf } from './matching.ts'
 import type { Steps } from './turns.ts'
 import { isSecret, jsonOf, memberOf, type SchemaFace, type TableFace, type View } from './views.ts'
 
-// Whether a query names columns that there are, before anything is done with them.
+// Columns: whether those that a query names exist.
 
 /** Characters of an alias. */
 const LONGEST_ALIAS = 64
@@ -44,7 +44,7 @@ function aliasFault({ fields }: Query): string | undefined {
   return undefined
 }
 
-// What a non-elevated session may not ask, as a question to the syntax tree of its query: no row is looked at here.
+// Guards: what a session without elevation may not ask. The syntax tree decides; no row is looked at.
 
 /**
  * The refusal of a query that names what it may not: secret-bearing columns and an attribute's previous value in
@@ -124,7 +124,7 @@ function pinsName({ conditions }: Where, schema: SchemaFace): boolean {
   })
 }
 
-// Which columns an answer shows, and under which names.
+// Projection: which columns an answer shows, and under which names.
 
 /** How views become JSON. */
 export interface Projection {
@@ -154,7 +154,7 @@ export function projectionOf(table: TableFace, fields: readonly FieldAsk[] | und
   }
 }
 
-// A heap in an array: what compares last stands on top, and each change is a few comparisons.
+// A heap in an array: what compares last is on top, and each change takes a few comparisons.
 
 /** Less than 0 where `one` comes first. */
 type Compare<Item> = (one: Item, other: Item) => number
@@ -189,7 +189,7 @@ function sink<Item>(heap: Item[], item: Item, compare: Compare<Item>): void {
   heap[at] = item
 }
 
-// Keeps of the rows that match those that the answer shows: their number, a page of them, or the first in an order.
+// Collectors: of the matching rows they keep the number, a page, or the first in an order.
 
 /** Rows that are taken out of an order before others may have their turn. */
 const ROWS_A_STEP = 64

@@ -1,6 +1,8 @@
 /** How answers share the process: turns of queries, and long JSON that becomes bytes while it is made. */
 import type { OutcomeBody } from '../audit.ts'
 
+// Turns of queries: together they hold up everything else for a moment at a time, and no account holds up another.
+
 /** What is worked in pieces: it yields wherever it may be interrupted. */
 export type Steps<Result> = Generator<void, Result>
 
@@ -111,7 +113,7 @@ export function createDataTurns({ nowMs, onceAround, limits }: DataTurnsParts): 
   }
 }
 
-// A long JSON text that becomes bytes while it is made: as one text it would be copied whole, in one go, when it is sent.
+// Long JSON that becomes bytes while it is made: one text would be copied whole, in one go, when it is sent.
 
 export interface JsonPieces {
   /** Rows that are kept until they are written take so much. */

@@ -1,11 +1,11 @@
-/** What a caller sees of tables and rows: made once, kept until a row is replaced, and as JSON that stands ready. */
+/** What a caller sees of tables and rows, made once and kept until a row is replaced, and the same as JSON. */
 import { isSameJson, type Json } from '../json.ts'
 import { isSensitiveName, seenText, seenValue, withoutSecrets } from '../secrets.ts'
 import type { Row } from '../site/book.ts'
 import type { ColumnType, Table } from '../site/column.ts'
 import { isJsonSecret, isReadable, isSecretColumn, tables } from '../site/registry.ts'
 
-// What reading rows needs to know of the registry of tables.
+// The registry of tables as queries see it.
 
 /** What a caller sees of a row, by column. */
 export type Cells = Readonly<Record<string, Json>>
@@ -68,7 +68,7 @@ function faceOf({ name, keeping, columns }: Table): TableFace {
   }
 }
 
-// Rows that were written as JSON and stand ready for the next who asks.
+// JSON of rows, kept for whoever asks next.
 
 /** What can be let go of: it is written again when somebody asks. */
 interface Writable {
@@ -103,7 +103,7 @@ export function createReady(mostBytes: number): Ready {
   }
 }
 
-// What a caller sees of a row: made once, kept until the row is replaced. Nothing of a raw row passes by here.
+// Views: what a caller sees of a row, made once and kept until the row is replaced. Nothing of a raw row gets past them.
 
 /** A row as one kind of caller sees it. */
 export interface View {
@@ -256,7 +256,7 @@ function withChanged(cells: Cells, changed: readonly [string, Json][]): Cells {
   return changed.length === 0 ? cells : { ...cells, ...Object.fromEntries(changed) }
 }
 
-// Rows that follow each other as JSON in bytes, so that a page of a table is a handful of pieces that stand ready.
+// Blocks: consecutive rows as JSON in bytes, so that a page of a table is a handful of pieces that are ready.
 
 /** Rows of a block: a row that changes costs its block, a page costs a piece for each block. */
 export const BLOCK_ROWS = 128

@@ -65,7 +65,7 @@ export function driverNameOf({ driver, transport }: Row): string {
   return typeof kind === 'string' ? kind : ''
 }
 
-// What the host of drivers needs of the machine, as io/ gives it.
+// What drivers need of the machine; io/ implements it.
 
 /** The world of one session of one device; its connections end with it. */
 interface DeviceWorld extends Pick<DriverContext, 'log' | 'tcp'> {

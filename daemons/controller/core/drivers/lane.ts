@@ -20,7 +20,7 @@ import {
   type TurnLimits,
 } from './session.ts'
 
-// The life of one device as it is driven: state x event -> next state.
+// The states of a device: state x event -> next state.
 
 /**
  * - `closed` not driven, before the first opening and after the last
@@ -74,8 +74,7 @@ export function nextLaneState(state: LaneState, event: LaneEvent): LaneState {
   return laneStateTable[state][event] ?? state
 }
 
-// One device as it is driven: its session opened again and again, its commands one at a time.
-
+// The lane.
 export interface LaneLimits extends QueueLimits, SessionLimits, TurnLimits {
   /** Wait before the first try to open a lost device again; doubles with each. */
   retryFirstMs: number

@@ -1,4 +1,4 @@
-/** What one device is driven with: a session of its driver, the one thing under way on it, the commands that wait. */
+/** What one device is driven with: a session of its driver, the one command or poll under way, and the commands that wait. */
 import { durationText } from '#kit/bytes/words.ts'
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
@@ -8,6 +8,8 @@ import type { LiveKeeper, LiveTarget } from '../live/live-book.ts'
 import type { Row } from '../site/book.ts'
 import { within } from '../turns.ts'
 import type { Ack, Driver, DriverCommand, DriverContext, DriverSession, DriverWorld } from './driver.ts'
+
+// A session: opened and closed within bounds, with a context that falls silent when it ends.
 
 export interface SessionLimits {
   /** Deadline of opening a device. */
@@ -125,7 +127,7 @@ function publicRow(device: Row): Row {
   return { ...device, ...Object.fromEntries(SECRETS.filter((name) => name in device).map((name) => [name, null])) }
 }
 
-// What is under way on one device: one command or poll, its deadline, and how long its driver may take to let go.
+// A turn: one command or poll under way, its deadline, and how long its driver may take to let go.
 
 export interface TurnLimits {
   /** Deadline of one command or poll. */
@@ -202,7 +204,7 @@ export function createTurn(clock: Clock, limits: TurnLimits, name: string, hooks
   }
 }
 
-// Commands on their way to one device: bounded, in order, and what is overtaken by a newer one becomes that one.
+// The queue: commands for one device, bounded and in order; a newer one may take the place of an older one.
 
 export interface QueueLimits {
   /** Commands that wait for one device. */

@@ -1,9 +1,9 @@
-/** What devices and zones do now, as their drivers said it: kept, bounded, and told to who listens. */
+/** What devices and zones do now, as their drivers reported it: kept within bounds, and told to listeners. */
 import { shortCopy } from '#kit/bytes/plain-text.ts'
 import type { Clock } from '#kit/clock.ts'
 import { boundedCopy, charsOf, isSameJson, type Json, Plain, putKey } from '../json.ts'
 
-// What devices and zones are doing, as drivers last reported it: in memory only.
+// Live state as readers see it: in memory only.
 
 export type DeviceState = 'online' | 'offline' | 'unknown'
 
@@ -28,8 +28,7 @@ export interface LiveBook {
   onChange(listener: (kind: 'device' | 'zone', id: number) => void): () => void
 }
 
-// What devices and zones do now, as their drivers said it: kept, bounded, and told to who listens.
-
+// Live state as drivers change it.
 interface LiveLimits {
   /** Values that one zone may have. */
   fields: number

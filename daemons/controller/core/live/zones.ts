@@ -1,11 +1,11 @@
-/** Zones as a page shows them: what each does now, what may be asked of it, by room; and macros with a button. */
+/** Zones and macros as a page shows them to a person: what each zone does now and what may be asked of it, by room. */
 import type { Session } from '../access/accounts.ts'
 import type { Json } from '../json.ts'
 import { NAME_RULES, seenValue } from '../secrets.ts'
 import type { Book, Row } from '../site/book.ts'
 import type { DeviceState, LiveBook, LiveDevice, LiveZone } from './live-book.ts'
 
-// A zone as a page shows it: what it is, what it does now, and what may be asked of it.
+// A zone: what it is, what it does now, and what may be asked of it.
 
 /** What of a zone's live state goes to pages. Drivers report more, which may hold what no page should learn. */
 const SHOWN = [
@@ -82,7 +82,7 @@ function seenText(text: string): string | undefined {
   return typeof seen === 'string' ? seen.slice(0, LONGEST_TEXT).toWellFormed() : undefined
 }
 
-// What may be asked of a zone: the commands that the building names for it, or those that zones of its type have.
+// Verbs: the commands that the building names for a zone, or those that zones of its type have.
 
 /** Verbs by what a zone is; the first kind of which a word is in the type's name. */
 const KINDS: readonly (readonly [words: readonly string[], verbs: readonly string[]])[] = [
@@ -158,7 +158,7 @@ function usual(type: unknown): readonly string[] {
   return kind?.[1] ?? []
 }
 
-// The zones of a person by room: groups in the order of the building, zones in the order of their room.
+// Rooms: groups in the order of the building, zones in the order of their room.
 
 /** One room with its zones. */
 export interface ZoneGroup {
@@ -254,7 +254,7 @@ function number(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null
 }
 
-// The macros that a person finds on the page: those of the UIs their roles allow, or all for elevated sessions.
+// Macros: those of the UIs that the roles of a person allow, or all for elevated sessions.
 
 /** A macro with a button of its own. */
 export interface MacroView {

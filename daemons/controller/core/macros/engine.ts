@@ -1,4 +1,4 @@
-/** Calls of macros: gates, runs let in by mode and within the bounds, answers; and runs that a kill has interrupted. */
+/** Macros that run: the engine that lets runs in, the call that starts one, and runs that a kill has interrupted. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Session } from '../access/accounts.ts'
@@ -21,6 +21,8 @@ import {
 } from './ports.ts'
 import { nextRunState } from './run.ts'
 import { type MacroLimits, makeArgs } from './values.ts'
+
+// The engine: lets runs in by the mode of their macro and within the bounds, and the next one when one has ended.
 
 interface MacroEngineParts {
   book: MacroBook
@@ -143,7 +145,7 @@ function isTransient(thrown: unknown): boolean {
   return thrown instanceof Fault && ['macro_busy', 'macro_queue_full', 'macro_too_many_runs'].includes(thrown.code)
 }
 
-// A call of /api/control/macro, or of /api/control/command with a macro_id: its gates, its run, its answer.
+// The call of /api/control/macro, or of /api/control/command with a macro_id: its gates, its run, its answer.
 
 interface MacroCallParts {
   book: MacroBook
@@ -256,7 +258,7 @@ function ownOf(body: { readonly [key: string]: Json }, key: string): Json {
   return Object.hasOwn(body, key) ? (body[key] ?? null) : null
 }
 
-// Runs that lived when the daemon was killed: their rows have no end, and get one at the next start.
+// Runs that were alive when the daemon was killed: their rows have no end, and get one at the next start.
 
 /**
  * Tells runs without an end as `interrupted`. A run's row is on the disk before its first step, so each run that may have

@@ -1,4 +1,4 @@
-/** A run that is kept: its row before its first step, its time, its world, its trace, and what a caller is told of it. */
+/** A run that is kept on the disk: its row, its time, its world, its trace, and what a caller is told of it. */
 import { durationText } from '#kit/bytes/words.ts'
 import type { AuditFacts, AuditReason } from '../audit.ts'
 import { sayCommand } from '../control/command.ts'
@@ -21,7 +21,7 @@ import {
 import { type ShownStart, showingOf } from './showing.ts'
 import type { MacroLimits } from './values.ts'
 
-// What a caller is told of a run: everything where they are elevated, else which steps there were and how they ended.
+// What a caller is told of a run: everything for elevated sessions, else which steps there were and how they ended.
 
 type Told = { [key: string]: Json }
 
@@ -128,7 +128,7 @@ function errorOf(code: string): string {
   return code === 'not_authorized' ? 'not authorized' : code
 }
 
-// A run that is kept: its row before its first step, its time, its world, and its trace when it is over.
+// The run: its row is on the disk before its first step, its trace when it is over.
 
 /** What a run is given by whoever lets runs in. */
 interface KeptRunParts {

@@ -1,4 +1,4 @@
-/** Does what was decided for one step: what it means, through ports of the daemon, and what came of it. */
+/** Does what was decided for one step, through the ports of the daemon, and says what came of it. */
 import { shortCopy } from '#kit/bytes/plain-text.ts'
 import { durationText } from '#kit/bytes/words.ts'
 import { Fault } from '#kit/fault.ts'
@@ -14,7 +14,7 @@ import type { AttributeReading, AttributeRef, Doer, Done, MacroPorts, Secrets } 
 import type { Answer } from './run.ts'
 import { holds, type MacroArgs, makeArgs } from './values.ts'
 
-// Attributes as rows of the book: which one a macro means, what it reads there, and what counts as secret.
+// Attributes as rows of the book: which one a macro means, what it reads there, and what is secret.
 
 /** The one attribute that is meant: of a zone or a device; the controller's own where the target has no key. */
 export function attributeRow(book: Book, { name, target }: AttributeRef): Row | undefined {
@@ -50,7 +50,7 @@ function placeOf(book: Book, target: AttributeRef['target']): { kind: string; id
   return zone ? { kind: 'zone', id: zone.id } : device && { kind: 'device', id: device.id }
 }
 
-// Does what was decided for one step, and says what came of it.
+// One step: does what was decided, and says what came of it.
 
 /** Of a failure's sentence what a trace keeps, in characters. */
 const LONGEST_SENTENCE = 300
@@ -234,7 +234,7 @@ function lookUp(side: Side, doer: Doer): { value: Json; isSecret: boolean } | un
   return value === undefined ? undefined : { value, isSecret: isSensitive }
 }
 
-// The world of one run in the running controller: ports of the daemon, its caller, and the engine for what it calls.
+// The world of a run in the running controller: ports of the daemon, its caller, and the engine for what it calls.
 
 /** Whose run it is. */
 interface Running {

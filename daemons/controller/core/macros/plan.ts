@@ -75,7 +75,9 @@ export type ParallelStep = CommonOfSteps & {
 
 export type Step = DoingStep | ParallelStep
 
-// Reads what a condition or a wait asks for: which side is a value and which a reading is settled by the macro alone.
+type Fields = { readonly [key: string]: Json }
+
+// Reading what a condition or a wait asks for: the macro alone settles which side is a value and which a reading.
 
 /**
  * @param args of the step: `left`, `op`, `right`, or a reading's own keys, `op` and `value`
@@ -124,9 +126,7 @@ function readSide(side: Json, label: string): SideTemplate {
   return { kind: 'field', name: field, target }
 }
 
-// Reads the steps of a macro: what is structure is settled here, before anything that came with a request is near.
-
-type Fields = { readonly [key: string]: Json }
+// Reading steps: structure is settled here, before anything that came with a request.
 
 /** Of limits what reading needs. */
 type ReadLimits = Pick<MacroLimits, 'branches' | 'retries' | 'depth'>
@@ -295,7 +295,7 @@ function invalid(label: string, what: string): Fault {
   return new Fault('macro_invalid', `step ${label} ${what}`)
 }
 
-// A macro as it is run: its row and its steps, read and checked whole before anything is done.
+// The plan: row and steps, read and checked whole before anything is done.
 
 /** What happens to a run when others of its macro live: refused, takes their place, waits, runs beside them. */
 type MacroMode = 'single' | 'restart' | 'queued' | 'parallel'
@@ -384,7 +384,7 @@ function countOf(row: Row, column: 'max_runs' | 'timeout_ms'): number | undefine
   throw new Fault('macro_invalid', `${column} is no count above 0`)
 }
 
-// Finds macros by id and name, and keeps the plans that were asked for last until their rows change.
+// The book of macros: finds them by id and name, and keeps recent plans until their rows change.
 
 /** Plans that are kept; to read one takes less than a millisecond. */
 export const KEPT_PLANS = 16

@@ -1,4 +1,4 @@
-/** What macros need of the rest of the controller, and what a run is to those who started it and to the macros it calls. */
+/** What macros need of the rest of the controller, and what a run is to whoever started it. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import type { Session } from '../access/accounts.ts'
@@ -101,7 +101,7 @@ export interface MacroPorts {
   secrets: Secrets
 }
 
-// A run in the running controller: its number, its caller, its place among others, and the runs it called.
+// A run, as those see it who started it.
 
 /** What a run is started with. */
 export interface RunCall {
@@ -133,7 +133,7 @@ export interface LiveRun {
   onEnd(listener: () => void): void
 }
 
-// A macro step: finds the macro it names, holds it to the bounds of calls, and makes the end of that run its answer.
+// A call of one macro by another: finds the macro, checks the bounds of calls, and makes the end of that run an answer.
 
 /** What a macro step asks for. */
 export interface CallWish {
@@ -190,7 +190,7 @@ export function answerOfCalled(run: Pick<LiveRun, 'id' | 'state' | 'end'>): Answ
   return { state: 'failed', code, sentence, final: code === 'not_authorized' }
 }
 
-// How a run reaches the world: in the running controller, in a simulation. Answers may come at once or later.
+// How a run reaches the world, in the running controller or in a simulation. Answers may come at once or later.
 
 export type Done = (answer: Answer) => void
 

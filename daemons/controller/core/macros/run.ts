@@ -1,10 +1,10 @@
-/** One run of a macro: its states, its trace, the order of its steps; it takes one answer at a time. */
+/** One run of a macro: its states, its trace, the order of its steps, and how it takes answers. */
 import type { AuditReason } from '../audit.ts'
 import type { Json } from '../json.ts'
 import type { DoingStep, ParallelStep, Step, StepType } from './plan.ts'
 import { jsonChars, type MacroLimits } from './values.ts'
 
-// The life of a run of a macro: state x event -> next state.
+// The states of a run: state x event -> next state.
 
 /**
  * - `starting` its row is on its way to the disk; nothing was done yet
@@ -57,7 +57,7 @@ export function isOver(state: RunState): boolean {
   return Object.keys(runStateTable[state]).length === 0
 }
 
-// Chance of a run: drawn once as its seed, and the same for a step of it each time it is asked.
+// Chance: drawn once as the seed of a run, and the same for a step each time it is asked.
 
 /** A seed, from a chance of 0 <= n < 1: 32 bits. */
 export function drawSeed(chance: number): number {
@@ -76,7 +76,7 @@ export function chanceOf(seed: number, n: number): number {
   return ((bits ^ (bits >>> 16)) >>> 0) / 2 ** 32
 }
 
-// What is kept of a run: enough to see why each step did what it did, and to run it again exactly. Never a secret.
+// The trace: enough to see why each step did what it did, and to run it again exactly. Never a secret.
 
 /** What came of one try of a step. */
 export type Answer =
@@ -173,7 +173,7 @@ export function isCut(value: Json | undefined): boolean {
   return typeof value === 'object' && value !== null && 'cut' in value
 }
 
-// The order of steps: what is next after an answer, what a failure means, when a step is tried again. No clock, no world.
+// The order of steps: what follows an answer, what a failure means, when a step is tried again. No clock, no world.
 
 /** What a list of steps wants done before it goes on. `tries` counts from 1. */
 type Wish =
@@ -213,8 +213,8 @@ function* tried(step: Step): Generator<Wish, Answer, Answer> {
   }
 }
 
-// One run of a macro: goes through its steps as the world answers, and writes down what it did. It takes one answer at a
-// time, at one instant; so the same answers in the same turns at the same instants make the same trace.
+// The run: goes through its steps as the world answers, and writes down what it did. It takes one answer at a time, at one
+// instant: the same answers in the same turns at the same instants make the same trace.
 
 /** What a run asks of the world; `n` counts its entries from 0. */
 export type Ask =

@@ -6,7 +6,7 @@ import type { CallBook, Secrets } from './ports.ts'
 import { chanceOf, type Showing } from './run.ts'
 import { type MacroArgs, type MacroLimits, makeArgs, referencesOf, refersTo } from './values.ts'
 
-// Keeps secrets out of traces. Secret is what stands under a sensitive name; what is written to or compared with a secret
+// Secrets are kept out of traces: what stands under a sensitive name; what is written to or compared with a secret
 // attribute; and each arg that a step puts in such a place, whatever the arg is called.
 
 type Fields = { readonly [key: string]: Json }
@@ -94,7 +94,7 @@ function withoutValues(args: Fields): Fields {
   return hidden
 }
 
-// Which args of a macro come to stand where secrets stand, in its own steps or in those of macros that it calls.
+// Args of a macro that end up where secrets stand, in its own steps or in those of macros that it calls.
 
 /** Macros that are looked through for one run; of what lies beyond them all is taken for secret. */
 const MOST_MACROS = 256
@@ -157,7 +157,7 @@ function calledBy({ id, name }: CallStep, book: CallBook): MacroPlan | undefined
   }
 }
 
-// What was decided, as a trace holds it and a simulation prints it.
+// A decision, as a trace holds it and a simulation prints it.
 
 /** Plain JSON; in the words of a step's args where they have words for it. */
 function shownOf(decided: Decided): { [key: string]: Json } {
@@ -193,8 +193,7 @@ function shownSide(side: Side): Json {
   return { ...side.target.what, [side.kind]: side.name.what }
 }
 
-// How a run is shown in its trace: the same decisions, made of steps and args without their secrets.
-
+// The run as its trace shows it.
 /** What a trace holds of how its run was started. */
 export interface ShownStart {
   /** As it is called with, what is secret marked. */

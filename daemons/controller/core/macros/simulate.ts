@@ -56,8 +56,7 @@ function createVirtualTime(): VirtualTime {
   }
 }
 
-// Runs a macro without a building: nothing is sent, time passes at once, and what would have been sent is told.
-
+// The simulation.
 /** The building as it is assumed to be. */
 export interface SimulatedWorld {
   /** Macros that the macro may call. */

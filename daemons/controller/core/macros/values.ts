@@ -1,8 +1,8 @@
-/** Values that macros work with: bounds, args, comparison, and substitution into the values of a step. */
+/** Values that macros work with: their bounds, args of a run, comparison, and substitution into steps. */
 import { Fault } from '#kit/fault.ts'
 import { isObject, type Json, Plain, putKey, SHAPE_CHARS, VALUE_CHARS } from '../json.ts'
 
-// Everything of a macro that is bounded, and by how much.
+// Bounds.
 
 /** Settings of the same names in the daemon's configuration. All whole numbers, all positive. */
 export interface MacroLimits {
@@ -60,7 +60,7 @@ export const MACRO_LIMITS: MacroLimits = {
   answerMs: 10_000,
 }
 
-// How large and how deep a JSON value is, found without recursion and no further than is allowed.
+// Size and depth of a JSON value, found without recursion and no further than is allowed.
 
 /** How deep a value of a macro may be; a list in a list is 2. */
 const DEEPEST_VALUE = 16
@@ -102,7 +102,7 @@ function ownChars(item: unknown): number {
   throw new Fault('macro_value', `a value is ${typeof item}, which JSON cannot say`)
 }
 
-// What a run was called with: values by name, how large each is, and which of them the caller supplied.
+// Args of a run: values by name, how large each is, and which of them the caller supplied.
 
 /** Kept in maps: a name like `__proto__` is a name like any other. */
 export interface MacroArgs {
@@ -140,7 +140,7 @@ export function makeArgs(values: Iterable<[string, Json]>, mostChars: number, ma
   return { values: map, chars, supplied: new Set(marks.supplied ?? map.keys()), secret: new Set(marks.secret) }
 }
 
-// How two values are compared where attributes are texts, live values are JSON, and both mean the same.
+// Comparison: attributes are texts, live values are JSON, and both mean the same.
 
 /** The comparisons a condition may ask for. */
 export type Op = 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte' | 'in' | 'contains'
@@ -222,7 +222,7 @@ function textOf(value: Json): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-// Puts what a run was called with into the values of a step: never into its structure, never twice, nothing evaluated.
+// Substitution: args go into the values of a step, never into its structure and never twice; nothing is evaluated.
 
 /** A value with references in its texts, as it stands in macro_step.args. */
 export type Template = Json

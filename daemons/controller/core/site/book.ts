@@ -1,7 +1,7 @@
-/** The configuration of a building in memory: rows by table, found by id and by name, and what is derived from them. */
+/** The configuration of a building in memory: rows by table, found by id and by name, and values derived from them. */
 import type { Json } from '../json.ts'
 
-// What the tables of a building hold, as everything behind the store sees it.
+// Rows and tables, as everything behind the store sees them.
 
 /** One row. Every table has `id`, `created_at` and `updated_at` (epoch ms); a row is never changed, only replaced. */
 export interface Row {
@@ -26,7 +26,7 @@ export interface Keeper {
   change(table: string, id: number, columns: Readonly<Record<string, Json>>): Promise<void>
 }
 
-// What is worked out of the book's rows, and stands until a table it came of changes.
+// Derived values: worked out from rows, and kept until one of their tables changes.
 
 /**
  * Keeps what `build` made until one of the tables changes: control works out scopes 500 times a second, tables change
@@ -61,7 +61,7 @@ export function groupedBy(rows: readonly Row[], column: string): Map<number, Row
   return groups
 }
 
-// The configuration of a building in memory: rows by table, found by id and by name.
+// The book in memory.
 
 const NONE: readonly Row[] = Object.freeze([])
 

@@ -1,4 +1,4 @@
-/** Changes of the configuration: what an import or a form asks for, how it reads, and writes of the daemon itself. */
+/** Changes of the configuration: by an import or a form, as a person reads them, and by the daemon itself. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 import { createTurn } from '#kit/turn.ts'
@@ -9,7 +9,7 @@ import type { Column, Table } from './column.ts'
 import { bookTables, isSecretColumn, tableOf } from './registry.ts'
 import { readValue } from './site-text.ts'
 
-// Changes of the configuration: what an import or a form asks for, before it becomes real.
+// Changes of rows: what an import or a form asks for, before it becomes real.
 
 /** One change of one row. */
 export type Change =
@@ -84,7 +84,7 @@ function changedColumns(before: Row, after: Row): Record<string, Json> | undefin
   return changed
 }
 
-// Changes as a person reads them before they become real; never shows a secret.
+// Differences: changes as a person reads them. They never show a secret.
 
 /** One column that changes, with values as they may be shown. */
 interface ColumnDifference {
@@ -164,7 +164,7 @@ function shortened(text: string): string {
   return text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}…`.toWellFormed() : text
 }
 
-// Writes that the daemon makes itself: seen at once, gathered, written in few transactions, taken back where that fails.
+// The keeper: writes of the daemon itself, seen at once, written together in few transactions, taken back where that fails.
 
 /** One row as it is to be written. */
 export interface KeptRow {

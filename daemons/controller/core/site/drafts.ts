@@ -8,7 +8,7 @@ import type { Column, Table } from './column.ts'
 import { bookTables, tableOf } from './registry.ts'
 import { type FaultList, kindOf, quoted, type ReadValue, readValue, type SiteLimits } from './site-text.ts'
 
-// The overrides of a zone: for each verb another target and command, as one JSON value.
+// Overrides of a zone: for each verb another target and command, as one JSON value.
 
 /** Keys of an override that name a row, and the table they name it in. */
 const TARGETS = new Map([
@@ -86,7 +86,7 @@ function entriesOf(value: Json): [string, Json][] {
   return isObject(value) ? Object.entries(value) : []
 }
 
-// Rows as a site file states them: values read, references still as they were written.
+// Drafts: values are read, references still as they were written.
 
 /** A reference as it was written: an id, or what the row is called. */
 export type Wish = { id: number } | { name: string }
@@ -146,7 +146,7 @@ export const userLists = [
   { key: 'sites', links: 'auth_user_site', column: 'site_id' },
 ] as const
 
-// A site document read table by table and column by column, without asking what its names mean.
+// Reading a document, table by table and column by column, without asking what its names mean.
 
 /** What the reading needs and fills. */
 interface Reading {

@@ -13,6 +13,8 @@ import {
   uiTables,
 } from './tables.ts'
 
+// The registry: all tables, and what is secret or readable in them.
+
 const ALL: readonly Table[] = inOrder([
   ...buildingTables,
   ...avTables,
@@ -144,7 +146,7 @@ function inOrder(all: readonly Table[]): Table[] {
   return [...placed]
 }
 
-// The settings that stand in the table `setting`: what they are, within which bounds, and what they are now.
+// Settings in the table `setting`: what they are, their bounds, and their values now.
 
 /** One setting of the site. */
 interface SettingFacts {

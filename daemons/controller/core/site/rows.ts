@@ -1,4 +1,4 @@
-/** Drafts become rows: names become ids, rows without an id are found again or get a new one, secrets left out stay. */
+/** Drafts become rows: names become ids, rows are found again, and secrets that a file leaves out stay. */
 import { isList, isObject, isSameJson, type Json, objectOf } from '../json.ts'
 import { bracketsOf, isSensitiveName, secretKeys, secretPairs, withoutSecrets } from '../secrets.ts'
 import type { Book, Row } from './book.ts'
@@ -18,7 +18,7 @@ import {
 import { bookTables, tableOf } from './registry.ts'
 import { type FaultList, quoted } from './site-text.ts'
 
-// The site as it would be: rows by table, with the place in the file that each came from, and found by name.
+// The site as it would be: rows by table and by name, and the place in the file that each came from.
 
 /** Ids that a sentence lists of rows with the same name. */
 const MOST_LISTED = 5
@@ -113,7 +113,7 @@ export function targetTable(column: Column, values: (column: string) => Json | u
   return typeof name === 'string' ? tableOf(name) : undefined
 }
 
-// What a site file leaves out of a JSON column because it is secret stays as it was.
+// Secrets that a file leaves out of a JSON column stay as they were.
 
 /**
  * Puts a secret of `before` where `next` has null under the same sensitive key: an export carries no
@@ -149,7 +149,7 @@ function keepSecrets(next: Json, before: Json): Json {
   )
 }
 
-// Attributes in site files: which of their values are secret, and secrets inside of values that are JSON as text.
+// Attributes: which of their values are secret, and secrets inside values that are JSON as text.
 
 /** JSON that is nested deeper is taken as the file has it: nobody is shown what stands down there. */
 const DEEPEST = 64
@@ -191,7 +191,7 @@ function jsonIn(value: Json): Json {
   }
 }
 
-// Drafts become rows: names become ids, rows without an id are found again or get a new one, the rest gets defaults.
+// Resolving: names become ids, rows without an id are found again or get a new one, the rest gets defaults.
 
 /**
  * `replace`: a table that the file names becomes what the file says, rows that it leaves out are removed; tables that it

@@ -20,7 +20,7 @@ import {
 } from './rows.ts'
 import { createFaultList, type FaultList, quoted, type SiteLimits } from './site-text.ts'
 
-// Whether a site fits together: every reference has its row, nothing that is unique stands twice, no circle of parents.
+// The whole site: every reference has its row, nothing that is unique stands twice, no circle of parents.
 
 /** Where a row comes from: `zone[3]` of a file, or `zone 12`. */
 type PathOf = (table: string, id: number) => string
@@ -135,8 +135,7 @@ function checkSetting({ pathOf, faults }: Whole, row: Row): void {
   faults.add(`${pathOf('setting', row.id)}.value`, `must be ${range}`)
 }
 
-// The site file: a whole document is checked before anything is written, and a site is written down as one.
-
+// Checking a file.
 /**
  * How a password in clear is kept.
  * @param known hashes of the same account: one that is of this password is kept, so that an import again changes nothing
@@ -238,7 +237,7 @@ async function hash(next: NextSite, { id, password }: Draft, world: SiteWorld): 
   users?.set(row.id, { ...row, ...columns } as Row)
 }
 
-// A site written down as a document that an import makes the same site of.
+// Exporting: a document from which an import makes the same site.
 
 /**
  * `people`: of secrets in columns and attributes only hash and salt of users, which are no passwords; into the controller it came from such a

@@ -1,10 +1,10 @@
-/** A site file as text: within its bounds, JSON, each value as its column takes it, and every fault with its place. */
+/** A site file as text: within its bounds, JSON, values as columns take them, and every fault with its place. */
 import { Fault } from '#kit/fault.ts'
 import { nearestName } from '#kit/nearest.ts'
 import type { Json } from '../json.ts'
 import type { Column } from './column.ts'
 
-// What is wrong with a site file: everything at once, each with its place.
+// Faults: all at once, each with its place.
 
 /** How much of a site file is taken in. Settings of the controller. */
 export interface SiteLimits {
@@ -86,7 +86,7 @@ export function quoted(name: string): string {
   return JSON.stringify(short.toWellFormed())
 }
 
-// A site file as bytes: within its bounds, UTF-8, JSON, and no key twice in one object.
+// The text: within its bounds, UTF-8, JSON, and no key twice in one object.
 
 /**
  * Reads the document. A key that stands twice is a fault, since one of the two would be lost without a word.
@@ -219,7 +219,7 @@ function pathOf(levels: readonly Level[]): string {
     .replace(/^\./, '')
 }
 
-// One value of a site file as its column takes it.
+// One value, as its column takes it.
 
 /** The value as it is kept, or what is wrong with it; never quotes the value, which may be a secret. */
 export type ReadValue = { value: Json; fault?: undefined } | { value?: undefined; fault: string }

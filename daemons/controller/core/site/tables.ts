@@ -14,6 +14,8 @@ import {
   time,
 } from './column.ts'
 
+// The building: sites, devices, zones, and what is known of them.
+
 /** What an attribute may belong to; all but `controller` are tables. */
 export const attributeTargets = ['device', 'zone', 'subsystem', 'macro', 'controller'] as const
 
@@ -92,7 +94,7 @@ export const buildingTables = [
   ]),
 ]
 
-// Tables of sound and vision: sources, the zones they go to, channels.
+// Sound and vision: sources, the zones they go to, channels.
 
 export const avTables = [
   table('av_source', [
@@ -132,7 +134,7 @@ export const avTables = [
   ),
 ]
 
-// Tables of people: who may sign in, with which roles, at which sites.
+// People: who may sign in, with which roles, at which sites.
 
 export const peopleTables = [
   table('auth_role', [
@@ -178,7 +180,7 @@ export const peopleTables = [
   }),
 ]
 
-// Tables of macros, what starts them, and what came of their runs.
+// Macros, what starts them, and what came of their runs.
 
 /** What a macro does when it is started while it runs. */
 const macroModes = ['single', 'restart', 'queued', 'parallel'] as const
@@ -248,7 +250,7 @@ export const macroTables = [
   ]),
 ]
 
-// Tables of user interfaces: what they show, and the zones that make their scope.
+// User interfaces: what they show, and the zones that make their scope.
 
 export const uiTables = [
   table('ui_theme', [label(), json('tokens'), flag('dark', false)]),
@@ -290,7 +292,7 @@ export const uiTables = [
   }),
 ]
 
-// Tables of the controller itself: what it reaches others with, its settings, its records.
+// The controller itself: what it reaches others with, its settings, its records.
 
 export const systemTables = [
   table('credential', [
