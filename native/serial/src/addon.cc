@@ -186,7 +186,9 @@ static napi_value blockingCall(napi_env env, const Call& call, const char* name,
   blocking->name = name;
   blocking->request = request;
   blocking->argument = argument;
-  return call.port->blocking.start(env, call.port, call.self, blocking);
+  blocking->fd = call.port->fd;
+  blocking->path = call.port->path();
+  return call.port->blocking.start(env, call.self, blocking);
 }
 
 static napi_value Drain(napi_env env, napi_callback_info info) {

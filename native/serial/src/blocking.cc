@@ -8,7 +8,6 @@
 
 #include "failure.h"
 #include "js.h"
-#include "port.h"
 
 /** Real-time signal whose handler does nothing: the ioctl answers EINTR because SA_RESTART is not set. */
 static int wakeSignal() {
@@ -41,26 +40,25 @@ static void* run(void* data) {
 static void settle(napi_env env, napi_value function, void* context, void* data) {
   BlockingCall* call = static_cast<BlockingCall*>(data);
   if (env != nullptr) {
-    call->port->blocking.forget(call);
+    call->list->forget(call);
     if (call->err == 0)
       napi_resolve_deferred(env, call->deferred, jsUndefined(env));
     else
-      napi_reject_deferred(env, call->deferred, errorOf(env, failedCall(call->name, call->err), call->port->path()));
+      napi_reject_deferred(env, call->deferred, errorOf(env, failedCall(call->name, call->err), call->path));
     napi_delete_reference(env, call->portRef);
   }
   pthread_join(call->thread, nullptr);
   delete call;
 }
 
-napi_value BlockingCalls::start(napi_env env, Port* port, napi_value portValue, BlockingCall* call) {
+napi_value BlockingCalls::start(napi_env env, napi_value portValue, BlockingCall* call) {
   wakeSignal();
   napi_value promise, name;
   napi_create_promise(env, &call->deferred, &promise);
   napi_create_reference(env, portValue, 1, &call->portRef);
   napi_create_string_utf8(env, call->name, NAPI_AUTO_LENGTH, &name);
   napi_create_threadsafe_function(env, nullptr, nullptr, name, 0, 1, nullptr, nullptr, nullptr, settle, &call->finish);
-  call->port = port;
-  call->fd = port->fd;
+  call->list = this;
   call->isCancelled = &isCancelled;
   std::lock_guard<std::mutex> guard(mutex);
   calls.push_back(call);
@@ -68,7 +66,7 @@ napi_value BlockingCalls::start(napi_env env, Port* port, napi_value portValue, 
   if (err != 0) {
     calls.remove(call);
     napi_release_threadsafe_function(call->finish, napi_tsfn_abort);
-    napi_reject_deferred(env, call->deferred, errorOf(env, failedCall("pthread_create", err), port->path()));
+    napi_reject_deferred(env, call->deferred, errorOf(env, failedCall("pthread_create", err), call->path));
     napi_delete_reference(env, call->portRef);
     delete call;
   }

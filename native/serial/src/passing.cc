@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "clock.h"
-#include "port.h"
 
 // With less room than one read of a terminal gives, what waits is told first.
 static const size_t kLeastRoom = 4096;
@@ -135,7 +134,7 @@ void Passing::note(Note kind, uint32_t id, size_t length, double value, double a
 }
 
 void Passing::tell() {
-  if (noteCount > 0) port->emit(Event::passed, 0, 0);
+  if (noteCount > 0) line->tellPassed();
 }
 
 /** One read of the line makes a note for itself and at most one for each socket. */
@@ -210,7 +209,7 @@ void Passing::fromLine(size_t length, double atUs) {
 size_t Passing::takeFrom(PassedSocket* socket, const uint8_t* bytes, size_t length) {
   int err = 0;  // a failed write is left to JavaScript's own, which meets the same and says so
   auto push = [this, &err](const uint8_t* from, size_t size) {
-    return pushAll(from, size, &err, [this](const uint8_t* at, size_t rest) { return ::write(port->fd, at, rest); });
+    return pushAll(from, size, &err, [this](const uint8_t* at, size_t rest) { return ::write(line->descriptor(), at, rest); });
   };
   if (socket->reads == Reads::none) return 0;
   if (socket->reads == Reads::all || memchr(bytes, kIac, length) == nullptr) return push(bytes, length);
@@ -264,7 +263,7 @@ void Passing::fromSocket(PassedSocket* socket, int status) {
   // Bytes from before a reset: with the failed poll libuv stopped watching, and the end is yet to be met.
   if (status < 0) watch(socket);
   size_t length = static_cast<size_t>(n);
-  size_t taken = !isHeld && port->isUsable() ? takeFrom(socket, bytes, length) : 0;
+  size_t taken = !isHeld && line->isUsable() ? takeFrom(socket, bytes, length) : 0;
   if (taken < length) isHeld = true;
   used += length;
   note(Note::fromSocket, socket->id, length, static_cast<double>(taken), nowUs());

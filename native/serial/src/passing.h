@@ -13,7 +13,20 @@
 #include "failure.h"
 
 class Passing;
-class Port;
+
+/** The terminal as passing needs it; a Port is one. */
+class PassingLine {
+ public:
+  /** Where what sockets send is written. */
+  virtual int descriptor() const = 0;
+  /** It is open and nobody is closing it. */
+  virtual bool isUsable() const = 0;
+  /** Tells JavaScript that there are notes to take. It may close the line meanwhile. */
+  virtual void tellPassed() = 0;
+
+ protected:
+  ~PassingLine() = default;
+};
 
 /** Kinds of note; NOTE in passing.ts. */
 enum class Note {
@@ -61,7 +74,7 @@ class Passing {
   /** Doubles of a note: kind, socket, length, value, stamp in microseconds. */
   static constexpr size_t kNoteSize = 5;
 
-  explicit Passing(Port* port) : port(port) {}
+  explicit Passing(PassingLine* line) : line(line) {}
 
   /** Where bytes and notes are put; both belong to JavaScript and outlive the polling. */
   void begin(uv_loop_t* loop, uint8_t* slab, size_t slabSize);
@@ -106,7 +119,7 @@ class Passing {
   void letGo(PassedSocket* socket);
   PassedSocket* find(uint32_t id) const;
 
-  Port* port;
+  PassingLine* line;
   uv_loop_t* loop = nullptr;
   uv_timer_t* timer = nullptr;
   std::vector<PassedSocket*> sockets;

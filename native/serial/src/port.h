@@ -17,7 +17,7 @@
 /** Kinds of event given to JavaScript. */
 enum class Event { bytes = 0, writable = 1, lost = 2, passed = 3 };
 
-class Port {
+class Port final : private PassingLine {
  public:
   explicit Port(napi_env env);
   ~Port();
@@ -40,7 +40,7 @@ class Port {
   void setClosing() { closing = true; }
 
   /** Main thread: the descriptor is open and nobody is closing it. */
-  bool isUsable() const { return !closing && !isLost; }
+  bool isUsable() const override { return !closing && !isLost; }
   void emit(Event event, double value, double atUs);
 
   const std::string& path() const { return devicePath; }
@@ -56,6 +56,8 @@ class Port {
   Passing passing{this};
 
  private:
+  int descriptor() const override { return fd; }
+  void tellPassed() override { emit(Event::passed, 0, 0); }
   static void onPoll(uv_poll_t* handle, int status, int events);
   void readable();
   void lost(int err);
