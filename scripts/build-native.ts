@@ -36,15 +36,19 @@ export function isFresh(root: string, addon: string, arch: Arch): boolean {
   const binary = prebuildOf(root, addon, arch)
   if (!existsSync(binary)) return false
   const folder = join(root, 'native', addon)
-  const sources = [join(folder, 'src'), join(root, 'native/common')].flatMap(filesOf)
-  sources.push(join(folder, 'binding.gyp'))
+  const gyp = join(folder, 'binding.gyp')
+  const sources = [gyp, ...[join(folder, 'src'), ...sharedFolders(root, readFileSync(gyp, 'utf8'))].flatMap(filesOf)]
   const builtMs = statSync(binary).mtimeMs
   return sources.every((source) => statSync(source).mtimeMs <= builtMs)
 }
 
-/** What lies in a folder; nothing where there is none: an addon may share no source with others. */
+/** Folders of native/ whose sources an addon is built with, as its binding.gyp names them: `../common`, `../sound`. */
+function sharedFolders(root: string, gyp: string): string[] {
+  return [...new Set([...gyp.matchAll(/"\.\.\/([\w-]+)/g)].map(([, name]) => join(root, 'native', name ?? '')))]
+}
+
 function filesOf(folder: string): string[] {
-  return existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : []
+  return readdirSync(folder).map((name) => join(folder, name))
 }
 
 /** True where this machine has a compiler for that architecture. */
@@ -91,6 +95,7 @@ function buildAddon(root: string, addon: string, arch: Arch): void {
   const env = { ...process.env, ...cross, npm_config_nodedir: headers }
   const done = spawnSync(process.execPath, args, { cwd: folder, env, encoding: 'utf8' })
   if (done.status !== 0) throw new Error(`${addon} for ${arch} does not compile:\n${done.stdout}${done.stderr}`)
+  if (done.stderr.includes('warning:')) console.error(done.stderr.trimEnd())
   const binary = prebuildOf(root, addon, arch)
   mkdirSync(dirname(binary), { recursive: true })
   copyFileSync(join(folder, 'build/Release', basename(binary)), `${binary}.new`)

@@ -1,14 +1,16 @@
 /**
  * Holds the sources to the arrow of docs/ARCHITECTURE.md: what each part may import, no cycles (types included), no
- * daemon that knows another, `.ts` endings, `#kit` and `#native` across top-level folders.
+ * daemon that knows another, `.ts` endings, `#kit` and `#native` across top-level folders; the C++ of native/ by
+ * scripts/native-includes.ts.
  *
  *     node scripts/check-layers.ts [FOLDER]
  */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { type Import, importsOf, targetOf } from './imports.ts'
+import { cyclesOf, type Import, importsOf, targetOf } from './imports.ts'
 import { isMain } from './is-main.ts'
 import { faultOfImport, placeOf, RULES } from './layers.ts'
+import { nativeFaults } from './native-includes.ts'
 
 /** Every fault below `root`, one line each: place, import, reason. */
 export function layerFaults(root: string): string[] {
@@ -31,7 +33,7 @@ export function layerFaults(root: string): string[] {
       if (target !== undefined) graph.get(file)?.push(target)
     }
   }
-  return [...faults, ...cycles(graph)]
+  return [...faults, ...cyclesOf(graph), ...nativeFaults(root)]
 }
 
 function faultOf(root: string, file: string, { specifier, isType }: Import): string | undefined {
@@ -59,27 +61,6 @@ function faultOfPackage(file: string, specifier: string, isType: boolean): strin
   const name = specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/')
   if (rule.packages === 'all' || rule.packages.includes(name)) return undefined
   return `${place.part} may not import ${name}${rule.packages.length > 0 ? `, only ${rule.packages.join(', ')}` : ''}`
-}
-
-/** Each cycle once, as the files along it. */
-function cycles(graph: Map<string, string[]>): string[] {
-  const found: string[] = []
-  const done = new Set<string>()
-  const path: string[] = []
-  function visit(file: string): void {
-    const at = path.indexOf(file)
-    if (at >= 0) {
-      found.push(`cycle: ${[...path.slice(at), file].join(' -> ')}`)
-      return
-    }
-    if (done.has(file)) return
-    done.add(file)
-    path.push(file)
-    for (const next of graph.get(file) ?? []) visit(next)
-    path.pop()
-  }
-  for (const file of graph.keys()) visit(file)
-  return found
 }
 
 if (isMain(import.meta)) {

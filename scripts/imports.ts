@@ -1,4 +1,4 @@
-/** Finds what a source file imports, types included, and which file of the checkout is meant. */
+/** Finds what a source file imports, types included, which file of the checkout is meant, and cycles. */
 import { posix } from 'node:path'
 
 /** One import, export-from or import() of a file. */
@@ -29,6 +29,27 @@ export function targetOf(file: string, specifier: string): string | undefined {
   if (specifier.startsWith('#')) return specifier.slice(1)
   if (specifier.startsWith('.')) return posix.join(posix.dirname(file), specifier)
   return undefined
+}
+
+/** Each cycle once, as the files along it. */
+export function cyclesOf(graph: ReadonlyMap<string, readonly string[]>): string[] {
+  const found: string[] = []
+  const done = new Set<string>()
+  const path: string[] = []
+  function visit(file: string): void {
+    const at = path.indexOf(file)
+    if (at >= 0) {
+      found.push(`cycle: ${[...path.slice(at), file].join(' -> ')}`)
+      return
+    }
+    if (done.has(file)) return
+    done.add(file)
+    path.push(file)
+    for (const next of graph.get(file) ?? []) visit(next)
+    path.pop()
+  }
+  for (const file of graph.keys()) visit(file)
+  return found
 }
 
 /**

@@ -95,3 +95,27 @@ t.test('finds a cycle, types included', async (t) => {
   const folder = t.testdir({ kit: { 'a.ts': "import './b.ts'", 'b.ts': "import type { a } from './a.ts'" } })
   t.same(layerFaults(folder), ['cycle: kit/a.ts -> kit/b.ts -> kit/a.ts'])
 })
+
+/** Faults of a house whose native/ has these files beside. */
+function nativeFaultsWith(test: Test, native: Record<string, unknown>): string[] {
+  return layerFaults(test.testdir({ ...house, native: { ...house.native, ...native } } as typeof house))
+}
+
+t.test('finds units of native that include each other, a header and its source being one', async (t) => {
+  const src = { 'a.h': '', 'a.cc': '#include "a.h"\n#include "b.h"\n', 'b.h': '#include "a.h"\n' }
+  t.same(nativeFaultsWith(t, { line: { src } }), ['cycle: native/line/src/a -> native/line/src/b -> native/line/src/a'])
+  t.same(nativeFaultsWith(t, { line: { src: { ...src, 'b.h': '' } } }), [])
+})
+
+t.test('the rules of sound know the standard library and each other alone', async (t) => {
+  const sound = { 'fade.h': '#include <vector>\n#include <pthread.h>\n', 'ring.cc': '#include "fade.h"\n' }
+  const player = { src: { 'play.cc': '#include <gst/gst.h>\n#include "fade.h"\n' } }
+  t.same(nativeFaultsWith(t, { sound, player }), [])
+  const planted = '#include <gst/gst.h>\n#include <node_api.h>\n#include "failure.h"\n#include "play.h"\n'
+  t.same(nativeFaultsWith(t, { common: { 'failure.h': '' }, sound: { ...sound, 'ring.cc': planted }, player }), [
+    'native/sound/ring.cc: <gst/gst.h>: native/sound may include the standard library alone',
+    'native/sound/ring.cc: <node_api.h>: native/sound may include the standard library alone',
+    'native/sound/ring.cc: "failure.h": native/sound may not know native/common',
+    'native/sound/ring.cc: "play.h": no such header here, nor in native/common or native/sound',
+  ])
+})
