@@ -1,4 +1,4 @@
-/** What the command line does with a controller's state: import, export, simulate, passwords, the check of a backup. */
+/** What the command line does with a controller's state: import, export, simulate, replay, passwords, the check of a backup. */
 import { existsSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { type Clock, systemClock } from '#kit/clock.ts'
@@ -18,6 +18,7 @@ import { isObject, type Json } from '../core/json.ts'
 import { limitsOf } from '../core/keys.ts'
 import { readAttribute, secretsOf } from '../core/macros/perform.ts'
 import { createMacroBook, type MacroBook } from '../core/macros/plan.ts'
+import { readTrace, replay } from '../core/macros/replay.ts'
 import { type Sent, type Simulation, simulate } from '../core/macros/simulate.ts'
 import { type MacroArgs, type MacroLimits, makeArgs } from '../core/macros/values.ts'
 import type { Book, Row } from '../core/site/book.ts'
@@ -101,7 +102,29 @@ function seconds(ms: number): string {
   return `${(ms / 1000).toFixed(3)} s`
 }
 
-// The commands `plantroom controller import`, `export` and `simulate`.
+// Replaying one run of a macro from its trace.
+
+/**
+ * @param said the id of its row in `macro_run`, in digits
+ * @returns lines to print, and whether this version decides every step as it was decided then
+ * @throws Fault `macro_trace`, and as `replay`
+ */
+function replayRun(book: Book, said: string): { text: string; isSame: boolean } {
+  const row = /^\d+$/.test(said) ? book.row('macro_run', Number(said)) : undefined
+  if (row === undefined) throw new Fault('macro_trace', 'no run of a macro is kept under this id')
+  const trace = readTrace(row.trace)
+  const { trace: again, deviatesAt } = replay(trace, secretsOf(book))
+  const steps = trace.entries.length === 1 ? '1 step' : `${trace.entries.length} steps`
+  if (deviatesAt === null) return { text: `Run ${said} goes as it went: ${steps}, ${trace.end.state}.\n`, isSame: true }
+  const then = trace.entries[deviatesAt]
+  const now = again.entries[deviatesAt]
+  const place = then?.step ?? now?.step
+  const head = `Run ${said} goes another way now, from ${place === undefined ? 'its end' : `step ${place}`} on.`
+  const told = [`  then: ${JSON.stringify(then ?? trace.end)}`, `  now:  ${JSON.stringify(now ?? again.end)}`]
+  return { text: `${[head, ...told].join('\n')}\n`, isSame: false }
+}
+
+// The commands `plantroom controller import`, `export`, `simulate` and `replay`.
 
 type Call = CommandCall<ControllerConfig>
 
@@ -115,6 +138,7 @@ export const refusals: readonly string[] = [
   'nobody_to_apply',
   'unknown_macro',
   'macro_args',
+  'macro_trace',
   'mail_sender_missing',
   'mail_password_unreadable',
   'ca_file_unreadable',
@@ -161,6 +185,19 @@ It ends with 1 where the run would fail.
     files: { makesState: false },
     options: { args: { type: 'string' }, late: { type: 'boolean' } },
     run: simulateOne,
+  },
+  {
+    name: 'replay',
+    form: 'RUN',
+    summary: 'tell whether a run of a macro would go the same way now, and send nothing',
+    help: `Runs RUN, the id of a row of macro_run, again from its trace: with the steps, arguments and answers of then. It tells the
+first step that this version decides in another way.
+It ends with 1 where there is one.
+`,
+    words: [1, 1],
+    files: { makesState: false },
+    options: {},
+    run: replayOne,
   },
 ]
 
@@ -267,6 +304,14 @@ async function simulateOne({ config, stateFolder, words, options, out }: Call): 
     const { text, isDone } = simulateMacro(book, wish, { limits: limitsOf(config.macros), clock: systemClock })
     out(text)
     return isDone ? exitCodes.fine : exitCodes.failed
+  })
+}
+
+async function replayOne({ config, stateFolder, words, out }: Call): Promise<number> {
+  return await withStore({ config, stateFolder }, async ({ book }) => {
+    const { text, isSame } = replayRun(book, words[0] ?? '')
+    out(text)
+    return isSame ? exitCodes.fine : exitCodes.failed
   })
 }
 

@@ -7,6 +7,12 @@ import { runCommand } from '#kit/run/daemon-command.ts'
 import { lockState } from '#kit/run/state-lock.ts'
 import { siteCommands } from '../../assemble/commands.ts'
 import { config } from '../../config.ts'
+import type { Json } from '../../core/json.ts'
+import { readAttribute, secretsOf } from '../../core/macros/perform.ts'
+import { createMacroBook } from '../../core/macros/plan.ts'
+import { simulate } from '../../core/macros/simulate.ts'
+import { MACRO_LIMITS, makeArgs } from '../../core/macros/values.ts'
+import type { Row } from '../../core/site/book.ts'
 import { openSiteStore, type SiteStore } from '../../io/database.ts'
 import { parts } from '../io/store-parts.ts'
 
@@ -59,10 +65,10 @@ function placeOf(t: Test): Place {
   }
 }
 
-async function withStore<Result>({ state }: Place, use: (store: SiteStore) => Result): Promise<Result> {
+async function withStore<Result>({ state }: Place, use: (store: SiteStore) => Result): Promise<Awaited<Result>> {
   const store = openSiteStore(state, systemClock, parts.store)
   try {
-    return use(store)
+    return await use(store)
   } finally {
     await store.close()
   }
@@ -199,6 +205,35 @@ t.test('a simulation prints what would be sent, and ends with 1 where the run wo
     text: /would send nothing\.\nIt would end after 1\.000 s as failed/,
   })
   t.match(await place.run('simulate', 'Never'), { code: 0 })
+})
+
+t.test('a replay tells whether a kept run would go the same way, and ends with 1 where it would not', async (t) => {
+  const place = placeOf(t)
+  await place.run('import', place.file(small))
+  const { trace, other } = await withStore(place, async ({ book, keeper }) => {
+    const macros = createMacroBook(book, MACRO_LIMITS)
+    const args = makeArgs([['level', 30]], 100)
+    const { trace } = simulate(macros.plan(book.row('macro', 1) as Row), args, {
+      book: macros,
+      attributes: { read: (ref) => readAttribute(book, ref) },
+      live: { read: () => null },
+      secrets: secretsOf(book),
+      limits: MACRO_LIMITS,
+      ...{ seed: 1, startedAt: 0, waits: 'met' },
+    })
+    const other = { ...trace, entries: trace.entries.map((entry) => ({ ...entry, decided: null })) }
+    const row = { macro_id: 1, seed: 1, started_at: 0, ended_at: 1, result: 'done' }
+    for (const kept of [trace, other, null]) await keeper.add('macro_run', { ...row, trace: kept as unknown as Json })
+    return { trace, other }
+  })
+  t.same(await place.run('replay', '1'), { code: 0, text: 'Run 1 goes as it went: 3 steps, done.\n' })
+  const then = JSON.stringify(other.entries[0])
+  const now = JSON.stringify(trace.entries[0])
+  t.same(await place.run('replay', '2'), {
+    code: 1,
+    text: `Run 2 goes another way now, from step 1 on.\n  then: ${then}\n  now:  ${now}\n`,
+  })
+  for (const run of ['3', '4', 'Evening']) await t.rejects(place.run('replay', run), { code: 'macro_trace' })
 })
 
 t.test('a simulation of what is not there, or with what are no args, is refused', async (t) => {
