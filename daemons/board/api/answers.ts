@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { count, fault, instant, number, object, orNull, text, yesNo } from '#kit/http/answer-shapes.ts'
 import { roleNames } from '../wire/names.ts'
 
-// Shapes of what each role says of itself, in its own answers and under its name in `GET /api/status`.
+// What each role says of itself, in its own answers and under its name in `GET /api/status`.
 
 const state = Type.String({ description: 'of a table in the chapter of life cycles' })
 
@@ -292,6 +292,8 @@ const roleStates = {
   ptp: Type.Optional(ptpState),
 }
 
+// What the board itself answers.
+
 const role = Type.Enum([...roleNames])
 
 export const boardStatusAnswer = object({
@@ -408,7 +410,7 @@ export const serialAnswer = object({
 
 export const droppedAnswer = object({ dropped: count })
 
-// HTTP status of the board's own faults; docs/ERRORS.md says of each what to do.
+// HTTP status of its faults; docs/ERRORS.md says of each what to do.
 
 export const faultStatus: Readonly<Record<string, number>> = {
   image_length: 400,

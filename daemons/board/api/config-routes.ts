@@ -12,7 +12,7 @@ import { boardSettings, settingsForm } from '../core/settings/settings.ts'
 import { formAnswer } from './answers.ts'
 
 /** What the settings routes work on. */
-export interface ConfigParts {
+interface ConfigParts {
   book: SettingsBook
   rebooter: Rebooter
   recorder: Recorder

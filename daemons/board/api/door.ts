@@ -21,7 +21,7 @@ import type { Recorder } from '#kit/recorder.ts'
 import type { Records } from '#kit/records.ts'
 import { ADMIN, type AdminPassword, createSignIn, type From, type HttpKeys, type Signed } from '../core/sign-in.ts'
 
-// Which pages may call this board: its own, under each of its names, and those of boards it has found.
+// Whose pages may call: its own, under each of its names, and those of boards it has found.
 
 interface PageRuleParts {
   /** What the board is called, without a domain: `lobby`. Asked anew at each request. */
@@ -54,7 +54,7 @@ export function createPageRule(parts: PageRuleParts): BrowserRule {
   }
 }
 
-// Who calls, as the server asks it: credentials of a request, a ticket, and whether they still hold.
+// Who calls: the credentials of a request, a ticket, and whether they still hold.
 
 interface GateParts {
   password: AdminPassword
@@ -170,6 +170,8 @@ export function passwordRoutes({ password, recorder, tickets }: PasswordRoutePar
     }),
   ]
 }
+
+// The door.
 
 interface DoorParts extends Omit<PageRuleParts, 'hosts'> {
   clock: Clock

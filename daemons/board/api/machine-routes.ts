@@ -10,8 +10,7 @@ import type { SettingsBook } from '../core/settings/book.ts'
 import type { Identify } from '../core/status.ts'
 import { otaAnswer, otaReadyAnswer } from './answers.ts'
 
-// The route by which a board is found in a rack.
-
+/** Finding the board in a rack. */
 export function identifyRoutes({ identify }: { identify: Identify }): Route[] {
   return [
     route({
@@ -32,7 +31,7 @@ export function identifyRoutes({ identify }: { identify: Identify }): Route[] {
   ]
 }
 
-// Routes after which the board begins anew: reboot and factory reset.
+// Reboot and factory reset.
 
 /** What the routes work on. */
 interface RestartParts {
@@ -86,6 +85,8 @@ export function restartRoutes({ book, rebooter, recorder }: RestartParts): Route
     }),
   ]
 }
+
+// Firmware.
 
 /** What the route needs. */
 interface OtaRouteParts {

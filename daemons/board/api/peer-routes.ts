@@ -75,7 +75,7 @@ function viewOf({ id, host, address, role, name, stream, port, path, version, ..
   }
 }
 
-// Counts and gauges of the boards that were found.
+// Metrics.
 
 export function measurePeers(metrics: Metrics, peers: () => PeerCounts, mdns: () => MdnsCounts): void {
   metrics.gauge(

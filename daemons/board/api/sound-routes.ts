@@ -7,8 +7,7 @@ import type { AnnouncementView } from '../core/streams/announcing.ts'
 import type { ListeningView } from '../core/streams/finding.ts'
 import { historyAnswer } from './answers.ts'
 
-// What was measured in the last hour.
-
+/** What was measured in the last hour. */
 export function historyRoutes({ history }: { history: Pick<History, 'view'> }): Route[] {
   return [
     route({
@@ -22,7 +21,7 @@ export function historyRoutes({ history }: { history: Pick<History, 'view'> }): 
   ]
 }
 
-// What Prometheus is told of the clock that sound runs on.
+// Metrics of the clock that sound runs on.
 
 /** Adds them; what is not known is left out, never 0. */
 export function measurePtp(metrics: Metrics, ptp: Pick<Ptp, 'view'>): void {
@@ -49,6 +48,8 @@ export function measurePtp(metrics: Metrics, ptp: Pick<Ptp, 'view'>): void {
 function seconds(ns: number | null): number | null {
   return ns === null ? null : ns / 1e9
 }
+
+// Metrics of streams: the board's own as it is made known, those of others as they are heard.
 
 /** Of a board that sends. */
 export function measureAnnouncement(metrics: Metrics, view: () => AnnouncementView): void {

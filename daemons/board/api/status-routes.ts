@@ -46,7 +46,7 @@ export function statusSocketRoute({ feed, meters }: { feed: StatusFeed; meters?:
   }
 }
 
-// What the board and its machine measure.
+// Metrics of the board and its machine.
 
 /** Adds them; what is not known is left out, never 0. */
 export function measureBoard(metrics: Metrics, status: () => BoardStatus): void {

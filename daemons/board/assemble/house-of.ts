@@ -22,7 +22,7 @@ import { assembleSerial } from '../roles/serial/assemble.ts'
 import { assembleUsbip } from '../roles/usbip/assemble.ts'
 import { announceStream, listenStreams, type StreamAnnouncement, type StreamListening } from './streams.ts'
 
-// The clock of the roles encoder and decoder put together.
+// The clock of encoder and decoder.
 
 interface PtpNeeds {
   config: BoardConfig['ptp']
@@ -49,6 +49,8 @@ export function assemblePtp(
   parts.add({ name: 'ptp', start: () => ptp.start(), stop: () => ptp.stop() })
   return ptp
 }
+
+// The role.
 
 /** What roles need beside what each gets. */
 interface RoleNeeds {

@@ -20,12 +20,10 @@ import { createSapAnnouncer, createSapListener } from '../io/sap.ts'
 import type { StreamDescription } from '../wire/streams/description.ts'
 import { writeSdp } from '../wire/streams/sdp.ts'
 
-// What streams are called where RAVENNA devices look for them.
-
 /** @source RAVENNA Operating Principles 1.0, 5.1: sessions are `_ravenna_session` of `_rtsp._tcp` */
 const RAVENNA: ServiceKind = { type: 'rtsp', subtype: 'ravenna_session' }
 
-// A board's stream made known: over SAP, and to RAVENNA devices by mDNS and RTSP.
+// The board's own stream.
 
 /** What is announced. */
 interface AnnounceOptions {
@@ -141,6 +139,8 @@ function sessionIdOf(stateFolder: string): string {
   const digits = instanceName('stream', identityHere(stateFolder)).slice(-8)
   return String(Number.parseInt(digits, 16))
 }
+
+// Streams of others.
 
 /** Where is listened. */
 interface ListenOptions {

@@ -9,7 +9,7 @@ export interface LateSaveTimes {
   mostMs: number
 }
 
-export interface LateSave {
+interface LateSave {
   /** The value is otherwise than it was saved. */
   changed(): void
   /** Saves what is not saved yet, and waits for it. */

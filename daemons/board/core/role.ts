@@ -51,7 +51,7 @@ export interface RoleHouse {
   measure(metrics: Metrics): void
 }
 
-// A role that this machine cannot fill: it says so, and the rest of the board works.
+// In place of a role that this machine cannot fill: it says so, and the rest of the board works.
 
 /** @param why in a sentence */
 export function silentRole(why: string): RoleHouse {

@@ -3,7 +3,7 @@ import { type Static, type TObject, Type } from 'typebox'
 import type { SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import { createTurn } from '#kit/turn.ts'
 
-// Keys of the table `http` that a board has beside those of every server and of its sign-ins: names and forms.
+// Keys of the table `http` that only a board has.
 
 export const httpKeys = {
   hosts: Type.Array(Type.String({ minLength: 1, maxLength: 253 }), {
@@ -22,7 +22,7 @@ export const httpKeys = {
 /** The checked keys. */
 export type HttpKeys = Static<TObject<typeof httpKeys>>
 
-// The one password of a board: set, changed, removed.
+// The password: set, changed, removed.
 
 /** What is kept of it; undefined while there is none. */
 export interface PasswordRecord {
@@ -80,6 +80,8 @@ export function createAdminPassword(kept: PasswordRecord | undefined, parts: Adm
     onChange: (hear) => void hearers.push(hear),
   }
 }
+
+// Signing in with it.
 
 /** The only user there is. @source Interface 2, B, Authentication 1 */
 export const ADMIN = 'admin'

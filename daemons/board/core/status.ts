@@ -102,59 +102,7 @@ function networkOf({ network, nameTrouble }: StatusSources): BoardStatus['networ
   return { state, confirm_until: confirmUntil, text: [text, nameTrouble()].filter(Boolean).join(' ') }
 }
 
-// Finding a board in a rack: it blinks and shows a banner for a while.
-
-/** What it needs. */
-interface IdentifyParts {
-  clock: Clock
-  log: Log
-  blinker: Blinker
-  lifeMs: number
-  onChange(): void
-}
-
-export interface Identify {
-  /** Begins, or begins anew, or ends. */
-  set(isOn: boolean): void
-  /** Instant at which it ends, null while it is off. */
-  until(): number | null
-  close(): Promise<void>
-}
-
-export function createIdentify({ clock, log, blinker, lifeMs, onChange }: IdentifyParts): Identify {
-  let timer: Timer | undefined
-  let untilAt: number | null = null
-  /** Calls to the lamp, one after the other. */
-  let lamp: Promise<void> = Promise.resolve()
-
-  function drive(call: () => Promise<unknown>): void {
-    lamp = lamp.then(async () => {
-      try {
-        await call()
-      } catch (fault) {
-        log.warning('the lamp does not do as told', { fault })
-      }
-    })
-  }
-  function set(isOn: boolean): void {
-    timer?.cancel()
-    timer = isOn ? clock.after(lifeMs, () => set(false)) : undefined
-    if (isOn && untilAt === null) drive(() => blinker.start())
-    if (!isOn && untilAt !== null) drive(() => blinker.stop())
-    untilAt = isOn ? clock.epochMs() + lifeMs : null
-    onChange()
-  }
-  return {
-    set,
-    until: () => untilAt,
-    close() {
-      if (untilAt !== null) set(false)
-      return lamp
-    },
-  }
-}
-
-// Who watches the board is told how it is: at once, when something changes, and every second.
+// The feed of the status: told at once, when something changes, and every second.
 
 /** One that watches. */
 export interface Watcher {
@@ -233,7 +181,7 @@ function textOf(status: () => unknown): string {
   return JSON.stringify({ type: 'status', status: status() })
 }
 
-// Who watches a board with sound sees its levels move: often, and never at the cost of anything else.
+// The feed of levels, in a role with sound: often, and never at the cost of anything else.
 
 /** What a feed needs. */
 interface MeterFeedParts {
@@ -308,4 +256,56 @@ function together(before: Meters, { peak_db, rms_db }: Meters): Meters {
 function louder(one: number | null, other: number | null): number | null {
   if (one === null || other === null) return one ?? other
   return Math.max(one, other)
+}
+
+// Finding the board in a rack: it blinks and shows a banner for a while.
+
+/** What it needs. */
+interface IdentifyParts {
+  clock: Clock
+  log: Log
+  blinker: Blinker
+  lifeMs: number
+  onChange(): void
+}
+
+export interface Identify {
+  /** Begins, or begins anew, or ends. */
+  set(isOn: boolean): void
+  /** Instant at which it ends, null while it is off. */
+  until(): number | null
+  close(): Promise<void>
+}
+
+export function createIdentify({ clock, log, blinker, lifeMs, onChange }: IdentifyParts): Identify {
+  let timer: Timer | undefined
+  let untilAt: number | null = null
+  /** Calls to the lamp, one after the other. */
+  let lamp: Promise<void> = Promise.resolve()
+
+  function drive(call: () => Promise<unknown>): void {
+    lamp = lamp.then(async () => {
+      try {
+        await call()
+      } catch (fault) {
+        log.warning('the lamp does not do as told', { fault })
+      }
+    })
+  }
+  function set(isOn: boolean): void {
+    timer?.cancel()
+    timer = isOn ? clock.after(lifeMs, () => set(false)) : undefined
+    if (isOn && untilAt === null) drive(() => blinker.start())
+    if (!isOn && untilAt !== null) drive(() => blinker.stop())
+    untilAt = isOn ? clock.epochMs() + lifeMs : null
+    onChange()
+  }
+  return {
+    set,
+    until: () => untilAt,
+    close() {
+      if (untilAt !== null) set(false)
+      return lamp
+    },
+  }
 }

@@ -16,7 +16,7 @@ import { createOta, laterOf, type Ota, type OtaConfig } from '../core/machine/fi
 import type { Digest, FirmwareKeys, FloorBook, ImageSlot, Installer, RootHelper } from '../core/machine/ports.ts'
 import { VERSION_PATTERN } from '../wire/firmware-image.ts'
 
-// The keys whose images a board takes, read anew for each image: a key that was added or removed counts at once.
+// The keys, read anew for each image: one that was added or removed counts at once.
 
 /** @param places files and folders of PEM files */
 function createFirmwareKeys(places: readonly string[]): FirmwareKeys {
@@ -221,6 +221,8 @@ async function guarded<T>(what: string, run: () => Promise<T>): Promise<T> {
     throw new Fault('image_not_kept', `the image could not be ${what}: the disk answered ${code}`, { cause })
   }
 }
+
+// Updates put together.
 
 /** What updates need of the board. */
 interface FirmwareWorld {

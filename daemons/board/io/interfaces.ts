@@ -5,9 +5,7 @@ import { Fault } from '#kit/fault.ts'
 import { chooseLinks, type Link } from '#kit/net/mdns/links.ts'
 import { interfacesNow, reachableAddresses } from '#kit/net/own-addresses.ts'
 
-// The interface through which the machine reaches the rest of the world.
-
-/** The one with the default route, else the first with an address that others can reach; undefined where there is none. */
+/** Through which the machine reaches the world: the interface with the default route, else the first with an address that others can reach; undefined where there is none. */
 export function defaultInterface(routes = '/proc/net/route'): string | undefined {
   return interfaceOfRoutes(textOf(routes)) ?? firstInterface()
 }
@@ -40,7 +38,7 @@ function firstInterface(): string | undefined {
   return names.find(([, addresses]) => addresses?.some(({ internal }) => !internal))?.[0]
 }
 
-// The addresses that other machines reach this one by.
+// The addresses by which other machines reach this one.
 
 /** Without loopback, where every machine is itself, and without link-local IPv6, which no page's address can hold. */
 export function ownAddresses(): string[] {
@@ -49,16 +47,17 @@ export function ownAddresses(): string[] {
     .filter((address) => !address.startsWith('fe80:'))
 }
 
-/** Those of IPv4, each with the bits of its network. */
+/** The IPv4 addresses, each with the bits of its network. */
 export function ownNetworks(): { address: string; prefix: number }[] {
   return reachableAddresses()
     .filter(({ family }) => family === 'IPv4')
     .map(({ address, prefix }) => ({ address, prefix }))
 }
 
-// The network interface that streams come and go by.
+// What streams come and go by.
 
 /**
+ * The link that streams come and go by.
  * @param wanted name of the interface; empty for the one with the default route, loopback where there is no other
  * @returns undefined while it has no IPv4 address
  */
@@ -66,9 +65,8 @@ export function streamLink(wanted: string): Link | undefined {
   return chooseLinks(interfacesNow(), wanted || (defaultInterface() ?? ''))[0]
 }
 
-// The address that packets of a stream come in and go out by.
-
 /**
+ * The address that packets of a stream come in and go out by.
  * @param name of a network interface; empty is the one with the default route
  * @returns its first IPv4 address
  * @throws Fault `no_interface`

@@ -9,9 +9,9 @@ import { identityHere, instanceName } from '#kit/net/mdns/instance-name.ts'
 import { reachableAddresses } from '#kit/net/own-addresses.ts'
 import type { MachineFacts } from '../core/machine/ports.ts'
 
-// Which life of the machine this is.
+// What stays as it is while the machine runs.
 
-/** New at each boot; empty where the kernel does not tell. @source random(4), /proc/sys/kernel/random/boot_id */
+/** Which life of the machine this is: new at each boot; empty where the kernel does not tell. @source random(4), /proc/sys/kernel/random/boot_id */
 export function readBootId(path = '/proc/sys/kernel/random/boot_id'): string {
   try {
     return readFileSync(path, 'utf8').trim()
@@ -20,16 +20,12 @@ export function readBootId(path = '/proc/sys/kernel/random/boot_id'): string {
   }
 }
 
-// Two bytes that differ from board to board.
-
-/** From what tells boards apart on the network: copies of one card, and two boards on one machine, differ too. */
+/** Two bytes that differ from board to board, also between copies of one card and between two boards on one machine. */
 export function groupSeed(stateFolder: string): Uint8Array {
   return Buffer.from(instanceName('board', identityHere(stateFolder)).slice(-4), 'hex')
 }
 
-// What kind of machine the board runs on.
-
-/** Where makers write it: device tree on ARM, firmware tables on PCs. */
+/** Where makers write the model: device tree on ARM, firmware tables on PCs. */
 const PLACES = ['/proc/device-tree/model', '/sys/class/dmi/id/product_name']
 
 /** The maker's name of the model; null where nobody wrote one. */
@@ -50,14 +46,12 @@ function textOf(path: string): string {
   }
 }
 
-// What the machine is called.
-
-/** Its name without a domain. */
+/** What the machine is called, without a domain. */
 export function machineName(): string {
   return hostname().split('.')[0] ?? ''
 }
 
-// How hot the machine is.
+// What changes.
 
 /** Readings beyond these come from sensors that are not there. */
 const COLDEST_C = -55
@@ -82,8 +76,6 @@ async function readZone(path: string): Promise<number> {
   return /^-?\d+\s*$/.test(text) ? Number(text) / 1000 : Number.NaN
 }
 
-// Whether the machine's clock follows a time server.
-
 /** Longest answer that is waited for: D-Bus starts the service where it does not run. */
 const TIMEOUT_MS = 5000
 
@@ -101,6 +93,8 @@ export function readTimeSync(command = 'timedatectl'): Promise<boolean | null> {
     })
   })
 }
+
+// All of it, looked up at intervals and kept in between: status and feed ask often.
 
 /** How the facts are looked up. */
 interface FactsOptions {

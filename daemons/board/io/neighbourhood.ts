@@ -13,7 +13,7 @@ import { type KeptPeer, type PeerAsker, streamText } from '../core/peers/peer.ts
 import { createPeerBook, PeerTable } from '../core/peers/peers.ts'
 import type { RoleName } from '../wire/names.ts'
 
-// Asks other boards over HTTP whether they are there.
+// Asking over HTTP whether a board is there.
 
 /** In every answer of a board: its full name on the network. Answers of anything else have none, or another. */
 const INSTANCE_HEADER = 'plantroom-instance'
@@ -55,6 +55,8 @@ export function createPeerAsker({ answerMs }: { answerMs: number }): PeerAsker {
       }),
   }
 }
+
+// Announcing, and looking for others.
 
 /** What it is made of. */
 interface NeighbourhoodOptions {

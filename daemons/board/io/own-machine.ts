@@ -24,7 +24,7 @@ import { type HelperVerb, helperLine, LONGEST_ANSWER, openHelperAnswer } from '.
 import { defaultInterface } from './interfaces.ts'
 import { machineName } from './machine-facts.ts'
 
-// Asks the helper that runs as root, over its socket: a connection for each request.
+// The helper that runs as root, asked over its socket: a connection for each request.
 
 /** How the helper is reached. */
 interface RootHelperOptions {
@@ -85,7 +85,7 @@ function absent(path: string, cause: unknown): Fault {
   return new Fault('helper_absent', `the helper that runs as root does not answer at ${path}: ${why}`, { cause })
 }
 
-// The address of the machine, set by the helper that runs as root.
+// The address, set by the helper.
 
 /** @param interfaceName which one is set; undefined where the machine has none */
 export function helperNetwork(helper: RootHelper, interfaceName: () => string | undefined): NetworkMachine {
@@ -103,7 +103,7 @@ export function helperNetwork(helper: RootHelper, interfaceName: () => string | 
   }
 }
 
-// The lamp of a board: the first that is there for telling boards apart, else one that tells of activity.
+// The lamp: the first that is there for telling boards apart, else one that tells of activity.
 
 /** How the lamp is driven. */
 interface LampOptions {
@@ -169,6 +169,8 @@ export const noLamp: Blinker = {
   start: async () => false,
   stop: async () => {},
 }
+
+// The machine.
 
 /** Keys of the table `machine`. */
 interface MachineConfig {

@@ -215,6 +215,8 @@ function openPmcDialog(options: PmcOptions): PmcDialog {
   }
 }
 
+// Both of them, as the clock wants them.
+
 interface PtpProgramOptions {
   clock: Clock
   log: Log

@@ -10,7 +10,7 @@ import { answerRtsp, type RtspSession } from '../core/streams/announcing.ts'
 import { cutRtsp, type RtspReply, replyOf, requestOf, writeReply, writeRequest } from '../wire/streams/rtsp.ts'
 import { LONGEST_SDP } from '../wire/streams/sdp.ts'
 
-// Asks a device for the description of one of its sessions, over RTSP.
+// The client.
 
 /** Who is asked for what. */
 interface DescribeRequest {
@@ -69,6 +69,8 @@ async function replyFrom(socket: Socket, who: string): Promise<RtspReply> {
   }
   throw new Fault('rtsp_unanswered', `${who} gave no whole answer over RTSP in time`)
 }
+
+// The server.
 
 /** Bounds; keys of the config table `streams`. */
 interface RtspServerLimits {

@@ -97,7 +97,7 @@ export class KeptOnLink<Thing extends Open> {
   }
 }
 
-// The sockets of SAP on one network interface.
+// The sockets.
 
 /** Speaks to the groups of SAP. */
 interface SapSpeaker {
@@ -198,7 +198,7 @@ async function opened(address: string, port: number): Promise<Socket> {
   return socket
 }
 
-// Announces a stream over SAP on one network interface.
+// Announcing.
 
 /** What it is made of. */
 interface SapAnnouncerOptions {

@@ -7,13 +7,11 @@ import { type AudioClock, createAudioClock } from '#native/node-gst/index.ts'
 import type { RoleFacts } from '../core/role.ts'
 import { readSoundCards, type SoundCard } from '../wire/sound-cards.ts'
 
-// The clock of sound, where this machine has GStreamer.
-
 /** The clock of sound as the addon has it, shared by all pipelines of a process. */
 export type SharedClock = AudioClock
 
 /**
- * Opens it; the libraries of GStreamer are loaded here and not before.
+ * Opens the clock of sound. The libraries of GStreamer are loaded here and not before.
  * @throws Fault `no_gstreamer` where they are missing
  */
 export function openAudioClock(): SharedClock {
@@ -26,10 +24,8 @@ export function openAudioClock(): SharedClock {
   }
 }
 
-// The sound cards of this machine.
-
 /**
- * As they are now.
+ * The sound cards of this machine, as they are now.
  * @param folder `/proc/asound`, or one like it; absent where the kernel has no sound, which gives none
  */
 export async function listCards(folder = '/proc/asound'): Promise<SoundCard[]> {
@@ -45,9 +41,7 @@ async function textOf(path: string): Promise<string> {
   }
 }
 
-// Whether the threads of sound run at real-time priority, for people.
-
-/** @param realtime as a pipeline says it */
+/** Whether the threads of sound run at real-time priority, for people. All three as a pipeline says it. */
 export function realtimeView({ asked, granted, error }: { asked: number; granted: boolean; error: string | null }) {
   if (asked === 0) return { granted: false, text: 'Real-time priority is switched off in board.toml.' }
   if (granted) return { granted: true, text: `Sound runs with real-time priority ${asked}.` }
@@ -57,6 +51,8 @@ export function realtimeView({ asked, granted, error }: { asked: number; granted
     text: `The system refuses real-time priority (${error}): a busy machine sends and plays late. LimitRTPRIO allows it.`,
   }
 }
+
+// What roles need, looked at without loading any of it.
 
 /** Where Debian has the libraries of this processor. */
 const LIBRARIES = `/usr/lib/${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-linux-gnu`

@@ -18,7 +18,7 @@ import { ADMIN, type AdminPassword, createAdminPassword, type PasswordKeeper } f
 import { roleNames } from '../wire/names.ts'
 import { FLOORS } from './firmware.ts'
 
-// What the board keeps beside its roles: settings.json, starts.json, network.json and peers.json in the state folder.
+// settings.json, starts.json, network.json and peers.json.
 
 /** The version of each file's shape; a file of a later one is refused rather than half understood. */
 const VERSION = 1 as const
@@ -107,7 +107,7 @@ function withFirst<T>(file: Kept<T | undefined>, first: T): Kept<T> {
   return { load: async () => (await file.load()) ?? first, save: (value) => file.save(value) }
 }
 
-// The board's password on the disk: the one user of users.json, which `plantroom password` writes too.
+// The password: the one user of users.json, which `plantroom password` writes too.
 
 /** The password as it was kept. */
 export async function openPassword(by: {
@@ -139,6 +139,8 @@ export function createPasswordFile(stateFolder: string, log: Log): PasswordKeepe
       }),
   }
 }
+
+// A factory reset.
 
 /** State files, their backups, what was set aside, and what a crash left half written. */
 const STATE_FILE = /^(?<name>[\w-]+)\.json(?:\.bak|\.tmp|\.bak\.tmp|\.damaged-\w+)?$/

@@ -108,7 +108,7 @@ function tellBrowser(password: string): Promise<void> {
   })
 }
 
-// What encoders and decoders say of themselves, as far as the pages read it. Instants are the board's epoch ms; unknown is null.
+// What encoders and decoders say of themselves; unknown is null.
 
 /** Answers of `GET /api/route` and of `GET /api/volume`. */
 export type RouteState = RouteView
@@ -147,6 +147,8 @@ export interface RouteForm {
   link_ms?: number
   mclk_offset?: number
 }
+
+// Answers and calls.
 
 /** Answer of `GET /api/status`, and what the feed tells. */
 export type Status = BoardStatus & {

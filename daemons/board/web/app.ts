@@ -21,7 +21,7 @@ import { api, isSignedOut, type Status, signIn } from './api.ts'
 import { isLate, isSettingUp, lookNow, plateFacts, restarting, status, waitText } from './state.ts'
 import { litOf, stateWords } from './words.ts'
 
-// What stands over every page of a board: a restart that is waited for, an address to confirm, no password, who blinks.
+// What stands over every page: a restart that is waited for, an address to confirm, no password, who blinks.
 
 /** In place of the banner of lost contact while the board restarts because it was told to; undefined while it does not. */
 function restartBanner(): VNode | undefined {
@@ -101,6 +101,8 @@ function SignedOut(): VNode {
       <footer><${Act} kind="primary" type="submit" waits=${form.isBusy.value || form.values.value.password === ''}>Sign in</${Act}></footer></form>
   </${Dialog}>`
 }
+
+// The pages.
 
 const FirstRun = lazy(async () => (await import('./first-run.ts')).FirstRun)
 const SerialPage = lazy(async () => (await import('./serial-page.ts')).SerialPage)

@@ -111,8 +111,10 @@ async function dismissOn(other: Peer, id: string): Promise<boolean> {
   }
 }
 
+// The table.
+
 /** What the table shows. */
-export interface BoardsFacts {
+interface BoardsFacts {
   rows: readonly BoardRow[]
   /** Every board, also those that a filter hides. */
   peers: readonly Peer[]

@@ -31,7 +31,7 @@ const LOOK_STREAMS_MS = 3000
 const FEW = 6
 
 /** The panel. */
-export function StreamsPanel({ decoder }: { decoder: DecoderState }): VNode {
+function StreamsPanel({ decoder }: { decoder: DecoderState }): VNode {
   const [streams, setStreams] = useState<HeardStream[] | null>(null)
   const [filter, setFilter] = useState('')
   const [areAll, setAll] = useState(false)
@@ -130,6 +130,8 @@ function ByAddress({ decoder }: { decoder: DecoderState }): VNode {
     ${choice({ form, name: 'encoding', label: 'Encoding', options: encodings })}</div>
     ${refusal(form)}<div class="end"><${Act} type="submit" waits=${form.isBusy.value || form.values.value.mcast === ''}>Play</${Act}></div></form></details>`
 }
+
+// The page.
 
 const DecoderPlots = lazy(async () => (await import('./sound-plots.ts')).DecoderPlots)
 

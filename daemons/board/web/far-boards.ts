@@ -177,6 +177,8 @@ function number(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null
 }
 
+// Boards, asked.
+
 /** What a board said of itself; `atMs` is when it was asked, by the page's clock. */
 export interface Told {
   state: 'told'

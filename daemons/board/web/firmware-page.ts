@@ -17,7 +17,7 @@ import { awaitRestart, restarting, status } from './state.ts'
 // Sends a firmware image: with progress, which fetch does not tell, and with the board's own words when it refuses.
 
 /** How an upload stands. */
-export type Upload =
+type Upload =
   | { phase: 'none' }
   | { phase: 'sending'; name: string; sentBytes: number; totalBytes: number; cancel: () => void }
   /** Everything is there; the board checks and installs. */
@@ -26,7 +26,7 @@ export type Upload =
   | { phase: 'refused'; name: string; sentence: string }
 
 /** The upload of this page; it goes on while other pages are looked at. */
-export const upload = signal<Upload>({ phase: 'none' })
+const upload = signal<Upload>({ phase: 'none' })
 
 /** What the board answers once an image is installed. */
 interface Installed {
@@ -35,7 +35,7 @@ interface Installed {
 }
 
 /** Sends an image. Resolves with the board's answer, or null where it was refused, cut or given up. */
-export function sendImage(file: File): Promise<Installed | null> {
+function sendImage(file: File): Promise<Installed | null> {
   const request = new XMLHttpRequest()
   const { name, size: totalBytes } = file
   return new Promise((resolve) => {
@@ -88,6 +88,8 @@ export function stepOf(now: Upload, ota: string, isRestarting: boolean): number 
   if (now.phase !== 'sent') return 0
   return ota === 'installing' || ota === 'installed' ? 2 : 1
 }
+
+// The page.
 
 const STEPS = ['Sent', 'Verified', 'Installed', 'Restarted']
 /** What is added to a refusal: the one thing an installer wants to know then. */

@@ -14,7 +14,7 @@ import { isRouted } from './sound-words.ts'
 const LOOK_HEARERS_MS = 5000
 
 /** A decoder that has this stream as its route. */
-export interface Hearer {
+interface Hearer {
   peer: Peer
   isPlaying: boolean
 }

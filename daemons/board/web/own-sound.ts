@@ -105,6 +105,8 @@ export function useVolume(told: VolumeState): Volume {
   }
 }
 
+// Its clock: who is the grandmaster, and how far this board is from it.
+
 /** The panel. */
 export function ClockPanel({ ptp }: { ptp: PtpView }): VNode {
   const { grandmaster: master } = ptp

@@ -245,6 +245,8 @@ function focusAt(row: number, cell: number): boolean {
   return true
 }
 
+// The grid.
+
 /** What the grid shows. */
 interface GridFacts {
   rows: readonly Row[]

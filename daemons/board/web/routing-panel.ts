@@ -17,7 +17,7 @@ const RoutingPop = lazy(async () => (await import('./routing-pop.ts')).RoutingPo
 const NARROW = '(max-width: 44rem)'
 
 /** What the panel shows. */
-export interface RoutingFacts {
+interface RoutingFacts {
   rows: readonly Row[]
   columns: readonly Column[]
   /** Of all, also those a filter hides: an address that two share is shared all the same. */

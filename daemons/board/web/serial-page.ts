@@ -27,7 +27,7 @@ import { litOf } from './words.ts'
 // Bytes per second of counters that only grow, from what the page saw of them.
 
 /** A counter at an instant of the page's clock, ms. */
-export interface Sample {
+interface Sample {
   atMs: number
   total: number
 }
@@ -52,7 +52,7 @@ export function ratesOf(samples: readonly Sample[]): number[] {
 }
 
 /** Samples of what came from a line and went to it. */
-export interface Traffic {
+interface Traffic {
   from: readonly Sample[]
   to: readonly Sample[]
 }
@@ -110,14 +110,14 @@ export function deviceText(port: SerialPort, devices: readonly AdapterDevice[]):
 }
 
 /** Who may write, as it follows `Of several clients`. */
-export const writeWords: Readonly<Record<string, string>> = {
+const writeWords: Readonly<Record<string, string>> = {
   all: 'all write',
   first: 'the first writes, others read',
   exclusive: 'who writes first writes alone until it leaves',
 }
 
 /** One thing that goes wrong on a line: how often, and which setting to look at. */
-export interface Trouble {
+interface Trouble {
   name: string
   sentence: string
 }
@@ -163,7 +163,7 @@ const REMEDIES: readonly (readonly [
 ]
 
 /** The line as it is at this moment. */
-export function nowOf(port: SerialPort): SerialLine {
+function nowOf(port: SerialPort): SerialLine {
   return port.line_now ?? port
 }
 
@@ -193,7 +193,7 @@ export function counterRows({ counters }: SerialPort): [name: string, value: str
 }
 
 /** Address of the form of a port. */
-export function editLink({ port }: SerialPort): string {
+function editLink({ port }: SerialPort): string {
   return linkTo('live', 'edit', String(port))
 }
 
@@ -207,7 +207,7 @@ interface CardProps {
 }
 
 /** The card. */
-export function SerialCard({ port, devices, traffic, drop }: CardProps): VNode {
+function SerialCard({ port, devices, traffic, drop }: CardProps): VNode {
   const { lit, words } = portState(port)
   const name = portName(port)
   return html`<section class="panel port-card" data-port=${port.port} tabindex="-1" aria-label=${`Line ${port.port}, ${name}`}>
@@ -286,7 +286,7 @@ function valuesOf(port: SerialPort): Record<string, string | boolean> {
 }
 
 /** The form beside the cards. */
-export function SerialForm({ port, again }: { port: SerialPort; again: () => Promise<void> }): VNode {
+function SerialForm({ port, again }: { port: SerialPort; again: () => Promise<void> }): VNode {
   const form = useForm(valuesOf(port), 'edit')
   const name = portName(port)
   useKeys(`Settings of ${name}`, [{ key: 'Escape', what: 'discards', run: () => void goTo('live') }])
@@ -343,6 +343,8 @@ function consequence(form: Form, port: SerialPort): string {
     return 'Applied at once and saved. Connections that no longer fit are ended.'
   return 'Applied at once and saved. Clients stay connected.'
 }
+
+// The page.
 
 const LOOK_SERIAL_MS = 1000
 

@@ -64,7 +64,7 @@ export function groupsFor(form: ConfigForm, values: Values): { title: string; fi
 }
 
 /** Every field of every role. */
-export function allFields(form: ConfigForm): FieldFacts[] {
+function allFields(form: ConfigForm): FieldFacts[] {
   return form.groups.flatMap(({ fields }) => fields)
 }
 
@@ -117,6 +117,8 @@ export function consequence(values: Values, saved: Values, isOwned: boolean): st
     return `Saves, ${restarts} and moves to ${String(values.ip) || 'the new address'}; this page follows. If nobody reaches it there within two minutes, it asks DHCP for an address.`
   return `Saves and ${restarts}; this page follows to the new name.`
 }
+
+// The page.
 
 /** The page; the form is drawn once it is known what is saved. */
 export function SettingsPage(): VNode {

@@ -42,7 +42,7 @@ export function linksOf(checks: readonly Check[]): Link[] {
 }
 
 /** The lamp of a check; of another board's it may be anything. */
-export function litOfCheck({ state, code }: Pick<Check, 'state' | 'code'>): Lit {
+function litOfCheck({ state, code }: Pick<Check, 'state' | 'code'>): Lit {
   if (state === 'off' && (code === 'muted' || code === 'volume_zero')) return 'mute'
   return Object.hasOwn(LITS, state) ? LITS[state] : 'off'
 }

@@ -123,6 +123,8 @@ function isHostName(text: string): boolean {
   return /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/i.test(text)
 }
 
+// The board as the feed tells it.
+
 /** How often it is made sure that there is contact. */
 export const LOOK_MS = 2000
 /** A feed that was silent for longer is not trusted: it tells something every second. */

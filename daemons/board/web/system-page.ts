@@ -23,7 +23,7 @@ import { roleTitles, startReason } from './words.ts'
 // The password of the board: set, changed, removed.
 
 /** The panel. @param isFirst gives the field the focus, where somebody came here to set one */
-export function PasswordPart({ isSet, isFirst }: { isSet: boolean; isFirst: boolean }): VNode {
+function PasswordPart({ isSet, isFirst }: { isSet: boolean; isFirst: boolean }): VNode {
   const form = useForm({ password: '', isShown: false })
   const [isRemoving, setRemoving] = useState(false)
 
@@ -62,6 +62,8 @@ export function PasswordPart({ isSet, isFirst }: { isSet: boolean; isFirst: bool
         : null
     }</form>`
 }
+
+// The page.
 
 const TypeToConfirm = lazy(async () => (await import('#kit/web/type-to-confirm.ts')).TypeToConfirm)
 

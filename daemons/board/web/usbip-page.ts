@@ -28,7 +28,7 @@ export function usbName(device: UsbDevice): string {
 }
 
 /** `0922:8003`. */
-export function usbNumbers({ vendor_id: vendor, product_id: product }: UsbDevice): string {
+function usbNumbers({ vendor_id: vendor, product_id: product }: UsbDevice): string {
   return `${vendor}:${product}`
 }
 
@@ -82,7 +82,7 @@ function valuesOf({ enabled, allow, choice }: UsbipState): { enabled: boolean; a
 }
 
 /** The form. */
-export function UsbipForm({ state, again }: { state: UsbipState; again: () => Promise<void> }): VNode {
+function UsbipForm({ state, again }: { state: UsbipState; again: () => Promise<void> }): VNode {
   const form = useForm(valuesOf(state), 'edit')
   const isChanged = form.isChanged('enabled') || form.isChanged('allow') || form.isChanged('device')
   // What was changed elsewhere shows here too, unless somebody is typing.
@@ -109,6 +109,8 @@ export function UsbipForm({ state, again }: { state: UsbipState; again: () => Pr
     <footer class="save"><p class="small soft grow">${form.isChanged('enabled') && form.values.value.enabled !== true && state.attached ? `${state.attached.address} loses the device at once.` : 'Applied at once and saved.'}</p>
       <${Act} type="submit" waits=${form.isBusy.value || !isChanged}>Save</${Act}></footer></form>`
 }
+
+// The page.
 
 const LOOK_USB_MS = 1000
 

@@ -1,7 +1,5 @@
 /** IPv4 addresses, masks and groups as people type them, why one of them does not do, and which groups may carry a stream. */
 
-// IPv4 addresses, masks and groups as people type them, and why one of them does not do.
-
 /** 0..4294967295. */
 export type Ipv4 = number
 
@@ -71,6 +69,8 @@ export function hostFault(address: Ipv4): string | undefined {
     return `${text} is a link-local address, which machines give themselves. Take one of the network the board is in.`
   return undefined
 }
+
+// Multicast groups.
 
 /**
  * Why a stream cannot be sent to, or heard from, an address; undefined where it can.

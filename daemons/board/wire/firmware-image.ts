@@ -1,7 +1,7 @@
 /** A firmware image's head: what it is for, its version, how long it is, and who says so. firmware-images/README.md has the layout. */
 import { Fault } from '#kit/fault.ts'
 
-// Versions of firmware: three numbers, compared one after the other.
+// Versions: three numbers, compared one after the other.
 
 /** What a version looks like: `2.0.13`, each number at most six digits, none with a zero before it. */
 export const VERSION_PATTERN = '^(0|[1-9][0-9]{0,5})\\.(0|[1-9][0-9]{0,5})\\.(0|[1-9][0-9]{0,5})$'
@@ -19,6 +19,8 @@ export function compareVersions(one: string, other: string): number {
   const differences = one.split('.').map((text, at) => Number(text) - (numbers[at] ?? 0))
   return differences.find((difference) => difference !== 0) ?? 0
 }
+
+// The head of an image.
 
 /** What an image says of itself, under its signature. */
 export interface Manifest {

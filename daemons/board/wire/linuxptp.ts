@@ -1,7 +1,5 @@
 /** linuxptp in its own texts: the settings file of ptp4l, and what pmc prints of its answers. */
 
-// The settings file of linuxptp's ptp4l.
-
 /** What differs between boards. */
 interface Ptp4lOptions {
   /** Network interface, one. */
@@ -92,7 +90,7 @@ export function clockIdentityOf(text: string): string | undefined {
   return (digits.match(/../g) ?? []).join('-')
 }
 
-// What ptp4l answers to management messages, in the text of linuxptp's pmc.
+// What ptp4l answers to management messages, as pmc prints it.
 
 /** Where the time is. @source linuxptp pmc_common.c, TIME_STATUS_NP */
 export interface TimeStatus {
@@ -240,6 +238,8 @@ function byteOf(text: string | undefined): number | undefined {
   const value = numberOf(text)
   return value !== undefined && Number.isInteger(value) && value >= 0 && value <= 255 ? value : undefined
 }
+
+// What pmc prints, taken apart as it comes.
 
 /** Characters of one line that are kept; no line of pmc's is as long. */
 const LONGEST_LINE = 1024

@@ -1,7 +1,5 @@
 /** Names of machines and roles, as settings, announcements and answers spell them. */
 
-// The roles of a board, as settings, announcements and answers spell them.
-
 /** @source Interface 2, B, rule 4 */
 export const roleNames = ['encoder', 'decoder', 'serial', 'usbip'] as const
 

@@ -14,7 +14,7 @@ import {
 } from '../../wire/firmware-image.ts'
 import type { Digest, FirmwareKeys, FloorBook, ImageSlot, Installer } from './ports.ts'
 
-// Keys of the table `ota` in board.toml.
+// The table `ota` of board.toml.
 
 /** Which images are taken, and what becomes of them. */
 export const otaKeys = Type.Object(
@@ -221,6 +221,8 @@ function mayBegin(state: OtaState): boolean {
 function nextOtaState(state: OtaState, event: OtaEvent): OtaState {
   return otaStateTable[state][event] ?? state
 }
+
+// The updates of a board.
 
 /** What updates are made of. */
 interface OtaParts {

@@ -84,7 +84,7 @@ function isSameAddress(one: FixedAddress | null, other: FixedAddress | null): bo
   return one.ip === other.ip && one.prefix === other.prefix && one.gw === other.gw
 }
 
-// What is said of the board's address.
+// What people are told of it.
 
 /** One or two sentences for people. */
 function networkText({ state, address, why }: NetworkRecord): string {
@@ -100,7 +100,7 @@ function networkText({ state, address, why }: NetworkRecord): string {
   return 'The board asks for its address by DHCP.'
 }
 
-// The address of a board that owns its machine: set, proven by a contact, or taken back.
+// Setting the address, waiting for a contact, taking it back.
 
 /** How the machine is told. */
 export interface NetworkMachine {
@@ -276,6 +276,8 @@ export function foreignNetwork(): NetworkCare {
     close() {},
   }
 }
+
+// The name of the machine.
 
 /** What it needs. */
 interface MachineNameParts {

@@ -14,7 +14,7 @@ export interface RootHelper {
   ask(verb: HelperVerb, args?: readonly string[], fd?: number): Promise<string>
 }
 
-// What the rules of settings, restarts and the network need of the machine, as interfaces that io/ implements.
+// Restarts, files, the lamp, what the machine says of itself.
 
 /** Why a board started. */
 export type StartReason =
@@ -87,7 +87,7 @@ export interface MachineFacts {
   isTimeSynchronised: boolean | null
 }
 
-// What firmware updates need of the world, as interfaces that io/ implements.
+// Firmware updates.
 
 /** Puts images where the next start takes them from. */
 export interface Installer {

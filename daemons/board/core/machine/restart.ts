@@ -3,7 +3,7 @@ import type { Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import type { Kept, Rebooter, RestartReason, StartReason } from './ports.ts'
 
-// Why the board started: what was left behind by the life before, against the machine as it is now.
+// Why it started: what the life before left behind, against the machine as it is now.
 
 /** What one life of the board leaves to the next. */
 export interface StartRecord {
@@ -90,6 +90,8 @@ export async function openStartBook({ clock, file, bootId, forget }: StartBookPa
     stopped: () => keep({ isStopped: true }),
   }
 }
+
+// Beginning anew.
 
 /** What a reboot needs. */
 interface RebootingParts {

@@ -5,7 +5,7 @@ import { groupFault } from '../../wire/addresses.ts'
 import { type RoleName, roleNames } from '../../wire/names.ts'
 import type { PeerLimits } from './keys.ts'
 
-// What a board says of itself over the network, judged. Nothing of it is believed before the board has answered.
+// What it says of itself over the network. Nothing of it is believed before the board has answered.
 
 /** What a board says of itself. */
 export interface PeerClaim {
@@ -87,7 +87,7 @@ function streamOf(text: string): string | null {
   return group !== '' && isPort && groupFault(group) === undefined ? `${group}:${Number(port)}` : null
 }
 
-// The life of another board as this one sees it: state x event -> next state.
+// Its life as this board sees it: state x event -> next state.
 
 /** `new` and `gone` boards are not listed. `awaited` ones are known from before this board's own start. */
 export type PeerState = 'new' | 'awaited' | 'alive' | 'unreachable' | 'absent' | 'gone'
@@ -114,6 +114,8 @@ export const peerStateTable: Readonly<Record<PeerState, Partial<Record<PeerEvent
 export function nextPeerState(state: PeerState, event: PeerEvent): PeerState {
   return peerStateTable[state][event] ?? state
 }
+
+// Where it answers, and how it is asked.
 
 /** Where a board may answer. */
 export interface PeerPlace {

@@ -19,8 +19,6 @@ import {
   senderOf,
 } from './peer.ts'
 
-// The other boards of the network: heard of, asked whether they are there, remembered when they are not.
-
 /** States in which a board is shown: all in which it has answered before. */
 type Listed = Exclude<PeerState, 'new' | 'gone'>
 
@@ -270,6 +268,8 @@ function foundPeerOf({ id, claim, state, proven, heardAt, answeredAt }: Peer): F
   if (state === 'new' || state === 'gone' || !proven || answeredAt === null) return undefined
   return { ...claim, ...proven, id, state, heardAt, answeredAt }
 }
+
+// Which boards were ever found, kept over restarts: one that is gone is missed until somebody dismisses it.
 
 /** What the book needs. */
 interface PeerBookParts {

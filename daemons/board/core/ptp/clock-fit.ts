@@ -92,7 +92,7 @@ function bisquare(distance: number): number {
   return Math.abs(distance) >= 1 ? 0 : (1 - distance ** 2) ** 2
 }
 
-// Brings sound's clock to where it should be, smoothly where that is near.
+// Steering: sound's clock is brought to where it should be, smoothly where that is near.
 
 /** No clock of sound is asked to run faster or slower than this against CLOCK_MONOTONIC, and the real one refuses. */
 export const MOST_RATE_PPB = 500_000
@@ -154,6 +154,8 @@ export function createSteering(clock: AudioClock, limits: SteeringLimits): Steer
 function within(value: number, most: number): number {
   return Math.max(-most, Math.min(most, value))
 }
+
+// The other clock, as samples of its difference tell.
 
 /** The other clock was `differenceNs` ahead of CLOCK_MONOTONIC at an instant of it. */
 export interface ClockSample {

@@ -90,6 +90,8 @@ function us(ns: number): string {
   return `${size < 10 ? size.toFixed(1) : Math.round(size)} us`
 }
 
+// The clock.
+
 interface PtpClockOptions {
   clock: Clock
   log: Log

@@ -12,7 +12,7 @@ import {
 import type { PtpConfig } from './keys.ts'
 import type { AudioClock, AudioInstant, Grandmaster } from './ptp.ts'
 
-// What the clock's rules are held to, of the table `ptp` of board.toml.
+// Limits, from the table `ptp` of board.toml.
 
 export type PtpLimits = Pick<PtpConfig, 'lock_us' | 'step_us' | 'slew_ppm' | 'window_s' | 'sync_lost_ms'>
 
@@ -58,7 +58,7 @@ function syncLostMs({ sync_lost_ms }: PtpLimits, estimate: ClockEstimate | undef
   return Math.max(sync_lost_ms, SYNCS_LOST * gapMs)
 }
 
-// What ptp4l has told, put together.
+// What ptp4l has told.
 
 /** Its latest word of each kind; what it has not told yet is absent. */
 interface PtpFacts {
@@ -162,6 +162,8 @@ function middle(values: readonly bigint[]): bigint {
   const sorted = [...values].sort((one, other) => (one < other ? -1 : Number(one > other)))
   return sorted[values.length >> 1] ?? 0n
 }
+
+// The course.
 
 /** What happens that somebody may want to read of. */
 interface CourseEvents {

@@ -64,6 +64,8 @@ export function nextPtpState(state: PtpState, event: PtpEvent): PtpState {
   return ptpStateTable[state][event] ?? state
 }
 
+// What roles and pages see.
+
 /** The clock that all others of a domain follow. */
 export interface Grandmaster {
   /** EUI-64 as in SDP: `00-1D-C1-FF-FE-12-34-56`. @source RFC 7273, 4.3 */
@@ -114,7 +116,7 @@ export interface Ptp {
   onChange(listener: () => void): () => void
 }
 
-// What a stream that is sent now names as its clock, by how PTP is.
+// What a stream that is sent now names as its clock.
 
 /** @returns whether sound runs on a time that others share, or did until a moment ago */
 export function isLockedState(state: PtpState): boolean {
@@ -153,9 +155,7 @@ export interface AudioClock {
   calibrate(at: Calibration): void
 }
 
-// What a calibrated clock reads.
-
-/** @returns ns since the epoch of the grandmaster at an instant of CLOCK_MONOTONIC, whole, rounded down */
+/** What a calibrated clock reads. @returns ns since the epoch of the grandmaster at an instant of CLOCK_MONOTONIC, whole, rounded down */
 export function audioTimeAt({ monotonicNs, audioNs, ratePpb }: Calibration, atNs: bigint): bigint {
   const passedNs = atNs - monotonicNs
   return audioNs + passedNs + (passedNs * BigInt(ratePpb)) / 1_000_000_000n

@@ -110,7 +110,7 @@ function shown(text: string): string {
   return JSON.stringify(text.length > 32 ? `${text.slice(0, 32)}...` : text)
 }
 
-// What is wrong with a form whose fields core reads: everything at once, each field by its name.
+// What is wrong with a form: everything at once, each field by its name.
 
 /** Characters of a name from outside that are said again. */
 const LONGEST_NAME = 64
@@ -134,7 +134,7 @@ export function badFields(faults: readonly FieldFault[]): Fault {
   return new Fault('bad_fields', `${first?.field}: ${first?.message}${rest}`, { details: { fields: faults } })
 }
 
-// The paths of serial devices, as one line of text.
+// Settings that several files read: the paths of serial devices, as one line of text.
 
 /** Ports of a serial server at most. @source Interface 2, B, Limits */
 export const MOST_PORTS = 4

@@ -4,8 +4,6 @@ import { Fault } from '#kit/fault.ts'
 import type { SoundCard } from '../../wire/sound-cards.ts'
 import { SAMPLE_RATE } from '../../wire/streams/description.ts'
 
-// Which sound card is used where the installer named one, or none.
-
 /** What a card is wanted for. */
 type CardUse = 'plays' | 'captures'
 
@@ -22,6 +20,7 @@ interface ChosenCard {
 const USES: Readonly<Record<CardUse, string>> = { plays: 'plays', captures: 'records' }
 
 /**
+ * Which card is used, whether the installer named one or not.
  * @param wanted ALSA name as the settings have it; empty for the first card
  * @throws Fault `no_card` where none is named and none is there
  */
@@ -233,6 +232,8 @@ function seconds(looks: readonly { elapsedS: number }[]): number {
 function clamp(value: number, most: number): number {
   return Math.max(-most, Math.min(most, value))
 }
+
+// The card of one open pipeline, kept on the audio clock, and what happened to it.
 
 const FRAMES_PER_MS = SAMPLE_RATE / 1000
 

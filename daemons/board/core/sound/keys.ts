@@ -134,7 +134,7 @@ function milliseconds(value: number, [minimum, maximum]: readonly [number, numbe
   return Type.Integer({ default: value, minimum, maximum, unit: 'ms', description })
 }
 
-// The table `audio` of board.toml: where sound comes from, where it goes, and how it travels.
+// Keys of both, and the table.
 
 const cardKeys = {
   card_fill_ms: Type.Integer({

@@ -1,7 +1,7 @@
 /** The clock of a sender that no PTP ties to us, recovered from when its packets come. */
 import { audioTimeAt, type Calibration } from '../ptp/ptp.ts'
 
-// The line on which the fastest packets of a sender lie: when they came against the instant of their timestamps.
+// The line on which the fastest packets lie: when they came against the instant of their timestamps.
 
 /** The fastest packet of some time: when it came, and the instant of its timestamp on the receiver's clock. */
 interface FastestPacket {
@@ -133,6 +133,8 @@ function turnsRight([from, over]: Point[], to: Point): boolean {
   if (from === undefined || over === undefined) return true
   return (over.x - from.x) * (to.y - from.y) - (over.y - from.y) * (to.x - from.x) < 0
 }
+
+// The clock. Packets are late by chance and never early, so the fastest tell most.
 
 /** One look at what came. */
 interface ArrivalLook {

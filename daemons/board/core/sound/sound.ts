@@ -2,9 +2,7 @@
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/fault.ts'
 
-// Where the sound of an encoder comes from.
-
-/** An ALSA name that is empty means the first card. */
+/** Where the sound of an encoder comes from. An ALSA name that is empty means the first card. */
 export type AudioSource = { kind: 'tone' } | { kind: 'file'; path: string } | { kind: 'alsa'; name: string }
 
 /** @param text `tone`, `file:PATH` or an ALSA name */
@@ -103,6 +101,8 @@ const NOT_JUDGED: Judgement = { state: 'not_judged', code: null, text: '' }
 export function brokenCheck<Name extends string>(checks: readonly Check<Name>[]): Check<Name> | undefined {
   return checks.find(({ state }) => state !== 'ok' && state !== 'warn')
 }
+
+// What was measured each second, for as long as a page wants to look back.
 
 /** One hour. */
 export const HISTORY_SECONDS = 3600

@@ -53,7 +53,7 @@ function count(value: number, minimum: number, maximum: number, description: str
   return Type.Integer({ default: value, minimum, maximum, description })
 }
 
-// The session that a board offers: which it is, in which version, and what it is called where streams are found.
+// The session: its number, its version, and what it is called where streams are found.
 
 /** A stream before it is told which session it is. */
 export type OwnStream = Omit<StreamDescription, 'sessionId' | 'version'>
@@ -94,6 +94,8 @@ export function sessionLabel(name: string, hostname: string): string {
   while (new TextEncoder().encode(text).length > room) text = [...text].slice(0, -1).join('')
   return `${text.trim()} ${host}`.trim() || 'board'
 }
+
+// When it is announced over SAP, and taken back.
 
 /** What is announced. */
 export interface Announced {
@@ -195,7 +197,7 @@ function otherThan(last: number, hash: number): number {
   return hash === last ? (hash % 0xffff) + 1 : hash
 }
 
-// What the board answers over RTSP: the description of its stream, and where its packets are heard.
+// What is answered over RTSP: the description of the stream, and where its packets are heard.
 
 /** The stream that is offered. */
 export interface RtspSession {
@@ -295,7 +297,7 @@ function decodedOr(url: string): string {
   }
 }
 
-// How a board's stream is made known, and how those of others are heard, as values.
+// How it is made known, as a value.
 
 /** How the stream is made known now. */
 export interface AnnouncementView {

@@ -4,7 +4,7 @@ import { Fault } from '#kit/fault.ts'
 import { playFault, type RefClock, type StreamDescription } from '../../wire/streams/description.ts'
 import { readSdp, readSdpOrigin, type SdpOrigin } from '../../wire/streams/sdp.ts'
 
-// A stream that was heard on the network, as `GET /api/streams` shows it.
+// One stream, as `GET /api/streams` shows it.
 
 /** How a stream was heard of: announced by SAP; named by mDNS; described over RTSP. */
 type HeardBy = 'sap' | 'mdns' | 'rtsp'
@@ -112,7 +112,7 @@ export function createRhythm(nowMs: number): Rhythm {
   }
 }
 
-// Remembers roughly what was met before, in a memory that does not grow, however much is met.
+// What was met before, remembered roughly, in a memory that does not grow.
 
 /** 1 MiB; of 30,000 others met in between, four of five are still known. */
 const SLOTS = 1 << 17
@@ -147,6 +147,8 @@ function hashOf(text: string, seed: number): number {
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
   return (hash ^ (hash >>> 16)) >>> 0
 }
+
+// All of them.
 
 /** That a stream is there. */
 interface StreamWord {

@@ -4,30 +4,7 @@ import type { HeardService } from '#kit/net/mdns/heard-service.ts'
 import { pathByName } from '../../wire/streams/rtsp.ts'
 import type { StreamBook, StreamRefusal } from './book.ts'
 
-// Tells of changes at once, and of those that follow closely together: whoever is told has a price.
-
-/**
- * @param apartMs least time from one call of `run` to the next; the last change is always told
- * @returns to be called with each change; a timer of at most `apartMs` may be left behind
- */
-export function gathered(clock: Clock, apartMs: number, run: () => void): () => void {
-  let timer: Timer | undefined
-  let isDue = false
-
-  function tell(): void {
-    timer = clock.after(apartMs, () => {
-      timer = undefined
-      if (isDue) tell()
-    })
-    isDue = false
-    run()
-  }
-
-  return () => {
-    if (timer) isDue = true
-    else tell()
-  }
-}
+// Sessions.
 
 /** Where a session is described. */
 export interface SessionPlace {
@@ -212,4 +189,29 @@ export interface ListeningView {
   sessions_failed: number
   /** Descriptions that are not listed, by why. */
   refused: Readonly<Record<StreamRefusal, number>>
+}
+
+// Changes that follow closely are told together: whoever is told does work.
+
+/**
+ * @param apartMs least time from one call of `run` to the next; the last change is always told
+ * @returns to be called with each change; a timer of at most `apartMs` may be left behind
+ */
+export function gathered(clock: Clock, apartMs: number, run: () => void): () => void {
+  let timer: Timer | undefined
+  let isDue = false
+
+  function tell(): void {
+    timer = clock.after(apartMs, () => {
+      timer = undefined
+      if (isDue) tell()
+    })
+    isDue = false
+    run()
+  }
+
+  return () => {
+    if (timer) isDue = true
+    else tell()
+  }
 }

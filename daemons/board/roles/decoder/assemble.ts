@@ -15,7 +15,7 @@ import { createOutputOpener } from './io/output-pipeline.ts'
 import { createReceiverOpener } from './io/receivers.ts'
 
 /** What the role needs beside the board. */
-export interface DecoderNeeds {
+interface DecoderNeeds {
   config: BoardConfig['audio']
   settings: BoardSettings
   audio: SharedClock

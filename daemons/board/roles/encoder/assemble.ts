@@ -15,7 +15,7 @@ import { encoderVerdict, encoderView, ownStream, type StreamSettings } from './c
 import { createGstFeeds } from './io/gst-feeds.ts'
 
 /** What the role needs beside the board. */
-export interface EncoderNeeds {
+interface EncoderNeeds {
   config: BoardConfig['audio']
   settings: BoardSettings
   audio: SharedClock

@@ -13,7 +13,7 @@ import { firstPortSettings, readPortSettings, type SerialConfig, serialSettings 
 import { createSerialFile, findAdapters } from './io/serial-ports.ts'
 import { createListenerOpener } from './io/tcp.ts'
 
-export interface SerialNeeds {
+interface SerialNeeds {
   config: SerialConfig
   /** What TCP clients are counted by. */
   shareOf: ShareOf

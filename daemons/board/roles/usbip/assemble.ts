@@ -12,7 +12,7 @@ import { createUsbSysfs } from './io/usb-sysfs.ts'
 import { createUsbipFiles } from './io/usbip-files.ts'
 
 /** What the role needs beside the board. */
-export interface UsbipNeeds {
+interface UsbipNeeds {
   config: BoardConfig['usbip']
   helper: RootHelper
   shareOf: ShareOf

@@ -63,6 +63,8 @@ function withDashes(digits: string): string {
   return (digits.toUpperCase().match(/[0-9A-F]{2}/g) ?? []).join('-')
 }
 
+// The stream itself.
+
 /** Encodings a board sends and plays: 16 or 24 bits, linear, big-endian. @source AES67-2018, 7.1; RFC 3551, 4.5.11; RFC 3190 */
 export type StreamEncoding = 'L16' | 'L24'
 

@@ -1,8 +1,6 @@
 /** RTSP as far as descriptions are asked for with it: messages cut, read and written, and the paths of sessions. */
 import { Fault } from '#kit/fault.ts'
 
-// Messages of RTSP as far as descriptions are asked for with them: cut out of a connection, read and written.
-
 /** One message; the first line says whether it is a request or an answer. */
 interface RtspMessage {
   /** `DESCRIBE rtsp://... RTSP/1.0`, or `RTSP/1.0 200 OK`. */
@@ -142,6 +140,8 @@ function headersOf(lines: readonly string[]): Map<string, string> {
   }
   return headers
 }
+
+// Paths of sessions, as RAVENNA devices name them.
 
 /** Which session a path asks for: by its name, by its number, or the only one there is. */
 type SessionPath = { by: 'name'; name: string } | { by: 'id'; id: string } | { by: 'default' }

@@ -66,6 +66,8 @@ function attributeOf(text: string): { name: string; value: string } {
   return { name: text.slice(0, colon).trim().toLowerCase(), value: text.slice(colon + 1).trim() }
 }
 
+// Read as senders in the field write it.
+
 /** Characters of a name or an information line. */
 const LONGEST_TEXT = 120
 /** Two paths are as many as there may be; more are counted, to be refused. */
@@ -291,7 +293,7 @@ function attributeValue({ attributes }: SdpSection, wanted: string): string | un
   return attributes.find(({ name }) => name === wanted)?.value
 }
 
-// Writes the SDP of a stream: what AES67 asks for, and the few lines by which RAVENNA devices go.
+// Written: what AES67 asks for, and the few lines that RAVENNA devices look for.
 
 /**
  * Paths of which there are two carry the same packets and are grouped.

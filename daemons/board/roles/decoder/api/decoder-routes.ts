@@ -116,7 +116,7 @@ function texts(fields: readonly Field[]) {
   return Type.Object(Object.fromEntries(properties), { additionalProperties: Type.String() })
 }
 
-// What Prometheus is told of a decoder.
+// Metrics.
 
 /** @param metrics gains counts by kind, and gauges of what plays, how packets arrive, and how the output goes */
 export function measureDecoder(metrics: Metrics, decoder: Decoder): void {

@@ -8,7 +8,7 @@ import type { SyncMode, Tuning } from './ports.ts'
 import type { RouteRecord } from './route.ts'
 import { SILENT_DB, type VolumeRecord } from './volume.ts'
 
-// What the checks of a decoder are made from, as plain values: a test can say any of them.
+// What they are made from, as plain values: a test can say any of them.
 
 /** How things stand. */
 export interface DecoderFacts {
@@ -257,6 +257,8 @@ function grandmasterJudgement({ announcement, broken, brokenSoon, refClock, sync
   }
   return { state: 'ok', code: null, text: `Sender and board follow ${named}.` }
 }
+
+// The chain.
 
 export type DecoderCheckName =
   | 'stream'

@@ -115,6 +115,8 @@ function widest(one: ArrivalSpread, other: ArrivalSpread): ArrivalSpread {
   }
 }
 
+// The decoder.
+
 /** Times of a decoder, in ms. */
 interface DecoderTimes extends TunerTimes {
   /** Between two looks at how reception goes. */

@@ -7,8 +7,6 @@ import type { Meters } from '../../../core/role.ts'
 import type { Output, OutputFacts, OutputOpener } from './ports.ts'
 import { createLastMinute } from './reception.ts'
 
-// Where a decoder plays to, as the installer or the settings have it.
-
 /** What `audio.sink` and the setting `audio_device` come to. */
 export type Sink = { kind: 'null' } | { kind: 'file'; path: string } | { kind: 'alsa'; device: string }
 
@@ -23,7 +21,7 @@ export function chooseSink(audioDevice: string, sink: string): Sink {
   return path === undefined ? { kind: 'alsa', device: sink } : { kind: 'file', path }
 }
 
-// The pipeline of a decoder's output as GStreamer is told of it.
+// The pipeline, as GStreamer is told of it.
 
 /** Names of its elements. */
 export const SOURCE = 'rtp'
@@ -52,7 +50,7 @@ export function fileEnd(path: string): string {
   return `${convert} ! wavenc ! filesink buffer-mode=unbuffered sync=false location="${location}"`
 }
 
-// The life of the output of a decoder: state x event -> next state.
+// Its life: state x event -> next state.
 
 /**
  * - `starting` the pipeline is being made
@@ -82,6 +80,8 @@ export const outputStateTable: Readonly<Record<OutputState, Partial<Record<Outpu
 export function nextOutputState(state: OutputState, event: OutputEvent): OutputState {
   return outputStateTable[state][event] ?? state
 }
+
+// What ends is made anew, with waits that grow, and plays what is to be heard then.
 
 /** What the care is made of. */
 interface OutputCareParts {

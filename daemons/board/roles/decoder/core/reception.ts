@@ -59,6 +59,8 @@ export function transitMsOf({ audioNs, mediaOffset, timestamp }: Arrived): numbe
   return (frames * 1000) / SAMPLE_RATE
 }
 
+// Counts, and what is heard now.
+
 /** What a path counts and totals add up under the same name. */
 type AddedUp = Pick<PathCounts, 'packets' | 'bytes' | 'lost' | 'late' | 'duplicate' | 'reordered' | 'malformed'>
 

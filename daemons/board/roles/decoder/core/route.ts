@@ -10,8 +10,6 @@ import {
 import { groupFault, ipv4Fault, parseIpv4 } from '../../../wire/addresses.ts'
 import type { StreamEncoding } from '../../../wire/streams/description.ts'
 
-// What is to be played: the route as it is kept, and a form against it.
-
 /** As saved. What is null follows the stream's announcement, or the settings. @source Interface 2, B, POST /api/route */
 export interface RouteRecord {
   /** Empty: nothing is played. */
@@ -121,6 +119,8 @@ function sourceFault(text: string): string | undefined {
 function number(name: string, [min, max]: [number, number], value: number, meaning: string) {
   return { kind: 'number', name, group: GROUP, default: value, min, max, decimals: 0, meaning } satisfies Setting
 }
+
+// Changes: checked, saved, then applied, one after the other.
 
 /** The file: the route, and what the settings said when it was made. */
 export interface SavedRoute {

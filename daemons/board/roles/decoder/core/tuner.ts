@@ -50,6 +50,8 @@ class StrangerWatch {
   }
 }
 
+// The tuner.
+
 /** Bounds in time. */
 export interface TunerTimes {
   /** Silence after which a sender is taken to have gone. */

@@ -145,6 +145,8 @@ function isNear(transitMs: number): boolean {
   return transitMs >= SAME_CLOCK_MS.from && transitMs <= SAME_CLOCK_MS.to
 }
 
+// The plan.
+
 /** What a plan is made from. */
 interface PlanFacts {
   /** Not stopped. */

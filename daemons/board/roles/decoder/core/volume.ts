@@ -52,6 +52,8 @@ function hundredths(value: number): number {
   return Math.round(value * 100) / 100 + 0
 }
 
+// Set in either view, applied at once, saved a little later.
+
 /** As saved. */
 export interface VolumeRecord {
   /** -80 (silence) .. 12, to a hundredth. */

@@ -43,7 +43,7 @@ const volumeFile = Type.Object(
 )
 
 /** The two files. */
-export interface DecoderFilesHere {
+interface DecoderFilesHere {
   /** null where nothing was ever routed. */
   loadRoute(): Promise<SavedRoute | null>
   saveRoute(saved: SavedRoute): Promise<void>

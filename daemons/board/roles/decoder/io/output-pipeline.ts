@@ -41,6 +41,8 @@ function lengthOf(bytes: number): Buffer {
   return length
 }
 
+// The pipeline.
+
 /** What an output is opened with. */
 interface OutputOptions {
   clock: Clock

@@ -17,7 +17,7 @@ type Arrivals = NonNullable<ReturnType<NativeReceiver['takeArrivals']>>
 type Last = NonNullable<Stats['last']>
 
 /** What receivers are opened with. */
-export interface ReceiverWorld {
+interface ReceiverWorld {
   /** The board's own. */
   audio: AudioClock
   /** Of the first and the second path; empty is the one with the default route. */

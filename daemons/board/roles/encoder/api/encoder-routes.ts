@@ -51,7 +51,7 @@ export function encoderRoutes({ encoder, recorder }: EncoderRouteParts): Route[]
   ]
 }
 
-// What Prometheus is told of an encoder.
+// Metrics.
 
 /** @param metrics gains counts of packets, and gauges of their timing, of loudness and of the clock; unknown is left out */
 export function measureEncoder(metrics: Metrics, encoder: Encoder): void {

@@ -6,7 +6,7 @@ import { type OwnRefClock, SAMPLE_RATE, type StreamEncoding } from '../../../wir
 import type { Encoder, EncoderCheckName } from './encoder.ts'
 import type { Spread } from './ports.ts'
 
-// The stream of a board, as far as the board knows it: its description but for the session, which announcing it adds.
+// The stream, as far as the board knows it: its description but for the session, which announcing adds.
 
 /** What of a stream stays while the board runs. */
 interface StreamFacts {
@@ -38,6 +38,8 @@ export function ownStream(facts: StreamFacts, addresses: PathAddresses, refClock
     mediaOffset: 0,
   }
 }
+
+// Status and verdict.
 
 /** What is set of the stream, from settings and board.toml. */
 export interface StreamSettings {

@@ -134,7 +134,7 @@ function createSeconds() {
   }
 }
 
-// Whether sound goes out, and whether others can trust it: the chain from the source to its announcement.
+// Whether sound goes out, and whether others can trust it: a chain from the source to the announcement.
 
 export type EncoderCheckName = 'input' | 'level' | 'clock' | 'sending' | 'announced'
 
@@ -244,6 +244,8 @@ function announcedJudgement({ announced: { last_at: lastAt, rtsp, sap }, isSapWa
   if (ways.length === 0) return ok('Announced nowhere: SAP is off in the settings.', 'not_announced')
   return ok(`By ${ways.join(' and ')}.`)
 }
+
+// The encoder.
 
 /** How the stream is made known to others. */
 export interface Announcing {

@@ -9,7 +9,7 @@ import { type AudioSource, sourceName } from '../../../core/sound/sound.ts'
 import { SAMPLE_RATE, type StreamEncoding } from '../../../wire/streams/description.ts'
 import type { Feed, FeedOpener } from './ports.ts'
 
-// The life of what feeds the stream of an encoder: state x event -> next state.
+// Its life: state x event -> next state.
 
 /**
  * - `opening` its source is being opened
@@ -41,7 +41,7 @@ export function nextFeedState(state: FeedState, event: FeedEvent): FeedState {
   return feedStateTable[state][event] ?? state
 }
 
-// The pipeline of a feed, in GStreamer's words.
+// The pipeline, in GStreamer's words.
 
 /** Name of the element that measures how loud it is. */
 const METER = 'meter'
@@ -104,6 +104,8 @@ function sourceParts(source: FeedSource, channels: number): string[] {
     `queue max-size-buffers=0 max-size-bytes=0 max-size-time=${AHEAD_NS}`,
   ]
 }
+
+// A source that ends is opened anew, with waits that grow, and another one is taken when it is wanted.
 
 /** What the care is made of. */
 interface FeedCareParts {

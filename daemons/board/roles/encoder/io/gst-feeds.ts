@@ -12,7 +12,7 @@ import { type FeedSource, feedDescription } from '../core/feed.ts'
 import type { Feed, FeedEvents, FeedOpener, SentFacts } from '../core/ports.ts'
 
 /** What of board.toml the feeds go by. */
-export interface FeedLimits {
+interface FeedLimits {
   realtime_priority: number
   late_ms: number
   meter_ms: number

@@ -88,7 +88,7 @@ function adapterText(devices: readonly Device[]): string {
   return `${names} ${missing.length === 1 ? 'is' : 'are'} not there.`
 }
 
-// What Prometheus is told of the serial ports.
+// Metrics.
 
 /** @param metrics gains gauges of what is open and who is connected, and the counters of every port, by kind */
 export function measureSerial(metrics: Metrics, ports: SerialPorts): void {

@@ -12,7 +12,7 @@ import type { Arrival, Client } from './ports.ts'
 import { Rfc2217Session } from './rfc2217-session.ts'
 import type { SerialConfig } from './settings.ts'
 
-// What is counted of the clients of one serial port.
+// What is counted.
 
 /** Counts of a port since the daemon started. */
 export interface ClientCounts {
@@ -45,7 +45,7 @@ function noCounts(): ClientCounts {
   }
 }
 
-// One client of a serial port: its connection, what it speaks, what it has sent and got.
+// One client: its connection, what it speaks, what it has sent and got.
 
 /** As the API shows it. */
 export interface ClientView {
@@ -142,6 +142,8 @@ class ServedClient {
     }
   }
 }
+
+// All clients of a port.
 
 /** What the clients of a port are given when they come. */
 interface ClientRules {

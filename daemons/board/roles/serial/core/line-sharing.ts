@@ -1,7 +1,7 @@
 /** Several clients on one line: who may write to it, who waits for whom, and who is dropped. */
 import type { Clock, Timer } from '#kit/clock.ts'
 
-// Who of several clients may write to a line.
+// Who may write.
 
 /**
  * - `all` everybody
@@ -102,6 +102,8 @@ export class WriteRule<One> {
     this.#holder = undefined
   }
 }
+
+// Clients that take less than the line sends: who waits for whom, and who is dropped.
 
 interface SlowClientsParts<One> {
   clock: Clock

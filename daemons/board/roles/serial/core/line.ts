@@ -14,7 +14,7 @@ import type { DriverCounts } from '#kit/line/line.ts'
 import { createTurn } from '#kit/turn.ts'
 import { LINE_STATE } from '../wire/com-port.ts'
 
-// What the driver counted of a port, over every time it was opened.
+// What the driver counted, over every time the line was opened.
 
 /** Names as the API has them. */
 export interface DriverTotals {
@@ -64,7 +64,7 @@ function sum(one: DriverTotals, other: DriverTotals): DriverTotals {
   }
 }
 
-// The life of a serial port's line: state x event -> next state.
+// Its life: state x event -> next state.
 
 export type SerialPortState = 'off' | 'opening' | 'open' | 'absent' | 'failed'
 
@@ -92,6 +92,8 @@ export const serialPortTable: Readonly<Record<SerialPortState, Partial<Record<Se
 export function nextSerialPortState(state: SerialPortState, event: SerialPortEvent): SerialPortState {
   return serialPortTable[state][event] ?? state
 }
+
+// Kept open while it is wanted: tried again while it is absent or refused.
 
 interface KeptLineParts {
   path: string
@@ -214,7 +216,7 @@ export class KeptLine {
   }
 }
 
-// Settings and signals of one port's line: as saved, as a client has changed them, and as they really are.
+// Settings and signals: as saved, as a client has changed them, and as they really are.
 
 /** What has happened on the line since the last look, and how it is: bits of LINE_STATE. */
 export interface LineLook {

@@ -127,6 +127,8 @@ async function purge(code: number, desk: LineDesk, mayWrite: () => boolean): Pro
   return what !== undefined
 }
 
+// The session.
+
 interface SessionParts {
   desk: LineDesk
   /** Longest suboption. */

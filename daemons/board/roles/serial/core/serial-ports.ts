@@ -13,7 +13,7 @@ import { type DriverTotals, KeptLine, LineDesk, type SerialPortState } from './l
 import type { Listener, ListenerOpener } from './ports.ts'
 import { checkPortForm, lineOf, type PortSettings, type SerialConfig } from './settings.ts'
 
-// One serial port: its line, its TCP port, its clients, and what the settings make of them.
+// One port: its line, its TCP port, its clients, and what the settings make of them.
 
 /** What tells whether an address may connect. */
 interface AllowRule {
@@ -237,6 +237,8 @@ export class SerialPort {
     onChange()
   }
 }
+
+// All ports.
 
 /** A port as the API shows it. */
 export type SerialPortView = { port: number } & PortSettings & SerialPortLife

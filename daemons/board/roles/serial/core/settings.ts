@@ -8,7 +8,7 @@ import { badFields, MOST_PORTS, readSetting, type Setting, unknownField } from '
 import { checkTogether } from './line.ts'
 import { type WriteMode, writeModes } from './line-sharing.ts'
 
-// Keys of the table `serial` of board.toml: devices and bounds of the serial server.
+// The table `serial` of board.toml: devices and bounds.
 
 function milliseconds(byDefault: number, [minimum, maximum]: [number, number], description: string) {
   return Type.Integer({ default: byDefault, minimum, maximum, unit: 'ms', description })
@@ -115,6 +115,8 @@ export const serialKeys = Type.Object(
 )
 
 export type SerialConfig = Static<typeof serialKeys>
+
+// Settings of a port: what they may be, and what they are at first.
 
 /** As the API names them. @source Interface 2, B, Serial port settings; `flow` and `write` are ours */
 export interface PortSettings {
@@ -234,7 +236,7 @@ export function lineOf(settings: PortSettings): ControlledSettings {
   return { baud, data_bits, parity, stop_bits, flow, flow_in: flow, rs485: null, low_latency: true }
 }
 
-// A form of a port's settings against those there are: everything that is wrong is told at once.
+// A form against them: everything that is wrong is told at once.
 
 /** What beside a port's own settings bears on them. */
 interface FormWorld {

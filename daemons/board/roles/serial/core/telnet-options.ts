@@ -33,6 +33,8 @@ export function nextOptionState(state: TelnetOptionState, event: TelnetOptionEve
   return telnetOptionTable[state][event] ?? state
 }
 
+// Both sides of all options.
+
 /** A word about an option. */
 export interface OptionWord {
   verb: OptionVerb

@@ -6,7 +6,7 @@ import type { Log } from '#kit/log.ts'
 import { createStore } from '#kit/store.ts'
 import type { AdapterDevice } from '../core/ports.ts'
 
-// The state file of the serial server: settings of every port by its number.
+// The state file: settings of every port by its number.
 
 /** Values as the file has them: whoever reads them checks them. */
 type SavedPorts = Readonly<Record<string, unknown>>

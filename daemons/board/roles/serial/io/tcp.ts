@@ -56,7 +56,7 @@ function startReading(socket: Socket): void {
   }
 }
 
-// One TCP client of a serial port: what the line does not pass by itself, in order, and within the backlog.
+// One client.
 
 /**
  * Owns the socket. While there is a line, and all is well, the line passes bytes both ways by itself and this only hears
@@ -247,6 +247,8 @@ class TcpClient implements Client {
     return this.#reading === 'reading' || (this.#isEnding && this.#reading === 'resting')
   }
 }
+
+// Ports that listen: for both families, with peers that are found when they vanish.
 
 interface ListenerParts {
   /** Address to listen on; `::` takes IPv4 as well. */

@@ -91,7 +91,7 @@ export function commandFrame(command: number): Uint8Array {
   return Uint8Array.of(TELNET.iac, command)
 }
 
-// Takes a Telnet stream apart, however it is torn: data, words about options, suboptions, commands.
+// A stream taken apart: data, words about options, suboptions, commands.
 
 /** One thing a stream says. Bytes belong to whoever takes the event. */
 export type TelnetEvent =

@@ -69,7 +69,7 @@ export function usbipRoutes({
   ]
 }
 
-// The scripts that hosts run: made for the very name under which this board was asked.
+// Scripts that hosts run: made for the very name under which this board was asked.
 
 /** What the scripts are made for. */
 interface ScriptParts {
@@ -112,7 +112,7 @@ export function scriptRoutes({ port, device }: ScriptParts): Route[] {
   )
 }
 
-// What Prometheus is told of sharing.
+// Metrics.
 
 /** @param metrics gains what is shared and attached now, connections by how they ended, and bytes */
 export function measureUsbip(metrics: Metrics, sharing: UsbSharing): void {

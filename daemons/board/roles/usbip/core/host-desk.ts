@@ -5,7 +5,7 @@ import { createLogGate } from '#kit/log-gate.ts'
 import type { AllowList, HostDesk, OpOutcome } from './ports.ts'
 import type { Guest, Share } from './share.ts'
 
-// Hosts that were told to go, and may not come back for a while: many clients do so at once.
+// Hosts that were told to go, and may not come back for a while: many clients would at once.
 
 /** More than anybody detaches by hand within a minute; beyond it the oldest is forgotten. */
 const MOST_HOSTS = 64
@@ -47,6 +47,8 @@ export function createHoldOff(clock: Clock, holdMs: number): HoldOff {
     },
   }
 }
+
+// The desk.
 
 /** Counted since the start. */
 export interface SharingCounts {

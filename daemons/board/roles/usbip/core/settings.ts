@@ -91,6 +91,8 @@ function isProduct(
   )
 }
 
+// The settings, and a form against them: everything that is wrong is told at once.
+
 /** As saved. */
 export interface UsbipSettings {
   enabled: boolean
@@ -138,7 +140,7 @@ function fieldFault(field: string, parse: () => unknown): { field: string; messa
   }
 }
 
-// Keys of the table `usbip` in board.toml.
+// The table `usbip` of board.toml.
 
 /** Port, bounds and times of sharing a USB device. */
 export const usbipTable = Type.Object(

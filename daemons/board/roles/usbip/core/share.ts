@@ -7,7 +7,7 @@ import type { HelperVerb } from '../../../wire/helper-line.ts'
 import type { OpStatus } from '../wire/op.ts'
 import type { HostLink, UsbDevice } from './ports.ts'
 
-// What is asked of the privileged helper, one thing at a time: binding and handing over touch the same driver.
+// What is asked of the helper that runs as root, one thing at a time: binding and handing over touch the same driver.
 
 /** Verbs of this role. */
 type UsbipVerb = Extract<HelperVerb, `usbip-${string}`>
@@ -33,7 +33,7 @@ export function createHelperTurns(helper: RootHelper): HelperTurns {
   return { ask: (verb, busId, link) => inTurn(() => askNow(verb, busId, link)) }
 }
 
-// The life of a device that is, or is to be, shared: state x event -> next state.
+// Its life: state x event -> next state.
 
 export type ShareState =
   | 'local'
@@ -93,6 +93,8 @@ export const shareStateTable: Readonly<Record<ShareState, Partial<Record<ShareEv
 export function nextShareState(state: ShareState, event: ShareEvent): ShareState {
   return shareStateTable[state][event] ?? state
 }
+
+// The device.
 
 /** The kernel's driver that shares devices. */
 export const HOST_DRIVER = 'usbip-host'

@@ -98,6 +98,8 @@ export class Looks<Seen> {
   }
 }
 
+// Sharing.
+
 /** Times of sharing; keys of the config table `usbip`. */
 interface SharingTimes {
   /** Between looks at what is plugged in, where the kernel says nothing. */
@@ -375,7 +377,7 @@ function isSame({ record: one }: UsbDevice, { record: other }: UsbDevice): boole
   return one.deviceNumber === other.deviceNumber && one.vendorId === other.vendorId && one.productId === other.productId
 }
 
-// The settings of sharing as they are changed: checked, saved, applied, one change after the other.
+// Its settings as they are changed: checked, saved, applied, one change after the other.
 
 /** What the book is made of. */
 interface BookParts {

@@ -175,6 +175,8 @@ class OpSession implements Holder {
   }
 }
 
+// The server: who may not connect is closed before a byte is read, the rest have their places.
+
 /** Bounds of the server; keys of the config table `usbip`. */
 export interface OpServerLimits {
   /** Address to listen on; `::` for every one of both families. */

@@ -94,6 +94,8 @@ async function mountedNumbers(mountsFile: string): Promise<ReadonlySet<string>> 
   return new Set(lines.map((line) => line.split(' ')[2] ?? ''))
 }
 
+// Devices, and what the kernel tells of those that come and go.
+
 /** Where it is read. */
 interface UsbSysfsOptions {
   /** `/sys`, or a tree like it. */

@@ -30,7 +30,7 @@ const settingsFile = Type.Object(
 const boundFile = Type.Object({ version: Type.Literal(VERSION), bound: Type.Array(Type.String()) }, strict)
 
 /** The two files. */
-export interface UsbipFiles {
+interface UsbipFiles {
   settings: Pick<Store<UsbipSettings>, 'load' | 'save'>
   bound: BoundMemory
 }

@@ -227,7 +227,7 @@ function refuseShort(bytes: Uint8Array, size: number, what: string): void {
   if (bytes.length < size) throw new Fault('usbip_short', `${what} has ${size} bytes; ${bytes.length} came.`)
 }
 
-// What a client asks in the first phase: which devices there are, or one of them.
+// What a client asks: which devices there are, or one of them.
 
 /** A request, as it is understood. */
 export type OpRequest = { kind: 'devlist' } | { kind: 'import'; busId: string }
@@ -274,6 +274,8 @@ export function requestBytes(request: OpRequest): Uint8Array {
   bytes.set(textBytes(request.busId, BUS_ID_BYTES), OP_HEADER_BYTES)
   return bytes
 }
+
+// What the server answers.
 
 /** A device of the list. `device.interfaces` says how many stand in `interfaces`. */
 export interface ListedDevice {

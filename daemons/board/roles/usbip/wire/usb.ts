@@ -68,6 +68,8 @@ function latin1(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => String.fromCharCode(byte)).join('')
 }
 
+// What kind of device it is, by the class that it or its first interface says.
+
 /** @source USB-IF, Defined Class Codes */
 const NAMES: Readonly<Record<number, string>> = {
   1: 'audio',
