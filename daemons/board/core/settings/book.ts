@@ -2,16 +2,15 @@
 import { Fault } from '#kit/fault.ts'
 import type { FieldFault } from '#kit/http/sentences.ts'
 import type { Log } from '#kit/log.ts'
-import { nearestName } from '#kit/nearest.ts'
 import { revisionOf } from '#kit/revision.ts'
 import { createTurn } from '#kit/turn.ts'
 import { edgesOf, hostFault, type Ipv4, ipv4Text, isInNetwork, parseIpv4, prefixOfMask } from '../../wire/addresses.ts'
 import { framesOf, LONGEST_PAYLOAD, SAMPLE_BYTES, SAMPLE_RATE } from '../../wire/streams/description.ts'
 import type { Kept } from '../machine/ports.ts'
-import { badFields, readSetting, type Setting, type SettingValue } from './setting.ts'
+import { badFields, readSetting, type Setting, type SettingValue, unknownField } from './setting.ts'
 import { type BoardSettings, boardSettings, type SettingName } from './settings.ts'
 
-// A form of settings against those there are: everything that is wrong is told at once.
+// A form against the settings there are: everything that is wrong is told at once.
 
 /** What a form makes of the settings. */
 interface CheckedSettings {
@@ -93,14 +92,9 @@ export function readSettings(value: unknown, first: BoardSettings): ReadSettings
 }
 
 function unknownNames(given: Readonly<Record<string, string>>): FieldFault[] {
-  const names = Object.keys(given).filter((name) => !boardSettings.some((setting) => setting.name === name))
-  return names.map((name) => ({ field: name.slice(0, 64), message: unknownSentence(name) }))
-}
-
-function unknownSentence(name: string): string {
   const known = boardSettings.map((setting) => setting.name)
-  const nearest = nearestName(name, known)
-  return nearest === undefined ? 'There is no such setting.' : `There is no such setting. The nearest is ${nearest}.`
+  const names = Object.keys(given).filter((name) => !known.includes(name))
+  return names.map((name) => unknownField(name, known, 'setting'))
 }
 
 /** What does not fit together, though each does alone. */
@@ -169,6 +163,8 @@ function changedNames(before: BoardSettings, after: BoardSettings): SettingName[
   const names = boardSettings.map((setting: Setting) => setting.name as SettingName)
   return names.filter((name) => before[name] !== after[name])
 }
+
+// The settings as they are kept.
 
 /** The file: settings as they were saved, and how often. */
 export interface SettingsFile {

@@ -94,7 +94,7 @@ t.test('every field that is wrong is named at once, and unknown ones with the ne
     ptp_priority1: 'Use a whole number.',
     mask: /has gaps/,
     serial_devices: /no device/,
-    hostnme: 'There is no such setting. The nearest is hostname.',
+    hostnme: 'There is no such setting. Do you mean hostname?',
     constructor: 'There is no such setting.',
   })
   t.equal(Object.keys(faults).length, 11)
