@@ -39,6 +39,7 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
   'controller import': ['controller', 'import', 'FILE', '--state', 'STATE'],
   'controller export': ['controller', 'export', 'FILE', '--state', 'STATE'],
   'controller simulate': ['controller', 'simulate', 'Tell', '--state', 'STATE'],
+  'controller replay': ['controller', 'replay', '1', '--state', 'STATE'],
 }
 /** Commands that touch none. */
 const STATELESS = ['status', 'check-config', 'firmware']
