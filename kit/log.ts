@@ -1,8 +1,8 @@
 /** The log of a daemon: one event, one line, `event key=value ...`, levels by what the reader must do. */
 import { fstatSync } from 'node:fs'
 import pino from 'pino'
-import { escapeControls } from '#kit/bytes/plain-text.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from './pure/fault.ts'
+import { escapeControls } from './pure/text.ts'
 
 /** error: act now. warning: look soon. notice: life of the daemon. info: by request. debug: bytes. */
 export type LogLevel = 'error' | 'warning' | 'notice' | 'info' | 'debug'

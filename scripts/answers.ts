@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { formDialect } from '#kit/http/dialect.ts'
-import { openApiOf } from '#kit/http/openapi.ts'
+import { openApiOf } from '#kit/http/kit-routes.ts'
 import { describedOf } from './doc-facts.ts'
 
 /** One operation. Two roles of a board may have the same. */

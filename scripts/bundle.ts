@@ -112,7 +112,7 @@ function copyTemplates(root: string): void {
 }
 
 /**
- * With the collection that kit/run/memory-sweep.ts asks for, without code that nobody has run for a while, and with one thread
+ * With the collection that kit/run/daemon.ts asks for, without code that nobody has run for a while, and with one thread
  * beside the main one to collect garbage, not four: where several daemons are busy the main thread waits for each of them.
  */
 const NODE_FLAGS = '--expose-gc --bytecode-old-age=2 --flush-baseline-code --v8-pool-size=1'

@@ -5,8 +5,7 @@
  */
 import { pathToFileURL } from 'node:url'
 import type { TObject } from 'typebox'
-import { expectedText } from '#kit/config/expectation.ts'
-import { tablesOf } from '#kit/config/load.ts'
+import { expectedText, tablesOf } from '#kit/config/load.ts'
 import { isMain } from './is-main.ts'
 
 /** TOML with every key of the schema as a comment: meaning, what is allowed, `key = default`. Lines of 100 at most. */

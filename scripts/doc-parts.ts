@@ -1,7 +1,7 @@
 /** The generated parts of the docs, between marks: routes, settings, memory, state tables. */
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { referenceOf } from '#kit/config/reference.ts'
+import { referenceOf } from '#kit/config/load.ts'
 import { type RouteFact, routesOf, settingsOf, type TableFact, tablesOf } from './doc-facts.ts'
 import { memoryOf, memoryTable } from './memory-facts.ts'
 

@@ -3,7 +3,7 @@ import { posix } from 'node:path'
 
 /** One import, export-from or import() of a file. */
 export interface Import {
-  /** As written: `./x.ts`, `#kit/fault.ts`, `node:fs`, `fastify`. */
+  /** As written: `./x.ts`, `#kit/pure/fault.ts`, `node:fs`, `fastify`. */
   specifier: string
   /** Only types are taken; nothing of it runs. */
   isType: boolean

@@ -1,8 +1,6 @@
 /** Every key of board.toml: type, default, range, unit and meaning. */
 import { type Static, Type } from 'typebox'
-import { httpTable, tablesOf } from '#kit/config/common.ts'
-import { journalTable } from '#kit/config/journal.ts'
-import { loginKeys } from '#kit/config/login-keys.ts'
+import { httpTable, journalTable, loginKeys, tablesOf } from '#kit/config/tables.ts'
 import { otaKeys } from './core/machine/firmware.ts'
 import { memoryPlan } from './core/memory.ts'
 import { peerKeys } from './core/peers/keys.ts'

@@ -1,7 +1,6 @@
 /** Every key of controller.toml: type, default, range, unit and meaning. */
 import { type Static, Type } from 'typebox'
-import { headerBytes, httpTable, networks, tablesOf } from '#kit/config/common.ts'
-import { journalTable } from '#kit/config/journal.ts'
+import { headerBytes, httpTable, journalTable, networks, tablesOf } from '#kit/config/tables.ts'
 import {
   auditKeys,
   count,

@@ -1,9 +1,7 @@
 /** Every key of gateway.toml: type, default, range, unit and meaning. */
 import { type Static, Type } from 'typebox'
-import { commonTables } from '#kit/config/common.ts'
-import { journalTable } from '#kit/config/journal.ts'
-import { serialLineGlobs } from '#kit/line/line-allow.ts'
-import { queueKeys } from '#kit/line/queue-keys.ts'
+import { commonTables, journalTable } from '#kit/config/tables.ts'
+import { queueKeys, serialLineGlobs } from '#kit/pure/line.ts'
 import { captureKeys } from './core/lines/capture.ts'
 import { memoryPlan } from './core/memory.ts'
 import { modbusTcpKeys } from './core/modbus/tcp.ts'

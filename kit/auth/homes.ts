@@ -1,12 +1,12 @@
 /** From which networks each account has signed in rightly before: they come first when many guess, after a restart too. */
 import { createHash, randomBytes } from 'node:crypto'
 import { type Static, Type } from 'typebox'
-import type { Clock } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
-import { dropGreediest } from '#kit/greediest.ts'
-import { createReader } from '#kit/http/check.ts'
-import type { Log } from '#kit/log.ts'
-import { createStore } from '#kit/store.ts'
+import type { Clock } from '../clock.ts'
+import { createReader } from '../http/check.ts'
+import type { Log } from '../log.ts'
+import { Fault } from '../pure/fault.ts'
+import { dropGreediest } from '../pure/pace.ts'
+import { createStore } from '../store/store.ts'
 
 /** Networks as `networkOf` names them, accounts in one spelling. */
 export interface Homes {

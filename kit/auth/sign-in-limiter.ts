@@ -2,10 +2,10 @@
  * The rate limiter of sign-ins. Every password is judged, in fair turns, and only wrong ones wait: whoever has the right
  * one is never refused for what others do elsewhere. See docs/decisions/sign-in-and-passwords.md.
  */
-import { type Clock, wait } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
-import { shortCopy } from '../bytes/plain-text.ts'
+import { type Clock, wait } from '../clock.ts'
 import { networkOf, wideNetworkOf } from '../net/address.ts'
+import { Fault } from '../pure/fault.ts'
+import { shortCopy } from '../pure/text.ts'
 import type { Homes } from './homes.ts'
 
 /** Who tries to sign in, and from where. */
@@ -42,7 +42,7 @@ export interface SignInLimiter {
   within<Result>(run: () => Promise<Result>): Promise<Result>
 }
 
-/** The bounds; see `loginKeys` in kit/config/login-keys.ts, where each is a setting. */
+/** The bounds; see `loginKeys` in kit/config/tables.ts, where each is a setting. */
 export interface SignInBounds {
   /** Passwords hashed at once. */
   workers: number

@@ -2,7 +2,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '../pure/fault.ts'
 
 /** A public key and where it came from. */
 export interface PublicKey {

@@ -1,12 +1,11 @@
 /** The users a daemon keeps: users.json in its state folder, which the command line can also write. */
-
 import { type Static, Type } from 'typebox'
-import { Fault } from '#kit/fault.ts'
-import { createReader } from '#kit/http/check.ts'
-import type { Log } from '#kit/log.ts'
-import { setUpMark } from '#kit/store/set-up-mark.ts'
-import { createStore, type Store } from '#kit/store.ts'
-import { roles } from './roles.ts'
+import { createReader } from '../http/check.ts'
+import type { Log } from '../log.ts'
+import { Fault } from '../pure/fault.ts'
+import { createStore, type Store } from '../store/store.ts'
+import { setUpMark } from '../store/whole-file.ts'
+import { roles } from './credentials.ts'
 
 const strict = { additionalProperties: false }
 

@@ -1,12 +1,250 @@
-/** Loads a daemon's settings: file, then command line, checked whole against one schema before anything starts. */
-import type { Static, TObject } from 'typebox'
-import { Fault } from '#kit/fault.ts'
-import { nearestName } from '#kit/nearest.ts'
-import { faultOfValue, type KeySchema, type TableSchema } from './expectation.ts'
-import { isTable, readSource, type Setting, sourceOfSets } from './source.ts'
+/** Settings read from a file and the command line, every fault of them at once. */
+
+import { closeSync, readFileSync } from 'node:fs'
+import { parse, TomlError } from 'smol-toml'
+import type { Static, TObject, TSchema } from 'typebox'
+import { Value } from 'typebox/value'
+import { Fault } from '../pure/fault.ts'
+import { counted, nearestName } from '../pure/text.ts'
+import { openToRead } from '../run/state-folder.ts'
+
+// What a key's schema allows, as a check and as words for people.
+
+/**
+ * What a key may say of itself beyond JSON schema: `unit` for people, `secret` for a value that no message shows,
+ * `check` for rules a schema cannot say; it returns the sentence of what is wrong, or undefined.
+ */
+interface KeySchema {
+  type?: string
+  enum?: unknown[]
+  default?: unknown
+  description?: string
+  minimum?: number
+  maximum?: number
+  minLength?: number
+  maxLength?: number
+  pattern?: string
+  maxItems?: number
+  items?: KeySchema
+  unit?: string
+  secret?: boolean
+  check?: (value: unknown) => string | undefined
+}
+
+/** One table of a schema, or the whole schema. */
+interface TableSchema<Property = KeySchema> {
+  properties: Record<string, Property>
+  description?: string
+}
+
+/** What is wrong with a value, or undefined. The sentence says what was seen and what is expected. */
+function faultOfValue(schema: KeySchema, value: unknown): string | undefined {
+  if (!Value.Check(schema as TSchema, value))
+    return `saw ${schema.secret ? 'something else' : seenText(schema, value)}, expected ${expectedText(schema)}`
+  return schema.check?.(value)
+}
+
+/** What is allowed, in words: `a whole number from 1 to 64 (ms)`. */
+export function expectedText(schema: KeySchema): string {
+  const unit = schema.unit === undefined ? '' : ` (${schema.unit})`
+  if (schema.enum) return `one of ${schema.enum.map((value) => JSON.stringify(value)).join(', ')}`
+  if (schema.type === 'boolean') return 'true or false'
+  if (schema.type === 'array') {
+    const most = schema.maxItems === undefined ? '' : ` of at most ${schema.maxItems}`
+    return `a list${most}, each ${expectedText(schema.items ?? {})}${unit}`
+  }
+  if (schema.type === 'string') {
+    const form = schema.pattern === undefined ? '' : `, matching ${schema.pattern}`
+    return `text${rangeText(schema.minLength, schema.maxLength, 'character')}${form}${unit}`
+  }
+  if (schema.type === 'integer' || schema.type === 'number') {
+    const kind = schema.type === 'integer' ? 'a whole number' : 'a number'
+    return `${kind}${rangeText(schema.minimum, schema.maximum, '')}${unit}`
+  }
+  return 'a value'
+}
+
+function rangeText(least: number | undefined, most: number | undefined, what: string): string {
+  const bound = (value: number) => (what === '' ? String(value) : counted(value, what))
+  if (least !== undefined && most !== undefined) return ` from ${least} to ${bound(most)}`
+  if (least !== undefined) return ` of at least ${bound(least)}`
+  if (most !== undefined) return ` of at most ${bound(most)}`
+  return ''
+}
+
+/** The value that was seen, or the item of a list that is to blame. */
+function seenText(schema: KeySchema, value: unknown): string {
+  if (Array.isArray(value) && schema.items) {
+    const bad = value.findIndex((item) => !Value.Check(schema.items as TSchema, item))
+    if (bad >= 0) return `${shortText(value[bad])} as item ${bad + 1}`
+    return `a list of ${value.length}`
+  }
+  return shortText(value)
+}
+
+function shortText(value: unknown): string {
+  const text = value instanceof Date ? value.toISOString() : (JSON.stringify(value) ?? String(value))
+  return text.length > 80 ? `${text.slice(0, 80)}...` : text
+}
+
+// Where settings come from: a TOML file and `--set key=VALUE`, read into one flat list of keys.
+
+/** One setting as it was seen. */
+interface Setting {
+  /** `table.key`, or the bare name of something that stands outside any table. */
+  key: string
+  value: unknown
+  /** Where it stands, for messages: `gateway.toml line 3`, `command line`. */
+  where: string
+}
+
+/** What a source holds, and what is wrong with its text. */
+interface Source {
+  settings: Setting[]
+  faults: string[]
+  /** Whether there was a file to read. */
+  isRead: boolean
+}
+
+/** A config file is written by hand; more than this is something else. */
+const LARGEST_FILE_BYTES = 1_048_576
+
+/** Reads a file. One that is missing is a fault only when `mustExist`. Text that is no TOML is one fault, with its line. */
+async function readSource(file: string, mustExist: boolean): Promise<Source> {
+  let bytes: Uint8Array
+  try {
+    bytes = bytesOf(file)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' && !mustExist) return { settings: [], faults: [], isRead: false }
+    return refused(code === 'ENOENT' ? `${file}: there is no such file` : `${file}: cannot be read (${code})`)
+  }
+  if (bytes.length > LARGEST_FILE_BYTES)
+    return refused(`${file}: has ${bytes.length} bytes, expected at most ${LARGEST_FILE_BYTES}`)
+  let text = ''
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    const lines = linesOfKeys(text)
+    const where = (key: string) => (lines.has(key) ? `${file} line ${lines.get(key)}` : file)
+    return { settings: settingsOf(parse(text), where), faults: [], isRead: true }
+  } catch (error) {
+    if (error instanceof TomlError)
+      return refused(`${file} line ${error.line}: ${secondTime(text, error.line) ?? firstLine(error.message)}`)
+    if (error instanceof TypeError) return refused(`${file}: is not UTF-8 text`)
+    throw error
+  }
+}
+
+function bytesOf(file: string): Uint8Array {
+  const descriptor = openToRead(file)
+  try {
+    return readFileSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** Reads `key=VALUE` texts. VALUE is TOML; what is no TOML and does not look like it is a string. The last one wins. */
+function sourceOfSets(sets: readonly string[]): Source {
+  const last = new Map<string, Setting>()
+  const faults: string[] = []
+  for (const set of sets) {
+    const match = /^([A-Za-z0-9_.-]+)\s*=\s*(.*)$/s.exec(set)
+    const key = match?.[1]
+    const text = match?.[2] ?? ''
+    if (key === undefined) {
+      faults.push(`--set ${JSON.stringify(set)}: expected key=VALUE, such as log.level=debug`)
+      continue
+    }
+    const parsed = tomlValue(text)
+    if (parsed.fault !== undefined) faults.push(`${key} (command line): ${parsed.fault}`)
+    else if (isTable(parsed.value))
+      for (const [name, value] of Object.entries(parsed.value))
+        last.set(`${key}.${name}`, { key: `${key}.${name}`, value, where: 'command line' })
+    else last.set(key, { key, value: parsed.value, where: 'command line' })
+  }
+  return { settings: [...last.values()], faults, isRead: false }
+}
+
+/** Whether a parsed value is a TOML table (not a list, not a date). */
+export function isTable(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
+}
+
+function refused(fault: string): Source {
+  return { settings: [], faults: [fault], isRead: true }
+}
+
+function tomlValue(text: string): { value?: unknown; fault?: string } {
+  try {
+    const parsed = parse(`v = ${text}`)
+    // A line break in VALUE could bring further keys along.
+    if (Object.keys(parsed).length === 1) return { value: parsed.v }
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error
+    if (/^["'[{]/.test(text)) return { fault: `${JSON.stringify(text)} is no TOML value: ${firstLine(error.message)}` }
+  }
+  return { value: text }
+}
+
+function settingsOf(tables: Record<string, unknown>, where: (key: string) => string): Setting[] {
+  const settings: Setting[] = []
+  for (const [table, keys] of Object.entries(tables)) {
+    if (!isTable(keys)) settings.push({ key: table, value: keys, where: where(table) })
+    else if (Object.keys(keys).length === 0) settings.push({ key: table, value: {}, where: where(table) })
+    else
+      for (const [name, value] of Object.entries(keys))
+        settings.push({ key: `${table}.${name}`, value, where: where(`${table}.${name}`) })
+  }
+  return settings
+}
+
+/**
+ * Line of each `[table]` and `key =`, as written by hand; smol-toml tells lines of broken syntax only. Keys it misses
+ * (quoted ones, those in inline tables) are reported with the file's name alone.
+ */
+function linesOfKeys(text: string): Map<string, number> {
+  const lines = new Map<string, number>()
+  let table = ''
+  text.split('\n').forEach((line, index) => {
+    const head = headOf(line)
+    const key = keyOf(line)
+    if (head !== undefined) table = head
+    const path = head ?? (key === undefined ? undefined : table === '' ? key : `${table}.${key}`)
+    if (path !== undefined && !lines.has(path)) lines.set(path, index + 1)
+  })
+  return lines
+}
+
+/** What stands twice, as after pasting a table below the one that is there: smol-toml names neither it nor the first place. */
+function secondTime(text: string, line: number): string | undefined {
+  const upTo = text.split('\n').slice(0, line)
+  const last = upTo.at(-1) ?? ''
+  const table = headOf(last)
+  const heads = table === undefined ? upTo.map(headOf).filter((head) => head !== undefined) : []
+  const key = [...heads.slice(-1), keyOf(last)].join('.')
+  const first = linesOfKeys(upTo.join('\n')).get(table ?? key)
+  if (first === undefined || first === line) return undefined
+  return table === undefined
+    ? `${key} is set a second time; the first is in line ${first}: remove one`
+    : `[${table}] stands a second time; the first is in line ${first}: put the keys below that one`
+}
+
+function headOf(line: string): string | undefined {
+  return /^\s*\[\s*([\w.-]+)\s*\]/.exec(line)?.[1]
+}
+
+function keyOf(line: string): string | undefined {
+  return /^\s*([\w.-]+)\s*=/.exec(line)?.[1]
+}
+
+/** smol-toml puts a picture of the place below its sentence. */
+function firstLine(message: string): string {
+  return (message.split('\n')[0] ?? '').replace(/^Invalid TOML document: /, '')
+}
 
 /** What settings are loaded from. */
-export interface LoadOptions<Schema extends TObject> {
+interface LoadOptions<Schema extends TObject> {
   /** Tables, each a TypeBox object of keys with `default` and `description`. */
   schema: Schema
   /** Path of the TOML file. */
@@ -18,7 +256,7 @@ export interface LoadOptions<Schema extends TObject> {
 }
 
 /** Settings that passed every check. */
-export interface Loaded<Schema extends TObject> {
+interface Loaded<Schema extends TObject> {
   value: Static<Schema>
   /** Whether there was a file. */
   isFileRead: boolean
@@ -100,4 +338,27 @@ function unknownSentence(tables: Tables, key: string, unknownTable: string | und
 
 function suggestion(nearest: string | undefined, known: string[]): string {
   return nearest === undefined ? `known are ${known.join(', ')}` : `the nearest known one is ${nearest}`
+}
+
+// The reference of a daemon's settings, generated from its schema.
+
+/** A Markdown table of every key: name, what is allowed, default, meaning. */
+export function referenceOf(schema: TObject): string {
+  const rows = ['| key | allowed | default | meaning |', '|---|---|---|---|']
+  for (const [table, { properties }] of Object.entries(tablesOf(schema)))
+    for (const [name, key] of Object.entries(properties)) {
+      const cells = [
+        `\`${table}.${name}\``,
+        expectedText(key),
+        `\`${JSON.stringify(key.default)}\``,
+        key.description ?? '',
+      ]
+      rows.push(`| ${cells.map(cellText).join(' | ')} |`)
+    }
+  return `${rows.join('\n')}\n`
+}
+
+/** A bar or a line break would end the cell. */
+function cellText(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll('\n', ' ')
 }

@@ -1,7 +1,7 @@
 /** How much memory a daemon may take: the sum of its rows, and what its unit allows it. */
 import type { TObject } from 'typebox'
+import { type Amount, type MemoryPlan, type MemoryRow, MIB, type Setting } from '../pure/memory-plan.ts'
 import { tablesOf } from './load.ts'
-import { type Amount, type MemoryPlan, type MemoryRow, MIB, type Setting } from './memory-plan.ts'
 
 /** A row with its figures. */
 export interface MemoryLine {

@@ -1,8 +1,8 @@
 /** What a server holds browsers to: under which names it is called, and for pages of whom. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Fault } from '#kit/fault.ts'
-import { isOriginOf, isOwnOrigin, originOfReferer, parseOrigin } from '../net/origin.ts'
+import { isOriginOf, isOwnOrigin, originOfReferer, parseOrigin } from '../net/address.ts'
+import { Fault } from '../pure/fault.ts'
 
 /**
  * Who may call from within a browser. Browsers add passwords they were told once to whatever a page makes them send, and

@@ -1,13 +1,180 @@
-/** Values checked against TypeBox schemas: defaults filled in, every fault found, each with its field and a sentence. */
+/** Bodies, queries and forms held to their schema. */
+
 import { Ajv, type ValidateFunction } from 'ajv'
 import type { Static, TSchema } from 'typebox'
-import { Fault } from '#kit/fault.ts'
-import { withDefaults } from './defaults.ts'
-import type { Form } from './form.ts'
-import { formValues, spokenAsForm } from './form-values.ts'
-import type { JsonSchema } from './json-schema.ts'
-import { longLists } from './long-lists.ts'
-import { type FieldFault, fieldFaults } from './sentences.ts'
+import { Fault } from '../pure/fault.ts'
+import { readSwitch } from '../pure/text.ts'
+import { branchMeant, type FieldFault, fieldFaults, type JsonSchema, longLists } from './schema.ts'
+
+// Defaults of a schema, filled in before the check, also inside unions (where ajv leaves them out).
+
+/**
+ * Fills in what is missing and has a default, deep, in place.
+ * @returns the value given, or the default where the value itself was missing
+ */
+export function withDefaults(schema: JsonSchema, value: unknown): unknown {
+  const filled = value === undefined && schema.default !== undefined ? structuredClone(schema.default) : value
+  if (filled === null || typeof filled !== 'object') return filled
+  const branches = schema.anyOf ?? schema.oneOf
+  if (branches) {
+    const branch = branches[branchMeant(branches, filled).index ?? -1]
+    return branch ? withDefaults(branch, filled) : filled
+  }
+  for (const part of schema.allOf ?? []) withDefaults(part, filled)
+  if (Array.isArray(filled)) fillItems(schema.items, filled)
+  else fillProperties(schema, filled as Record<string, unknown>)
+  return filled
+}
+
+function fillItems(items: JsonSchema | undefined, list: unknown[]): void {
+  if (items) for (let i = 0; i < list.length; i++) list[i] = withDefaults(items, list[i])
+}
+
+function fillProperties(schema: JsonSchema, object: Record<string, unknown>): void {
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    const filled = withDefaults(property, Object.hasOwn(object, name) ? object[name] : undefined)
+    if (filled !== undefined) object[name] = filled
+  }
+  for (const property of Object.values(schema.patternProperties ?? {}))
+    for (const name of Object.keys(object)) object[name] = withDefaults(property, object[name])
+}
+
+// Bodies of forms, read strictly: what a lenient reader would guess at is refused, faults name the place.
+
+/** One body as it was sent. */
+export interface Form {
+  /**
+   * By name, as text. A field sent as `a=` is empty text, one that was not sent is not there. Without a prototype:
+   * `constructor` is a name like any other.
+   */
+  fields: Record<string, string>
+  /** Names that were sent more than once: which of the values counts is nobody's guess. */
+  faults: FieldFault[]
+}
+
+/**
+ * Reads `application/x-www-form-urlencoded`.
+ * @param maxFields more are refused before they are decoded (config `http.form_fields`)
+ * @throws Fault `bad_form` with `details.position` (from 1) for a broken percent-encoding, for what is no UTF-8, a NUL, a
+ * field without a name, and too many fields
+ * @source WHATWG URL Standard, 5.1; stricter in that nothing is replaced by U+FFFD
+ */
+export function readForm(bytes: Uint8Array, maxFields: number): Form {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
+  const fields: Record<string, string> = Object.create(null)
+  const repeated = new Set<string>()
+  let count = 0
+  for (let from = 0; from < text.length; ) {
+    const found = text.indexOf('&', from)
+    const end = found < 0 ? text.length : found
+    if (end > from) {
+      if (++count > maxFields) throw badForm(from, `there are more than ${maxFields} fields`)
+      readField(text, from, end, (name, value) => {
+        if (Object.hasOwn(fields, name)) repeated.add(name)
+        else fields[name] = value
+      })
+    }
+    from = end + 1
+  }
+  const faults = [...repeated].map((field) => ({ field, message: 'stands more than once, expected it once' }))
+  return { fields, faults }
+}
+
+function readField(text: string, from: number, end: number, take: (name: string, value: string) => void): void {
+  const sign = text.indexOf('=', from)
+  const middle = sign < 0 || sign > end ? end : sign
+  const name = decoded(text, from, middle, 'a name')
+  if (name === '') throw badForm(from, 'a field has no name')
+  take(name, decoded(text, middle + 1, end, 'a value'))
+}
+
+/** @param text one character for each byte */
+function decoded(text: string, from: number, end: number, what: string): string {
+  const part = text.slice(from, end)
+  // Plain text of programs, which is most of it, needs no decoding.
+  if (/^[\w.~!$'()*,;:@/?-]*$/.test(part)) return part
+  const broken = part.search(/%(?![0-9a-f]{2})/i)
+  if (broken >= 0) throw badForm(from + broken, 'a percent sign is not followed by two hex digits')
+  const bytes = part
+    .replaceAll('+', ' ')
+    .replaceAll(/%([0-9a-f]{2})/gi, (_, digits) => String.fromCharCode(Number.parseInt(digits, 16)))
+  try {
+    const read = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(bytes, 'latin1'))
+    if (read.includes('\0')) throw badForm(from, `${what} holds a NUL`)
+    return read
+  } catch (cause) {
+    throw cause instanceof Fault ? cause : badForm(from, `${what} is not UTF-8 text`)
+  }
+}
+
+/** Values are never quoted: a form may hold a password. */
+function badForm(at: number, sentence: string): Fault {
+  return new Fault('bad_form', `the body is not the form expected: at position ${at + 1} ${sentence}`, {
+    details: { position: at + 1 },
+  })
+}
+
+// Text of a form as the values that a schema means: numbers, switches, choices.
+
+/** RFC 8259, 6: `010` and `0x10` are refused rather than guessed at. */
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+
+/**
+ * Puts values in place of the texts of a form, one level deep. What cannot be read as its field's type stays text, and
+ * the check that follows says so.
+ * @param fields left as it is
+ */
+function formValues(schema: JsonSchema, fields: Readonly<Record<string, string>>): Record<string, unknown> {
+  const values: Record<string, unknown> = Object.create(null)
+  for (const [name, text] of Object.entries(fields)) {
+    const property = schema.properties
+    values[name] = property && Object.hasOwn(property, name) ? meaningOf(property[name] ?? {}, text) : text
+  }
+  return values
+}
+
+/** A copy whose sentences speak of forms: a switch takes more than `true` and `false` there. */
+function spokenAsForm(schema: JsonSchema): JsonSchema {
+  for (const property of Object.values(schema.properties ?? {}))
+    for (const one of [property, ...(property.anyOf ?? [])]) if (one.type === 'boolean') one.isSwitch = true
+  return schema
+}
+
+function meaningOf(schema: JsonSchema, text: string): unknown {
+  const branches = schema.anyOf ?? schema.oneOf
+  if (branches) {
+    const readings = branches.map((branch) => meaningOf(branch, text))
+    // A reading that is no text any more means its branch; text is what every branch of text takes.
+    return readings.find((reading) => reading !== text) ?? (text === '' && takesNull(branches) ? null : text)
+  }
+  const choices = schema.const === undefined ? schema.enum : [schema.const]
+  if (choices) return choices.find((choice) => isChoice(choice, text)) ?? text
+  if (schema.type === 'boolean') return switchOf(text) ?? text
+  if (schema.type === 'integer' || schema.type === 'number') return numberOf(text) ?? text
+  return text
+}
+
+function takesNull(branches: readonly JsonSchema[]): boolean {
+  return branches.some(({ type }) => type === 'null') && !branches.some(({ type }) => type === 'string')
+}
+
+function isChoice(choice: unknown, text: string): boolean {
+  if (typeof choice === 'number') return numberOf(text) === choice
+  if (typeof choice === 'boolean') return switchOf(text) === choice
+  return choice === text
+}
+
+/** A box that is not ticked is either absent or empty. */
+function switchOf(text: string): boolean | undefined {
+  return text === '' ? false : readSwitch(text)
+}
+
+function numberOf(text: string): number | undefined {
+  if (!NUMBER.test(text)) return undefined
+  const number = Number(text)
+  // Minus nothing is nothing.
+  return Number.isFinite(number) ? number + 0 : undefined
+}
 
 /** Faults beyond this many are counted, not listed: a 64 KiB body can hold ten thousand. */
 const MOST_LISTED = 32
@@ -68,7 +235,7 @@ function createFormCheck(schema: TSchema): (value: unknown) => Checked {
 }
 
 /** Gives a value typed. @throws Fault `bad_fields` with `details.fields` */
-export interface Reader<Schema extends TSchema = TSchema> {
+interface Reader<Schema extends TSchema = TSchema> {
   (value: unknown): Static<Schema>
   /** What it reads by, for descriptions. */
   readonly schema: Schema

@@ -1,8 +1,185 @@
-/** How the clients of a server speak: how bodies are written, how somebody signs in. */
-import { Fault } from '#kit/fault.ts'
-import type { Source } from './check.ts'
-import { type Form, readForm } from './form.ts'
-import { readJson } from './json.ts'
+/** How a surface speaks: bodies gathered, JSON or forms, read without surprises. */
+import type { IncomingMessage } from 'node:http'
+import { Fault } from '../pure/fault.ts'
+import { type Form, readForm, type Source } from './check.ts'
+
+// A body that is gathered whole, within its bound.
+
+/** The bytes; or that there are more than may be, or that the connection ended before them. */
+type GatheredBody = Buffer | 'too_large' | 'cut'
+
+/**
+ * Into one buffer that grows: a body that comes in chunks of one byte would be an object for each, 300 bytes, if they
+ * were kept.
+ */
+export function gatherBody(request: IncomingMessage, mostBytes: number): Promise<GatheredBody> {
+  const length = Number(request.headers['content-length'] ?? 0)
+  if (length > mostBytes) return Promise.resolve('too_large')
+  if (request.destroyed && !request.complete) return Promise.resolve('cut')
+  return new Promise((resolve) => {
+    let held = Buffer.allocUnsafe(Math.min(mostBytes, length || 1024))
+    let size = 0
+    function take(chunk: Buffer): void {
+      if (size + chunk.length > mostBytes) {
+        request.off('data', take).resume()
+        resolve('too_large')
+        return
+      }
+      if (size + chunk.length > held.length) {
+        const grown = Buffer.allocUnsafe(Math.min(mostBytes, Math.max(2 * held.length, size + chunk.length)))
+        held.copy(grown, 0, 0, size)
+        held = grown
+      }
+      size += chunk.copy(held, size)
+    }
+    request.on('data', take)
+    request.once('end', () => resolve(held.subarray(0, size)))
+    request.once('close', () => resolve('cut'))
+  })
+}
+
+// JSON bodies, read strictly: duplicate keys, prototype keys and deep nesting are refused, faults name the place.
+
+/** Nesting beyond this is refused; no body of ours needs more than six levels. */
+const DEEPEST = 64
+
+const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})/y
+/** RFC 8259, 6. */
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
+const WORD = /true|false|null/y
+const SPACE = /[ \t\n\r]*/y
+
+/** An object or a list that was opened and not yet closed. `keys` is undefined for a list. */
+interface Open {
+  keys: Set<string> | undefined
+}
+
+/**
+ * Reads one JSON text.
+ * @param bytes UTF-8; a byte order mark is skipped
+ * @throws Fault `bad_json` with line and column (1-based, in UTF-16 units) of what was found and what was expected
+ * @source RFC 8259
+ */
+export function readJson(bytes: Uint8Array): unknown {
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch (cause) {
+    throw new Fault('bad_json', 'the body is not UTF-8 text, expected JSON', { cause })
+  }
+  scan(text)
+  return JSON.parse(text)
+}
+
+/** Walks the text once without recursion: the cost is linear, whatever the depth or width. */
+function scan(text: string): void {
+  const open: Open[] = []
+  let at = pass(SPACE, text, 0)
+  for (;;) {
+    at = value(text, at, open)
+    // A list or object that has just been opened wants its first member before anything else.
+    if (at < 0) {
+      at = pass(SPACE, text, -at)
+      const innermost = open.at(-1)
+      if (innermost && !closes(text, at, innermost)) {
+        if (innermost.keys) at = key(text, at, innermost.keys)
+        continue
+      }
+    }
+    at = afterValue(text, at, open)
+    if (at === text.length && open.length === 0) return
+  }
+}
+
+/** Reads a scalar, or the opening bracket of a list or object (the place behind it is given back negative). */
+function value(text: string, at: number, open: Open[]): number {
+  const sign = text[at]
+  if (sign === '{' || sign === '[') {
+    if (open.length === DEEPEST) refuse(text, at, `nesting deeper than ${DEEPEST} levels`)
+    open.push({ keys: sign === '{' ? new Set() : undefined })
+    return -(at + 1)
+  }
+  const word = sign === 't' || sign === 'f' || sign === 'n'
+  const end = sign === '"' ? passString(text, at) : pass(word ? WORD : NUMBER, text, at)
+  if (end === at) refuse(text, at, 'expected a value')
+  return end
+}
+
+/** Reads what may follow a value: the brackets that close, then a comma and the next key, or the end. */
+function afterValue(text: string, from: number, open: Open[]): number {
+  let at = pass(SPACE, text, from)
+  for (;;) {
+    const innermost = open.at(-1)
+    if (!innermost) {
+      if (at < text.length) refuse(text, at, 'expected the end of the body')
+      return at
+    }
+    if (!closes(text, at, innermost)) break
+    open.pop()
+    at = pass(SPACE, text, at + 1)
+  }
+  const keys = open.at(-1)?.keys
+  if (text[at] !== ',') refuse(text, at, keys ? 'expected a comma or }' : 'expected a comma or ]')
+  at = pass(SPACE, text, at + 1)
+  return keys ? key(text, at, keys) : at
+}
+
+/** Reads `"name" :` and gives the place of its value. */
+function key(text: string, at: number, keys: Set<string>): number {
+  const end = passString(text, at)
+  if (end === at) refuse(text, at, 'expected a name in double quotes')
+  const name: string = JSON.parse(text.slice(at, end))
+  if (name === '__proto__') refuse(text, at, 'the name "__proto__" is not allowed')
+  if (keys.has(name)) refuse(text, at, `the name ${shorten(name)} stands twice in one object`)
+  keys.add(name)
+  const colon = pass(SPACE, text, end)
+  if (text[colon] !== ':') refuse(text, colon, 'expected a colon')
+  return pass(SPACE, text, colon + 1)
+}
+
+function closes(text: string, at: number, innermost: Open): boolean {
+  return text[at] === (innermost.keys ? '}' : ']')
+}
+
+/** The place behind what the sticky pattern matches at `at`, or `at` where it does not match. */
+function pass(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at
+  return pattern.test(text) ? pattern.lastIndex : at
+}
+
+/**
+ * The place behind the string that begins at `at`, or `at` where there is none.
+ * By hand: a pattern keeps a place to go back to for each character, and 16 MiB of them end the stack (measured).
+ * @source RFC 8259, 7
+ */
+function passString(text: string, at: number): number {
+  if (text[at] !== '"') return at
+  for (let i = at + 1; i < text.length; ) {
+    const code = text.charCodeAt(i)
+    if (code === 0x22) return i + 1
+    if (code < 0x20) return at
+    const next = code === 0x5c ? pass(ESCAPE, text, i) : i + 1
+    if (next === i) return at
+    i = next
+  }
+  return at
+}
+
+/** Values are never quoted, only the one character found: a body may hold a password. */
+function refuse(text: string, at: number, sentence: string): never {
+  const before = text.slice(0, at)
+  const line = before.split('\n').length
+  const column = at - before.lastIndexOf('\n')
+  const found = at >= text.length ? 'the end of the body' : JSON.stringify(text[at])
+  const seen = sentence.startsWith('expected') ? `${sentence}, found ${found}` : sentence
+  throw new Fault('bad_json', `the body is not the JSON expected: line ${line}, column ${column}: ${seen}`, {
+    details: { line, column },
+  })
+}
+
+function shorten(name: string): string {
+  return JSON.stringify(name.length > 40 ? `${name.slice(0, 40)}...` : name)
+}
 
 /** One way to speak; a server has one. */
 export interface Dialect {

@@ -1,9 +1,79 @@
-/** Gauges and counters in Prometheus text. */
+/** Metrics for Prometheus, those of the traffic among them. */
+
+import type { IncomingMessage } from 'node:http'
+import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client'
-import { createHistogram, type Histogram } from './histogram.ts'
+import type { Log } from '../log.ts'
+import { plainAddress } from '../net/address.ts'
+
+// How often something took how long, in the form that prom-client gathers: counted by additions alone, as every request is.
+
+type Labels = Readonly<Record<string, string | number>>
+
+/** One value of a histogram, as a registry of prom-client takes it. */
+interface HistogramValue {
+  metricName: string
+  labels: Labels
+  value: number
+}
+
+interface Histogram {
+  /** @returns counts one more under these labels, in seconds; made once by who counts often */
+  of(labels: Labels): (seconds: number) => void
+  /** All counts under names that end in `_bucket`, `_sum` and `_count`. @source Prometheus exposition formats, text format 0.0.4 */
+  values(): HistogramValue[]
+}
+
+interface Counted {
+  labels: Labels
+  /** One for each bound, and one for all that is above them. */
+  buckets: number[]
+  sum: number
+}
+
+/** @param boundsS upper bounds in seconds, ascending */
+export function createHistogram(name: string, boundsS: readonly number[]): Histogram {
+  const all = new Map<string, Counted>()
+
+  function countedOf(labels: Labels): Counted {
+    const key = JSON.stringify(Object.entries(labels).sort())
+    let counted = all.get(key)
+    if (counted === undefined) {
+      counted = { labels, buckets: new Array<number>(boundsS.length + 1).fill(0), sum: 0 }
+      all.set(key, counted)
+    }
+    return counted
+  }
+
+  return {
+    of(labels) {
+      const counted = countedOf(labels)
+      return (seconds) => {
+        let place = 0
+        while (seconds > (boundsS[place] ?? Number.POSITIVE_INFINITY)) place++
+        counted.buckets[place] = (counted.buckets[place] ?? 0) + 1
+        counted.sum += seconds
+      }
+    },
+    values: () => [...all.values()].flatMap((counted) => valuesOf(name, boundsS, counted)),
+  }
+}
+
+function valuesOf(name: string, boundsS: readonly number[], { labels, buckets, sum }: Counted): HistogramValue[] {
+  let count = 0
+  const bars = buckets.map((bucket, place) => {
+    count += bucket
+    return { metricName: `${name}_bucket`, labels: { le: boundsS[place] ?? '+Inf', ...labels }, value: count }
+  })
+  return [
+    ...bars,
+    { metricName: `${name}_sum`, labels, value: sum },
+    { metricName: `${name}_count`, labels, value: count },
+  ]
+}
 
 /** What a metric is called and what it is labelled with. Label values come from small fixed sets, or from configured things. */
-export interface MetricSpec {
+interface MetricSpec {
   /** `plantroom_` is put before it; unit as the last word, counters end in `_total`. */
   name: string
   help: string
@@ -113,4 +183,80 @@ function numberText(value: number): string {
 function escaped(text: string, isLabel: boolean): string {
   const plain = text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
   return isLabel ? plain.replaceAll('"', '\\"') : plain
+}
+
+// What went through the server: one line and one count for each request.
+
+const BOUNDS_S = [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10]
+
+/** One request that was answered, by the label of its path in the route table, never by the path that a client made up. */
+interface Answered {
+  route: string
+  path: string
+  status: number
+  tookMs: number
+}
+
+/** Takes those that Fastify does not see. */
+export type CountAnswered = (request: IncomingMessage, answered: Answered) => void
+
+/** Counts and logs. @returns for what is answered without a route */
+export function watchTraffic(app: FastifyInstance, { log, metrics, onAnswered }: Needs): CountAnswered {
+  const durations = metrics.histogram(
+    { name: 'http_request_duration_seconds', help: 'Time from head to reply', labels: ['method', 'route', 'status'] },
+    BOUNDS_S,
+  )
+  const observe = byKind((kind) => durations.of(kind))
+  const known: ReadonlySet<string> = new Set(app.supportedMethods)
+  function count({ method: said = '', socket, headers }: IncomingMessage, answered: Answered): void {
+    const { route, path, status, tookMs } = answered
+    const method = known.has(said) ? said : 'other'
+    const from = plainAddress(socket.remoteAddress)
+    observe(method, route, status)(tookMs / 1000)
+    log.info('request', { method, path, status, tookMs: Math.round(tookMs), from })
+    onAnswered?.({ from, at: plainAddress(socket.localAddress), agent: headers['user-agent'] ?? '' })
+  }
+  app.addHook('onResponse', async (request, reply) => {
+    const route = request.is404 ? unrouted(reply.statusCode) : (request.routeOptions.url ?? 'unknown')
+    const path = request.url.split('?', 1)[0] ?? ''
+    count(request.raw, { route, path, status: reply.statusCode, tookMs: reply.elapsedTime })
+  })
+  return count
+}
+
+type Observe = (seconds: number) => void
+
+/** Finds who counts a request without making anything: there are few kinds, and requests are many. */
+function byKind(make: (kind: { method: string; route: string; status: string }) => Observe) {
+  const routes = new Map<string, Map<string, Observe[]>>()
+  return (method: string, route: string, status: number): Observe => {
+    const methods = routes.get(route) ?? new Map<string, Observe[]>()
+    if (methods.size === 0) routes.set(route, methods)
+    const classes = methods.get(method) ?? []
+    if (classes.length === 0) methods.set(method, classes)
+    const hundreds = Math.floor(status / 100)
+    classes[hundreds] ??= make({ method, route, status: `${hundreds}xx` })
+    return classes[hundreds]
+  }
+}
+
+interface Needs {
+  log: Log
+  metrics: Metrics
+  onAnswered?: (contact: Contact) => void
+}
+
+/** Two addresses between which a request was answered. */
+export interface Contact {
+  /** The client's. */
+  from: string
+  /** The one of this machine's that the request arrived at; empty where the client has gone already. */
+  at: string
+  /** The User-Agent header, empty where there is none. */
+  agent: string
+}
+
+/** Pages have no routes: all of them are one label. */
+function unrouted(status: number): string {
+  return status < 400 ? 'page' : 'unknown'
 }

@@ -1,21 +1,178 @@
-/** WebSockets: who may open one, how much may wait in it, and how a dead peer is noticed. */
+/** WebSockets: tickets that open them, and what one may hold. */
+
+import { randomBytes } from 'node:crypto'
 import fastifyWebsocket from '@fastify/websocket'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { WebSocket } from 'ws'
-import type { Clock } from '#kit/clock.ts'
-import type { HttpConfig } from '#kit/config/common.ts'
-import { mostFragments, mostPackets } from '#kit/config/memory-plan.ts'
-import { Fault } from '#kit/fault.ts'
-import type { Log } from '#kit/log.ts'
-import { createPlaces, type Holder, type Places } from '#kit/places.ts'
+import type { Clock } from '../clock.ts'
+import type { HttpConfig } from '../config/tables.ts'
+import type { Log } from '../log.ts'
 import { plainAddress, type ShareOf } from '../net/address.ts'
+import { createPlaces, type Holder, type Places } from '../net/places.ts'
+import { Fault } from '../pure/fault.ts'
+import { mostFragments, mostPackets } from '../pure/memory-plan.ts'
+import { dropGreediest } from '../pure/pace.ts'
 import { type BrowserRule, opensSocket } from './browser-rule.ts'
 import type { Metrics } from './metrics.ts'
-import type { Caller, WhoMay } from './route.ts'
-import { createSocket, type ServedSocket, type Socket } from './socket.ts'
-import { type Recognizer, recognize } from './who-may.ts'
+import { type Caller, type Recognizer, recognize, type WhoMay } from './route.ts'
 
-export type { Socket } from './socket.ts'
+// One open WebSocket as the rest of a daemon sees it.
+
+/** Close codes of RFC 6455, 7.4.1. */
+const POLICY = 1008
+const OUR_FAULT = 1011
+
+/** A close frame holds 125 bytes, two of them the code. */
+const LONGEST_REASON_BYTES = 123
+
+/** What a daemon does with a socket. */
+export interface Socket {
+  /** Bytes that wait to be sent. */
+  readonly bufferedBytes: number
+  readonly isOpen: boolean
+  /** @returns false where the message was dropped: too much waits already, or the socket is closing */
+  send(message: string | Uint8Array): boolean
+  /** Sets what hears each message; the bytes are its own. A Fault thrown in it closes the socket with its sentence. */
+  onMessage(hear: (message: string | Uint8Array) => void): void
+  /** Runs once, whoever closed; at once where it is closed already. */
+  onClose(hear: (code: number) => void): void
+  /** @param code 1000..1013 or 3000..4999 */
+  close(code: number, reason: string): void
+}
+
+/** The same with what the server itself does with it. */
+interface ServedSocket extends Socket {
+  /** Runs what may throw: a fault closes this socket and nothing else. */
+  run(what: () => void): void
+  /** Ends a peer that has not answered the last ping, and pings. */
+  beat(): void
+  terminate(): void
+}
+
+/** What a message that waits takes beside its bytes. @source measured: 300 */
+const MESSAGE_BYTES = 512
+
+/** @param bufferBytes what may wait unsent before messages are dropped, each with what it takes beside its bytes */
+function createSocket(bare: WebSocket, by: { bufferBytes: number; log: Log; onDropped: () => void }): ServedSocket {
+  let answered = true
+  let waiting = 0
+  const sent = () => void waiting--
+  let closedWith: number | undefined
+  let hearMessage: (message: string | Uint8Array) => void = () => {}
+  const hearClose: ((code: number) => void)[] = []
+  bare.on('pong', () => {
+    answered = true
+  })
+  bare.on('message', (data, isBinary) => {
+    // Without fragments ws hands out a view into its receive buffer only for binary messages of its own type.
+    const bytes = data as Buffer
+    socket.run(() => hearMessage(isBinary ? new Uint8Array(bytes) : bytes.toString()))
+  })
+  bare.once('close', (code) => {
+    closedWith = code
+    for (const hear of hearClose) socket.run(() => hear(code))
+  })
+  const socket: ServedSocket = {
+    get bufferedBytes() {
+      return bare.bufferedAmount
+    },
+    get isOpen() {
+      return bare.readyState === bare.OPEN
+    },
+    send(message) {
+      if (bare.readyState !== bare.OPEN) return false
+      const sizeBytes = typeof message === 'string' ? Buffer.byteLength(message) : message.length
+      if (bare.bufferedAmount + sizeBytes + (waiting + 1) * MESSAGE_BYTES > by.bufferBytes) {
+        by.onDropped()
+        return false
+      }
+      waiting++
+      bare.send(message, sent)
+      return true
+    },
+    onMessage(hear) {
+      hearMessage = hear
+    },
+    onClose(hear) {
+      if (closedWith === undefined) hearClose.push(hear)
+      else hear(closedWith)
+    },
+    close(code, reason) {
+      bare.close(code, shorten(reason))
+    },
+    run(what) {
+      try {
+        what()
+      } catch (error) {
+        if (error instanceof Fault) return socket.close(POLICY, `${error.code}: ${error.message}`)
+        by.log.error('socket_handler_failed', { error })
+        socket.close(OUR_FAULT, 'a fault of the program; the log has it')
+      }
+    },
+    beat() {
+      if (!answered) return bare.terminate()
+      answered = false
+      if (bare.readyState === bare.OPEN) bare.ping()
+    },
+    terminate: () => bare.terminate(),
+  }
+  return socket
+}
+
+function shorten(reason: string): string {
+  const bytes = Buffer.from(reason)
+  if (bytes.length <= LONGEST_REASON_BYTES) return reason
+  // A character that the cut splits comes out as a replacement of three bytes, so it is left out.
+  return bytes
+    .subarray(0, LONGEST_REASON_BYTES)
+    .toString()
+    .replace(/\uFFFD+$/u, '')
+}
+
+// One-time tickets: how a browser, which cannot set headers there, opens a socket or a download.
+
+/** A store of tickets in memory. */
+export interface Tickets<Who extends Caller> {
+  /**
+   * A new ticket for this caller, 32 random bytes in base64url. Where there are too many, the oldest of whoever holds
+   * most makes room: a program that asks for them for ever keeps no other from his page.
+   */
+  issue(caller: Who): string
+  /** The caller, once; undefined for a ticket that is unknown, used or too old. */
+  take(ticket: string): Who | undefined
+}
+
+/**
+ * @param lifeMs from issue to the last moment it is taken
+ * @param max tickets outstanding at once
+ */
+export function createTickets<Who extends Caller>(by: { clock: Clock; lifeMs: number; max: number }): Tickets<Who> {
+  const { clock, lifeMs, max } = by
+  // In order of issue, so the oldest stand first. A lookup by the whole random text tells a guesser nothing by its time.
+  const outstanding = new Map<string, { caller: Who; issuedMs: number }>()
+
+  function makeRoom(): void {
+    for (const [ticket, { issuedMs }] of outstanding) {
+      if (clock.monotonicMs() - issuedMs < lifeMs) break
+      outstanding.delete(ticket)
+    }
+    dropGreediest(outstanding, max, ({ caller }) => caller.name)
+  }
+
+  return {
+    issue(caller) {
+      makeRoom()
+      const ticket = randomBytes(32).toString('base64url')
+      outstanding.set(ticket, { caller, issuedMs: clock.monotonicMs() })
+      return ticket
+    },
+    take(ticket) {
+      const found = outstanding.get(ticket)
+      outstanding.delete(ticket)
+      return found && clock.monotonicMs() - found.issuedMs < lifeMs ? found.caller : undefined
+    },
+  }
+}
 
 /** One socket path of a daemon. */
 export interface SocketRoute {
@@ -31,7 +188,7 @@ export interface SocketRoute {
 }
 
 /** What sockets need of the server's options. */
-export interface SocketNeeds extends Recognizer {
+interface SocketNeeds extends Recognizer {
   log: Log
   clock: Clock
   config: HttpConfig
@@ -45,7 +202,6 @@ export interface SocketNeeds extends Recognizer {
 
 /** Close codes of RFC 6455, 7.4.1. */
 const GOING_AWAY = 1001
-const POLICY = 1008
 const TRY_AGAIN_LATER = 1013
 
 /** Of a message that comes in pieces: each holds what was read with it, up to 64 KiB, and is an object. */

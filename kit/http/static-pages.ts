@@ -4,7 +4,7 @@ import { type Dirent, readdirSync, readFileSync } from 'node:fs'
 import { extname, join, relative, sep } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '../pure/fault.ts'
 import type { WhoMay } from './route.ts'
 
 /** One file under the path it is served by. */

@@ -1,13 +1,11 @@
 /** A path prefix that a daemon answers by itself: every method and path below it, under the bounds of the server. */
 
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import { shortCopy } from '../bytes/plain-text.ts'
 import { plainAddress } from '../net/address.ts'
-import type { BodyTime } from './body-time.ts'
-import { gatherBody } from './gather-body.ts'
-import { hangUpSignal } from './hang-up.ts'
-import { originForm } from './plain-head.ts'
-import type { Described, Reply } from './route.ts'
+import { shortCopy } from '../pure/text.ts'
+import { type BodyTime, originForm } from './admission.ts'
+import { gatherBody } from './dialect.ts'
+import { type Described, hangUpSignal, type Reply } from './route.ts'
 import { asCounted } from './unsent.ts'
 
 /**

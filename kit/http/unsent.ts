@@ -1,16 +1,42 @@
-/** Answers that nobody reads: what waits to be sent is counted for each address and in all, and who takes nothing is ended. */
+/** Answers that nobody reads: counted per address and in all, and ended. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import type { Clock } from '#kit/clock.ts'
-import type { HttpConfig } from '#kit/config/common.ts'
-import { Fault } from '#kit/fault.ts'
-import type { Log } from '#kit/log.ts'
-import { createLogGate } from '#kit/log-gate.ts'
+import type { Clock } from '../clock.ts'
+import type { HttpConfig } from '../config/tables.ts'
+import type { Log } from '../log.ts'
 import type { ShareOf } from '../net/address.ts'
+import { Fault } from '../pure/fault.ts'
+import { createLogGate } from '../pure/pace.ts'
 import type { Metrics } from './metrics.ts'
+import type { Caller } from './route.ts'
 
-export interface UnsentNeeds {
+// Answers that run until their client leaves, such as a live capture: they end with their caller's sign-in.
+
+/** The long answers that are under way. */
+export interface LongAnswers {
+  add(caller: Caller, answer: ServerResponse): void
+  /** Cuts off those whose caller is signed in no longer. */
+  endSignedOut(): void
+}
+
+/** @param isStillSignedIn asked with the very caller that the answer was begun for */
+export function createLongAnswers(isStillSignedIn: (caller: Caller) => boolean): LongAnswers {
+  const running = new Map<ServerResponse, Caller>()
+  return {
+    add(caller, answer) {
+      // Its client has left while it was begun: nobody would tell.
+      if (answer.destroyed) return
+      running.set(answer, caller)
+      answer.once('close', () => running.delete(answer))
+    },
+    endSignedOut() {
+      for (const [answer, caller] of running) if (!isStillSignedIn(caller)) answer.destroy()
+    },
+  }
+}
+
+interface UnsentNeeds {
   config: Pick<HttpConfig, 'unsent_bytes' | 'unsent_bytes_per_address' | 'stalled_ms'>
   shareOf: ShareOf
   clock: Clock
@@ -33,7 +59,7 @@ export interface Unsent {
 }
 
 /** An answer up to here is sent whatever waits: that is what the answer to `check` is, too. */
-export const SHORT_BYTES = 65_536
+const SHORT_BYTES = 65_536
 
 /** Stands for all addresses that have no share: only the bound in all is theirs. */
 const TRUSTED = ''

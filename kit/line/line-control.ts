@@ -1,12 +1,87 @@
-/** Settings and signals of an open port: changed without a byte lost, and told as they are. */
-import { systemClock } from '#kit/clock.ts'
-import { type CallError, MODEM, type PlantroomPort } from '#native/serial/index.ts'
-import type { ControlledSettings, ModemLines, TransmitterState } from './controlled-line.ts'
-import { lineFaultOf } from './line-faults.ts'
-import { optionsOf } from './serial-options.ts'
+/** Settings and control lines of an open serial line, and what its faults mean. */
+
+import { readFileSync } from 'node:fs'
+import { type CallError, MODEM, type PlantroomOpenOptions, type PlantroomPort } from '#native/serial/index.ts'
+import { systemClock } from '../clock.ts'
+import { Fault } from '../pure/fault.ts'
+import type { ControlledSettings, LineSettings, ModemLines, TransmitterState } from './line.ts'
+
+// Line settings in the words of the serialport binding.
+
+/** @param line flow control of what the far end sends is that of the other direction, unless it has its own */
+export function optionsOf(path: string, line: LineSettings & { flow_in?: LineSettings['flow'] }): PlantroomOpenOptions {
+  const { rs485, flow, flow_in: flowIn = flow } = line
+  return {
+    path,
+    baudRate: line.baud,
+    dataBits: line.data_bits,
+    parity: line.parity,
+    stopBits: line.stop_bits,
+    rtscts: flow === 'rtscts' || flowIn === 'rtscts',
+    xon: flow === 'xonxoff',
+    xoff: flowIn === 'xonxoff',
+    lowLatency: line.low_latency,
+    rs485: rs485
+      ? {
+          enabled: rs485.enabled,
+          rtsOnSend: rs485.rts_on_send,
+          rxDuringTx: rs485.rx_during_tx,
+          delayBeforeMs: rs485.delay_before_send_ms,
+          delayAfterMs: rs485.delay_after_send_ms,
+        }
+      : undefined,
+  }
+}
+
+// Turns a failed open of a device into a sentence for people.
+
+/** Errnos that mean the device is not there (any more); EIO is a pty whose far end has closed. */
+const ABSENT = ['ENOENT', 'ENXIO', 'ENODEV', 'EIO', 'HANGUP']
+
+/** @returns Fault `line_absent`, `line_busy`, `line_not_tty` or `line_refused`; details name the call and the errno */
+export function lineFaultOf(error: CallError, path: string): Fault {
+  const facts = { ioctl: error.syscall, errno: error.errno }
+  if (ABSENT.includes(error.code))
+    return new Fault('line_absent', `${path} is not there; it may be unplugged.`, { cause: error, details: facts })
+  if (error.code === 'EBUSY') return busy(error, path)
+  if (error.code === 'ENOTTY')
+    return new Fault('line_not_tty', `${path} is no serial line: ${error.syscall} says ENOTTY.`, { cause: error })
+  return new Fault('line_refused', sentenceOf(error, path), {
+    cause: error,
+    details: error.field ? { ...facts, field: error.field, wanted: error.wanted, got: error.got } : facts,
+  })
+}
+
+function sentenceOf(error: CallError, path: string): string {
+  if (error.field !== undefined)
+    return `The driver of ${path} did not keep ${error.field}: wanted ${error.wanted}, ${error.syscall} reads back ${error.got}.`
+  if (error.code === 'EACCES' || error.code === 'EPERM')
+    return `${path} may not be opened: ${error.syscall} says ${error.code} (errno ${error.errno}). The user of this daemon needs the group that owns the device, usually dialout.`
+  if (error.path === undefined) return `${path} cannot be set: ${error.message}.`
+  return `${path} refused the settings: ${error.syscall} says ${error.code} (errno ${error.errno}).`
+}
+
+function busy(error: CallError, path: string): Fault {
+  if (error.holder === undefined)
+    return new Fault('line_busy', `${path} is in use by another process.`, { cause: error })
+  const program = programOf(error.holder)
+  const who = program === undefined ? `process ${error.holder}` : `process ${error.holder} (${program})`
+  return new Fault('line_busy', `${path} is in use by ${who}.`, {
+    cause: error,
+    details: { pid: error.holder, ...(program === undefined ? {} : { program }) },
+  })
+}
+
+function programOf(pid: number): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim()
+  } catch {
+    return undefined // ended meanwhile, or hidden from our user
+  }
+}
 
 /** What of a line is not the port's own. */
-export interface LineControlParts {
+interface LineControlParts {
   port: PlantroomPort
   path: string
   isPty: boolean

@@ -2,9 +2,9 @@
 import { existsSync, readdirSync, realpathSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { type Clock, systemClock } from '#kit/clock.ts'
-import type { Log } from '#kit/log.ts'
 import { PlantroomBinding } from '#native/serial/index.ts'
+import { type Clock, systemClock } from '../clock.ts'
+import type { Log } from '../log.ts'
 import type { FoundLine, LineFinder } from './line.ts'
 
 /** What udev says of one line. */

@@ -1,5 +1,6 @@
 /** Bytes that wait to be written to a line: of each sender in its order, of all in turn, and no more than a bound. */
-import type { Clock, Timer } from '#kit/clock.ts'
+import type { Clock, Timer } from '../clock.ts'
+import { MOST_WRITES } from '../pure/memory-plan.ts'
 
 /** Bounds of what waits for one line. */
 export interface LineQueueLimits {
@@ -50,9 +51,6 @@ const PIECE_BYTES = 1024
 /** Of a slow line, or for many clients, too: what a client says in one message goes out in one piece up to here. */
 const LEAST_READ = 1024
 const MOST_READ = 65_536
-/** Writes that wait of all who are connected, and as many of those who have left: a client may send byte by byte, and each is an object. */
-export const MOST_WRITES = 256
-
 interface Entry {
   bytes: Uint8Array
   /** How many the driver has. */

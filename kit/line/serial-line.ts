@@ -1,29 +1,57 @@
-/** Serial lines of the machine as core/ports.ts wants them: SerialPortStream over the binding of native/serial. */
+/** Opens serial lines through serialport and our addon. */
+import { readlink, stat } from 'node:fs/promises'
+import { basename } from 'node:path'
 import { SerialPortStream } from '@serialport/stream'
-import { type Clock, systemClock } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
-import type { Log } from '#kit/log.ts'
 import { type CallError, type IcounterCounts, PlantroomBinding, type PlantroomPort } from '#native/serial/index.ts'
+import { type Clock, systemClock } from '../clock.ts'
+import type { Log } from '../log.ts'
+import { Fault } from '../pure/fault.ts'
 import type {
   ControlledLine,
   ControlledSettings,
+  DriverCounts,
+  Line,
+  LineSettings,
   ModemLines,
   Purge,
   SteeredSocket,
   SteeredSocketHandlers,
   TransmitterState,
-} from './controlled-line.ts'
-import type { DriverCounts, Line, LineSettings } from './line.ts'
-import { LineControl } from './line-control.ts'
-import { lineFaultOf } from './line-faults.ts'
+} from './line.ts'
+import { LineControl, lineFaultOf, optionsOf } from './line-control.ts'
 import { DEFAULT_QUEUE, LineQueue, type LineQueueLimits, type LineSender, type SenderHandlers } from './line-queue.ts'
-import { optionsOf } from './serial-options.ts'
-import { requireTerminal } from './terminal-class.ts'
+
+// Tells a serial line from every other file before it is opened: opening alone can start a watchdog or rewind a tape.
+
+/**
+ * Resolves where the path leads to a character device of the kernel's tty class that is no console.
+ * @returns whether it is a pty, which has no wire
+ * @throws Fault `line_absent`, `line_not_tty`
+ * @source Linux, Documentation/admin-guide/devices.txt
+ */
+export async function requireTerminal(path: string): Promise<{ isPty: boolean }> {
+  const status = await stat(path, { bigint: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR')
+      throw new Fault('line_absent', `${path} is not there; it may be unplugged.`, { cause: error })
+    throw new Fault('line_not_tty', `${path} cannot be looked at: ${error.code}.`, { cause: error })
+  })
+  if (!status.isCharacterDevice()) throw new Fault('line_not_tty', `${path} is no character device.`)
+  const major = Number(((status.rdev >> 8n) & 0xfffn) | ((status.rdev >> 32n) & 0xfffff000n))
+  const minor = Number((status.rdev & 0xffn) | ((status.rdev >> 12n) & 0xffffff00n))
+  // The device ends of ptys: sysfs does not know them.
+  if (major >= 136 && major <= 143) return { isPty: true }
+  // Virtual consoles, and /dev/tty, /dev/console, /dev/ptmx.
+  if (major === 5 || (major === 4 && minor < 64)) throw new Fault('line_not_tty', `${path} is a console.`)
+  const subsystem = await readlink(`/sys/dev/char/${major}:${minor}/subsystem`).catch(() => '')
+  if (basename(subsystem) !== 'tty')
+    throw new Fault('line_not_tty', `${path} is no serial line: device ${major}:${minor} is not of class tty.`)
+  return { isPty: false }
+}
 
 type SerialStream = SerialPortStream<typeof PlantroomBinding>
 
 /** Opens lines, to be used as they are or controlled: a LineOpener and a ControlledLineOpener in one. */
-export interface SerialOpener {
+interface SerialOpener {
   /** @throws Fault `line_absent` (no such device), `line_busy` (locked by another), `line_refused` (ioctl, errno in details) */
   open(
     path: string,
@@ -31,7 +59,7 @@ export interface SerialOpener {
   ): Promise<Line & ControlledLine>
 }
 
-export interface SerialOpenerParts {
+interface SerialOpenerParts {
   log: Log
   clock?: Clock
   /** Bounds of what waits to be written to each line. */

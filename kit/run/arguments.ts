@@ -1,7 +1,30 @@
-/** The arguments every daemon takes, and where its files are when none are given. */
+/** The command line of a daemon, its version and its exit codes. */
+
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { Fault } from '#kit/fault.ts'
+import facts from '../../package.json' with { type: 'json' }
+import { Fault } from '../pure/fault.ts'
+
+// What a process of ours says to the script that started it.
+
+/** Exit codes of daemons and commands; `plantroom --help` prints them. */
+export const exitCodes = {
+  /** It did what it was asked. */
+  fine: 0,
+  /** It failed while it ran, or could not start. */
+  failed: 1,
+  /** Wrong usage, or settings that were refused; nothing was started or changed. */
+  refused: 2,
+  /** `status`: a daemon does not run, or does not answer. */
+  notRunning: 3,
+  /** A mistake in the program; the log says where. */
+  crashed: 70,
+} as const
+
+// The version of what runs, from package.json; bundles carry it inside.
+
+/** The product's version, `major.minor.patch`. */
+export const version: string = facts.version
 
 /** What a daemon was started with. */
 export interface DaemonArguments {
@@ -25,7 +48,7 @@ export interface DaemonPlace {
 }
 
 /** What the help of a daemon is made of. */
-export interface HelpFacts {
+interface HelpFacts {
   name: string
   title: string
   defaultPort: number

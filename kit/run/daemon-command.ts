@@ -2,12 +2,11 @@
 import { resolve } from 'node:path'
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import type { TObject } from 'typebox'
-import { loadConfig } from '#kit/config/load.ts'
-import { Fault } from '#kit/fault.ts'
-import { nearestName } from '#kit/nearest.ts'
-import { configFileOf, type DaemonPlace, stateFolderOf } from './arguments.ts'
-import type { StateUse } from './caller-files.ts'
-import { exitCodes } from './exit-codes.ts'
+import { loadConfig } from '../config/load.ts'
+import { Fault } from '../pure/fault.ts'
+import { nearestName } from '../pure/text.ts'
+import { configFileOf, type DaemonPlace, exitCodes, stateFolderOf } from './arguments.ts'
+import type { StateUse } from './state-folder.ts'
 
 /** What a command was called with. */
 export interface CommandCall<Config> {

@@ -1,7 +1,41 @@
-/** Files that are replaced whole: after a crash at any instant there is the old file or the new one, never a part. */
-import { closeSync, constants, existsSync, fstatSync, lstatSync, openSync, type Stats } from 'node:fs'
+/** Files that are there whole or not at all, whatever happens while they are written. */
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  lstatSync,
+  openSync,
+  rmSync,
+  type Stats,
+  writeFileSync,
+} from 'node:fs'
 import { chmod, copyFile, type FileHandle, link, mkdir, open, rename, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
+
+// A mark beside a daemon's accounts that there were some: who finds none beside the mark has lost them, and has not started for
+// the first time. docs/decisions/browser-origins-and-local-callers.md.
+
+/** Of one state folder. */
+interface SetUpMark {
+  isSet(): boolean
+  set(): void
+  /** For who gives the last account up. */
+  clear(): void
+}
+
+const FILE = 'set-up.json'
+
+export function setUpMark(folder: string): SetUpMark {
+  const path = join(folder, FILE)
+  return {
+    isSet: () => existsSync(path),
+    set() {
+      if (!existsSync(path)) writeFileSync(path, 'true\n', { flag: 'wx', mode: 0o600, flush: true })
+    },
+    clear: () => rmSync(path, { force: true }),
+  }
+}
 
 /** The calls to the disk that a save makes, so that a test can make any of them fail. */
 export interface Disk {
@@ -14,7 +48,7 @@ export interface Disk {
 export const systemDisk: Disk = { open, rename, link }
 
 /** How a file is replaced. */
-export interface ReplaceOptions {
+interface ReplaceOptions {
   disk?: Disk
   /** Where the file that is replaced is kept; what was there goes. */
   backup?: string

@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { type MemoryLine, sumOfMemory } from '#kit/config/memory.ts'
-import type { MemoryRow } from '#kit/config/memory-plan.ts'
+import type { MemoryRow } from '#kit/pure/memory-plan.ts'
 
 setFlagsFromString('--expose-gc')
 const collect: () => void = runInNewContext('gc')

@@ -1,7 +1,7 @@
 /** Lines of the log: levels, facts, secrets, forged lines. */
 import { t } from 'tap'
-import { Fault } from '#kit/fault.ts'
 import { createLog, type LogLevel } from '#kit/log.ts'
+import { Fault } from '#kit/pure/fault.ts'
 
 function lines(level: LogLevel = 'debug', journal = true) {
   const written: string[] = []

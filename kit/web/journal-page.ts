@@ -1,7 +1,7 @@
 /** Journal: who changed or sent what, when, and from where. Newest first; what is older is fetched by request. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import type { JournalEntry } from '../journal-list.ts'
+import type { JournalEntry } from '../records/journal.ts'
 import { Act } from './button.ts'
 import { sentenceOf } from './call.ts'
 import { download } from './download.ts'

@@ -1,5 +1,5 @@
 /** The journal as the page reads it: asked by pages, put together without gaps or doubles, an entry told in full. */
-import type { JournalEntry } from '../journal-list.ts'
+import type { JournalEntry } from '../records/journal.ts'
 import { call } from './call.ts'
 
 /** What is looked for; empty means all. */

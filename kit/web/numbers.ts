@@ -1,5 +1,5 @@
 /** Numbers, ages and times as every page writes them: the same in every country. */
-import { nounFor } from '#kit/bytes/words.ts'
+import { nounFor } from '../pure/text.ts'
 
 /** Narrow no-break space: between thousands, and between a value and its unit. */
 export const THIN = '\u202f'

@@ -9,10 +9,19 @@ import { accessSync, chownSync, closeSync, constants, mkdirSync, openSync, rmdir
 import { rename } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { systemClock } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
-import { HANDED_VARIABLE, type Handed, handed, type StateUse, writeWhole } from '#kit/run/caller-files.ts'
-import { exitCodes } from '#kit/run/exit-codes.ts'
-import { becomeOwner, type OwnedFolder, type Owner, ownerOfFolder } from '#kit/run/folder-owner.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { exitCodes } from '#kit/run/arguments.ts'
+import {
+  becomeOwner,
+  HANDED_VARIABLE,
+  type Handed,
+  handed,
+  type OwnedFolder,
+  type Owner,
+  ownerOfFolder,
+  type StateUse,
+  writeWhole,
+} from '#kit/run/state-folder.ts'
 import { makeFolder } from '#kit/store/whole-file.ts'
 import { loadDaemon } from './daemons.ts'
 

@@ -1,9 +1,8 @@
 /** `plantroom check-config`: whether a daemon would start with these settings. */
 import { loadConfig } from '#kit/config/load.ts'
 import { givenSettings, type MemorySum, sumOfMemory } from '#kit/config/memory.ts'
-import { Fault } from '#kit/fault.ts'
-import { configFileOf } from '#kit/run/arguments.ts'
-import { exitCodes } from '#kit/run/exit-codes.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { configFileOf, exitCodes } from '#kit/run/arguments.ts'
 import { type Command, parseCommand, requireWords, type World } from './command.ts'
 import { daemonNames, loadDaemon } from './daemons.ts'
 

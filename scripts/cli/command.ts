@@ -1,7 +1,7 @@
 /** What one subcommand of `plantroom` is. */
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
-import { Fault } from '#kit/fault.ts'
-import type { StateUse } from '#kit/run/caller-files.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import type { StateUse } from '#kit/run/state-folder.ts'
 
 /** A subcommand. */
 export interface Command {

@@ -2,8 +2,8 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { Fault } from '#kit/fault.ts'
-import { nearestName } from '#kit/nearest.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { nearestName } from '#kit/pure/text.ts'
 import type { Daemon } from '#kit/run/daemon.ts'
 
 /** Bundles that lie beside the daemons and are none. */

@@ -1,5 +1,5 @@
 /** Reads a new password: from a terminal without echo, or the first line of what is piped in. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 
 const LONGEST_INPUT = 1024
 const CTRL_C = '\u0003'

@@ -1,11 +1,10 @@
 /** `plantroom status`: how every daemon of this box is. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { parseListen, urlOfListen } from '#kit/config/listen.ts'
 import { loadConfig } from '#kit/config/load.ts'
-import { Fault } from '#kit/fault.ts'
-import { configFileOf } from '#kit/run/arguments.ts'
-import { exitCodes } from '#kit/run/exit-codes.ts'
+import { parseListen, urlOfListen } from '#kit/config/tables.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { configFileOf, exitCodes } from '#kit/run/arguments.ts'
 import { type Command, parseCommand, requireWords, type World } from './command.ts'
 import { daemonNames, loadDaemon } from './daemons.ts'
 

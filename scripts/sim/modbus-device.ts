@@ -1,7 +1,7 @@
 /** Simulated Modbus RTU units that share one line, for the demo and for tests of whatever is master on it. */
 
 import { type Clock, systemClock, type Timer } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import {
   hasGoodCrc,
   type ModbusRequest,

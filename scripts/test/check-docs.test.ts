@@ -7,7 +7,7 @@ import { strangerFaults } from '../strangers.ts'
 
 const routes = `import { Type } from 'typebox'
 import { route } from '#kit/http/route.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 export const faultStatus = {
   odd_thing: 409,
 }

@@ -3,11 +3,11 @@ import { layerFaults } from '../check-layers.ts'
 
 /** A small house in order; tests plant one fault each. */
 const house = {
-  kit: { 'fault.ts': 'export class Fault {}', 'clock.ts': 'export const clock = 1', bytes: { 'hex.ts': '' } },
+  kit: { 'clock.ts': 'export const clock = 1', pure: { 'fault.ts': 'export class Fault {}', 'hex.ts': '' } },
   native: { serial: { 'index.ts': "import fs from 'node:fs'" } },
   daemons: {
     one: {
-      wire: { 'code.ts': "import { Fault } from '#kit/fault.ts'\nimport '#kit/bytes/hex.ts'" },
+      wire: { 'code.ts': "import { Fault } from '#kit/pure/fault.ts'\nimport '#kit/pure/hex.ts'" },
       core: { 'rule.ts': "import '../wire/code.ts'\nimport { clock } from '#kit/clock.ts'", 'ports.ts': '' },
       io: { 'line.ts': "import '#native/serial/index.ts'\nimport type { x } from '../core/ports.ts'" },
       api: { 'routes.ts': "import '../core/rule.ts'" },
@@ -43,7 +43,7 @@ const planted: [string, string, string, RegExp][] = [
     'refuses a clock in wire',
     'daemons/one/wire/code.ts',
     "import { c } from '#kit/clock.ts'",
-    /wire may import kit\/fault/,
+    /wire may not import kit/,
   ],
   ['refuses Node in core', 'daemons/one/core/rule.ts', "import { x } from 'node:fs'", /core may not touch Node/],
   ['allows events in core', 'daemons/one/core/rule.ts', "import { x } from 'node:events'", /^$/],
@@ -62,7 +62,9 @@ const planted: [string, string, string, RegExp][] = [
     "import '#native/serial/index.ts'",
     /api may not import native/,
   ],
-  ['refuses a daemon in kit', 'kit/fault.ts', "import '../daemons/one/core/rule.ts'", /kit may not import core/],
+  ['refuses a daemon in kit', 'kit/clock.ts', "import '../daemons/one/core/rule.ts'", /kit may not import core/],
+  ['refuses Node in kit/pure', 'kit/pure/hex.ts', "import 'node:fs'", /kit.pure may not touch Node/],
+  ['refuses a clock in kit/pure', 'kit/pure/hex.ts', "import '../clock.ts'", /kit.pure may not import kit/],
   ['refuses another daemon', 'daemons/one/core/rule.ts', "import '../../two/core/rule.ts'", /one may not know two/],
   ['refuses kit by a relative path', 'daemons/one/core/rule.ts', "import '../../../kit/clock.ts'", /#kit and #native/],
   ['refuses a missing ending', 'daemons/one/core/rule.ts', "import './ports'", /ending is missing/],

@@ -1,6 +1,6 @@
 /** Shapes of the board's answers and of what each role says of itself, and the HTTP status of its faults. */
 import { Type } from 'typebox'
-import { count, fault, instant, number, object, orNull, text, yesNo } from '#kit/http/answer-shapes.ts'
+import { count, fault, instant, number, object, orNull, text, yesNo } from '#kit/http/route.ts'
 import { roleNames } from '../wire/names.ts'
 
 // What each role says of itself, in its own answers and under its name in `GET /api/status`.

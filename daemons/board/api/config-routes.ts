@@ -1,8 +1,7 @@
 /** Routes of the settings: read, save, and the form that a page draws. */
 import { Type } from 'typebox'
-import { ifMatch, withRevision } from '#kit/http/if-match.ts'
-import { type Ask, type Route, route } from '#kit/http/route.ts'
-import type { Recorder } from '#kit/recorder.ts'
+import { type Ask, ifMatch, type Route, route, withRevision } from '#kit/http/route.ts'
+import type { Recorder } from '#kit/records/records.ts'
 import { revisionOf } from '#kit/revision.ts'
 import type { Rebooter } from '../core/machine/ports.ts'
 import type { RoleFitness } from '../core/role.ts'

@@ -1,9 +1,8 @@
 /** What is done to the whole board: found in a rack, restarted, reset, given new firmware. */
 import { Type } from 'typebox'
 import { fieldsFault } from '#kit/http/check.ts'
-import { Reply, type Route, route, uploadRoute } from '#kit/http/route.ts'
-import type { UploadBounds } from '#kit/http/upload.ts'
-import type { Recorder } from '#kit/recorder.ts'
+import { Reply, type Route, route, type UploadBounds, uploadRoute } from '#kit/http/route.ts'
+import type { Recorder } from '#kit/records/records.ts'
 import type { Ota } from '../core/machine/firmware.ts'
 import type { Rebooter } from '../core/machine/ports.ts'
 import type { SettingsBook } from '../core/settings/book.ts'

@@ -1,6 +1,7 @@
 /** Paths of the roles that this board does not have at the moment: they exist, and say why there is nothing. */
-import { Fault } from '#kit/fault.ts'
+
 import type { Route } from '#kit/http/route.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { RoleName } from '../wire/names.ts'
 
 /** What each role answers under, beside what every board answers. A test holds it to the routes that the roles have. */

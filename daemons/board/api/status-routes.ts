@@ -1,8 +1,9 @@
 /** How the board is: asked for, watched over a WebSocket, measured for Prometheus. */
-import { Fault } from '#kit/fault.ts'
+
 import type { Metrics } from '#kit/http/metrics.ts'
 import { type Route, route } from '#kit/http/route.ts'
 import type { SocketRoute } from '#kit/http/sockets.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { BoardStatus, MeterFeed, StatusFeed, Watcher } from '../core/status.ts'
 import { boardStatusAnswer } from './answers.ts'
 

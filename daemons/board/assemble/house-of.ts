@@ -1,8 +1,9 @@
 /** The role of a board put together with its clock, and which roles its machine could fill. */
-import { Fault } from '#kit/fault.ts'
+
 import type { Metrics } from '#kit/http/metrics.ts'
 import { createLineFinder } from '#kit/line/line-finder.ts'
 import { createShareOf } from '#kit/net/address.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { AssembleContext } from '#kit/run/daemon.ts'
 import { measureAnnouncement, measureListening, measurePtp } from '../api/sound-routes.ts'
 import type { BoardConfig } from '../config.ts'

@@ -1,8 +1,8 @@
 /** Streams put together: the board's own made known, those of others found, over SAP and to RAVENNA devices. */
 import { createShareOf } from '#kit/net/address.ts'
-import { identityHere, instanceName } from '#kit/net/mdns/instance-name.ts'
+import type { ServiceKind } from '#kit/net/mdns/library.ts'
 import { Mdns } from '#kit/net/mdns/mdns.ts'
-import type { ServiceKind } from '#kit/net/mdns/service-kind.ts'
+import { identityHere, instanceName } from '#kit/net/mdns/presence.ts'
 import type { BoardConfig } from '../config.ts'
 import type { RoleWorld } from '../core/role.ts'
 import {

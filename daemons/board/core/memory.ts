@@ -13,7 +13,7 @@ import {
   type Setting,
   serverRows,
   signInRows,
-} from '#kit/config/memory-plan.ts'
+} from '#kit/pure/memory-plan.ts'
 import { MOST_PORTS } from './settings/setting.ts'
 import { MOST_UNDER_WAY } from './streams/finding.ts'
 

@@ -1,7 +1,7 @@
 /** Who calls a board: the administrator, by the one password; everybody, while there is none. */
 import { type Static, type TObject, Type } from 'typebox'
 import type { SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
-import { createTurn } from '#kit/turn.ts'
+import { createTurn } from '#kit/pure/pace.ts'
 
 // Keys of the table `http` that only a board has.
 

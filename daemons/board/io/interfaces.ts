@@ -1,9 +1,9 @@
 /** The network interfaces and addresses of this machine, and which of them streams and clock use. */
 import { existsSync, readFileSync } from 'node:fs'
 import type { NetworkInterfaceInfo } from 'node:os'
-import { Fault } from '#kit/fault.ts'
-import { chooseLinks, type Link } from '#kit/net/mdns/links.ts'
-import { interfacesNow, reachableAddresses } from '#kit/net/own-addresses.ts'
+import { interfacesNow, reachableAddresses } from '#kit/net/address.ts'
+import { chooseLinks, type Link } from '#kit/net/mdns/sockets.ts'
+import { Fault } from '#kit/pure/fault.ts'
 
 /** Through which the machine reaches the world: the interface with the default route, else the first with an address that others can reach; undefined where there is none. */
 export function defaultInterface(routes = '/proc/net/route'): string | undefined {

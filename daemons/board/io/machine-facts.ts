@@ -5,8 +5,8 @@ import { readdir, readFile } from 'node:fs/promises'
 import { freemem, hostname, loadavg, totalmem } from 'node:os'
 import { join } from 'node:path'
 import type { Clock, Timer } from '#kit/clock.ts'
-import { identityHere, instanceName } from '#kit/net/mdns/instance-name.ts'
-import { reachableAddresses } from '#kit/net/own-addresses.ts'
+import { reachableAddresses } from '#kit/net/address.ts'
+import { identityHere, instanceName } from '#kit/net/mdns/presence.ts'
 import type { MachineFacts } from '../core/machine/ports.ts'
 
 // What stays as it is while the machine runs.

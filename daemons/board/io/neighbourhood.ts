@@ -1,11 +1,11 @@
 /** This board among the others of the network: announced, looking for them, asking whether they are there. */
 import { request } from 'node:http'
 import type { Clock } from '#kit/clock.ts'
-import type { MdnsConfig } from '#kit/config/mdns-table.ts'
+import type { MdnsConfig } from '#kit/config/tables.ts'
 import type { Log } from '#kit/log.ts'
+import { reachableAddresses } from '#kit/net/address.ts'
 import type { MdnsCounts } from '#kit/net/mdns/mdns.ts'
 import { createPresence } from '#kit/net/mdns/presence.ts'
-import { reachableAddresses } from '#kit/net/own-addresses.ts'
 import type { Part } from '#kit/run/parts.ts'
 import type { Kept } from '../core/machine/ports.ts'
 import type { PeerLimits } from '../core/peers/keys.ts'

@@ -2,11 +2,11 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { durationText } from '#kit/bytes/words.ts'
 import type { Clock } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
-import { reachableAddresses } from '#kit/net/own-addresses.ts'
+import { reachableAddresses } from '#kit/net/address.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { durationText } from '#kit/pure/text.ts'
 import { askWithFd } from '#native/usbip/index.ts'
 import {
   createNetworkCare,

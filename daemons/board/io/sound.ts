@@ -1,8 +1,8 @@
 /** What this machine has of what roles need: GStreamer's clock, sound cards, serial lines, USB. */
 import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Fault } from '#kit/fault.ts'
 import type { LineFinder } from '#kit/line/line.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { type AudioClock, createAudioClock } from '#native/node-gst/index.ts'
 import type { RoleFacts } from '../core/role.ts'
 import { readSoundCards, type SoundCard } from '../wire/sound-cards.ts'

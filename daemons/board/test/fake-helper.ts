@@ -1,5 +1,5 @@
 /** A helper for tests: notes what it is asked, and answers as it is told. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { RootHelper } from '../core/machine/ports.ts'
 import type { HelperVerb } from '../wire/helper-line.ts'
 

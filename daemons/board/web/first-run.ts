@@ -1,7 +1,7 @@
 /** First run: password, name, role, done. Nothing is kept before the last button; then the board restarts and the page follows. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { withArticle } from '#kit/bytes/words.ts'
+import { withArticle } from '#kit/pure/text.ts'
 import { Act } from '#kit/web/button.ts'
 import { input, refusal, toggle } from '#kit/web/field.ts'
 import { type Form, useForm } from '#kit/web/form.ts'

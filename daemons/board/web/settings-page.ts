@@ -1,7 +1,7 @@
 /** Settings: one form, made from what the board says its settings are. A save restarts the board, and the page follows. */
 import type { VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { withArticle } from '#kit/bytes/words.ts'
+import { withArticle } from '#kit/pure/text.ts'
 import { Act } from '#kit/web/button.ts'
 import { choice, input, refusal, toggle } from '#kit/web/field.ts'
 import { type Form, useForm, type Values } from '#kit/web/form.ts'

@@ -1,5 +1,5 @@
 /** A firmware image's head: what it is for, its version, how long it is, and who says so. firmware-images/README.md has the layout. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 
 // Versions: three numbers, compared one after the other.
 

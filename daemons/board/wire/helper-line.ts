@@ -1,5 +1,5 @@
 /** What passes between the board and the helper that runs as root: one line there, one line back. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 
 /** The fixed list of what the helper does; native/helper/src/verbs.cc has the same. */
 export type HelperVerb =

@@ -1,6 +1,6 @@
 /** Shapes of the controller's answers that more than one of its surfaces has, and those of its page. */
 import { Type } from 'typebox'
-import { count, instant, number, object, orNull, text, yesNo } from '#kit/http/answer-shapes.ts'
+import { count, instant, number, object, orNull, text, yesNo } from '#kit/http/route.ts'
 
 /** Every refusal holds `error`; clients look for it on every answer, since several come with status 200. */
 export const refusal = Type.Object(

@@ -1,9 +1,9 @@
 /** The REST surface: in which order a call is checked, what answers it, and its record. */
 import { atMost, type Clock } from '#kit/clock.ts'
-import { Fault, faultOf } from '#kit/fault.ts'
-import { readJson } from '#kit/http/json.ts'
+import { readJson } from '#kit/http/dialect.ts'
 import type { Surface, SurfaceAnswer, SurfaceCall } from '#kit/http/surface.ts'
 import type { Log } from '#kit/log.ts'
+import { Fault, faultOf } from '#kit/pure/fault.ts'
 import type { ApiFunction, Origin, Session } from '../core/access/accounts.ts'
 import { type AuditBook, type AuditReason, type AuditRecord, type Outcome, textOf } from '../core/audit.ts'
 import { isMacroCall } from '../core/control/reading.ts'

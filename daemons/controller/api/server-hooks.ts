@@ -1,7 +1,7 @@
 /** What the server is given beside routes: callers, the mark of the tunnel, statuses of faults, metrics of the audit. */
-import { bearerOf } from '#kit/auth/bearer.ts'
+
 import type { Metrics } from '#kit/http/metrics.ts'
-import type { Identify } from '#kit/http/who-may.ts'
+import { bearerOf, type Identify } from '#kit/http/route.ts'
 import { isWithin, type Network, parseAddress, parseNetwork } from '#kit/net/address.ts'
 import type { CallHeaders, Rules } from '../core/surfaces.ts'
 import { UI_FAULT_STATUS } from './ui-gate.ts'

@@ -1,8 +1,8 @@
 /** What only elevated sessions see and do: the record of calls, the REST switch, changes that wait for Apply All. */
 import { Type } from 'typebox'
-import { Fault } from '#kit/fault.ts'
 import { createReader } from '#kit/http/check.ts'
 import type { Route } from '#kit/http/route.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { AuditBook, AuditReason, AuditRecord } from '../core/audit.ts'
 import type { AuditFilter, AuditRow, PendingChange, UiAudit, UiPending, UiRest } from '../core/surfaces.ts'
 import { appliedAnswer, auditAnswer, doneAnswer, notDrivenAnswer, pendingAnswer, restSwitchAnswer } from './answers.ts'

@@ -1,10 +1,8 @@
 /** The routes and the socket of the pages, put together. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '#kit/clock.ts'
-import type { Route } from '#kit/http/route.ts'
-import type { SocketRoute } from '#kit/http/sockets.ts'
-import { createTickets } from '#kit/http/tickets.ts'
-import type { TakeTicket } from '#kit/http/who-may.ts'
+import type { Route, TakeTicket } from '#kit/http/route.ts'
+import { createTickets, type SocketRoute } from '#kit/http/sockets.ts'
 import type { Log } from '#kit/log.ts'
 import type { Origin } from '../core/access/accounts.ts'
 import type { AuditBook } from '../core/audit.ts'

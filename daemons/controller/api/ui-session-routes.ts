@@ -1,10 +1,10 @@
 /** Routes by which a session of the pages begins and ends: the first account, sign-in, handoff, sign-out. */
 import { Type } from 'typebox'
-import { newPassword, userName } from '#kit/auth/user-name.ts'
-import { Fault } from '#kit/fault.ts'
+import { newPassword, userName } from '#kit/auth/credentials.ts'
 import { createReader } from '#kit/http/check.ts'
 import type { Route } from '#kit/http/route.ts'
-import type { Tickets } from '#kit/http/tickets.ts'
+import type { Tickets } from '#kit/http/sockets.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { personView, siteView } from '../core/access/accounts.ts'
 import { UNNAMED_SITE } from '../core/access/people.ts'
 import { type Outcome, textOf } from '../core/audit.ts'

@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8'
 import type { Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
-import type { Records } from '#kit/records.ts'
+import type { Records } from '#kit/records/records.ts'
 import type { AssembleContext } from '#kit/run/daemon.ts'
 import type { ControllerConfig } from '../config.ts'
 import { parseRoleRules } from '../core/access/accounts.ts'

@@ -1,5 +1,5 @@
 /** JSON from outside: kinds of values, equality, copies within bounds, and the check against a schema. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 
 // Kinds of values, told to the compiler too, and objects whose keys come from outside.
 

@@ -11,7 +11,7 @@ import {
   serverRows,
   signInRows,
   threadRow,
-} from '#kit/config/memory-plan.ts'
+} from '#kit/pure/memory-plan.ts'
 import { AUDIT_HEAP_MIB, WRITER_HEAP_MIB } from './keys.ts'
 import { KEPT_PLANS } from './macros/plan.ts'
 

@@ -1,7 +1,7 @@
 /** Who goes when: one after another by key, a limited number at once, a wait with a time limit. */
 import type { Clock } from '#kit/clock.ts'
-import type { Fault } from '#kit/fault.ts'
-import { createTurn, type InTurn } from '#kit/turn.ts'
+import type { Fault } from '#kit/pure/fault.ts'
+import { createTurn, type InTurn } from '#kit/pure/pace.ts'
 
 // One after another, by key.
 

@@ -1,9 +1,8 @@
 /** The audit on the disk: records wait in batches, one commit each, and the oldest rows are trimmed. */
 import { join } from 'node:path'
-import { createBackoff } from '#kit/backoff.ts'
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
-import { createLogGate } from '#kit/log-gate.ts'
+import { createBackoff, createLogGate } from '#kit/pure/pace.ts'
 import type { AuditBook, AuditReader, AuditRecord, AuditSearch } from '../core/audit.ts'
 import type { AuditConfig } from '../core/keys.ts'
 import type { Row } from '../core/site/book.ts'

@@ -1,7 +1,7 @@
 /** Reads the audit from the newest record to the oldest, a bounded piece at a time. */
 import { existsSync } from 'node:fs'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { AuditReader, AuditSearch } from '../core/audit.ts'
 import type { Row } from '../core/site/book.ts'
 import { rowOfTable, SELECT_ABOVE, SELECT_BELOW, SELECT_SOMEBODY } from './audit-store.ts'

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { WaitingOf } from '../core/access/accounts.ts'
 import { isSameJson, type Json } from '../core/json.ts'
 import { type Book, createBook, type Keeper, type Row, type WritableBook } from '../core/site/book.ts'

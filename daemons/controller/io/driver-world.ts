@@ -1,13 +1,12 @@
 /** What drivers get of this machine: TCP connections that are kept for a moment, a log that does not overflow. */
 import { lookup } from 'node:dns'
 import { connect, type LookupFunction, type Socket } from 'node:net'
-import { durationText } from '#kit/bytes/words.ts'
 import type { Clock, Timer } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
-import { createLogGate } from '#kit/log-gate.ts'
-import { createSharedLookup } from '#kit/net/shared-lookup.ts'
-import { createTurn } from '#kit/turn.ts'
+import { createSharedLookup } from '#kit/net/target.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { createLogGate, createTurn } from '#kit/pure/pace.ts'
+import { durationText } from '#kit/pure/text.ts'
 import type { DriverWorld } from '../core/drivers/driver.ts'
 
 // The TCP connection to one device: opened when something is to be sent, kept for a moment, then closed.

@@ -1,8 +1,8 @@
 /** A pretended building behind the real routes of the pages: its people, zones and records, changed under a page's eyes. */
 import { randomBytes } from 'node:crypto'
 import { type Clock, systemClock } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
 import { silentLog } from '#kit/log.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { UiParts } from '../api/ui-routes.ts'
 import type { Origin, Session } from '../core/access/accounts.ts'
 import type { AuditReason, AuditRecord, Outcome } from '../core/audit.ts'

@@ -1,7 +1,7 @@
 /** The routes of the pages on a real server, and a client that keeps its cookies as a browser does. */
 import { join } from 'node:path'
-import { type HttpConfig, httpTable } from '#kit/config/common.ts'
-import { withDefaults } from '#kit/http/defaults.ts'
+import { type HttpConfig, httpTable } from '#kit/config/tables.ts'
+import { withDefaults } from '#kit/http/check.ts'
 import { createMetrics } from '#kit/http/metrics.ts'
 import { createHttpServer } from '#kit/http/server.ts'
 import { silentLog } from '#kit/log.ts'

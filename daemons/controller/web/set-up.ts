@@ -1,6 +1,6 @@
 /** The first account, made where nobody could sign in: name, password and what the building is called. */
 import type { VNode } from 'preact'
-import { counted } from '#kit/bytes/words.ts'
+import { counted } from '#kit/pure/text.ts'
 import { Act } from '#kit/web/button.ts'
 import { CallFault } from '#kit/web/call.ts'
 import { isLost } from '#kit/web/contact.ts'

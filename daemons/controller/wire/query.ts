@@ -1,5 +1,5 @@
 /** The query string of GET /api/data/:entity: its values, its syntax tree, and the branches it is read from. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 
 // Values that conditions compare with: texts that read as numbers are numbers.
 

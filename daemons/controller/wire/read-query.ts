@@ -1,5 +1,5 @@
 /** Reads the query string of GET /api/data/:entity: conditions in all their spellings, modifiers, columns. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import {
   type Branch,
   branchOfJsonText,

@@ -1,8 +1,8 @@
 /** Shapes of the gateway's answers, for its description. */
 import { Type } from 'typebox'
-import { roles } from '#kit/auth/roles.ts'
-import { count, fault, instant, object, orNull, text } from '#kit/http/answer-shapes.ts'
-import { lineSettings } from '#kit/line/line-settings.ts'
+import { roles } from '#kit/auth/credentials.ts'
+import { count, fault, instant, object, orNull, text } from '#kit/http/route.ts'
+import { lineSettings } from '#kit/pure/line.ts'
 import { protocols } from '../core/lines/ports.ts'
 import { pointDefinition } from '../core/points/definition.ts'
 

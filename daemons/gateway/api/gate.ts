@@ -1,12 +1,9 @@
 /** Who calls: a token of a user or the key of a program, what it may, and the journal's note of those turned away. */
-import { looksLikeApiKey, parseApiKey } from '#kit/auth/api-key.ts'
-import { bearerOf } from '#kit/auth/bearer.ts'
-import { Fault } from '#kit/fault.ts'
-import type { Fence } from '#kit/http/fence.ts'
-import type { Caller } from '#kit/http/route.ts'
-import type { Credentials } from '#kit/http/who-may.ts'
+import { looksLikeApiKey, parseApiKey } from '#kit/auth/credentials.ts'
+import { bearerOf, type Caller, type Credentials, type Fence } from '#kit/http/route.ts'
 import { networkOf } from '#kit/net/address.ts'
-import type { Refusals } from '#kit/refusals.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import type { Refusals } from '#kit/records/records.ts'
 import { type ApiKeys, checkKey, seesPort } from '../core/people/keys.ts'
 import type { Sessions } from '../core/people/users.ts'
 

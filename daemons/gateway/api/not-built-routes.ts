@@ -1,7 +1,7 @@
 /** Routes of the interface document that are not there yet: each says what it waits for. */
 import { Type } from 'typebox'
-import { Fault } from '#kit/fault.ts'
 import { type Route, route } from '#kit/http/route.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { protocols } from '../core/lines/ports.ts'
 import { portParams } from './port-routes.ts'
 

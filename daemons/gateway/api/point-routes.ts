@@ -1,10 +1,9 @@
 /** Points and templates of them. */
 import { type TSchema, Type } from 'typebox'
 import { createCheck } from '#kit/http/check.ts'
-import { ifMatch, withRevision } from '#kit/http/if-match.ts'
-import { Reply, type Route, route } from '#kit/http/route.ts'
-import type { FieldFault } from '#kit/http/sentences.ts'
-import type { Recorder } from '#kit/recorder.ts'
+import { ifMatch, Reply, type Route, route, withRevision } from '#kit/http/route.ts'
+import type { FieldFault } from '#kit/http/schema.ts'
+import type { Recorder } from '#kit/records/records.ts'
 import { type PointBook, pointFaults } from '../core/points/book.ts'
 import {
   MOST_POINTS,

@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { type Route, route } from '#kit/http/route.ts'
-import type { Recorder } from '#kit/recorder.ts'
+import type { Recorder } from '#kit/records/records.ts'
 import type { Users } from '../core/people/users.ts'
 import type { Identity, SystemFacts } from '../core/status.ts'
 import { statusAnswer, systemAnswer } from './answers.ts'

@@ -1,7 +1,7 @@
 /** Units of a Modbus line, the search for them, and registers of our own. */
 import { Type } from 'typebox'
 import { Reply, type Route, route } from '#kit/http/route.ts'
-import type { Recorder, SendRecorder } from '#kit/recorder.ts'
+import type { Recorder, SendRecorder } from '#kit/records/records.ts'
 import { requireFace } from '../core/lines/adapter.ts'
 import type { PortRegistry } from '../core/lines/port-registry.ts'
 import { registerTables } from '../core/modbus/slave-registers.ts'

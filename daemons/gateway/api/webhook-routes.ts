@@ -1,8 +1,8 @@
 /** Routes of webhooks: list, create, change, delete, test. For administrators only, listing too. */
 import { type Static, Type } from 'typebox'
-import { Fault } from '#kit/fault.ts'
 import { type Ask, type Caller, Reply, type Route, route } from '#kit/http/route.ts'
-import type { Journal } from '#kit/journal.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import type { Journal } from '#kit/records/journal.ts'
 import type { WebhookBook, WebhookEntry } from '../core/webhooks/book.ts'
 
 /** What the routes need. */

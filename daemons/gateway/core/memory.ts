@@ -13,7 +13,7 @@ import {
   serverRows,
   signInRows,
   threadRow,
-} from '#kit/config/memory-plan.ts'
+} from '#kit/pure/memory-plan.ts'
 import { EVENT_BYTES, TEXT_OF_BYTE } from './lines/events.ts'
 import { LINE_OWED } from './modbus/holds.ts'
 import { COPY_ANSWERS } from './modbus/settings.ts'

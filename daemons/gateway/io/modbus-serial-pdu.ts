@@ -1,7 +1,7 @@
 /** Requests and values by the package modbus-serial, behind a port that is a bus with proven replies. */
 import { EventEmitter } from 'node:events'
 import modbusSerial from 'modbus-serial'
-import { Fault, faultOf } from '#kit/fault.ts'
+import { Fault, faultOf } from '#kit/pure/fault.ts'
 import type { Exchange, ModbusPdu } from '../core/modbus/master.ts'
 import type { ModbusRequest } from '../wire/modbus-request.ts'
 

@@ -1,13 +1,12 @@
 /** TCP servers for Modbus lines: accepts clients, keeps each within its bounds, lets go of those that stay behind. */
 import { createServer, type Socket } from 'node:net'
-import { durationText } from '#kit/bytes/words.ts'
 import type { Clock, Timer } from '#kit/clock.ts'
-import { SocketWriter } from '#kit/line/socket-writer.ts'
-import { closed, listening } from '#kit/line/tcp-port.ts'
+import { closed, listening, SocketWriter } from '#kit/line/raw-sockets.ts'
 import type { Log } from '#kit/log.ts'
-import { createLogGate } from '#kit/log-gate.ts'
 import type { ShareOf } from '#kit/net/address.ts'
-import { createPlaces, createPlacesWithin, type Holder } from '#kit/places.ts'
+import { createPlaces, createPlacesWithin, type Holder } from '#kit/net/places.ts'
+import { createLogGate } from '#kit/pure/pace.ts'
+import { durationText } from '#kit/pure/text.ts'
 import type { LetGo, ModbusTcpLimits, TcpClient, TcpHouse, TcpPeer, TcpServerOpener } from '../core/modbus/tcp.ts'
 
 /** A client's host that vanished is noticed by probes after this long, and then every so often. */

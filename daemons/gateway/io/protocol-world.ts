@@ -1,10 +1,10 @@
 /** What protocols need of the world: lines, sockets, the clock of silences. */
 import { InterByteTimeoutParser } from '@serialport/parser-inter-byte-timeout'
-import type { BackoffLimits } from '#kit/backoff.ts'
 import type { Clock } from '#kit/clock.ts'
 import { createRawSocketOpener, type RawSocketLimits } from '#kit/line/raw-sockets.ts'
 import type { Log } from '#kit/log.ts'
 import type { ShareOf } from '#kit/net/address.ts'
+import type { BackoffLimits } from '#kit/pure/pace.ts'
 import type { Framer, SilenceFramerMaker } from '../core/lines/ports.ts'
 import type { ModbusTcpLimits } from '../core/modbus/tcp.ts'
 import { createModbusDebts } from '../core/modbus/transactions.ts'

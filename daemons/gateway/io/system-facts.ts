@@ -2,7 +2,7 @@
 
 import { readFile, readlink } from 'node:fs/promises'
 import { arch, freemem, hostname, loadavg, release, totalmem, uptime } from 'node:os'
-import { reachableAddresses } from '#kit/net/own-addresses.ts'
+import { reachableAddresses } from '#kit/net/address.ts'
 import type { SystemFacts } from '../core/status.ts'
 
 /** Reads it all anew; cheap enough for every request. */

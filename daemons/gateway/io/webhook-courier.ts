@@ -4,8 +4,8 @@
  */
 import type { Worker } from 'node:worker_threads'
 import type { Clock } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { startThread } from '#kit/run/thread.ts'
 import type { WebhookCourier } from '../core/webhooks/book.ts'
 import type { WebhookState } from '../core/webhooks/queue.ts'

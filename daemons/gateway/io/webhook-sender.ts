@@ -3,10 +3,9 @@ import http from 'node:http'
 import https from 'node:https'
 import type { LookupFunction } from 'node:net'
 import tls from 'node:tls'
-import { Fault } from '#kit/fault.ts'
-import { certificateSentence, trustedAuthorities } from '#kit/net/certificates.ts'
 import { signatureOf } from '#kit/net/signature.ts'
-import { parseTarget } from '#kit/net/target.ts'
+import { certificateSentence, parseTarget, trustedAuthorities } from '#kit/net/target.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { headerText, type WebhookAnswer, type WebhookRequest, type WebhookSender } from '../core/webhooks/records.ts'
 
 /** What the sender needs. */

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { silentLog } from '#kit/log.ts'
-import type { HeardService } from '#kit/net/mdns/heard-service.ts'
+import type { HeardService } from '#kit/net/mdns/library.ts'
 import { Mdns } from '#kit/net/mdns/mdns.ts'
 import { startGateway } from './running-gateway.ts'
 

@@ -1,7 +1,7 @@
 /** First run: password, name, lines, done. Nothing is kept before the last button. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { counted } from '#kit/bytes/words.ts'
+import { counted } from '#kit/pure/text.ts'
 import { Act } from '#kit/web/button.ts'
 import { sentenceOf } from '#kit/web/call.ts'
 import { input, refusal, toggle } from '#kit/web/field.ts'

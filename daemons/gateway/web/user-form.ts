@@ -1,7 +1,7 @@
 /** One user: name, role, password. A password is only replaced, never shown. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
-import type { Role } from '#kit/auth/roles.ts'
+import type { Role } from '#kit/auth/credentials.ts'
 import { Act } from '#kit/web/button.ts'
 import { sentenceOf } from '#kit/web/call.ts'
 import { Confirm } from '#kit/web/dialog.ts'

@@ -1,6 +1,6 @@
 /** What the page says of users and keys. */
 
-import type { Role } from '#kit/auth/roles.ts'
+import type { Role } from '#kit/auth/credentials.ts'
 import type { Judgement, Lit } from '#kit/web/lamp.ts'
 import { age, dateOf, listed, many } from '#kit/web/numbers.ts'
 import type { KeyView } from '../core/people/keys.ts'

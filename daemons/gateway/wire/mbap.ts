@@ -1,5 +1,5 @@
 /** Modbus TCP: requests cut from a client's stream, replies with their header. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { wordAt } from './modbus-request.ts'
 
 /** One message. What stands behind its header is what RTU puts between silence and checksum. */

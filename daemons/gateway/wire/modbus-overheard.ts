@@ -1,5 +1,5 @@
 /** Requests and replies told apart on a line of another master. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { anyReplyLength, exceptionCode, replyFlaw, replyLength, type SentRequest } from './modbus-reply.ts'
 import {
   hasGoodCrc,

@@ -1,6 +1,6 @@
 /** Modbus replies as bytes: made, checked against their request, described; which exception a request deserves. */
 
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import {
   bitsOf,
   exceptionName,

@@ -1,5 +1,5 @@
 /** Modbus requests as bytes: checksum, functions, timing, what a request asks, who a unit says it is. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 
 // The checksum of Modbus RTU, and frames with and without it.
 

@@ -1,5 +1,5 @@
 /** How noise on a line is said, in events and on the page alike. */
-import { counted } from '#kit/bytes/words.ts'
+import { counted } from '#kit/pure/text.ts'
 
 /** Of so many exchanges how many came to a damaged answer, to none, to two. */
 export interface Noise {

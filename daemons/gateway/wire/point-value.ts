@@ -1,5 +1,5 @@
 /** Values of points from registers and coils, as exact decimals. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 
 // Decimal numbers without rounding: what a scale of 0.1 means, and integers that no double can hold.
 

@@ -1,7 +1,6 @@
 /** Raw bytes as they are asked to be sent, and frames cut by their content. */
-import { bytesOfBase64 } from '#kit/bytes/base64.ts'
-import { bytesOfHex } from '#kit/bytes/hex.ts'
-import { Fault } from '#kit/fault.ts'
+import { bytesOfBase64, bytesOfHex } from '#kit/pure/bytes.ts'
+import { Fault } from '#kit/pure/fault.ts'
 
 /** Exactly one of the two. */
 export interface RawTransmit {

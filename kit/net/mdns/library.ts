@@ -1,14 +1,244 @@
-/** bonjour-service, as far as it is used. Loaded when it is needed: a daemon that is not to be found holds none of it. */
+/** bonjour-service behind a guard: what it may hear, and what it found. */
+
+import { EventEmitter } from 'node:events'
 import type Bonjour from 'bonjour-service'
 import type { Browser, Service } from 'bonjour-service'
-import { atMost, type Clock } from '#kit/clock.ts'
-import { type HeardService, heardServiceOf } from './heard-service.ts'
-import type { LibrarySocket } from './library-socket.ts'
-import type { Link } from './links.ts'
-import type { ServiceKind } from './service-kind.ts'
+import { atMost, type Clock, type Timer } from '../../clock.ts'
+import { plainText } from '../../pure/text.ts'
+import { type AddressClass, classOf, parseAddress } from '../address.ts'
+import { type Admitted, asksFor, isGoodbye, mended, openMessage } from './message.ts'
+import { type Link, linkOf } from './sockets.ts'
+
+// Kinds of services, as multicast DNS names them.
+
+/** A kind. */
+export interface ServiceKind {
+  /** `plantroom` for `_plantroom._tcp.local`. */
+  type: string
+  /** A part of the kind that is looked for instead of all: `ravenna_session`. @source RFC 6763, 7.1 */
+  subtype?: string
+}
+
+/** What every daemon is. */
+export const DAEMON: ServiceKind = { type: 'plantroom' }
+
+/** What services of a kind are called behind their own name. */
+export function domainOf({ type }: ServiceKind): string {
+  return `_${type}._tcp.local`
+}
+
+/** What is asked for to find them. */
+export function soughtOf(kind: ServiceKind): string {
+  return kind.subtype === undefined ? domainOf(kind) : `_${kind.subtype}._sub.${domainOf(kind)}`
+}
+
+/** Labels one of which stands in each message that has to do with the kind. */
+export function labelsOf({ subtype, type }: ServiceKind): string[] {
+  return subtype === undefined ? [`_${type}`] : [`_${type}`, `_${subtype}`]
+}
+
+// What another daemon says of itself, cleaned of whatever a stranger may have put into it.
+
+/** A daemon that was heard. Every text is a stranger's: short, without control characters but `name`, and not to be believed. */
+export interface HeardService {
+  /** Its full name, lower case: what tells it from others. */
+  id: string
+  /** The name before its kind sign for sign as it is written: by no other is it found. Not for people. */
+  name: string
+  /** Where it says it runs: `name.local`, lower case; empty where it names no such host. */
+  host: string
+  /** 1..65535 */
+  port: number
+  /** Where it may be reached, the likeliest first. At most four. */
+  reach: readonly string[]
+  /** The address the message came from, which is its own or that of a repeater. */
+  from: string
+  /** What stands in its text record: at most sixteen keys. */
+  text: ReadonlyMap<string, string>
+}
+
+const LONGEST_ID = 255
+const LONGEST_TEXT = 128
+const MOST_KEYS = 16
+const MOST_REACH = 4
+/** One label below `.local`. @source RFC 1123, 2.1; RFC 6762, 3 */
+const HOST = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.local$/
+const KEY = /^[a-z0-9_-]{1,16}$/
+
+/**
+ * @param links those of this machine
+ * @returns undefined where it is no daemon that could be spoken to, or nothing that is wholly said
+ */
+export function heardServiceOf(service: Service, links: readonly Link[]): HeardService | undefined {
+  const { fqdn, host, port, referer, addresses = [], txt } = service
+  if (!referer || !txt || typeof fqdn !== 'string' || fqdn.length > LONGEST_ID) return undefined
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) return undefined
+  const id = plainText(fqdn, LONGEST_ID).toLowerCase()
+  const hostName = typeof host === 'string' ? host.toLowerCase() : ''
+  const from = referer.address
+  const reach = reachOf(addresses, from, links)
+  const name = fqdn.replace(/\._[^.]+\._tcp\.local$/i, '')
+  return { id, name, host: HOST.test(hostName) ? hostName : '', port, reach, from, text: textOf(txt) }
+}
+
+/**
+ * The address the message came from where it is among those announced: that one is reached for certain. Where it is not,
+ * a repeater stands between. What stands on another wire than the message came over is not believed then: whoever is
+ * on one wire could have us ask machines on another (docs/decisions/mdns-and-peers.md).
+ */
+function reachOf(announced: readonly string[], from: string, links: readonly Link[]): string[] {
+  if (announced.includes(from)) return [from]
+  const link = linkOf(links, from)
+  const good = announced.filter((text) => {
+    const other = linkOf(links, text)
+    return isReachable(text, kindOf(from)) && (!other || other === link)
+  })
+  const v4First = [...new Set(good)].sort((one, other) => Number(one.includes(':')) - Number(other.includes(':')))
+  return v4First.length > 0 ? v4First.slice(0, MOST_REACH) : [from]
+}
+
+/** IPv6 addresses of one wire alone cannot be opened in a browser. */
+function isReachable(text: string, fromKind: AddressClass | undefined): boolean {
+  const kind = kindOf(text)
+  if (kind === 'loopback') return fromKind === 'loopback'
+  return kind === 'ordinary' || (kind === 'link-local' && !text.includes(':'))
+}
+
+function kindOf(text: string): AddressClass | undefined {
+  const address = parseAddress(text)
+  return address && classOf(address)
+}
+
+function textOf(txt: unknown): Map<string, string> {
+  const text = new Map<string, string>()
+  for (const [key, value] of Object.entries(txt as Record<string, unknown>)) {
+    if (text.size >= MOST_KEYS) break
+    if (typeof value === 'string' && KEY.test(key)) text.set(key, plainText(value, LONGEST_TEXT))
+  }
+  return text
+}
+
+// What bonjour-service takes for its socket: every message passes here, in and out.
+
+/** What it needs of the world. */
+interface LibrarySocketOptions {
+  clock: Clock
+  links: readonly Link[]
+  kind: string
+  /** The machine's name with its domain; messages that say where a service runs carry its addresses. */
+  host: string
+  /** Sends on one link; failing is told there. */
+  send(link: Link, bytes: Uint8Array): void
+  /** 0..1 */
+  chance(): number
+}
+
+/** No record goes out twice within this. @source RFC 6762, 6 */
+const SAME_AGAIN_MS = 1000
+/** Answers of many are spread over this, so that not all are sent at the same moment. @source RFC 6762, 6 */
+const SPREAD_MS = { least: 20, most: 120 } as const
+/** Different messages that are held back or remembered; our own records make about ten. */
+const MOST_HELD = 32
+/** More entries than the library puts into one message. */
+const MOST_ENTRIES = 1024
+
+type Sent = (error?: Error | null) => void
+
+/**
+ * A datagram socket as far as multicast-dns uses one that it is given (`multicast: false`, `bind: false`). Questions go
+ * out at once unless somebody else has just put them; answers a little later, once a second at most; both mended for
+ * each link.
+ */
+export class LibrarySocket extends EventEmitter {
+  readonly #options: LibrarySocketOptions
+  readonly #sentMs = new Map<string, number>()
+  readonly #waiting = new Map<Timer, Sent>()
+  readonly #askedMs = new Map<Link, number>()
+  #isClosed = false
+  /** A question is left out where it was put on that link within this time, by whomever. @source RFC 6762, 7.3 */
+  spareMs = 0
+
+  constructor(options: LibrarySocketOptions) {
+    super()
+    this.#options = options
+  }
+
+  /** Hands a message to the library, which throws on some that are hostile: that is the caller's to catch. */
+  hear(bytes: Uint8Array, from: { address: string; port: number }, { link, asksForOurs }: Admitted): void {
+    if (this.#isClosed) return
+    if (asksForOurs) this.#askedMs.set(link, this.#options.clock.monotonicMs())
+    const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    this.emit('message', buffer, { ...from, family: 'IPv4', size: bytes.length })
+  }
+
+  /** As the library calls it: buffer, offset, length, port, address, callback. Port and address are not ours to ask. */
+  send(bytes: Uint8Array, ...rest: unknown[]): void {
+    const sent = rest.at(-1) as Sent
+    const message = openMessage(bytes, MOST_ENTRIES)
+    if (this.#isClosed || !message) return void process.nextTick(sent)
+    if (!message.isResponse) {
+      const isOurs = asksFor(bytes, message, this.#options.kind)
+      this.#sendNow(bytes, (link) => !isOurs || this.#isToBeAsked(link))
+      return void process.nextTick(sent)
+    }
+    if (isGoodbye(message)) {
+      this.#sendNow(bytes)
+      return void process.nextTick(sent)
+    }
+    if (!this.#isDue(bytes)) return void process.nextTick(sent)
+    const delayMs = SPREAD_MS.least + this.#options.chance() * (SPREAD_MS.most - SPREAD_MS.least)
+    const timer = this.#options.clock.after(delayMs, () => {
+      this.#waiting.delete(timer)
+      this.#sendNow(bytes)
+      sent()
+    })
+    this.#waiting.set(timer, sent)
+  }
+
+  /** As the library calls it. */
+  close(closed?: () => void): void {
+    this.#isClosed = true
+    for (const timer of this.#waiting.keys()) timer.cancel()
+    this.#waiting.clear()
+    if (closed) process.nextTick(closed)
+  }
+
+  #sendNow(bytes: Uint8Array, isTo: (link: Link) => boolean = () => true): void {
+    const message = openMessage(bytes, MOST_ENTRIES)
+    if (!message) return
+    for (const link of this.#options.links) {
+      const out = isTo(link)
+        ? mended(bytes, message, { host: this.#options.host, addresses: link.addresses })
+        : undefined
+      if (out) this.#options.send(link, out)
+    }
+  }
+
+  #isToBeAsked(link: Link): boolean {
+    const nowMs = this.#options.clock.monotonicMs()
+    const askedMs = this.#askedMs.get(link) ?? Number.NEGATIVE_INFINITY
+    if (nowMs - askedMs < this.spareMs) return false
+    this.#askedMs.set(link, nowMs)
+    return true
+  }
+
+  #isDue(bytes: Uint8Array): boolean {
+    const nowMs = this.#options.clock.monotonicMs()
+    const key = Buffer.from(bytes).toString('latin1')
+    const sentMs = this.#sentMs.get(key) ?? Number.NEGATIVE_INFINITY
+    if (nowMs - sentMs < SAME_AGAIN_MS) return false
+    this.#sentMs.delete(key)
+    for (const [oldest, oldestMs] of this.#sentMs) {
+      if (this.#sentMs.size < MOST_HELD && nowMs - oldestMs < SAME_AGAIN_MS) break
+      this.#sentMs.delete(oldest)
+    }
+    this.#sentMs.set(key, nowMs)
+    return this.#waiting.size < MOST_HELD
+  }
+}
 
 /** What is told of others. */
-export interface Hearing {
+interface Hearing {
   onHeard(service: HeardService): void
   onGoodbye(id: string): void
   links: readonly Link[]

@@ -1,15 +1,110 @@
-/** Services find each other: announces those of a kind, `_plantroom._tcp` unless told otherwise, and tells of others. */
+/** Announces a daemon and finds others, on every link, as links come and go. */
+
 import { randomBytes } from 'node:crypto'
-import type { Clock, Timer } from '#kit/clock.ts'
-import type { MdnsConfig } from '#kit/config/mdns-table.ts'
-import type { Log } from '#kit/log.ts'
-import { interfacesNow } from '../own-addresses.ts'
-import type { Refusal } from './guard.ts'
-import type { HeardService } from './heard-service.ts'
-import { areSameLinks, chooseLinks, type Interfaces, type Link } from './links.ts'
-import { DAEMON, domainOf, type ServiceKind } from './service-kind.ts'
-import { type OpenSockets, openMulticast } from './sockets.ts'
-import { openStage, type Stage } from './stage.ts'
+import type { Clock, Timer } from '../../clock.ts'
+import type { MdnsConfig } from '../../config/tables.ts'
+import type { Log } from '../../log.ts'
+import { interfacesNow } from '../address.ts'
+import {
+  DAEMON,
+  domainOf,
+  type HeardService,
+  type Library,
+  LibrarySocket,
+  labelsOf,
+  openLibrary,
+  type ServiceKind,
+  soughtOf,
+} from './library.ts'
+import { type Admitted, createGuard, mentions, type Refusal } from './message.ts'
+import { areSameLinks, chooseLinks, type Interfaces, type Link, type OpenSockets, openMulticast } from './sockets.ts'
+
+// Sockets with a library over them: what lives from one change of interfaces to the next.
+
+/** What is open now. */
+interface Stage {
+  links: readonly Link[]
+  library: Library
+  /** A question that was put within this time, by whomever, is not put again. */
+  spareQuestions(withinMs: number): void
+  /** @param farewell whether what was announced is taken back */
+  close(farewell: boolean): Promise<void>
+}
+
+/** What it is made of. */
+interface StageOptions {
+  clock: Clock
+  links: readonly Link[]
+  port: number
+  openSockets: OpenSockets
+  chance(): number
+  kind: ServiceKind
+  /** What the machine is called, lower case, without a domain. Undefined where nothing is announced. */
+  hostname: string | undefined
+  /** The name that is announced. Undefined where nothing is. */
+  instance: string | undefined
+  perSecond: number
+  isFinding: boolean
+  onRefused(why: Refusal): void
+  /** bonjour-service threw at a message. */
+  onBroken(from: string, fault: unknown): void
+  /** A link, or all, cannot be spoken or listened to. */
+  onTrouble(link: Link | undefined, fault: unknown): void
+}
+
+/** How long a farewell may take. */
+const FAREWELL_MS = 500
+
+/** @throws the system's error where the port cannot be shared */
+async function openStage(options: StageOptions): Promise<Stage> {
+  const { clock, links, port, kind, isFinding, chance, hostname, openSockets, onTrouble } = options
+  const sought = soughtOf(kind)
+  const own = options.instance === undefined ? [] : [asHeard(options.instance)]
+  const guard = createGuard({
+    clock,
+    links,
+    port,
+    kind: sought,
+    labels: [...labelsOf(kind), '_dns-sd', ...(hostname === undefined ? [] : [hostname])],
+    isFinding,
+    perSecond: options.perSecond,
+    onRefused: options.onRefused,
+  })
+  function onMessage(bytes: Uint8Array, from: { address: string; port: number }): void {
+    const admitted = guard(bytes, from)
+    if (!admitted || isOwn(bytes, from.address, admitted)) return
+    try {
+      socket.hear(bytes, from, admitted)
+    } catch (fault) {
+      options.onBroken(from.address, fault)
+    }
+  }
+  /** What we said ourselves comes back to us; what another daemon of this machine says has the same address. */
+  function isOwn(bytes: Uint8Array, from: string, { message, link }: Admitted): boolean {
+    return message.isResponse && link.addresses.includes(from) && mentions(bytes, own)
+  }
+  const sockets = await openSockets({ links, port, onMessage, onTrouble })
+  const send = (link: Link, bytes: Uint8Array) => sockets.send(link, bytes)
+  const socket = new LibrarySocket({ clock, links, kind: sought, host: `${hostname}.local`, send, chance })
+  const library = await openLibrary(socket, kind, (fault) => onTrouble(undefined, fault))
+  return {
+    links,
+    library,
+    spareQuestions(withinMs) {
+      socket.spareMs = withinMs
+    },
+    async close(farewell) {
+      if (farewell) await library.farewell(clock, FAREWELL_MS)
+      library.close()
+      sockets.close()
+    },
+  }
+}
+
+/** A name as `mentions` compares it: its bytes, one character each, lower case as far as those are letters. */
+function asHeard(instance: string): string {
+  return Buffer.from(instance).toString('latin1').toLowerCase()
+}
 
 /** What a daemon says of itself. */
 export interface Announcement {
@@ -43,7 +138,7 @@ export interface MdnsCounts {
 }
 
 /** What it is made of; the world is there to be taken out in tests. */
-export interface MdnsOptions {
+interface MdnsOptions {
   clock: Clock
   log: Log
   config: MdnsConfig

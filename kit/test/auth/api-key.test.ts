@@ -1,7 +1,7 @@
-/** Tests of auth/api-key.ts. */
+/** Tests of auth/credentials.ts. */
 import t from 'tap'
-import { isSecretOf, looksLikeApiKey, makeApiKey, parseApiKey } from '../../auth/api-key.ts'
-import { bearerOf } from '../../auth/bearer.ts'
+import { isSecretOf, looksLikeApiKey, makeApiKey, parseApiKey } from '../../auth/credentials.ts'
+import { bearerOf } from '../../http/route.ts'
 
 t.test('makes keys that read as keys, fit a header, and are never twice the same', async (t) => {
   const keys = Array.from({ length: 100 }, makeApiKey)

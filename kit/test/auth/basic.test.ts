@@ -1,7 +1,7 @@
-/** Tests of auth/basic.ts. */
+/** Tests of auth/credentials.ts. */
 import fc from 'fast-check'
 import t from 'tap'
-import { basicOf } from '../../auth/basic.ts'
+import { basicOf } from '../../auth/credentials.ts'
 
 const header = (text: string | Buffer, scheme = 'Basic') => `${scheme} ${Buffer.from(text).toString('base64')}`
 

@@ -1,9 +1,9 @@
-/** Tests of auth/password-courier.ts. */
+/** Tests of auth/password.ts. */
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { mock } from 'node:test'
 import t from 'tap'
-import { deriveArgon2id } from '../../auth/password-courier.ts'
+import { deriveArgon2id } from '../../auth/password.ts'
 import { until } from '../until.ts'
 
 const quick = { memory: 8, passes: 1, parallelism: 1, tagLength: 32, nonce: Buffer.from('sixteen bytes...') }

@@ -1,8 +1,8 @@
 /** Tests of auth/password.ts. */
 import t from 'tap'
+import { PASSWORD_HEAP_MIB } from '#kit/pure/memory-plan.ts'
 import { hashPassword, verifyPassword } from '../../auth/password.ts'
-import { PASSWORD_HEAP_MIB } from '../../auth/password-courier.ts'
-import { signInRows } from '../../config/memory-plan.ts'
+import { signInRows } from '../../pure/memory-plan.ts'
 import { rowOf } from '../heap.ts'
 import { forgetMost, mostResidentMb } from '../process-memory.ts'
 

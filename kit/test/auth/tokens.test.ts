@@ -1,8 +1,8 @@
-/** Tests of auth/tokens.ts and auth/bearer.ts. */
+/** Tests of auth/credentials.ts and http/route.ts. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { bearerOf } from '../../auth/bearer.ts'
-import { createTokenStore } from '../../auth/tokens.ts'
+import { createTokenStore } from '../../auth/credentials.ts'
+import { bearerOf } from '../../http/route.ts'
 import { heapBytesOf } from '../heap.ts'
 
 const HOUR_MS = 3_600_000

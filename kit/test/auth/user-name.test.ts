@@ -1,7 +1,7 @@
-/** Tests of auth/user-name.ts. */
+/** Tests of auth/credentials.ts. */
 import t from 'tap'
 import { Type } from 'typebox'
-import { newBasicPassword, newPassword, userName } from '../../auth/user-name.ts'
+import { newBasicPassword, newPassword, userName } from '../../auth/credentials.ts'
 import { createCheck } from '../../http/check.ts'
 
 const isName = (text: string) => createCheck(userName)(text).faults.length === 0

@@ -1,6 +1,6 @@
 /** Listen addresses: forms that are taken, and the URL they are reached by. */
 import { t } from 'tap'
-import { parseListen, urlOfListen } from '#kit/config/listen.ts'
+import { parseListen, urlOfListen } from '#kit/config/tables.ts'
 
 t.test('reads IPv4, IPv6 in brackets and names', async (t) => {
   t.same(parseListen('127.0.0.1:3132'), { host: '127.0.0.1', port: 3132 })

@@ -3,9 +3,9 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Test, t } from 'tap'
 import { Type } from 'typebox'
-import { commonTables } from '#kit/config/common.ts'
 import { loadConfig } from '#kit/config/load.ts'
-import { Fault } from '#kit/fault.ts'
+import { commonTables } from '#kit/config/tables.ts'
+import { Fault } from '#kit/pure/fault.ts'
 
 const schema = Type.Object({
   ...commonTables(3132),

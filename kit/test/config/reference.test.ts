@@ -1,8 +1,8 @@
 /** The reference table of settings. */
 import { t } from 'tap'
 import { Type } from 'typebox'
-import { commonTables } from '#kit/config/common.ts'
-import { referenceOf } from '#kit/config/reference.ts'
+import { referenceOf } from '#kit/config/load.ts'
+import { commonTables } from '#kit/config/tables.ts'
 
 t.test('has one row for each key with range, unit, default and meaning', async (t) => {
   const schema = Type.Object({

@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import t from 'tap'
 import { WebSocket } from 'ws'
 import type { Route } from '../../http/route.ts'
-import { isHostAmong } from '../../net/origin.ts'
+import { isHostAmong } from '../../net/address.ts'
 import { serve } from './server-here.ts'
 
 const FRIEND = 'http://10.0.0.7:8080'

@@ -1,8 +1,8 @@
-/** Tests of http/check.ts, sentences.ts, describe.ts, union.ts and defaults.ts. */
+/** Tests of http/check.ts, sentences.ts, schema.ts, schema.ts and check.ts. */
 import fc from 'fast-check'
 import t from 'tap'
 import { Type } from 'typebox'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { holds } from '#kit/test/holds.ts'
 import { createCheck, createReader } from '../../http/check.ts'
 

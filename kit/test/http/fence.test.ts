@@ -1,11 +1,10 @@
-/** Tests of http/fence.ts as http/who-may.ts and http/kit-routes.ts hold it. */
+/** Tests of http/route.ts as http/route.ts and http/kit-routes.ts hold it. */
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { WebSocket } from 'ws'
-import { Fault } from '#kit/fault.ts'
-import type { Fence, Place } from '../../http/fence.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { createMetrics } from '../../http/metrics.ts'
-import type { Caller } from '../../http/route.ts'
+import type { Caller, Fence, Place } from '../../http/route.ts'
 import { echo, serve } from './server-here.ts'
 
 /** A server whose `admin` and `viewer` are held to port /dev/a. */

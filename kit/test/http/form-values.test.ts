@@ -1,8 +1,7 @@
-/** Tests of http/form-values.ts, by the check that goes with it. */
+/** Tests of http/check.ts, by the check that goes with it. */
 import t from 'tap'
 import { Type } from 'typebox'
-import { createCheck } from '../../http/check.ts'
-import { readForm } from '../../http/form.ts'
+import { createCheck, readForm } from '../../http/check.ts'
 
 const port = Type.Object(
   {

@@ -1,8 +1,8 @@
-/** Tests of http/form.ts. */
+/** Tests of http/check.ts. */
 import fc from 'fast-check'
 import t from 'tap'
-import { Fault } from '#kit/fault.ts'
-import { readForm } from '../../http/form.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { readForm } from '../../http/check.ts'
 
 const read = (text: string, maxFields = 16) => readForm(Buffer.from(text, 'latin1'), maxFields)
 const fieldsOf = (text: string) => ({ ...read(text).fields })

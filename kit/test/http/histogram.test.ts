@@ -1,7 +1,6 @@
-/** Tests of http/histogram.ts. */
+/** Tests of http/metrics.ts. */
 import t from 'tap'
-import { createHistogram } from '../../http/histogram.ts'
-import { createMetrics } from '../../http/metrics.ts'
+import { createHistogram, createMetrics } from '../../http/metrics.ts'
 
 const SPEC = { name: 'wait_seconds', help: 'Waiting', labels: ['route'] }
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ifMatch, withRevision } from '../../http/if-match.ts'
+import { ifMatch, withRevision } from '../../http/route.ts'
 
 /** What a change is told whose `If-Match` is this, where that revision is there. */
 function told(given: string | undefined, revision: string | undefined): string | undefined {

@@ -1,9 +1,9 @@
-/** Tests of http/json.ts. */
+/** Tests of http/dialect.ts. */
 import fc from 'fast-check'
 import t from 'tap'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { holds } from '#kit/test/holds.ts'
-import { readJson } from '../../http/json.ts'
+import { readJson } from '../../http/dialect.ts'
 
 const read = (text: string) => readJson(Buffer.from(text))
 

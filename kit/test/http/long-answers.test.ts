@@ -1,12 +1,12 @@
-/** Tests of http/long-answers.ts, and of what a sign-out ends at once. */
+/** Tests of http/unsent.ts, and of what a sign-out ends at once. */
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { createLongAnswers } from '../../http/long-answers.ts'
 import { Reply, type Route } from '../../http/route.ts'
+import { createLongAnswers } from '../../http/unsent.ts'
 import { serve } from './server-here.ts'
 
 /** A download without an end, and a socket, of a caller that is signed in as long as `isIn`. */

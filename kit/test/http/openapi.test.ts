@@ -1,7 +1,7 @@
-/** Tests of http/openapi.ts. */
+/** Tests of http/kit-routes.ts. */
 import t from 'tap'
 import { Type } from 'typebox'
-import { openApiOf } from '../../http/openapi.ts'
+import { openApiOf } from '../../http/kit-routes.ts'
 import { echo } from './server-here.ts'
 
 const routes = [

@@ -1,6 +1,6 @@
-/** Tests of http/plain-head.ts. */
+/** Tests of http/admission.ts. */
 import t from 'tap'
-import { checkLoneHeaders, originForm } from '../../http/plain-head.ts'
+import { checkLoneHeaders, originForm } from '../../http/admission.ts'
 
 const heads = (...rawHeaders: string[]) => checkLoneHeaders({ rawHeaders } as never)
 

@@ -1,4 +1,4 @@
-/** Tests of http/fastify-setup.ts and http/client-errors.ts: clients that are slow, greedy or broken. */
+/** Tests of http/server.ts and http/errors.ts: clients that are slow, greedy or broken. */
 import t from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import type { Route } from '../../http/route.ts'

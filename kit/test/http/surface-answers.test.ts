@@ -1,6 +1,6 @@
 /** Tests of http/surface.ts: the ways in which a surface may answer. */
 import t from 'tap'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { Surface } from '../../http/surface.ts'
 import { serve } from './server-here.ts'
 

@@ -1,11 +1,11 @@
-/** Tests of http/surface.ts and http/turns.ts: a prefix that a daemon answers by itself, under the bounds of the server. */
+/** Tests of http/surface.ts and http/admission.ts: a prefix that a daemon answers by itself, under the bounds of the server. */
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/fault.ts'
 import { createLog } from '#kit/log.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { createMetrics } from '../../http/metrics.ts'
 import type { Route } from '../../http/route.ts'
 import type { Surface, SurfaceCall } from '../../http/surface.ts'

@@ -1,11 +1,10 @@
-/** Tests of http/upload.ts and http/body-time.ts: a body that is handed on as it arrives. */
+/** Tests of http/route.ts and http/admission.ts: a body that is handed on as it arrives. */
 import { createHash } from 'node:crypto'
 import { request } from 'node:http'
 import t from 'tap'
 import { systemClock } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
-import { type Ask, type Route, uploadRoute } from '../../http/route.ts'
-import type { Upload } from '../../http/upload.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { type Ask, type Route, type Upload, uploadRoute } from '../../http/route.ts'
 import { bareClient } from './bare-client.ts'
 import { serve } from './server-here.ts'
 

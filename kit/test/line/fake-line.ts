@@ -1,5 +1,5 @@
 /** A serial line in memory, for tests of what runs on one. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { Line, LineOpener } from '../../line/line.ts'
 
 export interface FakeLine extends Line {

@@ -1,7 +1,7 @@
 /** Sentences for failed opens. */
 import t from 'tap'
 import type { CallError } from '#native/serial/index.ts'
-import { lineFaultOf } from '../../line/line-faults.ts'
+import { lineFaultOf } from '../../line/line-control.ts'
 
 function failed(code: string, errno: number, more: Partial<CallError> = {}): CallError {
   return Object.assign(new Error(`${code}`), { code, errno, syscall: 'open', path: '/dev/ttyUSB0', ...more })

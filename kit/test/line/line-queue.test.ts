@@ -1,7 +1,8 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { DEFAULT_QUEUE, LineQueue, type LineQueueLimits, MOST_WRITES } from '#kit/line/line-queue.ts'
-import { lineBytes } from '../../config/memory-plan.ts'
+import { DEFAULT_QUEUE, LineQueue, type LineQueueLimits } from '#kit/line/line-queue.ts'
+import { MOST_WRITES } from '#kit/pure/memory-plan.ts'
+import { lineBytes } from '../../pure/memory-plan.ts'
 import { heapBytesOf } from '../heap.ts'
 
 /** A queue whose driver takes a piece when it is told to. */

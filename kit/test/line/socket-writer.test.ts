@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { CLIENT_BYTES } from '#kit/config/memory-plan.ts'
-import { SocketWriter } from '#kit/line/socket-writer.ts'
+import { SocketWriter } from '#kit/line/raw-sockets.ts'
+import { CLIENT_BYTES } from '#kit/pure/memory-plan.ts'
 import { heldBytes } from '#kit/test/heap.ts'
 import { until } from '#kit/test/until.ts'
 

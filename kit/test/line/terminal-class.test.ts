@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { openPty } from '#native/serial/index.ts'
-import { requireTerminal } from '../../line/terminal-class.ts'
+import { requireTerminal } from '../../line/serial-line.ts'
 
 t.test('lets a pty and a UART pass', async (t) => {
   const pty = openPty()

@@ -1,8 +1,8 @@
 /** Who may connect, as an installer types it. */
 import fc from 'fast-check'
 import t from 'tap'
-import { Fault } from '#kit/fault.ts'
-import { parseAllowList } from '#kit/net/allow-list.ts'
+import { parseAllowList } from '#kit/net/address.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { holds } from '#kit/test/holds.ts'
 
 const allows = (list: string, address: string) => parseAllowList(list, 64).allows(address)

@@ -1,4 +1,4 @@
-/** Tests of net/origin.ts. */
+/** Tests of net/address.ts. */
 import t from 'tap'
 import {
   isHostAllowed,
@@ -8,7 +8,7 @@ import {
   isOwnOrigin,
   originOfReferer,
   parseOrigin,
-} from '../../net/origin.ts'
+} from '../../net/address.ts'
 
 t.test('an empty list allows every Host', async (t) => {
   t.equal(isHostAllowed('evil.example', []), true)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { interfacesNow, reachableAddresses } from '../../net/own-addresses.ts'
+import { interfacesNow, reachableAddresses } from '../../net/address.ts'
 
 t.test('a process that has no file descriptor left is told the interfaces that it last had', async (t) => {
   const eth0 = [

@@ -1,6 +1,6 @@
-/** Tests of net/shared-lookup.ts. */
+/** Tests of net/target.ts. */
 import t from 'tap'
-import { type Answered, createSharedLookup } from '../../net/shared-lookup.ts'
+import { type Answered, createSharedLookup } from '../../net/target.ts'
 
 function sharedOver() {
   const asked: { hostname: string; answer: Answered }[] = []

@@ -1,7 +1,7 @@
 /** When memory is given back. */
 import { t } from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { startMemorySweep, sweepMemory } from '#kit/run/memory-sweep.ts'
+import { startMemorySweep, sweepMemory } from '#kit/run/daemon.ts'
 
 const QUIET_US = 3000
 const BUSY_US = 300_000

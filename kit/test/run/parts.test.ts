@@ -1,8 +1,8 @@
 /** Parts: order, deadlines, failures. */
 import { t } from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/fault.ts'
 import { createLog } from '#kit/log.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { createParts, type Part } from '#kit/run/parts.ts'
 
 function setup() {

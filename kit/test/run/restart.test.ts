@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Test, t } from 'tap'
-import { nextProgram } from '#kit/run/restart.ts'
+import { nextProgram } from '#kit/run/parts.ts'
 
 const program = fileURLToPath(new URL('small-daemon.ts', import.meta.url))
 /** Compiled once, where that is kept: a start is most of what these tests take. */

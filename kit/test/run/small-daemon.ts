@@ -1,9 +1,8 @@
 /** The smallest daemon, as a process of its own for daemon.test.ts: one TCP server, and ways to go wrong by name. */
 import { type AddressInfo, createServer } from 'node:net'
 import { Type } from 'typebox'
-import { commonTables } from '#kit/config/common.ts'
-import { parseListen, urlOfListen } from '#kit/config/listen.ts'
-import { Fault } from '#kit/fault.ts'
+import { commonTables, parseListen, urlOfListen } from '#kit/config/tables.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { daemon } from '#kit/run/daemon.ts'
 
 const config = Type.Object({

@@ -2,7 +2,7 @@
 import { t } from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { createLog } from '#kit/log.ts'
-import { createSupervisor } from '#kit/run/supervisor.ts'
+import { createSupervisor } from '#kit/run/daemon.ts'
 
 function setup(env: NodeJS.ProcessEnv = {}) {
   const clock = fakeClock()

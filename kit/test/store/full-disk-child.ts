@@ -1,9 +1,9 @@
 /** Fills a small disk and saves to it; prints what happened. Started by whole-file.test.ts in a namespace of its own. */
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Fault } from '#kit/fault.ts'
 import { silentLog } from '#kit/log.ts'
-import { createStore } from '#kit/store.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { createStore } from '#kit/store/store.ts'
 
 const disk = process.argv[2] ?? ''
 const folder = join(disk, 'state')

@@ -2,7 +2,7 @@
 import { writeSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import type { Log } from '#kit/log.ts'
-import { createStore } from '#kit/store.ts'
+import { createStore } from '#kit/store/store.ts'
 
 const [folder = '', first = '1'] = process.argv.slice(2)
 const store = createStore({

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { t } from 'tap'
 import { silentLog } from '#kit/log.ts'
-import { createStore } from '#kit/store.ts'
+import { createStore } from '#kit/store/store.ts'
 
 const KILLS = 200
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))

@@ -1,6 +1,6 @@
 /** Tests of the journal as the page reads it. */
 import t from 'tap'
-import type { JournalEntry } from '#kit/journal-list.ts'
+import type { JournalEntry } from '#kit/records/journal.ts'
 import { factsOf, merged, PAGE, queryOf } from '#kit/web/journal.ts'
 
 function entry(seq: number, over: Partial<JournalEntry> = {}): JournalEntry {

@@ -5,7 +5,7 @@ import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/prom
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Test, t } from 'tap'
-import { lockState } from '#kit/run/state-lock.ts'
+import { lockState } from '#kit/run/state-folder.ts'
 import { backup } from '../backup.ts'
 import { restore } from '../restore.ts'
 import { runCommand } from './world.ts'

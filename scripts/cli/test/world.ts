@@ -1,6 +1,6 @@
 /** A world without a terminal, for the tests of commands. */
 import { join } from 'node:path'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { Command, World } from '../command.ts'
 
 /** What a command did. */

@@ -1,8 +1,8 @@
 /** Firmware updates: one upload at a time, proven before it counts, and nothing of the running system touched until then. */
 import { type Static, Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
-import { Fault, faultOf } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
+import { Fault, faultOf } from '#kit/pure/fault.ts'
 import {
   compareVersions,
   headLength,

@@ -53,7 +53,7 @@ export interface Rebooter {
   readonly isOfMachine: boolean
 }
 
-/** A file that is saved whole: what core needs of `kit/store.ts`. */
+/** A file that is saved whole: what core needs of `kit/store/store.ts`. */
 export interface Kept<T> {
   load(): Promise<T>
   /** @throws Fault `store_write_failed` */

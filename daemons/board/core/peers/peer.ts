@@ -1,6 +1,6 @@
 /** One other board: what it says of itself, judged; where it answers, and how long it has not. */
 import type { Clock } from '#kit/clock.ts'
-import type { HeardService } from '#kit/net/mdns/heard-service.ts'
+import type { HeardService } from '#kit/net/mdns/library.ts'
 import { groupFault } from '../../wire/addresses.ts'
 import { type RoleName, roleNames } from '../../wire/names.ts'
 import type { PeerLimits } from './keys.ts'

@@ -1,9 +1,9 @@
 /** The other boards of the network: heard of, asked whether they are there, remembered when they are not. */
 import type { Clock, Timer } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
-import { dropGreediest } from '#kit/greediest.ts'
 import type { Log } from '#kit/log.ts'
-import type { HeardService } from '#kit/net/mdns/heard-service.ts'
+import type { HeardService } from '#kit/net/mdns/library.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { dropGreediest } from '#kit/pure/pace.ts'
 import { createLateSave } from '../late-save.ts'
 import type { Kept } from '../machine/ports.ts'
 import type { PeerLimits } from './keys.ts'

@@ -1,9 +1,10 @@
 /** The settings of the board: a form checked against them, changed whole, kept before anybody is told so. */
-import { Fault } from '#kit/fault.ts'
-import type { FieldFault } from '#kit/http/sentences.ts'
+
+import type { FieldFault } from '#kit/http/schema.ts'
 import type { Log } from '#kit/log.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { createTurn } from '#kit/pure/pace.ts'
 import { revisionOf } from '#kit/revision.ts'
-import { createTurn } from '#kit/turn.ts'
 import { edgesOf, hostFault, type Ipv4, ipv4Text, isInNetwork, parseIpv4, prefixOfMask } from '../../wire/addresses.ts'
 import { framesOf, LONGEST_PAYLOAD, SAMPLE_BYTES, SAMPLE_RATE } from '../../wire/streams/description.ts'
 import type { Kept } from '../machine/ports.ts'

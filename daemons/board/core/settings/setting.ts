@@ -1,9 +1,8 @@
 /** What a setting is: how it is typed, what it may be, what it means, and what is wrong with a form of them. */
-import { readSwitch } from '#kit/bytes/switch-text.ts'
-import { counted } from '#kit/bytes/words.ts'
-import { Fault } from '#kit/fault.ts'
-import type { FieldFault } from '#kit/http/sentences.ts'
-import { nearestName } from '#kit/nearest.ts'
+
+import type { FieldFault } from '#kit/http/schema.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { counted, nearestName, readSwitch } from '#kit/pure/text.ts'
 import type { RoleName } from '../../wire/names.ts'
 
 /** A value as `GET /api/config` gives it. */

@@ -1,6 +1,6 @@
 /** A sound card: which one, how a pipeline names it, and how it is kept on the audio clock. */
 import type { Clock, Timer } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { SoundCard } from '../../wire/sound-cards.ts'
 import { SAMPLE_RATE } from '../../wire/streams/description.ts'
 

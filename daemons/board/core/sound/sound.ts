@@ -1,6 +1,6 @@
 /** What encoder and decoder share: sources, addresses of paths, the chain of checks, an hour of measurements. */
 import type { Clock } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 
 /** Where the sound of an encoder comes from. An ALSA name that is empty means the first card. */
 export type AudioSource = { kind: 'tone' } | { kind: 'file'; path: string } | { kind: 'alsa'; name: string }

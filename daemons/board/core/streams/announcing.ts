@@ -1,7 +1,7 @@
 /** A board's own stream made known: its session, its announcements over SAP, what is answered over RTSP. */
 import { Type } from 'typebox'
-import { plainText } from '#kit/bytes/plain-text.ts'
 import type { Clock, Timer } from '#kit/clock.ts'
+import { plainText } from '#kit/pure/text.ts'
 import type { StreamDescription } from '../../wire/streams/description.ts'
 import { type RtspRequest, readSessionPath, writeReply } from '../../wire/streams/rtsp.ts'
 import { sapHash, writeSap } from '../../wire/streams/sap.ts'

@@ -1,6 +1,6 @@
 /** Every stream that is heard on the network now: who told of it, and until when it is believed. */
 import type { Clock, Timer } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { playFault, type RefClock, type StreamDescription } from '../../wire/streams/description.ts'
 import { readSdp, readSdpOrigin, type SdpOrigin } from '../../wire/streams/sdp.ts'
 

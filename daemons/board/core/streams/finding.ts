@@ -1,6 +1,6 @@
 /** Sessions that RAVENNA devices name on the network: each is asked for its description, now and again. */
 import type { Clock, Timer } from '#kit/clock.ts'
-import type { HeardService } from '#kit/net/mdns/heard-service.ts'
+import type { HeardService } from '#kit/net/mdns/library.ts'
 import { pathByName } from '../../wire/streams/rtsp.ts'
 import type { StreamBook, StreamRefusal } from './book.ts'
 

@@ -1,11 +1,11 @@
 /** The serial server put together: the only file of the role that knows both io/ and api/. */
-import type { Fault } from '#kit/fault.ts'
+
 import { createLineFinder } from '#kit/line/line-finder.ts'
-import { queueLimits } from '#kit/line/queue-keys.ts'
 import { createSerialOpener } from '#kit/line/serial-line.ts'
-import { networkOf, type ShareOf } from '#kit/net/address.ts'
-import { parseAllowList } from '#kit/net/allow-list.ts'
-import { createPlaces } from '#kit/places.ts'
+import { networkOf, parseAllowList, type ShareOf } from '#kit/net/address.ts'
+import { createPlaces } from '#kit/net/places.ts'
+import type { Fault } from '#kit/pure/fault.ts'
+import { queueLimits } from '#kit/pure/line.ts'
 import type { RoleHouse, RoleWorld } from '../../core/role.ts'
 import { measureSerial, serialRoutes } from './api/serial-routes.ts'
 import { SerialPort, SerialPorts } from './core/serial-ports.ts'

@@ -1,6 +1,5 @@
 /** The role put together: the only file of it that knows both io/ and api/. */
-import type { ShareOf } from '#kit/net/address.ts'
-import { parseAllowList } from '#kit/net/allow-list.ts'
+import { parseAllowList, type ShareOf } from '#kit/net/address.ts'
 import type { BoardConfig } from '../../config.ts'
 import type { RootHelper } from '../../core/machine/ports.ts'
 import type { RoleHouse, RoleWorld } from '../../core/role.ts'

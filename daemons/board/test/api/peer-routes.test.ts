@@ -1,7 +1,7 @@
 /** Tests of api/peer-routes.ts and api/peer-routes.ts. */
 import t from 'tap'
-import { Fault } from '#kit/fault.ts'
 import { createMetrics } from '#kit/http/metrics.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { measurePeers, peerRoutes } from '../../api/peer-routes.ts'
 import type { FoundPeer } from '../../core/peers/peers.ts'
 

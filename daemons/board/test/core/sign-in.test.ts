@@ -1,7 +1,7 @@
 /** Tests of core/sign-in.ts and core/sign-in.ts, over the rate limiter of kit. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { limiterHere } from '#kit/test/auth/limiter-here.ts'
 import { createAdminPassword, createSignIn, type PasswordRecord, type Shown } from '../../core/sign-in.ts'
 

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { type Log, silentLog } from '#kit/log.ts'
-import type { Link } from '#kit/net/mdns/links.ts'
+import type { Link } from '#kit/net/mdns/sockets.ts'
 import { KeptOnLink } from '../../io/sap.ts'
 
 const linkAt = (address: string): Link => ({ name: 'eth0', address, addresses: [address], networks: [] })

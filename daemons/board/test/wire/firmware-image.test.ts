@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import {
   headLength,
   type Manifest,

@@ -1,5 +1,5 @@
 /** RTSP as far as descriptions are asked for with it: messages cut, read and written, and the paths of sessions. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 
 /** One message; the first line says whether it is a request or an answer. */
 interface RtspMessage {

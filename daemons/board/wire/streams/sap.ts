@@ -1,5 +1,5 @@
 /** Packets of the session announcement protocol: who announces which stream, or takes it back. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { type Ipv4, ipv4Text, parseIpv4 } from '../addresses.ts'
 import { LONGEST_SDP } from './sdp.ts'
 

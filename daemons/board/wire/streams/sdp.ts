@@ -1,6 +1,7 @@
 /** The SDP of a stream: read as senders in the field write it, written as AES67 asks for. */
-import { plainText } from '#kit/bytes/plain-text.ts'
-import { Fault } from '#kit/fault.ts'
+
+import { Fault } from '#kit/pure/fault.ts'
+import { plainText } from '#kit/pure/text.ts'
 import { isGroup, isSourceSpecific, parseIpv4 } from '../addresses.ts'
 import {
   framesOf,

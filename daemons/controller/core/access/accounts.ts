@@ -1,6 +1,6 @@
 /** Accounts of a building: what their roles allow, whether they may sign in, and the session that callers get. */
 import type { Clock } from '#kit/clock.ts'
-import { nearestName } from '#kit/nearest.ts'
+import { nearestName } from '#kit/pure/text.ts'
 import type { Json } from '../json.ts'
 import { type Book, derived, type Row } from '../site/book.ts'
 

@@ -1,8 +1,9 @@
 /** Letters on their way to a mail server: few at once, tried again for as long as they are of use. */
-import { type BackoffLimits, createBackoff } from '#kit/backoff.ts'
-import { durationText } from '#kit/bytes/words.ts'
+
 import type { Clock, Timer } from '#kit/clock.ts'
-import { Fault, faultOf } from '#kit/fault.ts'
+import { Fault, faultOf } from '#kit/pure/fault.ts'
+import { type BackoffLimits, createBackoff } from '#kit/pure/pace.ts'
+import { durationText } from '#kit/pure/text.ts'
 import { within } from '../turns.ts'
 import type { Letter, Postman } from './accounts.ts'
 

@@ -1,6 +1,6 @@
 /** Where a request comes from, and whether that is provably outside the building. */
 import type { Address, Network } from '#kit/net/address.ts'
-import { hasProxySign } from '#kit/net/proxy-signs.ts'
+import { hasProxySign } from '#kit/pure/proxy-signs.ts'
 import { hopsOf } from '../../wire/headers.ts'
 import type { Origin } from './accounts.ts'
 

@@ -1,6 +1,6 @@
 /** Sessions and handoff nonces: random texts that stand for somebody for a while, checked anew with each request. */
 import type { Clock } from '#kit/clock.ts'
-import { dropGreediest } from '#kit/greediest.ts'
+import { dropGreediest } from '#kit/pure/pace.ts'
 import type { Row } from '../site/book.ts'
 import {
   type Accounts,

@@ -1,7 +1,7 @@
 /** Sign-in by name, password and code: the form, what is checked in which order, and the answers. */
 import type { Contender, SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import type { Clock } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { AuditReason, Outcome } from '../audit.ts'
 import type { Row } from '../site/book.ts'
 import {

@@ -1,5 +1,5 @@
 /** POST /api/control/command: from a body through overrides to a driver, an answer and its record in the audit. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { Session } from '../access/accounts.ts'
 import type { AuditReason, Outcome } from '../audit.ts'
 import type { Ack, DriverHost } from '../drivers/driver.ts'

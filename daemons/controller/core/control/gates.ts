@@ -1,5 +1,5 @@
 /** Who may command what, for a first target and for each one that overrides lead to: role, elevation, scope, and known verbs. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { ApiFunction, Session } from '../access/accounts.ts'
 import type { AuditReason } from '../audit.ts'
 import { type ArgsSchema, argsFaults, isObject, type Json, readArgsSchema } from '../json.ts'

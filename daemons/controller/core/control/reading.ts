@@ -1,5 +1,5 @@
 /** What a command says, read in one place: its target, its verb and its args. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { isObject, isSameJson, type Json, putKey } from '../json.ts'
 import type { Book, Row } from '../site/book.ts'
 

@@ -1,5 +1,5 @@
 /** Answers GET /api/data/:entity: who may read it, what may be asked, which rows, and how they are written. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { Query, QueryLimits } from '../../wire/query.ts'
 import { readQuery } from '../../wire/read-query.ts'
 import type { Session } from '../access/accounts.ts'

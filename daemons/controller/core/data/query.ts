@@ -1,5 +1,5 @@
 /** What a query may ask, which columns its answer shows, and which of the matching rows it keeps. */
-import { nearestName } from '#kit/nearest.ts'
+import { nearestName } from '#kit/pure/text.ts'
 import { type Condition, type FieldAsk, named, type OrderBy, type Query, type Where } from '../../wire/query.ts'
 import type { AuditReason, Outcome } from '../audit.ts'
 import { type Cell, cellOf, compareCells, testOf } from './matching.ts'

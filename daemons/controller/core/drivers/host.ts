@@ -1,5 +1,5 @@
 /** The drivers of a building: a lane for each enabled device of the book, and no device driven by two. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { LiveKeeper } from '../live/live-book.ts'
 import { type Book, type Row, zonesByDevice } from '../site/book.ts'
 import { createSlots, type InSlots } from '../turns.ts'

@@ -1,8 +1,9 @@
 /** One device as it is driven: its session opened again and again, its commands one at a time. */
-import { createBackoff } from '#kit/backoff.ts'
-import { shortCopy } from '#kit/bytes/plain-text.ts'
+
 import type { Timer } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { createBackoff } from '#kit/pure/pace.ts'
+import { shortCopy } from '#kit/pure/text.ts'
 import { boundedCopy } from '../json.ts'
 import type { InSlots } from '../turns.ts'
 import type { Ack, DriverCommand } from './driver.ts'

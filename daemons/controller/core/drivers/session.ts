@@ -1,7 +1,8 @@
 /** What one device is driven with: a session of its driver, the one command or poll under way, and the commands that wait. */
-import { durationText } from '#kit/bytes/words.ts'
+
 import type { Clock, Timer } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { durationText } from '#kit/pure/text.ts'
 import { ADDING_VERBS, foldedName } from '../control/reading.ts'
 import { charsOf, type Json } from '../json.ts'
 import type { LiveKeeper, LiveTarget } from '../live/live-book.ts'

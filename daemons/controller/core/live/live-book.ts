@@ -1,6 +1,7 @@
 /** What devices and zones do now, as their drivers reported it: kept within bounds, and told to listeners. */
-import { shortCopy } from '#kit/bytes/plain-text.ts'
+
 import type { Clock } from '#kit/clock.ts'
+import { shortCopy } from '#kit/pure/text.ts'
 import { boundedCopy, charsOf, isSameJson, type Json, Plain, putKey } from '../json.ts'
 
 // Live state as readers see it: in memory only.

@@ -1,6 +1,7 @@
 /** What a step comes to once the values of its run are put in: every value of the right kind, nothing looked up yet. */
-import { shortCopy } from '#kit/bytes/plain-text.ts'
-import { Fault } from '#kit/fault.ts'
+
+import { Fault } from '#kit/pure/fault.ts'
+import { shortCopy } from '#kit/pure/text.ts'
 import type { TargetKey } from '../control/reading.ts'
 import { isObject, type Json } from '../json.ts'
 import type { DoingStep, SideTemplate, TargetTemplate, TestTemplate } from './plan.ts'

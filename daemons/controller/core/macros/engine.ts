@@ -1,6 +1,6 @@
 /** Macros that run: the engine that lets runs in, the call that starts one, and runs that a kill has interrupted. */
 import type { Clock } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { Session } from '../access/accounts.ts'
 import type { AuditReason, Outcome } from '../audit.ts'
 import { isObject, type Json } from '../json.ts'

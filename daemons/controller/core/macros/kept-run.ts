@@ -1,5 +1,5 @@
 /** A run that is kept on the disk: its row, its time, its world, its trace, and what a caller is told of it. */
-import { durationText } from '#kit/bytes/words.ts'
+import { durationText } from '#kit/pure/text.ts'
 import type { AuditFacts, AuditReason } from '../audit.ts'
 import { sayCommand } from '../control/command.ts'
 import { isObject, type Json, objectOf } from '../json.ts'

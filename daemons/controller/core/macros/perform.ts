@@ -1,7 +1,7 @@
 /** Does what was decided for one step, through the ports of the daemon, and says what came of it. */
-import { shortCopy } from '#kit/bytes/plain-text.ts'
-import { durationText } from '#kit/bytes/words.ts'
-import { Fault } from '#kit/fault.ts'
+
+import { Fault } from '#kit/pure/fault.ts'
+import { durationText, shortCopy } from '#kit/pure/text.ts'
 import type { Session } from '../access/accounts.ts'
 import type { AuditReason } from '../audit.ts'
 import { resolveTarget } from '../control/reading.ts'

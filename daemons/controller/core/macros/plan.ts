@@ -1,6 +1,6 @@
 /** A macro as it is run: its row and its steps, read and checked whole before anything is done, kept until the rows change. */
-import { Fault } from '#kit/fault.ts'
-import { nearestName } from '#kit/nearest.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { nearestName } from '#kit/pure/text.ts'
 import { TARGET_KEYS, type TargetKey, withoutTargets } from '../control/reading.ts'
 import { type ArgsSchema, isObject, type Json, readArgsSchema } from '../json.ts'
 import type { Book, Row } from '../site/book.ts'

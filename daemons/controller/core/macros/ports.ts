@@ -1,6 +1,6 @@
 /** What macros need of the rest of the controller, and what a run is to whoever started it. */
 import type { Clock } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { Session } from '../access/accounts.ts'
 import type { AuditReason } from '../audit.ts'
 import type { Ack } from '../drivers/driver.ts'

@@ -1,5 +1,5 @@
 /** Runs a run again from its trace: the same steps, told what the world answered then, at the same instants. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { isObject, type Json } from '../json.ts'
 import { decide, type Side } from './decide.ts'
 import { type DoingStep, readSteps } from './plan.ts'

@@ -1,7 +1,8 @@
 /** Runs a macro without a building: nothing is sent, time passes at once, and what would have been sent is told. */
-import { durationText } from '#kit/bytes/words.ts'
+
 import type { Timer } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { durationText } from '#kit/pure/text.ts'
 import type { Json } from '../json.ts'
 import { decide } from './decide.ts'
 import { checkedArgs, failureOf, perform } from './perform.ts'

@@ -1,5 +1,5 @@
 /** Values that macros work with: their bounds, args of a run, comparison, and substitution into steps. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { isObject, type Json, Plain, putKey, SHAPE_CHARS, VALUE_CHARS } from '../json.ts'
 
 // Bounds.

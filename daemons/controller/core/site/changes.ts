@@ -1,7 +1,7 @@
 /** Changes of the configuration: by an import or a form, as a person reads them, and by the daemon itself. */
 import type { Clock } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
-import { createTurn } from '#kit/turn.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { createTurn } from '#kit/pure/pace.ts'
 import { charsOf, isSameJson, type Json } from '../json.ts'
 import { isSensitiveName, withoutSecrets } from '../secrets.ts'
 import type { Book, Keeper, Row, WritableBook } from './book.ts'

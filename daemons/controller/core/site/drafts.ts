@@ -1,6 +1,5 @@
 /** Rows as a site file states them: read table by table and column by column, references still as they were written. */
-import { counted } from '#kit/bytes/words.ts'
-import { nearestName } from '#kit/nearest.ts'
+import { counted, nearestName } from '#kit/pure/text.ts'
 import { LONGEST_PASSWORD } from '../access/sign-in.ts'
 import { foldedName, TARGET_KEYS } from '../control/reading.ts'
 import { isObject, type Json, objectOf } from '../json.ts'

@@ -1,5 +1,5 @@
 /** Rows of a site that are kept and have no effect yet, each with the reason: told at import, in the log and on the page. */
-import { nearestName } from '#kit/nearest.ts'
+import { nearestName } from '#kit/pure/text.ts'
 import { parseRoleRules } from '../access/accounts.ts'
 import { isCommonVerb } from '../control/reading.ts'
 import { type Driver, driverNameOf } from '../drivers/driver.ts'

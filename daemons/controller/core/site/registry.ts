@@ -1,5 +1,5 @@
 /** The registry of all tables: from it follow the store, the guards, the forms, the check of an import; and the settings. */
-import { readSwitch } from '#kit/bytes/switch-text.ts'
+import { readSwitch } from '#kit/pure/text.ts'
 import type { Json } from '../json.ts'
 import type { Book } from './book.ts'
 import type { Column, Table } from './column.ts'

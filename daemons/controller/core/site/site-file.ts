@@ -1,5 +1,5 @@
 /** The site file: a whole document is checked before anything is written, and a site is written down as one. */
-import { withArticle } from '#kit/bytes/words.ts'
+import { withArticle } from '#kit/pure/text.ts'
 import { parseRoleRules, uiNames } from '../access/accounts.ts'
 import { charsOf, type Json } from '../json.ts'
 import { withoutSecrets } from '../secrets.ts'

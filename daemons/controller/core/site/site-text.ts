@@ -1,6 +1,6 @@
 /** A site file as text: within its bounds, JSON, values as columns take them, and every fault with its place. */
-import { Fault } from '#kit/fault.ts'
-import { nearestName } from '#kit/nearest.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { nearestName } from '#kit/pure/text.ts'
 import type { Json } from '../json.ts'
 import type { Column } from './column.ts'
 

@@ -1,6 +1,6 @@
 /** Devices that are not there: zones that do what they are told, late or never where device.config says so. */
 import { wait } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { foldedName } from '../../core/control/reading.ts'
 import type { Driver, DriverCommand, DriverContext } from '../../core/drivers/driver.ts'
 import { boundedCopy, type Json } from '../../core/json.ts'

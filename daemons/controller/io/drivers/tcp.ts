@@ -1,5 +1,5 @@
 /** Devices that take lines over TCP and have no command set: `<address> <command> <args as JSON>`, one line a command. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { Driver, DriverCommand } from '../../core/drivers/driver.ts'
 import type { Json } from '../../core/json.ts'
 import type { Row } from '../../core/site/book.ts'

@@ -1,8 +1,8 @@
 /** Tests of api/rest-surface.ts: what a call leaves in the audit, who waits for it, and what is told of faults. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/fault.ts'
 import { createLog } from '#kit/log.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { AuditRecord } from '../../core/audit.ts'
 import { fakeAudit, fine, serveRest, TOKEN } from './rest-here.ts'
 

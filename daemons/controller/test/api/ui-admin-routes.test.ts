@@ -1,6 +1,6 @@
 /** Tests of api/ui-admin-routes.ts. */
 import t from 'tap'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { AuditRow, PendingChange } from '../../core/surfaces.ts'
 import { harbourHouse } from '../harbour-house.ts'
 import { serveUi } from '../ui-server.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { holds } from '#kit/test/holds.ts'
 import { read, where } from './query-lines.ts'
 

@@ -1,8 +1,8 @@
 /** What every protocol offers for one line: bytes in, actions, counters; and the parts that only some have. */
 
 import type { Clock } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
 import type { Line, LineSettings } from '#kit/line/line.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { RegistersFace } from '../modbus/slave-registers.ts'
 import type { ScanFace } from '../modbus/unit-scan.ts'
 import type { UnitsFace } from '../modbus/units.ts'

@@ -1,8 +1,8 @@
 /** Live captures: every frame of a port from now on, as a capture file that grows until somebody ends it. */
 import { Type } from 'typebox'
-import { bytesOfHex } from '#kit/bytes/hex.ts'
 import type { Clock } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
+import { bytesOfHex } from '#kit/pure/bytes.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { LINK_TYPES, pcapFileHead, pcapRecord } from '../../wire/pcap.ts'
 import type { EventHub } from './events.ts'
 import type { FramePayload, PortEvent, Protocol } from './ports.ts'

@@ -1,7 +1,8 @@
 /** Events of ports: what they tell of a frame, the last ones that are kept, and who listens. */
-import { hexOf } from '#kit/bytes/hex.ts'
+
 import type { Clock, Timer } from '#kit/clock.ts'
-import type { Fault } from '#kit/fault.ts'
+import { hexOf } from '#kit/pure/bytes.ts'
+import type { Fault } from '#kit/pure/fault.ts'
 import type { FramePayload, PortEvent } from './ports.ts'
 
 // What the event `frame` tells of a frame.

@@ -1,7 +1,8 @@
 /** Every port that is configured: made, changed, removed, found again after a restart. */
-import { Fault } from '#kit/fault.ts'
+
 import type { FoundLine, LineFinder } from '#kit/line/line.ts'
-import { createTurn } from '#kit/turn.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { createTurn } from '#kit/pure/pace.ts'
 import { type SlaveSettings, servedValues } from '../modbus/settings.ts'
 import type { Port } from './port.ts'
 import { type PortRecord, type Protocol, portRevision, sameLine } from './ports.ts'

@@ -1,10 +1,10 @@
 /** One line: opens it, keeps it open, and tells its state. */
 
-import { type BackoffLimits, createBackoff } from '#kit/backoff.ts'
 import type { Clock, Timer } from '#kit/clock.ts'
-import { Fault, faultOf } from '#kit/fault.ts'
-import { countedLine } from '#kit/line/counted-line.ts'
 import type { DriverCounts, Line, LineOpener, LineSettings } from '#kit/line/line.ts'
+import { Fault, faultOf } from '#kit/pure/fault.ts'
+import { countedLine } from '#kit/pure/line.ts'
+import { type BackoffLimits, createBackoff } from '#kit/pure/pace.ts'
 import type { Adapter } from './adapter.ts'
 
 // The life of a port: state x event -> next state.

@@ -1,7 +1,7 @@
 /** One Modbus line with us as its master: one request at a time, from silence to what came of it. */
 import type { Clock, Timer } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
 import type { Line } from '#kit/line/line.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { exceptionCode, type SentRequest } from '../../wire/modbus-reply.ts'
 import { gapMsOf, modbusFunctions, openRequest } from '../../wire/modbus-request.ts'
 import { ModbusCopies } from './copies.ts'

@@ -1,7 +1,7 @@
 /** What goes wrong on a Modbus line: counters, and sentences for users. */
 
-import { durationText } from '#kit/bytes/words.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { durationText } from '#kit/pure/text.ts'
 import type { ReplyFlaw, SentRequest } from '../../wire/modbus-reply.ts'
 import { exceptionName, functionName, modbusFunctions } from '../../wire/modbus-request.ts'
 

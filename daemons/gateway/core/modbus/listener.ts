@@ -1,6 +1,6 @@
 /** The adapter of a line on which we only listen: pairs of requests and replies that are overheard. */
 import type { Clock, Timer } from '#kit/clock.ts'
-import { Fault, faultOf } from '#kit/fault.ts'
+import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { flawOfJunk } from '../../wire/modbus-cut.ts'
 import { type Heard, ModbusTap } from '../../wire/modbus-overheard.ts'
 import {

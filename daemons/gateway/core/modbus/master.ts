@@ -1,6 +1,6 @@
 /** The adapter of a line on which we are the master: checks what is asked, asks, answers. */
 
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { exceptionCode } from '../../wire/modbus-reply.ts'
 import {
   type IdentificationObject,

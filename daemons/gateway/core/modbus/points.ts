@@ -1,5 +1,5 @@
 /** Points on a Modbus line: what is read of them refreshes their values, whoever asked, and a poller asks in time. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { exceptionCode } from '../../wire/modbus-reply.ts'
 import { bitsOf, type ModbusRequest, wordsOf } from '../../wire/modbus-request.ts'
 import type { Adapter, AdapterContext } from '../lines/adapter.ts'

@@ -1,6 +1,6 @@
 /** Bytes of the line cut into frames: replies, echoes, late answers, noise; and the wait for the one reply. */
 import type { Clock, Timer } from '#kit/clock.ts'
-import type { Fault } from '#kit/fault.ts'
+import type { Fault } from '#kit/pure/fault.ts'
 import { type Cut, flawOfJunk, type LocalEcho, nextCut } from '../../wire/modbus-cut.ts'
 import {
   type DecodedFrame,

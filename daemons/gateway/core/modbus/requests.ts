@@ -1,6 +1,6 @@
 /** Requests that wait for the line, and which is next: by priority, in turns, one unit behind another. */
 import type { Clock, Timer } from '#kit/clock.ts'
-import type { Fault } from '#kit/fault.ts'
+import type { Fault } from '#kit/pure/fault.ts'
 import { wireUs } from '../../wire/modbus-request.ts'
 import { expiredFault, type ModbusCounts, queueFullFault, unprovenFault, withdrawnFault } from './faults.ts'
 import type { ModbusHolds } from './holds.ts'

@@ -1,9 +1,9 @@
 /** Puts frames on the line: after its silence, within a time, and tells that they went. */
 
-import { durationText } from '#kit/bytes/words.ts'
 import type { Clock, Timer } from '#kit/clock.ts'
-import { Fault, faultOf } from '#kit/fault.ts'
 import type { Line } from '#kit/line/line.ts'
+import { Fault, faultOf } from '#kit/pure/fault.ts'
+import { durationText } from '#kit/pure/text.ts'
 import { describeRequest } from '../../wire/modbus-reply.ts'
 import { type LineRate, wireUs } from '../../wire/modbus-request.ts'
 import { sendWithin } from '../lines/adapter.ts'

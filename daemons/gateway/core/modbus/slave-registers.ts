@@ -1,6 +1,6 @@
 /** Coils and registers of our own units: what is kept, and how a request reads or writes it. */
 import type { Clock } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import {
   exceptionFrame,
   ILLEGAL_DATA_ADDRESS,

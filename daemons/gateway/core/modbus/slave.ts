@@ -1,7 +1,7 @@
 /** The adapter of a line on which we are one or more units: hears requests and answers them. */
 import type { Clock, Timer } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
 import type { Line } from '#kit/line/line.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { LocalEcho } from '../../wire/modbus-cut.ts'
 import { isGlitch } from '../../wire/modbus-overheard.ts'
 import { type DecodedFrame, describeReply, exceptionCode, isPrefixOf } from '../../wire/modbus-reply.ts'

@@ -1,9 +1,9 @@
 /** Modbus TCP in front of a line: settings, clients, their requests and replies. */
 import { type Static, Type } from 'typebox'
-import type { BackoffLimits } from '#kit/backoff.ts'
 import type { Clock } from '#kit/clock.ts'
-import { type Fault, faultOf } from '#kit/fault.ts'
-import { createListening } from '#kit/line/tcp-listening.ts'
+import { type Fault, faultOf } from '#kit/pure/fault.ts'
+import { createListening } from '#kit/pure/line.ts'
+import type { BackoffLimits } from '#kit/pure/pace.ts'
 import { createMbapCutter, type MbapMessage, mbapException, mbapFrame } from '../../wire/mbap.ts'
 import { refusalOf } from '../../wire/modbus-reply.ts'
 import { modbusFunctions, sealed } from '../../wire/modbus-request.ts'

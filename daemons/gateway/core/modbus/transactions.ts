@@ -1,6 +1,6 @@
 /** A request on its way over one line: how it is asked, its priority, its states, and what units owe meanwhile. */
 import type { Clock } from '#kit/clock.ts'
-import type { Fault } from '#kit/fault.ts'
+import type { Fault } from '#kit/pure/fault.ts'
 import type { SentRequest } from '../../wire/modbus-reply.ts'
 import type { ModbusRequest } from '../../wire/modbus-request.ts'
 import type { UnitDebts } from './holds.ts'

@@ -1,7 +1,7 @@
 /** How a unit does: states, the window that a verdict is made from, when it is asked no more, how long it takes. */
 
-import { createBackoff } from '#kit/backoff.ts'
 import type { Clock } from '#kit/clock.ts'
+import { createBackoff } from '#kit/pure/pace.ts'
 import type { Noise } from '../../wire/noise-words.ts'
 import type { ModbusSettings } from './settings.ts'
 

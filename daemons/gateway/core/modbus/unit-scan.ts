@@ -3,7 +3,7 @@
  * reply, an exception, a reply that comes too late, and an answer to somebody else who asked meanwhile.
  */
 import type { Clock, Timer } from '#kit/clock.ts'
-import { Fault, faultOf } from '#kit/fault.ts'
+import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { exceptionCode } from '../../wire/modbus-reply.ts'
 import { exceptionName, sealed } from '../../wire/modbus-request.ts'
 import { type ModbusSettings, quarantineMs } from './settings.ts'

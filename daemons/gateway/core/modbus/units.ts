@@ -1,8 +1,8 @@
 /** What is known of each unit of a line, and the sentence that says it. */
 
-import { durationText } from '#kit/bytes/words.ts'
 import type { Clock } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { durationText } from '#kit/pure/text.ts'
 import { exceptionCode } from '../../wire/modbus-reply.ts'
 import { noiseRemedy, noiseText } from '../../wire/noise-words.ts'
 import { exceptionFault, unitSilentFault } from './faults.ts'

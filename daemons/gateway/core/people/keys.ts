@@ -1,10 +1,10 @@
 /** API keys: made, kept as hashes, fenced to ports. */
 
-import type { Role } from '#kit/auth/roles.ts'
+import type { Role } from '#kit/auth/credentials.ts'
 import type { Clock, Timer } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
-import { createTurn } from '#kit/turn.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { createTurn } from '#kit/pure/pace.ts'
 import { userKey } from './users.ts'
 
 // What a key may see and touch, beyond its role: the one place where that is decided.

@@ -1,9 +1,9 @@
 /** Users of this gateway, their passwords and their sign-ins. */
-import type { Role } from '#kit/auth/roles.ts'
+import type { Role } from '#kit/auth/credentials.ts'
 import type { SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import type { Clock } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
-import { createTurn } from '#kit/turn.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { createTurn } from '#kit/pure/pace.ts'
 
 // The users there are: found by name, changed one after another, and no change is made that was not saved.
 

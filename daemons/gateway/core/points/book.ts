@@ -1,7 +1,7 @@
 /** The points of every port: checked, kept, changed one by one or as a table. */
 
-import { counted } from '#kit/bytes/words.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { counted } from '#kit/pure/text.ts'
 import { sizeOf } from '../../wire/point-value.ts'
 import { type AdapterFaces, requireFace } from '../lines/adapter.ts'
 import {

@@ -1,7 +1,7 @@
 /** Reads points on a grid of time: few requests, spread evenly, what was just written first. */
 
 import type { Clock, Timer } from '#kit/clock.ts'
-import { type Fault, faultOf } from '#kit/fault.ts'
+import { type Fault, faultOf } from '#kit/pure/fault.ts'
 import { modbusFunctions } from '../../wire/modbus-request.ts'
 import { sizeOf } from '../../wire/point-value.ts'
 import type { ModbusAsker } from '../modbus/transactions.ts'

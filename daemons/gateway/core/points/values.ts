@@ -1,7 +1,7 @@
 /** Points with their last value and its quality. */
 
 import type { Clock, Timer } from '#kit/clock.ts'
-import type { Fault } from '#kit/fault.ts'
+import type { Fault } from '#kit/pure/fault.ts'
 import { createPointReader, type PointReader, type PointValue, sizeOf, valueText } from '../../wire/point-value.ts'
 import { type PointDefinition, pointRevision } from './definition.ts'
 

@@ -1,6 +1,6 @@
 /** The webhooks of every port, and the way of events to the thread that delivers them. */
 import type { Clock } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { PortEvent } from '../lines/ports.ts'
 import type { WebhookState } from './queue.ts'
 import {

@@ -1,6 +1,6 @@
 /** Hands each event to the queues of the webhooks that want it, and tests a webhook. Runs in the thread of webhooks. */
 import { atMost } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { bodyOf, type WebhookTest } from './book.ts'
 import {
   attemptDelivery,

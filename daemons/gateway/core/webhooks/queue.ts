@@ -1,9 +1,8 @@
 /** One webhook's queue: attempts, back-off, what waits and in how many bytes. */
 
-import { createBackoff } from '#kit/backoff.ts'
-import { durationText } from '#kit/bytes/words.ts'
 import type { Clock, Timer } from '#kit/clock.ts'
-import { createLogGate, type LogGate } from '#kit/log-gate.ts'
+import { createBackoff, createLogGate, type LogGate } from '#kit/pure/pace.ts'
+import { durationText } from '#kit/pure/text.ts'
 import type {
   WebhookAnswer,
   WebhookLimits,

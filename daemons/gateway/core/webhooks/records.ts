@@ -1,7 +1,7 @@
 /** Webhooks as they are kept: settings, header fields, rules, and what is needed of the world. */
 import { type Static, Type } from 'typebox'
-import { counted } from '#kit/bytes/words.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { counted } from '#kit/pure/text.ts'
 
 // The `webhooks` table of gateway.toml: every bound of webhooks, with default, range, unit and meaning.
 

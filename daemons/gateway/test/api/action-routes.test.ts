@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { serve } from '#kit/test/http/server-here.ts'
 import { faultStatus } from '../../api/fault-status.ts'
 import { actionRoutes } from '../../api/port-routes.ts'

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { makeApiKey } from '#kit/auth/api-key.ts'
-import { Fault } from '#kit/fault.ts'
+import { makeApiKey } from '#kit/auth/credentials.ts'
 import type { Caller } from '#kit/http/route.ts'
-import type { Refusal } from '#kit/refusals.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import type { Refusal } from '#kit/records/records.ts'
 import { createGate } from '../../api/gate.ts'
 
 const ada: Caller = { name: 'ada', role: 'admin' }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Caller } from '#kit/http/route.ts'
-import type { JournalNote } from '#kit/journal-list.ts'
+import type { JournalNote } from '#kit/records/journal.ts'
 import { serve } from '#kit/test/http/server-here.ts'
 import { webhookRoutes } from '../../api/webhook-routes.ts'
 import { bookWith } from '../core/webhooks/webhook-fixtures.ts'

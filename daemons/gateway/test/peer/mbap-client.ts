@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Test } from 'tap'
-import { bytesOfHex, hexOf } from '#kit/bytes/hex.ts'
+import { bytesOfHex, hexOf } from '#kit/pure/bytes.ts'
 import { until } from '#kit/test/until.ts'
 import { createMbapCutter, mbapFrame } from '../../wire/mbap.ts'
 

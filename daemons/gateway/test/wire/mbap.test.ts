@@ -1,8 +1,8 @@
 /** Modbus TCP messages: the guide's example, streams torn at every byte, what is no Modbus, random bytes. */
 import fc from 'fast-check'
 import t from 'tap'
-import { bytesOfHex, hexOf } from '#kit/bytes/hex.ts'
-import { Fault } from '#kit/fault.ts'
+import { bytesOfHex, hexOf } from '#kit/pure/bytes.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { holds } from '#kit/test/holds.ts'
 import { createMbapCutter, type MbapMessage, mbapException, mbapFrame } from '../../wire/mbap.ts'
 

@@ -1,7 +1,7 @@
 /** Replies of our units: each is what the request asked for, and what a master proves. */
 import fc from 'fast-check'
 import t from 'tap'
-import { hexOf } from '#kit/bytes/hex.ts'
+import { hexOf } from '#kit/pure/bytes.ts'
 import { holds } from '#kit/test/holds.ts'
 import {
   checkReply,

@@ -1,8 +1,8 @@
 /** Modbus RTU frames: the standard's worked examples, round trips, truncations, random bytes. */
 import fc from 'fast-check'
 import t from 'tap'
-import { bytesOfHex, hexOf } from '#kit/bytes/hex.ts'
-import { Fault } from '#kit/fault.ts'
+import { bytesOfHex, hexOf } from '#kit/pure/bytes.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { holds, holdsLater } from '#kit/test/holds.ts'
 import { type SimulatedUnit, simulatedUnit } from '../../../../scripts/sim/modbus-unit.ts'
 import { createModbusSerialPdu } from '../../io/modbus-serial-pdu.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { bytesOfHex } from '#kit/bytes/hex.ts'
+import { bytesOfHex } from '#kit/pure/bytes.ts'
 import { holds } from '#kit/test/holds.ts'
 import { refusalOf } from '../../wire/modbus-reply.ts'
 import { sealed } from '../../wire/modbus-request.ts'

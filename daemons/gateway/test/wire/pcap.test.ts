@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { bytesOfHex, hexOf } from '#kit/bytes/hex.ts'
+import { bytesOfHex, hexOf } from '#kit/pure/bytes.ts'
 import { holds } from '#kit/test/holds.ts'
 import { LINK_TYPES, pcapFileHead, pcapRecord } from '../../wire/pcap.ts'
 

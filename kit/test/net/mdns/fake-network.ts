@@ -2,9 +2,8 @@
 import type { NetworkInterfaceInfo } from 'node:os'
 import type { Clock } from '#kit/clock.ts'
 import { silentLog } from '../../../log.ts'
-import type { Link } from '../../../net/mdns/links.ts'
 import { type Announcement, type Finding, Mdns, type MdnsWorld } from '../../../net/mdns/mdns.ts'
-import type { OpenSockets, SocketsOptions } from '../../../net/mdns/sockets.ts'
+import type { Link, OpenSockets, SocketsOptions } from '../../../net/mdns/sockets.ts'
 
 /** One message as it went over a wire. */
 export interface Heard {

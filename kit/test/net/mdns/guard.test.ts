@@ -1,8 +1,8 @@
-/** Tests of net/mdns/guard.ts. */
+/** Tests of net/mdns/message.ts. */
 import t from 'tap'
 import { fakeClock } from '../../../clock-fake.ts'
-import { createGuard, type Refusal } from '../../../net/mdns/guard.ts'
-import { chooseLinks } from '../../../net/mdns/links.ts'
+import { createGuard, type Refusal } from '../../../net/mdns/message.ts'
+import { chooseLinks } from '../../../net/mdns/sockets.ts'
 import { fakeNetwork } from './fake-network.ts'
 import { announced, query } from './messages.ts'
 

@@ -1,9 +1,9 @@
-/** Tests of net/mdns/heard-service.ts. */
+/** Tests of net/mdns/library.ts. */
 import type { Service } from 'bonjour-service'
 import fc from 'fast-check'
 import t from 'tap'
-import { heardServiceOf } from '../../../net/mdns/heard-service.ts'
-import { chooseLinks } from '../../../net/mdns/links.ts'
+import { heardServiceOf } from '../../../net/mdns/library.ts'
+import { chooseLinks } from '../../../net/mdns/sockets.ts'
 import { fakeNetwork } from './fake-network.ts'
 
 const machine = { eth0: ['10.0.1.2'], eth1: ['10.0.2.2'] }

@@ -1,9 +1,9 @@
-/** Tests of net/mdns/library-socket.ts. */
+/** Tests of net/mdns/library.ts. */
 import t from 'tap'
 import { fakeClock } from '../../../clock-fake.ts'
-import { LibrarySocket } from '../../../net/mdns/library-socket.ts'
-import { chooseLinks } from '../../../net/mdns/links.ts'
+import { LibrarySocket } from '../../../net/mdns/library.ts'
 import { openMessage } from '../../../net/mdns/message.ts'
+import { chooseLinks } from '../../../net/mdns/sockets.ts'
 import { fakeNetwork } from './fake-network.ts'
 import { announced, query } from './messages.ts'
 

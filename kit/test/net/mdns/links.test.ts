@@ -1,6 +1,6 @@
-/** Tests of net/mdns/links.ts. */
+/** Tests of net/mdns/sockets.ts. */
 import t from 'tap'
-import { areSameLinks, chooseLinks, linkOf } from '../../../net/mdns/links.ts'
+import { areSameLinks, chooseLinks, linkOf } from '../../../net/mdns/sockets.ts'
 import { fakeNetwork, type Machine } from './fake-network.ts'
 
 const machine: Machine = {

@@ -1,7 +1,7 @@
 /** Tests of net/mdns/mdns.ts: daemons on pretended wires, with bonjour-service between them. */
 import t from 'tap'
 import { type FakeClock, fakeClock } from '../../../clock-fake.ts'
-import type { HeardService } from '../../../net/mdns/heard-service.ts'
+import type { HeardService } from '../../../net/mdns/library.ts'
 import { daemonOn, type FakeNetwork, fakeNetwork, type Machine, settle } from './fake-network.ts'
 import { announced, nameOf, query, response } from './messages.ts'
 

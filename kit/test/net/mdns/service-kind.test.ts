@@ -1,10 +1,9 @@
-/** Tests of net/mdns/service-kind.ts, and of services that are no daemons: of another kind, with a part that is looked for. */
+/** Tests of net/mdns/library.ts, and of services that are no daemons: of another kind, with a part that is looked for. */
 import t from 'tap'
 import { fakeClock } from '../../../clock-fake.ts'
 import { silentLog } from '../../../log.ts'
-import type { HeardService } from '../../../net/mdns/heard-service.ts'
+import { domainOf, type HeardService, labelsOf, soughtOf } from '../../../net/mdns/library.ts'
 import { type Announcement, Mdns } from '../../../net/mdns/mdns.ts'
-import { domainOf, labelsOf, soughtOf } from '../../../net/mdns/service-kind.ts'
 import { CONFIG, fakeNetwork, settle } from './fake-network.ts'
 
 const kind = { type: 'rtsp', subtype: 'ravenna_session' }

@@ -3,8 +3,7 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { networkInterfaces } from 'node:os'
 import t, { type Test } from 'tap'
-import { chooseLinks } from '../../../net/mdns/links.ts'
-import { openMulticast } from '../../../net/mdns/sockets.ts'
+import { chooseLinks, openMulticast } from '../../../net/mdns/sockets.ts'
 import { freePort } from '../../free-port.ts'
 
 const links = chooseLinks(networkInterfaces(), '127.0.0.1')

@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import type { Metrics } from '#kit/http/metrics.ts'
 import { type Route, route } from '#kit/http/route.ts'
-import type { Recorder, SendRecorder } from '#kit/recorder.ts'
+import type { Recorder, SendRecorder } from '#kit/records/records.ts'
 import { routeAnswer, streamsAnswer, volumeAnswer } from '../../../api/answers.ts'
 import { historyRoutes } from '../../../api/sound-routes.ts'
 import type { Decoder } from '../core/decoder.ts'

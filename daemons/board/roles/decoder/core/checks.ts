@@ -1,5 +1,5 @@
 /** Why a decoder is silent: the chain from the stream to the output, each link judged by what is known of it. */
-import { durationText } from '#kit/bytes/words.ts'
+import { durationText } from '#kit/pure/text.ts'
 import type { PtpView } from '../../../core/ptp/ptp.ts'
 import { type Check, type Judgement, judgeChain } from '../../../core/sound/sound.ts'
 import type { HeardStream } from '../../../core/streams/book.ts'

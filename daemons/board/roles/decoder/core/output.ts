@@ -1,8 +1,9 @@
 /** The output of a decoder: where it plays to, its pipeline, and what keeps it playing. */
-import { type BackoffLimits, createBackoff } from '#kit/backoff.ts'
+
 import { atMost, type Clock, type Timer } from '#kit/clock.ts'
-import { type Fault, faultOf } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
+import { type Fault, faultOf } from '#kit/pure/fault.ts'
+import { type BackoffLimits, createBackoff } from '#kit/pure/pace.ts'
 import type { Meters } from '../../../core/role.ts'
 import type { Output, OutputFacts, OutputOpener } from './ports.ts'
 import { createLastMinute } from './reception.ts'

@@ -1,5 +1,5 @@
 /** What is to be played: the route as it is kept, a form against it, one change after the other. */
-import { createTurn } from '#kit/turn.ts'
+import { createTurn } from '#kit/pure/pace.ts'
 import {
   badFields,
   readSetting,

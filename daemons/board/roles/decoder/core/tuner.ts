@@ -1,7 +1,7 @@
 /** Listens to what the route says: opens, changes and drops receivers as announcements, senders and the clock change. */
 import type { Clock, Timer } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { Ptp } from '../../../core/ptp/ptp.ts'
 import type { HeardStream } from '../../../core/streams/book.ts'
 import type { Receiver, ReceiverOpener, StreamFinder, Tuning } from './ports.ts'

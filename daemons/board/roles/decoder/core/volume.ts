@@ -1,6 +1,6 @@
 /** Volume and mute: one loudness in two views, applied at once, saved a little later. */
 import type { Clock } from '#kit/clock.ts'
-import type { FieldFault } from '#kit/http/sentences.ts'
+import type { FieldFault } from '#kit/http/schema.ts'
 import type { Log } from '#kit/log.ts'
 import { createLateSave, type LateSaveTimes } from '../../../core/late-save.ts'
 import { badFields, readSetting, type Setting, unknownField } from '../../../core/settings/setting.ts'

@@ -1,9 +1,9 @@
 /** What a decoder keeps on the disk: route.json, and volume.json. */
 import { Type } from 'typebox'
-import { Fault } from '#kit/fault.ts'
 import { createReader } from '#kit/http/check.ts'
 import type { Log } from '#kit/log.ts'
-import { createStore } from '#kit/store.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { createStore } from '#kit/store/store.ts'
 import { groupFault } from '../../../wire/addresses.ts'
 import type { SavedRoute } from '../core/route.ts'
 import { firstVolume, LOUDEST_DB, SILENT_DB, type VolumeRecord } from '../core/volume.ts'

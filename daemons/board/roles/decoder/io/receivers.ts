@@ -1,5 +1,5 @@
 /** Receivers of the addon, as the rules of the decoder want them. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import {
   type AudioClock,
   createAudioClock,

@@ -1,9 +1,9 @@
 /** Routes of the encoder: its stream, an hour of history, a tone to try the way with; and what Prometheus is told. */
 import { Type } from 'typebox'
-import { Fault } from '#kit/fault.ts'
 import type { Metrics } from '#kit/http/metrics.ts'
 import { Reply, type Route, route } from '#kit/http/route.ts'
-import type { Recorder } from '#kit/recorder.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import type { Recorder } from '#kit/records/records.ts'
 import { toneAnswer } from '../../../api/answers.ts'
 import { historyRoutes } from '../../../api/sound-routes.ts'
 import type { Encoder } from '../core/encoder.ts'

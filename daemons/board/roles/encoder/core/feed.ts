@@ -1,9 +1,9 @@
 /** What feeds the stream of an encoder: its pipeline, and what opens it anew when it ends. */
-import { type BackoffLimits, createBackoff } from '#kit/backoff.ts'
+
 import { atMost, type Clock, type Timer } from '#kit/clock.ts'
-import { type Fault, faultOf } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
-import { createTurn } from '#kit/turn.ts'
+import { type Fault, faultOf } from '#kit/pure/fault.ts'
+import { type BackoffLimits, createBackoff, createTurn } from '#kit/pure/pace.ts'
 import { type CardOptions, sourceFragment } from '../../../core/sound/card.ts'
 import { type AudioSource, sourceName } from '../../../core/sound/sound.ts'
 import { SAMPLE_RATE, type StreamEncoding } from '../../../wire/streams/description.ts'

@@ -1,5 +1,5 @@
 /** What the rules of the encoder need of the world, as interfaces that io/ implements. */
-import type { Fault } from '#kit/fault.ts'
+import type { Fault } from '#kit/pure/fault.ts'
 import type { CardView } from '../../../core/sound/card.ts'
 import type { AudioSource } from '../../../core/sound/sound.ts'
 

@@ -1,7 +1,7 @@
 /** Feeds by GStreamer: one sender for the stream, and a pipeline for whatever source it has at the moment. */
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { type AudioClock, type GstMessage, openPipeline, openSender, type Sender } from '#native/node-gst/index.ts'
 import { chooseCard, createCardSteering } from '../../../core/sound/card.ts'
 import { type AudioSource, hasMoved, type PathAddresses, sourceName } from '../../../core/sound/sound.ts'

@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import type { Metrics, Sample } from '#kit/http/metrics.ts'
 import { type Route, route } from '#kit/http/route.ts'
-import type { Recorder } from '#kit/recorder.ts'
+import type { Recorder } from '#kit/records/records.ts'
 import { droppedAnswer, serialAnswer, serialPortAnswer } from '../../../api/answers.ts'
 import { MOST_PORTS, type Setting } from '../../../core/settings/setting.ts'
 import type { SerialPorts } from '../core/serial-ports.ts'

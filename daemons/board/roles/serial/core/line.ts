@@ -1,17 +1,17 @@
 /** One line: kept open while it is wanted, its settings and signals, and what its driver counts. */
-import { type BackoffLimits, createBackoff } from '#kit/backoff.ts'
-import { stopBitsFault } from '#kit/bytes/stop-bits.ts'
+
 import { type Clock, type Timer, wait } from '#kit/clock.ts'
-import { Fault, faultOf } from '#kit/fault.ts'
 import type {
   ControlledLine,
   ControlledLineOpener,
   ControlledSettings,
+  DriverCounts,
   ModemLines,
   Purge,
-} from '#kit/line/controlled-line.ts'
-import type { DriverCounts } from '#kit/line/line.ts'
-import { createTurn } from '#kit/turn.ts'
+} from '#kit/line/line.ts'
+import { Fault, faultOf } from '#kit/pure/fault.ts'
+import { stopBitsFault } from '#kit/pure/line.ts'
+import { type BackoffLimits, createBackoff, createTurn } from '#kit/pure/pace.ts'
 import { LINE_STATE } from '../wire/com-port.ts'
 
 // What the driver counted, over every time the line was opened.

@@ -1,5 +1,5 @@
 /** What the serial server's rules need of the world, as interfaces that io/ implements. */
-import type { ControlledLine } from '#kit/line/controlled-line.ts'
+import type { ControlledLine } from '#kit/line/line.ts'
 
 /** A connection that has just come, and of which nothing was read. */
 export interface Arrival {

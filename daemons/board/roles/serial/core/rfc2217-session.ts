@@ -1,6 +1,7 @@
 /** One client that speaks Telnet with the Com Port Control Option: what it says is carried out in its order, and answered. */
-import { Fault } from '#kit/fault.ts'
-import type { ControlledSettings, ModemLines, Purge } from '#kit/line/controlled-line.ts'
+
+import type { ControlledSettings, ModemLines, Purge } from '#kit/line/line.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import {
   CONTROL,
   type ComPortMessage,

@@ -1,9 +1,9 @@
 /** Settings of the serial server: keys of board.toml, settings of each port, and a form against them. */
 import { type Static, Type } from 'typebox'
-import type { Fault } from '#kit/fault.ts'
-import type { FieldFault } from '#kit/http/sentences.ts'
-import type { ControlledSettings } from '#kit/line/controlled-line.ts'
-import { queueKeys } from '#kit/line/queue-keys.ts'
+import type { FieldFault } from '#kit/http/schema.ts'
+import type { ControlledSettings } from '#kit/line/line.ts'
+import type { Fault } from '#kit/pure/fault.ts'
+import { queueKeys } from '#kit/pure/line.ts'
 import { badFields, MOST_PORTS, readSetting, type Setting, unknownField } from '../../../core/settings/setting.ts'
 import { checkTogether } from './line.ts'
 import { type WriteMode, writeModes } from './line-sharing.ts'

@@ -1,9 +1,9 @@
 /** Serial ports of this machine: what is kept of their settings, and which adapter is behind each. */
 import { realpath } from 'node:fs/promises'
-import { Fault } from '#kit/fault.ts'
 import type { LineFinder } from '#kit/line/line.ts'
 import type { Log } from '#kit/log.ts'
-import { createStore } from '#kit/store.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { createStore } from '#kit/store/store.ts'
 import type { AdapterDevice } from '../core/ports.ts'
 
 // The state file: settings of every port by its number.

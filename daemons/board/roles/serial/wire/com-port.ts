@@ -1,5 +1,5 @@
 /** RFC 2217, the Telnet Com Port Control Option: messages to bytes and back. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { OPTION, suboptionFrame } from './telnet.ts'
 
 /** Commands by their number; what the server says has 100 more. @source RFC 2217, 2 and 3 */

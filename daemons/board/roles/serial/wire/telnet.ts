@@ -1,5 +1,5 @@
 /** Telnet's bytes: commands and options written, and a stream taken apart, however it is torn. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 
 /** Commands that follow an IAC. @source RFC 854, RFC 855 */
 export const TELNET = {

@@ -1,9 +1,9 @@
 /** Sharing a USB device: how it is, what is set about it, scripts for hosts, and what Prometheus is told. */
 import { Type } from 'typebox'
-import { Fault } from '#kit/fault.ts'
 import type { Metrics } from '#kit/http/metrics.ts'
 import { Reply, type Route, route } from '#kit/http/route.ts'
-import type { Recorder } from '#kit/recorder.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import type { Recorder } from '#kit/records/records.ts'
 import { usbipAnswer } from '../../../api/answers.ts'
 import { linuxHostScript } from '../core/linux-host.ts'
 import { LONGEST_ALLOW, LONGEST_DEVICE } from '../core/settings.ts'

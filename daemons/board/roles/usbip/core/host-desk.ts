@@ -1,7 +1,7 @@
 /** What hosts are told that connect: who may, what there is, whether they get it; who was told to go stays away for a while. */
 import type { Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
-import { createLogGate } from '#kit/log-gate.ts'
+import { createLogGate } from '#kit/pure/pace.ts'
 import type { AllowList, HostDesk, OpOutcome } from './ports.ts'
 import type { Guest, Share } from './share.ts'
 

@@ -1,6 +1,6 @@
 /** What is set about sharing: keys of board.toml, which device, for whom, and a form against what is set. */
 import { Type } from 'typebox'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { hex4, USBIP_PORT } from '../wire/op.ts'
 import { compareBusIds, isBelow, isBusId } from '../wire/usb.ts'
 import type { AllowList, UsbDevice } from './ports.ts'

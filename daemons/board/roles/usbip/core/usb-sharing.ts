@@ -1,8 +1,8 @@
 /** Sharing as a whole: what is plugged in against what is set, and the settings as they are changed. */
 import { atMost, type Clock, type Timer } from '#kit/clock.ts'
-import { type Fault, faultOf } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
-import { createTurn } from '#kit/turn.ts'
+import { type Fault, faultOf } from '#kit/pure/fault.ts'
+import { createTurn } from '#kit/pure/pace.ts'
 import type { RootHelper } from '../../../core/machine/ports.ts'
 import { createHoldOff, createHostDesk, type HoldOff, type SharingCounts } from './host-desk.ts'
 import type { AllowList, BoundMemory, HostServer, HostServerOpener, UsbBus, UsbDevice, UsbLook } from './ports.ts'

@@ -1,9 +1,9 @@
 /** The TCP server that hosts connect to: who may not is closed unread; of the rest each request is read, and no byte more. */
 import type { Clock, Timer } from '#kit/clock.ts'
-import { Fault } from '#kit/fault.ts'
 import type { Log } from '#kit/log.ts'
 import { plainAddress, type ShareOf } from '#kit/net/address.ts'
-import { createPlaces, type Holder, type Places, type Use } from '#kit/places.ts'
+import { createPlaces, type Holder, type Places, type Use } from '#kit/net/places.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { setPatience, type TcpConnection, TcpListener } from '#native/usbip/index.ts'
 import type { HostDesk, HostLink, HostServer, HostServerOpener, OpOutcome } from '../core/ports.ts'
 import {

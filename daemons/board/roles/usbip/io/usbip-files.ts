@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { createReader } from '#kit/http/check.ts'
 import type { Log } from '#kit/log.ts'
-import { createStore, type Store } from '#kit/store.ts'
+import { createStore, type Store } from '#kit/store/store.ts'
 import type { BoundMemory } from '../core/ports.ts'
 import {
   changedSettings,

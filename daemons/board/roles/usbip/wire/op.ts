@@ -1,5 +1,5 @@
 /** The first phase of USB/IP: what a host asks, what the server answers, and the records of devices in it. */
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { BUS_ID_BYTES, isBusId } from './usb.ts'
 
 // Four hex digits, as vendors, products, codes and versions of USB/IP are written.

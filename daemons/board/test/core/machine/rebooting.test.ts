@@ -1,7 +1,7 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/fault.ts'
 import { silentLog } from '#kit/log.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { createRebooter } from '../../../core/machine/restart.ts'
 
 function setup(world: { ownsMachine: boolean; fault?: Fault; diskFault?: Fault; settled?: Promise<void> }) {

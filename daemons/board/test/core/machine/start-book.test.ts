@@ -1,6 +1,6 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { openStartBook, type StartRecord } from '../../../core/machine/restart.ts'
 import { keptInMemory } from '../../kept-in-memory.ts'
 

@@ -1,7 +1,7 @@
 /** Tests of core/peers/peers.ts. */
 import t from 'tap'
-import { Fault } from '#kit/fault.ts'
 import { silentLog } from '#kit/log.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { KeptPeer } from '../../../core/peers/peer.ts'
 import { createPeerBook } from '../../../core/peers/peers.ts'
 import { keptInMemory } from '../../kept-in-memory.ts'

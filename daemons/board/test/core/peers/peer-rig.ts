@@ -1,6 +1,6 @@
 /** Boards that were announced and answer, or not, for tests of the table of peers. */
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
-import type { HeardService } from '#kit/net/mdns/heard-service.ts'
+import type { HeardService } from '#kit/net/mdns/library.ts'
 import type { PeerLimits } from '../../../core/peers/keys.ts'
 import type { KeptPeer, PeerPlace } from '../../../core/peers/peer.ts'
 import { PeerTable } from '../../../core/peers/peers.ts'

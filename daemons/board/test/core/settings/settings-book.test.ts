@@ -1,6 +1,6 @@
 import t from 'tap'
-import { Fault } from '#kit/fault.ts'
 import { createLog, silentLog } from '#kit/log.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { openSettingsBook, type SettingsFile } from '../../../core/settings/book.ts'
 import { firstSettings } from '../../../core/settings/settings.ts'
 import { keptInMemory } from '../../kept-in-memory.ts'

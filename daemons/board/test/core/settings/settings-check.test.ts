@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { Fault } from '#kit/fault.ts'
+import type { Fault } from '#kit/pure/fault.ts'
 import { checkSettings, readSettings } from '../../../core/settings/book.ts'
 import { boardSettings, firstSettings } from '../../../core/settings/settings.ts'
 

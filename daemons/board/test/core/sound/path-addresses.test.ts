@@ -1,6 +1,6 @@
 /** Tests of core/sound/sound.ts. */
 import t from 'tap'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { createLastAddresses, hasMoved, pathAddresses } from '../../../core/sound/sound.ts'
 
 function addressOf(there: Readonly<Record<string, string>>) {

@@ -1,7 +1,7 @@
 /** Tests of core/streams/finding.ts. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import type { HeardService } from '#kit/net/mdns/heard-service.ts'
+import type { HeardService } from '#kit/net/mdns/library.ts'
 import { SessionFinder, type SessionPlace } from '../../../core/streams/finding.ts'
 
 function rig(most = 16) {

@@ -1,7 +1,7 @@
 /** Tests of wire/streams/sdp.ts. */
 import fc from 'fast-check'
 import t from 'tap'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { playFault } from '../../../wire/streams/description.ts'
 import { readSdp } from '../../../wire/streams/sdp.ts'
 import { am824, dante, lawo, merging, qsys, ravenna } from './wild-sdp.ts'

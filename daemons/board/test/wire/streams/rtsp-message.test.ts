@@ -1,7 +1,7 @@
 /** Tests of wire/streams/rtsp.ts. */
 import fc from 'fast-check'
 import t from 'tap'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { cutRtsp, replyOf, requestOf, writeReply, writeRequest } from '../../../wire/streams/rtsp.ts'
 
 const bounds = { headBytes: 4096, bodyBytes: 8192 }

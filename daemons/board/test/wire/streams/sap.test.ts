@@ -1,7 +1,7 @@
 /** Tests of wire/streams/sap.ts. */
 import fc from 'fast-check'
 import t from 'tap'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { readSap, sapHash, writeSap } from '../../../wire/streams/sap.ts'
 import { dante } from './wild-sdp.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import type { Letter } from '../../../core/access/accounts.ts'
 import { createMailQueue } from '../../../core/access/mail-queue.ts'

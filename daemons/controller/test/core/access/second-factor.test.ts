@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { ADA, codeIn, HERE, jsonOf, type PeopleWorld, peopleWorld, RIGHT } from './people-world.ts'
 
 const START_MS = 1_900_000_000_000

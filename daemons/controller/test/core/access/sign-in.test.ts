@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { Row } from '../../../core/site/book.ts'
 import { ADA, AWAY, HERE, jsonOf, OPERATOR, peopleWorld, RIGHT, tokenIn } from './people-world.ts'
 

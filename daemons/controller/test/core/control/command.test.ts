@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { answerOf, type SessionForm, stage } from './stage.ts'
 
 const SCOPED: SessionForm = { uis: [1] }

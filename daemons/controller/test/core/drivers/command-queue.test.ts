@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import { holds, holdsLater } from '#kit/test/holds.ts'
 import type { DriverCommand } from '../../../core/drivers/driver.ts'

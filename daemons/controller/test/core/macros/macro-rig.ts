@@ -1,6 +1,6 @@
 /** A building for tests of macros: rows, ports that write down what they are asked, a clock that only moves when told. */
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { Session } from '../../../core/access/accounts.ts'
 import type { Outcome } from '../../../core/audit.ts'
 import type { Ack } from '../../../core/drivers/driver.ts'

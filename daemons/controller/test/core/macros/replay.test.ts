@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import t from 'tap'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { Json } from '../../../core/json.ts'
 import type { RunEnd } from '../../../core/macros/ports.ts'
 import { readTrace, replay } from '../../../core/macros/replay.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { bytesOfHex, hexOf } from '#kit/bytes/hex.ts'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { bytesOfHex, hexOf } from '#kit/pure/bytes.ts'
 import { type CaptureSink, createCaptures } from '../../../core/lines/capture.ts'
 import { createEventHub } from '../../../core/lines/events.ts'
 import { LINK_TYPES, pcapFileHead, pcapRecord } from '../../../wire/pcap.ts'

@@ -1,6 +1,6 @@
 /** A line in memory on which the test speaks for everybody but the adapter. */
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { type FakeLine, fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
 import type { Adapter, AdapterContext } from '../../../core/lines/adapter.ts'
 import type { FramePayload } from '../../../core/lines/ports.ts'

@@ -1,6 +1,6 @@
 /** A Modbus master on a line in memory, with units the test speaks for. */
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { type FakeLine, fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
 import { simulateModbusLine, type Utterance } from '../../../../../scripts/sim/modbus-device.ts'
 import type { SimulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'

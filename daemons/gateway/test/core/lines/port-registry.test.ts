@@ -1,7 +1,7 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/fault.ts'
 import type { FoundLine } from '#kit/line/line.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { type FakeLine, fakeLine, fakeOpener, plainLine } from '#kit/test/line/fake-line.ts'
 import { Port } from '../../../core/lines/port.ts'
 import { PortRegistry, type RegistryParts } from '../../../core/lines/port-registry.ts'

@@ -1,6 +1,6 @@
 /** A Modbus port as the gateway makes it, with everybody at it at once: points, operators, TCP clients, a scan. */
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
 import { simulateModbusLine, type Utterance } from '../../../../../scripts/sim/modbus-device.ts'
 import type { SimulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'

@@ -1,6 +1,6 @@
 /** A line that is closed, lost or stuck in the middle of things. */
 import t from 'tap'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
 import { modbusLine } from '../lines/modbus-line.ts'
 

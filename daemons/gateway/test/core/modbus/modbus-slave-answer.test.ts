@@ -1,6 +1,6 @@
 /** What a unit of ours answers: the clauses of the standard, function by function. */
 import t from 'tap'
-import { hexOf } from '#kit/bytes/hex.ts'
+import { hexOf } from '#kit/pure/bytes.ts'
 import { openIdentification, sealed } from '../../../wire/modbus-request.ts'
 import { frameOf } from '../../wire/modbus-talk.ts'
 import { body, request, slave } from './modbus-slave-line.ts'

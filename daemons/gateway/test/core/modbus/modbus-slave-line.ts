@@ -1,5 +1,5 @@
 /** Units 7 and 8 of ours on a line in memory. */
-import { hexOf } from '#kit/bytes/hex.ts'
+import { hexOf } from '#kit/pure/bytes.ts'
 import type { ModbusSettings } from '../../../core/modbus/settings.ts'
 import { createModbusSlave } from '../../../core/modbus/slave.ts'
 import type { RegisterBlock } from '../../../core/modbus/slave-registers.ts'

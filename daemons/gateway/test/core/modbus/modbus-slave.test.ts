@@ -1,7 +1,7 @@
 /** A unit of ours, as a master on the line finds it: when it answers, and when it is silent. */
 import fc from 'fast-check'
 import t from 'tap'
-import { hexOf } from '#kit/bytes/hex.ts'
+import { hexOf } from '#kit/pure/bytes.ts'
 import { holdsLater } from '#kit/test/holds.ts'
 import { sealed } from '../../../wire/modbus-request.ts'
 import { anyTransaction, frameOf, pieces, replyOf } from '../../wire/modbus-talk.ts'

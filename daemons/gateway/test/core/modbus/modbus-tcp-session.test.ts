@@ -1,6 +1,6 @@
 import t from 'tap'
-import { bytesOfHex, hexOf } from '#kit/bytes/hex.ts'
-import { Fault } from '#kit/fault.ts'
+import { bytesOfHex, hexOf } from '#kit/pure/bytes.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { ModbusTcpSession, modbusTcpCounts, type TcpPeer } from '../../../core/modbus/tcp.ts'
 import type { AskHow } from '../../../core/modbus/transactions.ts'
 import { mbapFrame } from '../../../wire/mbap.ts'

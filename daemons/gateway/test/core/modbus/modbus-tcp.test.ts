@@ -1,6 +1,6 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
 import { createModbusMaster } from '../../../core/modbus/master.ts'
 import { type TcpHouse, tcpSettingsFaults, withModbusTcp } from '../../../core/modbus/tcp.ts'

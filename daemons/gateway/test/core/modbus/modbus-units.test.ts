@@ -1,7 +1,7 @@
 /** What a Modbus line knows of its units. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import { memoryPlan } from '../../../core/memory.ts'
 import type { ModbusSettings } from '../../../core/modbus/settings.ts'

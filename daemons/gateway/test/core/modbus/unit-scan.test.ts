@@ -1,6 +1,6 @@
 /** A scan of a Modbus line: who is there. */
 import t, { type Test } from 'tap'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
 import type { UnitState } from '../../../core/modbus/unit-health.ts'
 import type { ScanFace, ScanJob } from '../../../core/modbus/unit-scan.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createTokenStore } from '#kit/auth/tokens.ts'
+import { createTokenStore } from '#kit/auth/credentials.ts'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import { memoryPlan } from '../../../core/memory.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { createUserList, createUsers, type UserRecord, type UsersParts } from '../../../core/people/users.ts'
 
 function usersWith(

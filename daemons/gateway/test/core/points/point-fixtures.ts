@@ -1,6 +1,6 @@
 /** A point book over ports in memory. */
 import { fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { createPointBook } from '../../../core/points/book.ts'
 import type { PointDefinition, PointTemplate, TemplatePoint } from '../../../core/points/definition.ts'
 import { type PointsFace, PointTable } from '../../../core/points/values.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { AskHow } from '../../../core/modbus/transactions.ts'
 import type { PointDefinition } from '../../../core/points/definition.ts'
 import { PointPoller } from '../../../core/points/polling.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { PointDefinition } from '../../../core/points/definition.ts'
 import { PointTable, type ValuePayload } from '../../../core/points/values.ts'
 import { point } from './points.ts'

@@ -1,8 +1,8 @@
 /** What the tests of webhooks share: limits, records, a sender that does as it is told, a log that is read. */
 import { Value } from 'typebox/value'
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/fault.ts'
 import { parseTarget } from '#kit/net/target.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { PortEvent } from '../../../core/lines/ports.ts'
 import { bodyOf, createWebhookBook, createWebhookPublisher, type WebhookCourier } from '../../../core/webhooks/book.ts'
 import { createWebhookDelivery, type WebhookDelivery } from '../../../core/webhooks/delivery.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { Fault } from '#kit/fault.ts'
 import { parseTarget } from '#kit/net/target.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import { memoryPlan } from '../../../core/memory.ts'
 import {

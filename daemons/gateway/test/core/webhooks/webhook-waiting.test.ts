@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { MIB } from '#kit/config/memory-plan.ts'
+import { MIB } from '#kit/pure/memory-plan.ts'
 import { heapBytesOf, heldBytes, rowOf } from '#kit/test/heap.ts'
 import { holds } from '#kit/test/holds.ts'
 import { memoryPlan } from '../../../core/memory.ts'

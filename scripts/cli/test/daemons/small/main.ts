@@ -3,9 +3,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { Type } from 'typebox'
-import { commonTables } from '#kit/config/common.ts'
-import { parseListen } from '#kit/config/listen.ts'
-import { Fault } from '#kit/fault.ts'
+import { commonTables, parseListen } from '#kit/config/tables.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { daemon } from '#kit/run/daemon.ts'
 
 export default daemon({

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { GRANDMASTER, ptpView } from '../../../../test/core/ptp/fake-ptp.ts'
 import { decoderRig, heardStream, OTHER_GRANDMASTER } from './decoder-rig.ts'
 

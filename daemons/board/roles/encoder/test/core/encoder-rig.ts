@@ -1,7 +1,7 @@
 /** An encoder of which everything outside is a fake: sources do what a test says, time stands still. */
 import { fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/fault.ts'
 import { silentLog } from '#kit/log.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { Ptp, PtpView } from '../../../../core/ptp/ptp.ts'
 import { type AudioSource, sourceName } from '../../../../core/sound/sound.ts'
 import { ptpView } from '../../../../test/core/ptp/fake-ptp.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { ptpView } from '../../../../test/core/ptp/fake-ptp.ts'
 import { LOBBY_MUSIC } from '../../../../test/fake-sound.ts'
 import { encoderVerdict, encoderView, type StreamSettings } from '../../core/encoder-view.ts'

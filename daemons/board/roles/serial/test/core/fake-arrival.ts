@@ -1,5 +1,5 @@
 /** A TCP connection in memory. */
-import type { ControlledLine } from '#kit/line/controlled-line.ts'
+import type { ControlledLine } from '#kit/line/line.ts'
 import type { Arrival, Client, ClientHandlers } from '../../core/ports.ts'
 
 export interface FakeArrival extends Arrival {

@@ -1,15 +1,15 @@
 /** A serial line in memory, with every signal a real one has, and devices that do less. */
 import { fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/fault.ts'
 import type {
   ControlledLine,
   ControlledLineOpener,
   ControlledSettings,
+  DriverCounts,
   ModemLines,
   SteeredSocketHandlers,
-} from '#kit/line/controlled-line.ts'
-import type { DriverCounts } from '#kit/line/line.ts'
+} from '#kit/line/line.ts'
 import { DEFAULT_QUEUE, LineQueue } from '#kit/line/line-queue.ts'
+import { Fault } from '#kit/pure/fault.ts'
 
 /** What happened to it, in order, as short texts. */
 export interface FakeLine extends ControlledLine {

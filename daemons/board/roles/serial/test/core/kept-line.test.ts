@@ -1,7 +1,7 @@
 /** A line that is kept open: row by row, absent and back, refused, lost, overtaken. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import {
   KeptLine,
   nextSerialPortState,

@@ -1,6 +1,6 @@
 /** RFC 2217 on a line with every signal, on one with none, and with a client that says what it should not. */
 import t from 'tap'
-import { bytesOfHex } from '#kit/bytes/hex.ts'
+import { bytesOfHex } from '#kit/pure/bytes.ts'
 import { heapBytesOf } from '#kit/test/heap.ts'
 import { CONTROL, type ComPortMessage, comPortFrame, LINE_STATE, MODEM_STATE } from '../../wire/com-port.ts'
 import { OPTION, optionFrame } from '../../wire/telnet.ts'

@@ -1,7 +1,8 @@
 /** A session of RFC 2217 on a fake line, and what it says, in words. */
-import { hexOf } from '#kit/bytes/hex.ts'
+
 import { wait } from '#kit/clock.ts'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { hexOf } from '#kit/pure/bytes.ts'
 import { LineDesk } from '../../core/line.ts'
 import { Rfc2217Session } from '../../core/rfc2217-session.ts'
 import { type ComPortMessage, comPortFrame, openComPort } from '../../wire/com-port.ts'

@@ -1,8 +1,8 @@
 /** A Telnet stream taken apart: torn anywhere, broken, endless, random. */
 import fc from 'fast-check'
 import t from 'tap'
-import { bytesOfHex, hexOf } from '#kit/bytes/hex.ts'
-import { Fault } from '#kit/fault.ts'
+import { bytesOfHex, hexOf } from '#kit/pure/bytes.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { holds } from '#kit/test/holds.ts'
 import {
   commandFrame,

@@ -1,7 +1,7 @@
 /** How data, words about options and suboptions are written. */
 import fc from 'fast-check'
 import t from 'tap'
-import { bytesOfHex, hexOf } from '#kit/bytes/hex.ts'
+import { bytesOfHex, hexOf } from '#kit/pure/bytes.ts'
 import { holds } from '#kit/test/holds.ts'
 import {
   commandFrame,

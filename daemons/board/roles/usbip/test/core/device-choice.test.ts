@@ -1,7 +1,7 @@
 /** Which device is shared. */
 import fc from 'fast-check'
 import t from 'tap'
-import { Fault } from '#kit/fault.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { holds } from '#kit/test/holds.ts'
 import type { UsbDevice } from '../../core/ports.ts'
 import { chooseDevices, keyOf, parseDeviceChoice } from '../../core/settings.ts'

@@ -1,9 +1,9 @@
 /** Sharing in a world that a test moves: devices, a kernel that does as the helper asks, hosts, time. */
 import type { Test } from 'tap'
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/fault.ts'
 import { silentLog } from '#kit/log.ts'
-import { parseAllowList } from '#kit/net/allow-list.ts'
+import { parseAllowList } from '#kit/net/address.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { HostDesk, HostLink, Support, UsbDevice } from '../../core/ports.ts'
 import { firstSettings, type UsbipSettings } from '../../core/settings.ts'
 import { createUsbipBook, UsbSharing } from '../../core/usb-sharing.ts'

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { silentLog } from '#kit/log.ts'
-import { parseAllowList } from '#kit/net/allow-list.ts'
+import { parseAllowList } from '#kit/net/address.ts'
 import { createUsbipFiles } from '../../io/usbip-files.ts'
 
 function folderOf(t: Test) {

@@ -1,0 +1,212 @@
+/** What a caller shows: names and passwords, roles, API keys, login tokens. */
+
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { Type } from 'typebox'
+import type { Clock } from '../clock.ts'
+import { bytesOfBase64 } from '../pure/bytes.ts'
+import { dropGreediest } from '../pure/pace.ts'
+
+// What a person or a key may be.
+
+/** From the most to the least. */
+export const roles = ['admin', 'viewer'] as const
+
+export type Role = (typeof roles)[number]
+
+// How a new user may be called, and what a new password is.
+
+/**
+ * Letters of the European Latin alphabets (Basic Latin, Latin-1, Latin Extended-A). The dotless i is left out: beside an
+ * i nobody sees it. Letters of other scripts would make names that look alike and are not, such as one with a Cyrillic a.
+ */
+const LETTER = 'A-Za-z0-9\\u00C0-\\u00D6\\u00D8-\\u00F6\\u00F8-\\u0130\\u0132-\\u017F'
+
+/** A new user's name. Single signs stand between letters only, so that no name begins like a key's or a program's. */
+export const userName = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  pattern: `^[${LETTER}]+(?:[ ._@+-][${LETTER}]+)*$`,
+  description: 'Latin letters and digits, with single blanks or . _ - @ + between them',
+})
+
+/** What nobody can type, and what a header of Basic cannot hold. */
+const typed = {
+  maxLength: 256,
+  pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
+  description: 'without control characters',
+}
+
+/** A new password, over HTTP and by `plantroom password` alike. */
+export const newPassword = Type.String({ minLength: 8, ...typed, format: 'password' })
+
+/**
+ * The same of a daemon with one user alone, who signs in with Basic: what a header can hold, and what somebody can type. There is
+ * no lower bound, since the interface says that any value sets it (2, B, POST /api/password). @source RFC 7617, 2
+ */
+export const newBasicPassword = Type.String({
+  minLength: 1,
+  ...typed,
+  format: 'password',
+})
+
+// Basic credentials of an Authorization header.
+
+/** Who says to be whom. */
+interface BasicCredentials {
+  username: string
+  password: string
+}
+
+/** The length bounds what is decoded for a stranger. */
+const BASIC = /^basic +([A-Za-z0-9+/]{0,4096}={0,2})$/i
+
+/** No control characters in either. @source RFC 7617, 2 */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
+
+/**
+ * Reads `Basic <base64 of user:password in UTF-8>`. The first colon ends the user; a password may hold more of them.
+ * @returns undefined where there is no header, one of another scheme, or one of no such form
+ * @source RFC 7617, 2 and 2.1
+ */
+export function basicOf(header: string | undefined): BasicCredentials | undefined {
+  const coded = header === undefined ? undefined : BASIC.exec(header.trim())?.[1]
+  const text = coded === undefined ? undefined : textOf(coded)
+  const colon = text?.indexOf(':') ?? -1
+  if (text === undefined || colon < 0 || CONTROL.test(text)) return undefined
+  return { username: text.slice(0, colon), password: text.slice(colon + 1) }
+}
+
+function textOf(coded: string): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytesOfBase64(coded))
+  } catch {
+    // Whatever is wrong with it: these are no credentials, and that is all a stranger gets to know.
+    return undefined
+  }
+}
+
+// Keys of programs: `plk_<id>_<secret>`, of which only a hash is kept.
+
+/** Tells a key from a login's token, for programs and for those who search logs and repositories for lost secrets. */
+const FORM = /^plk_([0-9a-f]{16})_([A-Za-z0-9_-]{43})$/
+
+/** A key that was just made. */
+interface NewApiKey {
+  /** 16 hex digits; not secret. */
+  id: string
+  /** The whole key; shown once and never kept. */
+  text: string
+  secretHash: string
+}
+
+/** A new key, with 32 random bytes as its secret. */
+export function makeApiKey(): NewApiKey {
+  const id = randomBytes(8).toString('hex')
+  const secret = randomBytes(32).toString('base64url')
+  return { id, text: `plk_${id}_${secret}`, secretHash: hashOf(secret) }
+}
+
+/** Whether a bearer token says that it is a key, well formed or not. */
+export function looksLikeApiKey(token: string): boolean {
+  return token.startsWith('plk_')
+}
+
+/** @returns undefined where the text is no key */
+export function parseApiKey(text: string): { id: string; secret: string } | undefined {
+  const [, id, secret] = FORM.exec(text) ?? []
+  return id === undefined || secret === undefined ? undefined : { id, secret }
+}
+
+/** Stands in for a key that does not exist: its refusal takes as long as any. */
+const DECOY = hashOf(randomBytes(32).toString('base64url'))
+
+/**
+ * Compares in constant time.
+ * @param secretHash undefined for a key that does not exist: takes as long, and is never right
+ */
+export function isSecretOf(secret: string, secretHash: string | undefined): boolean {
+  const isEqual = timingSafeEqual(Buffer.from(hashOf(secret)), Buffer.from(secretHash ?? DECOY))
+  return isEqual && secretHash !== undefined
+}
+
+/** SHA-256 in base64url, 43 characters. A quick hash does: nobody guesses 256 random bits, as they would a password. */
+function hashOf(secret: string): string {
+  return createHash('sha256').update(secret).digest('base64url')
+}
+
+/** Tokens of callers of one kind; the caller comes back as the very object that was given. */
+interface TokenStore<Who extends { name: string }> {
+  /** A new token, 32 random bytes in base64url. It is not kept; only its SHA-256 is. */
+  issue(caller: Who): string
+  /** The caller of a token that is alive. Counts as a use. */
+  use(token: string): Who | undefined
+  /** The same without counting as a use: for what is open for long, such as a socket. */
+  isAlive(token: string): boolean
+  revoke(token: string): void
+}
+
+/** How tokens live. */
+interface TokenLife {
+  clock: Clock
+  lifeMs: number
+  /** `sliding`: `lifeMs` counts from the last use. `absolute`: from the issue. */
+  kind: 'sliding' | 'absolute'
+  /** Tokens alive at once (config `http.max_tokens`). */
+  max: number
+}
+
+interface Entry<Who> {
+  caller: Who
+  issuedMs: number
+  usedMs: number
+}
+
+/** Makes an empty store; a restart forgets every token. */
+export function createTokenStore<Who extends { name: string }>({
+  clock,
+  lifeMs,
+  kind,
+  max,
+}: TokenLife): TokenStore<Who> {
+  // By hash, least recently used first. Comparing by the hash's place in a map tells nothing of the token by time.
+  const entries = new Map<string, Entry<Who>>()
+
+  function alive(entry: Entry<Who>): boolean {
+    return clock.monotonicMs() - (kind === 'sliding' ? entry.usedMs : entry.issuedMs) < lifeMs
+  }
+
+  function makeRoom(): void {
+    for (const [hash, entry] of entries) if (!alive(entry)) entries.delete(hash)
+    dropGreediest(entries, max, ({ caller }) => caller.name)
+  }
+
+  return {
+    issue(caller) {
+      makeRoom()
+      const token = randomBytes(32).toString('base64url')
+      const nowMs = clock.monotonicMs()
+      entries.set(tokenHash(token), { caller, issuedMs: nowMs, usedMs: nowMs })
+      return token
+    },
+    use(token) {
+      const hash = tokenHash(token)
+      const entry = entries.get(hash)
+      if (!entry) return undefined
+      entries.delete(hash)
+      if (!alive(entry)) return undefined
+      entry.usedMs = clock.monotonicMs()
+      entries.set(hash, entry)
+      return entry.caller
+    },
+    isAlive(token) {
+      const entry = entries.get(tokenHash(token))
+      return entry !== undefined && alive(entry)
+    },
+    revoke: (token) => void entries.delete(tokenHash(token)),
+  }
+}
+
+function tokenHash(token: string): string {
+  return createHash('sha256').update(token).digest('base64url')
+}

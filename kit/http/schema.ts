@@ -1,0 +1,264 @@
+/** Schemas read for people: what was expected, what was seen, one sentence for each fault. */
+
+import type { ErrorObject } from 'ajv'
+import { counted, nearestName, SWITCH_WORDS, withArticle } from '../pure/text.ts'
+
+/** The keywords that TypeBox writes and we read; others may stand beside them. */
+export interface JsonSchema {
+  type?: string | string[]
+  const?: unknown
+  enum?: unknown[]
+  anyOf?: JsonSchema[]
+  oneOf?: JsonSchema[]
+  allOf?: JsonSchema[]
+  properties?: Record<string, JsonSchema>
+  patternProperties?: Record<string, JsonSchema>
+  additionalProperties?: boolean | JsonSchema
+  required?: string[]
+  items?: JsonSchema
+  default?: unknown
+  description?: string
+  format?: string
+  pattern?: string
+  minLength?: number
+  maxLength?: number
+  minimum?: number
+  maximum?: number
+  exclusiveMinimum?: number
+  exclusiveMaximum?: number
+  multipleOf?: number
+  minItems?: number
+  maxItems?: number
+  writeOnly?: boolean
+  /** Ours: a boolean that comes as the text of a form. */
+  isSwitch?: boolean
+}
+
+// Which branch of a union schema a value means, so that defaults and sentences speak of that branch alone.
+
+/** The branch meant: its index, or the name of the tag that was not understood, or neither. */
+interface Meant {
+  index: number | undefined
+  /** Property that tells the branches apart, and the values it may have. */
+  tag: { name: string; values: unknown[] } | undefined
+}
+
+/**
+ * Branches that are objects are told apart by a property that is a constant in each of them (`mode`, `kind`);
+ * a lone object (or list) branch beside `null` is meant by every object (or list).
+ */
+export function branchMeant(branches: readonly JsonSchema[], value: unknown): Meant {
+  if (Array.isArray(value)) return { index: loneOf(branches, 'array'), tag: undefined }
+  if (value === null || typeof value !== 'object') return { index: undefined, tag: undefined }
+  const lone = loneOf(branches, 'object')
+  if (lone !== undefined) return { index: lone, tag: undefined }
+  const objects = branches.filter((branch) => branch.type === 'object')
+  const name = Object.keys(objects[0]?.properties ?? {}).find((property) =>
+    objects.every((branch) => branch.properties?.[property]?.const !== undefined),
+  )
+  if (name === undefined) return { index: undefined, tag: undefined }
+  const seen = Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined
+  const index = branches.findIndex((branch) => branch.properties?.[name]?.const === seen && seen !== undefined)
+  const values = objects.map((branch) => branch.properties?.[name]?.const)
+  return { index: index < 0 ? undefined : index, tag: { name, values } }
+}
+
+function loneOf(branches: readonly JsonSchema[], type: string): number | undefined {
+  const index = branches.findIndex((branch) => branch.type === type)
+  return index >= 0 && branches.filter((branch) => branch.type === type).length === 1 ? index : undefined
+}
+
+// Schemas and values in words: what was expected, what was seen.
+
+/** Longer texts are not quoted whole. */
+const LONGEST_QUOTED = 48
+
+/** What a schema takes, as the end of a sentence: `a whole number from 1 to 65535`. */
+function expected(schema: JsonSchema): string {
+  if (schema.const !== undefined) return JSON.stringify(schema.const)
+  if (schema.enum) return oneOf(schema.enum)
+  const branches = schema.anyOf ?? schema.oneOf
+  if (branches) {
+    if (branches.every((branch) => branch.const !== undefined)) return oneOf(branches.map((branch) => branch.const))
+    return [...new Set(branches.map(expected))].join(' or ')
+  }
+  switch (schema.type) {
+    case 'integer':
+      return `a whole number${range(schema)}`
+    case 'number':
+      return `a number${range(schema)}`
+    case 'string':
+      return `text${bounded('character', schema.minLength, schema.maxLength)}${form(schema)}`
+    case 'array':
+      return `a list${bounded('entry', schema.minItems, schema.maxItems)}`
+    case 'boolean':
+      return schema.isSwitch ? SWITCH_WORDS : 'true or false'
+    case 'object':
+      return 'an object'
+    case 'null':
+      return 'null'
+    default:
+      return 'a value'
+  }
+}
+
+/** A value in few words; containers by kind alone, since printing a deep one may cost the stack. */
+function seen(value: unknown, isSecret: boolean): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return `a list with ${counted(value.length, 'entry', 'entries')}`
+  if (typeof value === 'object') return 'an object'
+  if (typeof value !== 'string') return isSecret ? withArticle(typeof value) : String(value)
+  if (isSecret || value.length > LONGEST_QUOTED) return `text with ${counted(value.length, 'character')}`
+  return `text ${JSON.stringify(value)}`
+}
+
+function oneOf(values: readonly unknown[]): string {
+  const written = values.map((value) => JSON.stringify(value))
+  return written.length === 1 ? `${written[0]}` : `one of ${written.join(', ')}`
+}
+
+function range({ minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf }: JsonSchema): string {
+  const step = multipleOf === undefined ? '' : ` in steps of ${multipleOf}`
+  if (minimum !== undefined && maximum !== undefined) return ` from ${minimum} to ${maximum}${step}`
+  if (minimum !== undefined) return ` of at least ${minimum}${step}`
+  if (maximum !== undefined) return ` of at most ${maximum}${step}`
+  if (exclusiveMinimum !== undefined) return ` above ${exclusiveMinimum}${step}`
+  return exclusiveMaximum === undefined ? step : ` below ${exclusiveMaximum}${step}`
+}
+
+function bounded(unit: 'character' | 'entry', least: number | undefined, most: number | undefined): string {
+  const plural = unit === 'entry' ? 'entries' : 'characters'
+  if (least !== undefined && least === most) return ` of ${counted(least, unit, plural)}`
+  if (least !== undefined && most !== undefined) return ` of ${least} to ${counted(most, unit, plural)}`
+  if (least !== undefined) return ` of at least ${counted(least, unit, plural)}`
+  return most === undefined ? '' : ` of at most ${counted(most, unit, plural)}`
+}
+
+function form(schema: JsonSchema): string {
+  const what = schema.description ?? schema.format ?? (schema.pattern && `like ${schema.pattern}`)
+  return what === undefined ? '' : ` (${what})`
+}
+
+// What ajv found wrong, said in sentences: which field, what was seen, what was expected.
+
+/** One fault of one field. `field` is a path as a person writes it: `line.baud`, `values[3]`, `?limit`. */
+export interface FieldFault {
+  field: string
+  message: string
+}
+
+/** Each error costs a sentence; a body full of unknown names would make thousands. */
+const MOST_SENTENCES = 256
+
+/** Values of fields so named are never quoted. */
+const SECRET = /pass|secret|token|authorization|credential|cookie|key$/i
+
+/**
+ * @param errors of a validator made with `allErrors` and `verbose`
+ * @param prefix put before each field
+ * @returns one fault for each field; branches of a union that were not meant stay silent
+ */
+export function fieldFaults(errors: readonly ErrorObject[], prefix: string): FieldFault[] {
+  const faults = new Map<string, FieldFault>()
+  const silenced = unionsOf(errors)
+  for (const error of errors) {
+    if (faults.size >= MOST_SENTENCES) break
+    if (silenced.some((union) => union.silences(error))) continue
+    const path = fieldOf(error)
+    const message = sentenceOf(error, path)
+    if (!faults.has(path)) faults.set(path, { field: withPrefix(prefix, path), message })
+  }
+  return [...faults.values()]
+}
+
+/** A union that failed: errors of its branches are silent, but for the branch that was meant. */
+function unionsOf(errors: readonly ErrorObject[]): { silences(error: ErrorObject): boolean }[] {
+  return errors.filter(isUnion).map((union) => {
+    const branches = (union.schema ?? []) as JsonSchema[]
+    const { index } = branchMeant(branches, union.data)
+    const within = `${union.schemaPath}/`
+    const meant = `${within}${index}/`
+    return {
+      silences: (error) =>
+        error === union
+          ? index !== undefined
+          : error.schemaPath.startsWith(within) &&
+            error.instancePath.startsWith(union.instancePath) &&
+            !error.schemaPath.startsWith(meant),
+    }
+  })
+}
+
+function isUnion(error: ErrorObject): boolean {
+  return error.keyword === 'anyOf' || error.keyword === 'oneOf'
+}
+
+function sentenceOf(error: ErrorObject, path: string): string {
+  const parent = (error.parentSchema ?? {}) as JsonSchema
+  switch (error.keyword) {
+    case 'required':
+      return `is missing, expected ${expected(parent.properties?.[error.params.missingProperty] ?? {})}`
+    case 'additionalProperties':
+      return unknownSentence(error.params.additionalProperty, Object.keys(parent.properties ?? {}))
+    case 'anyOf':
+    case 'oneOf': {
+      const { tag } = branchMeant((error.schema ?? []) as JsonSchema[], error.data)
+      if (tag) return `needs \`${tag.name}\` to be ${expected({ enum: tag.values })}`
+    }
+  }
+  if (error.data === undefined) return `is missing, expected ${expected(parent)}`
+  const isSecret = SECRET.test(path) || parent.writeOnly === true || parent.format === 'password'
+  return `is ${seen(error.data, isSecret)}, expected ${expected(parent)}`
+}
+
+function unknownSentence(name: string, known: readonly string[]): string {
+  const nearest = nearestName(name, known)
+  if (nearest !== undefined) return `is not known; the nearest known name is \`${nearest}\``
+  if (known.length === 0) return 'is not known; no field is expected here'
+  return `is not known; known here: ${known.slice(0, 24).join(', ')}`
+}
+
+/** `/line/baud` and a missing or unknown name as `line.baud`. */
+function fieldOf(error: ErrorObject): string {
+  const steps = error.instancePath
+    .split('/')
+    .slice(1)
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+  if (error.keyword === 'required') steps.push(error.params.missingProperty)
+  if (error.keyword === 'additionalProperties') steps.push(error.params.additionalProperty)
+  return steps.map(written).join('').replace(/^\./, '')
+}
+
+function written(step: string): string {
+  if (/^\d{1,9}$/.test(step)) return `[${step}]`
+  const short = step.length > 64 ? `${step.slice(0, 64)}...` : step
+  return /^[\w-]+$/.test(short) ? `.${short}` : `[${JSON.stringify(short)}]`
+}
+
+/** The value as a whole is named by its prefix: `settings.` becomes `settings`. */
+function withPrefix(prefix: string, path: string): string {
+  return path === '' ? prefix.replace(/\.$/, '') : prefix + path
+}
+
+// Lists that are far too long, told before anything in them is looked at.
+
+/** A list up to here is checked entry by entry, so that all faults of a body come at once. */
+const LONG = 256
+
+/**
+ * Each wrong entry of a list costs several errors: half a megabyte of `{}` stops a daemon for seconds.
+ * @returns a fault for each list that is longer than its schema allows, and long; empty where there is none
+ */
+export function longLists(schema: JsonSchema, value: unknown, path = ''): FieldFault[] {
+  if (value === null || typeof value !== 'object') return []
+  if (!Array.isArray(value))
+    return Object.entries(schema.properties ?? {}).flatMap(([name, property]) =>
+      Object.hasOwn(value, name)
+        ? longLists(property, (value as Record<string, unknown>)[name], path === '' ? name : `${path}.${name}`)
+        : [],
+    )
+  const { items, maxItems } = schema
+  if (maxItems !== undefined && value.length > Math.max(LONG, maxItems))
+    return [{ field: path, message: `is ${seen(value, false)}, expected ${expected(schema)}` }]
+  return items ? value.flatMap((item, at) => longLists(items, item, `${path}[${at}]`)) : []
+}

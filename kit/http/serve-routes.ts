@@ -1,0 +1,235 @@
+/** A request on its way to its route, and its answer on the way back. */
+
+import { hostname } from 'node:os'
+import { Readable } from 'node:stream'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { TSchema } from 'typebox'
+import type { Clock } from '../clock.ts'
+import type { HttpConfig } from '../config/tables.ts'
+import { isOwnHost, plainAddress } from '../net/address.ts'
+import { Fault } from '../pure/fault.ts'
+import { hasProxySign } from '../pure/proxy-signs.ts'
+import type { BodyTime } from './admission.ts'
+import { type Checked, createCheck, fieldsFault } from './check.ts'
+import type { Dialect } from './dialect.ts'
+import {
+  type Ask,
+  endUpload,
+  hangUpSignal,
+  mayComeEmpty,
+  openUpload,
+  type Place,
+  type Recognized,
+  type Recognizer,
+  type RefusedAsk,
+  Reply,
+  type Route,
+  recognize,
+} from './route.ts'
+import type { FieldFault } from './schema.ts'
+import type { LongAnswers } from './unsent.ts'
+
+// From a request to a route's `handle` and back: everything is checked first, then asked, then answered.
+
+/** Serves one route. The caller was recognized before the body was read. */
+type Serve = (request: FastifyRequest, reply: FastifyReply, by: Recognized) => Promise<unknown>
+
+/** What every route of a server is served with. */
+interface ServeNeeds {
+  clock: Clock
+  dialect: Dialect
+  longAnswers: LongAnswers
+  /** Told once everything was checked, before the route's own `handle`. */
+  onHandled?: (request: FastifyRequest) => void
+}
+
+/** @returns what answers the route: parameters, query and body are checked together, so that all faults come at once */
+function createServe(route: Route, needs: ServeNeeds): Serve {
+  const { dialect, longAnswers } = needs
+  const checkParams = route.params && createCheck(route.params, 'text', ':')
+  const checkQuery = createCheck(route.query ?? (route.method === 'GET' ? IGNORED : NOTHING), 'text', '?')
+  const checkBody = createCheck(route.body ?? NOTHING, dialect.source)
+  const nothingSent = () => dialect.nothing() ?? (mayComeEmpty(route) ? {} : undefined)
+  const bodyOf = (request: FastifyRequest, take: (checked: Checked) => unknown) => {
+    if (route.body === undefined && request.body === undefined) return undefined
+    const asked = checkBody(request.body === undefined ? nothingSent() : request.body)
+    const body = take(asked)
+    if (asked.faults.length > 0) take({ value: body, faults: route.faultsBeside?.(body) ?? [] })
+    return body
+  }
+  const serve: Serve = async (request, reply, by) => {
+    const faults: FieldFault[] = []
+    const take = (checked: Checked) => {
+      faults.push(...checked.faults)
+      return checked.value
+    }
+    const params = checkParams ? take(checkParams(request.params)) : request.params
+    const query = take(checkQuery(queryOf(route, request)))
+    const checked = route.upload ? undefined : bodyOf(request, take)
+    if (faults.length > 0) throw fieldsFault(faults)
+    const body = route.upload ? openUpload(request.raw, route.upload, needs.clock) : checked
+    // Not spread: that would read the signal, and make one for every request.
+    const ask = Object.assign(askOf(request, reply, by), { body, params, query })
+    needs.onHandled?.(request)
+    const result = await route.handle(ask as Ask<never, never, never>)
+    if (by.caller && result instanceof Reply && result.body instanceof Readable) longAnswers.add(by.caller, reply.raw)
+    return answer(reply, result)
+  }
+  if (!route.upload) return serve
+  return (request, reply, by) => serve(request, reply, by).finally(() => endUpload(request.raw, needs.clock))
+}
+
+/** A route without a body or query schema takes an empty one: unknown names are refused here as everywhere. */
+const NOTHING = { type: 'object', properties: {}, additionalProperties: false } as TSchema
+
+/**
+ * A read that takes nothing from its address ignores what stands there: caches are passed by with `?_=1`. A change is
+ * refused instead, since whoever puts `?unitId=1` or `?dry_run=1` there means something by it.
+ */
+const IGNORED = { type: 'object' } as TSchema
+
+function queryOf(route: Route, request: FastifyRequest): unknown {
+  const query = { ...(request.query as Record<string, unknown>) }
+  if (route.ticket) delete query.ticket
+  return query
+}
+
+function askOf(request: FastifyRequest, reply: FastifyReply, { caller, token }: Recognized) {
+  let gone: AbortSignal | undefined
+  return {
+    caller,
+    token,
+    remoteAddress: plainAddress(request.ip),
+    headers: request.headers,
+    // Few handlers wait for anything, so the signal is made when it is asked for.
+    get signal() {
+      gone ??= hangUpSignal(reply.raw)
+      return gone
+    },
+  }
+}
+
+/** Sends a handler's result: a Reply as it says, nothing as 204, anything else as 200 with JSON. */
+export function answer(reply: FastifyReply, result: unknown): FastifyReply {
+  const { status, body, headers } =
+    result instanceof Reply ? result : new Reply(result === undefined ? 204 : 200, result)
+  reply.code(status).headers(headers)
+  if (body === undefined) return reply.send()
+  if (body instanceof Readable) reply.raw.once('close', () => body.destroy()) // the reply to a HEAD ends without it
+  if (body instanceof Uint8Array || body instanceof Readable) return reply.send(body)
+  return reply.type('application/json; charset=utf-8').send(JSON.stringify(body))
+}
+
+/** What the server was told. */
+interface RouteOptions extends Recognizer {
+  config: HttpConfig
+}
+
+/** What routes are served with. */
+interface RouteNeeds extends ServeNeeds {
+  routes: readonly Route[]
+  bodies: BodyTime
+}
+
+/** Each with its bounds, its caller recognized before its body is read. */
+export function addRoutes(app: FastifyInstance, by: RouteOptions, needs: RouteNeeds): void {
+  for (const route of needs.routes.filter(({ upload }) => !upload)) addRoute(app, by, { route, ...needs })
+  // A scope of its own, as what reads bodies belongs to a scope.
+  app.register((scope, _options, done) => {
+    takeAnyType(scope)
+    for (const route of needs.routes.filter(({ upload }) => upload)) addRoute(scope, by, { route, ...needs })
+    done()
+  })
+}
+
+function addRoute(app: FastifyInstance, by: RouteOptions, { route, ...needs }: RouteNeeds & { route: Route }): void {
+  const handled = new WeakSet<FastifyRequest>()
+  const serve = createServe(route, { ...needs, onHandled: (request) => void handled.add(request) })
+  const recognized = new WeakMap<FastifyRequest, Recognized>()
+  app.route({
+    method: route.method,
+    url: route.path,
+    bodyLimit: Math.max(by.config.body_bytes, route.bodyBytes ?? 0),
+    // Before the body is read: who may not call a route does not get to send it 64 KiB.
+    onRequest: async (request, reply) => {
+      const { headers } = request
+      if (route.ownHostOnly && !isOwnHost(headers.host, hostname(), by.config.hosts))
+        throw new Fault(
+          'foreign_host',
+          `this is done under the box's address or its name, ${hostname()}; other names go into http.hosts`,
+        )
+      if (route.directOnly && hasProxySign(headers))
+        throw new Fault('relayed', 'this is done on the page of the box itself, and not through a proxy')
+      const { ticket } = request.query as Record<string, unknown>
+      const claim = { who: route.who, headers, place: placeOf(route, request), response: reply.raw }
+      const takesTicket = route.ticket === true && typeof ticket === 'string'
+      recognized.set(request, await recognize(by, takesTicket ? { ...claim, ticket } : claim))
+      route.page?.check({ remoteAddress: claim.place.remoteAddress, headers })
+      if (route.upload) needs.bodies.exempt(request.raw)
+    },
+    handler: (request, reply) => serve(request, reply, recognized.get(request) ?? NOBODY),
+    ...(route.onRefused && tellRefused(route.onRefused, handled)),
+  })
+}
+
+function tellRefused(onRefused: (refused: RefusedAsk) => void, handled: WeakSet<FastifyRequest>) {
+  const codes = new WeakMap<FastifyRequest, string>()
+  return {
+    async onError(request: FastifyRequest, _reply: FastifyReply, error: Error) {
+      if (error instanceof Fault) codes.set(request, error.code)
+    },
+    async onResponse(request: FastifyRequest, { statusCode: status }: FastifyReply) {
+      if (handled.has(request)) return
+      const { headers, ip } = request
+      onRefused({ remoteAddress: plainAddress(ip), headers, status, code: codes.get(request) })
+    },
+  }
+}
+
+/** Programs name any type for the bytes of a file, curl that of a form. A form that holds the file is another thing. */
+function takeAnyType(scope: FastifyInstance): void {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser('*', ({ headers }, _body, done) => {
+    const isWrapped = /^\s*multipart\//i.test(headers['content-type'] ?? '')
+    const sentence = 'the body is a form that holds a file, expected the bytes of the file alone (curl -X POST -T FILE)'
+    done(isWrapped ? new Fault('unsupported_media_type', sentence) : null)
+  })
+}
+
+function placeOf({ method, path }: Route, request: FastifyRequest): Place {
+  const params = request.params as Record<string, string>
+  return { method, path, params, remoteAddress: plainAddress(request.ip) }
+}
+
+const NOBODY: Recognized = { caller: undefined, token: undefined }
+
+/** Fastify answers a method that a path does not have with 404; 405 with Allow tells the difference. */
+export function refuseOtherMethods(
+  app: FastifyInstance,
+  routes: readonly { method: string; path: string }[],
+  checkUnrouted: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>,
+): void {
+  const byPath = Map.groupBy(routes, (route) => route.path)
+  for (const [url, those] of byPath) {
+    const has: string[] = those.map((route) => route.method)
+    if (has.includes('GET')) has.push('HEAD')
+    const allow = [...has, 'OPTIONS'].join(', ')
+    app.route({
+      method: app.supportedMethods.filter((method) => !has.includes(method)),
+      url,
+      // No Access-Control headers: pages of other sites get nothing here.
+      onRequest: async (request, reply) => {
+        await checkUnrouted(request, reply)
+        return refuseMethod(request, reply, allow)
+      },
+      handler: () => undefined,
+    })
+  }
+}
+
+/** OPTIONS tells what there is, anything else is refused with it. */
+export function refuseMethod(request: FastifyRequest, reply: FastifyReply, allow: string): FastifyReply {
+  reply.header('allow', allow)
+  if (request.method === 'OPTIONS') return reply.code(204).send()
+  throw new Fault('method_not_allowed', `${request.method} is not known on this path, only ${allow}`)
+}

@@ -1,0 +1,103 @@
+/** How often and in which order: back-off, one after another, a log that does not flood, who holds most goes first. */
+import type { Clock, Timer } from '../clock.ts'
+
+// Waits between tries that grow and stay bounded.
+
+export interface BackoffLimits {
+  /** Wait before the first retry, in milliseconds. */
+  firstMs: number
+  /** The longest wait, in milliseconds. */
+  maxMs: number
+}
+
+/** @returns a function that gives the wait before the next try (doubling each time), and `reset` for after a success */
+export function createBackoff(limits: BackoffLimits) {
+  let nextMs = limits.firstMs
+  return {
+    next(): number {
+      const waitMs = nextMs
+      nextMs = Math.min(limits.maxMs, nextMs * 2)
+      return waitMs
+    },
+    reset(): void {
+      nextMs = limits.firstMs
+    },
+  }
+}
+
+// Who makes room in a store that is full: whoever holds most, so that one program that asks for ever puts out nobody else.
+
+/**
+ * Leaves room for one entry more: drops of the holder with the most entries the first, which is the oldest where they
+ * stand in that order, until there are fewer than `most`.
+ * @param holderOf whose an entry is; compared as keys of a map are
+ */
+export function dropGreediest<Key, Entry>(
+  entries: Map<Key, Entry>,
+  most: number,
+  holderOf: (entry: Entry) => unknown,
+): void {
+  while (entries.size > 0 && entries.size >= most) dropOfGreediest(entries, holderOf)
+}
+
+function dropOfGreediest<Key, Entry>(entries: Map<Key, Entry>, holderOf: (entry: Entry) => unknown): void {
+  const held = new Map<unknown, number>()
+  for (const entry of entries.values()) held.set(holderOf(entry), (held.get(holderOf(entry)) ?? 0) + 1)
+  const greediest = Math.max(...held.values())
+  for (const [key, entry] of entries) if (held.get(holderOf(entry)) === greediest) return void entries.delete(key)
+}
+
+// Keeps one troubled target from filling the log: the first trouble at once, then one line a period with a count.
+
+/** Gathers what happens too often to be logged each time. */
+export interface LogGate {
+  /** Says it now, or counts it for the line at the end of the period. `times` is how often it happened, at least 1. */
+  note(facts: Record<string, unknown>, times?: number): void
+  /** Says what was counted and not said yet. */
+  close(): void
+}
+
+/** @param say writes the line; `count` is how many since the last line, `facts` those of the newest */
+export function createLogGate(
+  clock: Clock,
+  periodMs: number,
+  say: (count: number, facts: Record<string, unknown>) => void,
+): LogGate {
+  let timer: Timer | undefined
+  let count = 0
+  let newest: Record<string, unknown> = {}
+
+  function open(): void {
+    timer = undefined
+    if (count === 0) return
+    say(count, newest)
+    count = 0
+    timer = clock.after(periodMs, open)
+  }
+
+  return {
+    note(facts, times = 1) {
+      count += times
+      newest = facts
+      if (!timer) open()
+    },
+    close() {
+      timer?.cancel()
+      open()
+      timer?.cancel()
+      timer = undefined
+    },
+  }
+}
+
+/** Runs a change after those before it, whatever came of them. */
+export type InTurn = <Result>(change: () => Promise<Result>) => Promise<Result>
+
+export function createTurn(): InTurn {
+  let turn: Promise<unknown> = Promise.resolve()
+  return (change) => {
+    const mine = turn.then(change)
+    turn = mine.catch(() => {})
+    return mine
+  }
+}

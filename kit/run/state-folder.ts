@@ -1,0 +1,234 @@
+/** The state folder: whose it is, who has it open, and files that a caller hands over. */
+
+import { randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  constants,
+  fsyncSync,
+  lstatSync,
+  openSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  type Stats,
+} from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { Fault } from '../pure/fault.ts'
+import { makePlain, syncFolder, systemDisk } from '../store/whole-file.ts'
+
+// Whose a folder is, for what root runs on it. Who owns a folder, or one above it, may put a link, another folder or a pipe in
+// the place of anything in it at any instant: what root did there he would do, with root's rights. So root becomes him first.
+
+/** A user, by numbers: one that systemd made for a service has no name while the service is stopped. */
+export interface Owner {
+  uid: number
+  gid: number
+}
+
+/** A folder and who decides what is in it. */
+export interface OwnedFolder {
+  /** Without links. */
+  path: string
+  isThere: boolean
+  /** The first on the way from / to the folder to whom something belongs that is not root's; undefined where all is root's. */
+  owner: Owner | undefined
+  /** Whether the folder itself is his, but not the one that it stands in. */
+  isOwnerOfItAlone: boolean
+  /** The first folder of root's on the way that the owner may not pass through. */
+  barrier: string | undefined
+}
+
+/** As many as the kernel follows. */
+const MOST_LINKS = 40
+/** What nobody's files belong to; the group of root would let its owner read what root's group may. */
+const NOGROUP = 65_534
+
+/**
+ * Goes from / to a folder, link by link.
+ * @throws Fault `state_foreign` where somebody could put another folder of somebody else, or of root, in its place
+ */
+export function ownerOfFolder(folder: string): OwnedFolder {
+  const names = resolve(folder).split('/').filter(Boolean)
+  const found: OwnedFolder = { path: '/', isThere: true, owner: undefined, isOwnerOfItAlone: false, barrier: undefined }
+  /** Folders of root's on the way, as who comes later must pass through them. */
+  const passed: { path: string; stats: Stats }[] = []
+  let links = 0
+  while (names.length > 0) {
+    const name = names.shift() ?? ''
+    // A link may lead up again; `path` has no links in it, so that its parent is what it says.
+    if (name === '..') found.path = dirname(found.path)
+    if (name === '..' || name === '.') continue
+    const path = join(found.path, name)
+    const stats = found.isThere ? lstatSync(path, { throwIfNoEntry: false }) : undefined
+    if (stats === undefined) {
+      found.path = path
+      found.isThere = false
+      found.isOwnerOfItAlone = false
+      continue
+    }
+    refuseMixed(path, stats, found.owner)
+    if (stats.uid !== 0) found.isOwnerOfItAlone = found.owner === undefined && !stats.isSymbolicLink()
+    if (stats.uid !== 0) found.owner ??= { uid: stats.uid, gid: stats.gid === 0 ? NOGROUP : stats.gid }
+    if (stats.isSymbolicLink()) {
+      if (++links > MOST_LINKS)
+        throw new Fault('state_foreign', `${folder} leads through more than ${MOST_LINKS} links`)
+      const target = readlinkSync(path)
+      if (target.startsWith('/')) found.path = '/'
+      names.unshift(...target.split('/').filter(Boolean))
+      continue
+    }
+    found.path = path
+    if (stats.uid === 0) passed.push({ path, stats })
+  }
+  found.barrier = found.owner && passed.find(({ stats }) => !mayPass(stats, found.owner as Owner))?.path
+  return found
+}
+
+/** @throws Fault `state_foreign` */
+function refuseMixed(path: string, stats: Stats, owner: Owner | undefined): void {
+  const { uid, gid, mode } = stats
+  if (owner !== undefined && uid !== owner.uid)
+    throw new Fault(
+      'state_foreign',
+      `${path} belongs to user ${uid}, and the way to it leads through what is user ${owner.uid}'s, who could put another in its place: give both to one of them, or the upper one to root (chown)`,
+    )
+  const isOpen = (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && gid !== 0)
+  // In a folder with the sticky bit nobody moves what is another's.
+  const isSticky = (mode & 0o1000) !== 0
+  if (uid === 0 && stats.isDirectory() && isOpen && !isSticky)
+    throw new Fault(
+      'state_foreign',
+      `${path} belongs to root, and others may write to it: they could put anything in the place of the state (chmod go-w ${path})`,
+    )
+}
+
+function mayPass({ mode, gid }: Stats, owner: Owner): boolean {
+  return (mode & (gid === owner.gid ? 0o010 : 0o001)) !== 0
+}
+
+/**
+ * Makes this process, all its threads, somebody's for good. The kernel lets nobody but root look into it from then on (it
+ * cannot be dumped), not even another process of his.
+ */
+export function becomeOwner({ uid, gid }: Owner): void {
+  const { setgroups, setgid, setuid, geteuid, getuid } = process
+  if (!setgroups || !setgid || !setuid) throw new Error('a process cannot change its user on this system')
+  // In this order: the last takes the right to do the others.
+  setgroups([])
+  setgid(gid)
+  setuid(uid)
+  process.umask(0o077)
+  if (geteuid?.() !== uid || getuid?.() !== uid) throw new Error(`this process could not become user ${uid}`)
+}
+
+// Files that whoever typed a command named. They are his: read and written with his rights, although the command acts as the
+// owner of the state folder. As root he runs the command as another process, which is handed them open (scripts/cli/as-owner.ts).
+
+/** What a command does with files; paths as they were typed. */
+export interface StateUse {
+  /** The daemon whose program the command needs besides its own. */
+  daemon?: string
+  /** Of the daemon; absolute. */
+  folder: string
+  /** Whether it is made where it is not there. */
+  makes: boolean
+  /** Files of the caller that are read, each only where it is there. */
+  reads?: readonly string[]
+  /** A file of the caller that is replaced whole. */
+  writes?: string
+  /** Whether the folder is replaced by another, as by a restore. */
+  replaces?: boolean
+}
+
+/** What a process is handed that acts as the owner of a state folder; descriptors by number. */
+export interface Handed {
+  owner: Owner
+  reads: Readonly<Record<string, number>>
+  writes: number | undefined
+  /** An empty folder beside the state folder, the owner's: what is to take its place. */
+  fresh: string | undefined
+}
+
+/** Carries it, as JSON: each bundle of a process reads it by itself. Made by root for a child of its own. */
+export const HANDED_VARIABLE = 'PLANTROOM_HANDED'
+
+/** Undefined where this process acts as who called it. */
+export function handed(): Handed | undefined {
+  const text = process.env[HANDED_VARIABLE]
+  return text === undefined ? undefined : (JSON.parse(text) as Handed)
+}
+
+/** Opens a file of the caller to be read; whoever opens it closes it. @throws the error of open(2) */
+export function openToRead(path: string): number {
+  return handed()?.reads[resolve(path)] ?? openSync(path, 'r')
+}
+
+/**
+ * Writes a file of the caller, which takes its name when it is whole, is nobody else's to read, and is new: no link in its place
+ * is followed.
+ * @param write gets a descriptor; false where nothing came of it, and what was there stays
+ * @throws the error of the call that failed
+ */
+export async function writeWhole(path: string, write: (descriptor: number) => Promise<boolean>): Promise<void> {
+  const given = handed()?.writes
+  if (given !== undefined) {
+    await write(given)
+    return
+  }
+  // A name that nobody can guess: in /tmp another may have made one of those that can be.
+  const draft = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}`)
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
+  const descriptor = openSync(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+  try {
+    if (!(await write(descriptor))) return
+    fsyncSync(descriptor)
+    renameSync(draft, path)
+    await syncFolder(systemDisk, dirname(path))
+  } finally {
+    closeSync(descriptor)
+    rmSync(draft, { force: true })
+  }
+}
+
+/** A folder that is locked. */
+export interface StateLock {
+  release(): void
+}
+
+/** The file that carries the lock; empty, and never removed, since a removed one can be locked twice. */
+export const LOCK_FILE = 'daemon.lock'
+
+/**
+ * Locks a state folder for this process.
+ *
+ * Node has no flock, and a file with a process id in it outlives a SIGKILL and can be replaced by two at once. SQLite,
+ * which is built in, takes a POSIX lock on a file of its own in one call; the kernel lets it go with the process.
+ * @throws Fault `state_locked` when another process holds it, `state_unusable` when the folder cannot be written
+ */
+export function lockState(folder: string): StateLock {
+  const path = join(folder, LOCK_FILE)
+  let database: DatabaseSync | undefined
+  try {
+    makePlain(path)
+    database = new DatabaseSync(path, { timeout: 0 })
+    // The journal in memory leaves no second file behind.
+    database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
+  } catch (error) {
+    database?.close()
+    throw faultOfLock(folder, error)
+  }
+  const held = database
+  return { release: () => held.close() }
+}
+
+/** SQLITE_BUSY. */
+const BUSY = 5
+
+function faultOfLock(folder: string, error: unknown): Fault {
+  if ((error as { errcode?: number }).errcode === BUSY)
+    return new Fault('state_locked', `${folder} is in use by a daemon that runs: stop that one first`, { cause: error })
+  const { code } = error as NodeJS.ErrnoException
+  const why = code === 'ELOOP' ? `: ${LOCK_FILE} in it is no plain file` : ''
+  return new Fault('state_unusable', `the state folder ${folder} cannot be written${why}`, { cause: error })
+}
