@@ -199,7 +199,7 @@ export function createSignIn(parts: SignInParts): SignIn {
   }
 }
 
-interface Shared {
+interface SharedVerdict {
   verdict: Promise<boolean>
   /** How many wait for it that have not hung up. */
   waiting: number
@@ -211,16 +211,16 @@ interface Shared {
  * look is given up once all of them have hung up.
  */
 function createTogether() {
-  const underWay = new Map<string, Shared>()
+  const underWay = new Map<string, SharedVerdict>()
 
-  function begin(key: string, run: (signal: AbortSignal) => Promise<boolean>): Shared {
+  function begin(key: string, run: (signal: AbortSignal) => Promise<boolean>): SharedVerdict {
     const gone = new AbortController()
-    const shared: Shared = { verdict: run(gone.signal).finally(() => end(key, shared)), waiting: 0, gone }
+    const shared: SharedVerdict = { verdict: run(gone.signal).finally(() => end(key, shared)), waiting: 0, gone }
     underWay.set(key, shared)
     return shared
   }
 
-  function end(key: string, shared: Shared): void {
+  function end(key: string, shared: SharedVerdict): void {
     if (underWay.get(key) === shared) underWay.delete(key)
   }
 

@@ -76,14 +76,18 @@ export function byCommand(command: readonly string[], timeoutMs: number): HandOv
       if (command.length === 0)
         throw new Fault('ota_not_set_up', 'this board takes no image, as ota.command names no program to install it')
     },
-    handOver: (path) => run(command, path, timeoutMs),
+    handOver: (path) => runInstallCommand(command, path, timeoutMs),
   }
 }
 
 /** Characters of what the command prints that are told. */
 const MOST_SAID = 300
 
-function run([program = '', ...words]: readonly string[], path: string, timeoutMs: number): Promise<void> {
+function runInstallCommand(
+  [program = '', ...words]: readonly string[],
+  path: string,
+  timeoutMs: number,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     // A group of its own, so that what it starts ends with it when its time is up.
     const child = spawn(program, [...words, path], { stdio: ['ignore', 'pipe', 'pipe'], detached: true })
@@ -132,9 +136,9 @@ export interface FileInstallerOptions {
 }
 
 /** Under this name it is written, and is worth nothing. */
-const INCOMING = 'incoming.tmp'
+const INCOMING_FILE = 'incoming.tmp'
 /** Under this name it is whole and proven. What ends in .tmp is in no backup. */
-const IMAGE = 'image.tmp'
+const IMAGE_FILE = 'image.tmp'
 
 /** Touches the disk when an image comes, and before it: what an interrupted update left is removed then. */
 export function createFileInstaller(options: FileInstallerOptions): Installer & { clear(): Promise<void> } {
@@ -147,7 +151,7 @@ export function createFileInstaller(options: FileInstallerOptions): Installer & 
       await clear()
       await guarded('made', () => mkdir(folder, { recursive: true, mode: 0o700 }))
       await refuseFull(options, bytes)
-      const path = join(folder, INCOMING)
+      const path = join(folder, INCOMING_FILE)
       const file = await guarded('opened', () => (options.openFile ?? openNew)(path))
       return slotOf(options, file, clear)
     },
@@ -164,7 +168,7 @@ async function refuseFull({ folder, reserveBytes, freeBytes = freeOf }: FileInst
 }
 
 function slotOf(options: FileInstallerOptions, file: FileHandle, clear: () => Promise<void>): ImageSlot {
-  const image = join(options.folder, IMAGE)
+  const image = join(options.folder, IMAGE_FILE)
   let isOpen = true
   async function close(): Promise<void> {
     if (!isOpen) return
@@ -177,7 +181,7 @@ function slotOf(options: FileInstallerOptions, file: FileHandle, clear: () => Pr
       guarded('saved', async () => {
         await file.sync()
         await close()
-        await rename(join(options.folder, INCOMING), image)
+        await rename(join(options.folder, INCOMING_FILE), image)
         await syncFolder(systemDisk, options.folder)
       }),
     async install() {

@@ -26,19 +26,19 @@ export function groupSeed(stateFolder: string): Uint8Array {
 }
 
 /** Where makers write the model: device tree on ARM, firmware tables on PCs. */
-const PLACES = ['/proc/device-tree/model', '/sys/class/dmi/id/product_name']
+const MODEL_PLACES = ['/proc/device-tree/model', '/sys/class/dmi/id/product_name']
 
 /** The maker's name of the model; null where nobody wrote one. */
-export function machineModel(places: readonly string[] = PLACES): string | null {
+export function machineModel(places: readonly string[] = MODEL_PLACES): string | null {
   for (const place of places) {
     // Device tree texts end with a NUL.
-    const model = textOf(place).replaceAll('\0', '').trim()
+    const model = textOfFile(place).replaceAll('\0', '').trim()
     if (model !== '') return model.slice(0, 128)
   }
   return null
 }
 
-function textOf(path: string): string {
+function textOfFile(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch {
@@ -77,7 +77,7 @@ async function readZone(path: string): Promise<number> {
 }
 
 /** Longest answer that is waited for: D-Bus starts the service where it does not run. */
-const TIMEOUT_MS = 5000
+const TIME_SYNC_TIMEOUT_MS = 5000
 
 /**
  * What the kernel says of its clock, by way of timedated: adjtimex(2) itself is closed to the daemon by its unit.
@@ -87,7 +87,7 @@ const TIMEOUT_MS = 5000
 export function readTimeSync(command = 'timedatectl'): Promise<boolean | null> {
   return new Promise((resolve) => {
     const args = ['show', '--property=NTPSynchronized', '--value']
-    execFile(command, args, { timeout: TIMEOUT_MS, maxBuffer: 4096 }, (error, answer) => {
+    execFile(command, args, { timeout: TIME_SYNC_TIMEOUT_MS, maxBuffer: 4096 }, (error, answer) => {
       const word = error ? '' : answer.trim()
       resolve(word === 'yes' ? true : word === 'no' ? false : null)
     })

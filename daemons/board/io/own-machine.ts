@@ -44,7 +44,7 @@ export function createRootHelper({ path, timeoutMs, installMs }: RootHelperOptio
     try {
       return await askWithFd(path, line, fd, { timeoutMs, mostBytes: LONGEST_ANSWER })
     } catch (cause) {
-      throw absent(path, cause)
+      throw helperAbsent(path, cause)
     }
   }
   return {
@@ -61,12 +61,12 @@ function askOnce(path: string, line: string, timeoutMs: number): Promise<string>
     function fail(cause: Error): void {
       clearTimeout(late)
       socket.destroy()
-      reject(absent(path, cause))
+      reject(helperAbsent(path, cause))
     }
     function finish(): void {
       clearTimeout(late)
       socket.destroy()
-      if (text === '') reject(absent(path, new Error('it hung up')))
+      if (text === '') reject(helperAbsent(path, new Error('it hung up')))
       else resolve(text)
     }
     socket.setEncoding('latin1')
@@ -80,7 +80,7 @@ function askOnce(path: string, line: string, timeoutMs: number): Promise<string>
   })
 }
 
-function absent(path: string, cause: unknown): Fault {
+function helperAbsent(path: string, cause: unknown): Fault {
   const why = cause instanceof Error ? cause.message : String(cause)
   return new Fault('helper_absent', `the helper that runs as root does not answer at ${path}: ${why}`, { cause })
 }
@@ -115,13 +115,13 @@ interface LampOptions {
 }
 
 /** Best first. */
-const SUITABLE = [/identify|locate|uid/i, /status|heartbeat|user/i, /^act$|led0|activity|sys/i]
+const SUITABLE_LAMPS = [/identify|locate|uid/i, /status|heartbeat|user/i, /^act$|led0|activity|sys/i]
 
 /** Lamps that follow a key, a port or a card. */
-const FOREIGN = /(caps|num|scroll)lock|kana|compose|mute|backlight|^(eth|wlan|mmc|phy|input)\d/i
+const FOREIGN_LAMPS = /(caps|num|scroll)lock|kana|compose|mute|backlight|^(eth|wlan|mmc|phy|input)\d/i
 
 /** What the kernel blinks a lamp by, best first. */
-const BLINKING = ['timer', 'heartbeat', 'pattern']
+const BLINKING_TRIGGERS = ['timer', 'heartbeat', 'pattern']
 
 /** A lamp as it was before it blinked. */
 interface Lamp {
@@ -138,8 +138,8 @@ export function createLampBlinker({ helper, name, folder = '/sys/class/leds' }: 
   async function find(): Promise<string | undefined> {
     const names = await readdir(folder).catch((): string[] => [])
     if (name !== '') return names.find((one) => one === name)
-    const own = names.filter((one) => !FOREIGN.test(one)).sort()
-    return SUITABLE.map((kind) => own.find((one) => kind.test(one))).find((one) => one !== undefined)
+    const own = names.filter((one) => !FOREIGN_LAMPS.test(one)).sort()
+    return SUITABLE_LAMPS.map((kind) => own.find((one) => kind.test(one))).find((one) => one !== undefined)
   }
 
   return {
@@ -149,7 +149,7 @@ export function createLampBlinker({ helper, name, folder = '/sys/class/leds' }: 
       // All there are, the present one in brackets.
       const triggers = (await read(found, 'trigger')).split(/\s+/)
       const present = triggers.find((one) => one.startsWith('['))?.slice(1, -1) ?? 'none'
-      const blinking = BLINKING.find((one) => triggers.includes(one))
+      const blinking = BLINKING_TRIGGERS.find((one) => triggers.includes(one))
       if (blinking === undefined) return false
       const brightness = await read(found, 'brightness')
       await helper.ask('lamp', [found, blinking, '0'])

@@ -142,7 +142,7 @@ interface PmcDialog {
 }
 
 /** Between two of these the time is asked for. */
-const OTHERS = [
+const SLOWER_QUESTIONS = [
   'PORT_DATA_SET',
   'PARENT_DATA_SET',
   'TIME_PROPERTIES_DATA_SET',
@@ -151,7 +151,7 @@ const OTHERS = [
   'CURRENT_DATA_SET',
 ]
 /** An answer that is not there after this may have been lost: datagrams are. */
-const AGAIN_MS = 250
+const ASK_AGAIN_MS = 250
 
 /**
  * The time is asked for every `pollMs`, and right after its answer one of the others, in turn: pmc reads its input through
@@ -195,13 +195,13 @@ function openPmcDialog(options: PmcOptions): PmcDialog {
     const wasTime = asked?.name === 'TIME_STATUS_NP'
     asked = undefined
     onAnswer(answer)
-    if (wasTime) ask(OTHERS[turn++ % OTHERS.length] ?? 'PORT_DATA_SET')
+    if (wasTime) ask(SLOWER_QUESTIONS[turn++ % SLOWER_QUESTIONS.length] ?? 'PORT_DATA_SET')
   }
 
   function poll(): void {
     const nowMs = clock.monotonicMs()
     if (nowMs - answeredMs > answerMs) over(`ptp4l has not answered for ${durationText(answerMs)}.`)
-    else if (asked === undefined || nowMs - asked.atMs > AGAIN_MS) ask('TIME_STATUS_NP')
+    else if (asked === undefined || nowMs - asked.atMs > ASK_AGAIN_MS) ask('TIME_STATUS_NP')
   }
 
   timer = clock.every(pollMs, poll)

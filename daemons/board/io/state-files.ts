@@ -21,7 +21,7 @@ import { FLOORS } from './firmware.ts'
 // settings.json, starts.json, network.json and peers.json.
 
 /** The version of each file's shape; a file of a later one is refused rather than half understood. */
-const VERSION = 1 as const
+const FILE_VERSION = 1 as const
 
 const settings = Type.Object({
   // Read setting by setting: core/settings/book.ts.
@@ -94,12 +94,12 @@ interface FileOptions {
 
 /** One file as `{version, value}`; undefined before it was first saved. */
 function fileOf<T>({ folder, log, name, shape }: FileOptions): Kept<T | undefined> {
-  const read = createReader(Type.Object({ version: Type.Literal(VERSION), value: shape }))
-  const check = (value: unknown) => read(value) as { version: typeof VERSION; value: T | undefined }
-  const store = createStore({ folder, name, log, check, initial: () => ({ version: VERSION, value: undefined }) })
+  const read = createReader(Type.Object({ version: Type.Literal(FILE_VERSION), value: shape }))
+  const check = (value: unknown) => read(value) as { version: typeof FILE_VERSION; value: T | undefined }
+  const store = createStore({ folder, name, log, check, initial: () => ({ version: FILE_VERSION, value: undefined }) })
   return {
     load: async () => (await store.load()).value,
-    save: (value) => store.save({ version: VERSION, value }),
+    save: (value) => store.save({ version: FILE_VERSION, value }),
   }
 }
 
@@ -149,7 +149,7 @@ const STATE_FILE = /^(?<name>[\w-]+)\.json(?:\.bak|\.tmp|\.bak\.tmp|\.damaged-\w
  * What tells of this very reset; what must not be undone by one: which firmware is too old; and what the machine was told
  * of its address: without it nobody would know that there is one to take back.
  */
-const KEPT: readonly string[] = [STARTS, FLOORS, NETWORK]
+const OUTLIVES_RESET: readonly string[] = [STARTS, FLOORS, NETWORK]
 
 /**
  * Removes every state file of a folder and of the folders in it. The journal stays: it says who did this. Done again
@@ -161,7 +161,7 @@ export async function forgetState(folder: string): Promise<void> {
     const path = join(folder, entry.name)
     if (entry.isDirectory()) await forgetState(path)
     const name = STATE_FILE.exec(entry.name)?.groups?.name
-    if (entry.isFile() && name !== undefined && !KEPT.includes(name)) await rm(path)
+    if (entry.isFile() && name !== undefined && !OUTLIVES_RESET.includes(name)) await rm(path)
   }
   await syncFolder(systemDisk, folder)
 }

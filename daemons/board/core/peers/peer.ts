@@ -38,9 +38,9 @@ export function streamText({ role, mcast, port }: { role: RoleName; mcast: strin
 }
 
 const LONGEST_NAME = 64
-const VERSION = /^\d{1,5}\.\d{1,5}\.\d{1,5}(?:[-+][0-9A-Za-z.+-]{1,32})?$/
+const VERSION_PATTERN = /^\d{1,5}\.\d{1,5}\.\d{1,5}(?:[-+][0-9A-Za-z.+-]{1,32})?$/
 /** Two slashes in front would lead to another site. */
-const PATH = /^\/(?:[\w.~-][\w.~/-]{0,62})?$/
+const PATH_PATTERN = /^\/(?:[\w.~-][\w.~/-]{0,62})?$/
 
 /** @returns undefined where it is no board: a gateway, another daemon, or nothing that there is */
 export function claimOf({ id, host, port, reach, from, text }: HeardService): PeerClaim | undefined {
@@ -55,8 +55,8 @@ export function claimOf({ id, host, port, reach, from, text }: HeardService): Pe
     port,
     reach,
     from,
-    version: VERSION.test(version) ? version : null,
-    path: PATH.test(path) ? path : '/',
+    version: VERSION_PATTERN.test(version) ? version : null,
+    path: PATH_PATTERN.test(path) ? path : '/',
     stream: streamOf(text.get('stream') ?? ''),
   }
 }

@@ -293,12 +293,12 @@ interface PeerBook {
 }
 
 /** Boards come in dozens when a site is switched on. */
-const TIMES = { quietMs: 2000, mostMs: 60_000 }
+const SAVE_TIMES = { quietMs: 2000, mostMs: 60_000 }
 
 export function createPeerBook({ clock, log, file, saveMs, kept }: PeerBookParts): PeerBook {
   let saved: readonly KeptPeer[] = []
   let timer: Timer | undefined
-  const late = createLateSave(clock, TIMES, {
+  const late = createLateSave(clock, SAVE_TIMES, {
     async save() {
       const now = kept()
       await file.save(now)

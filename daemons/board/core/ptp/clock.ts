@@ -59,7 +59,7 @@ interface PtpTextFacts {
   isElsewhere: boolean
 }
 
-const SENTENCES: Readonly<Record<PtpState, (facts: PtpTextFacts) => string>> = {
+const STATE_SENTENCES: Readonly<Record<PtpState, (facts: PtpTextFacts) => string>> = {
   off: () => 'PTP is switched off: sound runs on the clock of this machine.',
   absent: ({ trouble }) => `There is no PTP on this machine: ${trouble ?? 'ptp4l is not there.'}`,
   starting: ({ trouble }) => (trouble === undefined ? 'PTP is starting.' : `PTP is started again: ${trouble}`),
@@ -70,10 +70,10 @@ const SENTENCES: Readonly<Record<PtpState, (facts: PtpTextFacts) => string>> = {
   master: ({ domain }) => `This board is the clock of domain ${domain}: others follow its time of day.`,
   locking: ({ grandmaster, spreadNs }) =>
     `The clock ${grandmaster ?? 'of another board'} is heard, and its time measured${
-      spreadNs === undefined ? '' : `: samples are ${us(spreadNs)} apart`
+      spreadNs === undefined ? '' : `: samples are ${microsecondsText(spreadNs)} apart`
     }.`,
   locked: ({ grandmaster, offsetNs }) =>
-    `Sound follows the clock ${grandmaster ?? 'of another board'}${offsetNs === null ? '' : ` to ${us(offsetNs)}`}.`,
+    `Sound follows the clock ${grandmaster ?? 'of another board'}${offsetNs === null ? '' : ` to ${microsecondsText(offsetNs)}`}.`,
   holdover: ({ grandmaster, trouble }) =>
     trouble === undefined
       ? `The clock ${grandmaster ?? 'that was followed'} is not heard well any more: sound goes on at its last rate.`
@@ -82,10 +82,10 @@ const SENTENCES: Readonly<Record<PtpState, (facts: PtpTextFacts) => string>> = {
 }
 
 function ptpText(facts: PtpTextFacts): string {
-  return SENTENCES[facts.state](facts)
+  return STATE_SENTENCES[facts.state](facts)
 }
 
-function us(ns: number): string {
+function microsecondsText(ns: number): string {
   const size = Math.abs(ns) / 1000
   return `${size < 10 ? size.toFixed(1) : Math.round(size)} us`
 }

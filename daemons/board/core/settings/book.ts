@@ -123,7 +123,7 @@ function packetFault({ channels, encoding, packet_ms }: BoardSettings): string |
 /** What is wrong with an address that the board is to keep, its mask and its gateway; a network without a way out has none. */
 function networkFaults({ ip, mask, gw }: BoardSettings): FieldFault[] {
   const missing = Object.entries({ ip, mask }).filter(([, text]) => text === '')
-  const faults = missing.map(([field]) => ({ field, message: NEEDED[field] ?? '' }))
+  const faults = missing.map(([field]) => ({ field, message: NEEDED_SENTENCES[field] ?? '' }))
   const address = parseIpv4(ip)
   const gateway = parseIpv4(gw)
   const ones = parseIpv4(mask)
@@ -136,7 +136,7 @@ function networkFaults({ ip, mask, gw }: BoardSettings): FieldFault[] {
   return faults
 }
 
-const NEEDED: Readonly<Record<string, string>> = {
+const NEEDED_SENTENCES: Readonly<Record<string, string>> = {
   ip: 'A fixed address is switched on, and there is none. Type one such as 10.20.4.11.',
   mask: 'A fixed address needs the mask of its network, such as 255.255.255.0.',
 }

@@ -57,7 +57,7 @@ export type Setting = TextSetting | NumberSetting | ChoiceSetting | SwitchSettin
 type Reading = { value: SettingValue; fault?: undefined } | { value?: undefined; fault: string }
 
 /** A plain decimal number. */
-const NUMBER = /^-?(?:0|[1-9]\d{0,9})(?:\.\d{1,9})?$/
+const DECIMAL_NUMBER = /^-?(?:0|[1-9]\d{0,9})(?:\.\d{1,9})?$/
 
 /** Reads a text as a setting's value. */
 export function readSetting(setting: Setting, given: string): Reading {
@@ -77,7 +77,7 @@ function readBox(given: string): Reading {
 function readNumber({ min, max, decimals, unit }: NumberSetting, text: string): Reading {
   const range = `${min} to ${max}${unit === undefined ? '' : ` ${unit}`}`
   if (text === '') return { fault: `It is empty. Use ${range}.` }
-  if (!NUMBER.test(text)) return { fault: `${shown(text)} is no number. Use ${range}.` }
+  if (!DECIMAL_NUMBER.test(text)) return { fault: `${shown(text)} is no number. Use ${range}.` }
   const value = Number(text) + 0
   if (value < min) return { fault: `${value} is too low. Use ${range}.` }
   if (value > max) return { fault: `${value} is too high. Use ${range}.` }
@@ -139,7 +139,7 @@ export function badFields(faults: readonly FieldFault[]): Fault {
 export const MOST_PORTS = 4
 
 /** Where devices of lines are; a path that leaves /dev by `..` is none. */
-const DEVICE = /^\/dev(?!.*\/\.\.(?:\/|$))\/[\w.:@+/-]+$/
+const DEVICE_PATH = /^\/dev(?!.*\/\.\.(?:\/|$))\/[\w.:@+/-]+$/
 
 /** The paths in a text with commas or blanks between, in the order of the ports. */
 export function devicePathsOf(text: string): string[] {
@@ -150,7 +150,7 @@ export function devicePathsOf(text: string): string[] {
 export function devicePathsFault(text: string): string | undefined {
   const paths = devicePathsOf(text)
   if (paths.length > MOST_PORTS) return `It names ${paths.length} devices, and there are ${MOST_PORTS} ports.`
-  const wrong = paths.find((path) => path.length > 255 || !DEVICE.test(path))
+  const wrong = paths.find((path) => path.length > 255 || !DEVICE_PATH.test(path))
   if (wrong !== undefined)
     return `${JSON.stringify(wrong.slice(0, 64))} is no device. Paths begin with /dev/, such as /dev/ttyUSB0.`
   const twice = paths.find((path, index) => paths.indexOf(path) !== index)
@@ -165,13 +165,13 @@ export function devicePathsText(text: string): string {
 // The name of a sound card as ALSA has it, in the settings of a board.
 
 /** Letters, digits and what ALSA names are made of; nothing that a pipeline could read as its own. */
-const NAME = /^[A-Za-z0-9_][A-Za-z0-9_:,.=-]*$/
+const ALSA_NAME = /^[A-Za-z0-9_][A-Za-z0-9_:,.=-]*$/
 
 /** Plugins of ALSA that write a file wherever the name says: no cards. @source alsa-lib, alsa.conf: pcm.file, pcm.tee */
-const WRITES_FILES = /^(file|tee)(:|$)/
+const ALSA_FILE_PLUGIN = /^(file|tee)(:|$)/
 
 /** Why a text is no name of a sound card; undefined where it is one, or empty. */
 export function alsaNameFault(text: string): string | undefined {
-  if (text === '' || (NAME.test(text) && !WRITES_FILES.test(text))) return undefined
+  if (text === '' || (ALSA_NAME.test(text) && !ALSA_FILE_PLUGIN.test(text))) return undefined
   return `${JSON.stringify(text.slice(0, 32))} is no ALSA name. Names look like hw:1, plughw:0,0 or default:CARD=Device.`
 }

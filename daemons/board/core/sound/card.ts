@@ -17,7 +17,7 @@ interface ChosenCard {
   found: boolean | null
 }
 
-const USES: Readonly<Record<CardUse, string>> = { plays: 'plays', captures: 'records' }
+const USE_VERBS: Readonly<Record<CardUse, string>> = { plays: 'plays', captures: 'records' }
 
 /**
  * Which card is used, whether the installer named one or not.
@@ -35,7 +35,7 @@ export function chooseCard(cards: readonly SoundCard[], wanted: string, use: Car
   }
   const first = cards.find((each) => each[use])
   if (first) return { alsa: first.alsa, name: first.name, found: true }
-  const others = cards.length === 0 ? 'no sound card' : `${cards.length} sound devices, and none that ${USES[use]}`
+  const others = cards.length === 0 ? 'no sound card' : `${cards.length} sound devices, and none that ${USE_VERBS[use]}`
   throw new Fault('no_card', `This machine has ${others}: plug one in, or name it in the settings.`)
 }
 

@@ -175,7 +175,7 @@ export class SapAnnouncing {
     const now = this.#options.describe()
     if (now?.sdp !== this.#said?.sdp) this.#takeBack()
     if (!now) return
-    if (!this.#said) this.#hash = otherThan(this.#hash, sapHash(now.sdp))
+    if (!this.#said) this.#hash = otherHashThan(this.#hash, sapHash(now.sdp))
     if (!this.#options.send(this.#packetOf(now, false))) return
     this.#said = now
     this.#count++
@@ -193,7 +193,7 @@ export class SapAnnouncing {
 }
 
 /** A new version must have another hash than the one before, and 16 bits may meet by chance. @source RFC 2974, 6 */
-function otherThan(last: number, hash: number): number {
+function otherHashThan(last: number, hash: number): number {
   return hash === last ? (hash % 0xffff) + 1 : hash
 }
 
@@ -217,12 +217,12 @@ interface RtspAnswer {
   isDescription: boolean
 }
 
-const METHODS = 'OPTIONS, DESCRIBE, SETUP, PLAY, TEARDOWN, GET_PARAMETER'
+const RTSP_METHODS = 'OPTIONS, DESCRIBE, SETUP, PLAY, TEARDOWN, GET_PARAMETER'
 /** Methods of the standard that a board has no use for. @source RFC 2326, 10 */
-const OTHERS = new Set(['ANNOUNCE', 'PAUSE', 'RECORD', 'REDIRECT', 'SET_PARAMETER'])
+const UNUSED_METHODS = new Set(['ANNOUNCE', 'PAUSE', 'RECORD', 'REDIRECT', 'SET_PARAMETER'])
 /** One for all: nothing is kept of a client, the stream is there whether anybody plays it or not. */
-const SESSION = '26140067'
-const SESSION_S = 60
+const RTSP_SESSION = '26140067'
+const RTSP_SESSION_S = 60
 const SDP_TYPE = 'application/sdp'
 
 /**
@@ -241,19 +241,19 @@ export function answerRtsp(request: RtspRequest, session: RtspSession | undefine
   if (!/^\d{1,10}$/.test(cseq)) return answer(400)
   const required = headers.get('require')
   if (required !== undefined) return answer(551, { Unsupported: required.slice(0, 200) })
-  if (method === 'OPTIONS') return answer(200, { Public: METHODS })
-  if (OTHERS.has(method)) return answer(405, { Allow: METHODS })
-  const answers = ANSWERS.get(method)
+  if (method === 'OPTIONS') return answer(200, { Public: RTSP_METHODS })
+  if (UNUSED_METHODS.has(method)) return answer(405, { Allow: RTSP_METHODS })
+  const answers = ANSWER_OF_METHOD.get(method)
   if (!answers) return answer(501)
-  if (!session || !isOf(session, request.url)) return answer(404)
+  if (!session || !isSessionOfUrl(session, request.url)) return answer(404)
   return answer(...answers(request, session))
 }
 
-type Answer = [status: number, headers?: Readonly<Record<string, string>>, body?: string]
+type AnswerParts = [status: number, headers?: Readonly<Record<string, string>>, body?: string]
 
-type Answerer = (request: RtspRequest, session: RtspSession) => Answer
+type AnswersMethod = (request: RtspRequest, session: RtspSession) => AnswerParts
 
-const ANSWERS: ReadonlyMap<string, Answerer> = new Map([
+const ANSWER_OF_METHOD: ReadonlyMap<string, AnswersMethod> = new Map([
   ['DESCRIBE', describe],
   ['SETUP', setUp],
   ['PLAY', heldSession],
@@ -261,28 +261,28 @@ const ANSWERS: ReadonlyMap<string, Answerer> = new Map([
   ['GET_PARAMETER', heldSession],
 ])
 
-function describe({ headers, url }: RtspRequest, { sdp }: RtspSession): Answer {
+function describe({ headers, url }: RtspRequest, { sdp }: RtspSession): AnswerParts {
   const accept = headers.get('accept') ?? SDP_TYPE
   if (!/application\/(?:sdp|\*)|\*\/\*/i.test(accept)) return [406]
   const base = encodeURI(decodedOr(url)).replace(/\/?$/, '/')
   return [200, { 'Content-Base': base, 'Content-Type': SDP_TYPE }, sdp]
 }
 
-function setUp({ headers }: RtspRequest, { group, port, ttl }: RtspSession): Answer {
+function setUp({ headers }: RtspRequest, { group, port, ttl }: RtspSession): AnswerParts {
   const offers = (headers.get('transport') ?? '').split(',').map((offer) => offer.trim().toLowerCase())
   const isTaken = (offer: string) => /^rtp\/avp(?:\/udp)?;/.test(offer) && !offer.split(';').includes('unicast')
   if (!offers.some(isTaken)) return [461]
   const transport = `RTP/AVP;multicast;destination=${group};port=${port}-${port + 1};ttl=${ttl}`
-  return [200, { Session: `${SESSION};timeout=${SESSION_S}`, Transport: transport }]
+  return [200, { Session: `${RTSP_SESSION};timeout=${RTSP_SESSION_S}`, Transport: transport }]
 }
 
-function heldSession({ headers, method }: RtspRequest): Answer {
+function heldSession({ headers, method }: RtspRequest): AnswerParts {
   const asked = headers.get('session')?.split(';')[0]?.trim()
   if (asked === undefined && method === 'GET_PARAMETER') return [200]
-  return asked === SESSION ? [200, { Session: SESSION }] : [454]
+  return asked === RTSP_SESSION ? [200, { Session: RTSP_SESSION }] : [454]
 }
 
-function isOf({ ids, names }: RtspSession, url: string): boolean {
+function isSessionOfUrl({ ids, names }: RtspSession, url: string): boolean {
   const path = readSessionPath(url)
   if (path?.by === 'name') return names.includes(path.name)
   return path?.by === 'id' ? ids.includes(path.id) : path !== undefined

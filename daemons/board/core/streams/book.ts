@@ -81,10 +81,10 @@ export function heardStreamOf(stream: StreamDescription<string>, hearsay: Hearsa
 /** Announcements that may be missed. */
 const MOST_MISSED = 10
 /** Until it is known; what AES67 devices do. */
-const USUAL_MS = 30_000
+const USUAL_RHYTHM_MS = 30_000
 /** Packets that were doubled, and pauses longer than any sender makes, are no rhythm. */
-const LEAST_MS = 1000
-const MOST_MS = 600_000
+const LEAST_RHYTHM_MS = 1000
+const MOST_RHYTHM_MS = 600_000
 
 /** What is said again and again. */
 interface Rhythm {
@@ -102,36 +102,36 @@ export function createRhythm(nowMs: number): Rhythm {
   return {
     heard(nowMs) {
       const gapMs = nowMs - lastMs
-      if (gapMs < LEAST_MS) return
+      if (gapMs < LEAST_RHYTHM_MS) return
       lastMs = nowMs
-      const learntMs = Math.min(gapMs, MOST_MS)
+      const learntMs = Math.min(gapMs, MOST_RHYTHM_MS)
       // A quarter of the way: one that was lost, or came late, does not change the picture.
       intervalMs = intervalMs === undefined ? learntMs : intervalMs + (learntMs - intervalMs) / 4
     },
-    isOver: (nowMs) => nowMs - lastMs > MOST_MISSED * (intervalMs ?? USUAL_MS),
+    isOver: (nowMs) => nowMs - lastMs > MOST_MISSED * (intervalMs ?? USUAL_RHYTHM_MS),
   }
 }
 
 // What was met before, remembered roughly, in a memory that does not grow.
 
 /** 1 MiB; of 30,000 others met in between, four of five are still known. */
-const SLOTS = 1 << 17
+const SKETCH_SLOTS = 1 << 17
 /** Met again sooner says nothing: a network may double packets. */
-const LEAST_APART_S = 2
+const MET_APART_S = 2
 
 /** What was met is kept by a hash of 32 bits, in one place of many: later ones take the places of earlier ones. */
 export function createSeenSketch() {
-  const marks = new Uint32Array(SLOTS)
-  const firstS = new Uint32Array(SLOTS)
+  const marks = new Uint32Array(SKETCH_SLOTS)
+  const firstS = new Uint32Array(SKETCH_SLOTS)
 
   return {
     /** @returns whether the same was met before, at least two seconds ago */
     meet(key: string, nowMs: number): boolean {
       const nowS = Math.floor(nowMs / 1000)
-      const slot = hashOf(key, 0x811c9dc5) % SLOTS
+      const slot = hashOf(key, 0x811c9dc5) % SKETCH_SLOTS
       // Never 0, which stands for nothing.
       const mark = (hashOf(key, 0x2545f491) | 1) >>> 0
-      if (marks[slot] === mark) return nowS - (firstS[slot] ?? nowS) >= LEAST_APART_S
+      if (marks[slot] === mark) return nowS - (firstS[slot] ?? nowS) >= MET_APART_S
       marks[slot] = mark
       firstS[slot] = nowS
       return false
@@ -273,13 +273,13 @@ export class StreamBook {
 
   /** By name. */
   list(): HeardStream[] {
-    return [...this.#entries.values()].map(shown).sort(byName)
+    return [...this.#entries.values()].map(streamOfEntry).sort(byName)
   }
 
   /** Those that come on a group and port, by either path. */
   find(group: string, port: number): HeardStream[] {
     const isThere = ({ stream }: Entry) => stream.paths.some((path) => path.group === group && path.port === port)
-    return [...this.#entries.values()].filter(isThere).map(shown).sort(byName)
+    return [...this.#entries.values()].filter(isThere).map(streamOfEntry).sort(byName)
   }
 
   /** How often what was heard was not listed. */
@@ -409,7 +409,7 @@ function keyOf(from: string, { origin, sessionId }: SdpOrigin): string {
   return made === from ? `${sessionId}@${made}` : `${sessionId}@${made} by ${from}`
 }
 
-function shown({ firstHeardAt, from, key, lastHeardAt, sdp, stream, voices }: Entry): HeardStream {
+function streamOfEntry({ firstHeardAt, from, key, lastHeardAt, sdp, stream, voices }: Entry): HeardStream {
   const origin = isUsable(stream.origin) ? stream.origin : from
   const times = { first_heard_at: firstHeardAt, last_heard_at: lastHeardAt }
   return heardStreamOf({ ...stream, origin }, { id: key, from, heard_by: [...voices.keys()].sort(), ...times, sdp })

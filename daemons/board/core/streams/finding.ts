@@ -50,7 +50,7 @@ const MOST_MISSED = 3
 const MOST_FAREWELLS = 3
 /** A session that gave no description is asked again after this. */
 const AGAIN_MS = 15_000
-const BY = ['mdns', 'rtsp'] as const
+const HEARD_BY = ['mdns', 'rtsp'] as const
 
 /**
  * A device is asked at the address from which it names itself, at no other: else whoever is on the network could have a
@@ -83,7 +83,7 @@ export class SessionFinder {
     const first = { id, from, sdp: undefined, askedMs: Number.NEGATIVE_INFINITY, isLeaving: false, farewells: 0 }
     const session = Object.assign(known ?? { ...first, place, heardMs: nowMs }, { place, heardMs: nowMs })
     this.#sessions.set(key, session)
-    if (session.sdp !== undefined) this.#options.book.heard({ by: BY, from, sdp: session.sdp, isRepeated: true })
+    if (session.sdp !== undefined) this.#options.book.heard({ by: HEARD_BY, from, sdp: session.sdp, isRepeated: true })
     const pauseMs = session.sdp === undefined ? AGAIN_MS : this.#options.describeMs
     if (isNew || nowMs - session.askedMs >= pauseMs) this.#ask(session)
   }
@@ -165,10 +165,10 @@ export class SessionFinder {
     if (this.#isStopped) return
     if (sdp !== undefined) {
       Object.assign(session, { sdp, isLeaving: false, heardMs: this.#options.clock.monotonicMs() })
-      book.heard({ by: BY, from, sdp })
+      book.heard({ by: HEARD_BY, from, sdp })
     } else if (session.isLeaving) {
       this.#sessions.delete(`${session.id} ${from}`)
-      if (session.sdp !== undefined) book.takenBack({ by: BY, from, sdp: session.sdp })
+      if (session.sdp !== undefined) book.takenBack({ by: HEARD_BY, from, sdp: session.sdp })
     }
     this.#next()
   }

@@ -22,13 +22,13 @@ export interface RouteRecord {
   encoding: StreamEncoding | null
 }
 
-const GROUP = 'Route'
+const ROUTE_GROUP = 'Route'
 
-const FIELDS: readonly Setting[] = [
+const ROUTE_FIELDS: readonly Setting[] = [
   {
     kind: 'address',
     name: 'mcast',
-    group: GROUP,
+    group: ROUTE_GROUP,
     default: '',
     maxLength: 15,
     meaning: 'Multicast group of the stream; empty stops.',
@@ -38,7 +38,7 @@ const FIELDS: readonly Setting[] = [
   {
     kind: 'address',
     name: 'source',
-    group: GROUP,
+    group: ROUTE_GROUP,
     default: '',
     maxLength: 15,
     meaning: 'Address of the sender; empty takes the announced one, else the first that is heard.',
@@ -53,7 +53,7 @@ const FIELDS: readonly Setting[] = [
   {
     kind: 'choice',
     name: 'encoding',
-    group: GROUP,
+    group: ROUTE_GROUP,
     default: 'L24',
     choices: ['L16', 'L24'],
     meaning: "Bits of a sample; empty takes the announcement's, else L24.",
@@ -61,7 +61,7 @@ const FIELDS: readonly Setting[] = [
 ]
 
 /** Names and meanings of the fields, for the description of the interface. */
-export const routeFields: readonly Pick<Setting, 'name' | 'meaning'>[] = FIELDS
+export const routeFields: readonly Pick<Setting, 'name' | 'meaning'>[] = ROUTE_FIELDS
 
 /**
  * @param given texts by name; an empty one is as absent, but for `mcast`, which stops
@@ -70,12 +70,12 @@ export const routeFields: readonly Pick<Setting, 'name' | 'meaning'>[] = FIELDS
  * @source Interface 2, B, POST /api/route, rules 1 and 2
  */
 export function readRouteForm(given: Readonly<Record<string, string>>, now: RouteRecord): RouteRecord {
-  const known = FIELDS.map(({ name }) => name)
+  const known = ROUTE_FIELDS.map(({ name }) => name)
   const faults = Object.keys(given)
     .filter((name) => !known.includes(name))
     .map((name) => unknownField(name, known))
   const read: Record<string, SettingValue | null> = {}
-  for (const setting of FIELDS) {
+  for (const setting of ROUTE_FIELDS) {
     const text = given[setting.name]?.trim() ?? ''
     read[setting.name] = null
     if (text === '') continue
@@ -117,7 +117,7 @@ function sourceFault(text: string): string | undefined {
 }
 
 function number(name: string, [min, max]: [number, number], value: number, meaning: string) {
-  return { kind: 'number', name, group: GROUP, default: value, min, max, decimals: 0, meaning } satisfies Setting
+  return { kind: 'number', name, group: ROUTE_GROUP, default: value, min, max, decimals: 0, meaning } satisfies Setting
 }
 
 // Changes: checked, saved, then applied, one after the other.

@@ -112,7 +112,7 @@ const VOLUME_DB: Setting = {
 const MUTE: Setting = { kind: 'switch', name: 'mute', group: 'Volume', default: false, meaning: 'Silent for now.' }
 
 /** Fields by path. @source Interface 2, B, Endpoints */
-const FIELDS: Readonly<Record<VolumePath, readonly Setting[]>> = {
+const VOLUME_FIELDS: Readonly<Record<VolumePath, readonly Setting[]>> = {
   volume: [VOLUME, MUTE],
   volume_db: [VOLUME_DB, MUTE],
   mute: [MUTE],
@@ -164,7 +164,7 @@ export class VolumeDesk {
   }
 
   #read(path: VolumePath, given: Readonly<Record<string, string>>): VolumeRecord {
-    const fields = FIELDS[path]
+    const fields = VOLUME_FIELDS[path]
     const known = fields.map(({ name }) => name)
     const faults: FieldFault[] = Object.keys(given)
       .filter((name) => !known.includes(name))

@@ -24,7 +24,7 @@ export interface DriverTotals {
   breaks: number
 }
 
-const NONE: DriverTotals = { overruns: 0, framing: 0, parity: 0, breaks: 0 }
+const NOTHING_COUNTED: DriverTotals = { overruns: 0, framing: 0, parity: 0, breaks: 0 }
 
 /** Counts of one port. */
 interface DriverCounter {
@@ -37,7 +37,7 @@ interface DriverCounter {
 }
 
 function createDriverCounter(): DriverCounter {
-  let before = NONE
+  let before = NOTHING_COUNTED
   let now: DriverTotals | null = null
   let isKnown = false
   return {
@@ -48,14 +48,14 @@ function createDriverCounter(): DriverCounter {
       now = { overruns: overrun + kernelOverrun, framing, parity, breaks }
     },
     closed() {
-      before = sum(before, now ?? NONE)
+      before = sumOfTotals(before, now ?? NOTHING_COUNTED)
       now = null
     },
-    totals: () => (isKnown ? sum(before, now ?? NONE) : null),
+    totals: () => (isKnown ? sumOfTotals(before, now ?? NOTHING_COUNTED) : null),
   }
 }
 
-function sum(one: DriverTotals, other: DriverTotals): DriverTotals {
+function sumOfTotals(one: DriverTotals, other: DriverTotals): DriverTotals {
   return {
     overruns: one.overruns + other.overruns,
     framing: one.framing + other.framing,

@@ -71,7 +71,7 @@ function latin1(bytes: Uint8Array): string {
 // What kind of device it is, by the class that it or its first interface says.
 
 /** @source USB-IF, Defined Class Codes */
-const NAMES: Readonly<Record<number, string>> = {
+const CLASS_NAMES: Readonly<Record<number, string>> = {
   1: 'audio',
   2: 'communications',
   3: 'input',
@@ -100,5 +100,5 @@ const NAMES: Readonly<Record<number, string>> = {
  * @param interfaceClass of the first interface, undefined where there is none
  */
 export function className(deviceClass: number, interfaceClass: number | undefined): string | null {
-  return NAMES[deviceClass || (interfaceClass ?? 0)] ?? null
+  return CLASS_NAMES[deviceClass || (interfaceClass ?? 0)] ?? null
 }
