@@ -1,7 +1,7 @@
 /**
  * Holds the sources to the arrow of docs/ARCHITECTURE.md: what each part may import, no cycles (types included), no
  * daemon that knows another, `.ts` endings, `#kit` and `#native` across top-level folders; the C++ of native/ by
- * scripts/native-includes.ts.
+ * scripts/native-includes.ts, and pure code to what it is handed by scripts/world-reach.ts.
  *
  *     node scripts/check-layers.ts [FOLDER]
  */
@@ -11,6 +11,7 @@ import { cyclesOf, type Import, importsOf, targetOf } from './imports.ts'
 import { isMain } from './is-main.ts'
 import { faultOfImport, placeOf, RULES } from './layers.ts'
 import { nativeFaults } from './native-includes.ts'
+import { reachFaults } from './world-reach.ts'
 
 /** Every fault below `root`, one line each: place, import, reason. */
 export function layerFaults(root: string): string[] {
@@ -21,7 +22,9 @@ export function layerFaults(root: string): string[] {
   const faults: string[] = []
   const graph = new Map<string, string[]>()
   for (const file of files) {
-    const imports = importsOf(readFileSync(join(root, file), 'utf8'))
+    const source = readFileSync(join(root, file), 'utf8')
+    const imports = importsOf(source)
+    faults.push(...reachFaults(file, source))
     graph.set(file, [])
     if (!placeOf(file)) faults.push(`${file}: the house has no such place`)
     if (basename(file) === 'index.ts' && !/^native\/[^/]+\/index\.ts$/.test(file))

@@ -57,8 +57,16 @@ export function cyclesOf(graph: ReadonlyMap<string, readonly string[]>): string[
  * address in them is no comment.
  */
 function withoutComments(source: string): string {
-  const parts = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|\/\*[\s\S]*?\*\/|\/\/[^\n]*/g
-  return source.replace(parts, (part) =>
-    part.startsWith('/*') || part.startsWith('//') ? part.replace(/[^\n]/g, ' ') : part,
-  )
+  return source.replace(PARTS, (part) => (part.startsWith('/') ? blank(part) : part))
+}
+
+/** A source without what it only says: comments and quoted texts are blank. What a template puts in stays code. */
+export function bareCode(source: string): string {
+  return source.replace(PARTS, (part) => (part.startsWith('`') ? part : blank(part)))
+}
+
+const PARTS = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|\/\*[\s\S]*?\*\/|\/\/[^\n]*/g
+
+function blank(part: string): string {
+  return part.replace(/[^\n]/g, ' ')
 }

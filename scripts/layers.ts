@@ -124,12 +124,20 @@ export function faultOfImport(file: string, target: string, isType: boolean): st
   if (!to) return `${target} stands in no part of the house`
   if (from.unit !== undefined && to.unit !== undefined && !isSameUnit(from.unit, to.unit))
     return `${from.unit} may not know ${to.unit}`
+  if (isRole(to) && !isRole(from) && !MAY_KNOW_ROLES.includes(from.part)) return `${from.part} may not know ${to.unit}`
   const rule = RULES[from.part]
   if (isType && rule.types?.includes(to.part)) return undefined
   if (!rule.parts.includes(to.part)) return `${from.part} may not import ${to.part}`
   if (to.part === 'kit' && !isType && rule.kitFiles && !rule.kitFiles.includes(target))
     return `${from.part} may import ${rule.kitFiles.join(', ')} of kit, and types`
   return undefined
+}
+
+/** What puts roles together, shows them or has their settings; what all roles share knows none of them. */
+const MAY_KNOW_ROLES: readonly Part[] = ['assemble', 'config', 'web', 'test']
+
+function isRole({ unit }: Place): boolean {
+  return unit?.includes('/roles/') === true
 }
 
 /** A role is put together by its daemon, and may use what the daemon has for all roles. */

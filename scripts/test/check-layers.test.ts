@@ -77,11 +77,60 @@ const planted: [string, string, string, RegExp][] = [
   ],
   ['sees an export from', 'daemons/one/api/routes.ts', "export { x } from '../io/line.ts'", /api may not import io/],
   ['sees an import over lines', 'daemons/one/api/routes.ts', "import {\n  a,\n} from '../io/line.ts'", /routes.ts:3: /],
+  [
+    'refuses the time of day in core',
+    'daemons/one/core/rule.ts',
+    '\nconst now = Date.now()',
+    /rule.ts:2: Date.now: a Clock/,
+  ],
+  [
+    'refuses a timer in core',
+    'daemons/one/core/rule.ts',
+    'setTimeout(() => {}, 5)',
+    /setTimeout: a Clock is handed in/,
+  ],
+  ['refuses setInterval in wire', 'daemons/one/wire/code.ts', 'setInterval(run, 5)', /setInterval: a Clock/],
+  ['refuses setImmediate in core', 'daemons/one/core/rule.ts', 'setImmediate(run)', /setImmediate: a Clock/],
+  ['refuses a new Date of now in core', 'daemons/one/core/rule.ts', 'const at = new Date()', /new Date: a Clock/],
+  ['refuses chance in wire', 'daemons/one/wire/code.ts', 'const n = Math.random()', /Math.random: chance is handed in/],
+  ['refuses fetch in core', 'daemons/one/core/rule.ts', "await fetch('http://x')", /fetch: io does that/],
+  ['refuses the console in kit/bytes', 'kit/bytes/hex.ts', 'console.log(1)', /console: io does that/],
+  ['refuses the console in wire', 'daemons/one/wire/code.ts', 'console.log(1)', /console: io does that/],
+  ['refuses the process in core', 'daemons/one/core/rule.ts', 'const arg = process.argv[2]', /process: io does that/],
+  [
+    'refuses a dynamic import in core',
+    'daemons/one/core/rule.ts',
+    `await ${'import'}('./ports.ts')`,
+    /import: a module is/,
+  ],
+  ['sees a reach inside a template', 'daemons/one/core/rule.ts', `const s = \`\${Date.now()}\``, /Date.now/],
+  ['lets io reach for the world', 'daemons/one/io/line.ts', 'setTimeout(run, Date.now())', /^$/],
+  [
+    'is not misled by texts, methods and dates that are given',
+    'daemons/one/core/rule.ts',
+    "// Date.now()\nconst s = 'fetch(x)'\nthis.#fetch(s)\nlog.console(new Date(at))",
+    /^$/,
+  ],
   ['is not misled by comments', 'daemons/one/wire/code.ts', "// import 'node:fs'\n/* import 'node:fs' */", /^$/],
 ]
 
 for (const [title, path, text, expected] of planted)
   t.test(title, async (t) => t.match(faultsWith(t, path, text).join('\n'), expected))
+
+t.test('what all roles of a board share knows none of them, what puts them together does', async (t) => {
+  const role = { core: { 'desk.ts': "import '../../../core/peers.ts'" } }
+  const knows = "import './roles/door/core/desk.ts'"
+  const board = { core: { 'peers.ts': '' }, 'assemble.ts': knows, 'config.ts': knows, roles: { door: role } }
+  const faults = (core: string) =>
+    layerFaults(
+      t.testdir({
+        ...house,
+        daemons: { ...house.daemons, board: { ...board, core: { 'peers.ts': '', 'list.ts': core } } },
+      }),
+    )
+  t.same(faults(''), [])
+  t.match(faults("import type { Desk } from '../roles/door/core/desk.ts'"), [/core may not know board\/roles\/door/])
+})
 
 t.test('refuses an index.ts outside an addon', async (t) => {
   t.match(faultsWith(t, 'daemons/one/core/index.ts', ''), [/only the face of an addon/])
