@@ -25,6 +25,12 @@ export async function runChecks(root: string): Promise<CheckResult[]> {
   return results
 }
 
+/**
+ * Without the tests: an export, or a file, that they alone use is dead code too. One that a test has to have, such as the other
+ * half of a codec, says so by `@internal` and why.
+ */
+export const ONLY_TESTS = ['--no-progress', '--production', '--include', 'exports,types,files']
+
 interface Check {
   name: string
   file: string
@@ -37,6 +43,7 @@ function checksOf(root: string): Check[] {
   const shellScripts = globSync('{scripts,.ci}/**/{*.sh,run}', { cwd: root })
   return [
     { name: 'dead code', file: process.execPath, args: [bin('knip/bin/knip.js'), '--no-progress'] },
+    { name: 'what only tests use', file: process.execPath, args: [bin('knip/bin/knip.js'), ...ONLY_TESTS] },
     { name: 'format and lint', file: bin('.bin/biome'), args: ['check', '--error-on-warnings', '--colors=off'] },
     { name: 'types', file: bin('.bin/tsc'), args: ['-p', '.', '--pretty', 'false'] },
     script('layers'),

@@ -5,7 +5,7 @@
 import { bareCode } from './imports.ts'
 
 /** wire/ and core/ of a daemon and of a role, and what of kit runs everywhere. */
-const PURE = /^(daemons\/[^/]+\/(roles\/[^/]+\/)?(core|wire)|kit\/(pure|bytes))\//
+const PURE = /^(daemons\/[^/]+\/(roles\/[^/]+\/)?(core|wire)|kit\/pure)\//
 
 /** A global, not a property or a method of that name, with what takes its place. */
 const REACHES: readonly [pattern: RegExp, instead: string][] = [

@@ -10,7 +10,10 @@ export function signatureOf(body: Uint8Array, secret: string): string {
   return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`
 }
 
-/** Whether a signature is that of the body; takes as long for any wrong one. Hex digits of either case are taken. */
+/**
+ * Whether a signature is that of the body; takes as long for any wrong one. Hex digits of either case are taken.
+ * @internal a receiver's half: tests play it
+ */
 export function isSignedBy(signature: string, body: Uint8Array, secret: string): boolean {
   const expected = Buffer.from(signatureOf(body, secret))
   const given = Buffer.from(signature.toLowerCase())

@@ -55,20 +55,7 @@ function badHex(position: number, sentence: string): Fault {
   return new Fault('bad_hex', sentence, { details: { position } })
 }
 
-// Bytes as base64 text, and back; strict, since what a lenient decoder skips would be bytes lost in silence.
-
-/** Standard alphabet with padding. @source RFC 4648, 4 */
-export function base64Of(bytes: Uint8Array): string {
-  let text = ''
-  for (let at = 0; at < bytes.length; at += 3) {
-    const left = bytes.length - at
-    const word = ((bytes[at] ?? 0) << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0)
-    text += sign(word >> 18) + sign(word >> 12)
-    text += left > 1 ? sign(word >> 6) : '='
-    text += left > 2 ? sign(word) : '='
-  }
-  return text
-}
+// Base64 text as bytes; strict, since what a lenient decoder skips would be bytes lost in silence.
 
 /**
  * Reads base64 of the standard alphabet, padded, without white space, unused bits zero: each byte string has one text.
@@ -98,10 +85,6 @@ export function bytesOfBase64(text: string): Uint8Array {
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 const VALUES = new Map([...ALPHABET].map((sign, value) => [sign.charCodeAt(0), value]))
-
-function sign(bits: number): string {
-  return ALPHABET.charAt(bits & 0x3f)
-}
 
 function valueAt(text: string, at: number): number {
   return VALUES.get(text.charCodeAt(at)) ?? 0

@@ -5,9 +5,9 @@
 import { addon } from './addon.ts'
 
 export { type AudioClock, createAudioClock } from './clock.ts'
-export { type GstMessage, openPipeline, type Pipeline, type PipelineOptions } from './pipeline.ts'
-export { openReceiver, type Receiver, type ReceiverOptions } from './receiver.ts'
-export { openSender, type Sender, type SenderOptions } from './sender.ts'
+export { type GstMessage, openPipeline } from './pipeline.ts'
+export { openReceiver, type Receiver } from './receiver.ts'
+export { openSender, type Sender } from './sender.ts'
 
 interface StartCalls {
   start(): string
@@ -17,6 +17,7 @@ interface StartCalls {
  * Starts GStreamer, once in this process; every other call does so by itself.
  * @returns its version
  * @throws Error of the loader where its libraries are missing; with code `gst_start` where it refuses
+ * @internal tests ask whether GStreamer is here
  */
 export function startGst(): { version: string } {
   return { version: (addon() as StartCalls).start() }

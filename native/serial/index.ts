@@ -1,7 +1,5 @@
 /** The face of the serial addon: a serialport binding, and pseudo terminals. */
 
-export type { Rs485Options } from './binding.ts'
 export { type IcounterCounts, MODEM, PlantroomBinding, type PlantroomOpenOptions, PlantroomPort } from './binding.ts'
 export type { CallError } from './channel.ts'
-export type { PassedSocket, PassedSocketHandlers } from './passing.ts'
 export { openPty, type Pty } from './pty.ts'

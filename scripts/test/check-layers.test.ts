@@ -94,7 +94,7 @@ const planted: [string, string, string, RegExp][] = [
   ['refuses a new Date of now in core', 'daemons/one/core/rule.ts', 'const at = new Date()', /new Date: a Clock/],
   ['refuses chance in wire', 'daemons/one/wire/code.ts', 'const n = Math.random()', /Math.random: chance is handed in/],
   ['refuses fetch in core', 'daemons/one/core/rule.ts', "await fetch('http://x')", /fetch: io does that/],
-  ['refuses the console in kit/bytes', 'kit/bytes/hex.ts', 'console.log(1)', /console: io does that/],
+  ['refuses the console in kit/pure', 'kit/pure/hex.ts', 'console.log(1)', /console: io does that/],
   ['refuses the console in wire', 'daemons/one/wire/code.ts', 'console.log(1)', /console: io does that/],
   ['refuses the process in core', 'daemons/one/core/rule.ts', 'const arg = process.argv[2]', /process: io does that/],
   [

@@ -1,7 +1,9 @@
 /** States a pretended board is in: serial lines with clients and errors, a USB device with its host, other boards. */
+
+import type { OtaStatus } from '../core/machine/firmware.ts'
 import { roleFitness } from '../core/role.ts'
 import { boardSettings, firstSettings, settingsForm } from '../core/settings/settings.ts'
-import type { Config, ConfigForm, Ota, Peer, SerialPort, SerialState, Status, UsbipState } from '../web/api.ts'
+import type { Config, ConfigForm, Peer, SerialPort, SerialState, Status, UsbipState } from '../web/api.ts'
 
 const SECOND = 1000
 const HOUR = 3600 * SECOND
@@ -41,7 +43,7 @@ export function fakeStatus(change: Partial<Status> = {}): Status {
 }
 
 /** How an image stands. */
-export function fakeOta(state: Ota['state']): Ota {
+export function fakeOta(state: OtaStatus['state']): OtaStatus {
   return { state, received_bytes: 0, total_bytes: null, version: null, fault: null, at: null }
 }
 

@@ -1,7 +1,6 @@
 /** What this board's API answers, as far as the pages read it, the calls they make, and the password they make them with. Instants are the board's epoch ms. */
 import { type Credentials, call } from '#kit/web/call.ts'
 import { createRenewal } from '#kit/web/renewal.ts'
-import type { OtaStatus } from '../core/machine/firmware.ts'
 import type { PtpView } from '../core/ptp/ptp.ts'
 import type { Check, HistoryView } from '../core/sound/sound.ts'
 import type { BoardStatus } from '../core/status.ts'
@@ -158,7 +157,6 @@ export type Status = BoardStatus & {
   decoder?: DecoderState
   ptp?: PtpView
 }
-export type Ota = OtaStatus
 
 /** A port that has a device. Counters go by their names: each has a row, whatever it counts. */
 export type SerialPort = Omit<SerialPortView, 'counters'> & { counters: Readonly<Record<string, number | null>> }

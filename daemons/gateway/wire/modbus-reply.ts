@@ -208,6 +208,7 @@ export function flawFault(flaw: ReplyFlaw, sent: SentRequest | undefined, frame:
  * @returns the exception code, or null for a normal reply
  * @throws Fault `modbus_crc`, `modbus_wrong_unit`, `modbus_wrong_function`, `modbus_short`, `modbus_long`, `modbus_mismatch`, `modbus_malformed`
  * @source Modbus over Serial Line V1.02, 2.4.1 and 2.5.1; Modbus Application Protocol V1.1b3, 6 and 7
+ * @internal tests ask for all of it at once; the receiver asks for the flaw first, and for what it means later
  */
 export function checkReply(sent: SentRequest, frame: Uint8Array): number | null {
   const flaw = replyFlaw(sent, frame)

@@ -1,11 +1,10 @@
 /** Base64 text: round trip, the standard's examples, and where it is wrong. */
 import fc from 'fast-check'
 import { t } from 'tap'
-import { base64Of, bytesOfBase64 } from '#kit/pure/bytes.ts'
+import { bytesOfBase64 } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
 
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1')
-const bytes = (text: string) => new Uint8Array(Buffer.from(text, 'latin1'))
 
 t.test('RFC 4648, 10: the test vectors', async (t) => {
   const vectors = {
@@ -18,16 +17,14 @@ t.test('RFC 4648, 10: the test vectors', async (t) => {
     foobar: 'Zm9vYmFy',
   }
   for (const [plain, encoded] of Object.entries(vectors)) {
-    t.equal(base64Of(bytes(plain)), encoded)
     t.equal(text(bytesOfBase64(encoded)), plain)
   }
 })
 
-t.test('writes what Node writes and reads it back', async () => {
+t.test('reads what Node writes', async () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), (plain) => {
-      const encoded = base64Of(plain)
-      return encoded === Buffer.from(plain).toString('base64') && Buffer.compare(bytesOfBase64(encoded), plain) === 0
+      return Buffer.compare(bytesOfBase64(Buffer.from(plain).toString('base64')), plain) === 0
     }),
   )
 })
@@ -61,7 +58,7 @@ t.test('takes exactly one text for each byte string, and throws nothing but a Fa
   fc.assert(
     fc.property(fc.string({ unit: signs, maxLength: 12 }), (encoded) => {
       try {
-        return base64Of(bytesOfBase64(encoded)) === encoded
+        return Buffer.from(bytesOfBase64(encoded)).toString('base64') === encoded
       } catch (error) {
         if (error instanceof Fault && error.code === 'bad_base64') return true
         throw error

@@ -1,7 +1,8 @@
 import { readdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { createAudioClock, type GstMessage, openPipeline, type Pipeline, type PipelineOptions } from '../index.ts'
+import { createAudioClock, type GstMessage, openPipeline } from '../index.ts'
+import type { Pipeline, PipelineOptions } from '../pipeline.ts'
 import { gstMissing } from './gst-here.ts'
 
 const skip = gstMissing()

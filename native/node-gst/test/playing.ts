@@ -9,10 +9,10 @@ import {
   type GstMessage,
   openPipeline,
   openReceiver,
-  type Pipeline,
   type Receiver,
-  type ReceiverOptions,
 } from '../index.ts'
+import type { Pipeline } from '../pipeline.ts'
+import type { ReceiverOptions } from '../receiver.ts'
 import { compare, type Format, openFeed, packets, samplesOf } from './rtp-feed.ts'
 
 export const PORT = 5004

@@ -136,8 +136,3 @@ export function playFault(stream: StreamDescription<string>): string | undefined
   const fault = paths.map(({ group }) => groupFault(group)).find((sentence) => sentence !== undefined)
   return fault && `It is sent where no board listens: ${fault}`
 }
-
-/** Whether a board can play a stream; `playFault` says why not. */
-export function isPlayable(stream: StreamDescription<string>): stream is StreamDescription {
-  return playFault(stream) === undefined
-}

@@ -86,7 +86,11 @@ export function suboptionFrame(option: number, payload: Uint8Array): Uint8Array 
   return frame
 }
 
-/** `IAC command`: 2 bytes. @source RFC 854 */
+/**
+ * `IAC command`: 2 bytes.
+ * @source RFC 854
+ * @internal a client's half: tests play it
+ */
 export function commandFrame(command: number): Uint8Array {
   return Uint8Array.of(TELNET.iac, command)
 }

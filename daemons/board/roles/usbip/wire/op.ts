@@ -266,7 +266,11 @@ export function openRequest(bytes: Uint8Array): OpRequest {
   return { kind: 'import', busId }
 }
 
-/** What a client sends; the server's tests play it. @returns 8 or 40 bytes */
+/**
+ * What a client sends.
+ * @returns 8 or 40 bytes
+ * @internal a client's half: the server's tests play it
+ */
 export function requestBytes(request: OpRequest): Uint8Array {
   if (request.kind === 'devlist') return headerBytes(OP_CODE.requestDevlist)
   const bytes = new Uint8Array(LONGEST_REQUEST_BYTES)
@@ -303,7 +307,11 @@ export function importReply(status: OpStatus, device?: DeviceRecord): Uint8Array
   return device ? joined([header, deviceBytes(device)]) : header
 }
 
-/** Reads a whole list, as a client does. @throws Fault `usbip_short`, `usbip_version`, `usbip_code`, `usbip_text` */
+/**
+ * Reads a whole list.
+ * @throws Fault `usbip_short`, `usbip_version`, `usbip_code`, `usbip_text`
+ * @internal a client's half: the server's tests play it
+ */
 export function openDevlistReply(bytes: Uint8Array): ListedDevice[] {
   refuseOther(bytes, OP_CODE.replyDevlist)
   refuseShort(bytes, OP_HEADER_BYTES + 4, 'a list of devices')
@@ -321,7 +329,11 @@ export function openDevlistReply(bytes: Uint8Array): ListedDevice[] {
   return devices
 }
 
-/** Reads the reply to an import. @throws Fault `usbip_short`, `usbip_version`, `usbip_code`, `usbip_text` */
+/**
+ * Reads the reply to an import.
+ * @throws Fault `usbip_short`, `usbip_version`, `usbip_code`, `usbip_text`
+ * @internal a client's half: the server's tests play it
+ */
 export function openImportReply(bytes: Uint8Array): { status: OpStatus; device?: DeviceRecord } {
   const status = statusOf(refuseOther(bytes, OP_CODE.replyImport))
   return status === 'ok' ? { status, device: openDevice(bytes.subarray(OP_HEADER_BYTES)) } : { status }
