@@ -1,6 +1,7 @@
 /**
  * Holds the house to its shape: every daemon has the same folders and files, one unit and one chapter; a unit starts a
- * daemon, or the helper; files are short; each file opens by saying what it owns.
+ * daemon, or the helper; files are short, stylesheets too; each file opens by saying what it owns, and in wire/ where its
+ * bytes are laid down.
  *
  *     node scripts/check-shape.ts [FOLDER]
  */
@@ -27,7 +28,7 @@ const LONG_FILES: Readonly<Record<string, string>> = {}
 
 /** Every fault below `root`, one line each. */
 export function shapeFaults(root: string): string[] {
-  const files = globSync('{daemons,kit,native,scripts}/**/*.{ts,cc,h}', { cwd: root })
+  const files = globSync('{daemons,kit,native,scripts}/**/*.{ts,cc,h,css}', { cwd: root })
     .filter((file) => !/(^|\/)(node_modules|build|prebuilds)\//.test(file))
     .sort()
   if (files.length === 0) return [`no source file found below ${root}: the check looks in the wrong place`]
@@ -72,7 +73,17 @@ function fileFaults(root: string, file: string): string[] {
   // The titles in a test say what it is about.
   if (!file.endsWith('.test.ts') && !/^(#!.*\n)?(\/\*|\/\/)/.test(text))
     faults.push(`${file} does not open with a sentence on what it owns`)
-  return faults
+  return [...faults, ...sourceFaults(file, text)]
+}
+
+/** Where a codec's bytes are laid down: its own docstring says so, or the comment that opens its file. */
+function sourceFaults(file: string, text: string): string[] {
+  if (!/^daemons\/.*\/?wire\/[^/]/.test(file) || /(^|\/)test\//.test(file)) return []
+  if (/^\/\*\*(?:(?!\*\/)[\s\S])*@source/.test(text)) return []
+  const exports = text.matchAll(/(\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n)?^export (?:async )?(?:function|class|const) (\w+)/gm)
+  return [...exports].flatMap(([, docstring, name]) =>
+    docstring?.includes('@source') ? [] : [`${file}: ${name} has no @source, nor has the comment that opens the file`],
+  )
 }
 
 if (isMain(import.meta)) {

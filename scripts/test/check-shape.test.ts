@@ -77,6 +77,32 @@ t.test('refuses 501 lines, takes 500', async (t) => {
 
 t.test('refuses a name that says nothing and a file that opens without a word', async (t) => {
   const planted = house()
-  planted.daemons.one.wire = { 'utils.ts': 'export const a = 1\n' }
+  planted.daemons.one.core = { 'utils.ts': 'export const a = 1\n' }
   t.match(shapeFaults(t.testdir(planted)), [/utils.ts: the name/, /utils.ts does not open/])
 })
+
+t.test('refuses a stylesheet of 501 lines', async (t) => {
+  const planted = house()
+  planted.daemons.one.web = { 'page.css': `/* Colours. */\n${'a {}\n'.repeat(500)}`, 'small.css': '/* Sizes. */\n' }
+  t.same(shapeFaults(t.testdir(planted)), ['daemons/one/web/page.css has 501 lines, at most 500 are allowed'])
+})
+
+t.test(
+  'an export of wire says where its bytes are laid down, itself or in the comment that opens its file',
+  async (t) => {
+    const codec = (docstring: string) => `${docstring}export function openFrame() {}\n`
+    const planted = house()
+    planted.daemons.one.wire = {
+      'said.ts': opening + codec('/**\n * Opens it.\n * @source RFC 1, 2\n */\n'),
+      'opened.ts': `/**\n * Owns a frame.\n * @source RFC 1\n */\n${codec('')}`,
+      'frame.ts': `${opening}export interface Frame {}\n`,
+      'untold.ts': opening + codec('/** Opens it. */\n'),
+      'bare.ts': `${opening}/** @source RFC 1 */\nconst own = 1\n${codec('')}`,
+    }
+    planted.daemons.one.core = { 'rule.ts': opening + codec('') }
+    t.same(shapeFaults(t.testdir(planted)), [
+      'daemons/one/wire/bare.ts: openFrame has no @source, nor has the comment that opens the file',
+      'daemons/one/wire/untold.ts: openFrame has no @source, nor has the comment that opens the file',
+    ])
+  },
+)

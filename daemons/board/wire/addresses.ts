@@ -1,4 +1,7 @@
-/** IPv4 addresses, masks and groups as people type them, why one of them does not do, and which groups may carry a stream. */
+/**
+ * IPv4 addresses, masks and groups as people type them, why one of them does not do, and which groups may carry a stream.
+ * @source RFC 791, 3.2 (addresses); RFC 4632, 3.1 (masks)
+ */
 
 /** 0..4294967295. */
 export type Ipv4 = number

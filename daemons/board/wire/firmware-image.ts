@@ -1,4 +1,7 @@
-/** A firmware image's head: what it is for, its version, how long it is, and who says so. firmware-images/README.md has the layout. */
+/**
+ * A firmware image's head: what it is for, its version, how long it is, and who says so. firmware-images/README.md has the layout.
+ * @source our own format: firmware-images/README.md
+ */
 import { Fault } from '#kit/pure/fault.ts'
 
 // Versions: three numbers, compared one after the other.

@@ -1,4 +1,7 @@
-/** What passes between the board and the helper that runs as root: one line there, one line back. */
+/**
+ * What passes between the board and the helper that runs as root: one line there, one line back.
+ * @source our own protocol: native/helper/src/request.h and native/helper/src/verbs.h
+ */
 import { Fault } from '#kit/pure/fault.ts'
 
 /** The fixed list of what the helper does; native/helper/src/verbs.cc has the same. */

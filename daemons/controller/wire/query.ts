@@ -1,4 +1,7 @@
-/** The query string of GET /api/data/:entity: its values, its syntax tree, and the branches it is read from. */
+/**
+ * The query string of GET /api/data/:entity: its values, its syntax tree, and the branches it is read from.
+ * @source interface document 1, GET /api/data/:entity
+ */
 import { Fault } from '#kit/pure/fault.ts'
 
 // Values that conditions compare with: texts that read as numbers are numbers.

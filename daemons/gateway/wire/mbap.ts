@@ -1,4 +1,7 @@
-/** Modbus TCP: requests cut from a client's stream, replies with their header. */
+/**
+ * Modbus TCP: requests cut from a client's stream, replies with their header.
+ * @source Modbus Messaging on TCP/IP V1.0b, 3.1.3
+ */
 import { Fault } from '#kit/pure/fault.ts'
 import { wordAt } from './modbus-request.ts'
 

@@ -3,6 +3,7 @@
  *
  * The end of a frame is told by its own length fields, not by silence: a pty, a USB adapter or a terminal server
  * splits and joins bytes as it likes. Silence only decides where bytes stand before a frame that are none.
+ * @source Modbus Application Protocol V1.1b3, 6 (lengths); Modbus over Serial Line V1.02, 2.5.1
  */
 
 import { anyReplyLength, isPrefixOf, type ReplyFlaw, replyFlaw, replyLength, type SentRequest } from './modbus-reply.ts'

@@ -1,4 +1,7 @@
-/** Requests and replies told apart on a line of another master. */
+/**
+ * Requests and replies told apart on a line of another master.
+ * @source Modbus over Serial Line V1.02, 2.4.1 and 2.5.1; what two frames on a line tell of each other is ours
+ */
 import { Fault } from '#kit/pure/fault.ts'
 import { anyReplyLength, exceptionCode, replyFlaw, replyLength, type SentRequest } from './modbus-reply.ts'
 import {

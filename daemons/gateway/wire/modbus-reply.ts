@@ -1,4 +1,7 @@
-/** Modbus replies as bytes: made, checked against their request, described; which exception a request deserves. */
+/**
+ * Modbus replies as bytes: made, checked against their request, described; which exception a request deserves.
+ * @source Modbus Application Protocol V1.1b3, 6 and 7; Modbus over Serial Line V1.02, 2.5.1
+ */
 
 import { Fault } from '#kit/pure/fault.ts'
 import {

@@ -1,4 +1,7 @@
-/** Modbus requests as bytes: checksum, functions, timing, what a request asks, who a unit says it is. */
+/**
+ * Modbus requests as bytes: checksum, functions, timing, what a request asks, who a unit says it is.
+ * @source Modbus Application Protocol V1.1b3, 4 and 6; Modbus over Serial Line V1.02, 2.5.1
+ */
 import { Fault } from '#kit/pure/fault.ts'
 
 // The checksum of Modbus RTU, and frames with and without it.

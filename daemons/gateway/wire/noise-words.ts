@@ -1,4 +1,7 @@
-/** How noise on a line is said, in events and on the page alike. */
+/**
+ * How noise on a line is said, in events and on the page alike.
+ * @source none: the words are ours
+ */
 import { counted } from '#kit/pure/text.ts'
 
 /** Of so many exchanges how many came to a damaged answer, to none, to two. */

@@ -1,4 +1,7 @@
-/** Values of points from registers and coils, as exact decimals. */
+/**
+ * Values of points from registers and coils, as exact decimals.
+ * @source our own reading of registers: docs/decisions/points-and-polling.md
+ */
 import { Fault } from '#kit/pure/fault.ts'
 
 // Decimal numbers without rounding: what a scale of 0.1 means, and integers that no double can hold.

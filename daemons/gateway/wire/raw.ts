@@ -1,4 +1,7 @@
-/** Raw bytes as they are asked to be sent, and frames cut by their content. */
+/**
+ * Raw bytes as they are asked to be sent, and frames cut by their content.
+ * @source interface document 2, part A, Protocol bodies: raw
+ */
 import { bytesOfBase64, bytesOfHex } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
 

@@ -1,4 +1,7 @@
-/** A stream as its sender describes it: its clock, its format, its paths, and whether a board can play it. */
+/**
+ * A stream as its sender describes it: its clock, its format, its paths, and whether a board can play it.
+ * @source RFC 7273; AES67-2018, 7 and 8
+ */
 import { groupFault } from '../addresses.ts'
 
 // The clock a stream's timestamps are counted on, as an SDP names it.

@@ -1,4 +1,7 @@
-/** RTSP as far as descriptions are asked for with it: messages cut, read and written, and the paths of sessions. */
+/**
+ * RTSP as far as descriptions are asked for with it: messages cut, read and written, and the paths of sessions.
+ * @source RFC 2326
+ */
 import { Fault } from '#kit/pure/fault.ts'
 
 /** One message; the first line says whether it is a request or an answer. */

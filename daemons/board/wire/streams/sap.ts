@@ -5,6 +5,7 @@ import { LONGEST_SDP } from './sdp.ts'
 
 /** Where announcements go: within a site, and beyond. @source RFC 2974, 3; RFC 2365, 6 */
 export const SAP_GROUPS = ['239.255.255.255', '224.2.127.254'] as const
+/** @source RFC 2974, 3 */
 export const SAP_PORT = 9875
 
 /** One packet. */

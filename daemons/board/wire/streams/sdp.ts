@@ -1,4 +1,7 @@
-/** The SDP of a stream: read as senders in the field write it, written as AES67 asks for. */
+/**
+ * The SDP of a stream: read as senders in the field write it, written as AES67 asks for.
+ * @source RFC 8866
+ */
 
 import { Fault } from '#kit/pure/fault.ts'
 import { plainText } from '#kit/pure/text.ts'

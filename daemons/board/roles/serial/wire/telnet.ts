@@ -1,4 +1,7 @@
-/** Telnet's bytes: commands and options written, and a stream taken apart, however it is torn. */
+/**
+ * Telnet's bytes: commands and options written, and a stream taken apart, however it is torn.
+ * @source RFC 854, RFC 855
+ */
 import { Fault } from '#kit/pure/fault.ts'
 
 /** Commands that follow an IAC. @source RFC 854, RFC 855 */

@@ -1,4 +1,7 @@
-/** What scripts for hosts are made with: the name the board was asked by, and values quoted. */
+/**
+ * What scripts for hosts are made with: the name the board was asked by, and values quoted.
+ * @source none beside those below: the scripts are ours
+ */
 import { hex4, USBIP_PORT } from './op.ts'
 
 /** What a script is for. Everything in it may come from strangers: it ends up quoted, whatever it is. */

@@ -1,4 +1,7 @@
-/** The first phase of USB/IP: what a host asks, what the server answers, and the records of devices in it. */
+/**
+ * The first phase of USB/IP: what a host asks, what the server answers, and the records of devices in it.
+ * @source Linux, Documentation/usb/usbip_protocol.rst
+ */
 import { Fault } from '#kit/pure/fault.ts'
 import { BUS_ID_BYTES, isBusId } from './usb.ts'
 

@@ -1,4 +1,7 @@
-/** USB as the kernel writes it: where a device is plugged in, what came or went, and what kind it is. */
+/**
+ * USB as the kernel writes it: where a device is plugged in, what came or went, and what kind it is.
+ * @source Linux, names of USB devices in sysfs (drivers/usb/core/usb.c)
+ */
 
 // Where a USB device is plugged in, as the kernel writes it: bus, then the port of each hub on the way, `1-1.4`.
 
