@@ -7,7 +7,7 @@ import { createPresence } from '#kit/net/mdns/presence.ts'
 import { openRecords } from '#kit/records/records.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
 import { restSurface } from './api/rest-surface.ts'
-import { createTunnelMark, faultStatus, houseCallers, measureAudit } from './api/server-hooks.ts'
+import { faultStatus, houseCallers, measureAudit } from './api/server-hooks.ts'
 import { boundHeapGrowth, type House, importParts, logNotDriven } from './assemble/house.ts'
 import { type Brought, openRules } from './assemble/rules.ts'
 import { isLost, markAccounts, openUi, tellWithoutAccounts } from './assemble/ui.ts'
@@ -49,13 +49,12 @@ function serverOf(house: House, brought: Brought, metrics: Metrics): HttpServer 
   const { clock, config, log, version } = context
   const { rules, isRestEnabled } = brought
   const ui = openUi(house, brought)
-  const isTunnel = createTunnelMark(config.tunnel)
   return createHttpServer({
     log,
     clock,
     config: config.http,
     shareOf: createShareOf(config.connections.trusted),
-    identify: houseCallers({ rules, isTunnel }),
+    identify: houseCallers(rules),
     takeTicket: ui.takeTicket,
     routes: ui.routes,
     sockets: ui.sockets,
@@ -66,7 +65,6 @@ function serverOf(house: House, brought: Brought, metrics: Metrics): HttpServer 
       log,
       version,
       isEnabled: isRestEnabled,
-      isTunnel,
       limits: { recordMs: config.audit.record_ms },
     }),
     web: { folder: join(import.meta.dirname, 'web/controller') },

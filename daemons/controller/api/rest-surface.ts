@@ -5,9 +5,10 @@ import type { Surface, SurfaceAnswer, SurfaceCall } from '#kit/http/surface.ts'
 import type { Log } from '#kit/log.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import type { ApiFunction, Origin, Session } from '../core/access/accounts.ts'
-import { type AuditBook, type AuditReason, type AuditRecord, type Outcome, textOf } from '../core/audit.ts'
+import type { AuditBook, AuditReason, AuditRecord, Outcome } from '../core/audit.ts'
 import { isMacroCall } from '../core/control/reading.ts'
-import type { CallHeaders, Rules } from '../core/surfaces.ts'
+import { bodyText } from '../core/json.ts'
+import type { Rules } from '../core/surfaces.ts'
 import { tokenOf } from '../wire/headers.ts'
 import { BODY_BYTES, type RestEndpoint, restDescription, restEndpoints } from './rest-endpoints.ts'
 
@@ -176,8 +177,6 @@ interface RestNeeds {
   version: string
   /** The switch, as it was when the daemon began. @source document 1, What the service does */
   isEnabled: boolean
-  /** Whether the tunnel brought a call. */
-  isTunnel(peer: string, headers: CallHeaders): boolean
 }
 
 /** One call on its way through the checks, and what was found out on it. */
@@ -246,7 +245,7 @@ function createRestOrder(needs: RestNeeds): (call: RestCall) => RestOutcome | Pr
     // A stranger's long body is not read to find out what else is wrong with it.
     if (place.endpoint.name !== 'token' && isLong(call.headers)) {
       const session = rules.resolve(tokenOf(call.headers), call.origin)
-      if (session === 'invalid_session') return judgedOfCaller(needs, call, place, undefined)
+      if (session === undefined) return judgedOfCaller(needs, call, place, undefined)
     }
     const body = await readRestBody(call)
     if ('flaw' in body) return malformedBody(body.flaw, body.isLate ? 408 : 400)
@@ -257,7 +256,7 @@ function createRestOrder(needs: RestNeeds): (call: RestCall) => RestOutcome | Pr
 
   function identify(call: RestCall): void {
     const session = rules.resolve(tokenOf(call.headers), call.origin)
-    if (session !== 'invalid_session') call.session = session
+    if (session !== undefined) call.session = session
   }
 
   function logout(call: RestCall): RestOutcome {
@@ -277,7 +276,7 @@ function judgedOfCaller(
   const { name } = place.endpoint
   // 6. Who calls.
   const session = rules.resolve(tokenOf(call.headers), call.origin)
-  if (session === 'invalid_session') return name === 'session_handoff' ? unauthorized : invalidSession
+  if (session === undefined) return name === 'session_handoff' ? unauthorized : invalidSession
   call.session = session
   if (name === 'me') return granted(rules.me(session))
   if (name === 'session_handoff') return rules.handoff(session)
@@ -291,9 +290,9 @@ function judgedOfCaller(
 }
 
 /** Begins a call: where it comes from and what it names. */
-function beginCall(call: SurfaceCall, { rules, isTunnel }: RestNeeds): RestCall {
+function beginCall(call: SurfaceCall, { rules }: RestNeeds): RestCall {
   const { headers, path, peer } = call
-  return { ...call, origin: rules.origin(peer, headers, isTunnel(peer, headers)), place: placeOf(path) }
+  return { ...call, origin: rules.origin(peer, headers), place: placeOf(path) }
 }
 
 /** `command` with a macro is one, and which of the two it is is for the rule that reads the body to say. */
@@ -439,6 +438,6 @@ const unreadBefore: RestOutcome = {
 }
 
 function answerOf({ status, headers, body }: RestOutcome): SurfaceAnswer {
-  const content = 'pieces' in body ? { pieces: body.pieces } : { text: textOf(body) }
+  const content = 'pieces' in body ? { pieces: body.pieces } : { text: bodyText(body) }
   return headers ? { status, headers, ...content } : { status, ...content }
 }

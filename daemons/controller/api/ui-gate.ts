@@ -9,7 +9,8 @@ import { type Ask, type RefusedAsk, Reply, type Route, route, type WhoMay } from
 import type { Log } from '#kit/log.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Origin, Session } from '../core/access/accounts.ts'
-import { type AuditBook, type AuditReason, type AuditRecord, type Outcome, textOf } from '../core/audit.ts'
+import type { AuditBook, AuditReason, AuditRecord, Outcome } from '../core/audit.ts'
+import { bodyText } from '../core/json.ts'
 import type { UiPeople } from '../core/surfaces.ts'
 import { refusal } from './answers.ts'
 import { notRecorded } from './rest-surface.ts'
@@ -357,5 +358,8 @@ function checkPage(headers: IncomingHttpHeaders): void {
 function replyOf({ outcome: { status, body }, cookies = [] }: UiAnswer): Reply {
   const headers: Record<string, string | string[]> = cookies.length === 0 ? {} : { 'set-cookie': [...cookies] }
   if ('json' in body) return new Reply(status, body.json, headers)
-  return new Reply(status, Buffer.from(textOf(body)), { ...headers, 'content-type': 'application/json; charset=utf-8' })
+  return new Reply(status, Buffer.from(bodyText(body)), {
+    ...headers,
+    'content-type': 'application/json; charset=utf-8',
+  })
 }

@@ -7,7 +7,8 @@ import type { Tickets } from '#kit/http/sockets.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { personView, siteView } from '../core/access/accounts.ts'
 import { UNNAMED_SITE } from '../core/access/people.ts'
-import { type Outcome, textOf } from '../core/audit.ts'
+import type { Outcome } from '../core/audit.ts'
+import { bodyText } from '../core/json.ts'
 import type { Book } from '../core/site/book.ts'
 import type { UiPeople, UiSetUp } from '../core/surfaces.ts'
 import { doneAnswer, handoffAnswer, personAnswer, signInAnswer, siteAnswer, ticketAnswer } from './answers.ts'
@@ -204,7 +205,7 @@ const OVER: Outcome = {
 
 /** @throws Error where the rules grant without a token: a fault of the program, which must not look like a refusal */
 function tokenOf({ body }: Outcome): { token: string; expires: number } {
-  const { token, expires } = ('json' in body ? body.json : JSON.parse(textOf(body))) as Record<string, unknown>
+  const { token, expires } = ('json' in body ? body.json : JSON.parse(bodyText(body))) as Record<string, unknown>
   if (typeof token !== 'string' || !/^[\w.~+/-]+$/.test(token) || typeof expires !== 'number')
     throw new Error('a sign-in was granted without a token, or with one that fits no cookie')
   return { token, expires }

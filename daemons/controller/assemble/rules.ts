@@ -70,6 +70,7 @@ async function openPeople({ context, records, site }: House): Promise<{ people: 
     trustedProxies: networksOf('http.trusted_proxies', config.http.trusted_proxies),
     localNetworks: networksOf('http.local_networks', config.http.local_networks),
     hops: config.http.forwarded_hops,
+    tunnel: config.tunnel,
   })
   return { people, originOf }
 }

@@ -2,7 +2,6 @@
 import { join } from 'node:path'
 import { Fault } from '#kit/pure/fault.ts'
 import { setUpMark } from '#kit/store/whole-file.ts'
-import { createTunnelMark } from '../api/server-hooks.ts'
 import { createUi, type Ui } from '../api/ui-routes.ts'
 import { firstAccount, isWithoutAccounts } from '../core/access/people.ts'
 import type { SignInResult } from '../core/access/sign-in.ts'
@@ -187,7 +186,6 @@ export function openUi(house: House, brought: Brought): Ui {
   const { context, audit, site } = house
   const { clock, config, log } = context
   const { control, originOf } = brought
-  const isTunnel = createTunnelMark(config.tunnel)
   const ui = createUi({
     people: peopleOf(brought),
     setUp: openSetUp(house, brought),
@@ -196,7 +194,7 @@ export function openUi(house: House, brought: Brought): Ui {
     rest: restOf(house, brought.isRestEnabled),
     pending: pendingOf(house, brought),
     ...{ book: site.book, live: brought.live, clock, log, isSecure: config.http.tls },
-    originOf: ({ remoteAddress, headers }) => originOf(remoteAddress, headers, isTunnel(remoteAddress, headers)),
+    originOf: ({ remoteAddress, headers }) => originOf(remoteAddress, headers),
     limits: { ...limitsOf(config.ui), recordMs: config.audit.record_ms },
   })
   // What an account lost by Apply All is over now, and not at the next beat.
@@ -209,10 +207,7 @@ function peopleOf({ people }: Brought): UiPeople {
     signIn: async (credentials, from, signal) => withToken(await people.signInUi(credentials, from, signal)),
     redeem: async (nonce, from) => withToken(people.redeem(nonce, from)),
     signOut: people.logoutUi,
-    sessionOf(token, from, isUse) {
-      const session = people.resolveUi(token, from, isUse)
-      return session === 'invalid_session' ? undefined : session
-    },
+    sessionOf: people.resolveUi,
   }
 }
 

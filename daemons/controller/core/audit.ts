@@ -1,4 +1,5 @@
 /** What was asked of the controller and what came of it: the answer to a call, and its record. */
+import type { JsonBody } from './json.ts'
 import type { Row } from './site/book.ts'
 
 /** The 21 reasons of document 1 and those of this house beyond them. */
@@ -130,16 +131,10 @@ export interface AuditReader {
 
 // The answer of a rule to a call, before it becomes HTTP.
 
-/** A JSON value, text that is JSON already, or such text as UTF-8 in pieces, which stay whose they are. */
-export type OutcomeBody =
-  | { readonly json: unknown }
-  | { readonly text: string }
-  | { readonly pieces: readonly Uint8Array[] }
-
 /** An answer and what the audit says of it. `reason` is null where the call was granted. */
 export interface Outcome {
   status: number
-  body: OutcomeBody
+  body: JsonBody
   reason: AuditReason | null
   /** As in AuditRecord. */
   target?: string
@@ -148,12 +143,4 @@ export interface Outcome {
   runId?: number
   /** Of a command or a macro: what was asked, and what came of it. */
   facts?: AuditFacts
-}
-
-/** A body as one text, for who does not write it out piece by piece. */
-export function textOf(body: OutcomeBody): string {
-  if ('text' in body) return body.text
-  if ('json' in body) return JSON.stringify(body.json)
-  const decoder = new TextDecoder()
-  return body.pieces.map((piece) => decoder.decode(piece, { stream: true })).join('')
 }

@@ -1,4 +1,4 @@
-/** JSON from outside: kinds of values, equality, copies within bounds, and the check against a schema. */
+/** JSON: kinds of values, equality, bodies of answers, copies within bounds, and the check against a schema. */
 import { Fault } from '#kit/pure/fault.ts'
 
 // Kinds of values, told to the compiler too, and objects whose keys come from outside.
@@ -50,6 +50,22 @@ export function isSameJson(one: Json | undefined, other: Json | undefined): bool
   const values = new Map<string, Json>(Object.entries(one))
   const entries = Object.entries(other) as [string, Json][]
   return values.size === entries.length && entries.every(([key, value]) => isSameJson(values.get(key), value))
+}
+
+// Bodies of answers.
+
+/** A JSON value, text that is JSON already, or such text as UTF-8 in pieces, which stay whose they are. */
+export type JsonBody =
+  | { readonly json: unknown }
+  | { readonly text: string }
+  | { readonly pieces: readonly Uint8Array[] }
+
+/** A body as one text, for who does not write it out piece by piece. */
+export function bodyText(body: JsonBody): string {
+  if ('text' in body) return body.text
+  if ('json' in body) return JSON.stringify(body.json)
+  const decoder = new TextDecoder()
+  return body.pieces.map((piece) => decoder.decode(piece, { stream: true })).join('')
 }
 
 // Copies of values from outside: frozen, and within bounds.

@@ -14,14 +14,13 @@ export interface Rules {
   /**
    * Where a call comes from.
    * @param peerAddress of the connection itself
-   * @param isTunnel whether the tunnel marked the call
    * @source document 1, Audit record; Authentication 5
    */
-  origin(peerAddress: string, headers: CallHeaders, isTunnel: boolean): Origin
+  origin(peerAddress: string, headers: CallHeaders): Origin
   /** @param form the body as it was read: any JSON value. @source document 1, POST /api/token */
   signIn(form: unknown, origin: Origin, signal?: AbortSignal): Promise<Outcome>
-  /** Asked anew for each call. @source document 1, Session token */
-  resolve(token: string | undefined, origin: Origin): Session | 'invalid_session'
+  /** Who calls, asked anew for each call; undefined for `invalid_session`. @source document 1, Session token */
+  resolve(token: string | undefined, origin: Origin): Session | undefined
   /** Whether or not the token is one. @source document 1, Session token */
   logout(token: string | undefined): void
   /** @returns the identity as JSON. @source document 1, Identity */

@@ -92,10 +92,10 @@ export interface People {
   signIn(form: unknown, origin: Origin, signal?: AbortSignal): Promise<Outcome>
   /** The page's sign-in: the same gate, and a session for its cookie. */
   signInUi(form: unknown, origin: Origin, signal?: AbortSignal): Promise<SignInResult>
-  /** Who calls with a token of the REST surface, at this moment. */
-  resolve(token: string | undefined, origin: Origin): Session | 'invalid_session'
+  /** Who calls with a token of the REST surface, at this moment; undefined for `invalid_session`. */
+  resolve(token: string | undefined, origin: Origin): Session | undefined
   /** @param isUse false for what is open for long, such as a socket: it does not keep the session alive */
-  resolveUi(token: string | undefined, origin: Origin, isUse?: boolean): Session | 'invalid_session'
+  resolveUi(token: string | undefined, origin: Origin, isUse?: boolean): Session | undefined
   /** POST /api/logout: whether the token was one or not. */
   logout(token: string | undefined): void
   logoutUi(token: string | undefined): void
@@ -163,8 +163,8 @@ export function createPeople(parts: PeopleParts): People {
   return {
     signIn: async (form, origin, signal) => (await signIn({ form, origin, signal, at: 'rest' })).outcome,
     signInUi: (form, origin, signal) => signIn({ form, origin, signal, at: 'page' }),
-    resolve: (token, origin) => sessions.resolve(token, origin) ?? 'invalid_session',
-    resolveUi: (token, origin, isUse) => sessions.resolveUi(token, origin, isUse) ?? 'invalid_session',
+    resolve: sessions.resolve,
+    resolveUi: sessions.resolveUi,
     logout: (token = '') => sessions.end(token),
     logoutUi: (token = '') => sessions.endUi(token),
     endOver: sessions.endOver,

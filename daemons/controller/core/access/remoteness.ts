@@ -12,17 +12,14 @@ export interface Addresses {
   isWithin(address: Address, network: Network): boolean
 }
 
+/** Headers of a call, by their names in small letters. */
+type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
+
 /**
  * Where a call comes from.
  * @param peerAddress of the connection itself, as the socket tells it; empty where the peer has gone or has none
- * @param headers by their names in small letters
- * @param isTunnel said by what the tunnel alone can do
  */
-export type OriginOf = (
-  peerAddress: string,
-  headers: Readonly<Record<string, string | readonly string[] | undefined>>,
-  isTunnel: boolean,
-) => Origin
+export type OriginOf = (peerAddress: string, headers: Headers) => Origin
 
 export interface RemotenessParts {
   addresses: Addresses
@@ -32,6 +29,15 @@ export interface RemotenessParts {
   localNetworks: readonly Network[]
   /** Config `forwarded_hops`: entries of one `x-forwarded-for` that are looked at. */
   hops: number
+  tunnel: TunnelKeys
+}
+
+/** Keys of the table `tunnel`. */
+interface TunnelKeys {
+  /** The header by which the tunnel marks what it brings. */
+  header: string
+  /** Addresses and networks that the tunnel connects from. */
+  peers: readonly string[]
 }
 
 /**
@@ -60,6 +66,24 @@ const PRIVATE = [
 const JUDGED_PEERS = 256
 
 /**
+ * Tells which calls the cloud tunnel brought: it marks them itself, and is believed where it connects from. A mark makes a
+ * caller remote and gives nothing, so nobody gains by setting it; it cannot be taken off, as the tunnel sets it on
+ * everything it brings.
+ * @source document 1, Authentication 5
+ */
+export function createTunnelMark(
+  { parseAddress, parseNetwork, isWithin }: Addresses,
+  { header, peers }: TunnelKeys,
+): (peerAddress: string, headers: Headers) => boolean {
+  const networks = peers.map(parseNetwork).filter((network) => network !== undefined)
+  return (peerAddress, headers) => {
+    if (headers[header] === undefined) return false
+    const address = parseAddress(peerAddress)
+    return address !== undefined && networks.some((network) => isWithin(address, network))
+  }
+}
+
+/**
  * @returns a judge of origins. The client is the peer; behind a trusted proxy, the first hop from the right that is none
  * of them. Where the chain ends or says something that is no address, it is the last hop that was read: whom that one
  * speaks for is not known, so it proves nothing. Neither does a peer that is not trusted and names somebody behind it.
@@ -72,6 +96,7 @@ export function createRemoteness(parts: RemotenessParts): OriginOf {
   const ownNetworks = [...networks(PRIVATE), ...parts.localNetworks]
   const isIn = (address: Address, some: readonly Network[]) => some.some((network) => isWithin(address, network))
   const isTrusted = (address: Address) => isIn(address, parts.trustedProxies)
+  const isMarked = createTunnelMark(parts.addresses, parts.tunnel)
 
   function clientOf(peer: string, forwardedFor: string | readonly string[] | undefined) {
     const first = parseAddress(peer)
@@ -108,7 +133,8 @@ export function createRemoteness(parts: RemotenessParts): OriginOf {
     return origin
   }
 
-  return (peerAddress, headers, isTunnel) => {
+  return (peerAddress, headers) => {
+    const isTunnel = isMarked(peerAddress, headers)
     const forwardedFor = headers['x-forwarded-for']
     const { clientIp, isRemote, isLocal } =
       forwardedFor === undefined ? judgePeer(peerAddress) : judge(peerAddress, forwardedFor)

@@ -1,5 +1,5 @@
 /** How answers share the process: turns of queries, and long JSON that becomes bytes while it is made. */
-import type { OutcomeBody } from '../audit.ts'
+import type { JsonBody } from '../json.ts'
 
 // Turns of queries: together they hold up everything else for a moment at a time, and no account holds up another.
 
@@ -121,7 +121,7 @@ export interface JsonPieces {
   add(part: string): void
   /** It took too much of the room that all have, and has lost what it had: nothing more comes of it. */
   readonly isGivenUp: boolean
-  end(): OutcomeBody
+  end(): JsonBody
   /** Gives its room back, however it has ended. Without effect the second time. */
   close(): void
 }

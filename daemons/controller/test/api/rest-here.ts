@@ -10,7 +10,7 @@ import { type Log, silentLog } from '#kit/log.ts'
 import { restSurface } from '../../api/rest-surface.ts'
 import type { ApiFunction, Session } from '../../core/access/accounts.ts'
 import type { AuditBook, AuditRecord, Outcome } from '../../core/audit.ts'
-import type { Rules } from '../../core/surfaces.ts'
+import type { CallHeaders, Rules } from '../../core/surfaces.ts'
 
 /** A token that the rules of `fakeRules` take. */
 export const TOKEN = 'T'.repeat(32)
@@ -35,6 +35,8 @@ export function fine(json: unknown, more: Partial<Outcome> = {}): Outcome {
   return { status: 200, body: { json }, reason: null, ...more }
 }
 
+const isTunnel = (headers: CallHeaders) => headers['x-tunnel'] === '1'
+
 /** Rules that note what they are asked, and take `TOKEN` alone. */
 export function fakeRules(asked: Asked[], own: Partial<Rules> = {}, session = sessionOf()): Rules {
   const note = (name: string, ...given: unknown[]) => {
@@ -42,9 +44,9 @@ export function fakeRules(asked: Asked[], own: Partial<Rules> = {}, session = se
     return fine({ did: name })
   }
   return {
-    origin: (clientIp, _headers, isTunnel) => ({ clientIp, isRemote: isTunnel, isLocal: !isTunnel }),
+    origin: (clientIp, headers) => ({ clientIp, isRemote: isTunnel(headers), isLocal: !isTunnel(headers) }),
     signIn: async (form, { isRemote }) => note('signIn', form, isRemote),
-    resolve: (token) => (token === TOKEN ? session : 'invalid_session'),
+    resolve: (token) => (token === TOKEN ? session : undefined),
     logout: (token) => void note('logout', token),
     me: ({ userId }) => ({ id: userId }),
     handoff: () => note('handoff'),
@@ -112,7 +114,6 @@ export async function serveRest(t: { teardown(run: () => unknown): void }, own: 
       log,
       version: '1.2.3',
       isEnabled,
-      isTunnel: (_peer, headers) => headers['x-tunnel'] === '1',
       limits: { recordMs },
     }),
     faultStatus: {},

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { textOf } from '../../core/audit.ts'
 import { answerData } from '../../core/data/answer-data.ts'
 import type { Json } from '../../core/json.ts'
+import { bodyText } from '../../core/json.ts'
 import { withoutAddressSecrets, withoutLineSecrets } from '../../core/secrets.ts'
 import { elevatedCaller, plainCaller, worldOf } from './data/data-house.ts'
 
@@ -79,7 +79,7 @@ t.test('1 Guards 5 camera credentials and codes in overrides are for elevated se
   })
   const read = async (caller: typeof plainCaller, query: string) => {
     const { body } = await answerData(world, caller, ...(query.split('?') as [string, string]))
-    return textOf(body)
+    return bodyText(body)
   }
   for (const query of [
     'device?',
@@ -108,7 +108,7 @@ t.test('1 Guards 3 headers with credentials in plain texts are for elevated sess
   })
   const read = async (caller: typeof plainCaller, query: string) => {
     const { body } = await answerData(world, caller, ...(query.split('?') as [string, string]))
-    return textOf(body)
+    return bodyText(body)
   }
   for (const query of ['device?', 'device?_instance=true', 'zone?', 'attribute?']) {
     t.notMatch(await read(plainCaller, query), /YWRtaW46cHc/, query)

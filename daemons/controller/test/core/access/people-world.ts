@@ -5,8 +5,9 @@ import { limiterHere } from '#kit/test/auth/limiter-here.ts'
 import type { Letter, Origin, Secrets } from '../../../core/access/accounts.ts'
 import { createPeople, type PeopleLimits, type PeopleParts } from '../../../core/access/people.ts'
 import type { Undelivered } from '../../../core/access/sign-in.ts'
-import { type Outcome, textOf } from '../../../core/audit.ts'
+import type { Outcome } from '../../../core/audit.ts'
 import type { Json } from '../../../core/json.ts'
+import { bodyText } from '../../../core/json.ts'
 import type { Book, Keeper, Row } from '../../../core/site/book.ts'
 
 export const HERE: Origin = { clientIp: '10.0.0.7', isRemote: false, isLocal: true }
@@ -152,13 +153,13 @@ export const RIGHT = { username: 'Ada', password: 'open sesame' }
 
 /** What an outcome's body is. */
 export function jsonOf(outcome: Pick<Outcome, 'body'>): Record<string, unknown> {
-  return ('json' in outcome.body ? outcome.body.json : JSON.parse(textOf(outcome.body))) as Record<string, unknown>
+  return ('json' in outcome.body ? outcome.body.json : JSON.parse(bodyText(outcome.body))) as Record<string, unknown>
 }
 
 /** The identity of who calls with a token, or `invalid_session`. */
 export function meIn({ people }: PeopleWorld, token: string | undefined, origin = HERE): unknown {
   const session = people.resolve(token, origin)
-  return session === 'invalid_session' ? session : people.me(session)
+  return session && people.me(session)
 }
 
 /** Signs Ada in and gives her token. */

@@ -7,10 +7,13 @@ const judge = createRemoteness({
   trustedProxies: networksOf('trusted_proxies', ['10.9.0.0/24', '127.0.0.1', 'fd00:9::/64', '198.51.100.1']),
   localNetworks: networksOf('local_networks', ['192.0.2.0/24', '2001:db8:7::/48']),
   hops: 8,
+  tunnel: { header: 'svc-cloud-tunnel', peers: ['0.0.0.0/0', '::/0'] },
 })
 
+const MARK = { 'svc-cloud-tunnel': '1' }
+
 const of = (peer: string, forwardedFor?: string | string[], isTunnel = false) =>
-  judge(peer, { 'x-forwarded-for': forwardedFor }, isTunnel)
+  judge(peer, { 'x-forwarded-for': forwardedFor, ...(isTunnel ? MARK : {}) })
 
 for (const [peer, where, clientIp = peer] of [
   ['203.0.113.7', 'remote'],
@@ -60,7 +63,9 @@ t.test('1 Authentication 5: where the peer cannot be told, nothing is denied', (
 
 t.test('1 Authentication 5: what comes through the tunnel is remote, whatever its address', (t) => {
   t.strictSame(of('127.0.0.1', undefined, true), { clientIp: '127.0.0.1', isRemote: true, isLocal: false })
-  t.strictSame(of('', undefined, true), { clientIp: '', isRemote: true, isLocal: false })
+  t.strictSame(of('10.0.0.7', undefined, true), { clientIp: '10.0.0.7', isRemote: true, isLocal: false })
+  const nobody = { clientIp: '', isRemote: false, isLocal: false }
+  t.strictSame(of('', undefined, true), nobody, 'who has no address is none of the tunnel')
   t.end()
 })
 
@@ -126,14 +131,20 @@ for (const [what, peer, headers, isLocal] of [
   ['a program of this machine that speaks for somebody', '::1', { 'x-forwarded-for': '' }, false],
 ] as [string, string, Record<string, string>, boolean][])
   t.test(`Skip 2FA on Local Network: ${what} is ${isLocal ? '' : 'not '}provably local`, (t) => {
-    t.equal(judge(peer, headers, false).isLocal, isLocal)
-    t.equal(judge(peer, headers, true).isLocal, false, 'and never through the tunnel')
+    t.equal(judge(peer, headers).isLocal, isLocal)
+    t.equal(judge(peer, { ...headers, ...MARK }).isLocal, false, 'and never through the tunnel')
     t.end()
   })
 
 t.test('without trusted proxies nobody is believed', (t) => {
-  const lone = createRemoteness({ addresses, trustedProxies: [], localNetworks: [], hops: 8 })
-  const origin = lone('127.0.0.1', { 'x-forwarded-for': '203.0.113.7' }, false)
+  const lone = createRemoteness({
+    addresses,
+    trustedProxies: [],
+    localNetworks: [],
+    hops: 8,
+    tunnel: { header: 'x', peers: [] },
+  })
+  const origin = lone('127.0.0.1', { 'x-forwarded-for': '203.0.113.7' })
   t.strictSame(origin, { clientIp: '127.0.0.1', isRemote: false, isLocal: false })
   t.end()
 })

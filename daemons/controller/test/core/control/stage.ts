@@ -1,8 +1,9 @@
 /** A building with a fake driver behind the command surface: what reaches it is counted. */
 import type { ApiFunction, Session } from '../../../core/access/accounts.ts'
-import { type Outcome, textOf } from '../../../core/audit.ts'
+import type { Outcome } from '../../../core/audit.ts'
 import { createCommand, createDispatcher } from '../../../core/control/command.ts'
 import type { Ack, DriverCommand } from '../../../core/drivers/driver.ts'
+import { bodyText } from '../../../core/json.ts'
 import type { Row } from '../../../core/site/book.ts'
 import { bookOf } from '../site/book-of.ts'
 
@@ -80,6 +81,6 @@ export function stage(
 
 /** The answer as a test compares it. */
 export function answerOf({ status, body, reason, target }: Outcome) {
-  const json = 'json' in body ? (body.json as Record<string, unknown>) : JSON.parse(textOf(body))
+  const json = 'json' in body ? (body.json as Record<string, unknown>) : JSON.parse(bodyText(body))
   return { status, error: json.error, success: json.success, reason, target, json }
 }

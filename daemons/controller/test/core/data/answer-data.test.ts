@@ -1,8 +1,9 @@
 import t from 'tap'
 import type { Session } from '../../../core/access/accounts.ts'
-import { type Outcome, textOf } from '../../../core/audit.ts'
+import type { Outcome } from '../../../core/audit.ts'
 import { answerData } from '../../../core/data/answer-data.ts'
 import type { Json } from '../../../core/json.ts'
+import { bodyText } from '../../../core/json.ts'
 import type { Row } from '../../../core/site/book.ts'
 import { elevatedCaller, type HouseOptions, plainCaller, type Tables, worldOf } from './data-house.ts'
 
@@ -11,7 +12,7 @@ type Shown = Record<string, Json>
 async function asked(content: Tables, path: string, caller: Session = plainCaller, options: HouseOptions = {}) {
   const [entity = '', query = ''] = path.split('?')
   const { body } = await answerData(worldOf(content, options), caller, entity, query)
-  return 'json' in body ? body.json : JSON.parse(textOf(body))
+  return 'json' in body ? body.json : JSON.parse(bodyText(body))
 }
 
 const zones = {
@@ -94,7 +95,7 @@ t.test('1 Limits others have their turn while many rows are tried and written', 
   const outcome = answerData(world, plainCaller, 'zone', '_gte[position]=0')
   t.type(outcome, Promise)
   const { body } = await outcome
-  t.equal('json' in body ? undefined : JSON.parse(textOf(body)).length, 100)
+  t.equal('json' in body ? undefined : JSON.parse(bodyText(body)).length, 100)
   t.equal(world.breaths.count, 3)
   await new Promise((resolve) => setImmediate(resolve))
   t.notOk(answerData(world, plainCaller, 'zone', 'id=5') instanceof Promise, 'a row that is named is found at once')
@@ -124,7 +125,7 @@ t.test('1 GET /api/data/:entity a row that is replaced is shown anew', async (t)
   const names = (query: string) => {
     const outcome = answerData(world, plainCaller, 'zone', query)
     if (outcome instanceof Promise || 'json' in outcome.body) throw new Error('no rows')
-    return JSON.parse(textOf(outcome.body)).map(({ name }: Shown) => name)
+    return JSON.parse(bodyText(outcome.body)).map(({ name }: Shown) => name)
   }
   const all = (changed: Record<number, string>) => rows.map((_, at) => changed[at] ?? 'old')
   for (const query of ['', '_fields=name', '_instance=true']) t.same(names(query), all({}))
@@ -146,7 +147,7 @@ t.test('1 Modifiers a page of a table is the same, put together of blocks or row
     attribute: Array.from({ length: 700 }, (_, at) => ({ name: `${SIGNS[at % 3]}${at}`, secure: secure(at) })),
   }
   const world = worldOf(content, { turnSteps: 2 })
-  const told = ({ body, ...rest }: Outcome) => ({ ...rest, text: textOf(body) })
+  const told = ({ body, ...rest }: Outcome) => ({ ...rest, text: bodyText(body) })
   for (const caller of [plainCaller, elevatedCaller])
     for (const limit of [1, 63, 64, 65, 127, 128, 129, 200, 1000])
       for (const offset of [0, 1, 51, 64, 127, 128, 600, 900]) {

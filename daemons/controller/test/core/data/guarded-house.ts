@@ -1,6 +1,7 @@
 /** A building with something to hide in every place, and how it is asked. */
-import { type Outcome, textOf } from '../../../core/audit.ts'
+import type { Outcome } from '../../../core/audit.ts'
 import { answerData } from '../../../core/data/answer-data.ts'
+import { bodyText } from '../../../core/json.ts'
 import { plainCaller, type Tables, worldOf } from './data-house.ts'
 
 const content: Tables = {
@@ -48,7 +49,7 @@ export function asked(entity: string, query: string, caller = plainCaller): Outc
 }
 
 export function bodyOf({ body }: Outcome): unknown {
-  return 'json' in body ? body.json : JSON.parse(textOf(body))
+  return 'json' in body ? body.json : JSON.parse(bodyText(body))
 }
 
 export function names(entity: string, query: string, caller = plainCaller): unknown[] {

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { textOf } from '../../../core/audit.ts'
 import { answerData } from '../../../core/data/answer-data.ts'
+import { bodyText } from '../../../core/json.ts'
 import { elevatedCaller, type HouseOptions, plainCaller, type Tables, worldOf } from './data-house.ts'
 
 const content: Tables = {
@@ -48,7 +48,7 @@ const secrets = ['s3cret', 'n3sted', 's3cure', 'k3y', 'p1n', 'l1ve', 'd33p']
 function asked(entity: string, query: string, caller = plainCaller) {
   const outcome = answerData(worldOf(content, options), caller, entity, query)
   if (outcome instanceof Promise || 'json' in outcome.body) throw new Error('no rows')
-  const text = textOf(outcome.body)
+  const text = bodyText(outcome.body)
   return { rows: JSON.parse(text), text }
 }
 
@@ -124,7 +124,7 @@ t.test('a device with many zones is written in pieces that no one copies as a wh
   if (outcome instanceof Promise || !('pieces' in outcome.body)) throw new Error('not in pieces')
   t.ok(outcome.body.pieces.length > 5)
   t.ok(outcome.body.pieces.every(({ length }) => length < 140_000))
-  const [device] = JSON.parse(textOf(outcome.body))
+  const [device] = JSON.parse(bodyText(outcome.body))
   t.same(
     device.zones.map(({ name }: { name: string }) => name),
     zone.map(({ name }) => name),

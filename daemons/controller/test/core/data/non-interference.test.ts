@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
 import type { Session } from '../../../core/access/accounts.ts'
-import { textOf } from '../../../core/audit.ts'
 import { answerData } from '../../../core/data/answer-data.ts'
 import type { Views } from '../../../core/data/views.ts'
 import type { Json } from '../../../core/json.ts'
+import { bodyText } from '../../../core/json.ts'
 import { elevatedCaller, plainCaller, worldOf } from './data-house.ts'
 import { spelledQuery } from './spelled-query.ts'
 import { buildingOf, onlyColumns, PLACES, type Secrets } from './two-buildings.ts'
@@ -120,7 +120,7 @@ function answerOf(secrets: Secrets, { question, isRich, caller, views }: Ask): s
   const outcome = answerData(views ? { ...world, views } : world, caller, question.entity, question.query)
   if (outcome instanceof Promise) throw new Error('an answer from memory came late')
   const { status, reason, body, target } = outcome
-  return JSON.stringify([status, reason, target, 'json' in body ? body.json : textOf(body)])
+  return JSON.stringify([status, reason, target, 'json' in body ? body.json : bodyText(body)])
 }
 
 function isSame({ one, other, ...rest }: Case, caller: Session, views?: Views): boolean {

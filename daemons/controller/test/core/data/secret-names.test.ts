@@ -3,10 +3,10 @@ import fc from 'fast-check'
 import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
 import type { Session } from '../../../core/access/accounts.ts'
-import { textOf } from '../../../core/audit.ts'
 import { answerData } from '../../../core/data/answer-data.ts'
 import { registryFace } from '../../../core/data/views.ts'
 import type { Json } from '../../../core/json.ts'
+import { bodyText } from '../../../core/json.ts'
 import { tables } from '../../../core/site/registry.ts'
 import { elevatedCaller, plainCaller, worldOf } from './data-house.ts'
 
@@ -82,7 +82,7 @@ function read(caller: Session, { table, query, row }: { table: string; query: st
   void answerData(world, elevatedCaller, table, query)
   const outcome = answerData(world, caller, table, query)
   if (outcome instanceof Promise) throw new Error('an answer from memory came late')
-  return textOf(outcome.body)
+  return bodyText(outcome.body)
 }
 
 t.test('1 Guards 5 the tables with free values are among those that are tried', async (t) => {
