@@ -227,7 +227,7 @@ t.test('1 GET /api/data/:entity a hostile query is read in time that grows with 
     `_fields=${'a,'.repeat(8000)}a`,
     `_orderby=${'a,'.repeat(8000)}a`,
   ]
-  const startMs = performance.now()
+  const before = process.cpuUsage()
   for (const raw of raws) code(raw)
-  t.ok(performance.now() - startMs < 500)
+  t.ok(process.cpuUsage(before).user < 500_000)
 })

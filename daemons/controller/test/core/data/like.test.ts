@@ -41,8 +41,8 @@ t.test('1 Modifiers _contains finds a text as it is written, letters A to Z with
 
 t.test('1 Modifiers _like takes time that grows with the text, whatever the pattern', async (t) => {
   const text = 'a'.repeat(20_000)
-  const startMs = performance.now()
+  const before = process.cpuUsage()
   t.notOk(likeTest(`${'%a_'.repeat(300)}b`)(text))
   t.notOk(containsTest(`${'a'.repeat(999)}b`)(text))
-  t.ok(performance.now() - startMs < 500)
+  t.ok(process.cpuUsage(before).user < 500_000)
 })
