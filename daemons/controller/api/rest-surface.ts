@@ -174,9 +174,15 @@ function decoded(part: string): string {
 interface RestNeeds {
   rules: Rules
   audit: AuditBook
+  clock: Clock
+  log: Log
   version: string
   /** The switch, as it was when the daemon began. @source document 1, What the service does */
   isEnabled: boolean
+  limits: {
+    /** How long an answer waits for its record to be on the disk (config `audit.record_ms`). */
+    recordMs: number
+  }
 }
 
 /** One call on its way through the checks, and what was found out on it. */
@@ -313,22 +319,12 @@ function isSync(path: string): boolean {
 
 // The surface as the server serves it: each call is answered by the order of checks, and recorded.
 
-/** What the surface needs. */
-interface RestSurfaceNeeds extends RestNeeds {
-  clock: Clock
-  log: Log
-  limits: {
-    /** How long an answer waits for its record to be on the disk (config `audit.record_ms`). */
-    recordMs: number
-  }
-}
-
 /**
  * Everything under `/api`. Answers to `/api/token` and `/api/control/*` go out when their record is on the disk, the
  * others at once.
  * @source document 1
  */
-export function restSurface(needs: RestSurfaceNeeds): Surface {
+export function restSurface(needs: RestNeeds): Surface {
   const { audit, clock } = needs
   const outcomeOf = createRestOrder(needs)
 

@@ -9,7 +9,7 @@ import { appliedAnswer, auditAnswer, doneAnswer, notDrivenAnswer, pendingAnswer,
 import { createUiGate, granted, type UiGate, type UiGateParts } from './ui-gate.ts'
 
 /** What these routes stand on. */
-export interface UiAdminParts extends UiGateParts {
+interface UiAdminParts extends UiGateParts {
   audit: AuditBook & UiAudit
   rest: UiRest
   pending: UiPending

@@ -15,7 +15,7 @@ import { uiSessionRoutes } from './ui-session-routes.ts'
 import { createUiLive, type UiCaller, uiZoneRoutes } from './ui-zone-routes.ts'
 
 /** Bounds of the pages, from the `ui` table and `http`. */
-export interface UiLimits extends FeedLimits {
+interface UiLimits extends FeedLimits {
   socketsPerSession: number
   ticketLifeMs: number
   maxTickets: number

@@ -28,7 +28,7 @@ export interface ImportParts {
 }
 
 /** How a site file meets a site that is there. */
-export interface ImportWish {
+interface ImportWish {
   mode: ImportMode
   /** `pending`: kept until Apply All. `now`: for a controller that does not run. */
   becomes: 'pending' | 'now'

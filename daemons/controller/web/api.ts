@@ -14,7 +14,7 @@ export interface Zones {
 }
 
 /** What a sign-in may be answered with: a person, a challenge, or a refusal. */
-export type SignInAnswer =
+type SignInAnswer =
   | ({ signed_in: true } & PersonView)
   | { signed_in: false }
   | { error: string; message: string; ttl_seconds?: number }
@@ -27,7 +27,7 @@ export interface SignInForm {
 }
 
 /** The first account; `site` where no site is named yet. */
-export interface SetUpForm {
+interface SetUpForm {
   username: string
   password: string
   site?: string

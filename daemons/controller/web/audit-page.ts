@@ -153,7 +153,7 @@ export const FIRST_CHOICE: AuditChoice = {
 }
 
 /** When: the controller's time in epoch ms, and the site's zone. */
-export interface AuditTime {
+interface AuditTime {
   nowMs: number
   zone: string | undefined
 }
@@ -161,7 +161,7 @@ export interface AuditTime {
 const MINUTE_MS = 60_000
 
 /** From an instant on, and before another one; undefined where there is no end on that side. */
-export function auditSpan({ hours, from, until }: AuditChoice, { nowMs, zone }: AuditTime) {
+function auditSpan({ hours, from, until }: AuditChoice, { nowMs, zone }: AuditTime) {
   const at = (text: string): number | undefined => {
     const ms = instantOf(text, zone)
     return Number.isNaN(ms) ? undefined : Math.max(0, ms)
@@ -204,14 +204,14 @@ const TIMES = [
 ] as const
 
 /** What the tools are told. */
-export interface AuditToolsFacts {
+interface AuditToolsFacts {
   choice: AuditChoice
   choose(choice: AuditChoice): void
   children?: Child
 }
 
 /** The tools. Times are those of the building, which need not be those of the reader. */
-export function AuditTools({ choice, choose, children }: AuditToolsFacts): VNode {
+function AuditTools({ choice, choose, children }: AuditToolsFacts): VNode {
   const change = (part: Partial<AuditChoice>): void => choose({ ...choice, ...part })
   const isGranted = choice.outcome === 'granted'
   return html`<header class="tools audit-tools">

@@ -29,7 +29,7 @@ export function changeTitle({ kind, table, row_id: id, name }: Change): string {
 }
 
 /** What to show of a value. */
-export function valueText(value: Json): string {
+function valueText(value: Json): string {
   if (value === null || value === '') return UNKNOWN
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   const text = typeof value === 'object' ? objectText(value) : String(value)

@@ -81,7 +81,7 @@ export function headline(zone: ZoneView): Shown {
 }
 
 /** Its state as a word; empty where that says nothing beside the value. */
-export function stateWord({ values }: ZoneView): string {
+function stateWord({ values }: ZoneView): string {
   const state = values.state === 'unknown' || values.state === undefined ? values.on : values.state
   if (state === undefined) return ''
   const text = String(state)

@@ -8,7 +8,7 @@ import { within } from '../turns.ts'
 import type { Letter, Postman } from './accounts.ts'
 
 /** What came of letters since the start. */
-export interface MailState {
+interface MailState {
   /** Waiting, being sent, or waiting to be tried again. */
   kept: number
   sent: number
@@ -21,7 +21,7 @@ export interface MailQueue extends Postman {
   close(): void
 }
 
-export interface MailQueueParts {
+interface MailQueueParts {
   clock: Clock
   /**
    * Hands one letter to the server.

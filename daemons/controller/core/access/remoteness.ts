@@ -21,7 +21,7 @@ type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
  */
 export type OriginOf = (peerAddress: string, headers: Headers) => Origin
 
-export interface RemotenessParts {
+interface RemotenessParts {
   addresses: Addresses
   /** Config `trusted_proxies`: their `x-forwarded-for` is believed; of nobody else. */
   trustedProxies: readonly Network[]

@@ -14,7 +14,7 @@ export interface HostLimits extends LaneLimits {
   commandChars: number
 }
 
-export interface HostParts {
+interface HostParts {
   book: Book
   live: LiveKeeper
   world: DriverWorld

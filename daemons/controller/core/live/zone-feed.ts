@@ -11,7 +11,7 @@ export type ZoneMessage =
   | { type: 'beat'; now: number; pending: number | null }
 
 /** How a feed sends. */
-export interface ZoneSink {
+interface ZoneSink {
   /** @returns false where the message was dropped */
   send(message: ZoneMessage): boolean
   /** Whether everything that was sent is gone; while it is not, changes wait and the last of each zone counts. */
@@ -31,7 +31,7 @@ export interface FeedLimits {
 }
 
 /** What a feed stands on. */
-export interface FeedParts {
+interface FeedParts {
   book: Book
   live: LiveBook
   clock: Clock

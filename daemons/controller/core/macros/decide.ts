@@ -37,7 +37,7 @@ export type Decided =
   | { type: 'stop'; reason: string; isFailure: boolean }
 
 /** With what a step is decided. */
-export interface Deciding {
+interface Deciding {
   args: MacroArgs
   /** 0 <= n < 1, the same each time it is asked for one step of one run. */
   chance(): number

@@ -8,7 +8,7 @@ import { type Answer, chanceOf, isCut, MacroRun, type Trace, type TraceEntry } f
 import { decidedAs } from './showing.ts'
 import { holds, MACRO_LIMITS, makeArgs } from './values.ts'
 
-export interface Replayed {
+interface Replayed {
   trace: Trace
   /** The first entry that came out otherwise; their number where it is the end; null where all is as it was. */
   deviatesAt: number | null

@@ -5,7 +5,7 @@ import type { Json } from '../json.ts'
 export type ColumnType = 'integer' | 'real' | 'text' | 'boolean' | 'json'
 
 /** What a column may say beside its name and type. */
-export interface ColumnFacts {
+interface ColumnFacts {
   /** Null is refused; without a default a row must state it. */
   isRequired?: boolean
   /** What a row gets that does not name the column. */
@@ -43,10 +43,10 @@ export interface Column extends Readonly<ColumnFacts> {
  * Where rows of a table are kept: `site` in memory and in the site file; `record` grows, so that the newest are in
  * memory and those that have not ended, a bounded number on the disk, and none in an export; `audit` in a file of its own; `inner` for the store itself.
  */
-export type Keeping = 'site' | 'record' | 'audit' | 'inner'
+type Keeping = 'site' | 'record' | 'audit' | 'inner'
 
 /** What a table may say beside its columns. */
-export interface TableFacts {
+interface TableFacts {
   keeping?: Keeping
   /** Columns by which a row of a file without an id is found again. Default: the label. */
   key?: readonly string[]
