@@ -11,12 +11,16 @@ import { tablesOf as settingTables } from '#kit/config/load.ts'
 import { claimFaults, errorFaults, type Known } from './doc-claims.ts'
 import { codesOf, routesOf, settingsOf } from './doc-facts.ts'
 import { staleParts } from './doc-parts.ts'
+import { variableCodeFaults } from './fault-codes.ts'
 import { isMain } from './is-main.ts'
 import { memoryFaults } from './memory-facts.ts'
 import { strangerFaults, textFiles } from './strangers.ts'
 
 /** What docs/ holds at least. */
 const CHAPTERS = ['ARCHITECTURE', 'GLOSSARY', 'LIFECYCLES', 'ERRORS', 'INSTALL', 'CHANGELOG']
+
+/** Where the files stand that docs may name. */
+const TOP_FOLDERS = 'daemons,kit,native,scripts,systemd,docs,firmware-images'
 
 /** Every fault below `root`, one line each. */
 export async function docFaults(root: string): Promise<string[]> {
@@ -26,16 +30,26 @@ export async function docFaults(root: string): Promise<string[]> {
     (name) => `docs/${name}.md is missing`,
   )
   const daemons = existsSync(join(root, 'daemons')) ? readdirSync(join(root, 'daemons')) : []
-  const known: Known = { root, routes: new Set(), settings: new Set(), targets: makeTargets(root) }
+  const routesOfDaemons = new Map<string, ReadonlySet<string>>()
+  const files = globSync(`{${TOP_FOLDERS}}/**/*`, { cwd: root }).filter((file) => !file.includes('node_modules/'))
+  const known: Known = {
+    root,
+    routes: new Set(),
+    routesOf: routesOfDaemons,
+    files,
+    settings: new Set(),
+    targets: makeTargets(root),
+  }
   for (const daemon of daemons) {
     const own = (await routesOf(root, daemon)).map(({ method, path }) => `${method} ${path}`)
+    routesOfDaemons.set(daemon, new Set(own))
     for (const route of own) (known.routes as Set<string>).add(route)
     for (const [table, { properties }] of Object.entries(settingTables(await settingsOf(root, daemon))))
       for (const key of Object.keys(properties)) (known.settings as Set<string>).add(`${table}.${key}`)
     faults.push(...chapterFaults(root, daemon))
   }
   for (const file of docs) faults.push(...claimFaults(file, known))
-  faults.push(...errorFaults(root, codesOf(root)))
+  faults.push(...errorFaults(root, codesOf(root)), ...variableCodeFaults(root))
   for (const file of await staleParts(root))
     faults.push(`${file}: generated parts are old: node scripts/check-docs.ts --write`)
   faults.push(...(await memoryFaults(root, daemons)))

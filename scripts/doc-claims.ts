@@ -1,6 +1,6 @@
 /** What the docs claim and the sources must bear out: paths, symbols, routes, settings, codes. */
 import { existsSync, globSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { type CodeFact, isCodeMade } from './doc-facts.ts'
 
 /** What is known, to hold claims against. */
@@ -10,6 +10,10 @@ export interface Known {
   routes: ReadonlySet<string>
   /** `http.listen`. */
   settings: ReadonlySet<string>
+  /** Of each daemon its own: what its chapter may speak of. */
+  routesOf: ReadonlyMap<string, ReadonlySet<string>>
+  /** Files of the top-level folders. */
+  files: readonly string[]
   /** Targets of make. */
   targets: ReadonlySet<string>
 }
@@ -22,14 +26,38 @@ export function claimFaults(file: string, known: Known): string[] {
   const text = readFileSync(join(known.root, file), 'utf8').replace(/^```[\s\S]*?^```/gm, '')
   const faults = new Set<string>()
   const report = (claim: string, why: string) => faults.add(`${file}: \`${claim}\` ${why}`)
+  const own = known.routesOf.get(basename(file, '.md'))
   for (const [, code] of text.matchAll(/`([^`\n]+)`/g)) {
-    const why = faultOfClaim(code ?? '', known)
+    const why = faultOfClaim(code ?? '', known) ?? faultOfChapter(code ?? '', own)
     if (why !== undefined) report(code ?? '', why)
   }
+  for (const [name] of text
+    .replace(/`[^`\n]+`/g, ' ')
+    .replace(/\]\([^)]*\)/g, ']')
+    .matchAll(PROSE_PATH))
+    if (!isThere(known.root, name)) report(name, 'is not there')
+  for (const [name] of text.matchAll(SOURCE_NAME))
+    if (!known.files.some((one) => one === name || one.endsWith(`/${name}`))) report(name, 'is no file of the checkout')
   for (const [, link] of text.matchAll(/\]\(([^)\s#]+)[^)]*\)/g))
     if (link !== undefined && !/^[a-z]+:/.test(link) && !existsSync(join(known.root, dirname(file), link)))
       report(link, 'is linked and not there')
   return [...faults]
+}
+
+/** A path in a sentence, without what ends the sentence. */
+const PROSE_PATH = /(?<![\w/.<>-])(?:daemons|kit|native|scripts|systemd|docs|firmware-images)\/[\w./<>*-]*[\w>*]/g
+
+/** A source by its name alone, or by the end of its path. */
+const SOURCE_NAME = /(?<![\w/.<>*{},-])[\w-][\w.-]*(?:\/[\w.-]+)*\.(?:ts|cc|h|css|mjs|sh)(?![\w/])/g
+
+/** A route that some daemon has, in the chapter of another. */
+function faultOfChapter(claim: string, own: ReadonlySet<string> | undefined): string | undefined {
+  if (own === undefined) return undefined
+  const [, method, whole, bare] =
+    /^(?:(GET|POST|PUT|PATCH|DELETE|WS) (\/[^\s?]*)|(\/(?:api|ws|metrics)\b[^\s?]*))/.exec(claim) ?? []
+  if (whole !== undefined) return own.has(`${method} ${whole}`) ? undefined : 'is a route of another daemon'
+  if (bare === undefined || [...own].some((route) => route.endsWith(` ${bare}`))) return undefined
+  return 'is a route of another daemon'
 }
 
 function faultOfClaim(claim: string, known: Known): string | undefined {

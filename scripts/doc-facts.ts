@@ -1,11 +1,12 @@
 /** What the sources say that the docs must say too: routes, fault codes, settings, state tables. */
-import { globSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { TObject } from 'typebox'
 import { journalRoutes, kitRoutes, whoMay } from '#kit/http/kit-routes.ts'
 import type { Described, Route } from '#kit/http/route.ts'
 import { isBelow } from '#kit/http/surface.ts'
+import { CODES_OF_VARIABLES } from './fault-codes.ts'
 
 /** One line of a daemon's interface. Sockets have the method `WS`. */
 export interface RouteFact {
@@ -71,6 +72,8 @@ function routesOfAll(prefix: string | undefined): Route[] {
 export function codesOf(root: string): CodeFact[] {
   const statusOf = new Map<string, number>()
   const made = new Set<string>()
+  for (const [file, codes] of Object.entries(CODES_OF_VARIABLES))
+    if (existsSync(join(root, file))) for (const code of codes) made.add(code)
   for (const text of sourcesOf(root)) {
     for (const [, code] of text.matchAll(/\bFault\(\s*'([a-z][a-z0-9_]*)'/g)) made.add(code ?? '')
     for (const [, code] of text.matchAll(/\bfaultOf\([^'`]*?,\s*'([a-z][a-z0-9_]*)'/g)) made.add(code ?? '')

@@ -99,6 +99,20 @@ const planted: [string, Parameters<typeof faultsWith>[1], string, string, RegExp
     'goneRoutes',
     /`goneRoutes\(\)` is defined nowhere/,
   ],
+  [
+    'a path in a sentence that is not there',
+    'ARCHITECTURE.md',
+    '`daemons',
+    'See kit/gone.ts. `daemons',
+    /`kit\/gone\.ts` is not/,
+  ],
+  [
+    'a file that no folder has, by its name alone',
+    'ARCHITECTURE.md',
+    '`daemons',
+    '`core/gone-rule.ts` `daemons',
+    /`core\/gone-rule\.ts` is no file of the checkout/,
+  ],
   ['a link that leads nowhere', 'ARCHITECTURE.md', '`daemons', '[x](gone.md) `daemons', /`gone\.md` is linked/],
   ['a route that is none', 'one.md', 'GET /api/things/:id', 'DELETE /api/things/:id', /is no route/],
   ['a setting that is none', 'INSTALL.md', 'things.most', 'things.least', /`things\.least` is no setting/],
@@ -123,6 +137,36 @@ const planted: [string, Parameters<typeof faultsWith>[1], string, string, RegExp
 
 for (const [title, file, from, to, expected] of planted)
   t.test(`finds ${title}`, async (t) => t.match((await faultsWith(t, file, from, to)).join('\n'), expected))
+
+t.test('finds a route in the chapter of another daemon, by its method and by its path alone', async (t) => {
+  const own = house()
+  const other = '/** One that does nothing. */\nexport const otherRoutes = () => []\n'
+  const daemons = { ...own.daemons, two: { 'config.ts': config, api: { 'other-routes.ts': other } } }
+  const chapter = (own.docs['one.md'] ?? '')
+    .replaceAll(' one -->', ' two -->')
+    .replace(':id`', ':id`, or `/api/things/:id`')
+  const root = t.testdir({ ...own, daemons, docs: { ...own.docs, 'two.md': chapter } })
+  await staleParts(root, { write: true })
+  const faults = (await docFaults(root)).filter((fault) => fault.startsWith('docs/two.md'))
+  t.same(faults, [
+    'docs/two.md: `GET /api/things/:id` is a route of another daemon',
+    'docs/two.md: `/api/things/:id` is a route of another daemon',
+  ])
+})
+
+t.test('finds a fault whose code is a variable, but in the files that say which codes they make', async (t) => {
+  const made =
+    "import { Fault } from '#kit/pure/fault.ts'\nexport const fail = (code) => new Fault(code, 'it is odd')\n"
+  const wire = { 'reply.ts': made, 'one.ts': "new Fault(isOdd ? 'odd_thing' : 'odd_thing', 'it is odd')" }
+  const daemons = { one: { ...house().daemons.one, wire } }
+  const listed = { pure: { 'fault.ts': made, 'line.ts': "new Fault('odd_thing', 'it is odd')" } }
+  const root = t.testdir({ ...house(), daemons, kit: listed })
+  await staleParts(root, { write: true })
+  t.same(await docFaults(root), [
+    'daemons/one/wire/reply.ts: the code of a fault is code: say in scripts/fault-codes.ts which codes it makes',
+    'scripts/fault-codes.ts names kit/pure/line.ts, which writes its codes',
+  ])
+})
 
 t.test('a chapter has what a daemon may hold in memory, by its settings', async (t) => {
   const root = t.testdir(house())

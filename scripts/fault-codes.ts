@@ -1,0 +1,40 @@
+/** Faults whose code is not written where they are made: which codes those are, so that docs/ERRORS.md can be held to them. */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** By file: the codes that it chooses from; none where it passes on what is written where another fault is made. */
+export const CODES_OF_VARIABLES: Readonly<Record<string, readonly string[]>> = {
+  'daemons/board/roles/encoder/io/gst-feeds.ts': ['input_failed', 'sender_failed'],
+  'daemons/gateway/core/lines/port-registry.ts': [],
+  'daemons/gateway/core/modbus/faults.ts': [],
+  'daemons/gateway/io/state-files.ts': [],
+  'daemons/gateway/io/webhook-courier.ts': [],
+  'daemons/gateway/wire/modbus-reply.ts': [
+    ...['modbus_crc', 'modbus_wrong_unit', 'modbus_wrong_function', 'modbus_short', 'modbus_long'],
+    ...['modbus_mismatch', 'modbus_malformed'],
+  ],
+  'kit/pure/fault.ts': [],
+  'kit/pure/line.ts': [],
+}
+
+/** What a fault is made with first, up to its comma. */
+const FIRST = /\bnew Fault\(\s*((?:`[^`]*`|'[^']*'|[^,()'`]|\([^()]*\))*),/g
+/** A text, or one of two. */
+const WRITTEN = /^(?:[^?]+\?\s*'[a-z0-9_]+'\s*:\s*)?'[a-z0-9_]+'$/
+
+/** Files with such a fault that the table does not name, and those that it names for nothing. */
+export function variableCodeFaults(root: string): string[] {
+  return globSync('{daemons,kit,native,scripts}/**/*.ts', { cwd: root })
+    .filter((file) => !/(^|\/)(node_modules|test)\//.test(file))
+    .sort()
+    .flatMap((file) => {
+      const firsts = [...readFileSync(join(root, file), 'utf8').matchAll(FIRST)].map(([, first]) =>
+        (first ?? '').trim(),
+      )
+      const variable = firsts.find((first) => !WRITTEN.test(first))
+      const isListed = file in CODES_OF_VARIABLES
+      if (variable !== undefined && !isListed)
+        return [`${file}: the code of a fault is ${variable}: say in scripts/fault-codes.ts which codes it makes`]
+      return variable === undefined && isListed ? [`scripts/fault-codes.ts names ${file}, which writes its codes`] : []
+    })
+}
