@@ -2,29 +2,17 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { formDialect } from '#kit/http/dialect.ts'
-import { openApiOf } from '#kit/http/kit-routes.ts'
+import { type DescribedAnswers, openApiOf, type SharedSchemas } from '#kit/http/kit-routes.ts'
 import { describedOf } from './doc-facts.ts'
-
-/** One operation. Two roles of a board may have the same. */
-export interface DescribedAnswers {
-  method: string
-  /** With `{name}` for what is anything. */
-  path: string
-  requestBody?: { required: boolean; content: Record<string, { schema?: object }> }
-  responses: Record<string, { content?: Record<string, { schema?: object }> }>
-}
-
-/** What stands below `components.schemas` of every description. */
-export type Shared = Record<string, object>
 
 /** @returns every operation of a daemon; sockets have none */
 export async function answersOf(
   root: string,
   daemon: string,
-): Promise<{ operations: DescribedAnswers[]; shared: Shared }> {
+): Promise<{ operations: DescribedAnswers[]; shared: SharedSchemas }> {
   const routes = (await describedOf(root, daemon)).filter(({ method }) => method !== undefined)
   const isBoard = daemon === 'board'
-  let shared: Shared = {}
+  let shared: SharedSchemas = {}
   const operations = routes.flatMap((route) => {
     const whole = openApiOf({ title: daemon, version: '', routes: [route], ...(isBoard && { dialect }) }) as Whole
     shared = whole.components.schemas
@@ -43,7 +31,7 @@ const dialect = formDialect({ user: '', realm: () => '', maxFields: 1 })
 
 interface Whole {
   paths: Record<string, Record<string, Pick<DescribedAnswers, 'requestBody' | 'responses'>>>
-  components: { schemas: Shared }
+  components: { schemas: SharedSchemas }
 }
 
 /** Writes them to `build/answers/<daemon>.json`. */

@@ -124,6 +124,7 @@ export function faultOfImport(file: string, target: string, isType: boolean): st
   if (!to) return `${target} stands in no part of the house`
   if (from.unit !== undefined && to.unit !== undefined && !isSameUnit(from.unit, to.unit))
     return `${from.unit} may not know ${to.unit}`
+  if (/^(kit|native)\//.test(file) && to.part === 'scripts') return 'kit and native know no scripts, their tests too'
   if (isRole(to) && !isRole(from) && !MAY_KNOW_ROLES.includes(from.part)) return `${from.part} may not know ${to.unit}`
   const rule = RULES[from.part]
   if (isType && rule.types?.includes(to.part)) return undefined

@@ -304,3 +304,15 @@ export function journalRoutes({ journal, clock }: { journal: Journal; clock: Clo
     }),
   ]
 }
+
+/** One operation of a description, as it is read again. Two roles of a board may have the same. */
+export interface DescribedAnswers {
+  method: string
+  /** With `{name}` for what is anything. */
+  path: string
+  requestBody?: { required: boolean; content: Record<string, { schema?: object }> }
+  responses: Record<string, { content?: Record<string, { schema?: object }> }>
+}
+
+/** What stands below `components.schemas` of every description. */
+export type SharedSchemas = Record<string, object>

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import type { DescribedAnswers, Shared } from '../../scripts/answers.ts'
+import type { DescribedAnswers, SharedSchemas } from '../http/kit-routes.ts'
 
 /** What was asked, and what came. */
 export interface Exchange {
@@ -42,7 +42,7 @@ function bookOf(daemon: string): Book {
   const known = books.get(daemon)
   if (known) return known
   const file = join(import.meta.dirname, `../../build/answers/${daemon}.json`)
-  const { operations, shared } = JSON.parse(readFileSync(file, 'utf8')) as Book & { shared: Shared }
+  const { operations, shared } = JSON.parse(readFileSync(file, 'utf8')) as Book & { shared: SharedSchemas }
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   // Where `$ref` in a response points to.
   ajv.addSchema({ $id: 'shared', components: { schemas: shared } })

@@ -1,7 +1,8 @@
 /** Tests of answers.ts, and that no operation is without a description of its answers. */
 import { join } from 'node:path'
 import t from 'tap'
-import { answersOf, type DescribedAnswers } from '../answers.ts'
+import type { DescribedAnswers } from '#kit/http/kit-routes.ts'
+import { answersOf } from '../answers.ts'
 
 const root = join(import.meta.dirname, '../..')
 

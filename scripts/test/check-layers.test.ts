@@ -132,6 +132,12 @@ t.test('what all roles of a board share knows none of them, what puts them toget
   t.match(faults("import type { Desk } from '../roles/door/core/desk.ts'"), [/core may not know board\/roles\/door/])
 })
 
+t.test('refuses scripts in kit and native, their tests too', async (t) => {
+  const scripts = { 'answers.ts': '' }
+  const kit = { ...house.kit, test: { 'tool.ts': "import '../../scripts/answers.ts'" } }
+  t.match(layerFaults(t.testdir({ ...house, kit, scripts })), [/kit and native know no scripts, their tests too/])
+})
+
 t.test('refuses an index.ts outside an addon', async (t) => {
   t.match(faultsWith(t, 'daemons/one/core/index.ts', ''), [/only the face of an addon/])
 })
