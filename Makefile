@@ -122,6 +122,10 @@ bench-audio: build ## encoder and decoder against GStreamer's own tools, a quart
 bench-controller: build ## the controller against bare node:http, with ten thousand devices; results in docs/bench
 	@node scripts/bench/controller.ts
 
+.PHONY: walk
+walk: build ## which files an everyday request passes, in order; results in the chapters of docs
+	@node scripts/bench/walk.ts --write
+
 .PHONY: bench-siege
 bench-siege: build ## all three daemons attacked at once for half an hour while an operator works; results in docs/bench
 	@node scripts/bench/siege.ts

@@ -4,9 +4,8 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import type { Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
-import { type Answer, ask, type RunningDaemon, startDaemon } from '#kit/test/running-daemon.ts'
+import { type Answer, ask, type Owner, type RunningDaemon, startDaemon } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 import { parseRoleRules } from '../core/access/accounts.ts'
 import type { ImportMode } from '../core/site/rows.ts'
@@ -95,7 +94,7 @@ const parts: ImportParts = {
 const bytesOf = (document: unknown) => new TextEncoder().encode(JSON.stringify(document))
 
 /** Starts one; it ends with the test. */
-export async function openRestSite(t: Test, options: SiteOptions = {}): Promise<RestSite> {
+export async function openRestSite(t: Owner, options: SiteOptions = {}): Promise<RestSite> {
   const { sets = [], rows = {}, headers: common = {} } = options
   const stateFolder = mkdtempSync(join(tmpdir(), 'rest-site-'))
   t.teardown(() => rmSync(stateFolder, { recursive: true, force: true }))
@@ -176,7 +175,7 @@ function addressOf(n: number): string {
   return `10.64.${n >> 8}.${n & 255}`
 }
 
-async function openLineServer(t: Test): Promise<{ lines: string[]; port: number }> {
+async function openLineServer(t: Owner): Promise<{ lines: string[]; port: number }> {
   const lines: string[] = []
   const server = createServer((socket) => {
     let rest = ''

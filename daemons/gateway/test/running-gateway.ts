@@ -1,6 +1,5 @@
 /** The real gateway as a child process, and requests to it, for end-to-end tests. */
-import type { Test } from 'tap'
-import { type Answer, ask, type RunningDaemon, startDaemon } from '#kit/test/running-daemon.ts'
+import { type Answer, ask, type Owner, type RunningDaemon, startDaemon } from '#kit/test/running-daemon.ts'
 
 /** The number of a pty that was closed goes to the next one, perhaps of another test: nobody is to wait for it. */
 const RETRY_LATE = 'ports.retry_first_ms=10000'
@@ -19,8 +18,8 @@ export const password = 'correct horse battery'
 
 /** Starts `plantroom gateway` on a free port; ended with the test. `stateFolder` is kept when given. */
 export async function startGateway(
-  t: Test,
-  options: { sets?: string[]; stateFolder?: string } = {},
+  t: Owner,
+  options: { sets?: string[]; stateFolder?: string; within?: string[] } = {},
 ): Promise<RunningGateway> {
   const sets = ['ports.allow=["/dev/pts/*", "/dev/ttyUSB*"]', RETRY_LATE, ...(options.sets ?? [])]
   return running(await startDaemon(t, 'gateway', { ...options, sets }))

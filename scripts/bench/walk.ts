@@ -1,0 +1,269 @@
+/**
+ * What one everyday request passes: our files, in the order in which it enters them. The daemon as it is built runs under
+ * V8's coverage, which tells the functions that ran; then the request is made again with a mark at each of them.
+ *
+ *     node scripts/bench/walk.ts [NAME ...] [--write]
+ *
+ * --write: put the walks into the chapters of docs/. Native code and other threads are not seen.
+ */
+import { once } from 'node:events'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { SourceMap } from 'node:module'
+import { connect } from 'node:net'
+import { dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import WebSocket from 'ws'
+import { systemClock, wait } from '#kit/clock.ts'
+import { freePort } from '#kit/test/free-port.ts'
+import type { Owner } from '#kit/test/running-daemon.ts'
+import { openPty } from '#native/serial/index.ts'
+import { startBoard } from '../../daemons/board/test/running-board.ts'
+import { openRestSite } from '../../daemons/controller/test/rest-site.ts'
+import { startGateway } from '../../daemons/gateway/test/running-gateway.ts'
+import { simulateModbusLine } from '../sim/modbus-device.ts'
+import { simulatedUnit } from '../sim/modbus-unit.ts'
+
+/** A request of a daemon that runs, made as often as it is asked for. */
+interface Stage {
+  output(): string
+  request(): Promise<void>
+}
+
+interface Walk {
+  title: string
+  /** Where it stands in docs/. */
+  chapter: string
+  /** Files at most: past this nobody can read it. */
+  most: number
+  /** @param within goes before the command, so that the daemon can be looked into */
+  open(t: Owner, within: string[]): Promise<Stage>
+}
+
+const root = dirname(dirname(import.meta.dirname))
+
+const WALKS: Readonly<Record<string, Walk>> = {
+  'modbus-read': {
+    title: 'Registers of a unit are read over HTTP',
+    chapter: 'gateway',
+    most: 30,
+    async open(t, within) {
+      const gateway = await startGateway(t, { within })
+      await gateway.setUp()
+      const pty = openPty()
+      t.teardown(() => pty.close())
+      t.teardown(
+        simulateModbusLine({ duplex: pty, clock: systemClock, units: [simulatedUnit({ unitId: 1, holding: [7] })] }),
+      )
+      await gateway.call('PUT', gateway.portPath(pty.path), {
+        protocol: 'modbus-rtu',
+        line: { baud: 115_200 },
+        settings: {},
+      })
+      const body = { unitId: 1, fc: 3, address: 0, quantity: 1 }
+      const request = () => gateway.call('POST', gateway.portPath(pty.path, '/rest/request'), body)
+      return { output: gateway.output, request: async () => hold(await request(), 200) }
+    },
+  },
+  'controller-command': {
+    title: 'A zone is switched over the REST surface',
+    chapter: 'controller',
+    most: 28,
+    async open(t, within) {
+      const site = await openRestSite(t, { within: () => within })
+      const token = await site.tokenOf('ada')
+      const request = () => site.post('/api/control/command', { zone_id: 1, command: 'on' }, token)
+      return { output: site.output, request: async () => hold(await request(), 200) }
+    },
+  },
+  'board-settings': {
+    title: 'A form of settings is saved',
+    chapter: 'board',
+    most: 30,
+    async open(t, within) {
+      const pty = openPty()
+      t.teardown(() => pty.close())
+      const sets = ['mdns.enabled=false', `serial.devices=${JSON.stringify([pty.path])}`]
+      const board = await startBoard(t, { within, sets })
+      const form = { port: '1', enabled: '1', mode: 'raw', tcp_port: String(await freePort()), baud: '115200' }
+      return { output: board.output, request: async () => hold(await board.post('/api/serial', form), 200) }
+    },
+  },
+  'line-to-tcp': {
+    title: 'A byte of a serial line reaches a TCP client',
+    chapter: 'board',
+    most: 8,
+    async open(t, within) {
+      const pty = openPty()
+      t.teardown(() => pty.close())
+      const sets = ['mdns.enabled=false', `serial.devices=${JSON.stringify([pty.path])}`]
+      const board = await startBoard(t, { within, sets })
+      const tcpPort = await freePort()
+      const settings = { port: '1', enabled: '1', mode: 'raw', tcp_port: String(tcpPort), baud: '115200' }
+      hold(await board.post('/api/serial', settings), 200)
+      const client = connect(tcpPort, '127.0.0.1')
+      t.teardown(() => void client.destroy())
+      await once(client, 'connect')
+      const request = async () => {
+        const heard = once(client, 'data')
+        await pty.write(Buffer.from('x'))
+        await heard
+        // JavaScript hears of it behind the client.
+        await wait(systemClock, 100)
+      }
+      return { output: board.output, request }
+    },
+  },
+}
+
+function hold({ status, body }: { status: number; body: unknown }, wanted: number): void {
+  if (status !== wanted) throw new Error(`answered ${status}: ${JSON.stringify(body)}`)
+}
+
+/** Questions to V8 about a process that runs with --inspect. */
+interface Inspector {
+  ask<Answer>(method: string, params?: object): Promise<Answer>
+  close(): void
+}
+
+async function openInspector(url: string): Promise<Inspector> {
+  const socket = new WebSocket(url)
+  await once(socket, 'open')
+  const waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>()
+  let asked = 0
+  socket.on('message', (text) => {
+    const { id, result, error } = JSON.parse(String(text))
+    const one = waiting.get(id)
+    waiting.delete(id)
+    if (error) one?.reject(new Error(error.message))
+    else one?.resolve(result)
+  })
+  return {
+    ask: (method, params = {}) =>
+      new Promise((resolve, reject) => {
+        waiting.set(++asked, { resolve: resolve as (value: unknown) => void, reject })
+        socket.send(JSON.stringify({ id: asked, method, params }))
+      }),
+    close: () => socket.close(),
+  }
+}
+
+interface Coverage {
+  result: {
+    scriptId: string
+    url: string
+    functions: { functionName: string; ranges: { startOffset: number; endOffset: number; count: number }[] }[]
+  }[]
+}
+
+/** A function of ours that ran: the file it is of, and where it stands in what was bundled. */
+interface Ran {
+  file: string
+  start: Place
+  end: Place
+}
+
+interface Place {
+  scriptId: string
+  lineNumber: number
+  columnNumber: number
+}
+
+async function functionsOf(v8: Inspector, during: () => Promise<void>): Promise<Ran[]> {
+  await v8.ask('Profiler.takePreciseCoverage')
+  await during()
+  const { result } = await v8.ask<Coverage>('Profiler.takePreciseCoverage')
+  return result.flatMap(({ scriptId, url, functions }) => {
+    const path = url.startsWith('file:') ? fileURLToPath(url) : ''
+    if (!existsSync(`${path}.map`)) return []
+    const sources = new SourceMap(JSON.parse(readFileSync(`${path}.map`, 'utf8')))
+    const placeAt = placesIn(scriptId, readFileSync(path, 'utf8'))
+    return functions.flatMap(({ ranges: [range] }) => {
+      if (!range || range.count === 0) return []
+      const start = placeAt(range.startOffset)
+      const entry = sources.findEntry(start.lineNumber, start.columnNumber)
+      const file = 'originalSource' in entry ? relative(root, resolve(dirname(path), entry.originalSource)) : ''
+      return /^(daemons|kit|native)\//.test(file) ? [{ file, start, end: placeAt(range.endOffset) }] : []
+    })
+  })
+}
+
+/** Where an offset into a text stands. */
+function placesIn(scriptId: string, text: string): (offset: number) => Place {
+  const starts = [0]
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1)
+  return (offset) => {
+    const lineNumber = starts.findLastIndex((start) => start <= offset)
+    return { scriptId, lineNumber, columnNumber: offset - (starts[lineNumber] ?? 0) }
+  }
+}
+
+/** Files in the order in which the request enters them. */
+async function filesOf(v8: Inspector, request: () => Promise<void>): Promise<string[]> {
+  await v8.ask('Profiler.enable')
+  await v8.ask('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
+  // What runs once, such as what is compiled or connected for the first of them, is no part of an everyday request.
+  for (let warm = 0; warm < 3; warm++) await request()
+  const ran = await functionsOf(v8, request)
+  await v8.ask('Debugger.enable')
+  for (const [at, one] of ran.entries()) await mark(v8, one, at)
+  await v8.ask('Runtime.evaluate', { expression: 'globalThis.walked = []' })
+  await request()
+  const { result } = await v8.ask<{ result: { value: number[] } }>('Runtime.evaluate', {
+    expression: 'globalThis.walked',
+    returnByValue: true,
+  })
+  return [...new Set(result.value.map((at) => ran[at]?.file ?? ''))]
+}
+
+/** A breakpoint that never stops: its condition writes down that it was passed. */
+async function mark(v8: Inspector, { start, end }: Ran, at: number): Promise<void> {
+  const places = { start, end, restrictToFunction: true }
+  const found = v8.ask<{ locations: object[] }>('Debugger.getPossibleBreakpoints', places)
+  // A part of the program that was let go meanwhile is no script any more.
+  const { locations } = await found.catch(() => ({ locations: [] }))
+  const [location] = locations
+  if (location === undefined) return
+  const condition = `globalThis.walked?.push(${at}), false`
+  // Two functions that begin at one place have one mark.
+  await v8.ask('Debugger.setBreakpoint', { location, condition }).catch(() => {})
+}
+
+async function walk({ open }: Walk): Promise<string[]> {
+  const ends: (() => unknown)[] = []
+  const owner: Owner = { teardown: (end: () => unknown) => void ends.unshift(end) } as Owner
+  try {
+    const within = ['env', 'NODE_OPTIONS=--inspect=127.0.0.1:0']
+    const { output, request } = await open(owner, within)
+    const url = /ws:\/\/127\.0\.0\.1:\d+\/[\w-]+/.exec(output())?.[0]
+    if (url === undefined) throw new Error(`no inspector listens; it said:\n${output()}`)
+    const v8 = await openInspector(url)
+    ends.unshift(() => v8.close())
+    return await filesOf(v8, request)
+  } finally {
+    for (const end of ends) await end()
+  }
+}
+
+/** Puts the files into the chapter, between the marks of the walk. */
+function writeDown(name: string, { chapter, title, most }: Walk, files: readonly string[]): void {
+  const path = join(root, `docs/${chapter}.md`)
+  const text = readFileSync(path, 'utf8')
+  const part = new RegExp(`(<!-- walk: ${name} -->\n)[\\s\\S]*?(<!-- end -->)`)
+  if (!part.test(text)) throw new Error(`docs/${chapter}.md has no marks of the walk ${name}`)
+  const lines = files.map((file, at) => `${at + 1}. \`${file}\``).join('\n')
+  const count = `**${title}**: ${files.length} files${files.length > most ? `; it should be ${most} at most` : ''}.`
+  writeFileSync(
+    path,
+    text.replace(part, (_, head, foot) => `${head}\n${count}\n\n${lines}\n\n${foot}`),
+  )
+}
+
+const words = process.argv.slice(2)
+const named = words.filter((word) => word !== '--write')
+for (const name of named.length > 0 ? named : Object.keys(WALKS)) {
+  const chosen = WALKS[name]
+  if (chosen === undefined) throw new Error(`'${name}' is none of ${Object.keys(WALKS).join(', ')}`)
+  const files = await walk(chosen)
+  console.log([`${name}: ${files.length} files`, ...files.map((file) => `  ${file}`)].join('\n'))
+  if (words.includes('--write')) writeDown(name, chosen, files)
+}
