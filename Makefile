@@ -122,6 +122,11 @@ bench-audio: build ## encoder and decoder against GStreamer's own tools, a quart
 bench-controller: build ## the controller against bare node:http, with ten thousand devices; results in docs/bench
 	@node scripts/bench/controller.ts
 
+.PHONY: pictures
+pictures: build ## each page at a desk and on a phone, in light and in dark, into build/pictures
+	@scripts/apt-setup.sh test
+	@PLANTROOM_PICTURES=1 node scripts/run-tests.ts $$(find daemons -name '*page*.e2e.test.ts')
+
 .PHONY: walk
 walk: build ## which files an everyday request passes, in order; results in the chapters of docs
 	@node scripts/bench/walk.ts --write

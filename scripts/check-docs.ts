@@ -53,7 +53,13 @@ export async function docFaults(root: string): Promise<string[]> {
   for (const file of await staleParts(root))
     faults.push(`${file}: generated parts are old: node scripts/check-docs.ts --write`)
   faults.push(...(await memoryFaults(root, daemons)))
-  return [...faults, ...changelogFaults(root), ...decisionFaults(root), ...strangerFaults(root)]
+  return [
+    ...faults,
+    ...changelogFaults(root),
+    ...decisionFaults(root),
+    ...pictureFaults(root, docs),
+    ...strangerFaults(root),
+  ]
 }
 
 /** Topics that docs/decisions/ may have: a subject that one of them has goes there. */
@@ -76,6 +82,20 @@ function decisionFaults(root: string): string[] {
     for (const [claim, name] of text.matchAll(/\bdocs\/decisions\/([a-z0-9-]+)(?:\.md)?/g))
       if (!existsSync(join(root, `docs/decisions/${name}.md`))) faults.push(`${file}: ${claim} is not there`)
   return [...new Set(faults)]
+}
+
+/** Pictures in docs/img: each is in every clone. `make pictures` makes all of them. */
+const MOST_PICTURES = 8
+
+/** They are few, and each is shown. */
+function pictureFaults(root: string, docs: readonly string[]): string[] {
+  const pictures = globSync('docs/img/**/*.*', { cwd: root }).sort()
+  const texts = docs.map((file) => readFileSync(join(root, file), 'utf8'))
+  const unseen = pictures.filter((file) => !texts.some((text) => text.includes(`img/${basename(file)})`)))
+  const faults = unseen.map((file) => `${file} is shown in no chapter`)
+  if (pictures.length > MOST_PICTURES)
+    faults.push(`docs/img: ${pictures.length} pictures, at most ${MOST_PICTURES}; make pictures makes all in build/`)
+  return faults
 }
 
 /** A chapter carries the generated lists of its daemon: that is what makes every route and key named. */

@@ -241,6 +241,19 @@ t.test('forty decisions are few enough to look through, one more is not', async 
   }
 })
 
+t.test('pictures are few, and each is shown in a chapter', async (t) => {
+  const names = Array.from({ length: 9 }, (_, at) => `p${at}.png`)
+  const shown = names.slice(1).map((name) => `![A page](img/${name})\n`)
+  const img = Object.fromEntries(names.map((name) => [name, '']))
+  const docs = { ...house().docs, img, 'GLOSSARY.md': `${house().docs['GLOSSARY.md']}\n${shown.join('')}` }
+  const root = t.testdir({ ...house(), docs })
+  await staleParts(root, { write: true })
+  t.same(await docFaults(root), [
+    'docs/img/p0.png is shown in no chapter',
+    'docs/img: 9 pictures, at most 8; make pictures makes all in build/',
+  ])
+})
+
 t.test('finds hosts of registries and paths of machines', async (t) => {
   const host = ['registry', 'npmjs', 'org'].join('.')
   const root = t.testdir({ 'a.md': `from https://${host}/x\n`, 'b.md': `see ${['', 'work', 'main'].join('/')}\n` })

@@ -26,8 +26,8 @@ const ARGS = [
 /** As in all waits of tests only what fails waits so long: a browser on a busy machine takes seconds for a page. */
 const LIMIT_MS = 25_000
 
-/** Where pictures of pages stand. */
-const PICTURES = join(import.meta.dirname, '../../../docs/img')
+/** Where `make pictures` puts pictures of pages; the few in docs/img are chosen from them. */
+const PICTURES = join(import.meta.dirname, '../../../build/pictures')
 const SIZES = [
   { name: 'desk', width: 1280, height: 800 },
   { name: 'phone', width: 390, height: 844 },
@@ -58,7 +58,7 @@ export interface RigOptions {
   token?: string
   /** Signed in by HTTP Basic, as if somebody had typed it when the browser asked. */
   basic?: { username: string; password: string }
-  /** Folder below docs/img that its pictures go to. */
+  /** Folder below build/pictures that its pictures go to. */
   pictures?: string
   /** What the browser complains about because the story wants it so: a board that restarts does not answer. */
   wanted?: RegExp
