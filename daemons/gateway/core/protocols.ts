@@ -1,7 +1,7 @@
 /** The protocols a port may speak, one line each: settings, and the adapter that speaks it. */
 import type { TSchema } from 'typebox'
 import type { Adapter, AdapterContext } from './lines/adapter.ts'
-import type { PortRecord, Protocol } from './lines/ports.ts'
+import { type PortRecord, type Protocol, protocols } from './lines/ports.ts'
 import { createModbusListener } from './modbus/listener.ts'
 import { createModbusMaster, type ModbusPdu } from './modbus/master.ts'
 import { createModbusPoints, withPoints } from './modbus/points.ts'
@@ -10,22 +10,6 @@ import { createModbusSlave } from './modbus/slave.ts'
 import { type ModbusTcpWorld, tcpSettingsFaults, withModbusTcp } from './modbus/tcp.ts'
 import type { ModbusDebts } from './modbus/transactions.ts'
 import { RawAdapter, type RawSettings, type RawWorld, rawSettings } from './raw/raw.ts'
-
-// The keys of `settings`, by protocol.
-
-export const settingsOfProtocol: Readonly<Record<Protocol, TSchema>> = {
-  raw: rawSettings,
-  'modbus-rtu': modbusSettings,
-}
-
-/** What no schema says of settings that fit theirs: a fault for each field, none where all is well. */
-export const settingsFaults: Readonly<Record<Protocol, (settings: unknown) => { field: string; message: string }[]>> = {
-  raw: () => [],
-  'modbus-rtu': (settings) => [
-    ...slaveSettingsFaults(settings as ModbusSettings),
-    ...tcpSettingsFaults(settings as ModbusSettings),
-  ],
-}
 
 /** What the protocols need of the world beside the line. */
 export interface ProtocolWorld extends RawWorld, ModbusTcpWorld {
@@ -36,9 +20,45 @@ export interface ProtocolWorld extends RawWorld, ModbusTcpWorld {
   modbusIdentity: readonly [string, string, string]
 }
 
+/** A protocol: the keys of `settings`, what no schema says of them, and the adapter that speaks it. */
+interface ProtocolEntry {
+  settings: TSchema
+  /** Of settings that fit their schema: a fault for each field, none where all is well. */
+  faults(settings: unknown): { field: string; message: string }[]
+  /** @param record its settings are checked and have every default */
+  make(record: PortRecord, context: AdapterContext, world: ProtocolWorld): Adapter
+}
+
+/** The list of protocols: a new one is a folder of its own, and an entry here. */
+const entries: Readonly<Record<Protocol, ProtocolEntry>> = {
+  raw: {
+    settings: rawSettings,
+    faults: () => [],
+    make: ({ settings }, context, world) => new RawAdapter(context, settings as RawSettings, world),
+  },
+  'modbus-rtu': {
+    settings: modbusSettings,
+    faults: (settings) => [
+      ...slaveSettingsFaults(settings as ModbusSettings),
+      ...tcpSettingsFaults(settings as ModbusSettings),
+    ],
+    make: makeModbus,
+  },
+}
+
+export const settingsOfProtocol = ofEach(({ settings }) => settings)
+export const settingsFaults = ofEach(({ faults }) => faults)
+
 /** @param record its settings are checked and have every default */
 export function makeAdapter(record: PortRecord, context: AdapterContext, world: ProtocolWorld): Adapter {
-  if (record.protocol === 'raw') return new RawAdapter(context, record.settings as RawSettings, world)
+  return entries[record.protocol].make(record, context, world)
+}
+
+function ofEach<Part>(partOf: (entry: ProtocolEntry) => Part): Readonly<Record<Protocol, Part>> {
+  return Object.fromEntries(protocols.map((name) => [name, partOf(entries[name])])) as Record<Protocol, Part>
+}
+
+function makeModbus(record: PortRecord, context: AdapterContext, world: ProtocolWorld): Adapter {
   const settings = record.settings as ModbusSettings
   if (settings.mode === 'slave') return createModbusSlave(context, settings, world.modbusIdentity)
   const points = createModbusPoints(context, settings, record.points)
