@@ -98,7 +98,7 @@ function knownRows(): MemoryRow[] {
       ...{ what: 'requests that units have not answered', of: 'port', many: 'ports.max', isHeap: true },
       // A unit that owes none may be asked where the line owes as much as it may.
       each: (LINE_OWED + UNITS) * OWED_BYTES,
-      shownBy: 'daemons/gateway/test/wire/modbus-owed.test.ts',
+      shownBy: 'daemons/gateway/test/core/modbus/modbus-owed.test.ts',
     },
     {
       ...{

@@ -14,8 +14,8 @@ import { relayBoard } from '../../../scripts/sim/relay-board.ts'
 import type { Adapter } from '../core/lines/adapter.ts'
 import { createModbusMaster } from '../core/modbus/master.ts'
 import { createModbusSerialPdu } from '../io/modbus-serial-pdu.ts'
-import { whyNotOpen } from './core/lines/line-of-others.ts'
-import { settingsWith } from './core/lines/modbus-line.ts'
+import { whyNotOpen } from './core/modbus/line-of-others.ts'
+import { settingsWith } from './core/modbus/modbus-line.ts'
 import { noLibmodbus, nullModem, startLibmodbus } from './peer/libmodbus.ts'
 
 const run = promisify(execFile)

@@ -3,7 +3,7 @@ import { serve } from '#kit/test/http/server-here.ts'
 import { faultStatus } from '../../api/fault-status.ts'
 import { scanRoutes } from '../../api/unit-routes.ts'
 import type { PortRegistry } from '../../core/lines/port-registry.ts'
-import { modbusLine } from '../core/lines/modbus-line.ts'
+import { modbusLine } from '../core/modbus/modbus-line.ts'
 
 const path = '/api/ports/%2Fdev%2FttyTEST/rest/scan'
 

@@ -1,8 +1,8 @@
 /** A dead unit among ten, polled by the points of a port as the gateway makes it. */
 import t from 'tap'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
-import { pointsLine } from '../lines/points-line.ts'
 import { point } from '../points/points.ts'
+import { pointsLine } from '../points/points-line.ts'
 
 const PERIOD_MS = 1000
 const BAUD = 9600

@@ -8,8 +8,8 @@ import { memoryPlan } from '../../../core/memory.ts'
 import { ModbusCopies } from '../../../core/modbus/copies.ts'
 import { replyFrame, type SentRequest } from '../../../wire/modbus-reply.ts'
 import { openRequest, sealed } from '../../../wire/modbus-request.ts'
-import { orderedUnits } from '../../wire/ordered-units.ts'
-import { modbusLine, settingsWith } from '../lines/modbus-line.ts'
+import { modbusLine, settingsWith } from './modbus-line.ts'
+import { orderedUnits } from './ordered-units.ts'
 
 /** One register of unit 1 is asked for. */
 function read(address: number): SentRequest {

@@ -3,7 +3,7 @@ import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import type { UnitDebts } from '../../../core/modbus/holds.ts'
 import { createModbusDebts } from '../../../core/modbus/transactions.ts'
-import { type ModbusLine, modbusLine } from '../lines/modbus-line.ts'
+import { type ModbusLine, modbusLine } from './modbus-line.ts'
 
 const held = (unitId: number, overMs: number): UnitDebts => ({
   unitId,

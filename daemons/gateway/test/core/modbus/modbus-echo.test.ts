@@ -1,7 +1,7 @@
 /** Lines whose adapter gives our own bytes back: an echo is never taken for a unit's answer. */
 import t from 'tap'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
-import { modbusLine } from '../lines/modbus-line.ts'
+import { modbusLine } from './modbus-line.ts'
 
 function units() {
   return [

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
-import { modbusLine } from '../lines/modbus-line.ts'
+import { modbusLine } from './modbus-line.ts'
 
 t.test('what a fault says was heard stays as it was when the time was up', async (t) => {
   const bus = await modbusLine({

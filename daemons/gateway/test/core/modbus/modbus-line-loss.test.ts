@@ -2,7 +2,7 @@
 import t from 'tap'
 import { Fault } from '#kit/pure/fault.ts'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
-import { modbusLine } from '../lines/modbus-line.ts'
+import { modbusLine } from './modbus-line.ts'
 
 const read = { unitId: 5, fc: 3, address: 0, quantity: 1 }
 

@@ -7,8 +7,8 @@ import { createModbusListener } from '../../../core/modbus/listener.ts'
 import type { SeenReply } from '../../../core/modbus/transactions.ts'
 import { sealed } from '../../../wire/modbus-request.ts'
 import { anyTransaction, frameOf, pieces, replyOf } from '../../wire/modbus-talk.ts'
-import { type LineOfOthers, lineOfOthers } from '../lines/line-of-others.ts'
-import { settingsWith } from '../lines/modbus-line.ts'
+import { type LineOfOthers, lineOfOthers } from './line-of-others.ts'
+import { settingsWith } from './modbus-line.ts'
 
 function listener(): LineOfOthers & { seen: SeenReply[] } {
   const seen: SeenReply[] = []

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
 import { quarantineMs } from '../../../core/modbus/settings.ts'
-import { modbusLine, settingsWith } from '../lines/modbus-line.ts'
+import { modbusLine, settingsWith } from './modbus-line.ts'
 
 function board() {
   const coils = Array.from({ length: 40 }, (_, at) => at % 2)

@@ -4,7 +4,7 @@ import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
 import { type UnitFaults, withFaults } from '../../../../../scripts/sim/unit-faults.ts'
-import { type ModbusLine, modbusLine, settingsWith } from '../lines/modbus-line.ts'
+import { type ModbusLine, modbusLine, settingsWith } from './modbus-line.ts'
 import { ask, askNow, unit } from './modbus-unit-line.ts'
 
 const MINUTE_MS = 60_000

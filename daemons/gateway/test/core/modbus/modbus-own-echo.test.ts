@@ -2,8 +2,8 @@
 import t from 'tap'
 import { createModbusSlave } from '../../../core/modbus/slave.ts'
 import { frameOf } from '../../wire/modbus-talk.ts'
-import { type LineOfOthers, lineOfOthers } from '../lines/line-of-others.ts'
-import { settingsWith } from '../lines/modbus-line.ts'
+import { type LineOfOthers, lineOfOthers } from './line-of-others.ts'
+import { settingsWith } from './modbus-line.ts'
 
 function slave(hasEcho: boolean, local_echo: 'auto' | 'present' | 'absent' = 'auto'): LineOfOthers {
   const settings = settingsWith({

@@ -3,8 +3,8 @@ import t from 'tap'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
 import type { ValuePayload } from '../../../core/points/values.ts'
 import { sealed } from '../../../wire/modbus-request.ts'
-import { type PointsLineSetup, pointsLine } from '../lines/points-line.ts'
 import { point } from '../points/points.ts'
+import { type PointsLineSetup, pointsLine } from '../points/points-line.ts'
 
 function adapterOf(setup: PointsLineSetup) {
   const told: ValuePayload[] = []

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
 import type { AskHow, Priority, SeenReply } from '../../../core/modbus/transactions.ts'
-import { type ModbusLine, modbusLine } from '../lines/modbus-line.ts'
+import { type ModbusLine, modbusLine } from './modbus-line.ts'
 
 const units = () => [simulatedUnit({ unitId: 1, holding: Array.from({ length: 100 }, (_, at) => at) })]
 

@@ -4,8 +4,8 @@ import type { ModbusSettings } from '../../../core/modbus/settings.ts'
 import { createModbusSlave } from '../../../core/modbus/slave.ts'
 import type { RegisterBlock } from '../../../core/modbus/slave-registers.ts'
 import { frameOf } from '../../wire/modbus-talk.ts'
-import { type LineOfOthers, lineOfOthers } from '../lines/line-of-others.ts'
-import { settingsWith } from '../lines/modbus-line.ts'
+import { type LineOfOthers, lineOfOthers } from './line-of-others.ts'
+import { settingsWith } from './modbus-line.ts'
 
 const block = (table: RegisterBlock['table'], quantity: number, initial: number | null = 0): RegisterBlock => ({
   table,

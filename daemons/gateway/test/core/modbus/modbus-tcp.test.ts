@@ -6,8 +6,8 @@ import { createModbusMaster } from '../../../core/modbus/master.ts'
 import { type TcpHouse, tcpSettingsFaults, withModbusTcp } from '../../../core/modbus/tcp.ts'
 import { createModbusSerialPdu } from '../../../io/modbus-serial-pdu.ts'
 import { mbapFrame } from '../../../wire/mbap.ts'
-import { whyNotOpen } from '../lines/line-of-others.ts'
-import { settingsWith } from '../lines/modbus-line.ts'
+import { whyNotOpen } from './line-of-others.ts'
+import { settingsWith } from './modbus-line.ts'
 
 /** A line with a TCP port that opens while `isFree`. */
 function lineHere(tcpPort = 502) {

@@ -3,7 +3,7 @@ import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
 import type { AskHow } from '../../../core/modbus/transactions.ts'
-import { modbusLine } from '../lines/modbus-line.ts'
+import { modbusLine } from './modbus-line.ts'
 
 const PERIOD_MS = 1000
 const BAUD = 9600

@@ -2,7 +2,7 @@
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
 import type { AskHow, Priority } from '../../../core/modbus/transactions.ts'
 import type { UnitView } from '../../../core/modbus/units.ts'
-import { type ModbusLine, type ModbusLineSetup, modbusLine } from '../lines/modbus-line.ts'
+import { type ModbusLine, type ModbusLineSetup, modbusLine } from './modbus-line.ts'
 
 /** Unit 1 answers whenever `isDead` is false; unit 2 always does. */
 export async function unitLine(setup: ModbusLineSetup = {}) {
@@ -13,7 +13,7 @@ export async function unitLine(setup: ModbusLineSetup = {}) {
     say: (bytes, { unitId }) =>
       far.isDead && unitId === 1 ? [] : [{ afterMs: unitId === 1 ? far.delayMs : 1, bytes }],
     ...setup,
-    // Copies are test/wire/modbus-owed.test.ts: here the same is read again and again at once.
+    // Copies are test/core/modbus/modbus-owed.test.ts: here the same is read again and again at once.
     settings: { breaker_retry_ms: 10_000, copy_window_ms: 0, ...setup.settings },
   })
   return { on, far }

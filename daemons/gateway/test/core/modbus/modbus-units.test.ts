@@ -9,7 +9,7 @@ import type { MasterHooks } from '../../../core/modbus/transactions.ts'
 import { ModbusUnits } from '../../../core/modbus/units.ts'
 import { replyFrame } from '../../../wire/modbus-reply.ts'
 import { openRequest, sealed } from '../../../wire/modbus-request.ts'
-import { type ModbusLine, settingsWith } from '../lines/modbus-line.ts'
+import { type ModbusLine, settingsWith } from './modbus-line.ts'
 import { ask, askNow, silence, unit, unitLine } from './modbus-unit-line.ts'
 
 t.test('a unit that answers is well, with its counts and its times', async (t) => {

@@ -1,7 +1,7 @@
 /** Requests whose askers leave. */
 import t from 'tap'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
-import { type ModbusLine, modbusLine } from '../lines/modbus-line.ts'
+import { type ModbusLine, modbusLine } from './modbus-line.ts'
 
 const units = () => [simulatedUnit({ unitId: 1, holding: Array.from({ length: 100 }, (_, at) => at) })]
 

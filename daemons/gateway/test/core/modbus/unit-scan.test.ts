@@ -4,7 +4,7 @@ import { Fault } from '#kit/pure/fault.ts'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
 import type { UnitState } from '../../../core/modbus/unit-health.ts'
 import type { ScanFace, ScanJob } from '../../../core/modbus/unit-scan.ts'
-import { type ModbusLine, type ModbusLineSetup, modbusLine } from '../lines/modbus-line.ts'
+import { type ModbusLine, type ModbusLineSetup, modbusLine } from './modbus-line.ts'
 
 const plan = { from: 1, to: 10, fc: 3, address: 0 }
 

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { UnitWindow } from '../../../core/modbus/unit-health.ts'
-import { settingsWith } from '../lines/modbus-line.ts'
+import { settingsWith } from './modbus-line.ts'
 
 const settings = settingsWith()
 const WINDOW = settings.noisy_window

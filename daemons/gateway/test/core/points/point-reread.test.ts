@@ -2,8 +2,8 @@
 import t from 'tap'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
 import type { PointDefinition } from '../../../core/points/definition.ts'
-import { type PointsLineSetup, pointsLine } from '../lines/points-line.ts'
 import { point } from './points.ts'
+import { type PointsLineSetup, pointsLine } from './points-line.ts'
 
 /** Two units with the points given; `reads` are the read requests that went out: unit, function, address, when. */
 async function lineWith(points: PointDefinition[], settings: PointsLineSetup['settings'] = {}) {

@@ -5,8 +5,8 @@ import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
 import { PointPoller } from '../../../core/points/polling.ts'
-import { pointsLine } from '../lines/points-line.ts'
 import { point } from './points.ts'
+import { pointsLine } from './points-line.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS

@@ -4,7 +4,7 @@ import type { RawSocketLine } from '#kit/line/line.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
 import { RawAdapter, type RawWorld } from '../../../core/raw/raw.ts'
-import { whyNotOpen } from '../lines/line-of-others.ts'
+import { whyNotOpen } from '../modbus/line-of-others.ts'
 
 const settings = {
   framing: 'delimiter',

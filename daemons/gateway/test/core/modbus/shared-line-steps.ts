@@ -1,9 +1,9 @@
 /** What may happen at a shared line: who asks what and when, what the units say, and when the line is closed or set up anew. */
 import fc from 'fast-check'
-import type { Utterance } from '../../../../scripts/sim/modbus-device.ts'
-import type { PointDefinition } from '../../core/points/definition.ts'
-import { type ModbusRequest, sealed } from '../../wire/modbus-request.ts'
-import { point } from '../core/points/points.ts'
+import type { Utterance } from '../../../../../scripts/sim/modbus-device.ts'
+import type { PointDefinition } from '../../../core/points/definition.ts'
+import { type ModbusRequest, sealed } from '../../../wire/modbus-request.ts'
+import { point } from '../points/points.ts'
 
 export const UNITS: readonly number[] = [1, 2, 3]
 

@@ -1,6 +1,6 @@
 /** Units on a line that answer in order, late, twice, or not at all, as a table of manners has it. */
-import type { Utterance } from '../../../../scripts/sim/modbus-device.ts'
-import { type ModbusRequest, sealed } from '../../wire/modbus-request.ts'
+import type { Utterance } from '../../../../../scripts/sim/modbus-device.ts'
+import { type ModbusRequest, sealed } from '../../../wire/modbus-request.ts'
 
 /** How one request is answered. */
 export interface OrderedManner {

@@ -1,9 +1,9 @@
 /** Whatever a line does wrong: never a wrong value, and each fault counted by its kind. */
 import t from 'tap'
-import type { Utterance } from '../../../../scripts/sim/modbus-device.ts'
-import { simulatedUnit } from '../../../../scripts/sim/modbus-unit.ts'
-import { crc16, type ModbusRequest, sealed } from '../../wire/modbus-request.ts'
-import { type ModbusLine, type ModbusLineSetup, modbusLine } from '../core/lines/modbus-line.ts'
+import type { Utterance } from '../../../../../scripts/sim/modbus-device.ts'
+import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
+import { crc16, type ModbusRequest, sealed } from '../../../wire/modbus-request.ts'
+import { type ModbusLine, type ModbusLineSetup, modbusLine } from './modbus-line.ts'
 
 /** A unit whose every answer is one more than the last: which answer a caller got can be told. */
 function countingUnit(unitId: number) {

@@ -1,12 +1,12 @@
 /** Lines that misbehave at random, asked with every priority: a value that is handed up is the one the unit meant for that very request. */
 import fc from 'fast-check'
 import t from 'tap'
-import type { Utterance } from '../../../../scripts/sim/modbus-device.ts'
-import type { SimulatedUnit } from '../../../../scripts/sim/modbus-unit.ts'
-import { type Priority, priorities, type SeenReply } from '../../core/modbus/transactions.ts'
-import { exceptionCode } from '../../wire/modbus-reply.ts'
-import { type ModbusRequest, sealed, wordAt } from '../../wire/modbus-request.ts'
-import { type ModbusLine, modbusLine } from '../core/lines/modbus-line.ts'
+import type { Utterance } from '../../../../../scripts/sim/modbus-device.ts'
+import type { SimulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
+import { type Priority, priorities, type SeenReply } from '../../../core/modbus/transactions.ts'
+import { exceptionCode } from '../../../wire/modbus-reply.ts'
+import { type ModbusRequest, sealed, wordAt } from '../../../wire/modbus-request.ts'
+import { type ModbusLine, modbusLine } from './modbus-line.ts'
 
 /** How one request is answered. Answers come within the response timeout and the quarantine: 1300 ms in all. */
 interface Manner {

@@ -10,8 +10,8 @@ import type { PointDefinition } from '../../../core/points/definition.ts'
 import type { ValuePayload } from '../../../core/points/values.ts'
 import { makeAdapter } from '../../../core/protocols.ts'
 import { createModbusSerialPdu } from '../../../io/modbus-serial-pdu.ts'
-import { whyNotOpen } from './line-of-others.ts'
-import { settingsWith } from './modbus-line.ts'
+import { whyNotOpen } from '../modbus/line-of-others.ts'
+import { settingsWith } from '../modbus/modbus-line.ts'
 
 export interface PointsLineSetup {
   points: PointDefinition[]

@@ -7,6 +7,7 @@ import { requireFace } from '../../../core/lines/adapter.ts'
 import type { PointDefinition } from '../../../core/points/definition.ts'
 import { replyFrame } from '../../../wire/modbus-reply.ts'
 import type { ModbusRequest } from '../../../wire/modbus-request.ts'
+import { type SharedLineSetup, sharedLine } from './shared-line.ts'
 import {
   definitionsOf,
   type Manner,
@@ -17,8 +18,7 @@ import {
   table,
   UNITS,
   utterances,
-} from '../../wire/shared-line-steps.ts'
-import { type SharedLineSetup, sharedLine } from './shared-line.ts'
+} from './shared-line-steps.ts'
 
 /** A word that stands for the instant is a count of so many milliseconds. */
 const TICK_MS = 10
