@@ -14,11 +14,11 @@ function parts(folder: string, most = 16) {
   return { folder, clock: fakeClock(), log, most, warned }
 }
 
-/** Waits until the file holds so many homes. */
-async function saved(folder: string, count: number): Promise<string> {
+/** Waits until the file holds so many homes, or so many used then. The folder goes with the test: nothing may be on its way to it. */
+async function saved(folder: string, count: number, usedAt: number | 'usedAt' = 'usedAt'): Promise<string> {
   for (let i = 0; i < 500; i++) {
     const text = await readFile(join(folder, 'homes.json'), 'utf8').catch(() => '')
-    if (text.split('usedAt').length === count + 1) return text
+    if (text.split(String(usedAt)).length === count + 1) return text
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
   throw new Error(`homes.json never had ${count} homes`)
@@ -51,6 +51,7 @@ t.test('the account that has most homes makes room, its oldest first', async (t)
     [false, false, true, true, true],
   )
   t.equal(homes.has('a', 'bob'), true)
+  await saved(by.folder, 4)
 })
 
 t.test('a home that is used goes last, and is written once a day', async (t) => {
@@ -65,6 +66,7 @@ t.test('a home that is used goes last, and is written once a day', async (t) => 
   homes.add('1', 'anna')
   homes.add('3', 'anna')
   t.same([homes.has('1', 'anna'), homes.has('2', 'anna')], [true, false])
+  await saved(by.folder, 2, by.clock.epochMs())
 })
 
 t.test('a damaged file is no reason not to start', async (t) => {
