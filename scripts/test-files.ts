@@ -141,7 +141,7 @@ async function untilJudged(file: string, runOnce: () => Promise<Tally>, ticks: (
   }
   const first = await judged()
   if (first.tally.failed === 0 || first.stolen <= MOST_STOLEN) return first.tally
-  const where = first.tally.failures[0]?.path.at(-1)
+  const where = first.tally.failures[0]?.path.join(' > ')
   console.log(
     `once more ${file}: the host took ${first.stolen.toFixed(1)} % of this machine while it failed (${where})`,
   )
