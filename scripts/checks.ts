@@ -57,7 +57,9 @@ function checksOf(root: string): Check[] {
 function runCheck(root: string, { name, file, args }: Check): Promise<CheckResult> {
   const started = performance.now()
   return new Promise((resolve) => {
-    const child = spawn(file, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], timeout: CHECK_S * 1000 })
+    // Knip's loader would leave a folder in /tmp.
+    const env = { ...process.env, JITI_FS_CACHE: 'false' }
+    const child = spawn(file, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'], timeout: CHECK_S * 1000 })
     let output = ''
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => {
