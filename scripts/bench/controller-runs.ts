@@ -135,11 +135,16 @@ export async function measureRefusals(url: string, each: number): Promise<Record
   return Object.fromEntries(Object.entries(times).map(([kind, all]) => [kind, quantile(all, 0.5)]))
 }
 
+/** What a crowd met: those that found no place among the sign-ins of their address were told to come again. */
+interface Crowd {
+  longestMs: number
+  allMs: number
+  asked: number
+  busy: number
+}
+
 /** The longest time of /api/health in ms, asked all the while that so many sign in at once, and how long those took. */
-export async function measureCrowd(
-  url: string,
-  logins: number,
-): Promise<{ longestMs: number; allMs: number; asked: number }> {
+export async function measureCrowd(url: string, logins: number): Promise<Crowd> {
   const connections = await Promise.all(Array.from({ length: logins }, () => openConnection(url)))
   const health = await openConnection(url)
   const request = requestOf('GET', '/api/health')
@@ -159,7 +164,8 @@ export async function measureCrowd(
   isOver = true
   await watch
   for (const connection of [...connections, health]) connection.close()
-  const refused = answers.find(({ body }) => !body.includes('"token"'))
+  const busy = answers.filter(({ status }) => status === 503).length
+  const refused = answers.find(({ body, status }) => status !== 503 && !body.includes('"token"'))
   if (refused) throw new Error(`a sign-in was answered ${refused.status}: ${refused.body}`)
-  return { longestMs: Math.max(...times), allMs, asked: times.length }
+  return { longestMs: Math.max(...times), allMs, asked: times.length, busy }
 }

@@ -174,7 +174,7 @@ async function memoryFigures(folder: string): Promise<Figure[]> {
 async function signInFigures({ url }: Running): Promise<Figure[]> {
   const { unknown = 0, wrong = 0, disabled = 0 } = await measureRefusals(url, REFUSALS)
   const ratio = Math.max(unknown, wrong, disabled) / Math.min(unknown, wrong, disabled)
-  const { longestMs, allMs, asked } = await measureCrowd(url, LOGINS)
+  const { longestMs, allMs, asked, busy } = await measureCrowd(url, LOGINS)
   return [
     {
       what: `refused sign-in of an unknown user / wrong password / disabled account, medians of ${REFUSALS} each`,
@@ -183,7 +183,7 @@ async function signInFigures({ url }: Running): Promise<Figure[]> {
       isMet: ratio <= MOST_REFUSAL_RATIO,
     },
     {
-      what: `the longest \`/api/health\` while ${LOGINS} sign in at once (${allMs.toFixed(0)} ms, asked ${asked} times)`,
+      what: `the longest \`/api/health\` while ${LOGINS} sign in at once from one address (${allMs.toFixed(0)} ms, asked ${asked} times; ${busy} were told to come again)`,
       measured: `${longestMs.toFixed(1)} ms`,
       wanted: `< ${MOST_HEALTH_MS} ms`,
       isMet: longestMs < MOST_HEALTH_MS,
