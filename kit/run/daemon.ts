@@ -114,7 +114,7 @@ interface SupervisorOptions {
 interface Supervisor {
   ready(): void
   stopping(): void
-  /** Before the process begins anew: it is away and will say ready again, which systemd waits for as at a start. */
+  /** Before the process restarts: it is away and will say ready again, which systemd waits for as at a start. */
   restarting(): void
 }
 
@@ -192,7 +192,7 @@ export interface AssembleContext<Config> {
   /** What `--import` names: to be taken in where there is no state yet. */
   importFile?: string
   /**
-   * Stops all parts and begins anew as the same process: its id, its terminal and its place under systemd stay. A
+   * Stops all parts and restarts as the same process: its id, its terminal and its place under systemd stay. A
    * signal that comes meanwhile wins. Returns at once; only the first call counts.
    */
   restart(how: Restart): void

@@ -6,9 +6,9 @@ import { Fault, faultOf } from '../pure/fault.ts'
 import { durationText } from '../pure/text.ts'
 import { exitCodes } from './arguments.ts'
 
-// A process that begins anew in its own place: same id, same parent, same terminal, nothing else of before.
+// A process that restarts in its own place: same id, same parent, same terminal, nothing else of before.
 
-/** How a daemon begins anew. */
+/** How a daemon restarts. */
 export interface Restart {
   /** For the log, one word or two. */
   reason: string
@@ -47,7 +47,7 @@ export function replaceProcess({ file, argv, env }: NextProgram): never {
   return execve(file, argv, env)
 }
 
-// Why and how a daemon ends: signals, failed parts, what nobody caught, and the wish to begin anew.
+// Why and how a daemon ends: signals, failed parts, what nobody caught, and the wish to restart.
 
 /** How a daemon has ended. */
 export interface Ending {
@@ -97,7 +97,7 @@ export function createEnd(log: Log): End {
   function onSignal(signal: NodeJS.Signals): void {
     if (ending && !ending.restart) process.exit(exitCodes.failed)
     because(`told to stop by ${signal}`, exitCodes.fine)
-    // Whoever stops a daemon that is just beginning anew wants it stopped.
+    // Whoever stops a daemon that is just restarting wants it stopped.
     ending = { code: exitCodes.fine }
   }
   const onUncaught = (error: unknown) => because('nobody caught an error', exitCodes.crashed, error)

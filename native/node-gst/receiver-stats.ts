@@ -9,7 +9,7 @@ interface PathCounts {
   lost: number
   duplicate: number
   reordered: number
-  /** Times that sequence numbers began anew. */
+  /** Times that sequence numbers restarted. */
   restarts: number
   /** Came when their place had been played. */
   late: number

@@ -38,7 +38,7 @@ export interface SenderOptions {
   payloadType: number
   /** 32 bits, not to be guessed: RFC 3550 8. */
   ssrc: number
-  /** Later than this, because the source had nothing, or late for a second without an end, it begins anew at the time it is. */
+  /** Later than this, because the source had nothing, or late for a second without an end, it restarts at the time it is. */
   mostLateMs: number
 }
 
@@ -52,7 +52,7 @@ interface Spread {
 /** What has been sent so far. */
 interface SenderStats {
   packets: number
-  /** How often it began anew: the clock stepped by more than half a packet, or the source was late. */
+  /** How often it restarted: the clock stepped by more than half a packet, or the source was late. */
   resyncs: number
   /** null before the first packet, as are the next two. */
   nextTimestamp: number | null

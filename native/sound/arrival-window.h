@@ -22,7 +22,7 @@ class ArrivalWindow {
   ArrivalWindow() { transits.reserve(MOST); }
 
   void take(int64_t frame, int64_t audioNs, int64_t monotonicNs);
-  /** Moves what was gathered into `other`, which is empty, and begins anew. */
+  /** Moves what was gathered into `other`, which is empty, and is empty afterwards. */
   void moveTo(ArrivalWindow* other);
   /** Sorts: not on a thread that must be on time. */
   Arrivals summary();

@@ -20,7 +20,7 @@ class StreamPlace {
   Place take(uint32_t timestamp, int64_t near, int64_t nowNs, int64_t* frame);
 
  private:
-  /** So many misfits in a row, and nothing that fitted for so long, are a sender that began anew. */
+  /** So many misfits in a row, and nothing that fitted for so long, are a sender that restarted. */
   static constexpr int MISFITS = 3;
   static constexpr int64_t SILENCE_NS = 20000000;
 

@@ -32,7 +32,7 @@ const GUESSERS = 12
 const GUESS_FROM = 70
 const GUESS_REST_MS = 50
 const GUESS_MS = 30_000
-/** Who reads nothing does not hear that he was ended: he begins anew after this, which is longer than he is borne with. */
+/** A client that reads nothing does not notice that it was closed: it reconnects after this, which is longer than it is tolerated. */
 const UNREAD_MS = 25_000
 /** One that is turned away comes again after this. */
 const AGAIN_MS = 500

@@ -19,7 +19,7 @@ import { ADMIN, type AdminPassword, createSignIn, type From, type HttpKeys, type
 // Whose pages may call: its own, under each of its names, and those of boards it has found.
 
 interface PageRuleParts {
-  /** What the board is called, without a domain: `lobby`. Asked anew at each request. */
+  /** The board's host names without a domain, such as `lobby`. Called for each request, as they change with the settings. */
   hostnames(): readonly string[]
   /** Further names that it goes by; key `http.hosts`. */
   hosts: readonly string[]

@@ -1,4 +1,4 @@
-/** The boards of the network, this one first, and what Prometheus is told of them. */
+/** Routes and metrics of the boards on the network; this board comes first. */
 import { Type } from 'typebox'
 import type { Metrics } from '#kit/http/metrics.ts'
 import { type Route, route } from '#kit/http/route.ts'

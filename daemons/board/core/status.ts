@@ -270,7 +270,7 @@ interface IdentifyParts {
 }
 
 export interface Identify {
-  /** Begins, or begins anew, or ends. */
+  /** Starts, restarts or stops. */
   set(isOn: boolean): void
   /** Instant at which it ends, null while it is off. */
   until(): number | null

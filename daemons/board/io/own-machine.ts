@@ -210,7 +210,7 @@ export interface OwnMachine {
   nameTrouble(): string | undefined
 }
 
-/** Time this daemon takes to begin anew. Measured: under a second on a small board, most of it reading its program. */
+/** Time this daemon takes to restart. Measured: under a second on a small board, most of it reading its program. */
 const SELF_S = 2
 
 /** @throws Fault of the file that the network is kept in */

@@ -359,7 +359,7 @@ class WatchedProgram implements PtpProgram {
     }
   }
 
-  /** One of the two ended, or does not answer: both begin anew. */
+  /** One of the two ended or does not answer, so both restart. */
   #ended(sentence: string): void {
     if (this.#isStopped || this.#ptp4l === undefined) return
     this.#failed(new Fault('ptp_ended', sentence))
@@ -379,7 +379,7 @@ class WatchedProgram implements PtpProgram {
     })
   }
 
-  /** One that ran for long begins anew; its end is no part of a row. */
+  /** One that ran for long restarts; its end is no part of a row. */
   #countFailure(): 'ended' | 'gaveUp' {
     const { clock, config } = this.#options
     const isFresh = this.#startedMs > 0 && clock.monotonicMs() - this.#startedMs > config.restart_most_ms

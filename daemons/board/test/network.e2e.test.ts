@@ -51,7 +51,7 @@ async function serveHelper(t: Test, machine: string): Promise<{ path: string; as
         execFileSync('ip', ['-n', machine, 'address', 'add', given.address, 'dev', link], { stdio: 'pipe' })
         execFileSync('ip', ['-n', machine, 'route', 'add', 'default', 'via', given.gateway], { stdio: 'pipe' })
       }
-      // A machine that does not reboot leaves the daemon to begin anew: here it is not to take the test with it.
+      // A machine that does not reboot leaves the daemon to restart: here it is not to take the test with it.
       socket.end(verb === 'reboot' ? 'error reboot_failed not in this test\n' : 'ok\n')
     })
   })

@@ -8,7 +8,7 @@ import { faultsOf, type RunningBoard, startBoard } from './running-board.ts'
 
 const sets = ['mdns.enabled=false', 'machine.restart_after_ms=20']
 
-/** Waits until the board has begun anew this many times, and answers. */
+/** Waits until the board has restarted this many times, and answers. */
 async function begunAnew(board: RunningBoard, times: number): Promise<void> {
   const listening = () => (board.output().match(/ listening url=/g) ?? []).length
   await until(`begun anew ${times} times`, () => listening() > times)

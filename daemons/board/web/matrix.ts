@@ -38,7 +38,7 @@ export function rowOf(peer: Peer, far: FarBoard | undefined, own: Verdict | unde
   )
 }
 
-/** Of a board that was there before this one began anew. */
+/** Of a board that was there before this one restarted. */
 export const AWAITED = 'Known from before this board started. It is being asked whether it is there.'
 
 /** Only its own answers count: anybody can announce it. */

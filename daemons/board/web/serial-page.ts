@@ -35,7 +35,7 @@ interface Sample {
 /** Samples kept: a minute of looks. */
 const MOST = 60
 
-/** Adds a sample; a counter that went back began anew, and so do the samples. */
+/** Adds a sample. A counter that went down has restarted, so the samples start over. */
 export function withSample(samples: readonly Sample[], sample: Sample): readonly Sample[] {
   const last = samples.at(-1)
   if (last && sample.total < last.total) return [sample]

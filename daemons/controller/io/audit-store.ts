@@ -364,7 +364,7 @@ export function createAuditStore(by: { file: string; log: Log; onPutAside: () =>
     try {
       return await (await mine).ask(task)
     } catch (fault) {
-      // A write begins anew with a file opened anew: a card may have been pulled. A trim can wait, and leaves it as it is.
+      // A failed write is tried once more with the file opened again: a card may have been pulled. A trim can wait, and leaves it as it is.
       if (thread === mine && (task.kind === 'write' || isBroken(fault))) {
         thread = undefined
         await mine.then((each) => each.end()).catch(() => {})

@@ -11,7 +11,7 @@ export interface Sample {
 /** Looks kept for each port: a minute at one every two seconds. */
 export const SAMPLES = 30
 
-/** Adds a look; counters that went back (a new port, a restart) begin anew. */
+/** Adds a look. Counters that went down (a new port, a restart) start over. */
 export function withSample(samples: readonly Sample[], port: Port, atMs: number): readonly Sample[] {
   if (!port.counters) return []
   const last = samples.at(-1)

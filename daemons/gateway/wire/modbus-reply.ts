@@ -72,7 +72,7 @@ export function replyFrame(request: ModbusRequest, values: readonly number[] = [
 /**
  * The reply to 43/14: the objects from the one asked for on, as many as fit; one alone where the request says so.
  * @param objects in order of their ids; texts of ISO 8859-1, at most 244 characters each
- * @source Modbus Application Protocol V1.1b3, 6.21: from an unknown object a stream begins anew
+ * @source Modbus Application Protocol V1.1b3, 6.21: an unknown object starts the stream over
  */
 export function identificationFrame(
   request: ModbusRequest,

@@ -1,4 +1,4 @@
-/** A daemon that begins anew in its own place: what stays, what goes, and what systemd hears. */
+/** A daemon that restarts in its own place: what stays, what goes, and what systemd hears. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -24,7 +24,7 @@ struct SenderOptions {
   int framesPerPacket = 48;
   int payloadType = 97;
   uint32_t ssrc = 0;
-  /** Later than this, or late for a second without an end, and it begins anew at the time it is. */
+  /** Later than this, or late for a second without an end, and it restarts at the time it is. */
   int64_t mostLateNs = 0;
 };
 

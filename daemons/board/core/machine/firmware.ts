@@ -396,7 +396,7 @@ function createExit(parts: OtaParts) {
     },
     rest(): Promise<void> {
       isClosed = true
-      // Whoever sent it hears why it failed.
+      // The upload's own answer tells the error.
       return inIt.catch(() => {})
     },
   }

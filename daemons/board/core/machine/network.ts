@@ -39,7 +39,7 @@ export const networkStateTable: Readonly<Record<NetworkState, Partial<Record<Net
 
 // What is kept of the address over restarts, and what the settings want of it.
 
-/** A fixed address as the machine is told. */
+/** A static address, as the helper sets it. */
 interface FixedAddress {
   ip: string
   prefix: number
@@ -84,7 +84,7 @@ function isSameAddress(one: FixedAddress | null, other: FixedAddress | null): bo
   return one.ip === other.ip && one.prefix === other.prefix && one.gw === other.gw
 }
 
-// What people are told of it.
+// Sentences for people about the address.
 
 /** One or two sentences for people. */
 function networkText({ state, address, why }: NetworkRecord): string {

@@ -36,14 +36,14 @@ export type StartReason =
   | 'crash'
   | 'unknown'
 
-/** Reasons that a board itself has to begin anew. */
+/** Why a board restarts by itself. */
 export type RestartReason = Extract<StartReason, 'config' | 'reboot' | 'ota' | 'factory_reset'>
 
-/** How the board begins anew: the whole machine, or this daemon. */
+/** Restarts the board: the whole machine, or this daemon. */
 export interface Rebooter {
   /**
-   * Keeps the reason for the next start, and begins anew soon after: answers under way go out whole. Resolves when the
-   * reason is kept, or cannot be.
+   * Stores the reason for the next start, then restarts after a short delay, so that answers under way go out whole.
+   * Resolves when the reason is stored, or cannot be.
    * @throws Fault `store_write_failed` for a factory reset that cannot be kept: nothing is forgotten, nothing restarts
    */
   reboot(reason: RestartReason): Promise<void>

@@ -1,4 +1,4 @@
-/** Why the board started, what is kept for its next start, and how it begins anew. */
+/** Why the board started, what is kept for its next start, and how it restarts. */
 import type { Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import type { Kept, Rebooter, RestartReason, StartReason } from './ports.ts'
@@ -11,7 +11,7 @@ export interface StartRecord {
   bootId: string
   startedAt: number
   reason: StartReason
-  /** Why the board began anew itself; null where it did not. */
+  /** Why the board restarted itself; null where it did not. */
   intent: RestartReason | null
   /** Whether it was stopped rather than cut off. */
   isStopped: boolean
@@ -44,7 +44,7 @@ interface StartBookParts {
 export interface StartBook {
   /** This start. */
   readonly started: Readonly<StartRecord>
-  /** Keeps why the board is about to begin anew. @throws Fault `store_write_failed` */
+  /** Keeps why the board is about to restart. @throws Fault `store_write_failed` */
   intend(reason: RestartReason): Promise<void>
   /** Keeps that the board was told to stop. @throws Fault `store_write_failed` */
   stopped(): Promise<void>
@@ -124,7 +124,7 @@ export function createRebooter(by: RebootingParts): Rebooter {
       log.notice('rebooting the machine', { reason })
       await by.rebootMachine()
     } catch (fault) {
-      // Settings that were saved are to count: what can begin anew does.
+      // Saved settings take effect now: what can restart does.
       log.error('the machine did not reboot, the daemon begins anew instead', { reason, fault })
       by.restartSelf(reason)
     }

@@ -219,7 +219,7 @@ const SWEEP_MS = 1000
 const MOST_CHANGES = 4
 /** Heard again this long after the first time counts; sooner it may be a packet that the network doubled. */
 const CONFIRM_MS = 2000
-/** An older version heard this soon after a newer one was under way for longer. Later, its sender began anew. */
+/** An older version heard this soon after a newer one was under way for longer. Later, its sender restarted. */
 const LATE_MS = 2000
 
 /**

@@ -144,7 +144,7 @@ t.test('a client that asks by the hundred at once is let go of after twenty', as
   socket.write('DESCRIBE / RTSP/1.0\r\nCSeq: 1\r\n\r\n'.repeat(1000))
   const answers = (await text).match(/RTSP\/1\.0 200/g)?.length ?? 0
   t.ok(answers <= 40, `${answers} answers`)
-  // Where a second ends between two pieces of it, the count begins anew.
+  // The count starts over where a second ends between two of its pieces.
   t.ok(server.counts().described <= 40, `${server.counts().described} descriptions`)
   t.match(server.counts(), { turnedAway: 1 })
   t.equal(await ask(server.port), session.sdp, 'the next one is answered')

@@ -72,7 +72,7 @@ export async function startDecoder(t: Owner, { settings, sets = [] }: AudioStart
   }
 }
 
-/** A board of either role, set up before its first start, so that it need not begin anew. */
+/** A board of either role, set up before its first start, so that it need not restart. */
 export async function startAudio(t: Owner, { settings, sets = [] }: AudioStart): Promise<RunningBoard> {
   const stateFolder = mkdtempSync(join(tmpdir(), 'audio-board-'))
   t.teardown(() => rmSync(stateFolder, { recursive: true, force: true }))

@@ -13,7 +13,7 @@ import { writeWav } from './wav.ts'
 
 const RATE = 48_000
 const STREAM = { mcast: '239.192.73.1', port: 25_404 }
-/** An impulse each 50 ms, told apart by its value; after two seconds they begin anew. */
+/** An impulse each 50 ms, told apart by its value; after two seconds they restart. */
 const EVERY = RATE / 20
 const KINDS = 40
 const STEP = 100_000

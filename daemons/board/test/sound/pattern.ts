@@ -4,7 +4,7 @@
 export interface Pattern {
   bits: 16 | 24
   channels: number
-  /** Frames after which it begins anew. */
+  /** Frames after which it restarts. */
   period: number
   sample(frame: number, channel: number): number
   /** Frame of a sample, within one period or within 2^bits, whichever is less; null where none has it. */
@@ -18,7 +18,7 @@ const CHANNEL_STEP = 0x51ed2709
 
 /**
  * Numbers that visit every value once in 2^bits frames, and look like noise.
- * @param period frames after which it begins anew; 2^bits unless told
+ * @param period frames after which it restarts; 2^bits unless told
  */
 export function countedPattern(bits: 16 | 24, channels: number, period = 2 ** bits): Pattern {
   const mask = 2 ** bits - 1

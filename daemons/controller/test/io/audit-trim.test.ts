@@ -20,7 +20,7 @@ async function settle(folder: string, clock: FakeClock): Promise<number[]> {
   return rowsIn(folder).map(({ id }) => Number(id))
 }
 
-/** Writes rows of these ages, in days, then begins anew so that a trim comes at once. */
+/** Writes rows of these ages, in days, then restarts so that a trim comes at once. */
 async function withAges(t: Test, ages: number[], limits: Record<string, number>) {
   return withRows(
     t,

@@ -123,7 +123,7 @@ export function measureDecoder(metrics: Metrics, decoder: Decoder): void {
   const now = (value: number | null | undefined) =>
     value === null || value === undefined ? [] : [{ labels: {}, value }]
   const most = new Map<TotalName, number>()
-  /** A packet that was counted as lost and came after all is taken back; to Prometheus a count that falls began anew. */
+  /** A packet that was counted as lost and came after all is taken back; Prometheus takes a falling counter for a restart. */
   const grown = (kind: TotalName) => {
     const value = Math.max(most.get(kind) ?? 0, decoder.tuner.reception.totals[kind])
     most.set(kind, value)

@@ -78,7 +78,7 @@ export function announcementOf(
 ): HeardStream | null {
   const its = streams.filter((stream) => senderOf(stream, at.mcast, at.port) === sender)
   const own = its.filter((stream) => isOwnWord(stream))
-  // Of several by one sender the newest counts: it may have begun anew under another session.
+  // Of several by one sender the newest counts: it may have restarted under another session.
   const newest = (own.length > 0 ? own : its).sort((one, other) => other.last_heard_at - one.last_heard_at)[0]
   if (newest !== undefined) return newest
   return sender === null && streams.length === 1 ? (streams[0] ?? null) : null

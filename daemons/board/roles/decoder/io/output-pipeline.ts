@@ -53,7 +53,7 @@ interface OutputOptions {
   /** SCHED_FIFO 1..99; 0 for ordinary threads. */
   realtimePriority: number
   card: { fillMs: number; bufferMs: number; mostPpm: number; lookMs: number }
-  /** Length at which a recording begins anew. */
+  /** Length at which a recording starts over. */
   recordBytes: number
 }
 
