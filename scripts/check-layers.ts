@@ -1,17 +1,15 @@
 /**
  * Holds the sources to the arrow of docs/ARCHITECTURE.md: what each part may import, no cycles (types included), no
- * daemon that knows another, `.ts` endings, `#kit` and `#native` across top-level folders; the C++ of native/ by
- * scripts/native-includes.ts, and pure code to what it is handed by scripts/world-reach.ts.
+ * daemon that knows another, `.ts` endings, `#kit` and `#native` across top-level folders; no
+ * reach of pure code for the world through a global; and the C++ of native/ to its own shape.
  *
  *     node scripts/check-layers.ts [FOLDER]
  */
 import { existsSync, globSync, readFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
-import { cyclesOf, type Import, importsOf, targetOf } from './imports.ts'
+import { basename, join, posix } from 'node:path'
+import { bareCode, cyclesOf, type Import, importsOf, targetOf } from './imports.ts'
 import { isMain } from './is-main.ts'
 import { faultOfImport, placeOf, RULES } from './layers.ts'
-import { nativeFaults } from './native-includes.ts'
-import { reachFaults } from './world-reach.ts'
 
 /** Every fault below `root`, one line each: place, import, reason. */
 export function layerFaults(root: string): string[] {
@@ -64,6 +62,80 @@ function faultOfPackage(file: string, specifier: string, isType: boolean): strin
   const name = specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/')
   if (rule.packages === 'all' || rule.packages.includes(name)) return undefined
   return `${place.part} may not import ${name}${rule.packages.length > 0 ? `, only ${rule.packages.join(', ')}` : ''}`
+}
+
+// Pure code reaches for the world: time, timers, chance, the network, the terminal, other modules.
+
+/** wire/ and core/ of a daemon and of a role, and what of kit runs everywhere. */
+const PURE = /^(daemons\/[^/]+\/(roles\/[^/]+\/)?(core|wire)|kit\/pure)\//
+
+/** A global, not a property or a method of that name, with what takes its place. */
+const REACHES: readonly [pattern: RegExp, instead: string][] = [
+  [/(?<![\w$.#])(Date\.now|new Date(?=\(\s*\))|performance(?=\.))/g, 'a Clock is handed in'],
+  [/(?<![\w$.#])(setTimeout|setInterval|setImmediate|queueMicrotask)\b/g, 'a Clock is handed in'],
+  [/(?<![\w$.#])(Math\.random|crypto(?=\.))/g, 'chance is handed in'],
+  [/(?<![\w$.#])(fetch(?=\()|console(?=\.)|process(?=\.)|globalThis)\b/g, 'io does that'],
+  [/(?<![\w$.#])(import)\s*\(/g, 'a module is imported at the top'],
+]
+
+/** Every reach of one file, one line each; none where the file is not pure. */
+function reachFaults(file: string, source: string): string[] {
+  if (!PURE.test(file) || /\/test\//.test(file)) return []
+  const code = bareCode(source)
+  return REACHES.flatMap(([pattern, instead]) =>
+    [...code.matchAll(pattern)].map(
+      (match) => `${file}:${code.slice(0, match.index).split('\n').length}: ${match[1]}: ${instead}`,
+    ),
+  )
+}
+
+// The C++ of native/: no cycle among its units (a .cc file and its header), folders that addons share know no addon, and
+// the rules of sound know nothing but the standard library.
+
+/** Folders that addons are built with (`include_dirs` of their binding.gyp). */
+const SHARED = ['native/common', 'native/sound']
+
+/** Of C alone these, beside everything of C++: a mutex whose holder inherits priority is not in its standard library. */
+const C_HEADERS = ['stdint.h', 'stddef.h', 'pthread.h']
+
+/** Every fault of the includes below `root`/native, one line each. */
+function nativeFaults(root: string): string[] {
+  const faults: string[] = []
+  const graph = new Map<string, string[]>()
+  for (const file of globSync('native/*/{src/,}*.{cc,h}', { cwd: root }).sort()) {
+    const unit = unitOf(file)
+    const targets = graph.get(unit) ?? []
+    graph.set(unit, targets)
+    for (const [, system, own] of readFileSync(join(root, file), 'utf8').matchAll(
+      /^#include (?:<([^>]+)>|"([^"]+)")/gm,
+    )) {
+      if (system !== undefined && file.startsWith('native/sound/') && !isStandard(system))
+        faults.push(`${file}: <${system}>: native/sound may include the standard library alone`)
+      if (own === undefined) continue
+      const target = headerOf(root, file, own)
+      if (target === undefined) faults.push(`${file}: "${own}": no such header here, nor in ${SHARED.join(' or ')}`)
+      else if (unitOf(target) !== unit) targets.push(unitOf(target))
+      const folder = posix.dirname(file)
+      if (target !== undefined && SHARED.includes(folder) && posix.dirname(target) !== folder)
+        faults.push(`${file}: "${own}": ${folder} may not know ${posix.dirname(target)}`)
+    }
+  }
+  return [...faults, ...cyclesOf(graph)]
+}
+
+/** A .cc file and its header are one: who includes the header means both. */
+function unitOf(file: string): string {
+  return file.replace(/\.(cc|h)$/, '')
+}
+
+function isStandard(header: string): boolean {
+  return /^[a-z]+$/.test(header) || C_HEADERS.includes(header)
+}
+
+/** Where the compiler finds it: beside the file, then in the shared folders. */
+function headerOf(root: string, file: string, header: string): string | undefined {
+  const places = [posix.dirname(file), ...SHARED].map((folder) => posix.join(folder, header))
+  return places.find((place) => existsSync(join(root, place)))
 }
 
 if (isMain(import.meta)) {

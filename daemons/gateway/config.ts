@@ -1,7 +1,7 @@
 /** Every key of gateway.toml: type, default, range, unit and meaning. */
 import { type Static, Type } from 'typebox'
 import { commonTables, journalTable } from '#kit/config/tables.ts'
-import { queueKeys, serialLineGlobs } from '#kit/pure/line.ts'
+import { clientPlaceKeys, queueKeys, serialLineGlobs } from '#kit/pure/line.ts'
 import { captureKeys } from './core/lines/capture.ts'
 import { memoryPlan } from './core/memory.ts'
 import { modbusTcpKeys } from './core/modbus/tcp.ts'
@@ -75,20 +75,7 @@ const rawTcp = Type.Object(
       description: 'bytes held for one client before its line is read no further',
     }),
     ...queueKeys(),
-    clients_per_address: Type.Integer({
-      default: 64,
-      minimum: 1,
-      maximum: 64,
-      description:
-        'clients of one address (IPv6: one /64) on one line; where all of tcp_clients are there, the address with most loses one to the next',
-    }),
-    clients: Type.Integer({
-      default: 512,
-      minimum: 1,
-      maximum: 16_384,
-      description:
-        'clients of all lines together; where all are there, the address with most loses one to the next, else it is refused',
-    }),
+    ...clientPlaceKeys(),
     slow_client_ms: Type.Integer({
       default: 2000,
       minimum: 10,

@@ -81,6 +81,26 @@ export function queueLimits(table: Record<keyof ReturnType<typeof queueKeys>, nu
   return { queueBytes, queueMs, leftBytes, leftMs }
 }
 
+/** How many TCP clients a line and all lines have places for; to be spread into a table. */
+export function clientPlaceKeys() {
+  return {
+    clients_per_address: Type.Integer({
+      default: 64,
+      minimum: 1,
+      maximum: 64,
+      description:
+        'clients of one address (IPv6: one /64) on one line; where all of tcp_clients are there, the address with most loses one to the next',
+    }),
+    clients: Type.Integer({
+      default: 512,
+      minimum: 1,
+      maximum: 16_384,
+      description:
+        'clients of all lines together; where all are there, the address with most loses one to the next, else it is refused',
+    }),
+  }
+}
+
 // Which device paths may be a port at all.
 
 /** The kernel's serial tty classes and udev's stable names. `*` stands for anything but a slash. */

@@ -3,9 +3,6 @@ import { type TSchema, Type } from 'typebox'
 import type { Described } from '#kit/http/route.ts'
 import { commanded, doneAnswer, envelope, refusal } from './answers.ts'
 
-/** Bodies are read up to and with this size. @source document 1, Limits */
-export const BODY_BYTES = 262_144
-
 /** One row of the table. `allow` is what a 405 tells. */
 export interface RestEndpoint {
   name: 'token' | 'logout' | 'me' | 'session_handoff' | 'health' | 'version' | 'control' | 'data'

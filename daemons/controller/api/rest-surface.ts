@@ -1,16 +1,17 @@
 /** The REST surface: in which order a call is checked, what answers it, and its record. */
-import { atMost, type Clock } from '#kit/clock.ts'
+import type { Clock } from '#kit/clock.ts'
 import { readJson } from '#kit/http/dialect.ts'
 import type { Surface, SurfaceAnswer, SurfaceCall } from '#kit/http/surface.ts'
 import type { Log } from '#kit/log.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import type { ApiFunction, Origin, Session } from '../core/access/accounts.ts'
-import type { AuditBook, AuditReason, AuditRecord, Outcome } from '../core/audit.ts'
+import { type AuditBook, type AuditReason, type AuditRecord, type Outcome, onceKept } from '../core/audit.ts'
 import { isMacroCall } from '../core/control/reading.ts'
 import { bodyText } from '../core/json.ts'
+import { BODY_BYTES } from '../core/memory.ts'
 import type { Rules } from '../core/surfaces.ts'
 import { tokenOf } from '../wire/headers.ts'
-import { BODY_BYTES, type RestEndpoint, restDescription, restEndpoints } from './rest-endpoints.ts'
+import { type RestEndpoint, restDescription, restEndpoints } from './rest-endpoints.ts'
 
 // Answers that no rule gives: each with its status, its body and its reason in the audit.
 
@@ -327,6 +328,7 @@ function isSync(path: string): boolean {
 export function restSurface(needs: RestNeeds): Surface {
   const { audit, clock } = needs
   const outcomeOf = createRestOrder(needs)
+  const wait = { audit, clock, log: needs.log, recordMs: needs.limits.recordMs }
 
   function handle(call: SurfaceCall): SurfaceAnswer | Promise<SurfaceAnswer> {
     const beganMs = clock.monotonicMs()
@@ -349,19 +351,10 @@ export function restSurface(needs: RestNeeds): Surface {
     const outcome = rest.takes(sizeOf(made)) ? made : unreadBefore
     const record = recordOf(rest, outcome, { at: clock.epochMs(), elapsedMs: clock.monotonicMs() - beganMs })
     // Nothing is to be undone of what was refused: while the disk takes nothing, nobody is kept waiting for that.
-    if (isAwaited(rest) && (record.granted || audit.takes())) return whenKept(record, outcome)
+    if (isAwaited(rest) && (record.granted || audit.takes()))
+      return onceKept(wait, record, outcome, notRecorded(true)).then(answerOf)
     void audit.add(record)
     return answerOf(outcome)
-  }
-
-  async function whenKept(record: AuditRecord, outcome: RestOutcome): Promise<SurfaceAnswer> {
-    const isKept = await atMost(clock, needs.limits.recordMs, audit.add(record, true))
-    if (isKept) return answerOf(outcome)
-    needs.log.error('audit_late', { ...record, waitedMs: needs.limits.recordMs })
-    // What was refused needs no taking back: the log has it now.
-    if (!record.granted) return answerOf(outcome)
-    audit.late(record)
-    return answerOf(notRecorded(true))
   }
 
   return {

@@ -2,14 +2,14 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
 import type { TSchema } from 'typebox'
-import { atMost, type Clock } from '#kit/clock.ts'
+import type { Clock } from '#kit/clock.ts'
 import { pageOf } from '#kit/http/browser-rule.ts'
 import { KIT_STATUS } from '#kit/http/errors.ts'
 import { type Ask, type RefusedAsk, Reply, type Route, route, type WhoMay } from '#kit/http/route.ts'
 import type { Log } from '#kit/log.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Origin, Session } from '../core/access/accounts.ts'
-import type { AuditBook, AuditReason, AuditRecord, Outcome } from '../core/audit.ts'
+import { type AuditBook, type AuditReason, type AuditRecord, type Outcome, onceKept } from '../core/audit.ts'
 import { bodyText } from '../core/json.ts'
 import type { UiPeople } from '../core/surfaces.ts'
 import { refusal } from './answers.ts'
@@ -301,7 +301,11 @@ async function serve(parts: UiGateParts, spec: UiRouteSpec<never>, { ask, run }:
     const answer = mustRecord && !audit.takes() ? { outcome: notRecorded(false) } : await run(given)
     const record = recordOf(answer.outcome)
     // Nothing is to be undone of what was refused: while the disk takes nothing, nobody is kept waiting for that.
-    if (mustRecord && (record.granted || audit.takes())) return replyOf(await whenKept(parts, record, answer))
+    if (mustRecord && (record.granted || audit.takes())) {
+      // Without its cookies: nobody is signed in by what is said to have no record.
+      const unrecorded: UiAnswer = { outcome: notRecorded(true) }
+      return replyOf(await onceKept({ ...parts, recordMs: parts.limits.recordMs }, record, answer, unrecorded))
+    }
     void audit.add(record)
     return replyOf(answer)
   } catch (fault) {
@@ -309,20 +313,6 @@ async function serve(parts: UiGateParts, spec: UiRouteSpec<never>, { ask, run }:
     void audit.add(recordOf({ status: STATUS.get(code) ?? 500, reason: REASONS.get(code) ?? null }))
     throw fault
   }
-}
-
-/** What was done is told once it is written down, or that it is not. */
-async function whenKept(
-  { audit, clock, limits, log }: UiGateParts,
-  record: AuditRecord,
-  answer: UiAnswer,
-): Promise<UiAnswer> {
-  if (await atMost(clock, limits.recordMs, audit.add(record, true))) return answer
-  log.error('audit_late', { ...record, waitedMs: limits.recordMs })
-  if (!record.granted) return answer
-  audit.late(record)
-  // Without its cookies: nobody is signed in by what is said to have no record.
-  return { outcome: notRecorded(true) }
 }
 
 /**

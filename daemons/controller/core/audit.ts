@@ -1,4 +1,6 @@
 /** What was asked of the controller and what came of it: the answer to a call, and its record. */
+import { atMost, type Clock } from '#kit/clock.ts'
+import type { Log } from '#kit/log.ts'
 import type { JsonBody } from './json.ts'
 import type { Row } from './site/book.ts'
 
@@ -89,6 +91,32 @@ export interface AuditBook extends AuditLog {
   late(record: AuditRecord): void
   /** False while the disk takes nothing, or too much waits for it: what must be recorded is not begun then. */
   takes(): boolean
+}
+
+/** What an answer needs that is told once its record is on the disk; `recordMs` is how long it waits for that. */
+interface RecordWait {
+  audit: AuditBook
+  clock: Clock
+  log: Pick<Log, 'error'>
+  recordMs: number
+}
+
+/**
+ * Holds an answer back until its record is on the disk.
+ * @returns the answer; `unrecorded` where something was done and the disk was late. What was refused needs no taking back:
+ * the log has it by then
+ */
+export async function onceKept<Answer>(
+  { audit, clock, log, recordMs }: RecordWait,
+  record: AuditRecord,
+  answer: Answer,
+  unrecorded: Answer,
+): Promise<Answer> {
+  if (await atMost(clock, recordMs, audit.add(record, true))) return answer
+  log.error('audit_late', { ...record, waitedMs: recordMs })
+  if (!record.granted) return answer
+  audit.late(record)
+  return unrecorded
 }
 
 /** What is looked for in the audit: everything that is named has to hold, exactly, and `fits` where it is given. */

@@ -39,6 +39,19 @@ export function objectOf(entries: Iterable<readonly [string, Json]>): { [key: st
   return object
 }
 
+/** What a value of JSON is, in words for a sentence. */
+export function kindOf(said: unknown): string {
+  if (said === null) return 'null'
+  if (Array.isArray(said)) return 'a list'
+  const words: Record<string, string> = {
+    boolean: 'true or false',
+    number: Number.isInteger(said) ? 'a whole number' : 'a number with a fraction',
+    string: 'text',
+    object: 'an object',
+  }
+  return words[typeof said] ?? 'nothing'
+}
+
 // Equality.
 
 /** Equal as values: the order of keys does not count; nothing at all is equal to itself alone, and not to null. */

@@ -15,8 +15,8 @@ import {
 import { AUDIT_HEAP_MIB, WRITER_HEAP_MIB } from './keys.ts'
 import { KEPT_PLANS } from './macros/plan.ts'
 
-/** The largest body of a command or a query; document 1 names it. */
-const BODY_BYTES = 262_144
+/** Bodies of commands and queries are read up to and with this size. @source document 1, Limits */
+export const BODY_BYTES = 262_144
 
 /** A row of the site with its place and what its device says of it; its texts and JSON apart. @source measured: 340 to 610 bytes */
 const ROW_BYTES = 768

@@ -1,6 +1,6 @@
 /** What a command says, read in one place: its target, its verb and its args. */
 import { Fault } from '#kit/pure/fault.ts'
-import { isObject, isSameJson, type Json, putKey } from '../json.ts'
+import { isObject, isSameJson, type Json, kindOf, putKey } from '../json.ts'
 import type { Book, Row } from '../site/book.ts'
 
 // The target: a zone or device, named in four forms, and what becomes of two of them.
@@ -113,13 +113,6 @@ function candidates(book: Book, key: TargetKey, value: unknown): readonly Row[] 
 function inBoth(some: readonly Row[] | undefined, others: readonly Row[] | undefined): readonly Row[] | undefined {
   if (!some || !others) return some ?? others
   return some.filter((row) => others.includes(row))
-}
-
-/** What a value is, for a sentence. */
-function kindOf(value: unknown): string {
-  if (value === null) return 'null'
-  if (Array.isArray(value)) return 'a list'
-  return { string: 'text', number: 'a number', boolean: 'true or false' }[typeof value as string] ?? 'an object'
 }
 
 // Names and numbers as callers write them. Gates, overrides, bounds, queues and drivers all get what was read here, so that

@@ -93,7 +93,7 @@ function deviceMerge(world: DataWorld, projection: Projection, isElevated: boole
   const table = world.schema.table('zone')
   if (table === undefined) return plainMerge(projection)
   const mergeZone = zoneMerge(world, table, projectionOf(table, undefined), isElevated)
-  const zonesOf = zonesByDevice(world.book.rows('zone'))
+  const zonesOf = zonesOnDevice(world.book.rows('zone'))
   return function* (view, out) {
     const { state, ipAddress, lastSeenAt, error } = world.live.device(view.row.id)
     const said = isElevated ? error : seenValue(world.schema, error)
@@ -162,7 +162,7 @@ function openedFor(json: string, name: string): string {
   return `${json.slice(0, -1)}${json === '{}' ? '' : ','}"${name}":[`
 }
 
-const zonesByDevice = createIndex((row) => row.device_id)
+const zonesOnDevice = createIndex((row) => row.device_id)
 const attributesByZone = createIndex((row) => (row.system_target === 'zone' ? row.target_id : null))
 
 /** Rows by the number of what they hang on; made anew when the table has changed, as its array is another then. */

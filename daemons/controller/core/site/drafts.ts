@@ -2,10 +2,10 @@
 import { counted, nearestName } from '#kit/pure/text.ts'
 import { LONGEST_PASSWORD } from '../access/sign-in.ts'
 import { foldedName, TARGET_KEYS } from '../control/reading.ts'
-import { isObject, type Json, objectOf } from '../json.ts'
+import { isObject, type Json, kindOf, objectOf } from '../json.ts'
 import type { Column, Table } from './column.ts'
 import { bookTables, tableOf } from './registry.ts'
-import { type FaultList, kindOf, quoted, type ReadValue, readValue, type SiteLimits } from './site-text.ts'
+import { type FaultList, quoted, type ReadValue, readValue, type SiteLimits } from './site-text.ts'
 
 // Overrides of a zone: for each verb another target and command, as one JSON value.
 

@@ -1,7 +1,7 @@
 /** A site file as text: within its bounds, JSON, values as columns take them, and every fault with its place. */
 import { Fault } from '#kit/pure/fault.ts'
 import { nearestName } from '#kit/pure/text.ts'
-import type { Json } from '../json.ts'
+import { type Json, kindOf } from '../json.ts'
 import type { Column } from './column.ts'
 
 // Faults: all at once, each with its place.
@@ -245,19 +245,6 @@ export function readValue(column: Column, said: unknown, depth: number): ReadVal
     case 'json':
       return readJson(said, depth)
   }
-}
-
-/** What a value of JSON is, in words for a sentence. */
-export function kindOf(said: unknown): string {
-  if (said === null) return 'null'
-  if (Array.isArray(said)) return 'a list'
-  const words: Record<string, string> = {
-    boolean: 'true or false',
-    number: Number.isInteger(said) ? 'a whole number' : 'a number with a fraction',
-    string: 'text',
-    object: 'an object',
-  }
-  return words[typeof said] ?? 'nothing'
 }
 
 function readFlag(said: unknown): ReadValue {

@@ -2,7 +2,7 @@
 import { type Static, Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { type Fault, faultOf } from '#kit/pure/fault.ts'
-import { createListening } from '#kit/pure/line.ts'
+import { clientPlaceKeys, createListening } from '#kit/pure/line.ts'
 import type { BackoffLimits } from '#kit/pure/pace.ts'
 import { createMbapCutter, type MbapMessage, mbapException, mbapFrame } from '../../wire/mbap.ts'
 import { refusalOf } from '../../wire/modbus-reply.ts'
@@ -23,20 +23,7 @@ export const modbusTcpKeys = Type.Object(
       description:
         'address the Modbus TCP ports listen on; Modbus TCP has no login, so name one that only friends reach',
     }),
-    clients_per_address: Type.Integer({
-      default: 64,
-      minimum: 1,
-      maximum: 64,
-      description:
-        'clients of one address (IPv6: one /64) on one line; where all of tcp_clients are there, the address with most loses one to the next',
-    }),
-    clients: Type.Integer({
-      default: 512,
-      minimum: 1,
-      maximum: 16_384,
-      description:
-        'clients of all lines together; where all are there, the address with most loses one to the next, else it is let go',
-    }),
+    ...clientPlaceKeys(),
     backlog_bytes: Type.Integer({
       default: 65_536,
       minimum: 16_384,
