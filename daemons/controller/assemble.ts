@@ -6,8 +6,8 @@ import { createShareOf } from '#kit/net/address.ts'
 import { createPresence } from '#kit/net/mdns/presence.ts'
 import { openRecords } from '#kit/records/records.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
-import { restSurface } from './api/rest-surface.ts'
-import { faultStatus, houseCallers, measureAudit } from './api/server-hooks.ts'
+import { houseCallers, restSurface } from './api/rest-surface.ts'
+import { UI_FAULT_STATUS } from './api/ui-gate.ts'
 import { boundHeapGrowth, type House, importParts, logNotDriven } from './assemble/house.ts'
 import { type Brought, openRules } from './assemble/rules.ts'
 import { isLost, markAccounts, openUi, tellWithoutAccounts } from './assemble/ui.ts'
@@ -68,7 +68,7 @@ function serverOf(house: House, brought: Brought, metrics: Metrics): HttpServer 
       limits: { recordMs: config.audit.record_ms },
     }),
     web: { folder: join(import.meta.dirname, 'web/controller') },
-    faultStatus,
+    faultStatus: UI_FAULT_STATUS,
     title: 'Plantroom controller',
     version,
     metrics,
@@ -81,4 +81,20 @@ function statusLine({ audit, context, site }: House): string {
   if (isLost({ context, site })) return 'the accounts are gone: put a backup back'
   if (isWithoutAccounts(site.book)) return 'nobody can sign in yet: open the page and make the first account'
   return `${written} calls recorded since the start`
+}
+
+/** @param metrics gains the counts of what was written and lost, and gauges of what waits and whether the disk takes it */
+function measureAudit(metrics: Metrics, audit: AuditFile): void {
+  metrics.counts({ name: 'audit_records_written_total', help: 'Calls recorded on the disk' }, () => [
+    { labels: {}, value: audit.counts().written },
+  ])
+  metrics.counts({ name: 'audit_records_lost_total', help: 'Calls that are not recorded, as too many waited' }, () => [
+    { labels: {}, value: audit.counts().lost },
+  ])
+  metrics.gauge({ name: 'audit_records_waiting', help: 'Calls that wait for the disk' }, () => [
+    { labels: {}, value: audit.counts().waiting },
+  ])
+  metrics.gauge({ name: 'audit_failing', help: 'Whether the disk takes no record, and no command is taken' }, () => [
+    { labels: {}, value: audit.counts().isFailing ? 1 : 0 },
+  ])
 }

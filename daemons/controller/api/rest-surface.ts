@@ -1,6 +1,7 @@
 /** The REST surface: in which order a call is checked, what answers it, and its record. */
 import type { Clock } from '#kit/clock.ts'
 import { readJson } from '#kit/http/dialect.ts'
+import { bearerOf, type Identify } from '#kit/http/route.ts'
 import type { Surface, SurfaceAnswer, SurfaceCall } from '#kit/http/surface.ts'
 import type { Log } from '#kit/log.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
@@ -10,7 +11,6 @@ import { isMacroCall } from '../core/control/reading.ts'
 import { bodyText } from '../core/json.ts'
 import { BODY_BYTES } from '../core/memory.ts'
 import type { Rules } from '../core/surfaces.ts'
-import { tokenOf } from '../wire/headers.ts'
 import { type RestEndpoint, restDescription, restEndpoints } from './rest-endpoints.ts'
 
 // Answers that no rule gives: each with its status, its body and its reason in the audit.
@@ -96,6 +96,23 @@ function granted(json: unknown): RestOutcome {
 
 function refusal(status: number, error: string, reason: AuditReason): RestOutcome {
   return { status, body: { text: JSON.stringify({ error }) }, reason }
+}
+
+// The session token of a call: from its headers alone, never from a query or a cookie.
+
+/** No token of ours is longer; what is longer is not looked up. */
+const LONGEST_TOKEN = 512
+
+/**
+ * `Authorization: Bearer` wins over `svc-api-token`, also with a token that is not good or missing: who names both means
+ * the first. Another scheme than Bearer says nothing of a token.
+ * @source document 1, Session token; Authentication 2
+ */
+export function tokenOf(headers: Readonly<Record<string, string | string[] | undefined>>): string | undefined {
+  const { authorization, 'svc-api-token': own } = headers
+  const bearer = typeof authorization === 'string' ? /^bearer(?:[ \t]+(.*))?$/i.exec(authorization.trim()) : null
+  const text = bearer ? bearer[1] : typeof own === 'string' ? own.trim() : undefined
+  return text === undefined || text === '' || text.length > LONGEST_TOKEN ? undefined : text
 }
 
 // Bodies: JSON, whatever their Content-Type says.
@@ -429,4 +446,20 @@ const unreadBefore: RestOutcome = {
 function answerOf({ status, headers, body }: RestOutcome): SurfaceAnswer {
   const content = 'pieces' in body ? { pieces: body.pieces } : { text: bodyText(body) }
   return headers ? { status, headers, ...content } : { status, ...content }
+}
+
+// Callers of what is served beside the REST surface, such as `/metrics`: sessions of it that may read.
+
+/**
+ * An elevated session is an administrator of the house. Where a call comes from is judged as on the REST surface, by the
+ * chain of trusted proxies and the mark of the tunnel: who keeps to the building reads nothing here from outside.
+ * @source document 1, Authentication 5
+ */
+export function houseCallers(rules: Pick<Rules, 'origin' | 'resolve'>): Identify {
+  return ({ authorization, remoteAddress, headers }) => {
+    const origin = rules.origin(remoteAddress, headers)
+    const session = rules.resolve(bearerOf(authorization), origin)
+    if (!session?.may('query')) return undefined
+    return { name: session.username, role: session.isElevated ? 'admin' : 'viewer' }
+  }
 }

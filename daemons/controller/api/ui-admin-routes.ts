@@ -3,14 +3,14 @@ import { Type } from 'typebox'
 import { createReader } from '#kit/http/check.ts'
 import type { Route } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import type { AuditBook, AuditReason, AuditRecord } from '../core/audit.ts'
+import type { AuditReason, AuditRecord } from '../core/audit.ts'
 import type { AuditFilter, AuditRow, PendingChange, UiAudit, UiPending, UiRest } from '../core/surfaces.ts'
 import { appliedAnswer, auditAnswer, doneAnswer, notDrivenAnswer, pendingAnswer, restSwitchAnswer } from './answers.ts'
-import { createUiGate, granted, type UiGate, type UiGateParts } from './ui-gate.ts'
+import { granted, type UiGate } from './ui-gate.ts'
 
 /** What these routes stand on. */
-interface UiAdminParts extends UiGateParts {
-  audit: AuditBook & UiAudit
+interface UiAdminParts {
+  audit: UiAudit
   rest: UiRest
   pending: UiPending
 }
@@ -45,8 +45,7 @@ const readApply = createReader(
 const readAudit = createReader(auditQuery, '?', 'text')
 
 /** Routes for elevated sessions; each answers 403 `not_elevated` to others. */
-export function uiAdminRoutes(parts: UiAdminParts): Route[] {
-  const gate = createUiGate(parts)
+export function uiAdminRoutes(gate: UiGate, parts: UiAdminParts): Route[] {
   return [auditRoute(gate, parts), ...restRoutes(gate, parts), ...pendingRoutes(gate, parts)]
 }
 

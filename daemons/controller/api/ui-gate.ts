@@ -158,7 +158,7 @@ export interface UiGate {
   elevated(spec: UiRouteSpec<SignedAsk>): Route
 }
 
-/** Status of the faults that routes of the pages throw. */
+/** Status of the faults that routes of the controller throw. */
 export const UI_FAULT_STATUS: Readonly<Record<string, number>> = {
   not_signed_in: 401,
   not_elevated: 403,
@@ -167,6 +167,7 @@ export const UI_FAULT_STATUS: Readonly<Record<string, number>> = {
   already_set_up: 409,
   not_first_start: 409,
   setup_remote: 403,
+  audit_read_failed: 500,
 }
 
 /** With those that the server answers by itself: the record tells the status that went out. */

@@ -11,7 +11,8 @@ import type { FeedLimits } from '../core/live/zone-feed.ts'
 import type { Book } from '../core/site/book.ts'
 import type { UiAudit, UiControl, UiPending, UiPeople, UiRest, UiSetUp } from '../core/surfaces.ts'
 import { uiAdminRoutes } from './ui-admin-routes.ts'
-import { uiSessionRoutes } from './ui-session-routes.ts'
+import { createUiGate } from './ui-gate.ts'
+import { type UiSessionParts, uiSessionRoutes } from './ui-session-routes.ts'
 import { createUiLive, type UiCaller, uiZoneRoutes } from './ui-zone-routes.ts'
 
 /** Bounds of the pages, from the `ui` table and `http`. */
@@ -60,11 +61,7 @@ export function createUi(parts: UiParts): Ui {
   const tickets = createTickets<UiCaller>({ clock, lifeMs: limits.ticketLifeMs, max: limits.maxTickets })
   const live = createUiLive(parts)
   return {
-    routes: [
-      ...uiSessionRoutes({ ...parts, tickets, ended: live.closeEnded }),
-      ...uiZoneRoutes(parts),
-      ...uiAdminRoutes(parts),
-    ],
+    routes: uiRoutes({ ...parts, tickets, ended: live.closeEnded }),
     sockets: [live.route],
     takeTicket(ticket, knock) {
       const given = tickets.take(ticket)
@@ -74,4 +71,10 @@ export function createUi(parts: UiParts): Ui {
     },
     closeEnded: live.closeEnded,
   }
+}
+
+/** Every route of the pages, behind one gate. */
+export function uiRoutes(parts: UiParts & Pick<UiSessionParts, 'tickets' | 'ended'>): Route[] {
+  const gate = createUiGate(parts)
+  return [...uiSessionRoutes(gate, parts), ...uiZoneRoutes(gate, parts), ...uiAdminRoutes(gate, parts)]
 }

@@ -15,7 +15,6 @@ import { doneAnswer, handoffAnswer, personAnswer, signInAnswer, siteAnswer, tick
 import { credentials } from './rest-endpoints.ts'
 import {
   cookieOf,
-  createUiGate,
   dropHandoff,
   dropPlanted,
   dropSession,
@@ -25,7 +24,6 @@ import {
   type UiAnswer,
   type UiAsk,
   type UiGate,
-  type UiGateParts,
 } from './ui-gate.ts'
 import type { UiCaller } from './ui-zone-routes.ts'
 
@@ -91,7 +89,7 @@ function uiSetUpRoute(gate: UiGate, { setUp, signIn }: UiSetUpParts): Route {
 // Signing in and out, by password or by the nonce of another system, and who one is.
 
 /** What these routes stand on. */
-interface UiSessionParts extends UiGateParts {
+export interface UiSessionParts {
   people: UiPeople
   setUp: UiSetUp
   book: Book
@@ -103,8 +101,7 @@ interface UiSessionParts extends UiGateParts {
 }
 
 /** Routes by which a session begins and ends. @source document 1, POST /api/token and Handoff nonce */
-export function uiSessionRoutes(parts: UiSessionParts): Route[] {
-  const gate = createUiGate(parts)
+export function uiSessionRoutes(gate: UiGate, parts: UiSessionParts): Route[] {
   const { people, setUp, book, tickets, isSecure, ended } = parts
   return [
     gate.open({

@@ -10,7 +10,7 @@ import type { Book } from '../core/site/book.ts'
 import type { UiControl, UiPending, UiPeople } from '../core/surfaces.ts'
 import { commanded, zonesAnswer } from './answers.ts'
 import { controlBody } from './rest-endpoints.ts'
-import { createUiGate, granted, type UiGateParts } from './ui-gate.ts'
+import { granted, type UiGate } from './ui-gate.ts'
 
 // The socket `/ui/live`: what zones do, as it happens.
 
@@ -103,16 +103,15 @@ function isUiCaller(caller: Caller | undefined): caller is UiCaller {
 // The routes: zones with their live state, and commands.
 
 /** What these routes stand on. */
-interface UiZoneParts extends UiGateParts {
+interface UiZoneParts {
   control: UiControl
   book: Book
   live: LiveBook
+  clock: Clock
 }
 
 /** Routes of what a person sees and does. @source document 1, POST /api/control/:action */
-export function uiZoneRoutes(parts: UiZoneParts): Route[] {
-  const { control, book, live, clock } = parts
-  const gate = createUiGate(parts)
+export function uiZoneRoutes(gate: UiGate, { control, book, live, clock }: UiZoneParts): Route[] {
   return [
     gate.signed({
       method: 'GET',

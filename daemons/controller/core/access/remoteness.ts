@@ -1,7 +1,7 @@
 /** Where a request comes from, and whether that is provably outside the building. */
 import type { Address, Network } from '#kit/net/address.ts'
 import { hasProxySign } from '#kit/pure/proxy-signs.ts'
-import { hopsOf } from '../../wire/headers.ts'
+import { hopsOf } from '../../wire/forwarded-for.ts'
 import type { Origin } from './accounts.ts'
 
 /** How addresses are read; `#kit/net/address.ts` does it. */

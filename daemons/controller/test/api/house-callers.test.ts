@@ -1,6 +1,6 @@
-/** Tests of api/server-hooks.ts. */
+/** Tests of api/rest-surface.ts. */
 import t from 'tap'
-import { houseCallers } from '../../api/server-hooks.ts'
+import { houseCallers } from '../../api/rest-surface.ts'
 import type { ApiFunction, Origin } from '../../core/access/accounts.ts'
 import type { Rules } from '../../core/surfaces.ts'
 

@@ -1,8 +1,7 @@
-/** Tests of wire/headers.ts. */
 import fc from 'fast-check'
 import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
-import { tokenOf } from '../../wire/headers.ts'
+import { tokenOf } from '../../api/rest-surface.ts'
 
 t.test('1 Session token: either header gives it, and Bearer wins', async (t) => {
   t.equal(tokenOf({ authorization: 'Bearer abc' }), 'abc')
