@@ -1,5 +1,48 @@
-/** Calls to the daemon: JSON or a form in, JSON out, faults as values a page can show. */
-import { lose } from './contact.ts'
+/** Calls to the daemon: JSON or a form in, JSON out, faults as values a page can show; calls that wait for a sign-in, and those made again and again. */
+import { type Signal, signal } from '@preact/signals'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { isLost, lose } from './contact.ts'
+
+// Calls that were refused because nobody is signed in any more: they wait over the page until somebody is again.
+
+/** Who waits, and whether anybody has to be asked. */
+interface Renewal {
+  /** True while the daemon refuses what was good before: the dialog over the page asks again. */
+  readonly isSignedOut: Signal<boolean>
+  /** Resolves when somebody signed in; brings the dialog up. */
+  wait(): Promise<void>
+  /** Somebody signed in: what waited goes on. */
+  done(): void
+  /** The page is left: what waited is dropped with the page it belonged to. */
+  drop(): void
+}
+
+/** One for the life of a page. */
+export function createRenewal(): Renewal {
+  const isSignedOut = signal(false)
+  let waiting: (() => void)[] = []
+
+  function end(): (() => void)[] {
+    isSignedOut.value = false
+    const ready = waiting
+    waiting = []
+    return ready
+  }
+
+  return {
+    isSignedOut,
+    wait() {
+      isSignedOut.value = true
+      return new Promise((resolve) => {
+        waiting.push(resolve)
+      })
+    },
+    done() {
+      for (const go of end()) go()
+    },
+    drop: () => void end(),
+  }
+}
 
 /** What the daemon refused, in its own words. */
 export class CallFault extends Error {
@@ -47,7 +90,7 @@ export type Target = `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`
 const ANSWER_MS = 8000
 
 /** How a call differs from the usual. */
-export interface CallOptions {
+interface CallOptions {
   /** Answer time allowed, ms. */
   answerMs?: number
   /** Do not ask to sign in again when the token is refused; the fault is thrown. */
@@ -129,4 +172,79 @@ async function bodyOf(reply: Response): Promise<unknown> {
 /** The sentence of whatever was thrown. */
 export function sentenceOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)
+}
+
+// Looking again and again at something of the daemon, as long as a part shows it.
+
+/** What a part knows of its looking. */
+interface Look {
+  /** What the daemon refused last, as a sentence; null while all is well. Lack of contact is said by the banner. */
+  refused: string | null
+  /** Looks at once, after the hand changed something; resolves when that look is done. */
+  again(): Promise<void>
+}
+
+/**
+ * Asks while the part is drawn and the page is looked at, `everyMs` after the answer before. While there is no contact
+ * it rests, and goes on by itself.
+ * @param about what is asked about; when it changes, it is asked at once
+ */
+export function useLook(ask: () => Promise<unknown>, everyMs: number, about = ''): Look {
+  const [refused, setRefused] = useState<string | null>(null)
+  const latest = useRef(ask)
+  latest.current = ask
+
+  async function again(): Promise<void> {
+    try {
+      await latest.current()
+      setRefused(null)
+    } catch (thrown) {
+      if (thrown instanceof CallFault) setRefused(thrown.message)
+      else if (!(thrown instanceof NoContact)) throw thrown
+    }
+  }
+
+  const isBack = !isLost.value
+  useEffect(() => {
+    let isOver = false
+    let timer: ReturnType<typeof setTimeout> | undefined
+    async function turn(): Promise<void> {
+      if (!document.hidden && isBack) await again()
+      if (!isOver) timer = setTimeout(() => void turn(), everyMs)
+    }
+    void turn()
+    return () => {
+      isOver = true
+      clearTimeout(timer)
+    }
+  }, [about, isBack])
+  return { refused, again }
+}
+
+// Sends what a hand moves: one at a time, and of what comes meanwhile the last.
+
+/** @returns what takes the next value; what failed is thrown at `refuse`, and what waited is dropped then */
+export function sendLatest<Value>(
+  send: (value: Value) => Promise<void>,
+  refuse: (thrown: unknown) => void,
+): (value: Value) => void {
+  let waiting: { value: Value } | undefined
+  let isSending = false
+  async function run(): Promise<void> {
+    isSending = true
+    try {
+      for (let next = waiting; next; next = waiting) {
+        waiting = undefined
+        await send(next.value)
+      }
+    } catch (thrown) {
+      waiting = undefined
+      refuse(thrown)
+    }
+    isSending = false
+  }
+  return (value) => {
+    waiting = { value }
+    if (!isSending) void run()
+  }
 }

@@ -1,18 +1,70 @@
 /** Journal: who changed or sent what, when, and from where. Newest first; what is older is fetched by request. */
+
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { JournalEntry } from '../records/journal.ts'
-import { Act } from './button.ts'
-import { sentenceOf } from './call.ts'
-import { download } from './download.ts'
+import { call, sentenceOf, useLook } from './call.ts'
+import { daemonNow, zone } from './contact.ts'
+import { download } from './copy-and-save.ts'
 import { type Child, html } from './html.ts'
-import { factsOf, journalApi, merged, PAGE } from './journal.ts'
-import { say } from './lamp.ts'
-import { useLook } from './look.ts'
-import { daemonNow, zone } from './now.ts'
 import { dateOf, many, timeOf } from './numbers.ts'
-import { toast } from './toast.ts'
+import { Act, say, toast } from './parts.ts'
 import { filterInput, Tools } from './tools.ts'
+
+// The journal as the page reads it: asked by pages, put together without gaps or doubles, an entry told in full.
+
+/** What is looked for; empty means all. */
+export interface JournalFilter {
+  who: string
+  what: string
+}
+
+/** Entries asked for at once. */
+export const PAGE = 100
+
+/** The calls. */
+export const journalApi = {
+  list: (filter: JournalFilter, before?: number) => call<JournalEntry[]>(`GET /api/journal?${queryOf(filter, before)}`),
+}
+
+/** The query of one page. @param before `seq`: only entries before that one */
+export function queryOf({ who, what }: JournalFilter, before?: number): string {
+  const query = new URLSearchParams({ limit: String(PAGE) })
+  if (who !== '') query.set('who', who)
+  if (what !== '') query.set('what', what)
+  if (before !== undefined) query.set('before', String(before))
+  return query.toString()
+}
+
+/** Newer entries before older ones, each once. */
+export function merged(newer: readonly JournalEntry[], older: readonly JournalEntry[]): JournalEntry[] {
+  const known = new Set(newer.map(({ seq }) => seq))
+  return [...newer, ...older.filter((entry) => !known.has(entry.seq))]
+}
+
+/** Everything that is known of an entry, name and text. @param time when, to the millisecond */
+export function factsOf(entry: JournalEntry, time: string): [name: string, text: string][] {
+  const facts: [string, string][] = [
+    ['Exactly at', time],
+    ['From', entry.from],
+  ]
+  if (entry.target) facts.push(['On', entry.target])
+  return [...facts, ...detailOf(entry.detail)]
+}
+
+/** The values of a detail, one a line: `line.baud` 9600. */
+function detailOf(detail: unknown, prefix = ''): [string, string][] {
+  if (detail === undefined || detail === null) return []
+  if (typeof detail !== 'object') return [[prefix || 'Detail', String(detail)]]
+  if (Array.isArray(detail) && detail.every((each) => typeof each !== 'object'))
+    return [[prefix, detail.join(', ') || 'none']]
+  return Object.entries(detail).flatMap(([name, value]) => {
+    const path = prefix ? `${prefix}.${name}` : name
+    return typeof value === 'object' && value !== null
+      ? detailOf(value, path)
+      : [[path, String(value)] as [string, string]]
+  })
+}
 
 const LOOK_JOURNAL_MS = 5000
 /** A filter is asked when the hand rests. */

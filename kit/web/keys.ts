@@ -1,6 +1,7 @@
-/** Letter keys: each page says what it understands, `?` shows it, and inside fields they rest. */
+/** The keys of a page, in layers: those of the part in sight, and those that every page of a daemon understands. */
 import { signal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
+import { goTo } from './route.ts'
 
 /** One key of a page. */
 export interface Key {
@@ -81,4 +82,34 @@ export function switchKeys(): void {
   areOff.value = !areOff.value
   if (areOff.value) localStorage.setItem(OFF, '1')
   else localStorage.removeItem(OFF)
+}
+
+// The keys that every page of a daemon understands: `?`, `g` and a letter, and `/` for the filter in sight.
+
+/** A page and the letter that goes to it after `g`. */
+interface KeyedPage {
+  word: string
+  label: string
+  key: string
+}
+
+/** As long as the component is drawn. */
+export function useEverywhereKeys(pages: readonly KeyedPage[]): void {
+  useKeys('Everywhere', [
+    { key: '?', what: 'shows these keys', run: () => false },
+    ...pages.map(({ word, label, key }) => ({ key: `g ${key}`, what: label, run: () => go(word) })),
+    { key: '/', what: 'filter', run: focusFilter },
+  ])
+}
+
+function go(word: string): undefined {
+  goTo(word)
+}
+
+/** Filters are marked, so that `/` finds the one of the page; some are behind a button that opens them. */
+function focusFilter(): boolean {
+  const filter = document.querySelector<HTMLElement>('[data-filter]')
+  filter?.focus()
+  if (filter instanceof HTMLButtonElement) filter.click()
+  return filter !== null
 }

@@ -1,9 +1,22 @@
-/** Pages that are fetched when they are first opened, so that the first one is there quickly. */
+/** Pages that are fetched when they are first opened, and what stands in their place until then. */
 import type { ComponentType, VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { contact, lose } from './contact.ts'
+import { contact, isLost, lose } from './contact.ts'
 import { html } from './html.ts'
-import { say } from './lamp.ts'
+import { say } from './parts.ts'
+
+// What stands alone on the page until the daemon has answered for the first time.
+
+/** What is waited for, or that nothing answers. @param box what sentences call it, `board` */
+export function firstWait(box: string, asks: string): VNode {
+  if (isLost.value)
+    return say(
+      'warn',
+      `No contact with this ${box}`,
+      'It is asked again every few seconds; this page comes back by itself.',
+    )
+  return say('busy', asks, 'This usually takes less than a second.')
+}
 
 /** Waiting is said only when it can be felt. */
 const SAID_AFTER_MS = 300

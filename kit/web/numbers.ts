@@ -1,4 +1,4 @@
-/** Numbers, ages and times as every page writes them: the same in every country. */
+/** Numbers, ages, times and sentences as every page writes them: the same in every country. */
 import { nounFor } from '../pure/text.ts'
 
 /** Narrow no-break space: between thousands, and between a value and its unit. */
@@ -131,4 +131,21 @@ export function listed(names: string[], most = 3): string {
   const shown = names.length > most ? [...names.slice(0, most - 1), `${names.length - most + 1} more`] : names
   if (shown.length < 2) return shown.join('')
   return `${shown.slice(0, -1).join(', ')} and ${shown.at(-1)}`
+}
+
+// Words of daemons and devices made fit to stand alone: capital first, full stop last.
+
+/** `usb device` reads `Usb device`. */
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+/** With a full stop, unless it ends by itself. */
+export function ended(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`
+}
+
+/** What goes on from a name, or has no end: under a field or in a dialog it stands alone. */
+export function sentence(text: string): string {
+  return ended(capital(text))
 }

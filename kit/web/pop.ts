@@ -2,7 +2,7 @@
 import type { VNode } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { type Child, html } from './html.ts'
-import { icon } from './icon.ts'
+import { icon } from './parts.ts'
 
 /** What a popover is made of. */
 export interface PopProps {

@@ -1,6 +1,50 @@
-/** Where the reader is: the part of the address after `#`, as words. */
+/** Where the reader is: the part of the address after `#`, as words; and edits that are asked for before he leaves them. */
 import { signal } from '@preact/signals'
-import { askToLeave, hasUnsaved, startUnsaved } from './unsaved.ts'
+
+// The address of a page, without user and password.
+
+/**
+ * Begins once the page is at an address without user and password, or opens it anew at that. Opened as
+ * `http://admin:PW@board/`, every call by a path fails, since the path is completed by an address that no request may have
+ * (Fetch, 5.3, step 6); and the password stood in the address bar. The browser has kept it and signs in with it.
+ */
+export function atPlainAddress(begin: () => void): void {
+  const { username, password } = new URL(document.URL)
+  const { origin, pathname, search, hash } = location
+  if (username === '' && password === '') begin()
+  else location.replace(`${origin}${pathname}${search}${hash}`)
+}
+
+// Edits that were not saved: they are asked for before the page leaves them, by a link, a key, the back button or a closed tab.
+
+/** Forms on the page that hold more than what is saved say so. */
+const keepers = new Set<() => boolean>()
+
+/** Where the reader wants to go, while he is asked. */
+export const leaving = signal<(() => void) | null>(null)
+
+/** Has edits asked for as long as they are on the page. @returns ends that */
+export function guardEdits(isDirty: () => boolean): () => void {
+  keepers.add(isDirty)
+  return () => void keepers.delete(isDirty)
+}
+
+/** Whether something typed would be lost. */
+function hasUnsaved(): boolean {
+  return [...keepers].some((isDirty) => isDirty())
+}
+
+/** Asks whether edits may be lost. @param go runs once the reader says so */
+function askToLeave(go: () => void): void {
+  leaving.value = go
+}
+
+/** Asks when a tab is closed or loaded anew; the browser has its own words for that. */
+function startUnsaved(): void {
+  addEventListener('beforeunload', (event) => {
+    if (hasUnsaved()) event.preventDefault()
+  })
+}
 
 function read(): string[] {
   const words = location.hash.replace(/^#\/?/, '').split('/')

@@ -1,7 +1,6 @@
 /** Who is signed in on this page: the token, kept for the life of the tab, and the waiting for a new one. */
 import { signal } from '@preact/signals'
-import type { Credentials } from './call.ts'
-import { createRenewal } from './renewal.ts'
+import { type Credentials, createRenewal } from './call.ts'
 
 const KEY = 'plantroom.token'
 

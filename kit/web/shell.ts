@@ -1,18 +1,15 @@
 /** What every page wears: name plate, navigation, banner, toasts, keys and the way past them. */
 import type { VNode } from 'preact'
-import { contact, isLost, tryNow } from './contact.ts'
+import { contact, isLost, now, tryNow, zone } from './contact.ts'
 import { type Child, html } from './html.ts'
-import { type IconName, icon } from './icon.ts'
 import { areShown } from './keys.ts'
-import { type Lit, lamp } from './lamp.ts'
 import { lazy } from './lazy.ts'
-import { now, zone } from './now.ts'
 import { age, timeOf } from './numbers.ts'
-import { Toasts } from './toast.ts'
-import { leaving } from './unsaved.ts'
+import { type IconName, icon, type Lit, lamp, Toasts } from './parts.ts'
+import { leaving } from './route.ts'
 
-const LeaveQuestion = lazy(async () => (await import('./leave-question.ts')).LeaveQuestion)
-const KeysDialog = lazy(async () => (await import('./keys-dialog.ts')).KeysDialog)
+const LeaveQuestion = lazy(async () => (await import('./shell-dialogs.ts')).LeaveQuestion)
+const KeysDialog = lazy(async () => (await import('./shell-dialogs.ts')).KeysDialog)
 
 /** The engraved label: what this box is, its name and its address. */
 export interface PlateFacts {

@@ -1,11 +1,10 @@
 /** Signing in: the page before everything, and the dialog over a page whose token has run out. */
 import type { VNode } from 'preact'
-import { Act } from './button.ts'
 import { call } from './call.ts'
 import { Dialog } from './dialog.ts'
-import { input, refusal } from './field.ts'
-import { type Form, useForm } from './form.ts'
+import { type Form, input, refusal, useForm } from './form.ts'
 import { type Child, html } from './html.ts'
+import { Act } from './parts.ts'
 import { signIn, signOut } from './session.ts'
 
 interface Login {

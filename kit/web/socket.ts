@@ -1,9 +1,11 @@
-/** One WebSocket for as long as a page wants it: opened with a one-time ticket, opened again when it was cut. */
+/** One WebSocket for as long as a page wants it, opened with a one-time ticket, opened again when it was cut; and the live feed of events over it. */
+
+import { signal } from '@preact/signals'
 import { call, canCall, type Target } from './call.ts'
 import { isLost, RETRY_MS } from './contact.ts'
 
 /** What a page does with a socket. Messages are JSON both ways. */
-export interface SocketUse {
+interface SocketUse {
   /** Every time it is open, the first and after every cut. */
   begin(send: (message: object) => void): void
   hear(message: unknown): void
@@ -12,7 +14,7 @@ export interface SocketUse {
 }
 
 /** Where a socket is, and who gives tickets for it. */
-export interface SocketPlace {
+interface SocketPlace {
   ticket: Target
   path: string
 }
@@ -88,4 +90,41 @@ function addressOf(path: string, ticket: string): URL {
   const url = new URL(`${path}?ticket=${encodeURIComponent(ticket)}`, location.href)
   url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:'
   return url
+}
+
+// The live feed of events: a kept socket that is told what the page wants to hear.
+
+/** What a page wants to hear. */
+interface Wish {
+  port?: string
+  events?: string[]
+  /** Past events to be told first. */
+  replay?: number
+}
+
+/** One message of the feed. */
+export type FeedMessage =
+  | { type: 'event'; port: string; event: string; timestamp: number; payload: unknown }
+  | { type: 'summary'; dropped: number }
+  | { type: 'error'; error: string; message: string }
+
+/** True while the feed runs. */
+export const isFed = signal(false)
+
+/** A feed that runs until closed. */
+export type Feed = KeptSocket
+
+/** Listens; survives cuts: every time the socket opens, the wish is told again with its replay, after `begin`. */
+export function openFeed(wish: Wish, hear: (message: FeedMessage) => void, begin: () => void): Feed {
+  return keepSocket({
+    begin(send) {
+      isFed.value = true
+      begin()
+      send({ type: 'subscribe', ...wish })
+    },
+    hear: (message) => hear(message as FeedMessage),
+    end() {
+      isFed.value = false
+    },
+  })
 }

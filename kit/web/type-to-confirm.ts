@@ -1,10 +1,9 @@
 /** Asks for a name to be typed before something that cannot be undone. */
 import type { VNode } from 'preact'
-import { Act } from './button.ts'
 import { Dialog } from './dialog.ts'
-import { input, refusal } from './field.ts'
-import { useForm } from './form.ts'
+import { input, refusal, useForm } from './form.ts'
 import { type Child, html } from './html.ts'
+import { Act } from './parts.ts'
 
 /** What is asked. */
 export interface TypeToConfirmProps {

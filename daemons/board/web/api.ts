@@ -1,6 +1,5 @@
 /** What this board's API answers, as far as the pages read it, the calls they make, and the password they make them with. Instants are the board's epoch ms. */
-import { type Credentials, call } from '#kit/web/call.ts'
-import { createRenewal } from '#kit/web/renewal.ts'
+import { type Credentials, call, createRenewal } from '#kit/web/call.ts'
 import type { PtpView } from '../core/ptp/ptp.ts'
 import type { Check, HistoryView } from '../core/sound/sound.ts'
 import type { BoardStatus } from '../core/status.ts'

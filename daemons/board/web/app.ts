@@ -1,22 +1,17 @@
 /** Which page is shown: first run, or one of the pages inside the shell; and what stands over every page. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
-import { Act } from '#kit/web/button.ts'
 import { sentenceOf } from '#kit/web/call.ts'
+import { daemonNow, now } from '#kit/web/contact.ts'
 import { Dialog } from '#kit/web/dialog.ts'
-import { useEverywhereKeys } from '#kit/web/everywhere-keys.ts'
-import { input, refusal } from '#kit/web/field.ts'
-import { firstWait } from '#kit/web/first-wait.ts'
-import { useForm } from '#kit/web/form.ts'
+import { input, refusal, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
-import type { IconName } from '#kit/web/icon.ts'
-import { type Lit, lamp } from '#kit/web/lamp.ts'
-import { lazy } from '#kit/web/lazy.ts'
-import { daemonNow, now } from '#kit/web/now.ts'
+import { useEverywhereKeys } from '#kit/web/keys.ts'
+import { firstWait, lazy } from '#kit/web/lazy.ts'
 import { age, fixed, THIN } from '#kit/web/numbers.ts'
+import { Act, type IconName, type Lit, lamp, toast } from '#kit/web/parts.ts'
 import { linkTo, place } from '#kit/web/route.ts'
 import { type Entry, plate, Shell } from '#kit/web/shell.ts'
-import { toast } from '#kit/web/toast.ts'
 import { api, isSignedOut, type Status, signIn } from './api.ts'
 import { isLate, isSettingUp, lookNow, plateFacts, restarting, status, waitText } from './state.ts'
 import { litOf, stateWords } from './words.ts'
@@ -109,7 +104,7 @@ const SerialPage = lazy(async () => (await import('./serial-page.ts')).SerialPag
 const UsbipPage = lazy(async () => (await import('./usbip-page.ts')).UsbipPage)
 const EncoderPage = lazy(async () => (await import('./encoder-page.ts')).EncoderPage)
 const DecoderPage = lazy(async () => (await import('./decoder-page.ts')).DecoderPage)
-const SilentPage = lazy(async () => (await import('./silent-page.ts')).SilentPage)
+const SilentPage = lazy(async () => (await import('./system-page.ts')).SilentPage)
 const MatrixPage = lazy(async () => (await import('./matrix-page.ts')).MatrixPage)
 const SettingsPage = lazy(async () => (await import('./settings-page.ts')).SettingsPage)
 const FirmwarePage = lazy(async () => (await import('./firmware-page.ts')).FirmwarePage)

@@ -1,10 +1,10 @@
 /** Who plays the stream of this encoder: as many boards as say so themselves. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
+import { useLook } from '#kit/web/call.ts'
 import { html } from '#kit/web/html.ts'
-import { lamp, say } from '#kit/web/lamp.ts'
-import { useLook } from '#kit/web/look.ts'
 import { many } from '#kit/web/numbers.ts'
+import { lamp, say } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
 import { api, type Peer, type SentStream, signedInWith } from './api.ts'
 import { askBoards, type FarBoard, farBoards, keyOf, lastOf } from './far-boards.ts'

@@ -1,6 +1,7 @@
 /** The boards of the matrix: in which order, in which state, and the sentence over all of them. */
-import type { Judgement, Lit } from '#kit/web/lamp.ts'
+
 import { age, listed, many, sinceText, whole } from '#kit/web/numbers.ts'
+import type { Judgement, Lit } from '#kit/web/parts.ts'
 import { matches } from '#kit/web/tools.ts'
 import type { Verdict } from '../core/role.ts'
 import type { Peer } from './api.ts'

@@ -1,6 +1,7 @@
 /** The matrix as a model: which decoder plays which stream, how that goes, and the sentence over all of it. */
-import type { Judgement, Lit } from '#kit/web/lamp.ts'
+
 import { age, count, listed, sinceText } from '#kit/web/numbers.ts'
+import type { Judgement, Lit } from '#kit/web/parts.ts'
 import { matches } from '#kit/web/tools.ts'
 import type { Check } from '../core/sound/sound.ts'
 import type { Peer } from './api.ts'

@@ -2,21 +2,40 @@
 import type { VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { withArticle } from '#kit/pure/text.ts'
-import { Act } from '#kit/web/button.ts'
-import { choice, input, refusal, toggle } from '#kit/web/field.ts'
-import { type Form, useForm, type Values } from '#kit/web/form.ts'
+import { useLook } from '#kit/web/call.ts'
+import { choice, type Form, input, refusal, toggle, useForm, type Values } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
-import { listed, many } from '#kit/web/numbers.ts'
+import { capital, listed, many, sentence } from '#kit/web/numbers.ts'
+import { Act, say, toast } from '#kit/web/parts.ts'
 import { useRevision } from '#kit/web/revision.ts'
-import { capital, sentence } from '#kit/web/sentences.ts'
-import { toast } from '#kit/web/toast.ts'
 import { TypeToConfirm } from '#kit/web/type-to-confirm.ts'
 import type { RoleName } from '../wire/names.ts'
 import { api, type Config, type ConfigForm, type FieldFacts, type Status } from './api.ts'
 import { type AddressSettings, awaitRestart, placesAfter, status } from './state.ts'
-import { useSettings } from './use-settings.ts'
 import { roleNouns, roleSentences, roleTitles } from './words.ts'
+
+// The saved settings and their form, for the pages that change them.
+
+/** Asked again only until both answers are there. */
+const AGAIN_MS = 3000
+
+/** @returns what is saved once it is known, and what a page says until then */
+export function useSettings(): { known: { config: Config; form: ConfigForm } | null; words: VNode } {
+  const [known, setKnown] = useState<{ config: Config; form: ConfigForm } | null>(null)
+  const { refused } = useLook(async () => {
+    if (known) return
+    // Its revision first: settings that are newer than it are refused when they are saved, and not lost.
+    const form = await api.configForm()
+    const config = await api.config()
+    setKnown({ config, form })
+  }, AGAIN_MS)
+  const words =
+    refused === null
+      ? say('busy', 'Asking the board for its settings', 'This usually takes less than a second.')
+      : say('fault', 'The settings could not be read', refused)
+  return { known, words }
+}
 
 // The settings form as the board describes it: which fields there are in a role, what they are called, what a save does.
 

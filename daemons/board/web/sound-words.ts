@@ -1,7 +1,7 @@
 /** How the pages say what encoders and decoders do. */
-import type { Link } from '#kit/web/chain.ts'
-import type { Lit } from '#kit/web/lamp.ts'
+import type { Link } from '#kit/web/figures.ts'
 import { fixed, many, UNKNOWN } from '#kit/web/numbers.ts'
+import type { Lit } from '#kit/web/parts.ts'
 import type { PtpView } from '../core/ptp/ptp.ts'
 import type { Check, CheckState } from '../core/sound/sound.ts'
 import type { RefClock } from '../wire/streams/description.ts'

@@ -1,12 +1,11 @@
 /** What the pages know of this board: told by the feed every second, asked for where the feed is down, followed over a restart. */
 import { signal } from '@preact/signals'
-import { isLost, lose, tryNow } from '#kit/web/contact.ts'
+import { aheadMs, isLost, lose, tryNow } from '#kit/web/contact.ts'
 import { createLevels, type ToldLevels } from '#kit/web/levels.ts'
-import { aheadMs } from '#kit/web/now.ts'
 import { age } from '#kit/web/numbers.ts'
+import { toast } from '#kit/web/parts.ts'
 import type { PlateFacts } from '#kit/web/shell.ts'
 import { keepSocket } from '#kit/web/socket.ts'
-import { toast } from '#kit/web/toast.ts'
 import { api, type Status } from './api.ts'
 import { roleTitles } from './words.ts'
 

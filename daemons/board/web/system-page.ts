@@ -1,24 +1,32 @@
-/** System: is this box well. Addresses, time, temperature, password, and what is done to the whole board. */
+/** System: is this box well. Addresses, time, temperature, password, and what is done to the whole board; and the page of a role without sound. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
-import { Act } from '#kit/web/button.ts'
 import { sentenceOf } from '#kit/web/call.ts'
+import { aheadMs, daemonNow, zone } from '#kit/web/contact.ts'
 import { Confirm } from '#kit/web/dialog.ts'
-import { input, refusal, toggle } from '#kit/web/field.ts'
-import { type FigureFacts, figures } from '#kit/web/figure.ts'
-import { useForm } from '#kit/web/form.ts'
+import { type FigureFacts, figures, readTable } from '#kit/web/figures.ts'
+import { input, refusal, toggle, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
-import { type Judgement, say, verdict } from '#kit/web/lamp.ts'
 import { lazy } from '#kit/web/lazy.ts'
-import { aheadMs, daemonNow, zone } from '#kit/web/now.ts'
 import { age, bytesText, dateOf, fixed, many, sinceText, timeOf, UNKNOWN } from '#kit/web/numbers.ts'
-import { readTable } from '#kit/web/read-table.ts'
+import { Act, type Judgement, say, toast, verdict } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
-import { toast } from '#kit/web/toast.ts'
 import { api, changePassword, type Status } from './api.ts'
 import { awaitRestart, lookNow, status } from './state.ts'
-import { roleTitles, startReason } from './words.ts'
+import { litOf, roleTitles, startReason } from './words.ts'
+
+// The live page of a role that has nothing of its own to show in this version: the verdict says why.
+
+/** The page. */
+export function SilentPage(): VNode | null {
+  const known = status.value
+  if (!known) return null
+  const { state, text } = known.verdict
+  const act = html`<a class="btn" href=${linkTo('settings')}>Settings</a>`
+  return html`<h1 class="sr">${roleTitles[known.role]}</h1>${verdict({ lit: litOf(state), sentence: text })}
+    <section class="panel">${say('off', 'Nothing to show in this role', 'Settings, firmware, system and the matrix work as on every board. Another role is chosen in the settings.', act)}</section>`
+}
 
 // The password of the board: set, changed, removed.
 

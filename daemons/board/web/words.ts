@@ -1,5 +1,5 @@
 /** How the pages call things: roles, states, reasons. */
-import type { Lit } from '#kit/web/lamp.ts'
+import type { Lit } from '#kit/web/parts.ts'
 import type { StartReason } from '../core/machine/ports.ts'
 import type { RoleName } from '../wire/names.ts'
 

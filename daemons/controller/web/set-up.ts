@@ -1,13 +1,11 @@
 /** The first account, made where nobody could sign in: name, password and what the building is called. */
 import type { VNode } from 'preact'
 import { counted } from '#kit/pure/text.ts'
-import { Act } from '#kit/web/button.ts'
 import { CallFault } from '#kit/web/call.ts'
 import { isLost } from '#kit/web/contact.ts'
-import { input, refusal, toggle } from '#kit/web/field.ts'
-import { type Form, useForm } from '#kit/web/form.ts'
+import { type Form, input, refusal, toggle, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
-import { lamp } from '#kit/web/lamp.ts'
+import { Act, lamp } from '#kit/web/parts.ts'
 import { api } from './api.ts'
 import { needsAccount, signedIn, site } from './state.ts'
 

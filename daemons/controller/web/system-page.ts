@@ -1,12 +1,11 @@
 /** The REST switch: what it does, what is set, and what runs until the next restart. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { Act } from '#kit/web/button.ts'
 import { NoContact, sentenceOf } from '#kit/web/call.ts'
 import { isLost } from '#kit/web/contact.ts'
 import { html } from '#kit/web/html.ts'
-import { chip, lamp, say } from '#kit/web/lamp.ts'
 import { count } from '#kit/web/numbers.ts'
+import { Act, chip, lamp, say } from '#kit/web/parts.ts'
 import { api, type NotDrivenRows, type Rest } from './api.ts'
 
 const RESTART = 'systemctl restart plantroom-controller'

@@ -1,7 +1,7 @@
 /** What a zone does, in words and numbers: nothing is guessed, and what is not known is said to be so. */
-import type { Judgement, Lit } from '#kit/web/lamp.ts'
-import { age, fixed, listed, many, sinceText, THIN, UNKNOWN, whole } from '#kit/web/numbers.ts'
-import { capital } from '#kit/web/sentences.ts'
+
+import { age, capital, fixed, listed, many, sinceText, THIN, UNKNOWN, whole } from '#kit/web/numbers.ts'
+import type { Judgement, Lit } from '#kit/web/parts.ts'
 import type { ZoneView } from '../core/live/zones.ts'
 
 /** A value and its unit; the unit is lighter. */

@@ -4,6 +4,93 @@ import type { Role } from '#kit/auth/credentials.ts'
 import type { DriverCounts, LineSettings } from '#kit/line/line.ts'
 import { call } from '#kit/web/call.ts'
 import type { PortEvent } from '../core/lines/ports.ts'
+import type { RegisterView } from '../core/modbus/slave-registers.ts'
+import type { ScanJob } from '../core/modbus/unit-scan.ts'
+import type { UnitView } from '../core/modbus/units.ts'
+import type { KeyView } from '../core/people/keys.ts'
+import type { UserView } from '../core/people/users.ts'
+import type { PointList } from '../core/points/book.ts'
+import type { PointTemplate } from '../core/points/definition.ts'
+import type { PointView } from '../core/points/values.ts'
+
+// Users and API keys: the calls.
+
+/** One who may sign in. */
+export interface User extends UserView {
+  isYou: boolean
+}
+
+/** What makes a key. */
+export interface KeyBody {
+  name: string
+  role: string
+  ports?: string[]
+  expiresAt?: number
+}
+
+function user(name: string): `/${string}` {
+  return `/api/users/${encodeURIComponent(name)}`
+}
+
+/** The calls. */
+export const usersApi = {
+  users: () => call<User[]>('GET /api/users'),
+  addUser: (body: object) => call<User>('POST /api/users', body),
+  changeUser: (name: string, body: object) => call<User>(`PATCH ${user(name)}`, body),
+  removeUser: (name: string) => call<void>(`DELETE ${user(name)}`),
+  /** Ends every sign-in of this user; the answer is a new one. */
+  changePassword: (body: { current: string; password: string }) =>
+    call<{ token: string }>('POST /api/me/password', body),
+  keys: () => call<KeyView[]>('GET /api/keys'),
+  addKey: (body: KeyBody) => call<KeyView & { key: string }>('POST /api/keys', body),
+  removeKey: (id: string) => call<void>(`DELETE /api/keys/${encodeURIComponent(id)}`),
+}
+
+// Units, the scan for units, and registers of a Modbus line: the calls.
+
+/** Which registers are meant, as typed. */
+interface RegisterRange {
+  unitId: number | string
+  table: string
+  address: number | string
+  quantity: number | string
+}
+
+function query(facts: object): string {
+  const words = Object.entries(facts).map(([name, value]) => [name, String(value)])
+  return new URLSearchParams(words as [string, string][]).toString()
+}
+
+/** The calls. */
+export const busApi = {
+  units: (path: string) => call<UnitView[]>(`GET ${portRoute(path, '/units')}`),
+  forgetUnit: (path: string, unitId: number) => call(`DELETE ${portRoute(path, `/units/${unitId}`)}`),
+  scan: (path: string) => call<ScanJob>(`GET ${portRoute(path, '/rest/scan')}`),
+  startScan: (path: string, body: object) => call<ScanJob>(`POST ${portRoute(path, '/rest/scan')}`, body),
+  cancelScan: (path: string) => call<ScanJob>(`DELETE ${portRoute(path, '/rest/scan')}`),
+  registers: (path: string, range: RegisterRange) =>
+    call<RegisterView>(`GET ${portRoute(path, `/registers?${query(range)}`)}`),
+  writeRegisters: (path: string, body: object) => call<RegisterView>(`PUT ${portRoute(path, '/registers')}`, body),
+}
+
+// Points and templates: the calls.
+
+function point(path: string, name: string): `/${string}` {
+  return portRoute(path, `/points/${encodeURIComponent(name)}`)
+}
+
+/** The calls. */
+export const pointsApi = {
+  points: (path: string) => call<PointList>(`GET ${portRoute(path, '/points')}`),
+  /** `at`: its place in the list, from 0; the last where that is left out. */
+  insert: (path: string, { name, ...rest }: { name: string }, at?: number) =>
+    call<PointView>(`POST ${point(path, name)}${at === undefined ? '' : `?at=${at}`}`, rest),
+  addTemplate: (path: string, body: object) => call<PointList>(`POST ${portRoute(path, '/points')}`, body),
+  change: (path: string, name: string, body: object, ifMatch: string | undefined) =>
+    call<PointView>(`PATCH ${point(path, name)}`, body, { ifMatch }),
+  remove: (path: string, name: string) => call<void>(`DELETE ${point(path, name)}`),
+  templates: () => call<PointTemplate[]>('GET /api/templates/modbus'),
+}
 
 /** Answer of `GET /api/status`. */
 export interface Status {
@@ -85,7 +172,7 @@ export interface Webhook {
 }
 
 /** Answer of a webhook's test. */
-export interface Delivery {
+interface Delivery {
   delivered: boolean
   status: number | null
   message: string

@@ -1,18 +1,32 @@
 /** Which page is shown: first run, sign-in, or one of the pages inside the shell. */
 import type { VNode } from 'preact'
-import { useEverywhereKeys } from '#kit/web/everywhere-keys.ts'
-import { firstWait } from '#kit/web/first-wait.ts'
+import { daemonNow, zone } from '#kit/web/contact.ts'
 import { html } from '#kit/web/html.ts'
-import type { IconName } from '#kit/web/icon.ts'
-import { lazy } from '#kit/web/lazy.ts'
-import { daemonNow, zone } from '#kit/web/now.ts'
+import { useEverywhereKeys } from '#kit/web/keys.ts'
+import { firstWait, lazy } from '#kit/web/lazy.ts'
 import { age } from '#kit/web/numbers.ts'
+import { type IconName, say } from '#kit/web/parts.ts'
 import { linkTo, place } from '#kit/web/route.ts'
 import { isSignedOut, token } from '#kit/web/session.ts'
 import { type Entry, plate, Shell } from '#kit/web/shell.ts'
-import { isSettingUp, plateFacts, ports, status, system } from './state.ts'
-import { shortVerdict, sortPorts } from './verdicts.ts'
-import { nameOf, stateOf } from './words.ts'
+import { isAdmin, isSettingUp, me, plateFacts, ports, status, system } from './state.ts'
+import { nameOf, shortVerdict, sortPorts, stateOf } from './words.ts'
+
+// The journal of this gateway: for administrators, with lines by their short names.
+
+const JournalPage = lazy(async () => (await import('#kit/web/journal-page.ts')).JournalPage)
+
+/** The journal of this gateway: for administrators, with lines by their short names. */
+function GatewayJournal(): VNode {
+  if (me.value && !isAdmin.value)
+    return html`<div class="head"><h1>Journal</h1></div><section class="panel">
+      ${say('off', 'Only administrators see the journal', 'It names people and the addresses they came from.')}</section>`
+  return html`<${JournalPage} nameTarget=${nameTarget} />`
+}
+
+function nameTarget(target: string): string {
+  return target.startsWith('/dev/') ? nameOf(target) : target
+}
 
 const SignIn = lazy(async () => (await import('#kit/web/sign-in.ts')).SignIn)
 const SignedOut = lazy(async () => (await import('#kit/web/sign-in.ts')).SignedOut)
@@ -24,7 +38,6 @@ const PointsPage = lazy(async () => (await import('./points-page.ts')).PointsPag
 const ScanPage = lazy(async () => (await import('./scan-page.ts')).ScanPage)
 const WebhooksPage = lazy(async () => (await import('./webhooks-page.ts')).WebhooksPage)
 const UsersPage = lazy(async () => (await import('./users-page.ts')).UsersPage)
-const GatewayJournal = lazy(async () => (await import('./journal-part.ts')).GatewayJournal)
 const SystemPage = lazy(async () => (await import('./system-page.ts')).SystemPage)
 
 /** Pages beside Ports, by the word in the address. */

@@ -1,16 +1,123 @@
-/** The console of a port: one line to send from, and what came of it. */
+/** What a hand does with the traffic of a port: it sends, and it captures. Fetched when it is wanted. */
+import { type Signal, signal } from '@preact/signals'
 import type { VNode } from 'preact'
-import { useState } from 'preact/hooks'
-import { Act } from '#kit/web/button.ts'
-import { choice, input, refusal } from '#kit/web/field.ts'
-import { type Form, typedNumber, useForm } from '#kit/web/form.ts'
+import { useEffect, useState } from 'preact/hooks'
+import { sentenceOf } from '#kit/web/call.ts'
+import { daemonNow, now, zone } from '#kit/web/contact.ts'
+import { copyText, saveBytes } from '#kit/web/copy-and-save.ts'
+import { segments } from '#kit/web/figures.ts'
+import { choice, type Form, input, refusal, typedNumber, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
-import { lamp } from '#kit/web/lamp.ts'
-import { fixed, many } from '#kit/web/numbers.ts'
-import { segments } from '#kit/web/segments.ts'
-import { api, type ModbusAnswer, type Port } from './api.ts'
+import { age, bytesText, dateOf, fixed, many, timeOf } from '#kit/web/numbers.ts'
+import { Act, icon, lamp, toast } from '#kit/web/parts.ts'
+import { token } from '#kit/web/session.ts'
+import { api, type ModbusAnswer, type Port, portRoute } from './api.ts'
 import { hexOfText, listOf } from './typed.ts'
-import { functionName, modbusFunctions, rangeText } from './words.ts'
+import { functionName, modbusFunctions, nameOf, rangeText } from './words.ts'
+
+// A capture the page takes itself: bytes of the gateway's stream, kept until they are saved.
+
+/** What the page keeps at most; an hour of a busy 115200 line. A longer capture is for Wireshark itself. */
+export const CAPTURE_BYTES = 64_000_000
+/** The file header: a capture without a frame is no longer than this. */
+const HEADER_BYTES = 24
+
+/** A running capture. */
+export interface Capture {
+  readonly sizeBytes: Signal<number>
+  /** Why it ended by itself; null while it runs, and after a stop by hand. */
+  readonly ended: Signal<string | null>
+  readonly startedAt: number
+  /** True once a frame is in it. */
+  hasFrames(): boolean
+  /** Ends it. @returns what was caught */
+  stop(): Uint8Array<ArrayBuffer>[]
+}
+
+/** Where the stream comes from; the browser's own fetch outside tests. */
+export type Fetch = (path: string, init: RequestInit) => Promise<Response>
+
+/** Begins to catch the frames of a line. @param atMs now, the browser's epoch ms */
+export function startCapture(path: string, atMs: number, from: Fetch = (at, init) => fetch(at, init)): Capture {
+  const leave = new AbortController()
+  const parts: Uint8Array<ArrayBuffer>[] = []
+  const sizeBytes = signal(0)
+  const ended = signal<string | null>(null)
+  let isStopped = false
+
+  async function run(): Promise<void> {
+    const headers: Record<string, string> = token.value ? { authorization: `Bearer ${token.value}` } : {}
+    const response = await from(portRoute(path, '/capture.pcap'), { headers, signal: leave.signal })
+    if (!response.ok || !response.body) throw new Error(await refusalOf(response))
+    const reader = response.body.getReader()
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) throw new Error('The gateway ended the capture. What came until then can be saved.')
+      if (sizeBytes.value + value.length > CAPTURE_BYTES)
+        throw new Error('The capture has grown to its limit. Save it; a longer one goes to Wireshark directly.')
+      parts.push(value)
+      sizeBytes.value += value.length
+    }
+  }
+
+  run().catch((thrown: unknown) => {
+    if (!isStopped) ended.value = sentenceOf(thrown)
+    leave.abort()
+  })
+  return {
+    sizeBytes,
+    ended,
+    startedAt: atMs,
+    hasFrames: () => sizeBytes.value > HEADER_BYTES,
+    stop() {
+      isStopped = true
+      leave.abort()
+      return parts
+    },
+  }
+}
+
+async function refusalOf(response: Response): Promise<string> {
+  try {
+    return ((await response.json()) as { message: string }).message
+  } catch {
+    return `The gateway answered ${response.status} without a reason.`
+  }
+}
+
+/** `meters-2031-03-09-140231.pcap`. @param date `2031-03-09` @param time `14:02:31` */
+export function captureName(name: string, date: string, time: string): string {
+  return `${name.replaceAll(/[^\w-]+/g, '-')}-${date}-${time.replaceAll(':', '')}.pcap`
+}
+
+/** What shows the frames in Wireshark as they come. KEY is an API key. */
+export function liveCommand(origin: string, path: string): string {
+  return `curl -sN -H 'Authorization: Bearer KEY' '${origin}${portRoute(path, '/capture.pcap')}' | wireshark -k -i -`
+}
+
+// Capturing, in a row over the log: the line can be worked on meanwhile.
+
+/** The row; it begins to capture when it appears and ends when it goes. */
+export function CaptureRow({ port, close }: { port: Port; close: () => void }): VNode {
+  const [capture] = useState<Capture>(() => startCapture(port.path, Date.now()))
+  useEffect(() => () => void capture.stop(), [])
+  const { ended, sizeBytes } = capture
+  const isEmpty = !capture.hasFrames()
+  function save(): void {
+    const parts = capture.stop()
+    const name = captureName(nameOf(port.path), dateOf(daemonNow(), zone.value), timeOf(daemonNow(), zone.value))
+    saveBytes(parts, name, 'application/vnd.tcpdump.pcap')
+    toast(`${name} is saved. Wireshark opens it.`)
+    close()
+  }
+  const command = liveCommand(location.origin, port.path)
+  const running = `Capturing for ${age(Math.max(1000, now.value - capture.startedAt))}, ${isEmpty ? 'no frame yet' : bytesText(sizeBytes.value)}`
+  return html`<div class="capture"><div class="capture-now">${lamp(ended.value === null ? 'busy' : 'warn')}<span class="grow">${ended.value ?? running}</span>
+      <button class="btn" type="button" disabled=${isEmpty} onClick=${save}>Save capture</button>
+      <button class="btn quiet icon" type="button" aria-label="Drop capture" onClick=${close}>${icon('close')}</button></div>
+    <details><summary>Live in Wireshark</summary><p class="small soft">Run this where Wireshark is; KEY is an API key of a viewer, made on the page Users.</p>
+      <div class="copy"><code tabindex="0">${command}</code><button class="btn quiet" type="button" onClick=${() => void copyText(command, 'The command is copied.')}>Copy</button></div></details></div>`
+}
 
 /** Asks or tells the line of a port. */
 export function Console({ port }: { port: Port }): VNode {

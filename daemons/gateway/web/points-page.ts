@@ -1,22 +1,19 @@
 /** The points of one line: values that change, how old they are, and everything one does with them. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { openFeed } from '#kit/web/feed.ts'
+import { useLook } from '#kit/web/call.ts'
+import { daemonNow } from '#kit/web/contact.ts'
 import { type Child, html } from '#kit/web/html.ts'
-import { icon } from '#kit/web/icon.ts'
 import { useKeys } from '#kit/web/keys.ts'
-import { lamp, say, verdict } from '#kit/web/lamp.ts'
 import { lazy } from '#kit/web/lazy.ts'
-import { useLook } from '#kit/web/look.ts'
-import { daemonNow } from '#kit/web/now.ts'
 import { age, count } from '#kit/web/numbers.ts'
+import { icon, lamp, say, verdict } from '#kit/web/parts.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
-import { followRow, rowLinks, walkRows } from '#kit/web/rows.ts'
-import { Tools } from '#kit/web/tools.ts'
+import { openFeed } from '#kit/web/socket.ts'
+import { followRow, rowLinks, Tools, walkRows } from '#kit/web/tools.ts'
 import type { Port } from './api.ts'
-import { noLine } from './no-line.ts'
-import { ageCell, valueCell } from './point-cells.ts'
 import {
+  ageCell,
   createPointTable,
   faultText,
   judgePoints,
@@ -25,12 +22,14 @@ import {
   qualityLits,
   qualityWords,
   type Shown,
+  valueCell,
 } from './points.ts'
+import { noLine } from './port-head.ts'
 import { isAdmin, LOOK_MS, portAt } from './state.ts'
 import { nameOf } from './words.ts'
 
-const TemplatePicker = lazy(async () => (await import('./template-picker.ts')).TemplatePicker)
-const PointForm = lazy(async () => (await import('./point-form.ts')).PointForm)
+const TemplatePicker = lazy(async () => (await import('./point-forms.ts')).TemplatePicker)
+const PointForm = lazy(async () => (await import('./point-forms.ts')).PointForm)
 
 /** Links of the rows. */
 const LINKS = '.point-rows td.name a'

@@ -1,12 +1,14 @@
 /** The points of one line as the page shows them: the table asked for, the values told in between, what changed. */
 import { type Signal, signal } from '@preact/signals'
-import type { Judgement, Lit } from '#kit/web/lamp.ts'
+import type { VNode } from 'preact'
+import { html } from '#kit/web/html.ts'
 import { age, listed, many, THIN, UNKNOWN, whole } from '#kit/web/numbers.ts'
+import { type Judgement, type Lit, lamp } from '#kit/web/parts.ts'
 import { matches } from '#kit/web/tools.ts'
 import type { PortEvent } from '../core/lines/ports.ts'
 import type { PointDefinition } from '../core/points/definition.ts'
 import type { PointQuality, PointView, PollingView, ValuePayload } from '../core/points/values.ts'
-import { pointsApi } from './points-api.ts'
+import { pointsApi } from './api.ts'
 
 /** A point and how often its value changed while the page looked. */
 export interface Shown extends PointView {
@@ -203,4 +205,22 @@ function badWords(bad: readonly PointView[], all: number): Omit<Judgement, 'lit'
       ? `${bad[0]?.name} has no fresh value.`
       : `${bad.length} of ${many(all, 'point')} have no fresh value.`
   return { sentence, why: `${bad.find(({ fault }) => fault)?.fault?.message ?? ''} All of ${who}.`.trim() }
+}
+
+// Value and age of a point as cells of a table.
+
+/** The value with its unit; tinted for a second when it changed. */
+export function valueCell(row: Shown): VNode {
+  const text = valueText(row)
+  const isKnown = text !== UNKNOWN
+  const unit = isKnown && row.unit ? html` <span class="unit">${row.unit}</span>` : null
+  // A new element begins its tint anew; the first value of all is no change.
+  return html`<td class="n value"><span key=${row.changes} class=${row.changes > 0 ? 'fresh' : ''}>${isKnown ? html`<b>${text}</b>` : html`<span class="faint">${text}</span>`}${unit}</span></td>`
+}
+
+/** How old it is. @param isMarked a value that is not good has its lamp here */
+export function ageCell(row: Shown, nowMs: number, isMarked = true): VNode {
+  const isOdd = row.quality === 'bad' || row.quality === 'stale'
+  const mark = isMarked && isOdd ? lamp(qualityLits[row.quality], qualityWords[row.quality]) : null
+  return html`<td class="n old" title=${row.fault?.message}><span class="age">${ageOf(row, nowMs)}</span>${mark}</td>`
 }

@@ -1,18 +1,29 @@
-/** Name, state and switches of one port. */
+/** How a page of one port begins: name, state and switches; or that the gateway has no such line. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
-import { Act } from '#kit/web/button.ts'
 import { sentenceOf } from '#kit/web/call.ts'
+import { daemonNow, zone } from '#kit/web/contact.ts'
 import { Confirm } from '#kit/web/dialog.ts'
 import { html } from '#kit/web/html.ts'
-import { icon } from '#kit/web/icon.ts'
-import { chip } from '#kit/web/lamp.ts'
-import { daemonNow, zone } from '#kit/web/now.ts'
+import { Act, chip, icon, say, toast } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
-import { toast } from '#kit/web/toast.ts'
 import { api, type Port } from './api.ts'
-import { isAdmin, lookAtPorts } from './state.ts'
+import { isAdmin, lookAtPorts, ports } from './state.ts'
 import { deviceOf, nameOf, setupOf, stateOf } from './words.ts'
+
+// What a page of one line says while the line is not known, and when there is none of that path.
+
+/** The whole page without its line. @param title of the page @param path of the line as the address has it */
+export function noLine(title: string, path: string): VNode {
+  if (ports.value === null) {
+    const wait = say('busy', 'Asking the gateway for this line', 'This usually takes less than a second.')
+    return html`<h1 class="sr">${title}</h1><section class="panel">${wait}</section>`
+  }
+  const text = `Neither found nor set up: ${path}. It may have been removed, or unplugged before it was set up.`
+  const back = html`<a class="btn" href=${linkTo('ports')}>All ports</a>`
+  return html`<div class="head"><h1>${title}</h1></div>
+    <section class="panel">${say('off', 'This gateway has no such line', text, back)}</section>`
+}
 
 /** The head of the page. */
 export function PortHead({ port }: { port: Port }): VNode {

@@ -1,12 +1,224 @@
-/** The sentence over one line: what is the case, why, and what its units say. */
-import type { Judgement } from '#kit/web/lamp.ts'
-import { age, listed, many, timeOf, whole } from '#kit/web/numbers.ts'
-import { capital } from '#kit/web/sentences.ts'
+/** What is the case with a port: its units as the frames of the last minute show them and as the gateway counts them, and the sentence over both. */
+
+import { age, capital, count, listed, many, sinceText, timeOf, whole } from '#kit/web/numbers.ts'
+import type { Judgement, Lit } from '#kit/web/parts.ts'
+import type { UnitState } from '../core/modbus/unit-health.ts'
+import type { UnitView as BusUnit } from '../core/modbus/units.ts'
 import { noiseRemedy, noiseText } from '../wire/noise-words.ts'
 import type { Port } from './api.ts'
-import type { UnitView } from './unit-view.ts'
-import { stateSentence, type When, whyOf } from './verdicts.ts'
-import { nameOf } from './words.ts'
+import type { Row } from './traffic.ts'
+import { nameOf, stateSentence, type When, whyOf } from './words.ts'
+
+// What can be read from the frames of the last minute: units, reply times, and who held the line.
+
+/** One unit as the frames show it. */
+export interface Unit {
+  unit: number
+  answers: number
+  /** Questions without an answer in time. */
+  misses: number
+  late: number
+  /** Those in answer to a scan not counted. */
+  exceptions: number
+  /** The newest thing seen of it was an answer in time. */
+  isWell: boolean
+  /** Middle reply time; null before the first answer. */
+  middleMs: number | null
+  /** Reply times, oldest first. */
+  history: number[]
+  /** Longest late reply, ms after its question; null where none was seen. */
+  lateMs: number | null
+}
+
+/** How far back the page judges. */
+export const JUDGED_MS = 60_000
+
+/** Units seen since `fromMs`, by number. */
+export function unitsOf(rows: readonly Row[], fromMs: number): Unit[] {
+  const units = new Map<number, Unit>()
+  let asked: Row | undefined
+  for (const row of rows) {
+    if (row.unit === null || row.at < fromMs) continue
+    let unit = units.get(row.unit)
+    if (!unit) {
+      unit = {
+        unit: row.unit,
+        answers: 0,
+        misses: 0,
+        late: 0,
+        exceptions: 0,
+        isWell: true,
+        middleMs: null,
+        history: [],
+        lateMs: null,
+      }
+      units.set(row.unit, unit)
+    }
+    if (row.kind === 'ask') asked = row
+    note(unit, row, asked?.isScan === true && asked.unit === row.unit)
+  }
+  for (const unit of units.values()) unit.middleMs = quantile(unit.history, 0.5)
+  return [...units.values()]
+    .filter((unit) => unit.answers + unit.misses + unit.late > 0)
+    .sort((a, b) => a.unit - b.unit)
+}
+
+function note(unit: Unit, row: Row, isScanned: boolean): void {
+  if (row.kind === 'answer') {
+    unit.answers += 1
+    unit.isWell = true
+    if (row.lit === 'warn' && !isScanned) unit.exceptions += 1
+    if (row.tookMs !== null) unit.history.push(row.tookMs)
+  } else if (row.kind === 'miss') {
+    unit.misses += 1
+    unit.isWell = false
+  } else if (row.kind === 'late') {
+    unit.late += 1
+    if (row.tookMs !== null) unit.lateMs = Math.max(unit.lateMs ?? 0, row.tookMs)
+  }
+}
+
+/** The value below which `share` of the values lie; null of none. */
+export function quantile(values: readonly number[], share: number): number | null {
+  if (values.length === 0) return null
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? null
+}
+
+/** A piece of the bus strip; `x` and `width` in thousandths of its span. */
+export interface Slot {
+  kind: 'ask' | 'answer' | 'late' | 'noise' | 'wait' | 'miss'
+  x: number
+  width: number
+}
+
+/** What the strip shows. */
+interface Span {
+  /** End of the strip, the gateway's epoch ms. */
+  toMs: number
+  spanMs: number
+  /** How long one byte takes on the line. */
+  msPerByte: number
+}
+
+/** A frame must be seen even when it is shorter than a pixel. */
+const LEAST_WIDTH = 3.2
+
+/** Who held the line, from the frames. */
+export function slotsOf(rows: readonly Row[], { toMs, spanMs, msPerByte }: Span): Slot[] {
+  const fromMs = toMs - spanMs
+  const near = rows.filter((row) => row.at >= fromMs - spanMs && row.kind !== 'note')
+  // The exact clock says how far frames lie apart; the smallest distance to wall time is the one with the least delay.
+  const aheadMs = Math.min(...near.flatMap((row) => (row.monotonicMs === null ? [] : [row.at - row.monotonicMs])))
+  const endOf = (row: Row): number => (row.monotonicMs === null ? row.at : row.monotonicMs + aheadMs)
+  const place = (atMs: number): number => ((atMs - fromMs) / spanMs) * 1000
+  const slots: Slot[] = []
+  let askedAt: number | null = null
+  let startedAt = fromMs - spanMs
+  for (const row of near) {
+    const end = endOf(row)
+    if (row.kind === 'miss') {
+      if (askedAt !== null) slots.push({ kind: 'wait', x: place(askedAt), width: place(end) - place(askedAt) })
+      slots.push({ kind: 'miss', x: place(end), width: 2 })
+      askedAt = null
+    } else if (row.kind !== 'note') {
+      const width = Math.max(LEAST_WIDTH, ((row.length * msPerByte) / spanMs) * 1000)
+      // A write is stamped when it begins, a read when its last byte came.
+      const x = row.kind === 'ask' ? place(end) : Math.max(place(end) - width, place(startedAt))
+      slots.push({ kind: row.kind, x, width })
+      if (row.kind === 'ask') startedAt = end
+      askedAt = row.kind === 'ask' ? end + row.length * msPerByte : null
+    }
+  }
+  return slots.filter((slot) => slot.x + slot.width > 0 && slot.x < 1000).map(clipped)
+}
+
+function clipped(slot: Slot): Slot {
+  const x = Math.max(0, slot.x)
+  return { ...slot, x, width: Math.max(0.5, Math.min(1000, slot.x + slot.width) - x) }
+}
+
+// One unit as the page shows it: what the gateway counts of it, and what was seen in the frames of the last minute.
+
+/** A unit. */
+export interface UnitView {
+  unitId: number
+  state: UnitState
+  /** Null where the gateway counts nothing by unit. */
+  bus: BusUnit | null
+  /** Null where no frame of it was seen in the last minute. */
+  seen: Unit | null
+}
+
+/** Units by number: those the gateway knows, else those the frames show. @param bus null where it counts none */
+export function unitViews(bus: readonly BusUnit[] | null, seen: readonly Unit[]): UnitView[] {
+  const frames = new Map(seen.map((unit) => [unit.unit, unit]))
+  if (bus !== null)
+    return bus.map((unit) => ({
+      unitId: unit.unitId,
+      state: unit.state,
+      bus: unit,
+      seen: frames.get(unit.unitId) ?? null,
+    }))
+  return seen.map((unit) => ({ unitId: unit.unit, state: seenState(unit), bus: null, seen: unit }))
+}
+
+function seenState(unit: Unit): UnitState {
+  if (unit.isWell) return 'well'
+  if (unit.late > 0) return 'slow'
+  return unit.answers > unit.misses ? 'noisy' : 'silent'
+}
+
+const LITS: Readonly<Record<UnitState, Lit>> = {
+  unknown: 'off',
+  well: 'ok',
+  slow: 'warn',
+  noisy: 'warn',
+  failing: 'warn',
+  silent: 'fault',
+  probing: 'busy',
+}
+
+/** Its lamp: a unit that answers with exceptions is not quite well. */
+export function unitLit(view: UnitView): Lit {
+  return view.state === 'well' && (view.seen?.exceptions ?? 0) > 0 ? 'warn' : LITS[view.state]
+}
+
+/** Its state in a word or three; a silent one says when it is asked again. */
+export function unitWord(view: UnitView, { nowMs, zone }: When): string {
+  const { bus, seen, state } = view
+  if (state === 'well' && seen && seen.exceptions > 0) return `${count(seen.exceptions)} refused`
+  const next = bus?.nextTryAt ?? null
+  if (state === 'silent' && next !== null && next > nowMs) return `silent, asked at ${timeOf(next, zone)}`
+  if (state === 'silent' && bus?.stateSince) return `silent since ${sinceText(bus.stateSince, nowMs, zone)}`
+  if (state === 'noisy' && bus) return noiseShort(bus.lately)
+  return {
+    unknown: 'not asked yet',
+    well: 'answers',
+    slow: 'too late',
+    noisy: 'misses some',
+    failing: 'no answer yet',
+    silent: 'silent',
+    probing: 'asked again',
+  }[state]
+}
+
+/** `16 of 100 damaged`; `bad` where it is of several kinds, which its row names. */
+function noiseShort({ damaged, exchanges, missing, twice }: BusUnit['lately']): string {
+  const kinds: [number, string][] = [
+    [damaged, 'damaged'],
+    [missing, 'missing'],
+    [twice, 'twice'],
+  ]
+  const found = kinds.filter(([number]) => number > 0)
+  const bad = found.reduce((all, [number]) => all + number, 0)
+  return `${bad} of ${exchanges} ${found.length === 1 ? found[0]?.[1] : 'bad'}`
+}
+
+/** Its usual reply time: that of the last minute, else since it was opened; null before the first reply. */
+export function replyMs(view: UnitView): number | null {
+  return view.seen?.middleMs ?? view.bus?.latencyMs?.p50 ?? null
+}
 
 /** The verdict over one line. */
 export function judgePort(port: Port, units: readonly UnitView[], when: When): Judgement {

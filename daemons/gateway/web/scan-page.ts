@@ -1,25 +1,74 @@
-/** Scan: who is on this line. One unit id after the other is asked, behind everything else. */
+/** The scan: which units answer on a line, and with which settings. */
+
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
-import { Act } from '#kit/web/button.ts'
-import { CallFault, sentenceOf } from '#kit/web/call.ts'
-import { choice, input, refusal } from '#kit/web/field.ts'
-import { typedNumber, useForm } from '#kit/web/form.ts'
+import { CallFault, sentenceOf, useLook } from '#kit/web/call.ts'
+import { daemonNow, zone } from '#kit/web/contact.ts'
+import { choice, input, refusal, typedNumber, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
-import { icon } from '#kit/web/icon.ts'
-import { lamp, say, verdict } from '#kit/web/lamp.ts'
-import { useLook } from '#kit/web/look.ts'
-import { daemonNow, zone } from '#kit/web/now.ts'
-import { msText } from '#kit/web/numbers.ts'
+import { age, many, msText, sinceText } from '#kit/web/numbers.ts'
+import { Act, icon, type Judgement, lamp, say, toast, verdict } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
-import { toast } from '#kit/web/toast.ts'
 import type { ScanJob } from '../core/modbus/unit-scan.ts'
-import type { Port } from './api.ts'
-import { busApi } from './bus-api.ts'
-import { noLine } from './no-line.ts'
-import { foundText, judgeScan, progressOf } from './scan.ts'
+import { busApi, type Port } from './api.ts'
+import { noLine } from './port-head.ts'
 import { isAdmin, portAt } from './state.ts'
-import { nameOf } from './words.ts'
+import { nameOf, type When } from './words.ts'
+
+// What the page says of a scan for units.
+
+/** Longest part of a scan that a person waits for by the line. */
+const ROUNDED_MS = 1000
+
+/** The verdict over a scan; null: none was run. */
+export function judgeScan(job: ScanJob | null, { nowMs, zone }: When): Judgement {
+  if (job === null)
+    return {
+      lit: 'off',
+      sentence: 'No scan was run yet.',
+      why: 'It asks one unit id after the other, behind everything else on the line.',
+    }
+  const found = job.found.length === 0 ? 'No unit answered' : `${many(job.found.length, 'unit')} answered`
+  const range = `units ${job.from} to ${job.to}`
+  switch (job.state) {
+    case 'running': {
+      const left = job.etaMs === null ? '' : ` ${age(Math.max(ROUNDED_MS, job.etaMs))} to go.`
+      return {
+        lit: 'busy',
+        sentence: `Asking unit ${job.current ?? job.from}. ${found} so far.`,
+        why: `${job.asked} of ${job.total} asked.${left}`,
+      }
+    }
+    case 'done':
+      return {
+        lit: job.found.length > 0 ? 'ok' : 'warn',
+        sentence: `${found}.`,
+        why: `${range} at ${sinceText(job.endedAt ?? nowMs, nowMs, zone)}. ${job.found.length === 0 ? 'Look at rate, parity and wiring; a unit may also answer another function alone.' : ''}`
+          .trim()
+          .replace(/^u/, 'U'),
+      }
+    case 'cancelled':
+      return { lit: 'off', sentence: `Stopped after ${job.asked} of ${job.total}. ${found}.`, why: '' }
+    default:
+      return {
+        lit: 'fault',
+        sentence: job.fault?.message ?? 'The scan failed.',
+        why: `${job.asked} of ${job.total} asked. ${found}.`,
+      }
+  }
+}
+
+/** Share of a scan that is done, 0..1. */
+export function progressOf({ asked, total }: ScanJob): number {
+  return total === 0 ? 0 : asked / total
+}
+
+/** What a unit that was found said. */
+export function foundText({ exception }: ScanJob['found'][number]): string {
+  return exception === null
+    ? 'answered'
+    : `answered with exception ${String(exception.code).padStart(2, '0')}: ${exception.name}`
+}
 
 /** A scan moves a few units a second. */
 const LOOK_SCAN_MS = 1000

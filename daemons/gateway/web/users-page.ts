@@ -1,23 +1,274 @@
-/** Users: who may change things, and which systems call with a key. */
+/** Users: who may sign in and with which keys; their forms, and the own password. */
+
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
+import type { Role } from '#kit/auth/credentials.ts'
+import { sentenceOf, useLook } from '#kit/web/call.ts'
+import { daemonNow, zone } from '#kit/web/contact.ts'
+import { copyText } from '#kit/web/copy-and-save.ts'
+import { Confirm } from '#kit/web/dialog.ts'
+import { readTable } from '#kit/web/figures.ts'
+import { choice, type Form, input, refusal, toggle, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
-import { lamp, say, verdict } from '#kit/web/lamp.ts'
-import { useLook } from '#kit/web/look.ts'
-import { daemonNow, zone } from '#kit/web/now.ts'
-import { dateOf } from '#kit/web/numbers.ts'
+import { age, dateOf, listed, many, sinceText } from '#kit/web/numbers.ts'
+import { Act, icon, type Judgement, type Lit, lamp, say, toast, verdict } from '#kit/web/parts.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
-import { followRow } from '#kit/web/rows.ts'
-import { matches, Tools } from '#kit/web/tools.ts'
+import { signIn } from '#kit/web/session.ts'
+import { followRow, matches, Tools } from '#kit/web/tools.ts'
 import type { KeyView } from '../core/people/keys.ts'
-import { KeyFacts, KeyForm } from './key-form.ts'
-import { OwnPassword } from './own-password.ts'
-import { isAdmin, me } from './state.ts'
-import { UserForm } from './user-form.ts'
-import { judgeUsers, keyState, reachText, roleNames, sortKeys, sortUsers, usedText } from './user-words.ts'
-import { type User, usersApi } from './users-api.ts'
-import type { When } from './verdicts.ts'
+import { type KeyBody, type User, usersApi } from './api.ts'
+import { isAdmin, me, ports } from './state.ts'
+import { nameOf, type When } from './words.ts'
+
+// What the page says of users and keys.
+
+/** Names of the roles. */
+export const roleNames: Readonly<Record<Role, string>> = { admin: 'administrator', viewer: 'viewer' }
+
+/** Administrators first, then by name. */
+export function sortUsers(users: readonly User[]): User[] {
+  const rank = ({ role }: User): number => (role === 'admin' ? 0 : 1)
+  return users.toSorted((a, b) => rank(a) - rank(b) || a.username.localeCompare(b.username))
+}
+
+/** Expired keys on top, because somebody's system stopped; then by name. */
+export function sortKeys(keys: readonly KeyView[]): KeyView[] {
+  const rank = ({ state }: KeyView): number => (state === 'expired' ? 0 : 1)
+  return keys.toSorted((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name))
+}
+
+/** A key that has less than this left is named. */
+const SOON_MS = 14 * 86_400_000
+
+/** The verdict over those who may sign in or call. */
+export function judgeUsers(users: readonly User[], keys: readonly KeyView[], { nowMs }: When): Judgement {
+  const admins = users.filter(({ role }) => role === 'admin')
+  const expired = keys.filter(({ state }) => state === 'expired')
+  const soon = keys.filter((key) => key.state === 'live' && key.expiresAt !== null && key.expiresAt - nowMs < SOON_MS)
+  const viewers = users.length - admins.length
+  const counts = `${many(admins.length, 'administrator')}, ${many(viewers, 'viewer')}, ${many(keys.length, 'API key')}.`
+  const names = (of: readonly KeyView[]): string => listed(of.map(({ name }) => name))
+  if (expired.length > 0)
+    return {
+      lit: 'warn',
+      sentence: `${names(expired)} ${expired.length === 1 ? 'has' : 'have'} expired.`,
+      why: `What calls with ${expired.length === 1 ? 'this key' : 'these keys'} is refused. ${counts}`,
+    }
+  const next = soon.toSorted((a, b) => (a.expiresAt ?? 0) - (b.expiresAt ?? 0))[0]
+  if (next)
+    return {
+      lit: 'warn',
+      sentence: `${next.name} expires in ${age((next.expiresAt ?? nowMs) - nowMs, 1)}.`,
+      why: `Make a new key for it before then. ${counts}`,
+    }
+  const only = admins[0]
+  if (admins.length === 1 && only)
+    return { lit: 'ok', sentence: `${only.username} is the only one who may change things.`, why: counts }
+  return { lit: 'ok', sentence: `${admins.length} administrators may change things.`, why: counts }
+}
+
+/** Lamp and words of a key: how long it is good, or since when not. */
+export function keyState(key: KeyView, { nowMs, zone }: When): { lit: Lit; words: string } {
+  if (key.expiresAt === null) return { lit: 'ok', words: 'never expires' }
+  if (key.state === 'expired') return { lit: 'fault', words: `expired ${dateOf(key.expiresAt, zone)}` }
+  const leftMs = key.expiresAt - nowMs
+  return { lit: leftMs < SOON_MS ? 'warn' : 'ok', words: `${age(leftMs, 1)} left` }
+}
+
+/** `used 12 s ago`, `never used`. */
+export function usedText({ lastUsedAt }: KeyView, { nowMs }: When): string {
+  return lastUsedAt === null ? 'never used' : `used ${age(Math.max(0, nowMs - lastUsedAt), 1)} ago`
+}
+
+/** Which lines a key reaches: `all lines`, `ttyUSB0 and ttyUSB1`. */
+export function reachText({ ports }: KeyView): string {
+  return ports === null ? 'all lines' : ports.length === 0 ? 'no line' : listed(ports.map(nameOf))
+}
+
+// One user: name, role, password. A password is only replaced, never shown.
+
+/** What the form is told. */
+export interface UserFormProps {
+  /** Absent: a new one. */
+  user?: User
+  again: () => Promise<void>
+}
+
+const ROLES = Object.entries(roleNames) as [Role, string][]
+
+/** The form. */
+export function UserForm({ user, again }: UserFormProps): VNode {
+  const form = useForm(
+    { username: user?.username ?? '', role: user?.role ?? 'viewer', password: '' },
+    user ? 'edit' : 'draft',
+  )
+  async function save(): Promise<void> {
+    const { username, role, password } = form.values.value
+    if (user)
+      await usersApi.changeUser(user.username, {
+        ...(role === user.role ? {} : { role }),
+        ...(password === '' ? {} : { password }),
+      })
+    else await usersApi.addUser({ username, role, password })
+    await again()
+    toast(user ? `${username} is changed.` : `${username} may sign in from now on.`)
+    goTo('users')
+  }
+  function submit(event: Event): void {
+    event.preventDefault()
+    void form.submit(save)
+  }
+  // The last administrator keeps the role, and one's own password has a form of its own: nothing is left to save.
+  const isFixed = user?.isLastAdmin === true && user.isYou
+  const isSame = user !== undefined && !form.isChanged('role') && form.values.value.password === ''
+  const footer = html`<footer class="save">${user && !user.isLastAdmin ? html`<${Removal} user=${user} again=${again} />` : null}
+      <${Act} kind="primary" type="submit" waits=${form.isBusy.value || isSame}>${user ? 'Save' : 'Add user'}</${Act}></footer>`
+  return html`<form class="panel" onSubmit=${submit} novalidate aria-label=${user ? `User ${user.username}` : 'New user'}>
+    <header><h2>${user?.username ?? 'New user'}</h2><div class="acts"><a class="btn quiet icon" href=${linkTo('users')} aria-label="Close form">${icon('close')}</a></div></header>
+    <div class="in stack">
+      ${user ? null : input({ form, name: 'username', label: 'User name', first: true })}
+      ${user?.isLastAdmin ? html`<p class="small soft">The last administrator: neither removed nor made a viewer, because then nobody could change anything. Make another administrator first.</p>` : choice({ form, name: 'role', label: 'Role', options: ROLES, hint: 'A viewer reads everything but webhooks, users and the journal, and changes nothing.' })}
+      ${user?.isYou ? html`<p class="small soft">Your password is changed under <a href=${linkTo('users', 'password')}>Own password</a>, which asks for the present one.</p>` : input({ form, name: 'password', label: user ? 'New password' : 'Password', type: 'password', autocomplete: 'new-password', hint: user ? 'Empty: stays as it is. A new one signs the user out everywhere.' : 'At least 8 characters.' })}
+      ${refusal(form)}</div>
+    ${isFixed ? null : footer}</form>`
+}
+
+function Removal({ user, again }: { user: User; again: () => Promise<void> }): VNode {
+  const [isAsked, setAsked] = useState(false)
+  async function run(): Promise<void> {
+    try {
+      await usersApi.removeUser(user.username)
+      await again()
+      toast(`${user.username} may no longer sign in.`)
+      goTo('users')
+    } catch (thrown) {
+      toast(sentenceOf(thrown))
+    }
+  }
+  const text = `${user.username} is signed out at once and may not sign in again. What ${user.username} did stays in the journal; API keys stay as well.`
+  return html`<${Act} kind="danger apart" run=${() => setAsked(true)}>Remove</${Act}>
+    ${isAsked ? html`<${Confirm} title=${`Remove ${user.username}?`} text=${text} act="Remove user" keep="Keep user" run=${() => void run()} close=${() => setAsked(false)} />` : null}`
+}
+
+// The password of whoever reads this.
+
+/** The form. @param isBeside it stands beside a table and can be closed */
+export function OwnPassword({ isBeside = false }: { isBeside?: boolean }): VNode {
+  const form = useForm({ current: '', password: '' })
+  async function save(): Promise<void> {
+    const { current, password } = form.values.value
+    const { token } = await usersApi.changePassword({ current: String(current), password: String(password) })
+    signIn(token)
+    form.settle({ current: '', password: '' })
+    toast('Your password is changed. You are signed out everywhere else.')
+  }
+  function submit(event: Event): void {
+    event.preventDefault()
+    void form.submit(save)
+  }
+  const close = html`<div class="acts"><a class="btn quiet icon" href=${linkTo('users')} aria-label="Close form">${icon('close')}</a></div>`
+  return html`<form class="panel" onSubmit=${submit} novalidate aria-label="Own password">
+    <header><h2>Own password</h2>${isBeside ? close : null}</header>
+    <div class="in stack">
+      ${input({ form, name: 'current', label: 'Password now', type: 'password', autocomplete: 'current-password', first: isBeside })}
+      ${input({ form, name: 'password', label: 'New password', type: 'password', autocomplete: 'new-password', hint: 'At least 8 characters.' })}
+      ${refusal(form)}</div>
+    <footer class="save"><${Act} kind="primary" type="submit" waits=${form.isBusy.value}>Change password</${Act}></footer></form>`
+}
+
+// API keys: making one, showing it once, and the facts of one that was made.
+
+const DAY_MS = 86_400_000
+const LIVES: readonly (readonly [days: string, label: string])[] = [
+  ['', 'Never'],
+  ['30', 'In 30 days'],
+  ['90', 'In 90 days'],
+  ['365', 'In a year'],
+]
+
+function head(title: string): VNode {
+  return html`<header><h2>${title}</h2><div class="acts"><a class="btn quiet icon" href=${linkTo('users')} aria-label="Close form">${icon('close')}</a></div></header>`
+}
+
+/** A new key; once made it is shown this one time. */
+export function KeyForm({ again }: { again: () => Promise<void> }): VNode {
+  const form = useForm({ name: '', role: 'viewer', life: '', isAll: true }, 'draft')
+  const [made, setMade] = useState<(KeyView & { key: string }) | null>(null)
+  const lines = (ports.value ?? []).filter((port) => port.configured).map(({ path }) => path)
+  async function save(): Promise<void> {
+    setMade(await usersApi.addKey(bodyOf(form, lines)))
+    await again()
+  }
+  function submit(event: Event): void {
+    event.preventDefault()
+    void form.submit(save)
+  }
+  if (made) return html`<${ShownOnce} made=${made} />`
+  const { isAll, life } = form.values.value
+  const ends =
+    life === ''
+      ? 'It is good until it is removed.'
+      : `Until ${dateOf(daemonNow() + Number(life) * DAY_MS, zone.value)}.`
+  return html`<form class="panel" onSubmit=${submit} novalidate aria-label="New API key">${head('New API key')}
+    <div class="in stack">
+      ${input({ form, name: 'name', label: 'Name', first: true, placeholder: 'BMS', hint: 'Which system calls with it: it stands in the journal.' })}
+      ${choice({ form, name: 'role', label: 'Role', options: Object.entries(roleNames), hint: 'A viewer only reads. To send to a line takes an administrator.' })}
+      ${choice({ form, name: 'life', label: 'Expires', options: LIVES, hint: ends })}
+      ${toggle({ form, name: 'isAll', label: 'Every line' })}
+      ${isAll ? null : html`<fieldset class="ticks"><legend class="small">Lines it reaches</legend>${lines.length === 0 ? html`<p class="small soft">No line is set up yet.</p>` : lines.map((path) => toggle({ form, name: `ports.${path}`, label: nameOf(path) }))}</fieldset>`}
+      ${refusal(form)}</div>
+    <footer class="save"><${Act} kind="primary" type="submit" waits=${form.isBusy.value}>Make key</${Act}></footer></form>`
+}
+
+function bodyOf(form: Form, lines: readonly string[]): KeyBody {
+  const { name, role, life, isAll, ...rest } = form.values.value
+  const body: KeyBody = { name: String(name), role: String(role) }
+  if (!isAll) body.ports = lines.filter((path) => rest[`ports.${path}`] === true)
+  if (life !== '') body.expiresAt = Math.round(daemonNow() + Number(life) * DAY_MS)
+  return body
+}
+
+function ShownOnce({ made }: { made: KeyView & { key: string } }): VNode {
+  const mark = (event: FocusEvent): void => (event.target as HTMLTextAreaElement).select()
+  return html`<section class="panel" aria-label="New API key">${head(`Key of ${made.name}`)}
+    <div class="in stack"><p>This is the only time it is shown. The gateway keeps a hash of it alone.</p>
+      <div class="field"><label for="made-key">Key</label><div class="input"><textarea id="made-key" class="mono" rows="2" readonly value=${made.key} onFocus=${mark}></textarea></div>
+        <p>Sent as <span class="mono">Authorization: Bearer …</span></p></div></div>
+    <footer class="save"><button class="btn" type="button" onClick=${() => void copyText(made.key, `The key of ${made.name} is copied.`)}>Copy key</button>
+      <a class="btn primary" href=${linkTo('users')}>I have kept it</a></footer></section>`
+}
+
+/** One key that was made. What it may do cannot be changed: a new one is made instead. */
+export function KeyFacts({ apiKey, again }: { apiKey: KeyView; again: () => Promise<void> }): VNode {
+  const [isAsked, setAsked] = useState(false)
+  const when = { nowMs: daemonNow(), zone: zone.value }
+  async function run(): Promise<void> {
+    try {
+      await usersApi.removeKey(apiKey.id)
+      await again()
+      toast(`The key of ${apiKey.name} is refused from now on.`)
+      goTo('users')
+    } catch (thrown) {
+      toast(sentenceOf(thrown))
+    }
+  }
+  const rows: [string, Child][] = [
+    ['Role', roleNames[apiKey.role]],
+    ['Lines', reachText(apiKey)],
+    [
+      'Expires',
+      apiKey.expiresAt === null ? 'never' : `${dateOf(apiKey.expiresAt, zone.value)}, ${keyState(apiKey, when).words}`,
+    ],
+    ['Last used', usedText(apiKey, when)],
+    ['Made', `${sinceText(apiKey.createdAt, when.nowMs, zone.value)} by ${apiKey.createdBy}`],
+  ]
+  return html`<section class="panel" aria-label=${`API key ${apiKey.name}`}>${head(apiKey.name)}
+    ${readTable(rows)}
+    <footer class="save"><${Act} kind="danger" run=${() => setAsked(true)}>Remove key</${Act}></footer>
+    ${isAsked ? html`<${Confirm} title=${`Remove the key of ${apiKey.name}?`} text="What calls with it is refused at once. It cannot be made again; a new key is another one." act="Remove key" keep="Keep key" run=${() => void run()} close=${() => setAsked(false)} />` : null}
+  </section>`
+}
 
 /** Who signs in changes rarely; when a key was used is worth a look. */
 const LOOK_USERS_MS = 5000

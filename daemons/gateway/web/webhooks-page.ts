@@ -1,21 +1,235 @@
-/** Webhooks: does what happens here arrive there. A row a target, the form beside it. */
+/** Webhooks: where events are posted, and whether they arrive; the form of one, and its test. */
+import { signal } from '@preact/signals'
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
+import { sentenceOf, useLook } from '#kit/web/call.ts'
+import { daemonNow, zone } from '#kit/web/contact.ts'
+import { Confirm } from '#kit/web/dialog.ts'
+import { area, choice, type Form, input, refusal, toggle, useForm, type Values } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
-import { lamp, say, verdict } from '#kit/web/lamp.ts'
-import { useLook } from '#kit/web/look.ts'
-import { daemonNow, zone } from '#kit/web/now.ts'
-import { count, listed } from '#kit/web/numbers.ts'
+import { age, count, listed, many, sinceText } from '#kit/web/numbers.ts'
+import { Act, icon, type Judgement, type Lit, lamp, say, toast, verdict } from '#kit/web/parts.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
-import { followRow } from '#kit/web/rows.ts'
-import { toast } from '#kit/web/toast.ts'
-import { matches, Tools } from '#kit/web/tools.ts'
-import { deliveryOf, type Hook, hooks, judgeHooks, lookAtHooks, targetOf } from './hook-state.ts'
-import { isAdmin, ports } from './state.ts'
-import { WebhookForm } from './webhook-form.ts'
-import { sendSample } from './webhook-test.ts'
-import { nameOf } from './words.ts'
+import { followRow, matches, Tools } from '#kit/web/tools.ts'
+import { api, type Webhook } from './api.ts'
+import { isAdmin, lookAtPorts, ports } from './state.ts'
+import { headersOf, headersText, namesOf } from './typed.ts'
+import { nameOf, type When } from './words.ts'
+
+// The webhooks of all lines: what the page knows of them, and what it says of their delivery.
+
+/** A webhook and the line it belongs to. */
+export interface Hook extends Webhook {
+  port: string
+}
+
+/** Null until they were asked for. */
+export const hooks = signal<Hook[] | null>(null)
+
+/** Asks every line that has some. */
+export async function lookAtHooks(): Promise<void> {
+  const known = ports.value
+  if (known === null) return
+  const lists = await Promise.all(
+    known
+      .filter((port) => port.webhooks > 0)
+      .map(async ({ path }) => (await api.webhooks(path)).map((hook) => ({ ...hook, port: path }))),
+  )
+  hooks.value = lists.flat().sort((a, b) => rank(a) - rank(b) || a.url.localeCompare(b.url))
+}
+
+function rank(hook: Hook): number {
+  return ['fault', 'warn', 'ok', 'busy', 'off'].indexOf(deliveryOf(hook).lit)
+}
+
+/** Whether the last thing that happened to a target was a failure. */
+function isFailing({ lastError, lastDeliveredAt }: Webhook): boolean {
+  return lastError !== null && lastError.at >= (lastDeliveredAt ?? 0)
+}
+
+/** Lamp and words of a target: what it answered last, and when. */
+export function deliveryOf(hook: Webhook, when?: When): { lit: Lit; words: string } {
+  if (!hook.enabled) return { lit: 'off', words: 'switched off' }
+  if (isFailing(hook)) {
+    const since = when && hook.lastError ? ` at ${sinceText(hook.lastError.at, when.nowMs, when.zone)}` : ''
+    const paused = hook.pausedUntil === null ? '' : ', paused'
+    return { lit: 'fault', words: `${hook.lastError?.message ?? ''}${since}${paused}` }
+  }
+  if (hook.lastDeliveredAt === null) return { lit: 'busy', words: 'nothing sent yet' }
+  const ago = when ? age(Math.max(0, when.nowMs - hook.lastDeliveredAt), 1) : ''
+  return { lit: hook.counters.dropped > 0 ? 'warn' : 'ok', words: `last ${ago} ago` }
+}
+
+/** The verdict over all targets. */
+export function judgeHooks(all: readonly Hook[]): Judgement {
+  const failing = all.filter((hook) => deliveryOf(hook).lit === 'fault')
+  const taken = all.reduce((sum, hook) => sum + hook.counters.delivered, 0)
+  const dropped = all.reduce((sum, hook) => sum + hook.counters.dropped, 0)
+  const lost = dropped > 0 ? `${many(dropped, 'event')} dropped.` : ''
+  if (all.length === 0) return { lit: 'off', sentence: 'No webhooks.' }
+  if (failing.length === 0) {
+    const sentence =
+      taken === 0
+        ? 'Nothing was sent yet.'
+        : `${all.length === 1 ? 'The target takes' : 'All targets take'} what is sent.`
+    return {
+      lit: dropped > 0 ? 'warn' : 'ok',
+      sentence,
+      why: `${taken > 0 ? `${many(taken, 'event')} delivered.` : ''} ${lost}`.trim(),
+    }
+  }
+  const sentence = `${count(failing.length)} of ${many(all.length, 'target')} ${failing.length === 1 ? 'takes' : 'take'} nothing.`
+  const others = all.length > failing.length ? `${many(taken, 'event')} delivered in all. ` : ''
+  return { lit: failing.length === all.length ? 'fault' : 'warn', sentence, why: `${others}${lost}`.trim() }
+}
+
+/** Host and path of a target, which is what tells one from another. */
+export function targetOf(url: string): string {
+  return url.replace(/^https?:\/\//, '').replace(/\/$/, '')
+}
+
+// A sample to a target, and what came back.
+
+/** Sends a sample and says what came back. */
+export async function sendSample(hook: Hook): Promise<string> {
+  try {
+    const { delivered, message, tookMs } = await api.testWebhook(hook.port, hook.id)
+    const took = `${Math.round(tookMs)}\u202fms`
+    return `${delivered ? 'The sample arrived' : 'The sample did not arrive'} after ${took}: ${message}.`.replace(
+      /\.\.$/,
+      '.',
+    )
+  } catch (thrown) {
+    return sentenceOf(thrown)
+  }
+}
+
+/** The button that sends a sample. */
+export function Test({ hook, tell }: { hook: Hook; tell: (sentence: string) => void }): VNode {
+  const [isBusy, setBusy] = useState(false)
+  async function run(): Promise<void> {
+    setBusy(true)
+    tell('Waiting for the target, ten seconds at most.')
+    tell(await sendSample(hook))
+    setBusy(false)
+  }
+  return html`<${Act} waits=${isBusy} run=${() => void run()}>Test</${Act}>`
+}
+
+// One webhook: where to, which events, signed with what. A secret is only replaced, never shown.
+
+/** What happens on lines, by the names of the events. */
+const EVENTS: readonly (readonly [name: string, what: string])[] = [
+  ['frame', 'every frame'],
+  ['value', 'a point changed'],
+  ['unit', 'a unit fell silent or came back'],
+  ['control', 'a master wrote to this line'],
+  ['port', 'the line opened, closed or is gone'],
+  ['error', 'something went wrong'],
+]
+
+/** The form of a webhook, or of a new one. */
+export function WebhookForm({ hook }: { hook?: Hook }): VNode {
+  const lines = (ports.value ?? []).filter((port) => port.configured)
+  const form = useForm(valuesOf(hook, lines[0]?.path), hook ? 'edit' : 'draft')
+  const [tested, setTested] = useState('')
+  const { port, isSigned } = form.values.value
+
+  async function save(): Promise<void> {
+    const path = String(port)
+    const body = bodyOf(form, hook)
+    const saved = hook ? await api.changeWebhook(path, hook.id, body) : await api.addWebhook(path, body)
+    await lookAtPorts()
+    await lookAtHooks()
+    form.settle(valuesOf({ ...saved, port: path }, path))
+    if (!hook) goTo('webhooks', path, String(saved.id))
+    toast(hook ? 'Saved. Events go out this way from now on.' : `Events of ${nameOf(path)} are posted from now on.`)
+  }
+  function submit(event: Event): void {
+    event.preventDefault()
+    setTested('')
+    void form.submit(save)
+  }
+
+  const lineChoice = lines.map((line) => [line.path, nameOf(line.path)] as const)
+  return html`<form class="panel hook-form" onSubmit=${submit} novalidate aria-label=${hook ? `Webhook ${targetOf(hook.url)}` : 'New webhook'}>
+    <header><h2>${hook ? targetOf(hook.url) : 'New webhook'}</h2><div class="acts"><a class="btn quiet icon" href=${linkTo('webhooks')} aria-label="Close form">${icon('close')}</a></div></header>
+    <div class="in stack">
+      ${lines.length === 0 ? html`<p>No line is set up yet, so there are no events. Set one up under Ports first.</p>` : null}
+      ${hook ? html`<p class="small soft">Events of ${nameOf(hook.port)}</p>` : choice({ form, name: 'port', label: 'Events of', options: lineChoice })}
+      ${input({ form, name: 'url', label: 'Address', mono: true, placeholder: 'https://bms.example/in', first: !hook, hint: 'Every event is posted there as JSON. Redirects are not followed.' })}
+      ${eventChoice(form)}
+      ${toggle({ form, name: 'isSigned', label: 'Sign deliveries', hint: 'HMAC-SHA-256 of the body, in X-Svc-Signature.' })}
+      ${isSigned ? input({ form, name: 'secret', label: 'Secret', type: 'password', autocomplete: 'new-password', hint: hook?.hasSecret ? 'Set. Type a new one to replace it.' : 'Not set. The receiver needs the same one.' }) : null}
+      ${area({ form, name: 'headers', label: 'Headers', rows: 2, placeholder: 'Authorization: Basic …', hint: 'One a line, name and value.' })}
+      ${toggle({ form, name: 'enabled', label: 'Switched on' })}
+      ${refusal(form)}<p class="tested" role="status">${tested}</p></div>
+    <footer class="save">${hook ? html`<${Removal} hook=${hook} /><${Test} hook=${hook} tell=${setTested} />` : null}
+      <${Act} kind="primary" type="submit" waits=${form.isBusy.value || lines.length === 0}>${hook ? 'Save' : 'Add webhook'}</${Act}></footer>
+  </form>`
+}
+
+/** Events to tick; none ticked means all. Names of others may be in it as well and stay. */
+function eventChoice(form: Form): VNode {
+  const names = namesOf(String(form.values.value.events))
+  const toggleName = (name: string): void =>
+    form.set('events', (names.includes(name) ? names.filter((each) => each !== name) : [...names, name]).join(', '))
+  const others = names.filter((name) => !EVENTS.some(([each]) => each === name))
+  const fault = form.faults.value.events
+  return html`<fieldset class="ticks"><legend>Events</legend>${fault ? html`<p class="small" data-s="fault">${fault}</p>` : null}${[
+    ...EVENTS,
+    ...others.map((name) => [name, 'another event'] as const),
+  ].map(
+    ([
+      name,
+      what,
+    ]) => html`<label key=${name}><input type="checkbox" checked=${names.includes(name)} onChange=${() => toggleName(name)} />
+      <span><b>${name}</b> <span class="faint">${what}</span></span></label>`,
+  )}<p class="small faint">${names.length === 0 ? 'None ticked: every event is posted.' : 'Only those ticked are posted.'}</p></fieldset>`
+}
+
+function valuesOf(hook: Hook | undefined, port: string | undefined): Values {
+  return {
+    port: hook?.port ?? port ?? '',
+    url: hook?.url ?? '',
+    events: hook?.events.join(', ') ?? '',
+    isSigned: hook?.hasSecret ?? false,
+    secret: '',
+    headers: headersText(hook?.headers ?? {}),
+    enabled: hook?.enabled ?? true,
+  }
+}
+
+/**
+ * Of a webhook that is there only what was changed: the rest may be another's work by now. An empty secret keeps the one
+ * that is set; signing switched off removes it.
+ */
+function bodyOf(form: Form, hook: Hook | undefined): object {
+  const { url, events, isSigned, secret, headers, enabled } = form.values.value
+  const all = { url, events: namesOf(String(events)), headers: headersOf(String(headers)), enabled }
+  const body = hook ? Object.fromEntries(Object.entries(all).filter(([name]) => form.isChanged(name))) : all
+  if (!isSigned) return hook?.hasSecret ? { ...body, secret: null } : body
+  return secret === '' && hook?.hasSecret ? body : { ...body, secret }
+}
+
+function Removal({ hook }: { hook: Hook }): VNode {
+  const [isAsked, setAsked] = useState(false)
+  async function run(): Promise<void> {
+    try {
+      await api.removeWebhook(hook.port, hook.id)
+      await lookAtPorts()
+      await lookAtHooks()
+      toast(`Nothing is posted to ${targetOf(hook.url)} any more.`)
+      goTo('webhooks')
+    } catch (thrown) {
+      toast(sentenceOf(thrown))
+    }
+  }
+  const text = `Events of ${nameOf(hook.port)} are no longer posted to ${hook.url}. Those that wait are dropped.`
+  return html`<${Act} kind="danger apart" run=${() => setAsked(true)}>Remove</${Act}>
+    ${isAsked ? html`<${Confirm} title="Remove this webhook?" text=${text} act="Remove webhook" keep="Keep webhook" run=${() => void run()} close=${() => setAsked(false)} />` : null}`
+}
 
 /** Deliveries are looked at as often as lines. */
 const LOOK_HOOKS_MS = 2000

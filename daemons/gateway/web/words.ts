@@ -1,6 +1,6 @@
-/** How the pages call things: lines, protocols, settings, Modbus functions. */
-import type { Lit } from '#kit/web/lamp.ts'
-import { baudText, sinceText } from '#kit/web/numbers.ts'
+/** How the pages call things (lines, protocols, Modbus functions), and the sentence over the numbers: how the lines are. */
+import { age, baudText, count, many, sinceText, whole } from '#kit/web/numbers.ts'
+import type { Judgement, Lit } from '#kit/web/parts.ts'
 import type { Port } from './api.ts'
 
 /** A short name of a line: `ttyUSB0`, `pts/3`, or the middle of a stable name, `FTDI FT232R USB UART A50285BI`. */
@@ -85,4 +85,111 @@ export function functionName(fc: number): string {
 /** `12` or `12–13`: the addresses a request means. */
 export function rangeText(address: number, quantity: number | undefined): string {
   return quantity !== undefined && quantity > 1 ? `${address}–${address + quantity - 1}` : String(address)
+}
+
+// The sentence over the numbers: what is the case with all lines, and with one.
+
+/** When it is, for sentences with times in them. */
+export interface When {
+  nowMs: number
+  zone?: string
+}
+
+/** From the worst: refused, absent, open with units that are silent or noisy, being opened, well, closed. */
+const ORDER = ['failed', 'absent', 'ailing', 'noisy', 'opening', 'open', 'closed']
+
+function rankOf(port: Port): number {
+  if (!port.configured) return ORDER.length
+  return ORDER.indexOf(port.state === 'open' ? openRank(port) : (port.state ?? 'closed'))
+}
+
+function openRank({ units }: Port): string {
+  if (units?.silent) return 'ailing'
+  return units?.noisy ? 'noisy' : 'open'
+}
+
+/** Lines that need somebody, worst first. */
+function needy(ports: readonly Port[]): Port[] {
+  return ports.filter((port) => rankOf(port) < ORDER.indexOf('open')).sort((a, b) => rankOf(a) - rankOf(b))
+}
+
+/** Bad lines on top, then open ones, closed ones, and what is not set up. */
+export function sortPorts(ports: readonly Port[]): Port[] {
+  return ports.toSorted((a, b) => rankOf(a) - rankOf(b) || a.path.localeCompare(b.path))
+}
+
+/** Everything in a few words, for the phone's bar. */
+export function shortVerdict(ports: readonly Port[]): { lit: Lit; words: string } {
+  const wanted = ports.filter((port) => port.configured && port.state !== 'closed')
+  const open = wanted.filter((port) => port.state === 'open').length
+  const worst = needy(ports)[0]
+  const lit = worst === undefined ? (open > 0 ? 'ok' : 'off') : litOf(worst)
+  return { lit, words: wanted.length === 0 ? 'no line runs' : `${open} of ${wanted.length} lines` }
+}
+
+/** The verdict over all lines. */
+export function judgePorts(ports: readonly Port[], when: When): Judgement {
+  const configured = ports.filter((port) => port.configured)
+  const wanted = configured.filter((port) => port.state !== 'closed')
+  const open = wanted.filter((port) => port.state === 'open')
+  const bad = needy(ports)
+  const first = bad[0]
+  if (ports.length === 0) return { lit: 'off', sentence: 'No serial line was found on this machine.' }
+  if (configured.length === 0)
+    return {
+      lit: 'off',
+      sentence: `${many(ports.length, 'line')} found, none is set up.`,
+      why: 'Set one up to see what is on it.',
+    }
+  if (!first) {
+    if (open.length === 0)
+      return { lit: 'off', sentence: `${configured.length === 1 ? 'The line is' : 'All lines are'} closed.` }
+    return { lit: 'ok', sentence: allRun(open), why: spareText(ports, configured) }
+  }
+  const isAll = open.length === wanted.length
+  const some = `${open.length} of ${many(wanted.length, 'line')} ${open.length === 1 ? 'runs' : 'run'}.`
+  const lead = isAll ? allRun(open) : some
+  const rest =
+    bad.length > 1 ? ` So ${bad.length === 2 ? 'does one more need' : `do ${bad.length - 1} more need`} a look.` : ''
+  return {
+    lit: litOf(first),
+    sentence: `${lead} ${stateSentence(first, when)}`,
+    why: `${whyOf(first, when)}${rest}`.trim(),
+  }
+}
+
+function allRun(open: readonly Port[]): string {
+  return open.length === 1 ? `${nameOf(open[0]?.path ?? '')} runs.` : `${whole(open.length, 'lines')} run.`
+}
+
+function litOf(port: Port): Lit {
+  if (port.state === 'failed') return 'fault'
+  return port.state === 'opening' ? 'busy' : 'warn'
+}
+
+function spareText(ports: readonly Port[], configured: readonly Port[]): string {
+  const closed = configured.filter((port) => port.state === 'closed').length
+  const spare = ports.length - configured.length
+  const parts = [closed > 0 && `${count(closed)} closed`, spare > 0 && `${count(spare)} not set up`].filter(Boolean)
+  return parts.length > 0 ? `${parts.join(', ')}.` : ''
+}
+
+/** A line that does not run, in a sentence. */
+export function stateSentence(port: Port, { nowMs, zone }: When): string {
+  const name = nameOf(port.path)
+  if (port.state === 'failed') return `${name} will not open.`
+  if (port.state === 'absent') return `${name} is absent since ${sinceText(port.stateSince ?? nowMs, nowMs, zone)}.`
+  const { silent = 0, noisy = 0 } = port.units ?? {}
+  if (port.state === 'open') {
+    if (silent === 0) return `${name}: ${many(noisy, 'unit is', 'units are')} noisy.`
+    return `${name}: ${many(silent, 'unit is', 'units are')} silent${noisy > 0 ? `, ${noisy} noisy` : ''}.`
+  }
+  return `${name} is being opened.`
+}
+
+/** What was refused, and when it is tried again. */
+export function whyOf(port: Port, { nowMs }: When): string {
+  const inMs = port.nextTryAt === null ? null : port.nextTryAt - nowMs
+  const next = inMs !== null && inMs > 0 ? `Tried again in ${age(Math.max(1000, inMs))}.` : ''
+  return `${port.fault?.message ?? ''} ${next}`.trim()
 }

@@ -1,4 +1,4 @@
-/** Tests of http/check.ts, sentences.ts, schema.ts, schema.ts and check.ts. */
+/** Tests of http/check.ts, numbers.ts, schema.ts, schema.ts and check.ts. */
 import fc from 'fast-check'
 import t from 'tap'
 import { Type } from 'typebox'

@@ -1,7 +1,7 @@
 /** Tests of the journal as the page reads it. */
 import t from 'tap'
 import type { JournalEntry } from '#kit/records/journal.ts'
-import { factsOf, merged, PAGE, queryOf } from '#kit/web/journal.ts'
+import { factsOf, merged, PAGE, queryOf } from '#kit/web/journal-page.ts'
 
 function entry(seq: number, over: Partial<JournalEntry> = {}): JournalEntry {
   return { seq, at: 1000, who: 'zoe', from: '10.0.0.4', what: 'port set up', ...over }

@@ -1,6 +1,6 @@
 /** Tests of sending what a hand moves. */
 import t from 'tap'
-import { sendLatest } from '../../web/latest.ts'
+import { sendLatest } from '../../web/call.ts'
 
 t.test('one is under way, and of those that come meanwhile the last is sent', async (t) => {
   const sent: number[] = []

@@ -1,8 +1,7 @@
 /** Tests of how meters move: up at once, down 20 dB a second, the peak held for a second and a half. */
 import t from 'tap'
-import { createLevels } from '../../web/levels.ts'
-import { channelNames } from '../../web/meters.ts'
-import { fallen, isClipped, isSilent, moved, restingNeedle } from '../../web/needle.ts'
+import { createLevels, fallen, isClipped, isSilent, moved, restingNeedle } from '../../web/levels.ts'
+import { channelNames } from '../../web/mixer.ts'
 
 t.test('a needle rises at once and falls 20 dB a second', async (t) => {
   const up = moved(restingNeedle(0), { rmsDb: -20, peakDb: -6 }, 0)

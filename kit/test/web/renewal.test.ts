@@ -1,6 +1,6 @@
-/** Tests of web/renewal.ts. */
+/** Tests of web/call.ts. */
 import t from 'tap'
-import { createRenewal } from '../../web/renewal.ts'
+import { createRenewal } from '../../web/call.ts'
 
 t.test('whoever was refused goes on once somebody signed in, and the dialog is there until then', async (t) => {
   const renewal = createRenewal()

@@ -1,6 +1,6 @@
-/** Tests of web/sentences.ts. */
+/** Tests of web/numbers.ts. */
 import t from 'tap'
-import { capital, ended, sentence } from '../../web/sentences.ts'
+import { capital, ended, sentence } from '../../web/numbers.ts'
 
 t.test(
   'what goes on from a name stands alone with a capital and a full stop, and keeps an end that it has',

@@ -1,7 +1,7 @@
 /** Tests of steps: which are done, which one is under way. */
 import type { VNode } from 'preact'
 import t from 'tap'
-import { steps } from '#kit/web/steps.ts'
+import { steps } from '#kit/web/figures.ts'
 
 function states(at: number): string[] {
   const list = steps(['Sent', 'Verified', 'Installed'], at).props.children as VNode<Record<string, string>>[]

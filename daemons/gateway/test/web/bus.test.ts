@@ -1,7 +1,7 @@
 /** Tests of what the page reads from frames: units, and who held the line. */
 import t from 'tap'
-import { quantile, slotsOf, unitsOf } from '../../web/bus.ts'
-import type { Row } from '../../web/frame-row.ts'
+import { quantile, slotsOf, unitsOf } from '../../web/port-verdict.ts'
+import type { Row } from '../../web/traffic.ts'
 
 function row(over: Partial<Row>): Row {
   const plain: Row = {

@@ -1,7 +1,7 @@
 /** Tests of a capture the page takes. */
 import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
-import { captureName, liveCommand, startCapture } from '../../web/capture.ts'
+import { captureName, liveCommand, startCapture } from '../../web/console.ts'
 
 /** A gateway that streams what it is given. */
 function streaming() {

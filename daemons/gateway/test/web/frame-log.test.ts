@@ -1,8 +1,7 @@
 /** Tests of the page's log: events folded into lines. */
 import t from 'tap'
 import type { PortEvent } from '../../core/lines/ports.ts'
-import { createFrameLog, isBad, matching } from '../../web/frame-log.ts'
-import { rowOf, textOf } from '../../web/frame-row.ts'
+import { createFrameLog, isBad, matching, rowOf, textOf } from '../../web/traffic.ts'
 
 function frame(over: Record<string, unknown> = {}, timestamp = 1000): PortEvent {
   const payload = { direction: 'rx', monotonicUs: timestamp * 1000, hex: '4F 4B', length: 2, decoded: null, ...over }

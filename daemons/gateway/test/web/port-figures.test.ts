@@ -1,6 +1,6 @@
 /** Tests of the figures over one line. */
 import t from 'tap'
-import { portFigures } from '../../web/port-figures.ts'
+import { portFigures } from '../../web/port-page.ts'
 import { port } from './port-fixture.ts'
 
 /** The figure of this name, of a line whose counter stood at these values at its last looks. */

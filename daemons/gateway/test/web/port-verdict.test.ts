@@ -1,10 +1,8 @@
 /** Tests of the sentence over one line. */
 import t from 'tap'
 import type { UnitView as BusUnit } from '../../core/modbus/units.ts'
-import type { Unit } from '../../web/bus.ts'
-import { longerWait } from '../../web/port-remedy.ts'
-import { judgePort } from '../../web/port-verdict.ts'
-import { unitViews } from '../../web/unit-view.ts'
+import { longerWait } from '../../web/port-panels.ts'
+import { judgePort, type Unit, unitViews } from '../../web/port-verdict.ts'
 import { port, when } from './port-fixture.ts'
 import { busUnit, seenUnit } from './unit-fixture.ts'
 

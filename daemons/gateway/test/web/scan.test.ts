@@ -1,7 +1,7 @@
 /** Tests of what the page says of a scan. */
 import t from 'tap'
 import type { ScanJob } from '../../core/modbus/unit-scan.ts'
-import { foundText, judgeScan, progressOf } from '../../web/scan.ts'
+import { foundText, judgeScan, progressOf } from '../../web/scan-page.ts'
 import { when } from './port-fixture.ts'
 
 function job(over: Partial<ScanJob> = {}): ScanJob {

@@ -5,7 +5,7 @@ import { createForm } from '#kit/web/form.ts'
 import { modbusSettings } from '../../core/modbus/settings.ts'
 import { rawSettings } from '../../core/raw/raw.ts'
 import { bodyOf, protocolFields, valuesOf } from '../../web/port-fields.ts'
-import { loadsOf, ratesOf, withSample } from '../../web/rates.ts'
+import { loadsOf, ratesOf, withSample } from '../../web/state.ts'
 import { blocksOf, blocksText, headersOf, headersText, hexOfText, listOf, namesOf } from '../../web/typed.ts'
 
 const line = plainLine

@@ -1,7 +1,7 @@
 /** Tests of one unit as the page shows it. */
 import t from 'tap'
-import { barsOf, mayForget, unitFacts } from '../../web/unit-facts.ts'
-import { replyMs, type UnitView, unitLit, unitViews, unitWord } from '../../web/unit-view.ts'
+import { barsOf, mayForget, unitFacts } from '../../web/port-panels.ts'
+import { replyMs, type UnitView, unitLit, unitViews, unitWord } from '../../web/port-verdict.ts'
 import { when } from './port-fixture.ts'
 import { busUnit, seenUnit } from './unit-fixture.ts'
 

@@ -1,8 +1,8 @@
 /** Tests of what the page says of users and keys. */
 import t from 'tap'
 import type { KeyView } from '../../core/people/keys.ts'
-import { judgeUsers, keyState, reachText, sortKeys, sortUsers, usedText } from '../../web/user-words.ts'
-import type { User } from '../../web/users-api.ts'
+import type { User } from '../../web/api.ts'
+import { judgeUsers, keyState, reachText, sortKeys, sortUsers, usedText } from '../../web/users-page.ts'
 import { when } from './port-fixture.ts'
 
 const DAY_MS = 86_400_000

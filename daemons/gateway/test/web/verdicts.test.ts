@@ -1,7 +1,6 @@
 /** Tests of the sentences over the numbers. */
 import t from 'tap'
-import { judgePorts, shortVerdict, sortPorts } from '../../web/verdicts.ts'
-import { framingOf, nameOf, stateOf } from '../../web/words.ts'
+import { framingOf, judgePorts, nameOf, shortVerdict, sortPorts, stateOf } from '../../web/words.ts'
 import { port, when } from './port-fixture.ts'
 
 t.test('says how many lines run and which one needs somebody', async (t) => {

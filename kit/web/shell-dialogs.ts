@@ -1,8 +1,11 @@
-/** The list of keys, fetched when somebody asks for it. */
+/** Dialogs that are fetched when they are first needed: the list of keys, and the question before edits are left. */
 import type { VNode } from 'preact'
-import { Dialog } from './dialog.ts'
+import { Confirm, Dialog } from './dialog.ts'
 import { html } from './html.ts'
 import { areOff, areShown, layers, switchKeys } from './keys.ts'
+import { leaving } from './route.ts'
+
+// The list of keys, fetched when somebody asks for it.
 
 const NAMES: Record<string, string> = { ' ': 'Space', ArrowUp: '↑', ArrowDown: '↓' }
 
@@ -21,4 +24,15 @@ export function KeysDialog(): VNode {
       Letter keys</label></div>
     <footer><button class="btn" type="button" onClick=${close}>Close keys</button></footer>
   </${Dialog}>`
+}
+
+/** The question, while there is one. */
+export function LeaveQuestion(): VNode | null {
+  const go = leaving.value
+  if (!go) return null
+  function close(): void {
+    leaving.value = null
+  }
+  return html`<${Confirm} title="Leave without saving?" text="What was changed on this page is not saved."
+    act="Discard changes" keep="Stay here" run=${go} close=${close} />`
 }

@@ -1,6 +1,6 @@
-/** Tests of web/zoned-time.ts. */
+/** Tests of daemons/controller/web/audit-page.ts. */
 import t from 'tap'
-import { instantOf } from '../../web/zoned-time.ts'
+import { instantOf } from '../../web/audit-page.ts'
 
 const iso = (text: string, zone: string) => new Date(instantOf(text, zone)).toISOString()
 

@@ -1,10 +1,13 @@
-/** Meters: one bar a channel, drawn thirty times a second without drawing the page. */
+/** Meters and faders: what a hand and an eye need of sound. */
 import type { VNode } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { isLost } from './contact.ts'
 import { html } from './html.ts'
-import type { Levels } from './levels.ts'
-import { FLOOR_DB, isClipped, isSilent, type Needle } from './needle.ts'
+import { FLOOR_DB, isClipped, isSilent, type Levels, type Needle } from './levels.ts'
 import { fixed, UNKNOWN } from './numbers.ts'
+import { Act, icon } from './parts.ts'
+
+// Meters: one bar a channel, drawn thirty times a second without drawing the page.
 
 /** Drawn at most so often; figures at most so often, as everywhere. */
 const FRAME_MS = 1000 / 30
@@ -14,7 +17,7 @@ const SLACK_MS = 4
 const SCALE = [-60, -48, -36, -24, -18, -9, 0]
 
 /** What meters show. */
-export interface MetersFacts {
+interface MetersFacts {
   names: readonly string[]
   levels: Levels
 }
@@ -77,4 +80,39 @@ function wordsOf(needle: Needle | undefined): string {
   if (!needle) return UNKNOWN
   if (isClipped(needle)) return 'clip'
   return isSilent(needle) ? 'silent' : fixed(needle.peakDb, 1)
+}
+
+/** What a fader shows and does. */
+interface FaderFacts {
+  label: string
+  /** 0..100 */
+  value: number
+  /** What the value is, in words: `−12.0 dB`. */
+  text: string
+  /** Large, behind it. */
+  output: VNode
+  slide: (value: number) => void
+  /** One dB up or down. */
+  step: (step: 1 | -1) => void
+}
+
+/** How long after the hand the daemon's word counts again. */
+const HELD_MS = 700
+
+/** The fader. While a hand is on it, it stands where the hand is. */
+export function Fader({ label, value, text, output, slide, step }: FaderFacts): VNode {
+  const [held, setHeld] = useState<number | null>(null)
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
+  const shown = held ?? value
+  function move(event: Event): void {
+    const at = Number((event.target as HTMLInputElement).value)
+    setHeld(at)
+    clearTimeout(timer.current)
+    timer.current = setTimeout(() => setHeld(null), HELD_MS)
+    slide(at)
+  }
+  return html`<div class="fader"><${Act} kind="icon" label="1 dB down" run=${() => step(-1)}>${icon('minus')}</${Act}>
+    <input type="range" min="0" max="100" step="1" value=${shown} disabled=${isLost.value} style=${{ '--fill': `${shown}%` }}
+      aria-label=${label} aria-valuetext=${text} onInput=${move} />
+    <${Act} kind="icon" label="1 dB up" run=${() => step(1)}>${icon('plus')}</${Act}><output aria-live="off">${output}</output></div>`
 }
