@@ -2,7 +2,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { type CpuTicks, readTicks, stolenPercent } from './stolen-time.ts'
 import { createTally, emptyTally, type Tally } from './tap-tally.ts'
 
 /** What test files may cost; `runS` is for all files of a kind together. */
@@ -14,16 +13,12 @@ export interface Cost {
   together?: number
   /** Arguments of Node for each process. */
   nodeArgs?: readonly string[]
-  /** Default: what this machine says. */
-  ticks?: () => CpuTicks
 }
 
 /** Browsers take a core each while a page loads. */
 const BROWSERS = { files: /\/page[^/]*$/, most: 2 }
 /** What measures time wants the machine for itself: such files come last, one at a time. */
 const ALONE = /\.alone\.(e2e\.)?test\.ts$/
-/** Percent. Where the host of the machine took more while a file failed, its failure says little: it runs once more. */
-const MOST_STOLEN = 1
 
 /**
  * What wants a process for itself: addons and their threads, tests that measure a heap, and those that change what is
@@ -34,6 +29,8 @@ const OWN_PROCESS_TEXT = /\/heap\.ts|process-memory\.ts|process\.(chdir|env\.\w+
 
 /** Tap says which test is late at the time of the file; its process is ended when so much more has passed. */
 const GRACE = 1.1
+/** Seconds more for a process of several files: on a busy machine it takes that long to begin. */
+const BEGIN_S = 30
 /** What a file left running is ended so long after it. */
 const LEFT_OPEN_MS = 500
 /** Characters kept of what a file writes to standard error; shown when it fails. */
@@ -105,10 +102,9 @@ export async function runFiles(files: readonly string[], folder: string, cost: C
   }, cost.runS * 1000)
   const run = async (file: string) => {
     const startMs = performance.now()
-    const { fileS, nodeArgs = [] } = cost
+    const { fileS, runS, nodeArgs = [] } = cost
     const group = groups.get(file) ?? []
-    const runOnce = () => runGroup({ group, folder, fileS, nodeArgs, started: (child) => running.set(file, child) })
-    const tally = await untilJudged(file, runOnce, cost.ticks ?? readTicks)
+    const tally = await runGroup({ group, folder, fileS, runS, nodeArgs, started: (child) => running.set(file, child) })
     tallies.push(tally)
     if (group.length === 1) times[file] = Math.round(performance.now() - startMs)
     for (const [name, ms] of Object.entries(tally.files)) times[name] = Math.round(ms)
@@ -132,25 +128,6 @@ export async function runFiles(files: readonly string[], folder: string, cost: C
   return tallies
 }
 
-/** The second run counts. Of what measures time, one that was robbed as well says nothing either: a skip with its reason. */
-async function untilJudged(file: string, runOnce: () => Promise<Tally>, ticks: () => CpuTicks): Promise<Tally> {
-  const judged = async () => {
-    const before = ticks()
-    const tally = await runOnce()
-    return { tally, stolen: stolenPercent(before, ticks()) }
-  }
-  const first = await judged()
-  if (first.tally.failed === 0 || first.stolen <= MOST_STOLEN) return first.tally
-  const where = first.tally.failures[0]?.path.join(' > ')
-  console.log(
-    `once more ${file}: the host took ${first.stolen.toFixed(1)} % of this machine while it failed (${where})`,
-  )
-  const { tally, stolen } = await judged()
-  if (tally.failed === 0 || stolen <= MOST_STOLEN || !ALONE.test(file)) return tally
-  const reason = `failed twice, while the host took ${stolen.toFixed(1)} % of this machine: ${tally.failures[0]?.path.at(-1)}`
-  return { ...emptyTally(), passed: tally.passed, skipped: [...tally.skipped, { title: file, reason }] }
-}
-
 /** By the first file of each: what its files took together, where that is known of all. */
 function timesOfGroups(groups: ReadonlyMap<string, string[]>, times: Readonly<Record<string, number>>) {
   const known: Record<string, number> = {}
@@ -164,36 +141,40 @@ interface GroupRun {
   group: readonly string[]
   folder: string
   fileS: number
+  runS: number
   nodeArgs: readonly string[]
   started(child: ChildProcess): void
 }
 
 /** One process; what it wrote to standard error stands with its failures. Never rejects. */
-async function runGroup({ group, folder, fileS, nodeArgs, started }: GroupRun): Promise<Tally> {
+async function runGroup({ group, folder, fileS, runS, nodeArgs, started }: GroupRun): Promise<Tally> {
   const { tally, write, end } = createTally(group)
   const [file = ''] = group
-  const args = group.length === 1 ? [file] : [TOGETHER, String(fileS), ...group]
-  // A file that hangs is told by name, and the next ones run: the process may take longer than one.
-  const wholeS = group.length === 1 ? fileS : 2 * fileS
+  const isShared = group.length > 1
+  const args = isShared ? [TOGETHER, String(fileS), ...group] : [file]
   const child = spawn(process.execPath, [...nodeArgs, ...args], {
     cwd: folder,
     env: {
       ...testEnvironment(process.env),
-      TAP_TIMEOUT: String(wholeS),
+      TAP_TIMEOUT: String(isShared ? runS : fileS),
       NODE_COMPILE_CACHE: join(folder, COMPILED),
     },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
   started(child)
+  // A file that shares a process and hangs is told by name there, and the next ones run: only one that says nothing at all
+  // for longer is ended with all its files.
+  const mostS = isShared ? fileS + BEGIN_S : fileS
   let lateS: number | undefined
   const late = setTimeout(
     () => {
-      lateS = wholeS
+      lateS = mostS
       signalGroup(child, 'SIGKILL')
     },
-    wholeS * GRACE * 1000,
+    mostS * GRACE * 1000,
   )
+  if (isShared) child.stdout.on('data', () => late.refresh())
   child.stdout.setEncoding('utf8').on('data', write)
   let said = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { report, sum, tallyOfChecks, testFiles } from '../run-tests.ts'
@@ -165,11 +166,10 @@ t.test('reads what the file that it runs prints, to its last line', async (t) =>
 
 t.test('what a file leaves running does not hold the run up', async (t) => {
   const spawning = "import { spawn } from 'node:child_process'"
-  const leaving = `${spawning}\nspawn('sleep', ['15'], { stdio: 'inherit' }).unref()`
-  const beganMs = performance.now()
+  // Longer than the file may take: a run that waited for it would be late.
+  const leaving = `${spawning}\nspawn('sleep', ['60'], { stdio: 'inherit' }).unref()`
   const tally = await runScript(t, `${leaving}\nprocess.stdout.write(${JSON.stringify(mixed)})`)
   t.same([tally.passed, tally.failed], [1, 1])
-  t.ok(performance.now() - beganMs < 10_000)
 })
 
 t.test('a run past its time is a failure that names what was still running', async (t) => {
@@ -194,49 +194,13 @@ t.test('two files with a browser run at a time, and what measures time runs last
   t.equal(nextFile([], new Set()), undefined)
 })
 
-/** A file that fails the first time, on a machine whose host took so much of 100 ticks meanwhile. */
-async function failsFirst(test: Test, name: string, stolen: number) {
-  const marker = 'ran-before'
-  const script = `import { existsSync, writeFileSync } from 'node:fs'
-    const ran = existsSync('${marker}')
-    writeFileSync('${marker}', '')
-    console.log(ran ? 'ok 1 - in time\\n1..1' : 'not ok 1 - in time\\n1..1')`
-  const folder = test.testdir({ [name]: script })
-  let asked = 0
-  const ticks = () => ({ all: 100 * asked, stolen: stolen * asked++ })
-  return sum(await runFiles([name], folder, { jobs: 1, fileS: 20, runS: 40, ticks }))
-}
-
-t.test('a file is run once more where its machine was taken away while it failed', async (t) => {
-  for (const [name, stolen, failed] of [
-    ['a.alone.test.ts', 12, 0],
-    ['a.alone.test.ts', 1, 1],
-    ['a.test.ts', 12, 0],
-    ['a.test.ts', 1, 1],
-  ] as const) {
-    await t.test(`${name}, ${stolen} %`, async (t) => {
-      const tally = await failsFirst(t, name, stolen)
-      t.same([tally.passed, tally.failed], [1 - failed, failed])
-    })
-  }
-})
-
-/** A file that fails whenever it runs, on a machine whose host takes 30 % of the time. */
-async function failsTwice(test: Test, name: string) {
-  const folder = test.testdir({ [name]: "console.log('not ok 1 - in time\\n1..1')" })
-  let asked = 0
-  const ticks = () => ({ all: 100 * asked, stolen: 30 * asked++ })
-  return sum(await runFiles([name], folder, { jobs: 1, fileS: 20, runS: 40, ticks }))
-}
-
-t.test('what measures time and fails twice on a machine that was taken away both times is a skip', async (t) => {
-  const tally = await failsTwice(t, 'a.alone.test.ts')
-  t.match(report(tally).join('\n'), /skipped a.alone.test.ts \(failed twice, while the host took 30.0 %/)
-  t.equal(tally.failed, 0)
-})
-
-t.test('what measures no time and fails twice is a failure, whatever became of the machine', async (t) => {
-  t.equal((await failsTwice(t, 'a.test.ts')).failed, 1)
+t.test('a file that fails is run once', async (t) => {
+  const folder = t.testdir({
+    'a.test.ts':
+      "import { appendFileSync } from 'node:fs'\nappendFileSync('runs', 'x')\nconsole.log('not ok 1 - never\\n1..1')",
+  })
+  t.equal(sum(await runFiles(['a.test.ts'], folder, { jobs: 1, fileS: 20, runS: 40 })).failed, 1)
+  t.equal(readFileSync(join(folder, 'runs'), 'utf8'), 'x')
 })
 
 t.test('ends with the closing line alone', async (t) => {
