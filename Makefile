@@ -100,6 +100,11 @@ test: ## sets everything up and runs every check and test
 	@$(MAKE) build
 	@node scripts/run-tests.ts checks unit e2e
 
+.PHONY: measure
+measure: build ## tests of time, on a machine that does nothing else: pace of sound, steps of a page; no part of make test
+	@scripts/apt-setup.sh test
+	@node scripts/run-tests.ts measure
+
 .PHONY: bench
 bench: bench-gateway bench-serial bench-audio bench-controller ## every measurement
 

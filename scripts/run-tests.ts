@@ -2,17 +2,18 @@
  * Runs what shows that the product holds, and closes with one line: `N passed, N failed`, with `, N skipped` where
  * some were.
  *
- *     node scripts/run-tests.ts [checks] [unit] [e2e] [vm] [FILE ...] [--slowest]
+ *     node scripts/run-tests.ts [checks] [unit] [e2e] [measure] [vm] [FILE ...] [--slowest]
  *
- * `checks` are the checks without tests (scripts/checks.ts), each counted as one test. `unit` is every *.test.ts but
- * *.e2e.test.ts, `e2e` those; `vm` is every *.vm-test.ts, which starts guests of its own. Ends with 0 only when
- * something ran and nothing failed.
+ * `checks` are the checks without tests (scripts/checks.ts), each counted as one test. `e2e` is every *.e2e.test.ts,
+ * `measure` every *.measure.test.ts, which needs a quiet machine, `unit` every other *.test.ts; `vm` is every
+ * *.vm-test.ts, which starts guests of its own. Ends with 0 only when something ran and nothing failed.
  */
 import { globSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { bundleTap } from './bundle-tap.ts'
 import { type CheckResult, runChecks } from './checks.ts'
 import { isMain } from './is-main.ts'
+import { readTicks, stolenPercent } from './stolen-time.ts'
 import { emptyTally, type Tally } from './tap-tally.ts'
 import { type Cost, runFiles } from './test-files.ts'
 
@@ -33,18 +34,23 @@ const VM_RUN_S = 1800
 
 const root = dirname(import.meta.dirname)
 
-const COSTS: Record<'unit' | 'e2e' | 'vm', Cost> = {
+/** Kinds of test files; what measures time has the machine to itself. */
+const KINDS = ['unit', 'e2e', 'measure', 'vm'] as const
+type Kind = (typeof KINDS)[number]
+
+const COSTS: Record<Kind, Cost> = {
   unit: { jobs: UNIT_JOBS, together: UNIT_TOGETHER, fileS: UNIT_FILE_S, runS: RUN_S },
   e2e: { jobs: E2E_JOBS, fileS: E2E_FILE_S, runS: RUN_S },
+  measure: { jobs: 1, fileS: E2E_FILE_S, runS: RUN_S },
   vm: { jobs: 1, fileS: VM_FILE_S, runS: VM_RUN_S },
 }
 
 /** Test files of a kind below `folder`, as relative paths in a stable order. */
-export function testFiles(folder: string, kind: 'unit' | 'e2e' | 'vm'): string[] {
+export function testFiles(folder: string, kind: Kind): string[] {
   if (kind === 'vm') return globSync('{daemons,kit,native,scripts}/**/*.vm-test.ts', { cwd: folder }).sort()
   const found = globSync('{daemons,kit,native,scripts}/**/*.test.ts', { cwd: folder })
-  const isE2e = (file: string) => file.endsWith('.e2e.test.ts')
-  return found.filter((file) => !file.includes('node_modules/') && isE2e(file) === (kind === 'e2e')).sort()
+  const kindOf = (file: string) => /\.(e2e|measure)\.test\.ts$/.exec(file)?.[1] ?? 'unit'
+  return found.filter((file) => !file.includes('node_modules/') && kindOf(file) === kind).sort()
 }
 
 /** One tally of several. */
@@ -91,16 +97,19 @@ export function tallyOfChecks(results: CheckResult[]): Tally {
 
 async function main(args: string[]): Promise<number> {
   const tallies: Tally[] = []
-  const named = args.filter((arg) => !['checks', 'unit', 'e2e', 'vm', '--slowest'].includes(arg))
+  const begun = readTicks()
+  const named = args.filter((arg) => !['checks', '--slowest', ...KINDS].includes(arg))
   if (args.includes('checks')) tallies.push(tallyOfChecks(await runChecks(root)))
   const nodeArgs = await bundleTap(root)
-  for (const kind of ['unit', 'e2e', 'vm'] as const) {
+  for (const kind of KINDS) {
     const files = args.includes(kind) ? testFiles(root, kind) : []
     if (args.includes(kind) && files.length === 0) throw new Error(`no ${kind} test file found below ${root}`)
     if (files.length > 0) tallies.push(...(await runFiles(files, root, { ...COSTS[kind], nodeArgs })))
   }
   if (named.length > 0) tallies.push(...(await runFiles(named, root, { ...COSTS.e2e, nodeArgs })))
   const total = sum(tallies)
+  if (args.includes('measure'))
+    console.log(`the host took ${stolenPercent(begun, readTicks()).toFixed(1)} % of this machine`)
   for (const line of report(total, { slowest: args.includes('--slowest') })) console.log(line)
   return total.failed === 0 && total.passed > 0 ? 0 : 1
 }

@@ -15,17 +15,18 @@ export interface Cost {
   nodeArgs?: readonly string[]
 }
 
-/** Browsers take a core each while a page loads. */
-const BROWSERS = { files: /\/page[^/]*$/, most: 2 }
-/** What measures time wants the machine for itself: such files come last, one at a time. */
-const ALONE = /\.alone\.(e2e\.)?test\.ts$/
+/** How many files may run beside each other: browsers take a core each while a page loads, sound has its instants. */
+const MOST = { browser: 2, sound: 1 }
+const SOUND_TEXT = /\/(gst-here|audio-board)\.ts'/
+/** Niceness of all that is not sound: whatever else runs, sound comes first. */
+const NICENESS = '5'
 
 /**
  * What wants a process for itself: addons and their threads, tests that measure a heap, and those that change what is
  * one in a process.
  */
-const OWN_PROCESS = /^native\/|\.alone\./
-const OWN_PROCESS_TEXT = /\/heap\.ts|process-memory\.ts|process\.(chdir|env\.\w+ =)|--expose-gc/
+const OWN_PROCESS = /^native\//
+const OWN_PROCESS_TEXT = /\/(heap|gst-here)\.ts|process-memory\.ts|process\.(chdir|env\.\w+ =)|--expose-gc/
 
 /** Tap says which test is late at the time of the file; its process is ended when so much more has passed. */
 const GRACE = 1.1
@@ -49,14 +50,26 @@ export function testEnvironment(inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv
   return Object.fromEntries(Object.entries(inherited).filter(([name]) => !isManagers(name)))
 }
 
+/** What a file takes that others need too; undefined: nothing but time. */
+export type Need = keyof typeof MOST
+
+/** @param text of the file */
+export function needOf(file: string, text: string): Need | undefined {
+  if (SOUND_TEXT.test(text)) return 'sound'
+  return /\/page[^/]*$/.test(file) ? 'browser' : undefined
+}
+
 /** Which file is next: the first that may begin beside those that run; undefined where all that are left must wait. */
-export function nextFile(waiting: readonly string[], running: ReadonlySet<string>): string | undefined {
-  const isFull = [...running].filter((file) => BROWSERS.files.test(file)).length >= BROWSERS.most
-  const isAlone = [...running].some((file) => ALONE.test(file))
-  const others = waiting.filter((file) => !ALONE.test(file))
-  if (isAlone) return undefined
-  if (others.length > 0) return others.find((file) => !(isFull && BROWSERS.files.test(file)))
-  return running.size === 0 ? waiting[0] : undefined
+export function nextFile(
+  waiting: readonly string[],
+  running: ReadonlySet<string>,
+  need: (file: string) => Need | undefined,
+): string | undefined {
+  const needed = [...running].map(need)
+  return waiting.find((file) => {
+    const what = need(file)
+    return what === undefined || needed.filter((each) => each === what).length < MOST[what]
+  })
 }
 
 /** Those that took longest last time come first; new ones before them. @param times ms by file */
@@ -85,6 +98,8 @@ export function shared(files: readonly string[], folder: string, most: number): 
 export async function runFiles(files: readonly string[], folder: string, cost: Cost): Promise<Tally[]> {
   const times = readTimes(folder)
   const groups = new Map(shared(files, folder, cost.together ?? 1).map((group) => [group[0] ?? '', group]))
+  const needs = new Map(files.map((file) => [file, needOf(file, readFileSync(join(folder, file), 'utf8'))]))
+  const need = (file: string) => needs.get(file)
   const waiting = longestFirst([...groups.keys()], timesOfGroups(groups, times))
   const running = new Map<string, ChildProcess>()
   const tallies: Tally[] = []
@@ -104,7 +119,15 @@ export async function runFiles(files: readonly string[], folder: string, cost: C
     const startMs = performance.now()
     const { fileS, runS, nodeArgs = [] } = cost
     const group = groups.get(file) ?? []
-    const tally = await runGroup({ group, folder, fileS, runS, nodeArgs, started: (child) => running.set(file, child) })
+    const tally = await runGroup({
+      group,
+      isFirst: need(file) === 'sound',
+      folder,
+      fileS,
+      runS,
+      nodeArgs,
+      started: (child) => running.set(file, child),
+    })
     tallies.push(tally)
     if (group.length === 1) times[file] = Math.round(performance.now() - startMs)
     for (const [name, ms] of Object.entries(tally.files)) times[name] = Math.round(ms)
@@ -114,7 +137,7 @@ export async function runFiles(files: readonly string[], folder: string, cost: C
   const begin = async () => {
     const begun: Promise<void>[] = []
     for (;;) {
-      const file = running.size < cost.jobs ? nextFile(waiting, new Set(running.keys())) : undefined
+      const file = running.size < cost.jobs ? nextFile(waiting, new Set(running.keys()), need) : undefined
       if (file === undefined) break
       waiting.splice(waiting.indexOf(file), 1)
       begun.push(run(file))
@@ -139,6 +162,8 @@ function timesOfGroups(groups: ReadonlyMap<string, string[]>, times: Readonly<Re
 
 interface GroupRun {
   group: readonly string[]
+  /** Comes first where others want the processor too. */
+  isFirst: boolean
   folder: string
   fileS: number
   runS: number
@@ -147,12 +172,13 @@ interface GroupRun {
 }
 
 /** One process; what it wrote to standard error stands with its failures. Never rejects. */
-async function runGroup({ group, folder, fileS, runS, nodeArgs, started }: GroupRun): Promise<Tally> {
+async function runGroup({ group, isFirst, folder, fileS, runS, nodeArgs, started }: GroupRun): Promise<Tally> {
   const { tally, write, end } = createTally(group)
   const [file = ''] = group
   const isShared = group.length > 1
   const args = isShared ? [TOGETHER, String(fileS), ...group] : [file]
-  const child = spawn(process.execPath, [...nodeArgs, ...args], {
+  const words = [process.execPath, ...nodeArgs, ...args]
+  const child = spawn('nice', ['-n', isFirst ? '0' : NICENESS, ...words], {
     cwd: folder,
     env: {
       ...testEnvironment(process.env),

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { report, sum, tallyOfChecks, testFiles } from '../run-tests.ts'
 import { createTally, emptyTally, type FileEnd } from '../tap-tally.ts'
-import { longestFirst, nextFile, runFiles, shared, testEnvironment } from '../test-files.ts'
+import { longestFirst, needOf, nextFile, runFiles, shared, testEnvironment } from '../test-files.ts'
 
 /** What a file prints under tap 21 with a test that holds, one that breaks inside, and one that is skipped. */
 const mixed = `TAP version 14
@@ -182,16 +182,19 @@ t.test('the longest files begin first, new ones before them', async (t) => {
   t.same(longestFirst(['a', 'b', 'c', 'd', 'e'], { b: 3, c: 7, e: 3 }), ['a', 'd', 'c', 'b', 'e'])
 })
 
-t.test('two files with a browser run at a time, and what measures time runs last, alone', async (t) => {
+t.test('two files with a browser run at a time, and one with sound', async (t) => {
   const [one, two, three] = ['x/page.e2e.test.ts', 'x/page-a.e2e.test.ts', 'x/page-b.e2e.test.ts']
-  const [other, timed] = ['x/other.e2e.test.ts', 'x/pace.alone.e2e.test.ts']
-  t.equal(nextFile([timed, three, other], new Set([one, two])), other)
-  t.equal(nextFile([timed, three, other], new Set([one])), three)
-  t.equal(nextFile([timed, three], new Set([one, two])), undefined)
-  t.equal(nextFile([timed], new Set([one])), undefined)
-  t.equal(nextFile([timed], new Set()), timed)
-  t.equal(nextFile([timed], new Set([timed])), undefined)
-  t.equal(nextFile([], new Set()), undefined)
+  const [other, heard, played] = ['x/other.e2e.test.ts', 'x/heard.test.ts', 'x/played.test.ts']
+  const sound = "import { gstMissing } from '#native/node-gst/test/gst-here.ts'"
+  const need = (file: string) => needOf(file, file === heard || file === played ? sound : '')
+  const next = (waiting: string[], ...running: string[]) => nextFile(waiting, new Set(running), need)
+  t.equal(next([three, other], one, two), other)
+  t.equal(next([three, other], one), three)
+  t.equal(next([three], one, two), undefined)
+  t.equal(next([played, three], heard), three)
+  t.equal(next([played], heard), undefined)
+  t.equal(next([played], one, two), played)
+  t.equal(next([]), undefined)
 })
 
 t.test('a file that fails is run once', async (t) => {
@@ -226,10 +229,11 @@ t.test('gives no test what a service manager gave to it', async (t) => {
   t.same(testEnvironment(env), { PATH: '/bin' })
 })
 
-t.test('finds unit, end-to-end and guest tests apart', async (t) => {
-  const files = { 'a.test.ts': '', 'b.e2e.test.ts': '', 'c.ts': '', 'd.vm-test.ts': '' }
+t.test('finds unit, end-to-end, measuring and guest tests apart', async (t) => {
+  const files = { 'a.test.ts': '', 'b.e2e.test.ts': '', 'c.ts': '', 'd.vm-test.ts': '', 'e.measure.test.ts': '' }
   const folder = t.testdir({ kit: { test: files } })
   t.same(testFiles(folder, 'unit'), ['kit/test/a.test.ts'])
   t.same(testFiles(folder, 'e2e'), ['kit/test/b.e2e.test.ts'])
+  t.same(testFiles(folder, 'measure'), ['kit/test/e.measure.test.ts'])
   t.same(testFiles(folder, 'vm'), ['kit/test/d.vm-test.ts'])
 })

@@ -119,7 +119,7 @@ function soundRows(): MemoryRow[] {
       ...{ what: 'packets of sound in the kernel', of: 'path', each: 'audio.receive_buffer_bytes' },
       // Of two paths; the kernel counts its own part too, which is as much again.
       many: 2 * 2,
-      shownBy: 'daemons/board/roles/decoder/test/decoder-sound.alone.test.ts',
+      shownBy: 'daemons/board/roles/decoder/test/decoder-sound.test.ts',
     },
     {
       ...{ what: 'ptp4l and pmc', of: 'program', many: 2 },

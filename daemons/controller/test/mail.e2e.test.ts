@@ -140,7 +140,8 @@ t.test('a server that says nothing is left in time', { skip: noMailServer }, asy
   })
   const startMs = performance.now()
   await t.rejects(mailer.send({ ...letter, lifeMs: 110 }), { code: 'mail_failed' })
-  t.ok(performance.now() - startMs < 2000)
+  // Left to itself nodemailer waits for a greeting for half a minute.
+  t.ok(performance.now() - startMs < 20_000)
 })
 
 t.test('no server, and one that speaks something else, are mail_failed', async (t) => {

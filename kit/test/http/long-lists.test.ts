@@ -11,12 +11,18 @@ const check = createCheck(
 const many = (count: number, what: unknown) => Array.from({ length: count }, () => what)
 
 t.test('a list far longer than allowed is one fault, and nothing in it is looked at', async (t) => {
-  const startMs = performance.now()
-  const { faults } = check({ list: many(200_000, {}), on: 'yes' })
+  let looked = 0
+  const entry = {
+    get name() {
+      looked += 1
+      return 'a'
+    },
+  }
+  const { faults } = check({ list: many(200_000, entry), on: 'yes' })
   t.same(faults, [
     { field: 'body.list', message: 'is a list with 200000 entries, expected a list of at most 300 entries' },
   ])
-  t.ok(performance.now() - startMs < 1000)
+  t.equal(looked, 0)
 })
 
 t.test('a list within a list is found by its path', async (t) => {

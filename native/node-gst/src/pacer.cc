@@ -9,8 +9,6 @@
 static const int64_t BLOCK_NS = NS_PER_SECOND * BLOCK_FRAMES / SAMPLE_RATE;
 /** Blocks come at most so much closer together or further apart than they should; beyond, the clock has stepped. */
 static const int64_t STEP_NS = BLOCK_NS / 2;
-/** What is further behind than this is not caught up: nothing downstream holds so much. */
-static const int64_t MOST_BEHIND_NS = 250 * BLOCK_NS;
 static const int64_t HALF_FRAME_NS = NS_PER_SECOND / SAMPLE_RATE / 2;
 
 int64_t Pacer::audioAt(int64_t monotonicNs) const {
@@ -59,7 +57,7 @@ void Pacer::advance(int64_t nowNs) {
     due = expected;
     current = nearestFrame(due);
   }
-  int64_t missed = behindNs > MOST_BEHIND_NS ? behindNs / BLOCK_NS : 0;
+  int64_t missed = behindNs > mostBehindNs ? behindNs / BLOCK_NS : 0;
   if (missed > 0) {
     current += missed * BLOCK_FRAMES;
     elapsed += missed * BLOCK_FRAMES;

@@ -13,6 +13,8 @@
 
 /** 1 ms. */
 static const int BLOCK_FRAMES = 48;
+/** A quarter of a second: no card holds so much. */
+static const int64_t MOST_BEHIND_NS = 250000000;
 
 class Pacer {
  public:
@@ -30,9 +32,11 @@ class Pacer {
   /** Frames since `begin`, those left out counted too. */
   int64_t elapsedFrames() const { return elapsed; }
 
+  /** What is further behind is not caught up. */
+  int64_t mostBehindNs = MOST_BEHIND_NS;
   /** The clock stepped, or blocks were left out. */
   uint64_t phaseJumps = 0;
-  /** Blocks left out because nobody came for them for a quarter of a second. */
+  /** Blocks left out because nobody came for them for longer than `mostBehindNs`. */
   uint64_t skippedBlocks = 0;
   /** Blocks that were more than their own length late. */
   uint64_t lateBlocks = 0;

@@ -42,6 +42,11 @@ void Playout::setFadeNs(int64_t ns) {
   wanted.fadeFrames = framesOfNs(ns);
 }
 
+void Playout::setMostBehindNs(int64_t ns) {
+  Lock lock(setting);
+  wanted.mostBehindNs = ns;
+}
+
 PlayoutCounts Playout::counts() {
   Lock lock(setting);
   return told;
@@ -77,6 +82,7 @@ void Playout::render(int32_t* output, int channels, int64_t nowNs) {
     Lock lock(setting);
     next = wanted;
   }
+  pacer.mostBehindNs = next.mostBehindNs;
   change(next);
   if (playing) playing->take();
   if (voice) voice->render(pacer.frame(), BLOCK_FRAMES, output, channels);
@@ -85,5 +91,5 @@ void Playout::render(int32_t* output, int channels, int64_t nowNs) {
   pacer.advance(nowNs);
   blocks++;
   Lock lock(setting);
-  told = {blocks, pacer.lateBlocks, pacer.skippedBlocks, pacer.phaseJumps, clipped};
+  told = {blocks, pacer.lateBlocks, pacer.skippedBlocks, pacer.phaseJumps, clipped, pacer.dueNs()};
 }

@@ -16,6 +16,8 @@ struct PlayoutCounts {
   uint64_t skippedBlocks = 0;
   uint64_t phaseJumps = 0;
   uint64_t clippedSamples = 0;
+  /** CLOCK_MONOTONIC at which the next block is due. */
+  int64_t dueNs = 0;
 };
 
 /** Settings and counts from any thread; `begin`, `dueNs` and `render` from the one that plays. */
@@ -28,6 +30,8 @@ class Playout {
   void setMute(bool isMute);
   void setRampNs(int64_t ns);
   void setFadeNs(int64_t ns);
+  /** Blocks that are later are left out. */
+  void setMostBehindNs(int64_t ns);
   PlayoutCounts counts();
 
   void begin(GstClock* gstClock, int64_t nowNs);
@@ -43,6 +47,7 @@ class Playout {
     bool isMute = false;
     int rampFrames = 960;
     int fadeFrames = 240;
+    int64_t mostBehindNs = MOST_BEHIND_NS;
   };
 
   void change(const Settings& wanted);

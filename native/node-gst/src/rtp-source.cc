@@ -28,6 +28,7 @@ struct RtpSource {
   int agreedChannels;
   guint64 rampNs;
   guint64 fadeNs;
+  guint64 mostBehindNs;
   gdouble gain;
   gboolean isMute;
   bool hasBegun;
@@ -45,6 +46,8 @@ enum Property {
   MUTE,
   RAMP_NS,
   FADE_NS,
+  MOST_BEHIND,
+  DUE,
   BLOCKS,
   LATE_BLOCKS,
   SKIPPED_BLOCKS,
@@ -77,6 +80,9 @@ static void setProperty(GObject* object, guint id, const GValue* value, GParamSp
     case FADE_NS:
       source->fadeNs = g_value_get_uint64(value);
       return source->playout->setFadeNs(static_cast<int64_t>(source->fadeNs));
+    case MOST_BEHIND:
+      source->mostBehindNs = g_value_get_uint64(value);
+      return source->playout->setMostBehindNs(static_cast<int64_t>(source->mostBehindNs));
     default: G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
   }
 }
@@ -90,6 +96,8 @@ static void getProperty(GObject* object, guint id, GValue* value, GParamSpec* sp
     case MUTE: return g_value_set_boolean(value, source->isMute);
     case RAMP_NS: return g_value_set_uint64(value, source->rampNs);
     case FADE_NS: return g_value_set_uint64(value, source->fadeNs);
+    case MOST_BEHIND: return g_value_set_uint64(value, source->mostBehindNs);
+    case DUE: return g_value_set_uint64(value, static_cast<guint64>(source->playout->counts().dueNs));
     case BLOCKS: return g_value_set_uint64(value, source->playout->counts().blocks);
     case LATE_BLOCKS: return g_value_set_uint64(value, source->playout->counts().lateBlocks);
     case SKIPPED_BLOCKS: return g_value_set_uint64(value, source->playout->counts().skippedBlocks);
@@ -195,6 +203,9 @@ static void installProperties(GObjectClass* object) {
   install(MUTE, g_param_spec_boolean("mute", "mute", "silent whatever the gain", FALSE, setting));
   install(RAMP_NS, g_param_spec_uint64("ramp-ns", "ramp-ns", "from volume to volume", 0, longest, 20000000, setting));
   install(FADE_NS, g_param_spec_uint64("fade-ns", "fade-ns", "from sound to silence", 0, longest, 5000000, setting));
+  install(MOST_BEHIND, g_param_spec_uint64("most-behind-ns", "most-behind-ns", "blocks that are later are left out", 0,
+                                           G_MAXINT64, MOST_BEHIND_NS, setting));
+  counted(DUE, "due-ns", "CLOCK_MONOTONIC at which the next block is due; 0 before the first");
   counted(BLOCKS, "blocks", "blocks made");
   counted(LATE_BLOCKS, "late-blocks", "blocks that were more than 1 ms late");
   counted(SKIPPED_BLOCKS, "skipped-blocks", "blocks left out because they were too late");
@@ -227,6 +238,7 @@ static void rtp_source_init(RtpSource* source) {
   source->channels = source->agreedChannels = 2;
   source->rampNs = 20000000;
   source->fadeNs = 5000000;
+  source->mostBehindNs = MOST_BEHIND_NS;
   source->gain = 1;
   source->isMute = FALSE;
   source->hasBegun = false;

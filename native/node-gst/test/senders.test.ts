@@ -30,15 +30,18 @@ for (const { title, source, heard } of [
     const recording = await recordFrom(clock, `channels=2 receiver=${receiver.id}`)
     const feeds = [await openFeed(group, PORT, '127.0.0.2'), await openFeed(group, PORT, '127.0.0.3')]
     const from = frameIn(clock, LEAD_MS)
-    // The other one is a second of sound further: what is heard says who it is.
-    const streams = [packets(from, PACKETS, stereo), packets(from, PACKETS, { ...stereo, ssrc: 2, offset: -48_000 })]
+    // The other one is two seconds of sound further: what is heard says who it is.
+    const streams = [
+      packets(from, PACKETS, stereo),
+      packets(from, PACKETS, { ...stereo, ssrc: 2, offset: -2 * 48_000 }),
+    ]
     const [one = [], other = []] = streams
     // Turn by turn.
     for (const [index, packet] of one.entries()) {
       void feeds[0]?.send([packet])
       void feeds[1]?.send(other.slice(index, index + 1))
     }
-    await untilPlayed(clock, from + PACKETS * 48, 100)
+    await untilPlayed(recording, clock, from + PACKETS * 48, 100)
     const { start, equal } = compare(await recording.stop(), { ...stereo, from, count: PACKETS * 48 })
     const stats = receiver.stats()
     for (const feed of feeds) feed.close()
@@ -47,7 +50,7 @@ for (const { title, source, heard } of [
     t.equal(stats.sender, addresses[heard])
     // The kernel lets nobody else in where a source is named.
     t.match(stats.wrongSource, source === null ? { count: PACKETS, address: '127.0.0.3' } : { count: 0 })
-    // What the second sender says is of a second ago, and late.
+    // What the second sender says is of half a second ago, and late.
     if (heard === 0) t.ok(equal >= PACKETS * 48 - FADE_FRAMES, 'nothing of the other is in it', { equal, start })
     t.equal(stats.paths[0]?.ssrc, heard + 1)
   })
@@ -80,7 +83,7 @@ t.test(
     const from = frameIn(clock, LEAD_MS)
     const [before, after] = [packets(from, 100, stereo), packets(from, 200, { ...stereo, ssrc: 7 }).slice(100)]
     await feed.send([...before, ...after])
-    await untilPlayed(clock, from + 9600, 100)
+    await untilPlayed(recording, clock, from + 9600, 100)
     const { different } = compare(await recording.stop(), { ...stereo, from, count: 9600 })
     t.same(
       different.filter((frame) => frame >= FADE_FRAMES),

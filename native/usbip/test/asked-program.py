@@ -5,7 +5,6 @@
 import json
 import socket
 import sys
-import time
 
 OPTIONS = {
     'SO_KEEPALIVE': (socket.SOL_SOCKET, socket.SO_KEEPALIVE),
@@ -29,8 +28,8 @@ def answer(peer, line, descriptors):
         given.setblocking(True)
         given.sendall(line.encode())
         return 'ok\n'
-    if word == 'sleep':
-        time.sleep(1)
+    if word == 'silence':
+        peer.recv(1)  # until whoever asked has gone
         return 'late\n'
     if word == 'long':
         return 'x' * 10_000

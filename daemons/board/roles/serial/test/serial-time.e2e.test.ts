@@ -131,9 +131,9 @@ for (const [what, isTalking] of [
       await rig.devices[0]?.write(Buffer.from('hello'))
       await until('it hears the line', () => heard === 'hello')
       await cut()
-      const cutAtMs = performance.now()
       if (isTalking) await rig.devices[0]?.write(Buffer.from('anybody there?'))
-      await until('it is given up', async () => (await rig.port()).clients.length === 0, 15_000)
-      t.ok(performance.now() - cutAtMs < 10_000)
+      // By itself the kernel would give it a quarter of an hour.
+      await until('it is given up', async () => (await rig.port()).clients.length === 0)
+      t.match(await rig.port(), { clients: [] })
     },
   )

@@ -131,9 +131,6 @@ t.test('B.encoder a board sends what its stream.sdp says', { skip }, async (t) =
     t.ok(after - before < 30 && receiver.packets.length === after, 'nothing is sent of a source that is not there')
   })
 
-  await t.test('a board that is told to stop does so at once', async (t) => {
-    const began = performance.now()
-    t.equal(await board.stop(), 0)
-    t.ok(performance.now() - began < 5000)
-  })
+  // A part that takes too long to stop ends the daemon with another code.
+  await t.test('a board that is told to stop does so', async (t) => t.equal(await board.stop(), 0))
 })

@@ -163,7 +163,7 @@ t.test('a file that is no sound dies with its reason', { skip }, async (t) => {
   const { deaths, open } = await rig(t)
   await open({ kind: 'file', path: import.meta.filename }).catch((fault) => deaths.push(fault))
   for (let tries = 0; tries < 100 && deaths.length === 0; tries++) await sleep(10)
-  t.match(deaths[0], { code: 'input_failed', message: /gst-feeds\.alone\.test\.ts/ })
+  t.match(deaths[0], { code: 'input_failed', message: /gst-feeds\.test\.ts/ })
 })
 
 t.test('a machine with another address sends from that one', { skip }, async (t) => {

@@ -47,7 +47,7 @@ for (const { title, losses, group } of [
     )
     const all = packets(from, count, { ...stereo, sound: tone })
     await Promise.all(feeds.map((feed, path) => feed.send(all.filter((_, index) => !lost[path]?.[index]))))
-    await untilPlayed(clock, from + count * 48, 100)
+    await untilPlayed(recording, clock, from + count * 48, 100)
     const sound = channelOf(await recording.stop(), 2, 0)
     const stats = receiver.stats()
     const onBoth = all.filter((_, index) => lost.every((each) => each[index])).length

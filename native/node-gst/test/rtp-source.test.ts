@@ -22,13 +22,13 @@ t.test(
         const name = `${format.encoding} x ${format.channels}, ${format.framesPerPacket} frames a packet`
         const group = `239.67.1.${index + 1}`
         const receiver = receive(clock, group, format)
-        const recording = await recordFrom(clock, `channels=${format.channels} receiver=${receiver.id}`)
         const feed = await openFeed(group, PORT)
         const count = Math.min(100, 9600 / format.framesPerPacket)
         const from = frameIn(clock, LEAD_MS)
         const frames = count * format.framesPerPacket
         await feed.send(packets(from, count, format))
-        await untilPlayed(clock, from + frames, 100)
+        const recording = await recordFrom(clock, `channels=${format.channels} receiver=${receiver.id}`)
+        await untilPlayed(recording, clock, from + frames, 100)
         feed.close()
         const { different } = compare(await recording.stop(), { from, count: frames, ...format })
         t.ok(
@@ -52,12 +52,12 @@ t.test('a receiver that never heard anything makes way for the next one, at once
   const unheard = receive(clock, '239.67.2.1', { ...format, channels: 0 })
   const receiver = receive(clock, '239.67.2.2', format)
   const recording = await recordFrom(clock, `channels=2 receiver=${unheard.id}`)
-  await untilPlayed(clock, frameIn(clock, 20), 0)
+  await untilPlayed(recording, clock, frameIn(clock, 20), 0)
   recording.pipeline.set('in', 'receiver', receiver.id)
   const feed = await openFeed('239.67.2.2', PORT)
   const from = frameIn(clock, 200)
   await feed.send(packets(from, 100, format))
-  await untilPlayed(clock, from + 4800, 100)
+  await untilPlayed(recording, clock, from + 4800, 100)
   feed.close()
   const { different } = compare(await recording.stop(), { from, count: 4800, ...format })
   t.ok(

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { gstMissing } from './gst-here.ts'
 
 const skip = gstMissing()
@@ -13,7 +13,7 @@ const PLAYER = `
   import { createAudioClock, openPipeline } from '${import.meta.dirname}/../index.ts'
   const clock = createAudioClock()
   const onMessage = () => {}
-  const pipeline = openPipeline('plantroomrtpsrc name=in ! fakesink sync=false', { clock, realtimePriority: 0, onMessage })
+  const pipeline = openPipeline('plantroomrtpsrc name=in ' + process.argv[1] + ' ! fakesink sync=false', { clock, realtimePriority: 0, onMessage })
   await pipeline.play()
   const figure = (name) => Number(pipeline.get('in', name))
   createInterface({ input: process.stdin }).on('line', () => {
@@ -32,8 +32,11 @@ interface Figures {
   late: number
 }
 
-t.test('what a machine that stood still has missed is caught up, or left out and counted', { skip }, async (t) => {
-  const child = spawn(process.execPath, ['--input-type=module', '-e', PLAYER], { stdio: ['pipe', 'pipe', 'inherit'] })
+/** A player that can be held, and how far it is. @param settings of the element */
+function startPlayer(t: Test, settings: string) {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', PLAYER, settings], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
   t.teardown(() => child.kill('SIGKILL'))
   const lines = createInterface({ input: child.stdout })
   async function figures(): Promise<Figures> {
@@ -47,8 +50,6 @@ t.test('what a machine that stood still has missed is caught up, or left out and
     child.kill('SIGCONT')
     await sleep(100)
   }
-  const passed = (from: Figures, to: Figures) => Math.round(to.atMs - from.atMs)
-  const made = (from: Figures, to: Figures) => to.blocks + to.skipped - from.blocks - from.skipped
   /** What is missing is made up for in a moment; on a busy machine a moment is longer. */
   async function caughtUp(from: Figures): Promise<Figures> {
     const isThere = (to: Figures) => Math.abs(made(from, to) - passed(from, to)) < 60
@@ -59,6 +60,14 @@ t.test('what a machine that stood still has missed is caught up, or left out and
     }
     return await figures()
   }
+  return { figures, standStill, caughtUp }
+}
+
+const passed = (from: Figures, to: Figures) => Math.round(to.atMs - from.atMs)
+const made = (from: Figures, to: Figures) => to.blocks + to.skipped - from.blocks - from.skipped
+
+t.test('what a machine that stood still has missed is caught up, or left out and counted', { skip }, async (t) => {
+  const { figures, standStill, caughtUp } = startPlayer(t, '')
   await figures()
   await sleep(100)
   const before = await figures()
@@ -74,4 +83,13 @@ t.test('what a machine that stood still has missed is caught up, or left out and
     before,
     long,
   })
+})
+
+t.test('how much is caught up can be set', { skip }, async (t) => {
+  const { figures, standStill, caughtUp } = startPlayer(t, `most-behind-ns=${60_000_000_000}`)
+  const before = await figures()
+  await standStill(700)
+  const after = await caughtUp(before)
+  t.match(after, { skipped: 0, jumps: 0 })
+  t.ok(after.blocks - before.blocks >= 700, 'every block was made', { before, after })
 })

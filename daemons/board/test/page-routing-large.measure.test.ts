@@ -1,0 +1,21 @@
+/** Fifty encoders by fifty decoders: no step is felt. */
+import t from 'tap'
+import { fiftyByFifty } from './large-routing.ts'
+
+/** Script, styles and layout: of a step of the hand a third of what a hand feels. */
+const MOST_MS: Readonly<Record<string, number>> = {
+  'a move of the mouse': 33,
+  'a step of the arrows': 33,
+  'a second in which 100 boards are asked': 250,
+  'a swipe of the list': 500,
+  'two swipes of the grid': 1000,
+}
+
+t.test('fifty by fifty, without a stutter', { timeout: 120_000 }, async (t) => {
+  const judged: string[] = []
+  await fiftyByFifty(t, (t, step, { ms }) => {
+    judged.push(step)
+    t.ok(ms < (MOST_MS[step] ?? 0), `${ms.toFixed(1)} ms for ${step}`)
+  })
+  t.same(judged, Object.keys(MOST_MS))
+})
