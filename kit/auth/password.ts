@@ -1,82 +1,34 @@
 /** Passwords as argon2id, hashed on threads of their own. */
-import { type Argon2Parameters, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { Worker } from 'node:worker_threads'
-import { systemClock, type Timer } from '../clock.ts'
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { type Argon2idInput, argon2id } from '#native/argon2/index.ts'
 import { Fault } from '../pure/fault.ts'
-import { PASSWORD_HEAP_MIB } from '../pure/memory-plan.ts'
-import { startThread } from '../run/thread.ts'
-
-// Brings passwords to threads of their own, and their hashes back.
-
-interface Waiter {
-  resolve(hash: Buffer): void
-  reject(error: Error): void
-}
-
-interface Running {
-  worker: Worker
-  /** Who waits for it, in the order in which they asked. */
-  asked: Waiter[]
-  /** Ends it while nobody asks. */
-  rest: Timer | undefined
-}
 
 /** As many as a daemon can be told to hash at once (kit/config/tables.ts); more wait for one of them. */
-const MOST_THREADS = 16
+const MOST_AT_ONCE = 16
 
-/** A thread that nobody needs for so long gives its memory back. */
-const REST_MS = 60_000
+/** A hash takes a core for 25 to 100 ms and anyone may ask for one, so the daemon's own work comes first. */
+const NICENESS = 5
 
-const threads = new Set<Running>()
+/** Those whose turn has not come, in the order in which they asked. */
+const waiting: (() => void)[] = []
+let computing = 0
 
 /**
- * Computes argon2id in a thread below the daemon's own in priority: libuv's are not, and files and names wait for those.
+ * Computes argon2id in a thread below the daemon's own in priority.
  * @returns as many bytes as `tagLength` says
+ * @throws Error where the parameters are none of argon2's, by rejecting
  */
-export function deriveArgon2id(parameters: Argon2Parameters): Promise<Buffer> {
-  const thread = leastAsked()
-  thread.rest?.cancel()
-  // It keeps the process alive while somebody waits for it, and no longer.
-  thread.worker.ref()
-  return new Promise((resolve, reject) => {
-    thread.asked.push({ resolve, reject })
-    thread.worker.postMessage(parameters)
-  })
-}
-
-function leastAsked(): Running {
-  let least: Running | undefined
-  for (const thread of threads) if (!least || thread.asked.length < least.asked.length) least = thread
-  return least && (least.asked.length === 0 || threads.size >= MOST_THREADS) ? least : startPasswordThread()
-}
-
-function startPasswordThread(): Running {
-  const { old: maxOldGenerationSizeMb, young: maxYoungGenerationSizeMb } = PASSWORD_HEAP_MIB
-  const worker = startThread(new URL('./password-thread.ts', import.meta.url), {
-    workerData: undefined,
-    resourceLimits: { maxOldGenerationSizeMb, maxYoungGenerationSizeMb },
-  })
-  const thread: Running = { worker, asked: [], rest: undefined }
-  threads.add(thread)
-  let failure = new Error('the thread that hashes passwords has ended')
-  worker.on('message', (hash: Uint8Array) => {
-    thread.asked.shift()?.resolve(Buffer.from(hash.buffer, hash.byteOffset, hash.byteLength))
-    if (thread.asked.length > 0) return
-    worker.unref()
-    thread.rest = systemClock.after(REST_MS, () => {
-      threads.delete(thread)
-      void worker.terminate()
-    })
-  })
-  worker.on('error', (error) => {
-    failure = error as Error
-  })
-  worker.on('exit', () => {
-    threads.delete(thread)
-    thread.rest?.cancel()
-    for (const waiter of thread.asked) waiter.reject(failure)
-  })
-  return thread
+export async function deriveArgon2id(input: Argon2idInput): Promise<Buffer> {
+  if (computing < MOST_AT_ONCE) computing += 1
+  else await new Promise<void>((resolve) => waiting.push(resolve))
+  try {
+    return await argon2id(input, NICENESS)
+  } finally {
+    // Whoever waits takes this place over.
+    const next = waiting.shift()
+    if (next) next()
+    else computing -= 1
+  }
 }
 
 /** What one hash costs. Memory in KiB. */

@@ -1,8 +1,5 @@
 /** What a daemon may hold in memory, as rows that follow from settings, and the rows that every daemon has. */
 
-/** The work is done outside of the heap. In MiB, as Node takes it; kit/pure/memory-plan.ts counts it. */
-export const PASSWORD_HEAP_MIB = { old: 16, young: 2 }
-
 /** Writes that wait of all who are connected, and as many of those who have left: a client may send byte by byte, and each is an object. */
 export const MOST_WRITES = 256
 
@@ -166,7 +163,7 @@ export function signInRows(keys: { workers: string; queue: string; table: string
   return [
     {
       ...{ what: 'passwords that are being hashed, each in a thread', of: 'password', many: keys.workers },
-      each: (64 + PASSWORD_HEAP_MIB.old + PASSWORD_HEAP_MIB.young + THREAD_MIB) * MIB,
+      each: 65 * MIB,
       shownBy: 'kit/test/auth/password.test.ts',
     },
     {

@@ -1,6 +1,6 @@
 /** The cross-built addons, loaded once by an arm64 Node under qemu-user. */
 import { spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
+import { argon2Sync, createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -45,19 +45,28 @@ function arm64Node(): string | undefined {
   return existsSync(binary) ? binary : undefined
 }
 
-/** Runs in the arm64 Node: a pty carries bytes both ways, a refusal has its errno, a listener listens, and notify answers. */
+const COST = {
+  ...{ message: Buffer.from('x'), nonce: Buffer.alloc(16), tagLength: 16 },
+  ...{ memory: 8, passes: 1, parallelism: 1 },
+}
+
+/** Runs in the arm64 Node: a pty carries bytes both ways, a refusal has its errno, a listener listens, a password is
+ * hashed, and notify answers. */
 const PROGRAM = `
 import { createRequire } from 'node:module'
 const require = createRequire('${ROOT}/native/')
 const serial = require('./serial/prebuilds/linux-arm64/serial.node')
 const notify = require('./notify/prebuilds/linux-arm64/notify.node')
 const usbip = require('./usbip/prebuilds/linux-arm64/usbip.node')
+const argon2 = require('./argon2/prebuilds/linux-arm64/argon2.node')
 const seen = { arch: process.arch }
 // GStreamer is not here for arm64: it gets as far as the first library that it is linked with.
 try { require('./node-gst/prebuilds/linux-arm64/node-gst.node') } catch (error) { seen.gst = error.message }
 const [listener, address] = usbip.listen('127.0.0.1', 0, 1)
 seen.usbip = address
 listener.close()
+const cost = { message: Buffer.from('x'), nonce: Buffer.alloc(16), tagLength: 16, memory: 8, passes: 1, parallelism: 1 }
+seen.hash = (await argon2.derive(cost, 0)).toString('hex')
 await usbip.ask('/nonexistent/socket', 'x', -1, 1000, 9).catch((error) => { seen.ask = error.code })
 try { notify.send('/nonexistent/socket', 'READY=1') } catch (error) { seen.notify = error.code }
 await serial.open('/dev/ttyUSB987', {}, false, '').catch((error) => { seen.open = error.code })
@@ -91,6 +100,7 @@ t.test('the arm64 addons load and work under an arm64 Node; node-gst asks for GS
     arch: 'arm64',
     gst: 'libgstaudio-1.0.so.0: cannot open shared object file: No such file or directory',
     usbip: '127.0.0.1',
+    hash: argon2Sync('argon2id', COST).toString('hex'),
     ask: 'ENOENT',
     notify: 'ENOENT',
     open: 'ENOENT',
