@@ -1,15 +1,32 @@
-/** The bridges between TCP and a line that the gateway is measured against: socat, ser2net, mbusd. */
+/**
+ * The bridges between TCP and a line that gateway and board are measured against: socat, ser2net, mbusd. One that is not
+ * installed is named, and its start gives undefined.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, join, resolve } from 'node:path'
 import { freePort } from '#kit/test/free-port.ts'
 
 /** A bridge that runs. `stop` ends it and what it left in the file system. */
 export interface Bridge {
   port: number
   stop(): Promise<void>
+}
+
+function isThere(program: string): boolean {
+  const folders = program.includes('/') ? [''] : (process.env.PATH ?? '').split(delimiter)
+  const isFound = folders.some((folder) => {
+    try {
+      accessSync(resolve(folder, program), constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
+  if (!isFound) console.log(`${program} is not installed: it is left out`)
+  return isFound
 }
 
 /** Ends a process and waits for it. */
@@ -22,7 +39,8 @@ export async function end(child: ChildProcess): Promise<void> {
  * socat as its manual shows it, TCP_NODELAY on. One process a client, started anew when it ends: with `fork` the
  * process of the last client would still read the line while the next is measured.
  */
-export async function startSocat(device: string): Promise<Bridge> {
+export async function startSocat(device: string): Promise<Bridge | undefined> {
+  if (!isThere('socat')) return undefined
   const port = await freePort()
   const listen = `TCP-LISTEN:${port},bind=127.0.0.1,reuseaddr,nodelay`
   let isStopped = false
@@ -44,12 +62,12 @@ export async function startSocat(device: string): Promise<Bridge> {
 }
 
 /** ser2net with nodelay on and chardelay off: its quickest. */
-export async function startSer2net(device: string): Promise<Bridge> {
+export async function startSer2net(device: string): Promise<Bridge | undefined> {
   return startSer2netOn([device], '')
 }
 
 /** The same with Telnet and RFC 2217. */
-export async function startSer2netTelnet(device: string): Promise<Bridge> {
+export async function startSer2netTelnet(device: string): Promise<Bridge | undefined> {
   return startSer2netOn([device], 'telnet(rfc2217),')
 }
 
@@ -57,7 +75,8 @@ export async function startSer2netTelnet(device: string): Promise<Bridge> {
 export async function startSer2netOn(
   devices: readonly string[],
   filter: '' | 'telnet(rfc2217),',
-): Promise<Bridge & { ports: number[]; pid: number }> {
+): Promise<(Bridge & { ports: number[]; pid: number }) | undefined> {
+  if (!isThere('ser2net')) return undefined
   const ports: number[] = []
   for (const _ of devices) ports.push(await freePort())
   const folder = mkdtempSync(join(tmpdir(), 'ser2net-'))
@@ -83,17 +102,14 @@ export async function startSer2netOn(
   }
 }
 
-/**
- * mbusd from PATH or $MBUSD, with the least pause between requests that it takes (-R 1). Debian has no package of it.
- * @returns undefined where there is none
- */
+/** mbusd from PATH or $MBUSD, with the least pause between requests that it takes (-R 1). Debian has no package of it. */
 export async function startMbusd(device: string): Promise<Bridge | undefined> {
   const program = process.env.MBUSD ?? 'mbusd'
+  if (!isThere(program)) return undefined
   const port = await freePort()
   const line = ['-p', device, '-s', '115200', '-m', '8n1']
   const child = spawn(program, ['-d', '-v0', '-L-', ...line, '-A', '127.0.0.1', '-P', String(port), '-R', '1'], {
     stdio: 'ignore',
   })
-  const isThere = await Promise.race([once(child, 'spawn').then(() => true), once(child, 'error').then(() => false)])
-  return isThere ? { port, stop: () => end(child) } : undefined
+  return { port, stop: () => end(child) }
 }

@@ -108,10 +108,7 @@ async function startContenders(root: string, gateway: BenchGateway): Promise<Con
     const [device = ''] = harness.devices
     const bridge = await start(device)
     if (bridge) contenders.push({ name: name as Contender['name'], harness, ...bridge })
-    else {
-      console.log(`${name} is not installed, row left out`)
-      harness.stop()
-    }
+    else harness.stop()
   }
   return contenders
 }

@@ -69,7 +69,9 @@ async function startContenders(root: string): Promise<Contender[]> {
   ] as const
   for (const [name, mode, start] of rivals) {
     const harness = await startHarness(binary)
-    contenders.push({ name, mode, harness, ...(await start(harness.devices[0] ?? '')) })
+    const bridge = await start(harness.devices[0] ?? '')
+    if (bridge) contenders.push({ name, mode, harness, ...bridge })
+    else harness.stop()
   }
   const harnesses = [await startHarness(binary), await startHarness(binary)]
   const devices = harnesses.map(({ devices: [device = ''] }) => device)
@@ -119,7 +121,8 @@ function rowOf({ title, command, value }: Figure, answers: Map<string, Measured[
   const isRate = value === 'mbps'
   const isMet = isRate ? ratio >= 1 : ratio <= 1
   const wanted = `${isRate ? '>=' : '<='} ser2net`
-  return tableRow([title, ...RIVALS.map(cellOf), cellOf('board'), ratio.toFixed(2), wanted, isMet ? 'yes' : 'no'])
+  const [compared = '', met = ''] = rival.length === 0 ? ['-', '-'] : [ratio.toFixed(2), isMet ? 'yes' : 'no']
+  return tableRow([title, ...RIVALS.map(cellOf), cellOf('board'), compared, wanted, met])
 }
 
 const PORTS = 4
@@ -133,6 +136,11 @@ async function memoryRow(root: string): Promise<string> {
     const devices = ptys.map(({ path }) => path)
     const server =
       who === 'board' ? await startBoard(root, devices, Array(PORTS).fill('raw')) : await startSer2netOn(devices, '')
+    if (server === undefined) {
+      figures.push('-')
+      for (const pty of ptys) await pty.close()
+      continue
+    }
     const sockets: Socket[] = []
     for (const port of server.ports) for (let client = 0; client < CLIENTS; client++) sockets.push(await dial(port))
     for (const pty of ptys) pty.onBytes((bytes) => void pty.write(bytes))
