@@ -61,11 +61,35 @@ function prepared(base: ReadonlySet<string>, parts: ReadonlySet<string>): Plugin
     name: 'prepared',
     setup({ onLoad }) {
       onLoad({ filter: /[\\/]web[\\/][\w-]+\.ts$/ }, async ({ path }) => {
-        const text = await readFile(path, 'utf8')
+        const text = await withTexts(await readFile(path, 'utf8'), path)
         return { contents: (parts.has(path) ? needs : '') + text.replaceAll(/\n[ \t]+/g, '\n'), loader: 'ts' }
       })
     },
   }
+}
+
+/**
+ * All texts of a daemon stand in one module. esbuild puts a module into one file, so each importer gets a copy of it, of
+ * which only what that importer says is left: no page carries the texts of another.
+ */
+const ownTexts: Plugin = {
+  name: 'own texts',
+  setup({ onResolve }) {
+    onResolve({ filter: /^\.\/texts\.ts$/ }, ({ path, resolveDir, importer }) => ({
+      path: join(resolveDir, path),
+      suffix: `?${basename(importer)}`,
+    }))
+  },
+}
+
+/** A module in which each `texts.name` that is a plain string stands as that string: names cost bytes. */
+async function withTexts(source: string, path: string): Promise<string> {
+  if (!source.includes("import * as texts from './texts.ts'")) return source
+  const texts: Record<string, unknown> = await import(join(dirname(path), 'texts.ts'))
+  return source.replaceAll(/\btexts\.(\w+)/g, (whole, name: string) => {
+    const text = texts[name]
+    return typeof text === 'string' ? JSON.stringify(text) : whole
+  })
 }
 
 /** Our own modules that the first page loads, and those that are fetched later. */
@@ -92,8 +116,9 @@ async function readShape(root: string, main: string): Promise<{ base: Set<string
   return { base: new Set([...base].filter(isOurs).map((path) => join(root, path))), parts }
 }
 
+/** Texts are not: of those each module has its own. */
 function isOurs(path: string): boolean {
-  return !path.includes('node_modules')
+  return !path.includes('node_modules') && basename(path) !== 'texts.ts'
 }
 
 /**
@@ -122,7 +147,7 @@ export async function bundleWeb({ daemon, outDir }: WebBundle): Promise<PageWeig
     chunkNames: 'part-[hash]',
     legalComments: 'none',
     logLevel: 'warning',
-    plugins: [prepared(base, parts)],
+    plugins: [ownTexts, prepared(base, parts)],
   })
   const js = outputOf(metafile, `daemons/${daemon}/web/main.ts`)
   const css = outputOf(metafile, `daemons/${daemon}/web/main.css`)

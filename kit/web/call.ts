@@ -2,6 +2,7 @@
 import { type Signal, signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { isLost, lose } from './contact.ts'
+import * as texts from './texts.ts'
 
 // Calls that were refused because nobody is signed in any more: they wait over the page until somebody is again.
 
@@ -54,7 +55,7 @@ export class CallFault extends Error {
   readonly revision: string | null
 
   constructor(status: number, body: { error?: string; message?: string; fields?: unknown; revision?: string | null }) {
-    super(body.message ?? `The daemon answered ${status} without a reason.`)
+    super(body.message ?? texts.answeredWithoutReason(status))
     this.name = 'CallFault'
     this.status = status
     this.code = body.error ?? 'no_reason'
@@ -78,7 +79,7 @@ function fieldsOf(fields: unknown): readonly FieldFault[] {
 /** No answer came at all. */
 export class NoContact extends Error {
   constructor(cause: unknown) {
-    super('No answer. Nothing was changed as far as this page knows; it goes on trying.', { cause })
+    super(texts.noAnswer, { cause })
     this.name = 'NoContact'
   }
 }

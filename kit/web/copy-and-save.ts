@@ -1,14 +1,14 @@
 /** What leaves the page: copies, also where it came over plain HTTP, and downloads. */
-
 import { call } from './call.ts'
 import { toast } from './parts.ts'
+import * as texts from './texts.ts'
 
 // Copying, also where the page came over plain HTTP.
 
 /** Copies and says so. @param told what was copied: `The key is copied.` */
 export async function copyText(text: string, told: string): Promise<void> {
   const isCopied = await copied(text)
-  toast(isCopied ? told : 'This browser does not let the page copy. The text can be marked by hand.')
+  toast(isCopied ? told : texts.cannotCopy)
 }
 
 /** The clipboard is there over HTTPS only; what browsers had before it works everywhere, for a text that is marked. */

@@ -1,5 +1,4 @@
 /** Journal: who changed or sent what, when, and from where. Newest first; what is older is fetched by request. */
-
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { JournalEntry } from '../records/journal.ts'
@@ -9,6 +8,7 @@ import { download } from './copy-and-save.ts'
 import { type Child, html } from './html.ts'
 import { dateOf, many, timeOf } from './numbers.ts'
 import { Act, say, toast } from './parts.ts'
+import * as texts from './texts.ts'
 import { filterInput, Tools } from './tools.ts'
 
 // The journal as the page reads it: asked by pages, put together without gaps or doubles, an entry told in full.
@@ -45,17 +45,17 @@ export function merged(newer: readonly JournalEntry[], older: readonly JournalEn
 /** Everything that is known of an entry, name and text. @param time when, to the millisecond */
 export function factsOf(entry: JournalEntry, time: string): [name: string, text: string][] {
   const facts: [string, string][] = [
-    ['Exactly at', time],
-    ['From', entry.from],
+    [texts.exactlyAt, time],
+    [texts.from, entry.from],
   ]
-  if (entry.target) facts.push(['On', entry.target])
+  if (entry.target) facts.push([texts.journalOn, entry.target])
   return [...facts, ...detailOf(entry.detail)]
 }
 
 /** The values of a detail, one a line: `line.baud` 9600. */
 function detailOf(detail: unknown, prefix = ''): [string, string][] {
   if (detail === undefined || detail === null) return []
-  if (typeof detail !== 'object') return [[prefix || 'Detail', String(detail)]]
+  if (typeof detail !== 'object') return [[prefix || texts.detail, String(detail)]]
   if (Array.isArray(detail) && detail.every((each) => typeof each !== 'object'))
     return [[prefix, detail.join(', ') || 'none']]
   return Object.entries(detail).flatMap(([name, value]) => {
@@ -109,12 +109,12 @@ export function JournalPage({ nameTarget = (target) => target }: { nameTarget?: 
   const entries = known?.entries ?? null
   return html`<div class="head"><h1>Journal</h1><span class="faint small later">who changed or sent what, newest first</span></div>
     <section class="panel" aria-label="Entries"><${Tools} filter=${what} setFilter=${setWhat} label="Filter by what was done" placeholder="What"
-        more=${filterInput({ filter: who, setFilter: setWho, label: 'Filter by who did it', placeholder: 'Who' })}>
+        more=${filterInput({ filter: who, setFilter: setWho, label: texts.filterByWhoDid, placeholder: texts.who })}>
         <${Act} run=${() => void save()}>Export</${Act}></${Tools}>
       ${body(entries, refused, filter.what || filter.who, { opened, setOpened, nameTarget })}
       ${
         entries && entries.length > 0
-          ? html`<footer class="account"><span class="small faint">${many(entries.length, 'entry', 'entries')}${known?.isWhole ? ', all there are' : ''}</span>
+          ? html`<footer class="account"><span class="small faint">${many(entries.length, 'entry', 'entries')}${known?.isWhole ? texts.allAre : ''}</span>
         ${known?.isWhole ? null : html`<${Act} waits=${isBusy} run=${() => void older()}>Older</${Act}>`}</footer>`
           : null
       }</section>`
@@ -133,7 +133,7 @@ function useRested(text: string): string {
 async function save(): Promise<void> {
   try {
     await download('/api/journal/export')
-    toast('The whole journal is being saved, one JSON object a line.')
+    toast(texts.journalIsBeingSaved)
   } catch (thrown) {
     toast(sentenceOf(thrown))
   }
@@ -147,13 +147,13 @@ interface Opening {
 
 function body(entries: JournalEntry[] | null, refused: string | null, filter: string, opening: Opening): Child {
   if (entries === null) {
-    if (refused !== null) return say('fault', 'The journal could not be read', refused)
-    return say('busy', 'Asking for the journal', `The newest ${PAGE} entries.`)
+    if (refused !== null) return say('fault', texts.journalCouldNotBeRead, refused)
+    return say('busy', texts.askingForJournal, texts.newestEntries(PAGE))
   }
   if (entries.length === 0)
     return filter === ''
-      ? say('off', 'Nothing yet', 'Every change, and everything sent to a line, appears here.')
-      : say('off', `Nothing matches ${filter}`, 'Acts are named like port set up, people and keys by their names.')
+      ? say('off', texts.nothingYet, texts.journalFills)
+      : say('off', texts.nothingMatches(filter), texts.howToFilter)
   return html`<table class="table fold no-lit journal"><thead><tr><th>When</th><th>What</th><th>On</th><th>Who</th><th>From</th></tr></thead>
     <tbody>${entries.flatMap((entry) => rows(entry, opening))}</tbody></table>`
 }

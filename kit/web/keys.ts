@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { goTo } from './route.ts'
+import * as texts from './texts.ts'
 
 /** One key of a page. */
 export interface Key {
@@ -87,7 +88,7 @@ export function switchKeys(): void {
 // The keys that every page of a daemon understands: `?`, `g` and a letter, and `/` for the filter in sight.
 
 /** A page and the letter that goes to it after `g`. */
-interface KeyedPage {
+export interface KeyedPage {
   word: string
   label: string
   key: string
@@ -95,10 +96,10 @@ interface KeyedPage {
 
 /** As long as the component is drawn. */
 export function useEverywhereKeys(pages: readonly KeyedPage[]): void {
-  useKeys('Everywhere', [
-    { key: '?', what: 'shows these keys', run: () => false },
+  useKeys(texts.everywhere, [
+    { key: '?', what: texts.showsTheseKeys, run: () => false },
     ...pages.map(({ word, label, key }) => ({ key: `g ${key}`, what: label, run: () => go(word) })),
-    { key: '/', what: 'filter', run: focusFilter },
+    { key: '/', what: texts.filter, run: focusFilter },
   ])
 }
 

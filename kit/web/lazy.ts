@@ -4,18 +4,14 @@ import { useEffect, useState } from 'preact/hooks'
 import { contact, isLost, lose } from './contact.ts'
 import { html } from './html.ts'
 import { say } from './parts.ts'
+import * as texts from './texts.ts'
 
 // What stands alone on the page until the daemon has answered for the first time.
 
 /** What is waited for, or that nothing answers. @param box what sentences call it, `board` */
 export function firstWait(box: string, asks: string): VNode {
-  if (isLost.value)
-    return say(
-      'warn',
-      `No contact with this ${box}`,
-      'It is asked again every few seconds; this page comes back by itself.',
-    )
-  return say('busy', asks, 'This usually takes less than a second.')
+  if (isLost.value) return say('warn', texts.noContact(box), texts.itIsAskedAgain)
+  return say('busy', asks, texts.usuallyBrief)
 }
 
 /** Waiting is said only when it can be felt. */
@@ -69,20 +65,11 @@ export function lazy<Props extends object>(load: () => Promise<ComponentType<Pro
 }
 
 function fetching(): VNode {
-  return say(
-    'busy',
-    'Fetching this page',
-    'It comes from this box itself. Without contact it waits and goes on by itself.',
-  )
+  return say('busy', texts.fetchingPage, texts.fetchingMeans)
 }
 
 /** By hand: what was typed elsewhere on the page would be lost. */
 function gone(): VNode {
   const anew = html`<button class="btn" type="button" onClick=${() => location.reload()}>Load anew</button>`
-  return say(
-    'warn',
-    'This page could not be fetched',
-    'The box answers, but it was updated since this page was opened. Load it anew to go on.',
-    anew,
-  )
+  return say('warn', texts.pageCouldNotBeFetched, texts.pageIsOld, anew)
 }

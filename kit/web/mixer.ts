@@ -6,6 +6,7 @@ import { html } from './html.ts'
 import { FLOOR_DB, isClipped, isSilent, type Levels, type Needle } from './levels.ts'
 import { fixed, UNKNOWN } from './numbers.ts'
 import { Act, icon } from './parts.ts'
+import * as texts from './texts.ts'
 
 // Meters: one bar a channel, drawn thirty times a second without drawing the page.
 
@@ -34,7 +35,7 @@ export function Meters({ names, levels }: MetersFacts): VNode {
 
 /** Names of channels: left and right where there are two, else numbers. */
 export function channelNames(count: number): string[] {
-  if (count === 2) return ['Left', 'Right']
+  if (count === 2) return [texts.left, texts.right]
   return Array.from({ length: count }, (_, at) => String(at + 1))
 }
 

@@ -1,9 +1,9 @@
 /** The parts every page is made of: icons, lamps and their words, buttons, toasts. */
-
 import { signal } from '@preact/signals'
 import { h, type VNode } from 'preact'
 import { isLost } from './contact.ts'
 import { type Child, html } from './html.ts'
+import * as texts from './texts.ts'
 
 // The icons of the pages as inline SVG: nothing is loaded, nothing is referenced by URL.
 
@@ -52,13 +52,13 @@ export function icon(name: IconName): VNode {
 export type Lit = 'ok' | 'busy' | 'warn' | 'fault' | 'off' | 'mute' | 'gone'
 
 const WORDS: Record<Lit, string> = {
-  ok: 'Good',
-  busy: 'Busy',
-  warn: 'Warning',
-  fault: 'Fault',
-  off: 'Off',
-  mute: 'Muted',
-  gone: 'Absent',
+  ok: texts.good,
+  busy: texts.busy,
+  warn: texts.warning,
+  fault: texts.fault,
+  off: texts.off,
+  mute: texts.muted,
+  gone: texts.absent,
 }
 
 /** A lamp beside its word. Without a word beside it, give `alone`: then it speaks for itself. */

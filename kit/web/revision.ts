@@ -1,6 +1,7 @@
 /** Edits that know what they were made from: where somebody else was quicker they are kept, and their writer decides. */
 import { useState } from 'preact/hooks'
 import { CallFault } from './call.ts'
+import * as texts from './texts.ts'
 
 /** What one form was read as, until it saves. */
 export interface Revision {
@@ -38,7 +39,6 @@ export function createRevision(first: string | null | undefined): Revision {
 }
 
 function words(revision: string | null): string {
-  if (revision === null)
-    return 'Somebody else has removed this meanwhile. Nothing was saved; what you typed is still here.'
-  return 'Somebody else has changed this since you opened it. Nothing was saved; what you typed is still here. Save again to replace theirs, or open this page anew to see it.'
+  if (revision === null) return texts.removedMeanwhile
+  return texts.changedMeanwhile
 }

@@ -7,6 +7,7 @@ import { lazy } from './lazy.ts'
 import { age, timeOf } from './numbers.ts'
 import { type IconName, icon, type Lit, lamp, Toasts } from './parts.ts'
 import { leaving } from './route.ts'
+import * as texts from './texts.ts'
 
 const LeaveQuestion = lazy(async () => (await import('./shell-dialogs.ts')).LeaveQuestion)
 const KeysDialog = lazy(async () => (await import('./shell-dialogs.ts')).KeysDialog)
@@ -93,9 +94,9 @@ function Banner({ box }: { box: string }): VNode | null {
   const { isLost: lost, lastGoodAt, nextTryAt } = contact.value
   if (!lost) return null
   const nextMs = nextTryAt - now.value
-  const next = nextMs > 500 ? `Next try in ${age(Math.ceil(nextMs / 1000) * 1000)}.` : 'Trying now.'
+  const next = nextMs > 500 ? texts.nextTry(age(Math.ceil(nextMs / 1000) * 1000)) : texts.tryingNow
   return html`<section class="banner" data-s="warn" aria-label="Contact">${lamp('warn')}
     <span><b role="alert">No contact with this ${box}</b><b> for ${age(Math.max(1000, now.value - lastGoodAt))}.</b>
-      ${` Values are from ${timeOf(lastGoodAt, zone.value)}. ${next}`}</span>
+      ${texts.valuesAreFrom(timeOf(lastGoodAt, zone.value), next)}</span>
     <button class="btn" type="button" onClick=${tryNow}>Try now</button></section>`
 }

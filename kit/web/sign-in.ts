@@ -6,6 +6,7 @@ import { type Form, input, refusal, useForm } from './form.ts'
 import { type Child, html } from './html.ts'
 import { Act } from './parts.ts'
 import { signIn, signOut } from './session.ts'
+import * as texts from './texts.ts'
 
 interface Login {
   token: string
@@ -13,8 +14,8 @@ interface Login {
 
 /** Name and password; the name may stay empty where there is one user only. */
 function fields(form: Form): VNode {
-  return html`${input({ form, name: 'username', label: 'User name', autocomplete: 'username', first: true, kind: 'wide' })}
-    ${input({ form, name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', kind: 'wide' })}`
+  return html`${input({ form, name: 'username', label: texts.userName, autocomplete: 'username', first: true, kind: 'wide' })}
+    ${input({ form, name: 'password', label: texts.password, type: 'password', autocomplete: 'current-password', kind: 'wide' })}`
 }
 
 async function login(form: Form): Promise<void> {

@@ -1,5 +1,4 @@
 /** One WebSocket for as long as a page wants it, opened with a one-time ticket, opened again when it was cut; and the live feed of events over it. */
-
 import { signal } from '@preact/signals'
 import { call, canCall, type Target } from './call.ts'
 import { isLost, RETRY_MS } from './contact.ts'

@@ -2,6 +2,7 @@
 import type { VNode } from 'preact'
 import { type Child, html } from './html.ts'
 import { icon } from './parts.ts'
+import * as texts from './texts.ts'
 
 /** What the tools are told. */
 interface ToolsFacts {
@@ -16,7 +17,14 @@ interface ToolsFacts {
 }
 
 /** Filter and buttons. */
-export function Tools({ filter, setFilter, label, placeholder = 'Filter', more, children }: ToolsFacts): VNode {
+export function Tools({
+  filter,
+  setFilter,
+  label,
+  placeholder = texts.toolsFilter,
+  more,
+  children,
+}: ToolsFacts): VNode {
   return html`<header class="tools">${filterInput({ filter, setFilter, label, placeholder, isFirst: true })}${more}
     <div class="acts">${children}</div></header>`
 }

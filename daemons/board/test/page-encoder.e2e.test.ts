@@ -52,9 +52,9 @@ async function keys(t: Test, { page, board, strangers }: Stage): Promise<void> {
     return [200, { tone_until: until }]
   })
   await page.keyboard.press('t')
-  await page.getByText('A tone of 997 Hz goes out').waitFor()
+  await page.getByText('A tone of 997 Hz is sent').waitFor()
   await page.getByRole('button', { name: /Stop the tone/, pressed: true }).click()
-  await page.getByText('The input goes out again.').waitFor()
+  await page.getByText('The input is sent again.').waitFor()
   t.same(
     board.asked.filter(({ path }) => path === '/api/tone').map(({ form }) => form.on),
     ['1', '0'],

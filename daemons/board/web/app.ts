@@ -14,6 +14,7 @@ import { linkTo, place } from '#kit/web/route.ts'
 import { type Entry, plate, Shell } from '#kit/web/shell.ts'
 import { api, isSignedOut, type Status, signIn } from './api.ts'
 import { isLate, isSettingUp, lookNow, plateFacts, restarting, status, waitText } from './state.ts'
+import * as texts from './texts.ts'
 import { litOf, stateWords } from './words.ts'
 
 // What stands over every page: a restart that is waited for, an address to confirm, no password, who blinks.
@@ -25,7 +26,7 @@ function restartBanner(): VNode | undefined {
   const isOver = isLate(waited, now.value)
   return banner(
     isOver ? 'warn' : 'busy',
-    'Restart',
+    texts.restart,
     html`<b role="alert">${waited.what}</b> ${waitText(waited, now.value)}`,
   )
 }
@@ -42,17 +43,17 @@ function banner(lit: Lit, label: string, words: Child, act?: Child): VNode {
 /** A new address has two minutes to be reached; then the board gives it back. */
 function addressNotice({ network }: Status): Child {
   if (network.state === 'fallen_back' || network.state === 'refused')
-    return banner('warn', 'Address', network.text, html`<a class="btn" href=${linkTo('settings')}>Settings</a>`)
+    return banner('warn', texts.address, network.text, html`<a class="btn" href=${linkTo('settings')}>Settings</a>`)
   if (network.state !== 'unconfirmed') return null
   const leftMs = (network.confirm_until ?? 0) - daemonNow()
-  const left = leftMs > 0 ? `${age(Math.max(1000, leftMs))} left` : 'the time is over'
-  return banner('warn', 'Address', html`<b role="alert">New address</b><b>, ${left}.</b> ${network.text}`)
+  const left = leftMs > 0 ? `${age(Math.max(1000, leftMs))} left` : texts.timeIsOver
+  return banner('warn', texts.address, html`<b role="alert">New address</b><b>, ${left}.</b> ${network.text}`)
 }
 
 function identifyNotice({ identify_until: until }: Status): Child {
   if (until === null || until <= daemonNow()) return null
   const words = html`<b role="alert">This is the board that blinks.</b> It stops by itself in ${age(until - daemonNow())}.`
-  return banner('busy', 'Identify', words, html`<${StopBlinking} />`)
+  return banner('busy', texts.identify, words, html`<${StopBlinking} />`)
 }
 
 function StopBlinking(): VNode {
@@ -74,7 +75,7 @@ function StopBlinking(): VNode {
 function openNotice({ password_set: hasPassword }: Status): Child {
   if (hasPassword) return null
   const words = html`<b>No password.</b> Everybody on this network can change this board.`
-  return banner('warn', 'Password', words, html`<a class="btn" href=${linkTo('system', 'password')}>Set one</a>`)
+  return banner('warn', texts.password, words, html`<a class="btn" href=${linkTo('system', 'password')}>Set one</a>`)
 }
 
 // Asks for the password again over the page, which stays as it is with everything typed.
@@ -83,7 +84,7 @@ function openNotice({ password_set: hasPassword }: Status): Child {
 function SignedOut(): VNode {
   const form = useForm({ password: '' })
   async function tryIt(): Promise<void> {
-    if (!(await signIn(String(form.values.value.password)))) throw new Error('The board does not take this password.')
+    if (!(await signIn(String(form.values.value.password)))) throw new Error(texts.boardDoesNotTakePassword)
   }
   function submit(event: Event): void {
     event.preventDefault()
@@ -92,7 +93,7 @@ function SignedOut(): VNode {
   return html`<${Dialog} title="Sign in again">
     <form onSubmit=${submit} novalidate class="again"><div class="stack">
       <p class="soft">The password of this board was changed. What you typed on the page is kept.</p>
-      ${input({ form, name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', first: true, kind: 'wide' })}${refusal(form)}</div>
+      ${input({ form, name: 'password', label: texts.password, type: 'password', autocomplete: 'current-password', first: true, kind: 'wide' })}${refusal(form)}</div>
       <footer><${Act} kind="primary" type="submit" waits=${form.isBusy.value || form.values.value.password === ''}>Sign in</${Act}></footer></form>
   </${Dialog}>`
 }
@@ -113,11 +114,11 @@ const JournalPage = lazy(async () => (await import('#kit/web/journal-page.ts')).
 
 /** The pages of the rail, by the word in the address. */
 const ENTRIES: readonly (readonly [word: string, label: string, icon: IconName, key: string])[] = [
-  ['live', 'Live', 'live', 'l'],
-  ['matrix', 'Matrix', 'matrix', 'm'],
-  ['settings', 'Settings', 'settings', 's'],
-  ['firmware', 'Firmware', 'firmware', 'f'],
-  ['system', 'System', 'system', 'y'],
+  ['live', texts.live, 'live', 'l'],
+  ['matrix', texts.matrix, 'matrix', 'm'],
+  ['settings', texts.settings, 'settings', 's'],
+  ['firmware', texts.firmware, 'firmware', 'f'],
+  ['system', texts.system, 'system', 'y'],
 ]
 
 /** The whole page. What asks for the password is not fetched when it is needed: it would need the password itself. */
@@ -137,18 +138,18 @@ function isNew(known: Status): boolean {
 }
 
 function waiting(): VNode {
-  const words = firstWait('board', 'Asking the board how it is')
+  const words = firstWait('board', texts.askingBoardHow)
   return html`<main class="alone" id="main"><div class="alone-in">${plate(plateFacts())}<h1 class="sr">Plantroom board</h1><div class="panel">${words}</div></div></main>`
 }
 
 function Known({ known }: { known: Status }): VNode {
   useEverywhereKeys([
     ...ENTRIES.map(([word, label, , key]) => ({ word, label, key })),
-    { word: 'journal', label: 'Journal', key: 'j' },
+    { word: 'journal', label: texts.journal, key: 'j' },
   ])
   const words = placeWords()
   const facts = plateFacts()
-  const label = ENTRIES.find(([word]) => word === words[0])?.[1] ?? 'Journal'
+  const label = ENTRIES.find(([word]) => word === words[0])?.[1] ?? texts.journal
   const title = `${label} – ${facts.name}`
   if (document.title !== title) document.title = title
   return html`<${Shell} plate=${facts} entries=${entries(words)} footer=${footer(known)} notices=${notices(known)}

@@ -4,12 +4,13 @@ import { sentenceOf } from '#kit/web/call.ts'
 import { segments } from '#kit/web/figures.ts'
 import { input, useForm } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
-import { count, many, UNKNOWN } from '#kit/web/numbers.ts'
+import { count, UNKNOWN } from '#kit/web/numbers.ts'
 import { Act, type Lit, lamp, say, toast } from '#kit/web/parts.ts'
 import { Tools } from '#kit/web/tools.ts'
 import { api, type Peer, signedInWith } from './api.ts'
 import { callBoard, isThere, keyOf, pageOf, typePassword } from './far-boards.ts'
 import { type BoardRow, isNeedy, nameOf } from './matrix.ts'
+import * as texts from './texts.ts'
 import { roleTitleOf } from './words.ts'
 
 // What stands over the matrix: the filter, which boards are shown and how, and what the lamps mean.
@@ -36,12 +37,12 @@ export function MatrixTools({ choice, set }: ToolsFacts): VNode {
 
 function choose({ isNeedyOnly, needyCount, hasSound }: Choice, set: (is: boolean) => void): VNode {
   return segments({
-    label: 'Boards shown',
+    label: texts.boardsShown,
     name: 'shown',
     value: isNeedyOnly ? 'needy' : 'all',
     options: [
-      ['all', 'All'],
-      ['needy', `${hasSound ? 'Not playing' : 'Need a look'} ${needyCount}`],
+      ['all', texts.all],
+      ['needy', `${hasSound ? texts.notPlaying : texts.needLook} ${needyCount}`],
     ],
     choose: (value) => set(value === 'needy'),
   })
@@ -50,12 +51,12 @@ function choose({ isNeedyOnly, needyCount, hasSound }: Choice, set: (is: boolean
 /** Where it is narrow only. */
 function listOrGrid(isGrid: boolean, set: (is: boolean) => void): VNode {
   const choice = segments({
-    label: 'As',
+    label: texts.as,
     name: 'as',
     value: isGrid ? 'grid' : 'list',
     options: [
-      ['list', 'List'],
-      ['grid', 'Grid'],
+      ['list', texts.list],
+      ['grid', texts.grid],
     ],
     choose: (value) => set(value === 'grid'),
   })
@@ -88,13 +89,13 @@ export async function dismiss(peer: Peer, all: readonly Peer[]): Promise<void> {
   try {
     await api.dismissPeer(id)
   } catch (thrown) {
-    return toast(`${nameOf(peer)} stays: ${sentenceOf(thrown)}`)
+    return toast(texts.staysListed(nameOf(peer), sentenceOf(thrown)))
   }
   const others = all.filter((other) => !other.self && isThere(other))
   const outcomes = await Promise.all(others.map((other) => dismissOn(other, id)))
   const failed = outcomes.filter((isDone) => !isDone).length
-  const kept = failed === 0 ? '' : ` ${many(failed, 'board')} could not be told and may still list it.`
-  toast(`${nameOf(peer)} is dismissed. It is found again when it answers.${kept}`)
+  const kept = failed === 0 ? '' : texts.someStillListIt(failed)
+  toast(texts.isDismissed(nameOf(peer), kept))
 }
 
 /** @returns whether that board does not list it any more */
@@ -122,18 +123,14 @@ interface BoardsFacts {
 
 /** The table. */
 export function BoardsTable({ rows, peers, all, again }: BoardsFacts): VNode {
-  if (rows.length === 0) return say('off', 'No board matches', `${count(all ?? 0)} are hidden.`)
+  if (rows.length === 0) return say('off', texts.noBoardMatches, texts.areHidden(count(all ?? 0)))
   return html`<table class="table fold boards"><thead><tr><th><span class="sr">State</span></th><th>Board</th><th>Role</th><th>How it is</th><th class="wide">Address</th><th class="wide">Version</th></tr></thead>
     <tbody>${rows.map((row) => html`<${Line} row=${row} peers=${peers} again=${again} key=${keyOf(row.peer)} />`)}</tbody></table>
     ${peers.length === 1 ? alone() : null}`
 }
 
 function alone(): VNode {
-  return say(
-    'off',
-    'Only this board so far',
-    'Others appear within seconds of their start. If one is missing: it is in another network, or a switch between keeps multicast (mDNS, UDP 5353) back.',
-  )
+  return say('off', texts.onlyBoardSoFar, texts.whereOthersAre)
 }
 
 function Line({ row, peers, again }: { row: BoardRow } & Pick<BoardsFacts, 'peers' | 'again'>): VNode {
@@ -144,7 +141,7 @@ function Line({ row, peers, again }: { row: BoardRow } & Pick<BoardsFacts, 'peer
   return html`<tr class=${lit === 'gone' ? 'stale' : ''}><td class="lit">${lamp(lit, true)}</td>
     <td class="name">${link}${peer.self ? html` <span class="faint">this board</span>` : null}<span class="under">${peer.hostname}</span></td>
     <td class="role state">${roleTitleOf(peer.role)}</td>
-    <td class="how setup" data-s=${isNeedy(row) && lit !== 'gone' ? lit : undefined}>${text}${isLocked ? html`<${Unlock} peer=${peer} again=${again} />` : null}${isDismissable(peer) ? html`<div class="let-go"><${Act} label=${`Dismiss ${nameOf(peer)}`} run=${() => void dismiss(peer, peers).then(again)}>Dismiss</${Act}></div>` : null}</td>
+    <td class="how setup" data-s=${isNeedy(row) && lit !== 'gone' ? lit : undefined}>${text}${isLocked ? html`<${Unlock} peer=${peer} again=${again} />` : null}${isDismissable(peer) ? html`<div class="let-go"><${Act} label=${texts.dismiss(nameOf(peer))} run=${() => void dismiss(peer, peers).then(again)}>Dismiss</${Act}></div>` : null}</td>
     <td class="wide mono faint">${peer.ip}</td><td class="wide faint">${peer.version ?? UNKNOWN}</td></tr>`
 }
 

@@ -17,6 +17,7 @@ import { api, type DecoderState, type RouteForm } from './api.ts'
 import { ClockPanel, playRoute, useVolume, type Volume } from './own-sound.ts'
 import { formatText, groupText, isBroken, isRouted, linksOf, msOfUs, signed, volumeText } from './sound-words.ts'
 import { levels, status } from './state.ts'
+import * as texts from './texts.ts'
 import { litOf } from './words.ts'
 
 // The streams that a decoder hears of, each one touch away.
@@ -39,10 +40,10 @@ function StreamsPanel({ decoder }: { decoder: DecoderState }): VNode {
   const all = sorted.length
   const more =
     all > FEW
-      ? html`<${Act} kind="quiet" pressed=${areAll} run=${() => setAll(!areAll)}>${areAll ? 'Fewer' : 'All'}</${Act}>`
+      ? html`<${Act} kind="quiet" pressed=${areAll} run=${() => setAll(!areAll)}>${areAll ? texts.fewer : texts.all}</${Act}>`
       : null
   return html`<section class="panel streams" aria-label="Streams heard"><header><h2>Streams heard</h2><span class="faint">${all > shown.length ? `${shown.length} of ${count(all)}` : count(all)}</span><div class="acts">${more}</div></header>
-    ${areAll ? html`<div class="in">${filterInput({ filter, setFilter, label: 'Find a stream', placeholder: 'Find a stream', isFirst: true })}</div>` : null}
+    ${areAll ? html`<div class="in">${filterInput({ filter, setFilter, label: texts.findStream, placeholder: texts.findStream, isFirst: true })}</div>` : null}
     ${list(shown, { streams, refused, decoder })}<${ByAddress} decoder=${decoder} /></section>`
 }
 
@@ -61,16 +62,11 @@ interface ListFacts {
 
 function list(shown: readonly HeardStream[], { streams, refused, decoder }: ListFacts): Child {
   if (streams === null) {
-    if (refused !== null) return say('fault', 'The streams could not be read', refused)
-    return say('busy', 'Asking the board which streams it hears', 'This usually takes less than a second.')
+    if (refused !== null) return say('fault', texts.streamsCouldNotBeRead, refused)
+    return say('busy', texts.askingBoardWhichStreamsHears, texts.usuallyBrief)
   }
-  if (streams.length === 0)
-    return say(
-      'off',
-      `No streams heard${forText()}`,
-      'Encoders announce themselves every 30 s; check that this switch port carries multicast.',
-    )
-  if (shown.length === 0) return say('off', 'No stream matches', `${count(streams.length)} are hidden.`)
+  if (streams.length === 0) return say('off', texts.noStreamsHeard(forText()), texts.encodersAnnounce)
+  if (shown.length === 0) return say('off', texts.noStreamMatches, texts.areHidden(count(streams.length)))
   return html`<table class="table"><tbody>${shown.map((stream) => row(stream, decoder, streams))}</tbody></table>`
 }
 
@@ -85,12 +81,18 @@ function row(stream: HeardStream, { route, sender, playing }: DecoderState, all:
   const isHere = isRouted(stream, route, sender)
   const from = stream.origin || stream.source
   const under = why ?? [from, formatText(stream), groupText(stream)].filter(Boolean).join(' · ')
-  const play = (): void => void playRoute(formFor(stream, all), route, `Now plays ${stream.name}.`)
+  const play = (): void => void playRoute(formFor(stream, all), route, texts.decoderNowPlays(stream.name))
   const act = isHere
-    ? html`<${Act} kind="quiet" label=${`Stop ${stream.name}`} run=${() => void playRoute({ mcast: '' }, route, `${stream.name} is stopped.`)}>Stop</${Act}>`
-    : html`<${Act} label=${`Play ${stream.name}`} run=${play}>Play</${Act}>`
+    ? html`<${Act} kind="quiet" label=${texts.stop(stream.name)} run=${() => void playRoute({ mcast: '' }, route, texts.isStopped(stream.name))}>Stop</${Act}>`
+    : html`<${Act} label=${texts.play(stream.name)} run=${play}>Play</${Act}>`
   const lit = isHere ? (playing ? 'ok' : 'fault') : why ? 'warn' : 'off'
-  const spoken = isHere ? (playing ? 'Playing' : 'Routed, not playing') : why ? 'Cannot be played' : 'Not played'
+  const spoken = isHere
+    ? playing
+      ? texts.playing
+      : texts.routedNotPlaying
+    : why
+      ? texts.cannotBePlayed
+      : texts.notPlayed
   return html`<tr key=${stream.id}><td class="lit">${lamp(lit, spoken)}</td><td class="name"><b>${stream.name || groupText(stream)}</b><span class="under">${under}</span></td>
     <td class="n">${why ? html`<span class="faint">–</span>` : act}</td></tr>`
 }
@@ -114,15 +116,15 @@ function ByAddress({ decoder }: { decoder: DecoderState }): VNode {
     })
   }
   const encodings = [
-    ['', 'as announced, else L24'],
+    ['', texts.asAnnouncedElseL24],
     ['L24', 'L24'],
     ['L16', 'L16'],
   ] as const
   return html`<details class="by-address"><summary>Play by address</summary><form onSubmit=${(event: Event) => void submit(event)} novalidate><div class="form">
-    ${input({ form, name: 'mcast', label: 'Group', placeholder: decoder.route.mcast || '239.69.10.4', mono: true })}
-    ${input({ form, name: 'port', label: 'Port', type: 'number' })}
-    ${input({ form, name: 'source', label: 'Sender', placeholder: 'any', mono: true })}
-    ${choice({ form, name: 'encoding', label: 'Encoding', options: encodings })}</div>
+    ${input({ form, name: 'mcast', label: texts.group, placeholder: decoder.route.mcast || '239.69.10.4', mono: true })}
+    ${input({ form, name: 'port', label: texts.port, type: 'number' })}
+    ${input({ form, name: 'source', label: texts.sender, placeholder: texts.any, mono: true })}
+    ${choice({ form, name: 'encoding', label: texts.encoding, options: encodings })}</div>
     ${refusal(form)}<div class="end"><${Act} type="submit" waits=${form.isBusy.value || form.values.value.mcast === ''}>Play</${Act}></div></form></details>`
 }
 
@@ -147,27 +149,27 @@ function Output({ decoder }: { decoder: DecoderState }): VNode {
   useDecoderKeys(decoder, volume)
   const { shown, slide, step, mute } = volume
   const names = channelNames(decoder.meters?.peak_db.length ?? 0)
-  const text = shown.volume === 0 ? 'silent' : `${volumeText(shown)} dB`
-  const output = html`<b class="value">${volumeText(shown)}</b> <span class="unit">${shown.volume === 0 ? '' : `dB · `}${shown.volume}${THIN}%</span>`
+  const text = shown.volume === 0 ? texts.silent : texts.db(volumeText(shown))
+  const output = html`<b class="value">${volumeText(shown)}</b> <span class="unit">${shown.volume === 0 ? '' : texts.decoderDb}${shown.volume}${THIN}%</span>`
   const bars =
     names.length > 0
       ? html`<${Meters} names=${names} levels=${levels} />`
-      : say('off', 'No channel plays', decoder.output.name)
+      : say('off', texts.noChannelPlays, decoder.output.name)
   return html`<section class="panel" aria-label="Output"><header><h2>Output</h2><span class="faint">dBFS, peak held</span>
-      <div class="acts"><${Act} pressed=${shown.mute} run=${mute}>${icon('mute')}${shown.mute ? 'Muted' : 'Mute'} <kbd>m</kbd></${Act}></div></header>
+      <div class="acts"><${Act} pressed=${shown.mute} run=${mute}>${icon('mute')}${shown.mute ? texts.muted : texts.routingMute} <kbd>m</kbd></${Act}></div></header>
     <div class="in stack">${bars}<${Fader} label="Volume" value=${shown.volume} text=${text} output=${output} slide=${slide} step=${step} /></div></section>`
 }
 
 function useDecoderKeys({ route }: DecoderState, { step, mute }: Volume): void {
-  useKeys('Decoder', [
-    { key: 'ArrowUp', what: '1 dB up', run: () => void step(1) },
-    { key: 'ArrowDown', what: '1 dB down', run: () => void step(-1) },
-    { key: 'm', what: 'mutes, and plays again', run: () => void mute() },
-    { key: 'p', what: 'to the streams; Enter plays one', run: focusStreams },
+  useKeys(texts.decoder, [
+    { key: 'ArrowUp', what: texts.n1DbUp, run: () => void step(1) },
+    { key: 'ArrowDown', what: texts.n1DbDown, run: () => void step(-1) },
+    { key: 'm', what: texts.mutesAndPlaysAgain, run: () => void mute() },
+    { key: 'p', what: texts.toStreamsEnterPlays, run: focusStreams },
     {
       key: '.',
-      what: 'stops',
-      run: () => (route.mcast === '' ? false : void playRoute({ mcast: '' }, route, 'Nothing is played now.')),
+      what: texts.stops,
+      run: () => (route.mcast === '' ? false : void playRoute({ mcast: '' }, route, texts.nothingIsPlayedNow)),
     },
   ])
 }
@@ -180,17 +182,17 @@ function focusStreams(): boolean {
 
 /** Counters in the order in which they are asked for. */
 const COUNTED = {
-  packets: 'Packets',
-  lost: 'Lost',
-  concealed: 'Concealed',
-  late: 'Late',
-  reordered: 'Reordered',
-  duplicate: 'Duplicate',
-  glitches: 'Glitches',
-  wrong_source: 'From other senders',
-  wrong_format: 'In another format',
-  wild: 'With timestamps out of all order',
-  malformed: 'Malformed',
+  packets: texts.packets,
+  lost: texts.lost,
+  concealed: texts.concealed,
+  late: texts.late,
+  reordered: texts.reordered,
+  duplicate: texts.duplicate,
+  glitches: texts.glitches,
+  wrong_source: texts.fromOtherSenders,
+  wrong_format: texts.inAnotherFormat,
+  wild: texts.wildTimestamps,
+  malformed: texts.malformed,
 } as const
 
 function counted({ counters, arrival, output }: DecoderState): VNode {
@@ -201,10 +203,10 @@ function counted({ counters, arrival, output }: DecoderState): VNode {
   return html`<section class="panel" aria-label="Counted"><header><h2>Counted</h2><span class="faint">since the board started</span></header>${readTable(
     [
       ...rows,
-      ['Jitter, 99 %', unit(msOfUs(arrival?.jitter_p99_us), 'ms')],
-      ['Jitter, worst', unit(msOfUs(arrival?.jitter_max_us), 'ms')],
-      ['Latency of the card', unit(fixed(output.latency_ms, 1), 'ms')],
-      ['Drift of the card', unit(signed(output.drift_ppm, 2), 'ppm')],
+      [texts.jitter99, unit(msOfUs(arrival?.jitter_p99_us), 'ms')],
+      [texts.jitterWorst, unit(msOfUs(arrival?.jitter_max_us), 'ms')],
+      [texts.latencyOfCard, unit(fixed(output.latency_ms, 1), 'ms')],
+      [texts.driftOfCard, unit(signed(output.drift_ppm, 2), 'ppm')],
     ],
     'tight',
   )}</section>`

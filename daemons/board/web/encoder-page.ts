@@ -15,6 +15,7 @@ import { api, type EncoderState } from './api.ts'
 import { ClockPanel } from './own-sound.ts'
 import { formatText, groupText, isBroken, linksOf, msOfUs, refClockText } from './sound-words.ts'
 import { levels, lookNow, status } from './state.ts'
+import * as texts from './texts.ts'
 import { litOf } from './words.ts'
 
 const HeardBy = lazy(async () => (await import('./heard-by.ts')).HeardBy)
@@ -34,7 +35,7 @@ export function EncoderPage(): VNode | null {
 function inputPanel({ source, meters, silence_s: silence }: EncoderState): VNode {
   const names = channelNames(meters?.peak_db.length ?? 0)
   const bars =
-    names.length > 0 ? html`<${Meters} names=${names} levels=${levels} />` : say('off', 'No input', source.name)
+    names.length > 0 ? html`<${Meters} names=${names} levels=${levels} />` : say('off', texts.noInput, source.name)
   const quiet =
     silence !== null && silence >= 1 ? html`<p class="small soft">Silent for ${age(silence * 1000)}.</p>` : null
   return html`<section class="panel" aria-label="Input"><header><h2>Input</h2><span class="faint">${source.name}</span><span class="faint later">dBFS, peak held</span></header>
@@ -46,31 +47,31 @@ function Stream({ encoder }: { encoder: EncoderState }): VNode {
   const { stream, announced, tone_until: toneUntil } = encoder
   const [isBusy, setBusy] = useState(false)
   const isTone = toneUntil !== null && toneUntil > daemonNow()
-  const copy = (): void => void copyText(announced.sdp, 'The SDP is copied.')
+  const copy = (): void => void copyText(announced.sdp, texts.sdpIsCopied)
   async function tone(): Promise<void> {
     setBusy(true)
     try {
       await api.tone(!isTone)
-      toast(isTone ? 'The input goes out again.' : 'A tone of 997 Hz goes out in place of the input.')
+      toast(isTone ? texts.inputGoesOutAgain : texts.toneGoesOut)
       await lookNow()
     } catch (thrown) {
       toast(sentenceOf(thrown))
     }
     setBusy(false)
   }
-  useKeys('Encoder', [
-    { key: 's', what: 'copies the SDP', run: copy as () => undefined },
-    { key: 't', what: 'sends a tone, and the input again', run: () => (isBusy ? false : void tone()) },
+  useKeys(texts.encoder, [
+    { key: 's', what: texts.copiesSdp, run: copy as () => undefined },
+    { key: 't', what: texts.sendsToneAndInputAgain, run: () => (isBusy ? false : void tone()) },
   ])
-  const toneWords = isTone ? `Stop the tone, ${age(Math.max(1000, (toneUntil ?? 0) - daemonNow()), 1)}` : 'Send a tone'
+  const toneWords = isTone ? texts.stopTone(age(Math.max(1000, (toneUntil ?? 0) - daemonNow()), 1)) : texts.sendTone
   return html`<section class="panel" aria-label="Stream"><header><h2>Stream</h2><span class="faint">${stream.name}</span></header>${readTable(
     [
-      ['Group', html`<span class="mono">${groupText(stream)}</span>`],
-      ['Format', `${formatText(stream)}, 48${THIN}kHz`],
-      ['Packets', `${stream.packet_ms}${THIN}ms, type ${stream.payload_type}`],
-      ['Clock', refClockText(stream.refclk)],
-      ['DSCP, TTL', `${stream.dscp}, ${stream.ttl}`],
-      ['Announced', announcedText(encoder)],
+      [texts.group, html`<span class="mono">${groupText(stream)}</span>`],
+      [texts.format, texts.n48Khz(formatText(stream), THIN)],
+      [texts.packets, texts.msType(stream.packet_ms, THIN, stream.payload_type)],
+      [texts.clock, refClockText(stream.refclk)],
+      [texts.dscpTtl, `${stream.dscp}, ${stream.ttl}`],
+      [texts.announced, announcedText(encoder)],
     ],
   )}<div class="in acts start"><button class="btn" type="button" onClick=${copy}>${icon('copy')}Copy SDP <kbd>s</kbd></button>
     <${Act} pressed=${isTone} waits=${isBusy} run=${() => void tone()}>${toneWords} <kbd>t</kbd></${Act}></div></section>`
@@ -79,19 +80,19 @@ function Stream({ encoder }: { encoder: EncoderState }): VNode {
 function announcedText({ announced: { sap, last_at: lastAt, rtsp } }: EncoderState): Child {
   const way = (lit: Lit, words: string): VNode => html`<span class="way">${lamp(lit)}${words}</span>`
   const when = lastAt === null ? '' : `, ${sinceText(lastAt, daemonNow(), zone.value)}`
-  return html`${way(sap ? 'ok' : 'off', sap ? `SAP${when}` : 'not by SAP')} ${way(rtsp ? 'ok' : 'off', rtsp ? 'RTSP' : 'not by RTSP')}`
+  return html`${way(sap ? 'ok' : 'off', sap ? `SAP${when}` : texts.notBySap)} ${way(rtsp ? 'ok' : 'off', rtsp ? texts.rtsp : texts.notByRtsp)}`
 }
 
 function counted({ sent, capture_ms: captureMs, realtime }: EncoderState): VNode {
   const unit = (text: string): string => (text === UNKNOWN ? text : `${text}${THIN}ms`)
   return html`<section class="panel" aria-label="Counted"><header><h2>Counted</h2></header>${readTable(
     [
-      ['Packets', count(sent.packets)],
-      ['Not sent', count(sent.errors)],
-      ['Begun anew after a jump of the clock', count(sent.resyncs)],
-      ['Spacing, 99 %', unit(msOfUs(sent.spacing_us?.p99))],
-      ['Spacing, worst', unit(msOfUs(sent.spacing_us?.max))],
-      ['Latency of the input', unit(fixed(captureMs, 1))],
+      [texts.packets, count(sent.packets)],
+      [texts.notSent, count(sent.errors)],
+      [texts.restartsAfterJump, count(sent.resyncs)],
+      [texts.spacing99, unit(msOfUs(sent.spacing_us?.p99))],
+      [texts.spacingWorst, unit(msOfUs(sent.spacing_us?.max))],
+      [texts.latencyOfInput, unit(fixed(captureMs, 1))],
     ],
     'tight',
   )}${realtime ? html`<p class="foot small faint">${realtime.text}</p>` : null}</section>`

@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals'
 import type { Check, CheckState } from '../core/sound/sound.ts'
 import { basicOf, type Peer } from './api.ts'
+import * as texts from './texts.ts'
 
 // What this browser saw boards play, kept over reloads: a board that is gone keeps its crosspoint until it is dismissed.
 
@@ -300,7 +301,7 @@ export async function askBoard(peer: Peer, authorization: string | null): Promis
   const atMs = Date.now()
   try {
     const { status, answer } = await callBoard(peer, '/api/status', { authorization })
-    if (status === 401) return { state: 'locked', text: 'It has another password than this board.', atMs }
+    if (status === 401) return { state: 'locked', text: texts.hasAnotherPassword, atMs }
     return { state: 'told', ...verdictOf(answer), sound: soundOf(answer), atMs }
   } catch {
     return { state: 'silent', atMs }
@@ -323,7 +324,7 @@ export async function callBoard(
   { authorization, form }: FarCall,
 ): Promise<{ status: number; answer: unknown }> {
   const base = self ? location.origin : webAddress(url)
-  if (base === null) throw new Error('It has no address that can be called.')
+  if (base === null) throw new Error(texts.hasNoAddressCanBeCalled)
   const signed = typed.get(url) ?? authorization
   const reply = await fetch(new URL(path, base), {
     method: form ? 'POST' : 'GET',
@@ -364,7 +365,7 @@ async function textOf(reply: Response): Promise<string> {
     bytes += part.value.length
     if (bytes > MOST_BYTES) {
       await reader?.cancel()
-      throw new Error('the answer is no status of a board')
+      throw new Error(texts.answerIsNoStatusOfBoard)
     }
     text += decoder.decode(part.value, { stream: true })
   }
@@ -374,7 +375,6 @@ async function textOf(reply: Response): Promise<string> {
 /** The verdict of an answer whose shape nobody vouches for. */
 export function verdictOf(answer: unknown): { lit: string; text: string } {
   const { verdict } = (answer ?? {}) as { verdict?: { state?: unknown; text?: unknown } }
-  const text =
-    typeof verdict?.text === 'string' ? verdict.text.slice(0, MOST_TEXT) : 'It answers, but says nothing of how it is.'
+  const text = typeof verdict?.text === 'string' ? verdict.text.slice(0, MOST_TEXT) : texts.answersButSaysNothingOfHow
   return { lit: typeof verdict?.state === 'string' ? verdict.state : 'off', text }
 }

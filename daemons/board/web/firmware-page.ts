@@ -11,6 +11,7 @@ import { bytesText, sentence } from '#kit/web/numbers.ts'
 import { type Judgement, lamp, verdict } from '#kit/web/parts.ts'
 import { api, type Status, signedInWith } from './api.ts'
 import { awaitRestart, restarting, status } from './state.ts'
+import * as texts from './texts.ts'
 
 // Sends a firmware image: with progress, which fetch does not tell, and with the board's own words when it refuses.
 
@@ -48,7 +49,7 @@ function sendImage(file: File): Promise<Installed | null> {
     request.upload.onload = () => {
       upload.value = { phase: 'sent', name, totalBytes }
     }
-    request.onabort = () => refuse('Sending was stopped.')
+    request.onabort = () => refuse(texts.sendingWasStopped)
     // A board that refuses early does not take the rest: its answer may be lost with the connection, its status tells.
     request.onerror = () => void whyCut().then(refuse)
     request.onload = () => {
@@ -69,7 +70,7 @@ function sendImage(file: File): Promise<Installed | null> {
 async function whyCut(): Promise<string> {
   const told = await api.status().catch(() => null)
   const fault = told?.ota?.state === 'failed' ? told.ota.fault : null
-  return fault ? sentence(fault.message) : 'The connection was cut before the board had answered.'
+  return fault ? sentence(fault.message) : texts.connectionWasCut
 }
 
 function bodyOf(text: string): { error?: string; message?: string } {
@@ -89,9 +90,9 @@ export function stepOf(now: Upload, ota: string, isRestarting: boolean): number 
 
 // The page.
 
-const STEPS = ['Sent', 'Verified', 'Installed', 'Restarted']
+const STEPS = [texts.sent, texts.verified, texts.installed, texts.restarted]
 /** What is added to a refusal: the one thing an installer wants to know then. */
-const UNTOUCHED = 'The running version is untouched.'
+const UNTOUCHED = texts.runningVersionIsUntouched
 /** When the board does not say how long a restart takes. */
 const RESTART_S = 60
 /** How often it is asked whether the board can take an image: the keys may be set meanwhile. */
@@ -103,7 +104,7 @@ export function FirmwarePage(): VNode | null {
   const now = upload.value
   const field = useRef<HTMLInputElement>(null)
   const [isOver, setOver] = useState(false)
-  useKeys('Firmware', [{ key: 'u', what: 'picks an image', run: () => void field.current?.click() }])
+  useKeys(texts.firmware, [{ key: 'u', what: texts.picksImage, run: () => void field.current?.click() }])
   const [missing, setMissing] = useState<string | null>(null)
   useEffect(() => holdPage(now), [now.phase])
   useLook(async () => setMissing((await api.firmwareReady()).missing?.message ?? null), READY_MS)
@@ -141,7 +142,8 @@ export function FirmwarePage(): VNode | null {
 
 async function install(file: File, startedAt: number): Promise<void> {
   const answer = await sendImage(file)
-  if (answer) awaitRestart({ what: 'Installed.', startedAt, aboutS: answer.about_s ?? RESTART_S, places: [] })
+  if (answer)
+    awaitRestart({ what: texts.firmwareInstalled, startedAt, aboutS: answer.about_s ?? RESTART_S, places: [] })
 }
 
 /** A page that is left while it sends cuts the image: the browser asks first. */
@@ -162,30 +164,29 @@ function otherSender({ ota }: Status): Judgement | null {
       : `${bytesText(ota.received_bytes)} of ${bytesText(ota.total_bytes)}`
   return {
     lit: 'busy',
-    sentence: 'An image is being sent from somewhere else.',
-    why: `${much} are there. One at a time; this page goes on after it.`,
+    sentence: texts.imageIsSentElsewhere,
+    why: texts.oneAtATime(much),
   }
 }
 
 function judge(board: Status, now: Upload, others: Judgement | null, missing: string | null): Judgement {
-  const running = `Version ${board.version} runs.`
+  const running = texts.versionRuns(board.version)
   if (now.phase === 'sending')
-    return { lit: 'busy', sentence: `Sending ${now.name}.`, why: `${running} It stays until the restart.` }
+    return { lit: 'busy', sentence: texts.firmwareSending(now.name), why: texts.staysUntilRestart(running) }
   if (now.phase === 'sent')
-    return { lit: 'busy', sentence: `Checking ${now.name}.`, why: `${running} It stays until the restart.` }
-  if (restarting.value)
-    return { lit: 'busy', sentence: 'Installed. The board restarts.', why: 'This page goes on by itself.' }
+    return { lit: 'busy', sentence: texts.checking(now.name), why: texts.staysUntilRestart(running) }
+  if (restarting.value) return { lit: 'busy', sentence: texts.installedBoardRestarts, why: texts.pageContinues }
   if (others) return others
   if (now.phase === 'refused')
-    return { lit: 'fault', sentence: `${now.name} was not installed.`, why: `${now.sentence} ${UNTOUCHED} ${running}` }
-  if (now.phase === 'installed') return { lit: 'ok', sentence: `Version ${board.version} runs since the restart.` }
+    return { lit: 'fault', sentence: texts.wasNotInstalled(now.name), why: `${now.sentence} ${UNTOUCHED} ${running}` }
+  if (now.phase === 'installed') return { lit: 'ok', sentence: texts.versionRunsSinceRestart(board.version) }
   if (missing !== null)
-    return { lit: 'warn', sentence: 'This board takes no image yet.', why: `${sentence(missing)} ${running}` }
+    return { lit: 'warn', sentence: texts.boardTakesNoImageYet, why: `${sentence(missing)} ${running}` }
   if (board.ota?.state === 'failed' && board.ota.fault)
     return {
       lit: 'warn',
       sentence: running,
-      why: `The last image was not installed: ${board.ota.fault.message} ${UNTOUCHED}`,
+      why: texts.lastImageFailed(board.ota.fault.message, UNTOUCHED),
     }
   return { lit: 'ok', sentence: running, why: board.machine.model ?? undefined }
 }

@@ -13,9 +13,10 @@ import { type RoleName, roleNames } from '../wire/names.ts'
 import { api, type Config, type ConfigForm, changePassword, type Status } from './api.ts'
 import { useSettings } from './settings-page.ts'
 import { awaitRestart, isLate, isSettingUp, placesAfter, plateFacts, restarting, status, waitText } from './state.ts'
+import * as texts from './texts.ts'
 import { roleNouns, roleSentences, roleTitles } from './words.ts'
 
-const STEPS = ['Password', 'Name', 'Role', 'Done']
+const STEPS = [texts.password, texts.name, texts.role, texts.done]
 
 /** The four steps. */
 export function FirstRun(): VNode {
@@ -61,7 +62,7 @@ function Known({ config, facts, board }: KnownProps): VNode {
     }
     const after = { ...before, hostname: String(form.values.value.hostname).trim() }
     const places = board.machine.owned ? placesAfter(after, before, location) : []
-    awaitRestart({ what: 'Set up.', startedAt, aboutS, places })
+    awaitRestart({ what: texts.setUp, startedAt, aboutS, places })
     setStep(3)
   }
   function next(event: Event): void {
@@ -90,9 +91,9 @@ async function keep(config: Config, form: Form, revision: Revision): Promise<num
 }
 
 function actOf(step: number, form: Form): string {
-  if (step === 0) return form.values.value.password === '' ? 'Leave it open' : 'Go on'
-  if (step === 2) return `Use as ${roleNouns[form.values.value.role as RoleName]}`
-  return step === 1 ? 'Go on' : 'To the board'
+  if (step === 0) return form.values.value.password === '' ? texts.leaveOpen : texts.goOn
+  if (step === 2) return texts.useAs(roleNouns[form.values.value.role as RoleName])
+  return step === 1 ? texts.goOn : texts.toBoard
 }
 
 function stepOfFault(form: Form): number {
@@ -115,15 +116,15 @@ function body({ step, form, roles }: StepFacts): VNode {
 function passwordStep(form: Form): VNode {
   const isOpen = form.values.value.password === ''
   return html`<h1>Who may change this board?</h1><p class="soft">Whoever knows its password. The user name is admin.</p>
-    ${input({ form, name: 'password', label: 'Password', type: form.values.value.isShown ? 'text' : 'password', autocomplete: 'new-password', kind: 'wide', first: true })}
-    ${toggle({ form, name: 'isShown', label: 'Show password' })}
-    <p class="note small" data-s="warn">${isOpen ? 'Left empty, everybody on this network can see and change this board. Its pages say so for as long as that is the case.' : 'Write it down: without it only a factory reset at the board opens it again.'}</p>`
+    ${input({ form, name: 'password', label: texts.password, type: form.values.value.isShown ? 'text' : 'password', autocomplete: 'new-password', kind: 'wide', first: true })}
+    ${toggle({ form, name: 'isShown', label: texts.showPassword })}
+    <p class="note small" data-s="warn">${isOpen ? texts.emptyPasswordMeans : texts.writePasswordDown}</p>`
 }
 
 function nameStep(form: Form): VNode {
   return html`<h1>What is it called?</h1>
-    ${input({ form, name: 'name', label: 'Name', kind: 'wide', first: true, hint: 'Stands on the plate of every page and in the matrix, so that nobody works on the wrong box: Lift shaft.' })}
-    ${input({ form, name: 'hostname', label: 'Host name', kind: 'wide', mono: true, hint: 'Its name on the network: lower-case letters, digits and hyphens. Browsers find it as this name with .local.' })}`
+    ${input({ form, name: 'name', label: texts.name, kind: 'wide', first: true, hint: texts.nameHint })}
+    ${input({ form, name: 'hostname', label: texts.hostName, kind: 'wide', mono: true, hint: texts.hostNameHint })}`
 }
 
 function roleStep(form: Form, roles: ConfigForm['roles']): VNode {
@@ -142,8 +143,8 @@ function roleStep(form: Form, roles: ConfigForm['roles']): VNode {
 function doneStep(form: Form): VNode {
   const waited = restarting.value
   if (waited)
-    return html`<div role="status"><h1>${isLate(waited, now.value) ? 'It is not back yet' : 'It restarts'}</h1></div><p>${waitText(waited, now.value)} This page goes on by itself.</p>`
+    return html`<div role="status"><h1>${isLate(waited, now.value) ? texts.isNotBackYet : texts.restarts}</h1></div><p>${waitText(waited, now.value)} This page goes on by itself.</p>`
   const { name, role, password } = form.values.value
-  return html`<h1>Done</h1><p>${lamp('ok')} ${String(name) || 'The board'} is ${withArticle(roleNouns[role as RoleName])}. ${password === '' ? 'It is open to everybody on this network.' : 'It asks for its password.'}</p>
+  return html`<h1>Done</h1><p>${lamp('ok')} ${String(name) || texts.board} is ${withArticle(roleNouns[role as RoleName])}. ${password === '' ? texts.isOpenToEverybodyOnNetwork : texts.asksForPassword}</p>
     <p class="soft">It is at <span class="mono">${location.host}</span>.</p>`
 }

@@ -10,6 +10,7 @@ import { api, type Peer, type SentStream, signedInWith } from './api.ts'
 import { askBoards, type FarBoard, farBoards, keyOf, lastOf } from './far-boards.ts'
 import { nameOf } from './matrix.ts'
 import { isRouted } from './sound-words.ts'
+import * as texts from './texts.ts'
 
 const LOOK_HEARERS_MS = 5000
 
@@ -55,16 +56,11 @@ export function HeardBy({ stream }: { stream: SentStream }): VNode {
   const silent =
     unknown === 0 ? null : html`<p class="foot small faint">${many(unknown, 'decoder')} did not say what it plays.</p>`
   return html`<section class="panel" aria-label="Heard by"><header><h2>Heard by ${peers === null ? 'boards' : many(hearers.length, 'board')}</h2><div class="acts">${matrix}</div></header>
-    ${peers === null ? say('busy', 'Asking the decoders what they play', 'Those that this board has found are asked.') : list(hearers)}${silent}</section>`
+    ${peers === null ? say('busy', texts.askingDecodersWhatTheyPlay, texts.foundOnesAreAsked) : list(hearers)}${silent}</section>`
 }
 
 function list(hearers: readonly Hearer[]): VNode {
-  if (hearers.length === 0)
-    return say(
-      'off',
-      'No decoder of this network plays it',
-      'Receivers of other makers are not asked; they are not counted.',
-    )
+  if (hearers.length === 0) return say('off', texts.noDecoderOfNetworkPlays, texts.othersAreNotCounted)
   return html`<table class="table tight"><tbody>${hearers.map(
     ({ peer, isPlaying }) =>
       html`<tr key=${keyOf(peer)}><td class="lit">${lamp(isPlaying ? 'ok' : 'fault', isPlaying ? 'Playing' : 'Routed, not playing')}</td><td class="name">${nameOf(peer)}</td></tr>`,

@@ -14,6 +14,7 @@ import { askBoards, farBoards, keyOf, rememberBoards, soundOf } from './far-boar
 import { type BoardRow, chosenRows, isNeedy, judgeBoards, rowOf, sortRows, withBoards } from './matrix.ts'
 import { columnsOf, filtered, isNeedyRow, judgeRouting, type Row, rowsOf } from './routing.ts'
 import { status } from './state.ts'
+import * as texts from './texts.ts'
 
 const MatrixTools = lazy(async () => (await import('./boards-table.ts')).MatrixTools)
 const RoutingPanel = lazy(async () => (await import('./routing-panel.ts')).RoutingPanel)
@@ -32,10 +33,10 @@ export function MatrixPage(): VNode {
   const [isNeedyOnly, setNeedyOnly] = useState(false)
   const [isGrid, setGrid] = useState(false)
   const look = useLook(lookAround, LOOK_BOARDS_MS)
-  useKeys('Matrix', [
-    { key: 'ArrowDown', what: 'next board', run: () => walkRows(LINKS, 1) },
-    { key: 'ArrowUp', what: 'board before', run: () => walkRows(LINKS, -1) },
-    { key: 'Enter', what: 'opens the board', run: () => false },
+  useKeys(texts.matrix, [
+    { key: 'ArrowDown', what: texts.nextBoard, run: () => walkRows(LINKS, 1) },
+    { key: 'ArrowUp', what: texts.boardBefore, run: () => walkRows(LINKS, -1) },
+    { key: 'Enter', what: texts.opensBoard, run: () => false },
   ])
   const known = peers.value
   if (known === null) return waiting(look.refused)
@@ -61,8 +62,8 @@ export function MatrixPage(): VNode {
 function waiting(refused: string | null): VNode {
   const words =
     refused === null
-      ? say('busy', 'Asking this board which others it has found', 'This usually takes less than a second.')
-      : say('fault', 'The boards could not be read', refused)
+      ? say('busy', texts.askingBoardWhichOthersHasFound, texts.usuallyBrief)
+      : say('fault', texts.boardsCouldNotBeRead, refused)
   return html`<h1 class="sr">Matrix</h1><section class="panel">${words}</section>`
 }
 

@@ -1,11 +1,11 @@
 /** The boards of the matrix: in which order, in which state, and the sentence over all of them. */
-
-import { age, listed, many, sinceText, whole } from '#kit/web/numbers.ts'
+import { age, listed, sinceText } from '#kit/web/numbers.ts'
 import type { Judgement, Lit } from '#kit/web/parts.ts'
 import { matches } from '#kit/web/tools.ts'
 import type { Verdict } from '../core/role.ts'
 import type { Peer } from './api.ts'
 import type { FarBoard } from './far-boards.ts'
+import * as texts from './texts.ts'
 import { litOf, roleTitleOf } from './words.ts'
 
 /** One row: a board as its own, its browser's and this board's eyes see it. */
@@ -26,33 +26,30 @@ export interface When {
 /** What the row of a board says. @param own the verdict of this board itself */
 export function rowOf(peer: Peer, far: FarBoard | undefined, own: Verdict | undefined, when: When): BoardRow {
   const row = (lit: Lit, text: string, isLocked = false): BoardRow => ({ peer, lit, text, isLocked })
-  if (peer.self) return own ? row(litOf(own.state), own.text) : row('off', 'This board.')
+  if (peer.self) return own ? row(litOf(own.state), own.text) : row('off', texts.matrixBoard)
   if (peer.state === 'awaited') return row('busy', AWAITED)
   if (peer.state === 'absent') return row('gone', absentText(peer, when))
   if (peer.state === 'unreachable') return row('gone', lastText(peer, when))
-  if (!far) return row('busy', 'Being asked how it is.')
+  if (!far) return row('busy', texts.beingAskedHow)
   if (far.state === 'told') return row(litOf(far.lit), far.text)
   if (far.state === 'locked') return row('warn', far.text, true)
-  return row(
-    'warn',
-    'It answers this board, but not this browser: it may not have found this board yet, or stands in another network.',
-  )
+  return row('warn', texts.answersBoardOnly)
 }
 
 /** Of a board that was there before this one restarted. */
-export const AWAITED = 'Known from before this board started. It is being asked whether it is there.'
+export const AWAITED = texts.knownFromBefore
 
 /** Only its own answers count: anybody can announce it. */
 function absentText({ last_answer_at: at }: Peer, { nowMs, zone }: When): string {
   const since =
-    at === null ? 'It is gone.' : `Gone since ${sinceText(at, nowMs, zone)}, ${age(Math.max(1000, nowMs - at), 1)}.`
-  return `${since} It stays listed until it answers or is dismissed.`
+    at === null ? texts.isGone : texts.goneSince(sinceText(at, nowMs, zone), age(Math.max(1000, nowMs - at), 1))
+  return texts.staysUntilItAnswers(since)
 }
 
 function lastText({ last_answer_at: answeredAt, last_heard_at: heardAt }: Peer, { nowMs, zone }: When): string {
   const at = Math.max(answeredAt ?? 0, heardAt ?? 0)
-  if (at === 0) return 'It does not answer.'
-  return `It does not answer. Last heard ${sinceText(at, nowMs, zone)}, ${age(Math.max(1000, nowMs - at), 1)} ago.`
+  if (at === 0) return texts.doesNotAnswer
+  return texts.lastHeard(sinceText(at, nowMs, zone), age(Math.max(1000, nowMs - at), 1))
 }
 
 /** What needs somebody on top, then by name; this board stands first among those that are well. */
@@ -101,23 +98,23 @@ export function judgeBoards(rows: readonly BoardRow[]): Judgement {
   const first = needy[0]
   const asked = rows.filter(({ lit }) => lit === 'busy').length
   if (rows.length === 1 && !first)
-    return { lit: 'off', sentence: 'No other board was heard yet.', why: 'Boards announce themselves within seconds.' }
+    return { lit: 'off', sentence: texts.noOtherBoardWasHeardYet, why: texts.boardsAnnounceThemselvesWithinSeconds }
   if (!first && asked > 0)
     return {
       lit: 'busy',
-      sentence: `${many(asked, 'board')} of ${rows.length} ${asked === 1 ? 'is' : 'are'} being asked.`,
+      sentence: texts.boardsAreBeingAsked(asked, rows.length),
     }
   if (!first)
     return {
       lit: 'ok',
-      sentence: rows.length === 1 ? 'The board is well.' : `${whole(rows.length, 'boards')} are well.`,
+      sentence: rows.length === 1 ? texts.boardIsWell : texts.areWell(rows.length),
     }
   const well = rows.length - needy.length - asked
   const names = listed(needy.map(({ peer }) => nameOf(peer)))
   const lit = first.lit === 'fault' ? 'fault' : 'warn'
   return {
     lit,
-    sentence: `${well} of ${many(rows.length, 'board')} ${well === 1 ? 'is' : 'are'} well. ${names} ${needy.length === 1 ? 'needs' : 'need'} a look.`,
+    sentence: texts.someBoardsAreWell(well, rows.length, names, needy.length),
     why: `${nameOf(first.peer)}: ${first.text}`,
   }
 }

@@ -11,6 +11,7 @@ import type { PtpView } from '../core/ptp/ptp.ts'
 import { api, type RouteForm, type RouteState, type VolumeState } from './api.ts'
 import { ptpLit, signed } from './sound-words.ts'
 import { lookNow } from './state.ts'
+import * as texts from './texts.ts'
 
 // Routes of this board under the hand: played at once, and taken back by a touch.
 
@@ -28,7 +29,7 @@ export function formOf({
 
 /** Plays, and says so with the way back. @param before what was played until now @param told `Now plays Stage mix.` */
 export async function playRoute(form: RouteForm, before: RouteState, told: string): Promise<void> {
-  await routed(form, told, () => void routed(formOf(before), 'It plays what it played before.'))
+  await routed(form, told, () => void routed(formOf(before), texts.ownPlaysWhatPlayedBefore))
 }
 
 async function routed(form: RouteForm, told: string, undo?: () => void): Promise<void> {
@@ -112,15 +113,15 @@ export function ClockPanel({ ptp }: { ptp: PtpView }): VNode {
   const since = ptp.since_at === null ? null : sinceText(ptp.since_at, daemonNow(), zone.value)
   const rows: [string, VNode | string][] = [
     [
-      'Grandmaster',
-      master ? html`<span class="mono">${master.id}</span>${master.is_self ? ' (this board)' : ''}` : UNKNOWN,
+      texts.grandmaster,
+      master ? html`<span class="mono">${master.id}</span>${master.is_self ? texts.ownBoard : ''}` : UNKNOWN,
     ],
-    ['Its priority 1', master ? `${master.priority1}; this board's ${ptp.priority1}` : `this board's ${ptp.priority1}`],
-    ['Domain', String(master?.domain ?? ptp.domain)],
-    ['Offset', unit(signed(ptp.offset_ns, 0), 'ns')],
-    ['Path delay', unit(fixed(ptp.path_delay_ns, 0), 'ns')],
-    ['Rate', unit(signed(ptp.rate_ppm, 2), 'ppm')],
-    ['Jumps', count(ptp.steps)],
+    [texts.priority1, master ? texts.boards(master.priority1, ptp.priority1) : texts.ownBoards(ptp.priority1)],
+    [texts.domain, String(master?.domain ?? ptp.domain)],
+    [texts.offset, unit(signed(ptp.offset_ns, 0), 'ns')],
+    [texts.pathDelay, unit(fixed(ptp.path_delay_ns, 0), 'ns')],
+    [texts.rate, unit(signed(ptp.rate_ppm, 2), 'ppm')],
+    [texts.jumps, count(ptp.steps)],
   ]
   return html`<section class="panel" aria-label="Clock"><header>${lamp(ptpLit(ptp))}<h2>Clock</h2><span class="faint">${since ? `since ${since}` : ''}</span></header>
     <p class="in small soft">${ptp.text}</p>${ptp.enabled ? readTable(rows) : null}</section>`

@@ -12,6 +12,7 @@ import { callBoard, type FarDecoder, type FarSound, routeOf, takeSound, volumeOf
 import { formOf, stepped } from './own-sound.ts'
 import type { Column, Row } from './routing.ts'
 import { lookNow } from './state.ts'
+import * as texts from './texts.ts'
 
 // What a hand changes in the matrix: sent to the decoder itself, shown at once, taken back where it was refused.
 
@@ -39,13 +40,13 @@ const MOST_TEXT = 300
 /** Plays a stream on a decoder, with the way back in a toast. @throws Refused */
 export async function playOn(row: Row, column: Column, all: readonly Column[]): Promise<void> {
   await change(row, formFor(column, all), column.key)
-  sayRouted(row, `${row.name} now plays ${column.name}.`)
+  sayRouted(row, texts.nowPlays(row.name, column.name))
 }
 
 /** Stops a decoder, with the way back in a toast. @throws Refused */
 export async function stopOn(row: Row): Promise<void> {
   await change(row, { mcast: '' }, '')
-  sayRouted(row, `${row.name} is stopped.`)
+  sayRouted(row, texts.isStopped(row.name))
 }
 
 function sayRouted(row: Row, told: string): void {
@@ -56,7 +57,7 @@ function sayRouted(row: Row, told: string): void {
 async function undo(row: Row, form: RouteForm): Promise<void> {
   try {
     await change(row, form, row.column ?? '')
-    toast(`${row.name} plays what it played before.`)
+    toast(texts.playsWhatPlayedBefore(row.name))
   } catch (thrown) {
     toast(`${row.name}: ${sentenceOf(thrown)}`)
   }
@@ -115,9 +116,9 @@ async function post({ peer }: Row, path: string, values: Record<string, string |
   try {
     reply = await callBoard(peer, path, { authorization: signedInWith(), form })
   } catch {
-    throw new Refused('It did not answer; whether it took this is not known. It is asked again.')
+    throw new Refused(texts.didNotAnswer)
   }
-  if (reply.status === 401) throw new Refused('It has another password than this board.', true)
+  if (reply.status === 401) throw new Refused(texts.hasAnotherPassword, true)
   if (reply.status >= 400) throw new Refused(reasonOf(reply.answer, reply.status))
   return reply.answer
 }
@@ -127,7 +128,7 @@ function reasonOf(answer: unknown, status: number): string {
   const { message, fields } = (answer ?? {}) as { message?: unknown; fields?: unknown }
   const words = Object.values((fields ?? {}) as object).filter((each) => typeof each === 'string')
   const text = words.length > 0 ? words.join(' ') : message
-  return typeof text === 'string' ? text.slice(0, MOST_TEXT) : `It answered ${status} without a reason.`
+  return typeof text === 'string' ? text.slice(0, MOST_TEXT) : texts.answeredWithoutReason(status)
 }
 
 // The matrix by keyboard: arrows walk the crosspoints, letters act on one, and typing jumps to a name.
@@ -142,14 +143,14 @@ interface GridHands {
 
 /** For the list of keys; what they do hangs on where the focus is, so the table itself listens. */
 const GRID_KEYS: readonly (readonly [key: string, what: string])[] = [
-  ['ArrowDown', 'to the crosspoints; arrows walk them'],
-  ['Enter', 'routes, or asks why'],
-  ['w', 'why it is silent'],
-  ['m', 'mutes the decoder, and lets it be heard again'],
-  ['+', '1 dB up'],
-  ['-', '1 dB down'],
-  ['Delete', 'stops the decoder'],
-  ['A', 'a name, typed, is jumped to; one that begins with such a letter, with Shift'],
+  ['ArrowDown', texts.keyToCrosspoints],
+  ['Enter', texts.keyRoutes],
+  ['w', texts.whyIsSilent],
+  ['m', texts.keyMute],
+  ['+', texts.n1DbUp],
+  ['-', texts.n1DbDown],
+  ['Delete', texts.stopsDecoder],
+  ['A', texts.keyTypedName],
 ]
 
 /** Keys as the list of keys shows them. */
@@ -306,11 +307,11 @@ export function Grid({ rows, columns, isGrid, open, press, onKeyDown }: GridFact
 const WORDS: Readonly<Record<Lit, string>> = {
   ok: 'playing',
   busy: 'changing',
-  warn: 'needs a look',
+  warn: texts.needsLook,
   fault: 'silent',
-  off: 'nothing to hear',
+  off: texts.nothingToHear,
   mute: 'muted',
-  gone: 'not reachable',
+  gone: texts.notReachable,
 }
 
 /** `Stage mix, follows another clock` */
@@ -323,7 +324,7 @@ function heading({ key, name, rmsDb, isTold, isGone }: Column): VNode {
   const level = isTold
     ? html`<div class="meter thin" style=${levelOf(rmsDb)}></div>`
     : html`<div class="no-level"></div>`
-  return html`<th scope="col" class=${isGone ? 'pin far' : 'pin'} key=${key}><div class="enc" title=${isGone ? `${name}, not reachable` : name}><span>${name}</span>${level}</div></th>`
+  return html`<th scope="col" class=${isGone ? 'pin far' : 'pin'} key=${key}><div class="enc" title=${isGone ? texts.routingNotReachable(name) : name}><span>${name}</span>${level}</div></th>`
 }
 
 function levelOf(rmsDb: number | null): Record<string, string> {
@@ -348,7 +349,7 @@ function Pins({ row, columns, at, lit, open }: PinsFacts): VNode[] {
         ? html`<span class="ring losing" style=${{ '--loss': loss.toFixed(0) }}>${lamp(lit)}</span>`
         : html`<span class="ring">${lamp(lit)}</span>`
     return html`<td class="pin" key=${key}><button type="button" tabindex="-1" data-press="pin" data-column=${key} data-s=${lit} aria-haspopup="dialog" aria-expanded=${open === key ? 'true' : 'false'}
-      aria-label=${`${name} to ${row.name}: ${WORDS[lit]}`}>${shown}</button></td>`
+      aria-label=${texts.crosspointAndWord(name, row.name, WORDS[lit])}>${shown}</button></td>`
   })
 }
 
@@ -361,10 +362,10 @@ function out({ name, sound, isGone }: Row): VNode {
     volume === null
       ? UNKNOWN
       : volume.volume === 0
-        ? 'silent'
+        ? texts.silent
         : html`${fixed(volume.volumeDb, 1)} <span class="unit">dB</span>`
   return html`<div class="out">${level}<span>${text}</span><button class="btn icon quiet" type="button" data-press="mute" disabled=${volume === null} aria-pressed=${volume?.mute === true ? 'true' : 'false'}
-    aria-label=${`Mute ${name}`}>${icon(volume?.mute ? 'mute' : 'sound')}</button></div>`
+    aria-label=${texts.mute(name)}>${icon(volume?.mute ? 'mute' : 'sound')}</button></div>`
 }
 
 /** One listener for thousands of buttons. */

@@ -10,6 +10,7 @@ import type { Peer } from './api.ts'
 import { type Column, needyFirst, type Row } from './routing.ts'
 import { Grid, gridKey, gridKeys, muteOn, playOn, refusalOf, stepOn, stopOn } from './routing-grid.ts'
 import type { Opened } from './routing-pop.ts'
+import * as texts from './texts.ts'
 
 const RoutingPop = lazy(async () => (await import('./routing-pop.ts')).RoutingPop)
 
@@ -33,7 +34,7 @@ export function RoutingPanel({ rows: byName, columns, all, peers, isGrid, again 
   const rows = isNarrow && !isGrid ? needyFirst(byName) : byName
   const [opened, setOpened] = useState<Opened | null>(null)
   const row = rows.find(({ key }) => key === opened?.row)
-  useKeys('Routing', gridKeys())
+  useKeys(texts.routing, gridKeys())
   useEffect(() => {
     const body = document.querySelector('.matrix tbody')
     if (body && !body.querySelector('button[tabindex="0"]')) body.querySelector('button')?.setAttribute('tabindex', '0')
@@ -66,16 +67,9 @@ export function RoutingPanel({ rows: byName, columns, all, peers, isGrid, again 
     ${opened && row ? html`<${RoutingPop} row=${row} columns=${all} peers=${peers} opened=${opened} open=${setOpened} again=${again} key=${`${opened.row} ${opened.column}`} />` : null}`
 
   function body(): Child {
-    if (rows.length === 0 && columns.length === 0)
-      return say('off', 'No board matches', 'Nothing here has what is typed above in its name.')
-    if (rows.length === 0)
-      return say('off', 'No decoder was found', 'Streams are sent, and no board of this network plays any.')
-    if (columns.length === 0)
-      return say(
-        'off',
-        'No encoder was found',
-        'Encoders appear within seconds of their start. A decoder plays other streams from its own page.',
-      )
+    if (rows.length === 0 && columns.length === 0) return say('off', texts.noBoardMatches, texts.noNameMatches)
+    if (rows.length === 0) return say('off', texts.noDecoderWasFound, texts.noBoardPlays)
+    if (columns.length === 0) return say('off', texts.noEncoderWasFound, texts.encodersAppearElse)
     return html`<${Grid} rows=${rows} columns=${columns} isGrid=${isGrid} open=${opened} press=${press}
       onKeyDown=${(event: KeyboardEvent) => gridKey(event, { rows, columns }, hands)} />`
   }

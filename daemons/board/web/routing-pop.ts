@@ -14,6 +14,7 @@ import { pageOf, typePassword } from './far-boards.ts'
 import { brokenLink, type Column, type Row } from './routing.ts'
 import { muteOn, playOn, refusalOf, stepOn, stopOn } from './routing-grid.ts'
 import { groupText, linksOf } from './sound-words.ts'
+import * as texts from './texts.ts'
 
 /** A popover that is open. */
 export interface Opened {
@@ -49,7 +50,7 @@ export function RoutingPop({ row, columns, peers, opened, open, again }: PopFact
   }
   const run = (act: () => Promise<void>, isOver = false): void => void attempt(row, opened, { act, open, isOver })
   const refused = opened.refused
-    ? html`<p class="refusal" role="alert" data-s="fault">${lamp('fault')}<span>${at ? `${at.name} to ${row.name}: ` : ''}${opened.refused}</span></p>`
+    ? html`<p class="refusal" role="alert" data-s="fault">${lamp('fault')}<span>${at ? texts.crosspoint(at.name, row.name) : ''}${opened.refused}</span></p>`
     : null
   return html`<${Pop} title=${titleOf(row)} close=${close} anchor=${() => anchorOf(opened)}>
     <p>${isRouted && !row.isGone ? (brokenLink(row.sound?.checks ?? [])?.text ?? row.why) : row.why}</p>${refused}
@@ -96,9 +97,9 @@ function anchorOf({ row, column }: Opened): Element | null {
 }
 
 function titleOf({ name, lit, source }: Row): string {
-  if (lit === 'fault') return `${name} is silent`
-  if (lit === 'mute') return `${name} is muted`
-  if (lit === 'gone') return `${name} is not reachable`
+  if (lit === 'fault') return texts.isSilent(name)
+  if (lit === 'mute') return texts.routingIsMuted(name)
+  if (lit === 'gone') return texts.isNotReachable(name)
   return source === '' ? name : `${name} plays ${source}`
 }
 
@@ -109,17 +110,17 @@ function linksFor({ sound, column }: Row, columns: readonly Column[]): Link[] {
   const links = linksOf(sound?.checks ?? []).map((link) => (link.key === broken ? { ...link, text: '' } : link))
   const from = columns.find(({ key }) => key === column)
   if (!from?.peer) return links
-  const head = `${from.name} ${from.isGone ? 'is not reachable' : 'sends'}`
+  const head = `${from.name} ${from.isGone ? texts.routingIsNotReachable : 'sends'}`
   const level = from.isTold
     ? from.rmsDb === null
       ? 'silence'
       : `${fixed(from.rmsDb, 1)} dBFS`
-    : 'it does not say how loud'
+    : texts.doesNotSayHowLoud
   const first: Link = {
     key: 'encoder',
     lit: from.isGone ? 'gone' : from.isTold ? 'ok' : 'off',
     head,
-    text: `${groupText(from)}, ${from.isGone ? 'asked in vain' : level}`,
+    text: texts.sourceAndLevel(groupText(from), from.isGone, level),
   }
   return [first, ...links.filter(({ key }) => key !== 'stream')]
 }
@@ -127,10 +128,10 @@ function linksFor({ sound, column }: Row, columns: readonly Column[]): Link[] {
 function loudness(row: Row, run: (act: () => Promise<void>) => void): Child {
   const volume = row.sound?.volume
   if (!volume) return null
-  const text = volume.volume === 0 ? 'silent' : `${fixed(volume.volumeDb, 1)} dB`
+  const text = volume.volume === 0 ? texts.silent : texts.db(fixed(volume.volumeDb, 1))
   return html`<div class="pop-volume"><${Act} kind="icon" label="1 dB down" run=${() => run(() => stepOn(row, -1))}>${icon('minus')}</${Act}><output>${text}</output>
     <${Act} kind="icon" label="1 dB up" run=${() => run(() => stepOn(row, 1))}>${icon('plus')}</${Act}>
-    <${Act} pressed=${volume.mute} run=${() => run(() => muteOn(row))}>${icon('mute')}${volume.mute ? 'Muted' : 'Mute'}</${Act}></div>`
+    <${Act} pressed=${volume.mute} run=${() => run(() => muteOn(row))}>${icon('mute')}${volume.mute ? texts.muted : texts.routingMute}</${Act}></div>`
 }
 
 interface SourcesFacts {
@@ -144,12 +145,13 @@ function Sources({ row, columns, play }: SourcesFacts): VNode {
   const [filter, setFilter] = useState('')
   const others = columns.filter(({ key }) => key !== row.column)
   const shown = others.filter(({ name, mcast, peer }) => matches(`${name} ${mcast} ${peer?.hostname ?? ''}`, filter))
-  if (others.length === 0)
-    return say('off', 'No other stream was found', 'Encoders appear within seconds of their start.')
+  if (others.length === 0) return say('off', texts.noOtherStreamWasFound, texts.encodersAppear)
   const find =
-    others.length > 6 ? filterInput({ filter, setFilter, label: 'Find a stream', placeholder: 'Find a stream' }) : null
-  return html`<div class="sources stack"><h3>Play ${row.column === null ? 'a stream' : 'another'}</h3>${find}
-    <ul>${shown.map((column) => html`<li key=${column.key}><button class="link" type="button" disabled=${column.mcast === ''} onClick=${() => play(column)}>${lamp(column.isGone ? 'gone' : column.isTold && column.rmsDb === null ? 'off' : 'ok')}<span>${column.name}<span class="under">${groupText(column)}${column.isGone ? ', not reachable' : ''}</span></span></button></li>`)}</ul>
+    others.length > 6
+      ? filterInput({ filter, setFilter, label: texts.findStream, placeholder: texts.findStream })
+      : null
+  return html`<div class="sources stack"><h3>Play ${row.column === null ? texts.stream : 'another'}</h3>${find}
+    <ul>${shown.map((column) => html`<li key=${column.key}><button class="link" type="button" disabled=${column.mcast === ''} onClick=${() => play(column)}>${lamp(column.isGone ? 'gone' : column.isTold && column.rmsDb === null ? 'off' : 'ok')}<span>${column.name}<span class="under">${groupText(column)}${column.isGone ? texts.routingNotReachable2 : ''}</span></span></button></li>`)}</ul>
     ${shown.length === 0 ? html`<p class="small faint">No stream matches; ${count(others.length)} are hidden.</p>` : null}</div>`
 }
 
@@ -162,6 +164,6 @@ function Password({ row, done }: { row: Row; done: () => Promise<void> }): VNode
     await form.submit(done)
   }
   return html`<form class="unlock" onSubmit=${(event: Event) => void submit(event)} novalidate>
-    ${input({ form, name: 'password', label: `Password of ${row.name}`, type: 'password', autocomplete: 'off', first: true })}
+    ${input({ form, name: 'password', label: texts.passwordOf(row.name), type: 'password', autocomplete: 'off', first: true })}
     <${Act} type="submit" waits=${form.isBusy.value || form.values.value.password === ''}>Use it</${Act}></form>`
 }

@@ -1,5 +1,4 @@
 /** The matrix as a model: which decoder plays which stream, how that goes, and the sentence over all of it. */
-
 import { age, count, listed, sinceText } from '#kit/web/numbers.ts'
 import type { Judgement, Lit } from '#kit/web/parts.ts'
 import { matches } from '#kit/web/tools.ts'
@@ -8,6 +7,7 @@ import type { Peer } from './api.ts'
 import { type FarBoard, type FarDecoder, type FarEncoder, type FarSound, isThere, keyOf, lastOf } from './far-boards.ts'
 import { AWAITED, nameOf, type When } from './matrix.ts'
 import { groupText } from './sound-words.ts'
+import * as texts from './texts.ts'
 
 /** A stream across: of an encoder that was found, or one that a decoder plays and nobody here sends. */
 export interface Column {
@@ -141,8 +141,8 @@ function rowOf(peer: Peer, { boards, own, when }: Seen, columns: readonly Column
   if (peer.state === 'awaited') return said('busy', AWAITED)
   if (isAway(peer, board)) return said('gone', goneText(peer, board, when), { isGone: true })
   if (board?.state === 'locked') return said('warn', board.text, { isLocked: true, column: null, sound: null })
-  if (!peer.self && !board) return said('busy', 'Being asked what it plays.')
-  if (!sound) return said('off', lastOf(board)?.text ?? 'It says nothing of what it plays.')
+  if (!peer.self && !board) return said('busy', texts.beingAskedWhatPlays)
+  if (!sound) return said('off', lastOf(board)?.text ?? texts.saysNothingOfWhatPlays)
   const { lit, why } = judgeDecoder(sound, source)
   return said(lit, why, { isSilent: lit === 'fault' })
 }
@@ -162,10 +162,10 @@ function goneText(
 ): string {
   // Of one that is absent only its own answers count: anybody can announce it.
   const at = Math.max(answeredAt ?? 0, state === 'absent' ? 0 : (heardAt ?? 0))
-  if (board?.state === 'silent' && !board.last && at > when.nowMs - 60_000) return 'It does not answer this browser.'
+  if (board?.state === 'silent' && !board.last && at > when.nowMs - 60_000) return texts.doesNotAnswerBrowser
   return at === 0
-    ? 'It does not answer.'
-    : `Not reachable since ${sinceText(at, when.nowMs, when.zone)}, ${age(Math.max(1000, when.nowMs - at), 1)}.`
+    ? texts.doesNotAnswer
+    : texts.notReachableSince(sinceText(at, when.nowMs, when.zone), age(Math.max(1000, when.nowMs - at), 1))
 }
 
 /** The first link that is broken; undefined where sound comes out. */
@@ -174,18 +174,18 @@ export function brokenLink(checks: readonly Check[]): Check | undefined {
 }
 
 function judgeDecoder({ route, checks, playing, lossPercent }: FarDecoder, source: string): { lit: Lit; why: string } {
-  if (route.mcast === '') return { lit: 'off', why: 'Nothing routed' }
+  if (route.mcast === '') return { lit: 'off', why: texts.nothingRouted }
   const broken = brokenLink(checks)
   const what = source || groupText(route)
-  if (broken?.state === 'fault') return { lit: 'fault', why: broken.text || `${what} is not heard.` }
+  if (broken?.state === 'fault') return { lit: 'fault', why: broken.text || texts.isNotHeard(what) }
   if (broken?.state === 'off')
-    return { lit: broken.code === 'stopped' ? 'off' : 'mute', why: broken.text || 'It is muted.' }
-  if (broken) return { lit: 'busy', why: broken.text || `${what} begins.` }
-  if (!playing) return { lit: 'fault', why: `${what} is not heard, and it does not say why.` }
+    return { lit: broken.code === 'stopped' ? 'off' : 'mute', why: broken.text || texts.isMuted }
+  if (broken) return { lit: 'busy', why: broken.text || texts.begins(what) }
+  if (!playing) return { lit: 'fault', why: texts.notHeardUnknownWhy(what) }
   const trouble = checks.find(({ state }) => state === 'warn')
   if (trouble?.code === 'silence') return { lit: 'off', why: trouble.text }
   if (trouble) return { lit: 'warn', why: trouble.text }
-  return (lossPercent ?? 0) > 0 ? { lit: 'warn', why: `${what}, packets are lost.` } : { lit: 'ok', why: what }
+  return (lossPercent ?? 0) > 0 ? { lit: 'warn', why: texts.packetsAreLost(what) } : { lit: 'ok', why: what }
 }
 
 /** Not playing what it is to play, or not known to. */
@@ -230,17 +230,17 @@ export function judgeRouting(rows: readonly Row[]): Judgement {
   const be = (some: readonly Row[], one: string, more: string, text: string): string =>
     some.length === 0 ? '' : `${namesOf(some)} ${some.length === 1 ? one : more} ${text}.`
   const more = [
-    be(gone, 'cannot', 'cannot', 'be reached'),
-    be(locked, 'asks', 'ask', 'for another password'),
-    be(worn, 'needs', 'need', 'a look'),
+    be(gone, 'cannot', 'cannot', texts.beReached),
+    be(locked, 'asks', 'ask', texts.forAnotherPassword),
+    be(worn, 'needs', 'need', texts.look),
     be(muted, 'is', 'are', 'muted'),
-    be(hushed, 'gets', 'get', 'nothing but silence'),
-    be(unsure, 'is', 'are', 'being asked'),
+    be(hushed, 'gets', 'get', texts.nothingButSilence),
+    be(unsure, 'is', 'are', texts.beingAsked),
   ]
   const all =
     routed.length === 0
-      ? 'No decoder is routed to a stream.'
-      : `${count(playing)} of ${count(routed.length)} routed ${routed.length === 1 ? 'decoder plays' : 'decoders play'}.`
+      ? texts.noDecoderIsRoutedToStream
+      : texts.routedPlay(count(playing), count(routed.length), routed.length)
   function lit(): Lit {
     if (silent.length > 0) return 'fault'
     if (gone.length + locked.length + worn.length > 0) return 'warn'

@@ -14,6 +14,7 @@ import { goTo, linkTo } from '#kit/web/route.ts'
 import type { AdapterDevice } from '../roles/serial/core/ports.ts'
 import { api, type SerialClient, type SerialLine, type SerialPort, type SerialState } from './api.ts'
 import { status } from './state.ts'
+import * as texts from './texts.ts'
 import { litOf } from './words.ts'
 
 // Bytes per second of counters that only grow, from what the page saw of them.
@@ -64,25 +65,25 @@ export function withLook(
 
 /** Lamp and words of a port. */
 export function portState(port: SerialPort): { lit: Lit; words: string } {
-  if (!port.enabled) return { lit: 'off', words: 'not shared' }
+  if (!port.enabled) return { lit: 'off', words: texts.notShared }
   switch (port.state) {
     case 'open':
-      return troubles(port).length > 0 ? { lit: 'warn', words: 'has errors' } : { lit: 'ok', words: 'open' }
+      return troubles(port).length > 0 ? { lit: 'warn', words: texts.hasErrors } : { lit: 'ok', words: texts.open }
     case 'absent':
-      return { lit: 'gone', words: 'not plugged in' }
+      return { lit: 'gone', words: texts.notPlugged }
     case 'failed':
-      return { lit: 'fault', words: 'will not open' }
+      return { lit: 'fault', words: texts.willNotOpen }
     default:
-      return { lit: 'busy', words: 'is being opened' }
+      return { lit: 'busy', words: texts.isBeingOpened }
   }
 }
 
 /** What a port is called: its label, else its number. */
 export function portName({ port, label }: SerialPort): string {
-  return label || `Port ${port}`
+  return label || texts.serialPort(port)
 }
 
-const MODES: Readonly<Record<string, string>> = { raw: 'raw', rfc2217: 'RFC 2217' }
+const MODES: Readonly<Record<string, string>> = { raw: 'raw', rfc2217: texts.rfc2217 }
 
 /** `4001 raw`. */
 export function serviceText({ tcp_port: tcpPort, mode }: SerialPort): string {
@@ -103,9 +104,9 @@ export function deviceText(port: SerialPort, devices: readonly AdapterDevice[]):
 
 /** Who may write, as it follows `Of several clients`. */
 const writeWords: Readonly<Record<string, string>> = {
-  all: 'all write',
-  first: 'the first writes, others read',
-  exclusive: 'who writes first writes alone until it leaves',
+  all: texts.allWrite,
+  first: texts.firstWritesOthersRead,
+  exclusive: texts.firstWritesAlone,
 }
 
 /** One thing that goes wrong on a line: how often, and which setting to look at. */
@@ -121,36 +122,15 @@ const REMEDIES: readonly (readonly [
   more: string,
   remedy: (port: SerialPort) => string,
 ])[] = [
-  [
-    'framing',
-    'framing error',
-    'framing errors',
-    (port) => `The other end does not send at ${lineText(nowOf(port))}: compare baud rate, data bits and stop bits.`,
-  ],
-  [
-    'parity',
-    'parity error',
-    'parity errors',
-    (port) => `The other end does not send with parity ${nowOf(port).parity}: compare parity and data bits.`,
-  ],
-  [
-    'overruns',
-    'overrun',
-    'overruns',
-    () => 'Bytes came faster than they were fetched: use flow control or a lower baud rate.',
-  ],
-  [
-    'clients_dropped',
-    'client was dropped',
-    'clients were dropped',
-    () => 'It took too long to take what the line said: look at its network and its program.',
-  ],
+  ['framing', texts.framingError, texts.framingErrors, (port) => texts.framingMeans(lineText(nowOf(port)))],
+  ['parity', texts.parityError, texts.parityErrors, (port) => texts.parityMeans(nowOf(port).parity)],
+  ['overruns', 'overrun', 'overruns', () => texts.overrunMeans],
+  ['clients_dropped', texts.clientWasDropped, texts.clientsWereDropped, () => texts.slowClientMeans],
   [
     'clients_refused',
-    'connection was refused',
-    'connections were refused',
-    (port) =>
-      port.allow === '' ? 'There were too many at once.' : `Allowed are ${port.allow}; the journal names who came.`,
+    texts.connectionWasRefused,
+    texts.connectionsWereRefused,
+    (port) => (port.allow === '' ? texts.wereTooManyAtOnce : texts.refusedMeans(port.allow)),
   ],
 ]
 
@@ -168,12 +148,12 @@ export function troubles(port: SerialPort): Trouble[] {
 }
 
 const COUNTERS: Readonly<Record<string, string>> = {
-  bytes_from_line: 'Bytes from the line',
-  bytes_to_line: 'Bytes to the line',
-  bytes_discarded: 'Bytes not passed on',
-  clients_total: 'Clients so far',
-  clients: 'Clients now',
-  telnet_faults: 'Telnet messages not understood',
+  bytes_from_line: texts.bytesFromLine,
+  bytes_to_line: texts.bytesToLine,
+  bytes_discarded: texts.bytesNotPassed,
+  clients_total: texts.clientsSoFar,
+  clients: texts.clientsNow,
+  telnet_faults: texts.telnetMessagesNotUnderstood,
 }
 
 /** Every counter by a readable name; one that the hardware does not have is n/a. */
@@ -202,12 +182,12 @@ interface CardProps {
 function SerialCard({ port, devices, traffic, drop }: CardProps): VNode {
   const { lit, words } = portState(port)
   const name = portName(port)
-  return html`<section class="panel port-card" data-port=${port.port} tabindex="-1" aria-label=${`Line ${port.port}, ${name}`}>
+  return html`<section class="panel port-card" data-port=${port.port} tabindex="-1" aria-label=${texts.line(port.port, name)}>
     <header>${lamp(lit)}<h2><span class="faint">${port.port}</span> ${name}</h2><span class="faint">${words}</span>
-      <div class="acts"><a class="btn" href=${editLink(port)} aria-label=${`Edit ${name}`}>Edit</a></div></header>
+      <div class="acts"><a class="btn" href=${editLink(port)} aria-label=${texts.edit(name)}>Edit</a></div></header>
     <div class="in stack"><dl class="pairs">
         <div><dt>TCP</dt><dd>${serviceText(port)}</dd></div><div><dt>Line</dt><dd>${lineText(nowOf(port))}</dd></div>
-        ${rate('In', traffic?.from)}${rate('Out', traffic?.to)}</dl>
+        ${rate(texts.serialIn, traffic?.from)}${rate(texts.out, traffic?.to)}</dl>
       <p class="small faint device">${deviceText(port, devices)}</p>
       ${port.line_now ? html`<p class="small soft">A client has set the line; saved is ${lineText(port)}.</p>` : null}
       ${port.fault ? html`<p class="note small" data-s=${lit === 'fault' ? 'fault' : 'warn'}>${port.fault.message}</p>` : null}
@@ -227,11 +207,11 @@ function rate(name: string, samples: readonly Sample[] | undefined): VNode {
 function clients(port: SerialPort, drop: (client: SerialClient) => void): Child {
   if (!port.enabled) return html`<p class="foot small faint">Nobody can connect.</p>`
   if (port.clients.length === 0)
-    return html`<p class="foot small faint">Nobody is connected. ${port.allow ? `Allowed: ${port.allow}.` : 'Every address may connect.'}</p>`
+    return html`<p class="foot small faint">Nobody is connected. ${port.allow ? texts.allowed(port.allow) : texts.everyAddressMayConnect}</p>`
   return html`<ul class="clients" aria-label=${many(port.clients.length, 'client')}>${port.clients.map(
     (client) => html`<li key=${client.id} data-client=${client.id}><div><b class="mono">${client.address}</b>
-      <span class="under">since ${sinceText(client.since_at, daemonNow(), zone.value)}, ${age(Math.max(1000, daemonNow() - client.since_at), 1)} · ${client.may_write ? 'writes' : 'reads only'}${client.rfc2217 ? ' · RFC 2217' : ''}</span></div>
-      <${Act} kind="quiet icon" label=${`Drop ${client.address}`} run=${() => drop(client)}>${icon('close')}</${Act}></li>`,
+      <span class="under">since ${sinceText(client.since_at, daemonNow(), zone.value)}, ${age(Math.max(1000, daemonNow() - client.since_at), 1)} · ${client.may_write ? 'writes' : texts.readsOnly}${client.rfc2217 ? texts.serialRfc2217 : ''}</span></div>
+      <${Act} kind="quiet icon" label=${texts.drop(client.address)} run=${() => drop(client)}>${icon('close')}</${Act}></li>`,
   )}</ul>${port.clients.length > 1 ? html`<p class="foot small faint">Of several clients, ${writeWords[port.write] ?? port.write}.</p>` : null}`
 }
 
@@ -240,21 +220,21 @@ function clients(port: SerialPort, drop: (client: SerialClient) => void): Child 
 const same = (values: readonly string[]): (readonly [string, string])[] => values.map((value) => [value, value])
 const BAUDS = ['300', '1200', '2400', '4800', '9600', '19200', '38400', '57600', '115200', '230400', '460800', '921600']
 const PARITIES = [
-  ['none', 'None'],
-  ['odd', 'Odd'],
-  ['even', 'Even'],
-  ['mark', 'Mark'],
+  ['none', texts.none],
+  ['odd', texts.odd],
+  ['even', texts.even],
+  ['mark', texts.mark],
   ['space', 'Space'],
 ] as const
 const FLOWS = [
-  ['none', 'None'],
+  ['none', texts.none],
   ['rtscts', 'RTS/CTS'],
   ['xonxoff', 'XON/XOFF'],
 ] as const
 const WRITES = [
-  ['all', 'All may write'],
-  ['first', 'The first writes, others read'],
-  ['exclusive', 'Who writes first, alone'],
+  ['all', texts.allMayWrite],
+  ['first', texts.serialFirstWritesOthersRead],
+  ['exclusive', texts.whoWritesFirstAlone],
 ] as const
 /** Settings whose change ends connections: they are another service afterwards. */
 const SERVICE = ['enabled', 'mode', 'tcp_port', 'allow']
@@ -281,7 +261,7 @@ function valuesOf(port: SerialPort): Record<string, string | boolean> {
 function SerialForm({ port, again }: { port: SerialPort; again: () => Promise<void> }): VNode {
   const form = useForm(valuesOf(port), 'edit')
   const name = portName(port)
-  useKeys(`Settings of ${name}`, [{ key: 'Escape', what: 'discards', run: () => void goTo('live') }])
+  useKeys(texts.settingsOf(name), [{ key: 'Escape', what: texts.discards, run: () => void goTo('live') }])
 
   async function save(): Promise<void> {
     form.settle(valuesOf(await api.setPort({ ...form.values.value, port: port.port })))
@@ -290,12 +270,12 @@ function SerialForm({ port, again }: { port: SerialPort; again: () => Promise<vo
   async function submit(event: Event): Promise<void> {
     event.preventDefault()
     if (!(await form.submit(save))) return
-    toast(`${String(form.values.value.label) || name} is saved.`)
+    toast(texts.isSaved(String(form.values.value.label) || name))
     goTo('live')
   }
-  return html`<form class="panel dense" aria-label=${`Settings of ${name}`} onSubmit=${(event: Event) => void submit(event)} novalidate>
+  return html`<form class="panel dense" aria-label=${texts.settingsOf(name)} onSubmit=${(event: Event) => void submit(event)} novalidate>
     <header><h2>Line ${port.port}</h2><span class="faint mono">${port.path}</span></header>
-    <div class="in stack">${toggle({ form, name: 'enabled', label: 'Share this line' })}
+    <div class="in stack">${toggle({ form, name: 'enabled', label: texts.shareLine })}
       ${service(form)}${line(form)}${refusal(form)}</div>
     <footer class="save in"><p class="small soft grow">${consequence(form, port)}</p>
       <div class="acts"><a class="btn quiet" href=${linkTo('live')}>Discard</a>
@@ -304,36 +284,35 @@ function SerialForm({ port, again }: { port: SerialPort; again: () => Promise<vo
 
 function service(form: Form): VNode {
   const mode = segments({
-    label: 'Mode',
+    label: texts.mode,
     name: 'mode',
     value: String(form.values.value.mode),
     options: [
-      ['raw', 'Raw bytes'],
-      ['rfc2217', 'RFC 2217'],
+      ['raw', texts.rawBytes],
+      ['rfc2217', texts.rfc2217],
     ],
     choose: (value) => form.set('mode', value),
   })
-  return html`<div class="form">${input({ form, name: 'label', label: 'Label', kind: 'wide', hint: 'What is at the other end: Lift, Heat meters.' })}
-      <div class="field wide"><span class="label">Mode</span>${mode}<p>${form.values.value.mode === 'rfc2217' ? 'The client sets the line, as a COM port of its own.' : 'Bytes as they are; the line is set here.'}</p></div>
-      ${input({ form, name: 'tcp_port', label: 'TCP port', type: 'number' })}
-      ${choice({ form, name: 'write', label: 'Several clients', options: WRITES, kind: 'wide' })}
-      ${input({ form, name: 'allow', label: 'Allowed addresses', mono: true, kind: 'wide', placeholder: '10.20.4.0/24, fd00::7', hint: 'Addresses and networks, by commas. Empty: every address.' })}</div>`
+  return html`<div class="form">${input({ form, name: 'label', label: texts.label, kind: 'wide', hint: texts.labelHint })}
+      <div class="field wide"><span class="label">Mode</span>${mode}<p>${form.values.value.mode === 'rfc2217' ? texts.rfc2217Hint : texts.rawHint}</p></div>
+      ${input({ form, name: 'tcp_port', label: texts.tcpPort, type: 'number' })}
+      ${choice({ form, name: 'write', label: texts.severalClients, options: WRITES, kind: 'wide' })}
+      ${input({ form, name: 'allow', label: texts.allowedAddresses, mono: true, kind: 'wide', placeholder: texts.allowExample, hint: texts.allowHint })}</div>`
 }
 
 function line(form: Form): VNode {
-  return html`<div class="form">${input({ form, name: 'baud', label: 'Baud rate', type: 'number', options: BAUDS })}
-      ${choice({ form, name: 'data_bits', label: 'Data bits', options: same(['5', '6', '7', '8']) })}
-      ${choice({ form, name: 'parity', label: 'Parity', options: PARITIES })}
-      ${choice({ form, name: 'stop_bits', label: 'Stop bits', options: same(['1', '1.5', '2']) })}
-      ${choice({ form, name: 'flow', label: 'Flow control', options: FLOWS })}</div>`
+  return html`<div class="form">${input({ form, name: 'baud', label: texts.baudRate, type: 'number', options: BAUDS })}
+      ${choice({ form, name: 'data_bits', label: texts.dataBits, options: same(['5', '6', '7', '8']) })}
+      ${choice({ form, name: 'parity', label: texts.parity, options: PARITIES })}
+      ${choice({ form, name: 'stop_bits', label: texts.stopBits, options: same(['1', '1.5', '2']) })}
+      ${choice({ form, name: 'flow', label: texts.flowControl, options: FLOWS })}</div>`
 }
 
 /** What a save will do, before it does. */
 function consequence(form: Form, port: SerialPort): string {
   const isService = SERVICE.some((name) => form.isChanged(name))
-  if (isService && port.clients.length > 0)
-    return 'Applied at once and saved. Connections that no longer fit are ended.'
-  return 'Applied at once and saved. Clients stay connected.'
+  if (isService && port.clients.length > 0) return texts.savingEndsConnections
+  return texts.savingKeepsClients
 }
 
 // The page.
@@ -375,14 +354,14 @@ function cards(state: SerialState | null, refused: string | null, { traffic, ask
   if (state === null) {
     const words =
       refused === null
-        ? say('busy', 'Asking the board for its lines', 'This usually takes less than a second.')
-        : say('fault', 'The lines could not be read', refused)
+        ? say('busy', texts.askingBoardForLines, texts.usuallyBrief)
+        : say('fault', texts.linesCouldNotBeRead, refused)
     return html`<section class="panel">${words}</section>`
   }
   const { devices, text } = state.adapter
   const { ports } = state
   if (ports.length === 0)
-    return html`<section class="panel">${say('off', 'No line to share', text, html`<a class="btn" href=${linkTo('settings')}>Settings</a>`)}</section>`
+    return html`<section class="panel">${say('off', texts.noLineToShare, text, html`<a class="btn" href=${linkTo('settings')}>Settings</a>`)}</section>`
   return html`<div class="stack"><div class="cards">${ports.map(
     (port) =>
       html`<${SerialCard} port=${port} devices=${devices} traffic=${traffic.get(port.port)} drop=${(client: SerialClient) => ask({ port, client })} key=${port.port} />`,
@@ -393,13 +372,13 @@ function drop({ port, client }: Dropping, close: () => void, again: () => Promis
   async function run(): Promise<void> {
     try {
       await api.dropClient(port.port, client.id)
-      toast(`${client.address} was dropped from ${portName(port)}.`)
+      toast(texts.wasDropped(client.address, portName(port)))
     } catch (thrown) {
       toast(sentenceOf(thrown))
     }
     await again()
   }
-  return html`<${Confirm} title=${`Drop ${client.address}?`} text=${`Its connection to ${portName(port)} ends at once. It may connect again; the list of allowed addresses keeps it out.`}
+  return html`<${Confirm} title=${texts.serialDrop(client.address)} text=${texts.droppingMeans(portName(port))}
     act="Drop client" keep="Keep client" close=${close} run=${() => void run()} />`
 }
 
@@ -415,11 +394,15 @@ function useSerialKeys(state: SerialState | null, ask: (dropping: Dropping) => v
     card?.focus()
     return card !== null
   }
-  useKeys('Serial', [
-    ...[1, 2, 3, 4].map((number) => ({ key: String(number), what: `line ${number}`, run: () => focus(number) })),
+  useKeys(texts.serial, [
+    ...[1, 2, 3, 4].map((number) => ({
+      key: String(number),
+      what: texts.serialLine(number),
+      run: () => focus(number),
+    })),
     {
       key: 'e',
-      what: 'edits the line with the focus',
+      what: texts.editsLineWithFocus,
       run: () => {
         const port = chosen(state) ?? state?.ports[0]
         if (!port) return false
@@ -429,7 +412,7 @@ function useSerialKeys(state: SerialState | null, ask: (dropping: Dropping) => v
     },
     {
       key: 'x',
-      what: 'drops a client of the line with the focus, asks first',
+      what: texts.dropsClientOfLineWithFocus,
       run: () => {
         const port = chosen(state)
         const id = document.activeElement?.closest<HTMLElement>('[data-client]')?.dataset.client

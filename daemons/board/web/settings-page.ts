@@ -6,13 +6,14 @@ import { useLook } from '#kit/web/call.ts'
 import { choice, type Form, input, refusal, toggle, useForm, type Values } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
-import { capital, listed, many, sentence } from '#kit/web/numbers.ts'
+import { capital, listed, sentence } from '#kit/web/numbers.ts'
 import { Act, say, toast } from '#kit/web/parts.ts'
 import { useRevision } from '#kit/web/revision.ts'
 import { TypeToConfirm } from '#kit/web/type-to-confirm.ts'
 import type { RoleName } from '../wire/names.ts'
 import { api, type Config, type ConfigForm, type FieldFacts, type Status } from './api.ts'
 import { type AddressSettings, awaitRestart, placesAfter, status } from './state.ts'
+import * as texts from './texts.ts'
 import { roleNouns, roleSentences, roleTitles } from './words.ts'
 
 // The saved settings and their form, for the pages that change them.
@@ -32,8 +33,8 @@ export function useSettings(): { known: { config: Config; form: ConfigForm } | n
   }, AGAIN_MS)
   const words =
     refused === null
-      ? say('busy', 'Asking the board for its settings', 'This usually takes less than a second.')
-      : say('fault', 'The settings could not be read', refused)
+      ? say('busy', texts.askingBoardForSettings, texts.usuallyBrief)
+      : say('fault', texts.settingsCouldNotBeRead, refused)
   return { known, words }
 }
 
@@ -41,24 +42,24 @@ export function useSettings(): { known: { config: Config; form: ConfigForm } | n
 
 /** What settings are called on the page; one that is not here goes by its own name in words. */
 const LABELS: Readonly<Record<string, string>> = {
-  name: 'Name',
-  hostname: 'Host name',
+  name: texts.name,
+  hostname: texts.hostName,
   role: 'Role',
-  mcast: 'Multicast address',
-  port: 'Port',
-  channels: 'Channels',
-  encoding: 'Encoding',
-  packet_ms: 'Packet time',
-  audio_device: 'Sound card',
-  link_ms: 'Link offset',
-  ext_link_ms: 'More from outside',
-  ptp_priority1: 'PTP priority 1',
-  sap: 'Announce over SAP',
-  static_ip: 'Fixed address',
-  ip: 'Address',
-  mask: 'Mask',
-  gw: 'Gateway',
-  serial_devices: 'Devices of ports 1 to 4',
+  mcast: texts.multicastAddress,
+  port: texts.port,
+  channels: texts.channels,
+  encoding: texts.encoding,
+  packet_ms: texts.packetTime,
+  audio_device: texts.soundCard,
+  link_ms: texts.linkOffset,
+  ext_link_ms: texts.moreFromOutside,
+  ptp_priority1: texts.ptpPriority1,
+  sap: texts.announceOverSap,
+  static_ip: texts.fixedAddress,
+  ip: texts.address,
+  mask: texts.mask,
+  gw: texts.gateway,
+  serial_devices: texts.serialDevicesMeans,
 }
 
 /** `usb_device` reads `Usb device`. */
@@ -120,21 +121,19 @@ const ADDRESS = ['hostname', 'static_ip', 'ip', 'mask', 'gw']
 /** What a save will do, before it does. @param isOwned whether the board sets its machine's network too */
 export function consequence(values: Values, saved: Values, isOwned: boolean): string {
   const changed = changedOf(values, saved)
-  if (changed.length === 0) return 'Nothing is changed.'
-  const restarts = isOwned ? 'restarts the machine' : 'restarts'
+  if (changed.length === 0) return texts.nothingIsChanged
+  const restarts = isOwned ? texts.restartsMachine : 'restarts'
   if (changed.includes('role')) {
     const noun = roleNouns[values.role as RoleName] ?? String(values.role)
-    return `Saves, ${restarts}, and is ${withArticle(noun)} then. What the role before did ends.`
+    return texts.savingTurns(restarts, withArticle(noun))
   }
   const moves = changed.filter((name) => ADDRESS.includes(name))
   const hasSound = values.role === 'encoder' || values.role === 'decoder'
-  if (moves.length === 0)
-    return `Saves and ${restarts}; ${hasSound ? 'it is silent' : 'connections end'} for that long.`
-  if (!isOwned)
-    return `Saves and restarts. ${listed(moves.map(labelOf))} is kept; this machine's network is set elsewhere.`
+  if (moves.length === 0) return texts.savingRestarts(restarts, hasSound)
+  if (!isOwned) return texts.savingKeepsNetwork(listed(moves.map(labelOf)))
   if (values.static_ip === true && moves.some((name) => name !== 'hostname'))
-    return `Saves, ${restarts} and moves to ${String(values.ip) || 'the new address'}; this page follows. If nobody reaches it there within two minutes, it asks DHCP for an address.`
-  return `Saves and ${restarts}; this page follows to the new name.`
+    return texts.savingMoves(restarts, String(values.ip) || 'the new address')
+  return texts.savingRenames(restarts)
 }
 
 // The page.
@@ -169,7 +168,7 @@ function Known({ config, form: facts, status: board }: KnownProps): VNode {
     setSaved(body)
     form.settle(values)
     const places = board.machine.owned ? placesAfter(addressOf(values), addressOf(before), location) : []
-    awaitRestart({ what: 'Saved.', startedAt, aboutS, places })
+    awaitRestart({ what: texts.saved, startedAt, aboutS, places })
   }
   function submit(event?: Event): void {
     event?.preventDefault()
@@ -180,15 +179,15 @@ function Known({ config, form: facts, status: board }: KnownProps): VNode {
   function discard(): void {
     if (changed.length === 0) return
     form.settle(before)
-    toast(`${many(changed.length, 'change')} discarded.`, () => restore(form, values))
+    toast(texts.discarded(changed.length), () => restore(form, values))
   }
   const groups = groupsFor(facts, values)
   const shown = groups.flatMap(({ fields }) => fields.map(({ name }) => name))
   const hidden = hiddenFaults(form.faults.value, shown)
   useSaveKey(submit)
-  useKeys('Settings', [
-    { key: 'Ctrl S', what: 'saves and restarts', run: () => false },
-    { key: 'Escape', what: 'discards', run: () => void discard() },
+  useKeys(texts.settings, [
+    { key: texts.ctrlS, what: texts.savesAndRestarts, run: () => false },
+    { key: 'Escape', what: texts.discards, run: () => void discard() },
   ])
   return html`<h1 class="sr">Settings</h1><p class="lead">${consequence(values, before, board.machine.owned)}</p>
     <form class="panel settings" onSubmit=${submit} novalidate><div class="in stack">
@@ -196,7 +195,7 @@ function Known({ config, form: facts, status: board }: KnownProps): VNode {
         ({ title, fields }) =>
           html`<section class="group" key=${title}><h2>${title}</h2><div class="form">${fields.map((field) => drawn(field, form, facts.roles))}</div></section>`,
       )}</div>
-      <footer class="save">${refusal(form, hidden)}<p class="small soft">${changed.length === 0 ? 'Nothing is changed.' : `${changed.length} changed${Object.keys(form.faults.value).length > 0 ? ', not saved' : ''}`}</p><div class="acts">
+      <footer class="save">${refusal(form, hidden)}<p class="small soft">${changed.length === 0 ? texts.nothingIsChanged : `${changed.length} changed${Object.keys(form.faults.value).length > 0 ? texts.notSaved : ''}`}</p><div class="acts">
         <button class="btn quiet" type="button" disabled=${changed.length === 0} onClick=${discard}>Discard</button>
         <${Act} kind="primary" type="submit" waits=${form.isBusy.value || changed.length === 0}>Save and restart</${Act}></div></footer></form>
     ${isAsking ? askRole({ board, role: String(values.role), form, save, close: () => setAsking(false) }) : null}`
@@ -241,9 +240,9 @@ function askRole({ board, role, form, save, close }: RoleQuestion): VNode {
     close()
     await form.submit(save)
   }
-  return html`<${TypeToConfirm} title=${`Turn ${board.name || board.hostname} into ${withArticle(after)}?`}
-    text=${`It ends what it does as ${withArticle(before)} and restarts${board.machine.owned ? ', with its whole machine' : ''}. The settings of the role before are kept for the day it comes back.`}
-    name=${board.hostname} act=${`Turn into ${after}`} keep=${`Keep ${before}`} run=${run} close=${close} />`
+  return html`<${TypeToConfirm} title=${texts.turnInto(board.name || board.hostname, withArticle(after))}
+    text=${texts.turningMeans(withArticle(before), board.machine.owned)}
+    name=${board.hostname} act=${texts.settingsTurnInto(after)} keep=${texts.keep(before)} run=${run} close=${close} />`
 }
 
 function drawn(field: FieldFacts, form: Form, roles: ConfigForm['roles']): VNode {

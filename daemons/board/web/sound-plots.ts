@@ -11,6 +11,7 @@ import type { HistoryView } from '../core/sound/sound.ts'
 import { api } from './api.ts'
 import { msOfUs, signed } from './sound-words.ts'
 import { status } from './state.ts'
+import * as texts from './texts.ts'
 
 /** An hour is long: what is new since the last look is a pixel or two. */
 const LOOK_HISTORY_MS = 10_000
@@ -22,7 +23,7 @@ export function DecoderPlots(): VNode {
   const decoder = status.value?.decoder
   if (!history) return words
   const link = decoder?.route.effective_link_ms ?? null
-  return html`${panel({ title: 'Packet arrival', about: 'last hour, ms after sending', now: afterText(decoder?.arrival?.latest_us, link), nowName: 'latest now', unit: 'ms', facts: arrivalFacts(history, link) })}${clockPanel(history)}`
+  return html`${panel({ title: texts.packetArrival, about: texts.lastHourMsAfterSending, now: afterText(decoder?.arrival?.latest_us, link), nowName: texts.latestNow, unit: 'ms', facts: arrivalFacts(history, link) })}${clockPanel(history)}`
 }
 
 /** Packets of an encoder, and its clock. */
@@ -30,7 +31,7 @@ export function EncoderPlots(): VNode {
   const { history, words } = useHistory()
   const spacing = status.value?.encoder?.sent.spacing_us
   if (!history) return words
-  return html`${panel({ title: 'Packet spacing', about: 'last hour', now: msOfUs(spacing?.p99), nowName: '99 % now', unit: 'ms', facts: spacingFacts(history) })}${clockPanel(history)}`
+  return html`${panel({ title: texts.packetSpacing, about: texts.lastHour, now: msOfUs(spacing?.p99), nowName: '99 % now', unit: 'ms', facts: spacingFacts(history) })}${clockPanel(history)}`
 }
 
 function useHistory(): { history: HistoryView | null; words: VNode } {
@@ -38,12 +39,8 @@ function useHistory(): { history: HistoryView | null; words: VNode } {
   const { refused } = useLook(async () => setHistory(await api.history()), LOOK_HISTORY_MS)
   const words =
     refused === null
-      ? say(
-          'busy',
-          'Asking the board for its history',
-          'One hour, 3 600 samples. This usually takes less than a second.',
-        )
-      : say('fault', 'The history could not be read', refused)
+      ? say('busy', texts.askingBoardForHistory, texts.historyIsBrief)
+      : say('fault', texts.historyCouldNotBeRead, refused)
   return { history, words: html`<section class="panel">${words}</section>` }
 }
 
@@ -60,7 +57,7 @@ interface PanelFacts {
 function panel({ title, about, now, nowName, unit, facts }: PanelFacts): VNode {
   const body: Child = facts
     ? html`<div class="in stack"><${Plot} ...${facts} />${facts.traces.length > 1 || facts.limit ? legend(facts) : null}</div>`
-    : say('off', 'Nothing was measured in this hour', 'It is drawn as soon as there is something.')
+    : say('off', texts.nothingWasMeasuredInHour, texts.isDrawnAsSoon)
   return html`<section class="panel" aria-label=${title}><header><h2>${title}</h2><span class="faint later">${about}</span>
     <div class="acts"><span class="unit">${nowName} <b class="now">${now}</b>${now === UNKNOWN ? '' : `${THIN}${unit}`}</span></div></header>${body}</section>`
 }
@@ -68,8 +65,8 @@ function panel({ title, about, now, nowName, unit, facts }: PanelFacts): VNode {
 function clockPanel(history: HistoryView): VNode {
   const ptp = status.value?.ptp
   return panel({
-    title: 'Clock against grandmaster',
-    about: 'last hour',
+    title: texts.clockAgainstGrandmaster,
+    about: texts.lastHour,
     now: signed(ptp?.offset_ns ?? null, 0),
     nowName: 'now',
     unit: 'ns',
@@ -97,12 +94,12 @@ export function arrivalFacts(history: HistoryView, linkMs: number | null): PlotF
   ]
   return {
     ...usual(history),
-    label: `Arrival of packets in the last hour, ${spanText(after(earliest), after(latest), 2)} ms after sending; the limit is ${linkMs} ms`,
+    label: texts.arrivalSpoken(spanText(after(earliest), after(latest), 2), linkMs),
     traces,
     unit: 'ms',
     decimals: 2,
     band: [0, 1],
-    limit: { name: `link offset ${linkMs} ms`, value: linkMs },
+    limit: { name: texts.linkOffsetMs(linkMs), value: linkMs },
     ...(lost ? { lost: { name: 'lost', points: lost } } : {}),
     least: [0, linkMs],
     heightPx: 176,
@@ -116,7 +113,7 @@ export function spacingFacts(history: HistoryView): PlotFacts | null {
   const ms = (points: Points): (number | null)[] => points.map((us) => (us === null ? null : us / 1000))
   return {
     ...usual(history),
-    label: `Distance between packets in the last hour, ${spanText(ms(middle), ms(worst ?? most), 2)} ms`,
+    label: texts.spacingSpoken(spanText(ms(middle), ms(worst ?? most), 2)),
     traces: [
       { name: 'middle', points: ms(middle), kind: 'line' },
       { name: '99 %', points: ms(most), kind: 'dashed' },
@@ -135,7 +132,7 @@ export function clockFacts(history: HistoryView): PlotFacts | null {
   if (!offset || offset.every((each) => each === null)) return null
   return {
     ...usual(history),
-    label: `Clock against the grandmaster in the last hour, ${spanText(offset, offset, 0)} ns`,
+    label: texts.clockSpoken(spanText(offset, offset, 0)),
     traces: [{ name: 'offset', points: offset, kind: 'line' }],
     unit: 'ns',
     decimals: 0,

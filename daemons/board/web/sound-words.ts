@@ -5,6 +5,7 @@ import type { Lit } from '#kit/web/parts.ts'
 import type { PtpView } from '../core/ptp/ptp.ts'
 import type { Check, CheckState } from '../core/sound/sound.ts'
 import type { RefClock } from '../wire/streams/description.ts'
+import * as texts from './texts.ts'
 
 const LITS: Readonly<Record<CheckState, Lit>> = {
   ok: 'ok',
@@ -16,19 +17,19 @@ const LITS: Readonly<Record<CheckState, Lit>> = {
 
 /** Checks as the chain names them; one that is not here goes by its own name. */
 const HEADS: Readonly<Record<string, string>> = {
-  input: 'Input',
-  level: 'Level',
-  clock: 'Clock',
-  sending: 'Sending',
-  announced: 'Announced',
-  stream: 'Stream',
-  packets: 'Packets',
-  sender: 'Sender',
-  format: 'Format',
-  grandmaster: 'Master',
-  loss: 'Loss',
-  volume: 'Volume',
-  output: 'Output',
+  input: texts.input,
+  level: texts.level,
+  clock: texts.clock,
+  sending: texts.sending,
+  announced: texts.announced,
+  stream: texts.soundStream,
+  packets: texts.packets,
+  sender: texts.sender,
+  format: texts.format,
+  grandmaster: texts.master,
+  loss: texts.loss,
+  volume: texts.volume,
+  output: texts.output,
 }
 
 /** The links of a chain. */
@@ -37,7 +38,7 @@ export function linksOf(checks: readonly Check[]): Link[] {
     const { name, state, text } = check
     const isJudged = state !== 'not_judged'
     const head = Object.hasOwn(HEADS, name) ? (HEADS[name] ?? name) : name
-    return { key: name, lit: litOfCheck(check), head, text: isJudged ? text : 'not judged' }
+    return { key: name, lit: litOfCheck(check), head, text: isJudged ? text : texts.notJudged }
   })
 }
 
@@ -71,10 +72,10 @@ export function volumeText({ volume, volume_db }: { volume: number; volume_db: n
 
 /** Whose clock a stream goes by. */
 export function refClockText(refclk: RefClock | null): string {
-  if (refclk === null) return 'it names no clock'
+  if (refclk === null) return texts.namesNoClock
   if (refclk.kind === 'other') return refclk.text
-  if (refclk.kind === 'localmac') return `its own clock, ${refclk.mac}`
-  return `PTP ${refclk.grandmaster}, domain ${refclk.domain}`
+  if (refclk.kind === 'localmac') return texts.ownClock(refclk.mac)
+  return texts.ptpDomain(refclk.grandmaster, refclk.domain)
 }
 
 /** Whether a stream is what a route plays: the same group and port, and of the sender that is played where both are known. */

@@ -7,6 +7,7 @@ import { toast } from '#kit/web/parts.ts'
 import type { PlateFacts } from '#kit/web/shell.ts'
 import { keepSocket } from '#kit/web/socket.ts'
 import { api, type Status } from './api.ts'
+import * as texts from './texts.ts'
 import { roleTitles } from './words.ts'
 
 // A restart that the hand asked for: waited for here, and followed to where the board is afterwards.
@@ -47,7 +48,7 @@ function noticeStart(startedAt: number): void {
   const waited = restarting.value
   if (!waited || waited.startedAt === startedAt) return
   end()
-  toast(`The board is back after ${age(Math.max(1000, Date.now() - waited.sinceMs))}.`)
+  toast(texts.boardIsBackAfter(age(Math.max(1000, Date.now() - waited.sinceMs))))
 }
 
 function end(): void {
@@ -87,10 +88,10 @@ export function isLate({ sinceMs, aboutS }: Restarting, nowMs: number): boolean 
 export function waitText(waited: Restarting, nowMs: number): string {
   const so = age(Math.max(1000, nowMs - waited.sinceMs))
   if (isLate(waited, nowMs)) {
-    const where = waited.places.length > 0 ? ` It may be at ${waited.places.join(' or ')}.` : ''
-    return `It has not come back for ${so}, and ${age(waited.aboutS * 1000)} were expected.${where} See whether it has power and a network.`
+    const where = waited.places.length > 0 ? texts.mayBe(waited.places.join(' or ')) : ''
+    return texts.hasNotComeBack(so, age(waited.aboutS * 1000), where)
   }
-  return `The board restarts, about ${age(waited.aboutS * 1000)}. ${so} so far.`
+  return texts.boardRestarts(age(waited.aboutS * 1000), so)
 }
 
 /** Settings by which a board is found. */

@@ -14,6 +14,7 @@ import { Act, type Judgement, say, toast, verdict } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
 import { api, changePassword, type Status } from './api.ts'
 import { awaitRestart, lookNow, status } from './state.ts'
+import * as texts from './texts.ts'
 import { litOf, roleTitles, startReason } from './words.ts'
 
 // The live page of a role that has nothing of its own to show in this version: the verdict says why.
@@ -25,7 +26,7 @@ export function SilentPage(): VNode | null {
   const { state, text } = known.verdict
   const act = html`<a class="btn" href=${linkTo('settings')}>Settings</a>`
   return html`<h1 class="sr">${roleTitles[known.role]}</h1>${verdict({ lit: litOf(state), sentence: text })}
-    <section class="panel">${say('off', 'Nothing to show in this role', 'Settings, firmware, system and the matrix work as on every board. Another role is chosen in the settings.', act)}</section>`
+    <section class="panel">${say('off', texts.nothingToShowInRole, texts.silentRoleText, act)}</section>`
 }
 
 // The password of the board: set, changed, removed.
@@ -37,20 +38,20 @@ function PasswordPart({ isSet, isFirst }: { isSet: boolean; isFirst: boolean }):
 
   async function save(): Promise<void> {
     const password = String(form.values.value.password)
-    if (password === '') throw new Error('Type the new password first.')
+    if (password === '') throw new Error(texts.typeNewPasswordFirst)
     await changePassword(password, () => api.setPassword(password))
   }
   async function submit(event: Event): Promise<void> {
     event.preventDefault()
     if (!(await form.submit(save))) return
     form.settle({ password: '', isShown: false })
-    toast('The password is set. The user name is admin.')
+    toast(texts.passwordIsSetUserName)
     await lookNow()
   }
   async function remove(): Promise<void> {
     try {
       await changePassword('', () => api.setPassword(''))
-      toast('The password is removed.')
+      toast(texts.passwordIsRemoved)
     } catch (thrown) {
       toast(sentenceOf(thrown))
     }
@@ -58,11 +59,11 @@ function PasswordPart({ isSet, isFirst }: { isSet: boolean; isFirst: boolean }):
   }
   const type = form.values.value.isShown === true ? 'text' : 'password'
   return html`<form class="panel" aria-label="Password" onSubmit=${(event: Event) => void submit(event)} novalidate><header><h2>Password</h2>
-      <span class="faint">${isSet ? 'set, for the user admin' : 'none'}</span></header>
-    <div class="in stack">${input({ form, name: 'password', label: isSet ? 'New password' : 'Password', type, autocomplete: 'new-password', first: isFirst, kind: 'wide', hint: isSet ? 'Replaces the one before, everywhere at once.' : 'Until there is one, everybody on this network can change this board.' })}
-      ${toggle({ form, name: 'isShown', label: 'Show password' })}${refusal(form)}</div>
+      <span class="faint">${isSet ? texts.setForUserAdmin : 'none'}</span></header>
+    <div class="in stack">${input({ form, name: 'password', label: isSet ? texts.newPassword : texts.password, type, autocomplete: 'new-password', first: isFirst, kind: 'wide', hint: isSet ? texts.passwordReplaces : texts.noPasswordMeans })}
+      ${toggle({ form, name: 'isShown', label: texts.showPassword })}${refusal(form)}</div>
     <footer class="save">${isSet ? html`<button class="btn apart" type="button" onClick=${() => setRemoving(true)}>Remove password</button>` : html`<span class="grow"></span>`}
-      <${Act} type="submit" waits=${form.isBusy.value || form.values.value.password === ''}>${isSet ? 'Change password' : 'Set password'}</${Act}></footer>
+      <${Act} type="submit" waits=${form.isBusy.value || form.values.value.password === ''}>${isSet ? texts.changePassword : texts.setPassword}</${Act}></footer>
     ${
       isRemoving
         ? html`<${Confirm} title="Remove the password?" text="Everybody on this network can then see and change this board, and its pages say so in amber." act="Remove password" keep="Keep password"
@@ -90,7 +91,7 @@ type Asked = 'restart' | 'reset' | null
 export function SystemPage({ what }: { what?: string }): VNode | null {
   const board = status.value
   const [asked, setAsked] = useState<Asked>(null)
-  useKeys('System', [{ key: 'r', what: 'restarts the board, asks first', run: () => void setAsked('restart') }])
+  useKeys(texts.system, [{ key: 'r', what: texts.restartsBoardAsksFirst, run: () => void setAsked('restart') }])
   if (!board) return null
   return html`<h1 class="sr">System</h1>${verdict(judge(board))}${figures(boxFigures(board), 'box')}
     <div class="pair"><div class="stack">${addresses(board)}<${PasswordPart} isSet=${board.password_set} isFirst=${what === 'password'} /></div>
@@ -104,34 +105,31 @@ function judge(board: Status): Judgement {
   if (temperature !== null && temperature >= HOT_C)
     return {
       lit: 'warn',
-      sentence: `The board is hot: ${fixed(temperature, 1)} °C.`,
-      why: `From ${HOT_C} °C on it may slow down. Give it air, or keep the sun off.`,
+      sentence: texts.boardIsHotC(fixed(temperature, 1)),
+      why: texts.hotMeans(HOT_C),
     }
   if (apartMs > CLOCK_APART_MS)
     return {
       lit: 'warn',
-      sentence: `This board's clock is ${age(apartMs)} ${aheadMs.value > 0 ? 'behind' : 'ahead of'} this browser's.`,
-      why:
-        board.time.synchronised === false
-          ? 'It has not found a time server; check that it reaches one.'
-          : 'One of the two is wrong; times in the journal are the board’s.',
+      sentence: texts.clockIsOff(age(apartMs), aheadMs.value),
+      why: board.time.synchronised === false ? texts.noTimeServer : texts.oneClockIsWrong,
     }
   if (memory.available_bytes / memory.total_bytes < LEAST_FREE)
     return {
       lit: 'warn',
-      sentence: `Only ${bytesText(memory.available_bytes)} of memory are free.`,
-      why: `Of ${bytesText(memory.total_bytes)}.`,
+      sentence: texts.onlyOfMemoryAreFree(bytesText(memory.available_bytes)),
+      why: texts.ofMemory(bytesText(memory.total_bytes)),
     }
   return {
     lit: 'ok',
-    sentence: `${board.name || board.hostname} has run for ${age(Math.max(1000, daemonNow() - board.started_at))}.`,
+    sentence: texts.hasRun(board.name || board.hostname, age(Math.max(1000, daemonNow() - board.started_at))),
   }
 }
 
 const SYNC = {
-  true: 'set by a time server',
-  false: 'not set by a time server',
-  null: 'not known whether it is right',
+  true: texts.trueMeans,
+  false: texts.falseMeans,
+  null: texts.nullMeans,
 } as const
 
 function boxFigures(board: Status): FigureFacts[] {
@@ -139,23 +137,23 @@ function boxFigures(board: Status): FigureFacts[] {
   const [perMinute, , perQuarter] = load
   return [
     {
-      name: 'Time',
+      name: texts.time,
       value: timeOf(daemonNow(), zone.value),
       note: `${dateOf(daemonNow(), zone.value)}, ${SYNC[`${board.time.synchronised}`]}`,
     },
     {
-      name: 'Temperature',
+      name: texts.temperature,
       value: temperature === null ? UNKNOWN : fixed(temperature, 1),
       unit: '°C',
-      note: temperature === null ? 'no sensor that tells it' : 'of the processor',
+      note: temperature === null ? texts.noSensorTells : texts.ofProcessor,
       ...(temperature !== null && temperature >= HOT_C ? { lit: 'warn' as const } : {}),
     },
     {
-      name: 'Memory used',
+      name: texts.memoryUsed,
       value: bytesText(memory.process_bytes),
-      note: `${bytesText(memory.available_bytes)} of ${bytesText(memory.total_bytes)} free`,
+      note: texts.memoryFree(bytesText(memory.available_bytes), bytesText(memory.total_bytes)),
     },
-    { name: 'Load', value: fixed(perMinute, 2), note: `${fixed(perQuarter, 2)} over 15 min` },
+    { name: texts.load, value: fixed(perMinute, 2), note: texts.over15Min(fixed(perQuarter, 2)) },
   ]
 }
 
@@ -165,19 +163,19 @@ function addresses({ addresses: known, network }: Status): VNode {
     html`<span class="mono">${each.address}/${each.prefix}</span>`,
   ])
   return html`<section class="panel" aria-label="Addresses"><header><h2>Addresses</h2><span class="faint">${many(known.length, 'address', 'addresses')}</span></header>
-    ${known.length === 0 ? say('warn', 'No address', 'No interface has one that others could reach.') : readTable(rows)}
+    ${known.length === 0 ? say('warn', texts.noAddress, texts.noInterfaceIsReachable) : readTable(rows)}
     <p class="foot small soft">${network.text}</p></section>`
 }
 
 function about(board: Status): VNode {
   const { last_start: start } = board
   return html`<section class="panel" aria-label="About"><header><h2>About</h2></header>${readTable([
-    ['Role', roleTitles[board.role]],
-    ['Host', html`<span class="mono">${board.hostname}</span>`],
-    ['Version', board.version],
-    ['Machine', board.machine.model ?? UNKNOWN],
-    ['Started', `${sinceText(start.at, daemonNow(), zone.value)}, ${startReason(start.reason)}`],
-    ['Journal', html`<a href=${linkTo('journal')}>who changed what</a>`],
+    [texts.role, roleTitles[board.role]],
+    [texts.systemHost, html`<span class="mono">${board.hostname}</span>`],
+    [texts.version, board.version],
+    [texts.machine, board.machine.model ?? UNKNOWN],
+    [texts.started, `${sinceText(start.at, daemonNow(), zone.value)}, ${startReason(start.reason)}`],
+    [texts.journal, html`<a href=${linkTo('journal')}>who changed what</a>`],
   ])}</section>`
 }
 
@@ -198,21 +196,21 @@ function Acts({ board, ask }: { board: Status; ask: (asked: Asked) => void }): V
   const row = (head: string, text: string, act: Child): VNode =>
     html`<li><div><b>${head}</b><span class="small soft">${text}</span></div>${act}</li>`
   return html`<section class="panel" aria-label="Whole board"><header><h2>Whole board</h2></header><ul class="pick bare">
-    ${row('Identify', 'Blinks its lamp and says so on its pages.', html`<${Act} waits=${isBusy} pressed=${isBlinking} run=${() => void identify()}>Identify</${Act}>`)}
-    ${row('Restart', 'Connections end for that long; settings stay.', html`<${Act} run=${() => ask('restart')}>Restart board</${Act}>`)}
-    ${row('Factory reset', 'Forgets every setting and the password.', html`<${Act} kind="danger" run=${() => ask('reset')}>Reset</${Act}>`)}</ul></section>`
+    ${row(texts.identify, texts.blinksLampAndSays, html`<${Act} waits=${isBusy} pressed=${isBlinking} run=${() => void identify()}>Identify</${Act}>`)}
+    ${row(texts.restart, texts.restartMeans, html`<${Act} run=${() => ask('restart')}>Restart board</${Act}>`)}
+    ${row(texts.factoryReset, texts.resetMeans, html`<${Act} kind="danger" run=${() => ask('reset')}>Reset</${Act}>`)}</ul></section>`
 }
 
 function restart(board: Status, close: () => void): VNode {
   async function run(): Promise<void> {
     try {
       const { about_s: aboutS } = await api.reboot()
-      awaitRestart({ what: 'Restart.', startedAt: board.started_at, aboutS, places: [] })
+      awaitRestart({ what: texts.systemRestart, startedAt: board.started_at, aboutS, places: [] })
     } catch (thrown) {
       toast(sentenceOf(thrown))
     }
   }
-  return html`<${Confirm} title=${`Restart ${board.name || board.hostname}?`} text="What it does stops until it is back; this page waits for it."
+  return html`<${Confirm} title=${texts.systemRestart2(board.name || board.hostname)} text="What it does stops until it is back; this page waits for it."
     act="Restart board" keep="Keep running" close=${close} run=${() => void run()} />`
 }
 
@@ -220,13 +218,13 @@ function reset(board: Status, close: () => void): VNode {
   async function run(): Promise<void> {
     const answer = await api.factoryReset(board.hostname)
     awaitRestart({
-      what: 'Everything is forgotten.',
+      what: texts.everythingIsForgotten,
       startedAt: board.started_at,
       aboutS: answer.about_s ?? RESET_S,
       places: [],
     })
   }
-  return html`<${TypeToConfirm} title=${`Reset ${board.name || board.hostname}?`}
+  return html`<${TypeToConfirm} title=${texts.reset(board.name || board.hostname)}
     text="It forgets its name, role, password, network and every other setting, restarts, and is as it came out of the box. A fixed address goes too: it asks DHCP for one then."
     name=${board.hostname} act="Reset board" keep="Keep settings" run=${run} close=${close} />`
 }

@@ -13,6 +13,7 @@ import { age, bytesText, sinceText } from '#kit/web/numbers.ts'
 import { Act, icon, type Lit, lamp, say, toast, verdict } from '#kit/web/parts.ts'
 import { api, type UsbDevice, type UsbipState } from './api.ts'
 import { status } from './state.ts'
+import * as texts from './texts.ts'
 import { litOf } from './words.ts'
 
 // What the page of the USB server says: the device, who has it, and what a host types.
@@ -36,21 +37,21 @@ export function linkLit({ supported, enabled, device, attached }: UsbipState): L
 }
 
 const STATES: Readonly<Record<string, string>> = {
-  local: 'not shared',
-  binding: 'being prepared',
-  exported: 'waits for a host',
-  handing: 'being handed over',
-  attached: 'a host has it',
-  freeing: 'being freed',
-  releasing: 'being given back',
-  failed: 'cannot be shared',
+  local: texts.notShared,
+  binding: texts.beingPrepared,
+  exported: texts.waitsForHost,
+  handing: texts.beingHandedOver,
+  attached: texts.hostHas,
+  freeing: texts.beingFreed,
+  releasing: texts.beingGivenBack,
+  failed: texts.cannotBeShared,
 }
 
 /** State of a device in a few words; what the board itself would lose with it comes first. */
 export function usbStateText({ state, carries, attached }: UsbDevice): string {
-  if (attached) return `${attached.address} has it`
-  if (state === 'local' && carries === 'network') return "this board's network"
-  if (state === 'local' && carries === 'disk') return 'a disk this board uses'
+  if (attached) return texts.has(attached.address)
+  if (state === 'local' && carries === 'network') return texts.boardsNetwork
+  if (state === 'local' && carries === 'disk') return texts.diskBoardUses
   return STATES[state] ?? state
 }
 
@@ -58,11 +59,7 @@ export function usbStateText({ state, carries, attached }: UsbDevice): string {
 export function deviceOptions({ choice, devices }: UsbipState): (readonly [key: string, label: string])[] {
   const known = devices.map((device) => [device.key, `${usbName(device)}, ${usbNumbers(device)}`] as const)
   const isThere = choice === '' || devices.some(({ key }) => key === choice)
-  return [
-    ['', 'The first that is plugged in'],
-    ...known,
-    ...(isThere ? [] : [[choice, `${choice}, not plugged in`] as const]),
-  ]
+  return [['', texts.firstIsPlugged], ...known, ...(isThere ? [] : [[choice, texts.usbipNotPlugged(choice)] as const])]
 }
 
 /** What a host runs once, as an administrator: it fetches the script of this board and runs it. */
@@ -95,13 +92,13 @@ function UsbipForm({ state, again }: { state: UsbipState; again: () => Promise<v
   async function submit(event: Event): Promise<void> {
     event.preventDefault()
     if (await form.submit(save))
-      toast(form.values.value.enabled === true ? 'The device is shared.' : 'The device is not shared.')
+      toast(form.values.value.enabled === true ? texts.deviceIsShared : texts.deviceIsNotShared)
   }
   return html`<form class="panel" aria-label="Sharing" onSubmit=${(event: Event) => void submit(event)} novalidate><header><h2>Sharing</h2></header>
-    <div class="in stack">${toggle({ form, name: 'enabled', label: 'Share the device', hint: state.supported ? undefined : 'Kept for the day this system can.' })}
-      ${choice({ form, name: 'device', label: 'Device', options: deviceOptions(state), kind: 'wide' })}
-      ${input({ form, name: 'allow', label: 'Allowed addresses', mono: true, kind: 'wide', placeholder: '10.20.4.0/24, fd00::7', hint: 'Addresses and networks, by commas. Empty: every address.' })}${refusal(form)}</div>
-    <footer class="save"><p class="small soft grow">${form.isChanged('enabled') && form.values.value.enabled !== true && state.attached ? `${state.attached.address} loses the device at once.` : 'Applied at once and saved.'}</p>
+    <div class="in stack">${toggle({ form, name: 'enabled', label: texts.shareDevice, hint: state.supported ? undefined : texts.keptForDaySystemCan })}
+      ${choice({ form, name: 'device', label: texts.device, options: deviceOptions(state), kind: 'wide' })}
+      ${input({ form, name: 'allow', label: texts.allowedAddresses, mono: true, kind: 'wide', placeholder: texts.allowExample, hint: texts.allowHint })}${refusal(form)}</div>
+    <footer class="save"><p class="small soft grow">${form.isChanged('enabled') && form.values.value.enabled !== true && state.attached ? texts.losesDeviceAtOnce(state.attached.address) : texts.appliedAtOnceAndSaved}</p>
       <${Act} type="submit" waits=${form.isBusy.value || !isChanged}>Save</${Act}></footer></form>`
 }
 
@@ -117,12 +114,12 @@ export function UsbipPage(): VNode {
   if (state?.device) seen.current = state.device
   const look = useLook(async () => setState(await api.usbip()), LOOK_USB_MS)
   const commands = hostCommands(location.origin)
-  useKeys('USB server', [
-    { key: 'd', what: 'detaches the host, asks first', run: () => (state?.attached ? void setAsking(true) : false) },
+  useKeys(texts.usbServer, [
+    { key: 'd', what: texts.detachesHostAsksFirst, run: () => (state?.attached ? void setAsking(true) : false) },
     {
       key: 'c',
-      what: "copies the host's command",
-      run: () => void copyText(commands.sh, 'The command for Linux is copied.'),
+      what: texts.copiesHostsCommand,
+      run: () => void copyText(commands.sh, texts.commandForLinuxIsCopied),
     },
   ])
   const judged = status.value?.verdict
@@ -142,8 +139,8 @@ function body(state: UsbipState | null, refused: string | null, { ask, again, se
   if (state === null) {
     const words =
       refused === null
-        ? say('busy', 'Asking the board for its device', 'This usually takes less than a second.')
-        : say('fault', 'The device could not be read', refused)
+        ? say('busy', texts.askingBoardForDevice, texts.usuallyBrief)
+        : say('fault', texts.deviceCouldNotBeRead, refused)
     return html`<section class="panel">${words}</section>`
   }
   return html`${state.supported ? link(state, seen, ask) : null}<div class="pair"><div class="stack">${state.device ? deviceFacts(state.device) : null}<${UsbipForm} state=${state} again=${again} /></div>
@@ -164,45 +161,45 @@ function link(state: UsbipState, seen: UsbDevice | null, ask: () => void): VNode
       attached
         ? html`<b class="mono">${attached.address}</b><span class="faint">since ${sinceText(attached.since_at, daemonNow(), zone.value)}, ${age(Math.max(1000, daemonNow() - attached.since_at))}</span>
           <${Act} run=${ask}>Detach</${Act}>`
-        : html`<b class="faint">No host</b><span class="faint">${state.enabled ? 'Nobody has it.' : 'Sharing is off.'}</span>`
+        : html`<b class="faint">No host</b><span class="faint">${state.enabled ? texts.nobodyHas : texts.sharingIsOff}</span>`
     }</div></section>`
 }
 
 function deviceEnd({ device, choice }: UsbipState, seen: UsbDevice | null): Child {
   if (device) return html`<b>${usbName(device)}</b><span class="faint mono">${usbNumbers(device)}</span>`
-  const why = choice === '' ? 'Nothing is plugged in that could be shared.' : `${choice} is not plugged in.`
-  return html`<b class="faint">${seen ? usbName(seen) : 'No device'}</b><span class="faint">${why}</span>`
+  const why = choice === '' ? texts.nothingToShare : texts.isNotPlugged(choice)
+  return html`<b class="faint">${seen ? usbName(seen) : texts.noDevice}</b><span class="faint">${why}</span>`
 }
 
 function holdText({ hold_until: until, device }: UsbipState): string {
-  if (until !== null && until > daemonNow()) return `held off for ${age(until - daemonNow())}`
+  if (until !== null && until > daemonNow()) return texts.heldOff(age(until - daemonNow()))
   return device ? usbStateText(device) : ''
 }
 
 function asked(state: UsbipState, close: () => void, again: () => Promise<void>): VNode {
-  const name = state.device ? usbName(state.device) : 'the device'
-  const host = state.attached?.address ?? 'The host'
+  const name = state.device ? usbName(state.device) : texts.usbipDevice
+  const host = state.attached?.address ?? texts.host
   async function run(): Promise<void> {
     try {
       await api.setUsbip({ detach: '1' })
-      toast(`${name} was taken from ${host}.`)
+      toast(texts.wasTaken(name, host))
     } catch (thrown) {
       toast(sentenceOf(thrown))
     }
     await again()
   }
-  return html`<${Confirm} title=${`Take ${name} from ${host}?`} text=${`What ${host} is doing with it fails, as if it were unplugged. It is held off for a while, so that it does not take it back at once.`}
+  return html`<${Confirm} title=${texts.takeFrom(name, host)} text=${texts.takingMeans(host)}
     act="Detach" keep="Leave it there" close=${close} run=${() => void run()} />`
 }
 
 function deviceFacts(device: UsbDevice): VNode {
   const rows: [string, Child][] = [
-    ['Maker', device.vendor],
-    ['Product', device.product],
-    ['Serial number', device.serial],
-    ['Kind', device.class],
-    ['Speed', device.speed],
-    ['Plugged in at', device.busid],
+    [texts.maker, device.vendor],
+    [texts.product, device.product],
+    [texts.serialNumber, device.serial],
+    [texts.kind, device.class],
+    [texts.speed, device.speed],
+    [texts.pluggedIn, device.busid],
   ]
   const known = rows.filter(([, value]) => value !== null && value !== '')
   return html`<section class="panel" aria-label="Device"><header><h2>Device</h2><span class="faint mono">${usbNumbers(device)}</span></header>${readTable(known)}</section>`
@@ -213,10 +210,10 @@ function hostPanel(): VNode {
   const { sh, ps1 } = hostCommands(location.origin)
   const row = (name: string, command: string): VNode =>
     html`<div class="stack tight-stack"><h3 class="small">${name}</h3><div class="copy"><code tabindex="0">${command}</code>
-      <button class="btn" type="button" aria-label=${`Copy the command for ${name}`} onClick=${() => void copyText(command, `The command for ${name} is copied.`)}>${icon('copy')}Copy</button></div></div>`
+      <button class="btn" type="button" aria-label=${texts.copyCommand(name)} onClick=${() => void copyText(command, texts.commandForIsCopied(name))}>${icon('copy')}Copy</button></div></div>`
   return html`<section class="panel" aria-label="Host"><header><h2>At the computer that is to have it</h2></header>
     <div class="in stack"><p class="small soft">Once, as an administrator. It installs what is missing, takes the device, and keeps it over restarts of both.</p>
-    ${row('Linux', sh)}${row('Windows', ps1)}</div></section>`
+    ${row(texts.linux, sh)}${row(texts.windows, ps1)}</div></section>`
 }
 
 /** All that is plugged in, where that is more than the one above. */
@@ -233,5 +230,5 @@ function plugged({ devices, device }: UsbipState): Child {
 
 function lastError({ last_error: error }: UsbipState): Child {
   if (!error) return null
-  return html`<section class="panel" aria-label="Last error">${say('warn', `Last error, ${sinceText(error.at, daemonNow(), zone.value)}`, error.message)}</section>`
+  return html`<section class="panel" aria-label="Last error">${say('warn', texts.lastError(sinceText(error.at, daemonNow(), zone.value)), error.message)}</section>`
 }

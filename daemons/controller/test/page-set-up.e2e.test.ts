@@ -17,7 +17,7 @@ t.test(
     await page.getByLabel('User name').fill('')
     await page.getByLabel('Password', { exact: true }).fill('short')
     await page.keyboard.press('Enter')
-    await page.locator('.err', { hasText: 'A name is needed to sign in with.' }).waitFor()
+    await page.locator('.err', { hasText: 'Enter a user name.' }).waitFor()
     await page.locator('.err', { hasText: 'The password has 5 characters, at least 8 are needed.' }).waitFor()
     t.same(house.made, [])
     await page.getByLabel('User name').fill('x!')

@@ -10,6 +10,7 @@ import { Act, type Lit, lamp, say } from '#kit/web/parts.ts'
 import { focusMain } from '#kit/web/shell.ts'
 import { filterInput } from '#kit/web/tools.ts'
 import { type AuditEntry, type AuditPage as AuditRows, api } from './api.ts'
+import * as texts from './texts.ts'
 
 // Dates and times as a hand picks them, in the site's zone: the wall clock of the building, wherever the reader sits.
 
@@ -64,70 +65,70 @@ interface Words {
 }
 
 const REASONS: Readonly<Record<string, Words>> = {
-  malformed_body: { short: 'unreadable', more: 'The body was no JSON, or over 256 KB.' },
+  malformed_body: { short: 'unreadable', more: texts.malformedBodyMore },
   missing_credential: {
-    short: 'name or password missing',
-    more: 'The sign-in came without a user name or without a password.',
+    short: texts.nameOrPasswordMissing,
+    more: texts.missingCredentialMore,
   },
   invalid_credential: {
-    short: 'wrong name or password',
-    more: 'The name is unknown, the password wrong, or the account disabled, revoked or outside its dates.',
+    short: texts.wrongNameOrPassword,
+    more: texts.invalidCredentialMore,
   },
-  no_sites: { short: 'no site', more: 'The account belongs to no site. Add it to one.' },
-  no_roles: { short: 'no role', more: 'The account has no role. Give it one.' },
-  '2fa_required': { short: 'code mailed', more: 'The first step of a sign-in: a code was mailed and is waited for.' },
-  '2fa_mismatch': { short: 'wrong code', more: 'The code was not the one that was mailed, or came too late.' },
-  '2fa_no_email': { short: 'no mail address', more: 'The account needs a mailed code and has no mail address.' },
+  no_sites: { short: texts.noSite, more: texts.noSitesMore },
+  no_roles: { short: texts.noRole, more: texts.noRolesMore },
+  '2fa_required': { short: texts.codeMailed, more: texts.firstStepOfSignInCode },
+  '2fa_mismatch': { short: texts.wrongCode, more: texts.codeWasNotOneWasMailed },
+  '2fa_no_email': { short: texts.noMailAddress, more: texts.auditAccountNeedsMailedCode },
   invalid_session: {
-    short: 'not signed in',
-    more: 'The session was missing, unknown or over, or its account may sign in no longer.',
+    short: texts.notSigned,
+    more: texts.invalidSessionMore,
   },
   remote_denied: {
-    short: 'from outside',
-    more: 'No role of the account has Allow Remote on, and the call came from outside.',
+    short: texts.fromOutside,
+    more: texts.remoteDeniedMore,
   },
-  unauthorized: { short: 'handoff refused', more: 'There was no valid session or nonce for it.' },
+  unauthorized: { short: texts.handoffRefused, more: texts.unauthorizedMore },
   role_denied: {
-    short: 'role does not allow it',
-    more: 'No rule of the roles allows this function, or one denies it.',
+    short: texts.roleDeniedShort,
+    more: texts.roleDeniedMore,
   },
-  elevation_denied: { short: 'needs elevation', more: 'The device, macro or page is for roles with Elevated on.' },
-  scope_denied: { short: 'out of scope', more: 'The zone or device is on no UI that the roles allow.' },
-  unknown_macro: { short: 'no such macro', more: 'There is no macro of that number or name.' },
-  elevated_table: { short: 'closed table', more: 'The table is open to roles with Elevated on alone.' },
-  invalid_projection: { short: 'renamed column', more: 'Only roles with Elevated on may rename columns in _fields.' },
-  redacted_filter: { short: 'filter on a secret', more: 'The query filters by a column that holds secrets.' },
+  elevation_denied: { short: texts.needsElevation, more: texts.elevationDeniedMore },
+  scope_denied: { short: texts.outOfScope, more: texts.scopeDeniedMore },
+  unknown_macro: { short: texts.noSuchMacro, more: texts.unknownMacroMore },
+  elevated_table: { short: texts.closedTable, more: texts.elevatedTableMore },
+  invalid_projection: { short: texts.renamedColumn, more: texts.invalidProjectionMore },
+  redacted_filter: { short: texts.filterOnSecret, more: texts.redactedFilterMore },
   secure_filtered: {
-    short: 'secure values left out',
-    more: 'The query asked for secure attributes, or searched by value.',
+    short: texts.secureValuesLeftOut,
+    more: texts.secureFilteredMore,
   },
-  invalid_action: { short: 'no such action', more: 'Only command and macro are known under /api/control.' },
-  not_implemented: { short: 'cannot be written', more: 'Tables are read over REST, and written by macros.' },
-  rest_disabled: { short: 'REST is off', more: 'The REST API is switched off under System.' },
-  method_not_allowed: { short: 'wrong method', more: 'The path takes other methods than this one.' },
+  invalid_action: { short: texts.noSuchAction, more: texts.invalidActionMore },
+  not_implemented: { short: texts.cannotBeWritten, more: texts.notImplementedMore },
+  rest_disabled: { short: texts.restIsOff, more: texts.restDisabledMore },
+  method_not_allowed: { short: texts.wrongMethod, more: texts.methodNotAllowedMore },
   bad_target: {
-    short: 'target unclear',
-    more: 'The command named no target, two that disagree, or one that does not exist.',
+    short: texts.targetUnclear,
+    more: texts.badTargetMore,
   },
   bad_command: {
-    short: 'no command in it',
-    more: 'The body named no command, two of them, or was no object.',
+    short: texts.noCommand,
+    more: texts.badCommandMore,
   },
   bad_args: {
-    short: 'args not allowed',
-    more: 'The args do not fit the command, the macro, or the bounds of the zone.',
+    short: texts.argsNotAllowed,
+    more: texts.badArgsMore,
   },
-  bad_fields: { short: 'wrong fields', more: 'A field was missing, not known, or of a wrong kind.' },
-  unknown_entity: { short: 'no such table', more: 'The query asked for a table that does not exist.' },
-  unknown_modifier: { short: 'unknown modifier', more: 'The query used a name beginning with _ that is not known.' },
-  bad_query: { short: 'unreadable query', more: 'The query could not be read, or named a column that does not exist.' },
+  bad_fields: { short: texts.wrongFields, more: texts.badFieldsMore },
+  unknown_entity: { short: texts.noSuchTable, more: texts.unknownEntityMore },
+  unknown_modifier: { short: texts.unknownModifier, more: texts.unknownModifierMore },
+  bad_query: { short: texts.unreadableQuery, more: texts.badQueryMore },
   busy: {
-    short: 'too many at once',
-    more: 'Too many sign-ins, or queries of this user, were under way; it was not looked at. Try again.',
+    short: texts.tooManyAtOnce,
+    more: texts.busyMore,
   },
   foreign_origin: {
-    short: 'page of another site',
-    more: 'A page that is not of this controller sent it. Ask who opened which page.',
+    short: texts.pageOfAnotherSite,
+    more: texts.foreignOriginMore,
   },
 }
 
@@ -140,7 +141,7 @@ export const reasonChoices: readonly (readonly [reason: string, words: string])[
 export function outcomeWords({ granted, reason, status, outcome }: AuditEntry): string {
   if (reason !== null) return Object.hasOwn(REASONS, reason) ? (REASONS[reason]?.short ?? reason) : reason
   if (outcome !== null && Object.hasOwn(OUTCOMES, outcome)) return OUTCOMES[outcome]?.words ?? outcome
-  return granted ? 'granted' : `failed, ${status}`
+  return granted ? 'granted' : texts.auditFailed(status)
 }
 
 /** The same in a sentence, with what the device or the macro said. */
@@ -149,17 +150,17 @@ export function outcomeSentence(entry: AuditEntry): string {
   const more = detail === null ? '' : ` ${ended(detail)}`
   if (reason !== null && Object.hasOwn(REASONS, reason)) return `${REASONS[reason]?.more ?? reason}${more}`
   if (outcome !== null && Object.hasOwn(OUTCOMES, outcome))
-    return `${OUTCOMES[outcome]?.sentence}, answered with ${status}.${more}`
-  if (granted) return `Answered with ${status}.`
-  return `Answered with ${status}; nothing else is recorded of it.`
+    return texts.answeredWith(OUTCOMES[outcome]?.sentence, status, more)
+  if (granted) return texts.auditAnsweredWith(status)
+  return texts.answeredWithNothingElseIsRecorded(status)
 }
 
 /** What came of commands and macros that were granted. */
 const OUTCOMES: Readonly<Record<string, { words: string; sentence: string; lit: Lit }>> = {
-  done: { words: 'done', sentence: 'Done', lit: 'ok' },
-  partly: { words: 'done in part', sentence: 'Some steps failed, and the macro went on', lit: 'warn' },
-  failed: { words: 'not done', sentence: 'Granted, and not done', lit: 'fault' },
-  running: { words: 'still ran', sentence: 'Still ran when it was answered', lit: 'busy' },
+  done: { words: texts.done, sentence: texts.doneSentence, lit: 'ok' },
+  partly: { words: texts.doneInPart, sentence: texts.partlySentence, lit: 'warn' },
+  failed: { words: texts.auditNotDone, sentence: texts.failedSentence, lit: 'fault' },
+  running: { words: texts.stillRan, sentence: texts.runningSentence, lit: 'busy' },
 }
 
 /** Green is for what was done, or read: a command that its device refused was granted, and is not green. */
@@ -236,10 +237,10 @@ export function auditQuery(choice: AuditChoice, time: AuditTime, before: number 
 // The tools above the list: outcome, user, path, reason, and from when until when.
 
 const TIMES = [
-  ['', 'any time'],
-  ['1', 'last hour'],
-  ['24', 'last day'],
-  ['168', 'last week'],
+  ['', texts.anyTime],
+  ['1', texts.lastHour],
+  ['24', texts.lastDay],
+  ['168', texts.lastWeek],
   ['picked', 'from … until …'],
 ] as const
 
@@ -256,21 +257,21 @@ function AuditTools({ choice, choose, children }: AuditToolsFacts): VNode {
   const isGranted = choice.outcome === 'granted'
   return html`<header class="tools audit-tools">
     ${segments({
-      label: 'Outcome',
+      label: texts.outcome,
       name: 'outcome',
       value: choice.outcome,
       options: [
-        ['refused', 'Refused'],
-        ['granted', 'Granted'],
-        ['all', 'All'],
+        ['refused', texts.refused],
+        ['granted', texts.granted],
+        ['all', texts.all],
       ],
       choose: (outcome) =>
         change({ outcome: outcome as AuditChoice['outcome'], reason: outcome === 'granted' ? '' : choice.reason }),
     })}
-    ${filterInput({ filter: choice.user, setFilter: (user) => change({ user }), label: 'Filter by user', placeholder: 'User', isFirst: true })}
-    ${filterInput({ filter: choice.path, setFilter: (path) => change({ path }), label: 'Filter by path', placeholder: 'Path' })}
-    ${select({ label: 'Filter by reason', value: choice.reason, options: [['', 'any reason'], ...reasonChoices], isOff: isGranted, pick: (reason) => change({ reason }) })}
-    ${select({ label: 'Filter by time', value: choice.hours, options: TIMES, pick: (hours) => change({ hours }) })}
+    ${filterInput({ filter: choice.user, setFilter: (user) => change({ user }), label: texts.filterByUser, placeholder: texts.user, isFirst: true })}
+    ${filterInput({ filter: choice.path, setFilter: (path) => change({ path }), label: texts.filterByPath, placeholder: texts.path })}
+    ${select({ label: texts.filterByReason, value: choice.reason, options: [['', texts.anyReason], ...reasonChoices], isOff: isGranted, pick: (reason) => change({ reason }) })}
+    ${select({ label: texts.filterByTime, value: choice.hours, options: TIMES, pick: (hours) => change({ hours }) })}
     <div class="acts">${children}</div>
     ${choice.hours === 'picked' ? span(choice, change) : null}</header>`
 }
@@ -294,8 +295,8 @@ function span(choice: AuditChoice, change: (part: Partial<AuditChoice>) => void)
   const end = (name: 'from' | 'until', label: string): VNode => html`<label class="span-end"><span>${label}</span>
     <span class="input"><input type="datetime-local" value=${choice[name]}
       onChange=${(event: Event) => change({ [name]: (event.target as HTMLInputElement).value })} /></span></label>`
-  return html`<div class="span">${end('from', 'From')}${end('until', 'Until')}
-    <span class="small faint">${zone.value ? `Time of the building, ${zone.value}.` : 'Time of this browser.'}</span></div>`
+  return html`<div class="span">${end('from', texts.from)}${end('until', texts.until)}
+    <span class="small faint">${zone.value ? texts.timeOfBuilding(zone.value) : texts.timeOfBrowser}</span></div>`
 }
 
 // The page.
@@ -354,7 +355,7 @@ export function AuditPage(): VNode {
       ${rows?.length === 0 ? nothing(choice, showAll, before === null ? null : older) : table(rows, { opened, open: setOpened })}
       ${
         rows && rows.length > 0
-          ? html`<footer class="account"><span class="small faint">${many(rows.length, 'call')}${before === null ? ', all that fit' : ''}</span>
+          ? html`<footer class="account"><span class="small faint">${many(rows.length, 'call')}${before === null ? texts.allFit : ''}</span>
         ${before === null ? null : older}</footer>`
           : null
       }
@@ -373,7 +374,7 @@ interface Opening {
 }
 
 function table(rows: AuditEntry[] | null, opening: Opening): Child {
-  if (rows === null) return say('busy', 'Asking for the record', 'The newest 100 calls.')
+  if (rows === null) return say('busy', texts.askingForRecord, texts.newest100Calls)
   return html`<table class="table fold journal audit"><thead><tr><th class="lit"><span class="sr">State</span></th><th>When</th><th>Who</th><th>What</th><th>Outcome</th><th class="wide">From</th></tr></thead>
     <tbody>${rows.flatMap((entry) => rowsOf(entry, opening))}</tbody></table>`
 }
@@ -381,20 +382,13 @@ function table(rows: AuditEntry[] | null, opening: Opening): Child {
 /** @param older where one search did not look at everything */
 function nothing(choice: AuditChoice, showAll: () => void, older: VNode | null): Child {
   const all = html`<div class="acts start">${older}<button class="btn" type="button" onClick=${showAll}>Show all calls</button></div>`
-  if (isBackward(choice, time()))
-    return say('warn', 'Until lies before From', 'Nothing can fit. Pick a later Until, or an earlier From.', all)
-  if (older !== null)
-    return say('off', 'None of the newest calls fits', 'Older ones were not looked at yet: one search has an end.', all)
+  if (isBackward(choice, time())) return say('warn', texts.untilLiesBefore, texts.nothingCanFitPickLater, all)
+  if (older !== null) return say('off', texts.noneOfNewestCallsFits, texts.olderOnesWereNotLooked, all)
   const { outcome, ...others } = choice
   if (Object.values(others).some((part) => part !== ''))
-    return say(
-      'off',
-      'No call fits this choice',
-      'Nothing that is kept has this outcome, user, path, reason and time.',
-      all,
-    )
-  if (outcome === 'refused') return say('ok', 'No call was refused', 'Those that were granted are under All.', all)
-  return say('off', 'Nothing was asked yet', 'Every call of the REST API and of these pages appears here.')
+    return say('off', texts.noCallFitsChoice, texts.nothingIsKeptHasOutcomeUser, all)
+  if (outcome === 'refused') return say('ok', texts.noCallWasRefused, texts.thoseWereGrantedAreUnderAll, all)
+  return say('off', texts.nothingWasAskedYet, texts.everyCallOfRestApi)
 }
 
 function rowsOf(entry: AuditEntry, { opened, open }: Opening): VNode[] {
@@ -424,15 +418,15 @@ function rowsOf(entry: AuditEntry, { opened, open }: Opening): VNode[] {
 
 function facts(entry: AuditEntry): VNode[] {
   const listed: [string, string][] = [
-    ['At', `${dateOf(entry.at, zone.value)} ${timeOf(entry.at, zone.value, 'ms')}`],
-    ['From', entry.client_ip],
-    ['By', entry.request_type === 'ui' ? 'a page' : 'the REST API'],
-    ['Action', entry.action ?? UNKNOWN],
-    ['Target', entry.target ?? UNKNOWN],
-    ['Status', String(entry.status)],
-    ['Took', `${count(entry.elapsed_ms)}${THIN}ms`],
-    ['Reason', entry.reason ?? UNKNOWN],
-    ['Macro run', entry.run_id === null ? UNKNOWN : String(entry.run_id)],
+    [texts.auditAt, `${dateOf(entry.at, zone.value)} ${timeOf(entry.at, zone.value, 'ms')}`],
+    [texts.from, entry.client_ip],
+    [texts.auditBy, entry.request_type === 'ui' ? texts.page : texts.restApi],
+    [texts.action, entry.action ?? UNKNOWN],
+    [texts.target, entry.target ?? UNKNOWN],
+    [texts.status, String(entry.status)],
+    [texts.took, `${count(entry.elapsed_ms)}${THIN}ms`],
+    [texts.reason, entry.reason ?? UNKNOWN],
+    [texts.macroRun, entry.run_id === null ? UNKNOWN : String(entry.run_id)],
   ]
   return listed.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)
 }

@@ -22,6 +22,7 @@ import {
   pendingCount,
   site,
 } from './state.ts'
+import * as texts from './texts.ts'
 import { shortVerdict } from './zone-words.ts'
 import { ZonesPage } from './zones-page.ts'
 
@@ -37,11 +38,11 @@ const AccountPage = lazy(async () => (await import('./sign-in.ts')).AccountPage)
 
 /** The pages of the rail, by the word in the address; some are for elevated sessions. */
 const ENTRIES: readonly { word: string; label: string; icon: IconName; key: string; isElevated?: true }[] = [
-  { word: 'zones', label: 'Zones', icon: 'rooms', key: 'z' },
-  { word: 'pending', label: 'Pending', icon: 'waiting', key: 'p', isElevated: true },
-  { word: 'audit', label: 'Audit', icon: 'journal', key: 'a', isElevated: true },
-  { word: 'system', label: 'System', icon: 'system', key: 's', isElevated: true },
-  { word: 'account', label: 'Account', icon: 'users', key: 'u' },
+  { word: 'zones', label: texts.zones, icon: 'rooms', key: 'z' },
+  { word: 'pending', label: texts.pending, icon: 'waiting', key: 'p', isElevated: true },
+  { word: 'audit', label: texts.audit, icon: 'journal', key: 'a', isElevated: true },
+  { word: 'system', label: texts.system, icon: 'system', key: 's', isElevated: true },
+  { word: 'account', label: texts.account, icon: 'users', key: 'u' },
 ]
 
 /** The whole page. */
@@ -50,12 +51,12 @@ function App(): VNode {
   if (person) return html`<${Signed} person=${person} />`
   if (person === null && needsAccount.value) return html`<${SetUp} plate=${plate(plateFacts())} />`
   if (person === null) return html`<${SignIn} plate=${plate(plateFacts())} />`
-  const wait = firstWait('controller', 'Asking the controller who you are')
+  const wait = firstWait('controller', texts.askingControllerWhoYou)
   return html`<main class="alone" id="main"><h1 class="sr">Plantroom controller</h1><div class="panel alone-in">${wait}</div></main>`
 }
 
 function plateFacts(): PlateFacts {
-  return { role: 'Controller', name: site.value?.name ?? 'Unnamed site', address: location.host }
+  return { role: 'Controller', name: site.value?.name ?? texts.unnamedSite, address: location.host }
 }
 
 function Signed({ person }: { person: PersonView }): VNode {
@@ -82,7 +83,7 @@ function Signed({ person }: { person: PersonView }): VNode {
 /** In the phone's bar, on every page. */
 function barState(): { lit: Lit; words: string } | undefined {
   if (!list.value) return undefined
-  return isSlow.value ? { lit: 'warn', words: 'Not live' } : shortVerdict(allZones.value)
+  return isSlow.value ? { lit: 'warn', words: texts.notLive } : shortVerdict(allZones.value)
 }
 
 function countText(count: number | null): string {

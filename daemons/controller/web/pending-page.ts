@@ -11,10 +11,11 @@ import { focusMain } from '#kit/web/shell.ts'
 import type { Json } from '../core/json.ts'
 import { api, type Change, type ChangedColumn, type Pending } from './api.ts'
 import { pendingCount } from './state.ts'
+import * as texts from './texts.ts'
 
 // Changes as sentences: which row, what becomes of it, and how each column reads before and after.
 
-const KINDS = { add: 'New', change: 'Changed', remove: 'Removed' } as const
+const KINDS = { add: texts.pendingNew, change: texts.changed, remove: texts.removed } as const
 
 /** Longer values are cut: the difference is to be read, not the file. */
 const LONGEST = 300
@@ -30,7 +31,7 @@ function valueText(value: Json): string {
   if (value === null || value === '') return UNKNOWN
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   const text = typeof value === 'object' ? objectText(value) : String(value)
-  return text.length > LONGEST ? `${text.slice(0, LONGEST)}… (${text.length} characters)` : text
+  return text.length > LONGEST ? texts.characters(text.slice(0, LONGEST), text.length) : text
 }
 
 /** `kind tcp, host 10.20.4.9, port 4352`; what is nested deeper stays JSON. */
@@ -46,7 +47,7 @@ function objectText(value: Exclude<Json, string | number | boolean | null>): str
 /** A column before and after; of secrets only that there is one, or another. @param zone of the site, for times */
 export function columnTexts(column: ChangedColumn, zone?: string): { name: string; before: string; after: string } {
   const name = column.column.replaceAll('_', ' ')
-  if (column.secret) return { name, before: 'a secret', after: 'a new secret' }
+  if (column.secret) return { name, before: texts.secret, after: texts.newSecret }
   const { before, after, kind, names } = column
   if (kind === 'time') return { name, before: whenText(before, zone), after: whenText(after, zone) }
   if (kind === 'row')
@@ -70,8 +71,8 @@ function rowText(id: Json, name: string | null | undefined): string {
 
 /** `3 changes wait.` */
 export function pendingSentence(count: number): string {
-  if (count === 0) return 'Nothing waits. Everything that was changed is in effect.'
-  return count === 1 ? '1 change waits.' : `${count} changes wait.`
+  if (count === 0) return texts.nothingIsPending
+  return count === 1 ? texts.n1ChangeWaits : texts.changesWait(count)
 }
 
 /** Why a row does not fit, by the id of its change. */
@@ -136,27 +137,27 @@ export function PendingPage(): VNode {
   const discardAll = (): void =>
     act(async (revision) => {
       await api.discard(revision)
-      return 'All changes are discarded.'
+      return texts.allChangesAreDiscarded
     })
   const buttons = html`<div class="acts start"><${Act} kind="primary" waits=${isBusy} run=${applyAll}>Apply all</${Act}>
     <${Act} kind="danger" waits=${isBusy} run=${() => setAsked(true)}>Discard all</${Act}></div>`
   return html`<h1 class="sr">Pending</h1>${verdict({ lit: count > 0 ? 'warn' : 'ok', sentence: pendingSentence(count) })}
     ${count > 0 ? buttons : null}
     ${refusal ? html`<p class="refusal" role="alert" data-s="fault">${lamp('fault')}<span>${refusal.sentence} Nothing was applied.${refusal.rows.size > 0 ? ` ${REMEDY}` : ''}</span></p>` : null}
-    ${count === 0 ? html`<section class="panel">${say('off', 'No changes wait', 'An import into a running controller, and changes of roles, wait here until somebody applies them.')}</section>` : null}
+    ${count === 0 ? html`<section class="panel">${say('off', texts.noChangesWait, texts.importIntoRunningControllerAndChanges)}</section>` : null}
     ${inOrder(known.changes, refusal)
       .slice(0, isWhole ? undefined : MOST_SHOWN)
       .map((change) => panel(change, refusal?.rows.get(change.id)))}
     ${count > MOST_SHOWN && !isWhole ? html`<p class="end"><button class="btn" type="button" onClick=${() => setWhole(true)}>Show ${count - MOST_SHOWN} more changes</button></p>` : null}
     ${
       isAsked
-        ? html`<${Confirm} title=${`Discard ${count === 1 ? 'this change' : `all ${count} changes`}?`} text="They are gone then, and have to be made again. What runs now stays as it is."
+        ? html`<${Confirm} title=${texts.discard(count)} text="They are gone then, and have to be made again. What runs now stays as it is."
       act="Discard all" keep="Keep changes" run=${discardAll} close=${() => setAsked(false)} />`
         : null
     }`
 }
 
-const REMEDY = 'What is wrong stands at each row below: mend the site file, discard these changes, and import it again.'
+const REMEDY = texts.whatIsWrongStandsAtEach
 
 /** Rows that do not fit come first: among a thousand nobody finds them. */
 function inOrder(changes: readonly Change[], refusal: Refusal | null): readonly Change[] {
@@ -165,12 +166,12 @@ function inOrder(changes: readonly Change[], refusal: Refusal | null): readonly 
 }
 
 function appliedText(applied: number): string {
-  return applied === 1 ? '1 change is applied.' : `${applied} changes are applied.`
+  return applied === 1 ? texts.n1ChangeIsApplied : texts.changesAreApplied(applied)
 }
 
 function nothingYet(refusal: Refusal | null, again: () => void): Child {
-  if (refusal === null) return say('busy', 'Asking what waits', 'This usually takes less than a second.')
-  return say('fault', 'The changes could not be read', refusal.sentence, html`<${Act} run=${again}>Ask again</${Act}>`)
+  if (refusal === null) return say('busy', texts.askingWhatWaits, texts.usuallyTakesLessThanSecond)
+  return say('fault', texts.changesCouldNotBeRead, refusal.sentence, html`<${Act} run=${again}>Ask again</${Act}>`)
 }
 
 function panel(change: Change, fault: string | undefined): VNode {
@@ -185,7 +186,7 @@ function panel(change: Change, fault: string | undefined): VNode {
 function table({ kind, columns }: Change): VNode {
   const hasBefore = kind !== 'add'
   const hasAfter = kind !== 'remove'
-  return html`<table class="table diff"><thead><tr><th>Column</th>${hasBefore ? html`<th>Before</th>` : null}${hasAfter ? html`<th>${hasBefore ? 'After' : 'Value'}</th>` : null}</tr></thead>
+  return html`<table class="table diff"><thead><tr><th>Column</th>${hasBefore ? html`<th>Before</th>` : null}${hasAfter ? html`<th>${hasBefore ? texts.after : texts.value}</th>` : null}</tr></thead>
     <tbody>${columns.map((column) => {
       const { name, before, after } = columnTexts(column, zone.value)
       return html`<tr key=${name}><th scope="row">${name}</th>${hasBefore ? html`<td class="before">${hasAfter && before !== UNKNOWN ? html`<del>${before}</del>` : before}</td>` : null}

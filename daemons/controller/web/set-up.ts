@@ -1,6 +1,5 @@
 /** The first account, made where nobody could sign in: name, password and what the building is called. */
 import type { VNode } from 'preact'
-import { counted } from '#kit/pure/text.ts'
 import { CallFault } from '#kit/web/call.ts'
 import { isLost } from '#kit/web/contact.ts'
 import { type Form, input, refusal, toggle, useForm } from '#kit/web/form.ts'
@@ -8,6 +7,7 @@ import { type Child, html } from '#kit/web/html.ts'
 import { Act, lamp } from '#kit/web/parts.ts'
 import { api } from './api.ts'
 import { needsAccount, signedIn, site } from './state.ts'
+import * as texts from './texts.ts'
 
 /** The controller has the last word; this one spares a way there. */
 const LEAST_PASSWORD = 8
@@ -26,10 +26,10 @@ export function SetUp({ plate }: { plate: Child }): VNode {
       <h1>Who looks after this building?</h1>
       <p class="soft">Nobody can sign in yet. This makes the first account, an administrator. To take in a site file that has
         accounts instead: stop the controller, <span class="mono">plantroom controller import FILE</span>, start it again.</p>
-      ${input({ form, name: 'username', label: 'User name', autocomplete: 'username', kind: 'wide', first: true })}
-      ${input({ form, name: 'password', label: 'Password', type: form.values.value.isShown ? 'text' : 'password', autocomplete: 'new-password', hint: `At least ${LEAST_PASSWORD} characters.`, kind: 'wide' })}
-      ${toggle({ form, name: 'isShown', label: 'Show password' })}
-      ${isNamed ? null : input({ form, name: 'site', label: 'Name of the building', kind: 'wide', hint: 'Stands on the plate of every page: Harbour House.' })}
+      ${input({ form, name: 'username', label: texts.userName, autocomplete: 'username', kind: 'wide', first: true })}
+      ${input({ form, name: 'password', label: texts.password, type: form.values.value.isShown ? 'text' : 'password', autocomplete: 'new-password', hint: texts.atLeastCharacters(LEAST_PASSWORD), kind: 'wide' })}
+      ${toggle({ form, name: 'isShown', label: texts.showPassword })}
+      ${isNamed ? null : input({ form, name: 'site', label: texts.nameOfBuilding, kind: 'wide', hint: texts.standsOnPlateOfEveryPage })}
       ${refusal(form)}
       <${Act} kind="primary" type="submit" waits=${form.isBusy.value}>Make the account</${Act}>
     </div></form>
@@ -57,9 +57,9 @@ async function setUp(form: Form, isNamed: boolean): Promise<void> {
 
 function checkHere(username: string, password: string): void {
   const fields: Record<string, string> = {}
-  if (username === '') fields.username = 'A name is needed to sign in with.'
+  if (username === '') fields.username = texts.nameIsNeededToSign
   if (password.length < LEAST_PASSWORD)
-    fields.password = `The password has ${counted(password.length, 'character')}, at least ${LEAST_PASSWORD} are needed.`
+    fields.password = texts.passwordHasAtLeastAreNeeded(password.length, LEAST_PASSWORD)
   if (Object.keys(fields).length > 0) throw new CallFault(400, { error: 'bad_fields', fields })
 }
 

@@ -11,34 +11,33 @@ import { ended, sinceText } from '#kit/web/numbers.ts'
 import { Act, lamp } from '#kit/web/parts.ts'
 import { api } from './api.ts'
 import { knownAt, leave, me, signedIn } from './state.ts'
+import * as texts from './texts.ts'
 
 // Refusals: what to do next, and never which of name and password was wrong.
 
 const SENTENCES: Readonly<Record<string, string>> = {
-  missing_credential: 'Type both, the user name and the password.',
-  invalid_credential:
-    'Name and password fit no account that may sign in here. Check both; capitals count in the password.',
-  remote_denied: "This account signs in from the site's own network only. Connect to it, then try again.",
-  no_sites: 'This account belongs to no site yet. An administrator adds it to one.',
-  no_roles: 'This account has no role yet. An administrator gives it one.',
-  '2fa_no_email': 'This account needs a mailed code and has no mail address. An administrator enters one.',
-  '2fa_mismatch':
-    'This is not the code of the newest mail, or its time is over. Check the mail, or have a new code sent.',
+  missing_credential: texts.missingCredentialMeans,
+  invalid_credential: texts.invalidCredentialMeans,
+  remote_denied: texts.remoteDeniedMeans,
+  no_sites: texts.noSitesMeans,
+  no_roles: texts.noRolesMeans,
+  '2fa_no_email': texts.accountNeedsMailedCode,
+  '2fa_mismatch': texts.isNotCodeOfNewestMail,
 }
 
 /** @param error of the envelope @param message of the envelope, for what is not known here */
 export function signInSentence(error: string, message: string): string {
   if (Object.hasOwn(SENTENCES, error)) return SENTENCES[error] ?? message
   const text = message === '' ? error : message
-  return ended(`The controller refused: ${text}`)
+  return ended(texts.controllerRefused(text))
 }
 
 /** What stands beside the code: how long it is good, or that it is over. */
 export function codeLifeText(leftMs: number): string {
-  if (leftMs <= 0) return 'The time for this code is over. Have a new one sent.'
+  if (leftMs <= 0) return texts.timeForCodeIsOver
   const seconds = Math.ceil(leftMs / 1000)
   const rest = String(seconds % 60).padStart(2, '0')
-  return `Good for another ${Math.floor(seconds / 60)}:${rest}.`
+  return texts.goodForAnother(Math.floor(seconds / 60), rest)
 }
 
 /** A code as it is compared: capitals, without the spaces that people type. */
@@ -64,7 +63,7 @@ export function SignIn({ plate }: { plate: Child }): VNode {
   const at = useSignIn('')
   return html`<main class="alone" id="main"><div class="alone-in">${plate}
     <form class="panel" onSubmit=${at.submit} novalidate><div class="in stack">
-      <h1>${at.challenge ? 'Code from the mail' : 'Sign in'}</h1>${fields(at)}
+      <h1>${at.challenge ? texts.codeFromMail : texts.signIn}</h1>${fields(at)}
       <${Act} kind="primary" type="submit" waits=${at.form.isBusy.value}>Sign in</${Act}>${under(at)}
     </div></form>
     <p class="small soft contact-line" role="status">${isLost.value ? html`${lamp('warn')} No contact with this controller. It is tried again by itself.` : null}</p></div></main>`
@@ -73,7 +72,7 @@ export function SignIn({ plate }: { plate: Child }): VNode {
 /** Asks again over the page, which stays as it is with everything typed. */
 export function SignedOut(): VNode {
   const at = useSignIn(me.value?.username ?? '')
-  return html`<${Dialog} title=${at.challenge ? 'Code from the mail' : 'Sign in again'}>
+  return html`<${Dialog} title=${at.challenge ? texts.codeFromMail : texts.signInAgain}>
     <form onSubmit=${at.submit} novalidate class="again"><div class="stack">
       ${at.challenge ? null : html`<p class="soft">The session is over: by time, a restart, or because the account was changed. The page stays as it is.${oldness()}</p>`}
       ${fields(at, 'again')}${under(at)}</div>
@@ -84,7 +83,7 @@ export function SignedOut(): VNode {
 
 /** A page that was left alone overnight shows what was the case in the evening. */
 function oldness(): string {
-  return knownAt.value === 0 ? '' : ` What it shows is from ${sinceText(knownAt.value, now.value, zone.value)}.`
+  return knownAt.value === 0 ? '' : texts.whatShows(sinceText(knownAt.value, now.value, zone.value))
 }
 
 interface SigningIn {
@@ -122,7 +121,7 @@ function useSignIn(username: string): SigningIn {
   }
   /** What is wrong stands at the field, and the hand goes on there. */
   async function tryCode(code: string): Promise<void> {
-    if (code === '') throw atCode('Type the code that was mailed.')
+    if (code === '') throw atCode(texts.typeCodeWasMailed)
     await ask(code)
   }
   return {
@@ -153,7 +152,7 @@ function retype(form: Form): void {
 
 function sayWhy(thrown: unknown): never {
   if (!(thrown instanceof NoContact)) throw thrown
-  throw new Error('The controller does not answer. What you typed stays here; sign in when it answers again.')
+  throw new Error(texts.controllerDoesNotAnswerWhatYou)
 }
 
 function atCode(message: string): CallFault {
@@ -162,11 +161,11 @@ function atCode(message: string): CallFault {
 
 function fields({ form, challenge }: SigningIn, kind: 'again' | 'first' = 'first'): VNode {
   if (!challenge)
-    return html`${input({ form, name: 'username', label: 'User name', autocomplete: 'username', first: kind === 'first', kind: 'wide' })}
-      ${input({ form, name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', first: kind === 'again', kind: 'wide' })}${refusal(form)}`
-  const hint = 'Six letters and digits; capitals or not is the same.'
+    return html`${input({ form, name: 'username', label: texts.userName, autocomplete: 'username', first: kind === 'first', kind: 'wide' })}
+      ${input({ form, name: 'password', label: texts.password, type: 'password', autocomplete: 'current-password', first: kind === 'again', kind: 'wide' })}${refusal(form)}`
+  const hint = texts.sixLettersAndDigitsCapitals
   return html`<p class="soft">${challenge.message} ${codeLifeText(challenge.goodUntil - now.value)}</p>
-    ${input({ form, name: 'code', label: 'Code', autocomplete: 'one-time-code', mono: true, first: true, kind: 'wide code', hint })}${refusal(form)}`
+    ${input({ form, name: 'code', label: texts.code, autocomplete: 'one-time-code', mono: true, first: true, kind: 'wide code', hint })}${refusal(form)}`
 }
 
 /** No mail is said to be wrong: it may still be under way, or lie among those nobody reads. */
@@ -175,7 +174,7 @@ function under({ form, challenge, resend, back }: SigningIn): VNode | null {
   const waitS = Math.ceil((challenge.againAt - now.value) / 1000)
   return html`<div class="resend"><p class="small soft">No mail? It can take a minute, and may lie in the junk folder.</p>
     <div class="acts between"><button class="btn quiet" type="button" onClick=${back}>Back</button>
-    <${Act} waits=${waitS > 0 || form.isBusy.value} run=${resend}>${waitS > 0 ? `New code in ${waitS} s` : 'Send a new code'}</${Act}></div></div>`
+    <${Act} waits=${waitS > 0 || form.isBusy.value} run=${resend}>${waitS > 0 ? texts.newCodeInS(waitS) : texts.sendNewCode}</${Act}></div></div>`
 }
 
 // Who is signed in, what that allows, and the way out.
@@ -187,9 +186,9 @@ export function AccountPage(): VNode | null {
   const { full_name: name, username, roles, elevated } = person
   return html`<div class="head"><h1>Account</h1></div>
     <section class="panel narrow" aria-label="Account">${readTable([
-      ['Name', name ?? '–'],
-      ['User name', username],
-      ['Roles', roles.join(', ') || '–'],
-      ['Elevated', elevated ? 'yes: sees everything, and may change it' : 'no: sees the zones of its UIs'],
+      [texts.name, name ?? '–'],
+      [texts.userName, username],
+      [texts.roles, roles.join(', ') || '–'],
+      [texts.elevated, elevated ? texts.yesSeesEverythingAndMayChange : texts.noSeesZonesOfUis],
     ])}<footer><${Act} run=${() => void leave()}>Sign out</${Act}></footer></section>`
 }

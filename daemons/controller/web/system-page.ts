@@ -7,6 +7,7 @@ import { html } from '#kit/web/html.ts'
 import { count } from '#kit/web/numbers.ts'
 import { Act, chip, lamp, say } from '#kit/web/parts.ts'
 import { api, type NotDrivenRows, type Rest } from './api.ts'
+import * as texts from './texts.ts'
 
 const RESTART = 'systemctl restart plantroom-controller'
 
@@ -36,14 +37,14 @@ export function SystemPage(): VNode {
   }, [isBack])
   return html`<div class="head"><h1>System</h1></div>
     <section class="panel narrow-panel" aria-label="REST API"><header><h2>REST API</h2>
-      ${rest ? chip(rest.running ? 'ok' : 'off', rest.running ? 'Runs' : 'Off') : null}</header>
+      ${rest ? chip(rest.running ? 'ok' : 'off', rest.running ? texts.systemRuns : texts.off) : null}</header>
       ${rest ? body(rest, { refused, isBusy, flip: () => void ask(() => api.setRest(!rest.enabled)) }) : nothingYet(refused, () => void ask(api.rest))}</section>
     ${left === null ? null : notDrivenPanel(left)}`
 }
 
 /** What the site says and nothing here does yet. */
 function notDrivenPanel({ rows, count: all }: NotDrivenRows): VNode {
-  const head = html`<header><h2>Not driven</h2>${chip(all === 0 ? 'ok' : 'warn', all === 0 ? 'Nothing' : count(all))}</header>`
+  const head = html`<header><h2>Not driven</h2>${chip(all === 0 ? 'ok' : 'warn', all === 0 ? texts.nothing : count(all))}</header>`
   if (all === 0)
     return html`<section class="panel narrow-panel" aria-label="Not driven">${head}<p class="in soft">Everything that the site says has its effect.</p></section>`
   const more = all > rows.length ? html`<p class="in small soft">And ${count(all - rows.length)} more.</p>` : null
@@ -54,8 +55,8 @@ function notDrivenPanel({ rows, count: all }: NotDrivenRows): VNode {
 }
 
 function nothingYet(refused: string | null, again: () => void): VNode {
-  if (refused === null) return say('busy', 'Asking what is set', 'This usually takes less than a second.')
-  return say('fault', 'The switch could not be read', refused, html`<${Act} run=${again}>Ask again</${Act}>`)
+  if (refused === null) return say('busy', texts.askingWhatIsSet, texts.usuallyTakesLessThanSecond)
+  return say('fault', texts.switchCouldNotBeRead, refused, html`<${Act} run=${again}>Ask again</${Act}>`)
 }
 
 interface Switching {
@@ -79,6 +80,6 @@ function note(
 ): VNode {
   if (refused !== null) return html`${lamp('fault')}<span>Not saved: ${refused}</span>`
   if (!waits)
-    return html`<span>It ${running ? 'runs' : 'is off'}, as it is set. A change takes effect after a restart.</span>`
+    return html`<span>It ${running ? 'runs' : texts.isOff}, as it is set. A change takes effect after a restart.</span>`
   return html`${lamp('warn')}<span>Set to ${enabled ? 'on' : 'off'}; until the controller restarts it stays ${running ? 'on' : 'off'}: <code>${RESTART}</code></span>`
 }

@@ -1,8 +1,8 @@
 /** What a zone does, in words and numbers: nothing is guessed, and what is not known is said to be so. */
-
-import { age, capital, fixed, listed, many, sinceText, THIN, UNKNOWN, whole } from '#kit/web/numbers.ts'
+import { age, capital, fixed, listed, many, sinceText, THIN, UNKNOWN } from '#kit/web/numbers.ts'
 import type { Judgement, Lit } from '#kit/web/parts.ts'
 import type { ZoneView } from '../core/live/zones.ts'
+import * as texts from './texts.ts'
 
 /** A value and its unit; the unit is lighter. */
 export interface Shown {
@@ -25,19 +25,19 @@ export interface When {
 }
 
 const WORDS: Readonly<Record<string, string>> = {
-  on: 'On',
-  off: 'Off',
-  true: 'On',
-  false: 'Off',
-  open: 'Open',
-  closed: 'Closed',
-  opening: 'Opens',
-  closing: 'Closes',
-  playing: 'Plays',
-  stopped: 'Stopped',
-  heating: 'Heats',
-  cooling: 'Cools',
-  idle: 'Idle',
+  on: texts.zoneOn,
+  off: texts.off,
+  true: texts.zoneOn,
+  false: texts.off,
+  open: texts.open,
+  closed: texts.closed,
+  opening: texts.opens,
+  closing: texts.closes,
+  playing: texts.plays,
+  stopped: texts.stopped,
+  heating: texts.heats,
+  cooling: texts.cools,
+  idle: texts.idle,
   ok: '',
 }
 
@@ -111,10 +111,10 @@ function isOff(zone: ZoneView): boolean {
 export function footnote(zone: ZoneView, when: () => When, isBrief = false): { lit: Lit | null; text: string } {
   const { device, values, refused } = zone
   if (device && device.state === 'offline') return { lit: 'gone', text: lostText(device.lastSeenAt, when(), isBrief) }
-  if (device && device.state === 'unknown') return { lit: 'gone', text: 'Not heard since the controller started.' }
-  if (refused === 'elevation') return { lit: null, text: 'Only elevated roles command this.' }
-  if (refused === 'role') return { lit: null, text: 'Your role may look, not command.' }
-  if (isUnknown(zone)) return { lit: 'gone', text: 'The device does not say what this does.' }
+  if (device && device.state === 'unknown') return { lit: 'gone', text: texts.notHeardSinceControllerStarted }
+  if (refused === 'elevation') return { lit: null, text: texts.onlyElevatedRolesCommand }
+  if (refused === 'role') return { lit: null, text: texts.yourRoleMayLookNotCommand }
+  if (isUnknown(zone)) return { lit: 'gone', text: texts.deviceDoesNotSayWhatDoes }
   const hasButtons = zone.verbs.includes('on') && isOn(zone) !== undefined
   const said = [hasButtons ? '' : stateWord(zone), values.source, values.mode].filter(
     (text) => typeof text === 'string' && text !== '',
@@ -124,45 +124,47 @@ export function footnote(zone: ZoneView, when: () => When, isBrief = false): { l
 }
 
 function lostText(lastSeenAt: number | null, { nowMs, zone }: When, isBrief: boolean): string {
-  if (lastSeenAt === null) return 'No contact with its device.'
-  const since = `No contact since ${sinceText(lastSeenAt, nowMs, zone)}`
-  return isBrief ? `${since}.` : `${since}, ${age(Math.max(1000, nowMs - lastSeenAt), 1)} ago.`
+  if (lastSeenAt === null) return texts.noContactWithDevice
+  const since = texts.noContactSince(sinceText(lastSeenAt, nowMs, zone))
+  return isBrief ? `${since}.` : texts.ago(since, age(Math.max(1000, nowMs - lastSeenAt), 1))
 }
 
 /** Over all zones: how many are known, and which are not. */
 export function judgeZones(zones: readonly ZoneView[]): Judgement {
   const unknown = zones.filter(isUnknown)
   if (unknown.length === 0) {
-    const sentence = zones.length === 1 ? 'The zone is known.' : `${whole(zones.length, 'zones')} are known.`
+    const sentence = zones.length === 1 ? texts.zoneIsKnown : texts.areKnown(zones.length)
     return { lit: 'ok', sentence, why: onText(zones) }
   }
   const names = listed(unknown.map(({ name }) => name))
   if (unknown.length === zones.length && zones.length > 1)
     return {
       lit: 'fault',
-      sentence: `${whole(zones.length, 'zones')} are unknown.`,
-      why: 'No device of theirs says what they do. Look at the network between the controller and its devices.',
+      sentence: texts.areUnknown(zones.length),
+      why: texts.noDeviceOfTheirsSays,
     }
   const verb = unknown.length === 1 ? 'is' : 'are'
   return {
     lit: 'warn',
-    sentence: `${unknown.length} of ${many(zones.length, 'zone')} ${verb} unknown.`,
-    why: `${names}. Commands are still tried.`,
+    sentence: texts.ofUnknown(unknown.length, zones.length, verb),
+    why: texts.commandsAreStillTried(names),
   }
 }
 
 /** There is always a line below the verdict, so that the rooms stay where they are when it changes. */
 function onText(zones: readonly ZoneView[]): string {
   const on = zones.filter(isOn)
-  if (on.length === 0) return 'Nothing is on.'
-  return `${listed(on.map(({ name }) => name))} ${on.length === 1 ? 'is' : 'are'} on.`
+  if (on.length === 0) return texts.nothingIs
+  return texts.zoneOn2(listed(on.map(({ name }) => name)), on.length)
 }
 
 /** The same in a few words. */
 export function shortVerdict(zones: readonly ZoneView[]): { lit: Lit; words: string } {
   const unknown = zones.filter(isUnknown).length
-  if (zones.length === 0) return { lit: 'off', words: 'No zones' }
-  return unknown === 0 ? { lit: 'ok', words: many(zones.length, 'zone') } : { lit: 'warn', words: `${unknown} unknown` }
+  if (zones.length === 0) return { lit: 'off', words: texts.noZones }
+  return unknown === 0
+    ? { lit: 'ok', words: many(zones.length, 'zone') }
+    : { lit: 'warn', words: texts.unknown(unknown) }
 }
 
 /** One text of a value. */

@@ -6,13 +6,14 @@ import { daemonNow, isLost, now, zone, zone as zoneOfTime } from '#kit/web/conta
 import { copyText } from '#kit/web/copy-and-save.ts'
 import { html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
-import { age, ended, many, timeOf } from '#kit/web/numbers.ts'
+import { age, ended, timeOf } from '#kit/web/numbers.ts'
 import { Act, icon, type Lit, lamp, say, verdict } from '#kit/web/parts.ts'
 import { filterInput, matches, rowLinks } from '#kit/web/tools.ts'
 import type { Json } from '../core/json.ts'
 import type { MacroView, ZoneGroup, ZoneView } from '../core/live/zones.ts'
 import { api, RunFault, type RunStep } from './api.ts'
 import { allZones, current, isSlow, knownAt, list, loadZones, me, zonesRefused } from './state.ts'
+import * as texts from './texts.ts'
 import {
   footnote,
   headline,
@@ -29,33 +30,33 @@ import {
 // Why a command was not carried out, in words for whoever pressed.
 
 const SENTENCES: Readonly<Record<string, string>> = {
-  unauthorized: 'Your role does not allow this here.',
-  'unknown target': 'The building has no such zone any more. Load the page anew.',
-  'unknown macro': 'There is no such macro any more.',
-  'command required': 'The controller did not find a command in what this page sent.',
-  driver_timeout: 'The device did not answer within 5 s.',
-  driver_failed: 'The device refused, or the line to it failed.',
-  driver_queue_full: 'Too many commands wait for this device. Try again in a moment.',
-  driver_unknown: 'No driver is set up for this device.',
-  device_disabled: 'The device is switched off in the settings.',
-  command_disabled: 'This command is switched off in the settings.',
-  zone_without_device: 'The zone has no device that could do it.',
-  'not authorized': 'It leads to something that your role does not allow.',
-  macro_busy: 'The macro runs already.',
-  macro_wait_timeout: 'What it waited for did not come.',
-  macro_timed_out: 'It did not end in its time.',
+  unauthorized: texts.unauthorizedMeans,
+  'unknown target': texts.unknownTargetMeans,
+  'unknown macro': texts.unknownMacroMeans,
+  'command required': texts.commandRequiredMeans,
+  driver_timeout: texts.driverTimeoutMeans,
+  driver_failed: texts.driverFailedMeans,
+  driver_queue_full: texts.driverQueueFullMeans,
+  driver_unknown: texts.driverUnknownMeans,
+  device_disabled: texts.deviceDisabledMeans,
+  command_disabled: texts.commandDisabledMeans,
+  zone_without_device: texts.zoneWithoutDeviceMeans,
+  'not authorized': texts.notAuthorizedMeans,
+  macro_busy: texts.macroRunsAlready,
+  macro_wait_timeout: texts.macroWaitTimeoutMeans,
+  macro_timed_out: texts.macroTimedOutMeans,
 }
 
 /** A sentence, or two: what was the case, and what to do where there is something. */
 export function commandSentence(thrown: unknown): string {
-  if (thrown instanceof NoContact) return 'No answer from the controller; whether it was done is not known.'
+  if (thrown instanceof NoContact) return texts.noAnswerFromController
   if (!(thrown instanceof CallFault)) return thrown instanceof Error ? thrown.message : String(thrown)
-  if (stepsOfFault(thrown).length > 0) return 'Not done: a step failed, and the macro ended there.'
+  if (stepsOfFault(thrown).length > 0) return texts.notDoneStepFailedAndMacro
   if (Object.hasOwn(SENTENCES, thrown.code)) return SENTENCES[thrown.code] ?? thrown.message
   if (thrown.status !== 200) return thrown.message
   // What a device did not do: its driver's own words.
   const said = /without a reason/.test(thrown.message) ? thrown.code : thrown.message
-  return ended(`Not done: ${said}`)
+  return ended(texts.notDone(said))
 }
 
 /** Steps of a run that failed, in a sentence each, those of macros that it called among them. */
@@ -65,8 +66,8 @@ export function failedSteps(steps: readonly RunStep[], place = ''): string[] {
     // What another try made good has not failed; a parallel step failed by its branches, a call by what it called.
     const inner = failedSteps(one.steps ?? [], `${place}${one.step}, `)
     if (inner.length > 0 || one.state !== 'failed' || one.type === 'parallel' || last.get(one.step) !== at) return inner
-    const why = one.message ?? SENTENCES[one.error ?? ''] ?? one.error ?? 'it failed'
-    return [ended(`Step ${place}${one.step}, ${stepWords(one)}: ${why}`)]
+    const why = one.message ?? SENTENCES[one.error ?? ''] ?? one.error ?? texts.failed
+    return [ended(texts.step(place, one.step, stepWords(one), why))]
   })
 }
 
@@ -185,19 +186,19 @@ function press({ zone, orders, verb, label, value, isSo }: PressFacts): VNode | 
 function onOff(facts: ControlFacts): VNode {
   const { verb } = facts.orders.held ?? {}
   const now = verb === 'on' ? true : verb === 'off' ? false : isOn(facts.zone)
-  return html`<div class="duo" key="on">${press({ ...facts, verb: 'off', label: 'Off', isSo: now === false })}
-    ${press({ ...facts, verb: 'on', label: 'On', isSo: now === true })}</div>`
+  return html`<div class="duo" key="on">${press({ ...facts, verb: 'off', label: texts.off, isSo: now === false })}
+    ${press({ ...facts, verb: 'on', label: texts.zoneOn, isSo: now === true })}</div>`
 }
 
 function openClose(facts: ControlFacts): VNode {
-  return html`<div class="duo" key="open">${press({ ...facts, verb: 'open', label: 'Open' })}
-    ${press({ ...facts, verb: 'stop', label: 'Stop' })}${press({ ...facts, verb: 'close', label: 'Close' })}</div>`
+  return html`<div class="duo" key="open">${press({ ...facts, verb: 'open', label: texts.open })}
+    ${press({ ...facts, verb: 'stop', label: texts.stop })}${press({ ...facts, verb: 'close', label: texts.close })}</div>`
 }
 
 function mute(facts: ControlFacts): VNode | null {
   const { held } = facts.orders
   const isMuted = held?.verb === 'mute' ? held.value === true : facts.zone.values.mute === true
-  return press({ ...facts, verb: 'mute', label: isMuted ? 'Muted' : 'Mute', value: !isMuted, isSo: isMuted })
+  return press({ ...facts, verb: 'mute', label: isMuted ? texts.muted : texts.mute, value: !isMuted, isSo: isMuted })
 }
 
 function heldNumber({ orders: { held } }: ControlFacts, verb: string): number | undefined {
@@ -270,9 +271,9 @@ function foot(zone: ZoneView, orders: Orders): VNode {
 function sentText(zone: ZoneView, { sent }: Orders): string {
   if (sent === null) return ''
   const { verb, value } = sent
-  if (typeof value !== 'number') return `Sent: ${verb}.`
+  if (typeof value !== 'number') return texts.sent(verb)
   const kind = verb === 'setpoint' || verb === 'volume' ? verb : 'level'
-  return `Sent: ${textOf(quantity(value, rangeOf(zone, kind).unit))}.`
+  return texts.sent(textOf(quantity(value, rangeOf(zone, kind).unit)))
 }
 
 // Macros with a button each, and what came of a run.
@@ -295,16 +296,15 @@ function MacroRow({ macro }: { macro: MacroView }): VNode {
   const [isBusy, setBusy] = useState(false)
   async function run(): Promise<void> {
     setBusy(true)
-    setTold({ lit: 'busy', text: 'Runs.', steps: [] })
+    setTold({ lit: 'busy', text: texts.runs, steps: [] })
     try {
       const { state, steps = [] } = await api.macro(macro.id)
       const at = timeOf(daemonNow(), zone.value)
       const failed = failedSteps(steps)
       if (state === 'running' || state === 'queued')
-        setTold({ lit: 'busy', text: `Still runs; begun before ${at}.`, steps: [] })
-      else if (failed.length > 0)
-        setTold({ lit: 'warn', text: `Ended at ${at}, with ${many(failed.length, 'failed step')}.`, steps: failed })
-      else setTold({ lit: 'ok', text: `Ran, ended at ${at}.`, steps: [] })
+        setTold({ lit: 'busy', text: texts.stillRunsBegunBefore(at), steps: [] })
+      else if (failed.length > 0) setTold({ lit: 'warn', text: texts.endedAt(at, failed.length), steps: failed })
+      else setTold({ lit: 'ok', text: texts.ranEnded(at), steps: [] })
     } catch (thrown) {
       setTold({ lit: 'fault', text: commandSentence(thrown), steps: stepsOfFault(thrown) })
     }
@@ -313,7 +313,7 @@ function MacroRow({ macro }: { macro: MacroView }): VNode {
   return html`<li><div><b>${macro.name}</b><p class="small soft">${macro.description}</p>
     <p class="small told" role="status" data-s=${told?.lit}>${told ? html`${lamp(told.lit)} ${told.text}` : null}</p>
     ${told && told.steps.length > 0 ? html`<ul class="small failed-steps" aria-label="Steps that failed">${told.steps.map((step) => html`<li key=${step}>${step}</li>`)}</ul>` : null}</div>
-    <${Act} waits=${isBusy} label=${`Run ${macro.name}`} run=${() => void run()}>Run</${Act}></li>`
+    <${Act} waits=${isBusy} label=${texts.run(macro.name)} run=${() => void run()}>Run</${Act}></li>`
 }
 
 // The page.
@@ -327,9 +327,9 @@ const IMPORT = 'plantroom controller import FILE'
 export function ZonesPage(): VNode {
   const [filter, setFilter] = useState('')
   const [isWhole, setWhole] = useState(false)
-  useKeys('Zones', [
-    { key: 'ArrowDown', what: 'next zone', run: () => walk(1) },
-    { key: 'ArrowUp', what: 'zone before', run: () => walk(-1) },
+  useKeys(texts.zones, [
+    { key: 'ArrowDown', what: texts.nextZone, run: () => walk(1) },
+    { key: 'ArrowUp', what: texts.zoneBefore, run: () => walk(-1) },
   ])
   const known = list.value
   if (known === null) return waiting()
@@ -343,9 +343,9 @@ export function ZonesPage(): VNode {
     ${
       zones.length < FILTERED_FROM
         ? null
-        : html`<div class="tools">${filterInput({ filter, setFilter, label: 'Filter rooms and zones', placeholder: 'Room or zone', isFirst: true })}</div>`
+        : html`<div class="tools">${filterInput({ filter, setFilter, label: texts.filterRoomsAndZones, placeholder: texts.roomOrZone, isFirst: true })}</div>`
     }
-    ${groups.length === 0 ? html`<section class="panel">${say('off', `No room and no zone matches ${filter}`, `${zones.length} are hidden. Esc empties the filter.`)}</section>` : null}
+    ${groups.length === 0 ? html`<section class="panel">${say('off', texts.noRoomAndNoZoneMatches(filter), texts.areHiddenEscEmptiesFilter(zones.length))}</section>` : null}
     <div class=${isSlow.value ? 'rooms old' : 'rooms'}>${shown.map(room)}</div>
     ${rest > 0 ? html`<p class="end"><button class="btn" type="button" onClick=${() => setWhole(true)}>Show ${rest} more zones</button></p>` : null}
     ${filter === '' ? macros() : null}`
@@ -355,38 +355,23 @@ export function ZonesPage(): VNode {
 function NotLive(): VNode {
   const ageMs = Math.max(1000, now.value - knownAt.value)
   return html`<p class="not-live" data-s="warn">${lamp('warn')}<span><b role="status">Levels are not live.</b>
-    ${` They are from ${timeOf(knownAt.value, zone.value)}, ${age(ageMs, 1)} ago, and are read every 10 s until changes arrive by themselves again.`}</span></p>`
+    ${texts.theyAreFromAgo(timeOf(knownAt.value, zone.value), age(ageMs, 1))}</span></p>`
 }
 
 function waiting(): VNode {
   const words =
     zonesRefused.value === null
-      ? say('busy', 'Asking the controller for the zones', 'This usually takes less than a second.')
-      : say(
-          'fault',
-          'The zones could not be read',
-          zonesRefused.value,
-          html`<${Act} run=${loadZones}>Ask again</${Act}>`,
-        )
+      ? say('busy', texts.askingControllerForZones, texts.usuallyTakesLessThanSecond)
+      : say('fault', texts.zonesCouldNotBeRead, zonesRefused.value, html`<${Act} run=${loadZones}>Ask again</${Act}>`)
   return html`<div class="head"><h1>Zones</h1></div><section class="panel">${words}</section>`
 }
 
 /** Nothing to command is no fault; it says what to do next, to those who can. */
 function empty(): VNode {
-  if (!me.value?.elevated)
-    return say(
-      'off',
-      'No zones are yours to command yet',
-      'An administrator puts rooms or zones onto a UI that your role allows. They appear here by themselves.',
-    )
+  if (!me.value?.elevated) return say('off', texts.noZonesAreYoursToCommand, texts.administratorPutsRoomsOrZonesOnto)
   const act = html`<div class="copy"><code tabindex="0">${IMPORT}</code>
-    <button class="btn" type="button" onClick=${() => void copyText(IMPORT, 'The command is copied.')}>Copy command</button></div>`
-  return say(
-    'off',
-    'This building has no zones yet',
-    'Import a site file on the machine that the controller runs on. Its changes wait under Pending until they are applied.',
-    act,
-  )
+    <button class="btn" type="button" onClick=${() => void copyText(IMPORT, texts.commandIsCopied)}>Copy command</button></div>`
+  return say('off', texts.buildingHasNoZonesYet, texts.importSiteFileOnMachineController, act)
 }
 
 function macros(): VNode | null {
@@ -413,7 +398,7 @@ function firstOf(groups: readonly ZoneGroup[], most: number): { groups: ZoneGrou
 }
 
 function room({ id, name, within, zones }: ZoneGroup): VNode {
-  const label = name ?? (list.value?.groups.length === 1 ? 'All zones' : 'Not in a room')
+  const label = name ?? (list.value?.groups.length === 1 ? texts.allZones : texts.notInRoom)
   return html`<section class="room" key=${id ?? 'none'} aria-label=${label}>
     <h2>${label}${within.length > 0 ? html`<span class="faint small"> ${within.join(' › ')}</span>` : null}</h2>
     <div class="tiles">${zones.map(tileOf)}</div></section>`

@@ -155,7 +155,7 @@ async function noisyUnit(t: Test, { page, visit, ask, bus, office, busName, audi
   await page.locator('.lines .state', { hasText: 'open, 1 noisy' }).waitFor()
   await visit('port', bus.path)
   await page.getByRole('button', { name: /^Unit 1, 2 of/ }).click()
-  await page.getByRole('button', { name: 'Count unit 1 anew' }).click()
-  await page.locator('.toast', { hasText: 'Unit 1 is counted anew.' }).waitFor()
+  await page.getByRole('button', { name: 'Count unit 1 from zero' }).click()
+  await page.locator('.toast', { hasText: 'Unit 1 is counted from zero.' }).waitFor()
   await page.getByText('Unit 2 answers.').waitFor()
 }

@@ -128,7 +128,7 @@ async function viewer(t: Test, { page, bus, visit, audit }: Stage): Promise<void
   await page.getByLabel('Password').fill(VIEWER_PASSWORD)
   await page.keyboard.press('Enter')
   await visit('port', bus.path)
-  await page.getByText('An administrator asks the line from here.').waitFor()
+  await page.getByText('Administrators can send to the line from here.').waitFor()
   for (const name of ['Settings', 'Close port', 'Remove port', 'Send'])
     t.equal(await page.getByRole('button', { name }).or(page.getByRole('link', { name })).count(), 0, name)
   await audit(t, 'port-viewer')

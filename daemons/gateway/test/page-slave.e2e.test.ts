@@ -35,7 +35,7 @@ async function setUp(t: Test, { page, visit, bus, audit }: SlaveStage): Promise<
   await page.getByLabel('Registers it serves').fill('holding 0 4 = 7\ninput 0 2')
   await page.getByRole('button', { name: 'Save and reopen' }).click()
   await page.getByText('Unit 3 waits for a master.').waitFor()
-  await page.getByText('it answers its master and asks nothing').waitFor()
+  await page.getByText('it answers its master and sends no requests').waitFor()
 }
 
 async function registers(t: Test, { page, bus, heard, audit }: SlaveStage): Promise<void> {

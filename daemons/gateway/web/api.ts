@@ -1,5 +1,4 @@
 /** What this gateway's API answers, as far as the pages read it, and the calls they make. */
-
 import type { Role } from '#kit/auth/credentials.ts'
 import type { DriverCounts, LineSettings } from '#kit/line/line.ts'
 import { call } from '#kit/web/call.ts'

@@ -2,7 +2,7 @@
 import type { VNode } from 'preact'
 import { daemonNow, zone } from '#kit/web/contact.ts'
 import { html } from '#kit/web/html.ts'
-import { useEverywhereKeys } from '#kit/web/keys.ts'
+import { type KeyedPage, useEverywhereKeys } from '#kit/web/keys.ts'
 import { firstWait, lazy } from '#kit/web/lazy.ts'
 import { age } from '#kit/web/numbers.ts'
 import { type IconName, say } from '#kit/web/parts.ts'
@@ -10,23 +10,8 @@ import { linkTo, place } from '#kit/web/route.ts'
 import { isSignedOut, token } from '#kit/web/session.ts'
 import { type Entry, plate, Shell } from '#kit/web/shell.ts'
 import { isAdmin, isSettingUp, me, plateFacts, ports, status, system } from './state.ts'
+import * as texts from './texts.ts'
 import { nameOf, shortVerdict, sortPorts, stateOf } from './words.ts'
-
-// The journal of this gateway: for administrators, with lines by their short names.
-
-const JournalPage = lazy(async () => (await import('#kit/web/journal-page.ts')).JournalPage)
-
-/** The journal of this gateway: for administrators, with lines by their short names. */
-function GatewayJournal(): VNode {
-  if (me.value && !isAdmin.value)
-    return html`<div class="head"><h1>Journal</h1></div><section class="panel">
-      ${say('off', 'Only administrators see the journal', 'It names people and the addresses they came from.')}</section>`
-  return html`<${JournalPage} nameTarget=${nameTarget} />`
-}
-
-function nameTarget(target: string): string {
-  return target.startsWith('/dev/') ? nameOf(target) : target
-}
 
 const SignIn = lazy(async () => (await import('#kit/web/sign-in.ts')).SignIn)
 const SignedOut = lazy(async () => (await import('#kit/web/sign-in.ts')).SignedOut)
@@ -38,15 +23,44 @@ const PointsPage = lazy(async () => (await import('./points-page.ts')).PointsPag
 const ScanPage = lazy(async () => (await import('./scan-page.ts')).ScanPage)
 const WebhooksPage = lazy(async () => (await import('./webhooks-page.ts')).WebhooksPage)
 const UsersPage = lazy(async () => (await import('./users-page.ts')).UsersPage)
+const JournalPage = lazy(async () => (await import('#kit/web/journal-page.ts')).JournalPage)
 const SystemPage = lazy(async () => (await import('./system-page.ts')).SystemPage)
 
-/** Pages beside Ports, by the word in the address. */
-const TITLES: Readonly<Record<string, string>> = {
-  webhooks: 'Webhooks',
-  users: 'Users',
-  journal: 'Journal',
-  system: 'System',
+/** A page: its word in the address, its entry at the side, the letter that goes to it after `g`, and what draws it. */
+interface Page extends KeyedPage {
+  icon: IconName
+  draw: (first?: string, second?: string) => VNode
 }
+
+/** What an address of no page shows as well. */
+const PORTS: Page = {
+  word: 'ports',
+  label: texts.ports,
+  key: 'p',
+  icon: 'ports',
+  draw: () => html`<${PortsPage} />`,
+}
+
+/** The pages, in the order of their entries. */
+const PAGES: readonly Page[] = [
+  PORTS,
+  {
+    word: 'webhooks',
+    label: texts.webhooks,
+    key: 'w',
+    icon: 'hook',
+    draw: (port, id) => html`<${WebhooksPage} port=${port} id=${id} />`,
+  },
+  {
+    word: 'users',
+    label: texts.users,
+    key: 'u',
+    icon: 'users',
+    draw: (what, which) => html`<${UsersPage} what=${what} which=${which} />`,
+  },
+  { word: 'journal', label: texts.journal, key: 'j', icon: 'journal', draw: () => html`<${GatewayJournal} />` },
+  { word: 'system', label: texts.system, key: 's', icon: 'system', draw: () => html`<${SystemPage} />` },
+]
 
 /** Lines listed under Ports; the rest is on the page. */
 const MOST_SUB = 8
@@ -56,19 +70,13 @@ export function App(): VNode {
   const known = status.value
   if (known && (isSettingUp.value || !known.adminConfigured)) return html`<${FirstRun} />`
   if (token.value !== null) return html`<${Signed} />`
-  if (known) return html`<${SignIn} plate=${plate(plateFacts())} footer=${`Version ${known.version}`} />`
-  const wait = firstWait('gateway', 'Asking the gateway who it is')
+  if (known) return html`<${SignIn} plate=${plate(plateFacts())} footer=${texts.version(known.version)} />`
+  const wait = firstWait('gateway', texts.askingGateway)
   return html`<main class="alone" id="main"><h1 class="sr">Plantroom gateway</h1><div class="panel alone-in">${wait}</div></main>`
 }
 
 function Signed(): VNode {
-  useEverywhereKeys([
-    { word: 'ports', label: 'Ports', key: 'p' },
-    { word: 'webhooks', label: 'Webhooks', key: 'w' },
-    { word: 'users', label: 'Users', key: 'u' },
-    { word: 'journal', label: 'Journal', key: 'j' },
-    { word: 'system', label: 'System', key: 's' },
-  ])
+  useEverywhereKeys(PAGES)
   const name = plateFacts().name
   const title = `${pageTitle(place.value)} – ${name}`
   if (document.title !== title) document.title = title
@@ -78,13 +86,14 @@ function Signed(): VNode {
     ${isSignedOut.value ? html`<${SignedOut} />` : null}`
 }
 
-function page([name = 'ports', first, second, ...rest]: string[]): VNode {
+/** The page of a word; a port has its own address and no entry of its own. */
+function pageOf(name: string | undefined): Page {
+  return PAGES.find(({ word }) => word === name) ?? PORTS
+}
+
+function page([name, first, second, ...rest]: string[]): VNode {
   if (name === 'port' && first !== undefined) return portPage(first, second, rest)
-  if (name === 'webhooks') return html`<${WebhooksPage} port=${first} id=${second} />`
-  if (name === 'users') return html`<${UsersPage} what=${first} which=${second} />`
-  if (name === 'journal') return html`<${GatewayJournal} />`
-  if (name === 'system') return html`<${SystemPage} />`
-  return html`<${PortsPage} />`
+  return pageOf(name).draw(first, second)
 }
 
 function portPage(path: string, part: string | undefined, [what, which]: string[]): VNode {
@@ -94,42 +103,48 @@ function portPage(path: string, part: string | undefined, [what, which]: string[
   return html`<${PortPage} path=${path} key=${path} />`
 }
 
-function pageTitle([name = 'ports', first]: string[]): string {
-  if (name === 'port' && first !== undefined) return nameOf(first)
-  return TITLES[name] ?? 'Ports'
+function pageTitle([name, first]: string[]): string {
+  return name === 'port' && first !== undefined ? nameOf(first) : pageOf(name).label
 }
 
 function entries(): Entry[] {
-  const [name = 'ports', first] = place.value
+  const [name, first] = place.value
   const known = ports.value
-  const configured = sortPorts(known ?? []).filter((port) => port.configured)
-  const sub = configured
+  const hooks = known?.reduce((all, port) => all + port.webhooks, 0)
+  const counts: Readonly<Record<string, number | undefined>> = { ports: known?.length, webhooks: hooks || undefined }
+  return PAGES.map(({ word, label, icon }) => ({
+    href: linkTo(word),
+    label,
+    icon,
+    isHere: pageOf(name).word === word,
+    count: String(counts[word] ?? ''),
+    sub: word === 'ports' ? portEntries(name === 'port' ? first : undefined) : undefined,
+  }))
+}
+
+/** The lines under Ports. @param here the one whose page is shown */
+function portEntries(here: string | undefined): Entry['sub'] {
+  return sortPorts(ports.value ?? [])
+    .filter((port) => port.configured)
     .toSorted((a, b) => a.path.localeCompare(b.path))
     .slice(0, MOST_SUB)
     .map((port) => {
       const { lit, word } = stateOf(port, daemonNow(), zone.value)
-      const isHere = name === 'port' && first === port.path
-      return { href: linkTo('port', port.path), label: nameOf(port.path), isHere, lit, litWord: word }
+      const label = nameOf(port.path)
+      return { href: linkTo('port', port.path), label, isHere: here === port.path, lit, litWord: word }
     })
-  const hooks = known?.reduce((all, port) => all + port.webhooks, 0)
-  const portsEntry: Entry = {
-    href: linkTo('ports'),
-    label: 'Ports',
-    icon: 'ports',
-    isHere: !(name in TITLES),
-    count: known ? String(known.length) : '',
-    sub,
-  }
-  return [
-    portsEntry,
-    ...Object.entries(TITLES).map(([word, label]) => ({
-      href: linkTo(word),
-      label,
-      icon: (word === 'webhooks' ? 'hook' : word) as IconName,
-      isHere: name === word,
-      count: word === 'webhooks' && hooks ? String(hooks) : '',
-    })),
-  ]
+}
+
+/** The journal of this gateway: for administrators, with lines by their short names. */
+function GatewayJournal(): VNode {
+  if (me.value && !isAdmin.value)
+    return html`<div class="head"><h1>Journal</h1></div><section class="panel">
+      ${say('off', texts.onlyAdministratorsSeeJournal, texts.journalNamesPeople)}</section>`
+  return html`<${JournalPage} nameTarget=${nameTarget} />`
+}
+
+function nameTarget(target: string): string {
+  return target.startsWith('/dev/') ? nameOf(target) : target
 }
 
 function footer(): VNode | null {

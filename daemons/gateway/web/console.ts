@@ -8,10 +8,11 @@ import { copyText, saveBytes } from '#kit/web/copy-and-save.ts'
 import { segments } from '#kit/web/figures.ts'
 import { choice, type Form, input, refusal, typedNumber, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
-import { age, bytesText, dateOf, fixed, many, timeOf } from '#kit/web/numbers.ts'
+import { age, bytesText, dateOf, fixed, timeOf } from '#kit/web/numbers.ts'
 import { Act, icon, lamp, toast } from '#kit/web/parts.ts'
 import { token } from '#kit/web/session.ts'
 import { api, type ModbusAnswer, type Port, portRoute } from './api.ts'
+import * as texts from './texts.ts'
 import { hexOfText, listOf } from './typed.ts'
 import { functionName, modbusFunctions, nameOf, rangeText } from './words.ts'
 
@@ -52,9 +53,8 @@ export function startCapture(path: string, atMs: number, from: Fetch = (at, init
     const reader = response.body.getReader()
     for (;;) {
       const { done, value } = await reader.read()
-      if (done) throw new Error('The gateway ended the capture. What came until then can be saved.')
-      if (sizeBytes.value + value.length > CAPTURE_BYTES)
-        throw new Error('The capture has grown to its limit. Save it; a longer one goes to Wireshark directly.')
+      if (done) throw new Error(texts.captureEnded)
+      if (sizeBytes.value + value.length > CAPTURE_BYTES) throw new Error(texts.captureIsFull)
       parts.push(value)
       sizeBytes.value += value.length
     }
@@ -81,7 +81,7 @@ async function refusalOf(response: Response): Promise<string> {
   try {
     return ((await response.json()) as { message: string }).message
   } catch {
-    return `The gateway answered ${response.status} without a reason.`
+    return texts.answeredWithoutReason(response.status)
   }
 }
 
@@ -107,16 +107,20 @@ export function CaptureRow({ port, close }: { port: Port; close: () => void }): 
     const parts = capture.stop()
     const name = captureName(nameOf(port.path), dateOf(daemonNow(), zone.value), timeOf(daemonNow(), zone.value))
     saveBytes(parts, name, 'application/vnd.tcpdump.pcap')
-    toast(`${name} is saved. Wireshark opens it.`)
+    toast(texts.isSavedWiresharkOpens(name))
     close()
   }
   const command = liveCommand(location.origin, port.path)
-  const running = `Capturing for ${age(Math.max(1000, now.value - capture.startedAt))}, ${isEmpty ? 'no frame yet' : bytesText(sizeBytes.value)}`
+  const running = texts.capturingFor(
+    age(Math.max(1000, now.value - capture.startedAt)),
+    isEmpty,
+    bytesText(sizeBytes.value),
+  )
   return html`<div class="capture"><div class="capture-now">${lamp(ended.value === null ? 'busy' : 'warn')}<span class="grow">${ended.value ?? running}</span>
       <button class="btn" type="button" disabled=${isEmpty} onClick=${save}>Save capture</button>
       <button class="btn quiet icon" type="button" aria-label="Drop capture" onClick=${close}>${icon('close')}</button></div>
     <details><summary>Live in Wireshark</summary><p class="small soft">Run this where Wireshark is; KEY is an API key of a viewer, made on the page Users.</p>
-      <div class="copy"><code tabindex="0">${command}</code><button class="btn quiet" type="button" onClick=${() => void copyText(command, 'The command is copied.')}>Copy</button></div></details></div>`
+      <div class="copy"><code tabindex="0">${command}</code><button class="btn quiet" type="button" onClick=${() => void copyText(command, texts.commandIsCopied)}>Copy</button></div></details></div>`
 }
 
 /** Asks or tells the line of a port. */
@@ -126,9 +130,9 @@ export function Console({ port }: { port: Port }): VNode {
 
 const ENDINGS = [
   ['', 'nothing'],
-  ['\r', 'CR'],
-  ['\n', 'LF'],
-  ['\r\n', 'CR LF'],
+  ['\r', texts.cr],
+  ['\n', texts.lf],
+  ['\r\n', texts.crLf],
 ] as const
 
 function RawConsole({ port }: { port: Port }): VNode {
@@ -140,22 +144,22 @@ function RawConsole({ port }: { port: Port }): VNode {
     const { hex, ending } = form.values.value
     const bytes = isText ? hexOfText(`${hex}${ending}`) : String(hex).trim()
     const { sent } = await api.transmit(port.path, bytes)
-    setAnswer(`${many(sent, 'byte')} sent.`)
+    setAnswer(texts.consoleSent(sent))
   }
 
   const fields = html`<div class="as">${segments({
-    label: 'Type as',
+    label: texts.typeAs,
     name: 'as',
     value: isText ? 'text' : 'hex',
     options: [
-      ['hex', 'Hex'],
-      ['text', 'Text'],
+      ['hex', texts.hex],
+      ['text', texts.asText],
     ],
     choose: (as) => form.set('as', as),
   })}</div>
-    ${input({ form, name: 'hex', label: isText ? 'Text to send' : 'Bytes to send', mono: true, kind: 'most', placeholder: isText ? 'PWR?' : '02 50 03' })}
-    ${isText ? choice({ form, name: 'ending', label: 'Ends with', options: ENDINGS }) : null}`
-  return consoleForm({ port, form, fields, answer, setAnswer, send, act: 'Send', label: 'Send to the line' })
+    ${input({ form, name: 'hex', label: isText ? texts.textToSend : texts.bytesToSend, mono: true, kind: 'most', placeholder: isText ? 'PWR?' : '02 50 03' })}
+    ${isText ? choice({ form, name: 'ending', label: texts.endsWith, options: ENDINGS }) : null}`
+  return consoleForm({ port, form, fields, answer, setAnswer, send, act: texts.send, label: texts.sendToLine })
 }
 
 const WRITES_MANY = [15, 16]
@@ -184,11 +188,11 @@ function ModbusConsole({ port }: { port: Port }): VNode {
   const isWrite = WRITES.includes(fc)
   const number = (name: string, label: string): VNode => input({ form, name, label, type: 'number' })
   const fields = html`${number('unitId', 'Unit')}
-    ${choice({ form, name: 'fc', label: 'Function', kind: 'more', options: modbusFunctions.map((each) => [String(each.fc), `${String(each.fc).padStart(2, '0')} ${each.name}`]) })}
+    ${choice({ form, name: 'fc', label: texts.consoleFunction, kind: 'more', options: modbusFunctions.map((each) => [String(each.fc), `${String(each.fc).padStart(2, '0')} ${each.name}`]) })}
     ${number('address', fc === 5 || fc === 6 || fc === 22 ? 'At' : 'From')}
     ${fc <= 4 || fc === 23 ? number('quantity', 'Count') : null}
     ${fc === 23 ? number('write_address', 'Write from') : null}
-    ${isWrite ? input({ form, name: 'values', label: WRITES_MANY.includes(fc) || fc === 23 ? 'Values' : 'Value', kind: 'more', placeholder: WRITES_MANY.includes(fc) ? '1, 0, 1' : '' }) : null}
+    ${isWrite ? input({ form, name: 'values', label: WRITES_MANY.includes(fc) || fc === 23 ? texts.values : texts.value, kind: 'more', placeholder: WRITES_MANY.includes(fc) ? '1, 0, 1' : '' }) : null}
     ${fc === 22 ? html`${number('and_mask', 'And mask')}${number('or_mask', 'Or mask')}` : null}`
   return consoleForm({
     port,
@@ -197,8 +201,8 @@ function ModbusConsole({ port }: { port: Port }): VNode {
     answer,
     setAnswer,
     send,
-    act: isWrite || fc === 22 ? 'Write' : 'Send',
-    label: 'Ask the bus',
+    act: isWrite || fc === 22 ? texts.write : texts.send,
+    label: texts.askBus,
   })
 }
 
@@ -234,15 +238,19 @@ function consoleForm({ port, form, fields, answer, setAnswer, send, act, label }
   return html`<form class="console" aria-label=${label} onSubmit=${submit} novalidate>${fields}
       <${Act} kind="primary" type="submit" waits=${form.isBusy.value || !isOpen}>${act}</${Act}></form>
     ${refusal(form)}
-    <div class="answer" role="status">${isOpen ? answer : 'The line is not open, so nothing can be sent.'}</div>`
+    <div class="answer" role="status">${isOpen ? answer : texts.nothingCanBeSent}</div>`
 }
 
 /** What a unit answered: each value by its address, in decimal and hex. */
 function Answer({ reply, tookMs }: { reply: ModbusAnswer; tookMs: number }): VNode {
-  const head = `Unit ${reply.unitId}, ${functionName(reply.fc).toLowerCase()} ${rangeText(reply.address, reply.quantity)}`
+  const head = texts.consoleUnit(
+    reply.unitId,
+    functionName(reply.fc).toLowerCase(),
+    rangeText(reply.address, reply.quantity),
+  )
   const values = reply.values ?? []
   const isRead = values.length > 0 && !WRITES_MANY.includes(reply.fc) && reply.fc !== 5 && reply.fc !== 6
-  return html`<p>${lamp('ok', true)} ${head}${isRead ? '' : ': taken'} <span class="faint">${fixed(tookMs, 0)}\u202fms</span></p>
+  return html`<p>${lamp('ok', true)} ${head}${isRead ? '' : texts.consoleTaken} <span class="faint">${fixed(tookMs, 0)}\u202fms</span></p>
     ${isRead ? html`<ul class="values">${values.map((value, at) => valueItem(reply.address + at, value))}</ul>` : null}`
 }
 

@@ -1,7 +1,6 @@
 /** First run: password, name, lines, done. Nothing is kept before the last button. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { counted } from '#kit/pure/text.ts'
 import { sentenceOf } from '#kit/web/call.ts'
 import { focusStep, steps } from '#kit/web/figures.ts'
 import { type Form, input, refusal, toggle, useForm } from '#kit/web/form.ts'
@@ -12,11 +11,12 @@ import { signIn } from '#kit/web/session.ts'
 import { plate } from '#kit/web/shell.ts'
 import { api, type Port } from './api.ts'
 import { isSettingUp, lookAtPorts, plateFacts, status } from './state.ts'
+import * as texts from './texts.ts'
 import { deviceOf, nameOf, protocolNames } from './words.ts'
 
 /** The API has the last word; this one spares the way back from the last step to the first. */
 const LEAST_PASSWORD = 8
-const STEPS = ['Password', 'Name', 'Lines', 'Done']
+const STEPS = [texts.password, texts.name, texts.lines, texts.done]
 
 /** What became of a line. */
 interface Outcome {
@@ -56,10 +56,10 @@ export function FirstRun(): VNode {
   }
 
   const labels = [
-    'Go on',
-    'Go on',
-    'Set up gateway',
-    outcomes.length > 0 ? `Open ${nameOf(outcomes[0]?.path ?? '')}` : 'To the ports',
+    texts.goOn,
+    texts.goOn,
+    texts.setUpGateway,
+    outcomes.length > 0 ? texts.openLine(nameOf(outcomes[0]?.path ?? '')) : texts.toPorts,
   ]
   return html`<main class="alone" id="main"><div class="alone-in wide">${plate(plateFacts())}
     <form class="panel" onSubmit=${next} novalidate><div class="in stack">
@@ -81,10 +81,9 @@ async function findLines(): Promise<Port[] | string> {
 function isGoodStart(form: Form): boolean {
   const { username, password } = form.values.value
   const faults: Record<string, string> = {}
-  if (String(username).trim() === '') faults.username = 'A name is needed to sign in with.'
+  if (String(username).trim() === '') faults.username = texts.enterAUserName
   const length = String(password).length
-  if (length < LEAST_PASSWORD)
-    faults.password = `The password has ${counted(length, 'character')}, at least ${LEAST_PASSWORD} are needed.`
+  if (length < LEAST_PASSWORD) faults.password = texts.passwordIsShort(length, LEAST_PASSWORD)
   form.faults.value = faults
   const first = Object.keys(faults)[0]
   if (first) document.getElementById(`${form.id}-${first}`)?.focus()
@@ -130,28 +129,26 @@ interface StepFacts {
 function stepBody({ step, form, lines, outcomes }: StepFacts): VNode {
   if (step === 0)
     return html`<h1>Who looks after this gateway?</h1><p class="soft">This makes the first administrator.</p>
-      ${input({ form, name: 'username', label: 'User name', autocomplete: 'username', kind: 'wide', first: true })}
-      ${input({ form, name: 'password', label: 'Password', type: form.values.value.isShown ? 'text' : 'password', autocomplete: 'new-password', hint: 'At least 8 characters.', kind: 'wide' })}
-      ${toggle({ form, name: 'isShown', label: 'Show password' })}`
+      ${input({ form, name: 'username', label: texts.userName, autocomplete: 'username', kind: 'wide', first: true })}
+      ${input({ form, name: 'password', label: texts.password, type: form.values.value.isShown ? 'text' : 'password', autocomplete: 'new-password', hint: texts.atLeast8Characters, kind: 'wide' })}
+      ${toggle({ form, name: 'isShown', label: texts.showPassword })}`
   if (step === 1)
     return html`<h1>What is it called?</h1>
-      ${input({ form, name: 'name', label: 'Name', kind: 'wide', first: true, hint: 'Stands on the plate of every page, so that nobody works on the wrong box: Plant room B2.' })}`
+      ${input({ form, name: 'name', label: texts.name, kind: 'wide', first: true, hint: texts.nameHint })}`
   if (step === 2) return html`<h1>What is on its lines?</h1>${linesBody(lines, form)}`
   return html`<h1>Done</h1>${doneBody(outcomes)}`
 }
 
 function linesBody(lines: Port[] | string | null, form: Form): VNode {
-  if (lines === null) return say('busy', 'Looking for lines', 'This usually takes less than a second.')
-  if (typeof lines === 'string')
-    return say('warn', 'The lines could not be listed', `${lines} They can be set up on their own pages.`)
-  if (lines.length === 0)
-    return say('off', 'No serial line found', 'Plug one in at any time: it appears under Ports, and is set up there.')
+  if (lines === null) return say('busy', texts.lookingForLines, texts.usuallyBrief)
+  if (typeof lines === 'string') return say('warn', texts.linesCouldNotBeListed, texts.setThemUpLater(lines))
+  if (lines.length === 0) return say('off', texts.noSerialLineFound, texts.plugOneIn)
   return html`<p class="soft">They start with 9600 baud, 8 data bits, no parity. Each line's page has the rest.</p>
     <ul class="pick">${lines.map(
       (
         line,
       ) => html`<li key=${line.path}><div><b>${nameOf(line.path)}</b><span class="small soft">${deviceOf(line) || line.path}</span></div>
-      <div class="input"><select aria-label=${`Protocol of ${nameOf(line.path)}`} value=${String(form.values.value[line.path] ?? '')}
+      <div class="input"><select aria-label=${texts.protocolOf(nameOf(line.path))} value=${String(form.values.value[line.path] ?? '')}
         onChange=${(event: Event) => form.set(line.path, (event.target as HTMLSelectElement).value)}>
         <option value="">Closed</option>${Object.entries(protocolNames).map(([value, name]) => html`<option value=${value}>${name}</option>`)}</select></div></li>`,
     )}</ul>`
@@ -164,7 +161,7 @@ function doneBody(outcomes: readonly Outcome[]): VNode {
         ? html`<p>No line is set up yet. Each one is set up under Ports.</p>`
         : html`<ul class="pick">${outcomes.map(
             ({ path, fault }) => html`<li key=${path}><div><b>${lamp(fault ? 'fault' : 'ok', true)} ${nameOf(path)}</b>
-            <span class="small soft">${fault ?? 'set up and being opened'}</span></div></li>`,
+            <span class="small soft">${fault ?? texts.setUpAndBeingOpened}</span></div></li>`,
           )}</ul>`
     }`
 }

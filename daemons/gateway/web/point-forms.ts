@@ -14,6 +14,7 @@ import type { PointView } from '../core/points/values.ts'
 import { type Port, pointsApi } from './api.ts'
 import { definitionOf, type Shown } from './points.ts'
 import { isAdmin } from './state.ts'
+import * as texts from './texts.ts'
 import { framingOf, nameOf } from './words.ts'
 
 // Devices known by heart: searched, looked at, added as one unit with all their points.
@@ -38,8 +39,8 @@ export function TemplatePicker({ port, rows, unitId, again }: PickerProps): VNod
   const close = html`<div class="acts"><a class="btn quiet icon" href=${linkTo('port', port.path, 'points')} aria-label="Close devices">${icon('close')}</a></div>`
   if (chosen)
     return html`<${Chosen} port=${port} rows=${rows} unitId=${unitId} again=${again} template=${chosen} back=${() => setChosen(null)} />`
-  return html`<section class="panel" aria-label="Devices"><header><h2>${unitId ? `What is unit ${unitId}?` : 'Add a device'}</h2>${close}</header>
-    <div class="filter">${filterInput({ filter, setFilter, label: 'Search devices', placeholder: 'maker, model, kind', isFirst: true })}</div>
+  return html`<section class="panel" aria-label="Devices"><header><h2>${unitId ? texts.whatIsUnit(unitId) : texts.addDevice}</h2>${close}</header>
+    <div class="filter">${filterInput({ filter, setFilter, label: texts.searchDevices, placeholder: texts.makerModelKind, isFirst: true })}</div>
     ${list(templates, filter, setChosen)}</section>`
 }
 
@@ -48,17 +49,12 @@ function list(
   filter: string,
   choose: (template: PointTemplate) => void,
 ): Child {
-  if (templates === null) return say('busy', 'Asking for the devices', 'The gateway has them on board.')
-  if (typeof templates === 'string') return say('fault', 'The devices could not be read', templates)
+  if (templates === null) return say('busy', texts.askingForDevices, texts.devicesAreOnGateway)
+  if (typeof templates === 'string') return say('fault', texts.devicesCouldNotBeRead, templates)
   const shown = templates.filter(({ maker, model, kind, title }) =>
     matches(`${maker} ${model} ${kind} ${title}`, filter),
   )
-  if (shown.length === 0)
-    return say(
-      'off',
-      `No device matches ${filter}`,
-      `${many(templates.length, 'device')} are known. Any other one is added point by point, from its register list.`,
-    )
+  if (shown.length === 0) return say('off', texts.noDeviceMatches(filter), texts.devicesAreKnown(templates.length))
   return html`<ul class="devices">${shown.map(
     (template) => html`<li key=${template.id}><button type="button" onClick=${() => choose(template)}>
       <b>${template.maker} ${template.model}</b><span class="faint small">${template.kind} · ${many(template.points.length, 'point')}</span></button></li>`,
@@ -74,7 +70,7 @@ function Chosen({ port, rows, unitId, again, template, back }: ChosenProps): VNo
   const known = new Set(rows.map(({ name }) => name))
   const clashes = template.points.some(({ name }) => known.has(name))
   const unit = unitId ?? String(template.unitId)
-  const form = useForm({ unitId: unit, prefix: clashes ? `Unit ${unit} ` : '', pollMs: '' })
+  const form = useForm({ unitId: unit, prefix: clashes ? texts.pointUnit(unit) : '', pollMs: '' })
   async function save(): Promise<void> {
     const { prefix, pollMs, unitId: typed } = form.values.value
     const body = {
@@ -85,7 +81,7 @@ function Chosen({ port, rows, unitId, again, template, back }: ChosenProps): VNo
     }
     await pointsApi.addTemplate(port.path, body)
     await again()
-    toast(`${many(template.points.length, 'point')} of unit ${typed} are read from now on.`)
+    toast(texts.ofUnitAreReadFromNow(template.points.length, typed))
     goTo('port', port.path, 'points')
   }
   function submit(event: Event): void {
@@ -96,9 +92,9 @@ function Chosen({ port, rows, unitId, again, template, back }: ChosenProps): VNo
     <header><button class="btn quiet icon" type="button" aria-label="All devices" onClick=${back}>${icon('back')}</button><h2>${template.maker} ${template.model}</h2>
       <div class="acts"><a class="btn quiet icon" href=${linkTo('port', port.path, 'points')} aria-label="Close devices">${icon('close')}</a></div></header>
     <div class="in stack"><p>${template.title}</p><p class="small soft">${sourceText(template)}</p>${lineNote(port, template)}
-      <div class="form">${input({ form, name: 'unitId', label: 'Unit id', type: 'number', first: true, hint: `From the maker: ${template.unitId}` })}
-        ${input({ form, name: 'pollMs', label: 'Read every', type: 'number', unit: 'ms', hint: 'Empty: as the device list says.' })}
-        ${input({ form, name: 'prefix', label: 'Names begin with', kind: 'wide', hint: clashes ? 'Some names are taken already.' : 'Empty: names as below.' })}</div>
+      <div class="form">${input({ form, name: 'unitId', label: texts.unitId, type: 'number', first: true, hint: texts.fromMaker(template.unitId) })}
+        ${input({ form, name: 'pollMs', label: texts.readEvery, type: 'number', unit: 'ms', hint: texts.pollHint })}
+        ${input({ form, name: 'prefix', label: texts.namesBegin, kind: 'wide', hint: clashes ? texts.namesAreTaken : texts.prefixHint })}</div>
       ${refusal(form)}
       <details><summary>${many(template.points.length, 'point')}</summary>${preview(template, String(form.values.value.prefix))}</details></div>
     <footer class="save"><${Act} kind="primary" type="submit" waits=${form.isBusy.value}>Add ${many(template.points.length, 'point')}</${Act}></footer></form>`
@@ -135,25 +131,25 @@ export interface PointFormProps {
 }
 
 const FUNCTIONS = [
-  ['3', 'Holding register'],
-  ['4', 'Input register'],
-  ['1', 'Coil'],
-  ['2', 'Discrete input'],
+  ['3', texts.holdingRegister],
+  ['4', texts.inputRegister],
+  ['1', texts.coil],
+  ['2', texts.discreteInput],
 ] as const
 const TYPES = [
-  ['u16', '16 bits, unsigned'],
-  ['s16', '16 bits, signed'],
-  ['u32', '32 bits, unsigned'],
-  ['s32', '32 bits, signed'],
-  ['u64', '64 bits, unsigned'],
-  ['f32', 'Float, 32 bits'],
-  ['f64', 'Float, 64 bits'],
-  ['bit', 'One bit'],
-  ['string', 'Text'],
+  ['u16', texts.u16],
+  ['s16', texts.s16],
+  ['u32', texts.u32],
+  ['s32', texts.s32],
+  ['u64', texts.u64],
+  ['f32', texts.f32],
+  ['f64', texts.f64],
+  ['bit', texts.oneBit],
+  ['string', texts.asText],
 ] as const
 const ORDERS = [
-  ['big', 'High first'],
-  ['little', 'Low first'],
+  ['big', texts.highFirst],
+  ['little', texts.lowFirst],
 ] as const
 const MANY_WORDS = ['u32', 's32', 'u64', 'f32', 'f64']
 
@@ -167,21 +163,21 @@ export function PointForm({ port, point, rows, again }: PointFormProps): VNode {
     if (point) await revision.save((ifMatch) => pointsApi.change(port.path, point.name, body, ifMatch))
     else await pointsApi.insert(port.path, body)
     await again()
-    toast(point ? `${body.name} is changed.` : `${body.name} is read from now on.`)
+    toast(point ? texts.isChanged(body.name) : texts.isReadFromNow(body.name))
     goTo('port', port.path, 'points')
   }
   function submit(event: Event): void {
     event.preventDefault()
     void form.submit(save)
   }
-  return html`<form class="panel dense" onSubmit=${submit} novalidate aria-label=${point ? `Point ${point.name}` : 'New point'}>
-    <header><h2>${point?.name ?? 'New point'}</h2><div class="acts"><a class="btn quiet icon" href=${close} aria-label="Close form">${icon('close')}</a></div></header>
+  return html`<form class="panel dense" onSubmit=${submit} novalidate aria-label=${point ? texts.point(point.name) : texts.newPoint}>
+    <header><h2>${point?.name ?? texts.newPoint}</h2><div class="acts"><a class="btn quiet icon" href=${close} aria-label="Close form">${icon('close')}</a></div></header>
     <div class="in stack">${point?.fault ? html`<p class="small" data-s="warn">${point.fault.message}</p>` : null}
       <fieldset class="plain" disabled=${!isAdmin.value}><div class="form">${fields(form, point === undefined)}</div></fieldset>${refusal(form)}</div>
     ${
       isAdmin.value
         ? html`<footer class="save">${point ? html`<${Removal} port=${port} point=${point} rows=${rows} again=${again} />` : null}
-      <${Act} kind="primary" type="submit" waits=${form.isBusy.value}>${point ? 'Save' : 'Add point'}</${Act}></footer>`
+      <${Act} kind="primary" type="submit" waits=${form.isBusy.value}>${point ? texts.save : texts.addPoint}</${Act}></footer>`
         : html`<p class="foot small faint">An administrator changes points.</p>`
     }
   </form>`
@@ -193,21 +189,21 @@ function fields(form: Form, isNew: boolean): VNode {
   const isNumber = isRegister && type !== 'bit' && type !== 'string'
   const number = (name: string, label: string, more: object = {}): VNode =>
     input({ form, name, label, type: 'number', ...more })
-  return html`${input({ form, name: 'name', label: 'Name', kind: 'wide', first: isNew, placeholder: 'Voltage L1' })}
-    ${number('unitId', 'Unit id')}${choice({ form, name: 'fc', label: 'Kind', options: FUNCTIONS })}
-    ${number('address', 'Address', { hint: 'From 0: 40001 is 0.' })}
-    ${isRegister ? choice({ form, name: 'type', label: 'Read as', options: TYPES }) : null}
-    ${isRegister && type === 'bit' ? number('bit', 'Bit', { hint: '0 is the lowest, 15 the highest.' }) : null}
-    ${isRegister && type === 'string' ? number('length', 'Registers', { hint: 'Two letters each.' }) : null}
-    ${isRegister && MANY_WORDS.includes(String(type)) ? choice({ form, name: 'wordOrder', label: 'Register order', options: ORDERS }) : null}
-    ${isRegister && type !== 'bit' ? choice({ form, name: 'byteOrder', label: 'Byte order', options: ORDERS }) : null}
+  return html`${input({ form, name: 'name', label: texts.name, kind: 'wide', first: isNew, placeholder: texts.voltageL1 })}
+    ${number('unitId', 'Unit id')}${choice({ form, name: 'fc', label: texts.kind, options: FUNCTIONS })}
+    ${number('address', 'Address', { hint: texts.registerAddressHint })}
+    ${isRegister ? choice({ form, name: 'type', label: texts.readAs, options: TYPES }) : null}
+    ${isRegister && type === 'bit' ? number('bit', 'Bit', { hint: texts.bitHint }) : null}
+    ${isRegister && type === 'string' ? number('length', 'Registers', { hint: texts.twoLettersEach }) : null}
+    ${isRegister && MANY_WORDS.includes(String(type)) ? choice({ form, name: 'wordOrder', label: texts.registerOrder, options: ORDERS }) : null}
+    ${isRegister && type !== 'bit' ? choice({ form, name: 'byteOrder', label: texts.byteOrder, options: ORDERS }) : null}
     ${
       isNumber
-        ? html`${number('scale', 'Times')}${number('offset', 'Plus')}${input({ form, name: 'unit', label: 'Unit of measure', placeholder: 'V' })}
-      ${number('decimals', 'Decimals', { hint: 'Empty: all there are.' })}`
+        ? html`${number('scale', 'Times')}${number('offset', 'Plus')}${input({ form, name: 'unit', label: texts.unitOfMeasure, placeholder: 'V' })}
+      ${number('decimals', 'Decimals', { hint: texts.emptyAll })}`
         : null
     }
-    ${number('pollMs', 'Read every', { unit: 'ms' })}${isNumber ? number('deadband', 'Told when it moves by', { hint: '0: by anything.' }) : null}`
+    ${number('pollMs', 'Read every', { unit: 'ms' })}${isNumber ? number('deadband', 'Told when it moves by', { hint: texts.zeroIsByAnything }) : null}`
 }
 
 function valuesOf(point: PointView | undefined): Values {
@@ -277,7 +273,7 @@ function Removal({
       const at = points.findIndex(({ name }) => name === point.name)
       await pointsApi.remove(port.path, point.name)
       goTo('port', port.path, 'points')
-      toast(`${point.name} is removed.`, () => void putBack(port.path, point, at).then(again))
+      toast(texts.isRemoved(point.name), () => void putBack(port.path, point, at).then(again))
       await again()
     } catch (thrown) {
       toast(sentenceOf(thrown))
@@ -289,7 +285,7 @@ function Removal({
 async function putBack(path: string, point: Shown, at: number): Promise<void> {
   try {
     await pointsApi.insert(path, definitionOf(point), at < 0 ? undefined : at)
-    toast(`${point.name} is back.`)
+    toast(texts.isBack(point.name))
   } catch (thrown) {
     toast(sentenceOf(thrown))
   }

@@ -26,6 +26,7 @@ import {
 } from './points.ts'
 import { noLine } from './port-head.ts'
 import { isAdmin, LOOK_MS, portAt } from './state.ts'
+import * as texts from './texts.ts'
 import { nameOf } from './words.ts'
 
 const TemplatePicker = lazy(async () => (await import('./point-forms.ts')).TemplatePicker)
@@ -44,7 +45,7 @@ export interface PointsPageProps {
 /** The page. */
 export function PointsPage({ path, what, which }: PointsPageProps): VNode {
   const port = portAt(path)
-  if (!port) return noLine('Points', path)
+  if (!port) return noLine(texts.points, path)
   return html`<${Known} port=${port} what=${what} which=${which} key=${port.path} />`
 }
 
@@ -66,7 +67,7 @@ function Known({ port, what, which }: { port: Port; what?: string; which?: strin
   const rows = table.rows.value
   const form = formOf({ port, rows, what, which, again: look.again })
   const name = nameOf(port.path)
-  return html`<div class="head"><a class="btn quiet icon" href=${linkTo('port', port.path)} aria-label=${`Back to ${name}`}>${icon('back')}</a><h1>Points of ${name}</h1></div>
+  return html`<div class="head"><a class="btn quiet icon" href=${linkTo('port', port.path)} aria-label=${texts.backTo(name)}>${icon('back')}</a><h1>Points of ${name}</h1></div>
     ${rows ? verdict(judgePoints(rows, table.polling.value, table.behind.value, port.state === 'open')) : null}
     <div class=${form ? 'cols with-form' : ''}><section class="panel" aria-label="Points">
       ${rows && rows.length > 0 ? tools(port, filter, setFilter, form !== null) : null}
@@ -78,12 +79,12 @@ function usePointKeys(port: Port): void {
     if (isAdmin.value) goTo('port', port.path, 'points', ...words)
     return undefined
   }
-  useKeys('Points', [
-    { key: 'n', what: 'adds a device', run: () => open('templates') },
-    { key: 'a', what: 'adds a point by hand', run: () => open('new') },
-    { key: 'e', what: 'edits the one with the focus', run: edit },
-    { key: 'ArrowDown', what: 'next point', run: () => walkRows(LINKS, 1) },
-    { key: 'ArrowUp', what: 'point before', run: () => walkRows(LINKS, -1) },
+  useKeys(texts.points, [
+    { key: 'n', what: texts.addsDevice, run: () => open('templates') },
+    { key: 'a', what: texts.addsPointByHand, run: () => open('new') },
+    { key: 'e', what: texts.editsOneWithFocus, run: edit },
+    { key: 'ArrowDown', what: texts.nextPoint, run: () => walkRows(LINKS, 1) },
+    { key: 'ArrowUp', what: texts.pointBefore, run: () => walkRows(LINKS, -1) },
   ])
 }
 
@@ -136,25 +137,24 @@ interface BodyFacts {
 
 function body({ port, rows, refused, filter, which, isBeside }: BodyFacts): Child {
   if (rows === null) {
-    if (refused !== null) return say('fault', 'The points could not be read', refused)
-    return say('busy', 'Asking for the points of this line', 'This usually takes less than a second.')
+    if (refused !== null) return say('fault', texts.pointsCouldNotBeRead, refused)
+    return say('busy', texts.askingForPointsOfLine, texts.usuallyBrief)
   }
   if (rows.length === 0) return empty(port, isBeside)
   const shown = matchingPoints(rows, filter)
-  if (shown.length === 0) return say('off', `No point matches ${filter}`, `${count(rows.length)} are hidden.`)
+  if (shown.length === 0) return say('off', texts.noPointMatches(filter), texts.areHidden(count(rows.length)))
   return html`<table class="table fold point-rows"><thead><tr><th><span class="sr">Quality</span></th><th>Name</th><th class="narrow-only"></th><th class="n wide">Unit</th><th class="wide">Register</th>
       <th class="n wide">Every</th><th class="n">Value</th><th class="n">Age</th></tr></thead>
     <tbody>${shown.map((row) => pointRow(port, row, row.name === which))}</tbody></table>`
 }
 
 function empty(port: Port, isBeside: boolean): VNode {
-  const text =
-    'A point is a named value of a unit, read again and again: 230.6 V on register 0 of unit 1. Many devices are known by heart; any register can be added by hand.'
+  const text = texts.whatPointsAre
   const acts = html`<div class="acts start"><a class="btn primary" href=${linkTo('port', port.path, 'points', 'templates')}>Pick a device</a>
     <a class="btn" href=${linkTo('port', port.path, 'points', 'new')}>Add point by hand</a></div>`
   return say(
     'off',
-    'No points',
+    texts.noPoints,
     text,
     isBeside ? null : isAdmin.value ? acts : html`<span>An administrator adds them.</span>`,
   )

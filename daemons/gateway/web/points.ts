@@ -2,13 +2,14 @@
 import { type Signal, signal } from '@preact/signals'
 import type { VNode } from 'preact'
 import { html } from '#kit/web/html.ts'
-import { age, listed, many, THIN, UNKNOWN, whole } from '#kit/web/numbers.ts'
+import { age, listed, THIN, UNKNOWN } from '#kit/web/numbers.ts'
 import { type Judgement, type Lit, lamp } from '#kit/web/parts.ts'
 import { matches } from '#kit/web/tools.ts'
 import type { PortEvent } from '../core/lines/ports.ts'
 import type { PointDefinition } from '../core/points/definition.ts'
 import type { PointQuality, PointView, PollingView, ValuePayload } from '../core/points/values.ts'
 import { pointsApi } from './api.ts'
+import * as texts from './texts.ts'
 
 /** A point and how often its value changed while the page looked. */
 export interface Shown extends PointView {
@@ -144,14 +145,14 @@ export const qualityLits: Readonly<Record<PointQuality, Lit>> = {
 export const qualityWords: Readonly<Record<PointQuality, string>> = {
   good: 'good',
   stale: 'old',
-  bad: 'no value',
-  unknown: 'not read yet',
+  bad: texts.noValue,
+  unknown: texts.notReadYet,
 }
 
 /** What a table has room for of why a value is not fresh; the whole sentence stands over it and at the point. */
 export function faultText({ fault, quality, unitId }: PointView): string {
-  if (fault?.code === 'modbus_unit_silent') return `unit ${unitId} is silent`
-  if (fault?.code === 'modbus_timeout') return `unit ${unitId} did not answer`
+  if (fault?.code === 'modbus_unit_silent') return texts.unitIsSilent(unitId)
+  if (fault?.code === 'modbus_timeout') return texts.unitDidNotAnswer(unitId)
   return fault?.message ?? qualityWords[quality]
 }
 
@@ -170,29 +171,26 @@ export function judgePoints(
   behind: number,
   isOpen: boolean,
 ): Judgement {
-  if (rows.length === 0) return { lit: 'off', sentence: 'This line has no points.' }
-  if (!isOpen)
-    return { lit: 'off', sentence: 'The line is not open, so no point is read.', why: 'Values are those read last.' }
+  if (rows.length === 0) return { lit: 'off', sentence: texts.lineHasNoPoints }
+  if (!isOpen) return { lit: 'off', sentence: texts.noPointIsRead, why: texts.valuesAreTheLastRead }
   const bad = rows.filter(({ quality }) => quality === 'bad' || quality === 'stale')
   const unread = rows.filter(({ quality }) => quality === 'unknown').length
   const first = bad[0]
-  const reads = polling ? `${many(polling.reads, 'read')} for ${many(rows.length, 'point')}.` : ''
+  const reads = polling ? texts.readsForPoints(polling.reads, rows.length) : ''
   if (first) return { lit: bad.length === rows.length ? 'fault' : 'warn', ...badWords(bad, rows.length) }
   if (behind > 0)
     return {
       lit: 'warn',
-      sentence: `Polling falls behind: ${many(behind, 'read')} left out since this page was opened.`,
-      why: 'More is asked than the line carries. Ask less often, or raise its rate.',
+      sentence: texts.pollingFallsBehind(behind),
+      why: texts.askLessOften,
     }
   const slipMs = polling?.periodSlipMs ?? 0
-  if (slipMs > SLIP_MS)
-    return { lit: 'warn', sentence: `Reads come up to ${age(slipMs, 1)} off their time.`, why: reads }
-  if (unread === rows.length) return { lit: 'busy', sentence: 'The first values are being read.', why: reads }
-  if (unread > 0)
-    return { lit: 'busy', sentence: `${rows.length - unread} of ${many(rows.length, 'point')} are read.`, why: reads }
+  if (slipMs > SLIP_MS) return { lit: 'warn', sentence: texts.readsAreLate(age(slipMs, 1)), why: reads }
+  if (unread === rows.length) return { lit: 'busy', sentence: texts.firstValuesAreBeingRead, why: reads }
+  if (unread > 0) return { lit: 'busy', sentence: texts.ofAreRead(rows.length - unread, rows.length), why: reads }
   return {
     lit: 'ok',
-    sentence: rows.length === 1 ? `${rows[0]?.name} is read.` : `${whole(rows.length, 'points')} are read.`,
+    sentence: rows.length === 1 ? texts.isRead(rows[0]?.name) : texts.areRead(rows.length),
     why: reads,
   }
 }
@@ -200,11 +198,8 @@ export function judgePoints(
 function badWords(bad: readonly PointView[], all: number): Omit<Judgement, 'lit'> {
   const units = [...new Set(bad.map(({ unitId }) => unitId))].sort((a, b) => a - b)
   const who = units.length === 1 ? `unit ${units[0]}` : `units ${listed(units.map(String))}`
-  const sentence =
-    bad.length === 1
-      ? `${bad[0]?.name} has no fresh value.`
-      : `${bad.length} of ${many(all, 'point')} have no fresh value.`
-  return { sentence, why: `${bad.find(({ fault }) => fault)?.fault?.message ?? ''} All of ${who}.`.trim() }
+  const sentence = bad.length === 1 ? texts.hasNoFreshValue(bad[0]?.name) : texts.ofHaveNoFreshValue(bad.length, all)
+  return { sentence, why: texts.pointsAllOf(bad.find(({ fault }) => fault)?.fault?.message ?? '', who).trim() }
 }
 
 // Value and age of a point as cells of a table.

@@ -9,6 +9,7 @@ import { Act, chip, icon, say, toast } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
 import { api, type Port } from './api.ts'
 import { isAdmin, lookAtPorts, ports } from './state.ts'
+import * as texts from './texts.ts'
 import { deviceOf, nameOf, setupOf, stateOf } from './words.ts'
 
 // What a page of one line says while the line is not known, and when there is none of that path.
@@ -16,13 +17,13 @@ import { deviceOf, nameOf, setupOf, stateOf } from './words.ts'
 /** The whole page without its line. @param title of the page @param path of the line as the address has it */
 export function noLine(title: string, path: string): VNode {
   if (ports.value === null) {
-    const wait = say('busy', 'Asking the gateway for this line', 'This usually takes less than a second.')
+    const wait = say('busy', texts.askingGatewayForLine, texts.usuallyBrief)
     return html`<h1 class="sr">${title}</h1><section class="panel">${wait}</section>`
   }
-  const text = `Neither found nor set up: ${path}. It may have been removed, or unplugged before it was set up.`
+  const text = texts.noSuchLineText(path)
   const back = html`<a class="btn" href=${linkTo('ports')}>All ports</a>`
   return html`<div class="head"><h1>${title}</h1></div>
-    <section class="panel">${say('off', 'This gateway has no such line', text, back)}</section>`
+    <section class="panel">${say('off', texts.gatewayHasNoSuchLine, text, back)}</section>`
 }
 
 /** The head of the page. */
@@ -49,17 +50,16 @@ export function Switch({ port }: { port: Port }): VNode | null {
     setBusy(false)
   }
   const name = nameOf(port.path)
-  const text =
-    'Nothing is read from it and nothing sent until it is opened again, also after a restart. Its settings, points and webhooks are kept.'
+  const text = texts.closingMeans
   return html`<${Act} waits=${isBusy} run=${() => (act === 'close' ? setAsked(true) : void run())}>
-      ${act === 'open' ? 'Open port' : 'Close port'}</${Act}>
-    ${isAsked ? html`<${Confirm} title=${`Close ${name}?`} text=${text} act="Close port" keep="Keep open" run=${() => void run()} close=${() => setAsked(false)} />` : null}`
+      ${act === 'open' ? texts.openPort : texts.closePort}</${Act}>
+    ${isAsked ? html`<${Confirm} title=${texts.closeQuestion(name)} text=${text} act="Close port" keep="Keep open" run=${() => void run()} close=${() => setAsked(false)} />` : null}`
 }
 
 async function switchPort(port: Port, act: 'open' | 'close'): Promise<void> {
   try {
     await api.switchPort(port.path, act)
-    toast(act === 'open' ? `${nameOf(port.path)} is being opened.` : `${nameOf(port.path)} is closed.`)
+    toast(act === 'open' ? texts.isBeingOpened(nameOf(port.path)) : texts.isClosed(nameOf(port.path)))
     await lookAtPorts()
   } catch (thrown) {
     toast(sentenceOf(thrown))

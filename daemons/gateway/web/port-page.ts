@@ -1,5 +1,4 @@
 /** One port: see the bus, ask the bus. Its verdict and figures, and what is fetched to stand below. */
-
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { useLook } from '#kit/web/call.ts'
@@ -7,13 +6,14 @@ import { daemonNow, zone } from '#kit/web/contact.ts'
 import { type FigureFacts, figures } from '#kit/web/figures.ts'
 import { html } from '#kit/web/html.ts'
 import { lazy } from '#kit/web/lazy.ts'
-import { baudText, count, fixed, many, msText, UNKNOWN } from '#kit/web/numbers.ts'
+import { baudText, count, fixed, msText, UNKNOWN } from '#kit/web/numbers.ts'
 import { verdict } from '#kit/web/parts.ts'
 import type { UnitView as BusUnit } from '../core/modbus/units.ts'
 import { busApi, type Counters, type Port } from './api.ts'
 import { noLine, PortHead } from './port-head.ts'
 import { JUDGED_MS, judgePort, quantile, type Unit, type UnitView, unitsOf, unitViews } from './port-verdict.ts'
 import { isAdmin, LOOK_MS, loadsOf, portAt, ratesOf, type Sample, samples, steady } from './state.ts'
+import * as texts from './texts.ts'
 import { createTraffic, type Traffic } from './traffic.ts'
 import { nameOf } from './words.ts'
 
@@ -24,10 +24,10 @@ export function portFigures(port: Port, samples: readonly Sample[], units: reado
   const isOpen = port.state === 'open'
   const loads = isOpen ? loadsOf(samples, port) : []
   const load: FigureFacts = {
-    name: 'Line load',
+    name: texts.lineLoad,
     value: fixed(steady(loads), 0),
     unit: '%',
-    note: port.line ? `of ${baudText(port.line.baud)} baud` : '',
+    note: port.line ? texts.ofBaud(baudText(port.line.baud)) : '',
     history: loads,
   }
   const counters: Counters = port.counters ?? {}
@@ -51,12 +51,12 @@ function rate(
 
 function raw(counters: Counters, samples: readonly Sample[]): FigureFacts[] {
   return [
-    rate(samples, ['rxBytes'], { name: 'Received', unit: 'B/s', note: `${count(counters.rxBytes)} in all` }),
-    rate(samples, ['txBytes'], { name: 'Sent', unit: 'B/s', note: `${count(counters.txBytes)} in all` }),
+    rate(samples, ['rxBytes'], { name: texts.received, unit: 'B/s', note: texts.inAll(count(counters.rxBytes)) }),
+    rate(samples, ['txBytes'], { name: texts.sent, unit: 'B/s', note: texts.inAll(count(counters.txBytes)) }),
     rate(samples, ['rxFrames', 'txFrames'], {
-      name: 'Frames',
+      name: texts.frames,
       unit: '/s',
-      note: `${count((counters.rxFrames ?? 0) + (counters.txFrames ?? 0))} in all`,
+      note: texts.inAll(count((counters.rxFrames ?? 0) + (counters.txFrames ?? 0))),
     }),
   ]
 }
@@ -70,14 +70,14 @@ function ofMode(port: Port, counters: Counters, samples: readonly Sample[], unit
 /** What a master wants of us, and how often it is refused. */
 function slave(counters: Counters, samples: readonly Sample[]): FigureFacts[] {
   const exceptions: FigureFacts = {
-    name: 'Exceptions',
+    name: texts.exceptions,
     value: count(counters.exceptionAnswers),
-    note: 'answered to the master',
+    note: texts.answeredToMaster,
   }
   if (isLately(samples, 'exceptionAnswers')) exceptions.lit = 'warn'
   return [
-    rate(samples, ['asked'], { name: 'Asked', unit: '/s', note: `${count(counters.asked)} in all` }),
-    rate(samples, ['answers'], { name: 'Answered', unit: '/s', note: `${count(counters.answers)} in all` }),
+    rate(samples, ['asked'], { name: texts.asked, unit: '/s', note: texts.inAll(count(counters.asked)) }),
+    rate(samples, ['answers'], { name: texts.answered, unit: '/s', note: texts.inAll(count(counters.answers)) }),
     exceptions,
   ]
 }
@@ -85,13 +85,13 @@ function slave(counters: Counters, samples: readonly Sample[]): FigureFacts[] {
 /** What passes between another master and its units. */
 function listener(counters: Counters, samples: readonly Sample[], units: readonly Unit[]): FigureFacts[] {
   const odd: FigureFacts = {
-    name: 'Unknown frames',
+    name: texts.unknownFrames,
     value: count(counters.unknownFrames),
-    note: 'no function of Modbus',
+    note: texts.noFunctionOfModbus,
   }
   if (isLately(samples, 'unknownFrames')) odd.lit = 'warn'
   return [
-    rate(samples, ['rxFrames'], { name: 'Frames', unit: '/s', note: `${count(counters.rxFrames)} in all` }),
+    rate(samples, ['rxFrames'], { name: texts.frames, unit: '/s', note: texts.inAll(count(counters.rxFrames)) }),
     replies(units),
     odd,
   ]
@@ -101,10 +101,10 @@ function replies(units: readonly Unit[]): FigureFacts {
   const times = units.flatMap((unit) => unit.history)
   const most = quantile(times, 0.99)
   return {
-    name: 'Reply, middle',
+    name: texts.replyMiddle,
     value: msText(quantile(times, 0.5)),
     unit: 'ms',
-    note: most === null ? 'none for 1\u202fmin' : `99\u202f% within ${msText(most)}\u202fms`,
+    note: most === null ? texts.noneFor1Min : texts.mostWithin(msText(most)),
     history: times.slice(-30),
   }
 }
@@ -113,16 +113,13 @@ function modbus(counters: Counters, samples: readonly Sample[], units: readonly 
   const misses = units.reduce((all, unit) => all + unit.misses, 0)
   const guilty = units.filter((unit) => unit.misses > 0)
   return [
-    rate(samples, ['requests'], { name: 'Requests', unit: '/s', note: `${count(counters.requests)} in all` }),
+    rate(samples, ['requests'], { name: texts.requests, unit: '/s', note: texts.inAll(count(counters.requests)) }),
     replies(units),
     {
-      name: 'Timeouts',
+      name: texts.timeouts,
       // The log hears of it before the counters are asked again.
       value: count(Math.max(counters.timeouts ?? 0, misses)),
-      note:
-        misses === 0
-          ? 'none for 1\u202fmin'
-          : `${misses} in 1\u202fmin${guilty.length === 1 ? `, unit ${guilty[0]?.unit}` : ''}`,
+      note: misses === 0 ? texts.noneFor1Min : texts.in1Min(misses, guilty.length, guilty[0]?.unit),
       lit: misses > 0 ? 'warn' : undefined,
     },
   ]
@@ -136,9 +133,9 @@ function isLately(samples: readonly Sample[], name: string): boolean {
 function checksums(port: Port, counters: Counters, samples: readonly Sample[]): FigureFacts {
   const wrong = counters.crcErrors ?? null
   return {
-    name: 'Checksum errors',
+    name: texts.checksumErrors,
     value: count(wrong),
-    note: `of ${many(counters.rxFrames ?? 0, 'frame')}`,
+    note: texts.ofFrames(counters.rxFrames ?? 0),
     lit: wrong && (isLately(samples, 'crcErrors') || port.units?.noisy) ? 'warn' : undefined,
   }
 }
@@ -148,20 +145,20 @@ function driver(port: Port, counters: Counters): { wrong: FigureFacts; lost: Fig
   const facts = counters.driver
   const isOpen = port.state === 'open'
   const nothing = isOpen ? 'n/a' : UNKNOWN
-  const note = isOpen ? 'not counted here' : ''
+  const note = isOpen ? texts.notCountedHere : ''
   const wrong = facts ? facts.frame + facts.parity : null
   const lost = facts ? facts.overrun + facts.buf_overrun : null
   return {
     wrong: {
-      name: 'Framing errors',
+      name: texts.framingErrors,
       value: wrong === null ? nothing : count(wrong),
-      note: wrong === null ? note : wrong > 0 ? 'look at baud and parity' : 'since it opened',
+      note: wrong === null ? note : wrong > 0 ? texts.lookAtBaudAndParity : texts.sinceOpened,
       lit: wrong ? 'warn' : undefined,
     },
     lost: {
-      name: 'Bytes lost',
+      name: texts.bytesLost,
       value: lost === null ? nothing : count(lost),
-      note: lost === null ? note : `of ${count(counters.rxBytes)}`,
+      note: lost === null ? note : texts.ofBytes(count(counters.rxBytes)),
       lit: lost ? 'fault' : undefined,
     },
   }

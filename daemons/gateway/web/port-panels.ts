@@ -17,6 +17,7 @@ import { ageCell, createPointTable, judgePoints, type PointTable, type Shown, va
 import { Switch } from './port-head.ts'
 import { lateOf, replyMs, type UnitView, unitLit, unitWord, waitOf } from './port-verdict.ts'
 import { isAdmin, LOOK_MS, lookAtPorts } from './state.ts'
+import * as texts from './texts.ts'
 import type { Traffic } from './traffic.ts'
 import { listOf } from './typed.ts'
 import { nameOf, type When } from './words.ts'
@@ -38,7 +39,7 @@ export function Remedy({ port, units }: { port: Port; units: readonly UnitView[]
     const changed = await setWait(port, waitMs)
     setBusy(false)
     if (!changed) return
-    toast(`${nameOf(port.path)} waits ${waitMs}\u202fms for every reply now.`, () => void setWait(changed, before))
+    toast(texts.waitsLongerNow(nameOf(port.path), waitMs), () => void setWait(changed, before))
   }
   return html`<${Act} kind="remedy" waits=${isBusy} run=${() => void run(longer.waitMs)}>Wait ${longer.waitMs}\u202fms for unit ${longer.unitId}</${Act}>`
 }
@@ -82,25 +83,26 @@ export function Removal({ port }: { port: Port }): VNode {
     try {
       await api.removePort(port.path)
       await lookAtPorts()
-      toast(`${name} is removed.`)
+      toast(texts.isRemoved(name))
       goTo('ports')
     } catch (thrown) {
       toast(sentenceOf(thrown))
     }
   }
-  const hooks = port.webhooks > 0 ? ` and ${port.webhooks === 1 ? 'its webhook' : `its ${port.webhooks} webhooks`}` : ''
-  const text = `It is closed, and its settings, its points${hooks} are forgotten. The line itself stays in the list as long as it is plugged in.`
+  const hooks =
+    port.webhooks > 0 ? ` and ${port.webhooks === 1 ? texts.itsWebhook : `its ${port.webhooks} webhooks`}` : ''
+  const text = texts.removingMeans(hooks)
   return html`<div class="end">${port.state === 'closed' ? null : html`<span class="thumb"><${Switch} port=${port} /></span>`}<${Act} kind="danger" run=${() => setAsked(true)}>Remove port</${Act}></div>
-    ${isAsked ? html`<${Confirm} title=${`Remove ${name}?`} text=${text} act="Remove port" keep="Keep port" run=${() => void run()} close=${() => setAsked(false)} />` : null}`
+    ${isAsked ? html`<${Confirm} title=${texts.removeQuestion(name)} text=${text} act="Remove port" keep="Keep port" run=${() => void run()} close=${() => setAsked(false)} />` : null}`
 }
 
 // Everything that is counted of a port, in full.
 
 const COUNTER_NAMES: Record<string, string> = {
-  rxBytes: 'Bytes received',
-  txBytes: 'Bytes sent',
-  rxFrames: 'Frames received',
-  txFrames: 'Frames sent',
+  rxBytes: texts.bytesReceived,
+  txBytes: texts.bytesSent,
+  rxFrames: texts.framesReceived,
+  txFrames: texts.framesSent,
 }
 
 /** `lateReplies` reads `Late replies`. */
@@ -118,10 +120,10 @@ export function Counted({ port }: { port: Port }): VNode | null {
   const told = all.filter(([name, value]) => value !== 0 || name in COUNTER_NAMES)
   const rows: [string, Child][] = told.map(([name, value]) => [counterName(name), count(value)])
   if (driver) {
-    rows.push(['Framing errors', count(driver.frame)], ['Parity errors', count(driver.parity)])
-    rows.push(['Breaks', count(driver.brk)], ['Lost in the driver', count(driver.overrun + driver.buf_overrun)])
+    rows.push([texts.framingErrors, count(driver.frame)], [texts.parityErrors, count(driver.parity)])
+    rows.push([texts.breaks, count(driver.brk)], [texts.lostInDriver, count(driver.overrun + driver.buf_overrun)])
   } else if (port.state === 'open')
-    rows.push(['Framing errors', html`<span title="This line's driver does not count them">n/a</span>`])
+    rows.push([texts.framingErrors, html`<span title="This line's driver does not count them">n/a</span>`])
   return html`<section class="panel" aria-label="Counted"><header><h2>Counted</h2><span class="faint">since it was set up or started</span></header>
     ${readTable(rows, 'tight')}
     ${all.length > told.length ? html`<p class="foot small faint">${all.length - told.length} other counters: 0</p>` : null}</section>`
@@ -132,27 +134,27 @@ export function Counted({ port }: { port: Port }): VNode | null {
 /** What was counted of a unit, name and text, without what never happened. */
 export function unitFacts(bus: BusUnit, { nowMs }: When): [name: string, text: string][] {
   const facts: [string, string][] = [
-    ['Requests', count(bus.requests)],
-    ['Replies', count(bus.replies)],
+    [texts.requests, count(bus.requests)],
+    [texts.replies, count(bus.replies)],
   ]
   const wrong: [string, number][] = [
-    ['Without reply', bus.timeouts],
-    ['Late replies', bus.lateReplies],
-    ['Exceptions', bus.exceptions],
-    ['Checksum errors', bus.crcErrors],
-    ['Wrong replies', bus.badReplies],
-    ['Came twice', bus.copies],
+    [texts.withoutReply, bus.timeouts],
+    [texts.lateReplies, bus.lateReplies],
+    [texts.exceptions, bus.exceptions],
+    [texts.checksumErrors, bus.crcErrors],
+    [texts.wrongReplies, bus.badReplies],
+    [texts.cameTwice, bus.copies],
   ]
   for (const [name, value] of wrong) if (value > 0) facts.push([name, count(value)])
   const { damaged, exchanges, missing, twice } = bus.lately
   const bad = [damaged > 0 && `${damaged} damaged`, missing > 0 && `${missing} missing`, twice > 0 && `${twice} twice`]
-  if (damaged + missing + twice > 0) facts.push([`Of the last ${exchanges}`, bad.filter(Boolean).join(', ')])
+  if (damaged + missing + twice > 0) facts.push([texts.ofTheLast(exchanges), bad.filter(Boolean).join(', ')])
   facts.push([
-    'Last reply',
-    bus.lastReplyAt === null ? 'none yet' : `${age(Math.max(0, nowMs - bus.lastReplyAt), 1)} ago`,
+    texts.lastReply,
+    bus.lastReplyAt === null ? texts.noneYet : `${age(Math.max(0, nowMs - bus.lastReplyAt), 1)} ago`,
   ])
   if (bus.heldUntil !== null && bus.heldUntil > nowMs)
-    facts.push(['Held back', `${age(bus.heldUntil - nowMs, 1)} more`])
+    facts.push([texts.heldBack, `${age(bus.heldUntil - nowMs, 1)} more`])
   return facts
 }
 
@@ -205,32 +207,27 @@ export function UnitsPanel({ port, units, refused, again }: UnitsPanelProps): VN
   const isListening = port.settings?.mode === 'listen'
   const scan = isListening
     ? null
-    : html`<div class="acts"><a class="btn quiet" href=${linkTo('port', port.path, 'scan')}>${isAdmin.value ? 'Scan' : 'Last scan'}</a></div>`
+    : html`<div class="acts"><a class="btn quiet" href=${linkTo('port', port.path, 'scan')}>${isAdmin.value ? texts.scan : texts.lastScan}</a></div>`
   async function forget(unitId: number): Promise<void> {
     const isNoisy = units.find((view) => view.unitId === unitId)?.state === 'noisy'
     try {
       await busApi.forgetUnit(port.path, unitId)
       setOpened(null)
-      toast(`Unit ${unitId} is ${isNoisy ? 'counted anew' : 'forgotten'}.`)
+      toast(texts.unitIsForgotten(unitId, isNoisy))
     } catch (thrown) {
       toast(sentenceOf(thrown))
     }
     await Promise.all([again(), lookAtPorts()])
   }
-  const note = units.length === 0 ? '' : isListening ? 'heard in the last minute' : `${units.length} on the line`
+  const note = units.length === 0 ? '' : isListening ? texts.heardInLastMinute : texts.onLine(units.length)
   return html`<section class="panel" aria-label="Units"><header><h2>Units</h2><span class="faint grow">${note}</span>${scan}</header>
     ${units.length === 0 ? empty(isListening, refused) : rows(units, { opened, setOpened, forget })}</section>`
 }
 
 function empty(isListening: boolean, refused: string | null): VNode {
-  if (refused !== null) return say('fault', 'The units could not be read', refused)
-  if (isListening)
-    return say('off', 'No unit heard', 'Units appear as soon as another master asks them and they answer.')
-  return say(
-    'off',
-    'No unit asked',
-    'Ask one from the console, scan for them, or add points; whoever asks over HTTP shows here as well.',
-  )
+  if (refused !== null) return say('fault', texts.unitsCouldNotBeRead, refused)
+  if (isListening) return say('off', texts.noUnitHeard, texts.unitsAppearWhenAsked)
+  return say('off', texts.noUnitAsked, texts.askUnits)
 }
 
 interface RowActs {
@@ -253,7 +250,7 @@ function unitRow(view: UnitView, isOpen: boolean, toggle: () => void): VNode {
   const took = replyMs(view)
   const word = unitWord(view, { nowMs: daemonNow(), zone: zone.value })
   const id = view.bus
-    ? html`<button class="link" type="button" aria-expanded=${isOpen} aria-label=${`Unit ${view.unitId}, ${word}`}><b>${view.unitId}</b></button>`
+    ? html`<button class="link" type="button" aria-expanded=${isOpen} aria-label=${texts.unitAndWord(view.unitId, word)}><b>${view.unitId}</b></button>`
     : html`<b>${view.unitId}</b>`
   return html`<tr key=${view.unitId} class=${isOpen ? 'chosen' : ''} onClick=${view.bus ? toggle : undefined}>
     <td class="lit">${lamp(lit, true)}</td><td class="n id">${id}</td><td class="how">${word}</td>
@@ -266,8 +263,8 @@ function factsRow(unit: BusUnit, forget: () => void): VNode {
   const latency = unit.latencyMs
   if (latency)
     facts.push(
-      ['Reply, 95 % within', `${msText(latency.p95)}\u202fms`],
-      ['Longest reply', `${msText(latency.max)}\u202fms`],
+      [texts.reply95Within, `${msText(latency.p95)}\u202fms`],
+      [texts.longestReply, `${msText(latency.max)}\u202fms`],
     )
   return html`<tr key=${`${unit.unitId} facts`} class="facts"><td colspan="5"><dl>${facts.map(
     ([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`,
@@ -276,7 +273,7 @@ function factsRow(unit: BusUnit, forget: () => void): VNode {
 
 /** Whoever has mended a cable does not wait until a hundred answers are over. */
 function forgetWords({ state, unitId }: BusUnit): string {
-  return state === 'noisy' ? `Count unit ${unitId} anew` : `Forget unit ${unitId}`
+  return state === 'noisy' ? texts.countUnitFromZero(unitId) : texts.forgetUnit(unitId)
 }
 
 /** How long replies took, a bar for each span, with its count beside it. */
@@ -292,10 +289,10 @@ function histogram(bars: readonly Bar[]): Child {
 
 /** What the tables are called. */
 export const tableNames: readonly (readonly [RegisterTable, string])[] = [
-  ['holding_registers', 'Holding registers'],
-  ['input_registers', 'Input registers'],
-  ['coils', 'Coils'],
-  ['discrete_inputs', 'Discrete inputs'],
+  ['holding_registers', texts.holdingRegisters],
+  ['input_registers', texts.inputRegisters],
+  ['coils', texts.coils],
+  ['discrete_inputs', texts.discreteInputs],
 ]
 
 interface Block {
@@ -327,14 +324,14 @@ export function RegistersPanel({ port }: { port: Port }): VNode {
     LOOK_MS,
     JSON.stringify(range),
   )
-  const choices = html`${choice({ form, name: 'unitId', label: 'Unit', options: units.map((unit) => [unit, unit] as const) })}
-    ${choice({ form, name: 'table', label: 'Table', kind: 'more', options: tableNames })}${input({ form, name: 'address', label: 'From', type: 'number' })}`
+  const choices = html`${choice({ form, name: 'unitId', label: texts.unit, options: units.map((unit) => [unit, unit] as const) })}
+    ${choice({ form, name: 'table', label: texts.table, kind: 'more', options: tableNames })}${input({ form, name: 'address', label: texts.from, type: 'number' })}`
   return html`<section class="panel" aria-label="Registers"><header><h2>Registers</h2><span class="faint">served to the master</span></header>
     ${
       blocks.length === 0
-        ? say('off', 'No registers', 'Say in the settings which ones this line serves.')
+        ? say('off', texts.noRegisters, texts.chooseServedRegisters)
         : html`<div class="in console">${choices}</div>
-      ${refused === null ? values(known) : say('off', 'Not served', refused)}
+      ${refused === null ? values(known) : say('off', texts.notServed, refused)}
       ${isAdmin.value ? html`<${Write} port=${port} form=${form} again=${again} />` : null}`
     }</section>`
 }
@@ -362,12 +359,12 @@ function values(known: RegisterView | null): Child {
   if (known === null) return null
   const written =
     known.writtenAt === null
-      ? 'Nothing was written here yet.'
-      : `Last written at ${sinceText(known.writtenAt, daemonNow(), zone.value)}.`
+      ? texts.nothingWasWrittenHereYet
+      : texts.lastWritten(sinceText(known.writtenAt, daemonNow(), zone.value))
   return html`<div class="in"><ul class="values">${known.values.map((value, at) => {
     const hex = value !== null && value > 1 ? value.toString(16).toUpperCase().padStart(4, '0') : ''
     return html`<li key=${at}><span class="faint">${known.address + at}</span><b>${value ?? UNKNOWN}</b><span class="mono faint">${hex}</span></li>`
-  })}</ul><p class="small faint">${written}${known.values.includes(null) ? ` ${UNKNOWN}: refused until it is written.` : ''}</p></div>`
+  })}</ul><p class="small faint">${written}${known.values.includes(null) ? texts.refusedUntilIsWritten(UNKNOWN) : ''}</p></div>`
 }
 
 function Write({ port, form, again }: { port: Port; form: Form; again: () => Promise<void> }): VNode {
@@ -382,13 +379,13 @@ function Write({ port, form, again }: { port: Port; form: Form; again: () => Pro
     })
     form.set('values', '')
     await again()
-    toast(`${list.length === 1 ? 'One value is' : `${list.length} values are`} set from ${address} on.`)
+    toast(texts.valuesAreSet(list.length, address))
   }
   function submit(event: Event): void {
     event.preventDefault()
     void form.submit(save)
   }
-  return html`<form onSubmit=${submit} novalidate aria-label="Set values"><footer class="in stack"><div class="console">${input({ form, name: 'values', label: 'Set from there', kind: 'more', placeholder: '215, 0x10' })}
+  return html`<form onSubmit=${submit} novalidate aria-label="Set values"><footer class="in stack"><div class="console">${input({ form, name: 'values', label: texts.setFrom, kind: 'more', placeholder: '215, 0x10' })}
     <${Act} type="submit" waits=${form.isBusy.value}>Set</${Act}></div>${refusal(form)}</footer></form>`
 }
 
@@ -408,22 +405,17 @@ export function PointsPart({ port, traffic }: { port: Port; traffic: Traffic }):
   }, [traffic])
   const rows = table.rows.value
   const all = linkTo('port', port.path, 'points')
-  const note = rows && rows.length > MOST_POINTS ? `${MOST_POINTS} of ${count(rows.length)}` : ''
+  const note = rows && rows.length > MOST_POINTS ? texts.firstOfPoints(MOST_POINTS, count(rows.length)) : ''
   const act = rows && rows.length > 0 ? html`<a class="btn quiet" href=${all}>All</a>` : null
   return html`<section class="panel" aria-label="Points"><header><h2>Points</h2><span class="faint grow">${note}</span><div class="acts">${act}</div></header>
     ${body(rows, refused, port)}${rows && rows.length > 0 ? odd(rows, table, port) : null}</section>`
 }
 
 function body(rows: readonly Shown[] | null, refused: string | null, port: Port): Child {
-  if (rows === null) return refused === null ? null : say('fault', 'The points could not be read', refused)
+  if (rows === null) return refused === null ? null : say('fault', texts.pointsCouldNotBeRead, refused)
   if (rows.length === 0) {
     const add = html`<a class="btn" href=${linkTo('port', port.path, 'points', 'templates')}>Pick a device</a>`
-    return say(
-      'off',
-      'No points',
-      'A point is a named value of a unit, read again and again. Many devices are known by heart.',
-      isAdmin.value ? add : null,
-    )
+    return say('off', texts.noPoints, texts.whatPointsAreInShort, isAdmin.value ? add : null)
   }
   const shown = [...rows].sort((a, b) => rank(a) - rank(b)).slice(0, MOST_POINTS)
   return html`<table class="table tight points"><thead class="sr"><tr><th>Name</th><th>Value</th><th>Age</th></tr></thead>

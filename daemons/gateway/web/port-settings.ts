@@ -11,13 +11,14 @@ import { api, type Port } from './api.ts'
 import { bodyOf, lineFields, type PortField, type ProtocolName, protocolFields, valuesOf } from './port-fields.ts'
 import { noLine } from './port-head.ts'
 import { isAdmin, lookAtPorts, portAt, ports } from './state.ts'
+import * as texts from './texts.ts'
 import { deviceOf, nameOf, protocolNames } from './words.ts'
 
 /** The settings page; drawn once the line is known, because the form begins with what is set up. */
 export function PortSettings({ path }: { path: string }): VNode {
   const port = portAt(path)
-  if (ports.value === null) return noLine('Settings', path)
-  if (!isAdmin.value) return alone(say('off', 'Only an administrator changes settings', 'Sign in as one to go on.'))
+  if (ports.value === null) return noLine(texts.settings, path)
+  if (!isAdmin.value) return alone(say('off', texts.onlyAdministratorChangesSettings, texts.signInAsOneToGo))
   return html`<${Settings} port=${port ?? blankPort(path)} />`
 }
 
@@ -56,7 +57,7 @@ function Settings({ port }: { port: Port }): VNode {
   const form = useForm(valuesOf(port), port.configured ? 'edit' : 'draft')
   const revision = useRevision(port.revision)
   const name = nameOf(port.path)
-  useKeys(`Settings of ${name}`, [{ key: 'Enter', what: 'in a field: saves', run: () => false }])
+  useKeys(texts.settingsOf(name), [{ key: 'Enter', what: texts.inFieldSaves, run: () => false }])
 
   async function save(): Promise<void> {
     const saved = await revision.save((ifMatch) => api.setUpPort(port.path, bodyOf(form, port), ifMatch))
@@ -66,13 +67,13 @@ function Settings({ port }: { port: Port }): VNode {
   async function submit(event: Event): Promise<void> {
     event.preventDefault()
     if (!(await form.submit(save))) return
-    toast(`${name} is set up.`)
+    toast(texts.isSetUp(name))
     goTo('port', port.path)
   }
 
   const protocol = String(form.values.value.protocol) as ProtocolName
-  return html`<div class="head"><a class="btn quiet icon" href=${linkTo('port', port.path)} aria-label=${`Back to ${name}`}>${icon('back')}</a>
-      <h1>${port.configured ? `Settings of ${name}` : `Set up ${name}`}</h1><p class="meta mono">${deviceOf(port) || port.path}</p></div>
+  return html`<div class="head"><a class="btn quiet icon" href=${linkTo('port', port.path)} aria-label=${texts.backTo(name)}>${icon('back')}</a>
+      <h1>${port.configured ? texts.settingsOf(name) : texts.setUp(name)}</h1><p class="meta mono">${deviceOf(port) || port.path}</p></div>
     <form class="panel settings" onSubmit=${(event: Event) => void submit(event)} novalidate><div class="in stack">
       <section class="group"><h2>Protocol</h2>${protocolChoice(form, protocol)}</section>
       <section class="group"><h2>Line</h2><div class="form">${drawn(lineFields, form)}</div></section>
@@ -80,13 +81,13 @@ function Settings({ port }: { port: Port }): VNode {
       ${refusal(form)}</div>
       <footer class="save"><p class="small soft">${consequence(port)}</p><div class="acts">
         <a class="btn quiet" href=${linkTo('port', port.path)}>Discard</a>
-        <${Act} kind="primary" type="submit" waits=${form.isBusy.value}>${port.configured ? 'Save and reopen' : 'Save and open'}</${Act}></div></footer>
+        <${Act} kind="primary" type="submit" waits=${form.isBusy.value}>${port.configured ? texts.saveAndReopen : texts.saveAndOpen}</${Act}></div></footer>
     </form>`
 }
 
 function protocolChoice(form: Form, protocol: ProtocolName): VNode {
   return segments({
-    label: 'Protocol',
+    label: texts.protocol,
     name: 'protocol',
     value: protocol,
     options: Object.entries(protocolNames),
@@ -129,8 +130,6 @@ function drawnField(field: PortField, form: Form): VNode {
 
 /** What a save will do, before it does. */
 function consequence(port: Port): string {
-  if (!port.configured) return 'The line is opened at once, now and after every start.'
-  return port.state === 'open'
-    ? 'The line is closed and opened again; requests that wait are refused.'
-    : 'Applied at once and saved.'
+  if (!port.configured) return texts.savingOpens
+  return port.state === 'open' ? texts.savingReopens : texts.appliedAtOnceAndSaved
 }

@@ -1,11 +1,11 @@
 /** What is the case with a port: its units as the frames of the last minute show them and as the gateway counts them, and the sentence over both. */
-
-import { age, capital, count, listed, many, sinceText, timeOf, whole } from '#kit/web/numbers.ts'
+import { age, capital, count, listed, many, sinceText, timeOf } from '#kit/web/numbers.ts'
 import type { Judgement, Lit } from '#kit/web/parts.ts'
 import type { UnitState } from '../core/modbus/unit-health.ts'
 import type { UnitView as BusUnit } from '../core/modbus/units.ts'
 import { noiseRemedy, noiseText } from '../wire/noise-words.ts'
 import type { Port } from './api.ts'
+import * as texts from './texts.ts'
 import type { Row } from './traffic.ts'
 import { nameOf, stateSentence, type When, whyOf } from './words.ts'
 
@@ -189,17 +189,17 @@ export function unitWord(view: UnitView, { nowMs, zone }: When): string {
   const { bus, seen, state } = view
   if (state === 'well' && seen && seen.exceptions > 0) return `${count(seen.exceptions)} refused`
   const next = bus?.nextTryAt ?? null
-  if (state === 'silent' && next !== null && next > nowMs) return `silent, asked at ${timeOf(next, zone)}`
-  if (state === 'silent' && bus?.stateSince) return `silent since ${sinceText(bus.stateSince, nowMs, zone)}`
+  if (state === 'silent' && next !== null && next > nowMs) return texts.silentAsked(timeOf(next, zone))
+  if (state === 'silent' && bus?.stateSince) return texts.silentSince(sinceText(bus.stateSince, nowMs, zone))
   if (state === 'noisy' && bus) return noiseShort(bus.lately)
   return {
-    unknown: 'not asked yet',
+    unknown: texts.notAskedYet,
     well: 'answers',
-    slow: 'too late',
-    noisy: 'misses some',
-    failing: 'no answer yet',
+    slow: texts.tooLate,
+    noisy: texts.missesSome,
+    failing: texts.noAnswerYet,
     silent: 'silent',
-    probing: 'asked again',
+    probing: texts.askedAgain,
   }[state]
 }
 
@@ -223,10 +223,8 @@ export function replyMs(view: UnitView): number | null {
 /** The verdict over one line. */
 export function judgePort(port: Port, units: readonly UnitView[], when: When): Judgement {
   const name = nameOf(port.path)
-  if (!port.configured)
-    return { lit: 'off', sentence: `${name} is not set up.`, why: 'Nothing is read from it and nothing sent.' }
-  if (port.state === 'closed')
-    return { lit: 'off', sentence: `${name} is closed.`, why: 'Nothing is read from it and nothing sent.' }
+  if (!port.configured) return { lit: 'off', sentence: texts.isNotSetUp(name), why: texts.nothingIsReadOrSent }
+  if (port.state === 'closed') return { lit: 'off', sentence: texts.isClosed(name), why: texts.nothingIsReadOrSent }
   if (port.state === 'absent') return { lit: 'gone', sentence: stateSentence(port, when), why: whyOf(port, when) }
   if (port.state === 'failed')
     return {
@@ -246,35 +244,35 @@ function judgeRaw(port: Port, { nowMs }: When): Judgement {
   if (lost > 0)
     return {
       lit: 'warn',
-      sentence: `${name} lost ${many(lost, 'byte')} in the driver.`,
-      why: 'The machine was too slow to fetch them.',
+      sentence: texts.lostBytes(name, lost),
+      why: texts.machineWasTooSlow,
     }
   if (frames === 0) {
     const openFor = age(Math.max(1000, nowMs - (port.stateSince ?? nowMs)))
-    return { lit: 'ok', sentence: `${name} is open. Nothing was received or sent yet.`, why: `Open for ${openFor}.` }
+    return { lit: 'ok', sentence: texts.isOpenNothingWasReceived(name), why: texts.openFor(openFor) }
   }
-  return { lit: 'ok', sentence: `${name} is open and its bytes are read.` }
+  return { lit: 'ok', sentence: texts.isOpenAndBytesAreRead(name) }
 }
 
 function judgeSlave(port: Port): Judgement {
   const units = Array.isArray(port.settings?.slave_units) ? port.settings.slave_units.map(String) : []
-  const who = units.length === 1 ? `Unit ${units[0]}` : `Units ${listed(units)}`
+  const who = units.length === 1 ? texts.oneUnit(units[0]) : texts.someUnits(listed(units))
   const { asked = 0, rxFrames = 0 } = port.counters ?? {}
   if (asked === 0 && rxFrames > 0)
     return {
       lit: 'warn',
-      sentence: `A master is heard, but it asks nothing of ${who.toLowerCase()}.`,
-      why: 'Look at the unit ids it asks.',
+      sentence: texts.masterAsksOthers(who.toLowerCase()),
+      why: texts.lookAtAskedIds,
     }
   if (asked === 0)
     return {
       lit: 'ok',
-      sentence: `${who} ${units.length === 1 ? 'waits' : 'wait'} for a master. None has asked yet.`,
-      why: 'Look at rate, parity and unit id when one should have.',
+      sentence: texts.waitForAMaster(who, units.length),
+      why: texts.lookAtUnitId,
     }
   return {
     lit: 'ok',
-    sentence: `${who} ${units.length === 1 ? 'answers' : 'answer'} a master.`,
+    sentence: texts.answerAMaster(who, units.length),
   }
 }
 
@@ -287,32 +285,32 @@ function judgeUnits(port: Port, units: readonly UnitView[], when: When): Judgeme
     .filter(({ state }) => state !== 'well')
     .toSorted((a, b) => ORDER.indexOf(a.state as 'silent') - ORDER.indexOf(b.state as 'silent'))
   const worst = bad[0]
-  if (asked.length === 0) return { lit: 'ok', sentence: 'The line is open. No unit was asked in the last minute.' }
+  if (asked.length === 0) return { lit: 'ok', sentence: texts.lineIsOpenNoUnit }
   if (!worst) return judgeWell(port, asked)
   const same = bad.filter(({ state }) => state === worst.state)
   const rest =
-    bad.length > same.length ? ` ${capital(many(bad.length - same.length, 'more is', 'more are'))} not well.` : ''
+    bad.length > same.length ? texts.notWell(capital(many(bad.length - same.length, 'more is', 'more are'))) : ''
   const well = asked.length - bad.length
-  const others = well === 0 ? '' : well === 1 ? ' The other one is well.' : ` The other ${well} are well.`
+  const others = well === 0 ? '' : well === 1 ? texts.otherOneIsWell : texts.otherAreWell(well)
   const lit = worst.state === 'silent' && well === 0 ? 'fault' : worst.state === 'probing' ? 'busy' : 'warn'
   return { lit, sentence: `${badSentence(same)}${rest || others}`, why: badWhy(port, { same, well }, when) }
 }
 
 const VERBS: Readonly<Record<string, readonly [one: string, more: string]>> = {
-  silent: ['does not answer', 'do not answer'],
-  slow: ['answers too late', 'answer too late'],
-  noisy: ['is noisy', 'are noisy'],
-  failing: ['has not answered yet', 'have not answered yet'],
-  probing: ['is being asked again', 'are being asked again'],
+  silent: [texts.doesNotAnswer, texts.doNotAnswer],
+  slow: [texts.answersTooLate, texts.answerTooLate],
+  noisy: [texts.isNoisy, texts.areNoisy],
+  failing: [texts.hasNotAnsweredYet, texts.haveNotAnsweredYet],
+  probing: [texts.isBeingAskedAgain, texts.areBeingAskedAgain],
 }
 
 function badSentence(same: readonly UnitView[]): string {
   const names = listed(same.map(({ unitId }) => String(unitId)))
   const [first] = same
   if (same.length === 1 && first?.state === 'noisy' && first.bus)
-    return `Unit ${names} is noisy: ${noiseText(first.bus.lately)}.`
+    return texts.unitIsNoisy(names, noiseText(first.bus.lately))
   const [one = '', more = ''] = VERBS[first?.state ?? ''] ?? []
-  return same.length === 1 ? `Unit ${names} ${one}.` : `Units ${names} ${more}.`
+  return same.length === 1 ? texts.unitIs(names, one) : texts.unitsAre(names, more)
 }
 
 /** Units in the worst state, and how many are well. */
@@ -328,19 +326,13 @@ function badWhy(port: Port, bad: BadUnits, { nowMs, zone }: When): string {
   if (!first) return ''
   const lateMs = lateOf(first)
   if (first.state === 'slow' && same.length === 1 && lateMs !== null)
-    return `Its replies begin up to ${Math.round(lateMs)}\u202fms after the question; this line waits ${waitMs}\u202fms and throws later ones away.`
+    return texts.repliesComeLate(Math.round(lateMs), waitMs)
   if (first.state === 'noisy') return noisyWhy(bad, nowMs)
   if (first.state !== 'silent') return first.bus?.lastError?.message ?? ''
   const misses = same.reduce((all, view) => all + (view.seen?.misses ?? 0), 0)
-  const seen =
-    misses > 0
-      ? `No reply began within ${waitMs}\u202fms, ${misses === 1 ? 'once' : `${misses} times`} in the last minute.`
-      : ''
+  const seen = misses > 0 ? texts.noReplyWithin(waitMs, misses) : ''
   const next = same.flatMap(({ bus }) => (bus?.nextTryAt && bus.nextTryAt > nowMs ? [bus.nextTryAt] : []))
-  const again =
-    next.length > 0
-      ? ` ${same.length === 1 ? 'It is' : 'The first is'} asked again at ${timeOf(Math.min(...next), zone)}.`
-      : ''
+  const again = next.length > 0 ? texts.portAskedAgain(same.length, timeOf(Math.min(...next), zone)) : ''
   return `${seen}${again}`.trim()
 }
 
@@ -351,9 +343,9 @@ function noisyWhy({ same, well }: BadUnits, nowMs: number): string {
   const counts = { exchanges: sum('exchanges'), damaged: sum('damaged'), missing: sum('missing'), twice: sum('twice') }
   if (counts.exchanges === 0) return ''
   const lastAt = Math.max(0, ...all.map(({ lastBadAt }) => lastBadAt ?? 0))
-  const last = lastAt > 0 ? ` The last one was ${age(Math.max(1000, nowMs - lastAt), 1)} ago.` : ''
+  const last = lastAt > 0 ? texts.lastOneWasAgo(age(Math.max(1000, nowMs - lastAt), 1)) : ''
   const isLine = same.length > 1 && well === 0
-  const where = isLine ? ' Every unit has it, so begin with what they share.' : ''
+  const where = isLine ? texts.everyUnitIsAffected : ''
   const told = same.length > 1 ? `${capital(noiseText(counts))}. `.replace('its last', 'their last') : ''
   return `${told}${noiseRemedy(counts)}${where}${last}`
 }
@@ -374,21 +366,21 @@ function judgeWell(port: Port, units: readonly UnitView[]): Judgement {
   if (first) {
     const who =
       refusing.length === 1
-        ? `Unit ${first.unitId} refuses`
-        : `Units ${listed(refusing.map(({ unitId }) => String(unitId)))} refuse`
+        ? texts.unitRefuses(first.unitId)
+        : texts.unitsRefuse(listed(refusing.map(({ unitId }) => String(unitId))))
     return {
       lit: 'warn',
-      sentence: `${who} some questions with an exception.`,
-      why: 'The log names the exception at each.',
+      sentence: texts.refusesSome(who),
+      why: texts.logShowsExceptions,
     }
   }
   if (port.settings?.mode === 'listen')
     return {
       lit: 'ok',
-      sentence: `${units.length === 1 ? `Unit ${units[0]?.unitId} is` : `${units.length} units are`} heard answering another master.`,
+      sentence: texts.unitsAnswerAnotherMaster(units.length, units[0]?.unitId),
     }
   return {
     lit: 'ok',
-    sentence: units.length === 1 ? `Unit ${units[0]?.unitId} answers.` : `${whole(units.length, 'units')} answer.`,
+    sentence: units.length === 1 ? texts.unitAnswers(units[0]?.unitId) : texts.unitsAnswer(units.length),
   }
 }

@@ -10,6 +10,7 @@ import { goTo, linkTo } from '#kit/web/route.ts'
 import { followRow, walkRows } from '#kit/web/tools.ts'
 import type { Port } from './api.ts'
 import { isAdmin, loadsOf, ports, samples, steady } from './state.ts'
+import * as texts from './texts.ts'
 import { deviceOf, judgePorts, nameOf, setupOf, sortPorts, stateOf } from './words.ts'
 
 /** Links of the rows. */
@@ -18,14 +19,14 @@ const LINKS = '.lines td.name a'
 /** The page of all lines. */
 export function PortsPage(): VNode {
   const known = ports.value
-  useKeys('Ports', [
-    { key: 'ArrowDown', what: 'next line', run: () => walkRows(LINKS, 1) },
-    { key: 'ArrowUp', what: 'line before', run: () => walkRows(LINKS, -1) },
-    { key: 'Enter', what: 'opens the line', run: () => false },
-    { key: 'n', what: 'sets up the line', run: setUpChosen },
+  useKeys(texts.ports, [
+    { key: 'ArrowDown', what: texts.nextLine, run: () => walkRows(LINKS, 1) },
+    { key: 'ArrowUp', what: texts.lineBefore, run: () => walkRows(LINKS, -1) },
+    { key: 'Enter', what: texts.opensLine, run: () => false },
+    { key: 'n', what: texts.setsUpLine, run: setUpChosen },
   ])
   if (!known) {
-    const wait = say('busy', 'Asking the gateway for its lines', 'This usually takes less than a second.')
+    const wait = say('busy', texts.askingGatewayForLines, texts.usuallyBrief)
     return html`<div class="head"><h1>Ports</h1></div><section class="panel">${wait}</section>`
   }
   const judged = judgePorts(known, { nowMs: daemonNow(), zone: zone.value })
@@ -44,14 +45,13 @@ function OtherPath(): VNode {
   }
   return html`<details class="other"><summary>A line that is not listed</summary>
     <form class="name-row" onSubmit=${submit} novalidate>
-      ${input({ form, name: 'path', label: 'Device path', mono: true, placeholder: '/dev/ttyS4', kind: 'most', hint: 'The gateway says whether it may be used.' })}
+      ${input({ form, name: 'path', label: texts.devicePath, mono: true, placeholder: '/dev/ttyS4', kind: 'most', hint: texts.pathHint })}
       <button class="btn" type="submit">Set up</button></form></details>`
 }
 
 function empty(): VNode {
-  const text =
-    'Plug a USB serial adapter in and it appears here within seconds. Built-in ports appear when the system lists them under /dev.'
-  return html`<section class="panel">${say('off', 'No serial line', text)}</section>`
+  const text = texts.plugAnAdapterIn
+  return html`<section class="panel">${say('off', texts.noSerialLine, text)}</section>`
 }
 
 function table(sorted: readonly Port[]): VNode {
@@ -72,7 +72,7 @@ function row(port: Port): VNode {
     <td class="lit">${lamp(lit)}</td>
     <td class="name"><a href=${href} data-path=${port.path}><b>${nameOf(port.path)}</b></a>
       <span class="under">${device || port.path}</span></td>
-    <td class=${setup ? 'setup' : 'setup faint'}>${setup ?? act ?? 'not set up'}</td>
+    <td class=${setup ? 'setup' : 'setup faint'}>${setup ?? act ?? texts.notSetUp}</td>
     <td class=${isOld ? 'state age' : 'state'} data-s=${lit}>${word}</td>
     <td class="n load">${load(port)}</td>
     <td class="n wide">${units(port)}</td>

@@ -1,5 +1,4 @@
 /** The scan: which units answer on a line, and with which settings. */
-
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import { CallFault, sentenceOf, useLook } from '#kit/web/call.ts'
@@ -13,6 +12,7 @@ import type { ScanJob } from '../core/modbus/unit-scan.ts'
 import { busApi, type Port } from './api.ts'
 import { noLine } from './port-head.ts'
 import { isAdmin, portAt } from './state.ts'
+import * as texts from './texts.ts'
 import { nameOf, type When } from './words.ts'
 
 // What the page says of a scan for units.
@@ -25,35 +25,36 @@ export function judgeScan(job: ScanJob | null, { nowMs, zone }: When): Judgement
   if (job === null)
     return {
       lit: 'off',
-      sentence: 'No scan was run yet.',
-      why: 'It asks one unit id after the other, behind everything else on the line.',
+      sentence: texts.noScanWasRunYet,
+      why: texts.howScansWork,
     }
-  const found = job.found.length === 0 ? 'No unit answered' : `${many(job.found.length, 'unit')} answered`
+  const found = job.found.length === 0 ? texts.noUnitAnswered : `${many(job.found.length, 'unit')} answered`
   const range = `units ${job.from} to ${job.to}`
   switch (job.state) {
     case 'running': {
-      const left = job.etaMs === null ? '' : ` ${age(Math.max(ROUNDED_MS, job.etaMs))} to go.`
+      const left = job.etaMs === null ? '' : texts.timeToGo(age(Math.max(ROUNDED_MS, job.etaMs)))
       return {
         lit: 'busy',
-        sentence: `Asking unit ${job.current ?? job.from}. ${found} so far.`,
-        why: `${job.asked} of ${job.total} asked.${left}`,
+        sentence: texts.askingUnit(job.current ?? job.from, found),
+        why: texts.askedOf(job.asked, job.total, left),
       }
     }
     case 'done':
       return {
         lit: job.found.length > 0 ? 'ok' : 'warn',
         sentence: `${found}.`,
-        why: `${range} at ${sinceText(job.endedAt ?? nowMs, nowMs, zone)}. ${job.found.length === 0 ? 'Look at rate, parity and wiring; a unit may also answer another function alone.' : ''}`
+        why: texts
+          .scanEnded(range, sinceText(job.endedAt ?? nowMs, nowMs, zone), job.found.length)
           .trim()
           .replace(/^u/, 'U'),
       }
     case 'cancelled':
-      return { lit: 'off', sentence: `Stopped after ${job.asked} of ${job.total}. ${found}.`, why: '' }
+      return { lit: 'off', sentence: texts.stoppedAfter(job.asked, job.total, found), why: '' }
     default:
       return {
         lit: 'fault',
-        sentence: job.fault?.message ?? 'The scan failed.',
-        why: `${job.asked} of ${job.total} asked. ${found}.`,
+        sentence: job.fault?.message ?? texts.scanFailed,
+        why: texts.askedOfFound(job.asked, job.total, found),
       }
   }
 }
@@ -67,7 +68,7 @@ export function progressOf({ asked, total }: ScanJob): number {
 export function foundText({ exception }: ScanJob['found'][number]): string {
   return exception === null
     ? 'answered'
-    : `answered with exception ${String(exception.code).padStart(2, '0')}: ${exception.name}`
+    : texts.answeredWithException(String(exception.code).padStart(2, '0'), exception.name)
 }
 
 /** A scan moves a few units a second. */
@@ -76,7 +77,7 @@ const LOOK_SCAN_MS = 1000
 /** The page. */
 export function ScanPage({ path }: { path: string }): VNode {
   const port = portAt(path)
-  if (!port) return noLine('Scan', path)
+  if (!port) return noLine(texts.scan, path)
   return html`<${Known} port=${port} key=${port.path} />`
 }
 
@@ -95,8 +96,8 @@ function Known({ port }: { port: Port }): VNode {
     port.path,
   )
   const name = nameOf(port.path)
-  return html`<div class="head"><a class="btn quiet icon" href=${linkTo('port', port.path)} aria-label=${`Back to ${name}`}>${icon('back')}</a><h1>Scan ${name}</h1></div>
-    ${look.refused !== null && job === undefined ? html`<section class="panel">${say('fault', 'The scan could not be read', look.refused)}</section>` : null}
+  return html`<div class="head"><a class="btn quiet icon" href=${linkTo('port', port.path)} aria-label=${texts.backTo(name)}>${icon('back')}</a><h1>Scan ${name}</h1></div>
+    ${look.refused !== null && job === undefined ? html`<section class="panel">${say('fault', texts.scanCouldNotBeRead, look.refused)}</section>` : null}
     ${job === undefined ? null : verdict(judgeScan(job, { nowMs: daemonNow(), zone: zone.value }))}
     ${job?.state === 'running' ? html`<${Running} port=${port} job=${job} setJob=${setJob} />` : null}
     ${job !== undefined && job?.state !== 'running' && isAdmin.value ? html`<${Start} port=${port} last=${job} setJob=${setJob} />` : null}
@@ -126,10 +127,10 @@ function Running({ port, job, setJob }: StepProps): VNode {
 }
 
 const FUNCTIONS = [
-  ['3', 'Read holding register'],
-  ['4', 'Read input register'],
-  ['1', 'Read coil'],
-  ['2', 'Read discrete input'],
+  ['3', texts.readHoldingRegister],
+  ['4', texts.readInputRegister],
+  ['1', texts.readCoil],
+  ['2', texts.readDiscreteInput],
 ] as const
 
 function Start({ port, last, setJob }: { port: Port; last: ScanJob | null; setJob: (job: ScanJob) => void }): VNode {
@@ -156,14 +157,12 @@ function Start({ port, last, setJob }: { port: Port; last: ScanJob | null; setJo
   }
   const isOpen = port.state === 'open'
   const waitMs = Number(port.settings?.response_timeout_ms ?? 300)
-  const hint = isOpen
-    ? `An id nobody has takes ${waitMs}\u202fms. An exception is an answer too: somebody is there.`
-    : 'The line is not open, so nobody can be asked.'
+  const hint = isOpen ? texts.scanTakes(waitMs) : texts.nobodyCanBeAsked
   return html`<form class="panel dense" aria-label="New scan" onSubmit=${submit} novalidate><div class="in stack"><div class="form">
-      ${input({ form, name: 'from', label: 'From unit', type: 'number' })}${input({ form, name: 'to', label: 'To unit', type: 'number' })}
-      ${choice({ form, name: 'fc', label: 'Asked', options: FUNCTIONS })}${input({ form, name: 'address', label: 'At address', type: 'number' })}</div>
+      ${input({ form, name: 'from', label: texts.fromUnit, type: 'number' })}${input({ form, name: 'to', label: texts.toUnit, type: 'number' })}
+      ${choice({ form, name: 'fc', label: texts.asked, options: FUNCTIONS })}${input({ form, name: 'address', label: texts.atAddress, type: 'number' })}</div>
       ${refusal(form)}</div>
-    <footer class="save"><p class="small soft grow">${hint}</p><${Act} kind="primary" type="submit" waits=${form.isBusy.value || !isOpen}>${last ? 'Scan again' : 'Start scan'}</${Act}></footer></form>`
+    <footer class="save"><p class="small soft grow">${hint}</p><${Act} kind="primary" type="submit" waits=${form.isBusy.value || !isOpen}>${last ? texts.scanAgain : texts.startScan}</${Act}></footer></form>`
 }
 
 function found(port: Port, job: ScanJob): Child {

@@ -1,5 +1,4 @@
 /** What the pages know of this gateway, asked again every two seconds while somebody looks; and what counters tell from one look to the next. */
-
 import { computed, signal } from '@preact/signals'
 import { CallFault, NoContact } from '#kit/web/call.ts'
 import { aheadMs, zone } from '#kit/web/contact.ts'

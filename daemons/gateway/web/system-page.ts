@@ -10,6 +10,7 @@ import { linkTo } from '#kit/web/route.ts'
 import { signOut } from '#kit/web/session.ts'
 import { api, type System } from './api.ts'
 import { forget, isAdmin, lookAtSystem, me, system } from './state.ts'
+import * as texts from './texts.ts'
 
 /** A browser and a gateway that differ by more than this do not agree on the time. */
 const CLOCK_APART_MS = 5000
@@ -20,7 +21,7 @@ const LEAST_FREE = 0.05
 export function SystemPage(): VNode {
   const facts = system.value
   if (!facts)
-    return html`<div class="head"><h1>System</h1></div><section class="panel">${say('busy', 'Asking the gateway how it is', 'This usually takes less than a second.')}</section>`
+    return html`<div class="head"><h1>System</h1></div><section class="panel">${say('busy', texts.askingGatewayHow, texts.usuallyBrief)}</section>`
   return html`<h1 class="sr">System</h1>${verdict(judge(facts))}${figures(boxFigures(facts), 'box')}
     <div class="pair"><div class="stack">${isAdmin.value ? html`<${Name} name=${facts.name} />` : null}${addresses(facts)}<${Account} /></div>
       <div class="stack">${connection()}${about(facts)}</div></div>
@@ -33,18 +34,18 @@ function judge(facts: System): Judgement {
   if (apartMs > CLOCK_APART_MS)
     return {
       lit: 'warn',
-      sentence: `This gateway's clock is ${age(apartMs)} ${aheadMs.value > 0 ? 'behind' : 'ahead of'} this browser's.`,
-      why: 'One of the two is wrong; times in the log are the gateway’s.',
+      sentence: texts.clockIsOff(age(apartMs), aheadMs.value),
+      why: texts.oneClockIsWrong,
     }
   if (share < LEAST_FREE)
     return {
       lit: 'warn',
-      sentence: `Only ${bytesText(facts.memory.freeBytes)} of memory are free.`,
-      why: `Of ${bytesText(facts.memory.totalBytes)}.`,
+      sentence: texts.littleMemoryIsFree(bytesText(facts.memory.freeBytes)),
+      why: texts.ofMemory(bytesText(facts.memory.totalBytes)),
     }
   return {
     lit: 'ok',
-    sentence: `${facts.name || 'This gateway'} has run for ${age(Math.max(1000, daemonNow() - facts.startedAt))}.`,
+    sentence: texts.hasRun(facts.name || 'This gateway', age(Math.max(1000, daemonNow() - facts.startedAt))),
   }
 }
 
@@ -53,35 +54,35 @@ function boxFigures(facts: System): Parameters<typeof figures>[0] {
   const [perMinute, , perQuarter] = load
   return [
     {
-      name: 'Time',
+      name: texts.time,
       value: timeOf(daemonNow(), zone.value),
       note: `${dateOf(daemonNow(), zone.value)}, ${facts.timeZone}`,
     },
     {
-      name: 'Up',
+      name: texts.up,
       value: age(Math.max(1000, daemonNow() - facts.startedAt), 2),
-      note: `machine ${age(facts.systemUptimeMs, 2)}`,
+      note: texts.machine(age(facts.systemUptimeMs, 2)),
     },
     {
-      name: 'Memory used',
+      name: texts.memoryUsed,
       value: bytesText(memory.rssBytes),
-      note: `${bytesText(memory.freeBytes)} of ${bytesText(memory.totalBytes)} free`,
+      note: texts.memoryFree(bytesText(memory.freeBytes), bytesText(memory.totalBytes)),
     },
-    { name: 'Load', value: fixed(perMinute, 2), note: `${fixed(perQuarter, 2)} over 15 min` },
+    { name: texts.load, value: fixed(perMinute, 2), note: texts.over15Min(fixed(perQuarter, 2)) },
   ]
 }
 
 function about(facts: System): VNode {
   const started = `${dateOf(facts.startedAt, zone.value)} ${timeOf(facts.startedAt, zone.value)}`
   return html`<section class="panel" aria-label="About"><header><h2>About</h2></header>${readTable([
-    ['Product', `${facts.product} ${facts.version}`],
-    ['Host', html`<span class="mono">${facts.hostname}</span>`],
-    ['System', `${facts.os}, ${facts.arch}`],
-    ['Kernel', html`<span class="mono">${facts.kernel}</span>`],
-    ['Node', facts.node.replace(/^v/, '')],
-    ['Started', started],
+    [texts.product, `${facts.product} ${facts.version}`],
+    [texts.host, html`<span class="mono">${facts.hostname}</span>`],
+    [texts.system, `${facts.os}, ${facts.arch}`],
+    [texts.kernel, html`<span class="mono">${facts.kernel}</span>`],
+    [texts.node, facts.node.replace(/^v/, '')],
+    [texts.started, started],
     ...(isAdmin.value
-      ? [['Journal', html`<a href=${linkTo('journal')}>who changed or sent what</a>`] as [string, Child]]
+      ? [[texts.journal, html`<a href=${linkTo('journal')}>who changed or sent what</a>`] as [string, Child]]
       : []),
   ])}</section>`
 }
@@ -89,17 +90,15 @@ function about(facts: System): VNode {
 /** What this page itself came over: the one thing about encryption that the page has seen. */
 function connection(): VNode {
   const isSecure = location.protocol === 'https:'
-  const text = isSecure
-    ? 'This page came encrypted.'
-    : 'HTTPS is not set up on this gateway: passwords and frames cross the network as they are. Keep it inside the plant network.'
+  const text = isSecure ? texts.pageWasSentEncrypted : texts.plainHttpMeans
   return html`<section class="panel" aria-label="Certificate"><header><h2>Certificate</h2></header>
-    ${say(isSecure ? 'ok' : 'off', isSecure ? 'HTTPS' : 'Plain HTTP', text)}</section>`
+    ${say(isSecure ? 'ok' : 'off', isSecure ? texts.https : texts.plainHttp, text)}</section>`
 }
 
 function addresses(facts: System): VNode {
   const known = facts.addresses.filter((each) => each.address)
   return html`<section class="panel" aria-label="Addresses"><header><h2>Addresses</h2><span class="faint">${many(known.length, 'address', 'addresses')}</span></header>
-    ${known.length === 0 ? say('warn', 'No address', 'No interface has one that others could reach.') : readTable(known.map((each) => [`${each.name}, ${each.family}`, html`<span class="mono">${each.address}</span>`]))}</section>`
+    ${known.length === 0 ? say('warn', texts.noAddress, texts.noInterfaceIsReachable) : readTable(known.map((each) => [`${each.name}, ${each.family}`, html`<span class="mono">${each.address}</span>`]))}</section>`
 }
 
 function Name({ name }: { name: string }): VNode {
@@ -111,10 +110,10 @@ function Name({ name }: { name: string }): VNode {
   }
   async function submit(event: Event): Promise<void> {
     event.preventDefault()
-    if (await form.submit(save)) toast(`This gateway is called ${form.values.value.name}.`)
+    if (await form.submit(save)) toast(texts.gatewayIsCalled(form.values.value.name))
   }
   return html`<form class="panel" aria-label="Name" onSubmit=${(event: Event) => void submit(event)} novalidate><header><h2>Name</h2></header>
-    <div class="in name-row">${input({ form, name: 'name', label: 'Name on the plate', kind: 'most' })}
+    <div class="in name-row">${input({ form, name: 'name', label: texts.nameOnPlate, kind: 'most' })}
       <${Act} type="submit" waits=${form.isBusy.value || !form.isChanged('name')}>Rename</${Act}></div>${refusal(form)}</form>`
 }
 

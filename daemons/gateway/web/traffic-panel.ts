@@ -14,6 +14,7 @@ import { isFed } from '#kit/web/socket.ts'
 import type { Port } from './api.ts'
 import { type Slot, slotsOf } from './port-verdict.ts'
 import { isAdmin } from './state.ts'
+import * as texts from './texts.ts'
 import type { Row, Show, Traffic } from './traffic.ts'
 import { bitsPerByte, nameOf } from './words.ts'
 
@@ -45,10 +46,10 @@ function slotShape({ kind, x, width }: Slot): VNode {
 
 function spoken(slots: readonly Slot[]): string {
   const number = (kind: Slot['kind']): number => slots.filter((slot) => slot.kind === kind).length
-  const parts = [`${many(number('ask'), 'frame')} sent, ${number('answer')} received`]
+  const parts = [texts.sentReceived(number('ask'), number('answer'))]
   if (number('miss') > 0) parts.push(`${many(number('miss'), 'reply', 'replies')} missing`)
   if (number('late') > 0) parts.push(`${number('late')} late`)
-  return `Last three seconds on the line: ${parts.join(', ')}`
+  return texts.lastThreeSecondsOnLine(parts.join(', '))
 }
 
 // The log of a port: a line a frame, newest last; it follows the newest until somebody looks further up.
@@ -168,9 +169,9 @@ const CaptureRow = lazy(async () => (await import('./console.ts')).CaptureRow)
 const Console = lazy(async () => (await import('./console.ts')).Console)
 
 const SHOWS: [Show, string][] = [
-  ['both', 'Both'],
-  ['decoded', 'Decoded'],
-  ['bytes', 'Bytes'],
+  ['both', texts.both],
+  ['decoded', texts.decoded],
+  ['bytes', texts.bytes],
 ]
 
 /** What the panel is told. */
@@ -209,11 +210,7 @@ export function TrafficPanel({ port, traffic }: TrafficPanelProps): VNode {
 function footer(port: Port, isModbus: boolean): VNode {
   const mode = isModbus ? String(port.settings?.mode ?? 'master') : ''
   const why =
-    mode === 'listen'
-      ? 'This line only listens: another master asks its units.'
-      : mode === 'slave'
-        ? 'This line is a unit: it answers its master and asks nothing.'
-        : 'An administrator asks the line from here.'
+    mode === 'listen' ? texts.lineOnlyListens : mode === 'slave' ? texts.lineIsAUnit : texts.administratorsSendHere
   if (mode === 'listen' || mode === 'slave' || !isAdmin.value)
     return html`<footer><p class="small faint">${why}</p></footer>`
   return html`<footer><${Console} port=${port} key=${port.protocol} /></footer>`
@@ -246,13 +243,13 @@ function header(traffic: Traffic, facts: HeaderFacts): VNode {
   }
   return html`<header><h2>Traffic</h2>
     ${isFed.value ? null : html`<span class="faint">live feed is being opened</span>`}
-    ${segments({ label: 'Show', name: 'show', value: traffic.show.value, options: SHOWS, choose: (show) => choose(traffic, show) })}
+    ${segments({ label: texts.show, name: 'show', value: traffic.show.value, options: SHOWS, choose: (show) => choose(traffic, show) })}
     <div class="acts"><button class="btn quiet icon" type="button" aria-label="Filter" data-filter aria-expanded=${isFiltering}
         onClick=${() => setFiltering(true)}>${icon('search')}</button>
       <button class="btn quiet" type="button" disabled=${isCapturing} onClick=${() => setCapturing(true)}>Capture</button>
       <button class="btn quiet" type="button" aria-pressed=${traffic.errorsOnly.value} onClick=${toggleErrors}>Errors <kbd>e</kbd></button>
       <button class="btn hold" type="button" aria-pressed=${isPaused} onClick=${traffic.togglePause}>
-        ${icon(isPaused ? 'play' : 'pause')}${isPaused ? 'Go on' : 'Pause'} <kbd>space</kbd></button></div></header>`
+        ${icon(isPaused ? 'play' : 'pause')}${isPaused ? texts.goOn : texts.pause} <kbd>space</kbd></button></div></header>`
 }
 
 function choose(traffic: Traffic, show: string): void {
@@ -284,36 +281,33 @@ function shown(traffic: Traffic, fullMs: number, isRaw: boolean): VNode {
   if (rows.length > 0)
     return html`<${Log} rows=${rows} show=${traffic.show.value} fullMs=${fullMs} isPaused=${traffic.pause.value !== null} isRaw=${isRaw} />`
   const hidden = traffic.frozen.value.length
-  const head = traffic.filter.value ? `No frame matches ${traffic.filter.value}` : 'No errors'
+  const head = traffic.filter.value ? texts.noFrameMatches(traffic.filter.value) : texts.noErrors
   const verb = hidden === 1 ? 'is' : 'are'
-  return html`<div class="log-box">${say('off', head, `${count(hidden)} ${verb} hidden.`)}</div>`
+  return html`<div class="log-box">${say('off', head, texts.hidden(count(hidden), verb))}</div>`
 }
 
 function quiet(port: Port): VNode {
   const name = nameOf(port.path)
-  const text =
-    port.state === 'open'
-      ? `Nothing was seen on ${name} yet. Whatever is received or sent appears here by itself.`
-      : `${name} is not open, so nothing is read from it.`
-  return html`<div class="log-box">${say('off', 'No frames', text)}</div>`
+  const text = port.state === 'open' ? texts.nothingSeenYet(name) : texts.isNotOpenSoNothing(name)
+  return html`<div class="log-box">${say('off', texts.noFrames, text)}</div>`
 }
 
 function useTrafficKeys(port: Port, traffic: Traffic): void {
   useKeys(nameOf(port.path), [
-    { key: ' ', what: 'pauses the log, or goes on', run: () => traffic.togglePause() as undefined },
-    { key: 'b', what: 'bytes, decoded or both', run: () => nextShow(traffic) },
+    { key: ' ', what: texts.pausesLogOrGoes, run: () => traffic.togglePause() as undefined },
+    { key: 'b', what: texts.bytesDecodedOrBoth, run: () => nextShow(traffic) },
     {
       key: 'e',
-      what: 'errors only',
+      what: texts.errorsOnly,
       run: () => {
         traffic.errorsOnly.value = !traffic.errorsOnly.value
         return undefined
       },
     },
-    { key: 'ArrowUp', what: 'frame before', run: () => walkLog(-1) },
-    { key: 'ArrowDown', what: 'next frame', run: () => walkLog(1) },
-    { key: 'y', what: 'copies the bytes of the frame', run: copy },
-    { key: 'c', what: 'console', run: () => focusConsole() },
+    { key: 'ArrowUp', what: texts.frameBefore, run: () => walkLog(-1) },
+    { key: 'ArrowDown', what: texts.nextFrame, run: () => walkLog(1) },
+    { key: 'y', what: texts.copiesBytesOfFrame, run: copy },
+    { key: 'c', what: texts.console, run: () => focusConsole() },
   ])
 }
 
@@ -331,6 +325,6 @@ function focusConsole(): boolean {
 function copy(): boolean {
   const hex = chosenHex()
   if (hex === null || hex === '') return false
-  void copyText(hex, `${hex.split(' ').length} bytes copied.`)
+  void copyText(hex, texts.bytesCopied(hex.split(' ').length))
   return true
 }

@@ -1,11 +1,11 @@
 /** The live traffic of one port: frames as lines of a log, what is kept of them, what is shown, and whether it is paused. */
-
 import { computed, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import { now } from '#kit/web/contact.ts'
 import type { Lit } from '#kit/web/parts.ts'
 import { type Feed, type FeedMessage, openFeed } from '#kit/web/socket.ts'
 import type { FramePayload, PortEvent } from '../core/lines/ports.ts'
 import type { DecodedFrame } from '../wire/modbus-reply.ts'
+import * as texts from './texts.ts'
 import { functionName, rangeText } from './words.ts'
 
 // One event of a port as one line of the log: which way, who, what was said, and whether it is well.
@@ -76,7 +76,7 @@ function frameRow(event: PortEvent, frame: FramePayload): Row {
   }
   if (frame.decoded) return { ...row, ...decodedRow(frame.decoded as DecodedFrame) }
   if (frame.decodeError) return { ...row, kind: 'noise', what: frame.decodeError.message, lit: 'warn' }
-  return { ...row, what: textOf(frame.hex) ?? `${frame.length} byte${frame.length === 1 ? '' : 's'}` }
+  return { ...row, what: textOf(frame.hex) ?? texts.bytesLong(frame.length) }
 }
 
 function decodedRow(decoded: DecodedFrame): Partial<Row> {
@@ -91,16 +91,16 @@ function decodedRow(decoded: DecodedFrame): Partial<Row> {
       return { ...head, kind: 'answer', ...replyText(fc, address, quantity, values) }
     case 'exception': {
       const { code, name } = decoded.exception ?? { code: 0, name: 'unknown' }
-      return { ...head, kind: 'answer', what: `Exception ${String(code).padStart(2, '0')}: ${name}`, lit: 'warn' }
+      return { ...head, kind: 'answer', what: texts.exception(String(code).padStart(2, '0'), name), lit: 'warn' }
     }
     case 'late':
-      return { ...head, kind: 'late', what: 'Late reply, thrown away', lit: 'warn' }
+      return { ...head, kind: 'late', what: texts.lateReply, lit: 'warn' }
     case 'stray':
-      return { ...head, kind: 'noise', what: 'Reply nobody waits for, thrown away', lit: 'warn' }
+      return { ...head, kind: 'noise', what: texts.unexpectedReply, lit: 'warn' }
     case 'echo':
-      return { ...head, kind: 'noise', what: 'Own bytes heard, thrown away', lit: 'mute' }
+      return { ...head, kind: 'noise', what: texts.ownBytes, lit: 'mute' }
     default:
-      return { ...head, kind: 'noise', what: 'Noise, thrown away', lit: 'warn' }
+      return { ...head, kind: 'noise', what: texts.noise, lit: 'warn' }
   }
 }
 
@@ -115,10 +115,10 @@ function requestText(fc: number, address?: number, quantity?: number, values?: r
 function replyText(fc: number, address?: number, quantity?: number, values?: readonly unknown[]): Partial<Row> {
   if (WRITES.includes(fc)) {
     const where = address === undefined ? functionName(fc) : rangeText(address, quantity)
-    return { value: values?.length ? `${where} = ${valuesText(values)}` : where, what: 'taken' }
+    return { value: values?.length ? `${where} = ${valuesText(values)}` : where, what: texts.taken }
   }
   if (values && values.length > 0) return { value: valuesText(values), what: '' }
-  return { what: `${functionName(fc)} answered` }
+  return { what: texts.trafficAnswered(functionName(fc)) }
 }
 
 /** Values that fit on a line; the rest is counted. */
@@ -147,17 +147,17 @@ function errorRow(event: PortEvent, fault: Record<string, unknown>): Row {
     id: `${event.timestamp} ${fault.code} ${unit}`,
     kind: isMiss ? 'miss' : 'note',
     unit,
-    what: isSilent ? `No reply within ${Math.round(waitedMs)}\u202fms` : String(fault.message),
+    what: isSilent ? texts.noReplyIn(Math.round(waitedMs)) : String(fault.message),
     lit: 'fault',
   }
 }
 
 const STATES: Record<string, [Lit, string]> = {
-  open: ['ok', 'Line open'],
-  opening: ['busy', 'Line is being opened'],
-  closed: ['off', 'Line closed'],
-  absent: ['gone', 'Device absent'],
-  failed: ['fault', 'Line will not open'],
+  open: ['ok', texts.lineOpen],
+  opening: ['busy', texts.lineIsBeingOpened],
+  closed: ['off', texts.lineClosed],
+  absent: ['gone', texts.deviceAbsent],
+  failed: ['fault', texts.trafficLineWillNotOpen],
 }
 
 function stateRow(event: PortEvent, change: Record<string, unknown>): Row {
@@ -237,7 +237,7 @@ export function createFrameLog(most: number): FrameLog {
         direction: null,
         unit: null,
         value: '',
-        what: `${many} frames left out here: they came faster than this page takes them`,
+        what: texts.framesSkipped(many),
         hex: '',
         length: 0,
         tookMs: null,

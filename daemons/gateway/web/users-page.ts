@@ -1,5 +1,4 @@
 /** Users: who may sign in and with which keys; their forms, and the own password. */
-
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Role } from '#kit/auth/credentials.ts'
@@ -11,7 +10,7 @@ import { readTable } from '#kit/web/figures.ts'
 import { choice, type Form, input, refusal, toggle, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
-import { age, dateOf, listed, many, sinceText } from '#kit/web/numbers.ts'
+import { age, dateOf, listed, sinceText } from '#kit/web/numbers.ts'
 import { Act, icon, type Judgement, type Lit, lamp, say, toast, verdict } from '#kit/web/parts.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
 import { signIn } from '#kit/web/session.ts'
@@ -19,6 +18,7 @@ import { followRow, matches, Tools } from '#kit/web/tools.ts'
 import type { KeyView } from '../core/people/keys.ts'
 import { type KeyBody, type User, usersApi } from './api.ts'
 import { isAdmin, me, ports } from './state.ts'
+import * as texts from './texts.ts'
 import { nameOf, type When } from './words.ts'
 
 // What the page says of users and keys.
@@ -47,43 +47,43 @@ export function judgeUsers(users: readonly User[], keys: readonly KeyView[], { n
   const expired = keys.filter(({ state }) => state === 'expired')
   const soon = keys.filter((key) => key.state === 'live' && key.expiresAt !== null && key.expiresAt - nowMs < SOON_MS)
   const viewers = users.length - admins.length
-  const counts = `${many(admins.length, 'administrator')}, ${many(viewers, 'viewer')}, ${many(keys.length, 'API key')}.`
+  const counts = texts.peopleAndKeys(admins.length, viewers, keys.length)
   const names = (of: readonly KeyView[]): string => listed(of.map(({ name }) => name))
   if (expired.length > 0)
     return {
       lit: 'warn',
-      sentence: `${names(expired)} ${expired.length === 1 ? 'has' : 'have'} expired.`,
-      why: `What calls with ${expired.length === 1 ? 'this key' : 'these keys'} is refused. ${counts}`,
+      sentence: texts.haveExpired(names(expired), expired.length),
+      why: texts.whatCallsWithIsRefused(expired.length, counts),
     }
   const next = soon.toSorted((a, b) => (a.expiresAt ?? 0) - (b.expiresAt ?? 0))[0]
   if (next)
     return {
       lit: 'warn',
-      sentence: `${next.name} expires in ${age((next.expiresAt ?? nowMs) - nowMs, 1)}.`,
-      why: `Make a new key for it before then. ${counts}`,
+      sentence: texts.expiresIn(next.name, age((next.expiresAt ?? nowMs) - nowMs, 1)),
+      why: texts.makeNewKeyForBefore(counts),
     }
   const only = admins[0]
   if (admins.length === 1 && only)
-    return { lit: 'ok', sentence: `${only.username} is the only one who may change things.`, why: counts }
-  return { lit: 'ok', sentence: `${admins.length} administrators may change things.`, why: counts }
+    return { lit: 'ok', sentence: texts.isOnlyOneWhoMayChange(only.username), why: counts }
+  return { lit: 'ok', sentence: texts.administratorsMayChangeThings(admins.length), why: counts }
 }
 
 /** Lamp and words of a key: how long it is good, or since when not. */
 export function keyState(key: KeyView, { nowMs, zone }: When): { lit: Lit; words: string } {
-  if (key.expiresAt === null) return { lit: 'ok', words: 'never expires' }
-  if (key.state === 'expired') return { lit: 'fault', words: `expired ${dateOf(key.expiresAt, zone)}` }
+  if (key.expiresAt === null) return { lit: 'ok', words: texts.neverExpires }
+  if (key.state === 'expired') return { lit: 'fault', words: texts.expired(dateOf(key.expiresAt, zone)) }
   const leftMs = key.expiresAt - nowMs
-  return { lit: leftMs < SOON_MS ? 'warn' : 'ok', words: `${age(leftMs, 1)} left` }
+  return { lit: leftMs < SOON_MS ? 'warn' : 'ok', words: texts.left(age(leftMs, 1)) }
 }
 
 /** `used 12 s ago`, `never used`. */
 export function usedText({ lastUsedAt }: KeyView, { nowMs }: When): string {
-  return lastUsedAt === null ? 'never used' : `used ${age(Math.max(0, nowMs - lastUsedAt), 1)} ago`
+  return lastUsedAt === null ? texts.neverUsed : `used ${age(Math.max(0, nowMs - lastUsedAt), 1)} ago`
 }
 
 /** Which lines a key reaches: `all lines`, `ttyUSB0 and ttyUSB1`. */
 export function reachText({ ports }: KeyView): string {
-  return ports === null ? 'all lines' : ports.length === 0 ? 'no line' : listed(ports.map(nameOf))
+  return ports === null ? texts.allLines : ports.length === 0 ? texts.noLine : listed(ports.map(nameOf))
 }
 
 // One user: name, role, password. A password is only replaced, never shown.
@@ -112,7 +112,7 @@ export function UserForm({ user, again }: UserFormProps): VNode {
       })
     else await usersApi.addUser({ username, role, password })
     await again()
-    toast(user ? `${username} is changed.` : `${username} may sign in from now on.`)
+    toast(user ? texts.isChanged(username) : texts.maySignInFromNow(username))
     goTo('users')
   }
   function submit(event: Event): void {
@@ -123,13 +123,13 @@ export function UserForm({ user, again }: UserFormProps): VNode {
   const isFixed = user?.isLastAdmin === true && user.isYou
   const isSame = user !== undefined && !form.isChanged('role') && form.values.value.password === ''
   const footer = html`<footer class="save">${user && !user.isLastAdmin ? html`<${Removal} user=${user} again=${again} />` : null}
-      <${Act} kind="primary" type="submit" waits=${form.isBusy.value || isSame}>${user ? 'Save' : 'Add user'}</${Act}></footer>`
-  return html`<form class="panel" onSubmit=${submit} novalidate aria-label=${user ? `User ${user.username}` : 'New user'}>
-    <header><h2>${user?.username ?? 'New user'}</h2><div class="acts"><a class="btn quiet icon" href=${linkTo('users')} aria-label="Close form">${icon('close')}</a></div></header>
+      <${Act} kind="primary" type="submit" waits=${form.isBusy.value || isSame}>${user ? texts.save : texts.addUser}</${Act}></footer>`
+  return html`<form class="panel" onSubmit=${submit} novalidate aria-label=${user ? texts.user(user.username) : texts.newUser}>
+    <header><h2>${user?.username ?? texts.newUser}</h2><div class="acts"><a class="btn quiet icon" href=${linkTo('users')} aria-label="Close form">${icon('close')}</a></div></header>
     <div class="in stack">
-      ${user ? null : input({ form, name: 'username', label: 'User name', first: true })}
-      ${user?.isLastAdmin ? html`<p class="small soft">The last administrator: neither removed nor made a viewer, because then nobody could change anything. Make another administrator first.</p>` : choice({ form, name: 'role', label: 'Role', options: ROLES, hint: 'A viewer reads everything but webhooks, users and the journal, and changes nothing.' })}
-      ${user?.isYou ? html`<p class="small soft">Your password is changed under <a href=${linkTo('users', 'password')}>Own password</a>, which asks for the present one.</p>` : input({ form, name: 'password', label: user ? 'New password' : 'Password', type: 'password', autocomplete: 'new-password', hint: user ? 'Empty: stays as it is. A new one signs the user out everywhere.' : 'At least 8 characters.' })}
+      ${user ? null : input({ form, name: 'username', label: texts.userName, first: true })}
+      ${user?.isLastAdmin ? html`<p class="small soft">The last administrator: neither removed nor made a viewer, because then nobody could change anything. Make another administrator first.</p>` : choice({ form, name: 'role', label: texts.role, options: ROLES, hint: texts.viewerHint })}
+      ${user?.isYou ? html`<p class="small soft">Your password is changed under <a href=${linkTo('users', 'password')}>Own password</a>, which asks for the present one.</p>` : input({ form, name: 'password', label: user ? texts.newPassword : texts.password, type: 'password', autocomplete: 'new-password', hint: user ? texts.newPasswordHint : texts.atLeast8Characters })}
       ${refusal(form)}</div>
     ${isFixed ? null : footer}</form>`
 }
@@ -140,15 +140,15 @@ function Removal({ user, again }: { user: User; again: () => Promise<void> }): V
     try {
       await usersApi.removeUser(user.username)
       await again()
-      toast(`${user.username} may no longer sign in.`)
+      toast(texts.mayNoLongerSign(user.username))
       goTo('users')
     } catch (thrown) {
       toast(sentenceOf(thrown))
     }
   }
-  const text = `${user.username} is signed out at once and may not sign in again. What ${user.username} did stays in the journal; API keys stay as well.`
+  const text = texts.removingUserMeans(user.username)
   return html`<${Act} kind="danger apart" run=${() => setAsked(true)}>Remove</${Act}>
-    ${isAsked ? html`<${Confirm} title=${`Remove ${user.username}?`} text=${text} act="Remove user" keep="Keep user" run=${() => void run()} close=${() => setAsked(false)} />` : null}`
+    ${isAsked ? html`<${Confirm} title=${texts.removeQuestion(user.username)} text=${text} act="Remove user" keep="Keep user" run=${() => void run()} close=${() => setAsked(false)} />` : null}`
 }
 
 // The password of whoever reads this.
@@ -161,7 +161,7 @@ export function OwnPassword({ isBeside = false }: { isBeside?: boolean }): VNode
     const { token } = await usersApi.changePassword({ current: String(current), password: String(password) })
     signIn(token)
     form.settle({ current: '', password: '' })
-    toast('Your password is changed. You are signed out everywhere else.')
+    toast(texts.yourPasswordIsChanged)
   }
   function submit(event: Event): void {
     event.preventDefault()
@@ -171,8 +171,8 @@ export function OwnPassword({ isBeside = false }: { isBeside?: boolean }): VNode
   return html`<form class="panel" onSubmit=${submit} novalidate aria-label="Own password">
     <header><h2>Own password</h2>${isBeside ? close : null}</header>
     <div class="in stack">
-      ${input({ form, name: 'current', label: 'Password now', type: 'password', autocomplete: 'current-password', first: isBeside })}
-      ${input({ form, name: 'password', label: 'New password', type: 'password', autocomplete: 'new-password', hint: 'At least 8 characters.' })}
+      ${input({ form, name: 'current', label: texts.passwordNow, type: 'password', autocomplete: 'current-password', first: isBeside })}
+      ${input({ form, name: 'password', label: texts.newPassword, type: 'password', autocomplete: 'new-password', hint: texts.atLeast8Characters })}
       ${refusal(form)}</div>
     <footer class="save"><${Act} kind="primary" type="submit" waits=${form.isBusy.value}>Change password</${Act}></footer></form>`
 }
@@ -181,10 +181,10 @@ export function OwnPassword({ isBeside = false }: { isBeside?: boolean }): VNode
 
 const DAY_MS = 86_400_000
 const LIVES: readonly (readonly [days: string, label: string])[] = [
-  ['', 'Never'],
-  ['30', 'In 30 days'],
-  ['90', 'In 90 days'],
-  ['365', 'In a year'],
+  ['', texts.never],
+  ['30', texts.in30Days],
+  ['90', texts.in90Days],
+  ['365', texts.inYear],
 ]
 
 function head(title: string): VNode {
@@ -207,15 +207,13 @@ export function KeyForm({ again }: { again: () => Promise<void> }): VNode {
   if (made) return html`<${ShownOnce} made=${made} />`
   const { isAll, life } = form.values.value
   const ends =
-    life === ''
-      ? 'It is good until it is removed.'
-      : `Until ${dateOf(daemonNow() + Number(life) * DAY_MS, zone.value)}.`
-  return html`<form class="panel" onSubmit=${submit} novalidate aria-label="New API key">${head('New API key')}
+    life === '' ? texts.isGoodUntilIsRemoved : texts.until(dateOf(daemonNow() + Number(life) * DAY_MS, zone.value))
+  return html`<form class="panel" onSubmit=${submit} novalidate aria-label="New API key">${head(texts.newApiKey)}
     <div class="in stack">
-      ${input({ form, name: 'name', label: 'Name', first: true, placeholder: 'BMS', hint: 'Which system calls with it: it stands in the journal.' })}
-      ${choice({ form, name: 'role', label: 'Role', options: Object.entries(roleNames), hint: 'A viewer only reads. To send to a line takes an administrator.' })}
-      ${choice({ form, name: 'life', label: 'Expires', options: LIVES, hint: ends })}
-      ${toggle({ form, name: 'isAll', label: 'Every line' })}
+      ${input({ form, name: 'name', label: texts.name, first: true, placeholder: texts.bms, hint: texts.keyNameHint })}
+      ${choice({ form, name: 'role', label: texts.role, options: Object.entries(roleNames), hint: texts.keyRoleHint })}
+      ${choice({ form, name: 'life', label: texts.expires, options: LIVES, hint: ends })}
+      ${toggle({ form, name: 'isAll', label: texts.everyLine })}
       ${isAll ? null : html`<fieldset class="ticks"><legend class="small">Lines it reaches</legend>${lines.length === 0 ? html`<p class="small soft">No line is set up yet.</p>` : lines.map((path) => toggle({ form, name: `ports.${path}`, label: nameOf(path) }))}</fieldset>`}
       ${refusal(form)}</div>
     <footer class="save"><${Act} kind="primary" type="submit" waits=${form.isBusy.value}>Make key</${Act}></footer></form>`
@@ -231,11 +229,11 @@ function bodyOf(form: Form, lines: readonly string[]): KeyBody {
 
 function ShownOnce({ made }: { made: KeyView & { key: string } }): VNode {
   const mark = (event: FocusEvent): void => (event.target as HTMLTextAreaElement).select()
-  return html`<section class="panel" aria-label="New API key">${head(`Key of ${made.name}`)}
+  return html`<section class="panel" aria-label="New API key">${head(texts.keyOf(made.name))}
     <div class="in stack"><p>This is the only time it is shown. The gateway keeps a hash of it alone.</p>
       <div class="field"><label for="made-key">Key</label><div class="input"><textarea id="made-key" class="mono" rows="2" readonly value=${made.key} onFocus=${mark}></textarea></div>
         <p>Sent as <span class="mono">Authorization: Bearer …</span></p></div></div>
-    <footer class="save"><button class="btn" type="button" onClick=${() => void copyText(made.key, `The key of ${made.name} is copied.`)}>Copy key</button>
+    <footer class="save"><button class="btn" type="button" onClick=${() => void copyText(made.key, texts.keyOfIsCopied(made.name))}>Copy key</button>
       <a class="btn primary" href=${linkTo('users')}>I have kept it</a></footer></section>`
 }
 
@@ -247,26 +245,26 @@ export function KeyFacts({ apiKey, again }: { apiKey: KeyView; again: () => Prom
     try {
       await usersApi.removeKey(apiKey.id)
       await again()
-      toast(`The key of ${apiKey.name} is refused from now on.`)
+      toast(texts.keyIsRemoved(apiKey.name))
       goTo('users')
     } catch (thrown) {
       toast(sentenceOf(thrown))
     }
   }
   const rows: [string, Child][] = [
-    ['Role', roleNames[apiKey.role]],
-    ['Lines', reachText(apiKey)],
+    [texts.role, roleNames[apiKey.role]],
+    [texts.lines, reachText(apiKey)],
     [
-      'Expires',
+      texts.expires,
       apiKey.expiresAt === null ? 'never' : `${dateOf(apiKey.expiresAt, zone.value)}, ${keyState(apiKey, when).words}`,
     ],
-    ['Last used', usedText(apiKey, when)],
-    ['Made', `${sinceText(apiKey.createdAt, when.nowMs, zone.value)} by ${apiKey.createdBy}`],
+    [texts.lastUsed, usedText(apiKey, when)],
+    [texts.made, `${sinceText(apiKey.createdAt, when.nowMs, zone.value)} by ${apiKey.createdBy}`],
   ]
-  return html`<section class="panel" aria-label=${`API key ${apiKey.name}`}>${head(apiKey.name)}
+  return html`<section class="panel" aria-label=${texts.apiKey(apiKey.name)}>${head(apiKey.name)}
     ${readTable(rows)}
     <footer class="save"><${Act} kind="danger" run=${() => setAsked(true)}>Remove key</${Act}></footer>
-    ${isAsked ? html`<${Confirm} title=${`Remove the key of ${apiKey.name}?`} text="What calls with it is refused at once. It cannot be made again; a new key is another one." act="Remove key" keep="Keep key" run=${() => void run()} close=${() => setAsked(false)} />` : null}
+    ${isAsked ? html`<${Confirm} title=${texts.removeKey(apiKey.name)} text="What calls with it is refused at once. It cannot be made again; a new key is another one." act="Remove key" keep="Keep key" run=${() => void run()} close=${() => setAsked(false)} />` : null}
   </section>`
 }
 
@@ -281,14 +279,14 @@ export function UsersPage({ what, which }: { what?: string; which?: string }): V
 
 function waiting(): VNode {
   return html`<div class="head"><h1>Users</h1></div><section class="panel">
-    ${say('busy', 'Asking the gateway who may sign in', 'This usually takes less than a second.')}</section>`
+    ${say('busy', texts.askingGatewayWhoMaySign, texts.usuallyBrief)}</section>`
 }
 
 /** A viewer has a password too. */
 function ViewerPage(): VNode {
   const you = me.value?.username ?? ''
   return html`<h1 class="sr">Users</h1>
-    ${verdict({ lit: 'off', sentence: `${you} may read everything and change nothing.`, why: 'Only administrators see who may sign in, and the keys of other systems. Ask one of them for more.' })}
+    ${verdict({ lit: 'off', sentence: texts.mayOnlyRead(you), why: texts.onlyAdministratorsSeeUsers })}
     <div class="narrow"><${OwnPassword} /></div>`
 }
 
@@ -298,10 +296,10 @@ function AdminPage({ what, which }: { what?: string; which?: string }): VNode {
   const [filter, setFilter] = useState('')
   const userLook = useLook(async () => setUsers(sortUsers(await usersApi.users())), LOOK_USERS_MS)
   const keyLook = useLook(async () => setKeys(sortKeys(await usersApi.keys())), LOOK_USERS_MS)
-  useKeys('Users', [
-    { key: 'n', what: 'new user', run: () => goTo('users', 'new') as undefined },
-    { key: 'e', what: 'edits the one with the focus', run: edit },
-    { key: 'k', what: 'new API key', run: () => goTo('users', 'key') as undefined },
+  useKeys(texts.users, [
+    { key: 'n', what: texts.newUserKey, run: () => goTo('users', 'new') as undefined },
+    { key: 'e', what: texts.editsOneWithFocus, run: edit },
+    { key: 'k', what: texts.newApiKeyKey, run: () => goTo('users', 'key') as undefined },
   ])
   const when = { nowMs: daemonNow(), zone: zone.value }
   if (users === null && keys === null && userLook.refused === null) return waiting()
@@ -340,16 +338,16 @@ function formOf({ what, which, users, keys, again }: FormFacts): VNode | null {
 }
 
 function userTable(users: User[] | null, refused: string | null, filter: string, which?: string): Child {
-  if (users === null) return refused === null ? null : say('fault', 'The users could not be read', refused)
+  if (users === null) return refused === null ? null : say('fault', texts.usersCouldNotBeRead, refused)
   const shown = users.filter((user) => matches(`${user.username} ${roleNames[user.role]}`, filter))
-  if (shown.length === 0) return say('off', `No user matches ${filter}`, 'Esc in the filter shows all again.')
+  if (shown.length === 0) return say('off', texts.noUserMatches(filter), texts.escInFilterShowsAllAgain)
   return html`<table class="table fold rows no-lit"><thead><tr><th>Name</th><th>Role</th><th class="n wide">Since</th></tr></thead>
     <tbody>${shown.map((user) => userRow(user, user.username === which))}</tbody></table>`
 }
 
 function userRow(user: User, isChosen: boolean): VNode {
   const href = linkTo('users', 'user', user.username)
-  const notes = [user.isYou && 'you', user.isLastAdmin && 'cannot be removed: the last administrator'].filter(Boolean)
+  const notes = [user.isYou && 'you', user.isLastAdmin && texts.cannotBeRemovedLastAdministrator].filter(Boolean)
   return html`<tr key=${user.username} class=${isChosen ? 'chosen' : ''} onClick=${(event: Event) => followRow(event, href)}>
     <td class="name"><a href=${href} aria-current=${isChosen || undefined}><b>${user.username}</b></a>
       ${notes.length > 0 ? html`<span class="under">${notes.join(', ')}</span>` : null}</td>
@@ -365,17 +363,12 @@ interface KeyTableFacts {
 }
 
 function keyTable({ keys, refused, filter, when, which }: KeyTableFacts): Child {
-  if (keys === null) return refused === null ? null : say('fault', 'The API keys could not be read', refused)
-  if (keys.length === 0)
-    return say(
-      'off',
-      'No API keys',
-      'A key lets another system call this gateway, also after a restart, without a password of a person.',
-    )
+  if (keys === null) return refused === null ? null : say('fault', texts.apiKeysCouldNotBeRead, refused)
+  if (keys.length === 0) return say('off', texts.noApiKeys, texts.whatKeysAre)
   const shown = keys.filter((key) =>
     matches(`${key.name} ${roleNames[key.role]} ${reachText(key)} ${key.state}`, filter),
   )
-  if (shown.length === 0) return say('off', `No key matches ${filter}`, 'Esc in the filter shows all again.')
+  if (shown.length === 0) return say('off', texts.noKeyMatches(filter), texts.escInFilterShowsAllAgain)
   return html`<table class="table fold rows"><thead><tr><th><span class="sr">State</span></th><th>Name</th><th>Role</th><th class="wide">Lines</th>
     <th>State</th><th class="n">Last used</th></tr></thead><tbody>${shown.map((key) => keyRow(key, when, key.id === which))}</tbody></table>`
 }

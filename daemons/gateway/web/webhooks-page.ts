@@ -8,12 +8,13 @@ import { Confirm } from '#kit/web/dialog.ts'
 import { area, choice, type Form, input, refusal, toggle, useForm, type Values } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
-import { age, count, listed, many, sinceText } from '#kit/web/numbers.ts'
+import { age, count, listed, sinceText } from '#kit/web/numbers.ts'
 import { Act, icon, type Judgement, type Lit, lamp, say, toast, verdict } from '#kit/web/parts.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
 import { followRow, matches, Tools } from '#kit/web/tools.ts'
 import { api, type Webhook } from './api.ts'
 import { isAdmin, lookAtPorts, ports } from './state.ts'
+import * as texts from './texts.ts'
 import { headersOf, headersText, namesOf } from './typed.ts'
 import { nameOf, type When } from './words.ts'
 
@@ -50,15 +51,15 @@ function isFailing({ lastError, lastDeliveredAt }: Webhook): boolean {
 
 /** Lamp and words of a target: what it answered last, and when. */
 export function deliveryOf(hook: Webhook, when?: When): { lit: Lit; words: string } {
-  if (!hook.enabled) return { lit: 'off', words: 'switched off' }
+  if (!hook.enabled) return { lit: 'off', words: texts.switchedOff }
   if (isFailing(hook)) {
     const since = when && hook.lastError ? ` at ${sinceText(hook.lastError.at, when.nowMs, when.zone)}` : ''
-    const paused = hook.pausedUntil === null ? '' : ', paused'
+    const paused = hook.pausedUntil === null ? '' : texts.paused
     return { lit: 'fault', words: `${hook.lastError?.message ?? ''}${since}${paused}` }
   }
-  if (hook.lastDeliveredAt === null) return { lit: 'busy', words: 'nothing sent yet' }
+  if (hook.lastDeliveredAt === null) return { lit: 'busy', words: texts.nothingSentYet }
   const ago = when ? age(Math.max(0, when.nowMs - hook.lastDeliveredAt), 1) : ''
-  return { lit: hook.counters.dropped > 0 ? 'warn' : 'ok', words: `last ${ago} ago` }
+  return { lit: hook.counters.dropped > 0 ? 'warn' : 'ok', words: texts.lastAgo(ago) }
 }
 
 /** The verdict over all targets. */
@@ -66,21 +67,18 @@ export function judgeHooks(all: readonly Hook[]): Judgement {
   const failing = all.filter((hook) => deliveryOf(hook).lit === 'fault')
   const taken = all.reduce((sum, hook) => sum + hook.counters.delivered, 0)
   const dropped = all.reduce((sum, hook) => sum + hook.counters.dropped, 0)
-  const lost = dropped > 0 ? `${many(dropped, 'event')} dropped.` : ''
-  if (all.length === 0) return { lit: 'off', sentence: 'No webhooks.' }
+  const lost = dropped > 0 ? texts.eventsDropped(dropped) : ''
+  if (all.length === 0) return { lit: 'off', sentence: texts.noWebhooks }
   if (failing.length === 0) {
-    const sentence =
-      taken === 0
-        ? 'Nothing was sent yet.'
-        : `${all.length === 1 ? 'The target takes' : 'All targets take'} what is sent.`
+    const sentence = taken === 0 ? texts.nothingSentSoFar : texts.targetsTakeWhatIsSent(all.length)
     return {
       lit: dropped > 0 ? 'warn' : 'ok',
       sentence,
-      why: `${taken > 0 ? `${many(taken, 'event')} delivered.` : ''} ${lost}`.trim(),
+      why: `${taken > 0 ? texts.eventsDelivered(taken) : ''} ${lost}`.trim(),
     }
   }
-  const sentence = `${count(failing.length)} of ${many(all.length, 'target')} ${failing.length === 1 ? 'takes' : 'take'} nothing.`
-  const others = all.length > failing.length ? `${many(taken, 'event')} delivered in all. ` : ''
+  const sentence = texts.targetsTakeNothing(count(failing.length), all.length, failing.length)
+  const others = all.length > failing.length ? texts.eventsDeliveredInAll(taken) : ''
   return { lit: failing.length === all.length ? 'fault' : 'warn', sentence, why: `${others}${lost}`.trim() }
 }
 
@@ -110,7 +108,7 @@ export function Test({ hook, tell }: { hook: Hook; tell: (sentence: string) => v
   const [isBusy, setBusy] = useState(false)
   async function run(): Promise<void> {
     setBusy(true)
-    tell('Waiting for the target, ten seconds at most.')
+    tell(texts.waitingForTarget)
     tell(await sendSample(hook))
     setBusy(false)
   }
@@ -121,12 +119,12 @@ export function Test({ hook, tell }: { hook: Hook; tell: (sentence: string) => v
 
 /** What happens on lines, by the names of the events. */
 const EVENTS: readonly (readonly [name: string, what: string])[] = [
-  ['frame', 'every frame'],
-  ['value', 'a point changed'],
-  ['unit', 'a unit fell silent or came back'],
-  ['control', 'a master wrote to this line'],
-  ['port', 'the line opened, closed or is gone'],
-  ['error', 'something went wrong'],
+  ['frame', texts.everyFrame],
+  ['value', texts.pointChanged],
+  ['unit', texts.unitFellSilentOrCameBack],
+  ['control', texts.masterWroteToLine],
+  ['port', texts.lineChanged],
+  ['error', texts.somethingWentWrong],
 ]
 
 /** The form of a webhook, or of a new one. */
@@ -144,7 +142,7 @@ export function WebhookForm({ hook }: { hook?: Hook }): VNode {
     await lookAtHooks()
     form.settle(valuesOf({ ...saved, port: path }, path))
     if (!hook) goTo('webhooks', path, String(saved.id))
-    toast(hook ? 'Saved. Events go out this way from now on.' : `Events of ${nameOf(path)} are posted from now on.`)
+    toast(hook ? texts.hookIsSaved : texts.hookIsAdded(nameOf(path)))
   }
   function submit(event: Event): void {
     event.preventDefault()
@@ -153,20 +151,20 @@ export function WebhookForm({ hook }: { hook?: Hook }): VNode {
   }
 
   const lineChoice = lines.map((line) => [line.path, nameOf(line.path)] as const)
-  return html`<form class="panel hook-form" onSubmit=${submit} novalidate aria-label=${hook ? `Webhook ${targetOf(hook.url)}` : 'New webhook'}>
-    <header><h2>${hook ? targetOf(hook.url) : 'New webhook'}</h2><div class="acts"><a class="btn quiet icon" href=${linkTo('webhooks')} aria-label="Close form">${icon('close')}</a></div></header>
+  return html`<form class="panel hook-form" onSubmit=${submit} novalidate aria-label=${hook ? texts.webhook(targetOf(hook.url)) : texts.newWebhook}>
+    <header><h2>${hook ? targetOf(hook.url) : texts.newWebhook}</h2><div class="acts"><a class="btn quiet icon" href=${linkTo('webhooks')} aria-label="Close form">${icon('close')}</a></div></header>
     <div class="in stack">
       ${lines.length === 0 ? html`<p>No line is set up yet, so there are no events. Set one up under Ports first.</p>` : null}
-      ${hook ? html`<p class="small soft">Events of ${nameOf(hook.port)}</p>` : choice({ form, name: 'port', label: 'Events of', options: lineChoice })}
-      ${input({ form, name: 'url', label: 'Address', mono: true, placeholder: 'https://bms.example/in', first: !hook, hint: 'Every event is posted there as JSON. Redirects are not followed.' })}
+      ${hook ? html`<p class="small soft">Events of ${nameOf(hook.port)}</p>` : choice({ form, name: 'port', label: texts.eventsOf, options: lineChoice })}
+      ${input({ form, name: 'url', label: texts.address, mono: true, placeholder: 'https://bms.example/in', first: !hook, hint: texts.addressHint })}
       ${eventChoice(form)}
-      ${toggle({ form, name: 'isSigned', label: 'Sign deliveries', hint: 'HMAC-SHA-256 of the body, in X-Svc-Signature.' })}
-      ${isSigned ? input({ form, name: 'secret', label: 'Secret', type: 'password', autocomplete: 'new-password', hint: hook?.hasSecret ? 'Set. Type a new one to replace it.' : 'Not set. The receiver needs the same one.' }) : null}
-      ${area({ form, name: 'headers', label: 'Headers', rows: 2, placeholder: 'Authorization: Basic …', hint: 'One a line, name and value.' })}
-      ${toggle({ form, name: 'enabled', label: 'Switched on' })}
+      ${toggle({ form, name: 'isSigned', label: texts.signDeliveries, hint: texts.signHint })}
+      ${isSigned ? input({ form, name: 'secret', label: texts.secret, type: 'password', autocomplete: 'new-password', hint: hook?.hasSecret ? texts.secretIsSet : texts.secretIsNotSet }) : null}
+      ${area({ form, name: 'headers', label: texts.headers, rows: 2, placeholder: texts.headersExample, hint: texts.headersHint })}
+      ${toggle({ form, name: 'enabled', label: texts.switchedOn })}
       ${refusal(form)}<p class="tested" role="status">${tested}</p></div>
     <footer class="save">${hook ? html`<${Removal} hook=${hook} /><${Test} hook=${hook} tell=${setTested} />` : null}
-      <${Act} kind="primary" type="submit" waits=${form.isBusy.value || lines.length === 0}>${hook ? 'Save' : 'Add webhook'}</${Act}></footer>
+      <${Act} kind="primary" type="submit" waits=${form.isBusy.value || lines.length === 0}>${hook ? texts.save : texts.addWebhook}</${Act}></footer>
   </form>`
 }
 
@@ -179,14 +177,14 @@ function eventChoice(form: Form): VNode {
   const fault = form.faults.value.events
   return html`<fieldset class="ticks"><legend>Events</legend>${fault ? html`<p class="small" data-s="fault">${fault}</p>` : null}${[
     ...EVENTS,
-    ...others.map((name) => [name, 'another event'] as const),
+    ...others.map((name) => [name, texts.anotherEvent] as const),
   ].map(
     ([
       name,
       what,
     ]) => html`<label key=${name}><input type="checkbox" checked=${names.includes(name)} onChange=${() => toggleName(name)} />
       <span><b>${name}</b> <span class="faint">${what}</span></span></label>`,
-  )}<p class="small faint">${names.length === 0 ? 'None ticked: every event is posted.' : 'Only those ticked are posted.'}</p></fieldset>`
+  )}<p class="small faint">${names.length === 0 ? texts.noneIsTicked : texts.onlyThoseTickedArePosted}</p></fieldset>`
 }
 
 function valuesOf(hook: Hook | undefined, port: string | undefined): Values {
@@ -220,13 +218,13 @@ function Removal({ hook }: { hook: Hook }): VNode {
       await api.removeWebhook(hook.port, hook.id)
       await lookAtPorts()
       await lookAtHooks()
-      toast(`Nothing is posted to ${targetOf(hook.url)} any more.`)
+      toast(texts.hookIsRemoved(targetOf(hook.url)))
       goTo('webhooks')
     } catch (thrown) {
       toast(sentenceOf(thrown))
     }
   }
-  const text = `Events of ${nameOf(hook.port)} are no longer posted to ${hook.url}. Those that wait are dropped.`
+  const text = texts.removingHookMeans(nameOf(hook.port), hook.url)
   return html`<${Act} kind="danger apart" run=${() => setAsked(true)}>Remove</${Act}>
     ${isAsked ? html`<${Confirm} title="Remove this webhook?" text=${text} act="Remove webhook" keep="Keep webhook" run=${() => void run()} close=${() => setAsked(false)} />` : null}`
 }
@@ -245,15 +243,15 @@ export function WebhooksPage({ port, id }: { port?: string; id?: string }): VNod
   const known = hooks.value
   const chosen = known?.find((hook) => hook.port === port && String(hook.id) === id)
   const isNew = port === 'new'
-  useKeys('Webhooks', [
-    { key: 'n', what: 'new webhook', run: () => goTo('webhooks', 'new') as undefined },
-    { key: 't', what: 'sends a sample to the open one', run: () => sample(chosen) },
+  useKeys(texts.webhooks, [
+    { key: 'n', what: texts.newWebhookKey, run: () => goTo('webhooks', 'new') as undefined },
+    { key: 't', what: texts.sendsSampleToOpen, run: () => sample(chosen) },
   ])
   if (!isAdmin.value)
     return html`<div class="head"><h1>Webhooks</h1></div><section class="panel">
-      ${say('off', 'Only administrators see webhooks', 'They hold addresses and headers of other systems.')}</section>`
+      ${say('off', texts.onlyAdministratorsSeeWebhooks, texts.hooksHoldAddresses)}</section>`
   if (!known)
-    return html`<div class="head"><h1>Webhooks</h1></div><section class="panel">${say('busy', 'Asking the gateway for its webhooks', 'One question for each line that has some.')}</section>`
+    return html`<div class="head"><h1>Webhooks</h1></div><section class="panel">${say('busy', texts.askingGatewayForWebhooks, texts.oneQuestionALine)}</section>`
   const shown = known.filter((hook) => matches(`${hook.url} ${hook.port}`, filter))
   const form = isNew || chosen ? html`<${WebhookForm} hook=${chosen} key=${isNew ? 'new' : `${port} ${id}`} />` : null
   return html`<h1 class="sr">Webhooks</h1>${verdict(judgeHooks(known))}
@@ -263,11 +261,11 @@ export function WebhooksPage({ port, id }: { port?: string; id?: string }): VNod
 }
 
 function empty(): VNode {
-  return say('off', 'No webhooks', "Add one to have a line's events posted to a system of yours.")
+  return say('off', texts.noWebhooksYet, texts.whatHooksDo)
 }
 
 function table(shown: readonly Hook[], filter: string, chosen: Hook | undefined, all: number): VNode {
-  if (shown.length === 0) return say('off', `No target matches ${filter}`, `${count(all)} are hidden.`)
+  if (shown.length === 0) return say('off', texts.noTargetMatches(filter), texts.areHidden(count(all)))
   return html`<table class="table fold hooks"><thead><tr><th><span class="sr">State</span></th><th>Target</th><th>Events</th>
       <th>Delivery</th><th class="n wide">Delivered</th><th class="n">Dropped</th></tr></thead>
     <tbody>${shown.map((hook) => row(hook, hook === chosen))}</tbody></table>`
@@ -279,7 +277,7 @@ function row(hook: Hook, isChosen: boolean): VNode {
   return html`<tr key=${`${hook.port} ${hook.id}`} class=${isChosen ? 'chosen' : ''} onClick=${(event: Event) => followRow(event, href)}>
     <td class="lit">${lamp(lit)}</td>
     <td class="name"><a href=${href} aria-current=${isChosen || undefined}><b>${targetOf(hook.url)}</b></a><span class="under">${nameOf(hook.port)}</span></td>
-    <td class="setup">${hook.events.length === 0 ? 'all events' : listed(hook.events)}</td>
+    <td class="setup">${hook.events.length === 0 ? texts.allEvents : listed(hook.events)}</td>
     <td class="state" data-s=${lit}>${words}</td>
     <td class="n wide">${count(hook.counters.delivered)}</td>
     <td class="n load">${count(hook.counters.dropped)}<span class="thumb-word faint"> dropped</span></td></tr>`

@@ -1,7 +1,8 @@
 /** How the pages call things (lines, protocols, Modbus functions), and the sentence over the numbers: how the lines are. */
-import { age, baudText, count, many, sinceText, whole } from '#kit/web/numbers.ts'
+import { age, baudText, count, sinceText } from '#kit/web/numbers.ts'
 import type { Judgement, Lit } from '#kit/web/parts.ts'
 import type { Port } from './api.ts'
+import * as texts from './texts.ts'
 
 /** A short name of a line: `ttyUSB0`, `pts/3`, or the middle of a stable name, `FTDI FT232R USB UART A50285BI`. */
 export function nameOf(path: string): string {
@@ -14,7 +15,7 @@ export function nameOf(path: string): string {
 }
 
 /** Names of the protocols. */
-export const protocolNames = { raw: 'Raw', 'modbus-rtu': 'Modbus RTU' } as const
+export const protocolNames = { raw: texts.raw, 'modbus-rtu': texts.modbusRtu } as const
 
 /** `9600 8E1`. */
 export function framingOf(line: { baud: number; data_bits: number; parity: string; stop_bits: number }): string {
@@ -42,44 +43,44 @@ export function bitsPerByte(line: { data_bits: number; parity: string; stop_bits
 
 /** Lamp and word of a line's state. */
 export function stateOf(port: Port, nowMs: number, zone?: string): { lit: Lit; word: string } {
-  if (!port.configured) return { lit: 'off', word: 'not set up' }
+  if (!port.configured) return { lit: 'off', word: texts.notSetUp }
   switch (port.state) {
     case 'open':
       return openState(port)
     case 'opening':
-      return { lit: 'busy', word: 'opening' }
+      return { lit: 'busy', word: texts.opening }
     case 'absent':
-      return { lit: 'gone', word: `absent since ${sinceText(port.stateSince ?? nowMs, nowMs, zone)}` }
+      return { lit: 'gone', word: texts.absentSince(sinceText(port.stateSince ?? nowMs, nowMs, zone)) }
     case 'failed':
-      return { lit: 'fault', word: 'will not open' }
+      return { lit: 'fault', word: texts.willNotOpen }
     default:
-      return { lit: 'off', word: 'closed' }
+      return { lit: 'off', word: texts.closed }
   }
 }
 
 function openState({ units }: Port): { lit: Lit; word: string } {
   const { silent = 0, noisy = 0 } = units ?? {}
   const bad = [silent > 0 && `${silent} silent`, noisy > 0 && `${noisy} noisy`].filter(Boolean)
-  return bad.length > 0 ? { lit: 'warn', word: ['open', ...bad].join(', ') } : { lit: 'ok', word: 'open' }
+  return bad.length > 0 ? { lit: 'warn', word: ['open', ...bad].join(', ') } : { lit: 'ok', word: texts.open }
 }
 
 /** Functions a Modbus master can ask for, in the order of their numbers. */
 export const modbusFunctions = [
-  { fc: 1, name: 'Read coils', short: 'Read coil' },
-  { fc: 2, name: 'Read discrete inputs', short: 'Read discrete' },
-  { fc: 3, name: 'Read holding', short: 'Read holding' },
-  { fc: 4, name: 'Read input', short: 'Read input' },
-  { fc: 5, name: 'Write coil', short: 'Write coil' },
-  { fc: 6, name: 'Write holding', short: 'Write holding' },
-  { fc: 15, name: 'Write coils', short: 'Write coils' },
-  { fc: 16, name: 'Write holdings', short: 'Write holding' },
-  { fc: 22, name: 'Mask write holding', short: 'Mask holding' },
-  { fc: 23, name: 'Write and read holdings', short: 'Write and read' },
+  { fc: 1, name: texts.readCoils, short: texts.readCoil },
+  { fc: 2, name: texts.readDiscreteInputs, short: texts.readDiscrete },
+  { fc: 3, name: texts.readHolding, short: texts.readHolding },
+  { fc: 4, name: texts.readInput, short: texts.readInput },
+  { fc: 5, name: texts.writeCoil, short: texts.writeCoil },
+  { fc: 6, name: texts.writeHolding, short: texts.writeHolding },
+  { fc: 15, name: texts.writeCoils, short: texts.writeCoils },
+  { fc: 16, name: texts.writeHoldings, short: texts.writeHolding },
+  { fc: 22, name: texts.maskWriteHolding, short: texts.maskHolding },
+  { fc: 23, name: texts.writeAndReadHoldings, short: texts.writeAndRead },
 ] as const
 
 /** What a function number is called in the log. */
 export function functionName(fc: number): string {
-  return modbusFunctions.find((each) => each.fc === fc)?.short ?? `Function ${fc}`
+  return modbusFunctions.find((each) => each.fc === fc)?.short ?? texts.functionNumber(fc)
 }
 
 /** `12` or `12–13`: the addresses a request means. */
@@ -124,7 +125,7 @@ export function shortVerdict(ports: readonly Port[]): { lit: Lit; words: string 
   const open = wanted.filter((port) => port.state === 'open').length
   const worst = needy(ports)[0]
   const lit = worst === undefined ? (open > 0 ? 'ok' : 'off') : litOf(worst)
-  return { lit, words: wanted.length === 0 ? 'no line runs' : `${open} of ${wanted.length} lines` }
+  return { lit, words: wanted.length === 0 ? texts.noLineRuns : texts.openOfLines(open, wanted.length) }
 }
 
 /** The verdict over all lines. */
@@ -134,23 +135,21 @@ export function judgePorts(ports: readonly Port[], when: When): Judgement {
   const open = wanted.filter((port) => port.state === 'open')
   const bad = needy(ports)
   const first = bad[0]
-  if (ports.length === 0) return { lit: 'off', sentence: 'No serial line was found on this machine.' }
+  if (ports.length === 0) return { lit: 'off', sentence: texts.noSerialLineWasFound }
   if (configured.length === 0)
     return {
       lit: 'off',
-      sentence: `${many(ports.length, 'line')} found, none is set up.`,
-      why: 'Set one up to see what is on it.',
+      sentence: texts.linesFoundNoneIsSetUp(ports.length),
+      why: texts.setOneUpToSee,
     }
   if (!first) {
-    if (open.length === 0)
-      return { lit: 'off', sentence: `${configured.length === 1 ? 'The line is' : 'All lines are'} closed.` }
+    if (open.length === 0) return { lit: 'off', sentence: texts.linesAreClosed(configured.length) }
     return { lit: 'ok', sentence: allRun(open), why: spareText(ports, configured) }
   }
   const isAll = open.length === wanted.length
-  const some = `${open.length} of ${many(wanted.length, 'line')} ${open.length === 1 ? 'runs' : 'run'}.`
+  const some = texts.someLinesRun(open.length, wanted.length)
   const lead = isAll ? allRun(open) : some
-  const rest =
-    bad.length > 1 ? ` So ${bad.length === 2 ? 'does one more need' : `do ${bad.length - 1} more need`} a look.` : ''
+  const rest = bad.length > 1 ? texts.moreNeedALook(bad.length, bad.length - 1) : ''
   return {
     lit: litOf(first),
     sentence: `${lead} ${stateSentence(first, when)}`,
@@ -159,7 +158,7 @@ export function judgePorts(ports: readonly Port[], when: When): Judgement {
 }
 
 function allRun(open: readonly Port[]): string {
-  return open.length === 1 ? `${nameOf(open[0]?.path ?? '')} runs.` : `${whole(open.length, 'lines')} run.`
+  return open.length === 1 ? texts.runs(nameOf(open[0]?.path ?? '')) : texts.allLinesRun(open.length)
 }
 
 function litOf(port: Port): Lit {
@@ -170,26 +169,26 @@ function litOf(port: Port): Lit {
 function spareText(ports: readonly Port[], configured: readonly Port[]): string {
   const closed = configured.filter((port) => port.state === 'closed').length
   const spare = ports.length - configured.length
-  const parts = [closed > 0 && `${count(closed)} closed`, spare > 0 && `${count(spare)} not set up`].filter(Boolean)
+  const parts = [closed > 0 && `${count(closed)} closed`, spare > 0 && texts.someNotSetUp(count(spare))].filter(Boolean)
   return parts.length > 0 ? `${parts.join(', ')}.` : ''
 }
 
 /** A line that does not run, in a sentence. */
 export function stateSentence(port: Port, { nowMs, zone }: When): string {
   const name = nameOf(port.path)
-  if (port.state === 'failed') return `${name} will not open.`
-  if (port.state === 'absent') return `${name} is absent since ${sinceText(port.stateSince ?? nowMs, nowMs, zone)}.`
+  if (port.state === 'failed') return texts.lineWillNotOpen(name)
+  if (port.state === 'absent') return texts.isAbsentSince(name, sinceText(port.stateSince ?? nowMs, nowMs, zone))
   const { silent = 0, noisy = 0 } = port.units ?? {}
   if (port.state === 'open') {
-    if (silent === 0) return `${name}: ${many(noisy, 'unit is', 'units are')} noisy.`
-    return `${name}: ${many(silent, 'unit is', 'units are')} silent${noisy > 0 ? `, ${noisy} noisy` : ''}.`
+    if (silent === 0) return texts.unitsAreNoisy(name, noisy)
+    return texts.unitsAreSilent(name, silent, noisy)
   }
-  return `${name} is being opened.`
+  return texts.isBeingOpened(name)
 }
 
 /** What was refused, and when it is tried again. */
 export function whyOf(port: Port, { nowMs }: When): string {
   const inMs = port.nextTryAt === null ? null : port.nextTryAt - nowMs
-  const next = inMs !== null && inMs > 0 ? `Tried again in ${age(Math.max(1000, inMs))}.` : ''
+  const next = inMs !== null && inMs > 0 ? texts.triedAgain(age(Math.max(1000, inMs))) : ''
   return `${port.fault?.message ?? ''} ${next}`.trim()
 }

@@ -31,7 +31,7 @@ t.test('where somebody else was quicker its writer is told, and the next save re
 t.test('what is gone is said to be removed; what is new is saved without', async (t) => {
   await t.rejects(
     createRevision('one').save(() => Promise.reject(meanwhile(null))),
-    { message: /has removed this/ },
+    { message: /removed this in the meantime/ },
   )
   t.match(await createRevision(null).save(async (ifMatch) => ({ revision: 'a', ifMatch: `${ifMatch}` })), {
     ifMatch: 'undefined',

@@ -19,7 +19,7 @@ import { commandSentence, failedSteps, stepsOfFault } from '../../web/zones-page
 
 t.test('never says whether the name or the password was wrong', async (t) => {
   const said = signInSentence('invalid_credential', 'invalid credential')
-  t.match(said, /Name and password fit no account/)
+  t.match(said, /No account that may sign in here has this name and password/)
   t.notMatch(said, /unknown|disabled|wrong/i)
 })
 
@@ -33,7 +33,7 @@ t.test('says what to do about every refusal of a sign-in, and passes on what it 
 t.test('counts a code down, and takes it as people type it', async (t) => {
   t.equal(codeLifeText(299_001), 'Good for another 5:00.')
   t.equal(codeLifeText(61_000), 'Good for another 1:01.')
-  t.match(codeLifeText(0), /time for this code is over/)
+  t.match(codeLifeText(0), /code has expired/)
   t.equal(typedCode(' k7m-pq2 '), 'K7MPQ2')
 })
 
@@ -44,7 +44,7 @@ t.test('says why a command was not carried out', async (t) => {
   t.equal(commandSentence(fault(200, 'driver_timeout')), 'The device did not answer within 5 s.')
   t.equal(commandSentence(fault(200, 'relay stuck')), 'Not done: relay stuck.')
   t.equal(commandSentence(fault(200, 'x', 'The lamp is broken.')), 'Not done: The lamp is broken.')
-  t.match(commandSentence(new NoContact(null)), /whether it was done is not known/)
+  t.match(commandSentence(new NoContact(null)), /not known whether this was done/)
 })
 
 t.test('says of a macro which steps failed and why, those of macros that it called too', async (t) => {
@@ -70,15 +70,15 @@ t.test('says of a macro which steps failed and why, those of macros that it call
     },
   ]
   const sentences = [
-    'Step 2, a command: The device refused, or the line to it failed.',
-    'Step 3, 1, a command: It leads to something that your role does not allow.',
+    'Step 2, a command: The device refused the command, or the connection to it failed.',
+    'Step 3, 1, a command: It includes something that your role does not allow.',
     'Step 5, level on zone 4: device 1 did not answer.',
   ]
   t.same(failedSteps(steps), sentences)
   const fault = new RunFault({ success: false, error: 'driver_failed', steps })
   t.same(stepsOfFault(fault), sentences)
   t.equal(commandSentence(fault), 'Not done: a step failed, and the macro ended there.')
-  t.equal(commandSentence(new RunFault({ success: false, error: 'macro_busy' })), 'The macro runs already.')
+  t.equal(commandSentence(new RunFault({ success: false, error: 'macro_busy' })), 'The macro is already running.')
 })
 
 t.test('what was granted and not done is not green, and says so', async (t) => {

@@ -60,7 +60,7 @@ t.test('says in words why nothing is known', async (t) => {
   const lastSeenAt = when().nowMs - 26 * 60_000
   t.equal(text({ device: { state: 'offline', lastSeenAt } }), 'No contact since 17:20, 26 min ago.')
   t.match(text({ device: { state: 'unknown', lastSeenAt: null } }), /Not heard since/)
-  t.match(text({ values: { state: 'unknown' } }), /does not say/)
+  t.match(text({ values: { state: 'unknown' } }), /does not report/)
   t.match(text({ refused: 'elevation' }), /elevated/)
   t.equal(text({ values: { state: 'playing', volume: 3, source: 'Lobby music' } }), 'Plays · Lobby music')
 })

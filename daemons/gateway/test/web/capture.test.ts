@@ -64,7 +64,7 @@ t.test('grows to its limit and no further', async (t) => {
   line.push(63_000_000)
   line.push(2_000_000)
   await settled()
-  t.match(capture.ended.value, /grown to its limit/)
+  t.match(capture.ended.value, /reached its limit/)
   t.equal(capture.sizeBytes.value, 63_000_000)
 })
 

@@ -70,7 +70,7 @@ t.test('shows equal frames of one read as often as they came, and those told aga
 t.test('says when frames were left out', async (t) => {
   const log = createFrameLog(10)
   log.skipped(128, 1000)
-  t.match(log.rows()[0], { lit: 'warn', what: /^128 frames left out/ })
+  t.match(log.rows()[0], { lit: 'warn', what: /^128 frames skipped/ })
 })
 
 t.test('filters by whole numbers and parts of words', async (t) => {

@@ -123,7 +123,7 @@ t.test('judges points by the worst that was seen', async (t) => {
   t.match(judge([point()], 3), { lit: 'warn', sentence: /Polling falls behind: 3 reads/ })
   t.match(judgePoints([point()], { ...polling, periodSlipMs: 1400 }, 0, true), {
     lit: 'warn',
-    sentence: /1\u202fs off/,
+    sentence: /1\u202fs late or early/,
   })
   t.match(judge([point({ quality: 'unknown' })]), { lit: 'busy', sentence: 'The first values are being read.' })
 })

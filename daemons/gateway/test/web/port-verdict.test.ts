@@ -66,7 +66,7 @@ t.test('noise of every unit is of the line, and hides none that is silent', asyn
   const all = [3, 4].map((unitId) => busUnit({ unitId, state: 'noisy', lately }))
   t.match(judge(all), {
     sentence: 'Units 3 and 4 are noisy.',
-    why: /^32 of their last 200 answers were damaged\. .* Every unit has it, so begin with what they share\./,
+    why: /^32 of their last 200 answers were damaged\. .* Every unit is affected, so begin with what they share\./,
   })
   t.match(judge([busUnit(), ...all]), { why: /second master is on the line\. The last/ })
   t.match(judge([...all, busUnit({ unitId: 9, state: 'silent' })]), {

@@ -1,0 +1,305 @@
+/**
+ * What the pages of the controller say: labels, hints, questions, verdicts, toasts, empty states. Sorted by the file that says it;
+ * what several say stands where it is said first. What stands between the tags of a template stands there.
+ */
+import { counted } from '#kit/pure/text.ts'
+import { many, whole } from '#kit/web/numbers.ts'
+
+// On every page (main.ts)
+
+export const zones = 'Zones'
+export const pending = 'Pending'
+export const audit = 'Audit'
+export const system = 'System'
+export const account = 'Account'
+export const askingControllerWhoYou = 'Asking the controller who you are'
+export const unnamedSite = 'Unnamed site'
+export const notLive = 'Not live'
+
+// Signing in (sign-in.ts)
+
+export const missingCredentialMeans = 'Enter both the user name and the password.'
+export const invalidCredentialMeans =
+  'No account that may sign in here has this name and password. Check both; the password is case-sensitive.'
+export const remoteDeniedMeans =
+  "This account signs in from the site's own network only. Connect to it, then try again."
+export const noSitesMeans = 'This account belongs to no site yet. An administrator adds it to one.'
+export const noRolesMeans = 'This account has no role yet. An administrator gives it one.'
+export const accountNeedsMailedCode =
+  'This account needs a mailed code and has no mail address. An administrator enters one.'
+export const isNotCodeOfNewestMail =
+  'This is not the code of the newest mail, or it has expired. Check the mail, or have a new code sent.'
+export const controllerRefused = (text: string) => `The controller refused: ${text}`
+export const timeForCodeIsOver = 'This code has expired. Have a new one sent.'
+export const goodForAnother = (minutes: number, seconds: string) => `Good for another ${minutes}:${seconds}.`
+export const codeFromMail = 'Code from the mail'
+export const signIn = 'Sign in'
+export const signInAgain = 'Sign in again'
+export const whatShows = (since: string) => ` What it shows is from ${since}.`
+export const typeCodeWasMailed = 'Type the code that was mailed.'
+export const controllerDoesNotAnswerWhatYou =
+  'The controller does not answer. What you typed stays here; sign in when it answers again.'
+export const userName = 'User name'
+export const password = 'Password'
+export const sixLettersAndDigitsCapitals = 'Six letters and digits; upper or lower case.'
+export const code = 'Code'
+export const newCodeInS = (waitS: number) => `New code in ${waitS} s`
+export const sendNewCode = 'Send a new code'
+export const name = 'Name'
+export const roles = 'Roles'
+export const elevated = 'Elevated'
+export const yesSeesEverythingAndMayChange = 'yes: sees everything, and may change it'
+export const noSeesZonesOfUis = 'no: sees the zones of its UIs'
+
+// First run (set-up.ts)
+
+export const atLeastCharacters = (least: number) => `At least ${least} characters.`
+export const showPassword = 'Show password'
+export const nameOfBuilding = 'Name of the building'
+export const standsOnPlateOfEveryPage = 'Shown on every page. Example: Harbour House.'
+export const nameIsNeededToSign = 'Enter a user name.'
+export const passwordHasAtLeastAreNeeded = (length: number, least: number) =>
+  `The password has ${counted(length, 'character')}, at least ${least} are needed.`
+
+// States of zones, verdict over all (zone-words.ts)
+
+export const zoneOn = 'On'
+export const off = 'Off'
+export const open = 'Open'
+export const closed = 'Closed'
+export const opens = 'Opens'
+export const closes = 'Closes'
+export const plays = 'Plays'
+export const stopped = 'Stopped'
+export const heats = 'Heats'
+export const cools = 'Cools'
+export const idle = 'Idle'
+export const notHeardSinceControllerStarted = 'Not heard since the controller started.'
+export const onlyElevatedRolesCommand = 'Only elevated roles command this.'
+export const yourRoleMayLookNotCommand = 'Your role may look, not command.'
+export const deviceDoesNotSayWhatDoes = 'The device does not report the state of this.'
+export const noContactWithDevice = 'No contact with its device.'
+export const noContactSince = (since: string) => `No contact since ${since}`
+export const ago = (since: string, age: string) => `${since}, ${age} ago.`
+export const zoneIsKnown = 'The zone is known.'
+export const areKnown = (zones: number) => `${whole(zones, 'zones')} are known.`
+export const areUnknown = (zones: number) => `${whole(zones, 'zones')} are unknown.`
+export const noDeviceOfTheirsSays =
+  'None of their devices reports. Check the network between the controller and its devices.'
+export const ofUnknown = (unknown: number, zones: number, verb: string) =>
+  `${unknown} of ${many(zones, 'zone')} ${verb} unknown.`
+export const commandsAreStillTried = (names: string) => `${names}. Commands are still tried.`
+export const nothingIs = 'Nothing is on.'
+export const zoneOn2 = (names: string, number: number) => `${names} ${number === 1 ? 'is' : 'are'} on.`
+export const noZones = 'No zones'
+export const unknown = (unknown: number) => `${unknown} unknown`
+
+// Zones (zones-page.ts)
+
+export const unauthorizedMeans = 'Your role does not allow this here.'
+export const unknownTargetMeans = 'The building no longer has this zone. Reload the page.'
+export const unknownMacroMeans = 'This macro no longer exists.'
+export const commandRequiredMeans = 'The controller found no command in what this page sent.'
+export const driverTimeoutMeans = 'The device did not answer within 5 s.'
+export const driverFailedMeans = 'The device refused the command, or the connection to it failed.'
+export const driverQueueFullMeans = 'Too many commands wait for this device. Try again in a moment.'
+export const driverUnknownMeans = 'No driver is set up for this device.'
+export const deviceDisabledMeans = 'The device is switched off in the settings.'
+export const commandDisabledMeans = 'This command is switched off in the settings.'
+export const zoneWithoutDeviceMeans = 'The zone has no device that can do this.'
+export const notAuthorizedMeans = 'It includes something that your role does not allow.'
+export const macroRunsAlready = 'The macro is already running.'
+export const macroWaitTimeoutMeans = 'What it waited for did not happen in time.'
+export const macroTimedOutMeans = 'It did not finish in time.'
+export const noAnswerFromController = 'No answer from the controller, so it is not known whether this was done.'
+export const notDoneStepFailedAndMacro = 'Not done: a step failed, and the macro ended there.'
+export const notDone = (said: string) => `Not done: ${said}`
+export const failed = 'it failed'
+export const step = (place: string, step: string, words: string, why: string) =>
+  `Step ${place}${step}, ${words}: ${why}`
+export const stop = 'Stop'
+export const close = 'Close'
+export const muted = 'Muted'
+export const mute = 'Mute'
+export const sent = (verb: string) => `Sent: ${verb}.`
+export const runs = 'Runs.'
+export const stillRunsBegunBefore = (at: string) => `Still runs; begun before ${at}.`
+export const endedAt = (at: string, failed: number) => `Ended at ${at}, with ${many(failed, 'failed step')}.`
+export const ranEnded = (at: string) => `Ran, ended at ${at}.`
+export const run = (name: string) => `Run ${name}`
+export const nextZone = 'next zone'
+export const zoneBefore = 'zone before'
+export const filterRoomsAndZones = 'Filter rooms and zones'
+export const roomOrZone = 'Room or zone'
+export const noRoomAndNoZoneMatches = (filter: string) => `No room and no zone matches ${filter}`
+export const areHiddenEscEmptiesFilter = (zones: number) => `${zones} are hidden. Esc empties the filter.`
+export const theyAreFromAgo = (time: string, age: string) =>
+  ` They are from ${time}, ${age} ago, and are read every 10 s until changes arrive by themselves again.`
+export const askingControllerForZones = 'Asking the controller for the zones'
+export const usuallyTakesLessThanSecond = 'This usually takes less than a second.'
+export const zonesCouldNotBeRead = 'The zones could not be read'
+export const noZonesAreYoursToCommand = 'No zones are yours to command yet'
+export const administratorPutsRoomsOrZonesOnto =
+  'An administrator puts rooms or zones onto a UI that your role allows. They appear here by themselves.'
+export const commandIsCopied = 'The command is copied.'
+export const buildingHasNoZonesYet = 'This building has no zones yet'
+export const importSiteFileOnMachineController =
+  'Import a site file on the machine that the controller runs on. Its changes wait under Pending until they are applied.'
+export const allZones = 'All zones'
+export const notInRoom = 'Not in a room'
+
+// Pending (pending-page.ts)
+
+export const pendingNew = 'New'
+export const changed = 'Changed'
+export const removed = 'Removed'
+export const characters = (text: string, length: number) => `${text}… (${length} characters)`
+export const secret = 'a secret'
+export const newSecret = 'a new secret'
+export const nothingIsPending = 'Nothing is pending. Everything that was changed is in effect.'
+export const n1ChangeWaits = '1 change waits.'
+export const changesWait = (count: number) => `${count} changes wait.`
+export const allChangesAreDiscarded = 'All changes are discarded.'
+export const noChangesWait = 'No changes wait'
+export const importIntoRunningControllerAndChanges =
+  'An import into a running controller, and changes of roles, wait here until somebody applies them.'
+export const discard = (count: number) => `Discard ${count === 1 ? 'this change' : `all ${count} changes`}?`
+export const whatIsWrongStandsAtEach =
+  'Each row below says what is wrong: correct the site file, discard these changes, and import it again.'
+export const n1ChangeIsApplied = '1 change is applied.'
+export const changesAreApplied = (applied: number) => `${applied} changes are applied.`
+export const askingWhatWaits = 'Asking what waits'
+export const changesCouldNotBeRead = 'The changes could not be read'
+export const after = 'After'
+export const value = 'Value'
+
+// Audit (audit-page.ts)
+
+export const malformedBodyMore = 'The body was not JSON, or was over 256 KB.'
+export const nameOrPasswordMissing = 'name or password missing'
+export const missingCredentialMore = 'The sign-in came without a user name or without a password.'
+export const wrongNameOrPassword = 'wrong name or password'
+export const invalidCredentialMore =
+  'The name is unknown, the password wrong, or the account disabled, revoked or outside its dates.'
+export const noSite = 'no site'
+export const noSitesMore = 'The account belongs to no site. Add it to one.'
+export const noRole = 'no role'
+export const noRolesMore = 'The account has no role. Give it one.'
+export const codeMailed = 'code mailed'
+export const firstStepOfSignInCode = 'First step of a sign-in: a code was mailed and has not been entered yet.'
+export const wrongCode = 'wrong code'
+export const codeWasNotOneWasMailed = 'The code was not the mailed one, or came too late.'
+export const noMailAddress = 'no mail address'
+export const auditAccountNeedsMailedCode = 'The account needs a mailed code and has no mail address.'
+export const notSigned = 'not signed in'
+export const invalidSessionMore = 'The session was missing, unknown or over, or its account may sign in no longer.'
+export const fromOutside = 'from outside'
+export const remoteDeniedMore = 'No role of the account has Allow Remote on, and the call came from outside.'
+export const handoffRefused = 'handoff refused'
+export const unauthorizedMore = 'There was no valid session or nonce for it.'
+export const roleDeniedShort = 'role does not allow it'
+export const roleDeniedMore = 'No rule of the roles allows this function, or one denies it.'
+export const needsElevation = 'needs elevation'
+export const elevationDeniedMore = 'The device, macro or page is for roles with Elevated on.'
+export const outOfScope = 'out of scope'
+export const scopeDeniedMore = 'The zone or device is on no UI that the roles allow.'
+export const noSuchMacro = 'no such macro'
+export const unknownMacroMore = 'There is no macro of that number or name.'
+export const closedTable = 'closed table'
+export const elevatedTableMore = 'The table is open only to roles with Elevated on.'
+export const renamedColumn = 'renamed column'
+export const invalidProjectionMore = 'Only roles with Elevated on may rename columns in _fields.'
+export const filterOnSecret = 'filter on a secret'
+export const redactedFilterMore = 'The query filters by a column that holds secrets.'
+export const secureValuesLeftOut = 'secure values left out'
+export const secureFilteredMore = 'The query asked for secure attributes, or searched by value.'
+export const noSuchAction = 'no such action'
+export const invalidActionMore = 'Only command and macro are known under /api/control.'
+export const cannotBeWritten = 'cannot be written'
+export const notImplementedMore = 'Tables are read over REST, and written by macros.'
+export const restIsOff = 'REST is off'
+export const restDisabledMore = 'The REST API is switched off under System.'
+export const wrongMethod = 'wrong method'
+export const methodNotAllowedMore = 'The path takes other methods than this one.'
+export const targetUnclear = 'target unclear'
+export const badTargetMore = 'The command named no target, two that disagree, or one that does not exist.'
+export const noCommand = 'no command in it'
+export const badCommandMore = 'The body named no command, two of them, or was no object.'
+export const argsNotAllowed = 'args not allowed'
+export const badArgsMore = 'The args do not fit the command, the macro, or the bounds of the zone.'
+export const wrongFields = 'wrong fields'
+export const badFieldsMore = 'A field was missing, not known, or of a wrong kind.'
+export const noSuchTable = 'no such table'
+export const unknownEntityMore = 'The query asked for a table that does not exist.'
+export const unknownModifier = 'unknown modifier'
+export const unknownModifierMore = 'The query used a name beginning with _ that is not known.'
+export const unreadableQuery = 'unreadable query'
+export const badQueryMore = 'The query could not be read, or named a column that does not exist.'
+export const tooManyAtOnce = 'too many at once'
+export const busyMore = 'Too many sign-ins, or queries of this user, were pending, so it was refused unread. Try again.'
+export const pageOfAnotherSite = 'page of another site'
+export const foreignOriginMore = 'A page of another site sent it. Find out who opened which page.'
+export const auditFailed = (status: number) => `failed, ${status}`
+export const answeredWith = (sentence: string | undefined, status: number, more: string) =>
+  `${sentence}, answered with ${status}.${more}`
+export const auditAnsweredWith = (status: number) => `Answered with ${status}.`
+export const answeredWithNothingElseIsRecorded = (status: number) =>
+  `Answered with ${status}; nothing else is recorded about it.`
+export const done = 'done'
+export const doneSentence = 'Done'
+export const doneInPart = 'done in part'
+export const partlySentence = 'Some steps failed, and the macro went on'
+export const auditNotDone = 'not done'
+export const failedSentence = 'Granted, and not done'
+export const stillRan = 'still ran'
+export const runningSentence = 'Still ran when it was answered'
+export const anyTime = 'any time'
+export const lastHour = 'last hour'
+export const lastDay = 'last day'
+export const lastWeek = 'last week'
+export const outcome = 'Outcome'
+export const refused = 'Refused'
+export const granted = 'Granted'
+export const all = 'All'
+export const filterByUser = 'Filter by user'
+export const user = 'User'
+export const filterByPath = 'Filter by path'
+export const path = 'Path'
+export const filterByReason = 'Filter by reason'
+export const anyReason = 'any reason'
+export const filterByTime = 'Filter by time'
+export const from = 'From'
+export const until = 'Until'
+export const timeOfBuilding = (value: string) => `Time of the building, ${value}.`
+export const timeOfBrowser = 'Time of this browser.'
+export const allFit = ', all that match'
+export const askingForRecord = 'Asking for the record'
+export const newest100Calls = 'The newest 100 calls.'
+export const untilLiesBefore = 'Until lies before From'
+export const nothingCanFitPickLater = 'No call can match. Pick a later Until, or an earlier From.'
+export const noneOfNewestCallsFits = 'None of the newest calls matches'
+export const olderOnesWereNotLooked = 'Older ones were not searched yet: one search covers a limited number.'
+export const noCallFitsChoice = 'No call matches this choice'
+export const nothingIsKeptHasOutcomeUser = 'No recorded call has this outcome, user, path, reason and time.'
+export const noCallWasRefused = 'No call was refused'
+export const thoseWereGrantedAreUnderAll = 'Granted calls are listed under All.'
+export const nothingWasAskedYet = 'Nothing was asked yet'
+export const everyCallOfRestApi = 'Every call of the REST API and of these pages appears here.'
+export const auditAt = 'At'
+export const auditBy = 'By'
+export const page = 'a page'
+export const restApi = 'the REST API'
+export const action = 'Action'
+export const target = 'Target'
+export const status = 'Status'
+export const took = 'Took'
+export const reason = 'Reason'
+export const macroRun = 'Macro run'
+
+// System (system-page.ts)
+
+export const systemRuns = 'Runs'
+export const nothing = 'Nothing'
+export const askingWhatIsSet = 'Asking what is set'
+export const switchCouldNotBeRead = 'The switch could not be read'
+export const isOff = 'is off'

@@ -1,0 +1,743 @@
+/**
+ * What the pages of the gateway say: labels, hints, questions, verdicts, toasts, empty states. Sorted by the file that says
+ * it; what several say stands where it is said first. What stands between the tags of a template stands there.
+ */
+import { counted } from '#kit/pure/text.ts'
+import { many, whole } from '#kit/web/numbers.ts'
+
+// On every page (app.ts)
+
+export const onlyAdministratorsSeeJournal = 'Only administrators see the journal'
+export const journalNamesPeople = 'It names people and their addresses.'
+export const webhooks = 'Webhooks'
+export const users = 'Users'
+export const journal = 'Journal'
+export const system = 'System'
+export const version = (version: string) => `Version ${version}`
+export const askingGateway = 'Asking the gateway who it is'
+export const ports = 'Ports'
+
+// Lines, protocols and functions (words.ts)
+
+export const raw = 'Raw'
+export const modbusRtu = 'Modbus RTU'
+export const notSetUp = 'not set up'
+export const opening = 'opening'
+export const absentSince = (since: string) => `absent since ${since}`
+export const willNotOpen = 'will not open'
+export const closed = 'closed'
+export const open = 'open'
+export const readCoils = 'Read coils'
+export const readCoil = 'Read coil'
+export const readDiscreteInputs = 'Read discrete inputs'
+export const readDiscrete = 'Read discrete'
+export const readHolding = 'Read holding'
+export const readInput = 'Read input'
+export const writeCoil = 'Write coil'
+export const writeHolding = 'Write holding'
+export const writeCoils = 'Write coils'
+export const writeHoldings = 'Write holdings'
+export const maskWriteHolding = 'Mask write holding'
+export const maskHolding = 'Mask holding'
+export const writeAndReadHoldings = 'Write and read holdings'
+export const writeAndRead = 'Write and read'
+export const functionNumber = (fc: number) => `Function ${fc}`
+export const noLineRuns = 'no line runs'
+export const openOfLines = (open: number, wanted: number) => `${open} of ${wanted} lines`
+export const noSerialLineWasFound = 'No serial line was found on this machine.'
+export const linesFoundNoneIsSetUp = (ports: number) => `${many(ports, 'line')} found, none is set up.`
+export const setOneUpToSee = 'Set one up to see what is on it.'
+export const linesAreClosed = (configured: number) => `${configured === 1 ? 'The line is' : 'All lines are'} closed.`
+export const someLinesRun = (open: number, wanted: number) =>
+  `${open} of ${many(wanted, 'line')} ${open === 1 ? 'runs' : 'run'}.`
+export const moreNeedALook = (bad: number, others: number) =>
+  ` So ${bad === 2 ? 'does one more need' : `do ${others} more need`} a look.`
+export const runs = (name: string) => `${name} runs.`
+export const allLinesRun = (open: number) => `${whole(open, 'lines')} run.`
+export const someNotSetUp = (spare: string) => `${spare} not set up`
+export const lineWillNotOpen = (name: string) => `${name} will not open.`
+export const isAbsentSince = (name: string, since: string) => `${name} is absent since ${since}.`
+export const unitsAreNoisy = (name: string, noisy: number) => `${name}: ${many(noisy, 'unit is', 'units are')} noisy.`
+export const unitsAreSilent = (name: string, silent: number, noisy: number) =>
+  `${name}: ${many(silent, 'unit is', 'units are')} silent${noisy > 0 ? `, ${noisy} noisy` : ''}.`
+export const isBeingOpened = (name: string) => `${name} is being opened.`
+export const triedAgain = (age: string) => `Tried again in ${age}.`
+
+// First run (first-run.ts)
+
+export const password = 'Password'
+export const name = 'Name'
+export const lines = 'Lines'
+export const done = 'Done'
+export const goOn = 'Go on'
+export const setUpGateway = 'Set up gateway'
+export const openLine = (name: string) => `Open ${name}`
+export const toPorts = 'To the ports'
+export const enterAUserName = 'Enter a user name.'
+export const passwordIsShort = (length: number, least: number) =>
+  `The password has ${counted(length, 'character')}, at least ${least} are needed.`
+export const userName = 'User name'
+export const atLeast8Characters = 'At least 8 characters.'
+export const showPassword = 'Show password'
+export const nameHint = 'Shown on every page, so that nobody works on the wrong device. Example: Plant room B2.'
+export const lookingForLines = 'Looking for lines'
+export const usuallyBrief = 'This usually takes less than a second.'
+export const linesCouldNotBeListed = 'The lines could not be listed'
+export const setThemUpLater = (lines: string) => `${lines} They can be set up on their own pages.`
+export const noSerialLineFound = 'No serial line found'
+export const plugOneIn = 'Plug one in at any time. It appears under Ports, where you set it up.'
+export const protocolOf = (name: string) => `Protocol of ${name}`
+export const setUpAndBeingOpened = 'set up and being opened'
+
+// All ports (ports-page.ts)
+
+export const nextLine = 'next line'
+export const lineBefore = 'line before'
+export const opensLine = 'opens the line'
+export const setsUpLine = 'sets up the line'
+export const askingGatewayForLines = 'Asking the gateway for its lines'
+export const devicePath = 'Device path'
+export const pathHint = 'The gateway says whether it may be used.'
+export const plugAnAdapterIn =
+  'Plug a USB serial adapter in and it appears here within seconds. Built-in ports appear when the system lists them under /dev.'
+export const noSerialLine = 'No serial line'
+
+// Head and switches of a port (port-head.ts)
+
+export const askingGatewayForLine = 'Asking the gateway for this line'
+export const noSuchLineText = (path: string) =>
+  `Neither found nor set up: ${path}. It may have been removed, or unplugged before it was set up.`
+export const gatewayHasNoSuchLine = 'This gateway has no such line'
+export const closingMeans =
+  'Nothing is read from it and nothing sent until it is opened again, also after a restart. Its settings, points and webhooks are kept.'
+export const openPort = 'Open port'
+export const closePort = 'Close port'
+export const closeQuestion = (name: string) => `Close ${name}?`
+export const isClosed = (name: string) => `${name} is closed.`
+
+// Figures of a port (port-page.ts)
+
+export const lineLoad = 'Line load'
+export const ofBaud = (baud: string) => `of ${baud} baud`
+export const received = 'Received'
+export const inAll = (number: string) => `${number} in all`
+export const sent = 'Sent'
+export const frames = 'Frames'
+export const exceptions = 'Exceptions'
+export const answeredToMaster = 'answered to the master'
+export const asked = 'Asked'
+export const answered = 'Answered'
+export const unknownFrames = 'Unknown frames'
+export const noFunctionOfModbus = 'no function of Modbus'
+export const replyMiddle = 'Reply, middle'
+export const noneFor1Min = 'none for 1\u202fmin'
+export const mostWithin = (most: string) => `99\u202f% within ${most}\u202fms`
+export const requests = 'Requests'
+export const timeouts = 'Timeouts'
+export const in1Min = (misses: number, guilty: number, unit: number | undefined) =>
+  `${misses} in 1\u202fmin${guilty === 1 ? `, unit ${unit}` : ''}`
+export const checksumErrors = 'Checksum errors'
+export const ofFrames = (rxFrames: number) => `of ${many(rxFrames, 'frame')}`
+export const notCountedHere = 'not counted here'
+export const framingErrors = 'Framing errors'
+export const lookAtBaudAndParity = 'look at baud and parity'
+export const sinceOpened = 'since it opened'
+export const bytesLost = 'Bytes lost'
+export const ofBytes = (rxBytes: string) => `of ${rxBytes}`
+
+// Verdict over a port and its units (port-verdict.ts)
+
+export const silentAsked = (time: string) => `silent, asked at ${time}`
+export const silentSince = (since: string) => `silent since ${since}`
+export const notAskedYet = 'not asked yet'
+export const tooLate = 'too late'
+export const missesSome = 'misses some'
+export const noAnswerYet = 'no answer yet'
+export const askedAgain = 'asked again'
+export const isNotSetUp = (name: string) => `${name} is not set up.`
+export const nothingIsReadOrSent = 'Nothing is read from it and nothing sent.'
+export const lostBytes = (name: string, lost: number) => `${name} lost ${many(lost, 'byte')} in the driver.`
+export const machineWasTooSlow = 'The machine was too slow to read them in time.'
+export const isOpenNothingWasReceived = (name: string) => `${name} is open. Nothing was received or sent yet.`
+export const openFor = (openFor: string) => `Open for ${openFor}.`
+export const isOpenAndBytesAreRead = (name: string) => `${name} is open and its bytes are read.`
+export const oneUnit = (units: string | undefined) => `Unit ${units}`
+export const someUnits = (units: string) => `Units ${units}`
+export const masterAsksOthers = (who: string) => `A master is heard, but it asks nothing of ${who}.`
+export const lookAtAskedIds = 'Look at the unit ids it asks.'
+export const waitForAMaster = (who: string, units: number) =>
+  `${who} ${units === 1 ? 'waits' : 'wait'} for a master. None has asked yet.`
+export const lookAtUnitId = 'Look at rate, parity and unit id when one should have.'
+export const answerAMaster = (who: string, units: number) => `${who} ${units === 1 ? 'answers' : 'answer'} a master.`
+export const lineIsOpenNoUnit = 'The line is open. No unit was asked in the last minute.'
+export const notWell = (bad: string) => ` ${bad} not well.`
+export const otherOneIsWell = ' The other one is well.'
+export const otherAreWell = (well: number) => ` The other ${well} are well.`
+export const doesNotAnswer = 'does not answer'
+export const doNotAnswer = 'do not answer'
+export const answersTooLate = 'answers too late'
+export const answerTooLate = 'answer too late'
+export const isNoisy = 'is noisy'
+export const areNoisy = 'are noisy'
+export const hasNotAnsweredYet = 'has not answered yet'
+export const haveNotAnsweredYet = 'have not answered yet'
+export const isBeingAskedAgain = 'is being asked again'
+export const areBeingAskedAgain = 'are being asked again'
+export const unitIsNoisy = (names: string, lately: string) => `Unit ${names} is noisy: ${lately}.`
+export const unitIs = (names: string, one: string) => `Unit ${names} ${one}.`
+export const unitsAre = (names: string, more: string) => `Units ${names} ${more}.`
+export const repliesComeLate = (lateMs: number, waitMs: number) =>
+  `Its replies begin up to ${lateMs}\u202fms after the question; this line waits ${waitMs}\u202fms and discards later ones.`
+export const noReplyWithin = (waitMs: number, misses: number) =>
+  `No reply began within ${waitMs}\u202fms, ${misses === 1 ? 'once' : `${misses} times`} in the last minute.`
+export const portAskedAgain = (same: number, time: string) =>
+  ` ${same === 1 ? 'It is' : 'The first is'} asked again at ${time}.`
+export const lastOneWasAgo = (age: string) => ` The last one was ${age} ago.`
+export const everyUnitIsAffected = ' Every unit is affected, so begin with what they share.'
+export const unitRefuses = (unitId: number) => `Unit ${unitId} refuses`
+export const unitsRefuse = (refusing: string) => `Units ${refusing} refuse`
+export const refusesSome = (who: string) => `${who} some questions with an exception.`
+export const logShowsExceptions = 'The log shows each exception.'
+export const unitsAnswerAnotherMaster = (units: number, unitId: number | undefined) =>
+  `${units === 1 ? `Unit ${unitId} is` : `${units} units are`} heard answering another master.`
+export const unitAnswers = (unitId: number | undefined) => `Unit ${unitId} answers.`
+export const unitsAnswer = (units: number) => `${whole(units, 'units')} answer.`
+
+// Panels beside the traffic (port-panels.ts)
+
+export const waitsLongerNow = (name: string, waitMs: number) => `${name} waits ${waitMs}\u202fms for every reply now.`
+export const isRemoved = (name: string) => `${name} is removed.`
+export const itsWebhook = 'its webhook'
+export const removingMeans = (hooks: string) =>
+  `It is closed, and its settings, its points${hooks} are forgotten. The line itself stays in the list as long as it is plugged in.`
+export const removeQuestion = (name: string) => `Remove ${name}?`
+export const bytesReceived = 'Bytes received'
+export const bytesSent = 'Bytes sent'
+export const framesReceived = 'Frames received'
+export const framesSent = 'Frames sent'
+export const parityErrors = 'Parity errors'
+export const breaks = 'Breaks'
+export const lostInDriver = 'Lost in the driver'
+export const replies = 'Replies'
+export const withoutReply = 'Without reply'
+export const lateReplies = 'Late replies'
+export const wrongReplies = 'Wrong replies'
+export const cameTwice = 'Came twice'
+export const ofTheLast = (exchanges: number) => `Of the last ${exchanges}`
+export const lastReply = 'Last reply'
+export const noneYet = 'none yet'
+export const heldBack = 'Held back'
+export const scan = 'Scan'
+export const lastScan = 'Last scan'
+export const unitIsForgotten = (unitId: number, isNoisy: boolean) =>
+  `Unit ${unitId} is ${isNoisy ? 'counted from zero' : 'forgotten'}.`
+export const heardInLastMinute = 'heard in the last minute'
+export const onLine = (units: number) => `${units} on the line`
+export const unitsCouldNotBeRead = 'The units could not be read'
+export const noUnitHeard = 'No unit heard'
+export const unitsAppearWhenAsked = 'Units appear as soon as another master asks them and they answer.'
+export const noUnitAsked = 'No unit asked'
+export const askUnits =
+  'Ask one from the console, scan for units, or add points. Units asked over HTTP appear here as well.'
+export const unitAndWord = (unitId: number, word: string) => `Unit ${unitId}, ${word}`
+export const reply95Within = 'Reply, 95 % within'
+export const longestReply = 'Longest reply'
+export const countUnitFromZero = (unitId: number) => `Count unit ${unitId} from zero`
+export const forgetUnit = (unitId: number) => `Forget unit ${unitId}`
+export const holdingRegisters = 'Holding registers'
+export const inputRegisters = 'Input registers'
+export const coils = 'Coils'
+export const discreteInputs = 'Discrete inputs'
+export const unit = 'Unit'
+export const table = 'Table'
+export const from = 'From'
+export const noRegisters = 'No registers'
+export const chooseServedRegisters = 'Choose in the settings which registers this line serves.'
+export const notServed = 'Not served'
+export const nothingWasWrittenHereYet = 'Nothing was written here yet.'
+export const lastWritten = (since: string) => `Last written at ${since}.`
+export const refusedUntilIsWritten = (sign: string) => ` ${sign}: refused until it is written.`
+export const valuesAreSet = (number: number, address: string | boolean | undefined) =>
+  `${number === 1 ? 'One value is' : `${number} values are`} set from ${address} on.`
+export const setFrom = 'Set from there'
+export const firstOfPoints = (shown: number, rows: string) => `${shown} of ${rows}`
+export const pointsCouldNotBeRead = 'The points could not be read'
+export const noPoints = 'No points'
+export const whatPointsAreInShort =
+  'A point is a named value of a unit, read again and again. Many devices are known by heart.'
+
+// Lines of the log (traffic.ts)
+
+export const bytesLong = (frame: number) => `${frame} byte${frame === 1 ? '' : 's'}`
+export const exception = (code: string, name: string) => `Exception ${code}: ${name}`
+export const lateReply = 'Late reply, discarded'
+export const unexpectedReply = 'Unexpected reply, discarded'
+export const ownBytes = 'Own bytes heard, discarded'
+export const noise = 'Noise, discarded'
+export const taken = 'taken'
+export const trafficAnswered = (fc: string) => `${fc} answered`
+export const noReplyIn = (ms: number) => `No reply within ${ms}\u202fms`
+export const lineOpen = 'Line open'
+export const lineIsBeingOpened = 'Line is being opened'
+export const lineClosed = 'Line closed'
+export const deviceAbsent = 'Device absent'
+export const trafficLineWillNotOpen = 'Line will not open'
+export const framesSkipped = (number: number) =>
+  `${number} frames skipped here: they came faster than this page can show them`
+
+// Traffic (traffic-panel.ts)
+
+export const sentReceived = (out: number, back: number) => `${many(out, 'frame')} sent, ${back} received`
+export const lastThreeSecondsOnLine = (parts: string) => `Last three seconds on the line: ${parts}`
+export const both = 'Both'
+export const decoded = 'Decoded'
+export const bytes = 'Bytes'
+export const lineOnlyListens = 'This line only listens: another master sends the requests.'
+export const lineIsAUnit = 'This line is a unit: it answers its master and sends no requests.'
+export const administratorsSendHere = 'Administrators can send to the line from here.'
+export const show = 'Show'
+export const pause = 'Pause'
+export const noFrameMatches = (filter: string) => `No frame matches ${filter}`
+export const noErrors = 'No errors'
+export const hidden = (hidden: string, verb: string) => `${hidden} ${verb} hidden.`
+export const nothingSeenYet = (name: string) =>
+  `Nothing was seen on ${name} yet. Whatever is received or sent appears here by itself.`
+export const isNotOpenSoNothing = (name: string) => `${name} is not open, so nothing is read from it.`
+export const noFrames = 'No frames'
+export const pausesLogOrGoes = 'pauses the log, or goes on'
+export const bytesDecodedOrBoth = 'bytes, decoded or both'
+export const errorsOnly = 'errors only'
+export const frameBefore = 'frame before'
+export const nextFrame = 'next frame'
+export const copiesBytesOfFrame = 'copies the bytes of the frame'
+export const console = 'console'
+export const bytesCopied = (hex: number) => `${hex} bytes copied.`
+
+// Console and capture (console.ts)
+
+export const captureEnded = 'The gateway ended the capture. You can save what came until then.'
+export const captureIsFull =
+  'The capture has reached its limit. Save it; for a longer one, stream to Wireshark directly.'
+export const answeredWithoutReason = (status: number) => `The gateway answered ${status} without a reason.`
+export const isSavedWiresharkOpens = (name: string) => `${name} is saved. Wireshark opens it.`
+export const capturingFor = (age: string, isEmpty: boolean, size: string) =>
+  `Capturing for ${age}, ${isEmpty ? 'no frame yet' : size}`
+export const commandIsCopied = 'The command is copied.'
+export const cr = 'CR'
+export const lf = 'LF'
+export const crLf = 'CR LF'
+export const consoleSent = (sent: number) => `${many(sent, 'byte')} sent.`
+export const typeAs = 'Type as'
+export const hex = 'Hex'
+export const asText = 'Text'
+export const textToSend = 'Text to send'
+export const bytesToSend = 'Bytes to send'
+export const endsWith = 'Ends with'
+export const send = 'Send'
+export const sendToLine = 'Send to the line'
+export const consoleFunction = 'Function'
+export const values = 'Values'
+export const value = 'Value'
+export const write = 'Write'
+export const askBus = 'Ask the bus'
+export const nothingCanBeSent = 'The line is not open, so nothing can be sent.'
+export const consoleUnit = (unitId: number, fc: string, address: string) => `Unit ${unitId}, ${fc} ${address}`
+export const consoleTaken = ': taken'
+
+// Points (points-page.ts)
+
+export const points = 'Points'
+export const backTo = (name: string) => `Back to ${name}`
+export const addsDevice = 'adds a device'
+export const addsPointByHand = 'adds a point by hand'
+export const editsOneWithFocus = 'edits the one with the focus'
+export const nextPoint = 'next point'
+export const pointBefore = 'point before'
+export const askingForPointsOfLine = 'Asking for the points of this line'
+export const noPointMatches = (filter: string) => `No point matches ${filter}`
+export const areHidden = (rows: string) => `${rows} are hidden.`
+export const whatPointsAre =
+  'A point is a named value of a unit, read again and again: 230.6 V on register 0 of unit 1. Many devices are known by heart; any register can be added by hand.'
+
+// State of points (points.ts)
+
+export const noValue = 'no value'
+export const notReadYet = 'not read yet'
+export const unitIsSilent = (unitId: number) => `unit ${unitId} is silent`
+export const unitDidNotAnswer = (unitId: number) => `unit ${unitId} did not answer`
+export const lineHasNoPoints = 'This line has no points.'
+export const noPointIsRead = 'The line is not open, so no point is read.'
+export const valuesAreTheLastRead = 'The values are the last ones read.'
+export const readsForPoints = (reads: number, rows: number) => `${many(reads, 'read')} for ${many(rows, 'point')}.`
+export const pollingFallsBehind = (behind: number) =>
+  `Polling falls behind: ${many(behind, 'read')} skipped since this page was opened.`
+export const askLessOften = 'The line cannot carry this many reads. Read points less often, or raise its rate.'
+export const readsAreLate = (age: string) => `Reads are up to ${age} late or early.`
+export const firstValuesAreBeingRead = 'The first values are being read.'
+export const ofAreRead = (read: number, all: number) => `${read} of ${many(all, 'point')} are read.`
+export const isRead = (name: string | undefined) => `${name} is read.`
+export const areRead = (rows: number) => `${whole(rows, 'points')} are read.`
+export const hasNoFreshValue = (name: string | undefined) => `${name} has no fresh value.`
+export const ofHaveNoFreshValue = (bad: number, all: number) => `${bad} of ${many(all, 'point')} have no fresh value.`
+export const pointsAllOf = (message: string, who: string) => `${message} All of ${who}.`
+
+// Forms of points and devices (point-forms.ts)
+
+export const whatIsUnit = (unitId: string) => `What is unit ${unitId}?`
+export const addDevice = 'Add a device'
+export const searchDevices = 'Search devices'
+export const makerModelKind = 'maker, model, kind'
+export const askingForDevices = 'Asking for the devices'
+export const devicesAreOnGateway = 'The list is part of this gateway.'
+export const devicesCouldNotBeRead = 'The devices could not be read'
+export const noDeviceMatches = (filter: string) => `No device matches ${filter}`
+export const devicesAreKnown = (templates: number) =>
+  `${many(templates, 'device')} are known. Add any other device point by point, from its register list.`
+export const pointUnit = (unit: string) => `Unit ${unit} `
+export const ofUnitAreReadFromNow = (points: number, typed: string | boolean | undefined) =>
+  `${many(points, 'point')} of unit ${typed} are read from now on.`
+export const unitId = 'Unit id'
+export const fromMaker = (unitId: number) => `From the maker: ${unitId}`
+export const readEvery = 'Read every'
+export const pollHint = 'Empty: as the device list says.'
+export const namesBegin = 'Names begin with'
+export const namesAreTaken = 'Some names are taken already.'
+export const prefixHint = 'Empty: names as below.'
+export const holdingRegister = 'Holding register'
+export const inputRegister = 'Input register'
+export const coil = 'Coil'
+export const discreteInput = 'Discrete input'
+export const u16 = '16 bits, unsigned'
+export const s16 = '16 bits, signed'
+export const u32 = '32 bits, unsigned'
+export const s32 = '32 bits, signed'
+export const u64 = '64 bits, unsigned'
+export const f32 = 'Float, 32 bits'
+export const f64 = 'Float, 64 bits'
+export const oneBit = 'One bit'
+export const highFirst = 'High first'
+export const lowFirst = 'Low first'
+export const isChanged = (name: string | boolean | undefined) => `${name} is changed.`
+export const isReadFromNow = (name: string) => `${name} is read from now on.`
+export const point = (name: string) => `Point ${name}`
+export const newPoint = 'New point'
+export const save = 'Save'
+export const addPoint = 'Add point'
+export const voltageL1 = 'Voltage L1'
+export const kind = 'Kind'
+export const registerAddressHint = 'From 0: 40001 is 0.'
+export const readAs = 'Read as'
+export const bitHint = '0 is the lowest, 15 the highest.'
+export const twoLettersEach = 'Two letters each.'
+export const registerOrder = 'Register order'
+export const byteOrder = 'Byte order'
+export const unitOfMeasure = 'Unit of measure'
+export const emptyAll = 'Empty: all there are.'
+export const zeroIsByAnything = '0: by anything.'
+export const isBack = (name: string) => `${name} is back.`
+
+// Settings of a port (port-settings.ts)
+
+export const settings = 'Settings'
+export const onlyAdministratorChangesSettings = 'Only an administrator changes settings'
+export const signInAsOneToGo = 'Sign in as one to go on.'
+export const settingsOf = (name: string) => `Settings of ${name}`
+export const inFieldSaves = 'in a field: saves'
+export const isSetUp = (name: string) => `${name} is set up.`
+export const setUp = (name: string) => `Set up ${name}`
+export const saveAndReopen = 'Save and reopen'
+export const saveAndOpen = 'Save and open'
+export const protocol = 'Protocol'
+export const savingOpens = 'The line is opened at once, now and after every start.'
+export const savingReopens = 'The line is closed and opened again; requests that wait are refused.'
+export const appliedAtOnceAndSaved = 'Applied at once and saved.'
+
+// Fields of a port's settings (port-fields.ts)
+
+export const lineIs = 'This line is'
+export const masterAsksUnits = 'Master, asks units'
+export const slaveIsUnit = 'Slave, is a unit'
+export const listener = 'Listener'
+export const replyWithin = 'Reply within'
+export const fromEndOfQuestionToFirst = 'From the end of the question to the first byte.'
+export const lateRepliesWithin = 'Late replies within'
+export const lateRepliesHint = 'A silent unit is left alone for this long. Empty: chosen from the reply time.'
+export const modbusTcpPort = 'Modbus TCP port'
+export const modbusTcpPortHint = '0 is off. Unit ids of Modbus TCP are those on the line.'
+export const unitIds = 'Unit ids'
+export const answersAsEachOfThem = 'It answers as each of them.'
+export const registersServes = 'Registers it serves'
+export const registersExample = 'holding 0 100 = 0\ninput 0 20'
+export const registersHint =
+  'One block a line: holding, input, coils or discrete, first address, how many, = value at the start. Without one a master is refused until it is written.'
+export const registersAtMost = 'Registers at most'
+export const allUnitsTogether = 'All units together'
+export const modbusTcpClients = 'Modbus TCP clients'
+export const atOnce = 'At once'
+export const requestsOfOneClient = 'Requests of one client'
+export const waitingAtOnce = 'Waiting at once'
+export const lateRepliesAreOverAfter = 'Late replies are over after'
+export const debtHint = 'A missing reply may still arrive until then'
+export const repeatsWithin = 'Replies may come twice within'
+export const repeatsHint = '0: nothing on the line repeats'
+export const repliesKept = 'Replies kept to spot duplicates'
+export const atMostOfAllUnits = 'At most, for all units'
+export const repliesWithoutDuplicate = 'Replies without a duplicate'
+export const repliesWithoutDuplicateHint = 'After so many, a unit is trusted again'
+export const wholeRequestWithin = 'Whole request within'
+export const requestsWaiting = 'Requests waiting'
+export const moreAreRefused = 'More are refused'
+export const reservedForHands = 'Reserved for requests by hand'
+export const reservedForHandsHint = 'Places in the queue that polling leaves free'
+export const byHandInRow = 'Requests by hand in a row'
+export const byHandInRowHint = 'After so many, a waiting point is read'
+export const missesUntilSilent = 'Misses until silent'
+export const thenUnitIsAskedOnlyNow = 'Then a unit is asked only now and then'
+export const silentAskedAgainAfter = 'Silent: asked again after'
+export const silentAskedAtLatest = 'Silent: asked again at the latest after'
+export const scanWaitsAtMost = 'Scan waits at most'
+export const scanTriesUnit = 'Scan tries a unit'
+export const scanTriesHint = 'On a line that has no place for it'
+export const slowUntilWell = 'Slow until well for'
+export const noiseJudged = 'Noise judged by'
+export const noisyWindowHint = 'The last ones with each unit'
+export const noisyFrom = 'Noisy from'
+export const noisyFromHint = 'Of these damaged, missing or twice'
+export const noisyUntil = 'Noisy until'
+export const noisyUntilHint = '0: all of them came whole'
+export const noisyFromAtLeast = 'Noisy from at least'
+export const noisyLeastHint = 'However few exchanges there were'
+export const neverAnswered = 'Never answered: forgotten after'
+export const neverAnsweredHint = 'Counted from when it was last asked'
+export const readAgainAfterWrite = 'Read again after a write'
+export const rereadHint = 'At most this often; 0: never'
+export const valueIsOldAfter = 'A value is old after'
+export const staleHint = 'Empty: chosen from how often it is read'
+export const readAlongBetweenPoints = 'Read along between points'
+export const registersOfOneRead = 'Registers of one read'
+export const atMostForPoints = 'At most, for points'
+export const gapBeforeRequest = 'Gap before a request'
+export const gapHint = '0 is 3.5 characters'
+export const pauseInsideFrame = 'Pause inside a frame'
+export const longestSend = 'Longest send'
+export const pauseAfterBroadcast = 'Pause after a broadcast'
+export const ownBytesHeard = 'Own bytes heard'
+export const detected = 'Detected'
+export const always = 'Always'
+export const never = 'Never'
+export const rate = 'Rate'
+export const dataBits = 'Data bits'
+export const parity = 'Parity'
+export const none = 'None'
+export const even = 'Even'
+export const odd = 'Odd'
+export const mark = 'Mark'
+export const stopBits = 'Stop bits'
+export const flowControl = 'Flow control'
+export const lowLatency = 'Low latency'
+export const lowLatencyHint = 'The driver hands bytes on at once. Most USB adapters wait 16 ms without it.'
+export const rs485DirectionByDriver = 'RS-485 direction by the driver'
+export const rs485Hint = 'Adapters that switch direction by themselves do not need this.'
+export const beforeSending = 'Before sending'
+export const afterSending = 'After sending'
+export const rtsHighWhileSending = 'RTS high while sending'
+export const hearOwnBytes = 'Hear own bytes'
+export const frameEnds = 'A frame ends with'
+export const silence = 'Silence'
+export const byDelimiter = 'A delimiter'
+export const fixedLength = 'A fixed length'
+export const lengthField = 'A length field'
+export const delimiter = 'Delimiter'
+export const hexPairs0d0a = 'Hex pairs: 0D 0A'
+export const length = 'Length'
+export const bytesBeforeField = 'Bytes before the field'
+export const sizeOfField = 'Size of the field'
+export const highByteFirst = 'High byte first'
+export const lowByteFirst = 'Low byte first'
+export const addedToField = 'Added to the field'
+export const tcpPort = 'TCP port'
+export const tcpPortHint = '0 is off. What comes in goes to the line as it is.'
+export const tcpClients = 'TCP clients'
+export const sendWithin = 'Send within'
+export const sendWithinHint =
+  'A line that accepts nothing for this long is given up, and what was waiting is discarded.'
+export const longestFrame = 'Longest frame'
+export const sendsWaiting = 'Sends waiting'
+
+// Scan (scan-page.ts)
+
+export const noScanWasRunYet = 'No scan was run yet.'
+export const howScansWork = 'It asks one unit id after another; everything else on the line goes first.'
+export const noUnitAnswered = 'No unit answered'
+export const timeToGo = (age: string) => ` ${age} to go.`
+export const askingUnit = (current: number, found: string) => `Asking unit ${current}. ${found} so far.`
+export const askedOf = (asked: number, total: number, left: string) => `${asked} of ${total} asked.${left}`
+export const scanEnded = (range: string, since: string, found: number) =>
+  `${range} at ${since}. ${found === 0 ? 'Look at rate, parity and wiring; a unit may also answer another function alone.' : ''}`
+export const stoppedAfter = (asked: number, total: number, found: string) =>
+  `Stopped after ${asked} of ${total}. ${found}.`
+export const scanFailed = 'The scan failed.'
+export const askedOfFound = (asked: number, total: number, found: string) => `${asked} of ${total} asked. ${found}.`
+export const answeredWithException = (code: string, name: string) => `answered with exception ${code}: ${name}`
+export const scanCouldNotBeRead = 'The scan could not be read'
+export const readHoldingRegister = 'Read holding register'
+export const readInputRegister = 'Read input register'
+export const readDiscreteInput = 'Read discrete input'
+export const scanTakes = (waitMs: number) =>
+  `An id nobody has takes ${waitMs}\u202fms. An exception counts as an answer too.`
+export const nobodyCanBeAsked = 'The line is not open, so nobody can be asked.'
+export const fromUnit = 'From unit'
+export const toUnit = 'To unit'
+export const atAddress = 'At address'
+export const scanAgain = 'Scan again'
+export const startScan = 'Start scan'
+
+// Users and API keys (users-page.ts)
+
+export const peopleAndKeys = (admins: number, viewers: number, keys: number) =>
+  `${many(admins, 'administrator')}, ${many(viewers, 'viewer')}, ${many(keys, 'API key')}.`
+export const haveExpired = (names: string, number: number) => `${names} ${number === 1 ? 'has' : 'have'} expired.`
+export const whatCallsWithIsRefused = (expired: number, counts: string) =>
+  `Calls with ${expired === 1 ? 'this key' : 'these keys'} are refused. ${counts}`
+export const expiresIn = (name: string, age: string) => `${name} expires in ${age}.`
+export const makeNewKeyForBefore = (counts: string) => `Make a new key for it before then. ${counts}`
+export const isOnlyOneWhoMayChange = (username: string) => `${username} is the only one who may change things.`
+export const administratorsMayChangeThings = (admins: number) => `${admins} administrators may change things.`
+export const neverExpires = 'never expires'
+export const expired = (date: string) => `expired ${date}`
+export const left = (age: string) => `${age} left`
+export const neverUsed = 'never used'
+export const allLines = 'all lines'
+export const noLine = 'no line'
+export const maySignInFromNow = (username: string | boolean | undefined) => `${username} may sign in from now on.`
+export const addUser = 'Add user'
+export const user = (username: string) => `User ${username}`
+export const newUser = 'New user'
+export const role = 'Role'
+export const viewerHint = 'A viewer reads everything but webhooks, users and the journal, and changes nothing.'
+export const newPassword = 'New password'
+export const newPasswordHint = 'Empty: stays as it is. A new one signs the user out everywhere.'
+export const mayNoLongerSign = (username: string) => `${username} may no longer sign in.`
+export const removingUserMeans = (username: string) =>
+  `${username} is signed out at once and may not sign in again. What ${username} did stays in the journal; API keys stay as well.`
+export const yourPasswordIsChanged = 'Your password is changed. You are signed out everywhere else.'
+export const passwordNow = 'Password now'
+export const in30Days = 'In 30 days'
+export const in90Days = 'In 90 days'
+export const inYear = 'In a year'
+export const isGoodUntilIsRemoved = 'It is good until it is removed.'
+export const until = (date: string) => `Until ${date}.`
+export const newApiKey = 'New API key'
+export const bms = 'BMS'
+export const keyNameHint = 'The system that uses the key; the journal shows this name.'
+export const keyRoleHint = 'A viewer only reads. Sending to a line needs an administrator.'
+export const expires = 'Expires'
+export const everyLine = 'Every line'
+export const keyOf = (name: string) => `Key of ${name}`
+export const keyOfIsCopied = (name: string) => `The key of ${name} is copied.`
+export const keyIsRemoved = (name: string) => `The key of ${name} is refused from now on.`
+export const lastUsed = 'Last used'
+export const made = 'Made'
+export const apiKey = (name: string) => `API key ${name}`
+export const removeKey = (name: string) => `Remove the key of ${name}?`
+export const askingGatewayWhoMaySign = 'Asking the gateway who may sign in'
+export const mayOnlyRead = (you: string) => `${you} may read everything and change nothing.`
+export const onlyAdministratorsSeeUsers = 'Only administrators see who may sign in, and the keys of other systems.'
+export const newUserKey = 'new user'
+export const newApiKeyKey = 'new API key'
+export const usersCouldNotBeRead = 'The users could not be read'
+export const noUserMatches = (filter: string) => `No user matches ${filter}`
+export const escInFilterShowsAllAgain = 'Esc in the filter shows all again.'
+export const cannotBeRemovedLastAdministrator = 'cannot be removed: the last administrator'
+export const apiKeysCouldNotBeRead = 'The API keys could not be read'
+export const noApiKeys = 'No API keys'
+export const whatKeysAre =
+  "A key lets another system call this gateway without anyone's password. It outlives restarts."
+export const noKeyMatches = (filter: string) => `No key matches ${filter}`
+
+// Webhooks (webhooks-page.ts)
+
+export const switchedOff = 'switched off'
+export const paused = ', paused'
+export const nothingSentYet = 'nothing sent yet'
+export const lastAgo = (ago: string) => `last ${ago} ago`
+export const eventsDropped = (dropped: number) => `${many(dropped, 'event')} dropped.`
+export const noWebhooks = 'No webhooks.'
+export const nothingSentSoFar = 'Nothing was sent yet.'
+export const targetsTakeWhatIsSent = (all: number) =>
+  `${all === 1 ? 'The target takes' : 'All targets take'} what is sent.`
+export const eventsDelivered = (taken: number) => `${many(taken, 'event')} delivered.`
+export const targetsTakeNothing = (failing: string, all: number, number: number) =>
+  `${failing} of ${many(all, 'target')} ${number === 1 ? 'takes' : 'take'} nothing.`
+export const eventsDeliveredInAll = (taken: number) => `${many(taken, 'event')} delivered in all. `
+export const waitingForTarget = 'Waiting for the target, ten seconds at most.'
+export const everyFrame = 'every frame'
+export const pointChanged = 'a point changed'
+export const unitFellSilentOrCameBack = 'a unit fell silent or came back'
+export const masterWroteToLine = 'a master wrote to this line'
+export const lineChanged = 'the line opened, closed or is gone'
+export const somethingWentWrong = 'something went wrong'
+export const hookIsSaved = 'Saved. Events are posted this way from now on.'
+export const hookIsAdded = (name: string) => `Events of ${name} are posted from now on.`
+export const webhook = (target: string) => `Webhook ${target}`
+export const newWebhook = 'New webhook'
+export const eventsOf = 'Events of'
+export const address = 'Address'
+export const addressHint = 'Every event is posted there as JSON. Redirects are not followed.'
+export const signDeliveries = 'Sign deliveries'
+export const signHint = 'HMAC-SHA-256 of the body, in X-Svc-Signature.'
+export const secret = 'Secret'
+export const secretIsSet = 'Set. Type a new one to replace it.'
+export const secretIsNotSet = 'Not set. The receiver needs the same one.'
+export const headers = 'Headers'
+export const headersExample = 'Authorization: Basic …'
+export const headersHint = 'One a line, name and value.'
+export const switchedOn = 'Switched on'
+export const addWebhook = 'Add webhook'
+export const anotherEvent = 'another event'
+export const noneIsTicked = 'None ticked: every event is posted.'
+export const onlyThoseTickedArePosted = 'Only those ticked are posted.'
+export const hookIsRemoved = (target: string) => `Nothing is posted to ${target} any more.`
+export const removingHookMeans = (name: string, url: string) =>
+  `Events of ${name} are no longer posted to ${url}. Those that wait are dropped.`
+export const newWebhookKey = 'new webhook'
+export const sendsSampleToOpen = 'sends a sample to the open one'
+export const onlyAdministratorsSeeWebhooks = 'Only administrators see webhooks'
+export const hooksHoldAddresses = 'They hold addresses and headers of other systems.'
+export const askingGatewayForWebhooks = 'Asking the gateway for its webhooks'
+export const oneQuestionALine = 'One question for each line that has some.'
+export const noWebhooksYet = 'No webhooks'
+export const whatHooksDo = "Add one to have a line's events posted to a system of yours."
+export const noTargetMatches = (filter: string) => `No target matches ${filter}`
+export const allEvents = 'all events'
+
+// System (system-page.ts)
+
+export const askingGatewayHow = 'Asking the gateway how it is'
+export const clockIsOff = (age: string, aheadMs: number) =>
+  `This gateway's clock is ${age} ${aheadMs > 0 ? 'behind' : 'ahead of'} this browser's.`
+export const oneClockIsWrong = 'One of the two is wrong; times in the log are the gateway’s.'
+export const littleMemoryIsFree = (freeBytes: string) => `Only ${freeBytes} of memory are free.`
+export const ofMemory = (totalBytes: string) => `Of ${totalBytes}.`
+export const hasRun = (name: string, age: string) => `${name} has run for ${age}.`
+export const time = 'Time'
+export const up = 'Up'
+export const machine = (age: string) => `machine ${age}`
+export const memoryUsed = 'Memory used'
+export const memoryFree = (freeBytes: string, totalBytes: string) => `${freeBytes} of ${totalBytes} free`
+export const load = 'Load'
+export const over15Min = (perQuarter: string) => `${perQuarter} over 15 min`
+export const product = 'Product'
+export const host = 'Host'
+export const kernel = 'Kernel'
+export const node = 'Node'
+export const started = 'Started'
+export const pageWasSentEncrypted = 'This page was sent encrypted.'
+export const plainHttpMeans =
+  'HTTPS is not set up on this gateway: passwords and frames cross the network as they are. Keep it inside the plant network.'
+export const https = 'HTTPS'
+export const plainHttp = 'Plain HTTP'
+export const noAddress = 'No address'
+export const noInterfaceIsReachable = 'No interface has one that others could reach.'
+export const gatewayIsCalled = (name: string | boolean | undefined) => `This gateway is called ${name}.`
+export const nameOnPlate = 'Name on the plate'

@@ -1,0 +1,84 @@
+/**
+ * What the shared parts of pages say: labels, empty states, toasts. Sorted by the file that says it. What stands between
+ * the tags of a template stands there.
+ */
+
+// Shell and banner (shell.ts)
+
+export const nextTry = (age: string) => `Next try in ${age}.`
+export const tryingNow = 'Trying now.'
+export const valuesAreFrom = (time: string, next: string) => ` Values are from ${time}. ${next}`
+
+// While a page is fetched (lazy.ts)
+
+export const noContact = (box: string) => `No contact with this ${box}`
+export const itIsAskedAgain = 'The page tries again every few seconds and comes back by itself.'
+export const usuallyBrief = 'This usually takes less than a second.'
+export const fetchingPage = 'Fetching this page'
+export const fetchingMeans = 'It is stored on this device. Without contact the page waits and continues by itself.'
+export const pageCouldNotBeFetched = 'This page could not be fetched'
+export const pageIsOld = 'The device answers, but was updated since this page was opened. Reload to continue.'
+
+// Calls (call.ts)
+
+export const answeredWithoutReason = (status: number) => `The daemon answered ${status} without a reason.`
+export const noAnswer = 'No answer. As far as this page knows, nothing was changed. It keeps trying.'
+
+// Copying (copy-and-save.ts)
+
+export const cannotCopy = 'This browser does not let the page copy. Select the text and copy it by hand.'
+
+// Journal (journal-page.ts)
+
+export const exactlyAt = 'Exactly at'
+export const from = 'From'
+export const journalOn = 'On'
+export const detail = 'Detail'
+export const filterByWhoDid = 'Filter by who did it'
+export const who = 'Who'
+export const allAre = ', all there are'
+export const journalIsBeingSaved = 'The whole journal is being saved, one JSON object a line.'
+export const journalCouldNotBeRead = 'The journal could not be read'
+export const askingForJournal = 'Asking for the journal'
+export const newestEntries = (PAGE: number) => `The newest ${PAGE} entries.`
+export const nothingYet = 'Nothing yet'
+export const journalFills = 'Every change, and everything sent to a line, appears here.'
+export const nothingMatches = (filter: string) => `Nothing matches ${filter}`
+export const howToFilter = 'Search for acts such as port set up, or for people and keys by name.'
+
+// Keys (keys.ts)
+
+export const everywhere = 'Everywhere'
+export const showsTheseKeys = 'shows these keys'
+export const filter = 'filter'
+
+// Meters (mixer.ts)
+
+export const left = 'Left'
+export const right = 'Right'
+
+// Lamps (parts.ts)
+
+export const good = 'Good'
+export const busy = 'Busy'
+export const warning = 'Warning'
+export const fault = 'Fault'
+export const off = 'Off'
+export const muted = 'Muted'
+export const absent = 'Absent'
+
+// Saves that meet (revision.ts)
+
+export const removedMeanwhile =
+  'Somebody else removed this in the meantime. Nothing was saved; what you typed is still here.'
+export const changedMeanwhile =
+  'Somebody else has changed this since you opened it. Nothing was saved; what you typed is still here. Save again to replace theirs, or open this page again to see it.'
+
+// Signing in (sign-in.ts)
+
+export const userName = 'User name'
+export const password = 'Password'
+
+// Filters (tools.ts)
+
+export const toolsFilter = 'Filter'
