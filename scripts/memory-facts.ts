@@ -7,7 +7,7 @@ import { defaultSettings, type MemorySum, sumOfMemory } from '#kit/config/memory
 /** By the settings as they are where nobody has set any. */
 export async function memoryOf(root: string, daemon: string): Promise<MemorySum> {
   const { config, memory } = await import(pathToFileURL(join(root, `daemons/${daemon}/config.ts`)).href)
-  return sumOfMemory(memory, defaultSettings(config))
+  return sumOfMemory(memory(), defaultSettings(config))
 }
 
 /** A table of what is held, and one of threads and processes. */

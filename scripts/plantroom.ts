@@ -8,6 +8,8 @@ import { exitCodes, version } from '#kit/run/arguments.ts'
 import type { Command, World } from './cli/command.ts'
 import { daemonNames, loadDaemon } from './cli/daemons.ts'
 
+const POOL_BYTES = 8192
+
 /** Sources are run beside `daemons/`, bundles lie in one folder. */
 const isSource = import.meta.filename.endsWith('.ts')
 
@@ -77,6 +79,8 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
   const { daemonsFolder } = world
   const daemons = daemonNames(daemonsFolder)
   if (daemons.includes(name)) {
+    // Small buffers that are kept for good each hold the piece of memory they were cut from: of 64 KiB, the default.
+    Buffer.poolSize = POOL_BYTES
     const daemon = await loadDaemon(daemonsFolder, name)
     const use = daemon.commands.includes(rest[0] ?? '') ? daemon.stateUse(rest) : undefined
     if (use === undefined) return daemon.run(rest)

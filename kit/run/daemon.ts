@@ -225,7 +225,7 @@ interface DaemonOptions<Schema extends TObject> {
   defaultPort: number
   config: Schema
   /** What it may hold in memory by its settings. */
-  memory?: MemoryPlan
+  memory?: () => MemoryPlan
   /** The name of the only user it has, where it has no others. */
   onlyUser?: string
   /** Where it tells its version to whoever asks. Default `/api/status`. */
@@ -253,7 +253,7 @@ export interface Daemon {
   title: string
   defaultPort: number
   config: TObject
-  memory: MemoryPlan | undefined
+  memory: (() => MemoryPlan) | undefined
   onlyUser: string | undefined
   statusPath: string
   /** Both as in DaemonOptions. */

@@ -47,7 +47,7 @@ async function checkOne(world: World, name: string, file: ConfigFile, sets: read
   try {
     const { isFileRead, value } = await loadConfig({ schema, file: file.path, mustExist: file.isNamed, sets })
     world.out(`${name}: fine (${isFileRead ? file.path : `no ${file.path}, defaults`})\n`)
-    if (memory) world.out(`${name}: ${unitOf(sumOfMemory(memory, givenSettings(value)))}\n`)
+    if (memory) world.out(`${name}: ${unitOf(sumOfMemory(memory(), givenSettings(value)))}\n`)
     return true
   } catch (error) {
     if (!(error instanceof Fault && error.code === 'config_refused')) throw error

@@ -129,29 +129,31 @@ function soundRows(): MemoryRow[] {
   ]
 }
 
-export const memoryPlan: MemoryPlan = {
-  idleBytes: 112 * MIB,
-  garbage: 0.25,
-  youngBytes: 48 * MIB,
-  rows: [
-    ...serverRows(),
-    ...signInRows({
-      workers: 'http.password_workers',
-      queue: 'http.password_queue',
-      table: 'http.login_table',
-      homes: 'http.login_homes',
-    }),
-    ...houseRows(),
-    ...networkRows(),
-    ...serialRows(),
-    ...soundRows(),
-  ],
-  tasks: {
-    'Node and V8': NODE_TASKS,
-    'threads that hash passwords': 'http.password_workers',
-    'threads of sound: receivers, pipelines, cards': 24,
-    'waits of lines': MOST_PORTS,
-    'ptp4l and its guards': 4,
-    'ota.command, with what it starts': 16,
-  },
+export function memoryPlan(): MemoryPlan {
+  return {
+    idleBytes: 112 * MIB,
+    garbage: 0.25,
+    youngBytes: 48 * MIB,
+    rows: [
+      ...serverRows(),
+      ...signInRows({
+        workers: 'http.password_workers',
+        queue: 'http.password_queue',
+        table: 'http.login_table',
+        homes: 'http.login_homes',
+      }),
+      ...houseRows(),
+      ...networkRows(),
+      ...serialRows(),
+      ...soundRows(),
+    ],
+    tasks: {
+      'Node and V8': NODE_TASKS,
+      'threads that hash passwords': 'http.password_workers',
+      'threads of sound: receivers, pipelines, cards': 24,
+      'waits of lines': MOST_PORTS,
+      'ptp4l and its guards': 4,
+      'ota.command, with what it starts': 16,
+    },
+  }
 }

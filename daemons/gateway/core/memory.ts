@@ -167,27 +167,29 @@ function webhookRows(): MemoryRow[] {
   ]
 }
 
-export const memoryPlan: MemoryPlan = {
-  idleBytes: 96 * MIB,
-  garbage: 0.25,
-  youngBytes: 48 * MIB,
-  rows: [
-    ...serverRows(),
-    ...signInRows({
-      workers: 'http.password_workers',
-      queue: 'http.password_queue',
-      table: 'http.login_table',
-      homes: 'http.login_homes',
-    }),
-    ...houseRows(),
-    ...lineRows(),
-    ...knownRows(),
-    ...webhookRows(),
-  ],
-  tasks: {
-    'Node and V8': NODE_TASKS,
-    'threads that hash passwords': 'http.password_workers',
-    'the thread of webhooks': 1,
-    'waits of lines': 'ports.max',
-  },
+export function memoryPlan(): MemoryPlan {
+  return {
+    idleBytes: 96 * MIB,
+    garbage: 0.25,
+    youngBytes: 48 * MIB,
+    rows: [
+      ...serverRows(),
+      ...signInRows({
+        workers: 'http.password_workers',
+        queue: 'http.password_queue',
+        table: 'http.login_table',
+        homes: 'http.login_homes',
+      }),
+      ...houseRows(),
+      ...lineRows(),
+      ...knownRows(),
+      ...webhookRows(),
+    ],
+    tasks: {
+      'Node and V8': NODE_TASKS,
+      'threads that hash passwords': 'http.password_workers',
+      'the thread of webhooks': 1,
+      'waits of lines': 'ports.max',
+    },
+  }
 }

@@ -95,7 +95,7 @@ t.test('a place where nobody listens, or that there is not, is none', async (t) 
 
 t.test('boards that are being asked, and answer at length, take no more than their row says', async (t) => {
   const polls = 16
-  const row = rowOf(memoryPlan.rows, 'boards that are being asked', { 'peers.polls': polls })
+  const row = rowOf(memoryPlan().rows, 'boards that are being asked', { 'peers.polls': polls })
   for (const line of [`x-long: ${'y'.repeat(7900)}\r\n`, 'x:\r\n'.repeat(1900)]) {
     let answered = 0
     const place = await tcp(t, (socket) => {

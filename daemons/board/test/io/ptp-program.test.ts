@@ -152,7 +152,7 @@ t.test('the real ptp4l and pmc fit the memory of their row', { skip: isMissing }
     `#!/bin/sh\n[ "$1" = -v ] || echo $$ >> FOLDER/pids\nexec ${program} "$@"\n`
   const rig = begin(t, { ptp4l: real(realPtp4l), pmc: real(realPmc) })
   await until('both were told', () => rig.told.includes('port') && rig.told.includes('time_status'))
-  const row = rowOf(memoryPlan.rows, 'ptp4l and pmc', { 'ptp.memory_mb': 4 })
+  const row = rowOf(memoryPlan().rows, 'ptp4l and pmc', { 'ptp.memory_mb': 4 })
   t.equal(rig.pids().length, 2)
   for (const pid of rig.pids()) {
     const bytes = residentMb(pid) * 1e6

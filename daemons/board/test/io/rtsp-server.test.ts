@@ -195,7 +195,7 @@ async function heldByEach(many: number, come: (at: number) => Promise<unknown>):
 
 t.test('clients with the longest requests, half of the last, take no more than their row says', async (t) => {
   const many = 32
-  const row = rowOf(memoryPlan.rows, 'clients of RTSP', { 'streams.rtsp_clients': many })
+  const row = rowOf(memoryPlan().rows, 'clients of RTSP', { 'streams.rtsp_clients': many })
   const server = await serverOf(t, { clients: many + 1, clientsPerHost: many + 1, requestMs: 60_000, idleMs: 60_000 })
   const long = `DESCRIBE / RTSP/1.0\r\nCSeq: 1\r\nContent-Length: 4096\r\nX: ${'x'.repeat(3900)}\r\n\r\n${'y'.repeat(4096)}`
   const bytes = await heldByEach(many, async () => {
@@ -211,7 +211,7 @@ t.test('clients with the longest requests, half of the last, take no more than t
 t.test(
   'devices that are asked, with the longest answers but for their end, take no more than their row says',
   async (t) => {
-    const row = rowOf(memoryPlan.rows, 'devices that are asked for descriptions')
+    const row = rowOf(memoryPlan().rows, 'devices that are asked for descriptions')
     const answer = `RTSP/1.0 200 OK\r\nX: ${'x'.repeat(4000)}\r\nContent-Length: 32768\r\n\r\n${'y'.repeat(32_767)}`
     const port = await device(t, (socket) => void socket.write(answer))
     const bytes = await heldByEach(8, async () => void ask(port, '/', 5000).catch(() => {}))

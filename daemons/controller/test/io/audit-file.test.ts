@@ -111,7 +111,7 @@ t.test('filled with calls of any length, what waits takes no more than its row s
       t.match(audit.counts(), { waiting: 600, lost: 300 }, 'filled to the bound')
       return audit
     })
-    const row = rowOf(memoryPlan.rows, 'records of the audit', { 'audit.queue_rows': 600, 'audit.batch_rows': 0 })
+    const row = rowOf(memoryPlan().rows, 'records of the audit', { 'audit.queue_rows': 600, 'audit.batch_rows': 0 })
     t.ok(bytes < row.allBytes, `${sign}: ${bytes / 600} bytes a record, of ${row.eachBytes}`)
   }
 })

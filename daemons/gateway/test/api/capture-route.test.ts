@@ -76,6 +76,6 @@ t.test('a capture that nobody reads, of the shortest records, takes what its row
   const bytes = (await heldBytes()) - before
   t.ok(records > 50_000, `${records} records wait`)
   const settings = { 'capture.backlog_bytes': BACKLOG, 'capture.max': 1 }
-  const { allBytes } = rowOf(memoryPlan.rows, 'live captures', settings)
+  const { allBytes } = rowOf(memoryPlan().rows, 'live captures', settings)
   t.ok(bytes < allBytes, `${bytes} bytes of ${allBytes}`)
 })

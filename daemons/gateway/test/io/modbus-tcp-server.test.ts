@@ -364,7 +364,7 @@ t.test('clients with all their requests, replies and the backlog full take what 
   const bytes = (await heldBytes()) - before
   t.ok(counts.tcpRequests >= many * 7064, `${counts.tcpRequests} requests`)
   const settings = { 'modbus_tcp.backlog_bytes': 65_536, 'modbus_tcp.clients': many }
-  const { eachBytes = 0 } = rowOf(memoryPlan.rows, 'clients of Modbus TCP ports', settings)
+  const { eachBytes = 0 } = rowOf(memoryPlan().rows, 'clients of Modbus TCP ports', settings)
   const own = eachBytes - KERNEL_BYTES
   t.ok(bytes < many * own, `${bytes / many} bytes a client with its other end, of ${own}`)
 })

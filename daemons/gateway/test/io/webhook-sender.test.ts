@@ -252,7 +252,7 @@ t.test(
     const first = 8
     await send(first)
     const beforeMb = residentMb(process.pid)
-    const { allBytes, eachBytes } = rowOf(memoryPlan.rows, 'deliveries', { 'webhooks.total': 128 })
+    const { allBytes, eachBytes } = rowOf(memoryPlan().rows, 'deliveries', { 'webhooks.total': 128 })
     await send(first + 128)
     const bytes = (residentMb(process.pid) - beforeMb) * 1e6
     t.ok(bytes < allBytes, `${bytes / 128} bytes a delivery, of ${eachBytes} with what the kernel has`)

@@ -309,7 +309,7 @@ t.test('a full table of boards with the longest names fits the memory of its row
     if (alive < 200) t.fail(`${alive} boards`)
     return [table, clock]
   })
-  const row = rowOf(memoryPlan.rows, 'other boards', { 'peers.max': 256, 'peers.absent_max': 0 })
+  const row = rowOf(memoryPlan().rows, 'other boards', { 'peers.max': 256, 'peers.absent_max': 0 })
   t.ok(bytes < row.allBytes, `${bytes / 256} bytes a board, of ${row.eachBytes}`)
 })
 

@@ -103,6 +103,6 @@ t.test(
         history.add(Object.fromEntries(names.map((name) => [name, -123.4567])))
       return history
     })
-    t.ok(bytes < rowOf(memoryPlan.rows, 'sound: buffers').allBytes / 20, `${bytes} bytes`)
+    t.ok(bytes < rowOf(memoryPlan().rows, 'sound: buffers').allBytes / 20, `${bytes} bytes`)
   },
 )

@@ -298,6 +298,6 @@ t.test('a full list of streams with the longest descriptions fits the memory of 
   }
   t.equal(filled().list().length, most, 'filled to the bound')
   const bytes = await heapBytesOf(filled)
-  const row = rowOf(memoryPlan.rows, 'streams that were heard', { 'streams.most': most, 'streams.sessions': 0 })
+  const row = rowOf(memoryPlan().rows, 'streams that were heard', { 'streams.most': most, 'streams.sessions': 0 })
   t.ok(bytes < row.allBytes, `${bytes / most} bytes a stream, of ${row.eachBytes}`)
 })

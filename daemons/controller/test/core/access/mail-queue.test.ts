@@ -164,6 +164,6 @@ t.test('letters to the longest addresses, being sent and tried again, take no mo
     return [queue, clock]
   })
   t.equal(kept, letters, 'filled to the bound')
-  const row = rowOf(memoryPlan.rows, 'letters on their way', { 'letters.letters': letters })
+  const row = rowOf(memoryPlan().rows, 'letters on their way', { 'letters.letters': letters })
   t.ok(bytes < row.allBytes, `${bytes / letters} bytes a letter, of ${row.eachBytes}`)
 })

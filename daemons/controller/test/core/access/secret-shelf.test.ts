@@ -88,6 +88,6 @@ t.test('sessions take no more than their row says', async (t) => {
     return shelf
   })
   const settings = { 'people.sessions': 0, 'people.nonces': most, 'ui.max_tickets': 0 }
-  const row = rowOf(memoryPlan.rows, 'sessions, nonces', settings)
+  const row = rowOf(memoryPlan().rows, 'sessions, nonces', settings)
   t.ok(bytes < row.allBytes, `${bytes / most} bytes a session, of ${row.eachBytes}`)
 })

@@ -34,8 +34,8 @@ t.test(
   'rows that both kinds of caller asked for, and what stands ready, take no more than their rows say',
   async (t) => {
     const readyBytes = 1_048_576
-    const views = rowOf(memoryPlan.rows, 'rows as callers see them', { 'site.rows': ROWS })
-    const ready = rowOf(memoryPlan.rows, 'rows that stand ready', { 'data.ready_bytes': readyBytes })
+    const views = rowOf(memoryPlan().rows, 'rows as callers see them', { 'site.rows': ROWS })
+    const ready = rowOf(memoryPlan().rows, 'rows that stand ready', { 'data.ready_bytes': readyBytes })
     const taken = await heapBytesOf(() => seenByAll(worldOf({ attribute: attributes }, { readyBytes }), readyBytes))
     const rows = await heapBytesOf(() => worldOf({ attribute: attributes }, { readyBytes }))
     t.comment(`${((taken - rows) / ROWS).toFixed(0)} bytes a row`)

@@ -220,7 +220,7 @@ t.test('commands of any args take no more memory than their row says', async (t)
       return [queue, room, asked]
     })
     t.ok(refused > 0, 'filled to the bound')
-    const { allBytes } = rowOf(memoryPlan.rows, 'commands on their way', { 'drivers.command_chars': chars })
+    const { allBytes } = rowOf(memoryPlan().rows, 'commands on their way', { 'drivers.command_chars': chars })
     t.ok(bytes < allBytes, `${title}: ${bytes} bytes, of ${allBytes}`)
   }
 })

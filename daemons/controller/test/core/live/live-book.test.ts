@@ -185,7 +185,7 @@ t.test('whatever devices say, their values take no more than the row says', asyn
       }
       return live
     })
-    const { allBytes } = rowOf(memoryPlan.rows, 'what devices and zones do', settings)
+    const { allBytes } = rowOf(memoryPlan().rows, 'what devices and zones do', settings)
     t.ok(told > 0, `${title}: filled to the bound`)
     t.ok(bytes < allBytes, `${title}: ${bytes} bytes, of ${allBytes}, ${told} zones`)
   }

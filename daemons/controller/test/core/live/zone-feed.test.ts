@@ -261,6 +261,6 @@ t.test('zones that wait to be told to a page take no more than their row says', 
   })
   t.equal(reloads, 0)
   const settings = { 'ui.waiting_zones': waitingZones, 'http.max_sockets': 1 }
-  const row = rowOf(memoryPlan.rows, 'zones that wait', settings)
+  const row = rowOf(memoryPlan().rows, 'zones that wait', settings)
   t.ok(bytes < row.allBytes, `${bytes} bytes, of ${row.allBytes}`)
 })

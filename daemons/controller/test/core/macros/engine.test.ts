@@ -263,7 +263,7 @@ t.test('whatever runs hold and those that they called have left, it is no more t
     `macros.${name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`,
     value,
   ])
-  const { eachBytes = 0 } = rowOf(memoryPlan.rows, 'runs of macros that live', Object.fromEntries(settings))
+  const { eachBytes = 0 } = rowOf(memoryPlan().rows, 'runs of macros that live', Object.fromEntries(settings))
   for (const [title, item] of Object.entries(KINDS)) {
     const runs = 6
     const ended = { type: 'delay', args: { ms: 1e6 } }

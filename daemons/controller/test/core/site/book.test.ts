@@ -159,7 +159,7 @@ t.test(
 function siteBytes(rows: number, devices: number): number {
   const settings = { 'site.rows': rows, 'site.devices': devices }
   return ['the site: rows', 'what drives devices']
-    .map((what) => rowOf(memoryPlan.rows, what, settings).allBytes)
+    .map((what) => rowOf(memoryPlan().rows, what, settings).allBytes)
     .reduce((sum, bytes) => sum + bytes)
 }
 
@@ -204,7 +204,7 @@ t.test('changes of a whole site take no more beside it than their row says', asy
       return changes
     })
     t.equal(count, rows, title)
-    const row = rowOf(memoryPlan.rows, 'changes of a whole site', { 'site.rows': rows })
+    const row = rowOf(memoryPlan().rows, 'changes of a whole site', { 'site.rows': rows })
     t.ok(bytes < row.allBytes, `${title}: ${bytes / rows} bytes a row, of ${row.eachBytes}`)
   }
 })

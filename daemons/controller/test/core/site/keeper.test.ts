@@ -255,7 +255,7 @@ t.test('runs that have ended take no more memory than their row says, whatever t
     'a number as name': (at) => list((place) => ({ [(at + place) % 1000]: 0 })),
     nothing: () => null,
   }
-  const { allBytes } = rowOf(memoryPlan.rows, 'runs of macros that have ended', { 'store.record_chars': recordChars })
+  const { allBytes } = rowOf(memoryPlan().rows, 'runs of macros that have ended', { 'store.record_chars': recordChars })
   for (const [title, trace] of Object.entries(kinds)) {
     let forgotten = 0
     const bytes = await heapBytesOf(async () => {

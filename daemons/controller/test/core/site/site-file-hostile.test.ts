@@ -117,7 +117,7 @@ t.test('JSON columns of a site take no more memory than their row says, whatever
     'objects of a name of their own': (at) => list(100, (place) => ({ [`${at}-${place}`]: {} })),
     'a number as name': (at) => list(100, (place) => ({ [(at + place) % 1000]: 0, pin: null })),
   }
-  const { allBytes } = rowOf(memoryPlan.rows, 'JSON columns of the site', { 'site.json_chars': jsonChars })
+  const { allBytes } = rowOf(memoryPlan().rows, 'JSON columns of the site', { 'site.json_chars': jsonChars })
   for (const [title, value] of Object.entries(kinds)) {
     const count = Math.floor(jsonChars / charsOf({ list: value(1) }) / 1.01)
     const siteWith = (config: (at: number) => Json) => ({

@@ -40,7 +40,9 @@ t.test('as many answers as are kept, each of 125 registers, take no more than th
     }
     return copies
   })
-  const { eachBytes = 0 } = rowOf(memoryPlan.rows, 'answers kept to recognise one that comes twice', { 'ports.max': 1 })
+  const { eachBytes = 0 } = rowOf(memoryPlan().rows, 'answers kept to recognise one that comes twice', {
+    'ports.max': 1,
+  })
   t.ok(bytes < eachBytes, `${bytes} bytes, of ${eachBytes}`)
 })
 

@@ -253,7 +253,7 @@ t.test(
       return line
     })
     t.equal(owed, LINE_OWED)
-    const { eachBytes = 0 } = rowOf(memoryPlan.rows, 'requests that units', { 'ports.max': 1 })
+    const { eachBytes = 0 } = rowOf(memoryPlan().rows, 'requests that units', { 'ports.max': 1 })
     t.ok(bytes < eachBytes, `${bytes} bytes, of ${eachBytes}`)
     t.ok(bytes > eachBytes / 3, 'and the row is filled')
   },

@@ -218,7 +218,7 @@ t.test('every unit of a line, with as many exchanges as are looked at, takes wha
     }
     return [clock, units]
   })
-  const { eachBytes = 0 } = rowOf(memoryPlan.rows, 'what is known of units', { 'ports.max': 1 })
+  const { eachBytes = 0 } = rowOf(memoryPlan().rows, 'what is known of units', { 'ports.max': 1 })
   t.ok(bytes < eachBytes, `${bytes / 247} bytes a unit, of ${eachBytes / 247}`)
 })
 

@@ -79,7 +79,7 @@ t.test('units of many blocks with one value each, and of one block with many, ta
   const units = 247
   const blocks = 64
   const settings = { 'ports.max': 1, 'ports.slave_values': units * blocks }
-  const { allBytes } = rowOf(memoryPlan.rows, 'coils and registers', settings)
+  const { allBytes } = rowOf(memoryPlan().rows, 'coils and registers', settings)
   const clock = fakeClock()
   for (const served of [Array.from({ length: blocks }, (_, at) => block(2 * at, 1)), [block(0, blocks)]]) {
     const bytes = await heapBytesOf(() => {

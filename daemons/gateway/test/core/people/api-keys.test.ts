@@ -144,6 +144,6 @@ t.test('as many keys as there may be, of as many ports, take no more than their 
     await t.rejects(keys.make({ ...wish, name: 'one more' }, 'ada'), { code: 'too_many_keys' })
     return keys
   })
-  const row = rowOf(memoryPlan.rows, 'API keys', { 'keys.max': max })
+  const row = rowOf(memoryPlan().rows, 'API keys', { 'keys.max': max })
   t.ok(bytes < row.allBytes, `${bytes / max} bytes a key, of ${row.eachBytes}`)
 })

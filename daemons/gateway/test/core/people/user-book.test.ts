@@ -136,7 +136,7 @@ t.test(
   async (t) => {
     const [maxUsers, maxTokens] = [64, 1024]
     const settings = { 'users.max': maxUsers, 'http.max_tokens': maxTokens }
-    const { allBytes } = rowOf(memoryPlan.rows, 'users and login tokens', settings)
+    const { allBytes } = rowOf(memoryPlan().rows, 'users and login tokens', settings)
     const hash = `$argon2id$v=19$m=65536,t=3,p=1$${'s'.repeat(22)}$${'h'.repeat(43)}`
     const bytes = await heapBytesOf(async () => {
       const { book, list } = bookOf([ada], maxUsers)

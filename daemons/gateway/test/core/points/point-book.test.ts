@@ -120,7 +120,7 @@ t.test('points with names, texts and faults as long as may be take no more than 
       for (let at = 0; at < total; at++) table.take({ unitId: 1, fc: 3, address: at * 100, values: wordsOf(at) }, at)
       return [book, kept, table, poller]
     })
-    const row = rowOf(memoryPlan.rows, 'points and their values', { 'points.total': total })
+    const row = rowOf(memoryPlan().rows, 'points and their values', { 'points.total': total })
     t.ok(bytes < row.allBytes, `${title}: ${bytes / total} bytes a point, of ${row.eachBytes}`)
   }
 })

@@ -99,7 +99,7 @@ t.test('a webhook with everything as long as may be takes no more than its row s
   )
   const { url_length, header_bytes, secret_length } = limits
   const settings = { 'webhooks.url_length': url_length, 'webhooks.header_bytes': header_bytes }
-  const row = rowOf(memoryPlan.rows, 'settings of webhooks', {
+  const row = rowOf(memoryPlan().rows, 'settings of webhooks', {
     ...settings,
     'webhooks.secret_length': secret_length,
     'webhooks.total': 128,

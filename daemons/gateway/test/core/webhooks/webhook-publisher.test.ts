@@ -118,7 +118,7 @@ t.test(
   async (t) => {
     const transitBytes = 1_048_576
     const settings = { 'webhooks.transit_bytes': transitBytes }
-    const { allBytes } = rowOf(memoryPlan.rows, 'events on their way', settings)
+    const { allBytes } = rowOf(memoryPlan().rows, 'events on their way', settings)
     for (const payload of [null, 'ж', 'ж'.repeat(8192)]) {
       let count = 0
       const bytes = await heapBytesOf(async () => {

@@ -298,7 +298,7 @@ t.test('says which port another program has', async (t) => {
 
 t.test('as many hosts as may be, in the midst of their requests, take no more than their row says', async (t) => {
   const connections = 200
-  const row = rowOf(memoryPlan.rows, 'USB/IP hosts that are asking', { 'usbip.connections': connections })
+  const row = rowOf(memoryPlan().rows, 'USB/IP hosts that are asking', { 'usbip.connections': connections })
   const rig = await start(t, { limits: { connections: connections + 1, connectionsPerHost: connections + 1 } })
   const half = requestBytes({ kind: 'import', busId: '1-1' }).subarray(0, 39)
   async function come(): Promise<void> {
