@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { hopsOf } from '../../wire/forwarded-for.ts'
+import { hopsOf } from '../../../core/access/remoteness.ts'
 
 /** Any UTF-16 units, lone surrogates and NUL among them. */
 const anyText = fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units))
