@@ -6,14 +6,12 @@ import type { Records } from '#kit/records/records.ts'
 import type { AssembleContext } from '#kit/run/daemon.ts'
 import type { ControllerConfig } from '../config.ts'
 import { parseRoleRules } from '../core/access/accounts.ts'
-import type { Driver } from '../core/drivers/driver.ts'
+import { createDrivers } from '../core/drivers/list.ts'
 import { limitsOf } from '../core/keys.ts'
 import type { Book } from '../core/site/book.ts'
 import { type NotDriven, notDriven, type RowsOf } from '../core/site/not-driven.ts'
 import type { AuditFile } from '../io/audit-file.ts'
 import type { SiteStore } from '../io/database.ts'
-import { createSimDriver } from '../io/drivers/sim.ts'
-import { createTcpDriver } from '../io/drivers/tcp.ts'
 import { hashPassword } from '../io/people.ts'
 import type { ImportParts } from '../io/site-import.ts'
 
@@ -50,10 +48,6 @@ export function createChanged(): Changed {
 
 /** Rows that one line of the log names; the page and an import tell all. */
 const MOST_LOGGED = 5
-
-export function createDrivers(): Driver[] {
-  return [createSimDriver(), createTcpDriver()]
-}
 
 /** Rows of a site that are kept without effect. */
 export function notDrivenIn(rowsOf: RowsOf): NotDriven[] {

@@ -14,6 +14,7 @@ import { answerData, type DataWorld, type History } from '../core/data/answer-da
 import { createAnswerRoom, createDataTurns } from '../core/data/turns.ts'
 import { createBlocks, createReady, createViews, registryFace } from '../core/data/views.ts'
 import { Drivers } from '../core/drivers/host.ts'
+import { createDrivers } from '../core/drivers/list.ts'
 import type { Json } from '../core/json.ts'
 import { limitsOf } from '../core/keys.ts'
 import { type LiveBook, LiveState } from '../core/live/live-book.ts'
@@ -35,7 +36,7 @@ import {
   openMailer,
   type SmtpSettings,
 } from '../io/people.ts'
-import { type Changed, createChanged, createDrivers, type House } from './house.ts'
+import { type Changed, createChanged, type House } from './house.ts'
 
 // People: passwords, mail, sessions, and where a call comes from.
 

@@ -33,6 +33,9 @@ const CHANGE_BYTES = 640
 /** Of a value a character, with what V8 has around it: core/json.ts counts that as characters. */
 const CHAR_BYTES = 4
 
+/** What Node reads of a connection at once. */
+const READ_BYTES = 64 * KIB
+
 /** Of a step that a run has taken, with the sentence of one that failed. @source measured */
 const STEP_BYTES = 2 * KIB
 
@@ -109,6 +112,18 @@ function controlRows(): MemoryRow[] {
       each: (setting) => CLIENT_BYTES + KERNEL_BYTES + setting('drivers.answer_chars'),
       many: 'drivers.opening',
       shownBy: 'daemons/controller/test/core/slots.test.ts',
+    },
+    {
+      ...{ what: 'devices that are heard: connections, with buffers of the kernel', of: 'device' },
+      each: CLIENT_BYTES + KERNEL_BYTES,
+      many: 'drivers.heard_devices',
+      shownBy: 'daemons/controller/test/io/transports/heard-connection.test.ts',
+    },
+    {
+      ...{ what: 'what devices say and is not whole, what waits to be sent to them', of: 'device' },
+      each: (setting) => READ_BYTES + setting('drivers.frame_bytes') + setting('drivers.unsent_bytes'),
+      all: 'drivers.kept_bytes',
+      shownBy: 'daemons/controller/test/io/transports/heard-connection.test.ts',
     },
     {
       ...{

@@ -1,5 +1,5 @@
 /**
- * Raw bytes as they are asked to be sent, and frames cut by their content.
+ * Raw bytes as they are asked to be sent.
  * @source interface document 2, part A, Protocol bodies: raw
  */
 import { bytesOfBase64, bytesOfHex } from '#kit/pure/bytes.ts'
@@ -32,90 +32,4 @@ export function bytesOfTransmit(body: RawTransmit, maxBytes: number): Uint8Array
   if (bytes.length > maxBytes)
     throw new Fault('bad_transmit', `The body holds ${bytes.length} bytes; one frame has at most ${maxBytes}.`)
   return bytes
-}
-
-// Cuts a byte stream into frames by what is in it: a delimiter, a fixed length, or a length field.
-
-/** How frames of a raw line end. */
-export type ContentFraming =
-  | { mode: 'delimiter'; delimiter: Uint8Array }
-  | { mode: 'length'; length: number }
-  | {
-      mode: 'length_field'
-      /** Bytes before the field. */
-      offset: number
-      size: 1 | 2 | 4
-      endian: 'big' | 'little'
-      /** Added to the field's value to give the length of the whole frame. */
-      adjust: number
-    }
-
-/** `isCut`: the frame reached the size limit before its end came. */
-interface CutFrame {
-  bytes: Uint8Array
-  isCut: boolean
-}
-
-/**
- * A cutter holds at most `maxBytes` of an unfinished frame; what is longer is handed on in pieces that say so.
- * Frames of a delimiter include it. A length field that gives less than its own end or more than
- * `maxBytes` cannot be right: one byte is handed on as cut and the search goes on at the next.
- * @returns `feed`, which gives the frames that ended with these bytes, in order
- */
-export function createCutter(framing: ContentFraming, maxBytes: number) {
-  let held: Uint8Array = new Uint8Array(0)
-
-  function feed(bytes: Uint8Array): CutFrame[] {
-    const frames: CutFrame[] = []
-    let rest = held.length === 0 ? bytes : joined(held, bytes)
-    for (;;) {
-      const end = endOf(framing, rest, maxBytes)
-      if (!end) break
-      frames.push({ bytes: rest.subarray(0, end.length), isCut: end.isCut })
-      rest = rest.subarray(end.length)
-    }
-    held = rest.slice()
-    return frames
-  }
-  return { feed, heldBytes: () => held.length }
-}
-
-interface End {
-  length: number
-  isCut: boolean
-}
-
-function endOf(framing: ContentFraming, bytes: Uint8Array, maxBytes: number): End | undefined {
-  const known = knownEnd(framing, bytes)
-  if (known !== undefined && known < 1) return { length: 1, isCut: true }
-  if (known !== undefined && known > maxBytes && framing.mode === 'length_field') return { length: 1, isCut: true }
-  if (known !== undefined && known <= Math.min(bytes.length, maxBytes)) return { length: known, isCut: false }
-  return bytes.length >= maxBytes ? { length: maxBytes, isCut: true } : undefined
-}
-
-/** @returns length of the first frame, 0 where it cannot be right, undefined while it is unknown */
-function knownEnd(framing: ContentFraming, bytes: Uint8Array): number | undefined {
-  if (bytes.length === 0) return undefined
-  if (framing.mode === 'length') return framing.length
-  if (framing.mode === 'delimiter') {
-    const at = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(framing.delimiter)
-    return at < 0 ? undefined : at + framing.delimiter.length
-  }
-  const fieldEnd = framing.offset + framing.size
-  if (bytes.length < fieldEnd) return undefined
-  const length = fieldOf(framing, bytes) + framing.adjust
-  return length < fieldEnd ? 0 : length
-}
-
-function fieldOf(framing: { offset: number; size: number; endian: 'big' | 'little' }, bytes: Uint8Array): number {
-  const field = bytes.subarray(framing.offset, framing.offset + framing.size)
-  const ordered = framing.endian === 'big' ? field : field.toReversed()
-  return ordered.reduce((value, byte) => value * 256 + byte, 0)
-}
-
-function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
-  const whole = new Uint8Array(first.length + second.length)
-  whole.set(first)
-  whole.set(second, first.length)
-  return whole
 }

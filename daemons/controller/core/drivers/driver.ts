@@ -1,5 +1,7 @@
 /** What a driver of devices is, and the world it gets. */
 import type { Clock } from '#kit/clock.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import type { ContentFraming } from '#kit/pure/frames.ts'
 import type { Json } from '../json.ts'
 import type { Row } from '../site/book.ts'
 
@@ -24,6 +26,65 @@ export interface DriverSession {
   close(): Promise<void>
 }
 
+// Ways to a device. Each ends with its session.
+
+/** Where a device listens. An IPv6 address stands with or without brackets. */
+export interface Place {
+  host: string
+  port: number
+}
+
+/** How frames of a stream end: by what is in them, or by `silenceMs` in which nothing comes. */
+export type Framing = ContentFraming | { mode: 'silence'; silenceMs: number }
+
+/** Where a connection that stays goes to, and how what comes is cut. A datagram is a frame by itself. */
+export type ConnectionPlace =
+  | (Place & { kind: 'tcp'; framing: Framing })
+  | (Place & { kind: 'udp' })
+  /** A raw line of a gateway, by the path of its device; `key` is one of the gateway's API keys. */
+  | (Place & { kind: 'gateway'; line: string; key: string; framing: Framing })
+
+/** Takes messages for a device, one after another. */
+export interface Sender {
+  /**
+   * Resolves when the kernel has all bytes.
+   * @throws Fault `device_unreachable`, `device_cut_off`, `device_busy` where too much waits, or the reason of `signal`
+   */
+  send(bytes: Uint8Array, signal: AbortSignal): Promise<void>
+}
+
+/** A connection that stays for as long as its session. The device is lost when it ends. */
+export interface Connection extends Sender {
+  /**
+   * Sends a question and gives the first frame that is its answer; frames that are none go where all others go. Where
+   * `signal` comes first the connection is cut: an answer that is still owed is none to the next question.
+   * @throws as `send` does
+   */
+  ask(question: Uint8Array, isAnswer: (frame: Uint8Array) => boolean, signal: AbortSignal): Promise<Uint8Array>
+}
+
+/** One HTTP request to a device: `path` begins with a slash. */
+export interface DeviceRequest extends Place {
+  method: string
+  path: string
+  headers?: Readonly<Record<string, string>>
+  body?: Uint8Array
+}
+
+/** What a device answered, whole, whatever its status. */
+export interface DeviceAnswer {
+  status: number
+  body: Uint8Array
+}
+
+/** What is heard of a connection. */
+export interface ConnectionEvents {
+  /** A whole frame that answers no question, with its delimiter. @returns false where it says nothing that the driver knows */
+  frame(bytes: Uint8Array): boolean
+  /** It has ended, and not because it was closed here. Once. */
+  lost(reason: string): void
+}
+
 /** The only way of a driver to the world. */
 export interface DriverContext {
   clock: Clock
@@ -35,8 +96,19 @@ export interface DriverContext {
   online(isOnline: boolean, error?: string): void
   /** A secret column of the device's own row. */
   secret(column: 'password' | 'api_key'): string | null
-  /** Bytes over TCP; resolves when they are written. */
-  tcp(place: { host: string; port: number }, bytes: Uint8Array, signal: AbortSignal): Promise<void>
+  /**
+   * TCP for devices that are told and never heard: connected when there is something to send, kept for
+   * `drivers.keep_ms`; what the device says is thrown away.
+   */
+  sender(place: Place): Sender
+  /**
+   * Connects, and hears what the device says from then on.
+   * @param frame is given each whole frame that answers no question; says whether the driver knows it
+   * @throws Fault `device_unreachable`, `device_cut_off`, `device_busy`, `gateway_line`
+   */
+  connect(place: ConnectionPlace, frame: ConnectionEvents['frame']): Promise<Connection>
+  /** @throws Fault `device_unreachable`, `device_cut_off`, `device_busy`, `answer_too_long`, or the reason of `signal` */
+  request(request: DeviceRequest, signal: AbortSignal): Promise<DeviceAnswer>
 }
 
 /** One kind of driver; `name` is what device.driver says. */
@@ -65,10 +137,21 @@ export function driverNameOf({ driver, transport }: Row): string {
   return typeof kind === 'string' ? kind : ''
 }
 
+/** @throws Fault `transport_invalid` where transport is not {kind: "tcp", host, port} */
+export function placeOf({ id, transport }: Row): Place {
+  const { host, port } = (transport ?? {}) as { readonly host?: Json; readonly port?: Json }
+  if (typeof host !== 'string' || !/^[^\s\p{C}/@]{1,253}$/u.test(host))
+    throw new Fault('transport_invalid', `transport.host of device ${id} is no name or address of a host`)
+  if (typeof port !== 'number' || !Number.isInteger(port) || port < 1 || port > 65_535)
+    throw new Fault('transport_invalid', `transport.port of device ${id} is no port, expected 1 to 65535`)
+  return { host, port }
+}
+
 // What drivers need of the machine; io/ implements it.
 
 /** The world of one session of one device; its connections end with it. */
-interface DeviceWorld extends Pick<DriverContext, 'log' | 'tcp'> {
+export interface DeviceWorld extends Pick<DriverContext, 'log' | 'sender' | 'request'> {
+  connect(place: ConnectionPlace, events: ConnectionEvents): Promise<Connection>
   close(): void
 }
 

@@ -8,7 +8,7 @@ import { charsOf, type Json } from '../json.ts'
 import type { LiveKeeper, LiveTarget } from '../live/live-book.ts'
 import type { Row } from '../site/book.ts'
 import { within } from '../turns.ts'
-import type { Ack, Driver, DriverCommand, DriverContext, DriverSession, DriverWorld } from './driver.ts'
+import type { Ack, DeviceWorld, Driver, DriverCommand, DriverContext, DriverSession, DriverWorld } from './driver.ts'
 
 // A session: opened and closed within bounds, with a context that falls silent when it ends.
 
@@ -53,7 +53,12 @@ export async function openSession(parts: SessionParts, stop: AbortSignal, hooks:
   const { driver, zones, world, limits } = parts
   const ground = world.open(parts.device)
   let isHeard = true
-  const context = contextOf(parts, ground, hooks, () => isHeard && !stop.aborted)
+  let ended: string | undefined
+  const connectionLost = (reason: string) => {
+    ended = reason
+    hooks.lost(reason)
+  }
+  const context = contextOf(parts, ground, { ...hooks, connectionLost }, () => isHeard && !stop.aborted)
   const end = () => {
     isHeard = false
     ground.close()
@@ -63,6 +68,7 @@ export async function openSession(parts: SessionParts, stop: AbortSignal, hooks:
   try {
     const late = () => new Fault('driver_timeout', `opening took longer than ${durationText(limits.openMs)}`)
     const session = await within(opening, { clock: world.clock, limitMs: limits.openMs, late, stop })
+    if (ended !== undefined) throw new Fault('device_cut_off', ended)
     return held(session, parts, () => (isHeard = false), end)
   } catch (error) {
     end()
@@ -96,8 +102,8 @@ function held(
 /** A driver speaks of its own device and zones only, and only while its session lasts. */
 function contextOf(
   { device, zones, world, live }: SessionParts,
-  ground: Pick<DriverContext, 'log' | 'tcp'>,
-  hooks: SessionHooks,
+  ground: DeviceWorld,
+  hooks: Pick<SessionHooks, 'online' | 'lost'> & { connectionLost(reason: string): void },
   isHeard: () => boolean,
 ): DriverContext {
   const own = new Set(zones.map(({ id }) => id))
@@ -105,8 +111,17 @@ function contextOf(
   return {
     clock: world.clock,
     chance: world.chance,
-    log: ground.log,
-    tcp: ground.tcp,
+    log: (sentence) => ground.log(sentence),
+    sender: (place) => ground.sender(place),
+    request: (request, signal) => ground.request(request, signal),
+    connect(place, frame) {
+      return ground.connect(place, {
+        frame: (bytes) => !isHeard() || frame(bytes),
+        lost(reason) {
+          if (isHeard()) hooks.connectionLost(reason)
+        },
+      })
+    },
     report(target, patch) {
       if (!isHeard()) return
       const left = isOwn(target) ? live.report(target, patch) : Object.keys(patch).length

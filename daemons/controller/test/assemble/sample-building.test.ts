@@ -6,10 +6,10 @@ import { fakeClock } from '#kit/clock-fake.ts'
 import { simulateMacro } from '../../assemble/commands.ts'
 import { importParts } from '../../assemble/house.ts'
 import { isElevated, parseRoleRules, uisOf } from '../../core/access/accounts.ts'
+import { placeOf } from '../../core/drivers/driver.ts'
 import { MACRO_LIMITS } from '../../core/macros/values.ts'
 import { createBook, type WritableBook } from '../../core/site/book.ts'
 import { siteTables } from '../../core/site/registry.ts'
-import { placeOf } from '../../io/drivers/tcp.ts'
 import { hashPassword, take } from '../site-world.ts'
 
 const file = readFileSync(join(import.meta.dirname, '../../templates/sample-building.json'), 'utf8')

@@ -11,7 +11,7 @@ import {
   type TableFace,
 } from '../../../core/data/views.ts'
 import type { Json } from '../../../core/json.ts'
-import type { LiveDevice, LiveZone } from '../../../core/live/live-book.ts'
+import type { LiveBook, LiveDevice, LiveZone } from '../../../core/live/live-book.ts'
 import type { Book, Row } from '../../../core/site/book.ts'
 import type { ColumnType } from '../../../core/site/column.ts'
 
@@ -120,6 +120,8 @@ export interface HouseOptions {
   schema?: SchemaFace
   devices?: Readonly<Record<number, Partial<LiveDevice>>>
   zones?: Readonly<Record<number, LiveZone>>
+  /** In place of those two. */
+  live?: LiveBook
   limits?: Partial<DataLimits>
   /** Steps of queries before others have their turn; default: no end. */
   turnSteps?: number
@@ -137,7 +139,7 @@ export function worldOf(content: Tables, options: HouseOptions = {}): DataWorld 
   let looks = 0
   return {
     book,
-    live: {
+    live: options.live ?? {
       device: (id) => ({ state: 'unknown', ipAddress: null, lastSeenAt: null, error: null, ...options.devices?.[id] }),
       zone: (id) => options.zones?.[id] ?? { state: 'unknown' },
       revision: () => 1,

@@ -23,6 +23,21 @@ export const LIMITS: HostLimits = {
   commandChars: 65_536,
 }
 
+/** Of a world with real sockets. */
+export const WORLD_LIMITS = {
+  connectMs: 2000,
+  keepMs: 1000,
+  logEveryMs: 1000,
+  unsent: 64,
+  unsentBytes: 65_536,
+  heardDevices: 8,
+  frameBytes: 256,
+  heardBytes: 65_536,
+  heardInAll: 1_048_576,
+  keptBytes: 1_048_576,
+  httpBytes: 4096,
+}
+
 /** One command under way. */
 export interface UnderWay {
   text: string
@@ -86,7 +101,9 @@ export function hostStage({ devices, zones, limits, chance = () => 0, open }: St
       worlds.open++
       return {
         log: (sentence: string) => void worlds.said.push(sentence),
-        tcp: async () => {},
+        sender: () => ({ async send() {} }),
+        connect: () => Promise.reject(new Error('there is nothing to connect to')),
+        request: () => Promise.reject(new Error('there is nothing to ask')),
         close: () => void worlds.open--,
       }
     },

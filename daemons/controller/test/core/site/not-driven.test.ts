@@ -1,7 +1,8 @@
 /** Tests of core/site/not-driven.ts: what a site says and nobody does yet is named, with the reason. */
 import t from 'tap'
 import { createLog } from '#kit/log.ts'
-import { createDrivers, logNotDriven } from '../../../assemble/house.ts'
+import { logNotDriven } from '../../../assemble/house.ts'
+import { createDrivers } from '../../../core/drivers/list.ts'
 import type { Row } from '../../../core/site/book.ts'
 import { notDriven } from '../../../core/site/not-driven.ts'
 import { bookOf } from './book-of.ts'

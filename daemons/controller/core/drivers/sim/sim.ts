@@ -1,10 +1,10 @@
 /** Devices that are not there: zones that do what they are told, late or never where device.config says so. */
 import { wait } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { foldedName } from '../../core/control/reading.ts'
-import type { Driver, DriverCommand, DriverContext } from '../../core/drivers/driver.ts'
-import { boundedCopy, type Json } from '../../core/json.ts'
-import type { Row } from '../../core/site/book.ts'
+import { foldedName } from '../../control/reading.ts'
+import { boundedCopy, type Json } from '../../json.ts'
+import type { Row } from '../../site/book.ts'
+import type { Driver, DriverCommand, DriverContext } from '../driver.ts'
 
 /** What device.config may ask for. */
 interface Behaviour {

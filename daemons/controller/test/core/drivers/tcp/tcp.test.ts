@@ -7,14 +7,15 @@ import { systemClock } from '#kit/clock.ts'
 import { freePort } from '#kit/test/free-port.ts'
 import { holds } from '#kit/test/holds.ts'
 import { until } from '#kit/test/until.ts'
-import { Drivers } from '../../../core/drivers/host.ts'
-import type { Json } from '../../../core/json.ts'
-import { LiveState } from '../../../core/live/live-book.ts'
-import type { Row } from '../../../core/site/book.ts'
-import { createDriverWorld } from '../../../io/driver-world.ts'
-import { createTcpDriver, lineOf, placeOf } from '../../../io/drivers/tcp.ts'
-import { LIMITS } from '../../core/drivers/host-stage.ts'
-import { bookOf } from '../../core/site/book-of.ts'
+import { placeOf } from '../../../../core/drivers/driver.ts'
+import { Drivers } from '../../../../core/drivers/host.ts'
+import { createTcpDriver, lineOf } from '../../../../core/drivers/tcp/tcp.ts'
+import type { Json } from '../../../../core/json.ts'
+import { LiveState } from '../../../../core/live/live-book.ts'
+import type { Row } from '../../../../core/site/book.ts'
+import { createDriverWorld } from '../../../../io/driver-world.ts'
+import { bookOf } from '../../site/book-of.ts'
+import { LIMITS, WORLD_LIMITS } from '../host-stage.ts'
 
 const row = (columns: Record<string, unknown>) => columns as unknown as Row
 const textOf = (device: Record<string, unknown>, zone: Record<string, unknown> | undefined, verb: string, args: Json) =>
@@ -122,8 +123,7 @@ function stage(port: number) {
   })
   const live = new LiveState(systemClock, { fields: 8, fieldChars: 64, totalChars: 65_536 })
   const log = { info() {} } as never
-  const limits = { connectMs: 2000, keepMs: 1000, logEveryMs: 1000 }
-  const world = createDriverWorld({ clock: systemClock, log, chance: () => 0, limits })
+  const world = createDriverWorld({ clock: systemClock, log, chance: () => 0, limits: WORLD_LIMITS })
   const host = new Drivers({ book, live, world, drivers: [createTcpDriver()], limits: { ...LIMITS, retryFirstMs: 50 } })
   return { host, live, zone }
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
-import { type ContentFraming, createCutter } from '../../wire/raw.ts'
+import { type ContentFraming, createCutter } from '../../pure/frames.ts'
 
 const bytes = (...values: number[]) => Uint8Array.from(values)
 const framings: ContentFraming[] = [

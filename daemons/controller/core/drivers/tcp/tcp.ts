@@ -1,9 +1,7 @@
 /** Devices that take lines over TCP and have no command set: `<address> <command> <args as JSON>`, one line a command. */
 import { Fault } from '#kit/pure/fault.ts'
-import type { Driver, DriverCommand } from '../../core/drivers/driver.ts'
-import type { Json } from '../../core/json.ts'
-import type { Row } from '../../core/site/book.ts'
-import type { Place } from '../driver-world.ts'
+import type { Row } from '../../site/book.ts'
+import { type Driver, type DriverCommand, placeOf } from '../driver.ts'
 
 /** Longest line, its end included: what takes lines has a small buffer for one. */
 const LONGEST_LINE = 8192
@@ -18,12 +16,12 @@ export function createTcpDriver(): Driver {
     reads: { transport: ['host', 'port'], config: [], polls: false },
     flaw: flawOf,
     async open(device, _zones, context) {
-      const place = placeOf(device)
+      const sender = context.sender(placeOf(device))
       return {
         async execute(command, signal) {
           const line = lineOf(device, command)
           try {
-            await context.tcp(place, line, signal)
+            await sender.send(line, signal)
           } catch (error) {
             if (!signal.aborted) context.online(false, (error as Error).message)
             throw error
@@ -43,16 +41,6 @@ function flawOf(device: Row): string | undefined {
   } catch (fault) {
     return (fault as Fault).message
   }
-}
-
-/** @throws Fault `transport_invalid` where transport is not {kind: "tcp", host, port} */
-export function placeOf({ id, transport }: Row): Place {
-  const { host, port } = (transport ?? {}) as { readonly host?: Json; readonly port?: Json }
-  if (typeof host !== 'string' || !/^[^\s\p{C}/@]{1,253}$/u.test(host))
-    throw new Fault('transport_invalid', `transport.host of device ${id} is no name or address of a host`)
-  if (typeof port !== 'number' || !Number.isInteger(port) || port < 1 || port > 65_535)
-    throw new Fault('transport_invalid', `transport.port of device ${id} is no port, expected 1 to 65535`)
-  return { host, port }
 }
 
 /** What some programs end a line at, and JSON lets stand: the next line would be a command that nobody has judged. */

@@ -5,9 +5,9 @@ import t, { type Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { freePort } from '#kit/test/free-port.ts'
 import { until } from '#kit/test/until.ts'
-import { DeviceConnection } from '../../io/driver-world.ts'
+import { DeviceConnection } from '../../../io/transports/tcp.ts'
 
-const LIMITS = { connectMs: 2000, keepMs: 1000 }
+const LIMITS = { connectMs: 2000, keepMs: 1000, unsent: 64, unsentBytes: 65_536 }
 const never = new AbortController().signal
 
 interface Peer {
@@ -38,7 +38,7 @@ async function peer(t: Test, met: (socket: Socket) => void = () => {}, host = '1
 }
 
 function connection(t: Test, limits = {}) {
-  const made = new DeviceConnection(systemClock, { ...LIMITS, ...limits })
+  const made = new DeviceConnection(systemClock, { ...LIMITS, ...limits }, 'device 1')
   t.teardown(() => made.close())
   return made
 }

@@ -1,10 +1,10 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import type { DriverContext } from '../../../core/drivers/driver.ts'
-import type { Json } from '../../../core/json.ts'
-import { LiveState } from '../../../core/live/live-book.ts'
-import type { Row } from '../../../core/site/book.ts'
-import { createSimDriver } from '../../../io/drivers/sim.ts'
+import type { DriverContext } from '../../../../core/drivers/driver.ts'
+import { createSimDriver } from '../../../../core/drivers/sim/sim.ts'
+import type { Json } from '../../../../core/json.ts'
+import { LiveState } from '../../../../core/live/live-book.ts'
+import type { Row } from '../../../../core/site/book.ts'
 
 const ZONES = [
   { id: 1, type: 'light' },
@@ -21,7 +21,9 @@ function stage(config: Record<string, Json> = {}) {
     report: (target, patch) => void live.report(target, patch),
     online: () => live.seen(9),
     secret: () => null,
-    tcp: async () => {},
+    sender: () => ({ async send() {} }),
+    connect: () => Promise.reject(new Error('there is nothing to connect to')),
+    request: () => Promise.reject(new Error('there is nothing to ask')),
   }
   const driver = createSimDriver()
   const device = { id: 9, config } as unknown as Row

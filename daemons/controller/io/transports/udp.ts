@@ -1,0 +1,70 @@
+/** UDP to devices: one socket a device, which takes datagrams from that device alone. */
+import { createSocket, type Socket } from 'node:dgram'
+import type { LookupAddress } from 'node:dns'
+import type { Clock } from '#kit/clock.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { durationText } from '#kit/pure/text.ts'
+import type { Place } from '../../core/drivers/driver.ts'
+import { within } from '../../core/turns.ts'
+import { bare, cutOff, nameOf, resolved, unreachable, type Wire, type WireEvents } from './tcp.ts'
+
+/**
+ * Looks the name up and fixes the other side, so that the kernel passes nothing on from anybody else. That somebody is
+ * there is not known by it.
+ * @throws Fault `device_unreachable`, or the reason of `signal`
+ */
+export async function connectUdp(
+  place: Place,
+  { clock, connectMs }: { clock: Clock; connectMs: number },
+  signal: AbortSignal,
+): Promise<Socket> {
+  const name = nameOf(place)
+  const late = () => new Fault('device_unreachable', `${name} was not looked up within ${durationText(connectMs)}`)
+  const { address, family } = await within(addressOf(place), { clock, limitMs: connectMs, late, stop: signal })
+  const socket = createSocket(family === 6 ? 'udp6' : 'udp4')
+  await new Promise<void>((resolve, reject) => {
+    // As it is made: an address that no route leads to.
+    socket.once('error', (cause) => reject(unreachable(name, cause)))
+    socket.connect(place.port, address, resolve)
+  }).catch((error) => {
+    socket.close()
+    throw error
+  })
+  return socket.removeAllListeners('error')
+}
+
+function addressOf(place: Place): Promise<LookupAddress> {
+  return new Promise((resolve, reject) => {
+    resolved(bare(place.host), {}, (error, address, family) => {
+      if (error || typeof address !== 'string') reject(unreachable(nameOf(place), error ?? new Error('no address')))
+      else resolve({ address, family: family ?? 4 })
+    })
+  })
+}
+
+/** @param socket connected; it is the wire's from now on */
+export function udpWire(socket: Socket, name: string, { bytes, closed }: WireEvents): Wire {
+  let isOpen = true
+  const close = () => {
+    if (isOpen) socket.close()
+    isOpen = false
+  }
+  let reason = `${name} was closed`
+  // The other side says that nothing listens there.
+  socket.on('error', (cause) => {
+    reason = unreachable(name, cause).message
+    close()
+  })
+  socket.once('close', () => closed(reason))
+  socket.on('message', bytes)
+  return {
+    write(message) {
+      return new Promise((resolve, reject) => {
+        if (isOpen) socket.send(message, (error) => (error ? reject(cutOff(name, error)) : resolve()))
+        else reject(cutOff(name))
+      })
+    },
+    hold: () => false,
+    close,
+  }
+}

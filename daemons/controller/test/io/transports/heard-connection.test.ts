@@ -1,0 +1,208 @@
+/** Devices that mean harm, or are broken: each is bounded, and said once. */
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { systemClock, wait } from '#kit/clock.ts'
+import { holdsLater } from '#kit/test/holds.ts'
+import { until } from '#kit/test/until.ts'
+import type { ConnectionEvents } from '../../../core/drivers/driver.ts'
+import type { Row } from '../../../core/site/book.ts'
+import { createDriverWorld } from '../../../io/driver-world.ts'
+import { KeptBytes } from '../../../io/transports/bounds.ts'
+import { WORLD_LIMITS } from '../../core/drivers/host-stage.ts'
+import { toyAmp, toyStage, toyUdpAmp } from '../../core/drivers/toy-stage.ts'
+
+const at = (kind: string, port: number) => ({ transport: { kind, host: '127.0.0.1', port } })
+
+t.test('a message that never ends is dropped with its tail, and said once', async (t) => {
+  const amp = await toyAmp(t)
+  const { reading, said } = toyStage(t, at('tcp', amp.port))
+  await until('it is connected', () => amp.sockets.size === 1)
+  for (let n = 0; n < 20; n++) amp.say('x'.repeat(200))
+  amp.say('VOL 9\r\nVOL 7\r\n')
+  await until('what comes behind it is heard', () => reading().volume === 7)
+  t.strictSame(said, [`127.0.0.1:${amp.port} said what has no end within drivers.frame_bytes (256): it was dropped`])
+})
+
+t.test('a device that floods is read no faster than it may, loses nothing, and is said once', async (t) => {
+  const amp = await toyAmp(t)
+  // A line counts as its bytes and 64 besides: so many lines a second are 40,000 / 72.
+  const { reading, said, live } = toyStage(t, { ...at('tcp', amp.port), limits: { heardBytes: 40_000 } })
+  await until('it is connected', () => amp.sockets.size === 1)
+  let told = 0
+  live.onChange((kind) => void (kind === 'zone' && told++))
+  const begunMs = systemClock.monotonicMs()
+  for (let n = 0; n < 1500; n++) amp.say(`VOL ${n % 2}\r\n`)
+  amp.say('VOL 7\r\n')
+  await until('the last is heard', () => reading().volume === 7)
+  const tookMs = systemClock.monotonicMs() - begunMs
+  t.equal(told, 1501, 'nothing is lost')
+  t.ok(tookMs > 1000, `a second's worth came at once, the rest had to wait: ${tookMs} ms`)
+  t.strictSame(said, [
+    `127.0.0.1:${amp.port} says too much: more than drivers.heard_bytes, or its share of drivers.heard_in_all: it is read no faster`,
+  ])
+})
+
+t.test('a flood of datagrams, which nothing holds back, costs the device its connection', async (t) => {
+  const amp = await toyUdpAmp(t)
+  const { live, said, turn } = toyStage(t, { ...at('udp', amp.port), limits: { heardBytes: 1024 } })
+  await turn(1)
+  for (let n = 0; n < 100; n++) amp.say('VOL 1\r\n')
+  await until('it is lost', () => live.device(1).state === 'offline')
+  t.match(live.device(1).error, /says too much/)
+  t.equal(said.length, 1)
+})
+
+t.test('all devices together are bounded too, and who says little is read on', async (t) => {
+  const [loud, quiet] = [await toyAmp(t), await toyAmp(t)]
+  const limits = { heardInAll: 65_536, heardBytes: 1_000_000 }
+  const { reading } = toyStage(t, { ...at('tcp', loud.port), limits })
+  await until('it is connected', () => loud.sockets.size === 1)
+  for (let n = 0; n < 3000; n++) loud.say('VOL 1\r\n')
+  loud.say('VOL 5\r\n')
+  const other = toyStage(t, { ...at('tcp', quiet.port), limits })
+  await until('the other is connected', () => quiet.sockets.size === 1)
+  quiet.say('VOL 3\r\n')
+  await until('the quiet one is heard', () => other.reading().volume === 3)
+  await until('the loud one is heard to its end', () => reading().volume === 5)
+  t.equal(reading().volume, 5)
+})
+
+t.test('a device that closes at once is tried again ever later, and said once', async (t) => {
+  let tries = 0
+  const server = createServer((socket) => {
+    tries++
+    socket.on('error', () => {})
+    socket.destroy()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const { live, said } = toyStage(t, at('tcp', port))
+  await until('it was tried three times', () => tries >= 3)
+  t.equal(live.device(1).state, 'offline')
+  t.match(live.device(1).error, new RegExp(`127\\.0\\.0\\.1:${port}`))
+  t.ok(said.length <= 1, `${said}`)
+})
+
+t.test('what nobody asked and nobody knows is said once, and no question takes it for its answer', async (t) => {
+  const amp = await toyAmp(t, (socket, line) => {
+    socket.write('VERSION 7\r\nPOWER ON\r\n')
+    if (line === 'VOL=1') socket.write('OK\r\n')
+  })
+  const { turn, said, live } = toyStage(t, at('tcp', amp.port))
+  t.strictSame(await turn(1), {})
+  t.strictSame(said, [`127.0.0.1:${amp.port} says what nobody asked and its driver does not know`])
+  t.equal(live.device(1).state, 'online')
+})
+
+/** A connection as a session has it. */
+async function connectTo(t: Test, port: number, frame: ConnectionEvents['frame'] = () => true) {
+  const lost: string[] = []
+  const limits = { ...WORLD_LIMITS, heardDevices: 1, unsent: 1 }
+  const world = createDriverWorld({ clock: systemClock, log: { info() {} } as never, chance: () => 0, limits })
+  const ground = world.open({ id: 1 } as Row)
+  t.teardown(() => ground.close())
+  const place = {
+    kind: 'tcp',
+    host: '127.0.0.1',
+    port,
+    framing: { mode: 'delimiter', delimiter: bytes('\n') },
+  } as const
+  const connection = await ground.connect(place, { frame, lost: (reason) => void lost.push(reason) })
+  return { connection, lost, world, ground, place }
+}
+
+const bytes = (text: string) => new TextEncoder().encode(text)
+const never = new AbortController().signal
+
+t.test('a question without an answer ends the connection: a late answer is none to the next question', async (t) => {
+  const amp = await toyAmp(t, () => {})
+  const { connection, lost } = await connectTo(t, amp.port)
+  const stopper = new AbortController()
+  const asking = connection.ask(bytes('VOL=1\r\n'), () => true, stopper.signal)
+  await until('it is asked', () => amp.lines.length === 1)
+  const next = connection.ask(bytes('VOL=2\r\n'), () => true, never)
+  stopper.abort(new Error('too late'))
+  await t.rejects(asking, { message: 'too late' })
+  await t.rejects(next, { code: 'device_cut_off' })
+  t.strictSame(lost, [`127.0.0.1:${amp.port} left what it was asked without an answer`])
+  t.strictSame(amp.lines, ['VOL=1'])
+})
+
+t.test('a driver that fails on what is said loses its device', async (t) => {
+  const amp = await toyAmp(t)
+  const { lost } = await connectTo(t, amp.port, () => {
+    throw new Error('no such thing')
+  })
+  await until('it is connected', () => amp.sockets.size === 1)
+  amp.say('1\n2\n')
+  await until('it is lost', () => lost.length > 0)
+  t.strictSame(lost, [`its driver failed on what 127.0.0.1:${amp.port} said: no such thing`])
+})
+
+t.test('more messages than may wait are refused, and more devices than may be connected', async (t) => {
+  const amp = await toyAmp(t, () => {})
+  const { connection, world, place } = await connectTo(t, amp.port)
+  const asked = [1, 2, 3].map((n) => connection.ask(bytes(`${n}\r\n`), () => true, AbortSignal.timeout(50)))
+  await t.rejects(asked[2] as Promise<unknown>, { code: 'device_busy', message: /2 messages with 6 bytes wait/ })
+  await t.rejects(world.open({ id: 2 } as Row).connect(place, { frame: () => true, lost() {} }), {
+    code: 'device_busy',
+    message: '1 devices are connected already (drivers.heard_devices)',
+  })
+  await Promise.allSettled(asked)
+  await until('it has ended', () => amp.sockets.size === 0)
+  const second = world.open({ id: 2 } as Row)
+  t.teardown(() => second.close())
+  t.ok(await second.connect(place, { frame: () => true, lost() {} }), 'its place is free')
+})
+
+t.test('of bytes that are kept of all devices whoever keeps most gives up', async (t) => {
+  const kept = new KeptBytes(1000)
+  const given: string[] = []
+  const keeper = (name: string) => ({ give: () => void given.push(name) })
+  const [small, large, third] = [keeper('small'), keeper('large'), keeper('third')]
+  kept.set(small, 300)
+  kept.set(large, 600)
+  t.equal(kept.total, 900)
+  kept.set(third, 200)
+  t.strictSame(given, ['large'])
+  t.equal(kept.total, 500)
+  kept.set(small, 1200)
+  t.strictSame(given, ['large', 'small'], 'it may be the one that asks')
+  t.equal(kept.total, 200)
+  kept.set(third, 0)
+  t.equal(kept.total, 0)
+})
+
+t.test('frames end by silence where nothing else ends them', async (t) => {
+  const amp = await toyAmp(t)
+  const { reading, said } = toyStage(t, { ...at('tcp', amp.port), framing: { mode: 'silence', silenceMs: 30 } })
+  await until('it is connected', () => amp.sockets.size === 1)
+  amp.say('VOL ')
+  amp.say('40')
+  await until('it is heard', () => reading().volume === 40)
+  amp.say(`VOL 41${' '.repeat(300)}`)
+  await wait(systemClock, 60)
+  amp.say('VOL 42')
+  await until('what comes behind one that is too long is heard', () => reading().volume === 42)
+  t.equal(said.length, 1)
+})
+
+t.test(
+  'whatever bytes a device says, in whatever pieces, it is heard again when it is back to its senses',
+  async (t) => {
+    const amp = await toyAmp(t)
+    const { reading } = toyStage(t, at('tcp', amp.port))
+    await until('it is connected', () => amp.sockets.size === 1)
+    let volume = 0
+    const law = fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 400 }), { maxLength: 8 }), async (pieces) => {
+      for (const piece of pieces) amp.say(piece)
+      volume = (volume % 100) + 1
+      amp.say(`\r\nVOL ${volume}\r\n`)
+      await until('it is heard', () => reading().volume === volume)
+    })
+    await holdsLater(t, law, { numRuns: 30 })
+  },
+)
