@@ -2,7 +2,7 @@
 import type { Fault } from '../pure/fault.ts'
 import type { LineSender, SenderHandlers } from './line-queue.ts'
 
-/** Settings of one serial line, as the API and the state file keep them (docs/ARCHITECTURE.md, gateway). */
+/** Settings of one serial line, as the API and the state file keep them (docs/gateway.md). */
 export interface LineSettings {
   /** Bits per second, any rate the driver takes (BOTHER). */
   baud: number
