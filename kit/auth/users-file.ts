@@ -3,8 +3,7 @@ import { type Static, Type } from 'typebox'
 import { createReader } from '../http/check.ts'
 import type { Log } from '../log.ts'
 import { Fault } from '../pure/fault.ts'
-import { createStore, type Store } from '../store/store.ts'
-import { setUpMark } from '../store/whole-file.ts'
+import { createStore, type Store, setUpMark } from '../store/store.ts'
 import { roles } from './credentials.ts'
 
 const strict = { additionalProperties: false }

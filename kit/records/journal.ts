@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import { Fault } from '../pure/fault.ts'
 import { shortCopy } from '../pure/text.ts'
-import { openPlain, replaceFile } from '../store/whole-file.ts'
+import { openPlain, replaceFile } from '../store/store.ts'
 
 // The entries of a journal in memory: numbered, bounded, looked through from the newest on.
 

@@ -9,7 +9,7 @@ import { createLog, isJournal, type Log } from '../log.ts'
 import { Fault, faultOf } from '../pure/fault.ts'
 import type { MemoryPlan } from '../pure/memory-plan.ts'
 import { escapeControls, escapeLines } from '../pure/text.ts'
-import { makeFolder } from '../store/whole-file.ts'
+import { makeFolder } from '../store/store.ts'
 import { type DaemonArguments, exitCodes, helpOf, readArguments, version } from './arguments.ts'
 import { type DaemonCommand, runCommand, stateUseOf } from './daemon-command.ts'
 import {

@@ -15,7 +15,7 @@ import {
 import { basename, dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Fault } from '../pure/fault.ts'
-import { makePlain, syncFolder, systemDisk } from '../store/whole-file.ts'
+import { makePlain, syncFolder, systemDisk } from '../store/store.ts'
 
 // Whose a folder is, for what root runs on it. Who owns a folder, or one above it, may put a link, another folder or a pipe in
 // the place of anything in it at any instant: what root did there he would do, with root's rights. So root becomes him first.

@@ -10,7 +10,7 @@ import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Fault } from '#kit/pure/fault.ts'
 import { LOCK_FILE, openToRead, writeWhole } from '#kit/run/state-folder.ts'
-import { openPlain } from '#kit/store/whole-file.ts'
+import { openPlain } from '#kit/store/store.ts'
 import { copyDatabase, isDatabase, isPartOfDatabase } from './state-database.ts'
 
 /** Lies in each archive beside the files it lists. */

@@ -22,7 +22,7 @@ import {
   type StateUse,
   writeWhole,
 } from '#kit/run/state-folder.ts'
-import { makeFolder } from '#kit/store/whole-file.ts'
+import { makeFolder } from '#kit/store/store.ts'
 import { loadDaemon } from './daemons.ts'
 
 /** A command line: what it does with files, and how this process runs it. */

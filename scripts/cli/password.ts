@@ -12,7 +12,7 @@ import { createJournal } from '#kit/records/journal.ts'
 import { configFileOf, exitCodes, stateFolderOf } from '#kit/run/arguments.ts'
 import type { KeptAccounts } from '#kit/run/daemon.ts'
 import { lockState } from '#kit/run/state-folder.ts'
-import { makeFolder } from '#kit/store/whole-file.ts'
+import { makeFolder } from '#kit/store/store.ts'
 import { type Command, parseCommand, requireWords, type World } from './command.ts'
 import { loadDaemon, requireDaemon } from './daemons.ts'
 

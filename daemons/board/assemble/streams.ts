@@ -1,8 +1,7 @@
 /** Streams put together: the board's own made known, those of others found, over SAP and to RAVENNA devices. */
 import { createShareOf } from '#kit/net/address.ts'
 import type { ServiceKind } from '#kit/net/mdns/library.ts'
-import { Mdns } from '#kit/net/mdns/mdns.ts'
-import { identityHere, instanceName } from '#kit/net/mdns/presence.ts'
+import { identityHere, instanceName, Mdns } from '#kit/net/mdns/mdns.ts'
 import type { BoardConfig } from '../config.ts'
 import type { RoleWorld } from '../core/role.ts'
 import {

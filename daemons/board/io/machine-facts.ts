@@ -6,7 +6,7 @@ import { freemem, hostname, loadavg, totalmem } from 'node:os'
 import { join } from 'node:path'
 import type { Clock, Timer } from '#kit/clock.ts'
 import { reachableAddresses } from '#kit/net/address.ts'
-import { identityHere, instanceName } from '#kit/net/mdns/presence.ts'
+import { identityHere, instanceName } from '#kit/net/mdns/mdns.ts'
 import type { MachineFacts } from '../core/machine/ports.ts'
 
 // What stays as it is while the machine runs.

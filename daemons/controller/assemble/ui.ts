@@ -1,7 +1,7 @@
 /** The pages and what they need, put together: the first account, the audit, pending changes. */
 import { join } from 'node:path'
 import { Fault } from '#kit/pure/fault.ts'
-import { setUpMark } from '#kit/store/whole-file.ts'
+import { setUpMark } from '#kit/store/store.ts'
 import { createUi, type Ui } from '../api/ui-routes.ts'
 import { firstAccount, isWithoutAccounts } from '../core/access/people.ts'
 import type { SignInResult } from '../core/access/sign-in.ts'

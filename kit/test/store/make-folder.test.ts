@@ -2,7 +2,7 @@
 import { mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
-import { makeFolder } from '#kit/store/whole-file.ts'
+import { makeFolder } from '#kit/store/store.ts'
 
 const modeOf = (path: string) => statSync(path).mode & 0o777
 

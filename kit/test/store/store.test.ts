@@ -5,8 +5,7 @@ import { type Test, t } from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { createLog } from '#kit/log.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { createStore } from '#kit/store/store.ts'
-import { type Disk, systemDisk } from '#kit/store/whole-file.ts'
+import { createStore, type Disk, systemDisk } from '#kit/store/store.ts'
 
 interface Counted {
   n: number

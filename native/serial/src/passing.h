@@ -28,7 +28,7 @@ class PassingLine {
   ~PassingLine() = default;
 };
 
-/** Kinds of note; NOTE in passing.ts. */
+/** Kinds of note; NOTE in channel.ts. */
 enum class Note {
   /** The line sent `length` bytes. */
   fromLine = 0,

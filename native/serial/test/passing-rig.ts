@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
+import type { PassedSocket } from '../channel.ts'
 import { openPty, PlantroomBinding, type Pty } from '../index.ts'
-import type { PassedSocket } from '../passing.ts'
 
 /** What was told of one read, or of a socket. */
 export interface Told {

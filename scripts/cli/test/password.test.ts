@@ -6,7 +6,7 @@ import { verifyPassword } from '#kit/auth/password.ts'
 import { createUsersFile } from '#kit/auth/users-file.ts'
 import { silentLog } from '#kit/log.ts'
 import { lockState } from '#kit/run/state-folder.ts'
-import { makeFolder } from '#kit/store/whole-file.ts'
+import { makeFolder } from '#kit/store/store.ts'
 import { password } from '../password.ts'
 import { runCommand } from './world.ts'
 

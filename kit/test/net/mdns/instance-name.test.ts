@@ -1,6 +1,6 @@
-/** Tests of net/mdns/presence.ts. */
+/** Tests of net/mdns/mdns.ts. */
 import t from 'tap'
-import { identityHere, instanceName } from '../../../net/mdns/presence.ts'
+import { identityHere, instanceName } from '../../../net/mdns/mdns.ts'
 
 const identity = { machineId: '0123456789abcdef0123456789abcdef', hardware: ['02:00:00:00:00:01'], stateFolder: '/a' }
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { fakeClock } from '../../../clock-fake.ts'
 import { silentLog } from '../../../log.ts'
-import { createPresence } from '../../../net/mdns/presence.ts'
+import { createPresence } from '../../../net/mdns/mdns.ts'
 
 t.test('a daemon that is not announced, or not yet, goes by the name that others would hear', async (t) => {
   const mdns = { enabled: false, interface: '', recheck_ms: 5000, per_second: 200 }
