@@ -24,7 +24,7 @@ import {
 import { basename, dirname, join, relative } from 'node:path'
 import { type BuildOptions, build } from 'esbuild'
 import { writeAnswers } from './answers.ts'
-import { builtinsPlugin, sparingPlugin, typeboxPlugin } from './bundle-lean.ts'
+import { ALIASES, builtinsPlugin, leaveOutPlugin, typeboxPlugin } from './bundle-lean.ts'
 import { serialportPlugin } from './bundle-serialport.ts'
 import { threadsPlugin } from './bundle-threads.ts'
 import { isMain } from './is-main.ts'
@@ -54,7 +54,8 @@ export async function bundleFile(root: string, { entry, outfile }: BundleJob): P
     minify: true,
     logLevel: 'silent',
     external: ['*.node'],
-    plugins: [serialportPlugin(), builtinsPlugin(), typeboxPlugin(), sparingPlugin()],
+    alias: ALIASES,
+    plugins: [serialportPlugin(), builtinsPlugin(), typeboxPlugin(), leaveOutPlugin()],
   } satisfies BuildOptions
   const result = await build({
     ...common,

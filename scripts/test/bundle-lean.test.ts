@@ -37,6 +37,15 @@ t.test('schemas by TypeBox work without the rest of TypeBox', async (t) => {
   )
 })
 
+t.test('a package that asks no more for what is left out of it fails the bundle', async (t) => {
+  const folder = t.testdir({
+    daemons: { 'main.ts': "import pino from 'pino'\nconsole.log(pino)" },
+    node_modules: { pino: { 'package.json': '{"main": "pino.js"}', 'pino.js': "require('./x')", 'x.js': '' } },
+  })
+  const job = { entry: join(folder, 'daemons/main.ts'), outfile: join(folder, 'out.mjs') }
+  await t.rejects(bundleFile(ROOT, job), { message: /nobody asks for \.\/lib\/transport of pino\/pino\.js any more/ })
+})
+
 t.test('what of a package was left out is not missed by the rest of it', async (t) => {
   const said = await outputOf(
     t,
