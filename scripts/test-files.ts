@@ -17,7 +17,7 @@ export interface Cost {
 
 /** How many files may run beside each other: browsers take a core each while a page loads, sound has its instants. */
 const MOST = { browser: 2, sound: 1 }
-const SOUND_TEXT = /\/(gst-here|audio-board)\.ts'/
+const SOUND_TEXT = /\/(gst-here|audio-board|three-clocks)\.ts'/
 /** Niceness of all that is not sound: whatever else runs, sound comes first. */
 const NICENESS = '5'
 
