@@ -12,7 +12,7 @@ import { until } from '#kit/test/until.ts'
 import { openPty } from '#native/serial/index.ts'
 import { simulateModbusLine } from '../../../scripts/sim/modbus-device.ts'
 import { simulatedUnit } from '../../../scripts/sim/modbus-unit.ts'
-import { startGateway } from './running-gateway.ts'
+import { sharedGateway } from './shared-gateway.ts'
 
 const run = promisify(execFile)
 const noTshark = existsSync('/usr/bin/tshark') ? false : 'needs tshark'
@@ -21,8 +21,7 @@ const noTshark = existsSync('/usr/bin/tshark') ? false : 'needs tshark'
 const asModbus = ['-o', 'uat:user_dlts:"User 0 (DLT=147)","mbrtu","0","","0",""', '-o', 'mbrtu.crc_verification:TRUE']
 
 async function lineOf(t: Test, sets: string[] = []) {
-  const gateway = await startGateway(t, { sets })
-  await gateway.setUp()
+  const gateway = await sharedGateway(sets)
   const pty = openPty()
   t.teardown(() => pty.close())
   const unit = simulatedUnit({
@@ -34,7 +33,7 @@ async function lineOf(t: Test, sets: string[] = []) {
     identity: ['Plantroom', 'unit 1', '1.0'],
   })
   t.teardown(simulateModbusLine({ duplex: pty, clock: systemClock, units: [unit] }))
-  const put = await gateway.call('PUT', gateway.portPath(pty.path), {
+  const put = await gateway.openPort(t, pty.path, {
     protocol: 'modbus-rtu',
     line: { baud: 115_200 },
     settings: { response_timeout_ms: 1000, local_echo: 'absent' },
@@ -235,7 +234,8 @@ t.test('a HEAD request begins no capture that stays', async (t) => {
 })
 
 t.test('a capture ends whole with its port, with another protocol on it, and with the gateway', async (t) => {
-  const line = await lineOf(t)
+  // One of its own: it is ended.
+  const line = await lineOf(t, ['capture.max=3'])
   const { gateway, path } = line
   const captures = [await begin(t, line)]
   await gateway.call('PUT', gateway.portPath(path), { protocol: 'raw' })
@@ -260,7 +260,7 @@ t.test(
     const { gateway } = line
     const raw = openPty()
     t.teardown(() => raw.close())
-    await gateway.call('PUT', gateway.portPath(raw.path), {
+    await gateway.openPort(t, raw.path, {
       protocol: 'raw',
       settings: { framing: 'length', frame_bytes: 8192 },
     })

@@ -9,7 +9,7 @@ import { type RunningGateway, startGateway } from './running-gateway.ts'
 
 /** Bytes of one frame on the line; its event is three times as long. */
 const FRAME_BYTES = 8192
-const MESSAGES = 10_000
+const MESSAGES = 6000
 /** Frames written before every listener that reads has them: what lies in between is no listener's fault. */
 const BATCH = 10
 
@@ -17,9 +17,9 @@ const BATCH = 10
 const BUFFER_BYTES = 1_048_576
 
 /** Messages before, which all listeners read: so much garbage has moved the resident memory where it stays. */
-const BEFORE = 4000
+const BEFORE = 2500
 
-/** What garbage may still move it by. Kept for the one that reads nothing, the messages would be 240 MB. */
+/** What garbage may still move it by. Kept for the one that reads nothing, the messages would be 144 MB. */
 const MARGIN_MB = 80
 
 /** Of an event: more than there is before the number of its frame, and less than a whole one. */

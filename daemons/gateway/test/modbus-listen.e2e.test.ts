@@ -9,7 +9,7 @@ import {
   startLibmodbus,
   startLibmodbusMaster,
 } from './peer/libmodbus.ts'
-import { type RunningGateway, startGateway } from './running-gateway.ts'
+import { sharedGateway } from './shared-gateway.ts'
 
 /** What a `frame` event of a reply says. */
 interface Pair {
@@ -27,7 +27,6 @@ interface Told {
 }
 
 interface Rig extends SharedLine {
-  gateway: RunningGateway
   ask(unitId: number, fc: number, ...numbers: number[]): Promise<MasterAnswer>
   pairs(): Promise<Pair[]>
   counters(): Promise<Record<string, number>>
@@ -36,13 +35,13 @@ interface Rig extends SharedLine {
   path: string
 }
 
+const gateway = await sharedGateway(['ports.history=5000'])
+
 /** Units 17 and 18 of libmodbus, its master, and our ear at the fourth end. */
 async function listening(t: Test, points: object[] = []): Promise<Rig> {
   const shared = sharedLine(t, 4)
   const [master, one, other, ours] = shared.ends.map(({ path }) => path) as [string, string, string, string]
-  const gateway = await startGateway(t, { sets: ['ports.history=5000'] })
-  await gateway.setUp()
-  await gateway.call('PUT', gateway.portPath(ours), {
+  await gateway.openPort(t, ours, {
     protocol: 'modbus-rtu',
     line: { baud: 19_200 },
     settings: { mode: 'listen', response_timeout_ms: 900 },
@@ -60,7 +59,6 @@ async function listening(t: Test, points: object[] = []): Promise<Rig> {
   }
   return {
     ...shared,
-    gateway,
     ask,
     path: ours,
     heardBytes: async () => (await frames()).reduce((sum, { length }) => sum + length, 0),
@@ -107,7 +105,7 @@ t.test(
   'every transaction is paired, its values right, and not a byte is ours',
   { skip: noLibmodbus ?? false },
   async (t) => {
-    const { ask, pairs, said, counters, gateway, path } = await listening(t)
+    const { ask, pairs, said, counters, path } = await listening(t)
     const expected: Partial<Pair>[] = []
     for (let turn = 0; turn < 40; turn++)
       for (const { asked, heard } of transactions(turn)) {
@@ -206,7 +204,7 @@ t.test(
   'a unit that is not there is seen to be silent, and the next is heard at once',
   { skip: noLibmodbus ?? false },
   async (t) => {
-    const { ask, counters, gateway, path, said } = await listening(t)
+    const { ask, counters, path, said } = await listening(t)
     for (let turn = 0; turn < 4; turn++) {
       t.match(await ask(33, 3, 0, 1), { error: /timed out/i })
       t.strictSame(await ask(17, 4, 5, 1), { values: [15] })
@@ -224,7 +222,7 @@ t.test(
 
 t.test('points are filled from what others read', { skip: noLibmodbus ?? false }, async (t) => {
   const point = { name: 'level', unitId: 17, fc: 4, address: 12, type: 'u16', scale: 0.1, pollMs: 1000 }
-  const { ask, gateway, path, said } = await listening(t, [point])
+  const { ask, path, said } = await listening(t, [point])
   await ask(17, 4, 10, 5)
   await until('the point has its value', async () => {
     const { body } = await gateway.call('GET', gateway.portPath(path, '/points'))

@@ -6,30 +6,29 @@ import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
 import { hasGoodCrc } from '../wire/modbus-request.ts'
 import { noLibmodbus, nullModem, sharedLine, startLibmodbus, startLibmodbusMaster } from './peer/libmodbus.ts'
-import { type RunningGateway, startGateway } from './running-gateway.ts'
+import { sharedGateway } from './shared-gateway.ts'
 
 const run = promisify(execFile)
 const line = { baud: 19_200 }
 const tables = ['coils', 'discrete_inputs', 'holding_registers', 'input_registers']
 
+const gateway = await sharedGateway()
+
 /** Units 1 and 9 with a hundred of each table, and registers 200 to 209 that nobody has written. */
-async function slaveOn(t: Test, path: string): Promise<RunningGateway> {
-  const gateway = await startGateway(t)
-  await gateway.setUp()
+async function slaveOn(t: Test, path: string): Promise<void> {
   const blocks = tables.map((table) => ({ table, address: 0, quantity: 100, initial: 0 }))
   const unknown = { table: 'holding_registers', address: 200, quantity: 10, initial: null }
-  const answer = await gateway.call('PUT', gateway.portPath(path), {
+  const answer = await gateway.openPort(t, path, {
     protocol: 'modbus-rtu',
     line,
     settings: { mode: 'slave', slave_units: [1, 9], slave_blocks: [...blocks, unknown], response_timeout_ms: 900 },
   })
   t.equal(answer.status, 200, JSON.stringify(answer.body))
-  return gateway
 }
 
 t.test('libmodbus as master: all functions and all exceptions', { skip: noLibmodbus ?? false }, async (t) => {
   const [ours, theirs] = nullModem(t)
-  const gateway = await slaveOn(t, ours.path)
+  await slaveOn(t, ours.path)
   const registers = gateway.portPath(ours.path, '/registers')
   const put = (table: string, address: number, values: (number | null)[]) =>
     gateway.call('PUT', registers, { unitId: 1, table, address, values })
@@ -77,7 +76,7 @@ t.test('libmodbus as master: all functions and all exceptions', { skip: noLibmod
 
 t.test('a frame with a wrong checksum is never answered, whatever else is right', async (t) => {
   const [ours] = nullModem(t)
-  const gateway = await slaveOn(t, ours.path)
+  await slaveOn(t, ours.path)
   const heard: Buffer[] = []
   ours.onBytes((bytes) => void heard.push(Buffer.from(bytes)))
   const good = Buffer.from('010300000001840A', 'hex')
@@ -101,7 +100,7 @@ t.test(
   { skip: existsSync('/usr/bin/mbpoll') ? false : 'needs mbpoll' },
   async (t) => {
     const [ours, theirs] = nullModem(t)
-    const gateway = await slaveOn(t, ours.path)
+    await slaveOn(t, ours.path)
     const registers = gateway.portPath(ours.path, '/registers')
     const values = [0x4366, 0x0000, 0xc1a4, 0x0000]
     await gateway.call('PUT', registers, { unitId: 9, table: 'holding_registers', address: 0, values })
@@ -118,8 +117,8 @@ t.test(
 
 t.test('a port of ours as master asks a port of ours as slave, identification too', async (t) => {
   const [one, other] = nullModem(t)
-  const gateway = await slaveOn(t, one.path)
-  await gateway.call('PUT', gateway.portPath(other.path), { protocol: 'modbus-rtu', line, settings: {} })
+  await slaveOn(t, one.path)
+  await gateway.openPort(t, other.path, { protocol: 'modbus-rtu', line, settings: {} })
   const ask = (body: object) => gateway.call('POST', gateway.portPath(other.path, '/rest/request'), body)
   t.match(await ask({ unitId: 1, fc: 43, address: 0, quantity: 1 }), {
     status: 200,
@@ -143,7 +142,7 @@ t.test('a port of ours as master asks a port of ours as slave, identification to
 t.test('beside another unit on the line each answers for itself', { skip: noLibmodbus ?? false }, async (t) => {
   const { ends } = sharedLine(t, 3)
   const [ours, theirs, master] = ends.map(({ path }) => path) as [string, string, string]
-  const gateway = await slaveOn(t, ours)
+  await slaveOn(t, ours)
   await startLibmodbus(t, theirs, 17)
   const ask = await startLibmodbusMaster(t, master)
   for (let turn = 0; turn < 40; turn++) {
@@ -160,7 +159,7 @@ t.test('beside another unit on the line each answers for itself', { skip: noLibm
 
 t.test('registers are refused by name where they cannot be', async (t) => {
   const [ours] = nullModem(t)
-  const gateway = await slaveOn(t, ours.path)
+  await slaveOn(t, ours.path)
   const registers = gateway.portPath(ours.path, '/registers')
   const put = (body: object) => gateway.call('PUT', registers, { unitId: 1, table: 'coils', address: 0, ...body })
   t.match(await put({ values: [2] }), { status: 400, body: { message: /values\[0\] is 2; coils hold 0 or 1/ } })

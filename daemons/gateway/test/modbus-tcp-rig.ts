@@ -2,10 +2,9 @@
 import type { Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { freePort } from '#kit/test/free-port.ts'
-import { openPty } from '#native/serial/index.ts'
 import { type ModbusLineParts, simulateModbusLine } from '../../../scripts/sim/modbus-device.ts'
 import { simulatedUnit } from '../../../scripts/sim/modbus-unit.ts'
-import { startGateway } from './running-gateway.ts'
+import { ptyOfFile, sharedGateway } from './shared-gateway.ts'
 
 interface Setup {
   units?: number[]
@@ -17,10 +16,8 @@ interface Setup {
 
 /** A line with Modbus TCP to simulated units. Register n of unit u holds 100 * u + n. */
 export async function lineOf(t: Test, setup: Setup = {}) {
-  const gateway = await startGateway(t, { sets: ['modbus_tcp.host=127.0.0.1', ...(setup.sets ?? [])] })
-  await gateway.setUp()
-  const pty = openPty()
-  t.teardown(() => pty.close())
+  const gateway = await sharedGateway(['modbus_tcp.host=127.0.0.1', ...(setup.sets ?? [])])
+  const pty = ptyOfFile()
   const units = (setup.units ?? [1, 2]).map((unitId) =>
     simulatedUnit({
       unitId,
@@ -32,7 +29,7 @@ export async function lineOf(t: Test, setup: Setup = {}) {
   t.teardown(simulateModbusLine({ duplex: pty, clock: systemClock, units, say: setup.say }))
   const tcpPort = setup.tcpPort ?? (await freePort())
   const settings = { tcp_port: tcpPort, response_timeout_ms: 1000, ...setup.settings }
-  const put = await gateway.call('PUT', gateway.portPath(pty.path), {
+  const put = await gateway.openPort(t, pty.path, {
     protocol: 'modbus-rtu',
     line: { baud: 115_200 },
     settings,

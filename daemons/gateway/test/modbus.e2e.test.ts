@@ -1,50 +1,38 @@
 import t, { type Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
-import { openPty } from '#native/serial/index.ts'
 import { type ModbusLineParts, simulateModbusLine } from '../../../scripts/sim/modbus-device.ts'
 import { simulatedUnit } from '../../../scripts/sim/modbus-unit.ts'
 import { noLibmodbus, nullModem, startLibmodbus } from './peer/libmodbus.ts'
-import { type RunningGateway, startGateway } from './running-gateway.ts'
+import { ptyOfFile, sharedGateway } from './shared-gateway.ts'
 
 const modbus = { protocol: 'modbus-rtu', line: { baud: 115_200 } }
 
-/** A port on simulated units; `say` decides how their replies go out. Register n of unit u holds 100 * u + n. */
-async function busOf(t: Test, options: { units?: number[]; say?: ModbusLineParts['say']; settings?: object } = {}) {
-  const gateway = await startGateway(t)
-  await gateway.setUp()
-  return await lineOf(t, gateway, options)
-}
+const gateway = await sharedGateway()
 
-async function lineOf(
-  t: Test,
-  gateway: RunningGateway,
-  options: { units?: number[]; say?: ModbusLineParts['say']; settings?: object },
-) {
-  const pty = openPty()
-  t.teardown(() => pty.close())
+/** A port on simulated units; `say` decides how their replies go out. Register n of unit u holds 100 * u + n. */
+async function busOf(test: Test, options: { units?: number[]; say?: ModbusLineParts['say']; settings?: object } = {}) {
+  const pty = ptyOfFile()
   const units = (options.units ?? [1, 2]).map((unitId) =>
     simulatedUnit({ unitId, holding: Array.from({ length: 99 }, (_, address) => 100 * unitId + address) }),
   )
-  t.teardown(simulateModbusLine({ duplex: pty, clock: systemClock, units, say: options.say }))
-  await gateway.call('PUT', gateway.portPath(pty.path), { ...modbus, settings: options.settings ?? {} })
-  return { gateway, ask: asker(gateway, pty.path), counters: counterReader(gateway, pty.path) }
+  test.teardown(simulateModbusLine({ duplex: pty, clock: systemClock, units, say: options.say }))
+  await gateway.openPort(test, pty.path, { ...modbus, settings: options.settings ?? {} })
+  return { ask: asker(pty.path), counters: counterReader(pty.path) }
 }
 
-function asker(gateway: RunningGateway, path: string) {
+function asker(path: string) {
   return (body: object) => gateway.call('POST', gateway.portPath(path, '/rest/request'), body)
 }
 
-function counterReader(gateway: RunningGateway, path: string) {
+function counterReader(path: string) {
   return async () => (await gateway.call('GET', gateway.portPath(path))).body.counters
 }
 
 t.test('A.modbus-rtu a libmodbus unit is read and written over HTTP', { skip: noLibmodbus ?? false }, async (t) => {
   const [ours, theirs] = nullModem(t)
   await startLibmodbus(t, theirs.path, 17)
-  const gateway = await startGateway(t)
-  await gateway.setUp()
-  await gateway.call('PUT', gateway.portPath(ours.path), { ...modbus, line: { baud: 19_200 } })
-  const ask = asker(gateway, ours.path)
+  await gateway.openPort(t, ours.path, { ...modbus, line: { baud: 19_200 } })
+  const ask = asker(ours.path)
   t.match(await ask({ unitId: 17, fc: 3, address: 10, quantity: 3 }), {
     status: 200,
     body: { unitId: 17, fc: 3, address: 10, quantity: 3, values: [30, 33, 36] },
@@ -99,14 +87,12 @@ async function eightCallers(ask: ReturnType<typeof asker>, answers: number) {
 }
 
 t.test('late-replies: late and doubled answers give eight callers no value of another', async (t) => {
-  const gateway = await startGateway(t)
-  await gateway.setUp()
-  const slow = await lineOf(t, gateway, {
+  const slow = await busOf(t, {
     // Who waits for his turn is told sooner; all that the values hang on is as it comes.
     settings: { request_deadline_ms: 3000 },
     say: (bytes) => [{ afterMs: 1250 + Math.random() * 1250, bytes }],
   })
-  const doubling = await lineOf(t, gateway, {
+  const doubling = await busOf(t, {
     say: (bytes) => [
       { afterMs: 5, bytes },
       { afterMs: Math.random() * 450, bytes },

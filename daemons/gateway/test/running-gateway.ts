@@ -10,13 +10,21 @@ export interface RunningGateway extends RunningDaemon {
   /** Makes the first administrator and keeps the token for `call`. */
   setUp(): Promise<string>
   token(): string
+  /**
+   * Opens a port that goes with the test: on a gateway that several tests share, the pty of the next one may have its name.
+   * @param body of the PUT
+   */
+  openPort(t: Owner, device: string, body: object): Promise<Answer>
   /** Path of a port route: the device percent-encoded. */
   portPath(device: string, rest?: string): string
 }
 
 export const password = 'correct horse battery'
 
-/** Starts `plantroom gateway` on a free port; ended with the test. `stateFolder` is kept when given. */
+/**
+ * Starts `plantroom gateway` on a free port; ended with the test, or with all tests of the file where `t` is tap's.
+ * `stateFolder` is kept when given.
+ */
 export async function startGateway(
   t: Owner,
   options: { sets?: string[]; stateFolder?: string; within?: string[] } = {},
@@ -37,15 +45,21 @@ function running(daemon: RunningDaemon): RunningGateway {
       body: body === undefined ? undefined : JSON.stringify(body),
     })
   }
+  const portPath = (device: string, rest = '') => `/api/ports/${encodeURIComponent(device)}${rest}`
   return {
     ...daemon,
     call,
+    portPath,
+    openPort(t, device, body) {
+      // The gateway may have ended before.
+      t.teardown(() => call('DELETE', portPath(device)).catch(() => {}))
+      return call('PUT', portPath(device), body)
+    },
     async setUp() {
       const { body } = await call('POST', '/api/setup', { username: 'admin', password })
       token = body.token
       return body.token
     },
     token: () => token ?? '',
-    portPath: (device, rest = '') => `/api/ports/${encodeURIComponent(device)}${rest}`,
   }
 }

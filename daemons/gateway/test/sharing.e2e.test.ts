@@ -8,7 +8,7 @@ import { until } from '#kit/test/until.ts'
 import { openPty } from '#native/serial/index.ts'
 import type { UnitView } from '../core/modbus/units.ts'
 import { noLibmodbus, startLibmodbus } from './peer/libmodbus.ts'
-import { startGateway } from './running-gateway.ts'
+import { sharedGateway } from './shared-gateway.ts'
 
 const run = promisify(execFile)
 const skip = noLibmodbus ?? (existsSync('/usr/bin/mbpoll') ? false : 'needs mbpoll')
@@ -33,17 +33,17 @@ function filteredLine(t: Test) {
   return { ours, theirs }
 }
 
+const gateway = await sharedGateway(['modbus_tcp.host=127.0.0.1'])
+
 /** libmodbus is unit 17, register n of it holds 3 * n; nobody is unit 18. Both have a point. */
 async function sharedLine(t: Test) {
   const { ours, theirs } = filteredLine(t)
   await startLibmodbus(t, theirs.path, 17)
-  const gateway = await startGateway(t, { sets: ['modbus_tcp.host=127.0.0.1'] })
-  await gateway.setUp()
   const tcpPort = await freePort()
-  const settings = { tcp_port: tcpPort, response_timeout_ms: 200, quarantine_ms: 300, breaker_retry_ms: 1000 }
+  const settings = { tcp_port: tcpPort, response_timeout_ms: 1000, quarantine_ms: 300, breaker_retry_ms: 1000 }
   const call = (method: string, rest: string, body?: unknown) =>
     gateway.call(method, gateway.portPath(ours.path, rest), body)
-  await call('PUT', '', { protocol: 'modbus-rtu', line: { baud: 19_200 }, settings })
+  await gateway.openPort(t, ours.path, { protocol: 'modbus-rtu', line: { baud: 19_200 }, settings })
   const points = [17, 18].map((unitId) => ({
     name: `p${unitId}`,
     unitId,

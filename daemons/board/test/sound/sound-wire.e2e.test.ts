@@ -13,8 +13,8 @@ const skip = noSound('tshark', 'dumpcap') || noCapture()
 const RATE = 48_000
 const PORT = 25_304
 /** How long the streams play while they are recorded. */
-const PLAYED_S = 20
-const CAPTURED_S = 5
+const PLAYED_S = 8
+const CAPTURED_S = 4
 /** 5 ms. */
 const FADE_FRAMES = 240
 
@@ -140,7 +140,7 @@ function judgeSamples(t: Test, pair: Pair, recorded: Int32Array): void {
 function judgeTone(t: Test, { encoding, channels }: Pair, recorded: Int32Array): void {
   const whole = Math.floor(recorded.length / channels)
   // The last seconds: what the beginning is faded in with is no tone yet.
-  const one = channelOf(recorded, channels, channels - 1, [whole - 10 * RATE, whole - RATE])
+  const one = channelOf(recorded, channels, channels - 1, [whole - 5 * RATE, whole - RATE])
   const { level, thdNoiseDb, worst } = fitTone(one, 24, 997)
   t.ok(Math.abs(20 * Math.log10(level) + 1) < 0.001, `level ${level}`)
   t.ok(thdNoiseDb < (encoding === 'L24' ? -130 : -95), `${thdNoiseDb} dB, worst ${JSON.stringify(worst)}`)
