@@ -15,7 +15,7 @@ import { type CheckResult, runChecks } from './checks.ts'
 import { isMain } from './is-main.ts'
 import { readTicks, stolenPercent } from './stolen-time.ts'
 import { emptyTally, type Tally } from './tap-tally.ts'
-import { type Cost, runFiles } from './test-files.ts'
+import { type Batch, type Cost, runBatches, runFiles } from './test-files.ts'
 
 /** Files at a time; the machines this must do on have two cores. Unit tests compute. */
 const UNIT_JOBS = 3
@@ -23,6 +23,8 @@ const UNIT_JOBS = 3
 const E2E_JOBS = 3
 /** Unit tests that share a process, at most. */
 const UNIT_TOGETHER = 24
+/** Files with a browser that share a process and the browser. */
+const PAGES_TOGETHER = 5
 /** Seconds for one file: unit tests never wait, the others start daemons, browsers and peers. */
 const UNIT_FILE_S = 60
 const E2E_FILE_S = 180
@@ -40,7 +42,7 @@ type Kind = (typeof KINDS)[number]
 
 const COSTS: Record<Kind, Cost> = {
   unit: { jobs: UNIT_JOBS, together: UNIT_TOGETHER, fileS: UNIT_FILE_S, runS: RUN_S },
-  e2e: { jobs: E2E_JOBS, fileS: E2E_FILE_S, runS: RUN_S },
+  e2e: { jobs: E2E_JOBS, together: PAGES_TOGETHER, fileS: E2E_FILE_S, runS: RUN_S },
   measure: { jobs: 1, fileS: E2E_FILE_S, runS: RUN_S },
   vm: { jobs: 1, fileS: VM_FILE_S, runS: VM_RUN_S },
 }
@@ -101,11 +103,16 @@ async function main(args: string[]): Promise<number> {
   const named = args.filter((arg) => !['checks', '--slowest', ...KINDS].includes(arg))
   if (args.includes('checks')) tallies.push(tallyOfChecks(await runChecks(root)))
   const nodeArgs = await bundleTap(root)
-  for (const kind of KINDS) {
-    const files = args.includes(kind) ? testFiles(root, kind) : []
-    if (args.includes(kind) && files.length === 0) throw new Error(`no ${kind} test file found below ${root}`)
-    if (files.length > 0) tallies.push(...(await runFiles(files, root, { ...COSTS[kind], nodeArgs })))
+  const batchOf = (kind: Kind): Batch => {
+    const files = testFiles(root, kind)
+    if (files.length === 0) throw new Error(`no ${kind} test file found below ${root}`)
+    return { ...COSTS[kind], files, nodeArgs }
   }
+  const asked = KINDS.filter((kind) => args.includes(kind))
+  const sideBySide = asked.filter((kind) => COSTS[kind].jobs > 1)
+  if (sideBySide.length > 0) tallies.push(...(await runBatches(sideBySide.map(batchOf), root)))
+  for (const kind of asked.filter((one) => !sideBySide.includes(one)))
+    tallies.push(...(await runBatches([batchOf(kind)], root)))
   if (named.length > 0) tallies.push(...(await runFiles(named, root, { ...COSTS.e2e, nodeArgs })))
   const total = sum(tallies)
   if (args.includes('measure'))

@@ -79,25 +79,49 @@ export function longestFirst(files: readonly string[], times: Readonly<Record<st
 }
 
 /**
- * Files by the process they share: always the same ones, so that what one does to another shows each time.
+ * Files by the process they share: always the same ones, so that what one does to another shows each time. Of end-to-end
+ * tests those that want a browser do, and have one.
  * @param most files of a process
  */
 export function shared(files: readonly string[], folder: string, most: number): string[][] {
-  const wantsOwn = (file: string) =>
-    most === 1 || OWN_PROCESS.test(file) || OWN_PROCESS_TEXT.test(readFileSync(join(folder, file), 'utf8'))
+  const wantsOwn = (file: string) => {
+    if (most === 1 || OWN_PROCESS.test(file)) return true
+    const text = readFileSync(join(folder, file), 'utf8')
+    return OWN_PROCESS_TEXT.test(text) || (file.includes('.e2e.') && needOf(file, text) !== 'browser')
+  }
   const groups = files.filter(wantsOwn).map((file) => [file])
   const others = files.filter((file) => !wantsOwn(file))
   for (let at = 0; at < others.length; at += most) groups.push(others.slice(at, at + most))
   return groups
 }
 
+/** Files of a kind, and what they may cost. */
+export interface Batch extends Cost {
+  files: readonly string[]
+}
+
+/** @see runBatches */
+export function runFiles(files: readonly string[], folder: string, cost: Cost): Promise<Tally[]> {
+  return runBatches([{ ...cost, files }], folder)
+}
+
 /**
- * Runs `files` below `folder`. A file past its time, and a run past its own, count as a failure.
+ * Runs the files of all kinds side by side, so that none waits for the last one of another. A file past its time, and a run
+ * past what its kinds may take in all, count as a failure.
  * @returns one tally per process
  */
-export async function runFiles(files: readonly string[], folder: string, cost: Cost): Promise<Tally[]> {
+export async function runBatches(batches: readonly Batch[], folder: string): Promise<Tally[]> {
   const times = readTimes(folder)
-  const groups = new Map(shared(files, folder, cost.together ?? 1).map((group) => [group[0] ?? '', group]))
+  const groups = new Map<string, string[]>()
+  const costs = new Map<string, Cost>()
+  for (const batch of batches)
+    for (const group of shared(batch.files, folder, batch.together ?? 1)) {
+      groups.set(group[0] ?? '', group)
+      costs.set(group[0] ?? '', batch)
+    }
+  const files = [...groups.values()].flat()
+  const jobs = Math.max(...batches.map((batch) => batch.jobs))
+  const runS = batches.reduce((sum, batch) => sum + batch.runS, 0)
   const needs = new Map(files.map((file) => [file, needOf(file, readFileSync(join(folder, file), 'utf8'))]))
   const need = (file: string) => needs.get(file)
   const waiting = longestFirst([...groups.keys()], timesOfGroups(groups, times))
@@ -111,13 +135,13 @@ export async function runFiles(files: readonly string[], folder: string, cost: C
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupted)
   const late = setTimeout(() => {
     const left = waiting.length
-    const detail = `not done after ${cost.runS} s: ${[...running.keys()].join(', ')}, and ${left} that had not begun`
+    const detail = `not done after ${runS} s: ${[...running.keys()].join(', ')}, and ${left} that had not begun`
     tallies.push({ ...emptyTally(), failed: 1, failures: [{ path: ['the whole run'], detail }] })
     stop('SIGKILL')
-  }, cost.runS * 1000)
+  }, runS * 1000)
   const run = async (file: string) => {
     const startMs = performance.now()
-    const { fileS, runS, nodeArgs = [] } = cost
+    const { fileS = 0, nodeArgs = [] } = costs.get(file) ?? {}
     const group = groups.get(file) ?? []
     const tally = await runGroup({
       group,
@@ -137,7 +161,7 @@ export async function runFiles(files: readonly string[], folder: string, cost: C
   const begin = async () => {
     const begun: Promise<void>[] = []
     for (;;) {
-      const file = running.size < cost.jobs ? nextFile(waiting, new Set(running.keys()), need) : undefined
+      const file = running.size < jobs ? nextFile(waiting, new Set(running.keys()), need) : undefined
       if (file === undefined) break
       waiting.splice(waiting.indexOf(file), 1)
       begun.push(run(file))

@@ -15,6 +15,11 @@ import type { Test } from 'tap'
 /** Where the module that stands for tap asks whose tests are being read. */
 const READING = Symbol.for('plantroom: the file whose tests are being read')
 
+/** What a file leaves here is done once all have run: what they share is closed. */
+const AT_END = Symbol.for('plantroom: what is done when all files have run')
+const atEnd: (() => Promise<void>)[] = []
+Object.assign(globalThis, { [AT_END]: atEnd })
+
 /** What a file imports as tap: the test that stands for it. */
 const TAP_OF_FILE = `export const t = new Proxy({}, {
   get(_, name) {
@@ -46,4 +51,5 @@ const run = (file: string) =>
     await import(pathToFileURL(join(process.cwd(), file)).href)
   })
 await Promise.all(files.map(run))
+for (const end of atEnd) await end()
 clearInterval(alive)

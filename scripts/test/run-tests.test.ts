@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { report, sum, tallyOfChecks, testFiles } from '../run-tests.ts'
 import { createTally, emptyTally, type FileEnd } from '../tap-tally.ts'
@@ -109,6 +109,13 @@ t.test('what wants a process for itself gets one, and the others share theirs', 
   const [a, b, c, d] = names
   t.same(shared(names, folder, 2), [[b], [a, c], [d]])
   t.same(shared(names, folder, 1), [[a], [b], [c], [d]])
+})
+
+t.test('of end-to-end tests those with a browser share a process', async (t) => {
+  const names = ['page-a', 'page-b', 'feed'].map((name) => `x/${name}.e2e.test.ts`)
+  const folder = t.testdir({ x: Object.fromEntries(names.map((name) => [basename(name), ''])) })
+  const [one, other, feed] = names
+  t.same(shared(names, folder, 5), [[feed], [one, other]])
 })
 
 t.test('files that share a process are told apart, and one that hangs does not keep the next', async (t) => {

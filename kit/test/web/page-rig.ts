@@ -71,12 +71,29 @@ export async function launchBrowser(t: Test, args: readonly string[] = []): Prom
   return browser
 }
 
+/** Where scripts/tests-together.ts looks for what is to be done once all files of its process have run. */
+const AT_END = Symbol.for('plantroom: what is done when all files have run')
+let shared: Promise<Browser> | undefined
+
+/** One for all files that share a process; where a file has its own, the test's. */
+function browserOf(t: Test): Promise<Browser> {
+  const atEnd = (globalThis as { [AT_END]?: (() => Promise<void>)[] })[AT_END]
+  if (atEnd === undefined) return launchBrowser(t)
+  if (shared === undefined) {
+    const browser = chromium.launch({ executablePath: CHROMIUM, headless: true, args: ARGS })
+    atEnd.push(async () => (await browser).close())
+    shared = browser
+  }
+  return shared
+}
+
 /** Opens a browser on `url`, signed in where that is wanted; closed with the test. */
 export async function openRig(t: Test, url: string, options: RigOptions = {}): Promise<Rig> {
   const { token, basic, pictures = '', wanted } = options
-  const browser = await launchBrowser(t)
+  const browser = await browserOf(t)
   const look = { viewport: SIZES[0], colorScheme: 'light', reducedMotion: 'reduce' } as const
   const context = await browser.newContext(basic ? { ...look, httpCredentials: basic } : look)
+  t.teardown(() => context.close())
   context.setDefaultTimeout(LIMIT_MS)
   const page = await context.newPage()
   const strangers: string[] = []
