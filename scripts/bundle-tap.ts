@@ -2,7 +2,7 @@
  * Tap as tests of this house are run with it: in one file, so that a process begins in half the time (as it comes it is
  * hundreds of modules, and React), and with lists that are compared whole.
  */
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build, type Plugin } from 'esbuild'
@@ -20,21 +20,13 @@ const withoutReact: Plugin = {
   },
 }
 
-/** Where `has` and `match` leave out what a list has beyond its pattern, as tcompare 9 has it. */
-const CUT_LIST = 'exp && exp.length < arr.length'
-
-/**
- * A list has as many items as it is compared with. As tap comes, `t.match(records, [{ reason: 'busy' }])` holds for any
- * list that begins so, and `[]` for every list: what nobody expected there would pass.
- */
+/** Assertions compare with whole-lists.ts. */
 const withWholeLists: Plugin = {
   name: 'with whole lists',
   setup(esbuild) {
-    esbuild.onLoad({ filter: /tcompare\/dist\/esm\/has\.js$/ }, ({ path }) => {
-      const [before, after, ...more] = readFileSync(path, 'utf8').split(CUT_LIST)
-      if (after === undefined || more.length > 0) throw new Error(`${path} does not cut lists where it did`)
-      return { contents: `${before}false${after}` }
-    })
+    esbuild.onResolve({ filter: /^tcompare$/ }, ({ importer }) =>
+      /@tapjs\/asserts\//.test(importer) ? { path: join(import.meta.dirname, 'whole-lists.ts') } : undefined,
+    )
   },
 }
 
