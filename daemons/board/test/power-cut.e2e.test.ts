@@ -1,6 +1,6 @@
 /**
  * Boards that are killed while something is being saved: what was acknowledged is there, and all of it. That a file is whole
- * however its writer ends is shown by two hundred kills of the store alone (kit/test/store/whole-file.test.ts); here whole
+ * however its writer ends is shown by a hundred kills of the store alone (kit/test/store/whole-file.test.ts); here whole
  * boards, one for each way in, show that it is kept by that store before it is acknowledged.
  */
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** A process that is killed while it saves, 200 times; and a disk that is full. */
+/** A process that is killed while it saves, a hundred times; and a disk that is full. */
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,7 +8,7 @@ import { t } from 'tap'
 import { silentLog } from '#kit/log.ts'
 import { createStore } from '#kit/store/store.ts'
 
-const KILLS = 200
+const KILLS = 100
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
 /** Compiled once: a start is most of what a kill takes. */

@@ -39,7 +39,10 @@ t.test(
     const folder = t.testdir({ disk: {} })
     const script = `mount -t tmpfs -o size=640k none "$1" && exec "$2" "$3" "$1" full`
     const command = ['-m', 'sh', '-c', script, 'sh', join(folder, 'disk'), process.execPath, child]
-    const ran = spawnSync('unshare', command, { encoding: 'utf8', env: { PATH: process.env.PATH } })
+    const ran = spawnSync('unshare', command, {
+      encoding: 'utf8',
+      env: { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, PATH: process.env.PATH },
+    })
     t.match(ran.stderr, /audit_failing .*full/)
     t.match(ran.stderr, /audit_written_again/)
     t.same(JSON.parse(ran.stdout), {
