@@ -11,13 +11,19 @@ type GatheredBody = Buffer | 'too_large' | 'cut'
 /**
  * Into one buffer that grows: a body that comes in chunks of one byte would be an object for each, 300 bytes, if they
  * were kept.
+ * @param onHeld told how large that buffer is, at first and whenever it has grown
  */
-export function gatherBody(request: IncomingMessage, mostBytes: number): Promise<GatheredBody> {
+export function gatherBody(
+  request: IncomingMessage,
+  mostBytes: number,
+  onHeld?: (bytes: number) => void,
+): Promise<GatheredBody> {
   const length = Number(request.headers['content-length'] ?? 0)
   if (length > mostBytes) return Promise.resolve('too_large')
   if (request.destroyed && !request.complete) return Promise.resolve('cut')
   return new Promise((resolve) => {
     let held = Buffer.allocUnsafe(Math.min(mostBytes, length || 1024))
+    onHeld?.(held.length)
     let size = 0
     function take(chunk: Buffer): void {
       if (size + chunk.length > mostBytes) {
@@ -29,6 +35,7 @@ export function gatherBody(request: IncomingMessage, mostBytes: number): Promise
         const grown = Buffer.allocUnsafe(Math.min(mostBytes, Math.max(2 * held.length, size + chunk.length)))
         held.copy(grown, 0, 0, size)
         held = grown
+        onHeld?.(held.length)
       }
       size += chunk.copy(held, size)
     }

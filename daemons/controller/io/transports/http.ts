@@ -1,7 +1,7 @@
 /** HTTP to devices: one request and its answer, whole and bounded; and which TCP port a gateway gives a line. */
-import { type ClientRequest, type IncomingMessage, request as open } from 'node:http'
+import { type ClientRequest, request as open } from 'node:http'
 import type { Clock } from '#kit/clock.ts'
-import { readJson } from '#kit/http/dialect.ts'
+import { gatherBody, readJson } from '#kit/http/dialect.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { durationText } from '#kit/pure/text.ts'
 import type { ConnectionPlace, DeviceAnswer, DeviceRequest, Place } from '../../core/drivers/driver.ts'
@@ -48,13 +48,15 @@ export function requestOnce(asked: DeviceRequest, parts: HttpParts, signal: Abor
     signal.addEventListener('abort', stopped, { once: true })
     whenConnected(outgoing, () => timer.cancel())
     outgoing.on('error', (cause) => fail(unreachable(name, cause)))
-    outgoing.on('response', (incoming) => {
-      const read = (bytes: number) => kept.set(keeper, bytes)
-      const whole = (answer: Uint8Array) => {
-        done()
-        resolve({ status: incoming.statusCode ?? 0, body: answer })
-      }
-      readWhole(incoming, limits.httpBytes, { name, read, whole, fail })
+    outgoing.on('response', async (incoming) => {
+      incoming.on('error', (cause) => fail(cutOff(name, cause)))
+      const answer = await gatherBody(incoming, limits.httpBytes, (bytes) => {
+        if (!signal.aborted) kept.set(keeper, bytes)
+      })
+      if (answer === 'cut') return fail(cutOff(name))
+      if (answer === 'too_large') return fail(tooLong(name, limits.httpBytes))
+      done()
+      resolve({ status: incoming.statusCode ?? 0, body: answer })
     })
     outgoing.end(body)
   })
@@ -64,25 +66,8 @@ function whenConnected(outgoing: ClientRequest, connected: () => void): void {
   outgoing.once('socket', (socket) => socket.once('connect', connected))
 }
 
-interface Reading {
-  name: string
-  /** How many bytes there are so far. */
-  read(bytes: number): void
-  whole(body: Uint8Array): void
-  fail(reason: Fault): void
-}
-
-function readWhole(incoming: IncomingMessage, most: number, { name, read, whole, fail }: Reading): void {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  incoming.on('data', (chunk: Uint8Array) => {
-    chunks.push(chunk)
-    bytes += chunk.length
-    if (bytes > most) fail(new Fault('answer_too_long', `${name} answers more than drivers.http_bytes (${most}) bytes`))
-    else read(bytes)
-  })
-  incoming.on('error', (cause) => fail(cutOff(name, cause)))
-  incoming.on('end', () => whole(Buffer.concat(chunks)))
+function tooLong(name: string, most: number): Fault {
+  return new Fault('answer_too_long', `${name} answers more than drivers.http_bytes (${most}) bytes`)
 }
 
 /**
@@ -101,9 +86,10 @@ export async function placeOfLine(
   const { status, body } = await request({ host, port, method: 'GET', path, headers })
   const says = (what: string) => new Fault('gateway_line', `line ${line} of the gateway ${nameOf(place)} ${what}`)
   if (status !== 200) throw says(`cannot be asked for: it answers ${status}`)
-  const { protocol, settings } = readJson(body) as Record<string, unknown>
+  const said = readJson(body)
+  const { protocol, settings } = isObject(said) ? said : {}
   if (protocol !== 'raw') throw says('is not raw: set its protocol to raw')
-  const tcpPort = isObject(settings as never) ? (settings as Record<string, unknown>).tcp_port : undefined
+  const tcpPort = isObject(settings) ? settings.tcp_port : undefined
   if (typeof tcpPort !== 'number' || tcpPort === 0) throw says('has no TCP port: set its tcp_port')
   return { host, port: tcpPort }
 }
