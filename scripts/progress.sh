@@ -12,7 +12,8 @@ rm -f "$told"
 
 # A clock beside the command. What sleeps holds nobody's output open.
 (
-  trap 'kill "$asleep" 2>/dev/null; exit' TERM
+  asleep=
+  trap '[ -z "$asleep" ] || kill "$asleep" 2>/dev/null; exit' TERM
   seconds=2
   while :; do
     sleep "$seconds" >/dev/null 2>&1 &

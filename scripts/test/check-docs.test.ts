@@ -22,7 +22,7 @@ export function thingRoutes(parts) {
 `
 const config = `import { Type } from 'typebox'
 export const config = Type.Object({ things: Type.Object({ most: Type.Integer({ default: 3, minimum: 1, description: 'things at once' }) }) })
-export const memory = {
+export const memory = () => ({
   ...{ idleBytes: 20_000_000, garbage: 0.5, youngBytes: 0 },
   rows: [
     {
@@ -32,7 +32,7 @@ export const memory = {
     },
   ],
   tasks: { all: 4, things: (setting) => setting('things.most') },
-}
+})
 `
 
 /** A house with one daemon, and docs that are in order once their generated parts are written. */

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t, { type Test } from 'tap'
 import { ask, type RunningDaemon, startDaemon } from '#kit/test/running-daemon.ts'
+import { until } from '#kit/test/until.ts'
 import { PASSWORD, placeOf, plantroom, SETS, tokenOf } from './operating.ts'
 
 const SAME = /The site is as the file says already: nothing was changed\./
@@ -107,6 +108,8 @@ t.test('a user with a session who is disabled by an import is out at once, and i
   t.match(after, { people: [{ id: 2, username: 'Bob', enabled: 0 }], waiting: 0 })
   t.match(await imported(bob({ enabled: false })), { code: 0, said: SAME })
   t.equal((await me()).status, 401)
+  // What no answer waits for is on the disk a little later.
+  await until('all three are recorded', async () => (await page.audit('path=/api/me')).length === 3)
   t.match(await page.audit('path=/api/me'), [
     { reason: 'invalid_session', status: 401, granted: false },
     { reason: 'invalid_session', status: 401, granted: false },

@@ -67,7 +67,8 @@ static void derive(Hash* hash) {
 static void* compute(void* data) {
   Hash* hash = static_cast<Hash*>(data);
   // Linux has a niceness for each thread. Where the system does not allow it, the scheduler shares as it sees fit.
-  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), hash->niceness);
+  id_t self = static_cast<id_t>(gettid());
+  setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + hash->niceness);
   derive(hash);
   OPENSSL_cleanse(hash->message.data(), hash->message.size());
   napi_threadsafe_function settled = hash->settled;
