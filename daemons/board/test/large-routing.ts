@@ -15,7 +15,7 @@ export interface Cost {
   layouts: number
 }
 
-/** Is told what each thing that is done costs. */
+/** Judges what one step costs. */
 export type Judge = (t: Test, step: string, cost: Cost) => void
 
 interface Stage extends Rig {
@@ -40,7 +40,7 @@ export async function fiftyByFifty(t: Test, judge: Judge): Promise<void> {
     ['follows the mouse over all of it', mouse],
     ['follows the arrows', arrows],
     ['routes far down to the right, with names in sight', far],
-    ['is asked anew again and again without a stutter', idle],
+    ['polls again and again without a stutter', idle],
     ['moves under a thumb, as a list and as a grid', thumb],
   ])
 }

@@ -93,7 +93,7 @@ export interface AuditBook extends AuditLog {
   takes(): boolean
 }
 
-/** What an answer needs that is told once its record is on the disk; `recordMs` is how long it waits for that. */
+/** Where a record is written, and how long in ms an answer waits for it. */
 interface RecordWait {
   audit: AuditBook
   clock: Clock

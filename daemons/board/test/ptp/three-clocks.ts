@@ -85,7 +85,7 @@ function worst(values: readonly number[]): number {
   return Math.max(...values.map(Math.abs))
 }
 
-/** Is told each figure, and what a quiet machine stays below. */
+/** Judges one figure; `most` is what a quiet machine stays below. */
 export type Judge = (t: Test, what: string, figure: number, most: number) => void
 
 interface Stage {

@@ -56,8 +56,8 @@ export interface Sender {
 /** A connection that stays for as long as its session. The device is lost when it ends. */
 export interface Connection extends Sender {
   /**
-   * Sends a question and gives the first frame that is its answer; frames that are none go where all others go. Where
-   * `signal` comes first the connection is cut: an answer that is still owed is none to the next question.
+   * Sends a question and gives the first frame that is its answer; other frames go to the listener. When
+   * `signal` aborts first, the connection is closed, so that a late answer cannot be taken for the next one.
    * @throws as `send` does
    */
   ask(question: Uint8Array, isAnswer: (frame: Uint8Array) => boolean, signal: AbortSignal): Promise<Uint8Array>
@@ -97,8 +97,8 @@ export interface DriverContext {
   /** A secret column of the device's own row. */
   secret(column: 'password' | 'api_key'): string | null
   /**
-   * TCP for devices that are told and never heard: connected when there is something to send, kept for
-   * `drivers.keep_ms`; what the device says is thrown away.
+   * TCP for devices that only take commands: opened when there is something to send, closed after `drivers.keep_ms`
+   * without any. What the device sends is discarded.
    */
   sender(place: Place): Sender
   /**

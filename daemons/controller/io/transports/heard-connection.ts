@@ -88,7 +88,7 @@ export class HeardConnection implements Connection, Keeper {
       const ended = Promise.withResolvers<never>()
       const stopped = () => {
         ended.reject(signal.reason)
-        this.#end(`${this.#name} left what it was asked without an answer`)
+        this.#end(`${this.#name} did not answer in time`)
       }
       const gone = () => ended.reject(this.#cutOff())
       signal.addEventListener('abort', stopped, { once: true })
@@ -115,7 +115,7 @@ export class HeardConnection implements Connection, Keeper {
     this.#cut()
   }
 
-  /** A little at a time: of a device that says too much the rest waits, and so does the device. */
+  /** A little at a time: when a device sends too much, the rest waits, and so does the device. */
   #cut(): void {
     const { budget, framing } = this.#parts
     while (this.#rest.length > 0 && !this.#isClosed && !this.#pause) {
@@ -134,12 +134,12 @@ export class HeardConnection implements Connection, Keeper {
 
   #hold(pauseMs: number): void {
     const { clock, say } = this.#parts
-    const sentence = `${this.#name} says too much: more than drivers.heard_bytes, or its share of drivers.heard_in_all`
+    const sentence = `${this.#name} sends more than drivers.heard_bytes, or more than its share of drivers.heard_in_all`
     if (!this.#wire.hold(true)) {
       this.#end(sentence)
       return
     }
-    say('flood', `${sentence}: it is read no faster`)
+    say('flood', `${sentence}: it is slowed down`)
     // A part of what the socket gave would keep all of it.
     this.#rest = this.#rest.slice()
     this.#count()
@@ -159,7 +159,7 @@ export class HeardConnection implements Connection, Keeper {
         this.#question = undefined
         question.resolve(frame)
       } else if (!this.#parts.events.frame(frame))
-        this.#parts.say('stranger', `${this.#name} says what nobody asked and its driver does not know`)
+        this.#parts.say('stranger', `${this.#name} sent a message that its driver does not know`)
     } catch (error) {
       this.#end(`its driver failed on what ${this.#name} said: ${(error as Error).message}`)
     }
@@ -213,7 +213,7 @@ function framerOf(
     // Behind a length that cannot be right the next frame may begin; behind a piece comes the rest of it.
     isTail = isCut && framing?.mode !== 'length_field'
     if (isWhole) hear(frame)
-    else say('endless', `${name} said what has no end within drivers.frame_bytes (${frameBytes}): it was dropped`)
+    else say('endless', `${name} sent a message longer than drivers.frame_bytes (${frameBytes}): it was dropped`)
   }
   if (framing === undefined)
     return {

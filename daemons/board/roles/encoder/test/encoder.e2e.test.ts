@@ -132,5 +132,5 @@ t.test('B.encoder a board sends what its stream.sdp says', { skip }, async (t) =
   })
 
   // A part that takes too long to stop ends the daemon with another code.
-  await t.test('a board that is told to stop does so', async (t) => t.equal(await board.stop(), 0))
+  await t.test('SIGTERM stops the board', async (t) => t.equal(await board.stop(), 0))
 })

@@ -22,7 +22,7 @@ t.test('a message that never ends is dropped with its tail, and said once', asyn
   for (let n = 0; n < 20; n++) amp.say('x'.repeat(200))
   amp.say('VOL 9\r\nVOL 7\r\n')
   await until('what comes behind it is heard', () => reading().volume === 7)
-  t.strictSame(said, [`127.0.0.1:${amp.port} said what has no end within drivers.frame_bytes (256): it was dropped`])
+  t.strictSame(said, [`127.0.0.1:${amp.port} sent a message longer than drivers.frame_bytes (256): it was dropped`])
 })
 
 t.test('a device that floods is read no faster than it may, loses nothing, and is said once', async (t) => {
@@ -40,7 +40,7 @@ t.test('a device that floods is read no faster than it may, loses nothing, and i
   t.equal(told, 1501, 'nothing is lost')
   t.ok(tookMs > 1000, `a second's worth came at once, the rest had to wait: ${tookMs} ms`)
   t.strictSame(said, [
-    `127.0.0.1:${amp.port} says too much: more than drivers.heard_bytes, or its share of drivers.heard_in_all: it is read no faster`,
+    `127.0.0.1:${amp.port} sends more than drivers.heard_bytes, or more than its share of drivers.heard_in_all: it is slowed down`,
   ])
 })
 
@@ -50,7 +50,7 @@ t.test('a flood of datagrams, which nothing holds back, costs the device its con
   await turn(1)
   for (let n = 0; n < 100; n++) amp.say('VOL 1\r\n')
   await until('it is lost', () => live.device(1).state === 'offline')
-  t.match(live.device(1).error, /says too much/)
+  t.match(live.device(1).error, /sends more than/)
   t.equal(said.length, 1)
 })
 
@@ -93,7 +93,7 @@ t.test('what nobody asked and nobody knows is said once, and no question takes i
   })
   const { turn, said, live } = toyStage(t, at('tcp', amp.port))
   t.strictSame(await turn(1), {})
-  t.strictSame(said, [`127.0.0.1:${amp.port} says what nobody asked and its driver does not know`])
+  t.strictSame(said, [`127.0.0.1:${amp.port} sent a message that its driver does not know`])
   t.equal(live.device(1).state, 'online')
 })
 
@@ -127,7 +127,7 @@ t.test('a question without an answer ends the connection: a late answer is none 
   stopper.abort(new Error('too late'))
   await t.rejects(asking, { message: 'too late' })
   await t.rejects(next, { code: 'device_cut_off' })
-  t.strictSame(lost, [`127.0.0.1:${amp.port} left what it was asked without an answer`])
+  t.strictSame(lost, [`127.0.0.1:${amp.port} did not answer in time`])
   t.strictSame(amp.lines, ['VOL=1'])
 })
 
