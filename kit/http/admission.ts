@@ -272,6 +272,8 @@ export interface Turns {
 
 /** The requests of one connection. */
 interface Line {
+  /** Of its address, which is the same for all of them. */
+  share: string | undefined
   isBusy: boolean
   /** Characters of the heads that wait, and what their fields take beside. */
   headChars: number
@@ -289,10 +291,21 @@ export function createTurns(needs: TurnsNeeds): Turns {
   const { config, shareOf } = needs
   const lines = new WeakMap<Socket, Line>()
   const begin = createShares(needs)
+
+  function lineOf(connection: Socket): Line {
+    const known = lines.get(connection)
+    if (known) return known
+    // Its address is read once: it is the same for each request, and reading one costs more than many of those do.
+    const share = shareOf(connection.remoteAddress ?? '')
+    const line: Line = { share, isBusy: false, headChars: 0, waiting: [] }
+    lines.set(connection, line)
+    return line
+  }
+
   return {
     inTurn: (listener) => (request, response) => {
       const { socket } = request
-      const line = lineOf(lines, socket)
+      const line = lineOf(socket)
       const chars = line.isBusy ? charsOf(request) : 0
       const isLong = line.headChars + chars > PIPELINED_HEADS * config.header_bytes
       if (line.isBusy && (line.waiting.length >= config.pipelined_max || isLong)) {
@@ -304,10 +317,10 @@ export function createTurns(needs: TurnsNeeds): Turns {
       }
       const run = () => {
         line.headChars -= chars
-        begin(shareOf(socket.remoteAddress ?? ''), unlessGone)
+        begin(line.share, unlessGone)
       }
       // Comes once, whatever became of the answer.
-      response.once('close', () => {
+      response.on('close', () => {
         const next = line.waiting.shift()
         if (next) next()
         else line.isBusy = false
@@ -396,15 +409,6 @@ function createShares({ config, clock, onceAround = setImmediate }: TurnsNeeds) 
   }
 
   return begin
-}
-
-function lineOf(lines: WeakMap<Socket, Line>, connection: Socket): Line {
-  let line = lines.get(connection)
-  if (line === undefined) {
-    line = { isBusy: false, headChars: 0, waiting: [] }
-    lines.set(connection, line)
-  }
-  return line
 }
 
 /** A name or a value beside its characters, however short it is. @source measured: 136 bytes a field */

@@ -65,7 +65,7 @@ const SHORT_BYTES = 65_536
 const TRUSTED = ''
 
 /** What more connections than these hold is not counted for each request, but once in so long; what is added meanwhile counts. */
-const FEW = 16
+const FEW = 4
 const COUNT_MS = 20
 
 /** Looks in the time after which a connection is stalled. */
@@ -138,7 +138,11 @@ export function createUnsent({ config, shareOf, clock, log, metrics }: UnsentNee
   }
 }
 
-const sumOf = (all: Iterable<Waiting>) => Iterator.from(all).reduce((bytes, one) => bytes + one.bytes(), 0)
+function sumOf(all: Iterable<Waiting>): number {
+  let bytes = 0
+  for (const one of all) bytes += one.bytes()
+  return bytes
+}
 
 /** The open connections, by the address that they are counted for. */
 function createHoldings(shareOf: ShareOf, clock: Clock) {
@@ -241,14 +245,17 @@ class Waiting {
     this.share = share
   }
 
+  /** An answer that has the connection at once waits in nothing but the connection. */
   add(response: ServerResponse): void {
+    if (response.socket !== null) return
     this.#answers.add(response)
-    response.once('close', () => this.#answers.delete(response))
+    response.on('close', () => this.#answers.delete(response))
   }
 
   /** What the kernel has not taken, and what waits for its turn on the connection. */
   bytes(): number {
     let bytes = this.socket.writableLength
+    if (this.#answers.size === 0) return bytes
     for (const answer of this.#answers) if (answer.socket === null) bytes += answer.writableLength
     return bytes
   }

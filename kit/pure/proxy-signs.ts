@@ -21,12 +21,23 @@ const BEGINNINGS = [
   ...['ali-', 'x-alicdn-', 'x-cdn'],
 ]
 
+/** Names that were judged: nearly all requests bring the same few. */
+const JUDGED_NAMES = 64
+const JUDGED_CHARS = 64
+const judged = new Map<string, boolean>()
+
 /** @param headers by their names, in whatever capitals */
 export function hasProxySign(headers: Readonly<Record<string, unknown>>): boolean {
-  for (const name in headers) {
-    if (headers[name] === undefined) continue
-    const plain = name.toLowerCase().replaceAll('_', '-')
-    if (EXACT.has(plain) || BEGINNINGS.some((start) => plain.startsWith(start))) return true
-  }
+  for (const name in headers) if (headers[name] !== undefined && isSign(name)) return true
   return false
+}
+
+function isSign(name: string): boolean {
+  const known = judged.get(name)
+  if (known !== undefined) return known
+  const plain = name.toLowerCase().replaceAll('_', '-')
+  const is = EXACT.has(plain) || BEGINNINGS.some((start) => plain.startsWith(start))
+  if (judged.size >= JUDGED_NAMES) judged.clear()
+  if (name.length <= JUDGED_CHARS) judged.set(name, is)
+  return is
 }
