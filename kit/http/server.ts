@@ -36,6 +36,13 @@ import { createLongAnswers, createUnsent, holdLongAnswers, type LongAnswers, typ
 /** A device path of 4096 characters, each percent-encoded, still fits a path parameter. The head's size bounds it before. */
 const LONGEST_PARAMETER = 4096
 
+/** Routes check what comes and write what goes by themselves (serve-routes.ts), so that Fastify's own compilers stay away. */
+const NO_COMPILERS = { buildValidator: noCompiler, buildSerializer: noCompiler }
+
+function noCompiler(): never {
+  throw new TypeError('a route has no schema of Fastify: kit/http/check.ts checks')
+}
+
 /**
  * A Fastify that reads bodies strictly, bounds what a client may send and how long it may take, and leaves logging to us.
  * @param by `frameworkErrors` answers what Fastify refuses before any hook runs, such as a broken percent-encoding;
@@ -70,6 +77,7 @@ function createFastify(
   }
   const app = fastify({
     logger: false,
+    schemaController: { compilersFactory: NO_COMPILERS },
     bodyLimit: config.body_bytes,
     routerOptions: { maxParamLength: LONGEST_PARAMETER },
     rewriteUrl(request) {

@@ -64,7 +64,7 @@ const SHORT_BYTES = 65_536
 /** Stands for all addresses that have no share: only the bound in all is theirs. */
 const TRUSTED = ''
 
-/** What more connections than these hold is not counted for each request, but once in so long; what is added meanwhile counts. */
+/** What more connections than these hold is counted once in so long, not for each request; what is added meanwhile counts. */
 const FEW = 4
 const COUNT_MS = 20
 
@@ -88,7 +88,7 @@ export function createUnsent({ config, shareOf, clock, log, metrics }: UnsentNee
   }
 
   function makeRoom(): void {
-    if (held.inAll() <= most) return
+    if (held.inAll(most) <= most) return
     for (let over = sumOf(held.all()) - most; over > 0; ) {
       const worst = held.worst()
       if (!worst) return
@@ -116,7 +116,7 @@ export function createUnsent({ config, shareOf, clock, log, metrics }: UnsentNee
   return {
     guard: (server) => held.watch(server),
     check({ socket }) {
-      const waiting = held.forShareOf(socket)
+      const waiting = held.forShareOf(socket, mostPerAddress)
       if (waiting <= mostPerAddress) return
       throw new Fault(
         'too_much_unsent',
@@ -125,7 +125,7 @@ export function createUnsent({ config, shareOf, clock, log, metrics }: UnsentNee
     },
     takes({ socket }, sizeBytes) {
       if (sizeBytes <= SHORT_BYTES) return true
-      const waiting = held.forShareOf(socket)
+      const waiting = held.forShareOf(socket, mostPerAddress - sizeBytes)
       if (waiting > 0 && waiting + sizeBytes > mostPerAddress) return false
       makeRoom()
       if (!socket.destroyed) held.added(socket, sizeBytes)
@@ -172,11 +172,11 @@ function createHoldings(shareOf: ShareOf, clock: Clock) {
       })
       server.prependListener('request', (request, response) => connections.get(request.socket)?.add(response))
     },
-    forShareOf(socket: Socket): number {
+    forShareOf(socket: Socket, most: number): number {
       const share = connections.get(socket)?.share ?? TRUSTED
-      return share === TRUSTED ? 0 : (byShare.get(share)?.bytes(clock.monotonicMs()) ?? 0)
+      return share === TRUSTED ? 0 : (byShare.get(share)?.bytes(clock.monotonicMs(), most) ?? 0)
     },
-    inAll: () => everybody.bytes(clock.monotonicMs()),
+    inAll: (most: number) => everybody.bytes(clock.monotonicMs(), most),
     added(socket: Socket, bytes: number): void {
       byShare.get(connections.get(socket)?.share ?? TRUSTED)?.add(bytes)
       everybody.add(bytes)
@@ -217,9 +217,12 @@ class Group {
   #bytes = 0
   #countedMs = Number.NEGATIVE_INFINITY
 
-  /** What they hold; of many that was a moment ago, and never less than now but for short answers. */
-  bytes(nowMs: number): number {
-    if (this.members.size <= FEW || nowMs - this.#countedMs >= COUNT_MS) {
+  /**
+   * What they hold; of many that was a moment ago, and never less than now but for short answers. What seems more than
+   * may wait is counted anew: those who read fast have read it by now.
+   */
+  bytes(nowMs: number, most: number): number {
+    if (this.members.size <= FEW || nowMs - this.#countedMs >= COUNT_MS || this.#bytes > most) {
       this.#bytes = sumOf(this.members)
       this.#countedMs = nowMs
     }

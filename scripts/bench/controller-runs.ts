@@ -86,7 +86,8 @@ export async function measureCommands(
   const times: number[] = []
   let failed = 0
   const send = async (at: number, dueMs: number) => {
-    const connection = free.pop() ?? (await new Promise<Connection>((resolve) => waiting.push(resolve)))
+    // The one that rested longest: a server ends what rests for seconds.
+    const connection = free.shift() ?? (await new Promise<Connection>((resolve) => waiting.push(resolve)))
     const command = Math.floor(at / COMMANDED_ZONES) % 2 === 0 ? 'on' : 'off'
     const body = { zone_id: (at % COMMANDED_ZONES) + 1, command }
     const answered = await connection.ask(requestOf('POST', '/api/control/command', { token, body }))

@@ -59,7 +59,8 @@ export async function openConnection(url: string): Promise<Connection> {
     ask: (request) =>
       new Promise((resolve, reject) => {
         answer = { resolve, reject }
-        socket.write(request)
+        if (socket.destroyed) fail(new Error(`${url} had closed the connection`))
+        else socket.write(request)
       }),
     close: () => void socket.destroy(),
   }

@@ -85,6 +85,16 @@ t.test('who leaves answers unread is answered 503 before more are made, and othe
   t.equal(await again.status(), 200)
 })
 
+t.test('who reads each answer at once is never told that too much waits, on however many connections', async (t) => {
+  const { port, unsent } = await guarded(t, { http: { unsent_bytes_per_address: 1.5 * LONG } })
+  const readers = await Promise.all(Array.from({ length: 6 }, () => come(t, port)))
+  for (const reader of readers) {
+    reader.ask()
+    t.equal(await reader.status(), 200)
+    await until('all was read', async () => (await unsent()) === 0)
+  }
+})
+
 t.test('an address that holds more than its bound gets no answer at all made', async (t) => {
   let made = 0
   const counted: Route = { ...long, handle: () => rows.slice(made++) }
