@@ -131,9 +131,10 @@ const SPARING_FLAGS = [
 /**
  * Of a controller in place of the sparing ones: V8's own measure of what is worth compiling. Its start makes a hundred thousand
  * rows and sessions of devices, and V8 lets the young generation grow to 48 MB for it: docs/bench/controller.md has the
- * resident memory with ten thousand devices, docs/decisions/idle-memory-and-speed.md what a request costs.
+ * resident memory with ten thousand devices, docs/decisions/idle-memory-and-speed.md what a request costs. Two threads collect its
+ * garbage: one falls behind while thousands of rows are asked for, and the heap holds 10 to 15 MB more.
  */
-const CONTROLLER_FLAGS = '--max-semi-space-size=4'
+const CONTROLLER_FLAGS = '--v8-pool-size=2 --max-semi-space-size=4'
 
 /** The command: beside an installed Node it uses that one, in a checkout the pinned one of node_modules. */
 const COMMAND = `#!/bin/sh
