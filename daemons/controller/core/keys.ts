@@ -222,7 +222,7 @@ export const driverKeys = Type.Object(
       'bytes',
       262_144,
       [1024, 134_217_728],
-      'bytes read from one device per second, each message counting 64 more. A faster one is slowed down, or disconnected if it sends datagrams',
+      'bytes read from one device per second, each message and each packet counting 64 more. A faster one is slowed down, or disconnected if it sends datagrams',
     ),
     heard_in_all: count(
       'bytes',

@@ -77,7 +77,7 @@ interface Ways {
   turns: SendTurns
   /** Aborted when the session ends. */
   ended: AbortController
-  heard: Set<HeardConnection>
+  heard: Map<object, HeardConnection>
 }
 
 /**
@@ -128,7 +128,7 @@ class OpenDevice implements DeviceWorld {
     try {
       const openWire = await this.#reach(place, ended.signal)
       const connection = this.#connectionOf(place, events, (wire) => openWire({ ...wire, closed: free(wire.closed) }))
-      heard.add(connection)
+      if (connections.has(own)) heard.set(own, connection)
       if (!ended.signal.aborted) return connection
       connection.close()
       throw ended.signal.reason
@@ -141,6 +141,7 @@ class OpenDevice implements DeviceWorld {
     function free(closed: WireEvents['closed']): WireEvents['closed'] {
       return (reason) => {
         connections.delete(own)
+        heard.delete(own)
         closed(reason)
       }
     }
@@ -150,7 +151,7 @@ class OpenDevice implements DeviceWorld {
     this.#isClosed = true
     this.#ways?.ended.abort(this.#closingFault())
     this.#sending?.close()
-    for (const connection of this.#ways?.heard ?? []) connection.close()
+    for (const connection of this.#ways?.heard.values() ?? []) connection.close()
     this.#said.close()
   }
 
@@ -166,7 +167,7 @@ class OpenDevice implements DeviceWorld {
   #waysNow(): Ways {
     if (this.#isClosed) throw this.#closingFault()
     const { limits } = this.#shared
-    this.#ways ??= { turns: new SendTurns(limits, this.#name), ended: new AbortController(), heard: new Set() }
+    this.#ways ??= { turns: new SendTurns(limits, this.#name), ended: new AbortController(), heard: new Map() }
     return this.#ways
   }
 

@@ -142,7 +142,7 @@ export function placeOf({ id, transport }: Row): Place {
   const { host, port } = (transport ?? {}) as { readonly host?: Json; readonly port?: Json }
   if (typeof host !== 'string' || !/^[^\s\p{C}/@]{1,253}$/u.test(host))
     throw new Fault('transport_invalid', `transport.host of device ${id} is no name or address of a host`)
-  if (typeof port !== 'number' || !Number.isInteger(port) || port < 1 || port > 65_535)
+  if (!isPort(port))
     throw new Fault('transport_invalid', `transport.port of device ${id} is no port, expected 1 to 65535`)
   return { host, port }
 }
@@ -160,4 +160,8 @@ export interface DriverWorld {
   /** 0 <= n < 1 */
   chance(): number
   open(device: Row): DeviceWorld
+}
+
+export function isPort(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= 65_535
 }

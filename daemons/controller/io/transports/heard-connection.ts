@@ -111,6 +111,8 @@ export class HeardConnection implements Connection, Keeper {
 
   #read(chunk: Uint8Array): void {
     if (this.#isClosed) return
+    // However little comes, it is put behind what is held: that costs too.
+    this.#parts.budget.spend(this, 0, 1)
     this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     this.#cut()
   }
@@ -140,6 +142,7 @@ export class HeardConnection implements Connection, Keeper {
       return
     }
     say('flood', `${sentence}: it is slowed down`)
+    if (this.#framer.loseTime()) say('gap', `${this.#name} was slowed down within a message: it was dropped`)
     // A part of what the socket gave would keep all of it.
     this.#rest = this.#rest.slice()
     this.#count()
@@ -199,6 +202,8 @@ interface Framer {
   /** @returns how many frames ended */
   feed(bytes: Uint8Array): number
   heldBytes(): number
+  /** From here on some time passes unseen. @returns whether a message was lost by it */
+  loseTime(): boolean
   close(): void
 }
 
@@ -223,6 +228,7 @@ function framerOf(
         return 1
       },
       heldBytes: () => 0,
+      loseTime: () => false,
       close() {},
     }
   if (framing.mode === 'silence') return silenceFramer(clock, framing.silenceMs, frameBytes, cut)
@@ -234,10 +240,12 @@ function framerOf(
       return frames.length
     },
     heldBytes: cutter.heldBytes,
+    loseTime: () => false,
     close() {},
   }
 }
 
+/** The silence is the device's own: what this program does not read meanwhile, because it is busy or holds it back, is none. */
 function silenceFramer(
   clock: Clock,
   silenceMs: number,
@@ -246,22 +254,35 @@ function silenceFramer(
 ): Framer {
   let held = Buffer.alloc(0)
   let timer: Timer | undefined
+  /** Nobody knows where what is coming began. */
+  let isLost = false
   const end = (isCut: boolean) => {
     const frame = held
+    const wasLost = isLost
     held = Buffer.alloc(0)
-    cut(frame, isCut)
+    isLost = false
+    if (!wasLost) cut(frame, isCut)
   }
   return {
     feed(bytes) {
       timer?.cancel()
-      held = Buffer.concat([held, bytes])
+      if (!isLost) held = Buffer.concat([held, bytes])
       const isCut = held.length > mostBytes
       if (isCut) end(true)
-      // The silence that ends what was dropped is waited for too.
-      timer = clock.after(silenceMs, () => end(false))
+      // The silence that ends what was dropped is waited for too. When it is over, what has come by then is read first.
+      timer = clock.after(silenceMs, () => {
+        timer = clock.soon(() => end(false))
+      })
       return isCut ? 1 : 0
     },
     heldBytes: () => held.length,
+    loseTime() {
+      timer?.cancel()
+      const wasWithin = held.length > 0
+      held = Buffer.alloc(0)
+      isLost = true
+      return wasWithin
+    },
     close: () => timer?.cancel(),
   }
 }

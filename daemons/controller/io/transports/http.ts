@@ -4,7 +4,13 @@ import type { Clock } from '#kit/clock.ts'
 import { gatherBody, readJson } from '#kit/http/dialect.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { durationText } from '#kit/pure/text.ts'
-import type { ConnectionPlace, DeviceAnswer, DeviceRequest, Place } from '../../core/drivers/driver.ts'
+import {
+  type ConnectionPlace,
+  type DeviceAnswer,
+  type DeviceRequest,
+  isPort,
+  type Place,
+} from '../../core/drivers/driver.ts'
 import { isObject } from '../../core/json.ts'
 import type { KeptBytes } from './bounds.ts'
 import { bare, cutOff, nameOf, resolved, unreachable } from './tcp.ts'
@@ -90,6 +96,6 @@ export async function placeOfLine(
   const { protocol, settings } = isObject(said) ? said : {}
   if (protocol !== 'raw') throw says('is not raw: set its protocol to raw')
   const tcpPort = isObject(settings) ? settings.tcp_port : undefined
-  if (typeof tcpPort !== 'number' || tcpPort === 0) throw says('has no TCP port: set its tcp_port')
+  if (!isPort(tcpPort)) throw says('has no TCP port: set its tcp_port')
   return { host, port: tcpPort }
 }

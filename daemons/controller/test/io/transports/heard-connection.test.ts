@@ -4,12 +4,15 @@ import { type AddressInfo, createServer } from 'node:net'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { systemClock, wait } from '#kit/clock.ts'
+import { fakeClock } from '#kit/clock-fake.ts'
 import { holdsLater } from '#kit/test/holds.ts'
 import { until } from '#kit/test/until.ts'
 import type { ConnectionEvents } from '../../../core/drivers/driver.ts'
 import type { Row } from '../../../core/site/book.ts'
 import { createDriverWorld } from '../../../io/driver-world.ts'
-import { KeptBytes } from '../../../io/transports/bounds.ts'
+import { HeardBudget, KeptBytes } from '../../../io/transports/bounds.ts'
+import { HeardConnection } from '../../../io/transports/heard-connection.ts'
+import type { WireEvents } from '../../../io/transports/tcp.ts'
 import { WORLD_LIMITS } from '../../core/drivers/host-stage.ts'
 import { toyAmp, toyStage, toyUdpAmp } from '../../core/drivers/toy-stage.ts'
 
@@ -188,6 +191,63 @@ t.test('frames end by silence where nothing else ends them', async (t) => {
   amp.say('VOL 42')
   await until('what comes behind one that is too long is heard', () => reading().volume === 42)
   t.equal(said.length, 1)
+})
+
+/** A connection whose device is the test. */
+function heardBySilence(limits: object = {}) {
+  const clock = fakeClock()
+  const all = { ...WORLD_LIMITS, ...limits }
+  const frames: string[] = []
+  const said = new Map<string, string>()
+  const wire: { events?: WireEvents } = {}
+  new HeardConnection(
+    {
+      name: 'the amp',
+      framing: { mode: 'silence', silenceMs: 30 },
+      clock,
+      limits: all,
+      kept: new KeptBytes(1_000_000),
+      budget: new HeardBudget(clock, all),
+      say: (kind, sentence) => void said.set(kind, sentence),
+      events: { frame: (frame) => frames.push(Buffer.from(frame).toString()) > 0, lost: () => {} },
+    },
+    (events) => {
+      wire.events = events
+      return { write: async () => {}, hold: () => true, close() {} }
+    },
+  )
+  return { clock, frames, said: () => [...said.values()], say: (text: string) => wire.events?.bytes(Buffer.from(text)) }
+}
+
+t.test('a message is not taken for whole because the device was held back within it', (t) => {
+  const { clock, frames, said, say } = heardBySilence({ heardBytes: 1024, frameBytes: 4096 })
+  say(`VOL 40${' '.repeat(2000)}`)
+  clock.advance(500)
+  t.strictSame(frames, [])
+  clock.advance(5000)
+  t.match(said(), [/it is slowed down$/, /the amp was slowed down within a message: it was dropped/])
+  say('VOL 41')
+  clock.advance(40)
+  t.strictSame(frames, ['VOL 41'])
+  t.end()
+})
+
+t.test('a message is not taken for whole before what came meanwhile is read', (t) => {
+  const { clock, frames, say } = heardBySilence()
+  say('VOL ')
+  clock.after(30, () => say('40'))
+  clock.advance(30)
+  t.strictSame(frames, [])
+  clock.advance(31)
+  t.strictSame(frames, ['VOL 40'])
+  t.end()
+})
+
+t.test('a device that sends byte by byte pays for each packet', (t) => {
+  const { said, say } = heardBySilence({ heardBytes: 1024 })
+  for (let n = 0; n < 20; n++) say('V')
+  t.match(said(), [/it is slowed down$/, /dropped/])
+  t.end()
 })
 
 t.test(
