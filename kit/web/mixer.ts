@@ -79,8 +79,8 @@ function onScale(db: number | undefined): string {
 
 function wordsOf(needle: Needle | undefined): string {
   if (!needle) return UNKNOWN
-  if (isClipped(needle)) return 'clip'
-  return isSilent(needle) ? 'silent' : fixed(needle.peakDb, 1)
+  if (isClipped(needle)) return texts.clip
+  return isSilent(needle) ? texts.silent : fixed(needle.peakDb, 1)
 }
 
 /** What a fader shows and does. */

@@ -56,6 +56,8 @@ export const filter = 'filter'
 
 export const left = 'Left'
 export const right = 'Right'
+export const clip = 'clip'
+export const silent = 'silent'
 
 // Lamps (parts.ts)
 

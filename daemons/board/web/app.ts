@@ -46,7 +46,7 @@ function addressNotice({ network }: Status): Child {
     return banner('warn', texts.address, network.text, html`<a class="btn" href=${linkTo('settings')}>Settings</a>`)
   if (network.state !== 'unconfirmed') return null
   const leftMs = (network.confirm_until ?? 0) - daemonNow()
-  const left = leftMs > 0 ? `${age(Math.max(1000, leftMs))} left` : texts.timeIsOver
+  const left = leftMs > 0 ? texts.timeLeft(age(Math.max(1000, leftMs))) : texts.timeIsOver
   return banner('warn', texts.address, html`<b role="alert">New address</b><b>, ${left}.</b> ${network.text}`)
 }
 

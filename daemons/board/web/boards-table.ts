@@ -65,12 +65,12 @@ function listOrGrid(isGrid: boolean, set: (is: boolean) => void): VNode {
 
 function legend(): VNode {
   const words: [Lit, string][] = [
-    ['ok', 'playing'],
-    ['warn', 'losing'],
-    ['fault', 'silent'],
-    ['mute', 'muted'],
-    ['off', 'source silent'],
-    ['gone', 'away'],
+    ['ok', texts.legendPlaying],
+    ['warn', texts.legendLosing],
+    ['fault', texts.legendSilent],
+    ['mute', texts.legendMuted],
+    ['off', texts.legendSourceSilent],
+    ['gone', texts.legendAway],
   ]
   return html`<div class="legend later">${words.map(([lit, word]) => html`<span key=${lit}>${lamp(lit)}${word}</span>`)}</div>`
 }

@@ -80,7 +80,7 @@ function Stream({ encoder }: { encoder: EncoderState }): VNode {
 function announcedText({ announced: { sap, last_at: lastAt, rtsp } }: EncoderState): Child {
   const way = (lit: Lit, words: string): VNode => html`<span class="way">${lamp(lit)}${words}</span>`
   const when = lastAt === null ? '' : `, ${sinceText(lastAt, daemonNow(), zone.value)}`
-  return html`${way(sap ? 'ok' : 'off', sap ? `SAP${when}` : texts.notBySap)} ${way(rtsp ? 'ok' : 'off', rtsp ? texts.rtsp : texts.notByRtsp)}`
+  return html`${way(sap ? 'ok' : 'off', sap ? texts.bySap(when) : texts.notBySap)} ${way(rtsp ? 'ok' : 'off', rtsp ? texts.rtsp : texts.notByRtsp)}`
 }
 
 function counted({ sent, capture_ms: captureMs, realtime }: EncoderState): VNode {

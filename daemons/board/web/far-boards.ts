@@ -365,7 +365,7 @@ async function textOf(reply: Response): Promise<string> {
     bytes += part.value.length
     if (bytes > MOST_BYTES) {
       await reader?.cancel()
-      throw new Error(texts.answerIsNoStatusOfBoard)
+      throw new Error(texts.answerIsNoStatus)
     }
     text += decoder.decode(part.value, { stream: true })
   }
@@ -375,6 +375,6 @@ async function textOf(reply: Response): Promise<string> {
 /** The verdict of an answer whose shape nobody vouches for. */
 export function verdictOf(answer: unknown): { lit: string; text: string } {
   const { verdict } = (answer ?? {}) as { verdict?: { state?: unknown; text?: unknown } }
-  const text = typeof verdict?.text === 'string' ? verdict.text.slice(0, MOST_TEXT) : texts.answersButSaysNothingOfHow
+  const text = typeof verdict?.text === 'string' ? verdict.text.slice(0, MOST_TEXT) : texts.answersWithoutState
   return { lit: typeof verdict?.state === 'string' ? verdict.state : 'off', text }
 }

@@ -63,6 +63,6 @@ function list(hearers: readonly Hearer[]): VNode {
   if (hearers.length === 0) return say('off', texts.noDecoderOfNetworkPlays, texts.othersAreNotCounted)
   return html`<table class="table tight"><tbody>${hearers.map(
     ({ peer, isPlaying }) =>
-      html`<tr key=${keyOf(peer)}><td class="lit">${lamp(isPlaying ? 'ok' : 'fault', isPlaying ? 'Playing' : 'Routed, not playing')}</td><td class="name">${nameOf(peer)}</td></tr>`,
+      html`<tr key=${keyOf(peer)}><td class="lit">${lamp(isPlaying ? 'ok' : 'fault', isPlaying ? texts.playing : texts.routedNotPlaying)}</td><td class="name">${nameOf(peer)}</td></tr>`,
   )}</tbody></table>`
 }

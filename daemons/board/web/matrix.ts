@@ -88,7 +88,7 @@ export function withBoards(routing: Judgement, rest: readonly BoardRow[]): Judge
   if (needy.length === 0) return routing
   const names = listed(needy.map(({ peer }) => nameOf(peer)))
   const lit: Lit = routing.lit === 'fault' || needy[0]?.lit === 'fault' ? 'fault' : 'warn'
-  const look = `${names} ${needy.length === 1 ? 'needs' : 'need'} a look.`
+  const look = texts.needALook(names, needy.length)
   return { ...routing, lit, why: [routing.why, look].filter(Boolean).join(' ') }
 }
 
@@ -98,7 +98,7 @@ export function judgeBoards(rows: readonly BoardRow[]): Judgement {
   const first = needy[0]
   const asked = rows.filter(({ lit }) => lit === 'busy').length
   if (rows.length === 1 && !first)
-    return { lit: 'off', sentence: texts.noOtherBoardWasHeardYet, why: texts.boardsAnnounceThemselvesWithinSeconds }
+    return { lit: 'off', sentence: texts.noOtherBoardWasHeardYet, why: texts.boardsAnnounceThemselves }
   if (!first && asked > 0)
     return {
       lit: 'busy',

@@ -123,6 +123,6 @@ export function ClockPanel({ ptp }: { ptp: PtpView }): VNode {
     [texts.rate, unit(signed(ptp.rate_ppm, 2), 'ppm')],
     [texts.jumps, count(ptp.steps)],
   ]
-  return html`<section class="panel" aria-label="Clock"><header>${lamp(ptpLit(ptp))}<h2>Clock</h2><span class="faint">${since ? `since ${since}` : ''}</span></header>
+  return html`<section class="panel" aria-label="Clock"><header>${lamp(ptpLit(ptp))}<h2>Clock</h2><span class="faint">${since ? texts.clockSince(since) : ''}</span></header>
     <p class="in small soft">${ptp.text}</p>${ptp.enabled ? readTable(rows) : null}</section>`
 }

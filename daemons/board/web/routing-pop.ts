@@ -100,7 +100,7 @@ function titleOf({ name, lit, source }: Row): string {
   if (lit === 'fault') return texts.isSilent(name)
   if (lit === 'mute') return texts.routingIsMuted(name)
   if (lit === 'gone') return texts.isNotReachable(name)
-  return source === '' ? name : `${name} plays ${source}`
+  return source === '' ? name : texts.playsSource(name, source)
 }
 
 /** From the encoder to the output; the encoder speaks for itself where it was heard. */
@@ -110,10 +110,10 @@ function linksFor({ sound, column }: Row, columns: readonly Column[]): Link[] {
   const links = linksOf(sound?.checks ?? []).map((link) => (link.key === broken ? { ...link, text: '' } : link))
   const from = columns.find(({ key }) => key === column)
   if (!from?.peer) return links
-  const head = `${from.name} ${from.isGone ? texts.routingIsNotReachable : 'sends'}`
+  const head = `${from.name} ${from.isGone ? texts.routingIsNotReachable : texts.sourceSends}`
   const level = from.isTold
     ? from.rmsDb === null
-      ? 'silence'
+      ? texts.silence
       : `${fixed(from.rmsDb, 1)} dBFS`
     : texts.doesNotSayHowLoud
   const first: Link = {
@@ -150,7 +150,7 @@ function Sources({ row, columns, play }: SourcesFacts): VNode {
     others.length > 6
       ? filterInput({ filter, setFilter, label: texts.findStream, placeholder: texts.findStream })
       : null
-  return html`<div class="sources stack"><h3>Play ${row.column === null ? texts.stream : 'another'}</h3>${find}
+  return html`<div class="sources stack"><h3>Play ${row.column === null ? texts.stream : texts.anotherStream}</h3>${find}
     <ul>${shown.map((column) => html`<li key=${column.key}><button class="link" type="button" disabled=${column.mcast === ''} onClick=${() => play(column)}>${lamp(column.isGone ? 'gone' : column.isTold && column.rmsDb === null ? 'off' : 'ok')}<span>${column.name}<span class="under">${groupText(column)}${column.isGone ? texts.routingNotReachable2 : ''}</span></span></button></li>`)}</ul>
     ${shown.length === 0 ? html`<p class="small faint">No stream matches; ${count(others.length)} are hidden.</p>` : null}</div>`
 }

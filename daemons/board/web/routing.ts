@@ -142,7 +142,7 @@ function rowOf(peer: Peer, { boards, own, when }: Seen, columns: readonly Column
   if (isAway(peer, board)) return said('gone', goneText(peer, board, when), { isGone: true })
   if (board?.state === 'locked') return said('warn', board.text, { isLocked: true, column: null, sound: null })
   if (!peer.self && !board) return said('busy', texts.beingAskedWhatPlays)
-  if (!sound) return said('off', lastOf(board)?.text ?? texts.saysNothingOfWhatPlays)
+  if (!sound) return said('off', lastOf(board)?.text ?? texts.routesAreNotTold)
   const { lit, why } = judgeDecoder(sound, source)
   return said(lit, why, { isSilent: lit === 'fault' })
 }

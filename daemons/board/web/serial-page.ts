@@ -210,7 +210,7 @@ function clients(port: SerialPort, drop: (client: SerialClient) => void): Child 
     return html`<p class="foot small faint">Nobody is connected. ${port.allow ? texts.allowed(port.allow) : texts.everyAddressMayConnect}</p>`
   return html`<ul class="clients" aria-label=${many(port.clients.length, 'client')}>${port.clients.map(
     (client) => html`<li key=${client.id} data-client=${client.id}><div><b class="mono">${client.address}</b>
-      <span class="under">since ${sinceText(client.since_at, daemonNow(), zone.value)}, ${age(Math.max(1000, daemonNow() - client.since_at), 1)} · ${client.may_write ? 'writes' : texts.readsOnly}${client.rfc2217 ? texts.serialRfc2217 : ''}</span></div>
+      <span class="under">since ${sinceText(client.since_at, daemonNow(), zone.value)}, ${age(Math.max(1000, daemonNow() - client.since_at), 1)} · ${client.may_write ? texts.writes : texts.readsOnly}${client.rfc2217 ? texts.serialRfc2217 : ''}</span></div>
       <${Act} kind="quiet icon" label=${texts.drop(client.address)} run=${() => drop(client)}>${icon('close')}</${Act}></li>`,
   )}</ul>${port.clients.length > 1 ? html`<p class="foot small faint">Of several clients, ${writeWords[port.write] ?? port.write}.</p>` : null}`
 }
@@ -233,7 +233,7 @@ const FLOWS = [
 ] as const
 const WRITES = [
   ['all', texts.allMayWrite],
-  ['first', texts.serialFirstWritesOthersRead],
+  ['first', texts.firstWrites],
   ['exclusive', texts.whoWritesFirstAlone],
 ] as const
 /** Settings whose change ends connections: they are another service afterwards. */
@@ -412,7 +412,7 @@ function useSerialKeys(state: SerialState | null, ask: (dropping: Dropping) => v
     },
     {
       key: 'x',
-      what: texts.dropsClientOfLineWithFocus,
+      what: texts.keyDropsClient,
       run: () => {
         const port = chosen(state)
         const id = document.activeElement?.closest<HTMLElement>('[data-client]')?.dataset.client

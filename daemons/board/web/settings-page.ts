@@ -122,7 +122,7 @@ const ADDRESS = ['hostname', 'static_ip', 'ip', 'mask', 'gw']
 export function consequence(values: Values, saved: Values, isOwned: boolean): string {
   const changed = changedOf(values, saved)
   if (changed.length === 0) return texts.nothingIsChanged
-  const restarts = isOwned ? texts.restartsMachine : 'restarts'
+  const restarts = isOwned ? texts.restartsMachine : texts.restartsOnly
   if (changed.includes('role')) {
     const noun = roleNouns[values.role as RoleName] ?? String(values.role)
     return texts.savingTurns(restarts, withArticle(noun))
@@ -132,7 +132,7 @@ export function consequence(values: Values, saved: Values, isOwned: boolean): st
   if (moves.length === 0) return texts.savingRestarts(restarts, hasSound)
   if (!isOwned) return texts.savingKeepsNetwork(listed(moves.map(labelOf)))
   if (values.static_ip === true && moves.some((name) => name !== 'hostname'))
-    return texts.savingMoves(restarts, String(values.ip) || 'the new address')
+    return texts.savingMoves(restarts, String(values.ip) || texts.theNewAddress)
   return texts.savingRenames(restarts)
 }
 
@@ -195,7 +195,7 @@ function Known({ config, form: facts, status: board }: KnownProps): VNode {
         ({ title, fields }) =>
           html`<section class="group" key=${title}><h2>${title}</h2><div class="form">${fields.map((field) => drawn(field, form, facts.roles))}</div></section>`,
       )}</div>
-      <footer class="save">${refusal(form, hidden)}<p class="small soft">${changed.length === 0 ? texts.nothingIsChanged : `${changed.length} changed${Object.keys(form.faults.value).length > 0 ? texts.notSaved : ''}`}</p><div class="acts">
+      <footer class="save">${refusal(form, hidden)}<p class="small soft">${changed.length === 0 ? texts.nothingIsChanged : `${texts.someChanged(changed.length)}${Object.keys(form.faults.value).length > 0 ? texts.notSaved : ''}`}</p><div class="acts">
         <button class="btn quiet" type="button" disabled=${changed.length === 0} onClick=${discard}>Discard</button>
         <${Act} kind="primary" type="submit" waits=${form.isBusy.value || changed.length === 0}>Save and restart</${Act}></div></footer></form>
     ${isAsking ? askRole({ board, role: String(values.role), form, save, close: () => setAsking(false) }) : null}`

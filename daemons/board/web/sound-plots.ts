@@ -23,7 +23,7 @@ export function DecoderPlots(): VNode {
   const decoder = status.value?.decoder
   if (!history) return words
   const link = decoder?.route.effective_link_ms ?? null
-  return html`${panel({ title: texts.packetArrival, about: texts.lastHourMsAfterSending, now: afterText(decoder?.arrival?.latest_us, link), nowName: texts.latestNow, unit: 'ms', facts: arrivalFacts(history, link) })}${clockPanel(history)}`
+  return html`${panel({ title: texts.packetArrival, about: texts.arrivalUnit, now: afterText(decoder?.arrival?.latest_us, link), nowName: texts.latestNow, unit: 'ms', facts: arrivalFacts(history, link) })}${clockPanel(history)}`
 }
 
 /** Packets of an encoder, and its clock. */
@@ -88,9 +88,9 @@ export function arrivalFacts(history: HistoryView, linkMs: number | null): PlotF
   const after = (points: Points): (number | null)[] =>
     points.map((left, at) => (left === null ? null : ((links?.[at] ?? linkMs * 1000) - left) / 1000))
   const traces = [
-    { name: 'latest', points: after(latest), kind: 'read' as const },
-    { name: 'earliest', points: after(earliest), kind: 'read' as const },
-    ...(middle ? [{ name: 'middle', points: after(middle), kind: 'line' as const }] : []),
+    { name: texts.latest, points: after(latest), kind: 'read' as const },
+    { name: texts.earliest, points: after(earliest), kind: 'read' as const },
+    ...(middle ? [{ name: texts.middle, points: after(middle), kind: 'line' as const }] : []),
   ]
   return {
     ...usual(history),
@@ -100,7 +100,7 @@ export function arrivalFacts(history: HistoryView, linkMs: number | null): PlotF
     decimals: 2,
     band: [0, 1],
     limit: { name: texts.linkOffsetMs(linkMs), value: linkMs },
-    ...(lost ? { lost: { name: 'lost', points: lost } } : {}),
+    ...(lost ? { lost: { name: texts.lostTrace, points: lost } } : {}),
     least: [0, linkMs],
     heightPx: 176,
   }
@@ -115,9 +115,9 @@ export function spacingFacts(history: HistoryView): PlotFacts | null {
     ...usual(history),
     label: texts.spacingSpoken(spanText(ms(middle), ms(worst ?? most), 2)),
     traces: [
-      { name: 'middle', points: ms(middle), kind: 'line' },
+      { name: texts.middle, points: ms(middle), kind: 'line' },
       { name: '99 %', points: ms(most), kind: 'dashed' },
-      ...(worst ? [{ name: 'worst', points: ms(worst), kind: 'dotted' as const }] : []),
+      ...(worst ? [{ name: texts.worst, points: ms(worst), kind: 'dotted' as const }] : []),
     ],
     unit: 'ms',
     decimals: 2,
@@ -133,7 +133,7 @@ export function clockFacts(history: HistoryView): PlotFacts | null {
   return {
     ...usual(history),
     label: texts.clockSpoken(spanText(offset, offset, 0)),
-    traces: [{ name: 'offset', points: offset, kind: 'line' }],
+    traces: [{ name: texts.offsetTrace, points: offset, kind: 'line' }],
     unit: 'ns',
     decimals: 0,
     least: [-100, 100],
@@ -152,5 +152,5 @@ function spanText(low: Points, high: Points, decimals: number): string {
   const known = (points: Points): number[] => points.filter((each) => each !== null)
   const least = known(low).reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY)
   const most = known(high).reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY)
-  return `between ${fixed(least, decimals)} and ${fixed(most, decimals)}`
+  return texts.between(fixed(least, decimals), fixed(most, decimals))
 }

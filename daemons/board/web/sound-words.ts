@@ -67,7 +67,7 @@ export function formatText({ encoding, channels }: { encoding: string | null; ch
 
 /** `−12.0`, and in words what is silence. */
 export function volumeText({ volume, volume_db }: { volume: number; volume_db: number }): string {
-  return volume === 0 ? 'silent' : fixed(volume_db, 1)
+  return volume === 0 ? texts.silent : fixed(volume_db, 1)
 }
 
 /** Whose clock a stream goes by. */

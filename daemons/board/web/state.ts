@@ -180,5 +180,5 @@ function take(told: Status): void {
 export function plateFacts(): PlateFacts {
   const known = status.value
   const name = known?.name || known?.hostname || location.hostname
-  return { role: known ? roleTitles[known.role] : 'Board', box: 'board', name, address: location.host }
+  return { role: known ? roleTitles[known.role] : texts.unknownBoard, box: texts.box, name, address: location.host }
 }

@@ -59,7 +59,7 @@ function PasswordPart({ isSet, isFirst }: { isSet: boolean; isFirst: boolean }):
   }
   const type = form.values.value.isShown === true ? 'text' : 'password'
   return html`<form class="panel" aria-label="Password" onSubmit=${(event: Event) => void submit(event)} novalidate><header><h2>Password</h2>
-      <span class="faint">${isSet ? texts.setForUserAdmin : 'none'}</span></header>
+      <span class="faint">${isSet ? texts.setForUserAdmin : texts.noPassword}</span></header>
     <div class="in stack">${input({ form, name: 'password', label: isSet ? texts.newPassword : texts.password, type, autocomplete: 'new-password', first: isFirst, kind: 'wide', hint: isSet ? texts.passwordReplaces : texts.noPasswordMeans })}
       ${toggle({ form, name: 'isShown', label: texts.showPassword })}${refusal(form)}</div>
     <footer class="save">${isSet ? html`<button class="btn apart" type="button" onClick=${() => setRemoving(true)}>Remove password</button>` : html`<span class="grow"></span>`}

@@ -19,6 +19,7 @@ export const firmware = 'Firmware'
 export const system = 'System'
 export const askingBoardHow = 'Asking the board how it is'
 export const journal = 'Journal'
+export const timeLeft = (age: string) => `${age} left`
 
 // Roles and reasons of a start (words.ts)
 
@@ -30,7 +31,7 @@ export const wordsSerialServer = 'serial server'
 export const sendsSoundFromInputToNetwork = 'Sends sound from its input to the network.'
 export const playsStreamFromNetwork = 'Plays a stream from the network.'
 export const sharesUpToFourSerialLines = 'Shares up to four serial lines with computers on the network.'
-export const sharesUsbDeviceWithOneComputer = 'Shares a USB device with one computer on the network.'
+export const sharesUsbDevice = 'Shares a USB device with one computer on the network.'
 export const unknownRole = 'Unknown role'
 export const needsLook = 'needs a look'
 export const forReasonIsNotKnown = 'for a reason that is not known'
@@ -50,6 +51,8 @@ export const mayBe = (places: string) => ` It may be at ${places}.`
 export const hasNotComeBack = (so: string, age: string, where: string) =>
   `It has not come back for ${so}, and ${age} were expected.${where} Check its power and network.`
 export const boardRestarts = (age: string, so: string) => `The board restarts, about ${age}. ${so} so far.`
+export const unknownBoard = 'Board'
+export const box = 'board'
 
 // First run (first-run.ts)
 
@@ -89,13 +92,14 @@ export const staysUntilItAnswers = (since: string) => `${since} It stays listed 
 export const doesNotAnswer = 'It does not answer.'
 export const lastHeard = (since: string, age: string) => `It does not answer. Last heard ${since}, ${age} ago.`
 export const noOtherBoardWasHeardYet = 'No other board was heard yet.'
-export const boardsAnnounceThemselvesWithinSeconds = 'Boards announce themselves within seconds.'
+export const boardsAnnounceThemselves = 'Boards announce themselves within seconds.'
 export const boardsAreBeingAsked = (asked: number, rows: number) =>
   `${many(asked, 'board')} of ${rows} ${asked === 1 ? 'is' : 'are'} being asked.`
 export const boardIsWell = 'The board is well.'
 export const areWell = (rows: number) => `${whole(rows, 'boards')} are well.`
 export const someBoardsAreWell = (well: number, rows: number, names: string, needy: number) =>
   `${well} of ${many(rows, 'board')} ${well === 1 ? 'is' : 'are'} well. ${names} ${needy === 1 ? 'needs' : 'need'} a look.`
+export const needALook = (names: string, number: number) => `${names} ${number === 1 ? 'needs' : 'need'} a look.`
 
 // Table of boards (boards-table.ts)
 
@@ -116,6 +120,12 @@ export const onlyBoardSoFar = 'Only this board so far'
 export const whereOthersAre =
   'Others appear within seconds of their start. A board that is missing is in another network, or a switch in between blocks multicast (mDNS, UDP 5353).'
 export const dismiss = (name: string) => `Dismiss ${name}`
+export const legendPlaying = 'playing'
+export const legendLosing = 'losing'
+export const legendSilent = 'silent'
+export const legendMuted = 'muted'
+export const legendSourceSilent = 'source silent'
+export const legendAway = 'away'
 
 // Matrix (matrix-page.ts)
 
@@ -130,13 +140,13 @@ export const boardsCouldNotBeRead = 'The boards could not be read'
 
 export const hasAnotherPassword = 'It has another password than this board.'
 export const hasNoAddressCanBeCalled = 'It has no address that can be called.'
-export const answerIsNoStatusOfBoard = 'the answer is no status of a board'
-export const answersButSaysNothingOfHow = 'It answers, but says nothing of how it is.'
+export const answerIsNoStatus = 'the answer is no status of a board'
+export const answersWithoutState = 'It answers, but does not say how it is.'
 
 // Who hears what (routing.ts)
 
 export const beingAskedWhatPlays = 'Being asked what it plays.'
-export const saysNothingOfWhatPlays = 'It says nothing of what it plays.'
+export const routesAreNotTold = 'It does not say what it plays.'
 export const doesNotAnswerBrowser = 'It does not answer this browser.'
 export const notReachableSince = (since: string, age: string) => `Not reachable since ${since}, ${age}.`
 export const nothingRouted = 'Nothing routed'
@@ -205,6 +215,10 @@ export const findStream = 'Find a stream'
 export const stream = 'a stream'
 export const routingNotReachable2 = ', not reachable'
 export const passwordOf = (name: string) => `Password of ${name}`
+export const playsSource = (name: string, source: string) => `${name} plays ${source}`
+export const sourceSends = 'sends'
+export const silence = 'silence'
+export const anotherStream = 'another'
 
 // Chain of checks (sound-words.ts)
 
@@ -239,6 +253,7 @@ export const offset = 'Offset'
 export const pathDelay = 'Path delay'
 export const rate = 'Rate'
 export const jumps = 'Jumps'
+export const clockSince = (since: string) => `since ${since}`
 
 // Decoder (decoder-page.ts)
 
@@ -304,6 +319,7 @@ export const restartsAfterJump = 'Restarted after a jump of the clock'
 export const spacing99 = 'Spacing, 99 %'
 export const spacingWorst = 'Spacing, worst'
 export const latencyOfInput = 'Latency of the input'
+export const bySap = (when: string) => `SAP${when}`
 
 // Who plays a stream (heard-by.ts)
 
@@ -315,7 +331,7 @@ export const othersAreNotCounted = 'Receivers of other makers cannot be asked an
 // Plots (sound-plots.ts)
 
 export const packetArrival = 'Packet arrival'
-export const lastHourMsAfterSending = 'last hour, ms after sending'
+export const arrivalUnit = 'last hour, ms after sending'
 export const latestNow = 'latest now'
 export const packetSpacing = 'Packet spacing'
 export const lastHour = 'last hour'
@@ -330,6 +346,13 @@ export const arrivalSpoken = (earliest: string, linkMs: number) =>
 export const linkOffsetMs = (linkMs: number) => `link offset ${linkMs} ms`
 export const spacingSpoken = (middle: string) => `Distance between packets in the last hour, ${middle} ms`
 export const clockSpoken = (offset: string) => `Clock against the grandmaster in the last hour, ${offset} ns`
+export const latest = 'latest'
+export const earliest = 'earliest'
+export const middle = 'middle'
+export const lostTrace = 'lost'
+export const worst = 'worst'
+export const offsetTrace = 'offset'
+export const between = (least: string, most: string) => `between ${least} and ${most}`
 
 // Serial (serial-page.ts)
 
@@ -380,7 +403,7 @@ export const odd = 'Odd'
 export const even = 'Even'
 export const mark = 'Mark'
 export const allMayWrite = 'All may write'
-export const serialFirstWritesOthersRead = 'The first writes, others read'
+export const firstWrites = 'The first writes, others read'
 export const whoWritesFirstAlone = 'The first to write, alone'
 export const settingsOf = (name: string) => `Settings of ${name}`
 export const discards = 'discards'
@@ -414,7 +437,8 @@ export const droppingMeans = (port: string) =>
 export const serial = 'Serial'
 export const serialLine = (number: number) => `line ${number}`
 export const editsLineWithFocus = 'edits the line with the focus'
-export const dropsClientOfLineWithFocus = 'drops a client of the line with the focus, asks first'
+export const keyDropsClient = 'drops a client of the line with the focus, asks first'
+export const writes = 'writes'
 
 // USB/IP (usbip-page.ts)
 
@@ -503,6 +527,9 @@ export const turningMeans = (before: string, owned: boolean) =>
   `It stops what it does as ${before} and restarts${owned ? ', with its whole machine' : ''}. The settings of its present role are kept for when it returns to it.`
 export const settingsTurnInto = (after: string) => `Turn into ${after}`
 export const keep = (before: string) => `Keep ${before}`
+export const restartsOnly = 'restarts'
+export const theNewAddress = 'the new address'
+export const someChanged = (number: number) => `${number} changed`
 
 // Firmware (firmware-page.ts)
 
@@ -579,3 +606,4 @@ export const systemRestart = 'Restart.'
 export const systemRestart2 = (name: string) => `Restart ${name}?`
 export const everythingIsForgotten = 'Everything is forgotten.'
 export const reset = (name: string) => `Reset ${name}?`
+export const noPassword = 'none'

@@ -25,7 +25,7 @@ export const roleSentences: Readonly<Record<RoleName, string>> = {
   encoder: texts.sendsSoundFromInputToNetwork,
   decoder: texts.playsStreamFromNetwork,
   serial: texts.sharesUpToFourSerialLines,
-  usbip: texts.sharesUsbDeviceWithOneComputer,
+  usbip: texts.sharesUsbDevice,
 }
 
 /** The role of another board; what it says of itself may be anything. */

@@ -65,7 +65,7 @@ interface Words {
 }
 
 const REASONS: Readonly<Record<string, Words>> = {
-  malformed_body: { short: 'unreadable', more: texts.malformedBodyMore },
+  malformed_body: { short: texts.malformedBodyShort, more: texts.malformedBodyMore },
   missing_credential: {
     short: texts.nameOrPasswordMissing,
     more: texts.missingCredentialMore,
@@ -76,9 +76,9 @@ const REASONS: Readonly<Record<string, Words>> = {
   },
   no_sites: { short: texts.noSite, more: texts.noSitesMore },
   no_roles: { short: texts.noRole, more: texts.noRolesMore },
-  '2fa_required': { short: texts.codeMailed, more: texts.firstStepOfSignInCode },
-  '2fa_mismatch': { short: texts.wrongCode, more: texts.codeWasNotOneWasMailed },
-  '2fa_no_email': { short: texts.noMailAddress, more: texts.auditAccountNeedsMailedCode },
+  '2fa_required': { short: texts.codeMailed, more: texts.codeMailedMore },
+  '2fa_mismatch': { short: texts.wrongCode, more: texts.wrongCodeMore },
+  '2fa_no_email': { short: texts.noMailAddress, more: texts.noMailAddressMore },
   invalid_session: {
     short: texts.notSigned,
     more: texts.invalidSessionMore,
@@ -141,7 +141,7 @@ export const reasonChoices: readonly (readonly [reason: string, words: string])[
 export function outcomeWords({ granted, reason, status, outcome }: AuditEntry): string {
   if (reason !== null) return Object.hasOwn(REASONS, reason) ? (REASONS[reason]?.short ?? reason) : reason
   if (outcome !== null && Object.hasOwn(OUTCOMES, outcome)) return OUTCOMES[outcome]?.words ?? outcome
-  return granted ? 'granted' : texts.auditFailed(status)
+  return granted ? texts.isGranted : texts.auditFailed(status)
 }
 
 /** The same in a sentence, with what the device or the macro said. */
@@ -382,12 +382,12 @@ function table(rows: AuditEntry[] | null, opening: Opening): Child {
 /** @param older where one search did not look at everything */
 function nothing(choice: AuditChoice, showAll: () => void, older: VNode | null): Child {
   const all = html`<div class="acts start">${older}<button class="btn" type="button" onClick=${showAll}>Show all calls</button></div>`
-  if (isBackward(choice, time())) return say('warn', texts.untilLiesBefore, texts.nothingCanFitPickLater, all)
-  if (older !== null) return say('off', texts.noneOfNewestCallsFits, texts.olderOnesWereNotLooked, all)
+  if (isBackward(choice, time())) return say('warn', texts.untilLiesBefore, texts.noCallCanMatch, all)
+  if (older !== null) return say('off', texts.noneOfNewestMatches, texts.olderWereNotSearched, all)
   const { outcome, ...others } = choice
   if (Object.values(others).some((part) => part !== ''))
-    return say('off', texts.noCallFitsChoice, texts.nothingIsKeptHasOutcomeUser, all)
-  if (outcome === 'refused') return say('ok', texts.noCallWasRefused, texts.thoseWereGrantedAreUnderAll, all)
+    return say('off', texts.noCallFitsChoice, texts.noCallMatchesAll, all)
+  if (outcome === 'refused') return say('ok', texts.noCallWasRefused, texts.grantedAreUnderAll, all)
   return say('off', texts.nothingWasAskedYet, texts.everyCallOfRestApi)
 }
 
@@ -404,8 +404,8 @@ function rowsOf(entry: AuditEntry, { opened, open }: Opening): VNode[] {
     toggle()
   }
   const row = html`<tr key=${id} class=${isOpen ? 'chosen' : ''} onClick=${toggle}>
-    <td class="lit">${lamp(lit, granted ? (lit === 'ok' ? 'Granted' : 'Granted, see the outcome') : 'Refused')}</td><td class="when">${when}</td>
-    <td class="name"><button class="link" type="button" aria-expanded=${isOpen} onClick=${press}><b>${username ?? 'nobody'}</b></button></td>
+    <td class="lit">${lamp(lit, granted ? (lit === 'ok' ? texts.grantedLit : texts.grantedSeeOutcome) : texts.refusedLit)}</td><td class="when">${when}</td>
+    <td class="name"><button class="link" type="button" aria-expanded=${isOpen} onClick=${press}><b>${username ?? texts.nobody}</b></button></td>
     <td class="setup">${action === null ? null : html`<b>${action}</b> · `}<span class="mono">${method} ${path}</span>${target === null ? '' : ` · ${target}`}</td>
     <td class="state" data-s=${lit}>${words}</td><td class="wide mono faint">${from}</td></tr>`
   return isOpen

@@ -56,7 +56,7 @@ function App(): VNode {
 }
 
 function plateFacts(): PlateFacts {
-  return { role: 'Controller', name: site.value?.name ?? texts.unnamedSite, address: location.host }
+  return { role: texts.controller, name: site.value?.name ?? texts.unnamedSite, address: location.host }
 }
 
 function Signed({ person }: { person: PersonView }): VNode {
@@ -64,7 +64,7 @@ function Signed({ person }: { person: PersonView }): VNode {
   useEverywhereKeys(entries)
   const here = entries.find(({ word }) => word === place.value[0]) ?? entries[0]
   const facts = plateFacts()
-  const title = `${here?.label ?? 'Zones'} – ${facts.name}`
+  const title = `${here?.label ?? texts.zones} – ${facts.name}`
   if (document.title !== title) document.title = title
   const shown = entries.map(({ word, label, icon }): Entry => {
     const count =

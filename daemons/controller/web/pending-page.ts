@@ -29,7 +29,7 @@ export function changeTitle({ kind, table, row_id: id, name }: Change): string {
 /** What to show of a value. */
 function valueText(value: Json): string {
   if (value === null || value === '') return UNKNOWN
-  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  if (typeof value === 'boolean') return value ? texts.yes : texts.no
   const text = typeof value === 'object' ? objectText(value) : String(value)
   return text.length > LONGEST ? texts.characters(text.slice(0, LONGEST), text.length) : text
 }
@@ -144,7 +144,7 @@ export function PendingPage(): VNode {
   return html`<h1 class="sr">Pending</h1>${verdict({ lit: count > 0 ? 'warn' : 'ok', sentence: pendingSentence(count) })}
     ${count > 0 ? buttons : null}
     ${refusal ? html`<p class="refusal" role="alert" data-s="fault">${lamp('fault')}<span>${refusal.sentence} Nothing was applied.${refusal.rows.size > 0 ? ` ${REMEDY}` : ''}</span></p>` : null}
-    ${count === 0 ? html`<section class="panel">${say('off', texts.noChangesWait, texts.importIntoRunningControllerAndChanges)}</section>` : null}
+    ${count === 0 ? html`<section class="panel">${say('off', texts.noChangesWait, texts.whatWaitsHere)}</section>` : null}
     ${inOrder(known.changes, refusal)
       .slice(0, isWhole ? undefined : MOST_SHOWN)
       .map((change) => panel(change, refusal?.rows.get(change.id)))}
@@ -157,7 +157,7 @@ export function PendingPage(): VNode {
     }`
 }
 
-const REMEDY = texts.whatIsWrongStandsAtEach
+const REMEDY = texts.howToMendChanges
 
 /** Rows that do not fit come first: among a thousand nobody finds them. */
 function inOrder(changes: readonly Change[], refusal: Refusal | null): readonly Change[] {
@@ -170,7 +170,7 @@ function appliedText(applied: number): string {
 }
 
 function nothingYet(refusal: Refusal | null, again: () => void): Child {
-  if (refusal === null) return say('busy', texts.askingWhatWaits, texts.usuallyTakesLessThanSecond)
+  if (refusal === null) return say('busy', texts.askingWhatWaits, texts.usuallyBrief)
   return say('fault', texts.changesCouldNotBeRead, refusal.sentence, html`<${Act} run=${again}>Ask again</${Act}>`)
 }
 

@@ -29,7 +29,7 @@ export function SetUp({ plate }: { plate: Child }): VNode {
       ${input({ form, name: 'username', label: texts.userName, autocomplete: 'username', kind: 'wide', first: true })}
       ${input({ form, name: 'password', label: texts.password, type: form.values.value.isShown ? 'text' : 'password', autocomplete: 'new-password', hint: texts.atLeastCharacters(LEAST_PASSWORD), kind: 'wide' })}
       ${toggle({ form, name: 'isShown', label: texts.showPassword })}
-      ${isNamed ? null : input({ form, name: 'site', label: texts.nameOfBuilding, kind: 'wide', hint: texts.standsOnPlateOfEveryPage })}
+      ${isNamed ? null : input({ form, name: 'site', label: texts.nameOfBuilding, kind: 'wide', hint: texts.buildingNameHint })}
       ${refusal(form)}
       <${Act} kind="primary" type="submit" waits=${form.isBusy.value}>Make the account</${Act}>
     </div></form>
@@ -57,9 +57,8 @@ async function setUp(form: Form, isNamed: boolean): Promise<void> {
 
 function checkHere(username: string, password: string): void {
   const fields: Record<string, string> = {}
-  if (username === '') fields.username = texts.nameIsNeededToSign
-  if (password.length < LEAST_PASSWORD)
-    fields.password = texts.passwordHasAtLeastAreNeeded(password.length, LEAST_PASSWORD)
+  if (username === '') fields.username = texts.enterAUserName
+  if (password.length < LEAST_PASSWORD) fields.password = texts.passwordIsShort(password.length, LEAST_PASSWORD)
   if (Object.keys(fields).length > 0) throw new CallFault(400, { error: 'bad_fields', fields })
 }
 

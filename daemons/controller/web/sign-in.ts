@@ -21,8 +21,8 @@ const SENTENCES: Readonly<Record<string, string>> = {
   remote_denied: texts.remoteDeniedMeans,
   no_sites: texts.noSitesMeans,
   no_roles: texts.noRolesMeans,
-  '2fa_no_email': texts.accountNeedsMailedCode,
-  '2fa_mismatch': texts.isNotCodeOfNewestMail,
+  '2fa_no_email': texts.noMailAddressMeans,
+  '2fa_mismatch': texts.wrongCodeMeans,
 }
 
 /** @param error of the envelope @param message of the envelope, for what is not known here */
@@ -34,7 +34,7 @@ export function signInSentence(error: string, message: string): string {
 
 /** What stands beside the code: how long it is good, or that it is over. */
 export function codeLifeText(leftMs: number): string {
-  if (leftMs <= 0) return texts.timeForCodeIsOver
+  if (leftMs <= 0) return texts.codeHasExpired
   const seconds = Math.ceil(leftMs / 1000)
   const rest = String(seconds % 60).padStart(2, '0')
   return texts.goodForAnother(Math.floor(seconds / 60), rest)
@@ -83,7 +83,7 @@ export function SignedOut(): VNode {
 
 /** A page that was left alone overnight shows what was the case in the evening. */
 function oldness(): string {
-  return knownAt.value === 0 ? '' : texts.whatShows(sinceText(knownAt.value, now.value, zone.value))
+  return knownAt.value === 0 ? '' : texts.shownFrom(sinceText(knownAt.value, now.value, zone.value))
 }
 
 interface SigningIn {
@@ -152,7 +152,7 @@ function retype(form: Form): void {
 
 function sayWhy(thrown: unknown): never {
   if (!(thrown instanceof NoContact)) throw thrown
-  throw new Error(texts.controllerDoesNotAnswerWhatYou)
+  throw new Error(texts.noAnswerAtSignIn)
 }
 
 function atCode(message: string): CallFault {
@@ -163,7 +163,7 @@ function fields({ form, challenge }: SigningIn, kind: 'again' | 'first' = 'first
   if (!challenge)
     return html`${input({ form, name: 'username', label: texts.userName, autocomplete: 'username', first: kind === 'first', kind: 'wide' })}
       ${input({ form, name: 'password', label: texts.password, type: 'password', autocomplete: 'current-password', first: kind === 'again', kind: 'wide' })}${refusal(form)}`
-  const hint = texts.sixLettersAndDigitsCapitals
+  const hint = texts.codeHint
   return html`<p class="soft">${challenge.message} ${codeLifeText(challenge.goodUntil - now.value)}</p>
     ${input({ form, name: 'code', label: texts.code, autocomplete: 'one-time-code', mono: true, first: true, kind: 'wide code', hint })}${refusal(form)}`
 }
@@ -189,6 +189,6 @@ export function AccountPage(): VNode | null {
       [texts.name, name ?? '–'],
       [texts.userName, username],
       [texts.roles, roles.join(', ') || '–'],
-      [texts.elevated, elevated ? texts.yesSeesEverythingAndMayChange : texts.noSeesZonesOfUis],
+      [texts.elevated, elevated ? texts.elevatedMeans : texts.notElevatedMeans],
     ])}<footer><${Act} run=${() => void leave()}>Sign out</${Act}></footer></section>`
 }

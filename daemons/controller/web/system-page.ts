@@ -55,7 +55,7 @@ function notDrivenPanel({ rows, count: all }: NotDrivenRows): VNode {
 }
 
 function nothingYet(refused: string | null, again: () => void): VNode {
-  if (refused === null) return say('busy', texts.askingWhatIsSet, texts.usuallyTakesLessThanSecond)
+  if (refused === null) return say('busy', texts.askingWhatIsSet, texts.usuallyBrief)
   return say('fault', texts.switchCouldNotBeRead, refused, html`<${Act} run=${again}>Ask again</${Act}>`)
 }
 
@@ -80,6 +80,6 @@ function note(
 ): VNode {
   if (refused !== null) return html`${lamp('fault')}<span>Not saved: ${refused}</span>`
   if (!waits)
-    return html`<span>It ${running ? 'runs' : texts.isOff}, as it is set. A change takes effect after a restart.</span>`
+    return html`<span>It ${running ? texts.itRuns : texts.isOff}, as it is set. A change takes effect after a restart.</span>`
   return html`${lamp('warn')}<span>Set to ${enabled ? 'on' : 'off'}; until the controller restarts it stays ${running ? 'on' : 'off'}: <code>${RESTART}</code></span>`
 }

@@ -15,6 +15,7 @@ export const account = 'Account'
 export const askingControllerWhoYou = 'Asking the controller who you are'
 export const unnamedSite = 'Unnamed site'
 export const notLive = 'Not live'
+export const controller = 'Controller'
 
 // Signing in (sign-in.ts)
 
@@ -25,45 +26,45 @@ export const remoteDeniedMeans =
   "This account signs in from the site's own network only. Connect to it, then try again."
 export const noSitesMeans = 'This account belongs to no site yet. An administrator adds it to one.'
 export const noRolesMeans = 'This account has no role yet. An administrator gives it one.'
-export const accountNeedsMailedCode =
+export const noMailAddressMeans =
   'This account needs a mailed code and has no mail address. An administrator enters one.'
-export const isNotCodeOfNewestMail =
+export const wrongCodeMeans =
   'This is not the code of the newest mail, or it has expired. Check the mail, or have a new code sent.'
 export const controllerRefused = (text: string) => `The controller refused: ${text}`
-export const timeForCodeIsOver = 'This code has expired. Have a new one sent.'
+export const codeHasExpired = 'This code has expired. Have a new one sent.'
 export const goodForAnother = (minutes: number, seconds: string) => `Good for another ${minutes}:${seconds}.`
 export const codeFromMail = 'Code from the mail'
 export const signIn = 'Sign in'
 export const signInAgain = 'Sign in again'
-export const whatShows = (since: string) => ` What it shows is from ${since}.`
+export const shownFrom = (since: string) => ` What it shows is from ${since}.`
 export const typeCodeWasMailed = 'Type the code that was mailed.'
-export const controllerDoesNotAnswerWhatYou =
+export const noAnswerAtSignIn =
   'The controller does not answer. What you typed stays here; sign in when it answers again.'
 export const userName = 'User name'
 export const password = 'Password'
-export const sixLettersAndDigitsCapitals = 'Six letters and digits; upper or lower case.'
+export const codeHint = 'Six letters and digits; upper or lower case.'
 export const code = 'Code'
 export const newCodeInS = (waitS: number) => `New code in ${waitS} s`
 export const sendNewCode = 'Send a new code'
 export const name = 'Name'
 export const roles = 'Roles'
 export const elevated = 'Elevated'
-export const yesSeesEverythingAndMayChange = 'yes: sees everything, and may change it'
-export const noSeesZonesOfUis = 'no: sees the zones of its UIs'
+export const elevatedMeans = 'yes: sees everything, and may change it'
+export const notElevatedMeans = 'no: sees the zones of its UIs'
 
 // First run (set-up.ts)
 
 export const atLeastCharacters = (least: number) => `At least ${least} characters.`
 export const showPassword = 'Show password'
 export const nameOfBuilding = 'Name of the building'
-export const standsOnPlateOfEveryPage = 'Shown on every page. Example: Harbour House.'
-export const nameIsNeededToSign = 'Enter a user name.'
-export const passwordHasAtLeastAreNeeded = (length: number, least: number) =>
+export const buildingNameHint = 'Shown on every page. Example: Harbour House.'
+export const enterAUserName = 'Enter a user name.'
+export const passwordIsShort = (length: number, least: number) =>
   `The password has ${counted(length, 'character')}, at least ${least} are needed.`
 
 // States of zones, verdict over all (zone-words.ts)
 
-export const zoneOn = 'On'
+export const on = 'On'
 export const off = 'Off'
 export const open = 'Open'
 export const closed = 'Closed'
@@ -77,20 +78,19 @@ export const idle = 'Idle'
 export const notHeardSinceControllerStarted = 'Not heard since the controller started.'
 export const onlyElevatedRolesCommand = 'Only elevated roles command this.'
 export const yourRoleMayLookNotCommand = 'Your role may look, not command.'
-export const deviceDoesNotSayWhatDoes = 'The device does not report the state of this.'
+export const stateIsNotReported = 'The device does not report the state of this.'
 export const noContactWithDevice = 'No contact with its device.'
 export const noContactSince = (since: string) => `No contact since ${since}`
 export const ago = (since: string, age: string) => `${since}, ${age} ago.`
 export const zoneIsKnown = 'The zone is known.'
 export const areKnown = (zones: number) => `${whole(zones, 'zones')} are known.`
 export const areUnknown = (zones: number) => `${whole(zones, 'zones')} are unknown.`
-export const noDeviceOfTheirsSays =
-  'None of their devices reports. Check the network between the controller and its devices.'
-export const ofUnknown = (unknown: number, zones: number, verb: string) =>
+export const noneReports = 'None of their devices reports. Check the network between the controller and its devices.'
+export const someUnknown = (unknown: number, zones: number, verb: string) =>
   `${unknown} of ${many(zones, 'zone')} ${verb} unknown.`
 export const commandsAreStillTried = (names: string) => `${names}. Commands are still tried.`
-export const nothingIs = 'Nothing is on.'
-export const zoneOn2 = (names: string, number: number) => `${names} ${number === 1 ? 'is' : 'are'} on.`
+export const nothingIsOn = 'Nothing is on.'
+export const areOn = (names: string, number: number) => `${names} ${number === 1 ? 'is' : 'are'} on.`
 export const noZones = 'No zones'
 export const unknown = (unknown: number) => `${unknown} unknown`
 
@@ -132,21 +132,28 @@ export const zoneBefore = 'zone before'
 export const filterRoomsAndZones = 'Filter rooms and zones'
 export const roomOrZone = 'Room or zone'
 export const noRoomAndNoZoneMatches = (filter: string) => `No room and no zone matches ${filter}`
-export const areHiddenEscEmptiesFilter = (zones: number) => `${zones} are hidden. Esc empties the filter.`
+export const zonesAreHidden = (zones: number) => `${zones} are hidden. Esc empties the filter.`
 export const theyAreFromAgo = (time: string, age: string) =>
   ` They are from ${time}, ${age} ago, and are read every 10 s until changes arrive by themselves again.`
 export const askingControllerForZones = 'Asking the controller for the zones'
-export const usuallyTakesLessThanSecond = 'This usually takes less than a second.'
+export const usuallyBrief = 'This usually takes less than a second.'
 export const zonesCouldNotBeRead = 'The zones could not be read'
-export const noZonesAreYoursToCommand = 'No zones are yours to command yet'
-export const administratorPutsRoomsOrZonesOnto =
+export const noZonesForYou = 'No zones are yours to command yet'
+export const howZonesBecomeYours =
   'An administrator puts rooms or zones onto a UI that your role allows. They appear here by themselves.'
 export const commandIsCopied = 'The command is copied.'
 export const buildingHasNoZonesYet = 'This building has no zones yet'
-export const importSiteFileOnMachineController =
+export const howToImport =
   'Import a site file on the machine that the controller runs on. Its changes wait under Pending until they are applied.'
 export const allZones = 'All zones'
 export const notInRoom = 'Not in a room'
+export const anotherStep = (type: string) => `a ${type}`
+export const commandOn = (command: string, target: string) => `${command} on ${target}`
+export const zoneNumber = (id: unknown) => `zone ${id}`
+export const deviceNumber = (id: unknown) => `device ${id}`
+export const unknownValue = 'unknown'
+export const warmer = 'warmer'
+export const cooler = 'cooler'
 
 // Pending (pending-page.ts)
 
@@ -161,10 +168,10 @@ export const n1ChangeWaits = '1 change waits.'
 export const changesWait = (count: number) => `${count} changes wait.`
 export const allChangesAreDiscarded = 'All changes are discarded.'
 export const noChangesWait = 'No changes wait'
-export const importIntoRunningControllerAndChanges =
+export const whatWaitsHere =
   'An import into a running controller, and changes of roles, wait here until somebody applies them.'
 export const discard = (count: number) => `Discard ${count === 1 ? 'this change' : `all ${count} changes`}?`
-export const whatIsWrongStandsAtEach =
+export const howToMendChanges =
   'Each row below says what is wrong: correct the site file, discard these changes, and import it again.'
 export const n1ChangeIsApplied = '1 change is applied.'
 export const changesAreApplied = (applied: number) => `${applied} changes are applied.`
@@ -172,6 +179,8 @@ export const askingWhatWaits = 'Asking what waits'
 export const changesCouldNotBeRead = 'The changes could not be read'
 export const after = 'After'
 export const value = 'Value'
+export const yes = 'yes'
+export const no = 'no'
 
 // Audit (audit-page.ts)
 
@@ -186,11 +195,11 @@ export const noSitesMore = 'The account belongs to no site. Add it to one.'
 export const noRole = 'no role'
 export const noRolesMore = 'The account has no role. Give it one.'
 export const codeMailed = 'code mailed'
-export const firstStepOfSignInCode = 'First step of a sign-in: a code was mailed and has not been entered yet.'
+export const codeMailedMore = 'First step of a sign-in: a code was mailed and has not been entered yet.'
 export const wrongCode = 'wrong code'
-export const codeWasNotOneWasMailed = 'The code was not the mailed one, or came too late.'
+export const wrongCodeMore = 'The code was not the mailed one, or came too late.'
 export const noMailAddress = 'no mail address'
-export const auditAccountNeedsMailedCode = 'The account needs a mailed code and has no mail address.'
+export const noMailAddressMore = 'The account needs a mailed code and has no mail address.'
 export const notSigned = 'not signed in'
 export const invalidSessionMore = 'The session was missing, unknown or over, or its account may sign in no longer.'
 export const fromOutside = 'from outside'
@@ -276,13 +285,13 @@ export const allFit = ', all that match'
 export const askingForRecord = 'Asking for the record'
 export const newest100Calls = 'The newest 100 calls.'
 export const untilLiesBefore = 'Until lies before From'
-export const nothingCanFitPickLater = 'No call can match. Pick a later Until, or an earlier From.'
-export const noneOfNewestCallsFits = 'None of the newest calls matches'
-export const olderOnesWereNotLooked = 'Older ones were not searched yet: one search covers a limited number.'
+export const noCallCanMatch = 'No call can match. Pick a later Until, or an earlier From.'
+export const noneOfNewestMatches = 'None of the newest calls matches'
+export const olderWereNotSearched = 'Older ones were not searched yet: one search covers a limited number.'
 export const noCallFitsChoice = 'No call matches this choice'
-export const nothingIsKeptHasOutcomeUser = 'No recorded call has this outcome, user, path, reason and time.'
+export const noCallMatchesAll = 'No recorded call has this outcome, user, path, reason and time.'
 export const noCallWasRefused = 'No call was refused'
-export const thoseWereGrantedAreUnderAll = 'Granted calls are listed under All.'
+export const grantedAreUnderAll = 'Granted calls are listed under All.'
 export const nothingWasAskedYet = 'Nothing was asked yet'
 export const everyCallOfRestApi = 'Every call of the REST API and of these pages appears here.'
 export const auditAt = 'At'
@@ -295,6 +304,12 @@ export const status = 'Status'
 export const took = 'Took'
 export const reason = 'Reason'
 export const macroRun = 'Macro run'
+export const malformedBodyShort = 'unreadable'
+export const isGranted = 'granted'
+export const grantedLit = 'Granted'
+export const grantedSeeOutcome = 'Granted, see the outcome'
+export const refusedLit = 'Refused'
+export const nobody = 'nobody'
 
 // System (system-page.ts)
 
@@ -303,3 +318,4 @@ export const nothing = 'Nothing'
 export const askingWhatIsSet = 'Asking what is set'
 export const switchCouldNotBeRead = 'The switch could not be read'
 export const isOff = 'is off'
+export const itRuns = 'runs'

@@ -25,9 +25,9 @@ export interface When {
 }
 
 const WORDS: Readonly<Record<string, string>> = {
-  on: texts.zoneOn,
+  on: texts.on,
   off: texts.off,
-  true: texts.zoneOn,
+  true: texts.on,
   false: texts.off,
   open: texts.open,
   closed: texts.closed,
@@ -114,7 +114,7 @@ export function footnote(zone: ZoneView, when: () => When, isBrief = false): { l
   if (device && device.state === 'unknown') return { lit: 'gone', text: texts.notHeardSinceControllerStarted }
   if (refused === 'elevation') return { lit: null, text: texts.onlyElevatedRolesCommand }
   if (refused === 'role') return { lit: null, text: texts.yourRoleMayLookNotCommand }
-  if (isUnknown(zone)) return { lit: 'gone', text: texts.deviceDoesNotSayWhatDoes }
+  if (isUnknown(zone)) return { lit: 'gone', text: texts.stateIsNotReported }
   const hasButtons = zone.verbs.includes('on') && isOn(zone) !== undefined
   const said = [hasButtons ? '' : stateWord(zone), values.source, values.mode].filter(
     (text) => typeof text === 'string' && text !== '',
@@ -141,12 +141,12 @@ export function judgeZones(zones: readonly ZoneView[]): Judgement {
     return {
       lit: 'fault',
       sentence: texts.areUnknown(zones.length),
-      why: texts.noDeviceOfTheirsSays,
+      why: texts.noneReports,
     }
   const verb = unknown.length === 1 ? 'is' : 'are'
   return {
     lit: 'warn',
-    sentence: texts.ofUnknown(unknown.length, zones.length, verb),
+    sentence: texts.someUnknown(unknown.length, zones.length, verb),
     why: texts.commandsAreStillTried(names),
   }
 }
@@ -154,8 +154,8 @@ export function judgeZones(zones: readonly ZoneView[]): Judgement {
 /** There is always a line below the verdict, so that the rooms stay where they are when it changes. */
 function onText(zones: readonly ZoneView[]): string {
   const on = zones.filter(isOn)
-  if (on.length === 0) return texts.nothingIs
-  return texts.zoneOn2(listed(on.map(({ name }) => name)), on.length)
+  if (on.length === 0) return texts.nothingIsOn
+  return texts.areOn(listed(on.map(({ name }) => name)), on.length)
 }
 
 /** The same in a few words. */

@@ -78,9 +78,10 @@ export function stepsOfFault(thrown: unknown): string[] {
 
 function stepWords({ type, decided }: RunStep): string {
   const said = (decided ?? {}) as { readonly [key: string]: Json }
-  if (type !== 'command' || typeof said.command !== 'string') return `a ${type}`
-  const target = said.zone ?? said.device ?? (said.zone_id ? `zone ${said.zone_id}` : `device ${said.device_id}`)
-  return `${said.command} on ${target}`
+  if (type !== 'command' || typeof said.command !== 'string') return texts.anotherStep(type)
+  const target =
+    said.zone ?? said.device ?? (said.zone_id ? texts.zoneNumber(said.zone_id) : texts.deviceNumber(said.device_id))
+  return texts.commandOn(said.command, String(target))
 }
 
 // Orders to one zone: sent one at a time, the last of what moves meanwhile, and what came of each.
@@ -187,7 +188,7 @@ function onOff(facts: ControlFacts): VNode {
   const { verb } = facts.orders.held ?? {}
   const now = verb === 'on' ? true : verb === 'off' ? false : isOn(facts.zone)
   return html`<div class="duo" key="on">${press({ ...facts, verb: 'off', label: texts.off, isSo: now === false })}
-    ${press({ ...facts, verb: 'on', label: texts.zoneOn, isSo: now === true })}</div>`
+    ${press({ ...facts, verb: 'on', label: texts.on, isSo: now === true })}</div>`
 }
 
 function openClose(facts: ControlFacts): VNode {
@@ -217,7 +218,7 @@ function slider(facts: ControlFacts, verb: 'level' | 'volume'): VNode {
   const fill = `${((at - min) / (max - min)) * 100}%`
   return html`<input type="range" key=${verb} min=${min} max=${max} step=${step} value=${at} disabled=${isLost.value}
     class=${shown === undefined ? 'unknown' : undefined} style=${{ '--fill': fill }}
-    aria-label=${`${zone.name}: ${verb}`} aria-valuetext=${shown === undefined ? 'unknown' : textOf(quantity(shown, unit))}
+    aria-label=${`${zone.name}: ${verb}`} aria-valuetext=${shown === undefined ? texts.unknownValue : textOf(quantity(shown, unit))}
     onInput=${(event: Event) => orders.give({ verb, value: Number((event.target as HTMLInputElement).value) })} />`
 }
 
@@ -229,7 +230,7 @@ function setpoint(facts: ControlFacts): VNode {
   const move = (by: 1 | -1): void => orders.give({ verb: 'setpoint', value: stepped(now, by, range) })
   const button = (
     by: 1 | -1,
-  ): VNode => html`<button class="btn icon" type="button" aria-label=${`${zone.name}: ${by > 0 ? 'warmer' : 'cooler'}`}
+  ): VNode => html`<button class="btn icon" type="button" aria-label=${`${zone.name}: ${by > 0 ? texts.warmer : texts.cooler}`}
     disabled=${isLost.value || now === (by > 0 ? range.max : range.min)} onClick=${() => move(by)}>${icon(by > 0 ? 'plus' : 'minus')}</button>`
   return html`<div class="set" key="setpoint">${button(-1)}<output aria-live="polite"><span class="small soft">set to</span>
     <b>${now === undefined ? '–' : textOf(quantity(now, range.unit))}</b></output>${button(1)}</div>`
@@ -345,7 +346,7 @@ export function ZonesPage(): VNode {
         ? null
         : html`<div class="tools">${filterInput({ filter, setFilter, label: texts.filterRoomsAndZones, placeholder: texts.roomOrZone, isFirst: true })}</div>`
     }
-    ${groups.length === 0 ? html`<section class="panel">${say('off', texts.noRoomAndNoZoneMatches(filter), texts.areHiddenEscEmptiesFilter(zones.length))}</section>` : null}
+    ${groups.length === 0 ? html`<section class="panel">${say('off', texts.noRoomAndNoZoneMatches(filter), texts.zonesAreHidden(zones.length))}</section>` : null}
     <div class=${isSlow.value ? 'rooms old' : 'rooms'}>${shown.map(room)}</div>
     ${rest > 0 ? html`<p class="end"><button class="btn" type="button" onClick=${() => setWhole(true)}>Show ${rest} more zones</button></p>` : null}
     ${filter === '' ? macros() : null}`
@@ -361,17 +362,17 @@ function NotLive(): VNode {
 function waiting(): VNode {
   const words =
     zonesRefused.value === null
-      ? say('busy', texts.askingControllerForZones, texts.usuallyTakesLessThanSecond)
+      ? say('busy', texts.askingControllerForZones, texts.usuallyBrief)
       : say('fault', texts.zonesCouldNotBeRead, zonesRefused.value, html`<${Act} run=${loadZones}>Ask again</${Act}>`)
   return html`<div class="head"><h1>Zones</h1></div><section class="panel">${words}</section>`
 }
 
 /** Nothing to command is no fault; it says what to do next, to those who can. */
 function empty(): VNode {
-  if (!me.value?.elevated) return say('off', texts.noZonesAreYoursToCommand, texts.administratorPutsRoomsOrZonesOnto)
+  if (!me.value?.elevated) return say('off', texts.noZonesForYou, texts.howZonesBecomeYours)
   const act = html`<div class="copy"><code tabindex="0">${IMPORT}</code>
     <button class="btn" type="button" onClick=${() => void copyText(IMPORT, texts.commandIsCopied)}>Copy command</button></div>`
-  return say('off', texts.buildingHasNoZonesYet, texts.importSiteFileOnMachineController, act)
+  return say('off', texts.buildingHasNoZonesYet, texts.howToImport, act)
 }
 
 function macros(): VNode | null {

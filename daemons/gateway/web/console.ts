@@ -107,7 +107,7 @@ export function CaptureRow({ port, close }: { port: Port; close: () => void }): 
     const parts = capture.stop()
     const name = captureName(nameOf(port.path), dateOf(daemonNow(), zone.value), timeOf(daemonNow(), zone.value))
     saveBytes(parts, name, 'application/vnd.tcpdump.pcap')
-    toast(texts.isSavedWiresharkOpens(name))
+    toast(texts.captureIsSaved(name))
     close()
   }
   const command = liveCommand(location.origin, port.path)
@@ -129,7 +129,7 @@ export function Console({ port }: { port: Port }): VNode {
 }
 
 const ENDINGS = [
-  ['', 'nothing'],
+  ['', texts.endsWithNothing],
   ['\r', texts.cr],
   ['\n', texts.lf],
   ['\r\n', texts.crLf],
@@ -187,13 +187,13 @@ function ModbusConsole({ port }: { port: Port }): VNode {
 
   const isWrite = WRITES.includes(fc)
   const number = (name: string, label: string): VNode => input({ form, name, label, type: 'number' })
-  const fields = html`${number('unitId', 'Unit')}
+  const fields = html`${number('unitId', texts.unit)}
     ${choice({ form, name: 'fc', label: texts.consoleFunction, kind: 'more', options: modbusFunctions.map((each) => [String(each.fc), `${String(each.fc).padStart(2, '0')} ${each.name}`]) })}
-    ${number('address', fc === 5 || fc === 6 || fc === 22 ? 'At' : 'From')}
-    ${fc <= 4 || fc === 23 ? number('quantity', 'Count') : null}
-    ${fc === 23 ? number('write_address', 'Write from') : null}
+    ${number('address', fc === 5 || fc === 6 || fc === 22 ? texts.atAddressShort : texts.from)}
+    ${fc <= 4 || fc === 23 ? number('quantity', texts.count) : null}
+    ${fc === 23 ? number('write_address', texts.writeFrom) : null}
     ${isWrite ? input({ form, name: 'values', label: WRITES_MANY.includes(fc) || fc === 23 ? texts.values : texts.value, kind: 'more', placeholder: WRITES_MANY.includes(fc) ? '1, 0, 1' : '' }) : null}
-    ${fc === 22 ? html`${number('and_mask', 'And mask')}${number('or_mask', 'Or mask')}` : null}`
+    ${fc === 22 ? html`${number('and_mask', texts.andMask)}${number('or_mask', texts.orMask)}` : null}`
   return consoleForm({
     port,
     form,

@@ -81,7 +81,7 @@ function Chosen({ port, rows, unitId, again, template, back }: ChosenProps): VNo
     }
     await pointsApi.addTemplate(port.path, body)
     await again()
-    toast(texts.ofUnitAreReadFromNow(template.points.length, typed))
+    toast(texts.pointsAreAdded(template.points.length, typed))
     goTo('port', port.path, 'points')
   }
   function submit(event: Event): void {
@@ -163,7 +163,7 @@ export function PointForm({ port, point, rows, again }: PointFormProps): VNode {
     if (point) await revision.save((ifMatch) => pointsApi.change(port.path, point.name, body, ifMatch))
     else await pointsApi.insert(port.path, body)
     await again()
-    toast(point ? texts.isChanged(body.name) : texts.isReadFromNow(body.name))
+    toast(point ? texts.isChanged(body.name) : texts.pointIsAdded(body.name))
     goTo('port', port.path, 'points')
   }
   function submit(event: Event): void {
@@ -190,20 +190,20 @@ function fields(form: Form, isNew: boolean): VNode {
   const number = (name: string, label: string, more: object = {}): VNode =>
     input({ form, name, label, type: 'number', ...more })
   return html`${input({ form, name: 'name', label: texts.name, kind: 'wide', first: isNew, placeholder: texts.voltageL1 })}
-    ${number('unitId', 'Unit id')}${choice({ form, name: 'fc', label: texts.kind, options: FUNCTIONS })}
-    ${number('address', 'Address', { hint: texts.registerAddressHint })}
+    ${number('unitId', texts.unitId)}${choice({ form, name: 'fc', label: texts.kind, options: FUNCTIONS })}
+    ${number('address', texts.address, { hint: texts.registerAddressHint })}
     ${isRegister ? choice({ form, name: 'type', label: texts.readAs, options: TYPES }) : null}
-    ${isRegister && type === 'bit' ? number('bit', 'Bit', { hint: texts.bitHint }) : null}
-    ${isRegister && type === 'string' ? number('length', 'Registers', { hint: texts.twoLettersEach }) : null}
+    ${isRegister && type === 'bit' ? number('bit', texts.bit, { hint: texts.bitHint }) : null}
+    ${isRegister && type === 'string' ? number('length', texts.registers, { hint: texts.lengthHint }) : null}
     ${isRegister && MANY_WORDS.includes(String(type)) ? choice({ form, name: 'wordOrder', label: texts.registerOrder, options: ORDERS }) : null}
     ${isRegister && type !== 'bit' ? choice({ form, name: 'byteOrder', label: texts.byteOrder, options: ORDERS }) : null}
     ${
       isNumber
-        ? html`${number('scale', 'Times')}${number('offset', 'Plus')}${input({ form, name: 'unit', label: texts.unitOfMeasure, placeholder: 'V' })}
-      ${number('decimals', 'Decimals', { hint: texts.emptyAll })}`
+        ? html`${number('scale', texts.times)}${number('offset', texts.plus)}${input({ form, name: 'unit', label: texts.unitOfMeasure, placeholder: 'V' })}
+      ${number('decimals', texts.decimals, { hint: texts.decimalsHint })}`
         : null
     }
-    ${number('pollMs', 'Read every', { unit: 'ms' })}${isNumber ? number('deadband', 'Told when it moves by', { hint: texts.zeroIsByAnything }) : null}`
+    ${number('pollMs', texts.readEvery, { unit: 'ms' })}${isNumber ? number('deadband', texts.deadband, { hint: texts.deadbandHint }) : null}`
 }
 
 function valuesOf(point: PointView | undefined): Values {

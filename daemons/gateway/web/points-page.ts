@@ -169,7 +169,7 @@ function pointRow(port: Port, row: Shown, isChosen: boolean): VNode {
   return html`<tr key=${row.name} class=${`${isChosen ? 'chosen' : ''} ${row.quality === 'stale' ? 'old-row' : ''}`} onClick=${(event: Event) => followRow(event, href)}>
     <td class="lit">${lamp(qualityLits[row.quality], qualityWords[row.quality])}</td>
     <td class="name"><a href=${href} aria-current=${isChosen || undefined}>${row.name}</a>${isOdd ? html`<span class="under desk-only" data-s=${qualityLits[row.quality]}>${note}</span>` : null}</td>
-    <td class="setup narrow-only" data-s=${isOdd ? qualityLits[row.quality] : undefined}>${isOdd ? note : `unit ${row.unitId}`}</td>
+    <td class="setup narrow-only" data-s=${isOdd ? qualityLits[row.quality] : undefined}>${isOdd ? note : texts.rowUnit(row.unitId)}</td>
     <td class="n wide">${row.unitId}</td><td class="wide faint">${TABLES[row.fc]} ${row.address}${row.bit === null ? '' : `.${row.bit}`} ${row.type}</td>
     <td class="n wide faint">${age(row.pollMs, 1)}</td>${valueCell(row)}${ageCell(row, daemonNow(), false)}</tr>`
 }

@@ -197,7 +197,7 @@ export function judgePoints(
 
 function badWords(bad: readonly PointView[], all: number): Omit<Judgement, 'lit'> {
   const units = [...new Set(bad.map(({ unitId }) => unitId))].sort((a, b) => a - b)
-  const who = units.length === 1 ? `unit ${units[0]}` : `units ${listed(units.map(String))}`
+  const who = units.length === 1 ? texts.rowUnit(units[0]) : texts.theUnits(listed(units.map(String)))
   const sentence = bad.length === 1 ? texts.hasNoFreshValue(bad[0]?.name) : texts.ofHaveNoFreshValue(bad.length, all)
   return { sentence, why: texts.pointsAllOf(bad.find(({ fault }) => fault)?.fault?.message ?? '', who).trim() }
 }

@@ -56,7 +56,7 @@ const modbusFields: readonly PortField[] = [
     label: texts.replyWithin,
     kind: 'number',
     unit: 'ms',
-    hint: texts.fromEndOfQuestionToFirst,
+    hint: texts.replyWithinHint,
   },
   {
     name: 'settings.quarantine_ms',
@@ -104,7 +104,7 @@ const modbusFields: readonly PortField[] = [
   rare('queue_reserve', texts.reservedForHands, { hint: texts.reservedForHandsHint }),
   rare('operator_row', texts.byHandInRow, { hint: texts.byHandInRowHint }),
   rare('breaker_failures', texts.missesUntilSilent, {
-    hint: texts.thenUnitIsAskedOnlyNow,
+    hint: texts.missesHint,
     when: asksOrListens,
   }),
   rare('breaker_retry_ms', texts.silentAskedAgainAfter, { unit: 'ms' }),
@@ -231,7 +231,7 @@ export const protocolFields: Readonly<Record<'raw' | 'modbus-rtu', readonly Port
       name: 'settings.delimiter_hex',
       label: texts.delimiter,
       kind: 'text',
-      hint: texts.hexPairs0d0a,
+      hint: texts.delimiterHint,
       when: framedBy('delimiter'),
     },
     { name: 'settings.frame_bytes', label: texts.length, kind: 'number', unit: 'bytes', when: framedBy('length') },

@@ -119,7 +119,7 @@ function modbus(counters: Counters, samples: readonly Sample[], units: readonly 
       name: texts.timeouts,
       // The log hears of it before the counters are asked again.
       value: count(Math.max(counters.timeouts ?? 0, misses)),
-      note: misses === 0 ? texts.noneFor1Min : texts.in1Min(misses, guilty.length, guilty[0]?.unit),
+      note: misses === 0 ? texts.noneFor1Min : texts.missesInAMinute(misses, guilty.length, guilty[0]?.unit),
       lit: misses > 0 ? 'warn' : undefined,
     },
   ]

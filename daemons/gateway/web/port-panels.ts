@@ -89,9 +89,7 @@ export function Removal({ port }: { port: Port }): VNode {
       toast(sentenceOf(thrown))
     }
   }
-  const hooks =
-    port.webhooks > 0 ? ` and ${port.webhooks === 1 ? texts.itsWebhook : `its ${port.webhooks} webhooks`}` : ''
-  const text = texts.removingMeans(hooks)
+  const text = texts.removingMeans(port.webhooks)
   return html`<div class="end">${port.state === 'closed' ? null : html`<span class="thumb"><${Switch} port=${port} /></span>`}<${Act} kind="danger" run=${() => setAsked(true)}>Remove port</${Act}></div>
     ${isAsked ? html`<${Confirm} title=${texts.removeQuestion(name)} text=${text} act="Remove port" keep="Keep port" run=${() => void run()} close=${() => setAsked(false)} />` : null}`
 }
@@ -147,14 +145,18 @@ export function unitFacts(bus: BusUnit, { nowMs }: When): [name: string, text: s
   ]
   for (const [name, value] of wrong) if (value > 0) facts.push([name, count(value)])
   const { damaged, exchanges, missing, twice } = bus.lately
-  const bad = [damaged > 0 && `${damaged} damaged`, missing > 0 && `${missing} missing`, twice > 0 && `${twice} twice`]
+  const bad = [
+    damaged > 0 && texts.damaged(damaged),
+    missing > 0 && texts.missing(missing),
+    twice > 0 && texts.twice(twice),
+  ]
   if (damaged + missing + twice > 0) facts.push([texts.ofTheLast(exchanges), bad.filter(Boolean).join(', ')])
   facts.push([
     texts.lastReply,
-    bus.lastReplyAt === null ? texts.noneYet : `${age(Math.max(0, nowMs - bus.lastReplyAt), 1)} ago`,
+    bus.lastReplyAt === null ? texts.noneYet : texts.ago(age(Math.max(0, nowMs - bus.lastReplyAt), 1)),
   ])
   if (bus.heldUntil !== null && bus.heldUntil > nowMs)
-    facts.push([texts.heldBack, `${age(bus.heldUntil - nowMs, 1)} more`])
+    facts.push([texts.heldBack, texts.more(age(bus.heldUntil - nowMs, 1))])
   return facts
 }
 
@@ -280,7 +282,7 @@ function forgetWords({ state, unitId }: BusUnit): string {
 function histogram(bars: readonly Bar[]): Child {
   if (bars.length === 0) return null
   return html`<dl class="bars" aria-label="How long replies took">${bars.map(
-    (bar) => html`<div key=${bar.toMs}><dt>${bar.toMs === null ? `over ${bar.fromMs}` : `to ${bar.toMs}`}\u202fms</dt>
+    (bar) => html`<div key=${bar.toMs}><dt>${bar.toMs === null ? texts.over(bar.fromMs) : texts.upTo(bar.toMs)}</dt>
       <dd><i style=${{ '--share': `${bar.share * 100}%` }}></i>${count(bar.count)}</dd></div>`,
   )}</dl>`
 }

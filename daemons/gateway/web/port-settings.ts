@@ -18,7 +18,7 @@ import { deviceOf, nameOf, protocolNames } from './words.ts'
 export function PortSettings({ path }: { path: string }): VNode {
   const port = portAt(path)
   if (ports.value === null) return noLine(texts.settings, path)
-  if (!isAdmin.value) return alone(say('off', texts.onlyAdministratorChangesSettings, texts.signInAsOneToGo))
+  if (!isAdmin.value) return alone(say('off', texts.onlyAdministratorChangesSettings, texts.signInAsOne))
   return html`<${Settings} port=${port ?? blankPort(path)} />`
 }
 

@@ -1,5 +1,5 @@
 /** What is the case with a port: its units as the frames of the last minute show them and as the gateway counts them, and the sentence over both. */
-import { age, capital, count, listed, many, sinceText, timeOf } from '#kit/web/numbers.ts'
+import { age, capital, count, listed, sinceText, timeOf } from '#kit/web/numbers.ts'
 import type { Judgement, Lit } from '#kit/web/parts.ts'
 import type { UnitState } from '../core/modbus/unit-health.ts'
 import type { UnitView as BusUnit } from '../core/modbus/units.ts'
@@ -187,7 +187,7 @@ export function unitLit(view: UnitView): Lit {
 /** Its state in a word or three; a silent one says when it is asked again. */
 export function unitWord(view: UnitView, { nowMs, zone }: When): string {
   const { bus, seen, state } = view
-  if (state === 'well' && seen && seen.exceptions > 0) return `${count(seen.exceptions)} refused`
+  if (state === 'well' && seen && seen.exceptions > 0) return texts.refused(count(seen.exceptions))
   const next = bus?.nextTryAt ?? null
   if (state === 'silent' && next !== null && next > nowMs) return texts.silentAsked(timeOf(next, zone))
   if (state === 'silent' && bus?.stateSince) return texts.silentSince(sinceText(bus.stateSince, nowMs, zone))
@@ -206,9 +206,9 @@ export function unitWord(view: UnitView, { nowMs, zone }: When): string {
 /** `16 of 100 damaged`; `bad` where it is of several kinds, which its row names. */
 function noiseShort({ damaged, exchanges, missing, twice }: BusUnit['lately']): string {
   const kinds: [number, string][] = [
-    [damaged, 'damaged'],
-    [missing, 'missing'],
-    [twice, 'twice'],
+    [damaged, texts.kindDamaged],
+    [missing, texts.kindMissing],
+    [twice, texts.kindTwice],
   ]
   const found = kinds.filter(([number]) => number > 0)
   const bad = found.reduce((all, [number]) => all + number, 0)
@@ -249,9 +249,9 @@ function judgeRaw(port: Port, { nowMs }: When): Judgement {
     }
   if (frames === 0) {
     const openFor = age(Math.max(1000, nowMs - (port.stateSince ?? nowMs)))
-    return { lit: 'ok', sentence: texts.isOpenNothingWasReceived(name), why: texts.openFor(openFor) }
+    return { lit: 'ok', sentence: texts.isOpenAndQuiet(name), why: texts.openFor(openFor) }
   }
-  return { lit: 'ok', sentence: texts.isOpenAndBytesAreRead(name) }
+  return { lit: 'ok', sentence: texts.isOpenAndRead(name) }
 }
 
 function judgeSlave(port: Port): Judgement {
@@ -285,11 +285,10 @@ function judgeUnits(port: Port, units: readonly UnitView[], when: When): Judgeme
     .filter(({ state }) => state !== 'well')
     .toSorted((a, b) => ORDER.indexOf(a.state as 'silent') - ORDER.indexOf(b.state as 'silent'))
   const worst = bad[0]
-  if (asked.length === 0) return { lit: 'ok', sentence: texts.lineIsOpenNoUnit }
+  if (asked.length === 0) return { lit: 'ok', sentence: texts.noUnitWasAsked }
   if (!worst) return judgeWell(port, asked)
   const same = bad.filter(({ state }) => state === worst.state)
-  const rest =
-    bad.length > same.length ? texts.notWell(capital(many(bad.length - same.length, 'more is', 'more are'))) : ''
+  const rest = bad.length > same.length ? texts.notWell(bad.length - same.length) : ''
   const well = asked.length - bad.length
   const others = well === 0 ? '' : well === 1 ? texts.otherOneIsWell : texts.otherAreWell(well)
   const lit = worst.state === 'silent' && well === 0 ? 'fault' : worst.state === 'probing' ? 'busy' : 'warn'
@@ -332,7 +331,7 @@ function badWhy(port: Port, bad: BadUnits, { nowMs, zone }: When): string {
   const misses = same.reduce((all, view) => all + (view.seen?.misses ?? 0), 0)
   const seen = misses > 0 ? texts.noReplyWithin(waitMs, misses) : ''
   const next = same.flatMap(({ bus }) => (bus?.nextTryAt && bus.nextTryAt > nowMs ? [bus.nextTryAt] : []))
-  const again = next.length > 0 ? texts.portAskedAgain(same.length, timeOf(Math.min(...next), zone)) : ''
+  const again = next.length > 0 ? texts.askedAgainAt(same.length, timeOf(Math.min(...next), zone)) : ''
   return `${seen}${again}`.trim()
 }
 
@@ -343,7 +342,7 @@ function noisyWhy({ same, well }: BadUnits, nowMs: number): string {
   const counts = { exchanges: sum('exchanges'), damaged: sum('damaged'), missing: sum('missing'), twice: sum('twice') }
   if (counts.exchanges === 0) return ''
   const lastAt = Math.max(0, ...all.map(({ lastBadAt }) => lastBadAt ?? 0))
-  const last = lastAt > 0 ? texts.lastOneWasAgo(age(Math.max(1000, nowMs - lastAt), 1)) : ''
+  const last = lastAt > 0 ? texts.lastWasAgo(age(Math.max(1000, nowMs - lastAt), 1)) : ''
   const isLine = same.length > 1 && well === 0
   const where = isLine ? texts.everyUnitIsAffected : ''
   const told = same.length > 1 ? `${capital(noiseText(counts))}. `.replace('its last', 'their last') : ''

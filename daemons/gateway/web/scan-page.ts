@@ -5,7 +5,7 @@ import { CallFault, sentenceOf, useLook } from '#kit/web/call.ts'
 import { daemonNow, zone } from '#kit/web/contact.ts'
 import { choice, input, refusal, typedNumber, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
-import { age, many, msText, sinceText } from '#kit/web/numbers.ts'
+import { age, msText, sinceText } from '#kit/web/numbers.ts'
 import { Act, icon, type Judgement, lamp, say, toast, verdict } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
 import type { ScanJob } from '../core/modbus/unit-scan.ts'
@@ -28,8 +28,8 @@ export function judgeScan(job: ScanJob | null, { nowMs, zone }: When): Judgement
       sentence: texts.noScanWasRunYet,
       why: texts.howScansWork,
     }
-  const found = job.found.length === 0 ? texts.noUnitAnswered : `${many(job.found.length, 'unit')} answered`
-  const range = `units ${job.from} to ${job.to}`
+  const found = job.found.length === 0 ? texts.noUnitAnswered : texts.unitsAnswered(job.found.length)
+  const range = texts.unitsFromTo(job.from, job.to)
   switch (job.state) {
     case 'running': {
       const left = job.etaMs === null ? '' : texts.timeToGo(age(Math.max(ROUNDED_MS, job.etaMs)))
@@ -67,7 +67,7 @@ export function progressOf({ asked, total }: ScanJob): number {
 /** What a unit that was found said. */
 export function foundText({ exception }: ScanJob['found'][number]): string {
   return exception === null
-    ? 'answered'
+    ? texts.hasAnswered
     : texts.answeredWithException(String(exception.code).padStart(2, '0'), exception.name)
 }
 

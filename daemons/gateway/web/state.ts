@@ -4,6 +4,7 @@ import { CallFault, NoContact } from '#kit/web/call.ts'
 import { aheadMs, zone } from '#kit/web/contact.ts'
 import { isSignedOut, token } from '#kit/web/session.ts'
 import { api, type Counters, type Me, type Port, type Status, type System } from './api.ts'
+import * as texts from './texts.ts'
 import { bitsPerByte } from './words.ts'
 
 // Rates from counters: what came per second between two looks, and how full the line was.
@@ -136,5 +137,5 @@ export function portAt(path: string): Port | null {
 /** What the name plate says. */
 export function plateFacts(): { role: string; name: string; address: string } {
   const name = system.value?.name ?? status.value?.name ?? ''
-  return { role: 'Gateway', name, address: location.host }
+  return { role: texts.gateway, name, address: location.host }
 }

@@ -45,7 +45,7 @@ function judge(facts: System): Judgement {
     }
   return {
     lit: 'ok',
-    sentence: texts.hasRun(facts.name || 'This gateway', age(Math.max(1000, daemonNow() - facts.startedAt))),
+    sentence: texts.hasRun(facts.name || texts.thisGateway, age(Math.max(1000, daemonNow() - facts.startedAt))),
   }
 }
 
@@ -127,7 +127,7 @@ function Account(): VNode {
     }
   }
   return html`<section class="panel" aria-label="Signed in"><header><h2>Signed in</h2></header><div class="in account">
-    <span><b>${me.value?.username}</b> <span class="faint">${me.value?.role === 'admin' ? 'administrator' : 'viewer'}</span></span>
+    <span><b>${me.value?.username}</b> <span class="faint">${me.value?.role === 'admin' ? texts.administrator : texts.viewer}</span></span>
     <div class="acts"><a class="btn" href=${linkTo('users', 'password')}>Own password</a>
       <button class="btn" type="button" onClick=${() => void leave()}>Sign out</button></div></div></section>`
 }

@@ -3,7 +3,7 @@
  * it; what several say stands where it is said first. What stands between the tags of a template stands there.
  */
 import { counted } from '#kit/pure/text.ts'
-import { many, whole } from '#kit/web/numbers.ts'
+import { capital, many, whole } from '#kit/web/numbers.ts'
 
 // On every page (app.ts)
 
@@ -62,6 +62,9 @@ export const unitsAreSilent = (name: string, silent: number, noisy: number) =>
   `${name}: ${many(silent, 'unit is', 'units are')} silent${noisy > 0 ? `, ${noisy} noisy` : ''}.`
 export const isBeingOpened = (name: string) => `${name} is being opened.`
 export const triedAgain = (age: string) => `Tried again in ${age}.`
+export const someSilent = (number: number) => `${number} silent`
+export const someNoisy = (number: number) => `${number} noisy`
+export const someClosed = (number: string) => `${number} closed`
 
 // First run (first-run.ts)
 
@@ -134,7 +137,7 @@ export const noneFor1Min = 'none for 1\u202fmin'
 export const mostWithin = (most: string) => `99\u202f% within ${most}\u202fms`
 export const requests = 'Requests'
 export const timeouts = 'Timeouts'
-export const in1Min = (misses: number, guilty: number, unit: number | undefined) =>
+export const missesInAMinute = (misses: number, guilty: number, unit: number | undefined) =>
   `${misses} in 1\u202fmin${guilty === 1 ? `, unit ${unit}` : ''}`
 export const checksumErrors = 'Checksum errors'
 export const ofFrames = (rxFrames: number) => `of ${many(rxFrames, 'frame')}`
@@ -158,9 +161,9 @@ export const isNotSetUp = (name: string) => `${name} is not set up.`
 export const nothingIsReadOrSent = 'Nothing is read from it and nothing sent.'
 export const lostBytes = (name: string, lost: number) => `${name} lost ${many(lost, 'byte')} in the driver.`
 export const machineWasTooSlow = 'The machine was too slow to read them in time.'
-export const isOpenNothingWasReceived = (name: string) => `${name} is open. Nothing was received or sent yet.`
+export const isOpenAndQuiet = (name: string) => `${name} is open. Nothing was received or sent yet.`
 export const openFor = (openFor: string) => `Open for ${openFor}.`
-export const isOpenAndBytesAreRead = (name: string) => `${name} is open and its bytes are read.`
+export const isOpenAndRead = (name: string) => `${name} is open and its bytes are read.`
 export const oneUnit = (units: string | undefined) => `Unit ${units}`
 export const someUnits = (units: string) => `Units ${units}`
 export const masterAsksOthers = (who: string) => `A master is heard, but it asks nothing of ${who}.`
@@ -169,8 +172,8 @@ export const waitForAMaster = (who: string, units: number) =>
   `${who} ${units === 1 ? 'waits' : 'wait'} for a master. None has asked yet.`
 export const lookAtUnitId = 'Look at rate, parity and unit id when one should have.'
 export const answerAMaster = (who: string, units: number) => `${who} ${units === 1 ? 'answers' : 'answer'} a master.`
-export const lineIsOpenNoUnit = 'The line is open. No unit was asked in the last minute.'
-export const notWell = (bad: string) => ` ${bad} not well.`
+export const noUnitWasAsked = 'The line is open. No unit was asked in the last minute.'
+export const notWell = (bad: number) => ` ${capital(many(bad, 'more is', 'more are'))} not well.`
 export const otherOneIsWell = ' The other one is well.'
 export const otherAreWell = (well: number) => ` The other ${well} are well.`
 export const doesNotAnswer = 'does not answer'
@@ -190,9 +193,9 @@ export const repliesComeLate = (lateMs: number, waitMs: number) =>
   `Its replies begin up to ${lateMs}\u202fms after the question; this line waits ${waitMs}\u202fms and discards later ones.`
 export const noReplyWithin = (waitMs: number, misses: number) =>
   `No reply began within ${waitMs}\u202fms, ${misses === 1 ? 'once' : `${misses} times`} in the last minute.`
-export const portAskedAgain = (same: number, time: string) =>
+export const askedAgainAt = (same: number, time: string) =>
   ` ${same === 1 ? 'It is' : 'The first is'} asked again at ${time}.`
-export const lastOneWasAgo = (age: string) => ` The last one was ${age} ago.`
+export const lastWasAgo = (age: string) => ` The last one was ${age} ago.`
 export const everyUnitIsAffected = ' Every unit is affected, so begin with what they share.'
 export const unitRefuses = (unitId: number) => `Unit ${unitId} refuses`
 export const unitsRefuse = (refusing: string) => `Units ${refusing} refuse`
@@ -202,14 +205,17 @@ export const unitsAnswerAnotherMaster = (units: number, unitId: number | undefin
   `${units === 1 ? `Unit ${unitId} is` : `${units} units are`} heard answering another master.`
 export const unitAnswers = (unitId: number | undefined) => `Unit ${unitId} answers.`
 export const unitsAnswer = (units: number) => `${whole(units, 'units')} answer.`
+export const refused = (number: string) => `${number} refused`
+export const kindDamaged = 'damaged'
+export const kindMissing = 'missing'
+export const kindTwice = 'twice'
 
 // Panels beside the traffic (port-panels.ts)
 
 export const waitsLongerNow = (name: string, waitMs: number) => `${name} waits ${waitMs}\u202fms for every reply now.`
 export const isRemoved = (name: string) => `${name} is removed.`
-export const itsWebhook = 'its webhook'
-export const removingMeans = (hooks: string) =>
-  `It is closed, and its settings, its points${hooks} are forgotten. The line itself stays in the list as long as it is plugged in.`
+export const removingMeans = (webhooks: number) =>
+  `It is closed, and its settings, its points${webhooks === 0 ? '' : webhooks === 1 ? ' and its webhook' : ` and its ${webhooks} webhooks`} are forgotten. The line itself stays in the list as long as it is plugged in.`
 export const removeQuestion = (name: string) => `Remove ${name}?`
 export const bytesReceived = 'Bytes received'
 export const bytesSent = 'Bytes sent'
@@ -265,6 +271,13 @@ export const pointsCouldNotBeRead = 'The points could not be read'
 export const noPoints = 'No points'
 export const whatPointsAreInShort =
   'A point is a named value of a unit, read again and again. Many devices are known by heart.'
+export const damaged = (number: number) => `${number} damaged`
+export const missing = (number: number) => `${number} missing`
+export const twice = (number: number) => `${number} twice`
+export const ago = (age: string) => `${age} ago`
+export const more = (age: string) => `${age} more`
+export const over = (ms: number) => `over ${ms}\u202fms`
+export const upTo = (ms: number) => `to ${ms}\u202fms`
 
 // Lines of the log (traffic.ts)
 
@@ -284,6 +297,8 @@ export const deviceAbsent = 'Device absent'
 export const trafficLineWillNotOpen = 'Line will not open'
 export const framesSkipped = (number: number) =>
   `${number} frames skipped here: they came faster than this page can show them`
+export const andMore = (shown: string, rest: number) => `${shown} and ${rest} more`
+export const unknownException = 'unknown'
 
 // Traffic (traffic-panel.ts)
 
@@ -299,12 +314,12 @@ export const show = 'Show'
 export const pause = 'Pause'
 export const noFrameMatches = (filter: string) => `No frame matches ${filter}`
 export const noErrors = 'No errors'
-export const hidden = (hidden: string, verb: string) => `${hidden} ${verb} hidden.`
+export const hidden = (hidden: number) => `${many(hidden, 'frame is', 'frames are')} hidden.`
 export const nothingSeenYet = (name: string) =>
   `Nothing was seen on ${name} yet. Whatever is received or sent appears here by itself.`
-export const isNotOpenSoNothing = (name: string) => `${name} is not open, so nothing is read from it.`
+export const isNotOpen = (name: string) => `${name} is not open, so nothing is read from it.`
 export const noFrames = 'No frames'
-export const pausesLogOrGoes = 'pauses the log, or goes on'
+export const pausesLog = 'pauses the log, or goes on'
 export const bytesDecodedOrBoth = 'bytes, decoded or both'
 export const errorsOnly = 'errors only'
 export const frameBefore = 'frame before'
@@ -312,6 +327,13 @@ export const nextFrame = 'next frame'
 export const copiesBytesOfFrame = 'copies the bytes of the frame'
 export const console = 'console'
 export const bytesCopied = (hex: number) => `${hex} bytes copied.`
+export const repliesMissing = (number: number) => `${many(number, 'reply', 'replies')} missing`
+export const someLate = (number: number) => `${number} late`
+export const sideSent = 'sent'
+export const sideReceived = 'received'
+export const sideMaster = 'master'
+export const sideGateway = 'gateway'
+export const sideUnits = 'units'
 
 // Console and capture (console.ts)
 
@@ -319,7 +341,7 @@ export const captureEnded = 'The gateway ended the capture. You can save what ca
 export const captureIsFull =
   'The capture has reached its limit. Save it; for a longer one, stream to Wireshark directly.'
 export const answeredWithoutReason = (status: number) => `The gateway answered ${status} without a reason.`
-export const isSavedWiresharkOpens = (name: string) => `${name} is saved. Wireshark opens it.`
+export const captureIsSaved = (name: string) => `${name} is saved. Wireshark opens it.`
 export const capturingFor = (age: string, isEmpty: boolean, size: string) =>
   `Capturing for ${age}, ${isEmpty ? 'no frame yet' : size}`
 export const commandIsCopied = 'The command is copied.'
@@ -343,6 +365,12 @@ export const askBus = 'Ask the bus'
 export const nothingCanBeSent = 'The line is not open, so nothing can be sent.'
 export const consoleUnit = (unitId: number, fc: string, address: string) => `Unit ${unitId}, ${fc} ${address}`
 export const consoleTaken = ': taken'
+export const atAddressShort = 'At'
+export const count = 'Count'
+export const writeFrom = 'Write from'
+export const andMask = 'And mask'
+export const orMask = 'Or mask'
+export const endsWithNothing = 'nothing'
 
 // Points (points-page.ts)
 
@@ -358,6 +386,7 @@ export const noPointMatches = (filter: string) => `No point matches ${filter}`
 export const areHidden = (rows: string) => `${rows} are hidden.`
 export const whatPointsAre =
   'A point is a named value of a unit, read again and again: 230.6 V on register 0 of unit 1. Many devices are known by heart; any register can be added by hand.'
+export const rowUnit = (unitId: number | undefined) => `unit ${unitId}`
 
 // State of points (points.ts)
 
@@ -380,6 +409,7 @@ export const areRead = (rows: number) => `${whole(rows, 'points')} are read.`
 export const hasNoFreshValue = (name: string | undefined) => `${name} has no fresh value.`
 export const ofHaveNoFreshValue = (bad: number, all: number) => `${bad} of ${many(all, 'point')} have no fresh value.`
 export const pointsAllOf = (message: string, who: string) => `${message} All of ${who}.`
+export const theUnits = (units: string) => `units ${units}`
 
 // Forms of points and devices (point-forms.ts)
 
@@ -394,7 +424,7 @@ export const noDeviceMatches = (filter: string) => `No device matches ${filter}`
 export const devicesAreKnown = (templates: number) =>
   `${many(templates, 'device')} are known. Add any other device point by point, from its register list.`
 export const pointUnit = (unit: string) => `Unit ${unit} `
-export const ofUnitAreReadFromNow = (points: number, typed: string | boolean | undefined) =>
+export const pointsAreAdded = (points: number, typed: string | boolean | undefined) =>
   `${many(points, 'point')} of unit ${typed} are read from now on.`
 export const unitId = 'Unit id'
 export const fromMaker = (unitId: number) => `From the maker: ${unitId}`
@@ -418,7 +448,7 @@ export const oneBit = 'One bit'
 export const highFirst = 'High first'
 export const lowFirst = 'Low first'
 export const isChanged = (name: string | boolean | undefined) => `${name} is changed.`
-export const isReadFromNow = (name: string) => `${name} is read from now on.`
+export const pointIsAdded = (name: string) => `${name} is read from now on.`
 export const point = (name: string) => `Point ${name}`
 export const newPoint = 'New point'
 export const save = 'Save'
@@ -428,19 +458,25 @@ export const kind = 'Kind'
 export const registerAddressHint = 'From 0: 40001 is 0.'
 export const readAs = 'Read as'
 export const bitHint = '0 is the lowest, 15 the highest.'
-export const twoLettersEach = 'Two letters each.'
+export const lengthHint = 'Two letters each.'
 export const registerOrder = 'Register order'
 export const byteOrder = 'Byte order'
 export const unitOfMeasure = 'Unit of measure'
-export const emptyAll = 'Empty: all there are.'
-export const zeroIsByAnything = '0: by anything.'
+export const decimalsHint = 'Empty: all there are.'
+export const deadbandHint = '0: by anything.'
 export const isBack = (name: string) => `${name} is back.`
+export const bit = 'Bit'
+export const registers = 'Registers'
+export const times = 'Times'
+export const plus = 'Plus'
+export const decimals = 'Decimals'
+export const deadband = 'Told when it moves by'
 
 // Settings of a port (port-settings.ts)
 
 export const settings = 'Settings'
 export const onlyAdministratorChangesSettings = 'Only an administrator changes settings'
-export const signInAsOneToGo = 'Sign in as one to go on.'
+export const signInAsOne = 'Sign in as one to go on.'
 export const settingsOf = (name: string) => `Settings of ${name}`
 export const inFieldSaves = 'in a field: saves'
 export const isSetUp = (name: string) => `${name} is set up.`
@@ -459,7 +495,7 @@ export const masterAsksUnits = 'Master, asks units'
 export const slaveIsUnit = 'Slave, is a unit'
 export const listener = 'Listener'
 export const replyWithin = 'Reply within'
-export const fromEndOfQuestionToFirst = 'From the end of the question to the first byte.'
+export const replyWithinHint = 'From the end of the question to the first byte.'
 export const lateRepliesWithin = 'Late replies within'
 export const lateRepliesHint = 'A silent unit is left alone for this long. Empty: chosen from the reply time.'
 export const modbusTcpPort = 'Modbus TCP port'
@@ -492,12 +528,12 @@ export const reservedForHandsHint = 'Places in the queue that polling leaves fre
 export const byHandInRow = 'Requests by hand in a row'
 export const byHandInRowHint = 'After so many, a waiting point is read'
 export const missesUntilSilent = 'Misses until silent'
-export const thenUnitIsAskedOnlyNow = 'Then a unit is asked only now and then'
+export const missesHint = 'Then a unit is asked only now and then'
 export const silentAskedAgainAfter = 'Silent: asked again after'
 export const silentAskedAtLatest = 'Silent: asked again at the latest after'
 export const scanWaitsAtMost = 'Scan waits at most'
 export const scanTriesUnit = 'Scan tries a unit'
-export const scanTriesHint = 'On a line that has no place for it'
+export const scanTriesHint = 'While the queue of the line is full'
 export const slowUntilWell = 'Slow until well for'
 export const noiseJudged = 'Noise judged by'
 export const noisyWindowHint = 'The last ones with each unit'
@@ -506,7 +542,7 @@ export const noisyFromHint = 'Of these damaged, missing or twice'
 export const noisyUntil = 'Noisy until'
 export const noisyUntilHint = '0: all of them came whole'
 export const noisyFromAtLeast = 'Noisy from at least'
-export const noisyLeastHint = 'However few exchanges there were'
+export const noisyLeastHint = 'Bad exchanges it takes, whatever the share'
 export const neverAnswered = 'Never answered: forgotten after'
 export const neverAnsweredHint = 'Counted from when it was last asked'
 export const readAgainAfterWrite = 'Read again after a write'
@@ -548,7 +584,7 @@ export const byDelimiter = 'A delimiter'
 export const fixedLength = 'A fixed length'
 export const lengthField = 'A length field'
 export const delimiter = 'Delimiter'
-export const hexPairs0d0a = 'Hex pairs: 0D 0A'
+export const delimiterHint = 'Hex pairs: 0D 0A'
 export const length = 'Length'
 export const bytesBeforeField = 'Bytes before the field'
 export const sizeOfField = 'Size of the field'
@@ -591,17 +627,20 @@ export const toUnit = 'To unit'
 export const atAddress = 'At address'
 export const scanAgain = 'Scan again'
 export const startScan = 'Start scan'
+export const unitsAnswered = (number: number) => `${many(number, 'unit')} answered`
+export const unitsFromTo = (from: number, to: number) => `units ${from} to ${to}`
+export const hasAnswered = 'answered'
 
 // Users and API keys (users-page.ts)
 
 export const peopleAndKeys = (admins: number, viewers: number, keys: number) =>
   `${many(admins, 'administrator')}, ${many(viewers, 'viewer')}, ${many(keys, 'API key')}.`
 export const haveExpired = (names: string, number: number) => `${names} ${number === 1 ? 'has' : 'have'} expired.`
-export const whatCallsWithIsRefused = (expired: number, counts: string) =>
+export const callsAreRefused = (expired: number, counts: string) =>
   `Calls with ${expired === 1 ? 'this key' : 'these keys'} are refused. ${counts}`
 export const expiresIn = (name: string, age: string) => `${name} expires in ${age}.`
-export const makeNewKeyForBefore = (counts: string) => `Make a new key for it before then. ${counts}`
-export const isOnlyOneWhoMayChange = (username: string) => `${username} is the only one who may change things.`
+export const makeANewKey = (counts: string) => `Make a new key for it before then. ${counts}`
+export const onlyOneAdministrator = (username: string) => `${username} is the only one who may change things.`
 export const administratorsMayChangeThings = (admins: number) => `${admins} administrators may change things.`
 export const neverExpires = 'never expires'
 export const expired = (date: string) => `expired ${date}`
@@ -609,7 +648,7 @@ export const left = (age: string) => `${age} left`
 export const neverUsed = 'never used'
 export const allLines = 'all lines'
 export const noLine = 'no line'
-export const maySignInFromNow = (username: string | boolean | undefined) => `${username} may sign in from now on.`
+export const userIsAdded = (username: string | boolean | undefined) => `${username} may sign in from now on.`
 export const addUser = 'Add user'
 export const user = (username: string) => `User ${username}`
 export const newUser = 'New user'
@@ -617,7 +656,7 @@ export const role = 'Role'
 export const viewerHint = 'A viewer reads everything but webhooks, users and the journal, and changes nothing.'
 export const newPassword = 'New password'
 export const newPasswordHint = 'Empty: stays as it is. A new one signs the user out everywhere.'
-export const mayNoLongerSign = (username: string) => `${username} may no longer sign in.`
+export const userIsRemoved = (username: string) => `${username} may no longer sign in.`
 export const removingUserMeans = (username: string) =>
   `${username} is signed out at once and may not sign in again. What ${username} did stays in the journal; API keys stay as well.`
 export const yourPasswordIsChanged = 'Your password is changed. You are signed out everywhere else.'
@@ -647,13 +686,16 @@ export const newUserKey = 'new user'
 export const newApiKeyKey = 'new API key'
 export const usersCouldNotBeRead = 'The users could not be read'
 export const noUserMatches = (filter: string) => `No user matches ${filter}`
-export const escInFilterShowsAllAgain = 'Esc in the filter shows all again.'
+export const escShowsAll = 'Esc in the filter shows all again.'
 export const cannotBeRemovedLastAdministrator = 'cannot be removed: the last administrator'
 export const apiKeysCouldNotBeRead = 'The API keys could not be read'
 export const noApiKeys = 'No API keys'
 export const whatKeysAre =
   "A key lets another system call this gateway without anyone's password. It outlives restarts."
 export const noKeyMatches = (filter: string) => `No key matches ${filter}`
+export const usedAgo = (age: string) => `used ${age} ago`
+export const expiresNever = 'never'
+export const you = 'you'
 
 // Webhooks (webhooks-page.ts)
 
@@ -710,6 +752,8 @@ export const noWebhooksYet = 'No webhooks'
 export const whatHooksDo = "Add one to have a line's events posted to a system of yours."
 export const noTargetMatches = (filter: string) => `No target matches ${filter}`
 export const allEvents = 'all events'
+export const sampleArrived = (delivered: boolean, took: string, message: string) =>
+  `${delivered ? 'The sample arrived' : 'The sample did not arrive'} after ${took}: ${message}.`
 
 // System (system-page.ts)
 
@@ -741,3 +785,10 @@ export const noAddress = 'No address'
 export const noInterfaceIsReachable = 'No interface has one that others could reach.'
 export const gatewayIsCalled = (name: string | boolean | undefined) => `This gateway is called ${name}.`
 export const nameOnPlate = 'Name on the plate'
+export const thisGateway = 'This gateway'
+export const administrator = 'administrator'
+export const viewer = 'viewer'
+
+// Name plate (state.ts)
+
+export const gateway = 'Gateway'

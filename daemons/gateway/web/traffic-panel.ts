@@ -47,8 +47,8 @@ function slotShape({ kind, x, width }: Slot): VNode {
 function spoken(slots: readonly Slot[]): string {
   const number = (kind: Slot['kind']): number => slots.filter((slot) => slot.kind === kind).length
   const parts = [texts.sentReceived(number('ask'), number('answer'))]
-  if (number('miss') > 0) parts.push(`${many(number('miss'), 'reply', 'replies')} missing`)
-  if (number('late') > 0) parts.push(`${number('late')} late`)
+  if (number('miss') > 0) parts.push(texts.repliesMissing(number('miss')))
+  if (number('late') > 0) parts.push(texts.someLate(number('late')))
   return texts.lastThreeSecondsOnLine(parts.join(', '))
 }
 
@@ -85,7 +85,7 @@ class Line extends Component<LineProps> {
   render({ row, show, fullMs, zone: site }: LineProps): VNode {
     const isAsk = row.kind === 'ask'
     const arrow = row.direction === 'tx' ? '→' : row.direction === 'rx' ? '←' : ''
-    const spoken = row.direction === 'tx' ? 'sent' : row.direction === 'rx' ? 'received' : ''
+    const spoken = row.direction === 'tx' ? texts.sideSent : row.direction === 'rx' ? texts.sideReceived : ''
     const took = row.tookMs === null ? 0 : Math.min(100, (row.tookMs / fullMs) * 100)
     const isBytes = show === 'bytes' && row.hex !== ''
     return html`<li class=${isAsk ? 'ask' : row.hex === '' ? 'note' : ''} data-s=${rowLit(row)} tabindex="-1" data-hex=${row.hex}>
@@ -218,9 +218,9 @@ function footer(port: Port, isModbus: boolean): VNode {
 
 /** Who speaks in the upper row of the strip, and who in the lower. */
 function sidesOf({ protocol, settings }: Port): readonly [string, string] {
-  if (protocol !== 'modbus-rtu') return ['sent', 'received']
-  if (settings?.mode === 'slave') return ['master', 'gateway']
-  return [settings?.mode === 'listen' ? 'master' : 'gateway', 'units']
+  if (protocol !== 'modbus-rtu') return [texts.sideSent, texts.sideReceived]
+  if (settings?.mode === 'slave') return [texts.sideMaster, texts.sideGateway]
+  return [settings?.mode === 'listen' ? texts.sideMaster : texts.sideGateway, texts.sideUnits]
 }
 
 /** Clocks differ by a little: the newest frame is never in the future. */
@@ -282,19 +282,18 @@ function shown(traffic: Traffic, fullMs: number, isRaw: boolean): VNode {
     return html`<${Log} rows=${rows} show=${traffic.show.value} fullMs=${fullMs} isPaused=${traffic.pause.value !== null} isRaw=${isRaw} />`
   const hidden = traffic.frozen.value.length
   const head = traffic.filter.value ? texts.noFrameMatches(traffic.filter.value) : texts.noErrors
-  const verb = hidden === 1 ? 'is' : 'are'
-  return html`<div class="log-box">${say('off', head, texts.hidden(count(hidden), verb))}</div>`
+  return html`<div class="log-box">${say('off', head, texts.hidden(hidden))}</div>`
 }
 
 function quiet(port: Port): VNode {
   const name = nameOf(port.path)
-  const text = port.state === 'open' ? texts.nothingSeenYet(name) : texts.isNotOpenSoNothing(name)
+  const text = port.state === 'open' ? texts.nothingSeenYet(name) : texts.isNotOpen(name)
   return html`<div class="log-box">${say('off', texts.noFrames, text)}</div>`
 }
 
 function useTrafficKeys(port: Port, traffic: Traffic): void {
   useKeys(nameOf(port.path), [
-    { key: ' ', what: texts.pausesLogOrGoes, run: () => traffic.togglePause() as undefined },
+    { key: ' ', what: texts.pausesLog, run: () => traffic.togglePause() as undefined },
     { key: 'b', what: texts.bytesDecodedOrBoth, run: () => nextShow(traffic) },
     {
       key: 'e',

@@ -90,7 +90,7 @@ function decodedRow(decoded: DecodedFrame): Partial<Row> {
     case 'reply':
       return { ...head, kind: 'answer', ...replyText(fc, address, quantity, values) }
     case 'exception': {
-      const { code, name } = decoded.exception ?? { code: 0, name: 'unknown' }
+      const { code, name } = decoded.exception ?? { code: 0, name: texts.unknownException }
       return { ...head, kind: 'answer', what: texts.exception(String(code).padStart(2, '0'), name), lit: 'warn' }
     }
     case 'late':
@@ -126,7 +126,7 @@ function valuesText(values: readonly unknown[]): string {
   const most = 8
   const shown = values.slice(0, most).map(valueText)
   const rest = values.length - shown.length
-  return rest > 0 ? `${shown.join(', ')} and ${rest} more` : shown.join(', ')
+  return rest > 0 ? texts.andMore(shown.join(', '), rest) : shown.join(', ')
 }
 
 /** Registers and bits are numbers; an identification is a list of named texts. */

@@ -53,18 +53,18 @@ export function judgeUsers(users: readonly User[], keys: readonly KeyView[], { n
     return {
       lit: 'warn',
       sentence: texts.haveExpired(names(expired), expired.length),
-      why: texts.whatCallsWithIsRefused(expired.length, counts),
+      why: texts.callsAreRefused(expired.length, counts),
     }
   const next = soon.toSorted((a, b) => (a.expiresAt ?? 0) - (b.expiresAt ?? 0))[0]
   if (next)
     return {
       lit: 'warn',
       sentence: texts.expiresIn(next.name, age((next.expiresAt ?? nowMs) - nowMs, 1)),
-      why: texts.makeNewKeyForBefore(counts),
+      why: texts.makeANewKey(counts),
     }
   const only = admins[0]
   if (admins.length === 1 && only)
-    return { lit: 'ok', sentence: texts.isOnlyOneWhoMayChange(only.username), why: counts }
+    return { lit: 'ok', sentence: texts.onlyOneAdministrator(only.username), why: counts }
   return { lit: 'ok', sentence: texts.administratorsMayChangeThings(admins.length), why: counts }
 }
 
@@ -78,7 +78,7 @@ export function keyState(key: KeyView, { nowMs, zone }: When): { lit: Lit; words
 
 /** `used 12 s ago`, `never used`. */
 export function usedText({ lastUsedAt }: KeyView, { nowMs }: When): string {
-  return lastUsedAt === null ? texts.neverUsed : `used ${age(Math.max(0, nowMs - lastUsedAt), 1)} ago`
+  return lastUsedAt === null ? texts.neverUsed : texts.usedAgo(age(Math.max(0, nowMs - lastUsedAt), 1))
 }
 
 /** Which lines a key reaches: `all lines`, `ttyUSB0 and ttyUSB1`. */
@@ -112,7 +112,7 @@ export function UserForm({ user, again }: UserFormProps): VNode {
       })
     else await usersApi.addUser({ username, role, password })
     await again()
-    toast(user ? texts.isChanged(username) : texts.maySignInFromNow(username))
+    toast(user ? texts.isChanged(username) : texts.userIsAdded(username))
     goTo('users')
   }
   function submit(event: Event): void {
@@ -140,7 +140,7 @@ function Removal({ user, again }: { user: User; again: () => Promise<void> }): V
     try {
       await usersApi.removeUser(user.username)
       await again()
-      toast(texts.mayNoLongerSign(user.username))
+      toast(texts.userIsRemoved(user.username))
       goTo('users')
     } catch (thrown) {
       toast(sentenceOf(thrown))
@@ -256,7 +256,9 @@ export function KeyFacts({ apiKey, again }: { apiKey: KeyView; again: () => Prom
     [texts.lines, reachText(apiKey)],
     [
       texts.expires,
-      apiKey.expiresAt === null ? 'never' : `${dateOf(apiKey.expiresAt, zone.value)}, ${keyState(apiKey, when).words}`,
+      apiKey.expiresAt === null
+        ? texts.expiresNever
+        : `${dateOf(apiKey.expiresAt, zone.value)}, ${keyState(apiKey, when).words}`,
     ],
     [texts.lastUsed, usedText(apiKey, when)],
     [texts.made, `${sinceText(apiKey.createdAt, when.nowMs, zone.value)} by ${apiKey.createdBy}`],
@@ -340,14 +342,14 @@ function formOf({ what, which, users, keys, again }: FormFacts): VNode | null {
 function userTable(users: User[] | null, refused: string | null, filter: string, which?: string): Child {
   if (users === null) return refused === null ? null : say('fault', texts.usersCouldNotBeRead, refused)
   const shown = users.filter((user) => matches(`${user.username} ${roleNames[user.role]}`, filter))
-  if (shown.length === 0) return say('off', texts.noUserMatches(filter), texts.escInFilterShowsAllAgain)
+  if (shown.length === 0) return say('off', texts.noUserMatches(filter), texts.escShowsAll)
   return html`<table class="table fold rows no-lit"><thead><tr><th>Name</th><th>Role</th><th class="n wide">Since</th></tr></thead>
     <tbody>${shown.map((user) => userRow(user, user.username === which))}</tbody></table>`
 }
 
 function userRow(user: User, isChosen: boolean): VNode {
   const href = linkTo('users', 'user', user.username)
-  const notes = [user.isYou && 'you', user.isLastAdmin && texts.cannotBeRemovedLastAdministrator].filter(Boolean)
+  const notes = [user.isYou && texts.you, user.isLastAdmin && texts.cannotBeRemovedLastAdministrator].filter(Boolean)
   return html`<tr key=${user.username} class=${isChosen ? 'chosen' : ''} onClick=${(event: Event) => followRow(event, href)}>
     <td class="name"><a href=${href} aria-current=${isChosen || undefined}><b>${user.username}</b></a>
       ${notes.length > 0 ? html`<span class="under">${notes.join(', ')}</span>` : null}</td>
@@ -368,7 +370,7 @@ function keyTable({ keys, refused, filter, when, which }: KeyTableFacts): Child 
   const shown = keys.filter((key) =>
     matches(`${key.name} ${roleNames[key.role]} ${reachText(key)} ${key.state}`, filter),
   )
-  if (shown.length === 0) return say('off', texts.noKeyMatches(filter), texts.escInFilterShowsAllAgain)
+  if (shown.length === 0) return say('off', texts.noKeyMatches(filter), texts.escShowsAll)
   return html`<table class="table fold rows"><thead><tr><th><span class="sr">State</span></th><th>Name</th><th>Role</th><th class="wide">Lines</th>
     <th>State</th><th class="n">Last used</th></tr></thead><tbody>${shown.map((key) => keyRow(key, when, key.id === which))}</tbody></table>`
 }

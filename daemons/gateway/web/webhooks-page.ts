@@ -94,10 +94,7 @@ export async function sendSample(hook: Hook): Promise<string> {
   try {
     const { delivered, message, tookMs } = await api.testWebhook(hook.port, hook.id)
     const took = `${Math.round(tookMs)}\u202fms`
-    return `${delivered ? 'The sample arrived' : 'The sample did not arrive'} after ${took}: ${message}.`.replace(
-      /\.\.$/,
-      '.',
-    )
+    return texts.sampleArrived(delivered, took, message).replace(/\.\.$/, '.')
   } catch (thrown) {
     return sentenceOf(thrown)
   }

@@ -60,8 +60,8 @@ export function stateOf(port: Port, nowMs: number, zone?: string): { lit: Lit; w
 
 function openState({ units }: Port): { lit: Lit; word: string } {
   const { silent = 0, noisy = 0 } = units ?? {}
-  const bad = [silent > 0 && `${silent} silent`, noisy > 0 && `${noisy} noisy`].filter(Boolean)
-  return bad.length > 0 ? { lit: 'warn', word: ['open', ...bad].join(', ') } : { lit: 'ok', word: texts.open }
+  const bad = [silent > 0 && texts.someSilent(silent), noisy > 0 && texts.someNoisy(noisy)].filter(Boolean)
+  return bad.length > 0 ? { lit: 'warn', word: [texts.open, ...bad].join(', ') } : { lit: 'ok', word: texts.open }
 }
 
 /** Functions a Modbus master can ask for, in the order of their numbers. */
@@ -169,7 +169,9 @@ function litOf(port: Port): Lit {
 function spareText(ports: readonly Port[], configured: readonly Port[]): string {
   const closed = configured.filter((port) => port.state === 'closed').length
   const spare = ports.length - configured.length
-  const parts = [closed > 0 && `${count(closed)} closed`, spare > 0 && texts.someNotSetUp(count(spare))].filter(Boolean)
+  const parts = [closed > 0 && texts.someClosed(count(closed)), spare > 0 && texts.someNotSetUp(count(spare))].filter(
+    Boolean,
+  )
   return parts.length > 0 ? `${parts.join(', ')}.` : ''
 }
 

@@ -55,7 +55,7 @@ t.test('of an answer only a short text and a state are taken', async (t) => {
   t.same(verdictOf({ verdict: { state: 'ok', text: 'Fine.' } }), { lit: 'ok', text: 'Fine.' })
   t.equal(verdictOf({ verdict: { state: 'ok', text: 'x'.repeat(5000) } }).text.length, 300)
   for (const odd of [null, 7, 'x', [], {}, { verdict: null }, { verdict: { state: {}, text: [] } }])
-    t.same(verdictOf(odd), { lit: 'off', text: 'It answers, but says nothing of how it is.' }, JSON.stringify(odd))
+    t.same(verdictOf(odd), { lit: 'off', text: 'It answers, but does not say how it is.' }, JSON.stringify(odd))
 })
 
 t.test('signs in with what the reader signed in with here', async (t) => {
