@@ -1,11 +1,11 @@
-/** Device 1, a toy amplifier with zone 1, behind the host and real sockets; read as the REST surface reads it. */
+/** Device 1 with zone 1, behind the host and real sockets, by default a toy amplifier; read as the REST surface reads it. */
 import { createSocket, type RemoteInfo } from 'node:dgram'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { answerData } from '../../../core/data/answer-data.ts'
-import type { Framing } from '../../../core/drivers/driver.ts'
+import type { Driver, Framing } from '../../../core/drivers/driver.ts'
 import { Drivers } from '../../../core/drivers/host.ts'
 import { bodyText, type Json } from '../../../core/json.ts'
 import { LiveState } from '../../../core/live/live-book.ts'
@@ -21,12 +21,16 @@ interface ToyForm {
   device?: Readonly<Record<string, Json>>
   limits?: Partial<typeof WORLD_LIMITS>
   framing?: Framing
+  /** The one that is tested. */
+  driver?: Driver
+  zone?: Readonly<Record<string, Json>>
 }
 
-export function toyStage(t: Test, { transport, device = {}, limits = {}, framing }: ToyForm) {
+export function toyStage(t: Test, { transport, device = {}, zone: more = {}, limits = {}, ...given }: ToyForm) {
+  const driver = given.driver ?? createToyDriver(given.framing)
   const rows = {
-    device: [{ id: 1, name: 'Amp', driver: 'toy', transport, ...device }],
-    zone: [{ id: 1, name: 'Hall', device_id: 1 }],
+    device: [{ id: 1, name: 'Amp', driver: driver.name, transport, ...device }],
+    zone: [{ id: 1, name: 'Hall', device_id: 1, ...more }],
   }
   const book = bookOf(rows)
   const live = new LiveState(systemClock, { fields: 8, fieldChars: 64, totalChars: 65_536 })
@@ -35,7 +39,7 @@ export function toyStage(t: Test, { transport, device = {}, limits = {}, framing
   const bounds = { ...WORLD_LIMITS, logEveryMs: 1, ...limits }
   const world = createDriverWorld({ clock: systemClock, log, chance: () => 0, limits: bounds })
   const host = new Drivers({
-    ...{ book, live, world, drivers: [createToyDriver(framing)] },
+    ...{ book, live, world, drivers: [driver] },
     limits: { ...LIMITS, retryFirstMs: 20, pollMinMs: 20 },
   })
   t.teardown(() => host.close())
@@ -53,6 +57,7 @@ export function toyStage(t: Test, { transport, device = {}, limits = {}, framing
     host,
     said,
     reading,
+    command: (verb: string, args: Readonly<Record<string, Json>> = {}) => host.execute(1, { zone, verb, args }),
     turn: (volume: number) => host.execute(1, { zone, verb: 'volume', args: { volume } }),
   }
 }

@@ -1,0 +1,14 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { createDrivers } from '../../../core/drivers/list.ts'
+
+const rowOf = (path: string, begin: string) =>
+  readFileSync(join(import.meta.dirname, '../../../../../docs', path), 'utf8')
+    .split('\n')
+    .find((line) => line.startsWith(begin)) ?? ''
+
+t.test('whoever names a driver that there is not is told of all that there are', async (t) => {
+  const told = [rowOf('ERRORS.md', '| `driver_unknown`'), rowOf('controller.md', '- Devices of other drivers than')]
+  for (const { name } of createDrivers()) for (const line of told) t.match(line, new RegExp(`\\b${name}\\b`))
+})
