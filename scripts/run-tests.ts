@@ -23,8 +23,8 @@ const UNIT_JOBS = 3
 const E2E_JOBS = 3
 /** Unit tests that share a process, at most. */
 const UNIT_TOGETHER = 24
-/** Files with a browser that share a process and the browser. */
-const PAGES_TOGETHER = 5
+/** End-to-end files that share a process, at most; those with a browser share that too. */
+const E2E_TOGETHER = 5
 /** Seconds for one file: unit tests never wait, the others start daemons, browsers and peers. */
 const UNIT_FILE_S = 60
 const E2E_FILE_S = 180
@@ -42,7 +42,7 @@ type Kind = (typeof KINDS)[number]
 
 const COSTS: Record<Kind, Cost> = {
   unit: { jobs: UNIT_JOBS, together: UNIT_TOGETHER, fileS: UNIT_FILE_S, runS: RUN_S },
-  e2e: { jobs: E2E_JOBS, together: PAGES_TOGETHER, fileS: E2E_FILE_S, runS: RUN_S },
+  e2e: { jobs: E2E_JOBS, together: E2E_TOGETHER, fileS: E2E_FILE_S, runS: RUN_S },
   measure: { jobs: 1, fileS: E2E_FILE_S, runS: RUN_S },
   vm: { jobs: 1, fileS: VM_FILE_S, runS: VM_RUN_S },
 }

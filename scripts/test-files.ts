@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { type CpuTicks, idlePercent, readTicks } from './stolen-time.ts'
 import { createTally, emptyTally, type Tally } from './tap-tally.ts'
 
 /** What test files may cost; `runS` is for all files of a kind together. */
@@ -17,7 +18,15 @@ export interface Cost {
 
 /** How many files may run beside each other: browsers take a core each while a page loads, sound has its instants. */
 const MOST = { browser: 2, sound: 1 }
+const BROWSER_TEXT = /\/page-rig\.ts'/
 const SOUND_TEXT = /\/(gst-here|audio-board|three-clocks)\.ts'/
+
+/** Where the machine has nothing to do, so many processes more than a kind has jobs run beside each other: tests wait for the world. */
+const MOST_MORE = 2
+/** Percent of all cores over the last second from which on it has nothing to do: the next one begins with a core for itself. */
+const IDLE_PERCENT = 40
+const LOOK_MS = 1000
+
 /** Niceness of all that is not sound: whatever else runs, sound comes first. */
 const NICENESS = '5'
 
@@ -56,7 +65,7 @@ export type Need = keyof typeof MOST
 /** @param text of the file */
 export function needOf(file: string, text: string): Need | undefined {
   if (SOUND_TEXT.test(text)) return 'sound'
-  return /\/page[^/]*$/.test(file) ? 'browser' : undefined
+  return /\/page[^/]*$/.test(file) || BROWSER_TEXT.test(text) ? 'browser' : undefined
 }
 
 /** Which file is next: the first that may begin beside those that run; undefined where all that are left must wait. */
@@ -79,19 +88,22 @@ export function longestFirst(files: readonly string[], times: Readonly<Record<st
 }
 
 /**
- * Files by the process they share: always the same ones, so that what one does to another shows each time. Of end-to-end
- * tests those that want a browser do, and have one.
+ * Files by the process they share: always the same ones, so that what one does to another shows each time. Those that want
+ * a browser are among themselves, and have one.
  * @param most files of a process
  */
 export function shared(files: readonly string[], folder: string, most: number): string[][] {
-  const wantsOwn = (file: string) => {
-    if (most === 1 || OWN_PROCESS.test(file)) return true
+  const groups: string[][] = []
+  const sharing: Record<'browser' | 'nothing', string[]> = { browser: [], nothing: [] }
+  for (const file of files) {
     const text = readFileSync(join(folder, file), 'utf8')
-    return OWN_PROCESS_TEXT.test(text) || (file.includes('.e2e.') && needOf(file, text) !== 'browser')
+    const need = needOf(file, text) ?? 'nothing'
+    const isAlone = most === 1 || OWN_PROCESS.test(file) || OWN_PROCESS_TEXT.test(text)
+    if (isAlone || need === 'sound') groups.push([file])
+    else sharing[need].push(file)
   }
-  const groups = files.filter(wantsOwn).map((file) => [file])
-  const others = files.filter((file) => !wantsOwn(file))
-  for (let at = 0; at < others.length; at += most) groups.push(others.slice(at, at + most))
+  for (const others of Object.values(sharing))
+    for (let at = 0; at < others.length; at += most) groups.push(others.slice(at, at + most))
   return groups
 }
 
@@ -156,23 +168,37 @@ export async function runBatches(batches: readonly Batch[], folder: string): Pro
     if (group.length === 1) times[file] = Math.round(performance.now() - startMs)
     for (const [name, ms] of Object.entries(tally.files)) times[name] = Math.round(ms)
     running.delete(file)
-    await begin()
+    begin(jobs)
   }
-  const begin = async () => {
-    const begun: Promise<void>[] = []
+  const { promise: allEnded, resolve: endAll } = Promise.withResolvers<void>()
+  const begin = (most: number) => {
     for (;;) {
-      const file = running.size < jobs ? nextFile(waiting, new Set(running.keys()), need) : undefined
+      const file = running.size < most ? nextFile(waiting, new Set(running.keys()), need) : undefined
       if (file === undefined) break
       waiting.splice(waiting.indexOf(file), 1)
-      begun.push(run(file))
+      void run(file)
     }
-    await Promise.all(begun)
+    if (running.size === 0) endAll()
   }
-  await begin()
+  // What runs alone is alone because it measures.
+  const looking = jobs > 1 ? whileIdle(() => begin(Math.min(running.size + 1, jobs + MOST_MORE))) : undefined
+  begin(jobs)
+  await allEnded
+  clearInterval(looking)
   clearTimeout(late)
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, interrupted)
   writeTimes(folder, times)
   return tallies
+}
+
+/** Calls after each second in which the machine had little to do. */
+function whileIdle(call: () => void): NodeJS.Timeout {
+  let before: CpuTicks = readTicks()
+  return setInterval(() => {
+    const now = readTicks()
+    if (idlePercent(before, now) >= IDLE_PERCENT) call()
+    before = now
+  }, LOOK_MS)
 }
 
 /** By the first file of each: what its files took together, where that is known of all. */

@@ -111,11 +111,15 @@ t.test('what wants a process for itself gets one, and the others share theirs', 
   t.same(shared(names, folder, 1), [[a], [b], [c], [d]])
 })
 
-t.test('of end-to-end tests those with a browser share a process', async (t) => {
-  const names = ['page-a', 'page-b', 'feed'].map((name) => `x/${name}.e2e.test.ts`)
-  const folder = t.testdir({ x: Object.fromEntries(names.map((name) => [basename(name), ''])) })
-  const [one, other, feed] = names
-  t.same(shared(names, folder, 5), [[feed], [one, other]])
+t.test('files with a browser share a process among themselves, and what has sound has its own', async (t) => {
+  const names = ['page-a', 'door', 'feed', 'heard', 'routes'].map((name) => `x/${name}.e2e.test.ts`)
+  const [one = '', other = '', feed = '', heard = '', routes = ''] = names
+  const texts = {
+    [basename(heard)]: "import { noClocks } from './three-clocks.ts'",
+    [basename(other)]: "import { openPage } from '#kit/test/web/page-rig.ts'",
+  }
+  const folder = t.testdir({ x: { ...Object.fromEntries(names.map((name) => [basename(name), ''])), ...texts } })
+  t.same(shared(names, folder, 5), [[heard], [one, other], [feed, routes]])
 })
 
 t.test('files that share a process are told apart, and one that hangs does not keep the next', async (t) => {
