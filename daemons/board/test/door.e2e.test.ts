@@ -16,6 +16,14 @@ const PASSWORD = 'correct horse: battery \u00fc'
 const sets = ['mdns.enabled=false', 'machine.restart_after_ms=20']
 const start = (t: Test, more: string[] = []) => startBoard(t, { sets: [...sets, ...more] })
 
+/** For tests that take the password away again that they set; wrong ones of one test do not slow the next. */
+const board = await startBoard(t, {
+  sets: [...sets, 'http.login_free_tries=1000', 'http.hosts=["lobby.plant.example"]'],
+})
+const openAgain = (t: Test, password: string) => {
+  t.teardown(() => board.post('/api/password', { password: '' }, password))
+}
+
 /** A request of which every header is given, as raw bytes; its status and body. */
 async function say(board: RunningBoard, head: string, body = ''): Promise<{ status: number; body: string }> {
   const bare = connect({ port: Number(new URL(board.url).port), host: '127.0.0.1', allowHalfOpen: true })
@@ -39,12 +47,12 @@ function socketOf(board: RunningBoard, path: string, headers: Record<string, str
 }
 
 t.test('B.auth.1 before a password is set, none is required; then everything needs it', async (t) => {
-  const board = await start(t)
   for (const path of ['/', '/api/status', '/api/config', '/metrics', '/api/journal', '/api/openapi.json'])
     t.equal((await board.get(path)).status, 200, path)
   const instance = (await fetch(`${board.url}/api/status`)).headers.get('plantroom-instance')
   t.match(instance, /^board-[0-9a-f]{10}\._plantroom\._tcp\.local$/, 'its name, though it is announced nowhere here')
   t.match((await board.get('/api/auth')).body, { username: 'admin', password: null, authorization: null })
+  openAgain(t, PASSWORD)
   const set = await board.post('/api/password', { password: PASSWORD })
   t.strictSame([set.status, set.body], [200, { password_set: true }])
 
@@ -74,7 +82,7 @@ t.test('B.auth.1 before a password is set, none is required; then everything nee
 })
 
 t.test('B.endpoints the stream and both scripts need no password', async (t) => {
-  const board = await start(t, ['board.role=serial'])
+  openAgain(t, PASSWORD)
   await board.post('/api/password', { password: PASSWORD })
   for (const path of ['/usbip.sh', '/usbip.ps1']) {
     const { status, body } = await board.get(path)
@@ -83,7 +91,7 @@ t.test('B.endpoints the stream and both scripts need no password', async (t) => 
 })
 
 t.test('B.auth.1 malformed credentials are 401 like wrong ones', async (t) => {
-  const board = await start(t)
+  openAgain(t, 'x')
   await board.post('/api/password', { password: 'x' })
   const coded = (bytes: string) => Buffer.from(bytes, 'latin1').toString('base64')
   const wrong = [
@@ -100,7 +108,6 @@ t.test('B.auth.1 malformed credentials are 401 like wrong ones', async (t) => {
 })
 
 t.test('B.endpoints the password outlives a restart, is changed, and is removed by an empty one', async (t) => {
-  const board = await start(t)
   await board.post('/api/password', { password: 'one' })
   t.equal((await board.post('/api/reboot', {}, 'one')).status, 202)
   await until('it listens again', () => (board.output().match(/ listening url=/g) ?? []).length === 2)
@@ -114,7 +121,6 @@ t.test('B.endpoints the password outlives a restart, is changed, and is removed 
 })
 
 t.test('a password that no header can hold is refused, and a missing one is not an empty one', async (t) => {
-  const board = await start(t)
   const forms: Record<string, string>[] = [
     { password: 'a\nb' },
     { password: 'x'.repeat(257) },
@@ -131,7 +137,6 @@ t.test('a password that no header can hold is refused, and a missing one is not 
 })
 
 t.test('a new password ends sockets and tickets of the old one at once', async (t) => {
-  const board = await start(t)
   const before = socketOf(board, '/ws')
   t.equal(await before.opened, 101)
   const { body: early } = await board.post('/api/ticket')
@@ -178,7 +183,7 @@ t.test('from the tenth wrong password the answer takes longer, and the right one
 })
 
 t.test('GET /api/auth gives back what this request signed in with, and is kept by nobody', async (t) => {
-  const board = await start(t)
+  openAgain(t, PASSWORD)
   await board.post('/api/password', { password: PASSWORD })
   const { headers, body } = await board.get('/api/auth', PASSWORD)
   const authorization = `Basic ${Buffer.from(`admin:${PASSWORD}`).toString('base64')}`
@@ -191,7 +196,6 @@ t.test('GET /api/auth gives back what this request signed in with, and is kept b
 })
 
 t.test('B.endpoints a form that is wrong is told all at once, another type is 415, too much is 413', async (t) => {
-  const board = await start(t)
   const { status, body } = await board.post('/api/identify', { on: 'perhaps', off: '1' })
   t.equal(status, 400)
   t.same(Object.keys(faultsOf(body)).sort(), ['off', 'on'])
@@ -204,7 +208,6 @@ t.test('B.endpoints a form that is wrong is told all at once, another type is 41
 })
 
 t.test('a request says once whom it speaks to, and no other name is answered', async (t) => {
-  const board = await start(t, ['http.hosts=["lobby.plant.example"]'])
   const { port } = new URL(board.url)
   const status = async (...head: string[]) => (await say(board, head.join('\r\n'))).status
   for (const host of [
@@ -229,7 +232,6 @@ t.test('a request says once whom it speaks to, and no other name is answered', a
 })
 
 t.test('B.auth.2 curl works from anywhere', { skip: !existsSync('/usr/bin/curl') && 'curl is missing' }, async (t) => {
-  const board = await start(t)
   const curl = async (...args: string[]) => {
     const { stdout } = await promisify(execFile)('/usr/bin/curl', [
       '-sS',

@@ -7,8 +7,12 @@ import WebSocket from 'ws'
 import { until } from '#kit/test/until.ts'
 import { openPty } from '#native/serial/index.ts'
 import { password, type RunningGateway, startGateway } from './running-gateway.ts'
+import { sharedGateway } from './shared-gateway.ts'
 
 const other = 'another battery staple'
+
+/** For tests that leave its people and keys as they found them. */
+const shared = await sharedGateway()
 
 async function socketOf(t: Test, gateway: RunningGateway, token: string) {
   const headers = { authorization: `Bearer ${token}` }
@@ -27,10 +31,10 @@ async function signIn(gateway: RunningGateway, username: string, secret = passwo
 }
 
 t.test('A.login two users: each by name, and a body with only the password is answered clearly', async (t) => {
-  const gateway = await startGateway(t)
-  await gateway.setUp()
+  const gateway = shared
   t.equal((await gateway.call('POST', '/api/login', { password }, null)).status, 200, 'one user')
   const made = await gateway.call('POST', '/api/users', { username: 'Bob', password: other, role: 'viewer' })
+  t.teardown(() => gateway.call('DELETE', '/api/users/bob'))
   t.match(made, { status: 201, body: { username: 'Bob', role: 'viewer', isLastAdmin: false, isYou: false } })
   const nameless = await gateway.call('POST', '/api/login', { password }, null)
   t.match(nameless, { status: 400, body: { error: 'username_needed' } })
@@ -45,8 +49,8 @@ t.test('A.login two users: each by name, and a body with only the password is an
 })
 
 t.test('a new role, a new password and a removal end sign-ins, tickets and sockets at once', async (t) => {
-  const gateway = await startGateway(t)
-  const admin = await gateway.setUp()
+  const gateway = shared
+  const admin = gateway.token()
   await gateway.call('POST', '/api/users', { username: 'bob', password, role: 'viewer' })
   const adminSocket = await socketOf(t, gateway, admin)
   const changes: [string, string, unknown][] = [
@@ -115,14 +119,14 @@ t.test('administrators who remove each other at the same time leave one', async 
 })
 
 t.test('a key for one port sees and touches that port alone, by its very name', async (t) => {
-  const gateway = await startGateway(t)
-  await gateway.setUp()
+  const gateway = shared
   const [mine, theirs] = [openPty(), openPty()]
   t.teardown(() => Promise.all([mine.close(), theirs.close()]))
-  for (const { path } of [mine, theirs]) await gateway.call('PUT', gateway.portPath(path), { protocol: 'raw' })
+  for (const { path } of [mine, theirs]) await gateway.openPort(t, path, { protocol: 'raw' })
   const made = await gateway.call('POST', '/api/keys', { name: 'pump', role: 'admin', ports: [mine.path] })
   t.match(made, { status: 201, body: { name: 'pump', key: /^plk_[0-9a-f]{16}_[\w-]{43}$/, state: 'live' } })
-  const { key } = made.body
+  const { id, key } = made.body
+  t.teardown(() => gateway.call('DELETE', `/api/keys/${id}`))
   const as = (method: string, path: string, body?: unknown) => gateway.call(method, path, body, key)
   t.match(await as('GET', '/api/me'), { body: { username: 'key:pump', isKey: true, ports: [mine.path] } })
 
@@ -163,8 +167,7 @@ t.test('a key for one port sees and touches that port alone, by its very name', 
 })
 
 t.test('a removed key is over at once, with its sockets', async (t) => {
-  const gateway = await startGateway(t)
-  await gateway.setUp()
+  const gateway = shared
   const { body } = await gateway.call('POST', '/api/keys', { name: 'pump', role: 'viewer' })
   const { closed } = await socketOf(t, gateway, body.key)
   t.equal((await gateway.call('DELETE', `/api/keys/${body.id}`)).status, 204)
@@ -173,8 +176,7 @@ t.test('a removed key is over at once, with its sockets', async (t) => {
 })
 
 t.test('bad wishes for keys are answered with every fault at once', async (t) => {
-  const gateway = await startGateway(t)
-  await gateway.setUp()
+  const gateway = shared
   const wish = { name: 'x', role: 'viewer' }
   const { status, body } = await gateway.call('POST', '/api/keys', {
     ...wish,

@@ -7,6 +7,15 @@ import { residentMb } from '#kit/test/process-memory.ts'
 import { until } from '#kit/test/until.ts'
 import { openPty } from '#native/serial/index.ts'
 import { startGateway } from './running-gateway.ts'
+import { sharedGateway } from './shared-gateway.ts'
+
+/** One for all tests that need no start of their own: a device that is back is opened soon, and TCP is for this machine. */
+const gateway = await sharedGateway([
+  'raw_tcp.host=127.0.0.1',
+  'ports.retry_first_ms=50',
+  'ports.retry_max_ms=100',
+  'ports.allow=["/dev/pts/*", "/dev/shm/*"]',
+])
 
 const delimited = { protocol: 'raw', settings: { framing: 'delimiter', delimiter_hex: '0D 0A' } }
 
@@ -18,8 +27,6 @@ function heardBy(pty: Pick<Device, 'onBytes'>): () => string {
 }
 
 t.test('bytes on a tty in, answers over HTTP out', async (t) => {
-  const gateway = await startGateway(t)
-  await gateway.setUp()
   const device = openPty()
   t.teardown(() => device.close())
   const heard = heardBy(device)
@@ -27,11 +34,11 @@ t.test('bytes on a tty in, answers over HTTP out', async (t) => {
     [5, 2],
     [8, 1.5],
   ])
-    t.match(
-      await gateway.call('PUT', gateway.portPath(device.path), { ...delimited, line: { data_bits, stop_bits } }),
-      { status: 400, body: { fields: [{ field: 'line.stop_bits', message: /^(With )?(5 data bits|1\.5 stop)/ }] } },
-    )
-  const put = await gateway.call('PUT', gateway.portPath(device.path), delimited)
+    t.match(await gateway.openPort(t, device.path, { ...delimited, line: { data_bits, stop_bits } }), {
+      status: 400,
+      body: { fields: [{ field: 'line.stop_bits', message: /^(With )?(5 data bits|1\.5 stop)/ }] },
+    })
+  const put = await gateway.openPort(t, device.path, delimited)
   t.equal(put.status, 200, JSON.stringify(put.body))
   t.match(put.body, {
     path: device.path,
@@ -67,15 +74,13 @@ t.test('bytes on a tty in, answers over HTTP out', async (t) => {
 })
 
 t.test('every one of the 256 byte values passes unchanged both ways', async (t) => {
-  const gateway = await startGateway(t)
-  await gateway.setUp()
   const device = openPty()
   t.teardown(() => device.close())
   let heard = Buffer.alloc(0)
   device.onBytes((bytes) => (heard = Buffer.concat([heard, bytes])))
   const all = Buffer.from(Array.from({ length: 256 }, (_, value) => value))
   const settings = { framing: 'length', frame_bytes: 256 }
-  await gateway.call('PUT', gateway.portPath(device.path), { protocol: 'raw', settings })
+  await gateway.openPort(t, device.path, { protocol: 'raw', settings })
   await gateway.call('POST', gateway.portPath(device.path, '/rest/tx'), { data: all.toString('base64') })
   await until('the device heard all', () => heard.length === 256)
   t.same(heard, all)
@@ -89,12 +94,9 @@ t.test('every one of the 256 byte values passes unchanged both ways', async (t) 
 })
 
 t.test('a device that goes away is absent, and open again when it is back', async (t) => {
-  const sets = ['ports.retry_first_ms=50', 'ports.retry_max_ms=100', 'ports.allow=["/dev/shm/*"]']
-  const gateway = await startGateway(t, { sets })
-  await gateway.setUp()
   const device = plugIn('comes-and-goes')
   t.teardown(() => device.unplug())
-  await gateway.call('PUT', gateway.portPath(device.path), delimited)
+  await gateway.openPort(t, device.path, delimited)
   const state = async () => (await gateway.call('GET', gateway.portPath(device.path))).body
   t.match(await state(), { state: 'open' })
   await device.unplug()
@@ -116,13 +118,11 @@ t.test('a device that goes away is absent, and open again when it is back', asyn
 })
 
 t.test('raw TCP reaches the line and hears it', async (t) => {
-  const gateway = await startGateway(t, { sets: ['raw_tcp.host=127.0.0.1'] })
-  await gateway.setUp()
   const device = openPty()
   t.teardown(() => device.close())
   const heard = heardBy(device)
   const port = await freePort()
-  await gateway.call('PUT', gateway.portPath(device.path), { ...delimited, settings: { tcp_port: port } })
+  await gateway.openPort(t, device.path, { ...delimited, settings: { tcp_port: port } })
   const socket = connect(port, '127.0.0.1')
   await once(socket, 'connect')
   socket.write('ask')
@@ -162,18 +162,10 @@ t.test('clients that send much and leave, again and again, cost no memory, and a
 t.test(
   'a device that goes away takes its TCP clients along; they reach it when it is back, and each byte is counted',
   async (t) => {
-    const sets = [
-      'raw_tcp.host=127.0.0.1',
-      'ports.retry_first_ms=50',
-      'ports.retry_max_ms=100',
-      'ports.allow=["/dev/shm/*"]',
-    ]
-    const gateway = await startGateway(t, { sets })
-    await gateway.setUp()
     const device = plugIn('tcp-comes-and-goes')
     t.teardown(() => device.unplug())
     const tcp_port = await freePort()
-    await gateway.call('PUT', gateway.portPath(device.path), { ...delimited, settings: { tcp_port } })
+    await gateway.openPort(t, device.path, { ...delimited, settings: { tcp_port } })
     const view = async () => (await gateway.call('GET', gateway.portPath(device.path))).body
     async function client() {
       const socket = connect(tcp_port, '127.0.0.1').on('error', () => undefined)
@@ -232,8 +224,6 @@ function hexOf(bytes: Buffer): string {
 const TAKEN = /\(EADDRINUSE\): another program has it\. Stop that one, .* It is tried again, and opened by itself/
 
 t.test('a TCP port that is taken is the fault of a raw line, which works, and opens once it is free', async (t) => {
-  const gateway = await startGateway(t, { sets: ['ports.retry_first_ms=50', 'ports.retry_max_ms=100'] })
-  await gateway.setUp()
   const device = openPty()
   t.teardown(() => device.close())
   const heard = heardBy(device)
@@ -241,7 +231,7 @@ t.test('a TCP port that is taken is the fault of a raw line, which works, and op
   const squatter = createServer().listen(tcpPort, '127.0.0.1')
   await once(squatter, 'listening')
   const settings = { ...delimited.settings, tcp_port: tcpPort }
-  t.equal((await gateway.call('PUT', gateway.portPath(device.path), { protocol: 'raw', settings })).status, 200)
+  t.equal((await gateway.openPort(t, device.path, { protocol: 'raw', settings })).status, 200)
   const view = async () => (await gateway.call('GET', gateway.portPath(device.path))).body
   await until('its fault is told', async () => (await view()).fault !== null)
   t.match(await view(), { state: 'open', fault: { code: 'tcp_port_taken', message: TAKEN } })

@@ -8,8 +8,12 @@ const started = new Map<string, Promise<RunningGateway>>()
 /** The one with these settings, set up; ended with the file. Lines of a test are opened by `openPort`, and go with it. */
 export function sharedGateway(sets: string[] = []): Promise<RunningGateway> {
   const name = sets.join('\n')
-  const gateway = started.get(name) ?? start(sets)
+  const known = started.get(name)
+  if (known !== undefined) return known
+  const gateway = start(sets)
   started.set(name, gateway)
+  // The next file may be read by this process too.
+  t.teardown(() => started.delete(name))
   return gateway
 }
 
