@@ -122,7 +122,7 @@ const LEFT_OUT: readonly LeftOut[] = [
   // Log lines written by another thread. kit/log.ts hands in a stream of its own.
   { from: 'pino/lib/tools.js', asked: ['./transport'], contents: 'module.exports = undefined' },
   { from: 'pino/pino.js', asked: ['./lib/transport'], contents: 'module.exports = undefined' },
-  // Lines and sockets that it opens by itself, and threads. It is given a port by io/modbus-serial-pdu.ts.
+  // Lines and sockets that it opens by itself, and threads. It is given a port by io/modbus-serial-codec.ts.
   {
     from: 'modbus-serial/index.js',
     asked: [

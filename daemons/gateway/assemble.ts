@@ -34,7 +34,7 @@ import type { PortRecord } from './core/lines/ports.ts'
 import { createSessions, TOKEN_LIFE_MS } from './core/people/users.ts'
 import { createPointBook, type PointBook } from './core/points/book.ts'
 import type { TemplateLibrary } from './core/points/definition.ts'
-import { makeAdapter } from './core/protocols.ts'
+import { linkTypeOf, makeAdapter, servedValues } from './core/protocols.ts'
 import { createIdentity, type Identity, statusLine } from './core/status.ts'
 import {
   createWebhookBook,
@@ -125,7 +125,7 @@ function deliveryOf({ clock, config, log }: Context): WebhookPublisher {
 function capturesOf({ clock, config, log }: Context, hub: EventHub): Captures {
   const onBrokenOff = (port: string) =>
     log.warning('capture broken off', { port, backlogBytes: config.capture.backlog_bytes })
-  return createCaptures({ hub, clock, max: config.capture.max, onBrokenOff })
+  return createCaptures({ hub, clock, max: config.capture.max, linkTypeOf, onBrokenOff })
 }
 
 function registryOf(
@@ -172,6 +172,7 @@ function registryOf(
     save: (records) => files.ports.save(records),
     finder: createLineFinder({ log }),
     maxPorts: config.ports.max,
+    servedValues,
     maxSlaveValues: config.ports.slave_values,
     onRemoved(path) {
       void delivery.setWebhooks(path, [])

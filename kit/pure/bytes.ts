@@ -2,6 +2,11 @@
 import { Fault } from './fault.ts'
 import { counted } from './text.ts'
 
+/** Whether `head` is what `whole` begins with. */
+export function isPrefixOf(head: Uint8Array, whole: Uint8Array): boolean {
+  return head.length <= whole.length && head.every((byte, at) => byte === whole[at])
+}
+
 // Bytes as hex pairs for people, and back.
 
 /** `AA BB 0C`: upper-case pairs with a space between; empty text for no bytes. */

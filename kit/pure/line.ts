@@ -228,6 +228,43 @@ export function countedLine(line: Line, counts: { rxBytes: number; txBytes: numb
   }
 }
 
+// How long bytes take, and sends that may not take longer.
+
+/** What counts of a line's settings: bits per second. */
+export interface LineRate {
+  baud: number
+}
+
+/** The longest character: start, eight data, parity or second stop, stop. */
+const BITS_PER_CHARACTER = 11
+
+/** Microseconds that `bytes` characters take on the wire. */
+export function wireUs({ baud }: LineRate, bytes: number): number {
+  return (bytes * BITS_PER_CHARACTER * 1_000_000) / baud
+}
+
+interface SendLimit {
+  clock: Clock
+  line: Pick<Line, 'flush'>
+  limitMs: number
+  /** What the sender is told. @param waitedMs whole milliseconds since the send began */
+  late(waitedMs: number): Fault
+}
+
+/** Resolves when `send` does; past the limit the line throws away what it holds, and everyone who waits is told. */
+export function sendWithin({ clock, line, limitMs, late }: SendLimit, send: () => Promise<void>): Promise<void> {
+  const startMs = clock.monotonicMs()
+  return new Promise((resolve, reject) => {
+    const timer = clock.after(limitMs, () => {
+      reject(late(Math.round(clock.monotonicMs() - startMs)))
+      line.flush().catch(() => {}) // a line that is gone has nothing left to throw away
+    })
+    send()
+      .then(resolve, reject)
+      .finally(() => timer.cancel())
+  })
+}
+
 // A TCP port of a line: opened, tried again while it cannot be, closed with the line.
 
 interface ListeningParts {

@@ -3,8 +3,8 @@ import { Type } from 'typebox'
 import { roles } from '#kit/auth/credentials.ts'
 import { count, fault, instant, object, orNull, text } from '#kit/http/route.ts'
 import { lineSettings } from '#kit/pure/line.ts'
-import { protocols } from '../core/lines/ports.ts'
 import { pointDefinition } from '../core/points/definition.ts'
+import { protocols } from '../core/protocols.ts'
 
 const duration = Type.Number({ minimum: 0, description: 'milliseconds' })
 

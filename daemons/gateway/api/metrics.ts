@@ -3,6 +3,7 @@ import type { Metrics, Sample } from '#kit/http/metrics.ts'
 import type { Captures } from '../core/lines/capture.ts'
 import type { Port } from '../core/lines/port.ts'
 import type { PortRegistry } from '../core/lines/port-registry.ts'
+import type { PointBase } from '../core/points/definition.ts'
 import type { PointView } from '../core/points/values.ts'
 
 /** What a port counts that is so now, and goes down again. */
@@ -59,7 +60,10 @@ export function measurePoints(metrics: Metrics, registry: Pick<PortRegistry, 'al
   )
 }
 
-function samples(registry: Pick<PortRegistry, 'all'>, measure: (point: PointView) => number | undefined): Sample[] {
+function samples(
+  registry: Pick<PortRegistry, 'all'>,
+  measure: (point: PointView<PointBase>) => number | undefined,
+): Sample[] {
   return registry.all().flatMap(({ path, adapter }) =>
     (adapter.faces?.points?.list() ?? []).flatMap((point) => {
       const value = measure(point)

@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { type Route, route } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { protocols } from '../core/lines/ports.ts'
+import { protocols } from '../core/protocols.ts'
 import { portParams } from './port-routes.ts'
 
 const actions = [

@@ -6,12 +6,13 @@ import type { LineSettings } from '#kit/line/line.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { lineSettings, stopBitsFault } from '#kit/pure/line.ts'
 import type { Recorder, SendRecorder } from '#kit/records/records.ts'
+import { requireAction } from '../core/lines/adapter.ts'
 import type { EventHub } from '../core/lines/events.ts'
 import type { Port } from '../core/lines/port.ts'
 import type { PortRegistry, PortView } from '../core/lines/port-registry.ts'
-import { portRevision, protocols } from '../core/lines/ports.ts'
+import { portRevision } from '../core/lines/ports.ts'
 import { seesPort } from '../core/people/keys.ts'
-import { settingsFaults, settingsOfProtocol } from '../core/protocols.ts'
+import { protocols, settingsFaults, settingsOfProtocol } from '../core/protocols.ts'
 import { eventsAnswer, modbusAnswer, portShape, sentAnswer } from './answers.ts'
 import { faultStatus } from './fault-status.ts'
 
@@ -253,7 +254,7 @@ export function actionRoutes({ registry, recorder }: { registry: PortRegistry; r
       async handle(ask) {
         const { path } = ask.params
         const tell = (detail: unknown) => recorder.sent(ask, 'bytes sent', path, detail)
-        const answer = await orTold(registry.require(path).adapter.act('tx', ask.body), tell)
+        const answer = await orTold(requireAction(registry.require(path), 'tx')(ask.body), tell)
         await tell(answer)
         return answer
       },
@@ -272,7 +273,8 @@ export function actionRoutes({ registry, recorder }: { registry: PortRegistry; r
           if (isWrite(ask.body)) await recorder.sent(ask, 'modbus write', path, detail)
         }
         const told = (failed: object) => tell({ ...ask.body, ...failed })
-        const answer = await orTold(registry.require(path).adapter.act('request', ask.body, ask.signal), told)
+        const request = requireAction(registry.require(path), 'request')
+        const answer = await orTold(request(ask.body, ask.signal), told)
         await tell(ask.body)
         return answer
       },

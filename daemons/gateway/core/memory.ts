@@ -14,9 +14,9 @@ import {
   signInRows,
   threadRow,
 } from '#kit/pure/memory-plan.ts'
+import { LINE_OWED } from './bus/holds.ts'
+import { COPY_ANSWERS } from './bus/settings.ts'
 import { EVENT_BYTES, TEXT_OF_BYTE } from './lines/events.ts'
-import { LINE_OWED } from './modbus/holds.ts'
-import { COPY_ANSWERS } from './modbus/settings.ts'
 import { WEBHOOK_HEAP_MIB } from './webhooks/records.ts'
 
 /**

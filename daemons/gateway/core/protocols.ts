@@ -1,69 +1,44 @@
-/** The protocols a port may speak, one line each: settings, and the adapter that speaks it. */
-import type { TSchema } from 'typebox'
-import type { Adapter, AdapterContext } from './lines/adapter.ts'
-import { type PortRecord, type Protocol, protocols } from './lines/ports.ts'
-import { createModbusListener } from './modbus/listener.ts'
-import { createModbusMaster, type ModbusPdu } from './modbus/master.ts'
-import { createModbusPoints, withPoints } from './modbus/points.ts'
-import { type ModbusSettings, modbusSettings, slaveSettingsFaults } from './modbus/settings.ts'
-import { createModbusSlave } from './modbus/slave.ts'
-import { type ModbusTcpWorld, tcpSettingsFaults, withModbusTcp } from './modbus/tcp.ts'
-import type { ModbusDebts } from './modbus/transactions.ts'
-import { RawAdapter, type RawSettings, type RawWorld, rawSettings } from './raw/raw.ts'
+/** The protocols a port may speak, one line each: a protocol is a folder of its own, and its line here. */
+import type { LinkType } from '../wire/pcap.ts'
+import type { Adapter, AdapterContext, Protocol } from './lines/adapter.ts'
+import type { PortRecord } from './lines/ports.ts'
+import { type ModbusWorld, modbusProtocol } from './modbus/modbus.ts'
+import { type RawWorld, rawProtocol } from './raw/raw.ts'
+
+const list = { raw: rawProtocol, 'modbus-rtu': modbusProtocol } as const
 
 /** What the protocols need of the world beside the line. */
-export interface ProtocolWorld extends RawWorld, ModbusTcpWorld {
-  modbusPdu: ModbusPdu
-  /** What units of a line owe to the adapter it had before. */
-  modbusDebts(path: string): ModbusDebts
-  /** What our units say of themselves: vendor, product code, revision. */
-  modbusIdentity: readonly [string, string, string]
-}
+export type ProtocolWorld = RawWorld & ModbusWorld
 
-/** A protocol: the keys of `settings`, what no schema says of them, and the adapter that speaks it. */
-interface ProtocolEntry {
-  settings: TSchema
-  /** Of settings that fit their schema: a fault for each field, none where all is well. */
-  faults(settings: unknown): { field: string; message: string }[]
-  /** @param record its settings are checked and have every default */
-  make(record: PortRecord, context: AdapterContext, world: ProtocolWorld): Adapter
-}
+/** Their names, as `protocol` of a port has them. */
+export const protocols = Object.keys(list) as (keyof typeof list)[]
 
-/** The list of protocols: a new one is a folder of its own, and an entry here. */
-const entries: Readonly<Record<Protocol, ProtocolEntry>> = {
-  raw: {
-    settings: rawSettings,
-    faults: () => [],
-    make: ({ settings }, context, world) => new RawAdapter(context, settings as RawSettings, world),
-  },
-  'modbus-rtu': {
-    settings: modbusSettings,
-    faults: (settings) => [
-      ...slaveSettingsFaults(settings as ModbusSettings),
-      ...tcpSettingsFaults(settings as ModbusSettings),
-    ],
-    make: makeModbus,
-  },
-}
+const entries: Readonly<Record<string, Protocol<ProtocolWorld>>> = list
 
 export const settingsOfProtocol = ofEach(({ settings }) => settings)
-export const settingsFaults = ofEach(({ faults }) => faults)
+export const settingsFaults = ofEach(({ faults = () => [] }) => faults)
+
+/** The link type of a capture. */
+export function linkTypeOf(protocol: string): LinkType {
+  return entryOf(protocol).linkType
+}
+
+/** Values that the port serves to others on its line, by its settings. */
+export function servedValues({ protocol, settings }: PortRecord): number {
+  return entryOf(protocol).servedValues?.(settings) ?? 0
+}
 
 /** @param record its settings are checked and have every default */
 export function makeAdapter(record: PortRecord, context: AdapterContext, world: ProtocolWorld): Adapter {
-  return entries[record.protocol].make(record, context, world)
+  return entryOf(record.protocol).make(record, context, world)
 }
 
-function ofEach<Part>(partOf: (entry: ProtocolEntry) => Part): Readonly<Record<Protocol, Part>> {
-  return Object.fromEntries(protocols.map((name) => [name, partOf(entries[name])])) as Record<Protocol, Part>
+function entryOf(protocol: string): Protocol<ProtocolWorld> {
+  const entry = entries[protocol]
+  if (!entry) throw new RangeError(`no protocol is called ${protocol}`)
+  return entry
 }
 
-function makeModbus(record: PortRecord, context: AdapterContext, world: ProtocolWorld): Adapter {
-  const settings = record.settings as ModbusSettings
-  if (settings.mode === 'slave') return createModbusSlave(context, settings, world.modbusIdentity)
-  const points = createModbusPoints(context, settings, record.points)
-  if (settings.mode === 'listen') return withPoints(createModbusListener(context, settings, points.hooks), points)
-  const hooks = { ...points.hooks, debts: world.modbusDebts(record.path) }
-  const master = createModbusMaster(context, settings, world.modbusPdu, hooks)
-  return withModbusTcp(withPoints(master, points, master.asker), { ...world, ...context, settings })
+function ofEach<Part>(partOf: (entry: Protocol<ProtocolWorld>) => Part) {
+  return Object.fromEntries(protocols.map((name) => [name, partOf(list[name])])) as Record<keyof typeof list, Part>
 }

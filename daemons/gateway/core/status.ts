@@ -1,6 +1,7 @@
 /** Who this gateway is, what system it runs on, and how it does, in one line for systemd. */
+
+import type { UnitView } from './bus/units.ts'
 import type { PortState } from './lines/port.ts'
-import type { UnitView } from './modbus/units.ts'
 
 // The gateway's own name, as it stands on the plate of every page.
 

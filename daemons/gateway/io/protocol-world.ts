@@ -5,11 +5,11 @@ import { createRawSocketOpener, type RawSocketLimits } from '#kit/line/raw-socke
 import type { Log } from '#kit/log.ts'
 import type { ShareOf } from '#kit/net/address.ts'
 import type { BackoffLimits } from '#kit/pure/pace.ts'
+import { createBusDebts } from '../core/bus/transactions.ts'
 import type { Framer, SilenceFramerMaker } from '../core/lines/ports.ts'
 import type { ModbusTcpLimits } from '../core/modbus/tcp.ts'
-import { createModbusDebts } from '../core/modbus/transactions.ts'
 import type { ProtocolWorld } from '../core/protocols.ts'
-import { createModbusSerialPdu } from './modbus-serial-pdu.ts'
+import { createModbusSerialCodec } from './modbus-serial-codec.ts'
 import { createModbusTcpOpener } from './modbus-tcp-server.ts'
 
 // Ends a frame by quiet on the line, with serialport's inter-byte-timeout parser keeping the time.
@@ -125,10 +125,10 @@ export function createProtocolWorld({
     silenceFramer: createSilenceFramer,
     queueBytes,
     openSockets: createRawSocketOpener({ limits: rawTcp, shareOf, clock, log }),
-    modbusPdu: createModbusSerialPdu(),
     openModbusTcp: createModbusTcpOpener({ limits: modbusTcp, shareOf, clock, log }),
     retry,
-    modbusDebts: createModbusDebts(clock),
+    modbusCodec: createModbusSerialCodec(),
+    modbusDebts: createBusDebts(clock),
     modbusIdentity: ['Plantroom', 'gateway', version],
   }
 }

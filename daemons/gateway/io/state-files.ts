@@ -15,7 +15,7 @@ import type { Log } from '#kit/log.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { lineSettings } from '#kit/pure/line.ts'
 import { createStore, type Store } from '#kit/store/store.ts'
-import { type PortRecord, protocols } from '../core/lines/ports.ts'
+import type { PortRecord } from '../core/lines/ports.ts'
 import { type ApiKeys, createApiKeys, type KeyRecord } from '../core/people/keys.ts'
 import {
   createUserBook,
@@ -28,7 +28,7 @@ import {
 } from '../core/people/users.ts'
 import { badPoints, pointFaults, refuseBadPoints } from '../core/points/book.ts'
 import { type PointTemplate, pointDefinition, pointTemplate, type TemplateLibrary } from '../core/points/definition.ts'
-import { settingsFaults, settingsOfProtocol } from '../core/protocols.ts'
+import { protocols, settingsFaults, settingsOfProtocol } from '../core/protocols.ts'
 import type { IdentityRecord } from '../core/status.ts'
 
 // Templates as files beside the bundle: read when somebody asks, and kept for a moment.
@@ -178,7 +178,13 @@ function fileOf(properties: Record<string, TSchema>) {
 function withDefaults(record: PortRecord): PortRecord {
   try {
     refuseBadPoints(record.points)
-    return { ...record, settings: settingsReaders[record.protocol](record.settings) as Record<string, unknown> }
+    return {
+      ...record,
+      settings: settingsReaders[record.protocol as keyof typeof settingsReaders](record.settings) as Record<
+        string,
+        unknown
+      >,
+    }
   } catch (cause) {
     const { code, message } = faultOf(cause, 'bad_fields', 'its settings are not understood')
     throw new Fault(code, `${record.path}: ${message}`, { cause })

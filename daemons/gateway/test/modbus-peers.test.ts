@@ -1,4 +1,5 @@
 /** Peers nobody here wrote: libmodbus answers our master, mbpoll asks our simulated units, over pairs of ptys. */
+
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
@@ -13,9 +14,10 @@ import { simulateModbusLine, startModbusLine } from '../../../scripts/sim/modbus
 import { relayBoard } from '../../../scripts/sim/relay-board.ts'
 import type { Adapter } from '../core/lines/adapter.ts'
 import { createModbusMaster } from '../core/modbus/master.ts'
-import { createModbusSerialPdu } from '../io/modbus-serial-pdu.ts'
+import { act } from './core/act.ts'
 import { whyNotOpen } from './core/modbus/line-of-others.ts'
 import { settingsWith } from './core/modbus/modbus-line.ts'
+import { modbusRtu } from './core/modbus/rtu.ts'
 import { noLibmodbus, nullModem, startLibmodbus } from './peer/libmodbus.ts'
 
 const run = promisify(execFile)
@@ -26,7 +28,7 @@ async function masterOn(t: Test, path: string): Promise<Adapter> {
   const line = await opener.open(path, lineSettings)
   const settings = settingsWith({ response_timeout_ms: 1000 })
   const context = { port: path, lineSettings, clock: systemClock, whyNotOpen, publish() {} }
-  const adapter = createModbusMaster(context, settings, createModbusSerialPdu())
+  const adapter = createModbusMaster(context, settings, modbusRtu)
   adapter.attach(line)
   t.teardown(async () => {
     await adapter.detach()
@@ -49,7 +51,7 @@ t.test(
   { timeout: 60_000, skip: noLibmodbus },
   async (t) => {
     const master = await masterOfLibmodbus(t)
-    const ask = (body: object) => master.act('request', { unitId: 17, ...body })
+    const ask = (body: object) => act(master, 'request', { unitId: 17, ...body })
 
     t.match(await ask({ fc: 1, address: 0, quantity: 10 }), { values: [1, 0, 0, 1, 0, 0, 1, 0, 0, 1] })
     t.match(await ask({ fc: 2, address: 3, quantity: 2 }), { values: [1, 0] })
@@ -70,7 +72,7 @@ t.test(
       code: 'modbus_exception',
       details: { exception: { code: 2 } },
     })
-    await t.rejects(master.act('request', { unitId: 18, fc: 3, address: 0, quantity: 1 }), { code: 'modbus_timeout' })
+    await t.rejects(act(master, 'request', { unitId: 18, fc: 3, address: 0, quantity: 1 }), { code: 'modbus_timeout' })
     t.match(master.counters(), { exceptions: 1, timeouts: 1, crcErrors: 0, noiseBytes: 0 })
   },
 )
@@ -81,7 +83,7 @@ t.test(
   async (t) => {
     const master = await masterOfLibmodbus(t)
     const asks = Array.from({ length: 24 }, (_, address) =>
-      master.act('request', { unitId: 17, fc: 3, address, quantity: 2 }),
+      act(master, 'request', { unitId: 17, fc: 3, address, quantity: 2 }),
     )
     for (const [address, answer] of (await Promise.all(asks)).entries())
       t.match(answer, { values: [3 * address, 3 * address + 3] })
@@ -121,17 +123,17 @@ t.test('the demo line answers our master: both units, one line', { timeout: 60_0
   )
   const master = await masterOn(t, pty.path)
   const [high, low] = (
-    (await master.act('request', { unitId: 1, fc: 4, address: 0, quantity: 2 })) as { values: number[] }
+    (await act(master, 'request', { unitId: 1, fc: 4, address: 0, quantity: 2 })) as { values: number[] }
   ).values
   const view = new DataView(new ArrayBuffer(4))
   view.setUint16(0, high ?? 0)
   view.setUint16(2, low ?? 0)
   t.ok(Math.abs(view.getFloat32(0) - 230) <= 4)
-  await master.act('request', { unitId: 2, fc: 5, address: 3, values: [true] })
-  t.match(await master.act('request', { unitId: 2, fc: 2, address: 0, quantity: 8 }), {
+  await act(master, 'request', { unitId: 2, fc: 5, address: 3, values: [true] })
+  t.match(await act(master, 'request', { unitId: 2, fc: 2, address: 0, quantity: 8 }), {
     values: [0, 0, 0, 1, 0, 0, 0, 0],
   })
-  t.match(await master.act('request', { unitId: 2, fc: 43, address: 0, quantity: 2 }), {
+  t.match(await act(master, 'request', { unitId: 2, fc: 43, address: 0, quantity: 2 }), {
     values: [
       { id: 0, name: 'VendorName', value: 'Plantroom' },
       {},

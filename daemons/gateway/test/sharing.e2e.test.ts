@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { freePort } from '#kit/test/free-port.ts'
 import { until } from '#kit/test/until.ts'
 import { openPty } from '#native/serial/index.ts'
-import type { UnitView } from '../core/modbus/units.ts'
+import type { UnitView } from '../core/bus/units.ts'
 import { noLibmodbus, startLibmodbus } from './peer/libmodbus.ts'
 import { sharedGateway } from './shared-gateway.ts'
 

@@ -2,10 +2,10 @@
 import type { Role } from '#kit/auth/credentials.ts'
 import type { DriverCounts, LineSettings } from '#kit/line/line.ts'
 import { call } from '#kit/web/call.ts'
+import type { UnitView } from '../core/bus/units.ts'
 import type { PortEvent } from '../core/lines/ports.ts'
+import type { ModbusScanJob } from '../core/modbus/master.ts'
 import type { RegisterView } from '../core/modbus/slave-registers.ts'
-import type { ScanJob } from '../core/modbus/unit-scan.ts'
-import type { UnitView } from '../core/modbus/units.ts'
 import type { KeyView } from '../core/people/keys.ts'
 import type { UserView } from '../core/people/users.ts'
 import type { PointList } from '../core/points/book.ts'
@@ -64,9 +64,9 @@ function query(facts: object): string {
 export const busApi = {
   units: (path: string) => call<UnitView[]>(`GET ${portRoute(path, '/units')}`),
   forgetUnit: (path: string, unitId: number) => call(`DELETE ${portRoute(path, `/units/${unitId}`)}`),
-  scan: (path: string) => call<ScanJob>(`GET ${portRoute(path, '/rest/scan')}`),
-  startScan: (path: string, body: object) => call<ScanJob>(`POST ${portRoute(path, '/rest/scan')}`, body),
-  cancelScan: (path: string) => call<ScanJob>(`DELETE ${portRoute(path, '/rest/scan')}`),
+  scan: (path: string) => call<ModbusScanJob>(`GET ${portRoute(path, '/rest/scan')}`),
+  startScan: (path: string, body: object) => call<ModbusScanJob>(`POST ${portRoute(path, '/rest/scan')}`, body),
+  cancelScan: (path: string) => call<ModbusScanJob>(`DELETE ${portRoute(path, '/rest/scan')}`),
   registers: (path: string, range: RegisterRange) =>
     call<RegisterView>(`GET ${portRoute(path, `/registers?${query(range)}`)}`),
   writeRegisters: (path: string, body: object) => call<RegisterView>(`PUT ${portRoute(path, '/registers')}`, body),

@@ -1,8 +1,8 @@
 /** What is the case with a port: its units as the frames of the last minute show them and as the gateway counts them, and the sentence over both. */
 import { age, capital, count, listed, sinceText, timeOf } from '#kit/web/numbers.ts'
 import type { Judgement, Lit } from '#kit/web/parts.ts'
-import type { UnitState } from '../core/modbus/unit-health.ts'
-import type { UnitView as BusUnit } from '../core/modbus/units.ts'
+import type { UnitState } from '../core/bus/unit-health.ts'
+import type { UnitView as BusUnit } from '../core/bus/units.ts'
 import { noiseRemedy, noiseText } from '../wire/noise-words.ts'
 import type { Port } from './api.ts'
 import * as texts from './texts.ts'

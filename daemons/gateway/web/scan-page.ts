@@ -8,7 +8,7 @@ import { type Child, html } from '#kit/web/html.ts'
 import { age, msText, sinceText } from '#kit/web/numbers.ts'
 import { Act, icon, type Judgement, lamp, say, toast, verdict } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
-import type { ScanJob } from '../core/modbus/unit-scan.ts'
+import type { ModbusScanJob } from '../core/modbus/master.ts'
 import { busApi, type Port } from './api.ts'
 import { noLine } from './port-head.ts'
 import { isAdmin, portAt } from './state.ts'
@@ -21,7 +21,7 @@ import { nameOf, type When } from './words.ts'
 const ROUNDED_MS = 1000
 
 /** The verdict over a scan; null: none was run. */
-export function judgeScan(job: ScanJob | null, { nowMs, zone }: When): Judgement {
+export function judgeScan(job: ModbusScanJob | null, { nowMs, zone }: When): Judgement {
   if (job === null)
     return {
       lit: 'off',
@@ -60,12 +60,12 @@ export function judgeScan(job: ScanJob | null, { nowMs, zone }: When): Judgement
 }
 
 /** Share of a scan that is done, 0..1. */
-export function progressOf({ asked, total }: ScanJob): number {
+export function progressOf({ asked, total }: ModbusScanJob): number {
   return total === 0 ? 0 : asked / total
 }
 
 /** What a unit that was found said. */
-export function foundText({ exception }: ScanJob['found'][number]): string {
+export function foundText({ exception }: ModbusScanJob['found'][number]): string {
   return exception === null
     ? texts.hasAnswered
     : texts.answeredWithException(String(exception.code).padStart(2, '0'), exception.name)
@@ -82,7 +82,7 @@ export function ScanPage({ path }: { path: string }): VNode {
 }
 
 function Known({ port }: { port: Port }): VNode {
-  const [job, setJob] = useState<ScanJob | null | undefined>(undefined)
+  const [job, setJob] = useState<ModbusScanJob | null | undefined>(undefined)
   const look = useLook(
     async () => {
       try {
@@ -107,8 +107,8 @@ function Known({ port }: { port: Port }): VNode {
 
 interface StepProps {
   port: Port
-  job: ScanJob
-  setJob: (job: ScanJob) => void
+  job: ModbusScanJob
+  setJob: (job: ModbusScanJob) => void
 }
 
 function Running({ port, job, setJob }: StepProps): VNode {
@@ -133,7 +133,15 @@ const FUNCTIONS = [
   ['2', texts.readDiscreteInput],
 ] as const
 
-function Start({ port, last, setJob }: { port: Port; last: ScanJob | null; setJob: (job: ScanJob) => void }): VNode {
+function Start({
+  port,
+  last,
+  setJob,
+}: {
+  port: Port
+  last: ModbusScanJob | null
+  setJob: (job: ModbusScanJob) => void
+}): VNode {
   const form = useForm({
     from: String(last?.from ?? 1),
     to: String(last?.to ?? 247),
@@ -165,7 +173,7 @@ function Start({ port, last, setJob }: { port: Port; last: ScanJob | null; setJo
     <footer class="save"><p class="small soft grow">${hint}</p><${Act} kind="primary" type="submit" waits=${form.isBusy.value || !isOpen}>${last ? texts.scanAgain : texts.startScan}</${Act}></footer></form>`
 }
 
-function found(port: Port, job: ScanJob): Child {
+function found(port: Port, job: ModbusScanJob): Child {
   if (job.found.length === 0) return null
   return html`<section class="panel" aria-label="Found"><header><h2>Found</h2></header><table class="table fold"><thead><tr><th><span class="sr">State</span></th><th>Unit</th><th>Answer</th><th class="n">Took</th><th><span class="sr">Acts</span></th></tr></thead>
     <tbody>${job.found.map(

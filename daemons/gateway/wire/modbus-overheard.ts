@@ -3,17 +3,16 @@
  * @source Modbus over Serial Line V1.02, 2.4.1 and 2.5.1; what two frames on a line tell of each other is ours
  */
 import { Fault } from '#kit/pure/fault.ts'
+import { type LineRate, wireUs } from '#kit/pure/line.ts'
 import { anyReplyLength, exceptionCode, replyFlaw, replyLength, type SentRequest } from './modbus-reply.ts'
 import {
   hasGoodCrc,
-  type LineRate,
   MAX_RTU_BYTES,
   MEI_IDENTIFY,
   type ModbusRequest,
   modbusFunctions,
   openRequest,
   requestLength,
-  wireUs,
 } from './modbus-request.ts'
 
 /** Requests without a reply that are remembered at once; the oldest goes first. */

@@ -3,6 +3,7 @@
  * @source Modbus Application Protocol V1.1b3, 6 and 7; Modbus over Serial Line V1.02, 2.5.1
  */
 
+import { isPrefixOf } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import {
   bitsOf,
@@ -104,6 +105,7 @@ function packedBits(bits: readonly number[]): number[] {
   return bytes
 }
 
+/** The high byte first. */
 function bytesOfWord(word: number): number[] {
   return [word >> 8, word & 0xff]
 }
@@ -207,6 +209,17 @@ export function flawFault(flaw: ReplyFlaw, sent: SentRequest | undefined, frame:
 }
 
 /**
+ * What bytes were that came to nothing: the flaw they have as a reply to the request, or plain noise.
+ * Used when a transaction ends, and for bytes outside of one.
+ */
+export function flawOfJunk(bytes: Uint8Array, sent: SentRequest | undefined): ReplyFlaw | undefined {
+  if (sent && bytes.length >= 2 && bytes[0] === sent.request.unitId && ((bytes[1] ?? 0) & 0x7f) === sent.request.fc)
+    return replyFlaw(sent, bytes)
+  const need = anyReplyLength(bytes)
+  return typeof need === 'number' && need === bytes.length ? 'crc' : undefined
+}
+
+/**
  * Proves that a frame answers a request: checksum, unit, function, exact length, byte count, echoed fields.
  * @returns the exception code, or null for a normal reply
  * @throws Fault `modbus_crc`, `modbus_wrong_unit`, `modbus_wrong_function`, `modbus_short`, `modbus_long`, `modbus_mismatch`, `modbus_malformed`
@@ -225,7 +238,12 @@ export function isMistakable(one: SentRequest, other: SentRequest): boolean {
   if (other.request.unitId !== unitId || other.request.fc !== fc) return false
   const echoed = echoedLength(fc)
   if (echoed !== undefined) return isPrefixOf(one.frame.subarray(0, echoed), other.frame)
-  return fc === 43 ? quantity === other.request.quantity : dataBytes(one.request) === dataBytes(other.request)
+  return fc === 43 ? quantity === other.request.quantity : isMistakableRead(one.request, other.request)
+}
+
+/** The same of a read that has no frame yet. @param read of function 1 to 4 */
+export function isMistakableRead(read: ModbusRequest, other: ModbusRequest): boolean {
+  return read.unitId === other.unitId && read.fc === other.fc && dataBytes(read) === dataBytes(other)
 }
 
 /** The right reply to a write, known before it comes; undefined where a reply carries values of the unit. */
@@ -237,11 +255,6 @@ export function knownReply({ frame, request }: SentRequest): Uint8Array | undefi
 /** The exception code of a reply, or null where it is none. */
 export function exceptionCode(frame: Uint8Array): number | null {
   return (frame[1] ?? 0) & 0x80 ? (frame[2] ?? 0) : null
-}
-
-/** Whether `head` is what `whole` begins with. */
-export function isPrefixOf(head: Uint8Array, whole: Uint8Array): boolean {
-  return head.length <= whole.length && head.every((byte, at) => byte === whole[at])
 }
 
 /** Bytes of data in the reply to a read. */
@@ -286,6 +299,52 @@ export function describeRequest(request: ModbusRequest, kind: 'request' | 'echo'
   return { kind, name: functionName(request.fc), ...request }
 }
 
+/** What a reply says. */
+export interface OpenedReply {
+  exception: { code: number; name: string } | null
+  /** 0 or 1 per bit, 0..65535 per register, objects for 43/14; of writes what was written, left out where nothing is said. */
+  values?: readonly number[] | readonly IdentificationObject[]
+  /** Of 43/14: where to ask on; null where nothing more follows. */
+  nextObjectId?: number | null
+}
+
+/** Values of a reply to a read. `quantity` of what is asked: how many there are. */
+type ValueReader = (request: ModbusRequest, reply: Uint8Array) => readonly number[]
+
+/**
+ * Opens a reply that was proven.
+ * @param valuesOf reads the values of functions 1 to 4, and 23
+ */
+export function openReply(frame: Uint8Array, request: ModbusRequest, valuesOf: ValueReader): OpenedReply {
+  const code = exceptionCode(frame)
+  if (code !== null) return { exception: { code, name: exceptionName(code) } }
+  switch (modbusFunctions.get(request.fc)?.shape) {
+    case 'readBits':
+    case 'readWords':
+    case 'readWriteWords':
+      return { exception: null, values: valuesOf(request, frame) }
+    case 'identify': {
+      const { nextObjectId, objects } = openIdentification(frame)
+      return { exception: null, values: objects, nextObjectId }
+    }
+    default:
+      return { exception: null, ...(request.values && { values: request.values }) }
+  }
+}
+
+/** What a reply says that we made, or that answers nothing known: bits of such a one have their padding. */
+function openAlone(frame: Uint8Array, request: ModbusRequest | undefined): OpenedReply {
+  const [unitId = 0, fc = 0] = frame
+  const shape = modbusFunctions.get(fc)?.shape
+  const data = frame.subarray(3, -2)
+  if (!request && shape === 'identify') return { exception: null }
+  const quantity = shape === 'readBits' ? data.length * 8 : data.length >> 1
+  const asked = request ?? { unitId, fc, address: 0, quantity }
+  return openReply(frame, asked, ({ quantity }) =>
+    shape === 'readBits' ? bitsOf(data, quantity) : wordsOf(data, quantity),
+  )
+}
+
 /**
  * A reply whose checksum is right.
  * @param answered the request it answers, where that is known: it gives address and quantity their meaning
@@ -294,41 +353,17 @@ export function describeReply(
   frame: Uint8Array,
   kind: 'reply' | 'late' | 'stray',
   answered?: SentRequest,
+  opened = openAlone(frame, answered?.request),
 ): DecodedFrame {
   const fc = (frame[1] ?? 0) & 0x7f
   const decoded: DecodedFrame = { kind, unitId: frame[0] ?? 0, fc, name: functionName(fc) }
-  const code = exceptionCode(frame)
+  const { exception, values } = opened
   if (answered) Object.assign(decoded, { address: answered.request.address, quantity: answered.request.quantity })
-  if (code !== null) {
-    decoded.exception = { code, name: exceptionName(code) }
+  if (exception) {
+    decoded.exception = exception
     return kind === 'reply' ? { ...decoded, kind: 'exception' } : decoded
   }
-  const values = valuesOfReply(frame, answered?.request)
   return values === undefined ? decoded : { ...decoded, values }
-}
-
-/**
- * The values in a reply that was proven, or in a stray with a right checksum.
- * @returns undefined for functions without values in their reply; bits of a stray with their padding
- */
-function valuesOfReply(frame: Uint8Array, request: ModbusRequest | undefined): readonly unknown[] | undefined {
-  const data = frame.subarray(3, -2)
-  switch (modbusFunctions.get((frame[1] ?? 0) & 0x7f)?.shape) {
-    case 'readBits':
-      return bitsOf(data, request?.quantity ?? data.length * 8)
-    case 'readWords':
-    case 'readWriteWords':
-      return wordsOf(data, request?.quantity ?? data.length >> 1)
-    case 'writeBit':
-    case 'writeWord':
-    case 'writeBits':
-    case 'writeWords':
-      return request?.values
-    case 'identify':
-      return request && openIdentification(frame).objects
-    default:
-      return undefined
-  }
 }
 
 // Which exception a request deserves before any unit is asked.
@@ -342,22 +377,23 @@ const LAST_UNIT = 247
  * Judges a request as the state diagrams of the standard do: function, then quantity, then address. What they leave to
  * the unit (whether it has the address) stays with the unit.
  * @param frame unit, function, data, CRC
- * @returns an exception code: 1, 2, 3, or 10 for a unit that no line can have; null where the request may be sent
+ * @returns what it asks where it may be sent; else an exception code: 1, 2, 3, or 10 for a unit that no line can have
  * @source Modbus Application Protocol V1.1b3, 6 and 7
  */
-export function refusalOf(frame: Uint8Array): number | null {
+export function judgeRequest(frame: Uint8Array): ModbusRequest | number {
   const [unitId = 0, fc = 0, mei] = frame
   const known = modbusFunctions.get(fc)
   if (unitId > LAST_UNIT) return GATEWAY_PATH
   if (!known || (known.shape === 'identify' && mei !== MEI_IDENTIFY && frame.length > 4)) return ILLEGAL_FUNCTION
   // A broadcast is answered by nobody, so what would be read is lost.
   if (unitId === 0 && (!known.isWrite || fc === 23)) return GATEWAY_PATH
-  const request = openedOrNull(frame)
+  const request = openRequestOrNull(frame)
   if (!request || !isQuantityRight(request, known.maxQuantity)) return ILLEGAL_DATA_VALUE
-  return isWithinAddresses(request) ? null : ILLEGAL_DATA_ADDRESS
+  return isWithinAddresses(request) ? request : ILLEGAL_DATA_ADDRESS
 }
 
-function openedOrNull(frame: Uint8Array): ModbusRequest | null {
+/** As `openRequest`, with null where the frame is no request. */
+export function openRequestOrNull(frame: Uint8Array): ModbusRequest | null {
   try {
     return openRequest(frame)
   } catch (error) {

@@ -3,6 +3,7 @@
  * @source Modbus Application Protocol V1.1b3, 4 and 6; Modbus over Serial Line V1.02, 2.5.1
  */
 import { Fault } from '#kit/pure/fault.ts'
+import { type LineRate, wireUs } from '#kit/pure/line.ts'
 
 // The checksum of Modbus RTU, and frames with and without it.
 
@@ -127,24 +128,11 @@ export function functionName(fc: number): string {
 
 // Times on a Modbus RTU line, from its settings.
 
-/** What counts of a line's settings: bits per second. */
-export interface LineRate {
-  baud: number
-}
-
-/** Start, eight data, parity or second stop, stop. @source Modbus over Serial Line V1.02, 2.5.1 */
-const BITS_PER_CHARACTER = 11
-
 /** Above this rate the silence no longer shrinks. @source Modbus over Serial Line V1.02, 2.5.1.1 */
 const FIXED_GAP_ABOVE_BAUD = 19_200
 
 /** @source Modbus over Serial Line V1.02, 2.5.1.1: 1.750 ms between frames above 19200 bits per second */
 const FIXED_GAP_US = 1750
-
-/** Microseconds that `bytes` characters take on the wire. */
-export function wireUs({ baud }: LineRate, bytes: number): number {
-  return (bytes * BITS_PER_CHARACTER * 1_000_000) / baud
-}
 
 /** Microseconds of silence before a frame: 3.5 characters, 1750 above 19200 bits per second. */
 export function silenceUs(rate: LineRate): number {
@@ -263,6 +251,32 @@ export function bitsOf(bytes: Uint8Array, quantity: number): number[] {
 /** Big-endian words of a field, 0..65535 each. */
 export function wordsOf(bytes: Uint8Array, quantity: number): number[] {
   return Array.from({ length: quantity }, (_, at) => wordAt(bytes, at * 2))
+}
+
+/** `unitId` 0: of every unit. `fc` 1 for coils, 3 for holding registers. */
+export interface WrittenPlace {
+  unitId: number
+  fc: 1 | 3
+  address: number
+  quantity: number
+}
+
+/** Which coils or registers a request writes. @returns undefined where it writes nothing */
+export function writtenPlace(request: ModbusRequest): WrittenPlace | undefined {
+  const { unitId, address, quantity } = request
+  switch (request.fc) {
+    case 5:
+    case 15:
+      return { unitId, fc: 1, address, quantity }
+    case 6:
+    case 16:
+    case 22:
+      return { unitId, fc: 3, address, quantity }
+    case 23:
+      return { unitId, fc: 3, address: request.writeAddress ?? address, quantity: request.values?.length ?? 0 }
+    default:
+      return undefined
+  }
 }
 
 // Function 43/14, read device identification: request, reply, names of objects.

@@ -3,9 +3,9 @@ import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { bytesOfHex } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { LINK_TYPES, pcapFileHead, pcapRecord } from '../../wire/pcap.ts'
+import { type LinkType, pcapFileHead, pcapRecord } from '../../wire/pcap.ts'
 import type { EventHub } from './events.ts'
-import type { FramePayload, PortEvent, Protocol } from './ports.ts'
+import type { FramePayload, PortEvent } from './ports.ts'
 
 // Keys of the table `capture` in gateway.toml.
 
@@ -39,6 +39,8 @@ interface CaptureParts {
   clock: Clock
   /** Captures at once; `capture.max`. */
   max: number
+  /** The link type in the head of a file. */
+  linkTypeOf(protocol: string): LinkType
   /** A capture broke off. */
   onBrokenOff(port: string): void
 }
@@ -49,7 +51,7 @@ export interface Captures {
    * @returns ends it without a word to its sink
    * @throws Fault `too_many_captures`
    */
-  start(port: string, protocol: Protocol, sink: CaptureSink): () => void
+  start(port: string, protocol: string, sink: CaptureSink): () => void
   /** Ends those of a port that is gone, or speaks another protocol now. */
   endOf(port: string): void
   /** Ends all. */
@@ -58,18 +60,13 @@ export interface Captures {
   counts(): { running: number; brokenOff: number }
 }
 
-const linkTypeOf = { raw: LINK_TYPES.raw, 'modbus-rtu': LINK_TYPES.modbusRtu } as const satisfies Record<
-  Protocol,
-  number
->
-
 interface Capture {
   port: string
   sink: CaptureSink
   leave(): void
 }
 
-export function createCaptures({ hub, clock, max, onBrokenOff }: CaptureParts): Captures {
+export function createCaptures({ hub, clock, max, linkTypeOf, onBrokenOff }: CaptureParts): Captures {
   const running = new Set<Capture>()
   let brokenOff = 0
 
@@ -108,7 +105,7 @@ export function createCaptures({ hub, clock, max, onBrokenOff }: CaptureParts): 
       }
       const capture: Capture = { port, sink, leave: hub.subscribe(take) }
       running.add(capture)
-      sink.write(pcapFileHead(linkTypeOf[protocol]))
+      sink.write(pcapFileHead(linkTypeOf(protocol)))
       return () => leave(capture)
     },
     endOf: (port) => endWhere((capture) => capture.port === port),

@@ -3,9 +3,8 @@
 import type { FoundLine, LineFinder } from '#kit/line/line.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { createTurn } from '#kit/pure/pace.ts'
-import { type SlaveSettings, servedValues } from '../modbus/settings.ts'
 import type { Port } from './port.ts'
-import { type PortRecord, type Protocol, portRevision, sameLine } from './ports.ts'
+import { type PortRecord, portRevision, sameLine } from './ports.ts'
 
 /** What the registry needs. */
 export interface RegistryParts {
@@ -18,7 +17,9 @@ export interface RegistryParts {
   finder: LineFinder
   /** Configured ports at most; key `ports.max`. */
   maxPorts: number
-  /** Coils and registers that all ports in mode slave may serve; key `ports.slave_values`. */
+  /** Values that a port serves to others on its line, by its settings. */
+  servedValues(record: PortRecord): number
+  /** Such values of all ports, coils and registers of slaves; key `ports.slave_values`. */
   maxSlaveValues: number
   /** A port is gone for good: whatever was kept for it can go. */
   onRemoved(path: string): void
@@ -40,7 +41,7 @@ interface Entry {
 }
 
 /** What PUT sets. */
-export type PortSettings = Pick<PortRecord, 'line'> & { protocol: Protocol; settings: Record<string, unknown> }
+export type PortSettings = Pick<PortRecord, 'protocol' | 'line' | 'settings'>
 
 /** Holds every configured port from start to stop. */
 export class PortRegistry {
@@ -171,10 +172,10 @@ export class PortRegistry {
   }
 
   #checkSlaveValues(record: PortRecord): void {
-    const { maxSlaveValues: most } = this.#parts
-    const own = slaveValuesOf(record)
+    const { maxSlaveValues: most, servedValues } = this.#parts
+    const own = servedValues(record)
     const others = this.#list().filter((entry) => entry.record.path !== record.path)
-    const all = others.reduce((sum, entry) => sum + slaveValuesOf(entry.record), own)
+    const all = others.reduce((sum, entry) => sum + servedValues(entry.record), own)
     if (own > 0 && all > most)
       throw new Fault(
         'too_many_slave_values',
@@ -199,10 +200,6 @@ export class PortRegistry {
     if (!entry) throw unknownPort(path)
     return entry
   }
-}
-
-function slaveValuesOf({ protocol, settings }: PortRecord): number {
-  return protocol === 'modbus-rtu' ? servedValues(settings as Partial<SlaveSettings>) : 0
 }
 
 function viewOf(entry: Entry, found: FoundLine[]): PortView {

@@ -35,7 +35,7 @@ export interface FramePayload {
   decoded: unknown
   /** Why it does not decode; absent where it does. */
   decodeError?: { code: string; message: string }
-  /** Of a request of a Modbus master: `operator`, `poll`, or `background` for a scan. */
+  /** Of a request of ours: `operator`, `poll`, or `background` for a scan. */
   priority?: string
 }
 
@@ -51,20 +51,17 @@ interface SilenceLimits {
 
 // What is kept of a port: its protocol, line, settings, points and webhooks.
 
-/** Protocols this gateway speaks. */
-export const protocols = ['raw', 'modbus-rtu'] as const
-export type Protocol = (typeof protocols)[number]
-
 /** One entry of ports.json. */
 export interface PortRecord {
   path: string
-  protocol: Protocol
+  /** One of the list in core/protocols.ts. */
+  protocol: string
   line: LineSettings
   /** Keys of the protocol, every default filled in. */
   settings: Record<string, unknown>
   /** Whether it is opened at start. */
   enabled: boolean
-  /** Of modbus-rtu; they rest while the port speaks another protocol. */
+  /** They rest while the port speaks a protocol without points. */
   points: PointDefinition[]
   webhooks: WebhookRecord[]
 }

@@ -1,7 +1,6 @@
 /** The adapter of a line on which we only listen: pairs of requests and replies that are overheard. */
 import type { Clock, Timer } from '#kit/clock.ts'
-import { Fault, faultOf } from '#kit/pure/fault.ts'
-import { flawOfJunk } from '../../wire/modbus-cut.ts'
+import { type Fault, faultOf } from '#kit/pure/fault.ts'
 import { type Heard, ModbusTap } from '../../wire/modbus-overheard.ts'
 import {
   type DecodedFrame,
@@ -9,27 +8,36 @@ import {
   describeRequest,
   exceptionCode,
   flawFault,
+  flawOfJunk,
   type ReplyFlaw,
   replyFlaw,
   type SentRequest,
 } from '../../wire/modbus-reply.ts'
-import { functionName, gapMsOf, openRequest } from '../../wire/modbus-request.ts'
+import { functionName, gapMsOf, type ModbusRequest, openRequest } from '../../wire/modbus-request.ts'
+import { type BusCounts, type BusFaults, busCounts, busFaultKind, countOfFlaw, createBusFaults } from '../bus/faults.ts'
+import { quarantineMs } from '../bus/settings.ts'
+import type { Asking } from '../bus/transactions.ts'
+import { BusUnits } from '../bus/units.ts'
 import type { Adapter, AdapterContext } from '../lines/adapter.ts'
-import { decodeErrorOf, framePayload, type SeenFrame, sizeOfModbus } from '../lines/events.ts'
-import { countOfFlaw, type ModbusCounts, modbusCounts, noReplyFault } from './faults.ts'
-import { type ModbusSettings, quarantineMs } from './settings.ts'
-import type { Asking, MasterHooks } from './transactions.ts'
-import { ModbusUnits } from './units.ts'
+import { decodeErrorOf, framePayload, type SeenFrame } from '../lines/events.ts'
+import type { MasterHooks } from './master.ts'
+import { heldBytesOf, type ModbusReply, type ModbusRtu } from './protocol.ts'
+import type { ModbusSettings } from './settings.ts'
 
 // A Modbus line as it is listened to: cut, paired, counted, told as `frame` events. Nothing here writes.
 
 /** Anything heard; to be unanswered is no frame. */
-export type HeardFrame = Exclude<Heard, { kind: 'unanswered' }>
+type CutFrame = Exclude<Heard, { kind: 'unanswered' }>
+
+/** The same, with what a reply says. */
+export type HeardFrame = OpenedFrame<CutFrame>
+type OpenedFrame<Frame> = Frame extends { kind: 'reply' | 'late' } ? Frame & { reply: ModbusReply } : Frame
 
 interface HearingParts {
   baud: number
   clock: Clock
   settings: ModbusSettings
+  protocol: ModbusRtu
   counts: HeardCounts
   publish(event: string, payload: unknown, sizeBytes?: number): void
   /** Units whose requests are answered here. */
@@ -43,7 +51,7 @@ interface HearingParts {
 }
 
 /** Counts of what was heard; each is raised by one per event, `noiseBytes` per byte. */
-type HeardCounts = Pick<ModbusCounts, (typeof heardNames)[number]> & { unknownFrames: number }
+type HeardCounts = Pick<BusCounts, (typeof heardNames)[number]> & { unknownFrames: number }
 
 const heardNames = [
   'rxFrames',
@@ -63,16 +71,17 @@ const heardNames = [
   'malformedFrames',
   'strayFrames',
   'noiseBytes',
-] as const satisfies readonly (keyof ModbusCounts)[]
+] as const satisfies readonly (keyof BusCounts)[]
 
 /** All at zero. */
 export function heardCounts(): HeardCounts {
-  const all = modbusCounts()
+  const all = busCounts()
   return { ...(Object.fromEntries(heardNames.map((name) => [name, all[name]])) as HeardCounts), unknownFrames: 0 }
 }
 
 export class ModbusHearing {
   readonly #parts: HearingParts
+  readonly #faults: BusFaults<ModbusRequest>
   readonly #tap: ModbusTap
   readonly #gapMs: number
   /** Runs when the line has been silent for as long as between frames, then for longer than inside one. */
@@ -85,6 +94,7 @@ export class ModbusHearing {
   constructor(parts: HearingParts) {
     const { baud, isOwn, settings } = parts
     this.#parts = parts
+    this.#faults = createBusFaults(parts.protocol)
     this.#gapMs = gapMsOf(parts, settings.gap_us)
     this.#tap = new ModbusTap({
       baud,
@@ -151,15 +161,16 @@ export class ModbusHearing {
   }
 
   #tell(heard: readonly Heard[]): void {
-    const { counts, onHeard, onMissed } = this.#parts
+    const { counts, onHeard, onMissed, protocol } = this.#parts
     for (const one of heard) {
       if (one.kind === 'unanswered') {
-        const fault = noReplyFault(one.sent, one.waitedMs, this.#meanwhile)
-        counts[fault.code === 'modbus_timeout' ? 'timeouts' : 'badReplies']++
+        const fault = this.#faults.noReply(one.sent.request, one.waitedMs, this.#meanwhile)
+        counts[busFaultKind(fault) === 'noReply' ? 'timeouts' : 'badReplies']++
         onMissed(one.sent, fault)
       } else {
-        this.#tellFrame(one)
-        onHeard(one)
+        const opened = openedFrame(protocol, one)
+        this.#tellFrame(opened)
+        onHeard(opened)
       }
     }
   }
@@ -171,7 +182,7 @@ export class ModbusHearing {
     this.#count(heard)
     const seen: SeenFrame = { direction: 'rx', frame: heard.frame, atUs: heard.endMs * 1000 }
     const payload = () => framePayload(seen, { decoded: decodedOf(heard, fault), ...decodeErrorOf(fault) })
-    publish('frame', payload, sizeOfModbus(heard.frame))
+    publish('frame', payload, heldBytesOf(heard.frame))
   }
 
   #count(heard: HeardFrame): void {
@@ -189,6 +200,12 @@ export class ModbusHearing {
       this.#meanwhile[name] = (this.#meanwhile[name] ?? 0) + by
     }
   }
+}
+
+/** Opens a reply, once for all. */
+function openedFrame(protocol: ModbusRtu, heard: CutFrame): HeardFrame {
+  if (heard.kind !== 'reply' && heard.kind !== 'late') return heard
+  return { ...heard, reply: protocol.openReply(heard.sent, heard.frame) }
 }
 
 function countOf(heard: Exclude<HeardFrame, { kind: 'request' | 'reply' }>): keyof HeardCounts {
@@ -227,11 +244,11 @@ function decodedOf(heard: HeardFrame, fault: Fault | undefined): DecodedFrame | 
       return describeRequest(heard.sent.request)
     case 'reply':
       return {
-        ...describeReply(heard.frame, 'reply', heard.sent),
+        ...describeReply(heard.frame, 'reply', heard.sent, heard.reply),
         ...(heard.tookMs !== null && { tookMs: heard.tookMs }),
       }
     case 'late':
-      return describeReply(heard.frame, 'late', heard.sent)
+      return describeReply(heard.frame, 'late', heard.sent, heard.reply)
     case 'stray':
       return describeReply(heard.frame, 'stray')
     case 'unknown': {
@@ -250,15 +267,24 @@ function decodedOf(heard: HeardFrame, fault: Fault | undefined): DecodedFrame | 
 export function createModbusListener(
   context: AdapterContext,
   settings: ModbusSettings,
+  protocol: ModbusRtu,
   hooks: Pick<MasterHooks, 'onReply' | 'isPolled'> = {},
 ): Adapter {
   const { clock, lineSettings, port, publish } = context
   const counts = heardCounts()
-  const units = new ModbusUnits({ ...hooks, clock, settings, publish, onSilent: () => {} })
+  const units = new BusUnits<ModbusRequest, ModbusReply>({
+    ...hooks,
+    clock,
+    faults: createBusFaults(protocol),
+    settings,
+    publish,
+    onSilent: () => {},
+  })
   const hearing = new ModbusHearing({
     baud: lineSettings.baud,
     clock,
     settings,
+    protocol,
     counts,
     publish,
     isOwn: () => false,
@@ -268,11 +294,14 @@ export function createModbusListener(
   })
 
   function heard(one: HeardFrame): void {
-    if (one.kind === 'request') units.sent(overheard(one.sent))
-    else if (one.kind === 'late') units.late(one.frame[0] ?? 0, { frame: one.frame, tookMs: null })
-    else if (one.kind === 'reply') {
-      units.replied(overheard(one.sent), one.frame, one.tookMs)
-      hooks.onReply?.({ request: one.sent.request, reply: one.frame, tookMs: one.tookMs, atMs: one.endMs })
+    if (one.kind === 'request') {
+      if (one.sent.request.unitId !== 0) units.sent(overheard(one.sent))
+    } else if (one.kind === 'late') {
+      units.late(one.frame[0] ?? 0, { reply: one.reply, tookMs: null })
+    } else if (one.kind === 'reply') {
+      const { endMs: atMs, reply, sent, tookMs } = one
+      units.replied(overheard(sent), reply, tookMs)
+      hooks.onReply?.({ request: sent.request, reply, tookMs, atMs })
     } else if (one.kind === 'noise' && one.sent && flawOfHeard(one) === 'crc') units.damaged(one.sent.request.unitId)
   }
 
@@ -298,15 +327,13 @@ export function createModbusListener(
       hearing.reset()
       units.lineClosed()
     },
-    act(action) {
-      const sentence = `${port} only listens (settings.mode is listen), so rest/${action} is refused: nothing is ever sent.`
-      return Promise.reject(new Fault('wrong_protocol', sentence))
-    },
+    whyNoAction: (action) =>
+      `${port} only listens (settings.mode is listen), so rest/${action} is refused: nothing is ever sent.`,
     counters: () => ({ ...counts }),
   }
 }
 
 /** Whoever asks it: each request counts, as one of an operator does. */
-function overheard(sent: SentRequest): Asking {
+function overheard(sent: SentRequest): Asking<ModbusRequest> {
   return { sent, how: { priority: 'operator' } }
 }

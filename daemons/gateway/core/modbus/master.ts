@@ -1,41 +1,21 @@
 /** The adapter of a line on which we are the master: checks what is asked, asks, answers. */
 
 import { Fault } from '#kit/pure/fault.ts'
-import { exceptionCode } from '../../wire/modbus-reply.ts'
 import {
+  gapMsOf,
   type IdentificationObject,
-  identifyRequestFrame,
   MAX_WRITTEN_BY_23,
   type ModbusFunction,
   type ModbusRequest,
   modbusFunctions,
-  openIdentification,
-  openRequest,
 } from '../../wire/modbus-request.ts'
+import { Bus } from '../bus/bus.ts'
+import { busCounts, createBusFaults } from '../bus/faults.ts'
+import type { AskHow, BusHooks } from '../bus/transactions.ts'
+import { type ScanFace, type ScanJob, UnitScan } from '../bus/unit-scan.ts'
 import type { Adapter, AdapterContext } from '../lines/adapter.ts'
-import { ModbusBus } from './bus.ts'
-import { exceptionFault, modbusCounts, withdrawnFault } from './faults.ts'
+import type { ModbusAsker, ModbusReply, ModbusRtu } from './protocol.ts'
 import type { ModbusSettings } from './settings.ts'
-import type { AskHow, MasterHooks, ModbusAsker, ModbusWithdrawals } from './transactions.ts'
-import { UnitScan } from './unit-scan.ts'
-
-// What the Modbus master needs of a codec: requests built, values read from proven replies.
-
-/**
- * Sends one frame and gives the reply to it, proven; null for a broadcast, which nobody answers.
- * @throws Fault of the bus: no reply, an exception, line closed
- */
-export type Exchange = (frame: Uint8Array) => Promise<Uint8Array | null>
-
-/** Speaks functions 1 to 6, 15, 16, 22 and 23. */
-export interface ModbusPdu {
-  /**
-   * Builds the request (limits are checked already), hands it to `exchange`, reads the reply.
-   * @returns values read (0 or 1 per bit, 0..65535 per register; exactly `quantity` of them), or those written; none for 22
-   * @throws Fault `modbus_codec` where a proven reply is not understood, and what `exchange` throws
-   */
-  ask(request: ModbusRequest, exchange: Exchange): Promise<readonly number[]>
-}
 
 // Whether a Modbus request makes sense, before it goes anywhere near the line.
 
@@ -169,90 +149,102 @@ export interface ModbusAnswer {
   values: readonly number[] | readonly IdentificationObject[]
 }
 
-/** The adapter, and what the other parts of the gateway ask its line by. */
-export interface ModbusMaster extends Adapter {
-  readonly asker: ModbusAsker & ModbusWithdrawals
+declare module '../lines/adapter.ts' {
+  interface AdapterActions {
+    /** Aborting `gone`: a request of whoever has left is not sent any more. */
+    request?(body: RequestBody, gone?: AbortSignal): Promise<ModbusAnswer>
+  }
+  interface AdapterFaces {
+    scan?: ScanFace<ModbusScan, FoundBy>
+  }
 }
 
-/** @param settings with every default filled in; `pdu` builds requests and reads values from proven replies */
+/** What a scan asks: one coil or register at `address` by function 1 to 4, of units `from` to `to`. */
+interface ModbusScan {
+  from: number
+  to: number
+  fc: number
+  address: number
+}
+
+/** Of a unit that was found: how it refused, where it did. */
+interface FoundBy {
+  exception: { code: number; name: string } | null
+}
+
+export type ModbusScanJob = ScanJob<ModbusScan, FoundBy>
+
+export type MasterHooks = BusHooks<ModbusRequest, ModbusReply>
+
+/** The adapter, and what the other parts of the gateway ask its line by. */
+export interface ModbusMaster extends Adapter {
+  readonly asker: ModbusAsker
+}
+
+/** @param settings with every default filled in */
 export function createModbusMaster(
   context: AdapterContext,
   settings: ModbusSettings,
-  pdu: ModbusPdu,
+  protocol: ModbusRtu,
   hooks: MasterHooks = {},
 ): ModbusMaster {
-  const counts = modbusCounts()
+  const counts = busCounts()
+  const faults = createBusFaults(protocol)
   const { port, clock, publish, whyNotOpen } = context
-  const bus = new ModbusBus({
-    ...{ port, clock, publish, whyNotOpen, settings, counts, hooks },
-    baud: context.lineSettings.baud,
-  })
-
-  /** Nothing but what was asked goes out, whatever built the frame. */
-  function exchangeFor(request: ModbusRequest, how: AskHow): Exchange {
-    return async (frame) => {
-      const built = openRequest(frame)
-      if (!isSame(built, request))
-        throw new Fault(
-          'modbus_codec',
-          `the frame built for function ${request.fc} asks something else than the request`,
-        )
-      const reply = await bus.exchange(frame, how)
-      const code = reply && exceptionCode(reply)
-      if (code === null) return reply
-      throw exceptionFault({ frame, request }, code)
-    }
-  }
-
-  const asker: ModbusMaster['asker'] = {
-    exchange: (frame, how) => bus.exchange(frame, how),
-    withdraw: (owner) => bus.withdraw(owner),
-    ask: (request, how) => pdu.ask(request, exchangeFor(request, how)),
-  }
+  const { baud } = context.lineSettings
+  const gapMs = gapMsOf({ baud }, settings.gap_us)
+  const bus = new Bus({ port, baud, gapMs, clock, publish, whyNotOpen, settings, counts, hooks, protocol })
 
   /** Somebody waits for the answer, or has left: then what is not out yet stays here. */
-  async function ask(body: RequestBody, gone?: AbortSignal): Promise<ModbusAnswer> {
-    const request = requestOfBody(body)
-    const { unitId, fc, address, quantity } = request
+  async function request(body: RequestBody, gone?: AbortSignal): Promise<ModbusAnswer> {
+    const asked = requestOfBody(body)
+    const { unitId, fc, address, quantity } = asked
     const how: AskHow = { priority: 'operator', ...(gone && { owner: gone }) }
-    const exchangeOf = (asked: ModbusRequest) => {
-      if (gone?.aborted) throw withdrawnFault({ request: asked })
-      return exchangeFor(asked, how)
+    const ask = (one: ModbusRequest) => {
+      if (gone?.aborted) throw faults.withdrawn(one)
+      return bus.ask(one, how)
     }
     const leave = () => gone && bus.withdraw(gone)
     gone?.addEventListener('abort', leave)
     try {
-      const values = fc === 43 ? await identify(request, exchangeOf) : await pdu.ask(request, exchangeOf(request))
+      const values = fc === 43 ? await identify(asked, ask) : valuesOf(asked, await ask(asked))
       return { unitId, fc, address, quantity, values }
     } finally {
       gone?.removeEventListener('abort', leave)
     }
   }
 
-  const scan = new UnitScan({
+  const scan = new UnitScan<ModbusScan, FoundBy, ModbusRequest, ModbusReply>({
     port,
     clock,
     settings,
-    asker,
+    asker: bus,
+    protocol: {
+      ask: ({ fc, address }, unitId) => protocol.seal({ unitId, fc, address, quantity: 1 }),
+      found: ({ exception }) => ({ exception }),
+    },
     isOpen: () => bus.isOpen,
     whyNotOpen,
     onProof: (listener) => bus.onProof(listener),
   })
 
   return {
-    asker,
+    asker: bus,
     faces: { units: bus.units, scan },
+    actions: { request },
+    whyNoAction: (action) => `${port} speaks modbus-rtu, which has rest/request and no rest/${action}.`,
     attach: (line) => bus.attach(line),
     detach(fault) {
       scan.lineClosed(fault)
       bus.detach(fault)
     },
-    async act(action, body, gone) {
-      if (action === 'request') return await ask(body as RequestBody, gone)
-      throw new Fault('wrong_protocol', `${port} speaks modbus-rtu, which has rest/request and no rest/${action}.`)
-    },
     counters: () => ({ ...counts, ...bus.gauges }),
   }
+}
+
+/** What was read; of a write, and of a broadcast, what was written. */
+function valuesOf({ values = [] }: ModbusRequest, reply: ModbusReply | null): ModbusAnswer['values'] {
+  return reply?.values ?? values
 }
 
 /**
@@ -261,29 +253,22 @@ export function createModbusMaster(
  */
 async function identify(
   request: ModbusRequest,
-  exchangeOf: (asked: ModbusRequest) => Exchange,
+  ask: (asked: ModbusRequest) => Promise<ModbusReply | null>,
 ): Promise<IdentificationObject[]> {
   const objects: IdentificationObject[] = []
   for (let asked = request, left = MOST_IDENTIFICATION_REPLIES; left > 0; left--) {
-    const reply = await exchangeOf(asked)(identifyRequestFrame(asked))
+    const reply = await ask(asked)
     if (!reply) break
-    const found = openIdentification(reply)
-    objects.push(...found.objects)
-    if (found.nextObjectId === null) break
-    if (found.nextObjectId <= asked.address)
+    const { nextObjectId = null, values = [] } = reply
+    objects.push(...(values as readonly IdentificationObject[]))
+    if (nextObjectId === null) break
+    if (nextObjectId <= asked.address)
       throw new Fault(
         'modbus_bad_reply',
-        `Unit ${request.unitId} says more follows from object ${found.nextObjectId}, but was asked from ${asked.address} on.`,
+        `Unit ${request.unitId} says more follows from object ${nextObjectId}, but was asked from ${asked.address} on.`,
         { details: { unitId: request.unitId, fc: request.fc } },
       )
-    asked = { ...asked, address: found.nextObjectId }
+    asked = { ...asked, address: nextObjectId }
   }
   return objects
-}
-
-function isSame(built: ModbusRequest, asked: ModbusRequest): boolean {
-  const keys = ['unitId', 'fc', 'address', 'quantity', 'andMask', 'orMask', 'writeAddress'] as const
-  if (keys.some((key) => built[key] !== asked[key])) return false
-  const values = asked.values ?? []
-  return values.length === (built.values ?? []).length && values.every((value, at) => value === built.values?.[at])
 }

@@ -1,112 +1,228 @@
-/** Points on a Modbus line: what is read of them refreshes their values, whoever asked, and a poller asks in time. */
-import { Fault } from '#kit/pure/fault.ts'
-import { exceptionCode } from '../../wire/modbus-reply.ts'
-import { bitsOf, type ModbusRequest, wordsOf } from '../../wire/modbus-request.ts'
-import type { Adapter, AdapterContext } from '../lines/adapter.ts'
-import { type PointDefinition, writtenPlace } from '../points/definition.ts'
-import { PointPoller, type PollAsker } from '../points/polling.ts'
-import { type PointsFace, PointTable, type ReadValues } from '../points/values.ts'
-import type { ModbusSettings } from './settings.ts'
-import { type MasterHooks, pointPlacesOf, type SeenReply } from './transactions.ts'
+/** Points that stand in registers, coils and inputs: which reads they take, what an answer says of them, what a write touches. */
+import type { Fault } from '#kit/pure/fault.ts'
+import { type ModbusRequest, modbusFunctions, type WrittenPlace, writtenPlace } from '../../wire/modbus-request.ts'
+import { createPointReader, sizeOf } from '../../wire/point-value.ts'
+import type { PlannedRead, PointDefinition, PointProtocol, ReadPlanner } from '../points/definition.ts'
+import type { ModbusReply } from './protocol.ts'
 
-/** Points of one port, between its adapter and its line. */
-export interface ModbusPoints {
-  readonly face: PointsFace
-  /** For the master, or for whoever listens to another. */
-  readonly hooks: Required<Omit<MasterHooks, 'debts'>>
-  /** The line is open. @param asker polls by it; left out where another master asks */
-  start(asker?: PollAsker): void
-  stop(fault?: Fault): void
-  /** After `stop`, for good: values no longer grow old here. */
-  end(): void
-  counters(): Record<string, number>
+/** Registers or bits as a unit gave them. `fc` 1 to 4. */
+export interface ReadValues {
+  unitId: number
+  fc: number
+  address: number
+  values: readonly number[]
 }
 
-/** @param settings with every default; `points` are checked */
-export function createModbusPoints(
-  { clock, port, publish }: Pick<AdapterContext, 'clock' | 'port' | 'publish'>,
-  settings: ModbusSettings,
-  points: readonly PointDefinition[],
-): ModbusPoints {
-  const table = new PointTable({ clock, staleAfterMs: settings.stale_after_ms, publish })
-  const poller = new PointPoller({
-    clock,
-    limits: { mergeGap: settings.merge_gap, mergeRegisters: settings.merge_registers },
-    window: pointPlacesOf(settings),
-    rereadMs: settings.reread_ms,
-    onFailed: (failed, event, fault) => table.fail(failed, event, fault),
-  })
-
-  let polled: ReadonlySet<number> = new Set()
-
-  function set(definitions: readonly PointDefinition[]): void {
-    polled = new Set(definitions.map(({ unitId }) => unitId))
-    table.set(definitions)
-    poller.set(definitions)
-  }
-
-  /** An answer says that it was carried out; after a broadcast nobody says, and all units are looked at. */
-  function written(request: ModbusRequest): void {
-    const place = writtenPlace(request)
-    if (place) poller.readAgain(place)
-  }
-
-  set(points)
+/** What a port with points needs of Modbus. @param limits of one read */
+export function registerPoints(
+  limits: PlanLimits,
+): PointProtocol<PointDefinition, ModbusRequest, ModbusReply, ReadValues> {
   return {
-    face: { set, list: () => table.list(), polling: () => poller.view() },
-    hooks: {
-      onReply(seen) {
-        if (exceptionCode(seen.reply) !== null) return
-        const read = valuesOf(seen)
-        if (read) table.take(read, seen.atMs)
-        written(seen.request)
-      },
-      onBroadcast: written,
-      idleMs: () => poller.idleMs(),
-      isPolled: (unitId) => polled.has(unitId),
+    planner: () => registerPlanner(limits),
+    verdict,
+    readingOf,
+    groupOf: placeOf,
+    groupOfReading: placeOf,
+    reader: readerOf,
+    isReadAlike,
+    isTouchedBy(point, request) {
+      const place = writtenPlace(request)
+      return place !== undefined && isTouched(point, place)
     },
-    start(asker) {
-      if (asker) poller.start(asker)
-    },
-    stop(fault = new Fault('line_closed', `${port} was closed, so nothing is read; open it to read on.`)) {
-      poller.stop()
-      table.failAll(fault)
-    },
-    end: () => table.close(),
-    counters: () => poller.counts(),
-  }
-}
-
-/** The adapter with its points: they begin when its line is open, and end before it goes. */
-export function withPoints<Adapting extends Adapter>(
-  adapter: Adapting,
-  points: ModbusPoints,
-  asker?: PollAsker,
-): Adapting {
-  return {
-    ...adapter,
-    faces: { ...adapter.faces, points: points.face },
-    attach(line) {
-      adapter.attach(line)
-      points.start(asker)
-    },
-    detach(fault) {
-      points.stop(fault)
-      return adapter.detach(fault)
-    },
-    end() {
-      points.end()
-      adapter.end?.()
-    },
-    counters: () => ({ ...adapter.counters(), ...points.counters() }),
   }
 }
 
 /** What a reply, no exception, tells of coils, inputs or registers; undefined where nothing was read. Function 23 reads what 3 reads. */
-function valuesOf({ request, reply }: SeenReply): ReadValues | undefined {
-  const { unitId, fc, address, quantity } = request
-  const data = reply.subarray(3, -2)
-  if (fc === 1 || fc === 2) return { unitId, fc, address, values: bitsOf(data, quantity) }
-  if (fc === 3 || fc === 4) return { unitId, fc, address, values: wordsOf(data, quantity) }
-  return fc === 23 ? { unitId, fc: 3, address, values: wordsOf(data, quantity) } : undefined
+function readingOf({ unitId, fc, address }: ModbusRequest, { values }: ModbusReply): ReadValues | undefined {
+  if (fc >= 1 && fc <= 4) return { unitId, fc, address, values: values as readonly number[] }
+  return fc === 23 ? { unitId, fc: 3, address, values: values as readonly number[] } : undefined
+}
+
+function readerOf(point: PointDefinition) {
+  const read = createPointReader(point)
+  const size = sizeOf(point)
+  return ({ address, values }: ReadValues) => {
+    const at = point.address - address
+    return at < 0 || at + size > values.length ? undefined : read(values.slice(at, at + size))
+  }
+}
+
+function placeOf({ unitId, fc }: { unitId: number; fc: number }): number {
+  return unitId * 8 + fc
+}
+
+/** Whether two definitions read the same value from the same place: what else they say is for people. */
+function isReadAlike(a: PointDefinition, b: PointDefinition): boolean {
+  const keys = [
+    'unitId',
+    'fc',
+    'address',
+    'type',
+    'wordOrder',
+    'byteOrder',
+    'bit',
+    'length',
+    'scale',
+    'offset',
+  ] as const
+  return keys.every((key) => a[key] === b[key]) && a.noValue.join() === b.noValue.join()
+}
+
+// Which places a write touches.
+
+/** Whether the point has a part of its value there. */
+export function isTouched(point: PointDefinition, { unitId, fc, address, quantity }: WrittenPlace): boolean {
+  if (point.fc !== fc || (unitId !== 0 && point.unitId !== unitId)) return false
+  return point.address < address + quantity && address < point.address + sizeOf(point)
+}
+
+/** Exceptions by which a unit refuses the extent of a read, or one place in it. @source Modbus Application Protocol V1.1b3, 7 */
+const REFUSES_EXTENT: readonly number[] = [2, 3]
+/** Exceptions that pass: it works on it, is busy, or a gateway does not reach it. Others say that there is no value. */
+const PASSES: readonly number[] = [5, 6, 10, 11]
+
+/** A read failed. @returns whether it may be cut in two, the unit says that there is no value, or nothing was said */
+function verdict(fault: Fault): 'extent' | 'refused' | 'unanswered' {
+  const code = exceptionOf(fault)
+  if (code !== undefined && REFUSES_EXTENT.includes(code)) return 'extent'
+  return code === undefined || PASSES.includes(code) ? 'unanswered' : 'refused'
+}
+
+function exceptionOf({ code, details }: Fault): number | undefined {
+  if (code !== 'modbus_exception') return undefined
+  return (details?.exception as { code: number } | undefined)?.code
+}
+
+// Which reads a point table takes: neighbours are read together, unless a device will not have it.
+
+/** One read of a plan. */
+type ReadBlock = PlannedRead<PointDefinition, ModbusRequest>
+
+interface PlanLimits {
+  /** Registers that nobody asked for, read along between two points. */
+  mergeGap: number
+  /** Registers of one read at most. */
+  mergeRegisters: number
+}
+
+/** Bits cost the line a sixteenth of a register. */
+const BITS_OF_REGISTER = 16
+
+/** @returns reads that cover every point once, each within what its function may ask, in order of unit, fc, address */
+export function planReads(points: readonly PointDefinition[], limits: PlanLimits, cuts: PlanCuts): ReadBlock[] {
+  const groups = Map.groupBy(points, ({ unitId, fc, pollMs }) => `${unitId} ${fc} ${pollMs}`)
+  return [...groups.values()]
+    .flatMap((group) => blocksOf(group, limits, cuts))
+    .sort((a, b) => byPlace(a.request, b.request) || a.periodMs - b.periodMs)
+}
+
+function byPlace(a: ModbusRequest, b: ModbusRequest): number {
+  return a.unitId - b.unitId || a.fc - b.fc || a.address - b.address
+}
+
+/** Of one unit, function and period. */
+function blocksOf(group: readonly PointDefinition[], limits: PlanLimits, cuts: PlanCuts): ReadBlock[] {
+  const runs: PointDefinition[][] = []
+  let run: PointDefinition[] = []
+  let end = 0
+  let most = 0
+  for (const point of inOrder(group)) {
+    const [first = point] = run
+    const { maxGap, maxSpan } = reachOf(point, limits)
+    const pointEnd = point.address + sizeOf(point)
+    const isNear = point.address - end <= maxGap && Math.max(end, pointEnd) - first.address <= Math.min(most, maxSpan)
+    // What overlaps is in one read with what it overlaps, wherever it fits: two looks at one register.
+    const isCut = point.address >= end && cuts.has(point)
+    if (run.length === 0 || !isNear || isCut) {
+      run = []
+      runs.push(run)
+      end = 0
+      most = maxSpan
+    }
+    run.push(point)
+    most = Math.min(most, maxSpan)
+    end = Math.max(end, pointEnd)
+  }
+  return runs.map(blockOf)
+}
+
+function blockOf(points: readonly PointDefinition[]): ReadBlock {
+  const [first] = points
+  if (!first) throw new RangeError('a read is of at least one point')
+  const { unitId, fc, address, pollMs: periodMs } = first
+  const quantity = endOf(points) - address
+  const key = `${unitId} ${fc} ${address} ${quantity} ${periodMs}`
+  return { key, request: { unitId, fc, address, quantity }, periodMs, points }
+}
+
+function reachOf({ fc, maxRegisters }: PointDefinition, limits: PlanLimits): { maxGap: number; maxSpan: number } {
+  const most = modbusFunctions.get(fc)?.maxQuantity ?? 1
+  const registers = Math.min(limits.mergeRegisters, maxRegisters ?? limits.mergeRegisters)
+  const unit = fc <= 2 ? BITS_OF_REGISTER : 1
+  return { maxGap: limits.mergeGap * unit, maxSpan: Math.min(most, registers * unit) }
+}
+
+function inOrder(points: readonly PointDefinition[]): PointDefinition[] {
+  return [...points].sort((a, b) => a.address - b.address || sizeOf(b) - sizeOf(a))
+}
+
+function endOf(points: readonly PointDefinition[]): number {
+  return Math.max(...points.map((point) => point.address + sizeOf(point)))
+}
+
+/** Where devices will not be read across. What one device of a template taught holds for all of it. */
+export class PlanCuts {
+  readonly #cuts = new Set<string>()
+
+  has(point: PointDefinition): boolean {
+    return this.#cuts.has(keyOf(point))
+  }
+
+  /**
+   * Learns from a merged read that was refused: cuts it in two.
+   * @returns false where the read is of one place alone, which cannot be cut
+   */
+  learn(block: ReadBlock): boolean {
+    const at = cutOf(block)
+    if (at) this.#cuts.add(keyOf(at))
+    return at !== undefined
+  }
+
+  /** Forgets what is about none of these. */
+  keep(points: readonly PointDefinition[]): void {
+    const known = new Set(points.map(keyOf))
+    for (const cut of this.#cuts) if (!known.has(cut)) this.#cuts.delete(cut)
+  }
+}
+
+function keyOf({ template, unitId, fc, address }: PointDefinition): string {
+  return `${template ?? `unit ${unitId}`} ${fc} ${address}`
+}
+
+/** The widest gap is the likeliest reason; where there is none, the middle finds the place in the fewest steps. */
+function cutOf({ points }: ReadBlock): PointDefinition | undefined {
+  let best: { point: PointDefinition; gap: number; fromMiddle: number } | undefined
+  let end = 0
+  const sorted = inOrder(points)
+  for (const [at, point] of sorted.entries()) {
+    const gap = point.address - end
+    const fromMiddle = Math.abs(at - sorted.length / 2)
+    const isBetter = !best || gap > best.gap || (gap === best.gap && fromMiddle < best.fromMiddle)
+    if (at > 0 && gap >= 0 && isBetter) best = { point, gap, fromMiddle }
+    end = Math.max(end, point.address + sizeOf(point))
+  }
+  return best?.point
+}
+
+/** The plan of one line, with what its units taught. */
+export function registerPlanner(limits: PlanLimits): ReadPlanner<PointDefinition, ModbusRequest> {
+  let cuts = new PlanCuts()
+  return {
+    plan: (points) => planReads(points, limits, cuts),
+    learn: (read) => cuts.learn(read),
+    keep: (points) => cuts.keep(points),
+    forget() {
+      cuts = new PlanCuts()
+    },
+  }
 }

@@ -262,8 +262,14 @@ export interface RegisterView {
   writtenAt: number | null
 }
 
+declare module '../lines/adapter.ts' {
+  interface AdapterFaces {
+    registers?: RegistersFace
+  }
+}
+
 /** What a port in mode slave has. */
-export interface RegistersFace {
+interface RegistersFace {
   /** @throws Fault `unknown_registers` where not all of them are served */
   read(range: RegisterRange): RegisterView
   /**

@@ -1,15 +1,18 @@
 /** The adapter of a line on which we are one or more units: hears requests and answers them. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Line } from '#kit/line/line.ts'
-import { Fault } from '#kit/pure/fault.ts'
-import type { LocalEcho } from '../../wire/modbus-cut.ts'
+import { isPrefixOf } from '#kit/pure/bytes.ts'
+import { Fault, faultOf } from '#kit/pure/fault.ts'
+import { type LineRate, sendWithin, wireUs } from '#kit/pure/line.ts'
+import { durationText } from '#kit/pure/text.ts'
 import { isGlitch } from '../../wire/modbus-overheard.ts'
-import { type DecodedFrame, describeReply, exceptionCode, isPrefixOf } from '../../wire/modbus-reply.ts'
-import { type ModbusRequest, modbusFunctions, wireUs } from '../../wire/modbus-request.ts'
+import { type DecodedFrame, describeReply, exceptionCode } from '../../wire/modbus-reply.ts'
+import { type ModbusRequest, modbusFunctions } from '../../wire/modbus-request.ts'
+import type { LocalEcho } from '../bus/receiver.ts'
 import type { Adapter, AdapterContext } from '../lines/adapter.ts'
-import { framePayload, sizeOfModbus } from '../lines/events.ts'
+import { framePayload } from '../lines/events.ts'
 import { type HeardFrame, heardCounts, ModbusHearing } from './listener.ts'
-import { sendAnswer } from './send.ts'
+import { heldBytesOf, type ModbusRtu } from './protocol.ts'
 import type { ModbusSettings } from './settings.ts'
 import { carryOut, type OwnUnit, RegisterMap, refusalOf, registersFace, type Written } from './slave-registers.ts'
 
@@ -160,17 +163,16 @@ function slaveCounts() {
 export function createModbusSlave(
   context: AdapterContext,
   settings: ModbusSettings,
+  protocol: ModbusRtu,
   identity: readonly [string, string, string],
 ): Adapter {
-  const slave = new ModbusSlave(context, settings, identity)
+  const slave = new ModbusSlave(context, settings, protocol, identity)
   return {
     faces: { registers: registersFace(slave.units) },
     attach: (line) => slave.attach(line),
     detach: () => slave.detach(),
-    act(action) {
-      const sentence = `${context.port} is a slave (settings.mode is slave), so rest/${action} is refused: it asks nobody.`
-      return Promise.reject(new Fault('wrong_protocol', sentence))
-    },
+    whyNoAction: (action) =>
+      `${context.port} is a slave (settings.mode is slave), so rest/${action} is refused: it asks nobody.`,
     counters: () => ({ ...slave.counts }),
   }
 }
@@ -186,7 +188,12 @@ class ModbusSlave {
   #asked: Asked | undefined
   #isSending = false
 
-  constructor(context: AdapterContext, settings: ModbusSettings, identity: readonly [string, string, string]) {
+  constructor(
+    context: AdapterContext,
+    settings: ModbusSettings,
+    protocol: ModbusRtu,
+    identity: readonly [string, string, string],
+  ) {
     const { clock, lineSettings, publish } = context
     this.#context = context
     this.#settings = settings
@@ -201,6 +208,7 @@ class ModbusSlave {
       baud: lineSettings.baud,
       clock,
       settings,
+      protocol,
       counts: this.counts,
       publish,
       isOwn: (unitId) => this.units.has(unitId),
@@ -320,7 +328,7 @@ class ModbusSlave {
   #tellSent(reply: Uint8Array, decoded: DecodedFrame): void {
     const atUs = this.#context.clock.monotonicMs() * 1000
     const payload = () => framePayload({ direction: 'tx', frame: reply, atUs }, { decoded })
-    this.#context.publish('frame', payload, sizeOfModbus(reply))
+    this.#context.publish('frame', payload, heldBytesOf(reply))
   }
 
   #echoed(frame: Uint8Array, atUs: number): void {
@@ -330,11 +338,45 @@ class ModbusSlave {
       const decoded: DecodedFrame = { ...describeReply(frame, 'stray'), kind: 'echo' }
       return framePayload({ direction: 'rx', frame, atUs }, { decoded })
     }
-    this.#context.publish('frame', payload, sizeOfModbus(frame))
+    this.#context.publish('frame', payload, heldBytesOf(frame))
   }
 }
 
 function describedAnswer(reply: Uint8Array, frame: Uint8Array, request: ModbusRequest | undefined): DecodedFrame {
   const isKnown = request !== undefined && modbusFunctions.has(request.fc)
   return describeReply(reply, 'reply', isKnown ? { frame, request } : undefined)
+}
+
+// One answer on its way out: handed to the driver, and thrown away where the driver does not send it in time.
+
+interface SendAnswerParts {
+  port: string
+  clock: Clock
+  line: Line
+  rate: LineRate
+  /** Beyond twice its time on the wire. */
+  limitMs: number
+  /** The driver has all of it. */
+  onTaken(): void
+}
+
+/**
+ * Resolves when the driver has sent it.
+ * @throws Fault `modbus_send_timeout`, and what the line throws
+ */
+async function sendAnswer(parts: SendAnswerParts, reply: Uint8Array): Promise<void> {
+  const { clock, limitMs, line, onTaken, port, rate } = parts
+  function late(waitedMs: number): Fault {
+    const sentence = `The driver did not send the answer of unit ${reply[0]} within ${durationText(waitedMs)}; flow control may hold it back.`
+    return new Fault('modbus_send_timeout', sentence, { details: { unitId: reply[0], waitedMs } })
+  }
+  async function send(): Promise<void> {
+    await line.write(reply)
+    onTaken()
+    await line.drain()
+  }
+  const onWireMs = wireUs(rate, reply.length) / 1000
+  await sendWithin({ clock, line, limitMs: 2 * onWireMs + limitMs, late }, send).catch((error) => {
+    throw faultOf(error, 'line_write_failed', `${port} took no bytes.`)
+  })
 }

@@ -5,12 +5,13 @@ import { type Fault, faultOf } from '#kit/pure/fault.ts'
 import { clientPlaceKeys, createListening } from '#kit/pure/line.ts'
 import type { BackoffLimits } from '#kit/pure/pace.ts'
 import { createMbapCutter, type MbapMessage, mbapException, mbapFrame } from '../../wire/mbap.ts'
-import { refusalOf } from '../../wire/modbus-reply.ts'
-import { modbusFunctions, sealed } from '../../wire/modbus-request.ts'
+import { judgeRequest } from '../../wire/modbus-reply.ts'
+import { type ModbusRequest, modbusFunctions, sealed } from '../../wire/modbus-request.ts'
+import { placesOf, pointPlacesOf } from '../bus/transactions.ts'
 import type { Adapter } from '../lines/adapter.ts'
 import type { ModbusMaster } from './master.ts'
+import type { ModbusAsker } from './protocol.ts'
 import type { ModbusSettings } from './settings.ts'
-import { clientPlacesOf, type ModbusAsker, type ModbusWithdrawals } from './transactions.ts'
 
 // Keys of the table `modbus_tcp` in gateway.toml.
 
@@ -114,7 +115,7 @@ export function modbusTcpCounts() {
 type ModbusTcpCounts = ReturnType<typeof modbusTcpCounts>
 
 interface SessionParts {
-  asker: Pick<ModbusAsker, 'exchange'> & ModbusWithdrawals
+  asker: Pick<ModbusAsker, 'exchange' | 'withdraw'>
   peer: TcpPeer
   counts: ModbusTcpCounts
   /** Requests of one client that may be unanswered at once; `settings.tcp_pipeline`. */
@@ -129,6 +130,12 @@ interface Slot {
   message: MbapMessage
   frame: Uint8Array
   reply?: Uint8Array | null
+}
+
+/** A request that may be sent. */
+interface Asked {
+  request: ModbusRequest
+  slot: Slot
 }
 
 const DEVICE_FAILURE = 4
@@ -163,9 +170,9 @@ export class ModbusTcpSession implements TcpClient {
   /** What is unanswered, and what is answered behind it, in the order asked. */
   readonly #slots: Slot[] = []
   /** What waits behind the one request of each unit that is at the bus, or is next. */
-  readonly #behind = new Map<number, Slot[]>()
+  readonly #behind = new Map<number, Asked[]>()
   /** First of their units: they go to the bus when there is a place. */
-  readonly #ready: Slot[] = []
+  readonly #ready: Asked[] = []
   #atBus = 0
   #isPaused = false
   #isClosed = false
@@ -228,46 +235,46 @@ export class ModbusTcpSession implements TcpClient {
     const slot: Slot = { message: { ...message, body: frame.subarray(0, -2) }, frame }
     this.#parts.counts.tcpRequests++
     this.#slots.push(slot)
-    const refusal = refusalOf(slot.frame)
-    if (refusal === null) this.#line(slot)
-    else {
-      this.#refuse(slot, refusal)
+    const judged = judgeRequest(slot.frame)
+    if (typeof judged === 'number') {
+      this.#refuse(slot, judged)
       this.#flush()
-    }
+    } else this.#line({ slot, request: judged })
   }
 
-  #line(slot: Slot): void {
-    const unitId = unitOf(slot)
+  #line(asked: Asked): void {
+    const { unitId } = asked.request
     const behind = this.#behind.get(unitId)
-    if (behind) behind.push(slot)
+    if (behind) behind.push(asked)
     else {
       this.#behind.set(unitId, [])
-      this.#ready.push(slot)
+      this.#ready.push(asked)
       this.#askNext()
     }
   }
 
   #askNext(): void {
     while (this.#atBus < this.#parts.places) {
-      const slot = this.#ready.shift()
-      if (!slot) return
-      this.#ask(slot)
+      const asked = this.#ready.shift()
+      if (!asked) return
+      this.#ask(asked)
     }
   }
 
-  #ask(slot: Slot): void {
+  #ask({ request, slot }: Asked): void {
     const { asker, counts } = this.#parts
     this.#atBus++
-    const isWrite = modbusFunctions.get(slot.message.body[1] ?? 0)?.isWrite === true
+    const { frame } = slot
+    const isWrite = modbusFunctions.get(request.fc)?.isWrite === true
     if (isWrite) counts.tcpWrites++
-    asker.exchange(slot.frame, { priority: isWrite ? 'operator' : 'poll', owner: this }).then(
+    asker.exchange({ frame, request }, { priority: isWrite ? 'operator' : 'poll', owner: this }).then(
       (reply) => {
-        slot.reply = reply && mbapFrame({ ...slot.message, body: reply.subarray(0, -2) })
-        this.#settled(slot)
+        slot.reply = reply && mbapFrame({ ...slot.message, body: reply.frame.subarray(0, -2) })
+        this.#settled(request)
       },
       (error) => {
         this.#failed(slot, error)
-        this.#settled(slot)
+        this.#settled(request)
       },
     )
   }
@@ -288,10 +295,9 @@ export class ModbusTcpSession implements TcpClient {
     slot.reply = mbapException(slot.message, code)
   }
 
-  #settled(slot: Slot): void {
+  #settled({ unitId }: ModbusRequest): void {
     if (this.#isClosed) return
     this.#atBus--
-    const unitId = unitOf(slot)
     const next = this.#behind.get(unitId)?.shift()
     if (next) this.#ready.push(next)
     else this.#behind.delete(unitId)
@@ -308,8 +314,9 @@ export class ModbusTcpSession implements TcpClient {
   }
 }
 
-function unitOf({ message }: Slot): number {
-  return message.body[0] ?? 0
+/** Requests of one Modbus TCP client at the bus at once: all clients together leave the places of points. */
+function clientPlacesOf(settings: Pick<ModbusSettings, 'queue' | 'queue_reserve' | 'tcp_clients'>): number {
+  return Math.max(1, Math.floor((placesOf(settings).poll - pointPlacesOf(settings)) / settings.tcp_clients))
 }
 
 /** What the server needs of the world. */

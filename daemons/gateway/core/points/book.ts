@@ -176,7 +176,7 @@ export interface PointBook {
 const NAME_LENGTH = 64
 
 export function createPointBook({ keeper, templates, limits }: PointBookParts): PointBook {
-  const faceOf = (port: string): PointsFace => requireFace(keeper.port(port), 'points')
+  const faceOf = (port: string) => requireFace(keeper.port(port), 'points') as PointsFace
 
   function listed(port: string): PointList {
     const face = faceOf(port)

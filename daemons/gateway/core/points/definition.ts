@@ -1,8 +1,8 @@
-/** A point as an integrator defines it, templates of them, and which points a write touches. */
+/** A point as an integrator defines it, templates of them, and what a protocol says of its points. */
 import { type Static, type TSchema, Type } from 'typebox'
+import type { Fault } from '#kit/pure/fault.ts'
 import { revisionOf } from '#kit/revision.ts'
-import type { ModbusRequest } from '../../wire/modbus-request.ts'
-import { orders, pointTypes, sizeOf } from '../../wire/point-value.ts'
+import { orders, type PointValue, pointTypes } from '../../wire/point-value.ts'
 
 // What is kept of a point: where its value stands in a unit, how it is read, and how often.
 
@@ -77,10 +77,10 @@ export const pointDefinition = Type.Object(
 
 export type PointDefinition = Static<typeof pointDefinition>
 
-const revisions = new WeakMap<PointDefinition, string>()
+const revisions = new WeakMap<object, string>()
 
 /** What a change of the point may be made from. Definitions are never changed, so each is looked at once. */
-export function pointRevision(definition: PointDefinition): string {
+export function pointRevision(definition: PointBase): string {
   const known = revisions.get(definition)
   if (known !== undefined) return known
   const revision = revisionOf(definition)
@@ -89,7 +89,7 @@ export function pointRevision(definition: PointDefinition): string {
 }
 
 /** The same of a whole table. */
-export function tableRevision(points: readonly PointDefinition[]): string {
+export function tableRevision(points: readonly PointBase[]): string {
   return revisionOf(points.map(pointRevision))
 }
 
@@ -150,34 +150,55 @@ export interface TemplateLibrary {
   list(): Promise<readonly PointTemplate[]>
 }
 
-/** `unitId` 0: of every unit. `fc` 1 for coils, 3 for holding registers. */
-export interface WrittenPlace {
-  unitId: number
-  fc: 1 | 3
-  address: number
-  quantity: number
+// What a protocol knows of its points. The live parts, poller and table, know no more of a point than `PointBase`.
+
+/** What every point has, whatever its protocol. */
+export type PointBase = Pick<
+  PointDefinition,
+  'name' | 'unitId' | 'unit' | 'decimals' | 'pollMs' | 'deadband' | 'template'
+> & {
+  /** `string`: its values are texts. Other types are the protocol's own. */
+  readonly type?: string
 }
 
-/** @returns undefined where the request writes nothing */
-export function writtenPlace(request: ModbusRequest): WrittenPlace | undefined {
-  const { unitId, address, quantity } = request
-  switch (request.fc) {
-    case 5:
-    case 15:
-      return { unitId, fc: 1, address, quantity }
-    case 6:
-    case 16:
-    case 22:
-      return { unitId, fc: 3, address, quantity }
-    case 23:
-      return { unitId, fc: 3, address: request.writeAddress ?? address, quantity: request.values?.length ?? 0 }
-    default:
-      return undefined
-  }
+/** One read of a plan. */
+export interface PlannedRead<Point extends PointBase, Request> {
+  /** The same for the same read in another plan. */
+  readonly key: string
+  readonly request: Request
+  readonly periodMs: number
+  readonly points: readonly Point[]
 }
 
-/** Whether the point has a part of its value there. */
-export function isTouched(point: PointDefinition, { unitId, fc, address, quantity }: WrittenPlace): boolean {
-  if (point.fc !== fc || (unitId !== 0 && point.unitId !== unitId)) return false
-  return point.address < address + quantity && address < point.address + sizeOf(point)
+/** Chooses the reads that points take. Lives as long as its port, and learns. */
+export interface ReadPlanner<Point extends PointBase, Request> {
+  /** @returns reads that cover every point once */
+  plan(points: readonly Point[]): PlannedRead<Point, Request>[]
+  /** A unit refused the extent of a read. @returns false where another plan would not help */
+  learn(read: PlannedRead<Point, Request>): boolean
+  /** Forgets what is about none of these. */
+  keep(points: readonly Point[]): void
+  /** Forgets all: the line was opened anew. */
+  forget(): void
+}
+
+/** What a protocol says of points. `Reading`: what one answer tells. */
+export interface PointProtocol<Point extends PointBase, Request, Reply, Reading> {
+  planner(): ReadPlanner<Point, Request>
+  /** Why a read failed: its extent, or one place in it; the unit has no such value; or nothing was said. */
+  verdict(fault: Fault): 'extent' | 'refused' | 'unanswered'
+  /** What an answer, no refusal, tells; undefined where nothing was read. */
+  readingOf(request: Request, reply: Reply): Reading | undefined
+  /** Of a reading only points of the same group are looked at. */
+  groupOf(point: Point): number | string
+  groupOfReading(reading: Reading): number | string
+  /**
+   * Prepares the reading of one point: its value, or undefined where the reading does not have it all. It throws Fault
+   * `point_no_value` where the device says that it has none.
+   */
+  reader(point: Point): (reading: Reading) => PointValue | undefined
+  /** Whether two definitions read the same value from the same place: what else they say is for people. */
+  isReadAlike(a: Point, b: Point): boolean
+  /** Whether a write changes a part of the point's value. */
+  isTouchedBy(point: Point, write: Request): boolean
 }

@@ -2,142 +2,15 @@
 
 import type { Clock, Timer } from '#kit/clock.ts'
 import { type Fault, faultOf } from '#kit/pure/fault.ts'
-import { modbusFunctions } from '../../wire/modbus-request.ts'
-import { sizeOf } from '../../wire/point-value.ts'
-import type { ModbusAsker } from '../modbus/transactions.ts'
-import { isTouched, type PointDefinition, type WrittenPlace } from './definition.ts'
+import type { AskHow } from '../bus/transactions.ts'
+import type { PlannedRead, PointBase, PointProtocol, ReadPlanner } from './definition.ts'
 import type { PollingView } from './values.ts'
-
-// Which reads a point table takes: neighbours are read together, unless a device will not have it.
-
-/** One read of a plan. */
-interface ReadBlock {
-  /** The same for the same read in another plan. */
-  key: string
-  unitId: number
-  fc: number
-  address: number
-  quantity: number
-  periodMs: number
-  points: readonly PointDefinition[]
-}
-
-interface PlanLimits {
-  /** Registers that nobody asked for, read along between two points. */
-  mergeGap: number
-  /** Registers of one read at most. */
-  mergeRegisters: number
-}
-
-/** Bits cost the line a sixteenth of a register. */
-const BITS_OF_REGISTER = 16
-
-/** @returns reads that cover every point once, each within what its function may ask, in order of unit, fc, address */
-export function planReads(points: readonly PointDefinition[], limits: PlanLimits, cuts: PlanCuts): ReadBlock[] {
-  const groups = Map.groupBy(points, ({ unitId, fc, pollMs }) => `${unitId} ${fc} ${pollMs}`)
-  return [...groups.values()]
-    .flatMap((group) => blocksOf(group, limits, cuts))
-    .sort((a, b) => a.unitId - b.unitId || a.fc - b.fc || a.address - b.address || a.periodMs - b.periodMs)
-}
-
-/** Of one unit, function and period. */
-function blocksOf(group: readonly PointDefinition[], limits: PlanLimits, cuts: PlanCuts): ReadBlock[] {
-  const runs: PointDefinition[][] = []
-  let run: PointDefinition[] = []
-  let end = 0
-  let most = 0
-  for (const point of inOrder(group)) {
-    const [first = point] = run
-    const { maxGap, maxSpan } = reachOf(point, limits)
-    const pointEnd = point.address + sizeOf(point)
-    const isNear = point.address - end <= maxGap && Math.max(end, pointEnd) - first.address <= Math.min(most, maxSpan)
-    // What overlaps is in one read with what it overlaps, wherever it fits: two looks at one register.
-    const isCut = point.address >= end && cuts.has(point)
-    if (run.length === 0 || !isNear || isCut) {
-      run = []
-      runs.push(run)
-      end = 0
-      most = maxSpan
-    }
-    run.push(point)
-    most = Math.min(most, maxSpan)
-    end = Math.max(end, pointEnd)
-  }
-  return runs.map(blockOf)
-}
-
-function blockOf(points: readonly PointDefinition[]): ReadBlock {
-  const [first] = points
-  if (!first) throw new RangeError('a read is of at least one point')
-  const { unitId, fc, address, pollMs: periodMs } = first
-  const quantity = endOf(points) - address
-  return { key: `${unitId} ${fc} ${address} ${quantity} ${periodMs}`, unitId, fc, address, quantity, periodMs, points }
-}
-
-function reachOf({ fc, maxRegisters }: PointDefinition, limits: PlanLimits): { maxGap: number; maxSpan: number } {
-  const most = modbusFunctions.get(fc)?.maxQuantity ?? 1
-  const registers = Math.min(limits.mergeRegisters, maxRegisters ?? limits.mergeRegisters)
-  const unit = fc <= 2 ? BITS_OF_REGISTER : 1
-  return { maxGap: limits.mergeGap * unit, maxSpan: Math.min(most, registers * unit) }
-}
-
-function inOrder(points: readonly PointDefinition[]): PointDefinition[] {
-  return [...points].sort((a, b) => a.address - b.address || sizeOf(b) - sizeOf(a))
-}
-
-function endOf(points: readonly PointDefinition[]): number {
-  return Math.max(...points.map((point) => point.address + sizeOf(point)))
-}
-
-/** Where devices will not be read across. What one device of a template taught holds for all of it. */
-export class PlanCuts {
-  readonly #cuts = new Set<string>()
-
-  has(point: PointDefinition): boolean {
-    return this.#cuts.has(keyOf(point))
-  }
-
-  /**
-   * Learns from a merged read that was refused: cuts it in two.
-   * @returns false where the read is of one place alone, which cannot be cut
-   */
-  learn(block: ReadBlock): boolean {
-    const at = cutOf(block)
-    if (at) this.#cuts.add(keyOf(at))
-    return at !== undefined
-  }
-
-  /** Forgets what is about none of these. */
-  keep(points: readonly PointDefinition[]): void {
-    const known = new Set(points.map(keyOf))
-    for (const cut of this.#cuts) if (!known.has(cut)) this.#cuts.delete(cut)
-  }
-}
-
-function keyOf({ template, unitId, fc, address }: PointDefinition): string {
-  return `${template ?? `unit ${unitId}`} ${fc} ${address}`
-}
-
-/** The widest gap is the likeliest reason; where there is none, the middle finds the place in the fewest steps. */
-function cutOf({ points }: ReadBlock): PointDefinition | undefined {
-  let best: { point: PointDefinition; gap: number; fromMiddle: number } | undefined
-  let end = 0
-  const sorted = inOrder(points)
-  for (const [at, point] of sorted.entries()) {
-    const gap = point.address - end
-    const fromMiddle = Math.abs(at - sorted.length / 2)
-    const isBetter = !best || gap > best.gap || (gap === best.gap && fromMiddle < best.fromMiddle)
-    if (at > 0 && gap >= 0 && isBetter) best = { point, gap, fromMiddle }
-    end = Math.max(end, point.address + sizeOf(point))
-  }
-  return best?.point
-}
 
 // When each read of a plan is due: start + n * period, whatever happens on the line.
 
 /** One read and its instants, by the monotonic clock. */
-interface GridEntry {
-  block: ReadBlock
+interface GridEntry<Point extends PointBase, Request> {
+  block: PlannedRead<Point, Request>
   /** Next instant of its grid. */
   dueMs: number
   /** It was due and has no answer yet: it waits, or is on the bus. */
@@ -153,9 +26,9 @@ interface GridEntry {
 }
 
 /** What is due now. */
-interface Due {
+interface Due<Point extends PointBase, Request> {
   /** In order of their instants. `isExtra`: beside the grid. */
-  reads: { entry: GridEntry; dueMs: number; isExtra: boolean }[]
+  reads: { entry: GridEntry<Point, Request>; dueMs: number; isExtra: boolean }[]
   /** Instants that are left out, since the read before was still out or the clock was looked at too late. */
   overruns: number
 }
@@ -170,14 +43,14 @@ const SPREAD_MS = 20
 const SPREAD_SHARE = 1 / 4
 
 /** Holds one entry a read of the plan. */
-class PollGrid {
-  #entries = new Map<string, GridEntry>()
+class PollGrid<Point extends PointBase, Request> {
+  #entries = new Map<string, GridEntry<Point, Request>>()
 
   get size(): number {
     return this.#entries.size
   }
 
-  has(entry: GridEntry): boolean {
+  has(entry: GridEntry<Point, Request>): boolean {
     return this.#entries.get(entry.block.key) === entry
   }
 
@@ -186,14 +59,14 @@ class PollGrid {
   }
 
   /** Reads that stay keep their instants; new ones begin now, one soon after another. */
-  set(blocks: readonly ReadBlock[], nowMs: number): void {
+  set(blocks: readonly PlannedRead<Point, Request>[], nowMs: number): void {
     const shortestMs = Math.min(...blocks.map(({ periodMs }) => periodMs))
     const spreadMs = Math.min(SPREAD_MS, Math.floor((SPREAD_SHARE * shortestMs) / blocks.length))
     for (const [at, entry] of this.#replace(blocks).entries()) entry.dueMs = nowMs + at * spreadMs
   }
 
   /** Reads were cut into parts: these are due at the instants of what they were cut from. @returns the new ones */
-  cut(blocks: readonly ReadBlock[], whole: GridEntry): GridEntry[] {
+  cut(blocks: readonly PlannedRead<Point, Request>[], whole: GridEntry<Point, Request>): GridEntry<Point, Request>[] {
     const dueMs = new Map([...this.#entries.values()].flatMap(duesOf))
     const fresh = this.#replace(blocks)
     for (const entry of fresh) entry.dueMs = dueMs.get(entry.block.points[0]?.name ?? '') ?? whole.dueMs
@@ -201,8 +74,8 @@ class PollGrid {
   }
 
   /** Takes what is due and sets its next instant. */
-  collect(nowMs: number): Due {
-    const due: Due = { reads: [], overruns: 0 }
+  collect(nowMs: number): Due<Point, Request> {
+    const due: Due<Point, Request> = { reads: [], overruns: 0 }
     for (const entry of this.#entries.values()) {
       if (entry.dueMs <= nowMs) this.#collectDue(entry, nowMs, due)
       else if (entry.extraDueMs !== undefined && entry.extraDueMs <= nowMs) {
@@ -219,9 +92,9 @@ class PollGrid {
    * Reads what was written to, once, beside the grid: now, or `rereadMs` after it last was for that reason. What waits
    * or is out already is on the line only after the write, and will do.
    */
-  readAgain(place: WrittenPlace, nowMs: number, rereadMs: number): void {
+  readAgain(isTouched: (point: Point) => boolean, nowMs: number, rereadMs: number): void {
     for (const entry of this.#entries.values()) {
-      if (entry.isPending || !entry.block.points.some((point) => isTouched(point, place))) continue
+      if (entry.isPending || !entry.block.points.some(isTouched)) continue
       entry.extraDueMs ??= Math.max(nowMs, (entry.extraMs ?? Number.NEGATIVE_INFINITY) + rereadMs)
     }
   }
@@ -233,7 +106,7 @@ class PollGrid {
   }
 
   /** The answer of a read that was due at `dueMs` came. */
-  answered(entry: GridEntry, dueMs: number, nowMs: number): void {
+  answered(entry: GridEntry<Point, Request>, dueMs: number, nowMs: number): void {
     const lateMs = nowMs - dueMs
     if (entry.lateMs !== undefined) entry.slipMs = Math.abs(lateMs - entry.lateMs)
     entry.lateMs = lateMs
@@ -246,7 +119,7 @@ class PollGrid {
   }
 
   /** What is still out, asked out of turn, stands for what is due now; what was to be read again is read now. */
-  #collectDue(entry: GridEntry, nowMs: number, due: Due): void {
+  #collectDue(entry: GridEntry<Point, Request>, nowMs: number, due: Due<Point, Request>): void {
     const { periodMs } = entry.block
     const missed = Math.floor((nowMs - entry.dueMs) / periodMs)
     const dueMs = entry.dueMs + missed * periodMs
@@ -258,10 +131,10 @@ class PollGrid {
   }
 
   /** @returns what was not there before */
-  #replace(blocks: readonly ReadBlock[]): GridEntry[] {
+  #replace(blocks: readonly PlannedRead<Point, Request>[]): GridEntry<Point, Request>[] {
     const before = this.#entries
     this.#entries = new Map()
-    const fresh: GridEntry[] = []
+    const fresh: GridEntry<Point, Request>[] = []
     for (const block of blocks) {
       const kept = before.get(block.key)
       const entry = kept ?? newEntry(block)
@@ -273,7 +146,7 @@ class PollGrid {
   }
 }
 
-function newEntry(block: ReadBlock): GridEntry {
+function newEntry<Point extends PointBase, Request>(block: PlannedRead<Point, Request>): GridEntry<Point, Request> {
   return {
     block,
     dueMs: 0,
@@ -286,59 +159,58 @@ function newEntry(block: ReadBlock): GridEntry {
   }
 }
 
-function duesOf({ block, dueMs }: GridEntry): [string, number][] {
+function duesOf<Point extends PointBase, Request>({ block, dueMs }: GridEntry<Point, Request>): [string, number][] {
   return block.points.map(({ name }) => [name, dueMs])
 }
 
-interface PollerParts {
+interface PollerParts<Point extends PointBase, Request> {
   clock: Clock
-  limits: PlanLimits
+  planner: ReadPlanner<Point, Request>
+  /** As `PointProtocol` has it. */
+  verdict: PointProtocol<Point, Request, unknown, unknown>['verdict']
   /** Reads handed to the bus at once; the others wait here, in order of their instants. */
   window: number
   /** Between two reads of the same for the sake of writes; 0: writes are not followed. */
   rereadMs: number
   /** A read came to nothing. `refused`: the unit answered that it has no such value. */
-  onFailed(points: readonly PointDefinition[], event: 'refused' | 'unanswered', fault: Fault): void
+  onFailed(points: readonly Point[], event: 'refused' | 'unanswered', fault: Fault): void
 }
 
 /** What a poller asks by. */
-export type PollAsker = Pick<ModbusAsker, 'ask'>
-
-/** Exceptions by which a unit refuses the extent of a read, or one place in it. @source Modbus Application Protocol V1.1b3, 7 */
-const REFUSES_EXTENT: readonly number[] = [2, 3]
-/** Exceptions that pass: it works on it, is busy, or a gateway does not reach it. Others say that there is no value. */
-const PASSES: readonly number[] = [5, 6, 10, 11]
+export interface PollAsker<Request> {
+  /** A refusal is thrown. */
+  ask(request: Request, how: AskHow): Promise<unknown>
+}
 
 /** Lives as long as its port; asks from `start` to `stop`. What answers refresh is not its business: see PointTable. */
-export class PointPoller {
-  readonly #parts: PollerParts
-  readonly #grid = new PollGrid()
+export class PointPoller<Point extends PointBase, Request extends { readonly unitId: number }> {
+  readonly #parts: PollerParts<Point, Request>
+  readonly #grid = new PollGrid<Point, Request>()
   readonly #counts = { pollReads: 0, pollFailures: 0, pollOverruns: 0, pollSplits: 0, pollRereads: 0 }
-  #points: readonly PointDefinition[] = []
-  #cuts = new PlanCuts()
+  #points: readonly Point[] = []
   /** Due, and not yet handed to the bus: one for each read at most. */
-  #waiting: { entry: GridEntry; dueMs: number | undefined }[] = []
+  #waiting: { entry: GridEntry<Point, Request>; dueMs: number | undefined }[] = []
   /** From one `start` to the next `stop`. `outside`: reads handed to the bus and not yet answered. */
-  #run: { asker: PollAsker; outside: number } | undefined
+  #run: { asker: PollAsker<Request>; outside: number } | undefined
   #timer: Timer | undefined
 
-  constructor(parts: PollerParts) {
+  constructor(parts: PollerParts<Point, Request>) {
     this.#parts = parts
   }
 
   /** Plans anew; reads that stay the same keep their instants, and what units taught is kept where it still applies. */
-  set(points: readonly PointDefinition[]): void {
+  set(points: readonly Point[]): void {
     this.#points = points
-    this.#cuts.keep(points)
+    this.#parts.planner.keep(points)
     this.#grid.set(this.#plan(), this.#parts.clock.monotonicMs())
     this.#forgetGone()
     this.#arm()
   }
 
   /** The line is open: the first read goes at once. */
-  start(asker: PollAsker): void {
+  start(asker: PollAsker<Request>): void {
     this.#run = { asker, outside: 0 }
-    this.#cuts = new PlanCuts()
+    this.#parts.planner.forget()
     this.#grid.clear()
     this.#grid.set(this.#plan(), this.#parts.clock.monotonicMs())
     this.#arm()
@@ -355,10 +227,10 @@ export class PointPoller {
    * Something was written: whoever wrote it sees it without waiting for the next instant of the grid, which stays what
    * it is. Not within the call: the line is between two transactions.
    */
-  readAgain(place: WrittenPlace): void {
+  readAgain(isTouched: (point: Point) => boolean): void {
     const { clock, rereadMs } = this.#parts
     if (!this.#run || rereadMs === 0) return
-    this.#grid.readAgain(place, clock.monotonicMs(), rereadMs)
+    this.#grid.readAgain(isTouched, clock.monotonicMs(), rereadMs)
     this.#arm()
   }
 
@@ -388,7 +260,7 @@ export class PointPoller {
   }
 
   #plan() {
-    return planReads(this.#points, this.#parts.limits, this.#cuts)
+    return this.#parts.planner.plan(this.#points)
   }
 
   #arm(): void {
@@ -406,7 +278,7 @@ export class PointPoller {
   }
 
   /** @param dueMs its instant; undefined for a read beside the grid */
-  #queue(entry: GridEntry, dueMs: number | undefined): void {
+  #queue(entry: GridEntry<Point, Request>, dueMs: number | undefined): void {
     entry.isPending = true
     entry.isExtra = dueMs === undefined
     if (entry.isExtra) this.#counts.pollRereads++
@@ -428,12 +300,16 @@ export class PointPoller {
   }
 
   /** Never rejects. */
-  async #read(run: { asker: PollAsker; outside: number }, entry: GridEntry, dueMs?: number): Promise<void> {
-    const { unitId, fc, address, quantity } = entry.block
+  async #read(
+    run: { asker: PollAsker<Request>; outside: number },
+    entry: GridEntry<Point, Request>,
+    dueMs?: number,
+  ): Promise<void> {
+    const { request } = entry.block
     this.#counts.pollReads++
-    const fault = await run.asker.ask({ unitId, fc, address, quantity }, { priority: 'poll' }).then(
+    const fault = await run.asker.ask(request, { priority: 'poll' }).then(
       () => undefined,
-      (error) => faultOf(error, 'modbus_codec', `The read of unit ${unitId} failed.`),
+      (error) => faultOf(error, 'poll_failed', `The read of unit ${request.unitId} failed.`),
     )
     run.outside--
     if (this.#run !== run) return
@@ -443,27 +319,21 @@ export class PointPoller {
     this.#pump()
   }
 
-  #failed(entry: GridEntry, fault: Fault): void {
+  #failed(entry: GridEntry<Point, Request>, fault: Fault): void {
     this.#counts.pollFailures++
     if (!this.#grid.has(entry)) return
     const { block } = entry
-    const code = exceptionOf(fault)
-    const isPassing = code === undefined || PASSES.includes(code)
-    if (code !== undefined && REFUSES_EXTENT.includes(code) && this.#cuts.learn(block)) this.#split(entry)
-    else this.#parts.onFailed(block.points, isPassing ? 'unanswered' : 'refused', fault)
+    const verdict = this.#parts.verdict(fault)
+    if (verdict === 'extent' && this.#parts.planner.learn(block)) this.#split(entry)
+    else this.#parts.onFailed(block.points, verdict === 'unanswered' ? verdict : 'refused', fault)
   }
 
   /** The parts are read at once, and then at the instants of the whole. */
-  #split(whole: GridEntry): void {
+  #split(whole: GridEntry<Point, Request>): void {
     this.#counts.pollSplits++
     const nowMs = this.#parts.clock.monotonicMs()
     for (const entry of this.#grid.cut(this.#plan(), whole)) this.#queue(entry, nowMs)
     this.#forgetGone()
     this.#arm()
   }
-}
-
-function exceptionOf({ code, details }: Fault): number | undefined {
-  if (code !== 'modbus_exception') return undefined
-  return (details?.exception as { code: number } | undefined)?.code
 }

@@ -2,8 +2,8 @@
 
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Fault } from '#kit/pure/fault.ts'
-import { createPointReader, type PointReader, type PointValue, sizeOf, valueText } from '../../wire/point-value.ts'
-import { type PointDefinition, pointRevision } from './definition.ts'
+import { type PointValue, valueText } from '../../wire/point-value.ts'
+import { type PointBase, type PointDefinition, type PointProtocol, pointRevision } from './definition.ts'
 
 // What a point's value is worth: state x event -> next state.
 
@@ -39,8 +39,8 @@ export function nextPointQuality(quality: PointQuality, event: PointEvent): Poin
 
 // What a port with points shows of them, and takes.
 
-/** A point as readers see it. Instants are epoch milliseconds; unknown is null. */
-export interface PointView extends PointDefinition {
+/** What is known of a point now. Instants are epoch milliseconds; unknown is null. */
+interface LiveValue {
   /** Of its definition: what a change may be made from. */
   revision: string
   /** The last value read; null where there is none. Of quality `stale` it is old, see `ageMs`. */
@@ -56,6 +56,9 @@ export interface PointView extends PointDefinition {
   /** Why it is not read as it should be. */
   fault: { code: string; message: string } | null
 }
+
+/** A point as readers see it. */
+export type PointView<Point extends PointBase = PointDefinition> = Point & LiveValue
 
 /** Payload of the event `value`. */
 export interface ValuePayload {
@@ -84,10 +87,10 @@ export interface PollingView {
 }
 
 /** Points of one port, live. */
-export interface PointsFace {
+export interface PointsFace<Point extends PointBase = PointDefinition> {
   /** Replaces the points; those that are read as before keep their values and their times. */
-  set(definitions: readonly PointDefinition[]): void
-  list(): PointView[]
+  set(definitions: readonly Point[]): void
+  list(): PointView<Point>[]
   polling(): PollingView
 }
 
@@ -100,11 +103,9 @@ interface Moment {
 }
 
 /** Holds what was read of one point and what was told of it; knows when it is to be told again. */
-class PointState {
-  readonly definition: PointDefinition
-  /** After the last register it needs. */
-  readonly end: number
-  readonly #read: PointReader
+class PointState<Point extends PointBase, Reading> {
+  readonly definition: Point
+  readonly #read: (reading: Reading) => PointValue | undefined
   #quality: PointQuality = 'unknown'
   #value: PointValue | null = null
   #readAt: Moment | undefined
@@ -113,10 +114,9 @@ class PointState {
   /** As of the last event. */
   #told: { value: PointValue | null; quality: PointQuality } = { value: null, quality: 'unknown' }
 
-  constructor(definition: PointDefinition) {
+  constructor(definition: Point, read: (reading: Reading) => PointValue | undefined) {
     this.definition = definition
-    this.end = definition.address + sizeOf(definition)
-    this.#read = createPointReader(definition)
+    this.#read = read
   }
 
   get quality(): PointQuality {
@@ -129,17 +129,18 @@ class PointState {
   }
 
   /**
-   * Registers came, those of this point alone.
-   * @returns whether it is to be told
+   * Something was read, which may hold its value.
+   * @returns whether it is to be told; undefined where it was not read
    * @throws nothing: what is no value makes the point bad, with the reason
    */
-  take(words: readonly number[], at: Moment): boolean {
-    let value: PointValue
+  take(reading: Reading, at: Moment): boolean | undefined {
+    let value: PointValue | undefined
     try {
-      value = this.#read(words)
+      value = this.#read(reading)
     } catch (fault) {
       return this.fail('refused', fault as Fault)
     }
+    if (value === undefined) return undefined
     this.#fault = undefined
     this.#value = value
     this.#readAt = at
@@ -162,7 +163,7 @@ class PointState {
   }
 
   /** What was known of a point that is read in the same way. */
-  inherit(other: PointState): void {
+  inherit(other: PointState<Point, Reading>): void {
     this.#quality = other.#quality
     this.#value = other.#value
     this.#readAt = other.#readAt
@@ -180,7 +181,7 @@ class PointState {
     return { name, unitId, value, text: this.#text(), unit, quality, previous, readAt: this.#readAt?.epochMs ?? null }
   }
 
-  view(nowMs: number): PointView {
+  view(nowMs: number): PointView<Point> {
     const readAt = this.#readAt
     return {
       ...this.definition,
@@ -217,16 +218,12 @@ function isBeyond(told: PointValue | null, value: PointValue, deadband: number):
   return Math.abs(Number(value) - Number(told)) > deadband
 }
 
-/** Registers or bits as a unit gave them. `fc` 1 to 4. */
-export interface ReadValues {
-  unitId: number
-  fc: number
-  address: number
-  values: readonly number[]
-}
-
-interface PointTableParts {
+interface PointTableParts<Point extends PointBase, Reading> {
   clock: Clock
+  protocol: Pick<
+    PointProtocol<Point, unknown, unknown, Reading>,
+    'groupOf' | 'groupOfReading' | 'isReadAlike' | 'reader'
+  >
   /** A value is stale after so long; undefined: three periods of its own. */
   staleAfterMs: number | undefined
   publish(event: 'value', payload: ValuePayload): void
@@ -236,45 +233,47 @@ interface PointTableParts {
 const STALE_PERIODS = 3
 
 /** Lives as long as its port. Holds one state a point and one timer, whatever comes in. */
-export class PointTable {
-  readonly #parts: PointTableParts
-  #states = new Map<string, PointState>()
-  #byPlace = new Map<number, PointState[]>()
+export class PointTable<Point extends PointBase, Reading> {
+  readonly #parts: PointTableParts<Point, Reading>
+  #states = new Map<string, PointState<Point, Reading>>()
+  #groups = new Map<number | string, PointState<Point, Reading>[]>()
   /** Runs when the first of the good values may be stale, and looks again for the next. */
   #timer: { timer: Timer; atMs: number } | undefined
 
-  constructor(parts: PointTableParts) {
+  constructor(parts: PointTableParts<Point, Reading>) {
     this.#parts = parts
   }
 
   /** Replaces the points. One that is read as before keeps its value. */
-  set(definitions: readonly PointDefinition[]): void {
+  set(definitions: readonly Point[]): void {
+    const { protocol } = this.#parts
     const before = this.#states
-    this.#states = new Map(definitions.map((definition) => [definition.name, new PointState(definition)]))
+    this.#states = new Map(
+      definitions.map((definition) => [definition.name, new PointState(definition, protocol.reader(definition))]),
+    )
     for (const [name, state] of this.#states) {
       const other = before.get(name)
-      if (other && isReadAlike(other.definition, state.definition)) state.inherit(other)
+      if (other && protocol.isReadAlike(other.definition, state.definition)) state.inherit(other)
     }
-    this.#byPlace = Map.groupBy(this.#states.values(), ({ definition }) => placeOf(definition))
+    this.#groups = Map.groupBy(this.#states.values(), ({ definition }) => protocol.groupOf(definition))
     this.close()
     for (const state of this.#states.values()) this.#watch(state)
   }
 
-  /** Refreshes every point whose registers are all there. @param atMs when they came, by the monotonic clock */
-  take({ unitId, fc, address, values }: ReadValues, atMs: number): void {
-    const { clock } = this.#parts
-    const end = address + values.length
+  /** Refreshes every point that the reading has. @param atMs when it came, by the monotonic clock */
+  take(reading: Reading, atMs: number): void {
+    const { clock, protocol } = this.#parts
     const at = { monotonicMs: atMs, epochMs: Math.round(clock.epochMs() - (clock.monotonicMs() - atMs)) }
-    for (const state of this.#byPlace.get(placeOf({ unitId, fc })) ?? []) {
-      const { address: from } = state.definition
-      if (from < address || state.end > end) continue
-      this.#tell(state, state.take(values.slice(from - address, state.end - address), at))
+    for (const state of this.#groups.get(protocol.groupOfReading(reading)) ?? []) {
+      const isNews = state.take(reading, at)
+      if (isNews === undefined) continue
+      this.#tell(state, isNews)
       this.#watch(state)
     }
   }
 
   /** A read of these points came to nothing. `refused`: the unit said that there is no value. */
-  fail(points: readonly PointDefinition[], event: 'refused' | 'unanswered', fault: Fault): void {
+  fail(points: readonly Point[], event: 'refused' | 'unanswered', fault: Fault): void {
     for (const { name } of points) {
       const state = this.#states.get(name)
       if (state) this.#tell(state, state.fail(event, fault))
@@ -286,7 +285,7 @@ export class PointTable {
     for (const state of this.#states.values()) this.#tell(state, state.fail('notOpen', fault))
   }
 
-  list(): PointView[] {
+  list(): PointView<Point>[] {
     const nowMs = this.#parts.clock.monotonicMs()
     return [...this.#states.values()].map((state) => state.view(nowMs))
   }
@@ -297,18 +296,18 @@ export class PointTable {
     this.#timer = undefined
   }
 
-  #tell(state: PointState, isNews: boolean): void {
+  #tell(state: PointState<Point, Reading>, isNews: boolean): void {
     if (isNews) this.#parts.publish('value', state.tell())
   }
 
   /** When a good value will be stale; never where it is not good. */
-  #staleMs(state: PointState): number {
+  #staleMs(state: PointState<Point, Reading>): number {
     if (state.quality !== 'good' || state.readMs === undefined) return Number.POSITIVE_INFINITY
     return state.readMs + (this.#parts.staleAfterMs ?? STALE_PERIODS * state.definition.pollMs)
   }
 
   /** One timer for all: a value that is refreshed leaves it running, it looks again when it runs. */
-  #watch(state: PointState): void {
+  #watch(state: PointState<Point, Reading>): void {
     const atMs = this.#staleMs(state)
     if (atMs >= (this.#timer?.atMs ?? Number.POSITIVE_INFINITY)) return
     this.close()
@@ -322,32 +321,11 @@ export class PointTable {
 
   #age(): void {
     const nowMs = this.#parts.clock.monotonicMs()
-    let next: PointState | undefined
+    let next: PointState<Point, Reading> | undefined
     for (const state of this.#states.values()) {
       if (this.#staleMs(state) <= nowMs) this.#tell(state, state.age())
       else if (!next || this.#staleMs(state) < this.#staleMs(next)) next = state
     }
     if (next) this.#watch(next)
   }
-}
-
-function placeOf({ unitId, fc }: { unitId: number; fc: number }): number {
-  return unitId * 8 + fc
-}
-
-/** Whether two definitions read the same value from the same place: what else they say is for people. */
-function isReadAlike(a: PointDefinition, b: PointDefinition): boolean {
-  const keys = [
-    'unitId',
-    'fc',
-    'address',
-    'type',
-    'wordOrder',
-    'byteOrder',
-    'bit',
-    'length',
-    'scale',
-    'offset',
-  ] as const
-  return keys.every((key) => a[key] === b[key]) && a.noValue.join() === b.noValue.join()
 }

@@ -4,12 +4,12 @@ import type { Line, RawSocketOpener, RawSocketServer } from '#kit/line/line.ts'
 import { bytesOfHex } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { type ContentFraming, createCutter } from '#kit/pure/frames.ts'
-import { createListening, type Listening } from '#kit/pure/line.ts'
+import { createListening, type Listening, sendWithin, wireUs } from '#kit/pure/line.ts'
 import type { BackoffLimits } from '#kit/pure/pace.ts'
 import { durationText } from '#kit/pure/text.ts'
-import { wireUs } from '../../wire/modbus-request.ts'
+import { LINK_TYPES } from '../../wire/pcap.ts'
 import { bytesOfTransmit, type RawTransmit } from '../../wire/raw.ts'
-import { type Adapter, type AdapterContext, sendWithin } from '../lines/adapter.ts'
+import type { Adapter, AdapterContext, Protocol } from '../lines/adapter.ts'
 import { framePayload, type SeenFrame } from '../lines/events.ts'
 import type { FramePayload, Framer, SilenceFramerMaker } from '../lines/ports.ts'
 
@@ -87,8 +87,21 @@ export interface RawWorld {
   retry: BackoffLimits
 }
 
+declare module '../lines/adapter.ts' {
+  interface AdapterActions {
+    tx?(body: RawTransmit): Promise<{ sent: number }>
+  }
+}
+
+export const rawProtocol: Protocol<RawWorld> = {
+  settings: rawSettings,
+  linkType: LINK_TYPES.raw,
+  make: ({ settings }, context, world) => new RawAdapter(context, settings as RawSettings, world),
+}
+
 /** Raw on one line; `settings` have every default filled in. */
 export class RawAdapter implements Adapter {
+  readonly actions = { tx: (body: RawTransmit) => this.#transmit(body) }
   readonly #settings: RawSettings
   readonly #context: AdapterContext
   readonly #world: RawWorld
@@ -143,9 +156,8 @@ export class RawAdapter implements Adapter {
     return this.#listening?.fault
   }
 
-  async act(action: string, body: unknown): Promise<unknown> {
-    if (action === 'tx') return await this.#transmit(body as RawTransmit)
-    throw new Fault('wrong_protocol', `${this.#context.port} speaks raw, which has rest/tx and no rest/${action}.`)
+  whyNoAction(action: string): string {
+    return `${this.#context.port} speaks raw, which has rest/tx and no rest/${action}.`
   }
 
   counters(): Record<string, number> {

@@ -3,13 +3,13 @@ import { Fault } from '#kit/pure/fault.ts'
 import { serve } from '#kit/test/http/server-here.ts'
 import { faultStatus } from '../../api/fault-status.ts'
 import { actionRoutes } from '../../api/port-routes.ts'
-import type { Adapter } from '../../core/lines/adapter.ts'
 import type { PortRegistry } from '../../core/lines/port-registry.ts'
 
 /** The action routes over a port whose bus does what `act` says; `told` is what the journal got. */
-async function routesOver(t: Parameters<typeof serve>[0], act: Adapter['act']) {
+async function routesOver(t: Parameters<typeof serve>[0], act: (gone?: AbortSignal) => Promise<unknown>) {
   const told: unknown[] = []
-  const registry = { require: () => ({ adapter: { act } }) } as unknown as PortRegistry
+  const actions = { tx: () => act(), request: (_body: unknown, gone?: AbortSignal) => act(gone) }
+  const registry = { require: () => ({ adapter: { actions } }) } as unknown as PortRegistry
   const recorder = { sent: async (_asker: unknown, ...entry: unknown[]) => void told.push(entry) }
   const { ask } = await serve(t, { routes: actionRoutes({ registry, recorder }), faultStatus })
   const post = (action: string, json: unknown, signal?: AbortSignal) =>
@@ -54,7 +54,7 @@ t.test('what was refused before it was sent is not in the journal', async (t) =>
 t.test('a caller who leaves is told to the bus, and what was withdrawn for it is not in the journal', async (t) => {
   const leaver = new AbortController()
   const withdrawn = Promise.withResolvers<void>()
-  const { told, post } = await routesOver(t, (_action, _body, gone) => {
+  const { told, post } = await routesOver(t, (gone) => {
     leaver.abort()
     return new Promise((_resolve, reject) => {
       gone?.addEventListener('abort', () => {

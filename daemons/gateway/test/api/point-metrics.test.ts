@@ -3,12 +3,18 @@ import { fakeClock } from '#kit/clock-fake.ts'
 import { createMetrics } from '#kit/http/metrics.ts'
 import { measurePoints } from '../../api/metrics.ts'
 import type { Port } from '../../core/lines/port.ts'
+import { registerPoints } from '../../core/modbus/points.ts'
 import { PointTable } from '../../core/points/values.ts'
 import { point } from '../core/points/points.ts'
 
 t.test('Prometheus gets the values that are good, bits as 0 and 1, and no texts', async (t) => {
   const clock = fakeClock()
-  const table = new PointTable({ clock, staleAfterMs: undefined, publish: () => {} })
+  const table = new PointTable({
+    clock,
+    protocol: registerPoints({ mergeGap: 8, mergeRegisters: 125 }),
+    staleAfterMs: undefined,
+    publish: () => {},
+  })
   table.set([
     point('volts', { scale: 0.1, unit: 'V', pollMs: 60_000 }),
     point('on', { type: 'bit', bit: 0 }),

@@ -1,6 +1,6 @@
 import t from 'tap'
+import type { UnitState } from '../../core/bus/unit-health.ts'
 import type { PortState } from '../../core/lines/port.ts'
-import type { UnitState } from '../../core/modbus/unit-health.ts'
 import { statusLine } from '../../core/status.ts'
 
 /** A line in a state, with units in theirs, numbered from 1. */

@@ -9,6 +9,7 @@ import { KERNEL_BYTES } from '#kit/pure/memory-plan.ts'
 import { freePort } from '#kit/test/free-port.ts'
 import { heldBytes, rowOf } from '#kit/test/heap.ts'
 import { until } from '#kit/test/until.ts'
+import type { Sent } from '../../core/bus/protocol.ts'
 import { memoryPlan } from '../../core/memory.ts'
 import {
   type LetGo,
@@ -19,7 +20,7 @@ import {
 } from '../../core/modbus/tcp.ts'
 import { createModbusTcpOpener } from '../../io/modbus-tcp-server.ts'
 import { mbapFrame } from '../../wire/mbap.ts'
-import { sealed } from '../../wire/modbus-request.ts'
+import { type ModbusRequest, sealed } from '../../wire/modbus-request.ts'
 
 interface Seen {
   peer: TcpPeer
@@ -329,8 +330,12 @@ t.test('clients with all their requests, replies and the backlog full take what 
   const counts = modbusTcpCounts()
   const answer = new Uint8Array(254).fill(3)
   const asker = {
-    exchange: ([unitId = 0]: Uint8Array) =>
-      unitId === 1 ? new Promise<never>(() => {}) : Promise.resolve(sealed(Uint8Array.of(unitId, ...answer.slice(1)))),
+    exchange: (sent: Sent<ModbusRequest>) => {
+      const { unitId } = sent.request
+      if (unitId === 1) return new Promise<never>(() => {})
+      const frame = sealed(Uint8Array.of(unitId, ...answer.slice(1)))
+      return Promise.resolve({ frame, sent, refusal: null, exception: null })
+    },
     withdraw() {},
   }
   const port = await freePort()

@@ -2,8 +2,8 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { PlanCuts, planReads } from '../../core/modbus/points.ts'
 import type { PointDefinition, PointTemplate } from '../../core/points/definition.ts'
-import { PlanCuts, planReads } from '../../core/points/polling.ts'
 import { createTemplateFiles } from '../../io/state-files.ts'
 import { createPointReader, type PointValue, sizeOf } from '../../wire/point-value.ts'
 
@@ -40,7 +40,10 @@ for (const template of templates)
       }
     const blocks = planReads(points, limits, new PlanCuts())
     t.ok(blocks.length < points.length, `${points.length} points in ${blocks.length} reads`)
-    for (const { fc, quantity } of blocks) t.ok(fc <= 2 || quantity <= (template.maxRegisters ?? 125))
+    for (const {
+      request: { fc, quantity },
+    } of blocks)
+      t.ok(fc <= 2 || quantity <= (template.maxRegisters ?? 125))
   })
 
 /** The SDM120's document rounds its example to 230.2. */

@@ -1,6 +1,6 @@
 /** Tests of the sentence over one line. */
 import t from 'tap'
-import type { UnitView as BusUnit } from '../../core/modbus/units.ts'
+import type { UnitView as BusUnit } from '../../core/bus/units.ts'
 import { longerWait } from '../../web/port-panels.ts'
 import { judgePort, type Unit, unitViews } from '../../web/port-verdict.ts'
 import { port, when } from './port-fixture.ts'

@@ -1,11 +1,11 @@
 /** Tests of what the page says of a scan. */
 import t from 'tap'
-import type { ScanJob } from '../../core/modbus/unit-scan.ts'
+import type { ModbusScanJob } from '../../core/modbus/master.ts'
 import { foundText, judgeScan, progressOf } from '../../web/scan-page.ts'
 import { when } from './port-fixture.ts'
 
-function job(over: Partial<ScanJob> = {}): ScanJob {
-  const plain: ScanJob = {
+function job(over: Partial<ModbusScanJob> = {}): ModbusScanJob {
+  const plain: ModbusScanJob = {
     state: 'running',
     from: 1,
     to: 247,

@@ -1,6 +1,6 @@
 /** Units for tests of what the pages say of them. */
 
-import type { UnitView as BusUnit } from '../../core/modbus/units.ts'
+import type { UnitView as BusUnit } from '../../core/bus/units.ts'
 import type { Unit } from '../../web/port-verdict.ts'
 
 /** Unit 1, well, as the gateway counts it. */

@@ -2,9 +2,13 @@ import fc from 'fast-check'
 import t from 'tap'
 import { bytesOfHex } from '#kit/pure/bytes.ts'
 import { holds } from '#kit/test/holds.ts'
-import { refusalOf } from '../../wire/modbus-reply.ts'
+import { judgeRequest } from '../../wire/modbus-reply.ts'
 import { sealed } from '../../wire/modbus-request.ts'
 
+function refusalOf(frame: Uint8Array): number | null {
+  const judged = judgeRequest(frame)
+  return typeof judged === 'number' ? judged : null
+}
 const refusal = (hex: string) => refusalOf(sealed(bytesOfHex(hex)))
 
 t.test('takes every function at its least and its most', async (t) => {

@@ -3,6 +3,7 @@ import { fakeClock } from '#kit/clock-fake.ts'
 import { bytesOfHex, hexOf } from '#kit/pure/bytes.ts'
 import { type CaptureSink, createCaptures } from '../../../core/lines/capture.ts'
 import { createEventHub } from '../../../core/lines/events.ts'
+import { linkTypeOf } from '../../../core/protocols.ts'
 import { LINK_TYPES, pcapFileHead, pcapRecord } from '../../../wire/pcap.ts'
 
 const EPOCH_MS = 1_900_000_000_000
@@ -12,7 +13,7 @@ function capturesHere(max = 2) {
   const clock = fakeClock(EPOCH_MS)
   const hub = createEventHub(clock, { history: 10, historyBytes: 1000, totalBytes: 100_000 })
   const broken: string[] = []
-  const captures = createCaptures({ hub, clock, max, onBrokenOff: (port) => void broken.push(port) })
+  const captures = createCaptures({ hub, clock, max, linkTypeOf, onBrokenOff: (port) => void broken.push(port) })
   const frame = (port: string, monotonicUs: number, hex: string) =>
     hub.publish(port, 'frame', () => ({ direction: 'rx', monotonicUs, hex, length: 0, decoded: null }))
   return { broken, captures, clock, frame, hub }

@@ -1,7 +1,8 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { heapBytesOf } from '#kit/test/heap.ts'
-import { createEventHub, framePayload, sizeOfModbus } from '../../../core/lines/events.ts'
+import { createEventHub, framePayload } from '../../../core/lines/events.ts'
+import { heldBytesOf } from '../../../core/modbus/protocol.ts'
 import { describeReply, replyFrame } from '../../../wire/modbus-reply.ts'
 import { openRequest, sealed } from '../../../wire/modbus-request.ts'
 
@@ -92,7 +93,7 @@ t.test('what is counted of the events that are kept is what they take, raw, regi
     const seen = { direction: 'rx', frame: heard, atUs: at } as const
     return {
       payload: () => framePayload(seen, { decoded: describeReply(heard, 'reply', sent) }),
-      size: sizeOfModbus(heard),
+      size: heldBytesOf(heard),
     }
   }
   const raw = (at: number) => {

@@ -6,6 +6,7 @@ import { type FakeLine, fakeLine, fakeOpener, plainLine } from '#kit/test/line/f
 import { Port } from '../../../core/lines/port.ts'
 import { PortRegistry, type RegistryParts } from '../../../core/lines/port-registry.ts'
 import { type PortRecord, portRevision } from '../../../core/lines/ports.ts'
+import { servedValues } from '../../../core/protocols.ts'
 
 const usb: FoundLine = {
   path: '/dev/ttyUSB0',
@@ -36,7 +37,7 @@ function registryWith(changes: { answers?: (FakeLine | Fault)[]; parts?: Partial
         adapter: {
           attach: () => {},
           detach: () => {},
-          act: async () => ({}),
+          whyNoAction: () => '',
           counters: () => ({}),
           end: () => void ended.push(record.path),
         },
@@ -48,6 +49,7 @@ function registryWith(changes: { answers?: (FakeLine | Fault)[]; parts?: Partial
     save: async (records) => void saved.push(structuredClone(records)),
     finder: { list: async () => [usb] },
     maxPorts: 2,
+    servedValues,
     maxSlaveValues: 200,
     onRemoved: (path) => void removed.push(path),
     onOtherProtocol: (path) => void others.push(path),

@@ -15,7 +15,7 @@ function fakeAdapter() {
     detach(fault) {
       seen.push(fault ? `detach ${fault.code}` : 'detach')
     },
-    act: async () => ({}),
+    whyNoAction: () => '',
     counters: () => ({ rxFrames: 0 }),
   }
   return { adapter, seen }

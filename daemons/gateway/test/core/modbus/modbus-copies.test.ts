@@ -4,12 +4,14 @@ import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
+import { BusCopies } from '../../../core/bus/copies.ts'
 import { memoryPlan } from '../../../core/memory.ts'
-import { ModbusCopies } from '../../../core/modbus/copies.ts'
+import type { ModbusReply } from '../../../core/modbus/protocol.ts'
 import { replyFrame, type SentRequest } from '../../../wire/modbus-reply.ts'
-import { openRequest, sealed } from '../../../wire/modbus-request.ts'
+import { type ModbusRequest, openRequest, sealed } from '../../../wire/modbus-request.ts'
 import { modbusLine, settingsWith } from './modbus-line.ts'
 import { orderedUnits } from './ordered-units.ts'
+import { modbusRtu } from './rtu.ts'
 
 /** One register of unit 1 is asked for. */
 function read(address: number): SentRequest {
@@ -17,26 +19,26 @@ function read(address: number): SentRequest {
   return { frame, request: openRequest(frame) }
 }
 
-const answer = (value: number) => replyFrame(read(0).request, [value])
+const answer = (value: number) => modbusRtu.openReply(read(0), replyFrame(read(0).request, [value]))
 
 t.test('keeps as many answers of a line as the setting says, and for as long', async (t) => {
   const clock = fakeClock()
-  const copies = new ModbusCopies(clock, settingsWith({ copy_answers: 16 }))
+  const copies = new BusCopies(modbusRtu, clock, settingsWith({ copy_answers: 16 }))
   for (let value = 0; value < 17; value++) copies.note(read(value), answer(value))
-  t.equal(copies.isRecent(answer(0)), false, 'the oldest is gone')
-  t.equal(copies.isRecent(answer(1)), true)
+  t.equal(copies.isRecent(answer(0).frame), false, 'the oldest is gone')
+  t.equal(copies.isRecent(answer(1).frame), true)
   clock.advance(1000)
-  t.equal(copies.isRecent(answer(16)), false)
+  t.equal(copies.isRecent(answer(16).frame), false)
 })
 
 t.test('as many answers as are kept, each of 125 registers, take no more than their row says', async (t) => {
   const bytes = await heapBytesOf(() => {
-    const copies = new ModbusCopies(fakeClock(), settingsWith())
+    const copies = new BusCopies(modbusRtu, fakeClock(), settingsWith())
     for (let at = 0; at < 1100; at++) {
       const frame = sealed([1 + (at % 247), 3, at >> 8, at & 255, 0, 125])
       const sent = { frame, request: openRequest(frame) }
       const values = Array.from({ length: 125 }, (_, register) => at * 7 + register)
-      copies.note(sent, replyFrame(sent.request, values))
+      copies.note(sent, modbusRtu.openReply(sent, replyFrame(sent.request, values)))
     }
     return copies
   })
@@ -49,12 +51,13 @@ t.test('as many answers as are kept, each of 125 registers, take no more than th
 t.test('an answer as before is believed until it denies what was written meanwhile', async (t) => {
   const clock = fakeClock()
   const settings = settingsWith({ copy_trust_after: 3 })
-  const written = sealed([1, 6, 0, 0, 0, 9])
-  function afterWrite(): ModbusCopies {
-    const copies = new ModbusCopies(clock, settings)
+  const frame = sealed([1, 6, 0, 0, 0, 9])
+  const written = { frame, request: openRequest(frame) }
+  function afterWrite(): BusCopies<ModbusRequest, ModbusReply> {
+    const copies = new BusCopies(modbusRtu, clock, settings)
     copies.note(read(0), answer(5))
     t.equal(copies.doubt(read(0), answer(5)), 'sure', 'most units say the same most of the time')
-    copies.note({ frame: written, request: openRequest(written) }, written)
+    copies.note(written, modbusRtu.openReply(written, frame))
     return copies
   }
   t.equal(afterWrite().doubt(read(0), answer(5)), 'again')
@@ -63,9 +66,9 @@ t.test('an answer as before is believed until it denies what was written meanwhi
   const trusted = afterWrite()
   for (let n = 0; n < 3; n++) trusted.proved(1)
   t.equal(trusted.doubt(read(0), answer(5)), 'sure', 'of a unit that was heard often enough without a copy')
-  const refused = new ModbusCopies(clock, settings)
+  const refused = new BusCopies(modbusRtu, clock, settings)
   refused.note(read(0), answer(5))
-  refused.note({ frame: written, request: openRequest(written) }, sealed([1, 0x86, 2]))
+  refused.note(written, modbusRtu.openReply(written, sealed([1, 0x86, 2])))
   t.equal(refused.doubt(read(0), answer(5)), 'sure', 'a write that was refused has changed nothing')
 })
 

@@ -1,11 +1,12 @@
 /** A port that is set up anew while a unit is being asked. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import type { UnitDebts } from '../../../core/modbus/holds.ts'
-import { createModbusDebts } from '../../../core/modbus/transactions.ts'
+import type { UnitDebts } from '../../../core/bus/holds.ts'
+import { createBusDebts } from '../../../core/bus/transactions.ts'
+import type { ModbusRequest } from '../../../wire/modbus-request.ts'
 import { type ModbusLine, modbusLine } from './modbus-line.ts'
 
-const held = (unitId: number, overMs: number): UnitDebts => ({
+const held = (unitId: number, overMs: number): UnitDebts<ModbusRequest> => ({
   unitId,
   overMs,
   untilMs: 0,
@@ -17,7 +18,7 @@ const held = (unitId: number, overMs: number): UnitDebts => ({
 /** Each read is answered with the address it asked for, 600 ms later: too late, and within the quarantine. */
 async function lateLine(): Promise<{ before: ModbusLine; after: ModbusLine }> {
   const clock = fakeClock()
-  const debts = createModbusDebts(clock)('/dev/ttyTEST')
+  const debts = createBusDebts<ModbusRequest>(clock)('/dev/ttyTEST')
   const before = await modbusLine({ clock, hooks: { debts } })
   const after = await modbusLine({ clock, hooks: { debts } })
   await after.adapter.detach()
@@ -59,7 +60,7 @@ t.test('other units are asked as soon as the line has settled', async (t) => {
 
 t.test('who left debts and comes back knows them itself', (t) => {
   const clock = fakeClock()
-  const debts = createModbusDebts(clock)('/dev/ttyA')
+  const debts = createBusDebts<ModbusRequest>(clock)('/dev/ttyA')
   const [one, other] = [{}, {}]
   debts.leave(one, [held(1, 1000)])
   t.same(debts.take(one), [])
@@ -71,7 +72,7 @@ t.test('who left debts and comes back knows them itself', (t) => {
 
 t.test('one that never had the line leaves the debts of others where they are', (t) => {
   const clock = fakeClock()
-  const debts = createModbusDebts(clock)('/dev/ttyA')
+  const debts = createBusDebts<ModbusRequest>(clock)('/dev/ttyA')
   const [one, refused, third] = [{}, {}, {}]
   debts.leave(one, [held(1, 1000), held(2, 500)])
   debts.leave(refused, [])
@@ -81,7 +82,7 @@ t.test('one that never had the line leaves the debts of others where they are', 
 })
 
 t.test('lines do not share debts', (t) => {
-  const debtsOf = createModbusDebts(fakeClock())
+  const debtsOf = createBusDebts(fakeClock())
   debtsOf('/dev/ttyA').leave({}, [held(1, 1000)])
   t.same(debtsOf('/dev/ttyB').take({}), [])
   t.end()

@@ -1,18 +1,25 @@
 /** A Modbus master on a line in memory, with units the test speaks for. */
+
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { type FakeLine, fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
 import { simulateModbusLine, type Utterance } from '../../../../../scripts/sim/modbus-device.ts'
 import type { SimulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
+import type { UnitPayload } from '../../../core/bus/units.ts'
 import type { Adapter } from '../../../core/lines/adapter.ts'
 import type { FramePayload } from '../../../core/lines/ports.ts'
-import { createModbusMaster, type ModbusAnswer, type ModbusMaster } from '../../../core/modbus/master.ts'
+import {
+  createModbusMaster,
+  type MasterHooks,
+  type ModbusAnswer,
+  type ModbusMaster,
+} from '../../../core/modbus/master.ts'
+import { createModbusRtu, type ModbusCodec } from '../../../core/modbus/protocol.ts'
 import { type ModbusSettings, modbusSettings } from '../../../core/modbus/settings.ts'
-import type { MasterHooks } from '../../../core/modbus/transactions.ts'
-import type { UnitPayload } from '../../../core/modbus/units.ts'
-import { createModbusSerialPdu } from '../../../io/modbus-serial-pdu.ts'
 import type { ModbusRequest } from '../../../wire/modbus-request.ts'
+import { act } from '../act.ts'
 import { whyNotOpen } from './line-of-others.ts'
+import { modbusCodec } from './rtu.ts'
 
 /** What a request came to: an answer or a fault. */
 export type Outcome = { answer: ModbusAnswer; fault?: undefined } | { answer?: undefined; fault: Fault }
@@ -40,6 +47,8 @@ export interface ModbusLineSetup {
   say?(reply: Uint8Array, request: ModbusRequest): readonly Utterance[]
   hasEcho?: boolean
   hooks?: MasterHooks
+  /** Instead of the one that a gateway has. */
+  codec?: ModbusCodec
   clock?: FakeClock
 }
 
@@ -74,7 +83,7 @@ export async function modbusLine(setup: ModbusLineSetup = {}): Promise<ModbusLin
       },
     },
     settings,
-    createModbusSerialPdu(),
+    createModbusRtu(setup.codec ?? modbusCodec),
     setup.hooks,
   )
   connectUnits(line, clock, setup)
@@ -100,7 +109,7 @@ export async function modbusLine(setup: ModbusLineSetup = {}): Promise<ModbusLin
 
 function ask(adapter: Adapter, body: object): { outcome: Outcome | undefined } {
   const asked: { outcome: Outcome | undefined } = { outcome: undefined }
-  adapter.act('request', body).then(
+  act(adapter, 'request', body).then(
     (answer) => {
       asked.outcome = { answer: answer as ModbusAnswer }
     },

@@ -1,19 +1,26 @@
 /** Listening to others: everything is told, nothing is sent. */
+
 import fc from 'fast-check'
 import t from 'tap'
 import { holdsLater } from '#kit/test/holds.ts'
+import type { SeenReply } from '../../../core/bus/transactions.ts'
 import { requireFace } from '../../../core/lines/adapter.ts'
 import { createModbusListener } from '../../../core/modbus/listener.ts'
-import type { SeenReply } from '../../../core/modbus/transactions.ts'
+import type { ModbusReply } from '../../../core/modbus/protocol.ts'
+import type { ModbusRequest } from '../../../wire/modbus-request.ts'
 import { sealed } from '../../../wire/modbus-request.ts'
 import { anyTransaction, frameOf, pieces, replyOf } from '../../wire/modbus-talk.ts'
+import { act } from '../act.ts'
 import { type LineOfOthers, lineOfOthers } from './line-of-others.ts'
 import { settingsWith } from './modbus-line.ts'
+import { modbusRtu } from './rtu.ts'
 
-function listener(): LineOfOthers & { seen: SeenReply[] } {
-  const seen: SeenReply[] = []
+function listener(): LineOfOthers & { seen: SeenReply<ModbusRequest, ModbusReply>[] } {
+  const seen: SeenReply<ModbusRequest, ModbusReply>[] = []
   const rig = lineOfOthers((context) => {
-    return createModbusListener(context, settingsWith({ mode: 'listen' }), { onReply: (one) => void seen.push(one) })
+    return createModbusListener(context, settingsWith({ mode: 'listen' }), modbusRtu, {
+      onReply: (one) => void seen.push(one),
+    })
   })
   const broken = async () => {
     throw new Error('a listener wrote')
@@ -213,8 +220,8 @@ t.test('a function not known here ends by silence', async (t) => {
 
 t.test('a listener never sends: actions are refused by the name of its mode', async (t) => {
   const { adapter } = listener()
-  await t.rejects(adapter.act('request', {}), { code: 'wrong_protocol', message: /listen/ })
-  await t.rejects(adapter.act('tx', {}), { code: 'wrong_protocol' })
+  await t.rejects(act(adapter, 'request', {}), { code: 'wrong_protocol', message: /listen/ })
+  await t.rejects(act(adapter, 'tx', {}), { code: 'wrong_protocol' })
 })
 
 t.test('whatever is said, and whenever, nothing is written, and all timers end', async (t) => {

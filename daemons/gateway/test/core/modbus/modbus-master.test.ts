@@ -1,7 +1,9 @@
 /** What the API asks of a Modbus line, answered by simulated units. */
+
 import t from 'tap'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
-import { quarantineMs } from '../../../core/modbus/settings.ts'
+import { quarantineMs } from '../../../core/bus/settings.ts'
+import { act } from '../act.ts'
 import { modbusLine, settingsWith } from './modbus-line.ts'
 
 function board() {
@@ -109,7 +111,7 @@ t.test('every frame is told with its bytes and its meaning, in both directions',
 
 t.test('another action is refused by the name of the protocol', async (t) => {
   const { adapter } = await modbusLine()
-  await t.rejects(adapter.act('tx', { hex: '00' }), { code: 'wrong_protocol' })
+  await t.rejects(act(adapter, 'tx', { hex: '00' }), { code: 'wrong_protocol' })
 })
 
 t.test('the quarantine is the larger of a second and three response timeouts, unless it is set', async (t) => {

@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { Utterance } from '../../../../../scripts/sim/modbus-device.ts'
 import type { SimulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
-import { type Priority, priorities, type SeenReply } from '../../../core/modbus/transactions.ts'
-import { exceptionCode } from '../../../wire/modbus-reply.ts'
+import { type Priority, priorities, type SeenReply } from '../../../core/bus/transactions.ts'
+import type { ModbusReply } from '../../../core/modbus/protocol.ts'
 import { type ModbusRequest, sealed, wordAt } from '../../../wire/modbus-request.ts'
 import { type ModbusLine, modbusLine } from './modbus-line.ts'
 
@@ -119,8 +119,8 @@ interface Outcome {
 function ask(on: ModbusLine, request: ModbusRequest, priority: Priority): { came?: Outcome } {
   const told: { came?: Outcome } = {}
   on.adapter.asker.ask(request, { priority }).then(
-    (values) => {
-      told.came = { values }
+    (reply) => {
+      told.came = { values: (reply?.values ?? request.values) as readonly number[] }
     },
     ({ code }) => {
       told.came = { code }
@@ -145,7 +145,7 @@ t.test(
         let turn = 0
         /** Addresses of writes that the unit answered with the right reply, whole. */
         const meant = new Set<number>()
-        const told: SeenReply[] = []
+        const told: SeenReply<ModbusRequest, ModbusReply>[] = []
         const line = await modbusLine({
           units: [namingUnit(1), namingUnit(2)],
           hasEcho,
@@ -169,8 +169,8 @@ t.test(
         await line.clock.run(40_000)
         // The read that tells an echo from an answer asks for one register, and is told of too.
         for (const { reply, request } of told)
-          if (request.quantity === 2 && exceptionCode(reply) === null && wordAt(reply, 3) !== request.address)
-            throw new Error(`the points were told ${wordAt(reply, 3)}, meant was ${request.address}`)
+          if (request.quantity === 2 && !reply.refusal && wordAt(reply.frame, 3) !== request.address)
+            throw new Error(`the points were told ${wordAt(reply.frame, 3)}, meant was ${request.address}`)
         for (const { address, isWrite, index, asked } of outcomes) {
           const outcome = asked.came
           if (!outcome) throw new Error('a request was never answered')

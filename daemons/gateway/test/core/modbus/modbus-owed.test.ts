@@ -1,18 +1,23 @@
 /** Answers that come far too late, or twice: none is ever taken for the answer to another question. */
+
 import fc from 'fast-check'
 import t from 'tap'
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import type { SimulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
+import { BusCopies } from '../../../core/bus/copies.ts'
+import { busCounts } from '../../../core/bus/faults.ts'
+import { BusHolds, LINE_OWED } from '../../../core/bus/holds.ts'
+import { quarantineMs } from '../../../core/bus/settings.ts'
 import { memoryPlan } from '../../../core/memory.ts'
-import { ModbusCopies } from '../../../core/modbus/copies.ts'
-import { modbusCounts } from '../../../core/modbus/faults.ts'
-import { LINE_OWED, ModbusHolds } from '../../../core/modbus/holds.ts'
-import { type ModbusSettings, quarantineMs } from '../../../core/modbus/settings.ts'
+import type { ModbusReply } from '../../../core/modbus/protocol.ts'
+import type { ModbusSettings } from '../../../core/modbus/settings.ts'
 import { replyFrame } from '../../../wire/modbus-reply.ts'
-import { openRequest, sealed } from '../../../wire/modbus-request.ts'
+import { type ModbusRequest, openRequest, sealed } from '../../../wire/modbus-request.ts'
+import { act } from '../act.ts'
 import { type ModbusLine, modbusLine, settingsWith } from './modbus-line.ts'
 import { type OrderedManner, orderedUnits } from './ordered-units.ts'
+import { modbusRtu } from './rtu.ts'
 
 /** Each register says which it is, and odd ones when they were read. */
 function wordAt(clock: FakeClock, address: number): number {
@@ -63,7 +68,7 @@ async function trial(
   async function ask(address: number, quantity = 2, code = 3): Promise<void> {
     const fromMs = clock.monotonicMs()
     try {
-      const { values } = (await on.adapter.act('request', { unitId: 1, fc: code, address, quantity })) as {
+      const { values } = (await act(on.adapter, 'request', { unitId: 1, fc: code, address, quantity })) as {
         values: number[]
       }
       const isRight = values.every((value, n) => {
@@ -206,7 +211,7 @@ t.test('late-replies: a unit that says its answers twice gives eight callers no 
 
 interface Silent {
   clock: FakeClock
-  holds: ModbusHolds
+  holds: BusHolds<ModbusRequest, ModbusReply>
   /** Asks for so many coils to be written, where the unit may be asked. @returns whether it was */
   ask(unitId: number, address: number): boolean
 }
@@ -215,8 +220,9 @@ interface Silent {
 function silentUnits(): Silent {
   const clock = fakeClock()
   const settings = settingsWith()
-  const parts = { clock, counts: modbusCounts(), settings, copies: new ModbusCopies(clock, settings), onFree() {} }
-  const holds = new ModbusHolds(parts)
+  const copies = new BusCopies(modbusRtu, clock, settings)
+  const counts = busCounts()
+  const holds = new BusHolds({ clock, counts, settings, protocol: modbusRtu, copies, onFree() {} })
   return {
     clock,
     holds,

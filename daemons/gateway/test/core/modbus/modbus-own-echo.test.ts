@@ -4,6 +4,7 @@ import { createModbusSlave } from '../../../core/modbus/slave.ts'
 import { frameOf } from '../../wire/modbus-talk.ts'
 import { type LineOfOthers, lineOfOthers } from './line-of-others.ts'
 import { settingsWith } from './modbus-line.ts'
+import { modbusRtu } from './rtu.ts'
 
 function slave(hasEcho: boolean, local_echo: 'auto' | 'present' | 'absent' = 'auto'): LineOfOthers {
   const settings = settingsWith({
@@ -12,7 +13,7 @@ function slave(hasEcho: boolean, local_echo: 'auto' | 'present' | 'absent' = 'au
     slave_units: [7],
     slave_blocks: [{ table: 'holding_registers', address: 0, quantity: 9, initial: 0 }],
   })
-  const rig = lineOfOthers((context) => createModbusSlave(context, settings, ['', '', '']))
+  const rig = lineOfOthers((context) => createModbusSlave(context, settings, modbusRtu, ['', '', '']))
   const write = rig.line.write.bind(rig.line)
   rig.line.write = async (bytes) => {
     await write(bytes)

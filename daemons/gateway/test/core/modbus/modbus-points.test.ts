@@ -1,8 +1,10 @@
 /** Points on a Modbus line, by the adapter that a port gets. */
+
 import t from 'tap'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
 import type { ValuePayload } from '../../../core/points/values.ts'
 import { sealed } from '../../../wire/modbus-request.ts'
+import { act } from '../act.ts'
 import { point } from '../points/points.ts'
 import { type PointsLineSetup, pointsLine } from '../points/points-line.ts'
 
@@ -79,7 +81,7 @@ t.test('what somebody else asks refreshes points too, by whatever function reads
   adapter.attach(line)
   await clock.run(2000)
   t.match(one('a'), { value: 30 })
-  const asked = adapter.act('request', {
+  const asked = act(adapter, 'request', {
     unitId: 1,
     fc: 23,
     address: 8,

@@ -1,7 +1,9 @@
 /** Who goes first on a Modbus line. */
 import t from 'tap'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
-import type { AskHow, Priority, SeenReply } from '../../../core/modbus/transactions.ts'
+import type { AskHow, Priority, SeenReply } from '../../../core/bus/transactions.ts'
+import type { ModbusReply } from '../../../core/modbus/protocol.ts'
+import type { ModbusRequest } from '../../../wire/modbus-request.ts'
 import { type ModbusLine, modbusLine } from './modbus-line.ts'
 
 const units = () => [simulatedUnit({ unitId: 1, holding: Array.from({ length: 100 }, (_, at) => at) })]
@@ -16,8 +18,8 @@ function read(on: ModbusLine, address: number, how: AskHow | Priority): { came?:
   const told: { came?: unknown } = {}
   const request = { unitId: 1, fc: 3, address, quantity: 1 }
   on.adapter.asker.ask(request, typeof how === 'string' ? { priority: how } : how).then(
-    ([value]) => {
-      told.came = value
+    (reply) => {
+      told.came = reply?.values?.[0]
     },
     (fault) => {
       told.came = fault.code
@@ -81,7 +83,7 @@ t.test('each request has its own deadline', async (t) => {
 })
 
 t.test('whoever asked, each proven reply is told with its request and its time', async (t) => {
-  const seen: SeenReply[] = []
+  const seen: SeenReply<ModbusRequest, ModbusReply>[] = []
   const on = await modbusLine({
     units: units(),
     say: (bytes) => [{ afterMs: 25, bytes }],
@@ -91,7 +93,7 @@ t.test('whoever asked, each proven reply is told with its request and its time',
   await on.askNow({ unitId: 1, fc: 3, address: 99, quantity: 2 })
   await on.askNow({ unitId: 0, fc: 6, address: 4, values: [1] })
   t.equal(seen.length, 2, 'a broadcast has no reply')
-  t.match(seen[0], { request: { unitId: 1, fc: 3, address: 4, quantity: 1 }, reply: { 2: 2, 4: 4 } })
-  t.match(seen[1], { request: { address: 99 }, reply: { 1: 0x83, 2: 2 } })
+  t.match(seen[0], { request: { unitId: 1, fc: 3, address: 4, quantity: 1 }, reply: { frame: { 2: 2, 4: 4 } } })
+  t.match(seen[1], { request: { address: 99 }, reply: { frame: { 1: 0x83, 2: 2 } } })
   t.ok(seen.every(({ tookMs }) => tookMs !== null && tookMs > 15 && tookMs <= 26))
 })

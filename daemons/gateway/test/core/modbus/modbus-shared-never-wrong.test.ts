@@ -1,4 +1,5 @@
 /** Everybody at one misbehaving line at once, which is closed, opened and set up anew meanwhile: what is handed up is true. */
+
 import fc from 'fast-check'
 import t from 'tap'
 import type { Utterance } from '../../../../../scripts/sim/modbus-device.ts'
@@ -7,6 +8,7 @@ import { requireFace } from '../../../core/lines/adapter.ts'
 import type { PointDefinition } from '../../../core/points/definition.ts'
 import { replyFrame } from '../../../wire/modbus-reply.ts'
 import type { ModbusRequest } from '../../../wire/modbus-request.ts'
+import { act } from '../act.ts'
 import { type SharedLineSetup, sharedLine } from './shared-line.ts'
 import {
   definitionsOf,
@@ -132,8 +134,7 @@ class Trial {
   }): void {
     const fromMs = this.#on.clock.monotonicMs()
     this.#open++
-    this.#on.adapter
-      .act('request', { unitId, fc: code, address, quantity })
+    act(this.#on.adapter, 'request', { unitId, fc: code, address, quantity })
       .then(
         (answer) => {
           this.tally.rest++

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { awaitSilence } from '../../../core/modbus/send.ts'
+import { awaitSilence } from '../../../core/bus/transactions.ts'
 
 /** Waits for silence on a line whose last byte the test sets. */
 function waiting(activeMs: number, gapMs: number) {

@@ -6,6 +6,7 @@ import type { RegisterBlock } from '../../../core/modbus/slave-registers.ts'
 import { frameOf } from '../../wire/modbus-talk.ts'
 import { type LineOfOthers, lineOfOthers } from './line-of-others.ts'
 import { settingsWith } from './modbus-line.ts'
+import { modbusRtu } from './rtu.ts'
 
 const block = (table: RegisterBlock['table'], quantity: number, initial: number | null = 0): RegisterBlock => ({
   table,
@@ -27,7 +28,7 @@ export function slave(
   ]
   const own = { mode: 'slave' as const, slave_units: [7, 8], slave_blocks: blocks, local_echo: 'absent' as const }
   const rig = lineOfOthers((context) =>
-    createModbusSlave(context, settingsWith({ ...own, ...settings }), ['Maker', 'Code', '1.2']),
+    createModbusSlave(context, settingsWith({ ...own, ...settings }), modbusRtu, ['Maker', 'Code', '1.2']),
   )
   return {
     ...rig,

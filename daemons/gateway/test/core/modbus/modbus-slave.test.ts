@@ -1,10 +1,12 @@
 /** A unit of ours, as a master on the line finds it: when it answers, and when it is silent. */
+
 import fc from 'fast-check'
 import t from 'tap'
 import { hexOf } from '#kit/pure/bytes.ts'
 import { holdsLater } from '#kit/test/holds.ts'
 import { sealed } from '../../../wire/modbus-request.ts'
 import { anyTransaction, frameOf, pieces, replyOf } from '../../wire/modbus-talk.ts'
+import { act } from '../act.ts'
 import { body, request, slave } from './modbus-slave-line.ts'
 
 t.test('2.5.1 a wrong checksum is never answered, whatever byte is wrong', async (t) => {
@@ -157,7 +159,7 @@ t.test('every frame is told: the request, and the answer with what it means', as
 
 t.test('a slave asks nobody: rest/request is refused', async (t) => {
   const { adapter } = slave()
-  await t.rejects(adapter.act('request', {}), { code: 'wrong_protocol', message: /slave/ })
+  await t.rejects(act(adapter, 'request', {}), { code: 'wrong_protocol', message: /slave/ })
 })
 
 t.test('a closed line is answered no more, and its registers stay', async (t) => {

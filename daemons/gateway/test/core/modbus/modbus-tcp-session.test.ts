@@ -1,10 +1,13 @@
 import t from 'tap'
 import { bytesOfHex, hexOf } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import type { Sent } from '../../../core/bus/protocol.ts'
+import type { AskHow } from '../../../core/bus/transactions.ts'
+import type { ModbusReply } from '../../../core/modbus/protocol.ts'
 import { ModbusTcpSession, modbusTcpCounts, type TcpPeer } from '../../../core/modbus/tcp.ts'
-import type { AskHow } from '../../../core/modbus/transactions.ts'
 import { mbapFrame } from '../../../wire/mbap.ts'
-import { sealed } from '../../../wire/modbus-request.ts'
+import { type ModbusRequest, sealed } from '../../../wire/modbus-request.ts'
+import { modbusRtu } from './rtu.ts'
 
 interface Asked {
   /** Unit, function, data, without checksum. */
@@ -33,12 +36,12 @@ function sessionHere(options: { pipeline?: number; places?: number } = {}) {
     end: (why, detail) => void flow.push(`${why}: ${detail}`),
   }
   const asker = {
-    exchange: (frame: Uint8Array, how: AskHow) =>
-      new Promise<Uint8Array | null>((resolve, reject) => {
+    exchange: (one: Sent<ModbusRequest>, how: AskHow) =>
+      new Promise<ModbusReply | null>((resolve, reject) => {
         asked.push({
-          hex: hexOf(frame.subarray(0, -2)),
+          hex: hexOf(one.frame.subarray(0, -2)),
           how,
-          reply: (hex) => resolve(sealed(bytesOfHex(hex))),
+          reply: (hex) => resolve(modbusRtu.openReply(one, sealed(bytesOfHex(hex)))),
           nothing: () => resolve(null),
           fail: (code) => reject(new Fault(code, 'It failed.')),
           crash: () => reject(new TypeError('oops')),

@@ -4,10 +4,10 @@ import { Fault } from '#kit/pure/fault.ts'
 import { fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
 import { createModbusMaster } from '../../../core/modbus/master.ts'
 import { type TcpHouse, tcpSettingsFaults, withModbusTcp } from '../../../core/modbus/tcp.ts'
-import { createModbusSerialPdu } from '../../../io/modbus-serial-pdu.ts'
 import { mbapFrame } from '../../../wire/mbap.ts'
 import { whyNotOpen } from './line-of-others.ts'
 import { settingsWith } from './modbus-line.ts'
+import { modbusRtu } from './rtu.ts'
 
 /** A line with a TCP port that opens while `isFree`. */
 function lineHere(tcpPort = 502) {
@@ -22,7 +22,7 @@ function lineHere(tcpPort = 502) {
     publish: (event: string, payload: unknown) => void events.push([event, payload]),
   }
   const tcp = { isFree: true, isOpen: false, settings: {}, house: undefined as TcpHouse | undefined }
-  const master = createModbusMaster(context, settings, createModbusSerialPdu())
+  const master = createModbusMaster(context, settings, modbusRtu)
   const adapter = withModbusTcp(master, {
     clock,
     settings,

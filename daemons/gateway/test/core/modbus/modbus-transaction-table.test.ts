@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type BusEvent, type BusState, nextBusState } from '../../../core/modbus/transactions.ts'
+import { type BusEvent, type BusState, nextBusState } from '../../../core/bus/transactions.ts'
 
 const rows: [BusState, BusEvent, BusState][] = [
   ['closed', 'attached', 'settling'],

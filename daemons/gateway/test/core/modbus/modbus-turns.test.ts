@@ -2,7 +2,7 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
-import type { AskHow } from '../../../core/modbus/transactions.ts'
+import type { AskHow } from '../../../core/bus/transactions.ts'
 import { modbusLine } from './modbus-line.ts'
 
 const PERIOD_MS = 1000
@@ -112,7 +112,7 @@ t.test("an operator's request goes out within one transaction while ten units ar
     }
     t.ok((sentMs ?? Number.POSITIVE_INFINITY) - sinceMs <= longestMs)
     await on.clock.run(60)
-    t.same(await asked, [3, 3])
+    t.same((await asked)?.values, [3, 3])
   }
 })
 

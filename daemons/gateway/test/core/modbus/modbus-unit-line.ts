@@ -1,7 +1,7 @@
 /** A Modbus line with a unit that can die, and requests to it of each priority. */
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
-import type { AskHow, Priority } from '../../../core/modbus/transactions.ts'
-import type { UnitView } from '../../../core/modbus/units.ts'
+import type { AskHow, Priority } from '../../../core/bus/transactions.ts'
+import type { UnitView } from '../../../core/bus/units.ts'
 import { type ModbusLine, type ModbusLineSetup, modbusLine } from './modbus-line.ts'
 
 /** Unit 1 answers whenever `isDead` is false; unit 2 always does. */
@@ -29,7 +29,7 @@ export function ask(
   const done = (came: unknown) => Object.assign(told, { came, atMs: on.clock.monotonicMs() })
   const asHow = typeof how === 'string' ? { priority: how } : how
   on.adapter.asker.ask({ unitId, fc: 3, address, quantity: 1 }, asHow).then(
-    ([value]) => done(value),
+    (reply) => done(reply?.values?.[0]),
     (fault) => done(fault.code),
   )
   return told

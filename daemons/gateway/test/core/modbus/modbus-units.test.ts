@@ -1,16 +1,20 @@
 /** What a Modbus line knows of its units. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/pure/fault.ts'
 import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
+import { createBusFaults } from '../../../core/bus/faults.ts'
+import { BusUnits } from '../../../core/bus/units.ts'
 import { memoryPlan } from '../../../core/memory.ts'
+import type { MasterHooks } from '../../../core/modbus/master.ts'
+import type { ModbusReply } from '../../../core/modbus/protocol.ts'
 import type { ModbusSettings } from '../../../core/modbus/settings.ts'
-import type { MasterHooks } from '../../../core/modbus/transactions.ts'
-import { ModbusUnits } from '../../../core/modbus/units.ts'
 import { replyFrame } from '../../../wire/modbus-reply.ts'
-import { openRequest, sealed } from '../../../wire/modbus-request.ts'
+import { type ModbusRequest, openRequest, sealed } from '../../../wire/modbus-request.ts'
 import { type ModbusLine, settingsWith } from './modbus-line.ts'
 import { ask, askNow, silence, unit, unitLine } from './modbus-unit-line.ts'
+import { modbusRtu } from './rtu.ts'
+
+const faults = createBusFaults(modbusRtu)
 
 t.test('a unit that answers is well, with its counts and its times', async (t) => {
   const { on } = await unitLine()
@@ -204,16 +208,16 @@ t.test('every unit of a line, with as many exchanges as are looked at, takes wha
   const settings = settingsWith()
   const bytes = await heapBytesOf(() => {
     const clock = fakeClock()
-    const units = new ModbusUnits({ clock, settings, publish() {}, onSilent() {} })
+    const units = new BusUnits<ModbusRequest, ModbusReply>({ clock, faults, settings, publish() {}, onSilent() {} })
     for (let unitId = 1; unitId <= 247; unitId++) {
       const frame = sealed([unitId, 3, 0, 1, 0, 1])
       const asking = { sent: { frame, request: openRequest(frame) }, how: { priority: 'poll' } } as const
-      const reply = replyFrame(asking.sent.request, [1])
+      const reply = modbusRtu.openReply(asking.sent, replyFrame(asking.sent.request, [1]))
       for (let times = 0; times < settings.noisy_window + 5; times++) {
         clock.advance(0.7)
         units.sent(asking)
         if (times % 3 > 0) units.replied(asking, reply, 3.7 + times)
-        else units.missed(asking, new Fault('modbus_timeout', `unit ${unitId} did not answer, time ${times}`))
+        else units.missed(asking, faults.noReply(asking.sent.request, times, {}))
       }
     }
     return [clock, units]

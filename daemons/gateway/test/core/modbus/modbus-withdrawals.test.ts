@@ -1,6 +1,8 @@
 /** Requests whose askers leave. */
+
 import t from 'tap'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
+import { act } from '../act.ts'
 import { type ModbusLine, modbusLine } from './modbus-line.ts'
 
 const units = () => [simulatedUnit({ unitId: 1, holding: Array.from({ length: 100 }, (_, at) => at) })]
@@ -10,8 +12,8 @@ function read(on: ModbusLine, address: number, owner?: object): { came?: unknown
   const told: { came?: unknown } = {}
   const request = { unitId: 1, fc: 3, address, quantity: 1 }
   on.adapter.asker.ask(request, { priority: 'poll', owner }).then(
-    ([value]) => {
-      told.came = value
+    (reply) => {
+      told.came = reply?.values?.[0]
     },
     (fault) => {
       told.came = fault.code
@@ -51,7 +53,7 @@ t.test('an owner without requests withdraws nothing', async (t) => {
 /** Asks as a route does. @returns what became of it, by answer or fault code */
 function request(on: ModbusLine, body: object, gone: AbortSignal): { came?: unknown } {
   const told: { came?: unknown } = {}
-  on.adapter.act('request', { unitId: 1, ...body }, gone).then(
+  act(on.adapter, 'request', { unitId: 1, ...body }, gone).then(
     (answer) => {
       told.came = (answer as { values: unknown }).values
     },

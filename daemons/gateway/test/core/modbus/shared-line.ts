@@ -4,18 +4,18 @@ import { Fault } from '#kit/pure/fault.ts'
 import { fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
 import { simulateModbusLine, type Utterance } from '../../../../../scripts/sim/modbus-device.ts'
 import type { SimulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
+import { createBusDebts } from '../../../core/bus/transactions.ts'
 import type { Adapter } from '../../../core/lines/adapter.ts'
 import type { ModbusSettings } from '../../../core/modbus/settings.ts'
 import type { TcpHouse } from '../../../core/modbus/tcp.ts'
-import { createModbusDebts } from '../../../core/modbus/transactions.ts'
 import type { PointDefinition } from '../../../core/points/definition.ts'
 import type { ValuePayload } from '../../../core/points/values.ts'
 import { makeAdapter } from '../../../core/protocols.ts'
-import { createModbusSerialPdu } from '../../../io/modbus-serial-pdu.ts'
 import { mbapFrame } from '../../../wire/mbap.ts'
 import type { ModbusRequest } from '../../../wire/modbus-request.ts'
 import { whyNotOpen } from './line-of-others.ts'
 import { settingsWith } from './modbus-line.ts'
+import { modbusCodec } from './rtu.ts'
 
 export interface SharedLineSetup {
   points: PointDefinition[]
@@ -55,7 +55,7 @@ export function sharedLine(setup: SharedLineSetup) {
       write: (bytes) => line.arrive(bytes, clock.monotonicMs() * 1000),
     },
   })
-  const debts = createModbusDebts(clock)
+  const debts = createBusDebts<ModbusRequest>(clock)
   let port = portHere(setup, clock, debts, setup.points)
   return {
     clock,
@@ -104,7 +104,7 @@ export function sharedLine(setup: SharedLineSetup) {
 function portHere(
   setup: SharedLineSetup,
   clock: FakeClock,
-  debts: ReturnType<typeof createModbusDebts>,
+  debts: ReturnType<typeof createBusDebts<ModbusRequest>>,
   points: PointDefinition[],
 ) {
   const path = '/dev/ttyTEST'
@@ -144,7 +144,7 @@ function portHere(
       }
     },
     retry: { firstMs: 1000, maxMs: 1000 },
-    modbusPdu: createModbusSerialPdu(),
+    modbusCodec,
     modbusDebts: process.env.NODEBTS ? () => ({ leave() {}, take: () => [] }) : debts,
     modbusIdentity: ['', '', ''],
   })

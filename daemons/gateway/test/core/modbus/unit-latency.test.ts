@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { createUnitLatency } from '../../../core/modbus/unit-health.ts'
+import { createUnitLatency } from '../../../core/bus/unit-health.ts'
 
 t.test('nothing is known before the first reply', async (t) => {
   const latency = createUnitLatency()

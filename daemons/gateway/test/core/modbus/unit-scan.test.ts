@@ -2,8 +2,9 @@
 import t, { type Test } from 'tap'
 import { Fault } from '#kit/pure/fault.ts'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
-import type { UnitState } from '../../../core/modbus/unit-health.ts'
-import type { ScanFace, ScanJob } from '../../../core/modbus/unit-scan.ts'
+import type { UnitState } from '../../../core/bus/unit-health.ts'
+import type { AdapterFaces } from '../../../core/lines/adapter.ts'
+import type { ModbusScanJob } from '../../../core/modbus/master.ts'
 import { type ModbusLine, type ModbusLineSetup, modbusLine } from './modbus-line.ts'
 
 const plan = { from: 1, to: 10, fc: 3, address: 0 }
@@ -19,7 +20,7 @@ async function lineOf(setup: ModbusLineSetup = {}) {
     say: (bytes, { unitId }) => [{ afterMs: unitId === 8 ? 450 : 20, bytes }],
     ...setup,
   })
-  const scan = on.adapter.faces?.scan as ScanFace
+  const scan = on.adapter.faces?.scan as NonNullable<AdapterFaces['scan']>
   return { on, scan }
 }
 
@@ -27,7 +28,7 @@ function states(on: ModbusLine): [number, UnitState][] {
   return (on.adapter.faces?.units?.list() ?? []).map(({ unitId, state }) => [unitId, state])
 }
 
-async function ended({ on, scan }: Awaited<ReturnType<typeof lineOf>>): Promise<ScanJob> {
+async function ended({ on, scan }: Awaited<ReturnType<typeof lineOf>>): Promise<ModbusScanJob> {
   for (let left = 2000; left > 0 && scan.job().state === 'running'; left--) await on.clock.run(50)
   return scan.job()
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { nextUnitState, type UnitEvent, type UnitState } from '../../../core/modbus/unit-health.ts'
+import { nextUnitState, type UnitEvent, type UnitState } from '../../../core/bus/unit-health.ts'
 
 const rows: [UnitState, UnitEvent, UnitState][] = [
   ['unknown', 'answered', 'well'],

@@ -1,7 +1,7 @@
 /** When a unit is noisy: judged over its last exchanges, so that chance does not change its state again and again. */
 import fc from 'fast-check'
 import t from 'tap'
-import { UnitWindow } from '../../../core/modbus/unit-health.ts'
+import { UnitWindow } from '../../../core/bus/unit-health.ts'
 import { settingsWith } from './modbus-line.ts'
 
 const settings = settingsWith()

@@ -3,6 +3,7 @@ import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import { memoryPlan } from '../../../core/memory.ts'
+import { registerPlanner, registerPoints } from '../../../core/modbus/points.ts'
 import type { PointDefinition } from '../../../core/points/definition.ts'
 import { PointPoller } from '../../../core/points/polling.ts'
 import { bookOf } from './point-fixtures.ts'
@@ -114,7 +115,14 @@ t.test('points with names, texts and faults as long as may be take no more than 
       // As a request brings them: nothing of one is in another.
       const points = JSON.parse(JSON.stringify(Array.from({ length: total }, (_, at) => make(at))))
       await book.replace('bus', points)
-      const poller = new PointPoller({ clock: fakeClock(), limits, rereadMs: 250, window: 16, onFailed() {} })
+      const poller = new PointPoller({
+        clock: fakeClock(),
+        planner: registerPlanner(limits),
+        verdict: registerPoints(limits).verdict,
+        rereadMs: 250,
+        window: 16,
+        onFailed() {},
+      })
       poller.set(kept.get('bus') ?? [])
       poller.start({ ask: () => new Promise(() => {}) })
       for (let at = 0; at < total; at++) table.take({ unitId: 1, fc: 3, address: at * 100, values: wordsOf(at) }, at)

@@ -1,8 +1,9 @@
 /** A point book over ports in memory. */
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import { registerPoints } from '../../../core/modbus/points.ts'
 import { createPointBook } from '../../../core/points/book.ts'
-import type { PointDefinition, PointTemplate, TemplatePoint } from '../../../core/points/definition.ts'
+import type { PointBase, PointDefinition, PointTemplate, TemplatePoint } from '../../../core/points/definition.ts'
 import { type PointsFace, PointTable } from '../../../core/points/values.ts'
 import { point } from './points.ts'
 
@@ -30,10 +31,15 @@ export function bookOf(setup: { limits?: { max: number; total: number }; saving?
     ['other', [point('x'), point('y', { address: 1 })]],
     ['raw', []],
   ])
-  const table = new PointTable({ clock: fakeClock(), staleAfterMs: undefined, publish: () => {} })
+  const table = new PointTable({
+    clock: fakeClock(),
+    protocol: registerPoints({ mergeGap: 8, mergeRegisters: 125 }),
+    staleAfterMs: undefined,
+    publish: () => {},
+  })
   const polling = { reads: 0, pointsPerRead: null, periodSlipMs: null, overruns: 0 }
-  const face: PointsFace = {
-    set: (points) => table.set(points),
+  const face: PointsFace<PointBase> = {
+    set: (points) => table.set(points as readonly PointDefinition[]),
     list: () => table.list(),
     polling: () => polling,
   }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
-import { PlanCuts, planReads } from '../../../core/points/polling.ts'
+import { PlanCuts, planReads } from '../../../core/modbus/points.ts'
 import { modbusFunctions } from '../../../wire/modbus-request.ts'
 import { sizeOf } from '../../../wire/point-value.ts'
 import { point } from './points.ts'
@@ -9,7 +9,12 @@ import { point } from './points.ts'
 const limits = { mergeGap: 8, mergeRegisters: 125 }
 
 function spans(points: Parameters<typeof planReads>[0], by = limits, cuts = new PlanCuts()) {
-  return planReads(points, by, cuts).map(({ unitId, fc, address, quantity }) => [unitId, fc, address, quantity])
+  return planReads(points, by, cuts).map(({ request: { unitId, fc, address, quantity } }) => [
+    unitId,
+    fc,
+    address,
+    quantity,
+  ])
 }
 
 t.test('neighbours of one unit, function and interval are one read', async (t) => {
@@ -143,7 +148,8 @@ t.test('whatever the points and whatever was refused, each is covered once, with
       }
       const blocks = planReads(points, by, cuts)
       const covered = blocks.flatMap((block) => block.points)
-      const fits = blocks.every(({ address, fc: code, quantity, points: those, unitId, periodMs }) => {
+      const fits = blocks.every(({ request, points: those, periodMs }) => {
+        const { address, fc: code, quantity, unitId } = request
         const most = modbusFunctions.get(code)?.maxQuantity ?? 0
         const holdsAll = those.every(
           (one) =>

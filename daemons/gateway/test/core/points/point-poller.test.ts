@@ -1,7 +1,8 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import type { AskHow } from '../../../core/modbus/transactions.ts'
+import type { AskHow } from '../../../core/bus/transactions.ts'
+import { isTouched, registerPlanner, registerPoints } from '../../../core/modbus/points.ts'
 import type { PointDefinition } from '../../../core/points/definition.ts'
 import { PointPoller } from '../../../core/points/polling.ts'
 import type { ModbusRequest } from '../../../wire/modbus-request.ts'
@@ -21,6 +22,8 @@ interface Setup {
   mergeGap?: number
 }
 
+const { verdict } = registerPoints({ mergeGap: 8, mergeRegisters: 125 })
+
 function pollerOf(points: PointDefinition[], { answer = () => 10, window = 16, mergeGap = 8 }: Setup = {}) {
   const clock = fakeClock()
   const asked: Asked[] = []
@@ -28,7 +31,8 @@ function pollerOf(points: PointDefinition[], { answer = () => 10, window = 16, m
   const priorities = new Set<string>()
   const poller = new PointPoller({
     clock,
-    limits: { mergeGap, mergeRegisters: 125 },
+    planner: registerPlanner({ mergeGap, mergeRegisters: 125 }),
+    verdict,
     rereadMs: 250,
     window,
     onFailed: (those, event, fault) => void failed.push([those.map(({ name }) => name), event, fault.code]),
@@ -255,7 +259,8 @@ t.test('a clock that was looked at too late leaves out what it missed and stays 
   const late = { ...clock, monotonicMs: () => nowMs }
   const slow = new PointPoller({
     clock: late,
-    limits: { mergeGap: 0, mergeRegisters: 1 },
+    planner: registerPlanner({ mergeGap: 0, mergeRegisters: 1 }),
+    verdict,
     rereadMs: 250,
     window: 1,
     onFailed: () => {},
@@ -276,10 +281,10 @@ t.test('a read for the sake of a write that is out when the next is due stands f
   const written = { unitId: 1, fc: 3, address: 0, quantity: 1 } as const
   poller.start(asker)
   await clock.run(100)
-  poller.readAgain(written) // the read is out: it reaches the unit after the write
+  poller.readAgain((point) => isTouched(point, written)) // the read is out: it reaches the unit after the write
   await clock.run(800)
-  poller.readAgain(written)
-  poller.readAgain(written)
+  poller.readAgain((point) => isTouched(point, written))
+  poller.readAgain((point) => isTouched(point, written))
   await clock.run(1500)
   t.same(times(), [0, 900, 2000])
   t.match(poller.counts(), { pollReads: 3, pollRereads: 1, pollOverruns: 0 })

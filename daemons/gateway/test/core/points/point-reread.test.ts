@@ -1,7 +1,9 @@
 /** What a write touched is read again at once, beside its grid. */
+
 import t from 'tap'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
 import type { PointDefinition } from '../../../core/points/definition.ts'
+import { act } from '../act.ts'
 import { point } from './points.ts'
 import { type PointsLineSetup, pointsLine } from './points-line.ts'
 
@@ -21,7 +23,7 @@ async function lineWith(points: PointDefinition[], settings: PointsLineSetup['se
   await on.clock.run(5000)
   const write = async (body: object, runMs = 100) => {
     reads.length = 0
-    const asked = on.adapter.act('request', { unitId: 1, ...body })
+    const asked = act(on.adapter, 'request', { unitId: 1, ...body })
     asked.catch(() => {}) // whoever called is told below
     await on.clock.run(runMs)
     return await asked
@@ -113,7 +115,7 @@ t.test('reread_ms 0 leaves points to their grid, and a closed line reads nothing
   await off.write({ fc: 6, address: 10, values: [77] })
   t.same(off.places(), [])
   const on = await lineWith([point('a', { address: 10, ...slow })])
-  const asked = on.adapter.act('request', { unitId: 1, fc: 6, address: 10, values: [1] })
+  const asked = act(on.adapter, 'request', { unitId: 1, fc: 6, address: 10, values: [1] })
   await on.clock.run(60)
   await asked
   await on.adapter.detach()

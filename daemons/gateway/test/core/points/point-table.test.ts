@@ -1,6 +1,7 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import { registerPoints } from '../../../core/modbus/points.ts'
 import type { PointDefinition } from '../../../core/points/definition.ts'
 import { PointTable, type ValuePayload } from '../../../core/points/values.ts'
 import { point } from './points.ts'
@@ -8,7 +9,12 @@ import { point } from './points.ts'
 function tableOf(points: PointDefinition[], staleAfterMs?: number) {
   const clock = fakeClock()
   const told: ValuePayload[] = []
-  const table = new PointTable({ clock, staleAfterMs, publish: (_event, payload) => void told.push(payload) })
+  const table = new PointTable({
+    clock,
+    protocol: registerPoints({ mergeGap: 8, mergeRegisters: 125 }),
+    staleAfterMs,
+    publish: (_event, payload) => void told.push(payload),
+  })
   table.set(points)
   const take = (address: number, values: number[], fc = 3, unitId = 1) =>
     table.take({ unitId, fc, address, values }, clock.monotonicMs())

@@ -4,6 +4,7 @@ import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
+import { registerPlanner } from '../../../core/modbus/points.ts'
 import { PointPoller } from '../../../core/points/polling.ts'
 import { point } from './points.ts'
 import { pointsLine } from './points-line.ts'
@@ -32,7 +33,8 @@ t.test('every instant of a day is start + n * interval, to the millisecond, what
   const reads = new Map<number, number>()
   const poller = new PointPoller({
     clock,
-    limits: { mergeGap: 8, mergeRegisters: 125 },
+    planner: registerPlanner({ mergeGap: 8, mergeRegisters: 125 }),
+    verdict: () => 'unanswered',
     rereadMs: 250,
     window: 16,
     onFailed: () => {},

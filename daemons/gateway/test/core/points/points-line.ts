@@ -3,15 +3,15 @@ import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import { fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
 import { type ModbusLineParts, simulateModbusLine } from '../../../../../scripts/sim/modbus-device.ts'
 import type { SimulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
+import { createBusDebts } from '../../../core/bus/transactions.ts'
 import { requireFace } from '../../../core/lines/adapter.ts'
 import type { ModbusSettings } from '../../../core/modbus/settings.ts'
-import { createModbusDebts } from '../../../core/modbus/transactions.ts'
 import type { PointDefinition } from '../../../core/points/definition.ts'
 import type { ValuePayload } from '../../../core/points/values.ts'
 import { makeAdapter } from '../../../core/protocols.ts'
-import { createModbusSerialPdu } from '../../../io/modbus-serial-pdu.ts'
 import { whyNotOpen } from '../modbus/line-of-others.ts'
 import { settingsWith } from '../modbus/modbus-line.ts'
+import { modbusCodec } from '../modbus/rtu.ts'
 
 export interface PointsLineSetup {
   points: PointDefinition[]
@@ -53,8 +53,8 @@ export function pointsLine({ baud = 19_200, points, units, say, settings, onSent
       openSockets: () => Promise.reject(new Error('not here')),
       openModbusTcp: () => Promise.reject(new Error('not here')),
       retry: { firstMs: 1000, maxMs: 1000 },
-      modbusPdu: createModbusSerialPdu(),
-      modbusDebts: createModbusDebts(clock),
+      modbusCodec,
+      modbusDebts: createBusDebts(clock),
       modbusIdentity: ['', '', ''],
     },
   )

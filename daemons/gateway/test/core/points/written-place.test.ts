@@ -1,5 +1,6 @@
 import t from 'tap'
-import { isTouched, writtenPlace } from '../../../core/points/definition.ts'
+import { isTouched } from '../../../core/modbus/points.ts'
+import { writtenPlace } from '../../../wire/modbus-request.ts'
 import { point } from './points.ts'
 
 t.test('A.points what a write changes, by the function that reads it', async (t) => {

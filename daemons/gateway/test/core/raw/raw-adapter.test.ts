@@ -4,6 +4,7 @@ import type { RawSocketLine } from '#kit/line/line.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
 import { RawAdapter, type RawWorld } from '../../../core/raw/raw.ts'
+import { act } from '../act.ts'
 import { whyNotOpen } from '../modbus/line-of-others.ts'
 
 const settings = {
@@ -62,8 +63,8 @@ t.test('A.raw sends base64 and spaced hex as they are, and says how many bytes',
   const { adapter, events } = rawOn()
   const line = fakeLine()
   adapter.attach(line)
-  t.same(await adapter.act('tx', { data: 'AQL/' }), { sent: 3 })
-  t.same(await adapter.act('tx', { hex: '0D 0A' }), { sent: 2 })
+  t.same(await act(adapter, 'tx', { data: 'AQL/' }), { sent: 3 })
+  t.same(await act(adapter, 'tx', { hex: '0D 0A' }), { sent: 2 })
   t.same(
     line.written.map((bytes) => [...bytes]),
     [
@@ -87,14 +88,14 @@ for (const [title, body, sentence] of badBodies)
   t.test(`A.raw refuses a body with ${title}`, async (t) => {
     const { adapter } = rawOn()
     adapter.attach(fakeLine())
-    await t.rejects(adapter.act('tx', body), { message: sentence })
+    await t.rejects(act(adapter, 'tx', body), { message: sentence })
   })
 
 t.test('A.raw names the position of a wrong character', async (t) => {
   const { adapter } = rawOn()
   adapter.attach(fakeLine())
-  await t.rejects(adapter.act('tx', { hex: '01 0G' }), { code: 'bad_hex', message: /5/ })
-  await t.rejects(adapter.act('tx', { data: 'AQ*=' }), { code: 'bad_base64', message: /3/ })
+  await t.rejects(act(adapter, 'tx', { hex: '01 0G' }), { code: 'bad_hex', message: /5/ })
+  await t.rejects(act(adapter, 'tx', { data: 'AQ*=' }), { code: 'bad_base64', message: /3/ })
 })
 
 t.test('publishes each frame seen, with its stamp, and says when one was cut', async (t) => {
@@ -113,8 +114,8 @@ t.test('publishes each frame seen, with its stamp, and says when one was cut', a
 
 t.test('refuses to send on a closed line, and to do what raw has not', async (t) => {
   const { adapter } = rawOn()
-  await t.rejects(adapter.act('tx', { hex: '01' }), { code: 'line_closed' })
-  await t.rejects(adapter.act('request', {}), { code: 'wrong_protocol', message: /rest\/request/ })
+  await t.rejects(act(adapter, 'tx', { hex: '01' }), { code: 'line_closed' })
+  await t.rejects(act(adapter, 'request', {}), { code: 'wrong_protocol', message: /rest\/request/ })
 })
 
 t.test('refuses a send when the bound of waiting ones is reached, and counts it', async (t) => {
@@ -123,9 +124,9 @@ t.test('refuses a send when the bound of waiting ones is reached, and counts it'
   const releases: (() => void)[] = []
   line.write = () => new Promise((resolve) => releases.push(resolve))
   adapter.attach(line)
-  const first = adapter.act('tx', { hex: '01' })
-  const second = adapter.act('tx', { hex: '02' })
-  await t.rejects(adapter.act('tx', { hex: '03' }), { code: 'queue_full', details: { retryAfterMs: 1000 } })
+  const first = act(adapter, 'tx', { hex: '01' })
+  const second = act(adapter, 'tx', { hex: '02' })
+  await t.rejects(act(adapter, 'tx', { hex: '03' }), { code: 'queue_full', details: { retryAfterMs: 1000 } })
   t.match(adapter.counters(), { refusedSends: 1 })
   for (const release of releases) release()
   t.same(await Promise.all([first, second]), [{ sent: 1 }, { sent: 1 }])
@@ -142,8 +143,8 @@ t.test('a line that takes nothing is given up, and what waited is never sent', a
     for (const fail of fails) fail(new Fault('line_write_failed', 'thrown away'))
   }
   adapter.attach(line)
-  const first = adapter.act('tx', { hex: '01 02' })
-  const second = adapter.act('tx', { hex: '03' })
+  const first = act(adapter, 'tx', { hex: '01 02' })
+  const second = act(adapter, 'tx', { hex: '03' })
   const both = Promise.allSettled([first, second])
   await clock.run(1005)
   t.match(await both, [
@@ -154,7 +155,7 @@ t.test('a line that takes nothing is given up, and what waited is never sent', a
   t.same(events, [], 'nothing is shown as sent')
   t.match(adapter.counters(), { sendTimeouts: 1, txFrames: 0 })
   line.write = async () => {}
-  t.same(await adapter.act('tx', { hex: '04' }), { sent: 1 })
+  t.same(await act(adapter, 'tx', { hex: '04' }), { sent: 1 })
 })
 
 t.test('lends the line to TCP clients while it is open', async (t) => {
@@ -200,7 +201,7 @@ t.test('says that its TCP port is taken while it is, serves the line all the sam
   t.match(events, [{ event: 'error', payload: { code: 'tcp_port_taken' } }])
   t.equal(events.length, 1, 'told once, however often it is tried')
   t.match(adapter.fault(), { code: 'tcp_port_taken' })
-  t.same(await adapter.act('tx', { hex: '01' }), { sent: 1 })
+  t.same(await act(adapter, 'tx', { hex: '01' }), { sent: 1 })
   sockets.isTaken = false
   await clock.run(1000)
   t.ok(sockets.line, 'it is open now')

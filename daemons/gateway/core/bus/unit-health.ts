@@ -3,9 +3,9 @@
 import type { Clock } from '#kit/clock.ts'
 import { createBackoff } from '#kit/pure/pace.ts'
 import type { Noise } from '../../wire/noise-words.ts'
-import type { ModbusSettings } from './settings.ts'
+import type { BusSettings } from './settings.ts'
 
-// The life of a unit on a Modbus line, as its answers show it: state x event -> next state.
+// The life of a unit on a line, as its answers show it: state x event -> next state.
 
 /**
  * - `unknown` not asked since the line was opened, or not to the end
@@ -19,10 +19,10 @@ import type { ModbusSettings } from './settings.ts'
 export type UnitState = 'unknown' | 'well' | 'slow' | 'noisy' | 'failing' | 'silent' | 'probing'
 
 /**
- * - `answered` a proven reply in time; an exception is one
+ * - `answered` a proven reply in time; a refusal is one
  * - `late` a proven reply after its request was given up
  * - `calmed` a proven reply in time, and none late for `slow_unit_ms`
- * - `noise` an exchange is over, and the last ones are noisy, as modbus/unit-health.ts judges them; `quiet` they are not
+ * - `noise` an exchange is over, and the last ones are noisy, as bus/unit-health.ts judges them; `quiet` they are not
  * - `missed` no proven reply; `gaveUp` for the last time that is borne
  * - `probed` a request goes out to it
  * - `undecided` that request never reached the line
@@ -84,13 +84,13 @@ const LOST = DAMAGED | MISSING
 const BAD = LOST | TWICE
 
 export class UnitWindow {
-  readonly #settings: ModbusSettings
+  readonly #settings: BusSettings
   /** The oldest first. */
   #exchanges: number[] = []
   #isNoisy = false
   #lastBadEpochMs: number | null = null
 
-  constructor(settings: ModbusSettings) {
+  constructor(settings: BusSettings) {
     this.#settings = settings
   }
 
@@ -181,7 +181,7 @@ export class UnitWindow {
 
 interface UnitBreakerParts {
   clock: Clock
-  settings: ModbusSettings
+  settings: BusSettings
   /** Not told of a probe: it is over within one timeout, and what comes of it is told. */
   onState(state: UnitState, previous: UnitState): void
 }

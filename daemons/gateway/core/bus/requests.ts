@@ -1,13 +1,14 @@
 /** Requests that wait for the line, and which is next: by priority, in turns, one unit behind another. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Fault } from '#kit/pure/fault.ts'
-import { wireUs } from '../../wire/modbus-request.ts'
-import { expiredFault, type ModbusCounts, queueFullFault, unprovenFault, withdrawnFault } from './faults.ts'
-import type { ModbusHolds } from './holds.ts'
-import type { ModbusSettings } from './settings.ts'
+import { wireUs } from '#kit/pure/line.ts'
+import { type BusCounts, type BusFaults, queueFullFault } from './faults.ts'
+import type { BusHolds } from './holds.ts'
+import type { BusProtocol, BusReply, BusRequest } from './protocol.ts'
+import type { BusSettings } from './settings.ts'
 import {
   type AskHow,
-  type MasterHooks,
+  type BusHooks,
   ownPlacesOf,
   type Priority,
   placesOf,
@@ -15,7 +16,7 @@ import {
   priorities,
   type Transaction,
 } from './transactions.ts'
-import type { ModbusUnits } from './units.ts'
+import type { BusUnits } from './units.ts'
 
 // Requests that wait for one line: bounded, by priority, in order of arrival, each for a bounded time.
 
@@ -100,18 +101,19 @@ export function createTransactionQueue<Priority extends string, Item>(
   }
 }
 
-// Whose turn it is on a Modbus line. Operators first, then polls; of many operators in a row, a poll that waits has one
+// Whose turn it is on a line. Operators first, then polls; of many operators in a row, a poll that waits has one
 // turn in between. What may cost a whole timeout (a unit that left its last request unanswered) and background work go
 // into gaps between polls, so that a dead unit does not move the polls of the others; after `background_wait_ms` they go
 // all the same, in turn with polls.
 
-type One = Waiting<Priority, Transaction>
+/** What of a transaction decides whose turn it is. */
+type Turning = Pick<Transaction<BusRequest, BusReply>, 'how' | 'sent'>
 
-interface ModbusTurnsParts {
+interface TurnsParts<Item extends Turning> {
   clock: Clock
-  queue: Pick<TransactionQueue<Priority, Transaction>, 'lane'>
+  queue: Pick<TransactionQueue<Priority, Item>, 'lane'>
   /** Its unit is held, or has to be asked something else first: it does not go, whoever asks. */
-  isHeld(transaction: Transaction): boolean
+  isHeld(transaction: Item): boolean
   units: {
     readonly hasSuspects: boolean
     isSuspect(unitId: number): boolean
@@ -119,8 +121,8 @@ interface ModbusTurnsParts {
     wantedSinceMs(unitId: number): number
   }
   /** What a request costs the line that is not answered, milliseconds. */
-  costMs(transaction: Transaction): number
-  /** As `MasterHooks` has it. */
+  costMs(transaction: Item): number
+  /** As `BusHooks` has it. */
   idleMs(): number
   backgroundWaitMs: number
   /** How many operators go in a row before one that waits behind them. */
@@ -129,18 +131,19 @@ interface ModbusTurnsParts {
   onReady(): void
 }
 
-interface ModbusTurns {
+interface Turns<Item> {
   /** The one whose turn it is; undefined where none may go now. Then `onReady` is called when one may. */
-  pick(): One | undefined
+  pick(): Waiting<Priority, Item> | undefined
   /** The one picked has its turn. */
-  taken(one: One): void
+  taken(one: Waiting<Priority, Item>): void
   stop(): void
 }
 
 /** How soon a gap is looked for again, at the least: the next poll to come is often put off. */
 const LOOK_MS = 20
 
-function createModbusTurns(parts: ModbusTurnsParts): ModbusTurns {
+function createTurns<Item extends Turning>(parts: TurnsParts<Item>): Turns<Item> {
+  type One = Waiting<Priority, Item>
   const { backgroundWaitMs, clock, isHeld, operatorRow, queue, units } = parts
   let timer: Timer | undefined
   /** The last turn was one that had waited for a gap in vain: a poll is next, where one waits. */
@@ -211,71 +214,75 @@ function createModbusTurns(parts: ModbusTurnsParts): ModbusTurns {
   }
 }
 
-function unitOf({ item }: One): number {
+function unitOf({ item }: Waiting<Priority, Turning>): number {
   return item.sent.request.unitId
 }
 
 /** Somebody else's than the points of the line. */
-function isOwned({ item }: One): boolean {
+function isOwned({ item }: Waiting<Priority, Turning>): boolean {
   return item.how.owner !== undefined
 }
 
 /** Where polls have no rhythm to keep, only what is known to be silent waits for a gap. */
-function needsGap(one: One, idleMs: number, units: ModbusTurnsParts['units']): boolean {
+function needsGap(one: Waiting<Priority, Turning>, idleMs: number, units: TurnsParts<Turning>['units']): boolean {
   if (one.priority !== 'poll') return one.priority === 'background'
   const unitId = unitOf(one)
   return units.isSuspect(unitId) && (idleMs !== Number.POSITIVE_INFINITY || units.isSilent(unitId))
 }
 
-interface RequestParts {
+interface RequestParts<Request extends BusRequest, Reply extends BusReply> {
   port: string
   baud: number
   clock: Clock
-  settings: ModbusSettings
-  counts: ModbusCounts
-  holds: ModbusHolds
-  units: ModbusUnits
+  settings: BusSettings
+  protocol: Pick<BusProtocol<Request, Reply>, 'longestBytes'>
+  faults: BusFaults<Request>
+  counts: BusCounts
+  holds: BusHolds<Request, Reply>
+  units: BusUnits<Request, Reply>
   gapMs: number
-  idleMs?: MasterHooks['idleMs']
+  idleMs?: BusHooks<Request, Reply>['idleMs']
   /** One that waited may have its turn now. */
   onReady(): void
 }
-
-/** Longest request, for the time it takes on the wire. */
-const LONGEST_BYTES = 256
 
 /** By which timers of whole milliseconds lengthen a transaction. */
 const TIMERS_MS = 3
 
 /** A poll of somebody else leaves the places that points have not taken yet. */
-function leavingOf({ owner, priority }: AskHow, polls: Iterable<{ item: Transaction }>, ofPoints: number): number {
+function leavingOf(
+  { owner, priority }: AskHow,
+  polls: Iterable<{ item: Pick<Turning, 'how'> }>,
+  ofPoints: number,
+): number {
   if (!owner || priority !== 'poll') return 0
   let left = ofPoints
   for (const { item } of polls) if (!item.how.owner) left--
   return Math.max(0, left)
 }
 
-export class ModbusRequests {
-  readonly #parts: RequestParts
-  readonly #queue: TransactionQueue<Priority, Transaction>
-  readonly #turns: ModbusTurns
-  #urgent: Transaction | undefined
+export class BusRequests<Request extends BusRequest, Reply extends BusReply> {
+  readonly #parts: RequestParts<Request, Reply>
+  readonly #queue: TransactionQueue<Priority, Transaction<Request, Reply>>
+  readonly #turns: Turns<Transaction<Request, Reply>>
+  #urgent: Transaction<Request, Reply> | undefined
   /** By unit: what it was answered with may be another's. It goes before all others to its unit. */
-  readonly #front = new Map<number, { transaction: Transaction; timer: Timer }>()
+  readonly #front = new Map<number, { transaction: Transaction<Request, Reply>; timer: Timer }>()
   /** The one for which a fence is out. */
-  #fenced: Transaction | undefined
+  #fenced: Transaction<Request, Reply> | undefined
 
-  constructor(parts: RequestParts) {
+  constructor(parts: RequestParts<Request, Reply>) {
     const { clock, holds, settings } = parts
     this.#parts = parts
-    this.#queue = createTransactionQueue<Priority, Transaction>({
+    this.#queue = createTransactionQueue<Priority, Transaction<Request, Reply>>({
       clock,
       limits: placesOf(settings),
       own: ownPlacesOf(settings),
       onExpired: (transaction, waitedMs) =>
         this.#expire(transaction, waitedMs, holds.isHeld(transaction.sent.request.unitId)),
     })
-    const isHeld = ({ sent }: Transaction) => this.#front.has(sent.request.unitId) || holds.standing(sent) === 'held'
+    const isHeld = ({ sent }: Transaction<Request, Reply>) =>
+      this.#front.has(sent.request.unitId) || holds.standing(sent) === 'held'
     this.#turns = turnsOf(parts, this.#queue, isHeld)
   }
 
@@ -284,10 +291,10 @@ export class ModbusRequests {
   }
 
   /**
-   * Rejects the transaction with `queue_full` where too many wait, with `modbus_unit_silent` where its unit is asked no
-   * more, and with `modbus_expired` where it waited too long.
+   * Rejects the transaction with `queue_full` where too many wait, as `unitSilent` where its unit is asked no more, and as
+   * `expired` where it waited too long.
    */
-  add(transaction: Transaction): void {
+  add(transaction: Transaction<Request, Reply>): void {
     const { counts, port, settings, units } = this.#parts
     const refusal = units.refusal(transaction)
     if (refusal) {
@@ -303,12 +310,12 @@ export class ModbusRequests {
   }
 
   /** Goes before all that wait, for the sake of one that is not yet answered. */
-  addUrgent(transaction: Transaction): void {
+  addUrgent(transaction: Transaction<Request, Reply>): void {
     this.#urgent = transaction
   }
 
   /** What it was answered with may be another's: it waits in front of all others to its unit, until that is known. */
-  putBack(transaction: Transaction): void {
+  putBack(transaction: Transaction<Request, Reply>): void {
     const { clock, settings } = this.#parts
     const { unitId } = transaction.sent.request
     const waitedMs = clock.monotonicMs() - transaction.addedAtMs
@@ -321,12 +328,12 @@ export class ModbusRequests {
   }
 
   /** Of those put back, the one to this unit. */
-  inFront(unitId: number): Transaction | undefined {
+  inFront(unitId: number): Transaction<Request, Reply> | undefined {
     return this.#front.get(unitId)?.transaction
   }
 
   /** It waits no more. */
-  takeFromFront(unitId: number): Transaction | undefined {
+  takeFromFront(unitId: number): Transaction<Request, Reply> | undefined {
     const one = this.#front.get(unitId)
     one?.timer.cancel()
     this.#front.delete(unitId)
@@ -342,30 +349,30 @@ export class ModbusRequests {
   }
 
   /** Takes the one whose turn it is; where its unit owes what could be mistaken for its answer, a fence in its place. */
-  next(): Transaction | undefined {
+  next(): Transaction<Request, Reply> | undefined {
     this.#fenced = undefined
     const transaction = this.#urgent ?? this.#nextInFront() ?? this.#nextInTurn()
     this.#urgent = undefined
     return transaction
   }
 
-  /** Rejects with `modbus_withdrawn` what waits for this owner. */
+  /** Rejects as `withdrawn` what waits for this owner. */
   withdraw(owner: object): void {
     this.#leaveAll(
       ({ how }) => how.owner === owner,
-      ({ sent }) => withdrawnFault(sent),
+      ({ sent }) => this.#parts.faults.withdrawn(sent.request),
     )
   }
 
   /** One whose turn it was is not sent, or one that waits is not to wait any more. */
-  giveUp(transaction: Transaction, fault: Fault): void {
+  giveUp(transaction: Transaction<Request, Reply>, fault: Fault): void {
     this.#parts.units.left(transaction)
     transaction.reject(fault)
   }
 
   /** Polls and background work for a unit that is silent are not to wait; what has a fence out learns of that. */
   clearUnit(unitId: number, fault: Fault): void {
-    const isLike = (one: Transaction) =>
+    const isLike = (one: Transaction<Request, Reply>) =>
       one.sent.request.unitId === unitId && one.how.priority !== 'operator' && !one.how.evenSilent
     this.#leaveAll(
       (one) => isLike(one) && one !== this.#fenced,
@@ -381,15 +388,18 @@ export class ModbusRequests {
     for (const transaction of failed) this.giveUp(transaction, fault)
   }
 
-  #expire(transaction: Transaction, waitedMs: number, isHeld: boolean): void {
-    const { counts, holds } = this.#parts
+  #expire(transaction: Transaction<Request, Reply>, waitedMs: number, isHeld: boolean): void {
+    const { counts, faults, holds } = this.#parts
     const { sent } = transaction
     counts.expired++
     const lateMs = isHeld ? holds.longestLateMs(sent.request.unitId) : undefined
-    this.giveUp(transaction, expiredFault(sent, Math.round(waitedMs), lateMs))
+    this.giveUp(transaction, faults.expired(sent.request, Math.round(waitedMs), lateMs))
   }
 
-  #leaveAll(isLike: (one: Transaction) => boolean, faultOf: (one: Transaction) => Fault): void {
+  #leaveAll(
+    isLike: (one: Transaction<Request, Reply>) => boolean,
+    faultOf: (one: Transaction<Request, Reply>) => Fault,
+  ): void {
     for (const priority of priorities)
       for (const one of this.#queue.lane(priority))
         if (isLike(one.item)) this.giveUp(this.#queue.take(one), faultOf(one.item))
@@ -400,7 +410,7 @@ export class ModbusRequests {
     }
   }
 
-  #nextInFront(): Transaction | undefined {
+  #nextInFront(): Transaction<Request, Reply> | undefined {
     for (const [unitId, { transaction }] of this.#front) {
       if (this.#parts.holds.standing(transaction.sent) === 'held') continue
       return this.#fenceOf(transaction, () => this.takeFromFront(unitId)) ?? this.takeFromFront(unitId)
@@ -408,7 +418,7 @@ export class ModbusRequests {
     return undefined
   }
 
-  #nextInTurn(): Transaction | undefined {
+  #nextInTurn(): Transaction<Request, Reply> | undefined {
     const one = this.#turns.pick()
     if (!one) return undefined
     const take = () => (this.#queue.isWaiting(one) ? this.#queue.take(one) : undefined)
@@ -419,8 +429,11 @@ export class ModbusRequests {
   }
 
   /** @param take takes what the fence is for, where that still waits: the fence has come to nothing, and so does it */
-  #fenceOf(transaction: Transaction, take: () => Transaction | undefined): Transaction | undefined {
-    const { clock, counts, holds } = this.#parts
+  #fenceOf(
+    transaction: Transaction<Request, Reply>,
+    take: () => Transaction<Request, Reply> | undefined,
+  ): Transaction<Request, Reply> | undefined {
+    const { clock, counts, faults, holds } = this.#parts
     const { how, sent } = transaction
     const fence = holds.standing(sent) === 'fence' ? holds.fenceFor(sent) : undefined
     if (!fence) return undefined
@@ -436,26 +449,29 @@ export class ModbusRequests {
       reject: (fault) => {
         // The line is gone: what waits learns that from `clear`, and was not sent.
         const one = fault.details?.mayBeOut ? undefined : take()
-        if (one) this.giveUp(one, unprovenFault(sent, fault))
+        if (one) this.giveUp(one, faults.unproven(sent.request, fault))
       },
     }
   }
 }
 
-/** How long it may wait so that it can be answered within its deadline; for one other that is not answered, in any case. */
-function waitMsOf(parts: RequestParts, { deadlineMs = parts.settings.request_deadline_ms }: AskHow): number {
+/** How long it may wait so that it can be answered within its deadline; long enough for another to time out before it. */
+function waitMsOf(
+  parts: Pick<RequestParts<BusRequest, BusReply>, 'baud' | 'settings' | 'protocol'>,
+  { deadlineMs = parts.settings.request_deadline_ms }: AskHow,
+): number {
   const { response_timeout_ms: timeoutMs } = parts.settings
-  const askingMs = wireUs(parts, LONGEST_BYTES) / 1000 + timeoutMs
+  const askingMs = wireUs(parts, parts.protocol.longestBytes) / 1000 + timeoutMs
   return Math.max(2 * timeoutMs, deadlineMs - askingMs)
 }
 
-function turnsOf(
-  parts: RequestParts,
-  queue: TransactionQueue<Priority, Transaction>,
-  isHeld: (one: Transaction) => boolean,
-): ModbusTurns {
+function turnsOf<Request extends BusRequest, Reply extends BusReply>(
+  parts: RequestParts<Request, Reply>,
+  queue: TransactionQueue<Priority, Transaction<Request, Reply>>,
+  isHeld: (one: Transaction<Request, Reply>) => boolean,
+): Turns<Transaction<Request, Reply>> {
   const { gapMs, settings } = parts
-  return createModbusTurns({
+  return createTurns({
     ...parts,
     queue,
     isHeld,

@@ -3,12 +3,11 @@
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { durationText } from '#kit/pure/text.ts'
-import { exceptionCode } from '../../wire/modbus-reply.ts'
 import { noiseRemedy, noiseText } from '../../wire/noise-words.ts'
-import { exceptionFault, unitSilentFault } from './faults.ts'
-import type { LateReply } from './holds.ts'
-import type { ModbusSettings } from './settings.ts'
-import type { Asking, MasterHooks } from './transactions.ts'
+import { type BusFaults, busFaultKind } from './faults.ts'
+import type { BusReply, BusRequest } from './protocol.ts'
+import type { BusSettings } from './settings.ts'
+import type { Asking, BusHooks } from './transactions.ts'
 import {
   createUnitLatency,
   type Lately,
@@ -18,7 +17,7 @@ import {
   type UnitState,
 } from './unit-health.ts'
 
-// What a reader is told of the units of a Modbus line. Instants are epoch milliseconds; unknown is null, never 0.
+// What a reader is told of the units of a line. Instants are epoch milliseconds; unknown is null, never 0.
 
 /** One unit that was asked, or that a scan found, since the adapter was made or it was forgotten. */
 export interface UnitView {
@@ -76,7 +75,7 @@ export interface UnitsFace {
 interface UnitChange {
   state: UnitState
   previous: UnitState
-  settings: ModbusSettings
+  settings: BusSettings
   /** In a row without an answer. */
   misses: number
   lately: Lately
@@ -104,17 +103,18 @@ function unitSentence(unitId: number, { state, previous, settings, misses, latel
   }
 }
 
-interface ModbusUnitsParts {
+interface BusUnitsParts<Request extends BusRequest> {
   clock: Clock
-  settings: ModbusSettings
+  faults: Pick<BusFaults<Request>, 'unitSilent'>
+  settings: BusSettings
   publish(event: string, payload: unknown): void
   /** A unit is silent, or stays so: polls and background work for it are not to wait. */
   onSilent(unitId: number, fault: Fault): void
-  isPolled?: MasterHooks['isPolled']
+  isPolled?: BusHooks<Request, BusReply>['isPolled']
 }
 
 /** Told of each proven reply, in time or late. @param tookMs null where it is not known which request it answers */
-export type ProofListener = (unitId: number, frame: Uint8Array, tookMs: number | null) => void
+export type ProofListener<Reply extends BusReply> = (unitId: number, reply: Reply, tookMs: number | null) => void
 
 type UnitCounts = Pick<
   UnitView,
@@ -137,19 +137,19 @@ interface Unit {
 }
 
 /**
- * At most one entry per unit number, 1 to 247. Background work makes none before the unit has answered; one that never
+ * At most one entry per unit number. Background work makes none before the unit has answered; one that never
  * did, and that nobody wants any more, is forgotten.
  */
-export class ModbusUnits {
-  readonly #parts: ModbusUnitsParts
+export class BusUnits<Request extends BusRequest, Reply extends BusReply> {
+  readonly #parts: BusUnitsParts<Request>
   readonly #units = new Map<number, Unit>()
   /** Units that left their last request unanswered. */
   readonly #suspects = new Set<number>()
-  readonly #proofListeners = new Set<ProofListener>()
+  readonly #proofListeners = new Set<ProofListener<Reply>>()
   /** Whose probe waits: one at a time, so that many dead units do not fill the queue with what waits for a gap. */
   #probed: Unit | undefined
 
-  constructor(parts: ModbusUnitsParts) {
+  constructor(parts: BusUnitsParts<Request>) {
     this.#parts = parts
   }
 
@@ -167,7 +167,7 @@ export class ModbusUnits {
   }
 
   /** Nobody is known there, so that no answer is no fault. */
-  isNobody({ how, sent }: Asking): boolean {
+  isNobody({ how, sent }: Asking<Request>): boolean {
     return how.priority === 'background' && !this.#units.has(sent.request.unitId)
   }
 
@@ -186,9 +186,9 @@ export class ModbusUnits {
 
   /**
    * A request is to come to wait. Of those that silent units hold back one may, once the next try is due: the probe.
-   * @returns why it may not, Fault `modbus_unit_silent`; undefined where it may
+   * @returns why it may not, a Fault of kind `unitSilent`; undefined where it may
    */
-  refusal({ how: { evenSilent, priority }, sent }: Asking): Fault | undefined {
+  refusal({ how: { evenSilent, priority }, sent }: Asking<Request>): Fault | undefined {
     const unit = this.#units.get(sent.request.unitId)
     if (unit) unit.lastWantedMs = this.#parts.clock.monotonicMs()
     if (!unit || priority === 'operator') return undefined
@@ -201,15 +201,15 @@ export class ModbusUnits {
   }
 
   /** A request that waited for this unit leaves without being sent. */
-  left({ how, sent }: Asking): void {
+  left({ how, sent }: Asking<Request>): void {
     const unit = this.#units.get(sent.request.unitId)
     if (unit === this.#probed && how.priority !== 'operator') this.#probed = undefined
   }
 
-  sent(transaction: Asking): void {
-    const { unitId } = transaction.sent.request
-    const unit = this.isNobody(transaction) ? undefined : this.#of(unitId)
-    if (!unit) return
+  /** A request goes out that is no broadcast: that is for nobody's answer. */
+  sent(transaction: Asking<Request>): void {
+    if (this.isNobody(transaction)) return
+    const unit = this.#of(transaction.sent.request.unitId)
     unit.counts.requests++
     unit.hasSpoken = false
     unit.lastWantedMs = this.#parts.clock.monotonicMs()
@@ -219,39 +219,38 @@ export class ModbusUnits {
   }
 
   /** @param tookMs from the end of the request to the end of the reply; null where it is not known */
-  replied({ sent }: Asking, reply: Uint8Array, tookMs: number | null): void {
+  replied({ sent }: Asking<Request>, reply: Reply, tookMs: number | null): void {
     const unit = this.#alive(sent.request.unitId)
     unit.counts.replies++
     if (tookMs !== null) unit.latency.add(tookMs)
-    const code = exceptionCode(reply)
-    if (code !== null) {
+    if (reply.refusal) {
       unit.counts.exceptions++
-      this.#blame(unit, exceptionFault(sent, code))
+      this.#blame(unit, reply.refusal)
     }
     unit.breaker.answered()
     this.#prove(unit.unitId, reply, tookMs)
   }
 
-  late(unitId: number, reply: Pick<LateReply, 'frame' | 'tookMs'>): void {
+  late(unitId: number, { reply, tookMs }: { reply: Reply; tookMs: number | null }): void {
     const unit = this.#alive(unitId)
     unit.counts.lateReplies++
-    if (reply.tookMs !== null) unit.latency.add(reply.tookMs)
+    if (tookMs !== null) unit.latency.add(tookMs)
     unit.breaker.late()
-    this.#prove(unitId, reply.frame, reply.tookMs)
+    this.#prove(unitId, reply, tookMs)
   }
 
   /** @returns ends the telling */
-  onProof(listener: ProofListener): () => void {
+  onProof(listener: ProofListener<Reply>): () => void {
     this.#proofListeners.add(listener)
     return () => void this.#proofListeners.delete(listener)
   }
 
-  /** No proven reply came. @param fault `modbus_timeout` or `modbus_bad_reply` */
-  missed(transaction: Asking, fault: Fault): void {
+  /** No proven reply came. @param fault of kind `noReply` or `badReply` */
+  missed(transaction: Asking<Request>, fault: Fault): void {
     const { unitId } = transaction.sent.request
-    if (unitId === 0 || this.isNobody(transaction)) return
+    if (this.isNobody(transaction)) return
     const unit = this.#asked(unitId)
-    const isMissing = fault.code === 'modbus_timeout'
+    const isMissing = busFaultKind(fault) === 'noReply'
     unit.counts[isMissing ? 'timeouts' : 'badReplies']++
     this.#blame(unit, fault)
     this.#suspects.add(unit.unitId)
@@ -262,7 +261,7 @@ export class ModbusUnits {
   }
 
   /** A request did not reach the line. */
-  notSent({ sent }: Asking): void {
+  notSent({ sent }: Asking<Request>): void {
     this.#units.get(sent.request.unitId)?.breaker.undecided()
   }
 
@@ -287,7 +286,7 @@ export class ModbusUnits {
   }
 
   /**
-   * What it owes is kept in core/modbus/holds.ts, so that a late answer is no other's after it either.
+   * What it owes is kept in core/bus/holds.ts, so that a late answer is no other's after it either.
    * @throws Fault `unknown_unit`
    */
   forget(unitId: number): void {
@@ -326,8 +325,8 @@ export class ModbusUnits {
     }))
   }
 
-  #of(unitId: number): Unit | undefined {
-    return unitId === 0 ? undefined : (this.#units.get(unitId) ?? this.#newUnit(unitId))
+  #of(unitId: number): Unit {
+    return this.#units.get(unitId) ?? this.#newUnit(unitId)
   }
 
   /** It said something proven. */
@@ -361,8 +360,8 @@ export class ModbusUnits {
     this.#units.delete(unitId)
   }
 
-  #prove(unitId: number, frame: Uint8Array, tookMs: number | null): void {
-    for (const listener of this.#proofListeners) listener(unitId, frame, tookMs)
+  #prove(unitId: number, reply: Reply, tookMs: number | null): void {
+    for (const listener of this.#proofListeners) listener(unitId, reply, tookMs)
   }
 
   #newUnit(unitId: number): Unit {
@@ -406,6 +405,6 @@ export class ModbusUnits {
 
   #silentFault({ unitId, breaker }: Unit, retryInMs: number): Fault {
     const nextTryEpochMs = Math.ceil(this.#parts.clock.epochMs() + retryInMs)
-    return unitSilentFault(unitId, { misses: breaker.missesInRow, retryInMs, nextTryEpochMs })
+    return this.#parts.faults.unitSilent(unitId, { misses: breaker.missesInRow, retryInMs, nextTryEpochMs })
   }
 }

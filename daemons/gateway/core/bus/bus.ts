@@ -1,57 +1,63 @@
-/** One Modbus line with us as its master: one request at a time, from silence to what came of it. */
+/** One line with us as its master: one request at a time, from silence to what came of it. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Line } from '#kit/line/line.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { exceptionCode, type SentRequest } from '../../wire/modbus-reply.ts'
-import { gapMsOf, modbusFunctions, openRequest } from '../../wire/modbus-request.ts'
-import { ModbusCopies } from './copies.ts'
-import { cutOffFault, type Heard, lineBusyFault, type ModbusCounts, noReplyFault } from './faults.ts'
-import { ModbusHolds, readAt, readFrame } from './holds.ts'
-import { ModbusReceiver, type ReplyWait, type Twin, waitForReply } from './receiver.ts'
-import { ModbusRequests } from './requests.ts'
-import { awaitSilence, sendRequest } from './send.ts'
-import type { ModbusSettings } from './settings.ts'
+import { BusCopies } from './copies.ts'
+import { type BusCounts, type BusFaults, busFaultKind, createBusFaults, type Heard } from './faults.ts'
+import { BusHolds } from './holds.ts'
+import type { BusProtocol, BusReply, BusRequest, Sent } from './protocol.ts'
+import { BusReceiver, type Twin } from './receiver.ts'
+import { BusRequests } from './requests.ts'
+import type { BusSettings } from './settings.ts'
 import {
   type AskHow,
+  awaitSilence,
+  type BusAsker,
   type BusEvent,
+  type BusHooks,
   type BusState,
-  type MasterHooks,
   nextBusState,
+  type ReplyWait,
+  sendRequest,
   type Transaction,
+  waitForReply,
 } from './transactions.ts'
-import { ModbusUnits, type ProofListener, type UnitsFace } from './units.ts'
+import { BusUnits, type ProofListener, type UnitsFace } from './units.ts'
 
-// What a request to a Modbus line came to: counted, told, and remembered of its unit.
+// What a request came to: counted, told, and remembered of its unit.
 
-interface OutcomeParts {
+interface OutcomeParts<Request extends BusRequest, Reply extends BusReply> {
   clock: Clock
-  counts: ModbusCounts
-  holds: ModbusHolds
-  units: ModbusUnits
-  onReply?: MasterHooks['onReply']
-  onBroadcast?: MasterHooks['onBroadcast']
+  counts: BusCounts
+  faults: BusFaults<Request>
+  holds: BusHolds<Request, Reply>
+  units: BusUnits<Request, Reply>
+  onReply?: BusHooks<Request, Reply>['onReply']
+  onBroadcast?: BusHooks<Request, Reply>['onBroadcast']
   publish(event: string, payload: unknown): void
 }
 
-interface ModbusOutcomes {
+interface Outcomes<Request extends BusRequest, Reply extends BusReply> {
   /** A proven reply. @param atMs when its end was there, by the monotonic clock. */
-  replied(transaction: Transaction, reply: Uint8Array, atMs: number): void
+  replied(transaction: Transaction<Request, Reply>, reply: Reply, atMs: number): void
   /** A broadcast is out, and its turnaround delay over. */
-  turned(transaction: Transaction): void
+  turned(transaction: Transaction<Request, Reply>): void
   /** No proven reply within the time. @returns what whoever asked is to be told */
-  missed(transaction: Transaction, heard: Heard): Fault
+  missed(transaction: Transaction<Request, Reply>, heard: Heard): Fault
   /** The line did not take it, or not for certain. */
-  notSent(transaction: Transaction): void
+  notSent(transaction: Transaction<Request, Reply>): void
 }
 
-function createModbusOutcomes(parts: OutcomeParts): ModbusOutcomes {
-  const { clock, counts, holds, units } = parts
+function createOutcomes<Request extends BusRequest, Reply extends BusReply>(
+  parts: OutcomeParts<Request, Reply>,
+): Outcomes<Request, Reply> {
+  const { clock, counts, faults, holds, units } = parts
   return {
     replied(transaction, reply, atMs) {
       const { request } = transaction.sent
       const tookMs = Math.max(0, atMs - transaction.sentAtMs)
       counts.replies++
-      if (exceptionCode(reply) !== null) counts.exceptions++
+      if (reply.refusal) counts.exceptions++
       units.replied(transaction, reply, tookMs)
       parts.onReply?.({ request, reply, tookMs, atMs })
       transaction.resolve(reply)
@@ -64,13 +70,13 @@ function createModbusOutcomes(parts: OutcomeParts): ModbusOutcomes {
     missed(transaction, heard) {
       const { isFence, sent, sentAtMs } = transaction
       const waitedMs = Math.round(clock.monotonicMs() - sentAtMs)
-      const fault = noReplyFault(sent, waitedMs, heard, holds.longestLateMs(sent.request.unitId))
+      const fault = faults.noReply(sent.request, waitedMs, heard, holds.longestLateMs(sent.request.unitId))
       holds.owe(sent, { sentAtMs, isFence })
       if (units.isNobody(transaction)) {
         counts.scanUnanswered++
         return fault
       }
-      counts[fault.code === 'modbus_timeout' ? 'timeouts' : 'badReplies']++
+      counts[busFaultKind(fault) === 'noReply' ? 'timeouts' : 'badReplies']++
       parts.publish('error', { code: fault.code, message: fault.message, ...fault.details })
       units.missed(transaction, fault)
       return fault
@@ -85,10 +91,11 @@ function createModbusOutcomes(parts: OutcomeParts): ModbusOutcomes {
 
 // The read that shows whether a line gives our own bytes back.
 
-interface TwinParts {
-  outcomes: ModbusOutcomes
-  receiver: ModbusReceiver
-  requests: ModbusRequests
+interface TwinParts<Request extends BusRequest, Reply extends BusReply> {
+  protocol: Pick<BusProtocol<Request, Reply>, 'echoCheck'>
+  outcomes: Outcomes<Request, Reply>
+  receiver: BusReceiver<Request, Reply>
+  requests: BusRequests<Request, Reply>
   isOpen(): boolean
 }
 
@@ -97,50 +104,58 @@ interface TwinParts {
  * shows which, as its echo and its answer differ. Needed once at most after a line was opened.
  * @see docs/decisions/modbus-frames.md
  */
-function checkTwin(parts: TwinParts, transaction: Transaction, twin: Twin): void {
-  const { outcomes, receiver } = parts
-  const { address, unitId } = transaction.sent.request
+function checkTwin<Request extends BusRequest, Reply extends BusReply>(
+  parts: TwinParts<Request, Reply>,
+  transaction: Transaction<Request, Reply>,
+  twin: Twin,
+): void {
+  const { outcomes, protocol, receiver } = parts
+  const { sent } = transaction
 
   function settle(): void {
-    const isReply = receiver.echo === 'absent'
-    receiver.settleTwin(transaction.sent, twin.frame, isReply)
-    if (isReply) outcomes.replied(transaction, twin.frame, twin.atMs)
-    else transaction.reject(outcomes.missed(transaction, receiver.heard))
+    if (receiver.echo === 'absent') outcomes.replied(transaction, receiver.replyOfTwin(sent, twin), twin.atMs)
+    else {
+      receiver.echoOfTwin(sent, twin)
+      transaction.reject(outcomes.missed(transaction, receiver.heard))
+    }
   }
 
   parts.requests.addUrgent({
     ...transaction,
-    sent: readFrame(unitId, readAt(transaction.sent), address, 1),
+    sent: protocol.echoCheck(sent),
     resolve: settle,
     reject: (fault) => (parts.isOpen() ? settle() : transaction.reject(fault)),
   })
 }
 
-interface BusParts {
+interface BusParts<Request extends BusRequest, Reply extends BusReply> {
   port: string
   baud: number
+  /** Silence before each request. */
+  gapMs: number
   clock: Clock
-  settings: ModbusSettings
-  counts: ModbusCounts
+  settings: BusSettings
+  protocol: BusProtocol<Request, Reply>
+  counts: BusCounts
   /** As the adapter's context has it. */
   whyNotOpen(): Fault
-  publish(event: string, payload: unknown): void
-  hooks: MasterHooks
+  publish(event: string, payload: unknown, sizeBytes?: number): void
+  hooks: BusHooks<Request, Reply>
 }
 
-export class ModbusBus {
-  readonly #parts: BusParts
-  readonly #requests: ModbusRequests
-  readonly #holds: ModbusHolds
-  readonly #copies: ModbusCopies
-  readonly #units: ModbusUnits
-  readonly #outcomes: ModbusOutcomes
-  readonly #receiver: ModbusReceiver
-  readonly #gapMs: number
+export class Bus<Request extends BusRequest, Reply extends BusReply> implements BusAsker<Request, Reply> {
+  readonly #parts: BusParts<Request, Reply>
+  readonly #faults: BusFaults<Request>
+  readonly #requests: BusRequests<Request, Reply>
+  readonly #holds: BusHolds<Request, Reply>
+  readonly #copies: BusCopies<Request, Reply>
+  readonly #units: BusUnits<Request, Reply>
+  readonly #outcomes: Outcomes<Request, Reply>
+  readonly #receiver: BusReceiver<Request, Reply>
   #state: BusState = 'closed'
   #line: Line | undefined
   /** The request that is out. */
-  #current: Transaction | undefined
+  #current: Transaction<Request, Reply> | undefined
   #wait: ReplyWait | undefined
   /** The one timer of the state the bus is in; `waiting` and `receiving` have theirs in the wait. */
   #timer: Timer | undefined
@@ -149,25 +164,27 @@ export class ModbusBus {
   /** When the last byte was seen or sent. */
   #activeMs = 0
 
-  constructor(parts: BusParts) {
-    const { settings } = parts
+  constructor(parts: BusParts<Request, Reply>) {
+    const { protocol, settings } = parts
     this.#parts = parts
-    this.#gapMs = gapMsOf(parts, settings.gap_us)
-    this.#copies = new ModbusCopies(parts.clock, settings)
-    this.#holds = new ModbusHolds({ ...parts, copies: this.#copies, onFree: () => this.#pump() })
-    this.#units = new ModbusUnits({
+    this.#faults = createBusFaults(protocol)
+    this.#copies = new BusCopies(protocol, parts.clock, settings)
+    this.#holds = new BusHolds({ ...parts, copies: this.#copies, onFree: () => this.#pump() })
+    this.#units = new BusUnits({
       ...parts,
       ...parts.hooks,
+      faults: this.#faults,
       onSilent: (unitId, fault) => this.#requests.clearUnit(unitId, fault),
     })
-    const shared = { ...parts, ...parts.hooks, holds: this.#holds, copies: this.#copies, units: this.#units }
-    this.#receiver = new ModbusReceiver({
+    const known = { faults: this.#faults, holds: this.#holds, copies: this.#copies, units: this.#units }
+    const shared = { ...parts, ...parts.hooks, ...known }
+    this.#receiver = new BusReceiver({
       ...shared,
       localEcho: settings.local_echo,
-      onDoubtSettled: (sent, frame, isSure) => this.#settleDoubt(sent, frame, isSure),
+      onDoubtSettled: (sent, reply, isSure) => this.#settleDoubt(sent, reply, isSure),
     })
-    this.#outcomes = createModbusOutcomes(shared)
-    this.#requests = new ModbusRequests({ ...shared, gapMs: this.#gapMs, onReady: () => this.#pump() })
+    this.#outcomes = createOutcomes(shared)
+    this.#requests = new BusRequests({ ...shared, onReady: () => this.#pump() })
   }
 
   /** Requests that wait, and units held back, now. */
@@ -189,7 +206,7 @@ export class ModbusBus {
   }
 
   /** Tells of each proven reply. @returns ends the telling */
-  onProof(listener: ProofListener): () => void {
+  onProof(listener: ProofListener<Reply>): () => void {
     return this.#units.onProof(listener)
   }
 
@@ -220,13 +237,12 @@ export class ModbusBus {
     this.#current = undefined
     this.#move('detached')
     this.#receiver.endWithout(false)
-    failed?.reject(cutOffFault(failed.sent, fault))
+    failed?.reject(this.#faults.cutOff(failed.sent.request, fault))
     this.#requests.clear(fault)
   }
 
-  /** As `ModbusAsker` has it. */
-  async exchange(frame: Uint8Array, how: AskHow): Promise<Uint8Array | null> {
-    const sent = { frame, request: openRequest(frame) }
+  /** As `BusAsker` has it. */
+  async exchange(sent: Sent<Request>, how: AskHow): Promise<Reply | null> {
     if (!this.#line) throw this.#parts.whyNotOpen()
     return await new Promise((resolve, reject) => {
       this.#requests.add({ sent, how, sentAtMs: 0, addedAtMs: this.#parts.clock.monotonicMs(), resolve, reject })
@@ -234,7 +250,14 @@ export class ModbusBus {
     })
   }
 
-  /** As `ModbusWithdrawals` has it. */
+  /** As `BusAsker` has it. */
+  async ask(request: Request, how: AskHow): Promise<Reply | null> {
+    const reply = await this.exchange(this.#parts.protocol.seal(request), how)
+    if (reply?.refusal) throw reply.refusal
+    return reply
+  }
+
+  /** As `BusAsker` has it. */
   withdraw(owner: object): void {
     this.#requests.withdraw(owner)
   }
@@ -269,19 +292,20 @@ export class ModbusBus {
     this.#timer?.cancel()
     this.#timer = awaitSilence({
       clock,
-      silentAtMs: () => this.#activeMs + (this.#receiver.pending > 0 ? settings.byte_gap_ms : this.#gapMs),
+      silentAtMs: () => this.#activeMs + (this.#receiver.pending > 0 ? settings.byte_gap_ms : this.#parts.gapMs),
       limitMs: settings.response_timeout_ms + settings.byte_gap_ms,
       onSilent: () => this.#send(this.#requests.next()),
       onBusy: (waitedMs) => {
         const transaction = this.#requests.next()
         counts.lineBusy++
-        const tell = () => transaction && this.#requests.giveUp(transaction, lineBusyFault(transaction.sent, waitedMs))
+        const tell = () =>
+          transaction && this.#requests.giveUp(transaction, this.#faults.lineBusy(transaction.sent.request, waitedMs))
         this.#finish('givenUp', tell)
       },
     })
   }
 
-  #send(transaction: Transaction | undefined): void {
+  #send(transaction: Transaction<Request, Reply> | undefined): void {
     const line = this.#line
     if (!line || !transaction) {
       this.#finish('givenUp')
@@ -297,28 +321,28 @@ export class ModbusBus {
     this.#stopTimers()
     this.#receiver.discard()
     this.#receiver.begin(transaction.sent, transaction.isFence)
-    this.#units.sent(transaction)
+    if (!this.#parts.protocol.isBroadcast(transaction.sent.request)) this.#units.sent(transaction)
     this.#move('silent')
-    sendRequest({ ...this.#parts, line }, transaction).then(
+    sendRequest({ ...this.#parts, faults: this.#faults, line }, transaction).then(
       (atMs) => this.#onSent(transaction, atMs),
       (fault) => this.#onNotSent(transaction, fault),
     )
   }
 
-  #onNotSent(transaction: Transaction, fault: Fault): void {
+  #onNotSent(transaction: Transaction<Request, Reply>, fault: Fault): void {
     if (transaction !== this.#current || this.#state !== 'sending') return
     this.#receiver.endWithout(false)
     this.#outcomes.notSent(transaction)
     this.#finish('givenUp', () => transaction.reject(fault))
   }
 
-  #onSent(transaction: Transaction, atMs: number): void {
+  #onSent(transaction: Transaction<Request, Reply>, atMs: number): void {
     if (transaction !== this.#current || this.#state !== 'sending') return
-    const { clock, settings } = this.#parts
+    const { clock, protocol, settings } = this.#parts
     transaction.sentAtMs = atMs
     this.#activeMs = Math.max(this.#activeMs, atMs)
     this.#receiver.markSent(atMs)
-    if (transaction.sent.request.unitId === 0) {
+    if (protocol.isBroadcast(transaction.sent.request)) {
       this.#move('sentToAll')
       this.#after(atMs - clock.monotonicMs() + settings.turnaround_ms, () => this.#turned(transaction))
       return
@@ -327,6 +351,7 @@ export class ModbusBus {
     this.#wait = waitForReply(
       {
         ...this.#parts,
+        longestBytes: protocol.longestBytes,
         receiver: this.#receiver,
         onReply: (reply) => this.#answered(transaction, reply),
         onNone: () => this.#onNone(transaction),
@@ -336,7 +361,7 @@ export class ModbusBus {
     if (this.#receiver.pending > 0) this.#look()
   }
 
-  #turned(transaction: Transaction): void {
+  #turned(transaction: Transaction<Request, Reply>): void {
     this.#receiver.take(true)
     this.#receiver.endWithout(true)
     this.#copies.wrote(transaction.sent)
@@ -368,21 +393,22 @@ export class ModbusBus {
     })
   }
 
-  #onNone(transaction: Transaction): void {
+  #onNone(transaction: Transaction<Request, Reply>): void {
     const { twin } = this.#receiver
     this.#receiver.endWithout(true)
     if (twin) this.#checkTwin(transaction, twin)
     else this.#fail(transaction)
   }
 
-  #checkTwin(transaction: Transaction, twin: Twin): void {
-    const parts = { outcomes: this.#outcomes, receiver: this.#receiver, requests: this.#requests }
-    this.#parts.counts.echoChecks++
+  #checkTwin(transaction: Transaction<Request, Reply>, twin: Twin): void {
+    const { counts, protocol } = this.#parts
+    const parts = { protocol, outcomes: this.#outcomes, receiver: this.#receiver, requests: this.#requests }
+    counts.echoChecks++
     checkTwin({ ...parts, isOpen: () => this.isOpen }, transaction, twin)
     this.#finish('givenUp')
   }
 
-  #answered(transaction: Transaction, reply: Uint8Array): void {
+  #answered(transaction: Transaction<Request, Reply>, reply: Reply): void {
     const atMs = this.#parts.clock.monotonicMs()
     const { doubt } = this.#receiver
     if (doubt === 'sure') this.#finish('answered', () => this.#outcomes.replied(transaction, reply, atMs))
@@ -390,7 +416,7 @@ export class ModbusBus {
   }
 
   /** The reply may be a copy of one before: what it is worth is found out before anybody is told. */
-  #putBack(transaction: Transaction, doubted: Transaction['doubted']): void {
+  #putBack(transaction: Transaction<Request, Reply>, doubted: Transaction<Request, Reply>['doubted']): void {
     const { counts, settings } = this.#parts
     const { isFence, sent } = transaction
     counts.doubts++
@@ -400,25 +426,26 @@ export class ModbusBus {
   }
 
   /** A second answer came to what was put back. Where it is no copy, it is the one that was meant. */
-  #settleDoubt(sent: SentRequest, frame: Uint8Array, isSure: boolean): void {
+  #settleDoubt(sent: Sent<Request>, reply: Reply, isSure: boolean): void {
+    const { clock, counts, protocol } = this.#parts
     const { unitId } = sent.request
     const transaction = this.#requests.inFront(unitId)
     if (transaction?.sent.frame !== sent.frame) return
-    const isWrite = modbusFunctions.get(sent.request.fc)?.isWrite
+    const isWrite = protocol.isWrite(sent.request)
     // A refusal of the same function is as well the answer to the fence: the read is asked again.
-    const isOfFence = exceptionCode(frame) !== null && !isWrite
+    const isOfFence = reply.refusal !== null && !isWrite
     if (!isOfFence) {
-      this.#parts.counts.copies++
+      counts.copies++
       this.#copies.doubled(unitId)
       this.#units.copied(unitId)
     }
     if (isSure && !isOfFence) {
       this.#requests.takeFromFront(unitId)
-      this.#outcomes.replied(transaction, frame, this.#parts.clock.monotonicMs())
+      this.#outcomes.replied(transaction, reply, clock.monotonicMs())
     } else if (!isWrite) transaction.doubted = undefined
   }
 
-  #fail(transaction: Transaction): void {
+  #fail(transaction: Transaction<Request, Reply>): void {
     const fault = this.#outcomes.missed(transaction, this.#receiver.heard)
     this.#finish('givenUp', () => transaction.reject(fault))
   }

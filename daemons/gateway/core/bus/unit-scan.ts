@@ -1,33 +1,46 @@
 /**
- * A scan of a Modbus line: each unit number is asked once, in gaps between polls. Whatever is proven finds a unit: a
+ * A scan of a line: each unit number is asked once, in gaps between polls. Whatever is proven finds a unit: a
  * reply, an exception, a reply that comes too late, and an answer to somebody else who asked meanwhile.
  */
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
-import { exceptionCode } from '../../wire/modbus-reply.ts'
-import { exceptionName, sealed } from '../../wire/modbus-request.ts'
-import { type ModbusSettings, quarantineMs } from './settings.ts'
-import type { ModbusAsker, ModbusWithdrawals } from './transactions.ts'
+import { busFaultKind } from './faults.ts'
+import type { BusReply, BusRequest, Sent } from './protocol.ts'
+import { type BusSettings, quarantineMs } from './settings.ts'
+import type { BusAsker } from './transactions.ts'
 import type { ProofListener } from './units.ts'
 
-/** What is asked of whom: one coil or register at `address` by function 1 to 4, of units `from` to `to`. */
-export interface ScanPlan {
+/** Of whom is asked: units `from` to `to`. What is asked of each stands beside, by the protocol. */
+interface ScanRange {
   from: number
   to: number
-  fc: number
-  address: number
 }
 
-/** Instants are epoch milliseconds; unknown is null. */
-export interface ScanJob extends ScanPlan {
-  state: 'running' | 'done' | 'cancelled' | 'failed'
+/** A unit that was found. `tookMs` is null where a late reply may be one of two. */
+export interface FoundUnit {
+  unitId: number
+  tookMs: number | null
+}
+
+/** What a protocol asks each unit, and what an answer says of it. */
+export interface ScanProtocol<Plan extends ScanRange, Found, Request extends BusRequest, Reply extends BusReply> {
+  ask(plan: Plan, unitId: number): Sent<Request>
+  /** What is told of a unit beside its number and its time. */
+  found(reply: Reply): Found
+}
+
+type ScanState = 'running' | 'done' | 'cancelled' | 'failed'
+
+/** One scan, with its plan. Instants are epoch milliseconds; unknown is null. */
+export type ScanJob<Plan extends ScanRange, Found> = Plan & {
+  state: ScanState
   /** Numbers done with, of `total`. */
   asked: number
   total: number
   /** The number being asked. */
   current: number | null
-  /** By number. `tookMs` is null where a late reply may be one of two. */
-  found: { unitId: number; tookMs: number | null; exception: { code: number; name: string } | null }[]
+  /** By number. */
+  found: (FoundUnit & Found)[]
   startedAt: number
   endedAt: number | null
   /** How long it takes yet, at the pace so far. */
@@ -37,41 +50,38 @@ export interface ScanJob extends ScanPlan {
 }
 
 /** One scan at a time; the last one is kept. */
-export interface ScanFace {
+export interface ScanFace<Plan extends ScanRange, Found> {
   /** @throws Fault `scan_running`, `bad_fields`, and what `whyNotOpen` gives */
-  start(plan: ScanPlan): ScanJob
+  start(plan: Plan): ScanJob<Plan, Found>
   /** @throws Fault `no_scan` */
-  job(): ScanJob
+  job(): ScanJob<Plan, Found>
   /** One that has ended stays as it is. @throws Fault `no_scan` */
-  cancel(): ScanJob
+  cancel(): ScanJob<Plan, Found>
 }
 
-export interface UnitScanParts {
+interface UnitScanParts<Plan extends ScanRange, Found, Request extends BusRequest, Reply extends BusReply> {
   port: string
   clock: Clock
-  settings: ModbusSettings
-  asker: Pick<ModbusAsker, 'exchange'> & ModbusWithdrawals
+  settings: BusSettings
+  protocol: ScanProtocol<Plan, Found, Request, Reply>
+  asker: Pick<BusAsker<Request, Reply>, 'exchange' | 'withdraw'>
   isOpen(): boolean
   whyNotOpen(): Fault
   /** Tells of each proven reply. @returns ends the telling */
-  onProof(listener: ProofListener): () => void
+  onProof(listener: ProofListener<Reply>): () => void
 }
 
-/** Faults that say of a number that nobody answers there, as far as can be told. */
-const SAYS_NOBODY: readonly string[] = ['modbus_timeout', 'modbus_bad_reply']
+export class UnitScan<Plan extends ScanRange, Found, Request extends BusRequest, Reply extends BusReply>
+  implements ScanFace<Plan, Found>
+{
+  readonly #parts: UnitScanParts<Plan, Found, Request, Reply>
+  #job: Job<Plan, Found, Request, Reply> | undefined
 
-/** Faults that say of the line that it has no place just now. */
-const SAYS_LATER: readonly string[] = ['queue_full', 'modbus_expired', 'modbus_line_busy']
-
-export class UnitScan implements ScanFace {
-  readonly #parts: UnitScanParts
-  #job: Job | undefined
-
-  constructor(parts: UnitScanParts) {
+  constructor(parts: UnitScanParts<Plan, Found, Request, Reply>) {
     this.#parts = parts
   }
 
-  start(plan: ScanPlan): ScanJob {
+  start(plan: Plan): ScanJob<Plan, Found> {
     const { isOpen, port, whyNotOpen } = this.#parts
     if (plan.from > plan.to) {
       const message = `is ${plan.from}, above to, which is ${plan.to}`
@@ -84,11 +94,11 @@ export class UnitScan implements ScanFace {
     return this.#job.view()
   }
 
-  job(): ScanJob {
+  job(): ScanJob<Plan, Found> {
     return this.#last().view()
   }
 
-  cancel(): ScanJob {
+  cancel(): ScanJob<Plan, Found> {
     this.#last().end('cancelled')
     return this.#last().view()
   }
@@ -98,21 +108,21 @@ export class UnitScan implements ScanFace {
     this.#job?.end('failed', fault)
   }
 
-  #last(): Job {
+  #last(): Job<Plan, Found, Request, Reply> {
     if (!this.#job) throw new Fault('no_scan', `${this.#parts.port} was not scanned since it was set up.`)
     return this.#job
   }
 }
 
 /** From its start to its end; what comes after counts for nothing. */
-class Job {
-  readonly #parts: UnitScanParts
-  readonly #plan: ScanPlan
+class Job<Plan extends ScanRange, Found, Request extends BusRequest, Reply extends BusReply> {
+  readonly #parts: UnitScanParts<Plan, Found, Request, Reply>
+  readonly #plan: Plan
   readonly #startedMs: number
   readonly #startedEpochMs: number
-  readonly #found = new Map<number, ScanJob['found'][number]>()
+  readonly #found = new Map<number, FoundUnit & Found>()
   readonly #endListening: () => void
-  #state: ScanJob['state'] = 'running'
+  #state: ScanState = 'running'
   #current: number | undefined
   #asked = 0
   /** When a number was last left unanswered: its late reply may come yet. */
@@ -121,12 +131,12 @@ class Job {
   #fault: Fault | undefined
   #pause: { timer: Timer; resume: () => void } | undefined
 
-  constructor(plan: ScanPlan, parts: UnitScanParts) {
+  constructor(plan: Plan, parts: UnitScanParts<Plan, Found, Request, Reply>) {
     this.#plan = plan
     this.#parts = parts
     this.#startedMs = parts.clock.monotonicMs()
     this.#startedEpochMs = parts.clock.epochMs()
-    this.#endListening = parts.onProof((unitId, frame, tookMs) => this.#prove(unitId, frame, tookMs))
+    this.#endListening = parts.onProof((unitId, reply, tookMs) => this.#prove(unitId, reply, tookMs))
     // Never rejects: what fails ends the job.
     void this.#run()
   }
@@ -147,7 +157,7 @@ class Job {
     this.#pause?.resume()
   }
 
-  view(): ScanJob {
+  view(): ScanJob<Plan, Found> {
     return {
       ...this.#plan,
       state: this.#state,
@@ -190,24 +200,26 @@ class Job {
 
   /** @returns why the scan cannot go on */
   async #ask(unitId: number): Promise<Fault | undefined> {
-    const { asker, settings } = this.#parts
-    const { fc, address } = this.#plan
-    const frame = sealed([unitId, fc, address >> 8, address & 0xff, 0, 1])
+    const { asker, protocol, settings } = this.#parts
+    const sent = protocol.ask(this.#plan, unitId)
     // Long enough for a gap, and for the end of a quarantine.
     const deadlineMs = settings.request_deadline_ms + settings.background_wait_ms + quarantineMs(settings)
     for (let left = settings.scan_tries; ; left--) {
       const fault = await asker
-        .exchange(frame, { priority: 'background', deadlineMs, evenSilent: true, owner: this })
+        .exchange(sent, { priority: 'background', deadlineMs, evenSilent: true, owner: this })
         .then(
           () => undefined,
           (error) => faultOf(error, 'scan_failed', `Unit ${unitId} could not be asked.`),
         )
       if (!fault || !this.isRunning) return undefined
-      if (SAYS_NOBODY.includes(fault.code)) {
+      const kind = busFaultKind(fault)
+      // Nobody answers there, as far as can be told.
+      if (kind === 'noReply' || kind === 'badReply') {
         this.#missedMs = this.#parts.clock.monotonicMs()
         return undefined
       }
-      if (left <= 1 || !SAYS_LATER.includes(fault.code)) return fault
+      const isLater = fault.code === 'queue_full' || kind === 'expired' || kind === 'lineBusy'
+      if (left <= 1 || !isLater) return fault
       await this.#wait(settings.background_wait_ms)
     }
   }
@@ -222,14 +234,10 @@ class Job {
   }
 
   /** Numbers that are not asked yet are found when they are. */
-  #prove(unitId: number, frame: Uint8Array, tookMs: number | null): void {
+  #prove(unitId: number, reply: Reply, tookMs: number | null): void {
     const { from, to } = this.#plan
     if (unitId < from || unitId > (this.#current ?? to) || this.#found.has(unitId)) return
-    const code = exceptionCode(frame)
-    this.#found.set(unitId, {
-      unitId,
-      tookMs: tookMs === null ? null : Math.round(tookMs * 10) / 10,
-      exception: code === null ? null : { code, name: exceptionName(code) },
-    })
+    const time = tookMs === null ? null : Math.round(tookMs * 10) / 10
+    this.#found.set(unitId, { unitId, tookMs: time, ...this.#parts.protocol.found(reply) })
   }
 }

@@ -4,12 +4,10 @@
  * @see docs/decisions/late-replies.md
  */
 import type { Clock } from '#kit/clock.ts'
-import { exceptionCode, knownReply, type SentRequest } from '../../wire/modbus-reply.ts'
-import { bitsOf, modbusFunctions, wordsOf } from '../../wire/modbus-request.ts'
-import { type WrittenPlace, writtenPlace } from '../points/definition.ts'
-import type { ModbusSettings } from './settings.ts'
+import type { BusProtocol, BusReply, BusRequest, Sent } from './protocol.ts'
+import type { BusSettings } from './settings.ts'
 
-type CopySettings = Pick<ModbusSettings, 'copy_window_ms' | 'copy_answers' | 'copy_trust_after'>
+type CopySettings = Pick<BusSettings, 'copy_window_ms' | 'copy_answers' | 'copy_trust_after'>
 
 /**
  * What an answer is worth.
@@ -28,11 +26,9 @@ interface Recent {
   askedKey: string
 }
 
-interface Write {
+interface Write<Request> {
   atMs: number
-  place: WrittenPlace
-  /** Undefined of a mask. */
-  values: readonly number[] | undefined
+  request: Request
 }
 
 interface Unit {
@@ -41,7 +37,14 @@ interface Unit {
   isDoubling: boolean
 }
 
-export class ModbusCopies {
+/** What of a protocol counts here. */
+type Copied<Request extends BusRequest, Reply extends BusReply> = Pick<
+  BusProtocol<Request, Reply>,
+  'denies' | 'isBroadcast' | 'isWrite' | 'knownReply'
+>
+
+export class BusCopies<Request extends BusRequest, Reply extends BusReply> {
+  readonly #protocol: Copied<Request, Reply>
   readonly #clock: Clock
   readonly #settings: CopySettings
   readonly #units = new Map<number, Unit>()
@@ -49,43 +52,43 @@ export class ModbusCopies {
   readonly #recent = new Map<string, Recent>()
   /** The last answer to a request, both by their bytes; what was asked last comes last. */
   readonly #last = new Map<string, string>()
-  #writes: Write[] = []
+  #writes: Write<Request>[] = []
 
-  constructor(clock: Clock, settings: CopySettings) {
+  constructor(protocol: Copied<Request, Reply>, clock: Clock, settings: CopySettings) {
+    this.#protocol = protocol
     this.#clock = clock
     this.#settings = settings
   }
 
   /** What the answer to this request is worth, before it is noted. */
-  doubt(sent: SentRequest, frame: Uint8Array): Doubt {
-    const seen = this.#recentOf(keyOf(frame))
+  doubt(sent: Sent<Request>, reply: Reply): Doubt {
+    const seen = this.#recentOf(keyOf(reply.frame))
     if (!seen) return 'sure'
-    const doubt = this.#grade(sent, frame, seen)
+    const doubt = this.#grade(sent, reply, seen)
     // A write is not sent twice for the sake of its answer.
-    return doubt === 'again' && modbusFunctions.get(sent.request.fc)?.isWrite ? 'fence' : doubt
+    return doubt === 'again' && this.#protocol.isWrite(sent.request) ? 'fence' : doubt
   }
 
   /** A unit has said this, perhaps in answer to that: a copy may follow. */
-  heard(sent: SentRequest, frame: Uint8Array): void {
+  heard(sent: Sent<Request>, frame: Uint8Array): void {
     if (this.#settings.copy_window_ms > 0) this.#hear(sent, keyOf(frame))
   }
 
   /** It was the answer to that. */
-  note(sent: SentRequest, frame: Uint8Array): void {
+  note(sent: Sent<Request>, reply: Reply): void {
     if (this.#settings.copy_window_ms === 0) return
-    const [askedKey, key] = [keyOf(sent.frame), keyOf(frame)]
+    const [askedKey, key] = [keyOf(sent.frame), keyOf(reply.frame)]
     this.#hear(sent, key)
     this.#last.delete(askedKey)
     this.#last.set(askedKey, key)
     dropOldest(this.#last, this.#settings.copy_answers)
-    if (exceptionCode(frame) === null) this.wrote(sent)
+    if (!reply.refusal) this.wrote(sent)
   }
 
   /** It is carried out, as far as can be known: what was said of that place before is no answer any more. */
-  wrote({ request }: SentRequest): void {
-    const place = writtenPlace(request)
-    if (!place) return
-    const write = { atMs: this.#clock.monotonicMs(), place, values: request.values }
+  wrote({ request }: Sent<Request>): void {
+    if (!this.#protocol.isWrite(request)) return
+    const write = { atMs: this.#clock.monotonicMs(), request }
     this.#writes = [...this.#writes, write].slice(-WRITES_KEPT)
   }
 
@@ -112,9 +115,9 @@ export class ModbusCopies {
   }
 
   /** How long a write waits, as its answer could be a copy of one before; 0: not at all. */
-  waitMs(sent: SentRequest): number {
+  waitMs(sent: Sent<Request>): number {
     if (!this.isDoubling(sent.request.unitId) || this.#recent.size === 0) return 0
-    const reply = knownReply(sent)
+    const reply = this.#protocol.knownReply(sent)
     const seen = reply && this.#recentOf(keyOf(reply))
     return seen ? seen.atMs + this.#settings.copy_window_ms - this.#clock.monotonicMs() : 0
   }
@@ -135,7 +138,7 @@ export class ModbusCopies {
     return unit
   }
 
-  #hear({ frame, request }: SentRequest, key: string): void {
+  #hear({ frame, request }: Sent<Request>, key: string): void {
     this.#prune()
     this.#recent.delete(key)
     this.#recent.set(key, { unitId: request.unitId, atMs: this.#clock.monotonicMs(), askedKey: keyOf(frame) })
@@ -168,30 +171,20 @@ export class ModbusCopies {
    * seen, or where it denies what was written meanwhile.
    * @param seen the same bytes, said a moment ago
    */
-  #grade(sent: SentRequest, frame: Uint8Array, seen: Recent): Doubt {
+  #grade(sent: Sent<Request>, reply: Reply, seen: Recent): Doubt {
     const unit = this.#of(sent.request.unitId)
     if (unit.isDoubling) return 'again'
     if (unit.single >= this.#settings.copy_trust_after) return 'sure'
     const askedKey = keyOf(sent.frame)
-    const isAsBefore = seen.askedKey === askedKey || this.#last.get(askedKey) === keyOf(frame)
-    const isDenied = this.#writes.some((write) => write.atMs >= seen.atMs && denies(sent, frame, write))
+    const isAsBefore = seen.askedKey === askedKey || this.#last.get(askedKey) === keyOf(reply.frame)
+    const isDenied = this.#writes.some((write) => write.atMs >= seen.atMs && this.#denies(sent, reply, write))
     return isAsBefore && !isDenied ? 'sure' : 'again'
   }
-}
 
-/** Whether a read gives another value than was written there. */
-function denies({ request }: SentRequest, frame: Uint8Array, { place, values }: Write): boolean {
-  const { address, fc, quantity, unitId } = request
-  const shape = modbusFunctions.get(fc)?.shape
-  const reads = fc === 23 ? 3 : fc
-  if (reads !== place.fc || (place.unitId !== 0 && place.unitId !== unitId) || exceptionCode(frame) !== null)
-    return false
-  const data = frame.subarray(3, -2)
-  const said = shape === 'readBits' ? bitsOf(data, quantity) : wordsOf(data, quantity)
-  return said.some((value, at) => {
-    const written = address + at - place.address
-    return written >= 0 && written < place.quantity && values?.[written] !== value
-  })
+  #denies(sent: Sent<Request>, reply: Reply, { request }: Write<Request>): boolean {
+    const isOfUnit = this.#protocol.isBroadcast(request) || request.unitId === sent.request.unitId
+    return isOfUnit && !reply.refusal && this.#protocol.denies(reply, sent, request)
+  }
 }
 
 function dropOldest(map: Map<string, unknown>, most: number): void {

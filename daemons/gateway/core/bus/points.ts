@@ -1,0 +1,104 @@
+/** Points on a line: what is read of them refreshes their values, whoever asked, and a poller asks in time. */
+import { Fault } from '#kit/pure/fault.ts'
+import type { Adapter, AdapterContext } from '../lines/adapter.ts'
+import type { PointBase, PointProtocol } from '../points/definition.ts'
+import { PointPoller, type PollAsker } from '../points/polling.ts'
+import { type PointsFace, PointTable } from '../points/values.ts'
+import type { BusReply, BusRequest } from './protocol.ts'
+import type { BusSettings } from './settings.ts'
+import { type BusHooks, pointPlacesOf } from './transactions.ts'
+
+/** Points of one port, between its adapter and its line. */
+export interface BusPoints<Point extends PointBase, Request extends BusRequest, Reply extends BusReply> {
+  readonly face: PointsFace<Point>
+  /** For the master, or for whoever listens to another. */
+  readonly hooks: Required<Omit<BusHooks<Request, Reply>, 'debts'>>
+  /** The line is open. @param asker polls by it; left out where another master asks */
+  start(asker?: PollAsker<Request>): void
+  stop(fault?: Fault): void
+  /** After `stop`, for good: values no longer grow old here. */
+  end(): void
+  counters(): Record<string, number>
+}
+
+/** @param protocol of the points and of what is written; @param points are checked */
+export function createBusPoints<Point extends PointBase, Request extends BusRequest, Reply extends BusReply, Reading>(
+  { clock, port, publish }: Pick<AdapterContext, 'clock' | 'port' | 'publish'>,
+  settings: BusSettings,
+  protocol: PointProtocol<Point, Request, Reply, Reading>,
+  points: readonly Point[],
+): BusPoints<Point, Request, Reply> {
+  const table = new PointTable<Point, Reading>({ clock, protocol, staleAfterMs: settings.stale_after_ms, publish })
+  const poller = new PointPoller<Point, Request>({
+    clock,
+    planner: protocol.planner(),
+    verdict: (fault) => protocol.verdict(fault),
+    window: pointPlacesOf(settings),
+    rereadMs: settings.reread_ms,
+    onFailed: (failed, event, fault) => table.fail(failed, event, fault),
+  })
+
+  let polled: ReadonlySet<number> = new Set()
+
+  function set(definitions: readonly Point[]): void {
+    polled = new Set(definitions.map(({ unitId }) => unitId))
+    table.set(definitions)
+    poller.set(definitions)
+  }
+
+  /** An answer says that it was carried out; after a broadcast nobody says, and all units are looked at. */
+  function written(request: Request): void {
+    poller.readAgain((point) => protocol.isTouchedBy(point, request))
+  }
+
+  set(points)
+  return {
+    face: { set, list: () => table.list(), polling: () => poller.view() },
+    hooks: {
+      onReply({ atMs, reply, request }) {
+        if (reply.refusal) return
+        const reading = protocol.readingOf(request, reply)
+        if (reading !== undefined) table.take(reading, atMs)
+        written(request)
+      },
+      onBroadcast: written,
+      idleMs: () => poller.idleMs(),
+      isPolled: (unitId) => polled.has(unitId),
+    },
+    start(asker) {
+      if (asker) poller.start(asker)
+    },
+    stop(fault = new Fault('line_closed', `${port} was closed, so nothing is read; open it to read on.`)) {
+      poller.stop()
+      table.failAll(fault)
+    },
+    end: () => table.close(),
+    counters: () => poller.counts(),
+  }
+}
+
+/** The adapter with its points: they begin when its line is open, and end before it goes. */
+export function withPoints<
+  Adapting extends Adapter,
+  Point extends PointBase,
+  Request extends BusRequest,
+  Reply extends BusReply,
+>(adapter: Adapting, points: BusPoints<Point, Request, Reply>, asker?: PollAsker<Request>): Adapting {
+  return {
+    ...adapter,
+    faces: { ...adapter.faces, points: points.face },
+    attach(line) {
+      adapter.attach(line)
+      points.start(asker)
+    },
+    detach(fault) {
+      points.stop(fault)
+      return adapter.detach(fault)
+    },
+    end() {
+      points.end()
+      adapter.end?.()
+    },
+    counters: () => ({ ...adapter.counters(), ...points.counters() }),
+  }
+}

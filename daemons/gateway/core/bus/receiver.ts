@@ -1,0 +1,498 @@
+/** Bytes of the line cut into frames: replies, echoes, late answers, noise. */
+import type { Clock } from '#kit/clock.ts'
+import { isPrefixOf } from '#kit/pure/bytes.ts'
+import type { Fault } from '#kit/pure/fault.ts'
+import { decodeErrorOf, framePayload, type SeenFrame } from '../lines/events.ts'
+import type { BusCopies, Doubt } from './copies.ts'
+import { type BusCounts, countOfFlaw, type Heard } from './faults.ts'
+import type { BusHolds, LateReply } from './holds.ts'
+import type { BusProtocol, BusReply, BusRequest, ReplyFlaw, Sent } from './protocol.ts'
+
+// What a line says after a request, cut into frames. The end of a frame is told by its own length fields, not by silence:
+// a pty, a USB adapter or a terminal server splits and joins bytes as it likes. Silence only decides where bytes stand
+// before a frame that are none.
+
+/** Whether the line gives our own bytes back, as RS-485 adapters with a receiver that is always on do. */
+export type LocalEcho = 'unknown' | 'present' | 'absent'
+
+/** What of a protocol cuts bytes into frames. */
+type Framing<Request extends BusRequest> = Pick<
+  BusProtocol<Request, BusReply>,
+  'frameLength' | 'isBroadcast' | 'isFrameAlone' | 'isWhole' | 'replyFlaw' | 'replyLength' | 'unitOf'
+>
+
+/** What may arrive now. */
+export interface Expecting<Request extends BusRequest> {
+  framing: Framing<Request>
+  /** The request that is out, if one is. */
+  sent: Sent<Request> | undefined
+  /** Requests to a unit without an answer, whose replies may still come. */
+  owed(unitId: number): readonly Sent<Request>[]
+  /** What would do as the reply may be owed to an earlier request: it is late, whatever it is for. */
+  mayBeOwed(sent: Sent<Request>, frame: Uint8Array): boolean
+  echo: LocalEcho
+  /** The echo of the request that is out has been taken already. */
+  isEchoSeen: boolean
+  /** Bytes were skipped that may have been a damaged frame, which may go on: a reply must be the last thing said. */
+  isAmidJunk: boolean
+}
+
+/**
+ * What stands at the head of the bytes.
+ * - `reply` answers the request; proven by length, checksum, unit, function, byte count or echoed fields
+ * - `twin` would do as the reply, and equals what was sent: the reply, or an echo, where the line is not known
+ * - `echo` our own request
+ * - `late` answers a request that was given up
+ * - `stray` a whole frame with a right checksum that answers nothing; `flaw` says why not the request that is out
+ * - `noise` bytes that begin no frame
+ */
+type CutKind = 'reply' | 'twin' | 'echo' | 'late' | 'stray' | 'noise'
+
+/** A piece: `skipped` junk bytes first, then the frame (of `noise`: nothing skipped, the frame is the junk). */
+interface Cut {
+  kind: CutKind
+  skipped: Uint8Array
+  frame: Uint8Array
+  flaw?: ReplyFlaw
+}
+
+const noBytes = new Uint8Array(0)
+
+/**
+ * Takes the next piece.
+ * @param isQuiet the line has been silent long enough that what is there stands alone
+ * @returns undefined where more bytes or silence must come first
+ */
+export function nextCut<Request extends BusRequest>(
+  bytes: Uint8Array,
+  expecting: Expecting<Request>,
+  isQuiet: boolean,
+): Cut | undefined {
+  if (bytes.length === 0) return undefined
+  const atHead = headCut(bytes, expecting)
+  if (expecting.isAmidJunk && typeof atHead === 'object' && (atHead.kind === 'reply' || atHead.kind === 'twin'))
+    return isQuiet ? quietCut(bytes, expecting) : undefined
+  if (atHead === 'junk') return noiseCut(bytes, expecting)
+  if (atHead !== 'wait') return { ...atHead, skipped: noBytes }
+  return isQuiet ? quietCut(bytes, expecting) : undefined
+}
+
+type HeadCut = Omit<Cut, 'skipped'> | 'wait' | 'junk'
+
+/** What the bytes begin with: a whole frame, the beginning of one, or neither. */
+function headCut<Request extends BusRequest>(bytes: Uint8Array, expecting: Expecting<Request>): HeadCut {
+  const { framing } = expecting
+  const own = expecting.sent ? ownCut(bytes, expecting.sent, expecting) : 'junk'
+  if (typeof own === 'object') return own
+  let mayGrow = own === 'wait'
+  for (const owed of expecting.owed(framing.unitOf(bytes))) {
+    const need = framing.replyLength(owed, bytes)
+    if (typeof need === 'number' && bytes.length >= need) {
+      const frame = bytes.subarray(0, need)
+      if (!framing.replyFlaw(owed, frame)) return { kind: 'late', frame }
+    }
+    if (need !== 'impossible') mayGrow = true
+  }
+  // A frame of our own that may still grow is not taken for a stray that ends earlier.
+  const stray = strayAt(bytes, expecting)
+  if (stray && own !== 'wait') return stray
+  return mayGrow || framing.frameLength(bytes) !== 'impossible' ? 'wait' : 'junk'
+}
+
+/** The reply to, or the echo of, the request that is out. */
+function ownCut<Request extends BusRequest>(
+  bytes: Uint8Array,
+  sent: Sent<Request>,
+  expecting: Expecting<Request>,
+): HeadCut {
+  const { framing } = expecting
+  const need = framing.replyLength(sent, bytes)
+  // Where the line is known to be without echo, only what cannot be a reply is still looked at as one.
+  const mayEcho = !expecting.isEchoSeen && (expecting.echo !== 'absent' || need === 'impossible')
+  const isEcho = mayEcho && isPrefixOf(sent.frame, bytes)
+  const isPartOfEcho = mayEcho && bytes.length < sent.frame.length && isPrefixOf(bytes, sent.frame)
+  // The echo first: with a zero behind it, as turning transmitters leave, it has a right checksum as a longer reply too.
+  if (isEcho) return { kind: isTwin(sent, expecting) ? 'twin' : 'echo', frame: bytes.subarray(0, sent.frame.length) }
+  if (typeof need === 'number' && bytes.length >= need) {
+    const frame = bytes.subarray(0, need)
+    if (!framing.replyFlaw(sent, frame) && !isPartOfEcho)
+      return { kind: expecting.mayBeOwed(sent, frame) ? 'late' : 'reply', frame }
+  }
+  return isPartOfEcho || need === 'more' || (typeof need === 'number' && bytes.length < need) ? 'wait' : 'junk'
+}
+
+/** A request that would do as its own reply, on a line that may or may not have an echo. */
+function isTwin<Request extends BusRequest>(sent: Sent<Request>, { echo, framing }: Expecting<Request>): boolean {
+  return echo === 'unknown' && !framing.isBroadcast(sent.request) && !framing.replyFlaw(sent, sent.frame)
+}
+
+/** A whole frame with a right checksum that nobody asked for. */
+function strayAt<Request extends BusRequest>(
+  bytes: Uint8Array,
+  { framing, sent }: Expecting<Request>,
+): Omit<Cut, 'skipped'> | undefined {
+  const need = framing.frameLength(bytes)
+  if (typeof need !== 'number' || bytes.length < need) return undefined
+  const frame = bytes.subarray(0, need)
+  return framing.isWhole(frame) ? { kind: 'stray', frame, flaw: sent && framing.replyFlaw(sent, frame) } : undefined
+}
+
+/** Bytes up to the first that may begin a frame. */
+function noiseCut<Request extends BusRequest>(bytes: Uint8Array, expecting: Expecting<Request>): Cut {
+  let end = 1
+  while (end < bytes.length && headCut(bytes.subarray(end), expecting) === 'junk') end++
+  return { kind: 'noise', skipped: noBytes, frame: bytes.subarray(0, end) }
+}
+
+/**
+ * After silence: the first whole frame behind bytes that are none. A reply is taken there only where it is the last
+ * thing said: one inside a longer frame (a gateway that carries frames as data, with a bit fallen over) is not.
+ */
+function quietCut<Request extends BusRequest>(bytes: Uint8Array, expecting: Expecting<Request>): Cut | undefined {
+  for (let at = 0; at + 4 <= bytes.length; at++) {
+    const rest = bytes.subarray(at)
+    const found = quietAt(rest, expecting)
+    if (found) return { ...found, skipped: bytes.subarray(0, at) }
+  }
+  return undefined
+}
+
+function quietAt<Request extends BusRequest>(
+  rest: Uint8Array,
+  expecting: Expecting<Request>,
+): Omit<Cut, 'skipped'> | undefined {
+  const { framing, sent } = expecting
+  if (sent) {
+    const mayEcho = !expecting.isEchoSeen && expecting.echo !== 'absent'
+    if (mayEcho && isPrefixOf(sent.frame, rest))
+      return { kind: isTwin(sent, expecting) ? 'twin' : 'echo', frame: rest.subarray(0, sent.frame.length) }
+    if (!framing.isBroadcast(sent.request) && !framing.replyFlaw(sent, rest)) {
+      if (!mayEcho || !isPrefixOf(rest, sent.frame))
+        return { kind: expecting.mayBeOwed(sent, rest) ? 'late' : 'reply', frame: rest }
+      // The beginning of an echo would do as the reply: believed only once the line is known to have no echo.
+      if (expecting.echo === 'unknown') return { kind: 'twin', frame: rest }
+    }
+  }
+  for (const one of expecting.owed(framing.unitOf(rest))) {
+    const need = framing.replyLength(one, rest)
+    if (typeof need !== 'number' || rest.length < need) continue
+    const frame = rest.subarray(0, need)
+    if (!framing.replyFlaw(one, frame)) return { kind: 'late', frame }
+  }
+  const stray = strayAt(rest, expecting)
+  // What would do as the reply but is not the last thing said stays junk: see quietCut.
+  if (stray) return stray.flaw || !sent ? stray : undefined
+  return framing.isFrameAlone(rest)
+    ? { kind: 'stray', frame: rest, flaw: sent && framing.replyFlaw(sent, rest) }
+    : undefined
+}
+
+/** Bytes kept that are no frame yet; four of the longest frames. A line that babbles on loses the oldest, counted. */
+const BUFFER_BYTES = 1024
+
+interface ReceiverParts<Request extends BusRequest, Reply extends BusReply> {
+  clock: Clock
+  counts: BusCounts
+  protocol: BusProtocol<Request, Reply>
+  holds: BusHolds<Request, Reply>
+  copies: BusCopies<Request, Reply>
+  units: {
+    /** A frame failed its checksum while the unit was asked. */
+    damaged(unitId: number): void
+    /** The unit said its last answer again. */
+    copied(unitId: number): void
+    /** The unit said something whole that may be for an earlier request. */
+    spoke(unitId: number): void
+    /** The unit answered a request that was given up. */
+    late(unitId: number, late: Pick<LateReply<Request, Reply>, 'reply' | 'tookMs'>): void
+  }
+  /** `auto`: learned. */
+  localEcho: 'auto' | 'present' | 'absent'
+  /** The answer to a request of which another was doubted; `isSure`: it is no copy either. */
+  onDoubtSettled(sent: Sent<Request>, reply: Reply, isSure: boolean): void
+  publish(event: string, payload: unknown, sizeBytes?: number): void
+}
+
+/** A frame equal to the request, and when it was there, by the monotonic clock. */
+export interface Twin {
+  frame: Uint8Array
+  atMs: number
+}
+
+/** The bytes of one line. `begin` and `end` enclose each transaction; outside, all that comes is late, stray or noise. */
+export class BusReceiver<Request extends BusRequest, Reply extends BusReply> {
+  readonly #parts: ReceiverParts<Request, Reply>
+  #bytes: Uint8Array = new Uint8Array(0)
+  #atUs = 0
+  #sent: Sent<Request> | undefined
+  #sentAtMs = 0
+  #isFence = false
+  #isEchoSeen = false
+  #isAmidJunk = false
+  #hasHeard = false
+  #twin: Twin | undefined
+  #heard: Record<string, number> = {}
+  #doubt: Doubt = 'sure'
+  #echo: LocalEcho
+  /** The last answered request of each unit: a frame that answers it again was said twice. */
+  readonly #answered = new Map<number, Sent<Request>>()
+
+  constructor(parts: ReceiverParts<Request, Reply>) {
+    this.#parts = parts
+    this.#echo = parts.localEcho === 'auto' ? 'unknown' : parts.localEcho
+  }
+
+  /** Bytes that are no frame yet. */
+  get pending(): number {
+    return this.#bytes.length
+  }
+
+  get echo(): LocalEcho {
+    return this.#echo
+  }
+
+  /** A frame equal to the request, which is the reply or an echo of it. */
+  get twin(): Twin | undefined {
+    return this.#twin
+  }
+
+  /** What the last reply taken is worth. */
+  get doubt(): Doubt {
+    return this.#doubt
+  }
+
+  /** What came since `begin` and was not the reply. */
+  get heard(): Heard {
+    return this.#heard
+  }
+
+  /** The line was opened anew, perhaps with another adapter behind the same name: what was learned of it is void. */
+  forgetLine(): void {
+    this.#bytes = new Uint8Array(0)
+    this.#parts.copies.forget()
+    this.#answered.clear()
+    if (this.#parts.localEcho === 'auto') this.#echo = 'unknown'
+  }
+
+  begin(sent: Sent<Request>, isFence = false): void {
+    this.#sent = sent
+    this.#isFence = isFence
+    this.#isEchoSeen = false
+    this.#isAmidJunk = false
+    this.#hasHeard = false
+    this.#twin = undefined
+    this.#heard = {}
+  }
+
+  /** The last bit of the request is out: answers are timed from here. */
+  markSent(atMs: number): void {
+    this.#sentAtMs = atMs
+  }
+
+  feed(bytes: Uint8Array, atUs: number): void {
+    const joined = new Uint8Array(this.#bytes.length + bytes.length)
+    joined.set(this.#bytes)
+    joined.set(bytes, this.#bytes.length)
+    this.#bytes = joined
+    this.#atUs = atUs
+    this.#hasHeard = true
+    if (joined.length <= BUFFER_BYTES) return
+    this.#junk(this.#cutOff(joined.length - BUFFER_BYTES / 2))
+    this.#isAmidJunk = true
+  }
+
+  /**
+   * Takes whole frames from what has arrived.
+   * @param isQuiet silence followed the last byte
+   * @returns the proven reply (a refusal is one); what came behind it stays for the next call
+   */
+  take(isQuiet: boolean): Reply | undefined {
+    for (let cut = this.#next(isQuiet); cut; cut = this.#next(isQuiet)) {
+      this.#cutOff(cut.skipped.length + cut.frame.length)
+      if (cut.skipped.length > 0) {
+        this.#junk(cut.skipped)
+        this.#isAmidJunk = true
+      }
+      if (cut.kind === 'reply') return this.#reply(cut.frame)
+      this.#aside(cut)
+    }
+    return undefined
+  }
+
+  /** Gives up bytes that came to no frame. */
+  discard(): void {
+    if (this.#bytes.length > 0) this.#junk(this.#cutOff(this.#bytes.length))
+  }
+
+  /** The transaction is over without a reply. @param isSent the request went out, so an echo would have been heard */
+  endWithout(isSent: boolean): void {
+    this.discard()
+    if (isSent && !this.#hasHeard) this.#learn('absent')
+    this.#sent = undefined
+  }
+
+  /** A twin turned out to be the reply. */
+  replyOfTwin(sent: Sent<Request>, { frame }: Twin): Reply {
+    const { protocol } = this.#parts
+    const reply = protocol.openReply(sent, frame)
+    this.#publish(frame, () => protocol.describeReply(reply, 'reply'))
+    this.#answer(sent, reply)
+    return reply
+  }
+
+  /** A twin turned out to be an echo. */
+  echoOfTwin(sent: Sent<Request>, { frame }: Twin): void {
+    this.#publish(frame, () => this.#parts.protocol.describeRequest(sent.request, 'echo'))
+    this.#parts.counts.echoes++
+  }
+
+  #next(isQuiet: boolean): Cut | undefined {
+    const expecting = {
+      framing: this.#parts.protocol,
+      sent: this.#sent,
+      owed: (unitId: number) => this.#parts.holds.owed(unitId),
+      mayBeOwed: (sent: Sent<Request>, frame: Uint8Array) => this.#parts.holds.mayBeOwed(sent, frame),
+      echo: this.#echo,
+      isEchoSeen: this.#isEchoSeen,
+      isAmidJunk: this.#isAmidJunk,
+    }
+    return nextCut(this.#bytes, expecting, isQuiet)
+  }
+
+  #cutOff(length: number): Uint8Array {
+    const head = this.#bytes.slice(0, length)
+    this.#bytes = this.#bytes.slice(length)
+    return head
+  }
+
+  #reply(frame: Uint8Array): Reply {
+    const { clock, copies, protocol } = this.#parts
+    const sent = this.#sent as Sent<Request>
+    const reply = protocol.openReply(sent, frame)
+    if (this.#twin) {
+      // What came first was the echo: a unit says a thing once.
+      this.echoOfTwin(sent, this.#twin)
+      this.#learn('present')
+    } else if (!this.#isEchoSeen && Object.keys(this.#heard).length === 0 && !isPrefixOf(frame, sent.frame)) {
+      this.#learn('absent')
+    }
+    const tookMs = Math.round((clock.monotonicMs() - this.#sentAtMs) * 1000) / 1000
+    this.#publish(frame, () => ({ ...protocol.describeReply(reply, 'reply'), tookMs }))
+    this.#doubt = copies.doubt(sent, reply)
+    if (this.#doubt === 'sure') this.#answer(sent, reply)
+    else copies.heard(sent, frame)
+    this.#sent = undefined
+    return reply
+  }
+
+  #answer(sent: Sent<Request>, reply: Reply): void {
+    const { copies, holds } = this.#parts
+    this.#answered.set(sent.request.unitId, sent)
+    copies.note(sent, reply)
+    holds.answered(sent, reply, this.#isFence)
+  }
+
+  #aside(cut: Cut): void {
+    switch (cut.kind) {
+      case 'echo':
+        this.#ownEcho(cut.frame)
+        return
+      case 'twin':
+        this.#twin = { frame: cut.frame, atMs: this.#parts.clock.monotonicMs() }
+        this.#isEchoSeen = true
+        return
+      case 'late':
+      case 'stray':
+        this.#stray(cut.frame, cut.flaw)
+        return
+      default:
+        this.#junk(cut.frame)
+    }
+  }
+
+  #ownEcho(frame: Uint8Array): void {
+    const { counts, protocol } = this.#parts
+    const sent = this.#sent as Sent<Request>
+    this.#isEchoSeen = true
+    counts.echoes++
+    if (protocol.isBroadcast(sent.request) || protocol.replyFlaw(sent, frame)) this.#learn('present')
+    this.#publish(frame, () => protocol.describeRequest(sent.request, 'echo'))
+  }
+
+  #late(frame: Uint8Array): boolean {
+    const { copies, holds, onDoubtSettled, protocol, units } = this.#parts
+    const unitId = protocol.unitOf(frame)
+    const owed = holds.owed(unitId).find((one) => !protocol.replyFlaw(one, frame))
+    if (!owed) return false
+    units.spoke(unitId)
+    if (copies.isRecent(frame)) {
+      // A copy of what was said, or the answer that is owed: it settles nothing.
+      const reply = protocol.openReply(owed, frame)
+      this.#count('strayFrames')
+      this.#publish(frame, () => protocol.describeReply(reply, 'late'))
+      onDoubtSettled(owed, reply, false)
+      return true
+    }
+    const late = holds.late(frame, this.#sent?.request.unitId === unitId)
+    if (!late) return false
+    const { reply, was } = late
+    copies.note(late.sent, reply)
+    this.#publish(frame, () => protocol.describeReply(reply, was === 'doubted' ? 'reply' : 'late'))
+    if (was === 'doubted') onDoubtSettled(late.sent, reply, true)
+    else this.#count('lateReplies')
+    if (was === 'missed') units.late(unitId, late)
+    return true
+  }
+
+  #stray(frame: Uint8Array, flaw: ReplyFlaw | undefined): void {
+    const { copies, holds, protocol } = this.#parts
+    const unitId = protocol.unitOf(frame)
+    if (this.#late(frame)) return
+    const last = this.#answered.get(unitId)
+    if (copies.isRecent(frame)) {
+      this.#twice(unitId)
+    } else if (last && !protocol.replyFlaw(last, frame)) {
+      holds.suspect(last)
+      // Two answers to one question: one of them was a copy, or is for another master.
+      if (!protocol.isRefusal(frame)) this.#twice(unitId)
+    }
+    this.#count(flaw ? countOfFlaw[flaw] : 'strayFrames')
+    const fault = flaw && protocol.flawFault(flaw, this.#sent, frame)
+    this.#publish(frame, () => protocol.describeStray(frame), fault)
+  }
+
+  #twice(unitId: number): void {
+    this.#parts.counts.copies++
+    this.#parts.copies.doubled(unitId)
+    this.#parts.units.copied(unitId)
+  }
+
+  #junk(bytes: Uint8Array): void {
+    const { protocol, units } = this.#parts
+    const sent = this.#sent
+    const flaw = protocol.junkFlaw(bytes, sent)
+    if (!flaw) this.#count('noiseBytes', bytes.length)
+    else this.#count(countOfFlaw[flaw])
+    if (flaw === 'crc' && sent) units.damaged(sent.request.unitId)
+    this.#publish(bytes, () => (flaw ? null : { kind: 'noise' }), flaw && protocol.flawFault(flaw, sent, bytes))
+  }
+
+  #count(name: keyof BusCounts, by = 1): void {
+    this.#parts.counts[name] += by
+    this.#heard[name] = (this.#heard[name] ?? 0) + by
+  }
+
+  #learn(echo: 'present' | 'absent'): void {
+    if (this.#parts.localEcho !== 'auto') return
+    // Once seen, an echo is reckoned with until the line is opened anew: noise may have covered one.
+    if (this.#echo !== 'present') this.#echo = echo
+  }
+
+  #publish(frame: Uint8Array, decoded: () => object | null, fault?: Fault): void {
+    const { counts, protocol, publish } = this.#parts
+    counts.rxFrames++
+    const seen: SeenFrame = { direction: 'rx', frame, atUs: this.#atUs }
+    const payload = () => framePayload(seen, { decoded: decoded(), ...decodeErrorOf(fault) })
+    publish('frame', payload, protocol.heldBytesOf(frame))
+  }
+}

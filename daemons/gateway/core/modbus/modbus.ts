@@ -1,0 +1,48 @@
+/** Modbus RTU, as the list of protocols has it: a line is a master, a unit of ours, or listened to. */
+
+import type { ModbusRequest } from '../../wire/modbus-request.ts'
+import { LINK_TYPES } from '../../wire/pcap.ts'
+import { createBusPoints, withPoints } from '../bus/points.ts'
+import type { BusDebts } from '../bus/transactions.ts'
+import type { Adapter, AdapterContext, Protocol } from '../lines/adapter.ts'
+import type { PortRecord } from '../lines/ports.ts'
+import { createModbusListener } from './listener.ts'
+import { createModbusMaster } from './master.ts'
+import { registerPoints } from './points.ts'
+import { createModbusRtu, type ModbusCodec } from './protocol.ts'
+import { type ModbusSettings, modbusSettings, servedValues, slaveSettingsFaults } from './settings.ts'
+import { createModbusSlave } from './slave.ts'
+import { type ModbusTcpWorld, tcpSettingsFaults, withModbusTcp } from './tcp.ts'
+
+/** What a line of Modbus needs of the world. */
+export interface ModbusWorld extends ModbusTcpWorld {
+  modbusCodec: ModbusCodec
+  /** What units of a line owe to the adapter it had before. */
+  modbusDebts(path: string): BusDebts<ModbusRequest>
+  /** What our units say of themselves: vendor, product code, revision. */
+  modbusIdentity: readonly [string, string, string]
+}
+
+export const modbusProtocol: Protocol<ModbusWorld> = {
+  settings: modbusSettings,
+  linkType: LINK_TYPES.modbusRtu,
+  faults: (settings) => [
+    ...slaveSettingsFaults(settings as ModbusSettings),
+    ...tcpSettingsFaults(settings as ModbusSettings),
+  ],
+  servedValues: (settings) => servedValues(settings as ModbusSettings),
+  make: makeModbus,
+}
+
+function makeModbus(record: PortRecord, context: AdapterContext, world: ModbusWorld): Adapter {
+  const settings = record.settings as ModbusSettings
+  const protocol = createModbusRtu(world.modbusCodec)
+  if (settings.mode === 'slave') return createModbusSlave(context, settings, protocol, world.modbusIdentity)
+  const limits = { mergeGap: settings.merge_gap, mergeRegisters: settings.merge_registers }
+  const points = createBusPoints(context, settings, registerPoints(limits), record.points)
+  if (settings.mode === 'listen')
+    return withPoints(createModbusListener(context, settings, protocol, points.hooks), points)
+  const hooks = { ...points.hooks, debts: world.modbusDebts(record.path) }
+  const master = createModbusMaster(context, settings, protocol, hooks)
+  return withModbusTcp(withPoints(master, points, master.asker), { ...world, ...context, settings })
+}

@@ -1,0 +1,252 @@
+/** Modbus RTU as the bus has it: frames, answers, what can be mistaken for what, and its faults. */
+import { Fault, faultOf } from '#kit/pure/fault.ts'
+import {
+  anyReplyLength,
+  describeReply,
+  describeRequest,
+  exceptionCode,
+  flawFault,
+  flawOfJunk,
+  isMistakable,
+  isMistakableRead,
+  knownReply,
+  type OpenedReply,
+  openReply,
+  openRequestOrNull,
+  replyFlaw,
+  replyLength,
+} from '../../wire/modbus-reply.ts'
+import {
+  functionName,
+  hasGoodCrc,
+  identifyRequestFrame,
+  MAX_RTU_BYTES,
+  type ModbusRequest,
+  modbusFunctions,
+  openRequest,
+  writtenPlace,
+} from '../../wire/modbus-request.ts'
+import type { BusFaultKind, BusProtocol, BusReply, Outstanding, Sent } from '../bus/protocol.ts'
+import type { BusAsker } from '../bus/transactions.ts'
+
+/** A proven reply. `values`: what was read or written; none for 22. */
+export interface ModbusReply extends BusReply, OpenedReply {
+  readonly sent: Sent<ModbusRequest>
+}
+
+/** How the units of a Modbus line are asked. */
+export type ModbusAsker = BusAsker<ModbusRequest, ModbusReply>
+
+/** The unit answered with an exception. `details`: unitId, fc, exception {code, name}. */
+function exceptionFault({ unitId, fc }: ModbusRequest, exception: { code: number; name: string }): Fault {
+  const { code, name } = exception
+  const sentence = `Unit ${unitId} answered ${functionName(fc)} with exception ${code}, ${name}.`
+  return new Fault('modbus_exception', sentence, { details: { unitId, fc, exception } })
+}
+
+/**
+ * Builds requests and reads values. It keeps nothing from one call to the next, and is trusted with nothing: what it builds
+ * is compared with what was asked, what it reads was proven before.
+ */
+export interface ModbusCodec {
+  /** @param request of functions 1 to 6, 15, 16, 22 and 23, its limits checked. @throws Fault `modbus_codec` */
+  frameOf(request: ModbusRequest): Uint8Array
+  /**
+   * @param reply proven to answer the request, which is a read (functions 1 to 4, and 23); no exception
+   * @returns exactly `quantity` values: 0 or 1 per bit, 0..65535 per register
+   * @throws Fault `modbus_codec`
+   */
+  valuesOf(request: ModbusRequest, reply: Uint8Array): readonly number[]
+}
+
+/** Nothing but what was asked goes out, whatever built the frame. 43/14 is built here: docs/decisions/modbus-frames.md. */
+function seal(codec: ModbusCodec, request: ModbusRequest): Sent<ModbusRequest> {
+  if (request.fc === 43) return { frame: identifyRequestFrame(request), request }
+  const frame = codec.frameOf(request)
+  const built = openRequestOrNull(frame)
+  if (built && isSame(built, request)) return { frame, request }
+  throw new Fault('modbus_codec', `the frame built for function ${request.fc} asks something else than the request`)
+}
+
+function isSame(built: ModbusRequest, asked: ModbusRequest): boolean {
+  const keys = ['unitId', 'fc', 'address', 'quantity', 'andMask', 'orMask', 'writeAddress'] as const
+  if (keys.some((key) => built[key] !== asked[key])) return false
+  const values = asked.values ?? []
+  return values.length === (built.values ?? []).length && values.every((value, at) => value === built.values?.[at])
+}
+
+/**
+ * Opens a reply that was proven, once for all who want to know what it says. A reply that the codec does not read is told
+ * to whoever asked: it comes in the middle of what a line says, where nobody could catch an error.
+ */
+function open(codec: ModbusCodec, sent: Sent<ModbusRequest>, frame: Uint8Array): ModbusReply {
+  try {
+    const opened = openReply(frame, sent.request, (request, reply) => codec.valuesOf(request, reply))
+    const refusal = opened.exception && exceptionFault(sent.request, opened.exception)
+    return { ...opened, frame, sent, refusal }
+  } catch (error) {
+    const refusal = faultOf(error, 'modbus_codec', 'a proven reply is not understood')
+    return { exception: null, frame, sent, refusal }
+  }
+}
+
+/** Functions whose frames hold bits: read coils, read discrete inputs, write multiple coils. */
+const OF_BITS: ReadonlySet<number> = new Set([1, 2, 15])
+
+/** A bit is a value of 8 bytes in the event: 64 bytes for each of the frame, where text is three. */
+const BITS_FACTOR = 21
+
+/** What keeping the event of a Modbus frame holds, as `publish` counts it. */
+export function heldBytesOf(frame: Uint8Array): number {
+  return OF_BITS.has(frame[1] ?? 0) ? BITS_FACTOR * frame.length : frame.length
+}
+
+/**
+ * Exceptions up to this code say that the unit itself has read the request and will not do it: it answers in order. What is
+ * said beyond, 0B above all, a gateway before the unit may say while the answer is still on its way.
+ * @source MODBUS Application Protocol Specification V1.1b3, 7
+ */
+const OWN_REFUSAL = 3
+
+const faults: Readonly<Record<BusFaultKind, (...words: FaultWords) => Fault>> = {
+  noReply: (...words) => new Fault('modbus_timeout', ...words),
+  badReply: (...words) => new Fault('modbus_bad_reply', ...words),
+  unitSilent: (...words) => new Fault('modbus_unit_silent', ...words),
+  expired: (...words) => new Fault('modbus_expired', ...words),
+  withdrawn: (...words) => new Fault('modbus_withdrawn', ...words),
+  lineBusy: (...words) => new Fault('modbus_line_busy', ...words),
+  sendTimeout: (...words) => new Fault('modbus_send_timeout', ...words),
+}
+
+type FaultWords = [sentence: string, options?: ConstructorParameters<typeof Fault>[2]]
+
+/** Modbus RTU, as the bus of a line has it. */
+export type ModbusRtu = BusProtocol<ModbusRequest, ModbusReply>
+
+export function createModbusRtu(codec: ModbusCodec): ModbusRtu {
+  const sealed = (request: ModbusRequest) => seal(codec, request)
+  return {
+    ...withoutCodec,
+    seal: sealed,
+    openReply: (sent, frame) => open(codec, sent, frame),
+    fenceFor(...asked) {
+      const fence = fenceFor(...asked)
+      return fence && ('request' in fence ? fence : sealed(fence))
+    },
+    echoCheck: ({ request }) =>
+      sealed({ unitId: request.unitId, fc: readAt(request), address: request.address, quantity: 1 }),
+  }
+}
+
+const withoutCodec: Omit<ModbusRtu, 'seal' | 'openReply' | 'fenceFor' | 'echoCheck'> = {
+  fault: (kind, ...words) => faults[kind](...words),
+
+  reopen: openRequest,
+  withoutValues({ values: _, ...request }) {
+    return request
+  },
+  isBroadcast: ({ unitId }) => unitId === 0,
+  isWrite: ({ fc }) => modbusFunctions.get(fc)?.isWrite === true,
+  isRepeatable: ({ fc }) => [5, 6, 15, 16].includes(fc),
+  nameOf: ({ fc }) => functionName(fc),
+  detailsOf: ({ unitId, fc }) => ({ unitId, fc }),
+  describeRequest,
+
+  longestBytes: MAX_RTU_BYTES,
+  unitOf: ([unitId = 0]) => unitId,
+  replyLength,
+  frameLength: anyReplyLength,
+  isWhole: hasGoodCrc,
+  isFrameAlone: (bytes) => (bytes[0] ?? 0) >= 1 && (bytes[0] ?? 0) <= 247 && hasGoodCrc(bytes),
+  replyFlaw,
+  junkFlaw: flawOfJunk,
+  flawFault,
+  isRefusal: (frame) => exceptionCode(frame) !== null,
+  isOwnRefusal: (frame) => (exceptionCode(frame) ?? OWN_REFUSAL + 1) <= OWN_REFUSAL,
+  describeReply: (reply, role) => describeReply(reply.frame, role, reply.sent, reply),
+  describeStray: (frame) => describeReply(frame, 'stray'),
+  heldBytesOf,
+
+  isMistakable,
+  isFence: ({ fc }) => modbusFunctions.get(fc)?.isWrite === false && fc !== 43,
+  knownReply,
+  denies,
+}
+
+/** Whether a read gives another value than was written there. */
+function denies({ values = [] }: ModbusReply, { request }: Sent<ModbusRequest>, write: ModbusRequest): boolean {
+  const place = writtenPlace(write)
+  const reads = request.fc === 23 ? 3 : request.fc
+  if (reads !== place?.fc) return false
+  return (values as readonly number[]).some((value, at) => {
+    const written = request.address + at - place.address
+    return written >= 0 && written < place.quantity && write.values?.[written] !== value
+  })
+}
+
+// Fences: harmless reads whose answers cannot be taken for anything that a unit owes.
+// @see docs/decisions/late-replies.md
+
+/** Reads of another function, where those of the function asked came to nothing: a unit refuses what it does not have. */
+const READS = [3, 4, 1, 2] as const
+
+/** Which read looks at what a function asks about. */
+const readBehind: Readonly<Record<number, number>> = { 1: 1, 2: 2, 4: 4, 5: 1, 15: 1 }
+
+/**
+ * Chooses the read that clears what a unit owes, on behalf of a request that could be mistaken for it: one that the unit
+ * has answered before; else a part of one, which it has too; else another length at such a place; else another function there. Never a write.
+ * @returns undefined where each could be taken for something owed; a read that never went out has no frame yet
+ */
+function fenceFor(
+  asked: Sent<ModbusRequest>,
+  owed: readonly Outstanding<ModbusRequest>[],
+  known: readonly Sent<ModbusRequest>[],
+): Sent<ModbusRequest> | ModbusRequest | undefined {
+  const isClear = (one: Sent<ModbusRequest>) => !owed.some((other) => isMistakable(one, other))
+  const isClearRead = (read: ModbusRequest) => !owed.some(({ request }) => isMistakableRead(read, request))
+  const isRefusable = ({ request }: Sent<ModbusRequest>) =>
+    !owed.some((one) => one.mayRefuse && one.request.fc === request.fc)
+  const clear = known.filter(isClear)
+  const best = clear.find(isRefusable) ?? clear[0]
+  if (best) return best
+  for (const one of known) for (const part of partsOf(one)) if (isClearRead(part)) return part
+  const place = known.find(({ request }) => request.fc === asked.request.fc) ?? known[0] ?? asked
+  const { unitId, address } = place.request
+  const fc = readAt(place.request)
+  const isOf = (code: number) => (one: Outstanding<ModbusRequest>) => one.request.fc === code
+  const triedOf = (code: number) => owed.filter((one) => one.isFence && isOf(code)(one)).length
+  // A function is tried last of which an exception could be one to what is owed: it would settle nothing.
+  const isDimOf = (code: number) => Number(owed.some((one) => one.mayRefuse && isOf(code)(one)))
+  const codes = [fc, ...READS.filter((one) => one !== fc)].sort(
+    (one, other) => isDimOf(one) - isDimOf(other) || triedOf(one) - triedOf(other),
+  )
+  for (const code of codes)
+    for (const quantity of quantitiesOf(code, place)) {
+      if (address + quantity > 65_536) continue
+      const fence = { unitId, fc: code, address, quantity }
+      if (isClearRead(fence)) return fence
+    }
+  return undefined
+}
+
+/** Which read looks at the place a request is about. */
+function readAt({ fc }: ModbusRequest): number {
+  return readBehind[fc] ?? 3
+}
+
+/** Shorter reads of what was answered: a unit that has the whole has its beginning too. */
+function* partsOf({ request: { unitId, fc, address, quantity } }: Sent<ModbusRequest>): Iterable<ModbusRequest> {
+  const shape = modbusFunctions.get(fc)?.shape
+  if (shape !== 'readBits' && shape !== 'readWords') return
+  const step = shape === 'readBits' ? 8 : 1
+  for (let fewer = quantity - step; fewer > 0; fewer -= step) yield { unitId, fc, address, quantity: fewer }
+}
+
+/** Lengths of reads: of registers half of what is answered, then one after the other; of bits one byte more each time. */
+function* quantitiesOf(code: number, { request }: Sent<ModbusRequest>): Iterable<number> {
+  const isBits = modbusFunctions.get(code)?.shape === 'readBits'
+  const most = modbusFunctions.get(code)?.maxQuantity ?? 1
+  if (!isBits && request.fc === code && request.quantity > 3) yield request.quantity >> 1
+  for (let quantity = 1; quantity <= most; quantity += isBits ? 8 : 1) yield quantity
+}
