@@ -317,7 +317,7 @@ function outputJudgement({ output }: DecoderFacts): Judgement {
 }
 
 const OUTPUTS = {
-  null: () => 'The output that plays to nobody',
+  null: () => 'The test output (no sound card)',
   file: (name: string) => `The recording to ${name}`,
   alsa: (name: string) => `The sound card ${name}`,
 } as const
