@@ -48,7 +48,7 @@ export const faultStatus: Readonly<Record<string, number>> = {
   line_gone: 503,
   line_not_ready: 503,
   line_write_failed: 503,
-  // Nobody reads it: who asked is gone. Below 500, as nothing was sent and the journal need not tell of it.
+  // The caller has hung up, so nobody reads it. Below 500, so that the journal does not report it.
   modbus_withdrawn: 499,
   modbus_line_busy: 503,
   modbus_send_timeout: 503,

@@ -1,4 +1,4 @@
-/** Who calls: a token of a user or the key of a program, what it may, and the journal's note of those turned away. */
+/** Authenticates callers: a user's token or a program's API key, what it may do, and a journal entry for each refusal. */
 import { looksLikeApiKey, parseApiKey } from '#kit/auth/credentials.ts'
 import { bearerOf, type Caller, type Credentials, type Fence } from '#kit/http/route.ts'
 import { networkOf } from '#kit/net/address.ts'
@@ -15,7 +15,7 @@ export interface GateParts {
   refusals: Refusals
 }
 
-/** What the server asks of the gateway about its callers. */
+/** What the HTTP server asks the gateway about a caller. */
 export interface Gate {
   identify(credentials: Credentials): Caller | undefined
   takeTicket(ticket: string): Caller | undefined
@@ -26,7 +26,7 @@ export interface Gate {
 export function createGate({ sessions, keys, takeTicket, refusals }: GateParts): Gate {
   const isStillSignedIn = (caller: Caller) => (caller.isKey ? keys.isLive(caller) : sessions.isStillSignedIn(caller))
 
-  /** A key's text never leaves this function; its id is no secret. */
+  /** The text of a key never leaves this function. Its id is no secret. */
   function callerOfKey(text: string, from: string): Caller | undefined {
     const key = parseApiKey(text)
     const turnedAway = (error: string) => {
@@ -49,7 +49,7 @@ export function createGate({ sessions, keys, takeTicket, refusals }: GateParts):
       if (token === undefined) return undefined
       return looksLikeApiKey(token) ? callerOfKey(token, remoteAddress) : sessions.callerOf(token)
     },
-    // A ticket is worth no more than the sign-in or the key it was given to, and dies with it.
+    // A ticket is worth no more than the sign-in or API key it was issued to, and expires with it.
     takeTicket(ticket) {
       const caller = takeTicket(ticket)
       return caller && isStillSignedIn(caller) ? caller : undefined

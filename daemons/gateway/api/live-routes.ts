@@ -1,4 +1,4 @@
-/** What goes on as long as somebody listens: the live feed, captures. */
+/** Routes that stream for as long as the client listens: the live feed and captures. */
 
 import { Readable } from 'node:stream'
 import { Type } from 'typebox'
@@ -16,7 +16,7 @@ import { portParams } from './port-routes.ts'
 
 // `/ws`: live events for a page or an integration.
 
-/** What a client may say. `subscribe` replaces what it asked for before. */
+/** Messages of a client. `subscribe` replaces the subscription before it. */
 const readSubscribe = createReader(
   Type.Object(
     {
@@ -36,7 +36,7 @@ interface LiveFeedParts {
   hub: EventHub
   clock: Clock
   limits: FeedLimits
-  /** Messages not understood after which a client is let go: to answer each would cost the lines their time. */
+  /** Invalid messages after which the client is disconnected: answering each of them would take time from the lines. */
   badMessages: number
 }
 
@@ -59,7 +59,7 @@ export function liveFeedRoute({ hub, clock, limits, badMessages }: LiveFeedParts
       const feed = createFeed({ hub, clock, limits, mayHear, sink })
       let bad = 0
       socket.onMessage((data) => {
-        // What came behind the last straw is still handed up.
+        // Messages that arrived after the last invalid one are still delivered: ignore them.
         if (!socket.isOpen) return
         try {
           hear(feed, String(data), caller ?? NOBODY)
@@ -74,7 +74,7 @@ export function liveFeedRoute({ hub, clock, limits, badMessages }: LiveFeedParts
   }
 }
 
-/** Sees no port; the route lets nobody in who is not known. */
+/** A caller who sees no port. The route admits only callers who are signed in. */
 const NOBODY: Fenced = { name: 'nobody', only: [] }
 
 function hear(feed: ReturnType<typeof createFeed>, text: string, caller: Fenced): void {
@@ -132,12 +132,12 @@ export function captureRoute({ registry, captures, backlogBytes }: CaptureRouteP
   })
 }
 
-/** A record goes to whoever reads at once; those that wait are gathered, as most are a few bytes. */
+/** Sends a record at once to a client that keeps up. Records that wait are joined, since most have a few bytes. */
 function captureFile(backlogBytes: number): { file: Readable; sink: CaptureSink } {
   const gathered = new Gathered()
   let isWanted = false
   const file = new Readable({
-    // One record at most waits here as it came.
+    // At most one record waits here unjoined.
     highWaterMark: 1,
     read() {
       isWanted = true

@@ -6,7 +6,7 @@ import type { PortRegistry } from '../core/lines/port-registry.ts'
 import type { PointBase } from '../core/points/definition.ts'
 import type { PointView } from '../core/points/values.ts'
 
-/** What a port counts that is so now, and goes down again. */
+/** Gauges of a port: values that rise and fall. */
 const NOW: ReadonlySet<string> = new Set(['waiting', 'unitsHeld', 'tcpClients'])
 
 /** @param metrics gains gauges of what is open, waits and is held, of units by state, and the counters of every port, by kind */
@@ -45,7 +45,7 @@ function samplesOf(port: Port, isMeant: (kind: string) => boolean): Sample[] {
   return counters.map(([kind, value]) => ({ labels: { port: port.path, kind }, value }))
 }
 
-// What Prometheus is told of points. Series are bound by `points.total`.
+// Points for Prometheus. `points.total` bounds the number of series.
 
 /** @param metrics gains the values that are good (bits as 0 and 1; texts have none), and which points are good */
 export function measurePoints(metrics: Metrics, registry: Pick<PortRegistry, 'all'>): void {
@@ -72,7 +72,7 @@ function samples(
   )
 }
 
-// What Prometheus is told of live captures.
+// Live captures for Prometheus.
 
 /** @param metrics gains a gauge of those that run and a count of those that broke off */
 export function measureCaptures(metrics: Metrics, captures: Captures): void {

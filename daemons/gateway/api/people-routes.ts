@@ -33,7 +33,7 @@ interface LoginRouteParts {
   tickets: { issue(caller: Caller): string; lifeMs: number }
   recorder: Recorder & SignInRecorder
   refusals: Refusals
-  /** Ends at once what a dead token had open. */
+  /** Ends at once every connection that was opened with an expired token. */
   endSignedOut(): void
 }
 
@@ -85,7 +85,7 @@ function loginRoute({ users, sessions, recorder, refusals }: LoginRouteParts): R
         await recorder.signedIn({ ...ask, caller: { name: user.username } }, 'signed in')
         return sessions.begin(user)
       } catch (error) {
-        // A name that nobody has is not told: people type their password there.
+        // An unknown user name is not logged: people type their password into that field.
         const who = users.meant(ask.body.username)?.username ?? 'nobody'
         if (error instanceof Fault && TURNED_AWAY.has(error.code))
           refusals.add({ group: networkOf(from), who, from, what: 'sign-in refused', detail: { error: error.code } })
@@ -95,7 +95,7 @@ function loginRoute({ users, sessions, recorder, refusals }: LoginRouteParts): R
   })
 }
 
-/** Faults of somebody who may be guessing. */
+/** Faults that may be guesses at a password. */
 const TURNED_AWAY: ReadonlySet<string> = new Set(['wrong_login', 'slow_down'])
 
 function sessionRoutes({ sessions, tickets, endSignedOut }: LoginRouteParts): Route[] {
@@ -137,7 +137,7 @@ function sessionRoutes({ sessions, tickets, endSignedOut }: LoginRouteParts): Ro
   ]
 }
 
-// The one thing the first run must know before anybody can sign in: which lines there are.
+// The list of lines, which the first-run page needs before anybody can sign in.
 
 /**
  * Only until there is an administrator. Without it the first run would have to make one before its last step, to be
@@ -282,7 +282,7 @@ function answerOf(user: UserView, caller: { name: string } | undefined) {
 interface KeyRouteParts {
   keys: ApiKeys
   clock: Clock
-  /** Whether a path may be a port at all. @throws Fault `port_not_allowed` */
+  /** Checks that a path may be a port at all. @throws Fault `port_not_allowed` */
   checkPath(path: string): void
   recorder: Recorder
 }

@@ -20,7 +20,7 @@ import { portParams } from './port-routes.ts'
 
 // Bodies and parameters of the point routes.
 
-/** Body of PUT: the table whole. Of how many a port may have, `points.max` says the rest. */
+/** Body of PUT: the whole table. `points.max` bounds the number of points. */
 const pointTableBody = Type.Object(
   { points: Type.Array(pointDefinition, { maxItems: MOST_POINTS }) },
   { additionalProperties: false },
@@ -56,7 +56,7 @@ const { name: _inPath, ...fieldsBesideName } = pointDefinition.properties
 /** Body of POST to a name: the rest of one point. */
 const newPointBody = Type.Object(fieldsBesideName, { additionalProperties: false })
 
-/** Where a new point comes to stand. */
+/** The position of a new point in the table. */
 const newPointQuery = Type.Object(
   {
     at: Type.Optional(
@@ -85,11 +85,11 @@ function withoutDefault([key, schema]: [string, TSchema]): [string, object] {
 interface PointRouteParts {
   book: PointBook
   recorder: Recorder
-  /** Points of one port at most: what PUT takes is bound by it. */
+  /** Most points of one port; it bounds the body of PUT. */
   maxPoints: number
 }
 
-/** What one definition with all its fields may have as JSON, most of the time far less. */
+/** The most characters of one definition as JSON. Most definitions have far fewer. */
 const POINT_BYTES = 1024
 
 export function pointRoutes(parts: PointRouteParts): Route[] {
@@ -206,12 +206,12 @@ function singleRoutes({ book, recorder }: PointRouteParts): Route[] {
   ]
 }
 
-// The route of templates: devices whose points need not be typed in.
+// The route of templates: devices with ready-made tables of points.
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 export function templateRoutes({ templates }: { templates: TemplateLibrary }): Route[] {
-  // 60 kB that seldom change: not written anew for each who asks.
+  // 60 kB that seldom change: serialized once, not for each request.
   const texts = new WeakMap<readonly PointTemplate[], Buffer>()
   function textOf(list: readonly PointTemplate[]): Buffer {
     const text = texts.get(list) ?? Buffer.from(JSON.stringify(list))

@@ -1,4 +1,4 @@
-/** Ports: their settings, and what is sent over them. */
+/** Routes of ports: their settings, and requests that go out on a line. */
 import { Type } from 'typebox'
 import { createReaders, fieldsFault } from '#kit/http/check.ts'
 import { ifMatch, type Reply, type Route, route, withRevision } from '#kit/http/route.ts'
@@ -46,7 +46,7 @@ function refuseStopBits({ data_bits, stop_bits }: LineSettings): void {
 }
 
 /**
- * A port as every answer gives it: what was found, what is configured, how it is.
+ * A port as every answer shows it: the device that was found, its settings, its state.
  * Unknown is null, never 0. Instants are epoch milliseconds.
  */
 export function portAnswer({ path, found, record, port }: PortView) {
@@ -282,7 +282,7 @@ export function actionRoutes({ registry, recorder }: { registry: PortRegistry; r
   ]
 }
 
-/** What failed on the bus, a timeout above all, may have reached the device: it is told with its fault, and thrown on. */
+/** A failed request, above all one that timed out, may still have reached the device: journal it, then throw on. */
 async function orTold(acting: Promise<unknown>, tell: (failed: { error: string }) => Promise<void>): Promise<unknown> {
   try {
     return await acting
@@ -292,12 +292,12 @@ async function orTold(acting: Promise<unknown>, tell: (failed: { error: string }
   }
 }
 
-/** A port that somebody closes says so with 409, whether the bytes were on their way or not. */
+/** When a port is closed meanwhile the answer is 409, whether or not the bytes were on their way. */
 function mayBeOut({ code, details }: Fault): boolean {
   return (faultStatus[code] ?? 0) >= 500 || details?.mayBeOut === true
 }
 
-/** Reads are asked by the thousand and change nothing: they are not journalled. */
+/** Reads are not journalled: there are thousands of them and they change nothing. */
 function isWrite(body: { fc: number }): boolean {
   return [5, 6, 15, 16, 22, 23].includes(body.fc)
 }

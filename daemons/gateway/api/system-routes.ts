@@ -1,4 +1,4 @@
-/** Routes that say how this box is: status for anyone, the rest for those signed in. */
+/** Routes about the gateway itself: status for everybody, the rest for callers who are signed in. */
 import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { type Route, route } from '#kit/http/route.ts'

@@ -1,4 +1,4 @@
-/** Units of a Modbus line, the search for them, and registers of our own. */
+/** Routes of the units of a Modbus line, the scan for them, and the registers that this gateway serves as a slave. */
 import { Type } from 'typebox'
 import { Reply, type Route, route } from '#kit/http/route.ts'
 import type { Recorder, SendRecorder } from '#kit/records/records.ts'

@@ -138,8 +138,8 @@ async function test({ book, journal }: WebhookRouteParts, ask: Ask<unknown, Hook
 }
 
 /**
- * A key for single ports is a program that knows what it was given. Headers that others have set are credentials for their
- * systems: it is told their names.
+ * A key for single ports belongs to a program. Headers that other people have set are credentials for their
+ * systems, so the program is shown only their names.
  */
 function shownTo(caller: Caller | undefined, hook: WebhookEntry): WebhookEntry {
   if (!caller?.only) return hook
@@ -148,7 +148,7 @@ function shownTo(caller: Caller | undefined, hook: WebhookEntry): WebhookEntry {
 
 const HIDDEN = '***'
 
-/** Nor may it have them sent to an address of its own. @throws Fault `not_for_keys` */
+/** Such a key may not redirect them to another address either. @throws Fault `not_for_keys` */
 async function refuseToCarryOff(
   book: WebhookBook,
   { body, params, caller }: Ask<Static<typeof changeBody>, HookParams, unknown>,

@@ -44,9 +44,9 @@ export interface WebhookLoss {
 
 /** The thread that delivers, as `core` sees it. What is asked is done in the order in which it was asked. */
 export interface WebhookCourier {
-  /** Resolves once nothing goes out any more by the list that was. */
+  /** Resolves once nothing more is sent by the previous list. */
   setWebhooks(port: string, list: readonly WebhookRecord[]): Promise<void>
-  /** Resolves when they were taken; nobody waits for that but the account of what is on its way. */
+  /** Resolves when the thread has taken them. Only the count of events in transit waits for it. */
   hand(batch: { events: readonly WebhookEvent[]; losses: readonly WebhookLoss[] }): Promise<void>
   state(port: string, id: string): Promise<WebhookState>
   /** @throws Fault `webhook_test_busy` */
@@ -55,7 +55,7 @@ export interface WebhookCourier {
 }
 
 export interface WebhookPublisher extends Omit<WebhookCourier, 'hand'> {
-  /** Quick, never throws, sends nothing in the caller's turn: the caller is the bus. */
+  /** Fast, never throws, and sends nothing before it returns: the bus calls it. */
   publish(event: PortEvent): void
   /** Webhooks of all ports. */
   size(): number
@@ -74,7 +74,7 @@ export function createWebhookPublisher(
       const had = lists.has(port)
       if (list.length > 0) lists.set(port, list)
       else lists.delete(port)
-      // A port without webhooks, before and after, is none of the thread's.
+      // A port without webhooks before and after the change does not concern the thread.
       if (had || list.length > 0) await courier.setWebhooks(port, list)
     },
     publish(event) {
@@ -98,7 +98,7 @@ export function createWebhookPublisher(
   }
 }
 
-/** What is on its way to the thread: one message for all events of a turn. */
+/** Events in transit to the thread: one message for all events of one turn of the event loop. */
 function createTransit(courier: WebhookCourier, clock: Clock, mostBytes: number) {
   let events: WebhookEvent[] = []
   let losses = new Map<string, WebhookLoss>()
@@ -187,7 +187,7 @@ export function createWebhookBook({ keeper, delivery, rules, newId }: WebhookBoo
     return { id, url, events, headers, enabled, hasSecret: secret !== null, ...(await delivery.state(port, id)) }
   }
 
-  /** Deliveries follow only once the list is safe: what was refused never sends. */
+  /** The new list takes effect only once it is stored: a refused change never sends anything. */
   async function applied(port: string, apply: (list: readonly WebhookRecord[]) => WebhookRecord[]): Promise<void> {
     await keeper.change(port, apply)
     await delivery.setWebhooks(port, keeper.list(port))

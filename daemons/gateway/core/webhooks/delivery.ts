@@ -17,7 +17,7 @@ export interface WebhookDelivery {
   setWebhooks(port: string, list: readonly WebhookRecord[]): void
   /** Queues an event for every webhook of its port that wants it. Sends nothing in the caller's turn. */
   deliver(outgoing: Outgoing): void
-  /** Counts events that did not come as far as here, for every webhook of the port that wants them. */
+  /** Counts events that were dropped before they got here, for every webhook of the port that wants them. */
   lose(port: string, event: string, lost: { count: number; reason: string }): void
   /** State of one webhook; zeros for one not known. */
   state(port: string, id: string): WebhookState

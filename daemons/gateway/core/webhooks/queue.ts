@@ -115,11 +115,11 @@ interface WaitingLine {
   length(): number
   /** Adds at the end and drops the oldest until the bounds hold; an event over the byte bound alone drops itself. @returns events dropped */
   add(outgoing: Outgoing): number
-  /** The oldest, which then waits no longer. */
+  /** Removes and returns the oldest event. */
   take(): Outgoing | undefined
 }
 
-/** What waits for all targets together. A body that waits for many of them is held once, and counts once. */
+/** Bytes that wait for all targets together. A body that waits for several targets is held once and counted once. */
 interface HeldBodies {
   readonly bytes: number
   hold(body: Uint8Array): void
@@ -127,7 +127,7 @@ interface HeldBodies {
   /** A line that has something waiting; it leaves when it has nothing. */
   join(line: HoldingLine): void
   leave(line: HoldingLine): void
-  /** Where too much is held, the line with most loses its oldest. */
+  /** When too much waits, the queue that holds most drops its oldest event. */
   makeRoom(): void
 }
 
@@ -236,7 +236,7 @@ interface WebhookCounters {
   queued: number
 }
 
-/** What a reader is told of a target. */
+/** The state of a target, as the API shows it. */
 export interface WebhookState {
   counters: WebhookCounters
   /** The newest failed attempt, `at` in epoch milliseconds; `status` null when no answer came. */
@@ -293,7 +293,7 @@ export class WebhookQueue {
     this.#drops = this.#gate('webhook_dropped')
   }
 
-  /** Takes an event; the oldest that wait are dropped where the bounds ask for it. Sends nothing in the caller's turn. */
+  /** Queues an event, dropping the oldest ones if the bounds require it. Sends nothing before it returns. */
   push(outgoing: Outgoing): void {
     const dropped = this.#waiting.add(outgoing)
     if (dropped > 0) this.#countDropped(dropped, { event: outgoing.event, reason: 'queue full, the oldest go' })
@@ -314,20 +314,20 @@ export class WebhookQueue {
     this.#record = record
   }
 
-  /** The target is tried now, as if it had not failed so far: it was changed, or has just answered. */
+  /** Tries the target now and forgets its failures: its settings changed, or it has just answered. */
   resume(): void {
     this.#failuresInRow = 0
     this.#backoff.reset()
     this.#pause?.end()
   }
 
-  /** The daemon stops: what waits goes out, but not to a target that is paused or comes to be. */
+  /** On shutdown: sends what waits, except to a target that is paused or becomes paused. */
   end(): void {
     this.#isEnding = true
     if (this.#pause) this.drop('gateway stopped')
   }
 
-  /** Drops what waits and gives up what is under way. Events pushed later are sent. */
+  /** Drops what waits and aborts the attempt under way. Events that are pushed later are sent. */
   drop(reason: string): void {
     this.#dropReason = reason
     this.#stopper.abort()

@@ -1,4 +1,4 @@
-/** Webhooks as they are kept: settings, header fields, rules, and what is needed of the world. */
+/** Webhooks as they are stored: settings, header fields, rules, and the interfaces they need. */
 import { type Static, Type } from 'typebox'
 import { Fault } from '#kit/pure/fault.ts'
 import { counted } from '#kit/pure/text.ts'
@@ -18,7 +18,7 @@ export const webhookKeys = Type.Object(
 /** A checked `webhooks` table. */
 export type WebhookLimits = Static<typeof webhookKeys>
 
-/** Of the thread of webhooks. Bodies lie outside of it; on it are the queues' entries, connections and compiled code. */
+/** The heap of the webhook thread: queue entries, connections and compiled code. Bodies are outside of it. */
 export const WEBHOOK_HEAP_MIB = { old: 96, young: 8 }
 
 function queueKeys() {
@@ -207,7 +207,7 @@ export interface WebhookChange {
 /** Body of a new webhook. */
 export type NewWebhook = WebhookChange & { url: string }
 
-/** What a change is measured against. */
+/** The rules that a change is checked against. */
 export interface WebhookRules {
   limits: WebhookLimits
   /** @throws Fault `bad_target` where the text is no http address, or one that webhooks may not reach */
@@ -370,7 +370,7 @@ export interface WebhookKeeper {
   change(port: string, apply: (list: readonly WebhookRecord[]) => WebhookRecord[]): Promise<void>
 }
 
-/** The part of a log that is used here: event name and facts. */
+/** The part of a log that is used here. */
 export interface WebhookLog {
   warning(event: string, facts: Record<string, unknown>): void
 }
