@@ -131,8 +131,23 @@ export function faultOfImport(file: string, target: string, isType: boolean): st
   if (!rule.parts.includes(to.part)) return `${from.part} may not import ${to.part}`
   if (to.part === 'kit' && !isType && rule.kitFiles && !rule.kitFiles.includes(target))
     return `${from.part} may import ${rule.kitFiles.join(', ')} of kit, and types`
-  return undefined
+  const stranger = PROTOCOLS.find(({ own, mayKnow }) => own.test(target) && from.part === 'core' && !mayKnow.test(file))
+  return stranger && `what every protocol has may not know ${stranger.name}`
 }
+
+/** Protocols of the gateway: the files of each, and which of core/ may know them. The rest of core/ is any protocol's. */
+const PROTOCOLS: readonly { name: string; own: RegExp; mayKnow: RegExp }[] = [
+  {
+    name: 'modbus',
+    own: /^daemons\/gateway\/(core\/modbus\/|wire\/(modbus|mbap))/,
+    mayKnow: /^daemons\/gateway\/core\/(modbus\/|protocols\.ts$)/,
+  },
+  {
+    name: 'raw',
+    own: /^daemons\/gateway\/core\/raw\//,
+    mayKnow: /^daemons\/gateway\/core\/(raw\/|protocols\.ts$)/,
+  },
+]
 
 /** What puts roles together, shows them or has their settings; what all roles share knows none of them. */
 const MAY_KNOW_ROLES: readonly Part[] = ['assemble', 'config', 'web', 'test']

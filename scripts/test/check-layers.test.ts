@@ -132,6 +132,28 @@ t.test('what all roles of a board share knows none of them, what puts them toget
   t.match(faults("import type { Desk } from '../roles/door/core/desk.ts'"), [/core may not know board\/roles\/door/])
 })
 
+t.test('a protocol of the gateway is known in core by its own folder and the list of protocols alone', async (t) => {
+  const knows = "import type { Reply } from '../modbus/master.ts'\nimport '../../wire/modbus-reply.ts'"
+  const faults = (core: Record<string, unknown>) => {
+    const modbus = { 'master.ts': "import '../../wire/modbus-reply.ts'\nimport '../bus/bus.ts'" }
+    const list = "import './modbus/master.ts'\nimport './raw/raw.ts'"
+    const all = { modbus, raw: { 'raw.ts': '' }, bus: { 'bus.ts': '' }, 'protocols.ts': list, ...core }
+    const gateway = {
+      core: all,
+      wire: { 'modbus-reply.ts': '' },
+      api: { 'scan.ts': "import '../core/modbus/master.ts'" },
+    }
+    return layerFaults(t.testdir({ ...house, daemons: { ...house.daemons, gateway } }))
+  }
+  t.same(faults({}), [])
+  t.match(faults({ points: { 'book.ts': knows } }), [
+    /book.ts:1: .* may not know modbus/,
+    /book.ts:2: .* not know modbus/,
+  ])
+  t.match(faults({ raw: { 'raw.ts': knows } }), [/raw.ts:1: .* may not know modbus/, /raw.ts:2: .* not know modbus/])
+  t.match(faults({ 'status.ts': "import './raw/raw.ts'" }), [/status.ts:1: .* may not know raw/])
+})
+
 t.test('refuses scripts in kit and native, their tests too', async (t) => {
   const scripts = { 'answers.ts': '' }
   const kit = { ...house.kit, test: { 'tool.ts': "import '../../scripts/answers.ts'" } }
