@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers'
 import fc from 'fast-check'
 import t from 'tap'
 import { holdsLater } from '#kit/test/holds.ts'
+import { anyText } from '../any-text.ts'
 import { echo, serve } from './server-here.ts'
 
 /** Without fetch, which would repair the path. */
@@ -29,7 +30,7 @@ const query = fc.oneof(
 const body = fc.oneof(
   fc.json({ maxDepth: 4 }),
   fc.record({ unitId: fc.jsonValue(), on: fc.jsonValue() }, { requiredKeys: [] }).map((value) => JSON.stringify(value)),
-  fc.string({ unit: 'binary' }),
+  anyText(),
 )
 const type = fc.constantFrom(
   'application/json',

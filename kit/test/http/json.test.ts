@@ -4,6 +4,7 @@ import t from 'tap'
 import { Fault } from '#kit/pure/fault.ts'
 import { holds } from '#kit/test/holds.ts'
 import { readJson } from '../../http/dialect.ts'
+import { anyText } from '../any-text.ts'
 
 const read = (text: string) => readJson(Buffer.from(text))
 
@@ -41,7 +42,7 @@ t.test('throws nothing but its Fault, and takes nothing that JSON.parse refuses'
     '\u0000',
   )
   const texts = fc.oneof(
-    fc.string({ unit: 'binary' }),
+    anyText(),
     fc.array(pieces).map((parts) => parts.join('')),
   )
   const outcome = (run: () => unknown) => {

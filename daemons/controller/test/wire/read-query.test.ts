@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { Fault } from '#kit/pure/fault.ts'
+import { anyText } from '#kit/test/any-text.ts'
 import { holds } from '#kit/test/holds.ts'
 import { read, where } from './query-lines.ts'
 
@@ -208,7 +209,7 @@ t.test('1 GET /api/data/:entity any text is read or refused with a fault of its 
     '__proto__',
   )
   const raw = fc.oneof(
-    fc.string({ unit: 'binary' }),
+    anyText(),
     fc.array(piece, { maxLength: 24 }).map((pieces) => pieces.join('')),
   )
   holds(

@@ -1,6 +1,7 @@
 /** Macros as no installer would write them, for properties that hold of every macro. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
 import fc from 'fast-check'
+import { anyText } from '#kit/test/any-text.ts'
 import type { Json } from '../../../core/json.ts'
 import type { RigMacro, RigStep } from './macro-rig.ts'
 
@@ -107,7 +108,7 @@ export const randomMacros: fc.Arbitrary<RigMacro[]> = fc
 export const SECRET = 'geheim'
 export const randomArgs: fc.Arbitrary<Record<string, Json>> = fc.record({
   n: fc.constantFrom<Json>(0, 2, 3, 50, 'x'),
-  text: fc.string({ maxLength: 5, unit: 'binary' }),
+  text: anyText({ maxLength: 5 }),
   name: fc.constantFrom('mode', 'door_pin', 'none'),
   password: fc.constant(SECRET),
   word: fc.constant(SECRET),

@@ -1,6 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
 import fc from 'fast-check'
 import t from 'tap'
+import { anyText } from '#kit/test/any-text.ts'
 import type { Json } from '../../../core/json.ts'
 import { jsonChars, referencesOf, substitute } from '../../../core/macros/values.ts'
 import { argsOf } from './macro-rig.ts'
@@ -73,7 +74,7 @@ const names = fc.oneof(
   fc.string({ maxLength: 8 }),
 )
 const texts = fc.oneof(
-  fc.string({ maxLength: 12, unit: 'binary' }),
+  anyText({ maxLength: 12 }),
   fc.constantFrom('${args.a}', '${args.b}', 'x ${args.a} y', '${args.a}${args.b}', '${', 'args.a}', '\ud800', '\0'),
 )
 const json = fc.letrec<{ value: Json }>((tie) => ({

@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import { anyText } from '#kit/test/any-text.ts'
 import { LINUX_HOST_TOOL, linuxHostScript } from '../../core/linux-host.ts'
 import { hostPartsName } from '../../wire/host-script.ts'
 
@@ -78,7 +79,7 @@ t.test('B.usbip.sh executes no value, whatever is in it', async (t) => {
 })
 
 t.test('B.usbip.sh any value comes out of the shell as it went in', async () => {
-  const values = fc.tuple(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }))
+  const values = fc.tuple(anyText(), anyText())
   fc.assert(
     fc.property(values, ([host, key]) => {
       const [assignments] = linuxHostScript({ host, port: 3240, key }).split('body=$(')
@@ -111,7 +112,7 @@ t.test('B.usbip.sh what it writes down itself is quoted as well', async (t) => {
 
 t.test('B.usbip.sh names what it installs by letters that need no quotes, apart for each board', async (t) => {
   fc.assert(
-    fc.property(fc.string({ unit: 'binary' }), fc.nat(65535), (host, port) =>
+    fc.property(anyText(), fc.nat(65535), (host, port) =>
       /^plantroom-usbip-[A-Za-z0-9.-]*$/.test(hostPartsName({ host, port, key: null })),
     ),
   )
