@@ -1,10 +1,10 @@
-/** What was asked of the controller and what came of it: the answer to a call, and its record. */
+/** Calls to the controller: the answer to a call, and its audit record. */
 import { atMost, type Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import type { JsonBody } from './json.ts'
 import type { Row } from './site/book.ts'
 
-/** The 21 reasons of document 1 and those of this house beyond them. */
+/** The 21 reasons of document 1, and this controller's own. */
 export type AuditReason =
   | 'malformed_body'
   | 'missing_credential'
@@ -39,19 +39,19 @@ export type AuditReason =
   | 'bad_query'
   | 'foreign_origin'
 
-/** What came of what was asked: of a macro `partly` where some of its steps failed, and it went on. */
+/** The result of a request: a macro is `partly` done if some of its steps failed and it went on. */
 export type AuditOutcome = 'done' | 'partly' | 'failed' | 'refused' | 'running'
 
-/** A command or a macro as the audit tells it. Holds no secret. */
+/** A command or a macro as the audit reports it. Contains no secret. */
 export interface AuditFacts {
   /** `level 40 on "Hall"`, `macro "Night"`. */
   action: string
   outcome: AuditOutcome
-  /** Why it was not done, or not all of it; null where it was. */
+  /** Why it was not done, or not completely; null if it was. */
   detail: string | null
 }
 
-/** One row of request_history. Never holds a secret: no body, no header, no query string. */
+/** One row of request_history. Never contains a secret: no body, no header, no query string. */
 export interface AuditRecord {
   /** Epoch ms. */
   at: number
@@ -66,30 +66,31 @@ export interface AuditRecord {
   username: string | null
   granted: boolean
   reason: AuditReason | null
-  /** `zone 12`, `device 3`, `macro 4`, `entity zone`; null where there is none. */
+  /** `zone 12`, `device 3`, `macro 4`, `entity zone`; null if there is none. */
   target: string | null
   runId: number | null
-  /** Of commands and macros. */
+  /** Only for commands and macros. */
   facts?: AuditFacts | null
 }
 
-/** Where records go. */
+/** Takes audit records. */
 interface AuditLog {
   /**
-   * @param isAwaited whether an answer waits for it: it is written at once, else within 200 ms together with others
-   * @returns resolves once the record is on the disk; who need not wait for it lets it go: it never rejects
+   * @param isAwaited whether an answer waits for it: it is then written at once, else within 200 ms together with
+   * others
+   * @returns resolves once the record is on disk; it never rejects, so it need not be awaited
    */
   add(record: AuditRecord, isAwaited?: boolean): Promise<void>
 }
 
-/** A log that tells before a call is carried out whether it can record it. */
+/** A log that can tell before a call is carried out whether it will be able to record it. */
 export interface AuditBook extends AuditLog {
   /**
-   * The answer did not wait for this record, and was 500: the audit says so. It is changed where it waits; where it was on
-   * its way to the disk, another one tells it.
+   * Notes that the answer did not wait for this record and was 500. A record that is still queued is changed; if it is
+   * already being written, another record says so.
    */
   late(record: AuditRecord): void
-  /** False while the disk takes nothing, or too much waits for it: what must be recorded is not begun then. */
+  /** False while the disk accepts nothing, or the queue is full: a call that must be recorded is then not started. */
   takes(): boolean
 }
 
@@ -102,9 +103,9 @@ interface RecordWait {
 }
 
 /**
- * Holds an answer back until its record is on the disk.
- * @returns the answer; `unrecorded` where something was done and the disk was late. What was refused needs no taking back:
- * the log has it by then
+ * Holds an answer back until its record is on disk.
+ * @returns the answer; `unrecorded` if the call had an effect and the disk was too slow. A refusal is returned as it
+ * is: the log has it by then
  */
 export async function onceKept<Answer>(
   { audit, clock, log, recordMs }: RecordWait,
@@ -119,56 +120,56 @@ export async function onceKept<Answer>(
   return unrecorded
 }
 
-/** What is looked for in the audit: everything that is named has to hold, exactly, and `fits` where it is given. */
+/** A search in the audit: all given fields must match exactly, and `fits` if it is given. */
 export interface AuditSearch {
-  /** Rows given at most. */
+  /** Most rows to return. */
   limit: number
-  /** Older than this one: `next` of the answer before. */
+  /** Only rows with a smaller id: `next` of the previous answer. */
   beforeId?: number
   granted?: boolean
   reason?: AuditReason
   username?: string
   clientIp?: string
-  /** Epoch ms, both; `untilAt` itself is not among them. */
+  /** Epoch ms, both; `untilAt` is exclusive. */
   fromAt?: number
   untilAt?: number
   fits?: (row: Row) => boolean
 }
 
-/** The audit as it is read: rows with the columns of request_history, beside id, created_at and updated_at. */
+/** Reads the audit: rows with the columns of request_history, plus id, created_at and updated_at. */
 export interface AuditReader {
   /**
-   * Visits all, from the newest to the oldest, in pieces between which everything else goes on.
-   * @param visit false ends it
-   * @param beforeId begins below this one
+   * Visits all rows, from the newest to the oldest, in pieces between which other work goes on.
+   * @param visit return false to stop
+   * @param beforeId start below this id
    * @throws Fault `audit_read_failed`
    */
   scan(visit: (row: Row) => boolean, beforeId?: number): Promise<void>
   /**
-   * All of it, a piece at a time, each read when it is asked for: what is long is never in memory as a whole.
+   * All rows, in pieces that are read on demand: the whole audit is never in memory.
    * @throws Fault `audit_read_failed`
    */
   pieces(isNewestFirst: boolean): AsyncIterable<readonly Row[]>
   /**
-   * @returns the newest that are found; `next` where older ones have not been looked at, even if nothing was found: a
-   * search looks at so many rows and no more
+   * @returns the newest matches. `next` is set if older rows have not been looked at, even if nothing was found: one
+   * search looks at a limited number of rows
    * @throws Fault `audit_read_failed`
    */
   list(search: AuditSearch): Promise<{ rows: readonly Row[]; next: number | null }>
 }
 
-// The answer of a rule to a call, before it becomes HTTP.
+// The answer to a call, before it becomes HTTP.
 
-/** An answer and what the audit says of it. `reason` is null where the call was granted. */
+/** An answer and its audit data. `reason` is null if the call was granted. */
 export interface Outcome {
   status: number
   body: JsonBody
   reason: AuditReason | null
   /** As in AuditRecord. */
   target?: string
-  /** Whom a sign-in was for, where that account exists; calls with a session are those of its user. */
+  /** The account that a sign-in was for, if it exists; for calls with a session, the session's user counts. */
   user?: { id: number; username: string }
   runId?: number
-  /** Of a command or a macro: what was asked, and what came of it. */
+  /** For a command or a macro: what was asked, and the result. */
   facts?: AuditFacts
 }

@@ -1,25 +1,25 @@
-/** JSON: kinds of values, equality, bodies of answers, copies within bounds, and the check against a schema. */
+/** JSON: kinds of values, equality, response bodies, bounded copies, and the check against a schema. */
 import { Fault } from '#kit/pure/fault.ts'
 
-// Kinds of values, told to the compiler too, and objects whose keys come from outside.
+// Kinds of values, with type guards, and objects whose keys come from outside.
 
-/** A value of a column: JSON columns are already read, booleans are booleans. */
+/** A column value: JSON columns are already parsed, booleans are booleans. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
-/** An object with keys, no list: what JSON calls an object. */
+/** Whether a value is an object in the sense of JSON, not a list. */
 export function isObject(value: unknown): value is { readonly [key: string]: Json } {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A list; `Array.isArray` makes `any[]` of one that is only read. */
+/** Whether a value is a list; `Array.isArray` would turn a readonly list into `any[]`. */
 export function isList(value: Json | undefined): value is readonly Json[] {
   return Array.isArray(value)
 }
 
 /**
- * Sets a key that somebody else has chosen. V8 lays out a list up to a key that is a number: `{"999":0}`, as
- * JSON.parse makes it, is 200 bytes, a copy that is made key by key 12 KiB. A property that is once not to be written is
- * kept in a table instead. `__proto__` is a key like any other.
+ * Sets a key that comes from outside. V8 allocates array slots up to a numeric key: `{"999":0}` takes 200 bytes when
+ * JSON.parse makes it, but 12 KiB when copied key by key. Defining the property as read-only first makes V8 use a hash
+ * table instead. `__proto__` is treated as a key like any other.
  */
 export function putKey(object: { [key: string]: Json }, key: string, value: Json): void {
   const first = key.charCodeAt(0)
@@ -32,14 +32,14 @@ export function putKey(object: { [key: string]: Json }, key: string, value: Json
 const READ_ONLY = { configurable: true, enumerable: true, writable: false }
 const WRITABLE = { ...READ_ONLY, writable: true }
 
-/** As Object.fromEntries, for keys that others have chosen. */
+/** Like Object.fromEntries, for keys that come from outside. */
 export function objectOf(entries: Iterable<readonly [string, Json]>): { [key: string]: Json } {
   const object: { [key: string]: Json } = {}
   for (const [key, value] of entries) putKey(object, key, value)
   return object
 }
 
-/** What a value of JSON is, in words for a sentence. */
+/** The kind of a JSON value, in words for a sentence. */
 export function kindOf(said: unknown): string {
   if (said === null) return 'null'
   if (Array.isArray(said)) return 'a list'
@@ -54,26 +54,26 @@ export function kindOf(said: unknown): string {
 
 // Equality.
 
-/** Equal as values: the order of keys does not count; nothing at all is equal to itself alone, and not to null. */
+/** Deep equality: the order of keys does not count; undefined equals only itself, not null. */
 export function isSameJson(one: Json | undefined, other: Json | undefined): boolean {
   if (one === other) return true
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false
   if (Array.isArray(one) !== Array.isArray(other)) return false
-  // A Map: a key may be called as what objects inherit.
+  // A Map, since a key may have the name of an inherited property.
   const values = new Map<string, Json>(Object.entries(one))
   const entries = Object.entries(other) as [string, Json][]
   return values.size === entries.length && entries.every(([key, value]) => isSameJson(values.get(key), value))
 }
 
-// Bodies of answers.
+// Response bodies.
 
-/** A JSON value, text that is JSON already, or such text as UTF-8 in pieces, which stay whose they are. */
+/** A JSON value, text that is already JSON, or such text as UTF-8 in pieces, which the receiver must not change. */
 export type JsonBody =
   | { readonly json: unknown }
   | { readonly text: string }
   | { readonly pieces: readonly Uint8Array[] }
 
-/** A body as one text, for who does not write it out piece by piece. */
+/** A body as one text, for callers that do not write it piece by piece. */
 export function bodyText(body: JsonBody): string {
   if ('text' in body) return body.text
   if ('json' in body) return JSON.stringify(body.json)
@@ -83,18 +83,23 @@ export function bodyText(body: JsonBody): string {
 
 // Copies of values from outside: frozen, and within bounds.
 
-/** What a value takes beside its text, in characters, be it `[]` or a number. @source measured: an empty object 64 bytes, of four a character */
+/**
+ * Overhead of a value besides its text, in characters, for `[]` and numbers alike. @source measured: an empty object
+ * takes 64 bytes, at four per character
+ */
 export const VALUE_CHARS = 16
 
-/** What V8 may keep of an object's shape: where no other has the same names, it is 160 bytes more. @source measured, frozen */
+/**
+ * Overhead of an object's shape in V8: 160 bytes more if no other object has the same names. @source measured, frozen
+ */
 export const SHAPE_CHARS = 32
 
-/** Deeper values are refused; what a device says of itself needs two or three levels. */
+/** Deeper values are refused; what a device reports about itself needs two or three levels. */
 const DEEPEST = 8
 
 /**
- * Names from outside, `__proto__` among them: nothing is inherited. What Object.create(null) makes would do, but is a hash
- * table of up to a kilobyte; these are as small as other objects.
+ * An object for names from outside, including `__proto__`: it inherits nothing. Object.create(null) would work too, but
+ * makes a hash table of up to a kilobyte; these are as small as other objects.
  */
 export class Plain {
   [name: string]: Json
@@ -103,9 +108,10 @@ Reflect.deleteProperty(Plain.prototype, 'constructor')
 Object.setPrototypeOf(Plain.prototype, null)
 
 /**
- * Copies a value and freezes the copy; objects have no prototype, so that any key is only a key.
- * @param most characters it may have: of names and texts, 16 for each value and each name, 32 for an object that has any
- * @returns undefined where it is no JSON, too deep or too large
+ * Copies a value and freezes the copy; objects have no prototype, so any key is just a key.
+ * @param most size limit in characters: those of names and texts, plus 16 for each value and each name, plus 32 for
+ * each object that is not empty
+ * @returns undefined if it is not JSON, too deep or too large
  */
 export function boundedCopy(value: unknown, most: number): Json | undefined {
   let left = most
@@ -140,7 +146,7 @@ export function boundedCopy(value: unknown, most: number): Json | undefined {
   return copyOf(value, 0)
 }
 
-/** Characters of a bounded value, counted in the same way. */
+/** The size of a bounded value, counted in the same way. */
 export function charsOf(value: Json): number {
   if (typeof value === 'string') return VALUE_CHARS + value.length
   if (value === null || typeof value !== 'object') return VALUE_CHARS
@@ -152,20 +158,20 @@ export function charsOf(value: Json): number {
   )
 }
 
-// The check of args against an args_schema: the part of JSON Schema that needs no code generated from outside text, and no
-// search, since each value is compared with one schema, once. A keyword beyond it is refused, never ignored.
+// Checks args against an args_schema. Supports the part of JSON Schema that needs neither code generation from outside
+// text nor search: each value is compared with one schema, once. A keyword beyond it is refused, never ignored.
 
 type Fields = { readonly [key: string]: Json }
 
-/** A schema that was read. */
+/** A parsed schema. */
 export interface ArgsSchema {
   readonly types: readonly string[] | undefined
-  /** Of `enum` and `const`: scalars. */
+  /** From `enum` and `const`: scalars. */
   readonly among: readonly Json[] | undefined
   readonly bounds: readonly Bound[]
   readonly properties: ReadonlyMap<string, ArgsSchema>
   readonly required: readonly string[]
-  /** What other properties must be; true is anything, false none. */
+  /** The schema for other properties; true allows anything, false nothing. */
   readonly others: ArgsSchema | boolean
   readonly items: ArgsSchema | undefined
   readonly fallback: Json | undefined
@@ -176,7 +182,7 @@ interface Bound {
   readonly limit: number
 }
 
-/** Keywords that say how much; each applies to one kind of value, as JSON Schema has it. */
+/** Keywords with a limit; each applies to one kind of value, as in JSON Schema. */
 const BOUNDS = {
   minimum: (value: Json, limit: number) => typeof value !== 'number' || value >= limit,
   maximum: (value: Json, limit: number) => typeof value !== 'number' || value <= limit,
@@ -195,11 +201,11 @@ const NOTES = ['$schema', '$id', '$comment', 'title', 'description', 'examples',
 const CHECKS = ['type', 'enum', 'const', 'properties', 'required', 'additionalProperties', 'items', 'default']
 const KNOWN = new Set<string>([...NOTES, ...CHECKS, ...Object.keys(BOUNDS)])
 
-/** Schemas within schemas, at most; and faults told of one call. */
+/** Most levels of nested schemas, most schemas in all, and most faults reported per call. */
 const DEEPEST_SCHEMA = 8
 const MOST_SCHEMAS = 500
 const MOST_FAULTS = 10
-/** Characters of a name that a sentence says again. */
+/** Longest excerpt of a name that a fault quotes, in characters. */
 const LONGEST_SAID = 64
 
 /** @throws Fault `macro_schema` with the place and what is not understood there */
@@ -265,7 +271,7 @@ function namesOf(schema: Fields, place: string): string[] {
 }
 
 /**
- * What is wrong with the args of a call: sentences with places, without the values, at most 10. Empty where nothing is.
+ * Checks the args of a call. Returns at most 10 sentences with places but without the values; empty if all is well.
  * @param args values by name
  */
 export function argsFaults(schema: ArgsSchema, args: ReadonlyMap<string, Json>): string[] {
@@ -275,7 +281,7 @@ export function argsFaults(schema: ArgsSchema, args: ReadonlyMap<string, Json>):
   return faults
 }
 
-/** The args with the defaults of those that are left out; defaults deeper down are notes. */
+/** Fills in the defaults of missing args; defaults at deeper levels are ignored. */
 export function withDefaults(schema: ArgsSchema, args: ReadonlyMap<string, Json>): Map<string, Json> {
   const whole = new Map(args)
   for (const [name, { fallback }] of schema.properties)
@@ -318,12 +324,12 @@ function isOfType(value: Json, type: string): boolean {
   return typeof value === type
 }
 
-/** A name as a sentence shows it: cut, and in quotes where it is no plain word. */
+/** A name as a sentence shows it: shortened, and quoted if it is not a plain word. */
 function named(name: string): string {
   return /^\w+$/.test(name) && name.length <= LONGEST_SAID ? name : JSON.stringify(name.slice(0, LONGEST_SAID))
 }
 
-/** In characters, as JSON Schema counts them, not in code units. */
+/** Length in characters, as JSON Schema counts them, not in code units. */
 function lengthOf(text: string): number {
   let length = 0
   for (const _ of text) length++

@@ -1,10 +1,10 @@
-/** Every table of controller.toml that is the controller's own: its keys with type, default, range and meaning. */
+/** All of the controller's own tables of controller.toml: each key with type, default, range and description. */
 import { type Static, Type } from 'typebox'
 import { MACRO_LIMITS } from './macros/values.ts'
 
-// A bound as a key, and a table of keys as limits for the code.
+// Helpers: a bounded number as a key, and a table of keys as limits for the code.
 
-/** A whole number of one unit; `''` for a count. */
+/** An integer with a unit; `''` for a count. */
 export function count(
   unit: '' | 'ms' | 's' | 'days' | 'bytes',
   byDefault: number,
@@ -18,7 +18,7 @@ type Camelled<Key extends string> = Key extends `${infer Head}_${infer Rest}`
   ? `${Head}${Capitalize<Camelled<Rest>>}`
   : Key
 
-/** A table of settings with the names that code has: `commit_ms` is `commitMs`. */
+/** A table of settings in camel case: `commit_ms` becomes `commitMs`. */
 type AsLimits<Table> = { [Key in keyof Table as Key extends string ? Camelled<Key> : never]: Table[Key] }
 
 export function limitsOf<Table extends Readonly<Record<string, unknown>>>(table: Table): AsLimits<Table> {
@@ -31,7 +31,7 @@ export function limitsOf<Table extends Readonly<Record<string, unknown>>>(table:
 
 // Tables `store` and `site`.
 
-/** How a site is kept. */
+/** How a site is stored. */
 export const storeKeys = Type.Object(
   {
     commit_ms: count('ms', 20, [1, 200], 'changes are gathered for so long before they are written together'),
@@ -49,7 +49,7 @@ export const storeKeys = Type.Object(
   { additionalProperties: false, default: {}, description: 'the database of the site' },
 )
 
-/** How much of a site file is taken in. */
+/** Limits for a site file. */
 export const siteKeys = Type.Object(
   {
     bytes: count('bytes', 67_108_864, [1024, 1_073_741_824], 'the largest site file'),
@@ -68,7 +68,7 @@ export const siteKeys = Type.Object(
   { additionalProperties: false, default: {}, description: 'what a site file may hold' },
 )
 
-/** Of the thread that writes the site. Changes of a whole site come as one message. */
+/** Heap of the thread that writes the site. Changes of a whole site come as one message. */
 export const WRITER_HEAP_MIB = { old: 384, young: 16 }
 
 // Tables `people` and `letters`.
@@ -100,7 +100,7 @@ export const peopleKeys = Type.Object(
   { additionalProperties: false, default: {}, description: 'who signs in' },
 )
 
-/** Letters that wait for the mail server. */
+/** The mail queue. */
 export const letterKeys = Type.Object(
   {
     letters: count('', 64, [1, 1024], 'letters kept at once'),
@@ -150,7 +150,7 @@ export const mailKeys = Type.Object(
 
 // Table `data`.
 
-/** What one query may cost. */
+/** Limits on one query. */
 export const dataKeys = Type.Object(
   {
     query_bytes: count('bytes', 16_384, [256, 65_536], 'the longest query string'),
@@ -185,7 +185,7 @@ export const dataKeys = Type.Object(
 
 // Tables `drivers` and `live`.
 
-/** How devices are driven. */
+/** Limits and timeouts of drivers. */
 export const driverKeys = Type.Object(
   {
     queue: count('', 64, [1, 4096], 'commands that wait for one device'),
@@ -242,7 +242,7 @@ export const driverKeys = Type.Object(
   { additionalProperties: false, default: {}, description: 'drivers of devices' },
 )
 
-/** What is kept of what devices say. */
+/** Limits on the live state that devices report. */
 export const liveKeys = Type.Object(
   {
     fields: count('', 64, [8, 1024], 'values that one zone may have'),
@@ -259,7 +259,7 @@ export const liveKeys = Type.Object(
 
 // Table `macros`.
 
-/** What a macro may cost. */
+/** Limits on macros. */
 export const macroKeys = Type.Object(
   {
     runs: count('', MACRO_LIMITS.runs, [1, 4096], 'runs that live at once'),
@@ -299,7 +299,7 @@ export const macroKeys = Type.Object(
 
 // Table `ui`.
 
-/** How much of the building a page is told, and how often. */
+/** How much of the building a page receives, and how often. */
 export const uiKeys = Type.Object(
   {
     coalesce_ms: count('ms', 50, [10, 10_000], 'changes are gathered for so long before a page is told'),
@@ -315,7 +315,7 @@ export const uiKeys = Type.Object(
 
 // Table `audit`.
 
-/** How much of who asked what is kept, and how it reaches the disk. */
+/** How much of the audit is kept, and how it is written to disk. */
 export const auditKeys = Type.Object(
   {
     keep_days: count('days', 365, [1, 3650], 'days for which calls are kept'),
@@ -352,5 +352,7 @@ export const auditKeys = Type.Object(
 /** A checked `audit` table. */
 export type AuditConfig = Static<typeof auditKeys>
 
-/** Of the thread that writes the audit. Young objects are a batch and its copy; the rest of the thread is SQLite's own memory. */
+/**
+ * Heap of the thread that writes the audit. Young objects are a batch and its copy; the rest is SQLite's own memory.
+ */
 export const AUDIT_HEAP_MIB = { old: 64, young: 8 }

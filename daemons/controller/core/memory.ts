@@ -1,4 +1,4 @@
-/** What the controller may hold in memory, row by row; docs/controller.md has the table. */
+/** The controller's memory budget, row by row; docs/controller.md has the table. */
 import {
   CLIENT_BYTES,
   houseRows,
@@ -15,34 +15,40 @@ import {
 import { AUDIT_HEAP_MIB, WRITER_HEAP_MIB } from './keys.ts'
 import { KEPT_PLANS } from './macros/plan.ts'
 
-/** Bodies of commands and queries are read up to and with this size. @source document 1, Limits */
+/** Bodies of commands and queries may be up to this size, inclusive. @source document 1, Limits */
 export const BODY_BYTES = 262_144
 
-/** A row of the site with its place and what its device says of it; its texts and JSON apart. @source measured: 340 to 610 bytes */
+/**
+ * A row of the site with its index entry and its live state, without its texts and JSON. @source measured: 340 to 610
+ * bytes
+ */
 const ROW_BYTES = 768
 
-/** Of a row what those who are elevated see of it, and the others; its JSON apart. @source measured: 300 bytes */
+/** The views of a row, for elevated and other callers, without their JSON. @source measured: 300 bytes */
 const VIEW_BYTES = 512
 
-/** What drives a device, beside its row. @source measured: 4.1 KiB */
+/** The objects that drive a device, besides its row. @source measured: 4.1 KiB */
 const DEVICE_BYTES = 4.5 * KIB
 
-/** One that is changed, as it was and as it will be. @source measured: 330 to 390 bytes, users 630 with their texts */
+/** A changed row, before and after. @source measured: 330 to 390 bytes, users 630 with their texts */
 const CHANGE_BYTES = 640
 
-/** Of a value a character, with what V8 has around it: core/json.ts counts that as characters. */
+/** Bytes per character of a value; V8's overhead is counted as characters in core/json.ts. */
 const CHAR_BYTES = 4
 
-/** What Node reads of a connection at once. */
+/** What Node reads from a connection at once. */
 const READ_BYTES = 64 * KIB
 
-/** Of a step that a run has taken, with the sentence of one that failed. @source measured */
+/** A step that a run has taken, with the error message if it failed. @source measured */
 const STEP_BYTES = 2 * KIB
 
-/** A record of the audit with its texts, each cut to its bound, and what waits for it. @source measured: 3.7 KiB with the longest texts */
+/**
+ * An audit record with its texts, each cut to its limit, and its waiting promise. @source measured: 3.7 KiB with the
+ * longest texts
+ */
 const RECORD_BYTES = 4 * KIB
 
-/** A session, a nonce or a code with who it is for. */
+/** A session, nonce or code, with its holder. */
 const SESSION_BYTES = KIB
 
 function siteRows(): MemoryRow[] {
@@ -58,7 +64,7 @@ function siteRows(): MemoryRow[] {
     },
     {
       ...{ what: 'JSON columns of the site, and what callers see of them', isHeap: true },
-      // Of what holds a secret each kind of caller has a copy without it.
+      // Each kind of caller has its own copy of JSON that contains secrets.
       all: (setting) => 3 * setting('site.json_chars') * CHAR_BYTES,
       shownBy: 'daemons/controller/test/core/site/site-file-hostile.test.ts',
     },
@@ -131,7 +137,7 @@ function controlRows(): MemoryRow[] {
         of: 'run',
         isHeap: true,
       },
-      // Traces of runs that it called are held beside its own, and each step has its place and what came of it.
+      // Traces of the runs it called are held beside its own; each step has its place and its result.
       each: (setting) =>
         CHAR_BYTES *
           (setting('macros.plan_chars') + setting('macros.value_chars') + 2 * setting('macros.trace_chars')) +
@@ -146,7 +152,7 @@ function controlRows(): MemoryRow[] {
     },
     {
       ...{ what: 'zones that wait to be told to pages', of: 'page', isHeap: true },
-      // A set grows by doubling: 48 to 58 bytes for each.
+      // A set grows by doubling: 48 to 58 bytes per entry.
       each: (setting) => setting('ui.waiting_zones') * 64,
       many: 'http.max_sockets',
       shownBy: 'daemons/controller/test/core/live/zone-feed.test.ts',
@@ -186,7 +192,7 @@ function callRows(): MemoryRow[] {
 export function memoryPlan(): MemoryPlan {
   return {
     idleBytes: 112 * MIB,
-    // assemble.ts has V8 collect when the heap has grown by as much.
+    // assemble.ts makes V8 collect garbage when the heap has grown by this share.
     garbage: 0.25,
     youngBytes: 12 * MIB,
     rows: [

@@ -1,18 +1,18 @@
-/** What is secret by its name or inside a text, and values without their secrets. */
+/** Recognises secrets by name or inside text, and removes them from values. */
 import { isList, type Json, objectOf } from './json.ts'
 
-// Names of attributes and of JSON keys that stand for a secret, and JSON without what is under them.
+// Names of attributes and JSON keys that suggest a secret, and JSON without the values under them.
 
-/** Words that are sensitive, and so are words that end with one: `wifipassword`, `refreshtoken`. No innocent word does. */
+/** Sensitive words; so are words that end with one: `wifipassword`, `refreshtoken`. No innocent word does. */
 const LONG_WORDS = [
   ...['password', 'passwd', 'pwd', 'pswd', 'passphrase', 'passcode', 'pincode', 'secret', 'token', 'credential'],
   ...['rfid', 'jwt', 'psk', 'pushsubscription'],
 ]
 
-/** Words that are sensitive by themselves, and behind what LEADING names: `monkey`, `hairpin` and `compass` are none. */
+/** Words that are sensitive alone or after a LEADING word: `monkey`, `hairpin` and `compass` are not sensitive. */
 const SHORT_WORDS = ['key', 'pin', 'hash', 'salt', 'pass', 'psw', 'bearer', 'cookie', 'authorization', 'authorisation']
 
-/** What people write before one of them without a space: `apikey`, `sshkeys`, `userpass`. */
+/** What people write before one of those words without a space: `apikey`, `sshkeys`, `userpass`. */
 const LEADING = [
   ...['access', 'account', 'admin', 'api', 'app', 'auth', 'cam', 'camera', 'cert', 'client', 'cloud', 'crypto', 'db'],
   ...['device', 'door', 'duress', 'encryption', 'ftp', 'gateway', 'guest', 'hmac', 'host', 'http', 'id', 'integration'],
@@ -35,20 +35,20 @@ const LEADING = [
   ...['ssh', 'ssl', 'stream', 'tls', 'tunnel', 'user', 'usr', 'vpn', 'web', 'webhook', 'wifi', 'wlan', 'wpa'],
 ]
 
-/** Of one and of many. No two of LEADING and the words make a third: it is read in time in proportion to its length. */
+/** Singular and plural. No two alternatives join to a third, so matching takes time proportional to the length. */
 const LONG = new RegExp(`(?:${LONG_WORDS.join('|')})(?:e?s)?$`)
 const SHORT = new RegExp(
   `^(?:${[...LEADING, ...LONG_WORDS, ...SHORT_WORDS].join('|')})*(?:${SHORT_WORDS.join('|')})(?:e?s)?$`,
 )
-/** Longer words are no compound of these. */
+/** Longer words are not compounds of these. */
 const LONGEST_COMPOUND = 64
 
-/** Two words that are sensitive together, and `pass` where it is what sound and signals do. */
+/** Two words that are sensitive together, and `pass` where it is a harmless technical term. */
 const PUSH_SUBSCRIPTION = /\bpush subscriptions?\b/
 const PAIRED: ReadonlySet<string> = new Set(['push', 'pass'])
 const INNOCENT_PASS = /\b(?:low|high|band|all|by) pass\b|\bpass (?:through|thru|band|fail)\b/g
 
-/** Whatever is sensitive has one of these as letters in a row: most names are judged by this alone. */
+/** Every sensitive name contains one of these as consecutive letters: most names are decided by this test alone. */
 const MAYBE = new RegExp([...LONG_WORDS, ...SHORT_WORDS, 'subscription'].join('|'), 'i')
 const IS_ASCII = /^[\0-\x7f]*$/
 
@@ -58,17 +58,16 @@ const UPPER_HEAD = /(\p{Lu})(?=\p{Lu}\p{Ll})/gu
 /** `PINcode` is PIN and code. */
 const UPPER_RUN = /(\p{Lu}\p{Lu})(?=\p{Ll})/gu
 const NO_LETTERS = /[^\p{L}]+/u
-/** Accents, and what is not seen at all. */
+/** Accents and invisible characters. */
 const UNSEEN = /[\p{M}\p{Default_Ignorable_Code_Point}]/gu
 
-/** JSON nested deeper than this is not looked through: what lies below counts as secret. */
+/** JSON nested deeper than this is not searched: everything below counts as secret. */
 const DEEPEST = 64
 
 /**
- * Whether a name holds one of the sensitive words, of one or of many, after it is split at whatever is no letter and at
- * camel case, in every way that it can be read: `api_keys`, `wifiPassword`, `PINcode`, `passWord`, `password2`,
- * `sessionkeys`. Letters of other widths and with accents count as the plain ones.
- * Takes time in proportion to the name.
+ * Whether a name contains a sensitive word, singular or plural. The name is split at non-letters and at camel case, in
+ * every way it can be read: `api_keys`, `wifiPassword`, `PINcode`, `passWord`, `password2`, `sessionkeys`. Full-width
+ * and accented letters count as the plain ones. Takes time proportional to the name.
  */
 export function isSensitiveName(name: string): boolean {
   const plain = IS_ASCII.test(name) ? name : name.normalize('NFKD').replace(UNSEEN, '')
@@ -79,7 +78,7 @@ export function isSensitiveName(name: string): boolean {
 
 function hasWord(spaced: string): boolean {
   const words = spaced.toLowerCase().split(NO_LETTERS)
-  // Two words count together in few names: most are judged word by word at once.
+  // Only a few names have two words that count together: most are decided word by word.
   if (!words.some((word) => PAIRED.has(word))) return words.some(isWord)
   const joined = words.join(' ')
   return PUSH_SUBSCRIPTION.test(joined) || joined.replace(INNOCENT_PASS, ' ').split(' ').some(isWord)
@@ -91,8 +90,9 @@ function isWord(word: string): boolean {
 
 /**
  * The same JSON with null for every value under a sensitive key, at every depth; below 64 levels everything is null. A
- * key may be written as a value: of `{"name": "password", "value": "x"}`, and of a list of pairs, the value is null too.
- * @returns the value itself where nothing was taken out
+ * key may also be given as a value: in `{"name": "password", "value": "x"}` and in a list of pairs, the value is null
+ * too.
+ * @returns the value itself if nothing was removed
  */
 export function withoutSecrets(value: Json): Json {
   return without(value, 0)
@@ -122,17 +122,17 @@ function without(value: Json, depth: number): Json {
   return isChanged ? copy : value
 }
 
-/** Keys whose value says what another value of the object is called, by their last word. */
+/** Keys, by their last word, whose value names another value of the object. */
 const NAMING = new Set(
   'name names key id field label title param parameter property setting header attribute option variable'.split(' '),
 )
-/** Of forms: what is typed there. */
+/** The same for form fields: `type` says what is typed into them. */
 const TYPING = new Set(['type', 'kind'])
-/** Keys that hold such a value, by any of their words. */
+/** Keys, by any of their words, that hold the named value. */
 const VALUE_WORDS = new Set('value values val vals v content contents data text string default'.split(' '))
 const TYPED_WORDS = new Set(['value', 'values', 'val', 'default'])
 
-/** Tells of the keys of an object whether what stands under them is secret, by their names or by what the object says. */
+/** Tells for each key of an object whether its value is secret, by the key's own name or by what the object says. */
 export function secretKeys(object: { readonly [key: string]: Json }): (key: string) => boolean {
   let words: ReadonlySet<string> | undefined
   for (const [key, value] of Object.entries(object)) {
@@ -146,7 +146,7 @@ export function secretKeys(object: { readonly [key: string]: Json }): (key: stri
   return (key) => isSensitiveName(key) || wordsOf(key).some((word) => named.has(word))
 }
 
-/** Tells of the items of a list whether they are pairs with a sensitive name before the value: `[["pin", "1234"]]`. */
+/** Tells for each item of a list whether it is a pair of a sensitive name and a value: `[["pin", "1234"]]`. */
 export function secretPairs(list: readonly Json[]): (item: Json) => boolean {
   const isPairs = list.length > 0 && list.every((item) => isPair(item))
   return (item) => isPairs && isPair(item) && isSensitiveName(item[0])
@@ -164,38 +164,38 @@ function wordsOf(key: string): string[] {
     .filter((word) => word !== '')
 }
 
-/** Both, as they are handed to what looks through values. */
+/** Both functions, as code that searches values takes them. */
 export const NAME_RULES = { isSensitiveName, withoutSecrets }
 
 // Secrets inside texts. In addresses, as cameras have them: `rtsp://viewer:secret@10.0.0.9/1`, `/shot.cgi?usr=a&pwd=b`.
 // In lines, as drivers send and log them: `Authorization: Basic YWRtaW46cHc=`, `password: b`.
 
 /**
- * What stands between the slashes and the host: up to the last `@` before the next slash, as passwords are often not
+ * The part between the slashes and the host: up to the last `@` before the next slash, since passwords are often not
  * escaped.
  * @source RFC 3986, 3.2.1
  */
 const USERINFO = /:\/\/[^\s/"]+@/g
 
 /**
- * One name of a query with its value; `;` separates as `&` does, in addresses of old devices. In JSON as text the quote that
- * ends the address may be an escaped one: its backslash is none of the address.
+ * One name of a query with its value; `;` separates like `&`, as in addresses of old devices. In JSON as text, the
+ * quote that ends the address may be escaped: its backslash is not part of the address.
  */
 const PARAMETER = /((?:^|[?&;,\s])([\w.%-]{1,64})=)(?:[^&;#\s"\\]|\\(?!"))+/g
 
-/** A name with a colon behind it: what follows is its value, up to the end of the line. Not the scheme of an address. */
+/** A name followed by a colon: the rest of the line is its value. The scheme of an address does not count. */
 const NAMED_LINE = /(?<![\w-])([\w-]{1,64})[ \t]*:(?!\/\/)[ \t]*(?=\S)/g
 
 /** Credentials without a name before them. @source RFC 6750, 2.1; RFC 7617, 2 */
 const SCHEME = /\b(bearer|basic)([ \t]+)([\w.~+/-]{6,4096}=*)/gi
 
-/** Shorter is a word of a sentence: `bearer service`. */
+/** Anything shorter is an ordinary word: `bearer service`. */
 const SHORTEST_BEARER = 16
 
-/** Words that say so of a parameter and of nothing else. */
+/** Names that are sensitive only as query parameters. */
 const OF_PARAMETERS: ReadonlySet<string> = new Set(['auth', 'sig', 'signature'])
 
-/** The same value without them, the very same where there are none: no column says that a secret stands there. */
+/** The same value without secrets in addresses, unchanged if there are none: no column name marks these. */
 export function withoutAddressSecrets(value: Json): Json {
   if (typeof value === 'string') return withoutInText(value)
   if (value === null || typeof value !== 'object') return value
@@ -221,7 +221,10 @@ function isSecret(name: string): boolean {
   return isSensitiveName(name) || OF_PARAMETERS.has(name.toLowerCase())
 }
 
-/** The same text without what a line names as a secret, and without credentials by their scheme; for values, not for names. */
+/**
+ * The same text without values that a line names as secret, and without credentials by scheme; for values, not for
+ * names.
+ */
 export function withoutLineSecrets(text: string): string {
   return withoutNamed(text).replace(SCHEME, (whole, scheme: string, gap: string, said: string) =>
     isCredential(scheme, said) ? `${scheme}${gap}***` : whole,
@@ -251,24 +254,24 @@ function isCredential(scheme: string, said: string): boolean {
   }
 }
 
-// What a session without elevation sees of a value in which secrets may be nested, such as an attribute: null in their place.
+// What a session without elevation sees of a value with nested secrets, such as an attribute: null in their place.
 
 type Rules = typeof NAME_RULES
 
-/** The same, and what stays of a text that is no JSON. */
+/** The rules, and what to do with a text that is not JSON. */
 interface Looking extends Rules {
   inText(text: string): Json
-  /** Texts that are no JSON are names that somebody gave. */
+  /** Texts that are not JSON are names that somebody gave. */
   isName?: true
 }
 
-/** Nested deeper than this it is shown to nobody who may not see secrets. */
+/** A value nested deeper than this is hidden from anyone who may not see secrets. */
 const MOST_LEVELS = 64
 
 /**
- * A value with null where a secret stands, and addresses without theirs. A text that is JSON is written anew from what it
- * means, so that nothing of its spelling passes by (a name given twice, escapes); one that only looks like JSON and names a
- * secret is null as a whole.
+ * A value with null in place of secrets, and addresses without theirs. A text that is JSON is written again from its
+ * parsed value, so that no trick of spelling gets through (duplicate names, escapes). A text that only looks like JSON
+ * and names a secret becomes null as a whole.
  * @source document 1, Guards 3
  */
 export function seenValue(rules: Rules, value: Json | undefined): Json {
@@ -280,19 +283,19 @@ function withoutTextSecrets(text: string): string {
   return withoutLineSecrets(String(withoutAddressSecrets(text)))
 }
 
-/** The same of a text that is no value, such as a name: where it is no JSON it stays, but for addresses. */
+/** The same for a text that is a name rather than a value: if it is not JSON, only secrets in addresses are removed. */
 export function seenText({ isSensitiveName, withoutSecrets }: Rules, text: string): Json {
   return seenJsonText({ isSensitiveName, withoutSecrets, inText: withoutAddressSecrets, isName: true }, text, 0)
 }
 
-/** Rules by which nothing is secret: what a value is as it would be written anew. */
+/** Rules by which nothing is secret: they only write the value again. */
 const NOTHING_SECRET: Looking = {
   isSensitiveName: () => false,
   withoutSecrets: (value) => value,
   inText: (text) => text,
 }
 
-/** Whether something of a value is not for who may not see secrets; what is too deep to be looked through is not. */
+/** Whether a value contains something secret; a value too deep to search counts as secret. */
 export function holdsSecret(rules: Rules, value: Json): boolean {
   if (value === null) return false
   const whole = seen(NOTHING_SECRET, value, 0)
@@ -306,7 +309,7 @@ function seen(rules: Looking, value: Json, level: number): Json {
   return seenWithin(rules, rules.withoutSecrets(value), level)
 }
 
-/** JSON in the texts of JSON: some devices report settings so. */
+/** Handles JSON inside the texts of JSON: some devices report settings like that. */
 function seenWithin(rules: Looking, value: Json, level: number): Json {
   if (typeof value === 'string') return seenJsonText(rules, value, level + 1)
   if (value === null || typeof value !== 'object') return value
@@ -330,12 +333,12 @@ function seenJsonText(rules: Looking, text: string, level: number): Json {
   return JSON.stringify(seen(rules, json, level + 1))
 }
 
-/** Whether any word of what could not be read as JSON is a sensitive name. */
+/** Whether any word of a text that is not valid JSON is a sensitive name. */
 function namesSecret({ isSensitiveName }: Rules, text: string): boolean {
   return text.split(/[^\p{L}\p{N}_.-]+/u).some((word) => word !== '' && isSensitiveName(word))
 }
 
-/** How deep brackets stand in brackets, at most; counted before reading, as reading deep JSON may end the stack. */
+/** How deep brackets are nested; counted before parsing, since parsing deep JSON may overflow the stack. */
 export function bracketsOf(text: string): number {
   let level = 0
   let deepest = 0
@@ -347,7 +350,7 @@ export function bracketsOf(text: string): number {
   return deepest
 }
 
-/** Levels of a value, counted no further than one too many. */
+/** The depth of a value; stops counting at one above the limit. */
 function levelsOf(value: Json, above = 0): number {
   if (value === null || typeof value !== 'object' || above > MOST_LEVELS) return above
   let deepest = above + 1

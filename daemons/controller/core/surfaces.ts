@@ -1,27 +1,29 @@
-/** What the two surfaces, REST and the pages, need of the rest of the controller. */
+/** The interfaces that the two surfaces, REST and the pages, need from the rest of the controller. */
 import type { Origin, Session } from './access/accounts.ts'
 import type { AuditReason, AuditRecord, Outcome } from './audit.ts'
 import type { Json } from './json.ts'
 import type { NotDriven } from './site/not-driven.ts'
 
-// The REST surface: the rules it asks for each call, in its own order.
+// The REST surface: the rules it applies to each call, in its own order.
 
-/** Headers as Node gives them: names in lower case, repeated ones joined or listed. */
+/** Headers as Node gives them: lower-case names, repeated headers joined or listed. */
 export type CallHeaders = Readonly<Record<string, string | string[] | undefined>>
 
-/** All rules of one controller. What one of them throws is answered as an error of the program. @source document 1 */
+/** The rules of one controller. An exception from any of them is answered as an internal error. @source document 1 */
 export interface Rules {
   /**
    * Where a call comes from.
-   * @param peerAddress of the connection itself
+   * @param peerAddress the peer of the connection itself
    * @source document 1, Audit record; Authentication 5
    */
   origin(peerAddress: string, headers: CallHeaders): Origin
-  /** @param form the body as it was read: any JSON value. @source document 1, POST /api/token */
+  /** @param form the parsed body: any JSON value. @source document 1, POST /api/token */
   signIn(form: unknown, origin: Origin, signal?: AbortSignal): Promise<Outcome>
-  /** Who calls, asked anew for each call; undefined for `invalid_session`. @source document 1, Session token */
+  /**
+   * The caller's session, resolved for each call; undefined for `invalid_session`. @source document 1, Session token
+   */
   resolve(token: string | undefined, origin: Origin): Session | undefined
-  /** Whether or not the token is one. @source document 1, Session token */
+  /** Works whether or not the token is valid. @source document 1, Session token */
   logout(token: string | undefined): void
   /** @returns the identity as JSON. @source document 1, Identity */
   me(session: Session): unknown
@@ -33,32 +35,32 @@ export interface Rules {
   runMacro(session: Session, body: unknown): Promise<Outcome>
   /**
    * @param entity the name in the path, percent-decoded
-   * @param rawQuery what stands behind the question mark, as sent, ASCII
+   * @param rawQuery what follows the question mark, as sent, ASCII
    * @source document 1, GET /api/data/:entity
    */
   answerData(session: Session, entity: string, rawQuery: string): Outcome | Promise<Outcome>
 }
 
-// The pages: routes under /ui know these interfaces and nothing behind them.
+// The pages: routes under /ui depend only on these interfaces.
 
-/** Signing in and out, and who a session belongs to. */
+/** Signing in and out, and the owner of a session. */
 export interface UiPeople {
   /**
-   * The rules of POST /api/token. Where it is granted (`reason` null) the body holds `token` and `expires` in ms.
-   * @param credentials the body as it was sent, of any shape
+   * The rules of POST /api/token. If it is granted (`reason` null), the body contains `token` and `expires` in ms.
+   * @param credentials the body as sent, of any shape
    * @source document 1, POST /api/token
    */
   signIn(credentials: unknown, from: Origin, signal?: AbortSignal): Promise<Outcome>
   /**
-   * Redeems a handoff nonce, which is used up whatever comes of it; granted as `signIn`.
+   * Redeems a handoff nonce, which is used up whatever the result; granted like `signIn`.
    * @source document 1, Handoff nonce
    */
   redeem(nonce: string, from: Origin): Promise<Outcome>
   signOut(token: string): void
   /**
-   * Whose session this is, resolved anew; undefined where it is unknown, over, or its account may sign in no longer.
-   * Asked for each request, and for each message to an open socket: it must be quick.
-   * @param isUse false for what asks by itself, such as an open socket: nobody is there, and the session goes on ageing
+   * The session of a token, resolved again each time; undefined if it is unknown, over, or its account may no longer
+   * sign in. Called for each request and for each message to an open socket: it must be quick.
+   * @param isUse false for automatic requests, such as those of an open socket: they do not keep the session alive
    */
   sessionOf(token: string, from: Origin, isUse?: boolean): Session | undefined
 }
@@ -67,16 +69,19 @@ export interface UiPeople {
 export interface UiSetUp {
   /** True while there is no account at all. */
   isNeeded(): boolean
-  /** Whether there were accounts and there are none: whoever comes first must not become administrator by that. */
+  /**
+   * Whether there were accounts and now there are none: the first visitor must not become administrator because of
+   * that.
+   */
   isLost(): boolean
   /**
-   * Makes it, an administrator; durable when the promise resolves.
-   * @throws Fault `already_set_up` where somebody else was first
+   * Creates it as an administrator; durable when the promise resolves.
+   * @throws Fault `already_set_up` if somebody else was first
    */
   begin(form: { username: string; password: string; siteName: string; timeZone: string | null }): Promise<void>
 }
 
-/** Commands and macros, by the gates of document 1. */
+/** Commands and macros, through the gates of document 1. */
 export interface UiControl {
   /** @param body as sent to /api/control/command, of any shape */
   command(session: Session, body: unknown): Promise<Outcome>
@@ -86,7 +91,7 @@ export interface UiControl {
   scope(session: Session): ReadonlySet<number> | 'all'
 }
 
-/** Which calls are asked for; what is absent does not matter. Times in epoch ms. */
+/** Filters for calls; an absent field does not restrict. Times in epoch ms. */
 export interface AuditFilter {
   /** Part of the user's name, without case. */
   user?: string
@@ -94,33 +99,33 @@ export interface AuditFilter {
   /** Part of the path, without case. */
   path?: string
   granted?: boolean
-  /** From this moment on, and before that one. */
+  /** From this instant on, and before that one. */
   from?: number
   to?: number
-  /** Older than the row with this id. */
+  /** Only rows with a smaller id. */
   before?: number
   limit: number
 }
 
-/** A record as it was kept; ids grow with time. */
+/** A stored record; ids grow with time. */
 export interface AuditRow extends AuditRecord {
   id: number
 }
 
-/** What was recorded. */
+/** Access to the records. */
 export interface UiAudit {
   /**
-   * The newest that fit the filter, newest first, at most `limit`.
-   * @returns `before` where older ones have not been looked at, even if nothing was found; null where all have
+   * The newest records that match the filter, newest first, at most `limit`.
+   * @returns `before` if older rows have not been looked at, even if nothing was found; null if all have
    */
   auditList(filter: AuditFilter): Promise<{ rows: readonly AuditRow[]; before: number | null }>
 }
 
-/** The switch of the REST surface, and what of the site has no effect. */
+/** The switch of the REST surface, and the parts of the site that have no effect. */
 export interface UiRest {
-  /** Rows that are kept and not driven yet. */
+  /** Rows that are stored but not driven yet. */
   notDriven(): readonly NotDriven[]
-  /** `isSet` is what stands in the settings, `isRunning` what was read at the start. */
+  /** `isSet` is the setting, `isRunning` is what was read at the start. */
   state(): { isSet: boolean; isRunning: boolean }
   /** Durable when the promise resolves. */
   set(isOn: boolean, by: Session): Promise<void>
@@ -131,17 +136,17 @@ export interface PendingChange {
   id: number
   /** Epoch ms. */
   at: number
-  /** Who asked for it: a user's name, or `import`. */
+  /** The user who asked for it, or `import`. */
   by: string
   kind: 'add' | 'change' | 'remove'
   table: string
   rowId: number | null
-  /** The row's name as people know it; null where its table has none. */
+  /** The row's name as people know it; null if its table has none. */
   name: string | null
   columns: readonly PendingColumn[]
 }
 
-/** What happens to one column. Of secrets, `before` and `after` are null. */
+/** The change of one column. For secrets, `before` and `after` are null. */
 export interface PendingColumn {
   column: string
   isSecret: boolean
@@ -149,25 +154,25 @@ export interface PendingColumn {
   after: Json
   /** An instant in epoch ms, or the id of another row. */
   kind?: 'time' | 'row'
-  /** Names of the rows that it points to, where it does and they have names. */
+  /** Names of the rows it points to, if it does and they have names. */
   names?: { readonly before: string | null; readonly after: string | null }
 }
 
 /** Changes that wait for Apply All. */
 export interface UiPending {
-  /** In the order in which they came. */
+  /** In the order of arrival. */
   changes(): readonly PendingChange[]
-  /** How many there are: asked at each beat of a page, so it must be quick. */
+  /** How many there are: called at each beat of a page, so it must be quick. */
   count(): number
   /** Grows with each change that is added, applied or discarded. */
   revision(): number
   /**
    * Applies all of them or none.
    * @returns how many were applied
-   * @throws Fault `pending_refused` with `details.fields`: `{ field, message }` of those that do not fit, `field` being
-   * the id of the change
+   * @throws Fault `pending_refused` with `details.fields`: a `{ field, message }` for each one that does not fit, where
+   * `field` is the id of the change
    */
   apply(by: Session): Promise<number>
-  /** @returns how many are forgotten */
+  /** @returns how many were discarded */
   discard(by: Session): Promise<number>
 }

@@ -1,16 +1,16 @@
-/** Who goes when: one after another by key, a limited number at once, a wait with a time limit. */
+/** Scheduling helpers: a queue per key, a limited number of tasks at once, a wait with a timeout. */
 import type { Clock } from '#kit/clock.ts'
 import type { Fault } from '#kit/pure/fault.ts'
 import { createTurn, type InTurn } from '#kit/pure/pace.ts'
 
-// One after another, by key.
+// A queue per key.
 
 interface Turns<Key> {
-  /** Runs after what was asked for the same key before, whatever came of it. */
+  /** Runs after everything requested earlier for the same key has ended, successfully or not. */
   run<Result>(key: Key, change: () => Promise<Result>): Promise<Result>
 }
 
-/** Keys that nobody waits for are forgotten. */
+/** Keys without waiting tasks are removed. */
 export function createTurns<Key>(): Turns<Key> {
   const lines = new Map<Key, { inTurn: InTurn; waiting: number }>()
   return {
@@ -27,15 +27,15 @@ export function createTurns<Key>(): Turns<Key> {
   }
 }
 
-// A limited number at once, the others in order behind them.
+// A limited number of tasks at once; the others wait in order.
 
-/** Runs a task when its turn has come. */
+/** Runs a task when a slot is free. */
 export type InSlots = <Result>(task: () => Promise<Result>) => Promise<Result>
 
 /**
- * Between one task and the next in its slot requests are read: ten thousand tasks that wait for nothing would keep the
- * process to themselves for a second (measured).
- * @param most how many run at once. Who waits is bounded by the caller: one opening for each device.
+ * Between two tasks in a slot the event loop gets to run: ten thousand tasks that wait for nothing would otherwise
+ * block the process for a second (measured).
+ * @param most how many run at once. The queue is bounded by the caller: one opening per device.
  */
 export function createSlots(most: number, clock: Clock): InSlots {
   const waiting: (() => void)[] = []
@@ -46,7 +46,7 @@ export function createSlots(most: number, clock: Clock): InSlots {
     try {
       return await task()
     } finally {
-      // The slot goes from hand to hand: a newcomer does not slip in between.
+      // The slot is handed over directly, so that a newcomer cannot take it.
       const next = waiting.shift()
       if (next) clock.soon(next)
       else running--
@@ -54,18 +54,18 @@ export function createSlots(most: number, clock: Clock): InSlots {
   }
 }
 
-// A wait with a time limit.
+// A wait with a timeout.
 
 interface End {
   clock: Clock
   limitMs: number
-  /** What is said of a task that takes longer. */
+  /** The error for a task that takes longer. */
   late(): Fault
   /** Ends the wait early, with its reason. */
   stop?: AbortSignal
 }
 
-/** Settles as `task` does, or rejects at the end; what comes of the task then is nobody's. */
+/** Settles as `task` does, or rejects at the timeout; the task's later result is then ignored. */
 export function within<Result>(task: Promise<Result>, { clock, limitMs, late, stop }: End): Promise<Result> {
   return new Promise((resolve, reject) => {
     const stopped = () => done(() => reject(stop?.reason))

@@ -1,33 +1,35 @@
-/** Accounts of a building: what their roles allow, whether they may sign in, and the session that callers get. */
+/** User accounts: what their roles allow, whether they may sign in, and the session object a caller gets. */
 import type { Clock } from '#kit/clock.ts'
 import { nearestName } from '#kit/pure/text.ts'
 import type { Json } from '../json.ts'
 import { type Book, derived, type Row } from '../site/book.ts'
 
-// What the rules about people need of the outside world; io/ implements it.
+// What the rules about people need from the outside world; io/ implements it.
 
-/** Randomness that nobody can foretell, and a digest that nobody can turn back. */
+/** Unpredictable random bytes, and a one-way digest. */
 export interface Secrets {
   /** @param count 1..65536 */
   randomBytes(count: number): Uint8Array
-  /** Of a token or nonce, at least 128 bits: what is kept in its place. */
+  /** The digest to store in place of a token or nonce. The secret must have at least 128 bits. */
   digest(secret: string): string
 }
 
-/** Settings of the building that govern sign-ins, as they are now. @source document 1, Configuration keys */
+/** The sign-in settings of the building, at their current values. @source document 1, Configuration keys */
 export interface PeopleSettings {
   /** How long a session token lives, in ms. */
   api_token_life: number
-  /** How long a mailed code is accepted. */
+  /** How long a mailed code is accepted, in seconds. */
   api_2fa_ttl_seconds: number
 }
 
-/** What waits for Apply All of one account: columns that become others, or its end. Asked with each request. */
+/** The pending change of one account: the columns it would change, or its removal. Asked on every request. */
 export type WaitingOf = (userId: number) => Readonly<Record<string, Json>> | 'removed' | undefined
 
-/** Compares passwords, off the main thread. */
+/** Compares passwords off the main thread. */
 export interface PasswordCheck {
-  /** @param stored what the account holds; undefined for an account that is not there: takes as long, and is never right */
+  /**
+   * @param stored the account's hash; undefined for an unknown account: takes as long as any other, and never matches
+   */
   verify(password: string, stored: string | undefined): Promise<boolean>
 }
 
@@ -38,83 +40,84 @@ export interface Letter {
   subject: string
   /** Lines end in \n. */
   text: string
-  /** After so long it is of no use and is not tried any more. */
+  /** After this time the letter is useless and is not retried. */
   lifeMs: number
 }
 
-/** Takes letters to a mail server. */
+/** Sends letters through a mail server. */
 export interface Postman {
   /**
-   * @returns resolves once the server has taken it
+   * @returns resolves once the server has accepted the letter
    * @throws Fault `mail_not_set_up`, `mail_queue_full`, `mail_refused`, `mail_failed`
    */
   send(letter: Letter): Promise<void>
 }
 
-// The caller, as every gate sees them: worked out anew for each request, never kept.
+// The caller, as every gate sees it: worked out anew for each request and never stored.
 
 /** Functions that role rules of the list `api` allow and deny. */
 export type ApiFunction = 'command' | 'macro' | 'query'
 
-/** A caller who is signed in. Elevated sessions are held by no gate beyond `may`. */
+/** A signed-in caller. An elevated session only has to pass `may`; no other gate restricts it. */
 export interface Session {
   userId: number
   username: string
-  /** The rows of auth_role, as applied at this moment. */
+  /** The rows of auth_role, as currently applied. */
   roles: readonly Row[]
   isElevated: boolean
-  /** By the rules of all roles: `deny` in one wins over `allow` in another. */
+  /** Combines the rules of all roles: a `deny` in one wins over an `allow` in another. */
   may(what: ApiFunction): boolean
-  /** The UIs that the rules of the list `ui` allow, rows of `ui`; `allow ui *` is every one. */
+  /** The UIs that the rules of the list `ui` allow, as rows of `ui`; `allow ui *` allows every UI. */
   uis: readonly Row[]
 }
 
 /** Where a request comes from, as the server judges it. */
 export interface Origin {
-  /** Of the client: the peer's own address, or the originating one of the chain behind a trusted proxy. */
+  /** The client's address: the peer's own, or the originating one in the chain behind a trusted proxy. */
   clientIp: string
   /** Provably from outside: a public address outside local_networks, or the tunnel's marker. Unknown is not remote. */
   isRemote: boolean
   /**
-   * Provably from inside: what may be left out for calls of the building is left out for these alone. Between both lies
-   * what cannot be told, such as a carrier's NAT, or a proxy that does not say whom it speaks for.
+   * Provably from inside: only these callers get the relaxations meant for calls from the building. Some calls are
+   * neither remote nor local because it cannot be told, such as those from a carrier's NAT or through a proxy that does
+   * not name its client.
    */
   isLocal: boolean
 }
 
 // Roles: what the lines of `auth_role.rules` allow.
 
-/** What a line may be about. */
+/** The list a rule line refers to. */
 type RuleList = 'api' | 'ui' | 'socket'
 
-/** The names of one list, of one role. `*` stands for every one. */
+/** The names one role has in one list. `*` matches every name. */
 interface NamesOfList {
   allow: ReadonlySet<string>
   deny: ReadonlySet<string>
 }
 
-/** The rules of one role, read. */
+/** The parsed rules of one role. */
 interface RoleRules {
   lists: Readonly<Record<RuleList, NamesOfList>>
-  /** Sentences about lines that say nothing, for whoever wrote them. Such a line neither allows nor denies. */
+  /** One sentence per invalid line, for the person who wrote it. An invalid line neither allows nor denies. */
   faults: readonly string[]
 }
 
 const LISTS: readonly RuleList[] = ['api', 'ui', 'socket']
 
-/** Functions that there are; others may be named for what is to come, as document 1 does with `delete_macro`. */
+/** Known functions. Rules may also name functions that do not exist yet, as document 1 does with `delete_macro`. */
 const FUNCTIONS = ['command', 'macro', 'query', 'delete_macro']
 
-/** Told of one role. */
+/** Faults reported per role. */
 const MOST_FAULTS = 20
 
-/** Characters of a word that a sentence says again. */
+/** Longest excerpt of a word that a fault quotes, in characters. */
 const LONGEST_QUOTED = 60
 
 /**
- * Reads the rules of a role: `allow api command, macro, query`, `deny api delete_macro`, `allow ui 1, Ground floor`,
- * `allow socket *`, one a line; empty lines and those that begin with `#` say nothing. Names are split at commas only
- * and may hold blanks. Words and functions are the same in capitals; names of UIs are not.
+ * Parses the rules of a role: `allow api command, macro, query`, `deny api delete_macro`, `allow ui 1, Ground floor`,
+ * `allow socket *`, one per line. Empty lines and lines that begin with `#` are ignored. Names are split only at commas
+ * and may contain blanks. Keywords and function names ignore case; UI names do not.
  * @source document 1, Authentication 7
  */
 export function parseRoleRules(text: string): RoleRules {
@@ -132,7 +135,7 @@ export function parseRoleRules(text: string): RoleRules {
 
 const readAlready = new WeakMap<Row, RoleRules>()
 
-/** The rules of a row of auth_role; read once for each row, since a row is never changed. */
+/** The rules of a row of auth_role; parsed once per row, since rows are immutable. */
 export function rulesOf(role: Row): RoleRules {
   const known = readAlready.get(role)
   if (known !== undefined) return known
@@ -142,8 +145,8 @@ export function rulesOf(role: Row): RoleRules {
 }
 
 /**
- * Whether the roles together allow a function: one of them does, by name or `*`, and none denies it.
- * @param what in small letters
+ * Whether the roles together allow a function: at least one allows it, by name or `*`, and none denies it.
+ * @param what in lower case
  * @source document 1, Authentication 7
  */
 export function mayDo(roles: readonly Row[], list: 'api' | 'socket', what: string): boolean {
@@ -152,7 +155,7 @@ export function mayDo(roles: readonly Row[], list: 'api' | 'socket', what: strin
 }
 
 /**
- * The UIs that the roles together allow; those that are switched off are none. A name of digits is an id and no name.
+ * The UIs that the roles together allow, without disabled ones. A name that consists of digits is taken as an id.
  * @param uis rows of `ui`
  * @source document 1, POST /api/control, scope_denied
  */
@@ -167,12 +170,15 @@ export function uisOf(roles: readonly Row[], uis: readonly Row[]): readonly Row[
   )
 }
 
-/** What a line may call a UI: its id, and its name unless that is of digits. */
+/** The names a rule line may use for a UI: its id, and its name unless that consists of digits. */
 export function uiNames({ id, name }: Row): string[] {
   return typeof name === 'string' && !isDigits(name) ? [String(id), name] : [String(id)]
 }
 
-/** Whether a session of these roles is elevated: one of them has Elevated on. @source document 1, POST /api/control */
+/**
+ * Whether a session with these roles is elevated: at least one role has Elevated on. @source document 1, POST
+ * /api/control
+ */
 export function isElevated(roles: readonly Row[]): boolean {
   return roles.some((role) => role.elevated === true)
 }
@@ -186,7 +192,10 @@ function emptyNames(): NamesBeingRead {
   return { allow: new Set(), deny: new Set() }
 }
 
-/** Says what is wrong with a line: only where somebody will read it, since a text may be nothing but rubbish. */
+/**
+ * Describes what is wrong with a line. Called only when the sentence will be read: a text may consist of nothing but
+ * bad lines.
+ */
 type LineFault = () => string | undefined
 
 function readLine(said: string, lists: Record<RuleList, NamesBeingRead>): LineFault | undefined {
@@ -227,16 +236,16 @@ function isDigits(text: string): boolean {
   return /^\d+$/.test(text)
 }
 
-/** `007` is the id 7. */
+/** Turns `007` into the id `7`. */
 function plainId(name: string): string {
   return isDigits(name) ? name.replace(/^0+(?=\d)/, '') : name
 }
 
 // Accounts: their names, roles and sites, and whether they may sign in now.
 
-/** Accounts with their roles and sites, as applied at this moment. */
+/** Accounts with their roles and sites, as currently applied. */
 export interface Accounts {
-  /** The account that is meant by a name as typed: the very name, else the only one that differs in capitals alone. */
+  /** Finds the account for a typed name: an exact match first, else the only account that differs just in case. */
   named(username: string): Row | undefined
   withId(id: number): Row | undefined
   /** Rows of auth_role, in the order they were given. */
@@ -245,16 +254,16 @@ export interface Accounts {
   sitesOf(userId: number): readonly Row[]
   sessionOf(user: Row): Session
   /**
-   * The account that somebody signed in to, as it is now; undefined where it is gone, is another by now, has another
-   * password, or may not sign in.
+   * The signed-in account in its current state. Undefined if it was removed, its id now belongs to somebody else, its
+   * password changed, or it may not sign in.
    */
   standing(signedIn: SignedIn, nowMs: number): Row | undefined
 }
 
-/** Longer names than this are nobody's. */
+/** No account has a longer name. */
 export const LONGEST_NAME = 256
 
-/** What names are compared by: `Ada` and `ada` are one. */
+/** The form in which names are compared: `Ada` and `ada` are the same. */
 export function foldUsername(username: string): string {
   return username.normalize('NFC').toLowerCase()
 }
@@ -297,8 +306,8 @@ export function createAccounts(book: Book): Accounts {
 }
 
 /**
- * Whether an account is one that may sign in now: enabled, not revoked, inside its validity window. A boundary that is
- * neither null nor a number of epoch ms cannot be kept, so it is closed.
+ * Whether an account may sign in now: enabled, not revoked, inside its validity window. If a boundary is neither null
+ * nor a number of epoch ms, it cannot be checked, so the account counts as closed.
  * @source document 1, Authentication 4
  */
 export function isLive(user: Row, nowMs: number): boolean {
@@ -309,15 +318,15 @@ export function isLive(user: Row, nowMs: number): boolean {
   return hasBegun && !hasEnded
 }
 
-/** An account as it was when somebody signed in to it. */
+/** An account at the time somebody signed in to it. */
 interface SignedInAs {
-  /** As `foldUsername` has it. */
+  /** As `foldUsername` returns it. */
   readonly username: string
-  /** Of the password that was right then; null where there was none. */
+  /** The hash of the password used to sign in; null if there was none. */
   readonly hash: Json
 }
 
-/** Who signed in, as sessions and nonces keep it. */
+/** A signed-in user, as sessions and nonces store it. */
 export interface SignedIn {
   readonly userId: number
   readonly as: SignedInAs
@@ -333,8 +342,9 @@ function signedInAs(user: Row): SignedInAs {
 }
 
 /**
- * Whether an account is still what somebody signed in to. An import may give the id to somebody else, and who sets a new
- * password wants those out who knew the old one. The same password set again counts as new: its hash has another salt.
+ * Whether the account is still the one that somebody signed in to. An import may give its id to somebody else. Setting
+ * a new password must end the sessions opened with the old one. Setting the same password again counts as new, because
+ * the hash gets another salt.
  */
 function isStill(user: Row, as: SignedInAs): boolean {
   const { username, hash } = signedInAs(user)
@@ -342,8 +352,8 @@ function isStill(user: Row, as: SignedInAs): boolean {
 }
 
 /**
- * Whether somebody with these roles may call from there: all roles with Allow Remote off keep to the building. Where it
- * cannot be told, nothing is denied.
+ * Whether a user with these roles may call from this origin. The user is kept inside the building if all roles have
+ * Allow Remote off. An origin that cannot be told is not denied.
  * @source document 1, Authentication 5
  */
 export function mayCallFrom(roles: readonly Row[], origin: Origin): boolean {
@@ -354,7 +364,7 @@ function usersByFold(rows: readonly Row[]): ReadonlyMap<string, readonly Row[]> 
   return Map.groupBy(rows, (user) => foldUsername(String(user.username)))
 }
 
-/** The ids that each user is linked to. */
+/** Maps each user id to the ids it is linked to. */
 function linksOf(rows: readonly Row[], column: 'role_id' | 'site_id'): ReadonlyMap<number, ReadonlySet<number>> {
   const links = new Map<number, Set<number>>()
   for (const row of rows) {
@@ -369,12 +379,13 @@ function linksOf(rows: readonly Row[], column: 'role_id' | 'site_id'): ReadonlyM
 
 // Accounts that a pending change closes: closing takes effect without waiting for Apply All.
 
-/** Whether an account is closed by what waits. */
+/** Whether a pending change closes the account. */
 export type IsClosing = (userId: number) => boolean
 
 /**
- * Disabled, revoked, removed, or put out of its time. What would open an account waits: it is asked of accounts that are
- * open as they are. On the page elevated sessions go by what is applied, as that is where they apply or discard changes.
+ * A change closes an account that it disables, revokes, removes, or puts outside its validity window. Changes that
+ * would open an account wait for Apply All; this is only asked about accounts that are open now. On the page, elevated
+ * sessions follow the applied state, since that is where they apply or discard changes.
  * @source document 1, Authentication 3 and 4
  */
 export function createClosing(book: Book, clock: Clock, waitingOf: WaitingOf): IsClosing {
@@ -397,14 +408,14 @@ export interface PersonView {
   site: SiteView
 }
 
-/** What the name plate says; told before anybody has signed in. */
+/** The content of the name plate; shown before anybody has signed in. */
 export interface SiteView {
   name: string | null
-  /** IANA name; null where the site names none. */
+  /** IANA name; null if the site has none. */
   time_zone: string | null
 }
 
-/** Who this is. Nothing of the account but its name goes out. */
+/** The signed-in person. The name is all that goes out of the account row. */
 export function personView(book: Book, session: Session): PersonView {
   return {
     username: session.username,
@@ -415,7 +426,7 @@ export function personView(book: Book, session: Session): PersonView {
   }
 }
 
-/** The first site: a controller serves one place, however many accounts it lists for it. */
+/** The first site: a controller serves one place, however many sites an account is linked to. */
 export function siteView(book: Book): SiteView {
   const [site] = book.rows('site')
   return { name: text(site?.name), time_zone: text(site?.timezone) }

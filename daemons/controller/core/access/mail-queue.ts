@@ -1,4 +1,4 @@
-/** Letters on their way to a mail server: few at once, tried again for as long as they are of use. */
+/** The mail queue: sends a few letters at once, and retries each for as long as it is useful. */
 
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
@@ -7,9 +7,9 @@ import { durationText } from '#kit/pure/text.ts'
 import { within } from '../turns.ts'
 import type { Letter, Postman } from './accounts.ts'
 
-/** What came of letters since the start. */
+/** Counts since the start. */
 interface MailState {
-  /** Waiting, being sent, or waiting to be tried again. */
+  /** Letters that are queued, being sent, or waiting for a retry. */
   kept: number
   sent: number
   failed: number
@@ -17,7 +17,7 @@ interface MailState {
 
 export interface MailQueue extends Postman {
   state(): MailState
-  /** Gives up what is kept: each is refused with `mail_failed`, and what is being sent is aborted. */
+  /** Empties the queue: each letter is rejected with `mail_failed`, and deliveries under way are aborted. */
   close(): void
 }
 
@@ -25,20 +25,20 @@ interface MailQueueParts {
   clock: Clock
   /**
    * Hands one letter to the server.
-   * @throws Fault `mail_refused`, `mail_not_set_up` where another try would be in vain; whatever else is tried again
+   * @throws Fault `mail_refused`, `mail_not_set_up` if a retry would be useless; any other error is retried
    */
   deliver(letter: Letter, signal: AbortSignal): Promise<void>
   limits: MailQueueLimits
 }
 
 export interface MailQueueLimits {
-  /** Letters kept at once. */
+  /** Most letters in the queue. */
   letters: number
-  /** Letters handed over at once. */
+  /** Most deliveries at once. */
   atOnce: number
-  /** The longest one try takes, in ms. */
+  /** Timeout of one attempt, in ms. */
   attemptMs: number
-  /** Between the tries of one letter. */
+  /** Back-off between the attempts for one letter. */
   again: BackoffLimits
 }
 
@@ -46,7 +46,7 @@ interface Kept {
   letter: Letter
   endsMs: number
   wait: ReturnType<typeof createBackoff>
-  /** Until the next try. */
+  /** Timer of the next attempt. */
   again?: Timer
   done: PromiseWithResolvers<void>
 }
@@ -99,7 +99,7 @@ export function createMailQueue({ clock, deliver, limits }: MailQueueParts): Mai
       const next = waiting.shift()
       if (next === undefined) return
       running++
-      // Never rejects: whatever comes of a try has been told to who sent the letter.
+      // Never rejects: the sender of the letter has already been told the result.
       void attempt(next).finally(() => {
         running--
         pump()
@@ -131,7 +131,7 @@ export function createMailQueue({ clock, deliver, limits }: MailQueueParts): Mai
   }
 }
 
-/** Ends in time whether the delivery heeds its signal or not. */
+/** Ends within the limit, whether or not the delivery obeys its signal. */
 function oneTry(
   deliver: (signal: AbortSignal) => Promise<void>,
   { clock, limitMs, stop }: { clock: Clock; limitMs: number; stop: AbortSignal },

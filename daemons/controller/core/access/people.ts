@@ -1,4 +1,4 @@
-/** Everything about callers, put together: the first account, sign-in, sessions, identity, handoff. */
+/** Combines everything about callers: the first account, sign-in, sessions, identity and handoff. */
 import type { SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import type { Clock } from '#kit/clock.ts'
 import type { Outcome } from '../audit.ts'
@@ -23,38 +23,37 @@ import { createSignIn, type SignInResult, type Undelivered } from './sign-in.ts'
 
 // The first account of a controller that nobody could sign in to, as rows of its site.
 
-/** Who is to look after the building; the password is hashed already. */
+/** The person who will look after the building; the password is already hashed. */
 export interface FirstAccount {
   username: string
   hash: string
   salt: string
-  /** What the building is called, where no site says so yet. */
+  /** The name of the building, used if no site names it yet. */
   siteName: string
-  /** IANA name of its time zone, where it is known. */
+  /** IANA name of its time zone, if known. */
   timeZone: string | null
 }
 
-/** What the rows are made with. */
+/** What the rows are built from. */
 interface FirstAccountWorld {
   book: Book
   nowMs: number
-  /** Above every id that a table ever had. */
+  /** An id above every id that the table ever had. */
   nextId(table: string): number
 }
 
-/** What a building is called that nobody has named yet. */
+/** The name of a building that nobody has named yet. */
 export const UNNAMED_SITE = 'Building'
 
-/** The role of the first account. */
 const ROLE = 'Administrator'
 const RULES = 'allow api *\nallow ui *\nallow socket *'
 
-/** Whether there is no account at all: accounts that may not sign in are somebody's decision, and count. */
+/** Whether there is no account at all. Accounts that may not sign in count: somebody decided that. */
 export function isWithoutAccounts(book: Book): boolean {
   return book.rows('auth_user').length === 0
 }
 
-/** The account with an elevated role and all sites there are; where there is none, the first site as well. */
+/** Creates the account with an elevated role and all existing sites; if there is none, the first site as well. */
 export function firstAccount(account: FirstAccount, world: FirstAccountWorld): Change[] {
   const { username, hash, salt, siteName: name, timeZone: timezone } = account
   const sites = world.book.rows('site').map(({ id }) => id)
@@ -73,7 +72,7 @@ export function firstAccount(account: FirstAccount, world: FirstAccountWorld): C
   return changes
 }
 
-/** A role of that name may be there, and mean something else. */
+/** The plain name may already be taken by a role that means something else. */
 function freeName(book: Book): string {
   let name = ROLE
   for (let n = 2; book.named('auth_role', name).length > 0; n++) name = `${ROLE} ${n}`
@@ -82,30 +81,30 @@ function freeName(book: Book): string {
 
 // Everything about callers, put together.
 
-/** What the surfaces ask about people. No token is ever told to anybody but the one who gets it. */
+/** What the surfaces ask about people. A token is only ever told to the client it is issued to. */
 export interface People {
   /**
    * POST /api/token.
-   * @param form the body as read from JSON; whether it is JSON at all is judged before
+   * @param form the parsed JSON body; invalid JSON is refused before this
    * @param signal aborted when the client hangs up
    */
   signIn(form: unknown, origin: Origin, signal?: AbortSignal): Promise<Outcome>
-  /** The page's sign-in: the same gate, and a session for its cookie. */
+  /** Sign-in on the page: the same checks, and a session for its cookie. */
   signInUi(form: unknown, origin: Origin, signal?: AbortSignal): Promise<SignInResult>
-  /** Who calls with a token of the REST surface, at this moment; undefined for `invalid_session`. */
+  /** The current session of a REST token; undefined means `invalid_session`. */
   resolve(token: string | undefined, origin: Origin): Session | undefined
-  /** @param isUse false for what is open for long, such as a socket: it does not keep the session alive */
+  /** @param isUse false for long-lived connections such as a socket: they do not keep the session alive */
   resolveUi(token: string | undefined, origin: Origin, isUse?: boolean): Session | undefined
-  /** POST /api/logout: whether the token was one or not. */
+  /** POST /api/logout: works whether or not the token was valid. */
   logout(token: string | undefined): void
   logoutUi(token: string | undefined): void
-  /** Ends what is held by accounts that may not sign in any more. */
+  /** Ends the sessions of accounts that may no longer sign in. */
   endOver(): void
-  /** GET /api/me: the identity, as JSON. @param session one that was resolved here */
+  /** GET /api/me: the identity, as JSON. @param session must have been resolved here */
   me(session: Session): unknown
-  /** POST /api/session_handoff. @param session one that was resolved here */
+  /** POST /api/session_handoff. @param session must have been resolved here */
   handoff(session: Session): Outcome
-  /** The page redeems the nonce of its cookie, which is used up, whatever comes of it. */
+  /** The page redeems the nonce in its cookie. The nonce is used up whatever the result. */
   redeem(nonce: string | undefined, origin: Origin): SignInResult
 }
 
@@ -124,11 +123,11 @@ export interface PeopleParts {
 }
 
 export interface PeopleLimits extends SessionLimits, SecondFactorLimits {
-  /** Handoff nonces at once. */
+  /** Most handoff nonces at once. */
   nonces: number
 }
 
-/** @source document 1, POST /api/session_handoff: also for an account that has gone away */
+/** @source document 1, POST /api/session_handoff: also for an account that has been removed */
 const NOBODY: Outcome = { status: 401, body: { json: { error: 'unauthorized' } }, reason: 'unauthorized' }
 
 export function createPeople(parts: PeopleParts): People {
@@ -152,7 +151,7 @@ export function createPeople(parts: PeopleParts): People {
     }
   }
 
-  /** What a nonce signs in; nothing where its holder may not call from there. */
+  /** Signs in the holder of a nonce; undefined if the holder may not call from this origin. */
   function enter(user: Row | undefined, origin: Origin): { issued: NewToken; session: Session } | undefined {
     if (user === undefined) return undefined
     const issued = sessions.beginUi(user)

@@ -3,57 +3,58 @@ import type { Address, Network } from '#kit/net/address.ts'
 import { hasProxySign } from '#kit/pure/proxy-signs.ts'
 import type { Origin } from './accounts.ts'
 
-/** How addresses are read; `#kit/net/address.ts` does it. */
+/** Parses addresses; `#kit/net/address.ts` implements it. */
 export interface Addresses {
-  /** IPv4 in IPv6 (`::ffff:10.0.0.1`) is the IPv4 it stands for. */
+  /** IPv4 in IPv6 (`::ffff:10.0.0.1`) is returned as plain IPv4. */
   parseAddress(text: string): Address | undefined
   parseNetwork(text: string): Network | undefined
   isWithin(address: Address, network: Network): boolean
 }
 
-/** Headers of a call, by their names in small letters. */
+/** Headers of a call, keyed by lower-case name. */
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /**
  * Where a call comes from.
- * @param peerAddress of the connection itself, as the socket tells it; empty where the peer has gone or has none
+ * @param peerAddress the peer of the connection itself, as the socket reports it; empty if the peer has gone or has
+ * none
  */
 export type OriginOf = (peerAddress: string, headers: Headers) => Origin
 
 interface RemotenessParts {
   addresses: Addresses
-  /** Config `trusted_proxies`: their `x-forwarded-for` is believed; of nobody else. */
+  /** Config `trusted_proxies`: `x-forwarded-for` is believed from these proxies only. */
   trustedProxies: readonly Network[]
   /** Config `local_networks`: public addresses that belong to the building. */
   localNetworks: readonly Network[]
-  /** Config `forwarded_hops`: entries of one `x-forwarded-for` that are looked at. */
+  /** Config `forwarded_hops`: how many entries of one `x-forwarded-for` are looked at. */
   hops: number
   tunnel: TunnelKeys
 }
 
 /** Keys of the table `tunnel`. */
 interface TunnelKeys {
-  /** The header by which the tunnel marks what it brings. */
+  /** The header with which the tunnel marks the requests it brings. */
   header: string
   /** Addresses and networks that the tunnel connects from. */
   peers: readonly string[]
 }
 
 /**
- * Addresses from which nothing is provable: of the machine, of a site, of a carrier's NAT, and those that no peer has.
+ * Addresses that prove nothing: of the machine, a site, or a carrier's NAT, and those that no peer can have.
  * Documentation and benchmark networks count as public: no building uses them.
  * @source IANA special-purpose address registries; document 1, Authentication 5
  */
 const NOT_PUBLIC = [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16'],
   ...['224.0.0.0/4', '240.0.0.0/4', '::', '::1', 'fe80::/10', 'fec0::/10', 'fc00::/7', 'ff00::/8'],
-  // NAT64 of a site's own: the IPv4 behind it may be anything (RFC 8215).
+  // A site's own NAT64: the IPv4 behind it may be anything (RFC 8215).
   '64:ff9b:1::/48',
 ]
 
 /**
- * Addresses that are of the machine, of its cable, or of a site, and of nothing beyond. Narrower than what is not public:
- * behind a carrier's NAT stand strangers.
+ * Addresses that belong only to the machine, its cable, or a site. This is narrower than "not public": behind a
+ * carrier's NAT there are strangers.
  * @source RFC 1122, 3.2.1.3; RFC 1918; RFC 3927; RFC 4193; RFC 4291, 2.5
  */
 const PRIVATE = [
@@ -61,13 +62,13 @@ const PRIVATE = [
   ...['::1', 'fe80::/10', 'fc00::/7'],
 ]
 
-/** Peers whose judgement is kept. */
+/** Peers whose origin is cached. */
 const JUDGED_PEERS = 256
 
 /**
- * Tells which calls the cloud tunnel brought: it marks them itself, and is believed where it connects from. A mark makes a
- * caller remote and gives nothing, so nobody gains by setting it; it cannot be taken off, as the tunnel sets it on
- * everything it brings.
+ * Recognises calls from the cloud tunnel. The tunnel marks everything it brings, and the mark is believed if it comes
+ * from an address the tunnel connects from. A mark makes a caller remote and grants nothing, so forging it gains
+ * nothing. It cannot be removed either, as the tunnel sets it on everything.
  * @source document 1, Authentication 5
  */
 export function createTunnelMark(
@@ -83,9 +84,10 @@ export function createTunnelMark(
 }
 
 /**
- * @returns a judge of origins. The client is the peer; behind a trusted proxy, the first hop from the right that is none
- * of them. Where the chain ends or says something that is no address, it is the last hop that was read: whom that one
- * speaks for is not known, so it proves nothing. Neither does a peer that is not trusted and names somebody behind it.
+ * @returns a function that judges origins. The client is the peer; behind a trusted proxy it is the first hop from the
+ * right that is not a trusted proxy. If the chain ends or contains something that is not an address, the client is the
+ * last hop that was read: it is not known for whom that hop speaks, so it proves nothing. Neither does an untrusted
+ * peer that names a client behind it.
  * @source document 1, Audit record and Authentication 5
  */
 export function createRemoteness(parts: RemotenessParts): OriginOf {
@@ -120,7 +122,7 @@ export function createRemoteness(parts: RemotenessParts): OriginOf {
     return { clientIp: textOf(client), isRemote: !isIn(address, notPublic), isLocal }
   }
 
-  /** Peers without a chain: each asks again and again, and is judged alike each time. */
+  /** Cache for peers without a chain: they call again and again, and the result is always the same. */
   const judged = new Map<string, Origin>()
 
   function judgePeer(peer: string): Origin {
@@ -137,29 +139,29 @@ export function createRemoteness(parts: RemotenessParts): OriginOf {
     const forwardedFor = headers['x-forwarded-for']
     const { clientIp, isRemote, isLocal } =
       forwardedFor === undefined ? judgePeer(peerAddress) : judge(peerAddress, forwardedFor)
-    // Nobody's chain in another form is read; that there is one says that the peer is not where the call began.
+    // Chains in other forms are not parsed; but their presence means that the call did not begin at the peer.
     const isRelayed = forwardedFor === undefined && hasProxySign(headers)
     return { clientIp, isRemote: isTunnel || isRemote, isLocal: isLocal && !isTunnel && !isRelayed }
   }
 }
 
-/** One way to write each: IPv4 in dots, IPv6 in small letters without its zone. */
+/** One spelling per address: dotted IPv4, lower-case IPv6 without its zone. */
 function textOf({ text, address }: { text: string; address: Address }): string {
   if (address.length === 4) return address.join('.')
   return (text.split('%', 1)[0] ?? '').replace('[', '').replace(']', '').toLowerCase()
 }
 
-// The hops of `x-forwarded-for`, the nearest first.
+// The hops of `x-forwarded-for`, nearest first.
 
-/** No proxy writes longer ones: an IPv6 address with zone, brackets, quotes and a port. */
+/** No proxy writes longer entries: an IPv6 address with zone, brackets, quotes and a port. */
 const LONGEST_HOP = 100
 
 /**
- * Takes the header apart from its right end, where the nearest proxy wrote, and no further than asked: what stands on
- * the left is whatever a stranger sent. Empty entries are left out (RFC 9110, 5.6.1.2). Quotes, brackets, ports and
- * zones are taken off; what is left is not checked to be an address.
+ * Parses the header from its right end, where the nearest proxy wrote, and no further than asked: the left part is
+ * whatever a stranger sent. Empty entries are skipped (RFC 9110, 5.6.1.2). Quotes, brackets, ports and zones are
+ * removed; the rest is not checked to be an address.
  * @param header its lines in the order they came, or joined by commas as Node does
- * @param most hops that are looked at
+ * @param most how many hops to look at
  * @source document 1, Audit record
  */
 export function hopsOf(header: string | readonly string[] | undefined, most: number): string[] {
@@ -175,7 +177,7 @@ export function hopsOf(header: string | readonly string[] | undefined, most: num
   return hops
 }
 
-/** `"[2001:db8::1]:443"`, `[fe80::1%eth0]`, `192.0.2.1:8080`; a lone IPv6 address has colons and no port. */
+/** `"[2001:db8::1]:443"`, `[fe80::1%eth0]`, `192.0.2.1:8080`; an unbracketed IPv6 address has no port. */
 function bare(hop: string): string {
   const unquoted = /^"(.*)"$/.exec(hop)?.[1] ?? hop
   const inside = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(unquoted)?.[1]

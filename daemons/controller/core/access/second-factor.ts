@@ -1,4 +1,4 @@
-/** The second factor: a code that is mailed, kept on the account, and used once. */
+/** The second factor: a mailed code, stored on the account and used once. */
 import type { Clock } from '#kit/clock.ts'
 import type { Book, Keeper, Row } from '../site/book.ts'
 import { createTurns } from '../turns.ts'
@@ -8,17 +8,17 @@ import { CODE_LETTERS, isSameText, randomText } from './sessions.ts'
 // The states of a code: state x event -> next state.
 
 /**
- * - `none` no code stands on the account: never issued, used up, or void
- * - `issued` one was mailed and is still accepted
- * - `lapsed` its time is over, or when it was issued cannot be told
+ * - `none` the account has no code: never issued, used up, or void
+ * - `issued` a code was mailed and is still accepted
+ * - `lapsed` its time is over, or its time of issue cannot be told
  */
 export type CodeState = 'none' | 'issued' | 'lapsed'
 
 /**
  * - `asked` a sign-in without a code: a new one is mailed
- * - `matched` the code was submitted
- * - `missed` another one was
- * - `voided` the last miss that is let pass
+ * - `matched` the right code was submitted
+ * - `missed` a wrong code was submitted
+ * - `voided` a wrong code was submitted, and it was the last one allowed
  */
 export type CodeEvent = 'asked' | 'matched' | 'missed' | 'voided'
 
@@ -29,14 +29,14 @@ export const codeStateTable: Readonly<Record<CodeState, Partial<Record<CodeEvent
   lapsed: { asked: 'issued', matched: 'none', missed: 'none', voided: 'none' },
 }
 
-/** @returns the state after the event; the same state where the table has no such pair */
+/** @returns the state after the event; unchanged if the table has no such pair */
 export function nextCodeState(state: CodeState, event: CodeEvent): CodeState {
   return codeStateTable[state][event] ?? state
 }
 
 // The mail with a code.
 
-/** @param code as it is typed; nothing that the account chose itself stands in the mail but its address */
+/** @param code as it is typed; apart from the address, the mail contains nothing that the account chose itself */
 export function codeLetter(to: string, code: string, ttlSeconds: number): Letter {
   return {
     to,
@@ -57,19 +57,19 @@ function lifeText(seconds: number): string {
   return `${Math.floor(seconds / 60)} minutes`
 }
 
-// Codes mailed since the daemon started: how old each is, whatever the wall clock does, and how often it was missed.
+// Codes mailed since the daemon started: the age of each, independent of the wall clock, and its wrong tries.
 
-/** The last code of each account. In memory: a restart forgives misses, and nobody outside can make one. */
+/** The last code of each account. Kept in memory: a restart resets the misses, but nobody outside can cause one. */
 interface MailedCodes {
-  /** Another letter goes to the account. @returns to be called where it did not arrive */
+  /** Records another letter to the account. @returns a function to call if it was not delivered */
   add(id: number, code: string, mailedMs: number): () => void
-  /** Of the code on an account; NaN where nobody knows. */
+  /** The age of the account's code; NaN if unknown. */
   ageMs(row: Row): number
-  /** Counts a wrong code. @returns how many there were of the code that the account has */
+  /** Counts a wrong code. @returns the misses so far for the account's current code */
   missed(row: Row): number
-  /** Whether the last letter keeps the next one back: nothing is mailed to an account more often than so. */
+  /** Whether the last letter blocks the next one: an account gets at most one letter per `forMs`. */
   keepsBack(row: Row, state: CodeState, forMs: number): boolean
-  /** Nothing keeps the next letter back: the last code was used, or its time is over. */
+  /** Unblocks the next letter: the last code was used, or its time is over. */
   forget(id: number): void
 }
 
@@ -81,7 +81,7 @@ interface Mailed {
   isUndelivered: boolean
 }
 
-/** @param keptMs what is older than this decides nothing any more, and makes room */
+/** @param keptMs entries older than this no longer matter, and are evicted */
 export function createMailedCodes({ clock, keptMs }: { clock: Clock; keptMs(): number }): MailedCodes {
   const startedMs = clock.monotonicMs()
   const mailedTo = new Map<number, Mailed>()
@@ -94,7 +94,7 @@ export function createMailedCodes({ clock, keptMs }: { clock: Clock; keptMs(): n
   function ageMs(row: Row): number {
     const mailed = ofCode(row)
     if (mailed) return clock.monotonicMs() - mailed.atMs
-    // From before the start: however the wall clock is set meanwhile, it is not accepted for longer than one life.
+    // Issued before the start: even if the wall clock is changed, it is not accepted for longer than one life.
     return Math.max(wallAgeMs(row, clock.epochMs()), clock.monotonicMs() - startedMs)
   }
 
@@ -130,23 +130,24 @@ export function createMailedCodes({ clock, keptMs }: { clock: Clock; keptMs(): n
   }
 }
 
-/** By the time that stands beside it. A wall clock that was set back makes that one of the future, which says nothing. */
+/** Age by the stored time of issue. If the wall clock was set back, that time lies in the future and says nothing. */
 function wallAgeMs({ two_factor_issued_at: issuedAt }: Row, nowMs: number): number {
   return typeof issuedAt === 'number' && issuedAt <= nowMs ? nowMs - issuedAt : Number.NaN
 }
 
-// The judgement of a sign-in whose password was right.
+// How a sign-in with the right password is judged.
 /**
- * `challenged`: a code is on its way, or was a moment ago. `withheld`: the last one is void by misses, and it is too early
- * for another.
+ * `challenged`: a code was mailed, now or a moment ago. `withheld`: the last code is void after too many misses, and it
+ * is too early to mail another.
  */
 type FactorVerdict = 'passed' | 'challenged' | 'withheld' | 'failed'
 
 export interface SecondFactor {
   /**
-   * Judges a sign-in whose password was right. Two with the same code at once: one of them passes.
-   * @param submitted undefined where no code was
-   * @param undelivered told once where the mail could not be sent; the next sign-in without a code mails anew at once
+   * Judges a sign-in whose password was right. Of two with the same code at once, only one passes.
+   * @param submitted undefined if no code was submitted
+   * @param undelivered called once if the mail could not be sent; the next sign-in without a code then mails a new one
+   * at once
    * @source document 1, States, Two-factor code
    */
   judge(
@@ -156,10 +157,10 @@ export interface SecondFactor {
   ): Promise<FactorVerdict>
 }
 
-/** Who is asked for a code. */
+/** The user who has to enter a code. */
 interface SecondFactorUser {
   id: number
-  /** `isMailAddress` takes it. */
+  /** Accepted by `isMailAddress`. */
   email: string
 }
 
@@ -174,15 +175,15 @@ interface SecondFactorParts {
 }
 
 export interface SecondFactorLimits {
-  /** While a code is accepted, and after one that is void by misses, another is mailed only after so long. */
+  /** Shortest time between two mails, while a code is accepted or after it became void by misses. */
   mailAgainMs: number
-  /** Wrong codes after which a code is void. */
+  /** Wrong tries after which a code is void. */
   misses: number
 }
 
 const CODE_LENGTH = 6
 
-/** What is worth comparing. Without other letters no change of case makes one sign of two. */
+/** Only such texts are compared. With ASCII only, changing the case never turns one character into two. */
 const CODE_FORM = /^[A-Za-z0-9]{1,32}$/
 
 export function createSecondFactor(parts: SecondFactorParts): SecondFactor {
@@ -214,7 +215,7 @@ export function createSecondFactor(parts: SecondFactorParts): SecondFactor {
     const event = eventOf(row, submitted)
     if (nextCodeState(state, event) === 'none') {
       await keeper.change('auth_user', row.id, { two_factor_token: null, two_factor_issued_at: null })
-      // One that is void keeps the next one back: whoever guesses would else have a letter sent for each five guesses.
+      // A void code still blocks the next letter: otherwise a guesser would trigger a letter every five guesses.
       if (state === 'lapsed' || event === 'matched') mailed.forget(row.id)
     }
     return state === 'issued' && event === 'matched' ? 'passed' : 'failed'
@@ -234,7 +235,7 @@ export function createSecondFactor(parts: SecondFactorParts): SecondFactor {
   }
 }
 
-/** In which state the code on an account is. @param ageMs of the code; NaN where nobody knows */
+/** The state of an account's code. @param ageMs age of the code; NaN if unknown */
 export function codeStateOf({ two_factor_token: code }: Row, ageMs: number, ttlMs: number): CodeState {
   if (typeof code !== 'string' || code === '') return 'none'
   return ageMs < ttlMs ? 'issued' : 'lapsed'

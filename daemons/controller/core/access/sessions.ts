@@ -1,4 +1,4 @@
-/** Sessions and handoff nonces: random texts that stand for somebody for a while, checked anew with each request. */
+/** Sessions and handoff nonces: random texts that stand for a user for a limited time, checked on every request. */
 import type { Clock } from '#kit/clock.ts'
 import { dropGreediest } from '#kit/pure/pace.ts'
 import type { Row } from '../site/book.ts'
@@ -16,16 +16,16 @@ import {
 
 // Random texts: tokens, nonces, and codes that people type.
 
-/** Letters and digits: 32 of them are 190 bits, and pass through headers, cookies and shells as they are. */
+/** Letters and digits: 32 of them carry 190 bits, and need no escaping in headers, cookies and shells. */
 export const PLAIN_LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 
-/** Without 0, O, 1, I and L, which people take for one another. @source document 1, Authentication 6 */
+/** Without 0, O, 1, I and L, which people confuse. @source document 1, Authentication 6 */
 export const CODE_LETTERS = 'ABCDEFGHJKMNPQRSTUVWXYZ23456789'
 
 /**
- * Each letter is as likely as any other: bytes beyond the last whole multiple of the alphabet are thrown away.
+ * Every letter is equally likely: bytes beyond the last whole multiple of the alphabet are thrown away.
  * @param alphabet 2..256 letters
- * @param randomBytes gives as many as it is asked for
+ * @param randomBytes returns as many bytes as it is asked for
  */
 export function randomText(alphabet: string, length: number, randomBytes: (count: number) => Uint8Array): string {
   const fair = 256 - (256 % alphabet.length)
@@ -38,7 +38,7 @@ export function randomText(alphabet: string, length: number, randomBytes: (count
   return text
 }
 
-/** Compares in a time that tells nothing of where two texts differ; only their lengths are told. */
+/** Compares in constant time, so that timing does not reveal where two texts differ; only their lengths leak. */
 export function isSameText(one: string, other: string): boolean {
   if (one.length !== other.length) return false
   let difference = 0
@@ -46,33 +46,33 @@ export function isSameText(one: string, other: string): boolean {
   return difference === 0
 }
 
-// Tokens and nonces: random texts that stand for somebody for a while. Kept in memory, and only as digests.
+// Tokens and nonces: random texts that stand for a user for a while. Kept only in memory and only as digests.
 
-/** Secrets of one kind. */
+/** Holds secrets of one kind. */
 interface SecretShelf<Holder extends { userId: number }> {
   /**
-   * A new secret. Where there are too many, the oldest of whoever holds most goes: a program that signs in for ever
-   * signs out itself and nobody else.
-   * @param lifeMs counts from now, whatever the wall clock does
+   * Issues a new secret. If there are too many, the oldest one of the user who holds most is evicted: a program that
+   * signs in forever signs out only itself.
+   * @param lifeMs counts from now, independent of the wall clock
    */
   issue(holder: Holder, lifeMs: number): string
-  /** Whom a secret stands for, while it lives: the very object that was given. */
+  /** The holder of a live secret: the same object that was passed to `issue`. */
   find(secret: string): Holder | undefined
-  /** The same, and it is used up. */
+  /** Like `find`, and uses the secret up. */
   take(secret: string): Holder | undefined
   drop(secret: string): void
-  /** Drops every secret whose holder it is true of. */
+  /** Drops every secret whose holder matches. */
   dropWhere(isOver: (holder: Holder) => boolean): void
-  /** Secrets that are kept, those included that have died and were not asked for since. */
+  /** How many secrets are held, including expired ones that nobody has asked for since. */
   count(): number
 }
 
 interface SecretShelfParts {
   clock: Clock
   secrets: Secrets
-  /** Letters of a secret. */
+  /** Length of a secret, in letters. */
   length: number
-  /** Secrets kept at once. */
+  /** Most secrets held at once. */
   most: number
 }
 
@@ -81,10 +81,10 @@ interface Entry<Holder> {
   endsMs: number
 }
 
-/** Makes an empty shelf; a restart forgets everything. */
+/** Creates an empty shelf; a restart forgets everything. */
 export function createSecretShelf<Holder extends { userId: number }>(parts: SecretShelfParts): SecretShelf<Holder> {
   const { clock, secrets, length, most } = parts
-  // By digest, oldest first. What a digest's place in a map tells by time is nothing about the secret.
+  // By digest, oldest first. The timing of a map lookup by digest reveals nothing about the secret.
   const entries = new Map<string, Entry<Holder>>()
 
   function makeRoom(): void {
@@ -127,9 +127,9 @@ export function createSecretShelf<Holder extends { userId: number }>(parts: Secr
   }
 }
 
-// Sessions: what a token stands for, checked anew with each request.
+// Sessions: what a token stands for, checked on every request.
 
-/** A token that was just made. */
+/** A newly issued token. */
 export interface NewToken {
   token: string
   lifeMs: number
@@ -137,27 +137,29 @@ export interface NewToken {
 
 export interface Sessions {
   /**
-   * A token of the REST surface: lives as long as `api_token_life` says, from its issue.
-   * @param user the row that was proven: where its password has changed since, the token is worth nothing
+   * Issues a token for the REST surface. It lives for `api_token_life` from its issue.
+   * @param user the row that was verified: if its password has changed since, the token is worthless
    */
   begin(user: Row): NewToken
-  /** A session of the page: ends with its longest life, or after the shortest `session_timeout_min` without a use. */
+  /**
+   * Starts a session of the page. It ends at its longest life, or after the shortest `session_timeout_min` without use.
+   */
   beginUi(user: Row): NewToken
   /**
-   * Who calls with a token of the REST surface; undefined is `invalid_session`. A holder who may no longer call loses the
-   * token for good.
+   * The session of a REST token; undefined means `invalid_session`. If the holder may no longer call, the token is
+   * dropped for good.
    * @source document 1, States, Session token; Authentication 3 to 5
    */
   resolve(token: string | undefined, origin: Origin): Session | undefined
-  /** @param isUse false for what is open for long, such as a socket: it does not keep the session alive */
+  /** @param isUse false for long-lived connections such as a socket: they do not keep the session alive */
   resolveUi(token: string | undefined, origin: Origin, isUse?: boolean): Session | undefined
-  /** When the token was issued by which this very session was resolved, epoch ms; undefined for one from elsewhere. */
+  /** When the token behind this session object was issued, in epoch ms; undefined for an object from elsewhere. */
   issuedAt(session: Session): number | undefined
-  /** Asked later: whether the token was revoked by which this very session of the REST surface was resolved. */
+  /** @returns a function that tells later whether the REST token behind this session object has been revoked */
   revocationOf(session: Session): () => boolean
   /**
-   * Ends what is held by accounts that may not sign in any more, asked or not: one that is enabled again later does not
-   * find its old tokens alive.
+   * Ends the sessions of accounts that may no longer sign in, whether they are used or not: if an account is enabled
+   * again later, its old tokens must not be alive.
    */
   endOver(): void
   end(token: string): void
@@ -177,7 +179,7 @@ interface SessionsParts {
 }
 
 export interface SessionLimits {
-  /** Tokens, and sessions of the page, at once. */
+  /** Most REST tokens, and most sessions of the page. */
   sessions: number
   /** The longest life of a session of the page, in ms. */
   uiSessionMs: number
@@ -217,7 +219,7 @@ export function createSessions(parts: SessionsParts): Sessions {
     return clock.monotonicMs() - holder.usedMs >= timeoutMs
   }
 
-  /** Who could press Apply All goes by what is applied: nobody shuts himself out from it. */
+  /** Elevated users could press Apply All, so the applied state counts for them: nobody can lock himself out of it. */
   const isClosed = ({ userId, isElevated }: Session) => !isElevated && parts.isClosing(userId)
 
   return {
@@ -257,7 +259,7 @@ export function createSessions(parts: SessionsParts): Sessions {
   }
 }
 
-/** A role without a time keeps nobody's session short. */
+/** A role without a timeout does not shorten a session. */
 function timeoutMsOf(role: Row): number {
   const { session_timeout_min: minutes } = role
   return typeof minutes === 'number' && minutes > 0 ? minutes * 60_000 : Number.POSITIVE_INFINITY
@@ -267,13 +269,13 @@ function timeoutMsOf(role: Row): number {
 
 interface Handoff {
   /**
-   * @param user whose session asks
-   * @param isRevoked whether that session was logged out since: its nonces go with it
+   * @param user the user whose session asks
+   * @param isRevoked whether that session has been logged out since: its nonces end with it
    */
   issue(user: Row, isRevoked: () => boolean): string
   /**
-   * Uses the nonce up, whatever comes of it.
-   * @returns the row of who is signed in by it; undefined where it is refused
+   * Uses the nonce up, whatever the result.
+   * @returns the row of the user it signs in; undefined if it is refused
    * @source document 1, States, Handoff nonce
    */
   redeem(nonce: string): Row | undefined
@@ -288,7 +290,7 @@ interface HandoffParts {
   isClosing: IsClosing
   clock: Clock
   secrets: Secrets
-  /** Nonces at once. */
+  /** Most nonces at once. */
   most: number
 }
 
@@ -308,7 +310,7 @@ export function createHandoff(parts: HandoffParts): Handoff {
       if (holder === undefined || parts.isClosing(holder.userId) || holder.isRevoked()) return undefined
       const user = accounts.standing(holder, clock.epochMs())
       if (user === undefined) return undefined
-      // From wherever it is redeemed: whoever holds a role that keeps to the building signs in with a password.
+      // Independent of where it is redeemed: a user with a role that is kept inside the building must use a password.
       const isKeptIn = accounts.rolesOf(user.id).some((role) => role.allow_remote !== true)
       return isKeptIn ? undefined : user
     },

@@ -1,4 +1,4 @@
-/** Sign-in by name, password and code: the form, what is checked in which order, and the answers. */
+/** Sign-in by name, password and code: the form, the order of the checks, and the answers. */
 import type { Contender, SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -21,37 +21,37 @@ import type { NewToken, Sessions } from './sessions.ts'
 
 // Mail addresses that a code may be sent to.
 
-/** One address, no list, no name, no comment, no quotes; nothing that means something to SMTP or to a header. */
+/** Exactly one address: no list, name, comment or quotes, and no characters that are special in SMTP or a header. */
 const ADDRESS = /^[^\s@<>()[\]\\,;:"\p{C}]{1,64}@[^\s@<>()[\]\\,;:"\p{C}]{1,253}$/u
 
-/** @param value of a column `email`, or typed @source RFC 5321, 4.5.3.1 for the lengths */
+/** @param value a column `email`, or typed input @source RFC 5321, 4.5.3.1 for the lengths */
 export function isMailAddress(value: unknown): value is string {
   return typeof value === 'string' && value.length <= 254 && value.isWellFormed() && ADDRESS.test(value)
 }
 
-// The form: what somebody typed.
+// The sign-in form.
 
 interface SignInForm {
   username: string
   password: string
-  /** Undefined where none was submitted. */
+  /** Undefined if none was submitted. */
   code: string | undefined
-  /** The password is longer than any that is kept: nobody has it. */
+  /** The password is longer than any stored one can be, so it cannot be right. */
   isTooLong: boolean
 }
 
 /**
- * Longest password in UTF-16 units. To compose letters takes a time that grows with the square of how many accents
- * follow each other: 12 s for 128 KiB of them, 0.3 ms for these (measured).
+ * Longest password in UTF-16 units. Unicode composition takes time that grows with the square of the number of accents
+ * in a row: 12 s for 128 KiB of them, 0.3 ms for this many (measured).
  */
 export const LONGEST_PASSWORD = 1024
 
-/** Stands for a code that was submitted and is no text: none is like it. */
+/** Stands for a submitted code that is not a text: it never matches. */
 const NO_CODE = '?'
 
 /**
- * Reads the body of a sign-in. Fields beyond those are left alone.
- * @returns undefined where the name or the password is missing, empty, or no text
+ * Parses the body of a sign-in. Other fields are ignored.
+ * @returns undefined if the name or the password is missing, empty, or not a text
  * @source document 1, POST /api/token
  */
 function readForm(body: unknown): SignInForm | undefined {
@@ -66,7 +66,7 @@ function readForm(body: unknown): SignInForm | undefined {
   return { username, password: isTooLong ? '' : password, code: codeOf(field('two_factor_token')), isTooLong }
 }
 
-/** Blanks around it come along when it is copied from a mail. A form with an empty field submits none. */
+/** Trims the blanks that come along when a code is copied from a mail. An empty field counts as no code. */
 function codeOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined
   if (typeof value === 'number') return String(value)
@@ -98,13 +98,13 @@ const MESSAGES: Readonly<Record<SignInRefusal, string>> = {
   '2fa_mismatch': 'two factor fail',
 }
 
-/** @param user whom the name meant, for the audit; undefined where nobody is called so: what was typed is not kept */
+/** @param user the account that the name matched, for the audit; undefined if none: what was typed is not recorded */
 function refusal(reason: SignInRefusal, user?: Row): Outcome {
   return envelope(reason, { error: reason, message: MESSAGES[reason] }, user)
 }
 
 /**
- * @param isMailed false where the last code is void, and it is too early for another
+ * @param isMailed false if the last code is void and it is too early to mail another
  * @source document 1, Two-factor challenge
  */
 function challenge(ttlSeconds: number, user: Row, isMailed: boolean): Outcome {
@@ -114,7 +114,7 @@ function challenge(ttlSeconds: number, user: Row, isMailed: boolean): Outcome {
   return envelope('2fa_required', { error: 'two_factor_auth', message, ttl_seconds: ttlSeconds }, user)
 }
 
-/** Too many at once: no credential was judged, so this is no refusal of one, and it has a status of its own. */
+/** Too many sign-ins at once: no credential was judged, so this is not a refusal and has its own status. */
 function tooBusy(): Outcome {
   const message = 'too many sign-ins are waiting: try again in a few seconds'
   return { ...envelope('busy', { error: 'busy', message }), status: 503 }
@@ -138,21 +138,21 @@ function envelope(
   return { status: 200, body: { json }, reason, ...(user && { user: userOf(user) }) }
 }
 
-// The judgement: what is checked, and in which order.
+// The checks, in order.
 
-/** Who signs in where: `rest` gets a token and is always challenged, `page` a session of the page. */
+/** `rest` issues a token and always challenges; `page` starts a session of the page. */
 type SignInAt = 'rest' | 'page'
 
-/** Somebody to whom a code could not be mailed, and where they signed in from. */
+/** A user to whom a code could not be mailed, and the address of the sign-in. */
 export interface Undelivered {
   userId: number
   username: string
   clientIp: string
 }
 
-/** Somebody's wish to sign in. */
+/** One request to sign in. */
 interface SignInAsk {
-  /** The body as it was read, whatever it is. */
+  /** The body as parsed, of any shape. */
   form: unknown
   origin: Origin
   at: SignInAt
@@ -160,7 +160,7 @@ interface SignInAsk {
   signal?: AbortSignal | undefined
 }
 
-/** What came of a sign-in; `issued` only where it was granted. */
+/** The result of a sign-in; `issued` is set only if it was granted. */
 export interface SignInResult {
   outcome: Outcome
   issued?: NewToken
@@ -168,7 +168,7 @@ export interface SignInResult {
 
 interface SignIn {
   /**
-   * Judges credentials in this order: present, password, account, sites, roles, remote access, second factor.
+   * Checks in this order: fields present, password, account, sites, roles, remote access, second factor.
    * @source document 1, POST /api/token
    */
   signIn(ask: SignInAsk): Promise<SignInResult>
@@ -183,29 +183,29 @@ interface SignInParts {
   secondFactor: SecondFactor
   sessions: Pick<Sessions, 'begin' | 'beginUi'>
   settings(): PeopleSettings
-  /** Told where a code could not be mailed. The call has had its answer and its record by then. */
+  /** Called when a code could not be mailed. By then the call has been answered and recorded. */
   undelivered(to: Undelivered, error: unknown): void
 }
 
-/** A sign-in under way. */
+/** A sign-in in progress. */
 interface Attempt extends SignInAsk {
   form: SignInForm
-  /** As the rate limiter counts it. */
+  /** The account and address, as the rate limiter counts them. */
   who: Contender
 }
 
 export function createSignIn(parts: SignInParts): SignIn {
   const { accounts, clock, limiter, passwords, secondFactor, sessions } = parts
 
-  /** The account whose password it is. Whoever is not, disabled or unknown, takes as long as a wrong password. */
+  /** The account, if its password is right. An unknown or disabled account takes as long as a wrong password. */
   async function proven({ form, at }: Attempt): Promise<Row | undefined> {
     const meant = accounts.named(form.username)
     const stored = typeof meant?.hash === 'string' && meant.hash !== '' ? meant.hash : undefined
     const isRight = await passwords.verify(form.password, form.isTooLong ? undefined : stored)
-    // It may have been changed or closed while the password was looked at.
+    // The account may have been changed or closed during the password check.
     const user = meant && accounts.withId(meant.id)
     const stands = isRight && user !== undefined && user.hash === stored && isLive(user, clock.epochMs())
-    // On the page those are let in who may apply or discard what closes them.
+    // The page lets in elevated users, who may apply or discard the change that closes their account.
     const isHeld = (one: Row) => at === 'rest' || !isElevated(accounts.rolesOf(one.id))
     const isClosed = user !== undefined && isHeld(user) && parts.isClosing(user.id)
     return stands && !isClosed ? user : undefined
@@ -225,7 +225,7 @@ export function createSignIn(parts: SignInParts): SignIn {
     const roles = accounts.rolesOf(user.id)
     if (sites.length === 0) return { outcome: refusal('no_sites', user) }
     if (roles.length === 0) return { outcome: refusal('no_roles', user) }
-    // Before the second factor: a sign-in that is denied does not use up a code.
+    // Before the second factor, so that a denied sign-in does not use up a code.
     if (!mayCallFrom(roles, origin)) return { outcome: refusal('remote_denied', user) }
     if (needsCode(user, roles, attempt)) {
       const refused = await secondLeg(user, attempt)
@@ -237,7 +237,7 @@ export function createSignIn(parts: SignInParts): SignIn {
     return { outcome: tokenAnswer(issued, sites, user), issued }
   }
 
-  /** @returns undefined where the second factor is satisfied */
+  /** @returns undefined if the second factor is satisfied */
   async function secondLeg(user: Row, attempt: Attempt): Promise<Outcome | undefined> {
     const { email } = user
     if (!isMailAddress(email)) return refusal('2fa_no_email', user)
@@ -264,11 +264,11 @@ export function createSignIn(parts: SignInParts): SignIn {
   }
 }
 
-/** What the rate limiter throws in place of a verdict. */
+/** Errors the rate limiter throws instead of a verdict. */
 const NOT_JUDGED: ReadonlySet<string> = new Set(['slow_down', 'busy', 'client_gone'])
 
 /**
- * On the REST surface always; Skip 2FA on Local Network is for the page alone, and for who is provably there.
+ * Always on the REST surface. Skip 2FA on Local Network applies only to the page, and only to provably local callers.
  * @source document 1, POST /api/token
  */
 function needsCode(user: Row, roles: readonly Row[], { at, origin }: Attempt): boolean {

@@ -1,4 +1,4 @@
-/** POST /api/control/command: from a body through overrides to a driver, an answer and its record in the audit. */
+/** POST /api/control/command: takes a body through overrides to a driver, and makes the answer and the audit record. */
 import { Fault } from '#kit/pure/fault.ts'
 import type { Session } from '../access/accounts.ts'
 import type { AuditReason, Outcome } from '../audit.ts'
@@ -27,22 +27,22 @@ import {
   withoutTargets,
 } from './reading.ts'
 
-// Overrides: where a zone sends a verb elsewhere, one step at a time.
+// Overrides: a zone sends a verb to another target, one step at a time.
 
-/** A command on its way: what is done to what. */
+/** A command in progress: what to do, and to what. */
 interface Order {
   readonly target: Target
   readonly verb: string
   readonly args: Args
-  /** The verb is spelled as the building has it: it stands in a macro, or in an override. */
+  /** The verb is already spelled as the building spells it: it comes from a macro or an override. */
   readonly isOwn: boolean
 }
 
 /**
- * The order that a zone's column `overrides` puts in place of this one: another zone or device, or the same one with
- * another verb. Its args lie over those of the order, so that a level goes along and a fixed one replaces it.
- * @returns undefined where the zone has none for the verb
- * @throws Fault `override_broken` where what it names is not there
+ * Applies the override in the zone's column `overrides`: another zone or device, or the same one with another verb. The
+ * override's args are merged over those of the order: a level is passed on, a fixed one replaces it.
+ * @returns undefined if the zone has no override for the verb
+ * @throws Fault `override_broken` if it names something that does not exist, or is malformed
  */
 function overridden(book: Book, { target, verb, args }: Order): Order | undefined {
   const overrides = target.zone?.overrides
@@ -63,12 +63,12 @@ function overridden(book: Book, { target, verb, args }: Order): Order | undefine
   const resolved = resolveTarget(book, override)
   if ('fault' in resolved && resolved.fault !== 'none') throw broken(resolved.sentence)
   const next = 'target' in resolved ? resolved.target : target
-  // Read first, so that what is fixed lies over the caller's in whatever letters that came.
+  // Normalise the caller's args first, so that fixed args replace them however they are spelled.
   const given = readArgs(command, readArgs(only, args))
   return { target: next, verb: command, args: over(given, readArgs(command, fixed)), isOwn: true }
 }
 
-/** Whether two orders are for the same thing and verb. */
+/** Whether two orders have the same target and verb. */
 function isSame(one: Order, other: Order): boolean {
   return foldedName(one.verb) === foldedName(other.verb) && nameOf(one.target) === nameOf(other.target)
 }
@@ -80,7 +80,7 @@ function over(args: Args, own: Args): Record<string, Json> {
   return all
 }
 
-// The dispatcher: takes a command through the overrides of zones, each checked again, to its driver.
+// The dispatcher: follows the overrides of zones, checks each one, and passes the command to its driver.
 
 interface DispatcherParts {
   book: Book
@@ -89,20 +89,20 @@ interface DispatcherParts {
 }
 
 interface DispatchLimits {
-  /** Overrides that one command may pass through. */
+  /** Most overrides that one command may pass through. */
   overrides: number
 }
 
-/** How macros and internal callers command; the call below uses it too. */
+/** How macros and internal callers send commands; the HTTP call below uses it too. */
 export interface Dispatcher {
   gates: Gates
-  /** As a body or the args of a step name it. */
+  /** Resolves a target as a body or the args of a step name it. */
   resolve(named: Readonly<Record<string, unknown>>): Resolved
-  /** Elevation and scope of a session on a target that a request has chosen. @returns why not */
+  /** Checks role, elevation and scope of a session on the target of a request. @returns why it is refused */
   checkTarget(caller: Caller, target: Target, verb?: string): Refusal | undefined
   /**
-   * Does it, unchecked but for overrides: whoever chose the target has been asked before.
-   * @param caller whom overrides are checked for, and whose args lose their targets; without one nobody is asked
+   * Carries out the command. Only overrides are checked here: the caller has already checked the first target.
+   * @param caller whom overrides are checked for, and whose args lose their targets; without one, nothing is checked
    * @throws Fault `not_authorized` with `details.reason`, `override_broken`, `override_loop`, `zone_without_device`,
    * `device_disabled`, `command_disabled`, `args_invalid`, and those of DriverHost
    */
@@ -112,7 +112,7 @@ export interface Dispatcher {
 export function createDispatcher({ book, host, limits }: DispatcherParts): Dispatcher {
   const gates = createGates(book)
 
-  /** The last order of the chain. One that names itself ends it: a zone may change the args of its own verb. */
+  /** Follows the chain to its last order. An override to itself ends it: a zone may change the args of its own verb. */
   function followed(first: Order, caller: Caller | undefined): Order {
     let order = first
     for (let passed = 0; ; passed++) {
@@ -156,7 +156,7 @@ export function createDispatcher({ book, host, limits }: DispatcherParts): Dispa
 }
 
 /**
- * Args as the driver gets them. Those of a session that is not elevated name no target but the one that was found.
+ * Args as the driver gets them. In a session that is not elevated they name no target but the resolved one.
  * @source document 1, POST /api/control/:action: a zone_id inside args is dropped and replaced
  */
 function argsFor(target: Target, args: Args, caller: Caller | undefined): Args {
@@ -166,15 +166,15 @@ function argsFor(target: Target, args: Args, caller: Caller | undefined): Args {
   return clean
 }
 
-// A command in words for the audit: verb, value and target, and never what may be a code.
+// A command in words for the audit: verb, value and target, but nothing that may be a code.
 
-/** Args that are told. */
+/** Most args that are listed. */
 const MOST_ARGS = 4
 const LONGEST_NAME = 40
-/** Numbers from here on may be the code of a door, unless they are the value of a zone. */
+/** Numbers from here on may be a door code, unless they are the value of a zone. */
 const FIRST_CODE = 1000
 
-/** `level 40 on "Hall"`, `unlock (code …) on "Front door"`; without a target that was found, what is to be done alone. */
+/** `level 40 on "Hall"`, `unlock (code …) on "Front door"`; just the verb and args if no target was resolved. */
 export function sayCommand(verb: string, args: Args, target?: Target): string {
   const own: string[] = []
   const others: string[] = []
@@ -203,7 +203,7 @@ function shortened(name: string): string {
   return name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…`.toWellFormed() : name
 }
 
-// The call: from a body to an answer and its record in the audit.
+// The call: from a body to an answer and its audit record.
 /** Runs a macro for a session, with all gates of macros but the role's. `macro_id` and args are as the body has them. */
 type RunMacro = (session: Session, ref: { readonly macro_id: Json }, args: Json, origin: 'command') => Promise<Outcome>
 
@@ -212,12 +212,12 @@ interface CommandParts {
   runMacro: RunMacro
 }
 
-/** Answers one call. A body with a macro_id is a call of that macro, whatever else it holds. */
+/** Answers one call. A body with a macro_id calls that macro, whatever else it contains. */
 export type Command = (session: Session, body: unknown) => Promise<Outcome>
 
 /**
- * The gates in the order: role, target, elevation, scope. What a gate refuses reaches no driver; what a driver refuses
- * is an answer of 200 with `success` false.
+ * Checks in this order: role, target, elevation, scope. A command that a gate refuses reaches no driver; one that a
+ * driver refuses is answered with 200 and `success` false.
  * @source document 1, POST /api/control/:action
  */
 export function createCommand({ dispatcher, runMacro }: CommandParts): Command {
@@ -233,7 +233,7 @@ export function createCommand({ dispatcher, runMacro }: CommandParts): Command {
     const resolved = dispatcher.resolve(body)
     if ('fault' in resolved) {
       const asked = { target: askedFor(body), action: sayCommand(verb, args) }
-      // Of what is beyond its zones a session is not told whether it exists, nor what it is called.
+      // A session must not learn whether a target beyond its zones exists, nor what it is called.
       const isBeyond = resolved.fault === 'unknown' || resolved.named.some((named) => !gates.isReached(named, session))
       if (isBeyond && gates.isScoped(session)) return refused('scope_denied', asked)
       return bad(TARGET_WORDS[resolved.fault], 'bad_target', resolved.sentence, asked)
@@ -270,7 +270,7 @@ export function createCommand({ dispatcher, runMacro }: CommandParts): Command {
   }
 }
 
-/** What the field `error` says of a body that cannot be carried out, and its reason, by fault. */
+/** The field `error` and the audit reason for a body that cannot be carried out, by fault. */
 const BODY_WORDS: Readonly<Record<string, readonly [words: string, reason: AuditReason]>> = {
   command_body: ['malformed body', 'bad_command'],
   command_required: ['command required', 'bad_command'],
@@ -279,7 +279,7 @@ const BODY_WORDS: Readonly<Record<string, readonly [words: string, reason: Audit
 
 const TARGET_WORDS = { none: 'target required', unknown: 'unknown target', ambiguous: 'ambiguous target' } as const
 
-/** What was asked, as far as it could be read. */
+/** What was asked, as far as it could be parsed. */
 interface Asked {
   target?: string | undefined
   action: string
@@ -290,13 +290,13 @@ function bad(error: string, reason: AuditReason, message: string, { target, acti
   return { status: 400, body: { json: { error, message } }, reason, target, facts }
 }
 
-/** Says no more than that: why is for the audit. */
+/** The answer gives no reason; the reason goes to the audit. */
 function refused(reason: AuditReason, { target, action }: Asked): Outcome {
   const facts = { action, outcome: 'refused', detail: null } as const
   return { status: 403, body: { json: { error: 'unauthorized' } }, reason, target, facts }
 }
 
-/** The gates have granted it; an override, the args or the driver have not. */
+/** The gates let the command through, but an override, the args or the driver refused it. */
 function failed(error: unknown, asked: Asked, session: Session): Outcome {
   if (!(error instanceof Fault)) throw error
   if (error.code === 'not_authorized') {
@@ -310,7 +310,7 @@ function failed(error: unknown, asked: Asked, session: Session): Outcome {
   return { status: 200, body: { json }, reason: null, target: asked.target, facts }
 }
 
-/** What a device says may hold what it was set up with. @source document 1, Guards 5 */
+/** A device's answer may contain its settings, secrets included. @source document 1, Guards 5 */
 function seenBy(session: Session, said: Json): Json {
   return session.isElevated ? said : seenValue(NAME_RULES, said)
 }

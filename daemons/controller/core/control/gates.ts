@@ -1,4 +1,4 @@
-/** Who may command what, for a first target and for each one that overrides lead to: role, elevation, scope, and known verbs. */
+/** Who may command what: role, elevation, scope and verb, for the first target and those overrides lead to. */
 import { Fault } from '#kit/pure/fault.ts'
 import type { ApiFunction, Session } from '../access/accounts.ts'
 import type { AuditReason } from '../audit.ts'
@@ -16,15 +16,15 @@ import {
   withoutTargets,
 } from './reading.ts'
 
-// Scope: which zones the UIs of a session reach. A session without elevation commands nothing beyond.
+// Scope: which zones the UIs of a session reach. A session without elevation commands nothing beyond them.
 
-/** What a session may command. `open` is everything. */
+/** The zones a session may command; `open` is all of them. */
 type Scope = 'open' | { has(zoneId: number): boolean }
 
 /**
- * A scope is the union of those of all UIs that the roles allow and that are enabled. A UI without any row in ui_zone
- * and ui_zone_group_ui carries none and opens everything; no UI at all opens nothing. A row for a group counts for
- * the zones of its subgroups too. A row that leads nowhere still makes its UI a scoped one.
+ * The scope is the union of the scopes of all enabled UIs that the roles allow. A UI without a row in ui_zone or
+ * ui_zone_group_ui has no scope and opens everything; a session without any UI reaches nothing. A row for a group also
+ * covers the zones of its subgroups. A row that points to nothing still makes its UI a scoped one.
  * @source document 1, POST /api/control/:action, scope_denied
  */
 export function createScopes(book: Book): (session: Session) => Scope {
@@ -51,29 +51,29 @@ function zonesByUi(book: Book): Map<number, Set<number>> {
   return zones
 }
 
-/** The groups named and all below them; each once, whatever circles there are. */
+/** The given groups and all groups below them; each once, even if they form circles. */
 function groupsBelow(rows: readonly Row[], subgroups: Map<number, Row[]>): Set<number> {
   const groups = new Set(rows.map((row) => row.zone_group_id).filter((id) => typeof id === 'number'))
-  // A set hands out what is added to it on the way.
+  // Iterating over a set also visits what is added during the loop.
   for (const group of groups) for (const { id } of subgroups.get(group) ?? []) groups.add(id)
   return groups
 }
 
-// Verbs: which rows of the table `command` apply to a verb on a target, and what they ask of its args.
+// Verbs: which rows of the table `command` apply to a verb on a target, and what args they require.
 
-/** What the table `command` says. A verb without a row is left to the driver. */
+/** The rules of the table `command`. A verb without a row is left to the driver. */
 interface Verbs {
-  /** Whether any row for it, enabled or not, is elevated. */
+  /** Whether any matching row is elevated, even a disabled one. */
   isElevated(target: Target, verb: string): boolean
   /**
    * Verb and args as the driver gets them.
-   * @param isOwn the verb stands in the building itself, in a macro or an override: it is spelled as its device wants it
-   * @throws Fault `command_disabled`, `args_invalid` by the nearest rows, by min and max of the zone, by max_volume
+   * @param isOwn the verb comes from the building itself, a macro or an override: it is spelled as its device wants it
+   * @throws Fault `command_disabled`; `args_invalid` by the nearest rows, by min and max of the zone, or by max_volume
    */
   read(target: Target, wish: { verb: string; args: Args; isOwn: boolean }): { verb: string; args: Args }
 }
 
-/** @param zonesOf the zones of a device: one that is commanded as a whole is of each of their types */
+/** @param zonesOf the zones of a device: a device commanded as a whole has the type of each of them */
 function createVerbs(book: Book, zonesOf: (deviceId: number) => readonly Row[]): Verbs {
   const byName = derived(book, ['command'], () =>
     Map.groupBy(book.rows('command'), (row) => foldedName(String(row.name))),
@@ -92,7 +92,7 @@ function createVerbs(book: Book, zonesOf: (deviceId: number) => readonly Row[]):
     )
   }
 
-  /** Refused, not clamped: a setpoint of 200 is a slip, and 30 is not what was meant. */
+  /** Out-of-range values are refused, not clamped: a setpoint of 200 is a typing error, and 30 was not meant either. */
   function checkBounds(target: Target, verb: string, args: Args): void {
     const values = Object.entries(args).filter(([name]) => isValueArg(verb, name))
     if (values.length === 0) return
@@ -100,7 +100,7 @@ function createVerbs(book: Book, zonesOf: (deviceId: number) => readonly Row[]):
       for (const [name, value] of values) checkBound(bound, nameIn(verb, name), value)
   }
 
-  /** A device as a whole is all of its zones. */
+  /** A command to a whole device must keep the bounds of all its zones. */
   function boundsOf({ zone, device }: Target): Bound[] {
     const { zones: most, devices } = loudest()
     const zones = zone ? [zone] : device ? zonesOf(device.id) : []
@@ -124,7 +124,7 @@ function createVerbs(book: Book, zonesOf: (deviceId: number) => readonly Row[]):
         throw new Fault('command_disabled', `the command ${verb} of ${nameOf(target)} is disabled`)
       const args = readArgs(verb, given, nearest.flatMap(schemaNames))
       const own = withoutTargets(args)
-      // Rows that are alike in all but the letters of their name are one command: all of them hold.
+      // Rows whose names differ only in case or width are one command: all of them apply.
       for (const row of nearest) checkSchema(row, own)
       checkBounds(target, verb, own)
       return { verb, args }
@@ -132,17 +132,17 @@ function createVerbs(book: Book, zonesOf: (deviceId: number) => readonly Row[]):
   }
 }
 
-/** A row for one device is nearer than one for a type of zone, that nearer than one for a subsystem. */
+/** A row for a device is nearer than one for a zone type, and that is nearer than one for a subsystem. */
 function nearness(row: Row): number {
   return (row.device_id == null ? 0 : 4) + (row.zone_type == null ? 0 : 2) + (row.subsystem_id == null ? 0 : 1)
 }
 
-/** Read once for each row, since a row is never changed. */
+/** Each row is parsed once, since rows are immutable. */
 const readAlready = new WeakMap<Row, ArgsSchema | boolean>()
 
 /**
- * The same part of JSON Schema as for macros: all of it would let a pattern of a site file, met by an arg of thirty
- * letters, hold up the controller for hours. Values are not quoted: args may hold a code for a door.
+ * Supports the same subset of JSON Schema as macros: with all of it, a pattern in a site file and an arg of thirty
+ * letters could block the controller for hours. Values are not quoted: args may contain a door code.
  */
 function checkSchema(row: Row, args: Args): void {
   const schema = schemaOf(row)
@@ -151,7 +151,7 @@ function checkSchema(row: Row, args: Args): void {
   if (fault !== undefined) throw new Fault('args_invalid', `${fault}, by args_schema of command ${row.id}`)
 }
 
-/** @returns true where anything goes, false where nothing does */
+/** @returns true if anything is allowed, false if no args are */
 function schemaOf(row: Row): ArgsSchema | boolean {
   const { args_schema: said = null } = row
   if (typeof said === 'boolean') return said
@@ -168,12 +168,12 @@ function schemaOf(row: Row): ArgsSchema | boolean {
   }
 }
 
-/** Names of args that a row knows; none where its schema cannot be used, which is told when it is checked. */
+/** The arg names in a row's schema; none if the schema is unusable, which is reported when it is checked. */
 function schemaNames({ args_schema: said }: Row): string[] {
   return isObject(said) && isObject(said.properties) ? Object.keys(said.properties) : []
 }
 
-/** The most that av_zones say of each zone, and of each device that is commanded as a whole. */
+/** The lowest max_volume of each zone, and of each device that is commanded as a whole. */
 function loudestOf(rows: readonly Row[]): { zones: ReadonlyMap<number, number>; devices: ReadonlyMap<number, number> } {
   const zones = new Map<number, number>()
   const devices = new Map<number, number>()
@@ -185,7 +185,7 @@ function loudestOf(rows: readonly Row[]): { zones: ReadonlyMap<number, number>; 
   return { zones, devices }
 }
 
-/** How much a value may be, of what: `volume` has the bounds of av_zones, every other value those of its zone. */
+/** The bounds of a value: `volume` has those of av_zone, every other value those of its zone. */
 interface Bound {
   of: string
   isVolume: boolean
@@ -193,7 +193,7 @@ interface Bound {
   most: Json | undefined
 }
 
-/** `value` is that of the verb beside it. */
+/** The name of a value: `value` stands for the verb it comes with. */
 function nameIn(verb: string, arg: string): string {
   const name = foldedName(arg)
   return name === 'value' ? foldedName(verb) : name
@@ -211,7 +211,7 @@ function checkBound({ of, isVolume, least, most }: Bound, name: string, given: J
 
 // The gates: role, elevation and scope, in this order.
 
-/** Who is behind a command, and the function of the API that brought it: a macro's steps come by `macro`. */
+/** The session behind a command, and the API function that brought it: steps of a macro come by `macro`. */
 export interface Caller {
   session: Session
   by: ApiFunction
@@ -222,17 +222,17 @@ export type Refusal = Extract<AuditReason, 'role_denied' | 'elevation_denied' | 
 
 export interface Gates {
   verbs: Verbs
-  /** @param verb without one, what the table `command` says is left out */
+  /** @param verb if omitted, the table `command` is not consulted */
   refusal(caller: Caller, target: Target, verb?: string): Refusal | undefined
-  /** Whether something is out of reach for this session, so that it is not told what exists. */
+  /** Whether some zones are out of reach for this session, so that it must not learn what exists. */
   isScoped(session: Session): boolean
-  /** Whether something is within the zones of the session, elevated or not. */
+  /** Whether the target is within the zones of the session. */
   isReached(target: Target, session: Session): boolean
 }
 
 /**
- * Elevation: the device's own flag, that of the zone, that of the command. A device commanded as a whole is elevated
- * where one of its zones is: the command reaches that one too. Scope: a device is reached by any of its zones.
+ * Elevation: a flag on the device, the zone or the command. A device commanded as a whole is elevated if one of its
+ * zones is, since the command reaches that zone too. Scope: a device is reached through any of its zones.
  * @source document 1, POST /api/control/:action, elevated gates
  */
 export function createGates(book: Book): Gates {

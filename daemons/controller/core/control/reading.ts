@@ -1,37 +1,37 @@
-/** What a command says, read in one place: its target, its verb and its args. */
+/** Reads a command: its target, its verb and its args. */
 import { Fault } from '#kit/pure/fault.ts'
 import { isObject, isSameJson, type Json, kindOf, putKey } from '../json.ts'
 import type { Book, Row } from '../site/book.ts'
 
-// The target: a zone or device, named in four forms, and what becomes of two of them.
+// The target: a zone or a device, named in one of four forms, and how several forms are combined.
 
-/** What is commanded. A zone comes with its device, where it has one; a device alone is commanded as a whole. */
+/** The target of a command. A zone comes with its device, if it has one; a device alone is commanded as a whole. */
 export interface Target {
   readonly zone?: Row
   readonly device?: Row
 }
 
-/** The four forms of a target, in a body and in the args of a macro's step. @source document 1, Command payload */
+/** The four forms of a target, in a body or in the args of a macro step. @source document 1, Command payload */
 export const TARGET_KEYS = ['zone_id', 'zone', 'device_id', 'device'] as const
 export type TargetKey = (typeof TARGET_KEYS)[number]
 
 /**
  * - `none` no form was used
- * - `unknown` one of the forms names nothing, or is of a wrong type
- * - `ambiguous` forms disagree, or a name is that of several
+ * - `unknown` a form names nothing that exists, or has a wrong type
+ * - `ambiguous` forms disagree, or several rows have the name
  */
 type TargetFault = 'none' | 'unknown' | 'ambiguous'
 
 /**
- * What came of it; `sentence` says what was seen and what was expected, `named` is each zone and each device that a form
- * means, by itself.
+ * The resolved target, or why there is none: `sentence` says what was seen and what was expected, `named` lists each
+ * zone and each device that any of the forms matches.
  */
 export type Resolved = { target: Target } | { fault: TargetFault; sentence: string; named: readonly Target[] }
 
 /**
- * Finds what is named. Each form has to name something, all have to agree, and one must remain: a name that several
- * zones have does where another form (`device`, `zone_id`) leaves one of them. Names are matched exactly.
- * @param named an object with any of the four keys; others are not looked at, nor are inherited ones
+ * Finds the named target. Each form must match something, all must agree, and exactly one row must remain: a name that
+ * several zones share works if another form (`device`, `zone_id`) leaves only one of them. Names are matched exactly.
+ * @param named an object with any of the four keys; other keys and inherited ones are ignored
  * @source document 1, Command payload
  */
 export function resolveTarget(book: Book, named: Readonly<Record<string, unknown>>): Resolved {
@@ -59,33 +59,33 @@ export function resolveTarget(book: Book, named: Readonly<Record<string, unknown
   return { target: commanded ? zoneTarget(book, one) : { device: one } }
 }
 
-/** A zone with its device. */
+/** A zone, with its device if it has one. */
 function zoneTarget(book: Book, zone: Row): Target {
   const device = typeof zone.device_id === 'number' ? book.row('device', zone.device_id) : undefined
   return device ? { zone, device } : { zone }
 }
 
-/** As audit and answers name it: `zone 12`, `device 3`. */
+/** The name used in the audit and in answers: `zone 12`, `device 3`. */
 export function nameOf({ zone, device }: Target): string {
   return zone ? `zone ${zone.id}` : `device ${device?.id}`
 }
 
 /**
- * Whether a field of a body is stated. Null stands for one that is left out: some clients write every field that there is.
+ * Whether a field of a body is given. Null counts as absent: some clients write every field there is.
  * @source document 1, Command payload
  */
 function states(body: Readonly<Record<string, unknown>>, key: string): boolean {
   return Object.hasOwn(body, key) && body[key] !== null
 }
 
-/** What was asked for where it could not be found: ids only, a name is text of the caller's own. */
+/** Names a target that was not found: by id only, since a name is free text from the caller. */
 export function askedFor(named: Readonly<Record<string, unknown>>): string | undefined {
   for (const key of ['zone_id', 'device_id'] as const)
     if (Object.hasOwn(named, key) && Number.isSafeInteger(named[key])) return `${key.slice(0, -3)} ${named[key]}`
   return undefined
 }
 
-/** The same args without what looks like a target. The result has no prototype: its keys are the caller's. */
+/** The same args without target keys. The result has no prototype: its keys come from the caller. */
 export function withoutTargets(args: Readonly<Record<string, Json>>): Record<string, Json> {
   const clean: Record<string, Json> = Object.create(null)
   for (const [key, value] of Object.entries(args)) if (!isTargetKey(key)) putKey(clean, key, value)
@@ -96,7 +96,7 @@ export function isTargetKey(key: string): key is TargetKey {
   return (TARGET_KEYS as readonly string[]).includes(key)
 }
 
-/** Rows that one form names, or why it names none. */
+/** The rows that one form matches, or a sentence if it matches none. */
 function candidates(book: Book, key: TargetKey, value: unknown): readonly Row[] | string {
   const table = key === 'zone' || key === 'zone_id' ? 'zone' : 'device'
   if (key === table) {
@@ -115,43 +115,46 @@ function inBoth(some: readonly Row[] | undefined, others: readonly Row[] | undef
   return some.filter((row) => others.includes(row))
 }
 
-// Names and numbers as callers write them. Gates, overrides, bounds, queues and drivers all get what was read here, so that
-// no spelling is judged as one thing and carried out as another.
+// Names and numbers as callers write them. Gates, overrides, bounds, queues and drivers all use what is parsed here, so
+// that a spelling is never checked as one thing and carried out as another.
 
 /** Args by name. */
 export type Args = Readonly<Record<string, Json>>
 
-/** Verbs that set the value of a zone, and args that do so under any verb. `value` is the value of the verb beside it. */
+/**
+ * Verbs that set the value of a zone, and args that set it under any verb. `value` stands for the verb it comes with.
+ */
 const VALUE_NAMES: ReadonlySet<string> = new Set(['level', 'setpoint', 'position', 'volume', 'value'])
 
-/** Verbs that add to what is there, or carry something of their own: two of them are not the same as the last. */
+/** Verbs that add to a state or carry data of their own: sending one twice is not the same as sending it once. */
 export const ADDING_VERBS: ReadonlySet<string> = new Set(
   'toggle step step_up step_down up down increase decrease next previous press pulse trigger send write raw'.split(' '),
 )
 
-/** Verbs that everybody spells so. Others are spelled as the building has them, or go on as they came. */
+/** Verbs with a common spelling. Others get the building's spelling, or are passed on as they came. */
 const COMMON_VERBS: ReadonlySet<string> = new Set([
   ...VALUE_NAMES,
   ...ADDING_VERBS,
   ...'on off open close stop lock unlock mute unmute source input mode scene play pause power'.split(' '),
 ])
 
-/** What is not seen, and the dot that small letters of a capital İ keep. */
+/** Invisible characters, and the dot that lower-casing leaves of a capital İ. */
 const UNSEEN = /\p{Default_Ignorable_Code_Point}|\u0307/gu
 
-/** A name as it is compared: other widths, case, spaces around it and signs that nobody sees do not count. */
+/** Normalises a name for comparison: width, case, surrounding spaces and invisible characters do not count. */
 export function foldedName(name: string): string {
   return name.normalize('NFKC').toLowerCase().replace(UNSEEN, '').trim()
 }
 
-/** Whether a verb is one that everybody knows. */
+/** Whether this is one of the common verbs. */
 export function isCommonVerb(verb: string): boolean {
   return COMMON_VERBS.has(foldedName(verb))
 }
 
 /**
  * A verb as drivers get it.
- * @param own spellings of the building, the nearest first: the one that was asked for where it is one of them, else the first
+ * @param own the building's spellings, nearest first: if the requested one is among them it is kept, else the first is
+ * used
  */
 export function readVerb(verb: string, own: readonly string[]): string {
   const folded = foldedName(verb)
@@ -161,11 +164,11 @@ export function readVerb(verb: string, own: readonly string[]): string {
 }
 
 /**
- * Args as drivers get them: names of targets, of the verb and of values in their own spelling, numbers as numbers, and the
- * value of the verb under one name, whether it came as `value` or under the verb's.
- * @param own names that `args_schema` of the verb has
- * @returns an object without a prototype: its keys are the caller's
- * @throws Fault `args_invalid` where two of them are the same and differ
+ * Args as drivers get them: the names of targets, the verb and values get their canonical spelling, numbers become
+ * numbers, and the value of the verb gets one name, whether it came as `value` or under the verb's name.
+ * @param own the names in the verb's `args_schema`
+ * @returns an object without a prototype: its keys come from the caller
+ * @throws Fault `args_invalid` if two args mean the same and differ
  */
 export function readArgs(verb: string, args: Args, own: readonly string[] = []): Record<string, Json> {
   const spelled = new Map(own.map((name) => [foldedName(name), name]))
@@ -180,7 +183,7 @@ export function readArgs(verb: string, args: Args, own: readonly string[] = []):
   return read
 }
 
-/** Whether an arg sets the value of the zone: under any verb by such a name, as `value` where the verb sets it. */
+/** Whether an arg sets the value of the zone: a value name under any verb, or `value` under a verb that sets one. */
 export function isValueArg(verb: string, arg: string): boolean {
   const name = foldedName(arg)
   return VALUE_NAMES.has(name) && (name !== 'value' || VALUE_NAMES.has(foldedName(verb)))
@@ -192,16 +195,18 @@ function argName(verb: string, key: string, spelled: ReadonlyMap<string, string>
   const verbName = foldedName(verb)
   const isOfVerb = name === verbName || (name === 'value' && VALUE_NAMES.has(verbName))
   if (!isOfVerb) return spelled.get(name) ?? (VALUE_NAMES.has(name) ? name : key)
-  // The site may call it `value`; without a word of it, it has the name of the verb.
+  // The site's schema may call it `value`; without a schema it gets the verb's name.
   if (VALUE_NAMES.has(verbName)) return spelled.get(verbName) ?? spelled.get('value') ?? verbName
   return spelled.get(verbName) ?? verb
 }
 
-/** Digits, a point, an exponent; hex, thousands, commas and units are read by each device in its own way. */
+/**
+ * Digits, a point, an exponent. Hex, thousands separators, commas and units mean different things to different devices.
+ */
 const DECIMAL = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/
 const LONGEST_NUMBER = 64
 
-/** A number, or a text that is a decimal one; undefined for anything else. */
+/** The value of a number or of a decimal text; undefined for anything else. */
 export function readNumber(given: Json): number | undefined {
   if (typeof given === 'number') return Number.isFinite(given) ? given : undefined
   if (typeof given !== 'string' || given.length > LONGEST_NUMBER) return undefined
@@ -210,13 +215,13 @@ export function readNumber(given: Json): number | undefined {
   return Number.isFinite(number) ? number : undefined
 }
 
-/** Letters alone say no number: `up`, `auto`. */
+/** Letters alone are not a number: `up`, `auto`. */
 const WORD = /^\p{Script=Latin}[\p{Script=Latin} _-]*$/u
 const NUMBER_WORDS: ReadonlySet<string> = new Set(['nan', 'inf', 'infinity'])
 
 /**
- * The number of a value that has bounds; undefined for a word, which says none.
- * @throws Fault `args_invalid` for what a device may read as some number and is not read here
+ * The number in a value that has bounds; undefined for a plain word.
+ * @throws Fault `args_invalid` for a text that a device might read as a number but that is not parsed here
  */
 export function boundedNumber(name: string, given: Json): number | undefined {
   const number = readNumber(given)
@@ -228,34 +233,33 @@ export function boundedNumber(name: string, given: Json): number | undefined {
   throw new Fault('args_invalid', `${name} has to be a number such as 21.5, and is ${seen}`)
 }
 
-// The body of a command before anything is looked up: its verb, its args, and the shorthand for both.
+// The body of a command before any look-up: its verb, its args, and the shorthand for both.
 
-/** A body is an object of JSON; its keys are the caller's. */
+/** A body is a JSON object; its keys come from the caller. */
 export type CommandBody = Readonly<Record<string, Json>>
 
-/** Longest verb. */
 const LONGEST_VERB = 128
 
-/** Keys of a body that are no verb. */
+/** Keys of a body that are not verbs. */
 const OWN_KEYS = new Set(['command', 'args', 'macro_id'])
 
-/** What is to be done, by name and by values. */
+/** The requested verb and args. */
 export interface Wanted {
   verb: string
   args: Readonly<Record<string, Json>>
 }
 
-/** @throws Fault `command_body` where it is no object */
+/** @throws Fault `command_body` if it is not an object */
 export function bodyOf(body: unknown): CommandBody {
   if (!isObject(body)) throw new Fault('command_body', `the body is ${kindOf(body)}, expected an object`)
   return body
 }
 
 /**
- * Reads verb and args. With `command` every other key that is no target is left alone, as in calls of older clients.
- * Without it a zone and exactly one further key are shorthand: that key is the verb, and its value `args.<verb>`.
- * @throws Fault `command_required` without a verb, or with two; `args_invalid` where args is no object, or holds a number
- * that is too large to be one
+ * Reads verb and args. If `command` is given, other keys that are not targets are ignored, as older clients send them.
+ * Without it, a zone and exactly one other key are shorthand: that key is the verb, and its value is `args.<verb>`.
+ * @throws Fault `command_required` without a verb, or with two; `args_invalid` if args is not an object or contains a
+ * number that is too large
  * @source document 1, Command payload
  */
 export function wantedOf(body: CommandBody): Wanted {
@@ -291,18 +295,18 @@ function verbOf(value: unknown): string {
   return value
 }
 
-/** Whether a body of a command is a call of a macro. @source document 1, Command payload, macro_id */
+/** Whether the body of a command calls a macro. @source document 1, Command payload, macro_id */
 export function isMacroCall(body: unknown): body is CommandBody {
   return isObject(body) && states(body, 'macro_id')
 }
 
-/** `1e999` is read as Infinity, and would be written as null: something else than was asked. */
+/** `1e999` is parsed as Infinity and would be written as null: not what was asked. */
 function isWritable(value: Json): boolean {
   if (typeof value === 'number') return Number.isFinite(value)
   return typeof value !== 'object' || value === null || Object.values(value).every(isWritable)
 }
 
-/** Args with one value set. The result has no prototype, so that `__proto__` is a key like any other. */
+/** Args with one value set. The result has no prototype, so `__proto__` is a key like any other. */
 function withValue(args: Readonly<Record<string, Json>>, key: string, value: Json): Record<string, Json> {
   const all: Record<string, Json> = Object.create(null)
   for (const [name, each] of Object.entries(args)) putKey(all, name, each)

@@ -1,4 +1,4 @@
-/** Answers GET /api/data/:entity: who may read it, what may be asked, which rows, and how they are written. */
+/** Answers GET /api/data/:entity: checks the caller and the query, selects the rows and writes the JSON. */
 import { Fault } from '#kit/pure/fault.ts'
 import type { Query, QueryLimits } from '../../wire/query.ts'
 import { readQuery } from '../../wire/read-query.ts'
@@ -31,20 +31,20 @@ import {
   type Views,
 } from './views.ts'
 
-// What an answer needs of the rest of the controller.
+// What an answer needs from the rest of the controller.
 
-/** Tables that are not in memory. */
+/** Access to tables that are not in memory. */
 export interface History {
   /**
-   * A table's rows, some hundreds at a time, each read when it is asked for.
+   * The rows of a table, a few hundred at a time, each batch read only when it is requested.
    * @param isNewestFirst by id descending; else ascending
    */
   pieces(table: string, isNewestFirst: boolean): AsyncIterable<readonly Row[]>
 }
 
-/** What a query may cost. All are settings. */
+/** Limits on the cost of a query. All are settings. */
 export interface DataLimits extends QueryLimits {
-  /** Of a table of history: rows that may be kept while they are put in order, which is offset and limit together. */
+  /** For a history table: most rows (offset plus limit) that may be kept while they are sorted. */
   readonly orderedRows: number
 }
 
@@ -52,28 +52,28 @@ export interface DataWorld {
   readonly book: Book
   readonly live: LiveBook
   readonly schema: SchemaFace
-  /** Made once for the schema, as blocks are: so what was built of a row is found again. */
+  /** Created once for the schema, as blocks are, so that cached views are found again. */
   readonly views: Views
   readonly blocks: Blocks
   readonly history: History
   readonly limits: DataLimits
   readonly turns: DataTurns
-  /** For answers while they are made. */
+  /** Memory for answers while they are written. */
   readonly room: AnswerRoom
 }
 
-// Rows with their live state (`_instance=true`), made of what the caller may see.
+// Rows with their live state (`_instance=true`), built from what the caller may see.
 
-/** Writes a view as JSON, with a pause behind each of what hangs on it: one device may have every zone there is. */
+/** Writes a view as JSON. Yields after each attached row: one device may have every zone there is. */
 type Merge = (view: View, out: JsonPieces) => Steps<void>
 
-/** Attributes that are written before others may have their turn. */
+/** Attributes written before the next yield. */
 const ATTRIBUTES_A_STEP = 64
 
 /**
- * How rows of a table are written with their live state; rows that have none are written as they are.
- * A device: state, ip_address (the one it has now, where that is known), last_seen, error, zones. A zone: state, what its
- * driver reports beside, attributes. What is live never stands for a column of the row, but for a device's ip_address.
+ * Returns the writer that adds live state to the rows of a table; rows of tables without live state are written as is.
+ * A device gets state, ip_address (the current one, if known), last_seen, error and zones. A zone gets state, whatever
+ * else its driver reports, and attributes. Live values never replace a column of the row, except a device's ip_address.
  * @source document 1, Entity rows, Guards 5
  */
 function mergeOf(world: DataWorld, table: TableFace, projection: Projection, isElevated: boolean): Merge {
@@ -126,7 +126,7 @@ function zoneMerge(
   const attributes = schema.table('attribute')
   const attributesOf = attributesByZone(book.rows('attribute'))
   const isTaken = (name: string) => projection.names.has(name) || table.columns.has(name) || name === 'attributes'
-  /** Secret-bearing names are null for everyone, sensitive ones for who is not elevated. */
+  /** Secret-bearing names are null for everyone; sensitive names are null for callers who are not elevated. */
   const seen = (facts: Readonly<Record<string, Json>>) =>
     Object.entries(isElevated ? facts : (schema.withoutSecrets(facts) ?? {})).map(([name, value]): [string, Json] => [
       name,
@@ -150,14 +150,14 @@ function zoneMerge(
   }
 }
 
-/** @param json an object of at least one member, or `{}` */
+/** @param json an object, which may be `{}` */
 function withMembers(json: string, members: readonly string[]): string {
   if (members.length === 0) return json
   const own = json.slice(1, -1)
   return `{${own === '' ? '' : `${own},`}${members.join(',')}}`
 }
 
-/** The object without its end, and with a list begun in it. */
+/** The object without its closing brace, followed by the start of a list. */
 function openedFor(json: string, name: string): string {
   return `${json.slice(0, -1)}${json === '{}' ? '' : ','}"${name}":[`
 }
@@ -165,7 +165,7 @@ function openedFor(json: string, name: string): string {
 const zonesOnDevice = createIndex((row) => row.device_id)
 const attributesByZone = createIndex((row) => (row.system_target === 'zone' ? row.target_id : null))
 
-/** Rows by the number of what they hang on; made anew when the table has changed, as its array is another then. */
+/** Groups rows by the id they refer to. Rebuilt when the table changes, since its array is then a new one. */
 function createIndex(keyOf: (row: Row) => Json | undefined) {
   const kept = new WeakMap<readonly Row[], Map<Json | undefined, Row[]>>()
   return (rows: readonly Row[]): ((id: number) => readonly Row[]) => {
@@ -180,7 +180,7 @@ function createIndex(keyOf: (row: Row) => Json | undefined) {
 }
 
 // The answer.
-/** A question that has passed all guards. */
+/** A query that has passed all guards. */
 interface Ask {
   readonly query: Query
   readonly table: TableFace
@@ -188,8 +188,8 @@ interface Ask {
 }
 
 /**
- * The whole answer. It comes at once unless there is much to do; then others have their turn in between.
- * Conditions, orders and counts see what the caller sees: what is hidden or null for them can decide nothing.
+ * Answers the query: at once if there is little to do, else in pieces, taking turns with other queries. Conditions,
+ * orders and counts use only what the caller may see: hidden and nulled values cannot influence the result.
  * @param entity as in the path, decoded
  * @param rawQuery without the `?`, as in the request line
  * @returns rows, `{count}`, or `{error}` with the status of document 1
@@ -236,12 +236,12 @@ function answer(
   return world.turns.run(session.userId, isWholePage(query) ? answerPage(world, ask) : answerBook(world, ask))
 }
 
-/** Whether rows are wanted as they stand in the table. */
+/** Whether the query asks for plain rows in table order. */
 function isWholePage({ where, order, fields, count, isInstance }: Query): boolean {
   return sizeOf(where) === 0 && order.length === 0 && fields === undefined && count === false && !isInstance
 }
 
-/** A page of a table, put together of the pieces that stand ready. */
+/** A page of a table, assembled from cached blocks. */
 function* answerPage(world: DataWorld, { query, table, session: { isElevated } }: Ask): Steps<Outcome> {
   const rows = world.book.rows(table.name)
   const viewAt = world.views.byPlace(table, rows, isElevated)
@@ -261,7 +261,7 @@ function* answerPage(world: DataWorld, { query, table, session: { isElevated } }
   return grantedPieces(pieces)
 }
 
-/** Rows in memory: one array that does not change while it is read, as a table that changes gets another. */
+/** Reads rows in memory: the array cannot change while it is read, because a table that changes gets a new one. */
 function* answerBook(world: DataWorld, ask: Ask): Steps<Outcome> {
   const { query, table, session } = ask
   const hasName = table.columns.get('name')?.type === 'text'
@@ -288,18 +288,21 @@ function* answerBook(world: DataWorld, ask: Ask): Steps<Outcome> {
   }
 }
 
-/** What a row takes that is kept until it is written: of the book its place in the order, of a history the row itself. */
+/** Memory of a row that is kept until it is written: for the book a place in the order, for history the row itself. */
 const BOOK_ROW_BYTES = 128
 const HISTORY_ROW_BYTES = 640
 
-/** Patterns pause in between. The rest of a row is a moment, and a generator for each would be most of it. */
+/**
+ * Tests with patterns yield in between. Other tests are so quick that a generator for each would cost more than the
+ * test.
+ */
 type Trial = { isMatch(cells: Cells): boolean; steps?: never } | { steps(cells: Cells): Steps<boolean> }
 
 function trialOf({ query: { where }, table }: Ask): Trial {
   return hasPattern(where) ? { steps: steppedMatcherOf(where, table) } : { isMatch: matcherOf(where, table) }
 }
 
-/** Rows on the disk. By id they come as they are asked for; by other columns the best so far are kept. */
+/** Reads rows on disk. In order of id they are streamed; in any other order only the best so far are kept. */
 async function answerHistory(world: DataWorld, ask: Ask): Promise<Outcome> {
   const { query, table, session } = ask
   const [first] = query.order
@@ -352,7 +355,7 @@ function* written(
   return out.isGivenUp ? noRoom(session) : { status: 200, body, reason: null }
 }
 
-/** Questions that are asked of rows, and rows that are written, before others may have their turn. */
+/** Conditions tested, and rows written, before the next yield. */
 const QUESTIONS_A_STEP = 128
 const ROWS_A_STEP = 16
 
@@ -360,13 +363,13 @@ function rowsAStepFor({ where, order }: Query): number {
   return Math.max(1, Math.floor(QUESTIONS_A_STEP / (1 + sizeOf(where) + order.length)))
 }
 
-/** As a sign-in is answered where too many wait: the query is not judged. */
+/** Answered like a sign-in when too many are waiting: the query is not judged. */
 function tooMany({ username }: Session): Outcome {
   const message = `as many queries of ${username} as are allowed are under way: try again when one has ended`
   return { status: 503, body: { json: { error: 'busy', message } }, reason: 'busy' }
 }
 
-/** Its rows are in no answer: whoever asks for less, or later, gets them. */
+/** The answer was given up because memory ran out; asking for fewer rows, or later, works. */
 function noRoom({ username }: Session): Outcome {
   const message = `answers that are being made take more room than there is, and those of ${username} take most: ask for fewer rows at once`
   return { status: 503, body: { json: { error: 'busy', message } }, reason: 'busy' }
@@ -379,7 +382,7 @@ function granted(text: string): Outcome {
 const OPEN = new TextEncoder().encode('[')
 const CLOSE = new TextEncoder().encode(']')
 
-/** @param pieces rows with a comma before each */
+/** @param pieces rows, each preceded by a comma */
 function grantedPieces([first, ...rest]: readonly Uint8Array[]): Outcome {
   if (first === undefined) return granted('[]')
   return { status: 200, body: { pieces: [OPEN, first.subarray(1), ...rest, CLOSE] }, reason: null }

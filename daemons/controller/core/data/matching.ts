@@ -1,4 +1,4 @@
-/** Which rows match a query: patterns, comparisons, conditions, and the rows that are looked at. */
+/** Decides which rows match a query: patterns, comparisons, conditions, and the choice of candidate rows. */
 import { type Condition, type Operator, type QueryValue, readNumber, type Where } from '../../wire/query.ts'
 import type { Json } from '../json.ts'
 import type { Book, Row } from '../site/book.ts'
@@ -6,15 +6,15 @@ import type { ColumnType } from '../site/column.ts'
 import type { Steps } from './turns.ts'
 import type { Cells, TableFace } from './views.ts'
 
-// Patterns of `_like` and `_contains`: the time grows with the text, whatever the pattern.
+// Patterns of `_like` and `_contains`: matching takes time proportional to the text, whatever the pattern.
 
-/** Stands for any one character. */
+/** Matches any one character. */
 const ANY = -1
 const BITS = 32
 
 /**
- * LIKE as SQLite has it: `%` is any characters, `_` any one, letters A to Z match without case, others exactly; nothing
- * escapes. A character is a code point.
+ * LIKE as in SQLite: `%` matches any characters, `_` any one, letters A to Z ignore case, others match exactly; there
+ * is no escape character. A character is a code point.
  * @source sqlite.org, lang_expr.html, LIKE
  */
 export function likeTest(pattern: string): (text: string) => boolean {
@@ -27,15 +27,15 @@ export function likeTest(pattern: string): (text: string) => boolean {
   return machine(items, loops)
 }
 
-/** `_like` with `%` at both ends, and `%` and `_` in between taken as they are. */
+/** `_like` with `%` at both ends; `%` and `_` in between are literal. */
 export function containsTest(literal: string): (text: string) => boolean {
   const items = Array.from(literal, (character) => character.codePointAt(0) ?? 0)
   return machine(items, new Set([0, items.length]))
 }
 
 /**
- * All states of the pattern at once, one bit each: bit n is set while the first n items match what was read.
- * In a state of `loops` any character may pass by.
+ * Tracks all states of the pattern at once, one bit each: bit n is set while the first n items match what has been
+ * read. A state in `loops` accepts any character and stays.
  * @source Baeza-Yates and Gonnet, A New Approach to Text Searching, 1992 (shift-and)
  */
 function machine(items: readonly number[], loops: ReadonlySet<number>): (text: string) => boolean {
@@ -102,17 +102,20 @@ function casesOf(character: number): number[] {
 
 // Comparison of values with each other and with a query: the semantics of all conditions and orders.
 
-/** What is compared: booleans are 0 and 1, JSON is its text. Null comes before numbers, numbers before texts, as in SQLite. */
+/**
+ * The form in which values are compared: booleans as 0 and 1, JSON as its text. Null sorts before numbers, numbers
+ * before texts, as in SQLite.
+ */
 export type Cell = null | number | string
 
-/** A value of a row as it is compared; a column that a row lacks is null. */
+/** A value of a row in comparable form; a missing column is null. */
 export function cellOf(value: Json | undefined): Cell {
   if (value === undefined || value === null) return null
   if (typeof value === 'string' || typeof value === 'number') return value
   return typeof value === 'boolean' ? Number(value) : JSON.stringify(value)
 }
 
-/** Less than 0, 0, or more: null, then numbers, then texts by code points, as SQLite's BINARY has it. */
+/** Returns less than 0, 0, or more: null, then numbers, then texts by code points, as SQLite's BINARY orders them. */
 export function compareCells(one: Cell, other: Cell): number {
   if (one === null || other === null) return Number(one !== null) - Number(other !== null)
   if (typeof one === 'number') return typeof other === 'number' ? one - other : -1
@@ -120,8 +123,8 @@ export function compareCells(one: Cell, other: Cell): number {
 }
 
 /**
- * Whether a value of this column satisfies the condition. Comparisons with null are false, but `_notequal` and `_notin`
- * take null as different, and a null of JSON is equal to null.
+ * Returns a test for whether a value of this column satisfies the condition. Comparisons with null are false, except
+ * that `_notequal` and `_notin` treat null as different, and a JSON null equals null.
  */
 export function testOf(condition: Condition, type: ColumnType): (value: Json | undefined) => boolean {
   const { operator, values } = condition
@@ -168,8 +171,8 @@ const ORDERED = {
 }
 
 /**
- * Where a value stands to an operand; undefined where nothing can be said. A number against a column of texts is
- * compared with those texts that read as numbers: `_gt[value]=20` finds `100`, and not `off`.
+ * Returns how a value compares with the operand; undefined if they cannot be compared. A number is compared only with
+ * those values of a text column that read as numbers: `_gt[value]=20` finds `100`, but not `off`.
  */
 function orderTest(operand: QueryValue | undefined, type: ColumnType): (value: Json | undefined) => number | undefined {
   if (isNumber(operand) && type === 'text') {
@@ -187,7 +190,7 @@ function orderTest(operand: QueryValue | undefined, type: ColumnType): (value: J
   }
 }
 
-/** An operand as this column would hold it: JSON holds what it is given. */
+/** An operand as this column would store it: JSON stores what it is given. */
 function operandCell(value: QueryValue, type: ColumnType): Cell {
   if (value === null) return null
   if (type === 'text') return isNumber(value) ? value.text : String(value)
@@ -198,7 +201,7 @@ function operandCell(value: QueryValue, type: ColumnType): Cell {
   return readNumber(value)?.number ?? value
 }
 
-/** What a pattern is tried on: the text as the answer shows it. */
+/** The text a pattern is matched against: as the answer shows it. */
 function shownText(value: Json | undefined): string | null {
   if (value === undefined || value === null) return null
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
@@ -208,7 +211,7 @@ function isNumber(value: QueryValue | undefined): value is Exclude<QueryValue, n
   return typeof value === 'object' && value !== null
 }
 
-/** By code points: UTF-16 puts the units of pairs (D800..DFFF) before E000..FFFF, UTF-8 behind. */
+/** Compares by code points: UTF-16 sorts surrogate units (D800..DFFF) before E000..FFFF, UTF-8 after. */
 function compareTexts(one: string, other: string): number {
   const length = Math.min(one.length, other.length)
   for (let at = 0; at < length; at++) {
@@ -224,9 +227,9 @@ function rankOf(unit: number): number {
   return unit < 0xe000 ? unit + 0x2800 : unit
 }
 
-// The conditions of a query as one question to what a caller sees of a row.
+// Combines the conditions of a query into one test of what a caller sees of a row.
 
-/** @param where names columns of the table only: guards and checks have passed */
+/** @param where names only columns of the table: guards and checks have passed */
 export function matcherOf(where: Where, table: TableFace): (cells: Cells) => boolean {
   const tests = where.conditions.map((condition) => {
     const test = testOf(condition, table.columns.get(condition.column)?.type ?? 'text')
@@ -243,8 +246,8 @@ export function matcherOf(where: Where, table: TableFace): (cells: Cells) => boo
 }
 
 /**
- * The same for texts and patterns of any length, with a pause wherever others may have their turn: behind each pattern,
- * since one on a long text takes milliseconds, and a query may have a thousand.
+ * Like `matcherOf`, but yields before each pattern: one pattern on a long text takes milliseconds, and a query may have
+ * a thousand of them.
  */
 export function steppedMatcherOf(where: Where, table: TableFace): (cells: Cells) => Steps<boolean> {
   const isLong = ({ operator }: Condition) => PATTERNS.has(operator)
@@ -270,7 +273,7 @@ export function steppedMatcherOf(where: Where, table: TableFace): (cells: Cells)
   }
 }
 
-/** Any of their values is enough, as it is for a condition with all of them. */
+/** Operators with several values of which one has to match; so each value can be tested on its own. */
 const PATTERNS: ReadonlySet<Operator> = new Set<Operator>(['like', 'contains'])
 
 function* anyOf(tests: readonly ((cells: Cells) => Steps<boolean>)[], cells: Cells): Steps<boolean> {
@@ -278,24 +281,24 @@ function* anyOf(tests: readonly ((cells: Cells) => Steps<boolean>)[], cells: Cel
   return false
 }
 
-/** Whether a pattern stands anywhere in it. */
+/** Whether the query contains a pattern anywhere. */
 export function hasPattern(where: Where): boolean {
   return where.conditions.some(({ operator }) => PATTERNS.has(operator)) || where.either.flat().some(hasPattern)
 }
 
-/** How many questions a row is asked. */
+/** The number of conditions tested on a row. */
 export function sizeOf(where: Where): number {
   return where.either.flat().reduce((sum, part) => sum + sizeOf(part), where.conditions.length)
 }
 
-// Rows of the book that may match at all: where ids or names are given, the others are not looked at.
+// Candidate rows: if a query gives ids or names, only those rows are looked at.
 
-/** Columns that the book finds rows by; neither is ever hidden from who may read the table. */
+/** Columns that the book has an index for; neither is ever hidden from anyone who may read the table. */
 const FOUND_BY = ['id', 'name'] as const
 
 /**
- * Rows of a table, by id: all of them, or at least those that the conditions on `id` and `name` leave.
- * @param hasName the table has a column `name`, of texts
+ * Rows of a table, by id: all of them, or a subset that contains every row matching the conditions on `id` and `name`.
+ * @param hasName whether the table has a text column `name`
  */
 export function candidatesOf(book: Book, table: string, where: Where, hasName: boolean): readonly Row[] {
   for (const column of FOUND_BY) {
@@ -318,7 +321,7 @@ function byId(rows: readonly Row[]): Row[] {
   return [...new Set(rows)].sort((one, other) => one.id - other.id)
 }
 
-/** As the book is asked for them; undefined where it cannot be. */
+/** The values as keys for the book's index; undefined if one of them cannot be looked up. */
 function textsOf(values: readonly QueryValue[]): Set<string> | undefined {
   const texts = new Set<string>()
   for (const value of values) {

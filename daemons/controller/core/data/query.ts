@@ -1,4 +1,4 @@
-/** What a query may ask, which columns its answer shows, and which of the matching rows it keeps. */
+/** Checks what a query may ask, selects the columns of its answer, and collects the matching rows. */
 import { nearestName } from '#kit/pure/text.ts'
 import { type Condition, type FieldAsk, named, type OrderBy, type Query, type Where } from '../../wire/query.ts'
 import type { AuditReason, Outcome } from '../audit.ts'
@@ -8,11 +8,10 @@ import { isSecret, jsonOf, memberOf, type SchemaFace, type TableFace, type View 
 
 // Columns: whether those that a query names exist.
 
-/** Characters of an alias. */
 const LONGEST_ALIAS = 64
 
 /**
- * What is wrong with the columns of a query, as a sentence; names are compared exactly.
+ * Says in a sentence what is wrong with the columns of a query; names are compared exactly.
  * @source document 1, GET /api/data/:entity, an unknown entity or bad column
  */
 export function columnFault(query: Query, table: TableFace): string | undefined {
@@ -32,7 +31,7 @@ function unknownColumn(name: string, table: TableFace): string {
   return `${table.name} has no column ${named(name)}${nearest === undefined ? '' : `, did you mean ${nearest}?`}`
 }
 
-/** Two columns under one name: one would be lost. */
+/** Two columns under one name: one of them would be lost. */
 function aliasFault({ fields }: Query): string | undefined {
   const columns = new Map<string, string>()
   for (const { column, alias } of fields?.columns ?? []) {
@@ -44,11 +43,11 @@ function aliasFault({ fields }: Query): string | undefined {
   return undefined
 }
 
-// Guards: what a session without elevation may not ask. The syntax tree decides; no row is looked at.
+// Guards: what a session without elevation may not ask. Decided by the syntax tree alone, without reading any row.
 
 /**
- * The refusal of a query that names what it may not: secret-bearing columns and an attribute's previous value in
- * conditions, orders and counts; pairs in `_fields`.
+ * Refuses a query that uses forbidden names: secret-bearing columns, or an attribute's previous value, in conditions,
+ * orders and counts; pairs in `_fields`.
  * @source document 1, Guards 4, 6, 7
  */
 export function refusalOf(query: Query, table: TableFace, schema: SchemaFace): Outcome | undefined {
@@ -58,7 +57,7 @@ export function refusalOf(query: Query, table: TableFace, schema: SchemaFace): O
 }
 
 /**
- * The empty list for who asks for secure attributes, or tries values of attributes without saying of which.
+ * Returns the empty list if the query asks for secure attributes, or tests values of attributes without naming them.
  * @source document 1, Guards 2, 4
  */
 export function emptyAnswerOf(query: Query, table: TableFace, schema: SchemaFace): Outcome | undefined {
@@ -71,7 +70,7 @@ export function emptyAnswerOf(query: Query, table: TableFace, schema: SchemaFace
   return asks ? { status: 200, body: { text: '[]' }, reason: 'secure_filtered' } : undefined
 }
 
-/** Columns that decide about order or number. */
+/** Columns that decide the order or the count. */
 function placesOf({ order, count }: Query): string[] {
   return [...order.map(({ column }) => column), ...(typeof count === 'string' ? [count] : [])]
 }
@@ -84,7 +83,7 @@ function conditionsOf({ conditions, either }: Where): Condition[] {
 function isRefused(name: string, table: TableFace, schema: SchemaFace): boolean {
   if (table.name === 'attribute' && name === 'previous_value') return true
   const column = table.columns.get(name)
-  // A column of another table, or of none: what its name says is enough.
+  // A column of another table, or of none: its name alone decides.
   return column === undefined ? schema.isSecretName(name) : isSecret(schema, column)
 }
 
@@ -92,7 +91,7 @@ function invalid(reason: AuditReason): Outcome {
   return { status: 400, body: { json: { error: 'invalid query' } }, reason }
 }
 
-/** Whether no row could satisfy this but a secure one. */
+/** Whether only secure rows could satisfy this. */
 function asksForSecure({ conditions, either }: Where): boolean {
   const isFor = (condition: Condition) => {
     if (condition.column !== 'secure') return false
@@ -102,7 +101,7 @@ function asksForSecure({ conditions, either }: Where): boolean {
   return conditions.some(isFor) || either.some((group) => group.every(asksForSecure))
 }
 
-/** Whether a value is tried anywhere without a name that is pinned beside it or around it. */
+/** Whether a condition tests `value` without a pinned name beside it or around it. */
 function triesValue(where: Where, isPinnedAround: boolean, schema: SchemaFace): boolean {
   const isPinned = isPinnedAround || pinsName(where, schema)
   const triesHere = where.conditions.some(({ column }) => column === 'value')
@@ -111,8 +110,8 @@ function triesValue(where: Where, isPinnedAround: boolean, schema: SchemaFace): 
 }
 
 /**
- * Whether `name` must be one of names that are all given and all not sensitive. A pattern, a range, or a name in a part of
- * `_or` pins nothing outside of that part.
+ * Whether the conditions restrict `name` to a given list in which no name is sensitive. Patterns and ranges do not pin
+ * a name, and a name in one part of `_or` pins nothing outside that part.
  */
 function pinsName({ conditions }: Where, schema: SchemaFace): boolean {
   return conditions.some(({ column, operator, values }) => {
@@ -126,16 +125,16 @@ function pinsName({ conditions }: Where, schema: SchemaFace): boolean {
 
 // Projection: which columns an answer shows, and under which names.
 
-/** How views become JSON. */
+/** Writes views as JSON. */
 export interface Projection {
-  /** Names that stand in the answer. */
+  /** The names in the answer. */
   readonly names: ReadonlySet<string>
   json(view: View): string
-  /** The same without one column, which something else will stand for. */
+  /** The same without one column, which the caller replaces. */
   jsonWithout(view: View, column: string): string
 }
 
-/** @param fields columns of the table; undefined: all of them. A name that is asked for twice is shown once. */
+/** @param fields columns of the table; undefined means all of them. A name that is asked for twice is shown once. */
 export function projectionOf(table: TableFace, fields: readonly FieldAsk[] | undefined): Projection {
   const columns = new Map<string, string>()
   for (const { column, alias } of fields ?? [...table.columns.keys()].map((column) => ({ column, alias: undefined })))
@@ -154,12 +153,12 @@ export function projectionOf(table: TableFace, fields: readonly FieldAsk[] | und
   }
 }
 
-// A heap in an array: what compares last is on top, and each change takes a few comparisons.
+// A binary heap in an array: the item that compares last is on top, and each change takes a few comparisons.
 
-/** Less than 0 where `one` comes first. */
+/** Less than 0 if `one` comes first. */
 type Compare<Item> = (one: Item, other: Item) => number
 
-/** Adds one at the bottom of a heap and lets it rise to its place. */
+/** Adds an item at the bottom of the heap and sifts it up. */
 function raise<Item>(heap: Item[], item: Item, compare: Compare<Item>): void {
   let at = heap.length
   heap.push(item)
@@ -173,7 +172,7 @@ function raise<Item>(heap: Item[], item: Item, compare: Compare<Item>): void {
   heap[at] = item
 }
 
-/** Puts one in place of the top of a heap and lets it sink to its place. */
+/** Replaces the top of the heap and sifts the new item down. */
 function sink<Item>(heap: Item[], item: Item, compare: Compare<Item>): void {
   let at = 0
   for (;;) {
@@ -189,29 +188,29 @@ function sink<Item>(heap: Item[], item: Item, compare: Compare<Item>): void {
   heap[at] = item
 }
 
-// Collectors: of the matching rows they keep the number, a page, or the first in an order.
+// Collectors keep, of the matching rows, the count, a page, or the first ones in an order.
 
-/** Rows that are taken out of an order before others may have their turn. */
+/** Rows popped from the heap before the next yield. */
 const ROWS_A_STEP = 64
 
-/** Takes matching rows, in the order in which they are found. */
+/** Receives matching rows in the order in which they are found. */
 export interface Collector {
-  /** @returns whether a further row could change the answer */
+  /** @returns whether another row could change the answer */
   take(view: View): boolean
   count(): number
-  /** Rows that it holds. */
+  /** How many rows it holds. */
   kept(): number
-  /** In the order that was asked for; once. */
+  /** The result in the requested order; call it only once. */
   views(): Steps<readonly View[]>
 }
 
-/** @param isInOrder rows are found in the order that was asked for */
+/** @param isInOrder whether rows are found in the requested order */
 export function createCollector(query: Query, isInOrder: boolean): Collector {
   if (query.count !== false) return createCounter(query.count)
   return isInOrder ? createPage(query) : createRanking(query)
 }
 
-/** @param what true: rows; a column: those that have a value there */
+/** @param what true counts rows; a column counts the rows that have a value there */
 function createCounter(what: true | string): Collector {
   let count = 0
   const take = ({ cells }: View) => {
@@ -237,15 +236,15 @@ function* only(views: readonly View[]): Steps<readonly View[]> {
   return views
 }
 
-/** A row with the values that it is put in order by, made once: JSON would be written anew for each comparison. */
+/** A row with its sort keys, computed once: otherwise JSON would be written again for each comparison. */
 interface Ranked {
   readonly view: View
   readonly keys: readonly Cell[]
 }
 
 /**
- * The first rows of an order, in a heap with the last of them on top: each row that comes is a few comparisons, where
- * sorting fifty thousand at once would hold up everything else for as long.
+ * Keeps the first rows of an order in a heap with the last of them on top. Each new row costs a few comparisons,
+ * whereas sorting fifty thousand at once would block everything else for that long.
  */
 function createRanking({ order, limit, offset }: Query): Collector {
   const compare = comparisonOf(order)
@@ -258,7 +257,7 @@ function createRanking({ order, limit, offset }: Query): Collector {
     else if (last && compare(ranked, last) < 0) sink(heap, ranked, compare)
     return true
   }
-  /** Takes the last one from the top again and again. */
+  /** Pops the last row from the top until only the offset is left. */
   function* views(): Steps<readonly View[]> {
     const found: View[] = []
     while (heap.length > offset) {
@@ -274,7 +273,7 @@ function createRanking({ order, limit, offset }: Query): Collector {
   return { take, count: () => heap.length, kept: () => heap.length, views }
 }
 
-/** By each column in turn, and by id where all are equal. */
+/** Compares by each column in turn, then by id. */
 function comparisonOf(order: readonly OrderBy[]): Compare<Ranked> {
   return (one, other) => {
     for (const [at, { isDescending }] of order.entries()) {

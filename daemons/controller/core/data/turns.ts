@@ -1,46 +1,46 @@
-/** How answers share the process: turns of queries, and long JSON that becomes bytes while it is made. */
+/** How answers share the process: a scheduler for queries, and long JSON that is encoded while it is written. */
 import type { JsonBody } from '../json.ts'
 
-// Turns of queries: together they hold up everything else for a moment at a time, and no account holds up another.
+// The query scheduler: queries block everything else only for a moment at a time, and no account delays another.
 
-/** What is worked in pieces: it yields wherever it may be interrupted. */
+/** Work in pieces: the generator yields wherever it may be interrupted. */
 export type Steps<Result> = Generator<void, Result>
 
 export interface DataTurns {
   /**
-   * Works off the steps of a query: at once where there is little to do and nobody waits, else a piece at a time, in turn
-   * with the other accounts that ask.
+   * Runs the steps of a query: at once if there is little to do and nobody waits, else a piece at a time, taking turns
+   * with the other accounts.
    * @param userId whose query it is
    */
   run<Result>(userId: number, steps: Steps<Result>): Result | Promise<Result>
-  /** Whether an account has as many queries under way as it may. */
+  /** Whether an account has reached its limit of running queries. */
   isFull(userId: number): boolean
 }
 
 interface DataTurnsParts {
   nowMs(): number
-  /** Runs it when everything else has had its turn of the event loop. */
+  /** Runs the callback after everything else has had its turn of the event loop. */
   onceAround(run: () => void): void
   limits: {
-    /** How long queries work between two such turns. A single step is not interrupted. */
+    /** How long queries may work per turn of the event loop. A single step is not interrupted. */
     turnMs: number
-    /** Queries of one account that are under way at once. */
+    /** Most queries of one account at once. */
     queries: number
-    /** Of those, how many take turns with each other; the others wait until one of them has ended. */
+    /** How many of those take turns with each other; the rest wait until one of them has ended. */
     sideBySide: number
   }
 }
 
 /**
- * Time is what counts, not rows: a row may be a light switch, or a device with ten thousand zones. The first piece is
- * worked off where the query comes in, as most queries end there; but of all that come in at once only for as long as one
- * piece, since a hundred first pieces are no moment any more.
+ * Turns are limited by time, not by rows: a row may be a light switch, or a device with ten thousand zones. The first
+ * piece runs as soon as the query comes in, since most queries end there. All queries that come in during one turn
+ * share the time of one piece, since a hundred first pieces would take too long.
  */
 export function createDataTurns({ nowMs, onceAround, limits }: DataTurnsParts): DataTurns {
-  /** By account, those first that have waited longest. */
+  /** By account, longest waiting first. */
   const waiting = new Map<number, (() => void)[]>()
   const underWay = new Map<number, number>()
-  /** When this turn began; undefined where nothing was worked in it. */
+  /** When this turn began; undefined if nothing has run in it yet. */
   let beganMs: number | undefined
   let isGoingAround = false
 
@@ -53,7 +53,7 @@ export function createDataTurns({ nowMs, onceAround, limits }: DataTurnsParts): 
       const [next] = waiting
       if (next === undefined) return
       const [userId, [first, ...rest]] = next
-      // To the end of the line, behind all other accounts.
+      // The account goes to the end of the queue, behind all others.
       waiting.delete(userId)
       if (rest.length > 0) waiting.set(userId, rest)
       if (waiting.size > 0) goAround()
@@ -70,7 +70,7 @@ export function createDataTurns({ nowMs, onceAround, limits }: DataTurnsParts): 
     return nowMs() - beganMs >= limits.turnMs
   }
 
-  /** @returns undefined where there is more to do */
+  /** @returns undefined if there is more to do */
   function piece<Result>(steps: Steps<Result>): { result: Result } | undefined {
     for (;;) {
       const step = steps.next()
@@ -79,7 +79,10 @@ export function createDataTurns({ nowMs, onceAround, limits }: DataTurnsParts): 
     }
   }
 
-  /** @param hasBegun it goes before those of the account that have not: each holds the rows that it has written so far */
+  /**
+   * @param hasBegun go before those of the account that have not begun: a begun query holds the rows it has written so
+   * far
+   */
   function turnOf(userId: number, hasBegun: boolean): Promise<void> {
     return new Promise((resolve) => {
       const line = waiting.get(userId) ?? []
@@ -113,28 +116,30 @@ export function createDataTurns({ nowMs, onceAround, limits }: DataTurnsParts): 
   }
 }
 
-// Long JSON that becomes bytes while it is made: one text would be copied whole, in one go, when it is sent.
+// Long JSON, encoded while it is written: a single string would be copied whole when it is sent.
 
 export interface JsonPieces {
-  /** Rows that are kept until they are written take so much. */
+  /** Sets the memory that rows use which are kept until they are written. */
   keep(rowBytes: number): void
   add(part: string): void
-  /** It took too much of the room that all have, and has lost what it had: nothing more comes of it. */
+  /**
+   * True after the answer used too much of the shared memory: its content has been dropped, and it yields no result.
+   */
   readonly isGivenUp: boolean
   end(): JsonBody
-  /** Gives its room back, however it has ended. Without effect the second time. */
+  /** Releases its memory, however the answer ended. Calling it again has no effect. */
   close(): void
 }
 
-/** Room for answers while they are made, of all accounts together. */
+/** Memory for answers while they are written, shared by all accounts. */
 export interface AnswerRoom {
-  /** @returns what is short as a text, what is long as UTF-8 in pieces, which lie outside of V8's heap */
+  /** @returns a writer: a short result stays a text, a long one becomes UTF-8 in pieces, outside V8's heap */
   open(userId: number): JsonPieces
-  /** What is held now. */
+  /** Bytes in use now. */
   readonly bytes: number
 }
 
-/** Characters of a piece: encoding one is far less than a turn. */
+/** Characters per piece: encoding one takes far less time than a turn. */
 const PIECE_CHARS = 65_536
 
 const encoder = new TextEncoder()
@@ -145,7 +150,7 @@ interface Held {
   giveUp(): void
 }
 
-/** Where more is held than may be, the longest answer of the account that holds most is given up. */
+/** If the limit is exceeded, the longest answer of the account that uses most is given up. */
 export function createAnswerRoom(mostBytes: number): AnswerRoom {
   const holdings = new Set<Held>()
   let bytes = 0

@@ -1,4 +1,4 @@
-/** What a caller sees of tables and rows, made once and kept until a row is replaced, and the same as JSON. */
+/** What a caller sees of tables and rows, cached until a row is replaced, and the same as JSON. */
 import { isSameJson, type Json } from '../json.ts'
 import { isSensitiveName, seenText, seenValue, withoutSecrets } from '../secrets.ts'
 import type { Row } from '../site/book.ts'
@@ -7,7 +7,7 @@ import { isJsonSecret, isReadable, isSecretColumn, tables } from '../site/regist
 
 // The registry of tables as queries see it.
 
-/** What a caller sees of a row, by column. */
+/** The values of a row that a caller sees, by column. */
 export type Cells = Readonly<Record<string, Json>>
 
 export interface ColumnFace {
@@ -15,29 +15,32 @@ export interface ColumnFace {
   readonly type: ColumnType
   /** Null in every answer, for everyone. */
   readonly isSecret: boolean
-  /** JSON in which secrets are null in every answer, for everyone. */
+  /** JSON whose secrets are null in every answer, for everyone. */
   readonly isJsonSecret: boolean
 }
 
 export interface TableFace {
   readonly name: string
-  /** In the order in which an answer shows them; `id` among them. A Map: names are asked for from outside. */
+  /** In the order in which an answer shows them, including `id`. A Map, because names come from outside. */
   readonly columns: ReadonlyMap<string, ColumnFace>
-  /** On the list of what non-elevated sessions may read. @source document 1, Guards 1 */
+  /** Whether sessions that are not elevated may read it. @source document 1, Guards 1 */
   readonly isReadable: boolean
   /** Not in memory: read through `DataWorld.history`, never through the book. */
   readonly isHistory: boolean
 }
 
-/** The registry, as far as answers are concerned. */
+/** The parts of the registry that answers need. */
 export interface SchemaFace {
-  /** @param name from outside; exactly as registered, else undefined */
+  /** @param name comes from outside; must match the registered name exactly, else undefined is returned */
   table(name: string): TableFace | undefined
-  /** Whether document 1 lists this name as secret-bearing, or by its ending. @source document 1, Secret-bearing columns */
+  /**
+   * Whether document 1 lists this name as secret-bearing, directly or by its ending. @source document 1, Secret-bearing
+   * columns
+   */
   isSecretName(column: string): boolean
-  /** Whether a name (of an attribute, of a key in JSON) says that a secret stands there. */
+  /** Whether a name (of an attribute or a JSON key) suggests a secret. */
   isSensitiveName(name: string): boolean
-  /** The same JSON with null at every key with a sensitive name, at every depth. */
+  /** The same JSON with null for every key that has a sensitive name, at every depth. */
   withoutSecrets(json: Json): Json
 }
 
@@ -46,7 +49,7 @@ export function registryFace(): SchemaFace {
   const faces = new Map(tables().map((table) => [table.name, faceOf(table)]))
   return {
     table: (name) => faces.get(name),
-    // A name that no table has is judged by itself.
+    // A column that no table has is judged by its name alone.
     isSecretName: (column) => isSecretColumn('', column),
     isSensitiveName,
     withoutSecrets,
@@ -68,25 +71,27 @@ function faceOf({ name, keeping, columns }: Table): TableFace {
   }
 }
 
-// JSON of rows, kept for whoever asks next.
+// A cache of rows as JSON.
 
-/** What can be let go of: it is written again when somebody asks. */
+/** A cache entry: it can be dropped and is written again on demand. */
 interface Writable {
   json: unknown
 }
 
 interface Ready {
-  /** @param item its `json` was just written */
+  /** @param item its `json` has just been written */
   keep(item: Writable, bytes: number): void
 }
 
-/** Of an item beside its JSON: its place here, and where its texts end. @source measured: 60 to 100 bytes */
+/**
+ * Overhead of an entry besides its JSON: its place here, and the ends of its texts. @source measured: 60 to 100 bytes
+ */
 const ITEM_BYTES = 128
 
 /**
- * Where more would be kept than may be, all that is kept is let go of: whose turn it is to go need not be known for each,
- * and a house that fits never comes to it.
- * @param mostBytes of all items
+ * When the limit is exceeded, the whole cache is dropped: this needs no bookkeeping about what to evict first, and a
+ * building that fits never gets there.
+ * @param mostBytes of all items together
  */
 export function createReady(mostBytes: number): Ready {
   const items = new Set<Writable>()
@@ -103,36 +108,38 @@ export function createReady(mostBytes: number): Ready {
   }
 }
 
-// Views: what a caller sees of a row, made once and kept until the row is replaced. Nothing of a raw row gets past them.
+// Views: what a caller sees of a row, cached until the row is replaced. No raw row value gets past them.
 
 /** A row as one kind of caller sees it. */
 export interface View {
   readonly row: Row
-  /** All that conditions, orders and projections may look at. Columns that the table does not have stand for nothing. */
+  /**
+   * All values that conditions, orders and projections may use. Ignore properties that are not columns of the table.
+   */
   readonly cells: Cells
-  /** Not listed for this caller: shown only where it hangs on another row, its values null. */
+  /** Not listed for this caller: shown only where it is attached to another row, with its values null. */
   readonly isHidden: boolean
-  /** The row as JSON, once somebody asked for it, while it stands ready. */
+  /** The row as JSON, while it is cached. */
   json: string | undefined
-  /** Where its JSON is kept; undefined: it is not. */
+  /** The cache for its JSON; undefined if it is not cached. */
   readonly ready: Ready | undefined
 }
 
 export interface Views {
   view(table: TableFace, row: Row, isElevated: boolean): View
-  /** Of a row that comes from the disk, and is not asked for again. */
+  /** The view of a row from disk, which is not cached. */
   passing(table: TableFace, row: Row, isElevated: boolean): View
   /**
-   * Views of rows by their place, made as they are asked for.
-   * @param rows as the book gave them: the same array until the table changes
+   * Views of rows by index, created on demand.
+   * @param rows as the book returned them: the same array until the table changes
    */
   byPlace(table: TableFace, rows: readonly Row[], isElevated: boolean): (at: number) => View
 }
 
-/** Of a character of JSON: two, where any of them is not Latin. */
+/** Bytes per character of JSON: two if any of them is not Latin. */
 const CHAR_BYTES = 2
 
-/** Columns of an attribute that hold what may be secret. @source document 1, Guards 2 and 3 */
+/** Columns of an attribute that may hold a secret. @source document 1, Guards 2 and 3 */
 const VALUES: ReadonlySet<string> = new Set(['value', 'previous_value'])
 
 export function createViews(schema: SchemaFace, ready: Ready): Views {
@@ -150,7 +157,7 @@ export function createViews(schema: SchemaFace, ready: Ready): Views {
   }
 }
 
-/** Null for everyone. @source document 1, Secret-bearing columns */
+/** Whether the column is null for everyone. @source document 1, Secret-bearing columns */
 export function isSecret(schema: SchemaFace, column: ColumnFace): boolean {
   return column.isSecret || (column.type === 'text' && schema.isSecretName(column.name))
 }
@@ -222,22 +229,25 @@ function fullView({ schema, table, row, ready }: Seen): View {
   return { row, cells: withChanged(row, changed), isHidden: false, json: undefined, ready }
 }
 
-/** What is secret in a table is so for everyone; here is what is besides for who is not elevated. */
+/** Secret columns are already null for everyone; this also hides what only elevated callers may see. */
 function plainView(schema: SchemaFace, table: TableFace, full: View): View {
   const view = table.name === 'attribute' ? attributeView(schema, full) : full
   const changed: [string, Json][] = []
   for (const { name, type } of table.columns.values()) {
     const before = view.cells[name] ?? null
     const isValue = type === 'json' || (table.name === 'attribute' && VALUES.has(name))
-    // Beyond values, a text that only begins like JSON is a name that somebody gave: `[Pin] room`.
+    // Outside value columns, a text that merely looks like JSON is a name that somebody gave: `[Pin] room`.
     const seen = isValue ? seenValue(schema, before) : typeof before === 'string' ? seenText(schema, before) : before
     if (!isSameJson(seen, before)) changed.push([name, seen])
   }
-  // Most rows hold nothing of the kind: one view is for both kinds of caller then.
+  // Most rows hide nothing more: both kinds of caller then share one view.
   return changed.length === 0 ? view : otherThan(view, changed)
 }
 
-/** Of an attribute that is secure, or does not say that it is not, only that it is there. @source document 1, Guards 2, 3 */
+/**
+ * A secure attribute, or one that does not say it is not secure, shows only its existence. @source document 1, Guards
+ * 2, 3
+ */
 function attributeView(schema: SchemaFace, { row, cells, ready }: View): View {
   const isHidden = cells.secure !== false
   const isMasked = isHidden || typeof cells.name !== 'string' || schema.isSensitiveName(cells.name)
@@ -247,7 +257,7 @@ function attributeView(schema: SchemaFace, { row, cells, ready }: View): View {
   return { row, cells: withChanged(cells, changed), isHidden, json: undefined, ready }
 }
 
-/** Nothing of the other view but its row: the JSON that it may hold by now was written for who sees more. */
+/** Copies only the row from the other view: its cached JSON was written for callers who see more. */
 function otherThan({ row, cells, isHidden, ready }: View, changed: readonly [string, Json][]): View {
   return { row, cells: withChanged(cells, changed), isHidden, json: undefined, ready }
 }
@@ -256,18 +266,18 @@ function withChanged(cells: Cells, changed: readonly [string, Json][]): Cells {
   return changed.length === 0 ? cells : { ...cells, ...Object.fromEntries(changed) }
 }
 
-// Blocks: consecutive rows as JSON in bytes, so that a page of a table is a handful of pieces that are ready.
+// Blocks: consecutive rows as encoded JSON, so that a page of a table is assembled from a few cached pieces.
 
-/** Rows of a block: a row that changes costs its block, a page costs a piece for each block. */
+/** Rows per block: a changed row costs its block, and a page costs one piece per block. */
 export const BLOCK_ROWS = 128
 
-/** Rows from one place on, as one kind of caller sees them. */
+/** Consecutive rows as one kind of caller sees them. */
 interface Block {
   /** How many of them are shown. */
   readonly shown: number
   /**
-   * @param from counted among those that are shown, as is `to`, which is above it and is itself not among them
-   * @returns their JSON as UTF-8, with a comma before each; kept, and never changed
+   * @param from index among the shown rows, as is `to`; `to` is greater and exclusive
+   * @returns their JSON as UTF-8, with a comma before each; cached and immutable
    */
   bytes(from: number, to: number): Uint8Array
 }
@@ -275,15 +285,15 @@ interface Block {
 /** The blocks of one table for one kind of caller. @param at a multiple of BLOCK_ROWS */
 type BlockAt = (at: number) => Block
 
-/** Blocks of all tables, each kept while its rows are the very same. */
+/** Blocks of all tables, each cached while its rows are the same objects. */
 export interface Blocks {
-  /** @param viewAt of these rows, for this kind of caller */
+  /** @param viewAt the views of these rows for this kind of caller */
   byPlace(table: TableFace, rows: readonly Row[], isElevated: boolean, viewAt: (at: number) => View): BlockAt
 }
 
 const encoder = new TextEncoder()
 
-/** There is one list of blocks for each table and kind of caller: no more than twice the tables. */
+/** There is one list of blocks per table and kind of caller: at most twice the number of tables. */
 export function createBlocks(ready: Ready): Blocks {
   const byKind = new Map<string, Kept[]>()
 
@@ -332,7 +342,7 @@ function blockOf({ rows, viewAt, table, ready }: BlockSource): Kept {
   return {
     rows,
     shown: views.length,
-    // Not before somebody asks: who looks for the last page goes by all others.
+    // Written only on demand: a request for the last page skips over all other blocks.
     bytes(from, to) {
       let written = kept.json
       if (written === undefined) {
@@ -345,12 +355,12 @@ function blockOf({ rows, viewAt, table, ready }: BlockSource): Kept {
   }
 }
 
-/** Of a place where a text ends. */
+/** Memory of one entry in `ends`. */
 const END_BYTES = 8
 
 interface Written {
   bytes: Uint8Array
-  /** Where each text ends. */
+  /** The end offset of each text. */
   ends: readonly number[]
 }
 
@@ -359,7 +369,7 @@ function write(texts: readonly string[]): Written {
   const ends = texts.map((text) => (end += text.length))
   const bytes = encoder.encode(texts.join(''))
   if (bytes.length === end) return { bytes, ends }
-  // Not all of it is ASCII: texts are longer as bytes.
+  // Not pure ASCII: the texts are longer in bytes.
   end = 0
   return { bytes, ends: texts.map((text) => (end += encoder.encode(text).length)) }
 }

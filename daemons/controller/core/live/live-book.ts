@@ -1,4 +1,4 @@
-/** What devices and zones do now, as their drivers reported it: kept within bounds, and told to listeners. */
+/** The current state of devices and zones, as their drivers reported it: bounded, and passed on to listeners. */
 
 import type { Clock } from '#kit/clock.ts'
 import { shortCopy } from '#kit/pure/text.ts'
@@ -8,7 +8,7 @@ import { boundedCopy, charsOf, isSameJson, type Json, Plain, putKey } from '../j
 
 export type DeviceState = 'online' | 'offline' | 'unknown'
 
-/** A device as it is now. `lastSeenAt` in epoch ms. */
+/** The current state of a device. `lastSeenAt` in epoch ms. */
 export interface LiveDevice {
   readonly state: DeviceState
   readonly ipAddress: string | null
@@ -16,60 +16,58 @@ export interface LiveDevice {
   readonly error: string | null
 }
 
-/** A zone as it is now: `state` and whatever its driver reported beside (level, setpoint, mode, ...). */
+/** The current state of a zone: `state` and whatever else its driver reported (level, setpoint, mode, ...). */
 export type LiveZone = Readonly<Record<string, Json>> & { readonly state: Json }
 
 /** The live state of a building. A zone whose device is lost is `{ state: 'unknown' }`. */
 export interface LiveBook {
   device(id: number): LiveDevice
   zone(id: number): LiveZone
-  /** Grows with every change of anything. */
+  /** Grows with every change. */
   revision(): number
-  /** @param listener told of each zone or device that changed; @returns ends it */
+  /** @param listener called for each zone or device that changed; @returns ends the subscription */
   onChange(listener: (kind: 'device' | 'zone', id: number) => void): () => void
 }
 
 // Live state as drivers change it.
 interface LiveLimits {
-  /** Values that one zone may have. */
+  /** Most values of one zone. */
   fields: number
-  /** Characters of one value, and of its name. */
+  /** Most characters of one value, and of its name. */
   fieldChars: number
-  /** Characters of all values of all zones, and of their names. */
+  /** Most characters of all values of all zones, and of their names. */
   totalChars: number
 }
 
 /** What a report is about. */
 export type LiveTarget = { readonly zoneId: number } | { readonly deviceId: number }
 
-/** The live state with what drivers change of it. */
+/** The live state, with the methods by which drivers change it. */
 export interface LiveKeeper extends LiveBook {
   /**
-   * Lays values over those there are. Of a device only `ip_address` is kept. A zone that was unknown and does not say
-   * its `state` becomes `ok`.
-   * @returns how many values were left out because a bound said so
+   * Merges values into the existing ones. For a device only `ip_address` is kept. A zone that was unknown and whose
+   * report has no `state` becomes `ok`.
+   * @returns how many values were left out because of a limit
    */
   report(target: LiveTarget, patch: Readonly<Record<string, Json>>): number
-  /** A device was heard from. */
+  /** Records a sign of life from a device. */
   seen(deviceId: number): void
-  /** A device is gone: its zones are unknown. */
+  /** Marks a device as offline and its zones as unknown. */
   lost(deviceId: number, zoneIds: readonly number[], error: string): void
-  /** A device is driven no more: nothing is known of it and of its zones. */
+  /** Removes the state of a device that is no longer driven, and of its zones. */
   forget(deviceId: number, zoneIds: readonly number[]): void
 }
 
 const UNKNOWN_DEVICE: LiveDevice = Object.freeze({ state: 'unknown', ipAddress: null, lastSeenAt: null, error: null })
 const UNKNOWN_ZONE: LiveZone = Object.freeze(Object.assign(Object.create(null), { state: 'unknown' }))
 
-/** How much newer a stamp has to be to count as a change. */
+/** How much newer a time stamp has to be to count as a change. */
 const SEEN_STEP_MS = 1000
 
-/** Longest text of an error. */
 const LONGEST_ERROR = 512
-/** Longest text of an address. */
 const LONGEST_ADDRESS = 64
 
-/** Lives as long as the daemon. Holds no entry for what is unknown. */
+/** Lives as long as the daemon. Has no entry for what is unknown. */
 export class LiveState implements LiveKeeper {
   readonly #clock: Clock
   readonly #limits: LiveLimits
@@ -77,7 +75,7 @@ export class LiveState implements LiveKeeper {
   readonly #zones = new Map<number, LiveZone>()
   readonly #listeners = new Set<(kind: 'device' | 'zone', id: number) => void>()
   #revision = 0
-  /** Of all zones, as far as devices said it. */
+  /** The size of all reported values, in characters. */
   #chars = 0
 
   constructor(clock: Clock, limits: LiveLimits) {
@@ -98,7 +96,7 @@ export class LiveState implements LiveKeeper {
   }
 
   onChange(listener: (kind: 'device' | 'zone', id: number) => void): () => void {
-    // Wrapped, so that one function given twice is told twice and ended twice.
+    // Wrapped, so that a function that subscribes twice is called twice and ends each subscription separately.
     const own: typeof listener = (kind, id) => listener(kind, id)
     this.#listeners.add(own)
     return () => void this.#listeners.delete(own)
@@ -115,7 +113,7 @@ export class LiveState implements LiveKeeper {
       this.#setDevice(id, { state: 'online', error: null, lastSeenAt: now })
       this.#tell('device', id)
     }
-    // A stamp alone is seen by who asks; nobody is woken for it.
+    // A new time stamp alone does not notify listeners.
     else if (lastSeenAt === null || Math.abs(now - lastSeenAt) >= SEEN_STEP_MS) this.#setDevice(id, { lastSeenAt: now })
   }
 

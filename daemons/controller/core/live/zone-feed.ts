@@ -1,10 +1,10 @@
-/** Live changes on their way to one page: coalesced, bounded, and only of zones that its reader may see. */
+/** Sends live changes to one page: coalesced, bounded, and only for zones its user may see. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import { type Book, zonesByDevice } from '../site/book.ts'
 import type { LiveBook } from './live-book.ts'
 import { type ZoneState, zoneState } from './zones.ts'
 
-/** What goes to a page. `reload`: zones, rooms or rights are others; ask for the list again. */
+/** A message to a page. `reload`: zones, rooms or rights have changed; request the list again. */
 export type ZoneMessage =
   | { type: 'zones'; zones: readonly ZoneState[] }
   | { type: 'reload' }
@@ -12,39 +12,39 @@ export type ZoneMessage =
 
 /** How a feed sends. */
 interface ZoneSink {
-  /** @returns false where the message was dropped */
+  /** @returns false if the message was dropped */
   send(message: ZoneMessage): boolean
-  /** Whether everything that was sent is gone; while it is not, changes wait and the last of each zone counts. */
+  /** Whether everything sent so far has left; until then, changes wait and only the last of each zone counts. */
   readonly hasCaughtUp: boolean
 }
 
 /** Bounds of a feed. */
 export interface FeedLimits {
-  /** Changes are gathered for so long. */
+  /** Time over which changes are gathered. */
   coalesceMs: number
-  /** Time between two beats, by which a page knows that the line stands. */
+  /** Time between two beats, by which a page knows that the connection is alive. */
   beatMs: number
-  /** Zones told in one message. */
+  /** Most zones in one message. */
   zonesPerMessage: number
-  /** Zones that may wait to be told; beyond, the page is told to ask for all. */
+  /** Most zones with a pending update; beyond that, the page is told to reload everything. */
   waitingZones: number
 }
 
-/** What a feed stands on. */
+/** What a feed depends on. */
 interface FeedParts {
   book: Book
   live: LiveBook
   clock: Clock
   limits: FeedLimits
-  /** What its reader may see now; undefined when the session is over. */
+  /** What its user may see now; undefined when the session is over. */
   scope(): ReadonlySet<number> | 'all' | undefined
-  /** Changes that wait for Apply All; null where that is not the reader's to know. */
+  /** The number of changes that wait for Apply All; null if the user may not know it. */
   pending(): number | null
-  /** The session is over: closes the socket. */
+  /** Called when the session is over: closes the socket. */
   onOver(): void
 }
 
-/** Tables that decide what stands on the page, and where. */
+/** Tables that determine which zones the page shows, and where. */
 const SHAPE = [
   'zone',
   'zone_group',
@@ -59,14 +59,13 @@ const SHAPE = [
   'auth_user_role',
 ]
 
-/** Runs until ended. */
 export interface ZoneFeed {
   end(): void
-  /** Looks at once whether the session stands. */
+  /** Checks at once whether the session is still valid. */
   check(): void
 }
 
-/** Listens to the building until it is ended, by its owner or because the session is over; tells a first beat at once. */
+/** Listens to the building until its owner ends it or the session is over; sends a first beat at once. */
 export function openZoneFeed(parts: FeedParts, sink: ZoneSink): ZoneFeed {
   const { book, live, clock, limits } = parts
   const waiting = createWaiting(limits.waitingZones)
@@ -135,7 +134,7 @@ export function openZoneFeed(parts: FeedParts, sink: ZoneSink): ZoneFeed {
   return { end, check: () => void scopeNow() }
 }
 
-/** Zones that wait to be told, each once; beyond `most` it is no longer known which. */
+/** Zones with a pending update, each once; above `most` it only remembers that there were too many. */
 function createWaiting(most: number) {
   const ids = new Set<number>()
   let isOver = false

@@ -1,13 +1,13 @@
-/** Zones and macros as a page shows them to a person: what each zone does now and what may be asked of it, by room. */
+/** Zones and macros as a page shows them: the current state of each zone and its available commands, by room. */
 import type { Session } from '../access/accounts.ts'
 import type { Json } from '../json.ts'
 import { NAME_RULES, seenValue } from '../secrets.ts'
 import type { Book, Row } from '../site/book.ts'
 import type { DeviceState, LiveBook, LiveDevice, LiveZone } from './live-book.ts'
 
-// A zone: what it is, what it does now, and what may be asked of it.
+// A zone: what it is, its current state, and its available commands.
 
-/** What of a zone's live state goes to pages. Drivers report more, which may hold what no page should learn. */
+/** The live values that pages receive. Drivers report more, which may contain what no page should learn. */
 const SHOWN = [
   'state',
   'on',
@@ -26,31 +26,30 @@ const SHOWN = [
 /** Longer texts are cut: a device may say anything. */
 const LONGEST_TEXT = 120
 
-/** Live values by name: texts, numbers and booleans alone. */
+/** Live values by name: only texts, numbers and booleans. */
 type ZoneValues = Readonly<Partial<Record<(typeof SHOWN)[number], string | number | boolean>>>
 
-/** What a zone does now. */
+/** The current state of a zone. */
 export interface ZoneState {
   id: number
   values: ZoneValues
-  /** Of the device behind it; null where it has none. */
+  /** The state of its device; null if it has none. */
   device: { state: DeviceState; lastSeenAt: number | null } | null
 }
 
-/** A zone with all that does not change by itself. */
+/** A zone, with the properties that do not change by themselves. */
 export interface ZoneView extends ZoneState {
   name: string
   type: string | null
   unit: string | null
   min: number | null
   max: number | null
-  /** What may be asked of it, `on`, `level`; empty where this person may not command it. */
+  /** Commands this person may send, such as `on`, `level`; empty if the person may not command it. */
   verbs: readonly string[]
-  /** Why there are none, where it is a matter of rights. */
+  /** Why there are none, if rights are the reason. */
   refused: 'role' | 'elevation' | null
 }
 
-/** What it does now. */
 export function zoneState(zone: Row, live: Pick<LiveBook, 'zone' | 'device'>): ZoneState {
   const deviceId = zone.device_id
   const device = typeof deviceId === 'number' ? deviceOf(live.device(deviceId)) : null
@@ -76,15 +75,15 @@ function plain(value: Json | undefined): string | number | boolean | undefined {
   return typeof value === 'boolean' ? value : undefined
 }
 
-/** As reads over REST show it to who is not elevated: a page hangs on a wall, whoever signed in there. */
+/** The text as REST shows it to callers who are not elevated, whoever is signed in: a page may hang on a wall. */
 function seenText(text: string): string | undefined {
   const seen = seenValue(NAME_RULES, text)
   return typeof seen === 'string' ? seen.slice(0, LONGEST_TEXT).toWellFormed() : undefined
 }
 
-// Verbs: the commands that the building names for a zone, or those that zones of its type have.
+// Verbs: the commands that the building defines for a zone, or those usual for its type.
 
-/** Verbs by what a zone is; the first kind of which a word is in the type's name. */
+/** Verbs by kind of zone; the first kind with a word that occurs in the type's name applies. */
 const KINDS: readonly (readonly [words: readonly string[], verbs: readonly string[]])[] = [
   [['sensor', 'meter', 'contact', 'camera'], []],
   [
@@ -114,10 +113,10 @@ const KINDS: readonly (readonly [words: readonly string[], verbs: readonly strin
   ],
 ]
 
-/** What a page may offer for a zone, and why nothing. */
+/** What a page may offer for a zone, or why it offers nothing. */
 type Offer = Pick<ZoneView, 'verbs' | 'refused'>
 
-/** @returns tells what this person may ask of a zone; the gates decide again when it is asked */
+/** @returns a function that lists what this person may ask of a zone; the gates decide again when it is asked */
 function createOffers(book: Book, session: Session): (zone: Row) => Offer {
   const commands = book.rows('command').filter(({ enabled }) => enabled !== false)
   const mayCommand = session.may('command')
@@ -136,7 +135,7 @@ function isElevated(book: Book, zone: Row): boolean {
   return zone.elevated === true || device?.elevated === true
 }
 
-/** A command that names nothing is for no zone: it is meant for devices. Asked of every zone for every command. */
+/** A command row without any restriction is meant for devices, not zones. Called for every zone and every command. */
 function isFor({ zone_type: type, device_id: device, subsystem_id: subsystem }: Row, zone: Row): boolean {
   return (
     (isNamed(type) || isNamed(device) || isNamed(subsystem)) &&
@@ -150,7 +149,7 @@ function isNamed(value: unknown): boolean {
   return value !== null && value !== undefined
 }
 
-/** By words of the type, `light_dimmer` or `rollerShutter`; nothing is offered for what nobody knows. */
+/** Matches words of the type, such as `light_dimmer` or `rollerShutter`; nothing is offered for unknown types. */
 function usual(type: unknown): readonly string[] {
   if (typeof type !== 'string') return []
   const name = type.toLowerCase()
@@ -162,18 +161,18 @@ function usual(type: unknown): readonly string[] {
 
 /** One room with its zones. */
 export interface ZoneGroup {
-  /** Null for zones that belong to none. */
+  /** Null for zones without a room. */
   id: number | null
   name: string | null
-  /** Names of the groups it stands in, outermost first. */
+  /** Names of the enclosing groups, outermost first. */
   within: readonly string[]
   zones: readonly ZoneView[]
 }
 
-/** Groups in groups are followed no deeper. */
+/** Nested groups are followed no deeper. */
 const DEEPEST = 16
 
-/** @param scope ids of the zones that are seen; groups without any are left out */
+/** @param scope ids of the visible zones; groups without any are left out */
 export function groupZones(
   { book, live }: { book: Book; live: Pick<LiveBook, 'zone' | 'device'> },
   session: Session,
@@ -210,7 +209,7 @@ function viewOf(zone: Row, offer: Offer, live: Pick<LiveBook, 'zone' | 'device'>
   }
 }
 
-/** Each group before those that stand in it, side by side by position. A group that stands in itself stands alone. */
+/** Each group before its subgroups, siblings ordered by position. A group that contains itself is placed at the end. */
 function inOrder(groups: readonly Row[]): Row[] {
   const ids = new Set(groups.map(({ id }) => id))
   const parentOf = ({ parent_id: id }: Row) => (typeof id === 'number' && ids.has(id) ? id : null)
@@ -254,7 +253,7 @@ function number(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null
 }
 
-// Macros: those of the UIs that the roles of a person allow, or all for elevated sessions.
+// Macros: those of the UIs that a person's roles allow, or all for elevated sessions.
 
 /** A macro with a button of its own. */
 export interface MacroView {
@@ -263,7 +262,7 @@ export interface MacroView {
   description: string | null
 }
 
-/** @returns by their place on the UIs; none where the role does not allow macros */
+/** @returns ordered by position on the UIs; empty if the role does not allow macros */
 export function listMacros(book: Book, session: Session): MacroView[] {
   if (!session.may('macro')) return []
   return rowsFor(book, session)

@@ -1,4 +1,4 @@
-/** What a step comes to once the values of its run are put in: every value of the right kind, nothing looked up yet. */
+/** Fills the values of a run into a step and checks that each is of the right kind; looks nothing up. */
 
 import { Fault } from '#kit/pure/fault.ts'
 import { shortCopy } from '#kit/pure/text.ts'
@@ -7,10 +7,10 @@ import { isObject, type Json } from '../json.ts'
 import type { DoingStep, SideTemplate, TargetTemplate, TestTemplate } from './plan.ts'
 import { isSupplied, type MacroArgs, makeArgs, type Op, refersTo, substitute, type Template } from './values.ts'
 
-/** A target by the keys of document 1; which of them fit together is decided by whoever looks it up. */
+/** A target by the keys of document 1; the code that resolves it checks whether they fit together. */
 export type MacroTarget = Readonly<{ zone_id?: number; zone?: string; device_id?: number; device?: string }>
 
-/** What was named, and whether the request named it: only then is it checked against the caller. */
+/** A name, and whether it came from the request: only then is it checked against the caller. */
 export interface Named<What> {
   readonly what: What
   readonly isSupplied: boolean
@@ -36,22 +36,22 @@ export type Decided =
   | { type: 'notify'; text: string }
   | { type: 'stop'; reason: string; isFailure: boolean }
 
-/** With what a step is decided. */
+/** What `decide` needs. */
 interface Deciding {
   args: MacroArgs
-  /** 0 <= n < 1, the same each time it is asked for one step of one run. */
+  /** 0 <= n < 1, always the same for the same step of the same run. */
   chance(): number
-  /** Characters of JSON, and milliseconds, at most. */
+  /** Most characters of JSON, and longest time in ms. */
   limits: { valueChars: number; longestMs: number }
 }
 
-/** Names and texts, in characters. */
+/** Longest name and longest text, in characters. */
 const LONGEST_NAME = 200
 const LONGEST_TEXT = 2000
-/** Steps that a condition may leave out: more than a macro can have by default. */
+/** Most steps that a condition may skip: more than a macro can have by default. */
 const MOST_SKIPPED = 1000
 
-/** @throws Fault `macro_arg_missing`, `macro_value_size`; `macro_step_value` for a value of a wrong kind */
+/** @throws Fault `macro_arg_missing`, `macro_value_size`; `macro_step_value` for a value of the wrong kind */
 export function decide(step: DoingStep, deciding: Deciding): Decided {
   const fill = (template: Template) => substitute(template, deciding.args, deciding.limits.valueChars)
   const { longestMs } = deciding.limits
@@ -108,7 +108,7 @@ function sideOf(side: SideTemplate, deciding: Deciding): Side {
   }
 }
 
-/** A key whose value came out as null names nothing: so a macro may leave it to its caller which of two keys to give. */
+/** A key whose value is null is ignored: so a macro can let its caller choose which of two keys to give. */
 function targetOf(template: TargetTemplate, deciding: Deciding): Named<MacroTarget> {
   const target: Partial<Record<TargetKey, number | string>> = {}
   for (const [key, part] of Object.entries(template) as [TargetKey, Template][]) {
@@ -149,7 +149,7 @@ function calledWith(template: Template, deciding: Deciding): MacroArgs {
   return makeArgs(Object.entries(values), valueChars, { supplied, secret })
 }
 
-/** Of an object; the args of a step were found to be one when its macro was read. */
+/** The fields of an object; the args of a step were checked to be one when its macro was read. */
 function fieldsOf(value: Json): Readonly<Record<string, Json>> {
   return isObject(value) ? value : {}
 }

@@ -1,4 +1,4 @@
-/** Macros that run: the engine that lets runs in, the call that starts one, and runs that a kill has interrupted. */
+/** Runs macros: the engine that starts and queues runs, the API call, and the clean-up of interrupted runs. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Session } from '../access/accounts.ts'
@@ -22,7 +22,7 @@ import {
 import { nextRunState } from './run.ts'
 import { type MacroLimits, makeArgs } from './values.ts'
 
-// The engine: lets runs in by the mode of their macro and within the bounds, and the next one when one has ended.
+// The engine: admits runs by the mode of their macro and within the limits, and starts the next one when one has ended.
 
 interface MacroEngineParts {
   book: MacroBook
@@ -30,10 +30,10 @@ interface MacroEngineParts {
   limits: MacroLimits
 }
 
-/** The macros of a building, running. Whoever has asked whether they may starts them here: no gate stands before it. */
+/** The running macros of a building. Nothing is checked here: the caller must have checked permissions before. */
 export class MacroEngine {
   readonly #parts: MacroEngineParts
-  /** By macro, in the order they came. */
+  /** By macro, in order of arrival. */
   readonly #living = new Map<number, KeptRun[]>()
   readonly #writing = new Set<Promise<void>>()
   #count = 0
@@ -44,20 +44,20 @@ export class MacroEngine {
   }
 
   /**
-   * Starts a run, or lets it wait. Its first step is taken once its row is on the disk, never within this call.
+   * Starts a run, or queues it. Its first step is taken after its row has been written to disk, never within this call.
    * @throws Fault `macro_args`; `macro_busy`, `macro_queue_full` by the mode of the macro; `macro_too_many_runs`,
-   *   `macro_stopping`
+   * `macro_stopping`
    */
   start(call: RunCall): LiveRun {
     return this.#start(call)
   }
 
-  /** Runs that live, waiting ones among them. */
+  /** All live runs, including queued ones. */
   living(): LiveRun[] {
     return [...this.#living.values()].flat()
   }
 
-  /** Ends all runs and lets none in. Resolves when their ends are written. */
+  /** Ends all runs and admits no more. Resolves when their ends have been written. */
   async stop(): Promise<void> {
     this.#isStopping = true
     for (const run of this.living()) run.cancel('the controller stops')
@@ -84,7 +84,7 @@ export class MacroEngine {
     return run
   }
 
-  /** What the mode of a macro means for runs of it that live. */
+  /** Applies the mode of the macro to its live runs. */
   #makeRoom(plan: MacroPlan): void {
     const { limits } = this.#parts
     if (this.#isStopping) throw new Fault('macro_stopping', 'the controller stops')
@@ -140,12 +140,12 @@ export class MacroEngine {
   }
 }
 
-/** Whether trying again may help: others may have ended by then. */
+/** Whether a retry may help: other runs may have ended by then. */
 function isTransient(thrown: unknown): boolean {
   return thrown instanceof Fault && ['macro_busy', 'macro_queue_full', 'macro_too_many_runs'].includes(thrown.code)
 }
 
-// The call of /api/control/macro, or of /api/control/command with a macro_id: its gates, its run, its answer.
+// The call of /api/control/macro, or of /api/control/command with a macro_id: its checks, its run, its answer.
 
 interface MacroCallParts {
   book: MacroBook
@@ -155,12 +155,12 @@ interface MacroCallParts {
 }
 
 /**
- * @param body JSON as it was sent; keys beside `macro_id`, `macro` and `args` mean nothing here
- * @returns answers when the run has ended, or after `answerMs` while it goes on
+ * @param body JSON as sent; keys other than `macro_id`, `macro` and `args` are ignored
+ * @returns resolves when the run has ended, or after `answerMs` while it goes on
  */
 export type RunMacro = (session: Session, body: unknown) => Promise<Outcome>
 
-/** Faults of a call rather than of its macro. */
+/** Faults in the call, rather than in its macro. */
 const ARGS_FAULTS = ['macro_args', 'macro_value_size', 'macro_value']
 
 /** @source document 1, POST /api/control/:action, Elevated gates; Authentication 7 and 8 */
@@ -184,7 +184,7 @@ export function createMacroCall(parts: MacroCallParts): RunMacro {
   }
 }
 
-/** The macro that a body names; by both keys where it has both. Null stands for a key that is left out. */
+/** The macro that a body names; if both keys are given, both must match. Null counts as absent. */
 function askedFor(body: { readonly [key: string]: Json }, book: MacroBook): { row: Row; refused?: never } | Refused {
   const id = ownOf(body, 'macro_id')
   const name = ownOf(body, 'macro')
@@ -224,7 +224,7 @@ function startedRun(
   }
 }
 
-/** Resolves when the run has ended, or when it is time to answer all the same. */
+/** Resolves when the run has ended, or when the answer is due anyway. */
 function endedOrDue(run: LiveRun, { clock, limits }: MacroCallParts): Promise<void> {
   return new Promise((resolve) => {
     const timer = clock.after(limits.answerMs, resolve)
@@ -235,7 +235,7 @@ function endedOrDue(run: LiveRun, { clock, limits }: MacroCallParts): Promise<vo
   })
 }
 
-/** What was asked for, for the audit. */
+/** What was requested, for the audit. */
 interface Asked {
   target: string
   action: string
@@ -261,10 +261,10 @@ function ownOf(body: { readonly [key: string]: Json }, key: string): Json {
 // Runs that were alive when the daemon was killed: their rows have no end, and get one at the next start.
 
 /**
- * Tells runs without an end as `interrupted`. A run's row is on the disk before its first step, so each run that may have
- * done something is told; what it had done by then was in memory, and is not known: its trace is null.
- * To be called once at start, before a run is let in.
- * @param atMs epoch ms that becomes ended_at: when it was found, because when it ended nobody saw
+ * Marks runs without an end as `interrupted`. A run's row is written before its first step, so every run that may have
+ * done something is covered. What it had done was only in memory and is lost: its trace is null. Call this once at
+ * start, before any run is admitted.
+ * @param atMs epoch ms for ended_at: the time of discovery, since the real end is unknown
  * @returns how many there were
  */
 export async function tellInterrupted(keeper: RunKeeper, atMs: number): Promise<number> {

@@ -1,4 +1,4 @@
-/** A run that is kept on the disk: its row, its time, its world, its trace, and what a caller is told of it. */
+/** A run that is stored on disk: its row, its timers, its trace, and what a caller sees of it. */
 import { durationText } from '#kit/pure/text.ts'
 import type { AuditFacts, AuditReason } from '../audit.ts'
 import { sayCommand } from '../control/command.ts'
@@ -21,16 +21,16 @@ import {
 import { type ShownStart, showingOf } from './showing.ts'
 import type { MacroLimits } from './values.ts'
 
-// What a caller is told of a run: everything for elevated sessions, else which steps there were and how they ended.
+// What a caller sees of a run: everything in elevated sessions, else only its steps and how they ended.
 
 type Told = { [key: string]: Json }
 
-/** Steps that one answer tells of, those of called runs among them. */
+/** Most steps in one answer, including those of called runs. */
 const MOST_TOLD = 500
 
 /**
- * The body of an answer. A run that goes on is told without its steps.
- * @param isElevated whether the caller may read traces: what a step saw may be what they may not see
+ * The body of an answer. A run in progress is reported without its steps.
+ * @param isElevated whether the caller may read traces: a step may have seen what the caller may not
  */
 export function viewOf(run: LiveRun, isElevated: boolean): Told {
   const { id, state, end } = run
@@ -44,16 +44,16 @@ export function viewOf(run: LiveRun, isElevated: boolean): Told {
   return { ...told, steps: stepsOf(run, isElevated, count) }
 }
 
-/** Steps of a run that the audit names; of more it has the number. */
+/** Failed steps that the audit names; the rest are only counted. */
 const MOST_NAMED = 3
 
-/** A step that failed for good, of the run or of one that it called: what a retry made good is none. */
+/** A step that failed for good, in the run or in one it called; a failure that a retry fixed does not count. */
 interface FailedStep {
   said: string
   reason: AuditReason | undefined
 }
 
-/** What the audit says of a run, and the gate by which a step of it was refused. */
+/** What the audit says about a run, and the gate that refused one of its steps. */
 export function factsOf(run: LiveRun, action: string): { facts: AuditFacts; reason: AuditReason | null } {
   const { end } = run
   const failed = failedSteps(run)
@@ -75,7 +75,7 @@ function failedSteps(run: CalledRun): FailedStep[] {
   })
 }
 
-/** Each with its place: the steps that led to it, and its own. */
+/** The failed entries, each with its place: the calling steps and its own. */
 function failedEntries(run: CalledRun, before = ''): { entry: TraceEntry; place: string }[] {
   const last = new Map(run.entries.map((entry, n) => [entry.step, n]))
   return run.entries.flatMap((entry, n) => {
@@ -83,13 +83,13 @@ function failedEntries(run: CalledRun, before = ''): { entry: TraceEntry; place:
     const called = run.called.get(n)
     if (type === 'retry' || type === 'parallel' || last.get(step) !== n) return []
     const inner = called === undefined ? [] : failedEntries(called, `${before}${step} > `)
-    // The step that called it failed by these.
+    // The calling step failed because of these.
     if (inner.length > 0 || result?.state !== 'failed') return inner
     return [{ entry, place: `${before}${step}` }]
   })
 }
 
-/** A step in words, of what its trace shows of it. */
+/** Describes a step in words, from what its trace shows. */
 function saidOf({ type, decided }: TraceEntry): string {
   if (type !== 'command' || !isObject(decided) || typeof decided.command !== 'string') return type
   const { zone_id, zone, device_id, device } = decided
@@ -128,37 +128,37 @@ function errorOf(code: string): string {
   return code === 'not_authorized' ? 'not authorized' : code
 }
 
-// The run: its row is on the disk before its first step, its trace when it is over.
+// The run: its row is written before its first step, its trace when it is over.
 
-/** What a run is given by whoever lets runs in. */
+/** What the engine gives to a run. */
 interface KeptRunParts {
   book: CallBook
   ports: MacroPorts
   limits: MacroLimits
-  /** The world of one entry of the run. */
+  /** Executes one entry of the run. */
   doerOf(run: KeptRun, n: number): Doer
-  /** It has its row: whoever lets it in begins it, or makes it wait. */
+  /** The row has been written: the engine now starts or queues the run. */
   onKept(run: KeptRun): void
   onEnd(run: KeptRun): void
 }
 
-/** What is kept of called runs that have ended, beside what is written of them. */
+/** Limits on what is kept of called runs after they end, besides their rows. */
 interface CalledRoom {
   keep(value: Json): Json
   stepsLeft: number
 }
 
-/** Steps that are kept of a called run for which there is no room: so that what failed is not told as done. */
+/** Steps kept of a called run when there is no room left, so that a failure is not reported as success. */
 const MOST_FAILED = 3
 
-/** What a notice says of which nothing can be shown without its secrets. */
+/** Replaces the text of a notification of which nothing can be shown without its secrets. */
 const WITHHELD = '(withheld)'
 
 export class KeptRun implements LiveRun {
   readonly call: RunCall
   readonly depth: number
   readonly called = new Map<number, CalledRun>()
-  /** Runs that were called, over all depths; counted of the one that was asked for. */
+  /** Number of runs called, at all levels; counted on the root run. */
   calls = 0
   #id: number | null = null
   readonly #parent: KeptRun | undefined
@@ -167,14 +167,14 @@ export class KeptRun implements LiveRun {
   readonly #start: ShownStart
   readonly #seed: number
   readonly #startedAt: number
-  /** For what is kept of runs that it led to, while it lives: of the one that was asked for. */
+  /** Room for the records of called runs, during the root run's life; shared from the root run. */
   readonly #calledRoom: CalledRoom
   #begunMs = 0
   #ending: Promise<void> | undefined
   #timer: { cancel(): void } | undefined
   readonly #endListeners: (() => void)[] = []
 
-  /** @param parent the run whose step called it */
+  /** @param parent the run whose step calls this one */
   constructor(call: RunCall, parent: KeptRun | undefined, parts: KeptRunParts) {
     const { ports, limits } = parts
     this.call = call
@@ -215,14 +215,14 @@ export class KeptRun implements LiveRun {
     return this.#run.entries
   }
 
-  /** The run that was asked for: itself, or the one that led to it. */
+  /** The run that was requested: this one, or the one at the top of its call chain. */
   get root(): KeptRun {
     let root: KeptRun = this
     while (root.#parent) root = root.#parent
     return root
   }
 
-  /** A run that it called has ended: of that it keeps what an answer tells, as far as there is room. */
+  /** Called when a called run has ended: keeps what an answer reports of it, as far as there is room. */
   endedCall(n: number, ended: CalledRun): void {
     const room = this.#calledRoom
     const hasRoom = ended.entries.length <= room.stepsLeft
@@ -237,13 +237,13 @@ export class KeptRun implements LiveRun {
     this.called.set(n, { entries: told, called: hasRoom ? ended.called : new Map() })
   }
 
-  /** Whether a macro is its own, or among those that led to it. */
+  /** Whether the macro is this run's own, or one of those in its call chain. */
   isWithin(macroId: number): boolean {
     for (let run: KeptRun | undefined = this; run; run = run.#parent) if (run.call.plan.id === macroId) return true
     return false
   }
 
-  /** Writes its row. Resolves when all that is to be written of it is handed on: after its end. */
+  /** Writes the row. Resolves after the run has ended and everything has been handed over for writing. */
   async keep(): Promise<void> {
     const { ports } = this.#parts
     const { plan, caller } = this.call
@@ -264,7 +264,7 @@ export class KeptRun implements LiveRun {
     await this.#ending
   }
 
-  /** Its turn has come. */
+  /** Called when it is the run's turn. */
   begin(): void {
     const { clock } = this.#parts.ports
     const { timeoutMs } = this.call.plan
@@ -275,7 +275,7 @@ export class KeptRun implements LiveRun {
     this.#run.begin()
   }
 
-  /** Others are before it. */
+  /** Queues the run behind others. */
   wait(): void {
     const { ports, limits } = this.#parts
     this.#run.wait()
@@ -324,7 +324,7 @@ export class KeptRun implements LiveRun {
     }
   }
 
-  /** A notice is written down where its trace is not: it says what the trace shows of it. */
+  /** A notification is stored even where its trace is not, so it contains only what the trace shows. */
   #withoutSecrets(decided: Decided, { step, n }: Ask & { kind: 'do' }): Decided {
     if (decided.type !== 'notify') return decided
     const shown = this.#start.showing.decided(step, n)

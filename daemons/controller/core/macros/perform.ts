@@ -1,4 +1,4 @@
-/** Does what was decided for one step, through the ports of the daemon, and says what came of it. */
+/** Carries out a decided step through the daemon's ports, and reports the result. */
 
 import { Fault } from '#kit/pure/fault.ts'
 import { durationText, shortCopy } from '#kit/pure/text.ts'
@@ -14,25 +14,25 @@ import type { AttributeReading, AttributeRef, Doer, Done, MacroPorts, Secrets } 
 import type { Answer } from './run.ts'
 import { holds, type MacroArgs, makeArgs } from './values.ts'
 
-// Attributes as rows of the book: which one a macro means, what it reads there, and what is secret.
+// Attributes as rows of the book: which one a macro means, its value, and what is secret.
 
-/** The one attribute that is meant: of a zone or a device; the controller's own where the target has no key. */
+/** The attribute of a zone or a device; the controller's own if the target has no key. */
 export function attributeRow(book: Book, { name, target }: AttributeRef): Row | undefined {
   const place = placeOf(book, target)
   if (place === undefined) return undefined
   return book.named('attribute', name).find((row) => row.system_target === place.kind && row.target_id === place.id)
 }
 
-/** Undefined where there is no such attribute. */
+/** Undefined if there is no such attribute. */
 export function readAttribute(book: Book, ref: AttributeRef): AttributeReading | undefined {
   const row = attributeRow(book, ref)
   if (row === undefined) return undefined
   const value = row.value ?? null
-  // A blob with a secret inside is one as a whole: comparing with it would give the secret away bit by bit.
+  // A value that contains a secret is secret as a whole: comparisons would reveal the secret bit by bit.
   return { value, isSecure: row.secure === true || isSensitiveName(ref.name) || holdsSecret(NAME_RULES, value) }
 }
 
-/** By names, and by what the attributes of this building say of themselves. */
+/** Judges by names, and by the `secure` flag of this building's attributes. */
 export function secretsOf(book: Book): Secrets {
   return {
     ...NAME_RULES,
@@ -50,16 +50,16 @@ function placeOf(book: Book, target: AttributeRef['target']): { kind: string; id
   return zone ? { kind: 'zone', id: zone.id } : device && { kind: 'device', id: device.id }
 }
 
-// One step: does what was decided, and says what came of it.
+// One step: carries out what was decided, and reports the result.
 
-/** Of a failure's sentence what a trace keeps, in characters. */
+/** Longest message of a failure in a trace, in characters. */
 const LONGEST_SENTENCE = 300
 
 function notAuthorized(reason: AuditReason): Answer & { state: 'failed' } {
   return { state: 'failed', code: 'not_authorized', sentence: 'not authorized', final: true, reason }
 }
 
-/** @returns ends it: no answer is wanted any more */
+/** @returns a function that cancels the step: its answer is no longer wanted */
 export function perform(decided: Decided, doer: Doer, done: Done): () => void {
   const refusal = refusalOf(decided, doer)
   if (refusal !== undefined) {
@@ -95,7 +95,7 @@ export function perform(decided: Decided, doer: Doer, done: Done): () => void {
   return () => {}
 }
 
-/** The answer that a thrown value is. Sentences are those of Faults: of anything else it is not known what they hold. */
+/** Turns a thrown value into an answer. Only messages of Faults are used: other errors may contain anything. */
 export function failureOf(thrown: unknown, isFinal = false): Answer & { state: 'failed' } {
   if (!(thrown instanceof Fault))
     return { state: 'failed', code: 'macro_step_failed', sentence: 'the step failed', final: isFinal }
@@ -110,13 +110,14 @@ export function failureOf(thrown: unknown, isFinal = false): Answer & { state: '
 }
 
 /**
- * What the request named is checked against its caller; what stands in the macro is the house's own.
- * @source document 1, POST /api/control/:action: "A Command step inside it whose target came from request-supplied args ..."
+ * Names from the request are checked against the caller; names in the macro itself belong to the building.
+ * @source document 1, POST /api/control/:action: "A Command step inside it whose target came from request-supplied args
+ * ..."
  */
 function refusalOf(decided: Decided, doer: Doer): AuditReason | undefined {
   const ofTarget = ({ what, isSupplied }: Named<MacroTarget>, verb?: string) =>
     isSupplied ? doer.refusal(what, verb) : undefined
-  // A name that the request supplied must not become a way to secrets, which the caller could ask for bit by bit.
+  // A name from the request must not give access to secrets, which the caller could then probe bit by bit.
   const isSecretName = ({ what, isSupplied }: Named<string>) =>
     isSupplied && doer.isGated() && doer.secrets.isSensitiveName(what)
   switch (decided.type) {
@@ -146,7 +147,7 @@ function isHiddenFrom(name: Named<string>, target: Named<MacroTarget>, doer: Doe
   return doer.readAttribute({ name: name.what, target: target.what })?.isSecure === true
 }
 
-/** What a device tells with a secret inside is one as a whole: comparing with it would give the secret away bit by bit. */
+/** A live value that contains a secret is secret as a whole: comparisons would reveal the secret bit by bit. */
 function isHiddenLive(name: Named<string>, target: Named<MacroTarget>, doer: Doer): boolean {
   if (!(name.isSupplied || target.isSupplied) || !doer.isGated()) return false
   return doer.secrets.holdsSecret(doer.readLive(target.what, name.what) ?? null)
@@ -190,10 +191,10 @@ function performWait(decided: Decided & { type: 'wait' }, doer: Doer, done: Done
 
 type Seen = { state: 'done'; isMet: boolean; answer: Json; withheld?: true } | (Answer & { state: 'failed' })
 
-/** Who tells of changes must not be hit by what a macro finds there. */
+/** A listener that reports changes must not fail because of what a macro does. */
 function lookSafely(decided: Decided & { type: 'wait' }, doer: Doer): Seen {
   try {
-    // What was open to the caller when the wait began may hold a secret, or be out of his reach, by now.
+    // What the caller could read when the wait began may by now hold a secret, or be out of reach.
     const refusal = refusalOf(decided, doer)
     return refusal === undefined ? look(decided.test, doer) : notAuthorized(refusal)
   } catch (thrown) {
@@ -201,7 +202,7 @@ function lookSafely(decided: Decided & { type: 'wait' }, doer: Doer): Seen {
   }
 }
 
-/** Looks up both sides. What was read is told, unless it is secret; values of the step itself stand in the step. */
+/** Looks up both sides. The answer includes what was read unless it is secret; the step already has its own values. */
 function look(test: Test, doer: Doer): Seen {
   const left = lookUp(test.left, doer)
   const right = lookUp(test.right, doer)
@@ -234,13 +235,13 @@ function lookUp(side: Side, doer: Doer): { value: Json; isSecret: boolean } | un
   return value === undefined ? undefined : { value, isSecret: isSensitive }
 }
 
-// The world of a run in the running controller: ports of the daemon, its caller, and the engine for what it calls.
+// How a run reaches the running controller: the daemon's ports, its caller, and the engine for the macros it calls.
 
-/** Whose run it is. */
+/** The run that a Doer works for. */
 interface Running {
   readonly caller: Session | null
   readonly macroId: number
-  /** Once it runs it has one. */
+  /** A run has an id once it has started. */
   readonly runId: number
 }
 
@@ -285,7 +286,7 @@ export function liveDoer(ports: MacroPorts, running: Running, call: Doer['call']
     call,
   }
 
-  /** What came of a promise, without its secrets. */
+  /** Passes on the result of a promise, without its secrets. */
   function tell(ask: () => Promise<Json | undefined>, done: Done): void {
     const asked = async (): Promise<Answer> => {
       const answer = await ask()
@@ -296,7 +297,7 @@ export function liveDoer(ports: MacroPorts, running: Running, call: Doer['call']
 }
 
 /**
- * What a macro is called with, checked, and with the defaults of its schema.
+ * Checks the args of a macro call, and fills in the defaults of its schema.
  * @throws Fault `macro_args` with what is wrong in `details.faults`
  */
 export function checkedArgs(plan: MacroPlan, args: MacroArgs, mostChars: number): MacroArgs {

@@ -1,4 +1,4 @@
-/** A macro as it is run: its row and its steps, read and checked whole before anything is done, kept until the rows change. */
+/** The plan of a macro: its row and steps, parsed and checked before anything is done, cached until the rows change. */
 import { Fault } from '#kit/pure/fault.ts'
 import { nearestName } from '#kit/pure/text.ts'
 import { TARGET_KEYS, type TargetKey, withoutTargets } from '../control/reading.ts'
@@ -6,34 +6,34 @@ import { type ArgsSchema, isObject, type Json, readArgsSchema } from '../json.ts
 import type { Book, Row } from '../site/book.ts'
 import { jsonChars, type MacroLimits, type Op, opOf, referencesOf, type Template } from './values.ts'
 
-// What a step of a macro is, once its row was read. What its args hold, by type; `*` marks values in which `${args.NAME}`
-// is substituted, and everything else is structure, which stands in the macro alone:
+// A parsed step of a macro, and what its args contain, by type. `*` marks values in which `${args.NAME}` is substituted;
+// everything else is structure, which comes only from the macro itself:
 //
-// - `command` every key but the four of a target is an argument of the verb*; the verb is the column `command`. The target
-//   stands in the columns zone_id, device_id, or in args as zone_id*, zone*, device_id*, device*: not in both.
-// - `delay` {ms*, spread_ms*}: waits ms, and up to spread_ms more, by the run's seed.
-// - `condition` {left, op, right, else}: goes on where it holds; else `"stop"` (left out: the same) ends the run as done,
-//   and {"skip": n*} leaves out the n steps that follow.
-// - `wait` {left, op, right, timeout_ms*}: goes on once it holds; fails when it does not in time.
-//   A side is a value*, {"attribute": name*} (the controller's own; with one of the four keys of a target: that zone's or
-//   device's) or {"field": name*} with a target: what a zone or device does now, as its driver reported. In place of `left`
-//   and `right` the keys of a reading and `value`* may stand beside `op`; `op` left out is `eq`.
-// - `set` {attribute*, value*} and, where it is not the controller's own, a target.
-// - `macro` {macro_id* or macro*, args: {name: value*}}: runs it and waits for its end; it fails where that fails.
+// - `command` every key except the four of a target is an argument of the verb*; the verb is the column `command`. The
+//   target is either in the columns zone_id, device_id, or in args as zone_id*, zone*, device_id*, device*, not in both.
+// - `delay` {ms*, spread_ms*}: waits ms, plus a random part of spread_ms taken from the run's seed.
+// - `condition` {left, op, right, else}: goes on if the test is met. If not, `else` decides: `"stop"` (the default) ends the
+//   run as done, and {"skip": n*} skips the next n steps.
+// - `wait` {left, op, right, timeout_ms*}: goes on as soon as the test is met; fails if that takes too long.
+//   A side is a value*, {"attribute": name*} (the controller's own; with one of the four keys of a target, that zone's or
+//   device's), or {"field": name*} with a target: the current state of a zone or device, as its driver reported it.
+//   Instead of `left` and `right`, the keys of a reading and `value`* may be used with `op`; `op` defaults to `eq`.
+// - `set` {attribute*, value*} and, unless the attribute is the controller's own, a target.
+// - `macro` {macro_id* or macro*, args: {name: value*}}: runs it and waits for its end; fails if it fails.
 // - `notify` {text*}
-// - `parallel` {steps: [...]} or {macros: [...]}: each entry is a branch. Of `steps` it is a step, or a list of steps; of
-//   `macros` it is what a macro step's args are. Goes on when all have ended; fails where one failed.
-// - `stop` {reason*, failed}: ends the run, as done, or as failed where `failed` is true.
+// - `parallel` {steps: [...]} or {macros: [...]}: each entry is a branch. In `steps` it is a step or a list of steps; in
+//   `macros` it is the args of a macro step. Goes on when all have ended; fails if one failed.
+// - `stop` {reason*, failed}: ends the run as done, or as failed if `failed` is true.
 
 export type StepType = Step['type']
 
-/** What to do about a step that failed: end the run, go on, or try again and end the run when that does not help. */
+/** What to do when a step fails: end the run, go on, or retry and end the run if that does not help. */
 type OnError = 'stop' | 'continue' | 'retry'
 
-/** Where the keys of a target stand, and what they are made of; columns are numbers. */
+/** The keys of a target, with templates; values from columns are numbers. */
 export type TargetTemplate = Readonly<Partial<Record<TargetKey, Template>>>
 
-/** One side of a condition: a value, or what is looked up when it is needed. */
+/** One side of a condition: a value, or something that is looked up when it is needed. */
 export type SideTemplate =
   | { readonly kind: 'value'; readonly value: Template }
   | { readonly kind: 'attribute'; readonly name: Template; readonly target: TargetTemplate }
@@ -46,15 +46,15 @@ export interface TestTemplate {
 }
 
 interface CommonOfSteps {
-  /** Where it stands: its position; in a branch `3.1`, in a branch of several steps `3.1.2`. */
+  /** Where the step stands: its position; in a branch `3.1`, in a branch of several steps `3.1.2`. */
   readonly label: string
   readonly onError: OnError
   readonly retries: number
-  /** As it stands in the table, or in the step around it. */
+  /** The step as it is in the table, or in the enclosing step. */
   readonly raw: { readonly [key: string]: Json }
 }
 
-/** A step that asks something of the world. */
+/** A step with an effect or a query. */
 export type DoingStep = CommonOfSteps &
   (
     | { readonly type: 'command'; readonly target: TargetTemplate; readonly verb: string; readonly args: Template }
@@ -67,7 +67,7 @@ export type DoingStep = CommonOfSteps &
     | { readonly type: 'stop'; readonly reason: Template; readonly isFailure: boolean }
   )
 
-/** Several lists of steps at once. */
+/** Several lists of steps that run at once. */
 export type ParallelStep = CommonOfSteps & {
   readonly type: 'parallel'
   readonly branches: readonly (readonly Step[])[]
@@ -77,10 +77,10 @@ export type Step = DoingStep | ParallelStep
 
 type Fields = { readonly [key: string]: Json }
 
-// Reading what a condition or a wait asks for: the macro alone settles which side is a value and which a reading.
+// Parses the test of a condition or a wait: only the macro determines which side is a value and which a reading.
 
 /**
- * @param args of the step: `left`, `op`, `right`, or a reading's own keys, `op` and `value`
+ * @param args of the step: `left`, `op`, `right`, or the keys of a reading, `op` and `value`
  * @throws Fault `macro_invalid` with the step's label
  */
 function readTest(args: Fields, label: string): TestTemplate {
@@ -97,7 +97,7 @@ function readTest(args: Fields, label: string): TestTemplate {
   return { left: readSide(left, label), op, right: readSide(right, label) }
 }
 
-/** The target that stands among the keys of an object; keys that hold null count as left out. */
+/** The target among the keys of an object; keys with null count as absent. */
 function targetIn(fields: Fields): TargetTemplate {
   const target: Partial<Record<TargetKey, Json>> = {}
   for (const key of TARGET_KEYS) {
@@ -126,9 +126,9 @@ function readSide(side: Json, label: string): SideTemplate {
   return { kind: 'field', name: field, target }
 }
 
-// Reading steps: structure is settled here, before anything that came with a request.
+// Parses steps: their structure is fixed here, before any value from a request is seen.
 
-/** Of limits what reading needs. */
+/** The limits that parsing needs. */
 type ReadLimits = Pick<MacroLimits, 'branches' | 'retries' | 'depth'>
 
 interface Reading {
@@ -141,9 +141,9 @@ interface Reading {
 }
 
 /**
- * Reads one step.
+ * Parses one step.
  * @param raw columns of macro_step, or the same keys in a branch of a parallel step
- * @param label where it stands, for sentences and traces
+ * @param label its place, for messages and traces
  * @throws Fault `macro_invalid` with the label and what is wrong
  */
 function readStep(raw: Json, label: string, limits: ReadLimits): Step {
@@ -222,7 +222,7 @@ function readCondition(reading: Reading): DoingStep {
   if (otherwise === 'stop') return { ...reading.common, type: 'condition', test, skip: 'stop' }
   if (!isObject(otherwise) || Object.keys(otherwise).join() !== 'skip')
     throw invalid(reading.label, 'has an else that is neither "stop" nor {"skip": n}')
-  // The word would be read as structure; a count of steps it is not.
+  // The word `stop` would be read as structure; it is not a number of steps.
   if (otherwise.skip === 'stop') throw invalid(reading.label, 'has a skip that is no count')
   return { ...reading.common, type: 'condition', test, skip: otherwise.skip as Json }
 }
@@ -267,7 +267,7 @@ function readParallel(reading: Reading): ParallelStep {
     const place = `${label}.${index + 1}`
     if (args.macros !== undefined) return [readAt({ type: 'macro', args: entry }, place, limits, depth + 1)]
     if (!Array.isArray(entry)) return [readAt(entry, place, limits, depth + 1)]
-    // A branch that ends where it begins would end within the turn that began it.
+    // An empty branch would end within the turn that started it.
     if (entry.length === 0) throw invalid(place, 'is a branch without steps')
     return entry.map((step: Json, at) => readAt(step, `${place}.${at + 1}`, limits, depth + 1))
   })
@@ -295,9 +295,9 @@ function invalid(label: string, what: string): Fault {
   return new Fault('macro_invalid', `step ${label} ${what}`)
 }
 
-// The plan: row and steps, read and checked whole before anything is done.
+// The plan: row and steps, fully parsed and checked before anything is done.
 
-/** What happens to a run when others of its macro live: refused, takes their place, waits, runs beside them. */
+/** What a new run does if others of its macro are live: it is refused, replaces them, waits, or runs beside them. */
 type MacroMode = 'single' | 'restart' | 'queued' | 'parallel'
 
 export interface MacroPlan {
@@ -305,7 +305,7 @@ export interface MacroPlan {
   readonly name: string
   readonly isElevated: boolean
   readonly mode: MacroMode
-  /** Of modes queued and parallel: runs that live at once, waiting ones among them. */
+  /** For the modes queued and parallel: most live runs, including queued ones. */
   readonly maxRuns: number
   readonly timeoutMs: number
   readonly schema: ArgsSchema | undefined
@@ -314,7 +314,7 @@ export interface MacroPlan {
 
 /**
  * @param row of `macro`
- * @param stepRows its rows of `macro_step`, in any order; those at one position stand by id
+ * @param stepRows its rows of `macro_step`, in any order; rows with the same position are ordered by id
  * @throws Fault `macro_invalid`, `macro_schema`, `macro_reference`, `macro_value_size`
  */
 export function readPlan(row: Row, stepRows: readonly Row[], limits: MacroLimits): MacroPlan {
@@ -333,11 +333,11 @@ export function readPlan(row: Row, stepRows: readonly Row[], limits: MacroLimits
 
 /**
  * @param raws steps in order, with `position`
- * @throws as readPlan
+ * @throws the same as readPlan
  */
 export function readSteps(raws: readonly Json[], limits: MacroLimits): Step[] {
   let left = limits.planChars
-  // Measured first: whatever looks at a step may then walk it without looking out for its depth.
+  // Measured first: later code can then walk a step without checking its depth.
   for (const raw of raws) left -= jsonChars(raw, left)
   const steps = raws.map((raw, index) => {
     referencesOf(raw)
@@ -348,7 +348,7 @@ export function readSteps(raws: readonly Json[], limits: MacroLimits): Step[] {
   return steps
 }
 
-/** What of a row of macro_step makes the step. */
+/** The columns of macro_step that define the step. */
 function contentOf(row: Row): Json {
   const { position = null, type = null, zone_id = null, device_id = null } = row
   const { command = null, args = null, on_error = null, retries = null } = row
@@ -384,15 +384,15 @@ function countOf(row: Row, column: 'max_runs' | 'timeout_ms'): number | undefine
   throw new Fault('macro_invalid', `${column} is no count above 0`)
 }
 
-// The book of macros: finds them by id and name, and keeps recent plans until their rows change.
+// The book of macros: finds them by id and name, and caches recent plans until their rows change.
 
-/** Plans that are kept; to read one takes less than a millisecond. */
+/** Cached plans; parsing one takes less than a millisecond. */
 export const KEPT_PLANS = 16
 
 export interface MacroBook {
-  /** The row a macro is asked for by; undefined where no such macro is, or it is disabled. */
+  /** The row with this id or name; undefined if there is no such macro or it is disabled. */
   find(by: { id: unknown } | { name: unknown }): Row | undefined
-  /** @throws as readPlan */
+  /** @throws the same as readPlan */
   plan(row: Row): MacroPlan
 }
 

@@ -1,4 +1,4 @@
-/** What macros need of the rest of the controller, and what a run is to whoever started it. */
+/** What macros need from the rest of the controller, and the interface of a run. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Session } from '../access/accounts.ts'
@@ -11,19 +11,19 @@ import type { MacroPlan } from './plan.ts'
 import type { Answer, RunState, Trace, TraceEnd, TraceEntry } from './run.ts'
 import type { MacroArgs } from './values.ts'
 
-/** One command of a step, to be sent as a call of /api/control/command is, gates apart. */
+/** One command of a step; it is sent like a call of /api/control/command, except for the gates. */
 export interface MacroOrder {
   target: MacroTarget
   verb: string
   args: Readonly<Record<string, Json>>
   /**
-   * Who supplied the target; where it is then re-targeted, it is checked against them again. Null where the target stands
-   * in the macro, or the house runs it: nothing is checked.
+   * The caller who supplied the target; if an override redirects it, the new target is checked against the caller
+   * again. Null if the target comes from the macro itself, or the building runs it: then nothing is checked.
    */
   caller: Session | null
 }
 
-/** An attribute by its name: the controller's own where the target has no key. */
+/** An attribute by name: the controller's own if the target has no key. */
 export interface AttributeRef {
   name: string
   target: MacroTarget
@@ -35,46 +35,49 @@ export interface AttributeReading {
 }
 
 interface MacroAttributes {
-  /** Undefined where no such attribute is. */
+  /** Undefined if there is no such attribute. */
   read(ref: AttributeRef): AttributeReading | undefined
-  /** Resolves when it has the value. @throws Fault with a code; there is none that macros count on */
+  /** Resolves when the value is set. @throws Fault with any code; macros do not depend on a particular one */
   set(ref: AttributeRef, value: Json): Promise<void>
-  /** @returns ends it */
+  /** @returns ends the subscription */
   onChange(listener: () => void): () => void
 }
 
-/** What zones and devices do now. */
+/** The current state of zones and devices. */
 export interface MacroLive {
-  /** A field of the live object; null where its driver has not reported it; undefined where no such target is. */
+  /** A field of the live object; null if its driver has not reported it; undefined if there is no such target. */
   read(target: MacroTarget, field: string): Json | undefined
-  /** @returns ends it */
+  /** @returns ends the subscription */
   onChange(listener: () => void): () => void
 }
 
-/** Where runs are kept: rows of macro_run. */
+/** Stores runs as rows of macro_run. */
 export interface RunKeeper {
-  /** Writes a row without an end. @returns its id, once it is on the disk: nothing is done before. Rejects where it is not. */
+  /**
+   * Writes a row without an end. @returns its id, once it is on disk: a run does nothing before. Rejects if writing
+   * failed.
+   */
   begin(run: { macro_id: number; user_id: number | null; seed: number; started_at: number }): Promise<number>
-  /** Gives it its end. Never rejects: who keeps runs says itself when that fails. */
+  /** Writes the end. Never rejects: the keeper reports failures itself. */
   end(id: number, end: RunEnd): Promise<void>
   /** Ids of rows without an end. */
   unended(): Promise<readonly number[]>
 }
 
-/** The columns that a run has when it is over. */
+/** The columns that are set when a run is over. */
 export interface RunEnd {
   ended_at: number
   result: RunState
   trace: Trace | null
 }
 
-/** What counts as secret. */
+/** Decides what is secret. */
 export interface Secrets {
-  /** By the words of a name: args, JSON keys, attributes, fields. */
+  /** By the words in the name of an arg, JSON key, attribute or field. */
   isSensitiveName(name: string): boolean
   /** The value with null under each sensitive key, at every depth. */
   withoutSecrets(value: Json): Json
-  /** Whether something inside a value is not for who is not elevated: under a sensitive key, or in an address. */
+  /** Whether a value contains a secret, under a sensitive key or in an address. */
   holdsSecret(value: Json): boolean
   /** By its name, or because an attribute of this name is flagged secure. */
   isSecretAttribute(name: string): boolean
@@ -85,13 +88,16 @@ export interface MacroPorts {
   /** 0 <= n < 1 */
   chance(): number
   /**
-   * Why the caller may not command the target, with this verb where there is one, by every check that
-   * /api/control/command makes of it; undefined where they may.
+   * Why the caller may not command the target, with this verb if one is given, by the same checks as in
+   * /api/control/command; undefined if the caller may.
    */
   refusal(session: Session, target: MacroTarget, verb?: string): AuditReason | undefined
-  /** The caller as they are now: a run may outlive a role or an account. Null where the account may do nothing any more. */
+  /**
+   * The caller's current session: a run may outlive a role or an account. Null if the account may no longer do
+   * anything.
+   */
   sessionNow(session: Session): Session | null
-  /** @throws Fault with a code: of the drivers, or of a target that is not there */
+  /** @throws Fault with a code: from a driver, or for a target that does not exist */
   dispatch(order: MacroOrder): Promise<Ack>
   attributes: MacroAttributes
   live: MacroLive
@@ -101,69 +107,70 @@ export interface MacroPorts {
   secrets: Secrets
 }
 
-// A run, as those see it who started it.
+// A run, as its starter sees it.
 
 /** What a run is started with. */
 export interface RunCall {
   readonly plan: MacroPlan
   readonly args: MacroArgs
-  /** Who asked for it; null where the house did: nothing is then checked against anybody. */
+  /** The session that asked for it; null if the building did: then nothing is checked. */
   readonly caller: Session | null
 }
 
-/** What an answer tells of a run that another one called. */
+/** What an answer reports of a called run. */
 export type CalledRun = Pick<LiveRun, 'entries' | 'called'>
 
-/** A run from its start to its end, as those see it who started it. */
+/** A run from its start to its end, as its starter sees it. */
 export interface LiveRun {
   readonly call: RunCall
-  /** 1 for one that was asked for, 2 for one that it called. */
+  /** 1 for the requested run, 2 for one that it called. */
   readonly depth: number
   /** Null until its row is on the disk. */
   readonly id: number | null
   readonly state: RunState
   readonly end: TraceEnd | undefined
   readonly entries: readonly TraceEntry[]
-  /** Runs it called, by the number of the entry that did. */
+  /** The runs it called, by the number of the calling entry. */
   readonly called: ReadonlyMap<number, CalledRun>
   trace(): Trace
-  /** Does nothing where it has ended. */
+  /** Does nothing if the run has ended. */
   cancel(sentence: string): void
-  /** Told at once where it has ended. */
+  /** Called at once if the run has already ended. */
   onEnd(listener: () => void): void
 }
 
-// A call of one macro by another: finds the macro, checks the bounds of calls, and makes the end of that run an answer.
+// Calls of one macro by another: finds the macro, checks the limits, and turns the end of that run into an answer.
 
 /** What a macro step asks for. */
 export interface CallWish {
   readonly by: { id: number } | { name: string }
-  /** The request named the macro. */
+  /** Whether the macro's name came from the request. */
   readonly isSupplied: boolean
   readonly args: MacroArgs
 }
 
-/** Macros that lead to a step, and how much of the bounds they have used. */
+/** The call chain of a step, and how much of the limits it has used. */
 interface CallPlace {
   readonly depth: number
-  /** Runs called by the one that was asked for, over all depths. */
+  /** Number of runs called by the root run, at all levels. */
   readonly calls: number
-  /** Whether a macro is among those that led here. */
+  /** Whether a macro is in the call chain. */
   isWithin(macroId: number): boolean
-  /** Whether the caller is held by gates. */
+  /** Whether gates apply to the caller. */
   isGated: boolean
 }
 
-/** Where macros are found. */
+/** Finds macros. */
 export interface CallBook {
   find(by: { id: unknown } | { name: unknown }): Row | undefined
   plan(row: Row): MacroPlan
 }
 
 /**
- * The macro that may be called. A macro that calls itself, over however many others, is refused: as single it would wait
- * for itself, and nothing in a macro counts down.
- * @throws Fault `unknown_macro`, `not_authorized`, `macro_cycle`, `macro_too_deep`, `macro_too_many_calls`; as readPlan
+ * Finds the macro to call. A macro that calls itself, directly or through others, is refused: in mode single it would
+ * wait for itself, and macros have no counters that could end a recursion.
+ * @throws Fault `unknown_macro`, `not_authorized`, `macro_cycle`, `macro_too_deep`, `macro_too_many_calls`; and those
+ * of readPlan
  */
 export function calledPlan(
   wish: CallWish,
@@ -173,7 +180,7 @@ export function calledPlan(
 ): MacroPlan {
   const row = book.find(wish.by)
   if (!row) throw new Fault('unknown_macro', 'no macro has this id or name, or it is disabled')
-  // The house may call what is elevated; a caller who names it must be elevated. @source document 1, Elevated gates
+  // The building may call elevated macros; a caller who names one must be elevated. @source document 1, Elevated gates
   if (wish.isSupplied && place.isGated && row.elevated === true)
     throw new Fault('not_authorized', 'not authorized', { details: { reason: 'elevation_denied' } })
   if (place.isWithin(row.id)) throw new Fault('macro_cycle', `macro ${row.id} would call itself`)
@@ -182,7 +189,7 @@ export function calledPlan(
   return book.plan(row)
 }
 
-/** The end of a run that was called, as its step's answer. */
+/** Turns the end of a called run into the answer of its step. */
 export function answerOfCalled(run: Pick<LiveRun, 'id' | 'state' | 'end'>): Answer {
   if (run.state === 'done') return { state: 'done', answer: { run_id: run.id } }
   const code = run.end?.code ?? `macro_${run.state}`
@@ -194,12 +201,12 @@ export function answerOfCalled(run: Pick<LiveRun, 'id' | 'state' | 'end'>): Answ
 
 export type Done = (answer: Answer) => void
 
-/** The world of one run and its caller. */
+/** The environment of one run and its caller. */
 export interface Doer {
   clock: Pick<Clock, 'after'>
-  /** Why the caller may not reach what they supplied; undefined for the house itself and for who is elevated. */
+  /** Why the caller may not reach a target it supplied; undefined for the building itself and for elevated callers. */
   refusal(target: MacroTarget, verb?: string): AuditReason | undefined
-  /** Whether the caller is held by gates at all. */
+  /** Whether any gates apply to the caller. */
   isGated(): boolean
   secrets: Pick<Secrets, 'isSensitiveName' | 'withoutSecrets' | 'holdsSecret'>
   send(
@@ -209,11 +216,11 @@ export interface Doer {
   readAttribute(ref: AttributeRef): AttributeReading | undefined
   setAttribute(ref: AttributeRef, value: Json, done: Done): void
   readLive(target: MacroTarget, field: string): Json | undefined
-  /** Whenever something that can be read has changed. @returns ends it */
+  /** Called whenever something readable has changed. @returns ends the subscription */
   onChange(listener: () => void): () => void
   notify(text: string, done: Done): void
-  /** @returns ends the run that was called */
+  /** @returns ends the called run */
   call(wish: CallWish, done: Done): () => void
-  /** What becomes of a wait that does not hold at once; left out: it waits. */
+  /** What a simulation assumes for a wait that is not met at once; if absent, it really waits. */
   assumed?: 'met' | 'expired'
 }

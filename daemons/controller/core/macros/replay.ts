@@ -1,4 +1,4 @@
-/** Runs a run again from its trace: the same steps, told what the world answered then, at the same instants. */
+/** Replays a run from its trace: the same steps get the recorded answers at the same instants. */
 import { Fault } from '#kit/pure/fault.ts'
 import { isObject, type Json } from '../json.ts'
 import { decide, type Side } from './decide.ts'
@@ -10,13 +10,15 @@ import { holds, MACRO_LIMITS, makeArgs } from './values.ts'
 
 interface Replayed {
   trace: Trace
-  /** The first entry that came out otherwise; their number where it is the end; null where all is as it was. */
+  /**
+   * The first entry that came out differently; the number of entries if only the end did; null if everything matched.
+   */
   deviatesAt: number | null
 }
 
 /**
- * What a trace in a file or a row holds.
- * @throws Fault `macro_trace` where it is none that this version has written
+ * Parses a trace from a file or a row.
+ * @throws Fault `macro_trace` if it was not written by this version
  */
 export function readTrace(json: unknown): Trace {
   if (!isObject(json) || json.version !== 1) throw new Fault('macro_trace', 'is no trace of a run, version 1')
@@ -28,10 +30,10 @@ export function readTrace(json: unknown): Trace {
 }
 
 /**
- * Runs it again. Answers are those of the trace; values and conditions are worked out anew, unless a secret that is not
- * in the trace took part in them.
- * @param secrets as when it was run
- * @throws as readSteps
+ * Replays the run. Answers come from the trace; values and conditions are computed again, unless they depend on a
+ * secret that is not in the trace.
+ * @param secrets the same rules as in the run
+ * @throws the same as readSteps
  */
 export function replay(trace: Trace, secrets: Pick<Secrets, 'withoutSecrets'>): Replayed {
   const { limits, seed, entries, end } = trace
@@ -72,13 +74,13 @@ export function replay(trace: Trace, secrets: Pick<Secrets, 'withoutSecrets'>): 
   return { trace: again, deviatesAt: deviationOf(trace, again) }
 }
 
-/** What the world answered, in the order in which the run took it. */
+/** The recorded answers, in the order in which the run took them. */
 function inTurns(entries: readonly TraceEntry[]): { n: number; entry: TraceEntry }[] {
   const answered = entries.map((entry, n) => ({ n, entry })).filter(({ entry }) => entry.turn !== null)
   return answered.sort((one, other) => (one.entry.turn as number) - (other.entry.turn as number))
 }
 
-/** A condition once more, on what it read then. */
+/** Evaluates a condition again with the values it read then. */
 function judgedAgain(entry: TraceEntry, result: Answer, decideAgain: () => ReturnType<typeof decide>): Answer {
   if (entry.withheld || result.state === 'failed' || isCut(result.answer) || !isObject(result.answer)) return result
   const decided = decideAgain()
@@ -107,7 +109,7 @@ function deviationOf(trace: Trace, again: Trace): number | null {
   return isSame(trace.end, again.end) ? null : length
 }
 
-/** As JSON, whatever the order of keys. */
+/** Compares as JSON, ignoring the order of keys. */
 function isSame(one: unknown, other: unknown): boolean {
   return JSON.stringify(one, inOrder) === JSON.stringify(other, inOrder)
 }

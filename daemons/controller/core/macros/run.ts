@@ -1,4 +1,4 @@
-/** One run of a macro: its states, its trace, the order of its steps, and how it takes answers. */
+/** One run of a macro: its states, its trace, the order of its steps, and how it handles answers. */
 import type { AuditReason } from '../audit.ts'
 import type { Json } from '../json.ts'
 import type { DoingStep, ParallelStep, Step, StepType } from './plan.ts'
@@ -7,23 +7,23 @@ import { jsonChars, type MacroLimits } from './values.ts'
 // The states of a run: state x event -> next state.
 
 /**
- * - `starting` its row is on its way to the disk; nothing was done yet
- * - `queued` runs of its macro are before it
- * - `running` it takes its steps
- * - `done` all steps were taken, or a stop step was reached
- * - `failed` a step failed for good, or it could not be kept
- * - `cancelled` a newer run took its place, its caller ended, or the daemon stopped
- * - `timed_out` it had no turn, or no end, in time
- * - `interrupted` the daemon went while it lived: found at the next start
+ * - `starting` its row is being written; nothing has been done yet
+ * - `queued` it waits for earlier runs of its macro
+ * - `running` it executes its steps
+ * - `done` all steps were executed, or a stop step was reached
+ * - `failed` a step failed for good, or the row could not be written
+ * - `cancelled` a newer run replaced it, its calling run ended, or the daemon stopped
+ * - `timed_out` it did not start, or did not end, in time
+ * - `interrupted` the daemon ended during the run: found at the next start
  */
 export type RunState = 'starting' | 'queued' | 'running' | 'done' | 'failed' | 'cancelled' | 'timed_out' | 'interrupted'
 
 /**
- * - `kept` its row is on the disk, and others are before it
- * - `begun` its row is on the disk, and it is its turn
- * - `finished` no step is left, or one said stop
- * - `failure` a step failed for good; its row could not be written
- * - `cancel` it is wanted no more
+ * - `kept` its row is on disk, and other runs come first
+ * - `begun` its row is on disk, and it is its turn
+ * - `finished` no step is left, or a stop step was reached
+ * - `failure` a step failed for good, or its row could not be written
+ * - `cancel` it is no longer wanted
  * - `expired` its time is over
  * - `lost` its row has no end, and the daemon starts
  */
@@ -47,26 +47,26 @@ export const runStateTable: Readonly<Record<RunState, Partial<Record<RunEvent, R
   interrupted: {},
 }
 
-/** @returns the state after the event; the same state where the table has no such pair */
+/** @returns the state after the event; unchanged if the table has no such pair */
 export function nextRunState(state: RunState, event: RunEvent): RunState {
   return runStateTable[state][event] ?? state
 }
 
-/** Whether nothing follows any more. */
+/** Whether this is a final state. */
 export function isOver(state: RunState): boolean {
   return Object.keys(runStateTable[state]).length === 0
 }
 
-// Chance: drawn once as the seed of a run, and the same for a step each time it is asked.
+// Randomness: drawn once as the seed of a run, so that a step gets the same chance whenever it asks.
 
-/** A seed, from a chance of 0 <= n < 1: 32 bits. */
+/** A 32-bit seed, from a chance of 0 <= n < 1. */
 export function drawSeed(chance: number): number {
   return Math.floor(chance * 2 ** 32) >>> 0
 }
 
 /**
- * The chance of the n-th entry of a run, 0 <= chance < 1. Of number and seed alone: which steps drew before makes nothing
- * different, so a step that is left out in a replay moves no other.
+ * The chance of the n-th entry of a run, 0 <= chance < 1. It depends only on the seed and the number: a step that is
+ * left out in a replay does not change the chance of any other.
  * @source splitmix32, the finalizer of MurmurHash3
  */
 export function chanceOf(seed: number, n: number): number {
@@ -76,46 +76,48 @@ export function chanceOf(seed: number, n: number): number {
   return ((bits ^ (bits >>> 16)) >>> 0) / 2 ** 32
 }
 
-// The trace: enough to see why each step did what it did, and to run it again exactly. Never a secret.
+// The trace: enough to see why each step did what it did, and to replay it exactly. Never contains a secret.
 
-/** What came of one try of a step. */
+/** The result of one attempt at a step. */
 export type Answer =
   | {
       readonly state: 'done'
-      /** What was seen or answered, where something was. */
+      /** What was read or answered, if anything. */
       readonly answer?: Json
-      /** Of a condition that does not hold. */
+      /** Set by a condition that is not met. */
       readonly skip?: number
-      /** Of a stop step, and of a condition that does not hold: the run ends, as this. */
+      /** Set by a stop step, or by a condition that is not met: the run ends with this result. */
       readonly stop?: 'done' | 'failed'
-      /** What was seen is secret: it is not in `answer`. */
+      /** What was read is secret and not in `answer`. */
       readonly withheld?: true
     }
   | {
       readonly state: 'failed'
       readonly code: string
       readonly sentence: string
-      /** Another try cannot help. */
+      /** A retry cannot help. */
       readonly final: boolean
-      /** Of a step that is not authorized: which gate says so. */
+      /** For a step that is not authorized: the gate that refused it. */
       readonly reason?: AuditReason
     }
 
-/** One try of a step, or the pause before a retry. Wire names, because this is what the column `trace` holds. */
+/** One attempt at a step, or the pause before a retry. The names are those in the column `trace`. */
 export interface TraceEntry {
   /** The step's label. */
   step: string
   type: StepType | 'retry'
   /** Milliseconds since the run took its first step. */
   at: number
-  /** Null while it goes on; a run that has ended has no such entry. */
+  /** Null while it is in progress; never null after the run has ended. */
   ended_at: number | null
-  /** The turn in which the world answered; null where it did not, and for a parallel step, which its branches end. */
+  /**
+   * The turn in which the answer came; null if there was none, and for a parallel step, which ends with its branches.
+   */
   turn: number | null
-  /** The step with its values; null where they did not fit together. */
+  /** The step with its values filled in; null if they did not fit together. */
   decided: Json
   result: Answer | { state: 'cancelled' } | null
-  /** Something that it was decided by is secret, and null here. */
+  /** A secret took part in the decision, and is null here. */
   withheld?: true
 }
 
@@ -123,7 +125,7 @@ export interface TraceEntry {
 export interface TraceEnd {
   state: RunState
   at: number
-  /** The turn in which it was ended from outside; null where its steps ended it. */
+  /** The turn in which it was ended from outside; null if its steps ended it. */
   turn: number | null
   code?: string
   sentence?: string
@@ -133,12 +135,12 @@ export interface TraceEnd {
 export interface Trace {
   version: 1
   macro: { id: number; name: string }
-  /** The steps as they were then, secrets null: so that a trace can be replayed when its macro is another. */
+  /** The steps at that time, with secrets null, so that a trace can be replayed after its macro has changed. */
   plan: readonly Json[]
-  /** What it was called with, secrets null. */
+  /** The args of the call, with secrets null. */
   args: { readonly [name: string]: Json }
   seed: number
-  /** 1 for one that was asked for, 2 for one that it called. */
+  /** 1 for the requested run, 2 for one that it called. */
   depth: number
   /** Epoch ms. */
   started_at: number
@@ -147,14 +149,14 @@ export interface Trace {
   end: TraceEnd
 }
 
-/** Stands for what there was no room for. */
+/** Replaces a value for which there was no room. */
 const CUT: Json = { cut: true }
-/** Characters that one value may take of a trace. */
+/** Most characters of one value in a trace. */
 const LONGEST_KEPT = 4096
 
 /**
- * Keeps values while there is room. What was cut needs no room, so that keeping what was kept cuts the same.
- * @returns the value, or what stands for it
+ * Keeps values while there is room. A replacement takes no room, so keeping the same values again cuts the same ones.
+ * @returns the value, or its replacement
  */
 export function createTraceRoom(mostChars: number): (value: Json) => Json {
   let left = mostChars
@@ -173,7 +175,7 @@ export function isCut(value: Json | undefined): boolean {
   return typeof value === 'object' && value !== null && 'cut' in value
 }
 
-// The order of steps: what follows an answer, what a failure means, when a step is tried again. No clock, no world.
+// The order of steps: what follows an answer, what a failure means, when a step is retried. Uses no clock and no I/O.
 
 /** What a list of steps wants done before it goes on. `tries` counts from 1. */
 type Wish =
@@ -181,13 +183,13 @@ type Wish =
   | { readonly kind: 'pause'; readonly step: Step; readonly tries: number }
   | { readonly kind: 'fork'; readonly step: ParallelStep }
 
-/** How a list of steps ended; `stop` ends the run around it. */
+/** How a list of steps ended; `stop` ends the whole run. */
 type Ending =
   | { readonly kind: 'done' }
   | { readonly kind: 'failed'; readonly failure: Answer & { state: 'failed' } }
   | { readonly kind: 'stop'; readonly as: 'done' | 'failed' }
 
-/** A list of steps on its way: is given the answer to each wish. */
+/** A list of steps in progress: it receives the answer to each wish. */
 type Walk = Generator<Wish, Ending, Answer>
 
 function* walk(steps: readonly Step[]): Walk {
@@ -213,22 +215,22 @@ function* tried(step: Step): Generator<Wish, Answer, Answer> {
   }
 }
 
-// The run: goes through its steps as the world answers, and writes down what it did. It takes one answer at a time, at one
-// instant: the same answers in the same turns at the same instants make the same trace.
+// The run: executes its steps as answers come in, and records what it did. It handles one answer at a time, at one
+// instant: the same answers in the same turns at the same instants produce the same trace.
 
-/** What a run asks of the world; `n` counts its entries from 0. */
+/** A request of a run; `n` counts its entries from 0. */
 export type Ask =
   | { readonly kind: 'do'; readonly n: number; readonly step: DoingStep }
   | { readonly kind: 'pause'; readonly n: number; readonly waitMs: number }
 
 /** What a run shows of a step in its trace. */
 export interface Showing {
-  /** Null where the values do not fit together. */
+  /** Null if the values do not fit together. */
   decided(step: DoingStep, n: number): Json
   isWithheld(step: Step, n: number): boolean
 }
 
-/** What a run needs. */
+/** What a run depends on. */
 interface RunParts {
   steps: readonly Step[]
   seed: number
@@ -236,11 +238,13 @@ interface RunParts {
   showing: Showing
   /** Whole milliseconds since the run began. */
   nowMs(): number
-  /** Runs later what need not be now. */
+  /** Runs a callback later. */
   soon(run: () => void): void
-  /** Is told the answer once, now or later; @returns ends it: no answer is wanted any more */
+  /**
+   * The callback receives the answer once, now or later; @returns cancels the request: its answer is no longer wanted
+   */
   ask(ask: Ask, answer: (answer: Answer) => void): () => void
-  /** Once, in the turn in which it ends. */
+  /** Called once, in the turn in which the run ends. */
   onEnd(): void
 }
 
@@ -249,13 +253,13 @@ type Happening =
   | { kind: 'answer'; n: number; answer: Answer }
   | { kind: 'end'; event: RunEvent; code: string; sentence: string }
 
-/** A list of steps that is being walked; `join` is told how it ended. */
+/** A list of steps being executed; `join` is called with its ending. */
 interface Walker {
   walk: Walk
   join: ((ending: Ending) => void) | null
 }
 
-/** Answers taken before others of the process have their turn: those that come as promises let nobody else in. */
+/** Answers handled before the event loop gets to run: answers that come as promises would otherwise block it. */
 const LONGEST_ROW = 10
 
 export class MacroRun {
@@ -280,22 +284,22 @@ export class MacroRun {
     return this.#state
   }
 
-  /** Undefined while it lives. */
+  /** Undefined while the run is live. */
   get end(): TraceEnd | undefined {
     return this.#end
   }
 
-  /** Others are before it. */
+  /** Queues the run behind others. */
   wait(): void {
     this.#state = nextRunState(this.#state, 'kept')
   }
 
-  /** It is its turn. */
+  /** Starts the run: it is its turn. */
   begin(): void {
     this.#take({ kind: 'begin' })
   }
 
-  /** Ends it from outside; does nothing where it has ended. `sentence` says why. */
+  /** Ends the run from outside; does nothing if it has ended. `sentence` says why. */
   stop(event: 'cancel' | 'expired' | 'failure', code: string, sentence: string): void {
     this.#take({ kind: 'end', event, code, sentence })
   }
@@ -445,7 +449,9 @@ export class MacroRun {
   }
 }
 
-/** Doubles with each try, and is up to a half shorter by chance, so that what failed together is not tried together. */
+/**
+ * Exponential back-off, shortened at random by up to half, so that steps that failed together are not retried together.
+ */
 function pauseMs(limits: MacroLimits, tries: number, chance: number): number {
   const whole = Math.min(limits.retryMaxMs, limits.retryFirstMs * 2 ** (tries - 1))
   return Math.round(whole * (1 - chance / 2))

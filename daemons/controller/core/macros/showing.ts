@@ -1,4 +1,4 @@
-/** How a run is shown in its trace: the same decisions, made of steps and args without their secrets. */
+/** How a run is shown in its trace: the same decisions, computed from steps and args without their secrets. */
 import { isObject, type Json, objectOf } from '../json.ts'
 import { type Decided, decide, type Side, type Test } from './decide.ts'
 import { type DoingStep, type MacroPlan, readSteps, type Step } from './plan.ts'
@@ -6,14 +6,14 @@ import type { CallBook, Secrets } from './ports.ts'
 import { chanceOf, type Showing } from './run.ts'
 import { type MacroArgs, type MacroLimits, makeArgs, referencesOf, refersTo } from './values.ts'
 
-// Secrets are kept out of traces: what stands under a sensitive name; what is written to or compared with a secret
-// attribute; and each arg that a step puts in such a place, whatever the arg is called.
+// Keeps secrets out of traces: values under a sensitive name, values written to or compared with a secret attribute,
+// and each arg that a step uses in such a place, whatever the arg is called.
 
 type Fields = { readonly [key: string]: Json }
 
 /**
- * A step as its table has it, with null for what is secret; its structure stays.
- * @param names of args that are secret though their names are not sensitive
+ * A step as in its table, with null for secrets; its structure stays.
+ * @param names args that are secret although their names are not sensitive
  */
 export function hideStep(raw: Json, secrets: Secrets, names: ReadonlySet<string> = new Set()): Json {
   if (!isObject(raw) || !isObject(raw.args)) return raw
@@ -22,14 +22,14 @@ export function hideStep(raw: Json, secrets: Secrets, names: ReadonlySet<string>
   const open = secrets.withoutSecrets(args) as Fields
   if (type === 'set' && isSecret(args.attribute, secrets)) return { ...raw, args: { ...open, value: null } }
   if (type !== 'wait' && type !== 'condition') return { ...raw, args: open }
-  // What holds against a secret gives it away, where it can be read.
+  // The result of a test against a secret reveals it, if the other side can be read.
   const isSecretTest =
     [args, args.left, args.right].some((side) => isObject(side) && isSecretReading(side, secrets)) ||
     [args.left, args.right, args.value].some((side) => side !== undefined && isSecretValue(side, secrets, names))
   return { ...raw, args: isSecretTest ? withoutValues(open) : open }
 }
 
-/** The names of args that stand where `hidden` has null. */
+/** The names of args used where `hidden` has null. */
 export function secretArgsOf(raw: Json, hidden: Json): Set<string> {
   const names = new Set<string>()
   const open: [Json, Json][] = [[raw, hidden]]
@@ -45,7 +45,7 @@ export function secretArgsOf(raw: Json, hidden: Json): Set<string> {
   return names
 }
 
-/** What a run was called with, as its trace has it: those that are `secret` by something else than their names are null. */
+/** The args of a run as its trace has them; those in `secret` are null whatever their names. */
 export function hideArgs(
   args: ReadonlyMap<string, Json>,
   secret: ReadonlySet<string>,
@@ -81,12 +81,12 @@ function isSecretValue(side: Json, secrets: Secrets, names: ReadonlySet<string>)
   return false
 }
 
-/** An attribute that is named by an arg may be any. */
+/** An attribute whose name comes from an arg may be any attribute. */
 function isSecret(name: Json | undefined, secrets: Secrets): boolean {
   return typeof name !== 'string' || name.includes('${args.') || secrets.isSecretAttribute(name)
 }
 
-/** A test without what is compared: its readings stay. */
+/** A test without the compared values; its readings stay. */
 function withoutValues(args: Fields): Fields {
   const hidden = objectOf(Object.entries(args))
   for (const key of ['left', 'right']) if (hidden[key] !== undefined && !isObject(hidden[key])) hidden[key] = null
@@ -94,12 +94,12 @@ function withoutValues(args: Fields): Fields {
   return hidden
 }
 
-// Args of a macro that end up where secrets stand, in its own steps or in those of macros that it calls.
+// Finds the args of a macro that reach a secret place, in its own steps or in those of the macros it calls.
 
-/** Macros that are looked through for one run; of what lies beyond them all is taken for secret. */
+/** Most macros searched for one run; beyond them, all args count as secret. */
 const MOST_MACROS = 256
 
-/** Where it is looked: the macros, what counts as secret, and how deep macros can call macros at all. */
+/** What the search needs: the macros, the rules for secrets, and the greatest depth of macro calls. */
 interface SecretSearch {
   book: CallBook
   secrets: Secrets
@@ -107,7 +107,7 @@ interface SecretSearch {
 }
 
 interface Looking extends SecretSearch {
-  /** By macro and by how deep it was looked from there. */
+  /** By macro and remaining depth. */
   known: Map<string, ReadonlySet<string>>
 }
 
@@ -120,7 +120,7 @@ function secretIn(plan: MacroPlan, depthLeft: number, looking: Looking): Readonl
   const known = looking.known.get(key)
   if (known) return known
   const names = new Set<string>()
-  // Known before it is whole: a macro that leads to itself is refused when it runs.
+  // Stored before it is complete: a macro that leads to itself is refused when it runs.
   looking.known.set(key, names)
   for (const step of plan.steps) {
     for (const name of secretArgsOf(step.raw, hideStep(step.raw, looking.secrets))) names.add(name)
@@ -137,7 +137,7 @@ function callsIn(step: Step): CallStep[] {
   return step.type === 'parallel' ? step.branches.flatMap((branch) => branch.flatMap(callsIn)) : []
 }
 
-/** Those that a call hands on as an arg that is secret there. Which macro is meant may not be known yet: then all of them. */
+/** The args that a call passes on as an arg that is secret there. If the called macro is not known yet: all of them. */
 function passedOn(call: CallStep, depthLeft: number, looking: Looking): Set<string> {
   const called = looking.known.size < MOST_MACROS ? calledBy(call, looking.book) : undefined
   if (!called || !isObject(call.args)) return referencesOf(call.args)
@@ -152,14 +152,14 @@ function calledBy({ id, name }: CallStep, book: CallBook): MacroPlan | undefined
   try {
     return row && book.plan(row)
   } catch {
-    // It cannot be run, so it is not known what it would do.
+    // It cannot be run, so its steps are unknown.
     return undefined
   }
 }
 
-// A decision, as a trace holds it and a simulation prints it.
+// A decision, as a trace stores it and a simulation prints it.
 
-/** Plain JSON; in the words of a step's args where they have words for it. */
+/** Plain JSON; uses the keys of a step's args where they exist. */
 function shownOf(decided: Decided): { [key: string]: Json } {
   switch (decided.type) {
     case 'command':
@@ -194,9 +194,9 @@ function shownSide(side: Side): Json {
 }
 
 // The run as its trace shows it.
-/** What a trace holds of how its run was started. */
+/** What a trace contains about the start of its run. */
 export interface ShownStart {
-  /** As it is called with, what is secret marked. */
+  /** The args of the call, with the secret ones marked. */
   readonly calledWith: MacroArgs
   readonly plan: readonly Json[]
   readonly args: MacroArgs
@@ -204,8 +204,8 @@ export interface ShownStart {
 }
 
 /**
- * @param args as it was called with
- * @param search where it is looked for what of them is secret
+ * @param args the args of the call
+ * @param search finds out which of them are secret
  */
 export function showingOf(
   { plan: macro, args, seed }: { plan: MacroPlan; args: MacroArgs; seed: number },
@@ -217,9 +217,9 @@ export function showingOf(
   const names = new Set([...secretArgsIn(macro, search), ...args.secret])
   const plan = steps.map((step) => hideStep(step.raw, secrets, names))
   const shownValues = hideArgs(args.values, names, secrets)
-  // What is hidden may be a little longer than what it stands for.
+  // Hidden values may be slightly longer than the originals.
   const shownArgs = makeArgs(shownValues, Number.MAX_SAFE_INTEGER, { supplied: args.supplied })
-  // So may steps, and those were measured when their macro was read.
+  // So may hidden steps, and the originals were measured when their macro was read.
   const twins = twinsOf(steps, readSteps(plan, { ...limits, planChars: Number.MAX_SAFE_INTEGER }))
   const secret = new Set(args.values.keys().filter((name) => !isEqual(args.values.get(name), shownValues.get(name))))
   const isWithheld = memoized((step) => {
@@ -246,7 +246,7 @@ interface Shown {
   secrets: Pick<Secrets, 'withoutSecrets'>
 }
 
-/** A step as its trace shows it; null where its values do not fit together. */
+/** A step as its trace shows it; null if its values do not fit together. */
 export function decidedAs(step: DoingStep, shown: Shown): Json {
   const { args, limits } = shown
   let decided: Decided

@@ -1,4 +1,4 @@
-/** Runs a macro without a building: nothing is sent, time passes at once, and what would have been sent is told. */
+/** Simulates a macro without a building: nothing is sent, time passes at once; returns what would be sent. */
 
 import type { Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -23,13 +23,13 @@ import { type Ask, chanceOf, MacroRun, type RunState, type Trace } from './run.t
 import { showingOf } from './showing.ts'
 import type { MacroArgs, MacroLimits } from './values.ts'
 
-// Time of a simulation: passes as soon as nothing else is left to do.
+// Time of a simulation: it advances as soon as nothing else is left to do.
 
 interface VirtualTime {
   /** Whole milliseconds since it began. */
   nowMs(): number
   after(delayMs: number, run: () => void): Timer
-  /** Goes to the next instant at which something is due, and does it. @returns false where nothing is */
+  /** Advances to the next due timer and runs it. @returns false if there is none */
   step(): boolean
 }
 
@@ -45,7 +45,7 @@ function createVirtualTime(): VirtualTime {
       return { cancel: () => void waiting.delete(key) }
     },
     step() {
-      // In order of setting where several are due at once.
+      // Timers that are due at once run in the order in which they were set.
       let next: [number, { dueMs: number; run: () => void }] | undefined
       for (const entry of waiting) if (!next || entry[1].dueMs < next[1].dueMs) next = entry
       if (!next) return false
@@ -58,7 +58,7 @@ function createVirtualTime(): VirtualTime {
 }
 
 // The simulation.
-/** The building as it is assumed to be. */
+/** The assumed state of the building. */
 export interface SimulatedWorld {
   /** Macros that the macro may call. */
   book: CallBook
@@ -67,9 +67,9 @@ export interface SimulatedWorld {
   secrets: Secrets
   limits: MacroLimits
   seed: number
-  /** Epoch ms at which it is assumed to start. */
+  /** Assumed start, in epoch ms. */
   startedAt: number
-  /** What becomes of a wait that does not hold at once. */
+  /** What to assume for a wait that is not met at once. */
   waits: 'met' | 'expired'
 }
 
@@ -85,7 +85,7 @@ export interface Sent {
 export interface Simulation {
   state: RunState
   sent: readonly Sent[]
-  /** Of the macro itself; runs it called are told in `sent` alone. */
+  /** The trace of the macro itself; runs it called appear only in `sent`. */
   trace: Trace
 }
 
@@ -93,7 +93,7 @@ interface Scene {
   world: SimulatedWorld
   time: VirtualTime
   sent: Sent[]
-  /** What set steps have set. */
+  /** Values set by set steps. */
   values: Map<string, Json>
   calls: number
 }
@@ -101,13 +101,13 @@ interface Scene {
 interface Actor {
   plan: MacroPlan
   args: MacroArgs
-  /** Macros that led here, its own among them. */
+  /** The call chain, including its own macro. */
   within: readonly number[]
 }
 
 /**
- * The house runs it: a caller's scope is not looked at. What a step sets is read by later steps; what a command would
- * change is not known, and stays.
+ * Simulates a run by the building: no caller's scope is checked. Later steps read what a step sets; the effects of
+ * commands are unknown, so live values do not change.
  * @throws Fault `macro_args`
  */
 export function simulate(plan: MacroPlan, args: MacroArgs, world: SimulatedWorld): Simulation {
@@ -204,7 +204,7 @@ function doerOf(scene: Scene, actor: Actor): Doer {
       done({ state: 'done' })
     },
     readLive: (target, field) => world.live.read(target, field),
-    // Nothing changes but by the run's own steps; a wait has looked by then.
+    // Nothing changes except by the run's own steps, and a wait has read its values by then.
     onChange: () => () => {},
     notify: (_, done) => done({ state: 'done' }),
     call: (wish, done) => called(scene, actor, wish, done),
@@ -224,7 +224,7 @@ function called(scene: Scene, actor: Actor, wish: CallWish, done: Done): () => v
   })
   isIn = true
   const tell = () => done(answerOfCalled({ id: null, state: run.state, end: run.end }))
-  // Where no time passes it has ended by now.
+  // If no time passes, the run has ended by now.
   if (run.end) tell()
   return () => run.stop('cancel', 'macro_cancelled', 'the run that called it ended')
 }

@@ -1,46 +1,46 @@
-/** Values that macros work with: their bounds, args of a run, comparison, and substitution into steps. */
+/** Values in macros: their limits, the args of a run, comparison, and substitution into steps. */
 import { Fault } from '#kit/pure/fault.ts'
 import { isObject, type Json, Plain, putKey, SHAPE_CHARS, VALUE_CHARS } from '../json.ts'
 
-// Bounds.
+// Limits.
 
-/** Settings of the same names in the daemon's configuration. All whole numbers, all positive. */
+/** Settings of the same names in the daemon's configuration. All are positive integers. */
 export interface MacroLimits {
-  /** Runs that live at once in the daemon, waiting ones and called ones among them. */
+  /** Most live runs in the daemon, including queued and called ones. */
   runs: number
-  /** Of one macro that names no max_runs itself: runs that live at once, waiting ones among them. */
+  /** For a macro without its own max_runs: most live runs, including queued ones. */
   runsPerMacro: number
-  /** Steps a macro may have, and steps a run may take, retries and their pauses among them. */
+  /** Most steps of a macro, and most steps of a run, including retries and their pauses. */
   steps: number
-  /** Characters of JSON that all steps of a macro may have together. */
+  /** Most characters of JSON of all steps of a macro together. */
   planChars: number
-  /** Runs that one run may call, over all depths. */
+  /** Most runs that one run may call, at all levels. */
   calls: number
-  /** How deep macros may call macros; the one that was asked for is at 1. */
+  /** Greatest depth of macro calls; the requested macro is at 1. */
   depth: number
-  /** Branches of one parallel step. */
+  /** Most branches of one parallel step. */
   branches: number
-  /** Characters of JSON that the args of a run, or the values of one step, may come to. */
+  /** Most characters of JSON of the args of a run, or of the values of one step. */
   valueChars: number
-  /** Characters that what was decided and answered takes in a trace; beyond them only states and times are kept. */
+  /** Most characters of decisions and answers in a trace; beyond that only states and times are kept. */
   traceChars: number
-  /** Milliseconds for a run of a macro that names no timeout_ms. */
+  /** Timeout in ms of a run whose macro has no timeout_ms. */
   timeoutMs: number
   /** The longest timeout_ms, delay and wait, in milliseconds. */
   longestMs: number
-  /** Milliseconds that a run of a queued macro waits for its turn. */
+  /** How long a run of a queued macro waits for its turn, in ms. */
   queueMs: number
   /** The most retries of a step. */
   retries: number
-  /** Milliseconds before the first retry; they double each time. */
+  /** Pause before the first retry, in ms; it doubles each time. */
   retryFirstMs: number
   /** The longest pause before a retry, in milliseconds. */
   retryMaxMs: number
-  /** Milliseconds after which a call is answered though its run goes on. */
+  /** After this time in ms a call is answered while its run goes on. */
   answerMs: number
 }
 
-/** The limits a controller has where nobody sets others. @source document 1 leaves macros open; 10 s is the house's */
+/** Default limits. @source document 1 leaves macros open; 10 s is this controller's own choice */
 export const MACRO_LIMITS: MacroLimits = {
   runs: 64,
   runsPerMacro: 10,
@@ -60,16 +60,17 @@ export const MACRO_LIMITS: MacroLimits = {
   answerMs: 10_000,
 }
 
-// Size and depth of a JSON value, found without recursion and no further than is allowed.
+// Size and depth of a JSON value, computed without recursion and no further than the limits.
 
-/** How deep a value of a macro may be; a list in a list is 2. */
+/** Greatest depth of a value in a macro; a list in a list is 2. */
 const DEEPEST_VALUE = 16
 
 /**
- * The characters of a value's JSON text, escapes not counted; a list or an object counts as what it takes in memory: 16
- * more, and one with names 32 more.
- * @param value anything: what is no JSON is refused
- * @throws Fault `macro_value_size` beyond `mostChars` or DEEPEST_VALUE; `macro_value` for what JSON cannot say
+ * The number of characters of a value's JSON text, without escapes. Lists and objects count by their memory: 16 more,
+ * and 32 more for an object with keys.
+ * @param value anything: a value that is not JSON is refused
+ * @throws Fault `macro_value_size` beyond `mostChars` or DEEPEST_VALUE; `macro_value` for a value that JSON cannot
+ * express
  */
 export function jsonChars(value: unknown, mostChars: number): number {
   const open: [unknown, number][] = [[value, 0]]
@@ -93,7 +94,7 @@ export function jsonChars(value: unknown, mostChars: number): number {
   return chars
 }
 
-/** Those of a scalar; of a list or object its brackets, and what V8 has around them. */
+/** The characters of a scalar; for a list or object, its brackets and V8's overhead. */
 function ownChars(item: unknown): number {
   if (typeof item === 'string') return item.length + 3
   if (item === null || typeof item === 'boolean') return 6
@@ -102,29 +103,29 @@ function ownChars(item: unknown): number {
   throw new Fault('macro_value', `a value is ${typeof item}, which JSON cannot say`)
 }
 
-// Args of a run: values by name, how large each is, and which of them the caller supplied.
+// Args of a run: values by name, the size of each, and which of them the caller supplied.
 
-/** Kept in maps: a name like `__proto__` is a name like any other. */
+/** Kept in maps, so a name like `__proto__` is a name like any other. */
 export interface MacroArgs {
   readonly values: ReadonlyMap<string, Json>
-  /** Characters of JSON of each value. */
+  /** Characters of JSON per value. */
   readonly chars: ReadonlyMap<string, number>
-  /** Names of values that came with the request, wholly or in part; the others are the macro's own. */
+  /** Names of values that came with the request, in whole or in part; the others are the macro's own. */
   readonly supplied: ReadonlySet<string>
-  /** Names of values that are secret, wholly or in part, whatever they are called. */
+  /** Names of values that are secret, in whole or in part, whatever they are called. */
   readonly secret: ReadonlySet<string>
 }
 
-/** What is known of some of the values, by their names. */
+/** Properties of some of the values, by name. */
 interface ArgMarks {
-  /** Those that came with the request; all when left out. */
+  /** Values that came with the request; all if absent. */
   supplied?: Iterable<string>
-  /** Those that are secret; none when left out. */
+  /** Secret values; none if absent. */
   secret?: Iterable<string>
 }
 
 /**
- * @param values own properties count, nothing inherited
+ * @param values own properties only, nothing inherited
  * @throws Fault `macro_value_size`, `macro_value`
  */
 export function makeArgs(values: Iterable<[string, Json]>, mostChars: number, marks: ArgMarks = {}): MacroArgs {
@@ -142,10 +143,10 @@ export function makeArgs(values: Iterable<[string, Json]>, mostChars: number, ma
 
 // Comparison: attributes are texts, live values are JSON, and both mean the same.
 
-/** The comparisons a condition may ask for. */
+/** The comparison operators of a condition. */
 export type Op = 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte' | 'in' | 'contains'
 
-/** How each may be written. */
+/** The spellings of each operator. */
 const SPELLINGS: ReadonlyMap<string, Op> = new Map([
   ['eq', 'eq'],
   ['=', 'eq'],
@@ -165,16 +166,17 @@ const SPELLINGS: ReadonlyMap<string, Op> = new Map([
   ['contains', 'contains'],
 ])
 
-/** The comparison that is meant; undefined for what is none. */
+/** The operator for a spelling; undefined if it is unknown. */
 export function opOf(text: Json): Op | undefined {
   return typeof text === 'string' ? SPELLINGS.get(text) : undefined
 }
 
 /**
- * Whether `left op right` holds.
- * - Two numbers, or texts that are numbers in decimal form, compare as numbers; else as texts, by code units.
- * - `true` and the text `true` are the same. Null is the same as null alone, and neither less nor greater than anything.
- * - `in`: right is a list that has left. `contains`: left is a list that has right, or a text that right is part of.
+ * Whether `left op right` is true.
+ * - Two numbers, or texts that are decimal numbers, compare as numbers; else as texts, by code units.
+ * - `true` equals the text `true`. Null equals only null, and is neither less nor greater than anything.
+ * - `in`: the list on the right contains left. `contains`: the list on the left contains right, or the text on the left
+ *   contains the text on the right.
  */
 export function holds(left: Json, op: Op, right: Json): boolean {
   switch (op) {
@@ -210,7 +212,7 @@ function isInOrder(left: Json, op: 'lt' | 'lte' | 'gt' | 'gte', right: Json): bo
   return op === 'gt' ? one > other : one >= other
 }
 
-/** As a number where it is one, or is written as one: no hex, no blanks, no empty text. */
+/** The value as a number, if it is one or is written as one: no hex, no blanks, no empty text. */
 function numberOf(value: Json): number | undefined {
   if (typeof value === 'number') return value
   if (typeof value !== 'string' || value.length > 32 || !/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(value))
@@ -222,18 +224,18 @@ function textOf(value: Json): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-// Substitution: args go into the values of a step, never into its structure and never twice; nothing is evaluated.
+// Substitution: args are put into the values of a step, never into its structure and never twice; nothing is evaluated.
 
-/** A value with references in its texts, as it stands in macro_step.args. */
+/** A value whose texts may contain references, as in macro_step.args. */
 export type Template = Json
 
-/** `${args.NAME}`; a name is 1 to 64 letters, digits, `_` and `-`. Bounded, so that no text makes it slow. */
+/** `${args.NAME}`; a name is 1 to 64 letters, digits, `_` and `-`. Bounded, so that no text makes matching slow. */
 const REFERENCE = /\$\{args\.([\p{L}\p{N}_-]{1,64})\}/gu
 const WHOLE = /^\$\{args\.([\p{L}\p{N}_-]{1,64})\}$/u
 
 /**
- * The names that the texts of a template refer to. Keys are no values: what stands there is left as it is.
- * @throws Fault `macro_reference` where `${args.` begins what is no reference
+ * The names that the texts of a template refer to. Keys are not searched: they stay as they are.
+ * @throws Fault `macro_reference` if `${args.` begins something that is not a reference
  */
 export function referencesOf(template: Template): Set<string> {
   const names = new Set<string>()
@@ -255,7 +257,7 @@ function namesIn(text: string): string[] {
   return [...text.matchAll(REFERENCE)].map((match) => match[1] as string)
 }
 
-/** Whether something in the template came with the request. */
+/** Whether any part of the template came with the request. */
 export function isSupplied(template: Template, args: MacroArgs): boolean {
   return refersTo(template, args.supplied)
 }
@@ -267,11 +269,11 @@ export function refersTo(template: Template, names: ReadonlySet<string>): boolea
 }
 
 /**
- * A template with its references replaced. A text that is one reference becomes the JSON value; within a text stands the
- * value's text, of lists and objects their JSON. What is put in is not looked through again.
- * @param mostChars of JSON that may come of it; counted before anything is put together
- * @returns objects inherit nothing
- * @throws Fault `macro_arg_missing` for a name the run was not called with; `macro_value_size`
+ * A template with its references replaced. A text that is exactly one reference becomes the JSON value; inside a longer
+ * text it becomes the value's text, or JSON for lists and objects. Inserted text is not searched again.
+ * @param mostChars limit on the characters of JSON of the result; counted before anything is built
+ * @returns objects that inherit nothing
+ * @throws Fault `macro_arg_missing` for an arg the run was not called with; `macro_value_size`
  */
 export function substitute(template: Template, args: MacroArgs, mostChars: number): Json {
   return fill(template, { args, mostChars, left: mostChars })
